@@ -1,0 +1,297 @@
+"""The program: a typed, single-assignment, structured form of a NumPy function.
+
+The meaning of every node is NumPy's: elementwise operations broadcast and promote as NumPy does (NEP 50; `weak` marks
+what was a Python number), so that a program prints as the source that a person would write. A block sees the variables
+of the blocks around it; only `Fused` bodies are closed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, assert_never
+
+import numpy as np
+
+from .errors import NOWHERE, Span
+from .tree import LEAF, TreeDef
+
+if TYPE_CHECKING:
+    from .ops.core import Attrs, Op
+
+DType = np.dtype[Any]
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Aval:
+    """Abstract value. `weak` marks a Python int, float or complex: a 0-d value that adapts to the array it meets."""
+
+    shape: Shape
+    dtype: DType
+    weak: bool = False
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        n = 1
+        for s in self.shape:
+            n *= s
+        return n
+
+    def __str__(self) -> str:
+        return f"{self.dtype.name}{list(self.shape) if self.shape else ''}{'~' if self.weak else ''}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Var:
+    """A value with one definition; compared by identity. `hint` is the name that the printer tries first."""
+
+    hint: str
+    aval: Aval
+
+    def __repr__(self) -> str:
+        return f"{self.hint}@{id(self) & 0xFFFF:04x}:{self.aval}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Const:
+    """A value known before the run: a Python scalar where `aval.weak`, else a NumPy scalar or read-only array."""
+
+    value: Any
+    aval: Aval
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """Equal for constants that may stand for each other; -0.0 and 0.0 differ, NaNs of one bit pattern do not."""
+        a = np.asarray(self.value)
+        return (self.aval, a.tobytes())
+
+    def __repr__(self) -> str:
+        return f"{self.value!r}:{self.aval}"
+
+
+Atom = Var | Const
+
+
+def const(value: Any) -> Const:
+    """A constant typed as NumPy types it: Python numbers are weak, bool is not."""
+    if type(value) is bool:
+        return Const(np.bool_(value), Aval((), np.dtype(np.bool_)))
+    if type(value) in (int, float, complex):
+        return Const(value, Aval((), np.result_type(type(value)), weak=True))
+    array = np.array(value)
+    if array.dtype.hasobject or array.dtype.kind not in "biufcV":
+        raise TypeError(f"not a numeric constant: {value!r}")
+    if array.ndim == 0:
+        return Const(array[()], Aval((), array.dtype))
+    array.setflags(write=False)
+    return Const(array, Aval(array.shape, array.dtype))
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    params: tuple[Var, ...]
+    statements: tuple[Statement, ...]
+    results: tuple[Atom, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """`targets = op(*args)`. Almost every operation has one target."""
+
+    targets: tuple[Var, ...]
+    op: Op
+    args: tuple[Atom, ...]
+    attrs: Attrs
+    span: Span = NOWHERE
+
+
+@dataclass(frozen=True, slots=True)
+class If:
+    """`condition` is a bool scalar; the results of the two blocks have the types of the targets."""
+
+    targets: tuple[Var, ...]
+    condition: Atom
+    then: Block
+    orelse: Block
+    span: Span = NOWHERE
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """`range(start, stop, step)`, backwards when `reverse` (printed `reversed(range(...))`). `step` is never 0."""
+
+    start: Atom
+    stop: Atom
+    step: Atom
+    reverse: bool = False
+
+    def static(self) -> range | None:
+        """The Python range when all three are known (in the order of iteration)."""
+        values = [a.value for a in (self.start, self.stop, self.step) if isinstance(a, Const)]
+        if len(values) < 3:
+            return None
+        r = range(*(int(v) for v in values))
+        return r[::-1] if self.reverse else r
+
+
+@dataclass(frozen=True, slots=True)
+class For:
+    """`body.params = (index, *carried)`, `body.results` are the next carried values, `targets` the last.
+
+    `index` is a weak int64 scalar. `parallel` promises that iterations are independent but for disjoint stores.
+    """
+
+    targets: tuple[Var, ...]
+    range: Range
+    inits: tuple[Atom, ...]
+    body: Block
+    parallel: bool = False
+    span: Span = NOWHERE
+
+
+@dataclass(frozen=True, slots=True)
+class While:
+    """`condition.params` and `body.params` are the carried values; `condition.results` is one bool scalar."""
+
+    targets: tuple[Var, ...]
+    inits: tuple[Atom, ...]
+    condition: Block
+    body: Block
+    span: Span = NOWHERE
+
+
+@dataclass(frozen=True, slots=True)
+class Fused:
+    """One kernel: a closed straight-line body; `body.params` stand for `args`.
+
+    `kind` is "pointwise", "row", "reduce" or "contract".
+    """
+
+    targets: tuple[Var, ...]
+    args: tuple[Atom, ...]
+    body: Block
+    kind: str
+    span: Span = NOWHERE
+
+
+Statement = Apply | If | For | While | Fused
+
+
+@dataclass(frozen=True, slots=True)
+class Capture:
+    """Where a hidden parameter's value is read at every call: a global or closure cell, then keys or attributes.
+
+    `function` is the one whose scope has the name, or a `Root`. `path` holds ("attr", name) and ("item", key)
+    steps from the value that `name` is bound to.
+    """
+
+    function: Any
+    name: str
+    path: tuple[tuple[str, Any], ...] = ()
+
+
+class Root:
+    """An object that captures start from, in place of the scope of a function: the name "" means the object itself,
+    any other an attribute of it.
+    """
+
+    __slots__ = ("owner",)
+
+    def __init__(self, owner: Any) -> None:
+        self.owner = owner
+
+    def get(self, name: str, default: Any) -> Any:
+        return getattr(self.owner, name, default) if name else self.owner
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """One parameter as the user sees it: a tree over the next `tree.leaf_count` parameters of the body.
+
+    `capture` is set for hidden parameters: arrays found in globals and closures.
+    """
+
+    name: str
+    tree: TreeDef = LEAF
+    capture: Capture | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A whole program. `body.results` = leaves of `out`, then the final values of the parameters in `mutated`.
+
+    `mutated` indexes `body.params`: arrays that the caller passed and that the function wrote in place.
+    """
+
+    name: str
+    params: tuple[Param, ...]
+    body: Block
+    out: TreeDef
+    mutated: tuple[int, ...] = ()
+    span: Span = NOWHERE
+
+
+def blocks_of(statement: Statement) -> tuple[Block, ...]:
+    match statement:
+        case Apply():
+            return ()
+        case If(then=then, orelse=orelse):
+            return (then, orelse)
+        case For(body=body) | Fused(body=body):
+            return (body,)
+        case While(condition=condition, body=body):
+            return (condition, body)
+        case _:
+            assert_never(statement)
+
+
+def inputs_of(statement: Statement) -> tuple[Atom, ...]:
+    """The atoms that the statement itself uses, not counting its blocks."""
+    match statement:
+        case Apply(args=args) | Fused(args=args):
+            return args
+        case If(condition=condition):
+            return (condition,)
+        case For(range=r, inits=inits):
+            return (r.start, r.stop, r.step, *inits)
+        case While(inits=inits):
+            return inits
+        case _:
+            assert_never(statement)
+
+
+def walk(block: Block) -> Iterator[Statement]:
+    """Every statement, outer before inner, in order."""
+    for s in block.statements:
+        yield s
+        for b in blocks_of(s):
+            yield from walk(b)
+
+
+def free_variables(block: Block) -> tuple[Var, ...]:
+    """Variables used in the block and defined outside it, in order of first use."""
+    bound: set[Var] = set()
+    seen: dict[Var, None] = {}
+    _free_into(block, bound, seen)
+    return tuple(seen)
+
+
+def _free_into(block: Block, bound: set[Var], seen: dict[Var, None]) -> None:
+    bound.update(block.params)
+
+    def use(atoms: tuple[Atom, ...]) -> None:
+        for a in atoms:
+            if isinstance(a, Var) and a not in bound:
+                seen.setdefault(a)
+
+    for s in block.statements:
+        use(inputs_of(s))
+        for b in blocks_of(s):
+            _free_into(b, bound, seen)
+        bound.update(s.targets)
+    use(block.results)

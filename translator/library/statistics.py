@@ -1,0 +1,326 @@
+"""Means, variances, differences and their kin, as NumPy source: the reader inlines these functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .support import axis_size, everywhere, known, mean_dtypes, one_axis
+
+COUNTS_ARE_INTS = not isinstance(np.count_nonzero(np.zeros(1)), np.generic)  # it depends on NumPy's version
+
+
+def mean(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: Any = False) -> Any:
+    a = np.asarray(a)
+    inside, result = mean_dtypes(a.dtype, dtype)
+    total = np.sum(a.astype(inside), axis=axis, keepdims=keepdims)
+    return (total / axis_size(a.shape, axis)).astype(result)
+
+
+def var(a: Any, axis: Any = None, dtype: Any = None, *, ddof: Any = 0, keepdims: Any = False) -> Any:
+    a = np.asarray(a)
+    inside, result = mean_dtypes(a.dtype, dtype)
+    n = axis_size(a.shape, axis)
+    x = a.astype(inside)
+    d = x - np.sum(x, axis=axis, keepdims=True) / n
+    if inside.kind == "c":
+        return np.sum(np.real(d * np.conjugate(d)), axis=axis, keepdims=keepdims) / max(n - ddof, 0)
+    return (np.sum(d * d, axis=axis, keepdims=keepdims) / max(n - ddof, 0)).astype(result)
+
+
+def std(a: Any, axis: Any = None, dtype: Any = None, *, ddof: Any = 0, keepdims: Any = False) -> Any:
+    return np.sqrt(var(a, axis, dtype, ddof=ddof, keepdims=keepdims))
+
+
+def average(a: Any, axis: Any = None, weights: Any = None, returned: Any = False, *, keepdims: Any = False) -> Any:
+    a = np.asarray(a)
+    if weights is None:
+        result = mean(a, axis, keepdims=keepdims)
+        scale = np.full(result.shape, axis_size(a.shape, axis), dtype=result.dtype)
+    else:
+        w = np.asarray(weights)
+        if w.ndim != a.ndim:
+            w = np.reshape(w, everywhere_one(a.ndim, axis, w.shape[0]))
+        w = np.broadcast_to(w, a.shape)
+        scale = np.sum(w, axis=axis, keepdims=keepdims)
+        result = np.sum(a * w, axis=axis, keepdims=keepdims) / scale
+    return (result, scale) if returned else result
+
+
+def everywhere_one(ndim: int, axis: int, n: int) -> Any:
+    return tuple([n if i == one_axis(axis, ndim) else 1 for i in range(ndim)])
+
+
+def ptp(a: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
+    return np.max(a, axis=axis, keepdims=keepdims) - np.min(a, axis=axis, keepdims=keepdims)
+
+
+def count_nonzero(a: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
+    count = np.sum(np.asarray(a) != 0, axis=axis, keepdims=keepdims)
+    return int(count) if COUNTS_ARE_INTS and axis is None and not keepdims else count
+
+
+# ---- without NaNs --------------------------------------------------------------------------------
+
+
+def nansum(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: Any = False) -> Any:
+    a = np.asarray(a)
+    return np.sum(np.where(np.isnan(a), a.dtype.type(0), a), axis=axis, dtype=dtype, keepdims=keepdims)
+
+
+def nanprod(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: Any = False) -> Any:
+    a = np.asarray(a)
+    return np.prod(np.where(np.isnan(a), a.dtype.type(1), a), axis=axis, dtype=dtype, keepdims=keepdims)
+
+
+def nancumsum(a: Any, axis: Any = None, dtype: Any = None) -> Any:
+    a = np.asarray(a)
+    return np.cumsum(np.where(np.isnan(a), a.dtype.type(0), a), axis=axis, dtype=dtype)
+
+
+def nancumprod(a: Any, axis: Any = None, dtype: Any = None) -> Any:
+    a = np.asarray(a)
+    return np.cumprod(np.where(np.isnan(a), a.dtype.type(1), a), axis=axis, dtype=dtype)
+
+
+def nanmax(a: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
+    a = np.asarray(a)
+    if a.dtype.kind in "biu":
+        return np.max(a, axis=axis, keepdims=keepdims)
+    m = np.max(np.where(np.isnan(a), -np.inf, a), axis=axis, keepdims=keepdims)
+    return np.where(np.all(np.isnan(a), axis=axis, keepdims=keepdims), np.nan, m)[()]
+
+
+def nanmin(a: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
+    a = np.asarray(a)
+    if a.dtype.kind in "biu":
+        return np.min(a, axis=axis, keepdims=keepdims)
+    m = np.min(np.where(np.isnan(a), np.inf, a), axis=axis, keepdims=keepdims)
+    return np.where(np.all(np.isnan(a), axis=axis, keepdims=keepdims), np.nan, m)[()]
+
+
+def nanargmax(a: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
+    a = np.asarray(a)
+    if a.dtype.kind not in "biu":
+        a = np.where(np.isnan(a), -np.inf, a)
+    return np.argmax(a, axis=axis, keepdims=keepdims)
+
+
+def nanargmin(a: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
+    a = np.asarray(a)
+    if a.dtype.kind not in "biu":
+        a = np.where(np.isnan(a), np.inf, a)
+    return np.argmin(a, axis=axis, keepdims=keepdims)
+
+
+def nanmean(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: Any = False) -> Any:
+    a = np.asarray(a)
+    inside, result = mean_dtypes(a.dtype, dtype)
+    count = np.sum(~np.isnan(a), axis=axis, dtype=inside, keepdims=keepdims)
+    return (nansum(a.astype(inside), axis, keepdims=keepdims) / count).astype(result)
+
+
+def nanvar(a: Any, axis: Any = None, dtype: Any = None, *, ddof: Any = 0, keepdims: Any = False) -> Any:
+    a = np.asarray(a)
+    inside, result = mean_dtypes(a.dtype, dtype)
+    x = a.astype(inside)
+    missing = np.isnan(x)
+    d = np.where(missing, 0, x - nanmean(x, axis, keepdims=True))
+    count = np.sum(~missing, axis=axis, dtype=np.real(d).dtype, keepdims=keepdims) - ddof
+    squares = np.sum(np.real(d * np.conjugate(d)), axis=axis, keepdims=keepdims)
+    variance = np.where(count > 0, squares / np.where(count > 0, count, 1), np.nan)
+    return variance.astype(squares.dtype if inside.kind == "c" else result)[()]
+
+
+def nanstd(a: Any, axis: Any = None, dtype: Any = None, *, ddof: Any = 0, keepdims: Any = False) -> Any:
+    return np.sqrt(nanvar(a, axis, dtype, ddof=ddof, keepdims=keepdims))
+
+
+# ---- differences and sums along a line -----------------------------------------------------------
+
+
+def diff(a: Any, n: Any = 1, axis: Any = -1, prepend: Any = None, append: Any = None) -> Any:
+    a, n = np.asarray(a), known(n)
+    if n == 0:
+        return a
+    if prepend is not None:
+        a = np.concatenate([_edge(prepend, a, axis), a], axis=axis)
+    if append is not None:
+        a = np.concatenate([a, _edge(append, a, axis)], axis=axis)
+    upper = a[everywhere(a.ndim, axis, slice(1, None))]
+    lower = a[everywhere(a.ndim, axis, slice(None, -1))]
+    d = upper != lower if a.dtype.kind == "b" else upper - lower
+    return diff(d, n - 1, axis)
+
+
+def _edge(value: Any, a: Any, axis: int) -> Any:
+    """What stands beside an array along an axis: a number is spread."""
+    x = np.asarray(value)
+    if x.ndim:
+        return x
+    return np.broadcast_to(x, tuple([1 if i == one_axis(axis, a.ndim) else n for i, n in enumerate(a.shape)]))
+
+
+def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
+    x = np.ravel(np.asarray(ary))
+    d = diff(x)
+    if to_begin is not None:
+        d = np.concatenate([np.ravel(np.asarray(to_begin)).astype(x.dtype), d])
+    if to_end is not None:
+        d = np.concatenate([d, np.ravel(np.asarray(to_end)).astype(x.dtype)])
+    return d
+
+
+def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: Any = -1) -> Any:
+    y = np.asarray(y)
+    widths = dx
+    if x is not None:
+        x = np.asarray(x)
+        widths = diff(x) if x.ndim == 1 else diff(x, axis=axis)
+        if x.ndim == 1:
+            widths = np.reshape(widths, everywhere_one(y.ndim, axis, widths.shape[0]))
+    upper = y[everywhere(y.ndim, axis, slice(1, None))]
+    lower = y[everywhere(y.ndim, axis, slice(None, -1))]
+    return np.sum(widths * (upper + lower) / 2.0, axis=axis)
+
+
+def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: Any = 1) -> Any:
+    """Central differences, one-sided at the ends (`edge_order` 1 or 2); a spacing is a number or the coordinates."""
+    f = np.asarray(f)
+    axes = tuple(range(f.ndim)) if axis is None else ((axis,) if isinstance(axis, int) else tuple(axis))
+    steps = varargs if len(varargs) == len(axes) else ((varargs[0] if varargs else 1.0),) * len(axes)
+    parts = [_gradient_along(f, h, i, edge_order) for i, h in zip(axes, steps)]
+    return parts[0] if len(parts) == 1 else tuple(parts)
+
+
+def _gradient_along(f: Any, h: Any, axis: int, edge_order: int) -> Any:
+    x = np.moveaxis(f, axis, 0)
+    if x.dtype.kind in "biu":
+        x = x.astype(np.float64)
+    if np.ndim(h) == 1:
+        return np.moveaxis(_gradient_at(x, np.asarray(h), edge_order), 0, axis)
+    inner = (x[2:] - x[:-2]) / (2.0 * h)
+    if known(edge_order) == 1:
+        first = (x[1:2] - x[0:1]) / h
+        last = (x[-1:] - x[-2:-1]) / h
+    else:
+        first = (-1.5 * x[0:1] + 2.0 * x[1:2] - 0.5 * x[2:3]) / h
+        last = (1.5 * x[-1:] - 2.0 * x[-2:-1] + 0.5 * x[-3:-2]) / h
+    return np.moveaxis(np.concatenate([first, inner, last]), 0, axis)
+
+
+def _gradient_at(x: Any, places: Any, edge_order: int) -> Any:
+    """Along the first axis, at uneven spacing: the slope of the parabola through three neighbours."""
+    h = np.reshape(diff(places), (-1,) + (1,) * (x.ndim - 1))
+    before, after = h[:-1], h[1:]
+    inner = (
+        -after / (before * (before + after)) * x[:-2]
+        + (after - before) / (before * after) * x[1:-1]
+        + before / (after * (before + after)) * x[2:]
+    )
+    if known(edge_order) == 1:
+        first, last = (x[1:2] - x[0:1]) / h[0:1], (x[-1:] - x[-2:-1]) / h[-1:]
+        return np.concatenate([first, inner, last])
+    p, q = h[0:1], h[1:2]
+    first = -(2.0 * p + q) / (p * (p + q)) * x[0:1] + (p + q) / (p * q) * x[1:2] - p / (q * (p + q)) * x[2:3]
+    p, q = h[-2:-1], h[-1:]
+    last = q / (p * (p + q)) * x[-3:-2] - (p + q) / (p * q) * x[-2:-1] + (2.0 * q + p) / (q * (p + q)) * x[-1:]
+    return np.concatenate([first, inner, last])
+
+
+def convolve(a: Any, v: Any, mode: Any = "full") -> Any:
+    a, v = np.asarray(a), np.asarray(v)
+    if v.shape[0] > a.shape[0]:
+        a, v = v, a
+    n, m = a.shape[0], v.shape[0]
+    out = np.zeros(n + m - 1, dtype=np.result_type(a, v))
+    for k in range(m):
+        out[k : k + n] += v[k] * a
+    if mode == "valid":
+        return out[m - 1 : n]
+    if mode == "same":
+        return out[(m - 1) // 2 : (m - 1) // 2 + n]
+    return out
+
+
+def polyval(p: Any, x: Any) -> Any:
+    p, x = np.asarray(p), np.asarray(x)
+    y = np.zeros(x.shape, dtype=np.result_type(p, x))
+    for c in p:
+        y = y * x + c
+    return y
+
+
+def cov(
+    m: Any,
+    y: Any = None,
+    rowvar: Any = True,
+    bias: Any = False,
+    ddof: Any = None,
+    fweights: Any = None,
+    aweights: Any = None,
+) -> Any:
+    x = _observations(m, rowvar)
+    if y is not None:
+        x = np.concatenate([x, _observations(y, rowvar)])
+    free = (0 if bias else 1) if ddof is None else ddof
+    if fweights is not None or aweights is not None:
+        w = np.ones(x.shape[1]) if fweights is None else np.asarray(fweights).astype(np.float64)
+        w = w if aweights is None else w * np.asarray(aweights)
+        total = np.sum(w)
+        lost = free if aweights is None or free == 0 else free * np.sum(w * np.asarray(aweights)) / total
+        d = x - np.sum(x * w, axis=1, keepdims=True) / total
+        return np.squeeze(d @ np.conjugate(d * w).T / (total - lost))[()]
+    d = x - mean(x, 1, keepdims=True)
+    return np.squeeze(d @ np.conjugate(d).T / (x.shape[1] - free))[()]
+
+
+def _observations(m: Any, rowvar: bool) -> Any:
+    x = np.asarray(m)
+    x = x.astype(np.result_type(x, np.float64))
+    if x.ndim < 2:
+        return np.reshape(x, (1, x.size))
+    return x if rowvar or x.shape[0] == 1 else x.T
+
+
+def corrcoef(x: Any, y: Any = None, rowvar: Any = True) -> Any:
+    c = cov(x, y, rowvar)
+    if c.ndim == 0:
+        return c / c
+    s = np.sqrt(np.real(np.diagonal(c)))
+    return np.clip(c / s[:, None] / s[None, :], -1.0, 1.0)
+
+
+NUMPY_NAMES = {
+    name: name
+    for name in (
+        "mean",
+        "var",
+        "std",
+        "average",
+        "ptp",
+        "count_nonzero",
+        "nansum",
+        "nanprod",
+        "nancumsum",
+        "nancumprod",
+        "nanmax",
+        "nanmin",
+        "nanargmax",
+        "nanargmin",
+        "nanmean",
+        "nanvar",
+        "nanstd",
+        "diff",
+        "ediff1d",
+        "trapezoid",
+        "gradient",
+        "convolve",
+        "polyval",
+        "cov",
+        "corrcoef",
+    )
+}
+METHODS: dict[str, Callable[..., Any]] = {"mean": mean, "var": var, "std": std}

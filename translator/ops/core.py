@@ -1,0 +1,624 @@
+"""What an operation is: its family, its attributes, its type rule. The rows stand in the other files here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ..errors import Diagnostic, DTypeError, ShapeError
+from ..ir import Aval, DType, Shape
+
+# ---- attributes: one class a family, all hashable ------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class NoAttrs:
+    pass
+
+
+NO_ATTRS = NoAttrs()
+
+
+@dataclass(frozen=True, slots=True)
+class CastAttrs:
+    """`weak`: to a Python number, as int(x), float(x) and complex(x) do; the operand is a scalar."""
+
+    dtype: DType
+    weak: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ReduceAttrs:
+    """`axes` are sorted and non-negative."""
+
+    axes: tuple[int, ...]
+    keepdims: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ArgReduceAttrs:
+    axis: int
+    keepdims: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CumulativeAttrs:
+    axis: int
+
+
+@dataclass(frozen=True, slots=True)
+class SortAttrs:
+    axis: int
+
+
+@dataclass(frozen=True, slots=True)
+class FourierAttrs:
+    """`axes`: distinct; a real transform takes the last of them. `size`: of the result of irfft along that one."""
+
+    axes: tuple[int, ...]
+    size: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ContractAttrs:
+    """A product of two arrays as in einsum: labels per axis. Labels missing from `out` are summed.
+
+    No label occurs twice in one operand; each label of `out` occurs in an operand; a summed label occurs in both.
+    """
+
+    lhs: tuple[int, ...]
+    rhs: tuple[int, ...]
+    out: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeAttrs:
+    """The target shape of reshape and broadcast_to."""
+
+    shape: Shape
+
+
+@dataclass(frozen=True, slots=True)
+class AxesAttrs:
+    """transpose: the permutation; expand_dims: sorted axes of the result; squeeze: sorted axes of the operand."""
+
+    axes: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ConcatenateAttrs:
+    axis: int
+
+
+@dataclass(frozen=True, slots=True)
+class CreateAttrs:
+    shape: Shape
+    dtype: DType
+
+
+@dataclass(frozen=True, slots=True)
+class Dyn:
+    """An index known only at run time: the position of an integer scalar among the operation's arguments."""
+
+    arg: int
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """One element of an axis, which disappears. A static index is not negative; a Dyn one may be, as in NumPy."""
+
+    index: int | Dyn
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """`size` elements of an axis from `start` in steps of `step` (not 0, may be negative). All are inside the axis."""
+
+    start: int | Dyn
+    size: int
+    step: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Gather:
+    """Elements chosen by an integer array: the position of that array among the operation's arguments."""
+
+    arg: int
+
+
+Dim = At | Run | Gather
+
+
+@dataclass(frozen=True, slots=True)
+class IndexAttrs:
+    """One entry for each axis of the operand.
+
+    index: args (x, *dynamic). put, put_add: args (x, value, *dynamic). Gathered arrays broadcast together, and their
+    axes stand where NumPy puts them: in place when the advanced entries (Gather, and At beside a Gather) are adjacent,
+    in front otherwise.
+    """
+
+    dims: tuple[Dim, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LinalgAttrs:
+    """`full`: square orthogonal factors, as np.linalg.svd gives them, and np.linalg.qr for mode="complete"."""
+
+    full: bool = False
+
+
+Attrs = (
+    NoAttrs
+    | CastAttrs
+    | ReduceAttrs
+    | ArgReduceAttrs
+    | CumulativeAttrs
+    | SortAttrs
+    | FourierAttrs
+    | ContractAttrs
+    | ShapeAttrs
+    | AxesAttrs
+    | ConcatenateAttrs
+    | CreateAttrs
+    | IndexAttrs
+    | LinalgAttrs
+)
+
+# ---- samples: what drives the tests of a row -----------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """Values to draw test arguments from: `kinds` of dtype ("f", "c", "i", "u", "b") and an open interval of reals."""
+
+    kinds: str = "f"
+    low: float = -3.0
+    high: float = 3.0
+
+
+REALS = Domain()
+POSITIVE = Domain(low=0.1)
+UNIT = Domain(low=-0.9, high=0.9)
+ABOVE_ONE = Domain(low=1.1, high=4.0)
+NUMBERS = Domain(kinds="fiuc")
+ORDERED = Domain(kinds="fiub")
+INTEGERS = Domain(kinds="iu", low=0, high=8)
+BITS = Domain(kinds="iub", low=0, high=8)
+BOOLS = Domain(kinds="b")
+
+# ---- families ------------------------------------------------------------------------------------
+
+Rule = Callable[..., Any]  # NumPy source: read by the reader and spliced in, never called on arrays by a target
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Elementwise:
+    """Acts on each element; arguments broadcast and promote as NumPy's.
+
+    numpy      how it prints: "np.tanh"; `operator` wins where there is one ("+", "-", "~", "==", ...).
+    evaluate   the NumPy callable itself; where it is a ufunc, its loops give the dtypes.
+    loop       (avals) -> (argument dtypes, result dtype), for what is no ufunc.
+    partials   one function (*args, y) -> d y / d arg for each argument; None: the derivative is zero.
+    jvps/vjps  where tangent * partial is unsafe or wrong (0*inf, complex): functions (t, *args, y), one an argument.
+    decompose  NumPy source in simpler operations, for targets with no primitive of their own.
+    stablehlo  the StableHLO operation ("tanh"); cuda, triton: expression templates, {0} {1} the arguments,
+               {f} the C suffix of the float type ("f" for float32). Empty: `decompose` is used.
+    stablehlo_kinds, kernel_kinds   the dtype kinds for which the primitive means the operation; `decompose`, whose
+               arguments have the loop's dtypes, serves the others. Ask `primitive`.
+    kinks      points of the first argument where the derivative jumps: tests avoid them.
+    """
+
+    name: str
+    numpy: str
+    evaluate: Callable[..., Any]
+    arity: int = 1
+    operator: str = ""
+    loop: Callable[[Sequence[Aval]], tuple[tuple[DType, ...], DType]] | None = None
+    partials: tuple[Rule | None, ...] = ()
+    jvps: tuple[Rule | None, ...] = ()
+    vjps: tuple[Rule | None, ...] = ()
+    decompose: Rule | None = None
+    stablehlo: str = ""
+    cuda: str = ""
+    triton: str = ""
+    stablehlo_kinds: str = "biufc"
+    kernel_kinds: str = "biuf"
+    samples: tuple[Domain, ...] = (REALS,)
+    kinks: tuple[float, ...] = ()
+
+    def primitive(self, language: str, avals: Sequence[Aval]) -> str:
+        """What `language` ("stablehlo", "cuda", "triton") has for these arguments; empty: `decompose` serves."""
+        dtype = self.loop_dtypes(avals)[0][-1]
+        kind = "f" if dtype.kind == "V" else dtype.kind  # bfloat16 calls itself void
+        if kind not in (self.stablehlo_kinds if language == "stablehlo" else self.kernel_kinds):
+            return ""
+        name: str = getattr(self, language)
+        return name
+
+    def loop_dtypes(self, avals: Sequence[Aval]) -> tuple[tuple[DType, ...], DType]:
+        """The dtypes in which the operation computes: to cast the arguments to, and of the result."""
+        return _loop_dtypes(self, tuple((a.dtype, a.weak) for a in avals))
+
+    def infer(self, avals: Sequence[Aval], attrs: Attrs) -> tuple[Aval, ...]:
+        shape = broadcast_shapes([a.shape for a in avals], self.numpy)
+        _, dtype = self.loop_dtypes(avals)
+        weak = bool(self.operator) and dtype.kind != "b" and all(a.weak for a in avals)
+        return (Aval(shape, dtype, weak),)
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Cast:
+    """astype. Casting to the same dtype removes weakness."""
+
+    name: str = "astype"
+
+    def infer(self, avals: Sequence[Aval], attrs: Attrs) -> tuple[Aval, ...]:
+        assert isinstance(attrs, CastAttrs)
+        if attrs.weak and avals[0].shape:
+            raise ShapeError(f"only a scalar becomes a Python number, not an array of shape {avals[0].shape}")
+        return (Aval(avals[0].shape, attrs.dtype, attrs.weak),)
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Reduce:
+    """sum, prod, max, min, any, all over `ReduceAttrs.axes`. `dtype` maps the operand's dtype to the result's."""
+
+    name: str
+    numpy: str
+    evaluate: Callable[..., Any]
+    dtype: Callable[[DType], DType]
+    identity: Callable[[DType], Any] | None  # None: an empty reduction is an error, as in NumPy
+    stablehlo: str
+    samples: tuple[Domain, ...] = (REALS,)
+
+    def infer(self, avals: Sequence[Aval], attrs: Attrs) -> tuple[Aval, ...]:
+        assert isinstance(attrs, ReduceAttrs)
+        (x,) = avals
+        if self.identity is None and any(x.shape[a] == 0 for a in attrs.axes):
+            raise ShapeError(f"{self.numpy} of an empty axis has no value: the operand's shape is {x.shape}")
+        return (Aval(reduced_shape(x.shape, attrs.axes, attrs.keepdims), self.dtype(x.dtype)),)
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class ArgReduce:
+    """argmax, argmin along one axis: the first extreme; a NaN is extreme, as in NumPy."""
+
+    name: str
+    numpy: str
+    evaluate: Callable[..., Any]
+    samples: tuple[Domain, ...] = (REALS,)
+
+    def infer(self, avals: Sequence[Aval], attrs: Attrs) -> tuple[Aval, ...]:
+        assert isinstance(attrs, ArgReduceAttrs)
+        (x,) = avals
+        if x.shape[attrs.axis] == 0:
+            raise ShapeError(f"{self.numpy} of an empty axis has no value: the operand's shape is {x.shape}")
+        return (Aval(reduced_shape(x.shape, (attrs.axis,), attrs.keepdims), np.dtype(np.int64)),)
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Cumulative:
+    """cumsum, cumprod along one axis."""
+
+    name: str
+    numpy: str
+    evaluate: Callable[..., Any]
+    dtype: Callable[[DType], DType]
+    samples: tuple[Domain, ...] = (REALS,)
+
+    def infer(self, avals: Sequence[Aval], attrs: Attrs) -> tuple[Aval, ...]:
+        assert isinstance(attrs, CumulativeAttrs)
+        return (Aval(avals[0].shape, self.dtype(avals[0].dtype)),)
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Sort:
+    """sort, argsort along one axis: NaN last; the positions that argsort gives are those of a stable sort."""
+
+    name: str
+    numpy: str
+    evaluate: Callable[..., Any]
+    samples: tuple[Domain, ...] = (REALS,)
+
+    def infer(self, avals: Sequence[Aval], attrs: Attrs) -> tuple[Aval, ...]:
+        (x,) = avals
+        return (Aval(x.shape, np.dtype(np.int64) if self.name == "argsort" else x.dtype),)
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Fourier:
+    """Discrete Fourier transforms along axes, scaled as NumPy's by default.
+
+    fft, ifft   of real or complex numbers to complex ones of the same shape.
+    rfft        of real numbers: the half of the spectrum along the last of the axes that determines the rest.
+    irfft       back from there to real numbers, `size` of them along that axis.
+    """
+
+    name: str
+    numpy: str
+    evaluate: Callable[..., Any]
+    samples: tuple[Domain, ...] = (REALS,)
+
+    def infer(self, avals: Sequence[Aval], attrs: Attrs) -> tuple[Aval, ...]:
+        assert isinstance(attrs, FourierAttrs)
+        (x,) = avals
+        last = attrs.axes[-1]
+        if any(x.shape[a] == 0 for a in attrs.axes):
+            raise ShapeError(f"{self.numpy} of an empty axis has no value: the operand's shape is {x.shape}")
+        single = (x.dtype.kind == "f" and x.dtype.itemsize <= 4) or x.dtype == np.complex64
+        if self.name == "irfft":
+            if attrs.size < 1 or attrs.size // 2 + 1 != x.shape[last]:
+                raise ShapeError(f"{self.numpy}: {x.shape[last]} frequencies do not give {attrs.size} points")
+            return (Aval(_resized(x.shape, last, attrs.size), np.dtype(np.float32 if single else np.float64)),)
+        if self.name == "rfft" and x.dtype.kind == "c":
+            raise DTypeError(f"{self.numpy} takes real numbers, not {x.dtype}")
+        shape = _resized(x.shape, last, x.shape[last] // 2 + 1) if self.name == "rfft" else x.shape
+        return (Aval(shape, np.dtype(np.complex64 if single else np.complex128)),)
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Contract:
+    """The product of two arrays over labelled axes; prints as @, np.outer or np.einsum, as a person would write."""
+
+    name: str = "contract"
+
+    def infer(self, avals: Sequence[Aval], attrs: Attrs) -> tuple[Aval, ...]:
+        assert isinstance(attrs, ContractAttrs)
+        sizes: dict[int, int] = {}
+        for labels, aval in zip((attrs.lhs, attrs.rhs), avals, strict=True):
+            for label, size in zip(labels, aval.shape, strict=True):
+                if sizes.setdefault(label, size) != size:
+                    shapes = " and ".join(str(a.shape) for a in avals)
+                    raise ShapeError(f"a product of shapes {shapes}: the summed sizes {sizes[label]} and {size} differ")
+        dtype = promote(avals)
+        return (Aval(tuple(sizes[label] for label in attrs.out), dtype),)
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Reshape:
+    """reshape, transpose, broadcast_to, expand_dims, squeeze: the elements stay, the axes change."""
+
+    name: str
+
+    def infer(self, avals: Sequence[Aval], attrs: Attrs) -> tuple[Aval, ...]:
+        (x,) = avals
+        return (Aval(_reshaped(self.name, x.shape, attrs), x.dtype),)
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Concatenate:
+    """Any number of arrays of one rank and one dtype, joined along an axis."""
+
+    name: str = "concatenate"
+
+    def infer(self, avals: Sequence[Aval], attrs: Attrs) -> tuple[Aval, ...]:
+        assert isinstance(attrs, ConcatenateAttrs)
+        axis, first = attrs.axis, avals[0]
+        for a in avals[1:]:
+            others = [s[:axis] + s[axis + 1 :] for s in (first.shape, a.shape)]
+            if a.ndim != first.ndim or others[0] != others[1]:
+                raise ShapeError(f"shapes {first.shape} and {a.shape} cannot be concatenated along axis {axis}")
+        total = sum(a.shape[axis] for a in avals)
+        return (Aval((*first.shape[:axis], total, *first.shape[axis + 1 :]), promote(avals)),)
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Create:
+    """full: args (value,); empty: no args, contents unspecified; iota: no args, 0..n-1 along its one axis."""
+
+    name: str
+
+    def infer(self, avals: Sequence[Aval], attrs: Attrs) -> tuple[Aval, ...]:
+        assert isinstance(attrs, CreateAttrs)
+        return (Aval(attrs.shape, attrs.dtype),)
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Index:
+    """x[...]: basic and integer-array indexing."""
+
+    name: str = "index"
+
+    def infer(self, avals: Sequence[Aval], attrs: Attrs) -> tuple[Aval, ...]:
+        assert isinstance(attrs, IndexAttrs)
+        return (Aval(indexed_shape(attrs, avals), avals[0].dtype),)
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Put:
+    """put: x with x[...] = value; put_add: np.add.at(x, ..., value), repeated indices accumulate.
+
+    The value broadcasts to the indexed shape and is cast to x's dtype.
+    """
+
+    name: str
+
+    def infer(self, avals: Sequence[Aval], attrs: Attrs) -> tuple[Aval, ...]:
+        assert isinstance(attrs, IndexAttrs)
+        shape = indexed_shape(attrs, avals)
+        value = avals[1].shape
+        while len(value) > len(shape) and value[0] == 1:
+            value = value[1:]
+        if broadcast_shapes([shape, value], "a store") != shape:
+            raise ShapeError(f"could not broadcast a value of shape {avals[1].shape} into the indexed shape {shape}")
+        return (Aval(avals[0].shape, avals[0].dtype),)
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Linalg:
+    """One result of a function of np.linalg, on the last two axes of an array; the axes before them are batches.
+
+    The arrays have one dtype out of float32, float64, complex64, complex128. Where NumPy's function has several
+    results, each is an operation of its own.
+
+    numpy      the function that it prints as; `field` names the result, where there are several.
+    options    keyword arguments that it prints with: without `full`, and with it.
+    evaluate   (module, *args, full) -> the result; the module follows NumPy.
+    cores      for each argument how many of its last axes are no batch axes (a vector has one less than a matrix).
+    shape      (core shapes of the arguments, full) -> core shape of the result; ShapeError.
+    real       the result is real for complex arrays too.
+    error      the message of np.linalg.LinAlgError, where the operation may fail.
+    jvps/vjps  NumPy source, one an argument: (t, *args, y) -> tangent of y; (ct, *args, y) -> cotangent of the operand.
+    refusal    why there is no derivative of `full`, where there is none.
+    decompose  NumPy source in other operations, for XLA where it has no function that does this.
+    """
+
+    name: str
+    numpy: str
+    evaluate: Callable[..., Any]
+    shape: Callable[[Sequence[Shape], bool], Shape]
+    cores: tuple[int, ...] = (2,)
+    field: str = ""
+    options: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
+    real: bool = False
+    error: str = ""
+    jvps: tuple[Rule | None, ...] = ()
+    vjps: tuple[Rule | None, ...] = ()
+    refusal: str = ""
+    decompose: Rule | None = None
+
+    def core(self, k: int, aval: Aval) -> int:
+        """How many of the last axes of argument `k` are no batch axes."""
+        return min(self.cores[k], aval.ndim)
+
+    def infer(self, avals: Sequence[Aval], attrs: Attrs) -> tuple[Aval, ...]:
+        assert isinstance(attrs, LinalgAttrs)
+        first = avals[0]
+        if first.dtype.char not in "fdFD":
+            raise DTypeError(f"array type {first.dtype} is unsupported in {self.numpy}")
+        if first.ndim < 2:
+            raise ShapeError(f"{self.numpy}: an array of at least two axes is needed, not one of shape {first.shape}")
+        splits = [a.ndim - self.core(k, a) for k, a in enumerate(avals)]
+        batch = broadcast_shapes([a.shape[:n] for a, n in zip(avals, splits, strict=True)], self.numpy)
+        core = self.shape([a.shape[n:] for a, n in zip(avals, splits, strict=True)], attrs.full)
+        dtype = np.empty(0, first.dtype).real.dtype if self.real else first.dtype
+        return (Aval((*batch, *core), dtype),)
+
+
+Op = (
+    Elementwise
+    | Cast
+    | Reduce
+    | ArgReduce
+    | Cumulative
+    | Sort
+    | Fourier
+    | Contract
+    | Reshape
+    | Concatenate
+    | Create
+    | Index
+    | Put
+    | Linalg
+)
+
+# ---- type rules ----------------------------------------------------------------------------------
+
+_PYTHON_TYPES = {"i": int, "f": float, "c": complex}
+
+
+@cache
+def _loop_dtypes(op: Elementwise, keys: tuple[tuple[DType, bool], ...]) -> tuple[tuple[DType, ...], DType]:
+    if op.loop is not None:
+        return op.loop([Aval((), d, w) for d, w in keys])
+    ufunc = op.evaluate
+    assert isinstance(ufunc, np.ufunc), f"{op.name} needs a ufunc or a loop rule"
+    types = tuple(_PYTHON_TYPES[d.kind] if w else d for d, w in keys)
+    try:
+        resolved = ufunc.resolve_dtypes((*types, *([None] * ufunc.nout)))
+    except TypeError as error:
+        names = ", ".join(d.name for d, _ in keys)
+        raise DTypeError(
+            Diagnostic(
+                f"{op.numpy} does not take ({names})",
+                why=str(error),
+                instead="convert the operand first, x.astype(...)",
+            )
+        ) from None
+    if resolved[0].kind == "O":  # a comparison of two Python integers: int64 here
+        return (_promote(keys),) * len(keys), resolved[-1]
+    return tuple(resolved[: len(keys)]), resolved[len(keys)]
+
+
+def promote(avals: Sequence[Aval]) -> DType:
+    """NumPy's result type (NEP 50) of the arguments."""
+    return _promote(tuple((a.dtype, a.weak) for a in avals))
+
+
+@cache
+def _promote(keys: tuple[tuple[DType, bool], ...]) -> DType:
+    return np.result_type(*(_PYTHON_TYPES[d.kind](0) if w else d for d, w in keys))
+
+
+def promote_loop(avals: Sequence[Aval]) -> tuple[tuple[DType, ...], DType]:
+    """The loop rule of an operation whose arguments and result share the promoted dtype."""
+    dtype = promote(avals)
+    return (dtype,) * len(avals), dtype
+
+
+def broadcast_shapes(shapes: Sequence[Shape], what: str) -> Shape:
+    """NumPy's broadcast shape; ShapeError naming the operation when there is none."""
+    first = shapes[0]
+    if all(s == first for s in shapes):
+        return first
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        listed = " and ".join(str(s) for s in shapes)
+        raise ShapeError(f"operands of {what} could not be broadcast together: shapes {listed}") from None
+
+
+def reduced_shape(shape: Shape, axes: tuple[int, ...], keepdims: bool) -> Shape:
+    if keepdims:
+        return tuple(1 if i in axes else s for i, s in enumerate(shape))
+    return tuple(s for i, s in enumerate(shape) if i not in axes)
+
+
+def _resized(shape: Shape, axis: int, n: int) -> Shape:
+    return (*shape[:axis], n, *shape[axis + 1 :])
+
+
+def _reshaped(name: str, shape: Shape, attrs: Attrs) -> Shape:
+    match attrs:
+        case ShapeAttrs(shape=target) if name == "reshape":
+            if Aval(target, np.dtype(bool)).size != Aval(shape, np.dtype(bool)).size:
+                raise ShapeError(f"cannot reshape an array of shape {shape} into shape {target}")
+            return target
+        case ShapeAttrs(shape=target):
+            if broadcast_shapes([shape, target], "np.broadcast_to") != target:
+                raise ShapeError(f"cannot broadcast an array of shape {shape} to shape {target}")
+            return target
+        case AxesAttrs(axes=axes) if name == "transpose":
+            return tuple(shape[a] for a in axes)
+        case AxesAttrs(axes=axes) if name == "expand_dims":
+            rest = iter(shape)
+            return tuple(1 if i in axes else next(rest) for i in range(len(shape) + len(axes)))
+        case AxesAttrs(axes=axes):
+            if any(shape[a] != 1 for a in axes):
+                raise ShapeError(f"cannot squeeze axes {axes} of shape {shape}: their sizes are not all one")
+            return tuple(s for i, s in enumerate(shape) if i not in axes)
+    raise AssertionError(f"{name} with {attrs}")
+
+
+def indexed_shape(attrs: IndexAttrs, avals: Sequence[Aval]) -> Shape:
+    """The shape of x[...] by NumPy's rule for where gathered axes go."""
+    gathered = [avals[d.arg].shape for d in attrs.dims if isinstance(d, Gather)]
+    if not gathered:
+        return tuple(d.size for d in attrs.dims if isinstance(d, Run))
+    g = broadcast_shapes(gathered, "index arrays")
+    position = gather_position(attrs.dims)
+    runs = [d.size for d in attrs.dims if isinstance(d, Run)]
+    return (*runs[:position], *g, *runs[position:])
+
+
+def gather_position(dims: tuple[Dim, ...]) -> int:
+    """The axis of the result at which the gathered axes stand."""
+    advanced = [i for i, d in enumerate(dims) if not isinstance(d, Run)]
+    if advanced[-1] - advanced[0] + 1 != len(advanced):
+        return 0
+    return advanced[0]  # every axis before the first advanced one is a Run, and stays

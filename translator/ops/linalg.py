@@ -1,0 +1,554 @@
+"""Linear algebra: solutions, determinants, factorisations.
+
+Derivatives after M. B. Giles, "Collected matrix derivative results for forward and reverse mode algorithmic
+differentiation" (2008); of cholesky after I. Murray, "Differentiation of the Cholesky decomposition" (2016); of pinv
+after G. H. Golub and V. Pereyra (1973). For complex arrays the steps are the same on G = conj(cotangent), whose inner
+product with a tangent T is Re tr(G^H T).
+
+Where a factorisation does not depend smoothly on its operand, neither does what is computed here. eigh, svd: between
+equal eigenvalues (singular values) the choice of the vectors is arbitrary, and how it turns counts as zero: right for
+every function that does not depend on the choice. Beside a singular value of zero the part of its vectors outside the
+others' space counts as zero too. Complex vectors of eigh and svd are fixed only up to phases: derivatives are those of
+functions that do not depend on them. eig: of matrices with distinct eigenvalues. qr: of matrices of full column rank.
+det, slogdet: of regular matrices, else np.linalg.LinAlgError. pinv: where the rank stays the same. cholesky and eigh
+read the lower triangle only, so the derivative stands there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import ShapeError
+from ..ir import Shape
+from .core import Linalg
+
+# ---- shapes --------------------------------------------------------------------------------------
+
+
+def _square(cores: Sequence[Shape]) -> int:
+    m, n = cores[0]
+    if m != n:
+        raise ShapeError(f"the last two axes of the array must be equal, not {m} and {n}")
+    return n
+
+
+def square(cores: Sequence[Shape], full: bool) -> Shape:
+    n = _square(cores)
+    return (n, n)
+
+
+def number(cores: Sequence[Shape], full: bool) -> Shape:
+    _square(cores)
+    return ()
+
+
+def vector(cores: Sequence[Shape], full: bool) -> Shape:
+    return (_square(cores),)
+
+
+def solution(cores: Sequence[Shape], full: bool) -> Shape:
+    if cores[1][:1] != (_square(cores),):
+        raise ShapeError(f"np.linalg.solve: a matrix of shape {cores[0]} and a right side of shape {cores[1]}")
+    return cores[1]
+
+
+def left_factor(cores: Sequence[Shape], full: bool) -> Shape:
+    m, n = cores[0]
+    return (m, m if full else min(m, n))
+
+
+def right_factor(cores: Sequence[Shape], full: bool) -> Shape:
+    m, n = cores[0]
+    return (n if full else min(m, n), n)
+
+
+def diagonal(cores: Sequence[Shape], full: bool) -> Shape:
+    return (min(cores[0]),)
+
+
+def transposed(cores: Sequence[Shape], full: bool) -> Shape:
+    return cores[0][::-1]
+
+
+# ---- parts of rules, NumPy source ----------------------------------------------------------------
+
+
+def _adjoint(x: Any) -> Any:
+    return np.conj(x).mT
+
+
+def _from_lower(t: Any) -> Any:
+    """The Hermitian matrix whose lower triangle is that of t."""
+    low = np.tril(t, -1)
+    return low + _adjoint(low) + np.real(np.tril(np.triu(t)))
+
+
+def _to_lower(s: Any) -> Any:
+    """The transpose of `_from_lower`."""
+    h = 0.5 * (s + _adjoint(s))
+    return np.tril(h) + np.tril(h, -1)
+
+
+def _half_lower(x: Any) -> Any:
+    """The lower triangle with half of the diagonal."""
+    return np.tril(x, -1) + 0.5 * np.tril(np.triu(x))
+
+
+def _diagonal(x: Any) -> Any:
+    return np.diagonal(x, axis1=-2, axis2=-1)
+
+
+def _as_matrix(x: Any) -> Any:
+    """A number for each matrix, with axes to multiply matrices by."""
+    return np.expand_dims(x, (-2, -1))
+
+
+def _reciprocal(x: Any) -> Any:
+    """1 / x, and 0 for 0."""
+    return np.where(x == 0, 0.0, 1.0 / np.where(x == 0, 1.0, x))
+
+
+def _gaps(w: Any) -> Any:
+    """1 / (w[j] - w[i]); 0 where the two are equal."""
+    return _reciprocal(w[..., None, :] - w[..., :, None])
+
+
+def _imaginary_diagonal(x: Any) -> Any:
+    """The diagonal matrix of 1j times the imaginary part of x's diagonal."""
+    d = np.tril(np.triu(x))
+    return 0.5 * (d - np.conj(d))
+
+
+# ---- rules ---------------------------------------------------------------------------------------
+
+
+def t_cholesky(t: Any, a: Any, y: Any) -> Any:
+    return y @ _half_lower(np.linalg.solve(y, _adjoint(np.linalg.solve(y, _from_lower(t)))))
+
+
+def c_cholesky(ct: Any, a: Any, y: Any) -> Any:
+    up = _adjoint(y)
+    p = np.linalg.solve(up, _half_lower(up @ np.tril(np.conj(ct))))
+    return np.conj(_to_lower(_adjoint(np.linalg.solve(up, _adjoint(p)))))
+
+
+def t_solve_a(t: Any, a: Any, b: Any, y: Any) -> Any:
+    return -np.linalg.solve(a, t @ y)
+
+
+def t_solve_b(t: Any, a: Any, b: Any, y: Any) -> Any:
+    return np.linalg.solve(a, t)
+
+
+def c_solve_a(ct: Any, a: Any, b: Any, y: Any) -> Any:
+    s = np.linalg.solve(a.mT, ct)
+    return -np.outer(s, y) if y.ndim == 1 else -(s @ y.mT)
+
+
+def c_solve_b(ct: Any, a: Any, b: Any, y: Any) -> Any:
+    return np.linalg.solve(a.mT, ct)
+
+
+def t_det(t: Any, a: Any, y: Any) -> Any:
+    return y * np.sum(_diagonal(np.linalg.solve(a, t)), axis=-1)
+
+
+def c_det(ct: Any, a: Any, y: Any) -> Any:
+    return _as_matrix(ct * y) * np.linalg.inv(a).mT
+
+
+def t_sign(t: Any, a: Any, y: Any) -> Any:
+    if a.dtype.kind != "c":
+        return np.zeros_like(y)
+    return y * (1j * np.imag(np.sum(_diagonal(np.linalg.solve(a, t)), axis=-1)))
+
+
+def c_sign(ct: Any, a: Any, y: Any) -> Any:
+    if a.dtype.kind != "c":
+        return np.zeros_like(a)
+    turn = -1j * np.real(ct * y * 1j)
+    return _as_matrix(turn) * np.linalg.inv(a).mT
+
+
+def t_logabsdet(t: Any, a: Any, y: Any) -> Any:
+    return np.real(np.sum(_diagonal(np.linalg.solve(a, t)), axis=-1))
+
+
+def c_logabsdet(ct: Any, a: Any, y: Any) -> Any:
+    return _as_matrix(ct) * np.linalg.inv(a).mT
+
+
+def _over_r(x: Any, r: Any) -> Any:
+    """x @ inv(r)."""
+    return np.linalg.solve(r.mT, x.mT).mT
+
+
+def _turn(e: Any) -> Any:
+    """The antihermitian matrix with e's lower triangle: how q turns."""
+    low = np.tril(e, -1)
+    turn = low - _adjoint(low)
+    return turn + _imaginary_diagonal(e) if e.dtype.kind == "c" else turn
+
+
+def _turn_transposed(h: Any) -> Any:
+    low = np.tril(h - _adjoint(h), -1)
+    return low + _imaginary_diagonal(h) if h.dtype.kind == "c" else low
+
+
+def t_qr_q(t: Any, a: Any, y: Any) -> Any:
+    x = _over_r(t, np.linalg.qr(a).R)
+    e = _adjoint(y) @ x
+    return x + y @ (_turn(e) - e)
+
+
+def c_qr_q(ct: Any, a: Any, y: Any) -> Any:
+    g, r = np.conj(ct), np.linalg.qr(a).R
+    h = _adjoint(y) @ g
+    return np.conj(_over_r(g + y @ (_turn_transposed(h) - h), _adjoint(r)))
+
+
+def t_qr_r(t: Any, a: Any, y: Any) -> Any:
+    e = _adjoint(np.linalg.qr(a).Q) @ _over_r(t, y)
+    return (e - _turn(e)) @ y
+
+
+def c_qr_r(ct: Any, a: Any, y: Any) -> Any:
+    k = np.triu(np.conj(ct)) @ _adjoint(y)
+    return np.conj(_over_r(np.linalg.qr(a).Q @ (k - _turn_transposed(k)), _adjoint(y)))
+
+
+def t_eigenvalues(t: Any, a: Any, y: Any) -> Any:
+    v = np.linalg.eigh(a).eigenvectors
+    return np.real(np.sum(np.conj(v) * (_from_lower(t) @ v), axis=-2))
+
+
+def c_eigenvalues(ct: Any, a: Any, y: Any) -> Any:
+    v = np.linalg.eigh(a).eigenvectors
+    return np.conj(_to_lower((v * ct[..., None, :]) @ _adjoint(v)))
+
+
+def t_eigenvectors(t: Any, a: Any, y: Any) -> Any:
+    gaps = _gaps(np.linalg.eigvalsh(a))
+    return y @ (gaps * (_adjoint(y) @ _from_lower(t) @ y))
+
+
+def c_eigenvectors(ct: Any, a: Any, y: Any) -> Any:
+    gaps = _gaps(np.linalg.eigvalsh(a))
+    return np.conj(_to_lower(y @ (gaps * (_adjoint(y) @ np.conj(ct))) @ _adjoint(y)))
+
+
+def t_eig_values(t: Any, a: Any, y: Any) -> Any:
+    v = np.linalg.eig(a).eigenvectors
+    return _diagonal(np.linalg.solve(v, t @ v))
+
+
+def c_eig_values(ct: Any, a: Any, y: Any) -> Any:
+    v = np.linalg.eig(a).eigenvectors.mT
+    return np.linalg.solve(v, ct[..., :, None] * v)
+
+
+def _largest(v: Any) -> Any:
+    """Marks the largest element of each column, which LAPACK makes real."""
+    return np.expand_dims(np.argmax(np.absolute(v), axis=-2), -2) == np.arange(v.shape[-2])[:, None]
+
+
+def t_eig_vectors(t: Any, a: Any, y: Any) -> Any:
+    d = y @ (_gaps(np.linalg.eigvals(a)) * np.linalg.solve(y, t @ y))
+    d = d - y * np.real(np.sum(np.conj(y) * d, axis=-2, keepdims=True))
+    turn = np.sum(np.where(_largest(y), d / y, 0.0), axis=-2, keepdims=True)
+    return d - y * (1j * np.imag(turn))
+
+
+def c_eig_vectors(ct: Any, a: Any, y: Any) -> Any:
+    g = np.conj(ct)
+    along = np.sum(np.conj(y) * g, axis=-2, keepdims=True)
+    g = g - y * np.real(along) - np.where(_largest(y), 1j * np.imag(along) / np.conj(y), 0.0)
+    up = _adjoint(y)
+    return np.conj(np.linalg.solve(up, np.conj(_gaps(np.linalg.eigvals(a))) * (up @ g)) @ up)
+
+
+def t_svd_s(t: Any, a: Any, y: Any) -> Any:
+    u, _, vh = np.linalg.svd(a, full_matrices=False)
+    return np.real(np.sum(np.conj(u) * (t @ _adjoint(vh)), axis=-2))
+
+
+def c_svd_s(ct: Any, a: Any, y: Any) -> Any:
+    u, _, vh = np.linalg.svd(a, full_matrices=False)
+    return np.conj((u * ct[..., None, :]) @ vh)
+
+
+def _sums(s: Any) -> Any:
+    """1 / (s[j] + s[i]); 0 where both are zero."""
+    return _reciprocal(s[..., None, :] + s[..., :, None])
+
+
+def _turns(s: Any, p: Any, side: float) -> Any:
+    """How the left (side 1.0) and right (side -1.0) singular vectors turn where u* da v = p.
+
+    Their common turn divides by differences of singular values, their relative one by sums, so between equal singular
+    values only the common one is arbitrary.
+    """
+    q = _adjoint(p)
+    return 0.5 * (_gaps(s) * (p + q) + side * (_sums(s) * (p - q)))
+
+
+def _turns_transposed(s: Any, q: Any, side: float) -> Any:
+    x, y = _gaps(s) * q, _sums(s) * q
+    return 0.5 * (x + _adjoint(x) + side * (y - _adjoint(y)))
+
+
+def t_svd_u(t: Any, a: Any, y: Any) -> Any:
+    u, s, vh = np.linalg.svd(a, full_matrices=False)
+    w = t @ _adjoint(vh)
+    p = _adjoint(u) @ w
+    turned = u @ _turns(s, p, 1.0)
+    if a.shape[-2] > a.shape[-1]:
+        return turned + (w - u @ p) * _reciprocal(s)[..., None, :]
+    return turned
+
+
+def c_svd_u(ct: Any, a: Any, y: Any) -> Any:
+    u, s, vh = np.linalg.svd(a, full_matrices=False)
+    g = np.conj(ct)
+    q = _adjoint(u) @ g
+    x = u @ _turns_transposed(s, q, 1.0)
+    if a.shape[-2] > a.shape[-1]:
+        x = x + (g - u @ q) * _reciprocal(s)[..., None, :]
+    return np.conj(x @ vh)
+
+
+def t_svd_vh(t: Any, a: Any, y: Any) -> Any:
+    u, s, vh = np.linalg.svd(a, full_matrices=False)
+    w = _adjoint(u) @ t
+    p = w @ _adjoint(vh)
+    turned = _turns(s, p, -1.0) @ vh
+    if a.shape[-1] > a.shape[-2]:
+        return _reciprocal(s)[..., :, None] * (w - p @ vh) - turned
+    return -turned
+
+
+def c_svd_vh(ct: Any, a: Any, y: Any) -> Any:
+    u, s, vh = np.linalg.svd(a, full_matrices=False)
+    g = np.conj(ct)
+    q = vh @ _adjoint(g)
+    x = _turns_transposed(s, q, -1.0) @ vh
+    if a.shape[-1] > a.shape[-2]:
+        x = x + _reciprocal(s)[..., :, None] * (g - _adjoint(q) @ vh)
+    return np.conj(u @ x)
+
+
+def t_pinv(t: Any, a: Any, rcond: Any, y: Any) -> Any:
+    d, z = _adjoint(t), _adjoint(y)
+    yz = y @ z
+    zy = z @ y
+    return yz @ d - (yz @ d @ a) @ y + d @ zy - y @ (a @ d @ zy) - y @ t @ y
+
+
+def c_pinv(ct: Any, a: Any, rcond: Any, y: Any) -> Any:
+    g = _adjoint(np.conj(ct))
+    z = _adjoint(y)
+    yz, zy = y @ z, z @ y
+    x = g @ yz - a @ (y @ (g @ yz)) + zy @ g - (zy @ g @ y) @ a - z @ _adjoint(g) @ z
+    return np.conj(x)
+
+
+def pinv_by_svd(a: Any, rcond: Any) -> Any:
+    u, s, vh = np.linalg.svd(a, full_matrices=False)
+    kept = s > np.expand_dims(rcond, -1) * np.max(s, axis=-1, keepdims=True)
+    return _adjoint(vh) @ (np.where(kept, 1.0 / np.where(kept, s, 1.0), 0.0)[..., :, None] * _adjoint(u))
+
+
+# ---- evaluation ----------------------------------------------------------------------------------
+
+
+def _plain(name: str) -> Any:
+    def evaluate(xp: Any, *args: Any, full: bool) -> Any:
+        return getattr(xp.linalg, name)(*args)
+
+    return evaluate
+
+
+def _part(name: str, position: int) -> Any:
+    def evaluate(xp: Any, a: Any, full: bool) -> Any:
+        return getattr(xp.linalg, name)(a)[position]
+
+    return evaluate
+
+
+def _qr_part(position: int) -> Any:
+    def evaluate(xp: Any, a: Any, full: bool) -> Any:
+        return xp.linalg.qr(a, "complete" if full else "reduced")[position]
+
+    return evaluate
+
+
+def _svd_part(position: int) -> Any:
+    def evaluate(xp: Any, a: Any, full: bool) -> Any:
+        return xp.linalg.svd(a, full_matrices=full)[position]
+
+    return evaluate
+
+
+def _singular_values(xp: Any, a: Any, full: bool) -> Any:
+    return xp.linalg.svd(a, compute_uv=False)
+
+
+# ---- rows ----------------------------------------------------------------------------------------
+
+SINGULAR = "Singular matrix"
+UNSETTLED = "Eigenvalues did not converge"
+UNSETTLED_SVD = "SVD did not converge"
+REDUCED: tuple[dict[str, Any], dict[str, Any]] = ({}, {"mode": "complete"})
+THIN: tuple[dict[str, Any], dict[str, Any]] = ({"full_matrices": False}, {})
+NO_FULL = "the columns that complete an orthogonal basis are arbitrary"
+
+CHOLESKY = Linalg(
+    name="cholesky",
+    numpy="np.linalg.cholesky",
+    evaluate=_plain("cholesky"),
+    shape=square,
+    error="Matrix is not positive definite",
+    jvps=(t_cholesky,),
+    vjps=(c_cholesky,),
+)
+SOLVE = Linalg(
+    name="solve",
+    numpy="np.linalg.solve",
+    evaluate=_plain("solve"),
+    shape=solution,
+    cores=(2, 2),
+    error=SINGULAR,
+    jvps=(t_solve_a, t_solve_b),
+    vjps=(c_solve_a, c_solve_b),
+)
+DET = Linalg(
+    name="det", numpy="np.linalg.det", evaluate=_plain("det"), shape=number, jvps=(t_det,), vjps=(c_det,)
+)
+SLOGDET_SIGN = Linalg(
+    name="slogdet_sign",
+    numpy="np.linalg.slogdet",
+    field="sign",
+    evaluate=_part("slogdet", 0),
+    shape=number,
+    jvps=(t_sign,),
+    vjps=(c_sign,),
+)
+SLOGDET_LOG = Linalg(
+    name="slogdet_log",
+    numpy="np.linalg.slogdet",
+    field="logabsdet",
+    evaluate=_part("slogdet", 1),
+    shape=number,
+    real=True,
+    jvps=(t_logabsdet,),
+    vjps=(c_logabsdet,),
+)
+QR_Q = Linalg(
+    name="qr_q",
+    numpy="np.linalg.qr",
+    field="Q",
+    options=REDUCED,
+    evaluate=_qr_part(0),
+    shape=left_factor,
+    jvps=(t_qr_q,),
+    vjps=(c_qr_q,),
+    refusal=NO_FULL,
+)
+QR_R = Linalg(
+    name="qr_r",
+    numpy="np.linalg.qr",
+    field="R",
+    options=REDUCED,
+    evaluate=_qr_part(1),
+    shape=right_factor,
+    jvps=(t_qr_r,),
+    vjps=(c_qr_r,),
+)
+EIGH_VALUES = Linalg(
+    name="eigh_values",
+    numpy="np.linalg.eigvalsh",
+    evaluate=_plain("eigvalsh"),
+    shape=vector,
+    real=True,
+    error=UNSETTLED,
+    jvps=(t_eigenvalues,),
+    vjps=(c_eigenvalues,),
+)
+EIGH_VECTORS = Linalg(
+    name="eigh_vectors",
+    numpy="np.linalg.eigh",
+    field="eigenvectors",
+    evaluate=_part("eigh", 1),
+    shape=square,
+    error=UNSETTLED,
+    jvps=(t_eigenvectors,),
+    vjps=(c_eigenvectors,),
+)
+EIG_VALUES = Linalg(
+    name="eig_values",
+    numpy="np.linalg.eigvals",
+    evaluate=_plain("eigvals"),
+    shape=vector,
+    error=UNSETTLED,
+    jvps=(t_eig_values,),
+    vjps=(c_eig_values,),
+)
+EIG_VECTORS = Linalg(
+    name="eig_vectors",
+    numpy="np.linalg.eig",
+    field="eigenvectors",
+    evaluate=_part("eig", 1),
+    shape=square,
+    error=UNSETTLED,
+    jvps=(t_eig_vectors,),
+    vjps=(c_eig_vectors,),
+)
+SVD_U = Linalg(
+    name="svd_u",
+    numpy="np.linalg.svd",
+    field="U",
+    options=THIN,
+    evaluate=_svd_part(0),
+    shape=left_factor,
+    error=UNSETTLED_SVD,
+    jvps=(t_svd_u,),
+    vjps=(c_svd_u,),
+    refusal=NO_FULL,
+)
+SVD_S = Linalg(
+    name="svd_s",
+    numpy="np.linalg.svd",
+    options=({"compute_uv": False}, {"compute_uv": False}),
+    evaluate=_singular_values,
+    shape=diagonal,
+    real=True,
+    error=UNSETTLED_SVD,
+    jvps=(t_svd_s,),
+    vjps=(c_svd_s,),
+)
+SVD_VH = Linalg(
+    name="svd_vh",
+    numpy="np.linalg.svd",
+    field="Vh",
+    options=THIN,
+    evaluate=_svd_part(2),
+    shape=right_factor,
+    error=UNSETTLED_SVD,
+    jvps=(t_svd_vh,),
+    vjps=(c_svd_vh,),
+    refusal=NO_FULL,
+)
+PINV = Linalg(
+    name="pinv",
+    numpy="np.linalg.pinv",
+    evaluate=_plain("pinv"),
+    shape=transposed,
+    cores=(2, 0),
+    error=UNSETTLED_SVD,
+    jvps=(t_pinv, None),
+    vjps=(c_pinv, None),
+    decompose=pinv_by_svd,
+)

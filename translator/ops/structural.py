@@ -1,0 +1,115 @@
+"""Everything that is not elementwise: casts, reductions, products, shapes, creation, indexing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..ir import DType
+from .core import (
+    NUMBERS,
+    ORDERED,
+    ArgReduce,
+    Cast,
+    Concatenate,
+    Contract,
+    Create,
+    Cumulative,
+    Domain,
+    Fourier,
+    Index,
+    Put,
+    Reduce,
+    Reshape,
+    Sort,
+)
+
+SORTABLE = Domain(kinds="fiubc")
+SUMMANDS = Domain(kinds="fiubc")
+
+
+def wide(dtype: DType) -> DType:
+    """NumPy sums and multiplies integers in 64 bits."""
+    if dtype.kind == "u":
+        return np.dtype(np.uint64)
+    return np.dtype(np.int64) if dtype.kind in "bi" else dtype
+
+
+def same(dtype: DType) -> DType:
+    return dtype
+
+
+def boolean(dtype: DType) -> DType:
+    return np.dtype(np.bool_)
+
+
+def zero(dtype: DType) -> Any:
+    return wide(dtype).type(0)
+
+
+def one(dtype: DType) -> Any:
+    return wide(dtype).type(1)
+
+
+def false(dtype: DType) -> Any:
+    return np.False_
+
+
+def true(dtype: DType) -> Any:
+    return np.True_
+
+
+def stable_order(x: Any, axis: int = -1) -> Any:
+    return np.argsort(x, axis=axis, kind="stable")
+
+
+ASTYPE = Cast()
+
+SUM = Reduce(
+    name="sum", numpy="np.sum", evaluate=np.sum, dtype=wide, identity=zero, stablehlo="add", samples=(SUMMANDS,)
+)
+PROD = Reduce(
+    name="prod", numpy="np.prod", evaluate=np.prod, dtype=wide, identity=one, stablehlo="multiply", samples=(SUMMANDS,)
+)
+MAX = Reduce(
+    name="max", numpy="np.max", evaluate=np.max, dtype=same, identity=None, stablehlo="maximum", samples=(ORDERED,)
+)
+MIN = Reduce(
+    name="min", numpy="np.min", evaluate=np.min, dtype=same, identity=None, stablehlo="minimum", samples=(ORDERED,)
+)
+ANY = Reduce(
+    name="any", numpy="np.any", evaluate=np.any, dtype=boolean, identity=false, stablehlo="or", samples=(SUMMANDS,)
+)
+ALL_ = Reduce(
+    name="all", numpy="np.all", evaluate=np.all, dtype=boolean, identity=true, stablehlo="and", samples=(SUMMANDS,)
+)
+ARGMAX = ArgReduce(name="argmax", numpy="np.argmax", evaluate=np.argmax, samples=(ORDERED,))
+ARGMIN = ArgReduce(name="argmin", numpy="np.argmin", evaluate=np.argmin, samples=(ORDERED,))
+CUMSUM = Cumulative(name="cumsum", numpy="np.cumsum", evaluate=np.cumsum, dtype=wide, samples=(NUMBERS,))
+CUMPROD = Cumulative(name="cumprod", numpy="np.cumprod", evaluate=np.cumprod, dtype=wide, samples=(NUMBERS,))
+
+SORT = Sort(name="sort", numpy="np.sort", evaluate=np.sort, samples=(SORTABLE,))
+ARGSORT = Sort(name="argsort", numpy="np.argsort", evaluate=stable_order, samples=(SORTABLE,))
+
+FFT = Fourier(name="fft", numpy="np.fft.fft", evaluate=np.fft.fftn, samples=(NUMBERS,))
+IFFT = Fourier(name="ifft", numpy="np.fft.ifft", evaluate=np.fft.ifftn, samples=(NUMBERS,))
+RFFT = Fourier(name="rfft", numpy="np.fft.rfft", evaluate=np.fft.rfftn, samples=(ORDERED,))
+IRFFT = Fourier(name="irfft", numpy="np.fft.irfft", evaluate=np.fft.irfftn, samples=(NUMBERS,))
+
+CONTRACT = Contract()
+
+RESHAPE = Reshape(name="reshape")
+TRANSPOSE = Reshape(name="transpose")
+BROADCAST_TO = Reshape(name="broadcast_to")
+EXPAND_DIMS = Reshape(name="expand_dims")
+SQUEEZE = Reshape(name="squeeze")
+CONCATENATE = Concatenate()
+
+FULL = Create(name="full")
+EMPTY = Create(name="empty")
+IOTA = Create(name="iota")
+
+INDEX = Index()
+PUT = Put(name="put")
+PUT_ADD = Put(name="put_add")

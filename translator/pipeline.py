@@ -1,0 +1,180 @@
+"""The pipeline, top to bottom: read, derive and batch as transformations ask (innermost first), simplify, fuse.
+
+    read       the source of the function becomes a program
+    derive     the program becomes its derivative         once for each grad, jvp, vjp, ... around it
+    batch      the program gets a batch axis              once for each vmap around it
+    simplify   constants folded, common work shared, dead code dropped
+    fuse       statements grouped into kernels            not for the target "numpy", which runs the simplified source
+
+A pass is a pure function Function -> Function. The verifier runs after each one, which is
+cheap; UNTRACED_VERIFY=0 leaves it out.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+from .derive.tape import NeedTrip
+from .ir import Function, Var, blocks_of, free_variables, inputs_of, walk
+from .passes.fuse import fuse
+from .passes.simplify import simplify
+from .reading.guards import Guard
+from .reading.inner import free_outside
+from .reading.reader import Layout, Reading, read
+from .reading.signature import Signature, specialise
+from .verify import verify
+
+Pass = Callable[[Function], Function]
+
+PASSES: tuple[tuple[str, Pass], ...] = (("simplify", simplify), ("fuse", fuse))
+
+checking = os.environ.get("UNTRACED_VERIFY", "1") != "0"
+
+
+@dataclass(frozen=True, slots=True)
+class Translation:
+    """A function specialised to a signature, after each pass.
+
+    `stages` is in order: "read", "derive", "batch", "simplify", "fuse" (a second derive is "derive 2"). `statics` are
+    the argument leaves whose values the program is specialised on; it stays valid for as long as all `guards` hold.
+    """
+
+    function: Function
+    stages: dict[str, Function]
+    statics: frozenset[int]
+    guards: tuple[Guard, ...]
+    layouts: tuple[Layout, ...] = ()
+
+    @property
+    def source(self) -> Function:
+        """The final program before fusion: what the target "numpy" runs."""
+        return self.stages["simplify"]
+
+
+def translate(fun: Callable[..., Any], signature: Signature) -> Translation:
+    """All passes in order. Raises UntracedError where the function is not in the language."""
+    with _recording() as stages:
+        reading = read(fun, signature)
+        if reading.function not in stages.values():
+            note("read", reading.function)
+        function = reading.function
+        for name, apply in PASSES:
+            function = note(name, apply(function))
+    return Translation(function, stages, reading.statics, reading.guards, reading.layouts)
+
+
+# ---- what transformations use --------------------------------------------------------------------
+
+
+def transform(
+    name: str,
+    read_with: Callable[[Signature], Reading],
+    signature: Signature,
+    rule: Callable[[Function, Positions], Function],
+) -> Reading:
+    """Read the inner function, then apply `rule`: the shape of every transformation.
+
+    `rule(function, positions)` gets the inner program and, for each leaf of `signature`, its place among
+    `body.params` (None where it was specialised). A loop whose trip count the rule needs is answered by specialising
+    the arguments behind it.
+    """
+    forced: frozenset[int] = frozenset()
+    while True:
+        reading = read_specialised(read_with, signature, forced)
+        note("read", reading.function, unless_known=True)
+        positions = positions_of(signature, reading.statics)
+        try:
+            function = rule(reading.function, positions)
+        except NeedTrip as need:
+            seen = _behind(reading.function, need.atoms)
+            params = reading.function.body.params
+            behind = {
+                leaf for leaf, p in enumerate(positions) if p is not None and params[p] in seen and params[p].aval.weak
+            }
+            if not behind:
+                around = tuple(v for p, v in free_outside(reading.function) if p in seen)
+                if not around:
+                    raise
+                raise NeedTrip(around, need.diagnostic.span) from None
+            forced = reading.statics | behind
+            continue
+        return Reading(note(name, function), reading.statics, reading.guards)
+
+
+Positions = Sequence[int | None]
+
+
+def read_specialised(
+    read_with: Callable[[Signature], Reading], signature: Signature, forced: frozenset[int]
+) -> Reading:
+    """Read with the leaves `forced` specialised on their values; `statics` of the result count the leaves of
+    `signature`.
+    """
+    if not forced:
+        return read_with(signature)
+    kept = [i for i in range(len(signature.avals)) if i not in forced]
+    values = tuple(signature.values[i] for i in kept)
+    narrow = Signature(specialise(signature, forced), tuple(signature.avals[i] for i in kept), values)
+    reading = read_with(narrow)
+    return Reading(reading.function, forced | {kept[i] for i in reading.statics}, reading.guards)
+
+
+def positions_of(signature: Signature, statics: frozenset[int]) -> Positions:
+    """For each leaf of the signature its place among the parameters of the body; None for specialised leaves."""
+    places: list[int | None] = []
+    count = 0
+    for i in range(len(signature.avals)):
+        places.append(None if i in statics else count)
+        count += i not in statics
+    return places
+
+
+def note(name: str, function: Function, unless_known: bool = False) -> Function:
+    """Check the result of a pass and keep it for `stages`."""
+    stages = _stages.get()
+    if unless_known and stages is not None and any(f is function for f in stages.values()):
+        return function
+    if checking:
+        verify(function)
+    if stages is not None:
+        free, n = name, 1
+        while free in stages:
+            n += 1
+            free = f"{name} {n}"
+        stages[free] = function
+    return function
+
+
+_stages: ContextVar[dict[str, Function] | None] = ContextVar("stages", default=None)
+
+
+@contextmanager
+def _recording() -> Iterator[dict[str, Function]]:
+    stages: dict[str, Function] = {}
+    token = _stages.set(stages)
+    try:
+        yield stages
+    finally:
+        _stages.reset(token)
+
+
+def _behind(function: Function, atoms: Sequence[Var]) -> set[Var]:
+    """All values from which these are computed."""
+    makers = {v: s for s in walk(function.body) for v in (*s.targets, *(p for b in blocks_of(s) for p in b.params))}
+    seen: set[Var] = set()
+    pending = list(atoms)
+    while pending:
+        v = pending.pop()
+        if v in seen:
+            continue
+        seen.add(v)
+        if v in makers:
+            s = makers[v]
+            inner = [x for block in blocks_of(s) for x in free_variables(block)]
+            pending += [a for a in (*inputs_of(s), *inner) if isinstance(a, Var)]
+    return seen

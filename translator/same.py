@@ -1,0 +1,232 @@
+"""Equality of programs up to names, statement order, dead code and the grouping of fused statements.
+
+Two results are the same when the values they are computed from are: the comparison walks both programs backwards from
+their results, pairing variable with variable. Loops are compared coinductively: a pair met again is taken as equal.
+Whether an expression is computed once or twice does not count, for reading a view replays it; how branches and loops
+are grouped does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import assert_never
+
+from .ir import Apply, Atom, Block, Const, For, Function, Fused, If, Statement, Var, While, free_variables, walk
+from .ops.core import Attrs, ContractAttrs
+from .printing.trivial import without_trivial
+from .tree import LEAF, Kind
+
+
+def same(f: Function, g: Function) -> bool:
+    """Whether the two programs compute the same results by the same operations in the same argument order.
+
+    Spans, hints, the names of functions and parameters, dead statements and `parallel` marks do not count.
+    """
+    return difference(f, g) is None
+
+
+def difference(f: Function, g: Function) -> str | None:
+    """The first difference found, in words; None when the programs are the same."""
+    f, g = without_trivial(f), without_trivial(g)
+    f, g = _specialised_as(f, g), _specialised_as(g, f)
+    if [p.tree for p in f.params] != [p.tree for p in g.params]:
+        return f"parameters {[p.tree for p in f.params]} and {[p.tree for p in g.params]}"
+    if [p.aval for p in f.body.params] != [p.aval for p in g.body.params]:
+        return f"parameter types {f.body.params} and {g.body.params}"
+    written, theirs = _written(f), _written(g)
+    if f.out != g.out or written.keys() != theirs.keys():
+        return f"result trees {f.out}, {list(written)} and {g.out}, {list(theirs)}"
+    comparison = _Comparison(_definitions(f.body), _definitions(g.body))
+    comparison.require(f.body.params, g.body.params)
+    count = f.out.leaf_count
+    comparison.require(f.body.results[:count], g.body.results[:count])
+    comparison.require(tuple(written.values()), tuple(theirs[i] for i in written))
+    return comparison.run()
+
+
+def _specialised_as(f: Function, g: Function) -> Function:
+    """`f` without the parameters that it does not use and that are known numbers in `g`.
+
+    A program that was specialised on a number does not use it any more; its printed source takes any number there.
+    """
+    used = set(free_variables(Block((), f.body.statements, f.body.results)))
+    params, kept, position = list(f.params), list(f.body.params), 0
+    for i, (p, q) in enumerate(zip(f.params, g.params, strict=False)):
+        if p.tree == LEAF and q.tree.kind is Kind.STATIC and f.body.params[position] not in used:
+            params[i] = replace(p, tree=q.tree)
+            kept.remove(f.body.params[position])
+        position += p.tree.leaf_count
+    mutated = tuple(kept.index(f.body.params[i]) for i in f.mutated)
+    return replace(f, params=tuple(params), body=replace(f.body, params=tuple(kept)), mutated=mutated)
+
+
+def _written(f: Function) -> dict[int, Atom]:
+    """The final values of the parameters that are written; one that ends as it began is not."""
+    finals = zip(f.mutated, f.body.results[f.out.leaf_count :], strict=True)
+    return {i: final for i, final in finals if final is not f.body.params[i]}
+
+
+@dataclass(frozen=True, slots=True)
+class _Definition:
+    """The statement that a variable comes from (None for a function's parameter) and its place there.
+
+    `role` is "target", "param" or "index". The parameters of a while's condition and body are one role: both stand for
+    the carried value of the same place.
+    """
+
+    statement: Statement | None
+    role: str
+    place: int
+
+
+class _Side:
+    def __init__(self) -> None:
+        self.definitions: dict[Var, _Definition] = {}
+        self.aliases: dict[Var, Atom] = {}
+
+    def resolve(self, a: Atom) -> Atom:
+        while isinstance(a, Var) and a in self.aliases:
+            a = self.aliases[a]
+        return a
+
+
+def _definitions(body: Block) -> _Side:
+    side = _Side()
+    for i, v in enumerate(body.params):
+        side.definitions[v] = _Definition(None, "param", i)
+    for s in walk(body):
+        _define(s, side)
+    return side
+
+
+def _define(s: Statement, side: _Side) -> None:
+    for i, v in enumerate(s.targets):
+        side.definitions[v] = _Definition(s, "target", i)
+    match s:
+        case For(body=body):
+            side.definitions[body.params[0]] = _Definition(s, "index", 0)
+            for i, v in enumerate(body.params[1:]):
+                side.definitions[v] = _Definition(s, "param", i)
+        case While(condition=condition, body=body):
+            for i, (v, w) in enumerate(zip(body.params, condition.params, strict=True)):
+                side.definitions[v] = _Definition(s, "param", i)
+                side.aliases[w] = v
+        case Fused(targets=targets, args=args, body=body):
+            side.aliases.update(zip(body.params, args, strict=True))
+            side.aliases.update(zip(targets, body.results, strict=True))
+        case Apply() | If():
+            pass
+        case _:
+            assert_never(s)
+
+
+class _Comparison:
+    def __init__(self, left: _Side, right: _Side) -> None:
+        self.left, self.right = left, right
+        self.compared: set[tuple[Var, Var]] = set()  # taken as equal: a value may be computed twice on one side
+        self.statements: dict[int, int] = {}
+        self.statements_back: dict[int, int] = {}
+        self.pending: list[tuple[Atom, Atom]] = []
+        self.found: str | None = None
+
+    def require(self, left: tuple[Atom, ...], right: tuple[Atom, ...]) -> None:
+        if len(left) != len(right):
+            self.found = self.found or f"{len(left)} and {len(right)} values"
+            return
+        self.pending += zip(left, right, strict=True)
+
+    def run(self) -> str | None:
+        while self.pending and self.found is None:
+            a, b = self.pending.pop()
+            self.pair(self.left.resolve(a), self.right.resolve(b))
+        return self.found
+
+    def pair(self, a: Atom, b: Atom) -> None:
+        if isinstance(a, Const) or isinstance(b, Const):
+            if not (isinstance(a, Const) and isinstance(b, Const) and a.key == b.key):
+                self.found = f"{a} and {b}"
+            return
+        if (a, b) in self.compared:
+            return
+        self.compared.add((a, b))
+        d, e = self.left.definitions[a], self.right.definitions[b]
+        if a.aval != b.aval or d.role != e.role or type(d.statement) is not type(e.statement):
+            self.found = f"{a}, a {_kind(d)}, and {b}, a {_kind(e)}"
+            return
+        if d.statement is None or e.statement is None:
+            if d.place != e.place:
+                self.found = f"parameters {d.place} and {e.place}"
+            return
+        self.places(d, e)
+        self.pair_statements(d.statement, e.statement)
+
+    def places(self, d: _Definition, e: _Definition) -> None:
+        """What one place of a statement requires: of a branch its results, of a loop how the value is carried."""
+        match d.statement, e.statement:
+            case Apply(), Apply():
+                if d.place != e.place:
+                    self.found = f"results {d.place} and {e.place} of {d.statement.op.name}"
+            case If() as p, If() as q:
+                for x, y in ((p.then, q.then), (p.orelse, q.orelse)):
+                    self.pending.append((x.results[d.place], y.results[e.place]))
+            case For() | While() as p, For() | While() as q if d.role != "index":
+                if d.role == "param" or not (_runs(p) and _runs(q)):
+                    self.pending.append((p.inits[d.place], q.inits[e.place]))
+                self.pending.append((p.body.results[d.place], q.body.results[e.place]))
+            case _:
+                pass
+
+    def pair_statements(self, s: Statement, t: Statement) -> None:
+        there = self.statements.setdefault(id(s), id(t))
+        back = self.statements_back.setdefault(id(t), id(s))
+        if not isinstance(s, Apply) and (there != id(t) or back != id(s)):
+            self.found = f"{type(s).__name__} at {s.span} and at {t.span} are grouped differently"
+            return
+        match s, t:
+            case Apply(), Apply():
+                if s.op is not t.op or canonical(s.attrs) != canonical(t.attrs):
+                    self.found = f"{s.op.name} {s.attrs} at {s.span} and {t.op.name} {t.attrs} at {t.span}"
+                self.require(s.args, t.args)
+            case If(), If():
+                self.require((s.condition,), (t.condition,))
+            case For(), For():
+                self.require(s.body.params[:1], t.body.params[:1])
+                self.ranges(s, t)
+            case While(), While():
+                self.require(s.condition.results, t.condition.results)
+            case _:
+                raise AssertionError("statements of one kind are compared")
+
+
+    def ranges(self, s: For, t: For) -> None:
+        p, q = s.range, t.range
+        left, right = p.static(), q.static()
+        if left is not None and left == right:
+            return
+        if p.reverse != q.reverse:
+            self.found = f"for loops at {s.span} and {t.span} run in opposite directions"
+        self.require((p.start, p.stop, p.step), (q.start, q.stop, q.step))
+
+
+def _runs(s: For | While) -> bool:
+    """Whether the loop surely runs, so that what it leaves behind comes from its body."""
+    return isinstance(s, For) and bool(s.range.static())
+
+
+def canonical(attrs: Attrs) -> Attrs:
+    """Contraction labels in order of first occurrence; other attributes as they are."""
+    if not isinstance(attrs, ContractAttrs):
+        return attrs
+    order = {label: i for i, label in enumerate(dict.fromkeys((*attrs.lhs, *attrs.rhs)))}
+
+    def rename(labels: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(order[x] for x in labels)
+
+    return ContractAttrs(rename(attrs.lhs), rename(attrs.rhs), rename(attrs.out))
+
+
+def _kind(d: _Definition) -> str:
+    if d.statement is None:
+        return "parameter"
+    name = d.statement.op.name if isinstance(d.statement, Apply) else type(d.statement).__name__.lower()
+    return f"{d.role} of {name}"
