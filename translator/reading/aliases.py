@@ -1,0 +1,170 @@
+"""Which arrays may share memory after a branch or a loop, and what is refused because of that.
+
+Names in NumPy share memory; values of a program do not. While a function is read, the names of one array share a cell.
+Behind a run-time condition a name may be one of two cells: it gets a cell of its own, which remembers those as
+`sources`. It is `ambiguous` when another name still leads to one of them: then it may not be written, and it cannot be
+read any more once such a source has been written.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+
+from ..errors import AliasError
+from .context import Context, objects_of
+from .values import Cell, Ref, Value
+
+
+def memory_of(cell: Cell) -> set[Cell]:
+    """The cell and all cells whose memory it may be."""
+    found: set[Cell] = set()
+    waiting = [cell]
+    while waiting:
+        c = waiting.pop()
+        if c not in found:
+            found.add(c)
+            waiting += (*c.sources, *c.twins)
+    return found
+
+
+def reachable(
+    ctx: Context, skip: Cell | None = None, extra: Value = None, without: Iterable[str] = ()
+) -> set[Cell]:
+    """The cells that names, arguments and captured arrays may be, but for the cell `skip` and the names `without`."""
+    hidden = frozenset(without)
+    env = {k: v for k, v in ctx.frame.env.items() if k not in hidden} if hidden else ctx.frame.env
+    roots = [v.cell for v in objects_of(ctx.frame, env, extra) if type(v) is Ref]
+    roots += [c for _, c in ctx.argument_cells]
+    roots += [c for _, _, c in ctx.captures.params if c is not None]
+    found: set[Cell] = set()
+    for c in roots:
+        if c is not skip and c not in found:
+            found |= memory_of(c)
+    return found
+
+
+def settle(ctx: Context, joined: Iterable[tuple[Cell, str]], extra: Value = None) -> None:
+    """Mark those of the new cells (with the names they go by) that may share memory with something else in reach."""
+    for cell, name in joined:
+        mine = memory_of(cell) - {cell}
+        if mine and not mine.isdisjoint(reachable(ctx, cell, extra)):
+            label = "this array" if name == "t" else name
+            cell.ambiguous = f"at this point {label} may or may not share memory with another array"
+            for source in mine:
+                source.shadows = (*source.shadows, cell)
+
+
+# ---- loops ---------------------------------------------------------------------------------------
+
+
+class Carried:
+    """An array that a loop carries under a name: its cell before the loop, in the body, and at the body's end."""
+
+    __slots__ = ("end", "entry", "hint", "init", "key", "written")
+
+    def __init__(self, key: str, hint: str, init: Value, entry: Cell | None, end: Value, written: bool) -> None:
+        self.key = key
+        self.hint = hint
+        self.init = init.cell if type(init) is Ref else None
+        self.entry = entry
+        self.end = end.cell if type(end) is Ref else None
+        self.written = written
+
+
+class LoopMemory:
+    """Follows arrays through the iterations of a loop whose body has been read."""
+
+    def __init__(self, carried: list[Carried], births: int) -> None:
+        self.carried = carried
+        self.births = births
+        self.by_entry = {c.entry: c for c in carried if c.entry is not None}
+
+    def ends(self, c: Carried) -> set[Cell]:
+        """The cells that `c` may be at the end of one iteration; those of the body's start stand for themselves."""
+        found: set[Cell] = set()
+        waiting = [c.end] if c.end is not None else []
+        while waiting:
+            cell = waiting.pop()
+            if cell not in found:
+                found.add(cell)
+                if cell not in self.by_entry:
+                    waiting += (*cell.sources, *cell.twins)
+        return found
+
+    def predecessors(self, c: Carried) -> Iterator[Carried]:
+        """The carried arrays whose memory `c` may take over from one iteration to the next."""
+        return (self.by_entry[cell] for cell in self.ends(c) if cell in self.by_entry)
+
+    def outer(self, c: Carried) -> set[Cell]:
+        """Arrays from outside the loop that `c` may be after some iterations."""
+        found: set[Cell] = set()
+        seen: set[int] = set()
+        waiting = [c]
+        while waiting:
+            x = waiting.pop()
+            if id(x) in seen:
+                continue
+            seen.add(id(x))
+            found.update(cell for cell in self.ends(x) if cell.birth <= self.births and cell not in self.by_entry)
+            for p in self.predecessors(x):
+                if p.init is not None:
+                    found.add(p.init)
+                waiting.append(p)
+        return found
+
+    def after(self, c: Carried, runs: bool) -> tuple[Cell, ...]:
+        """What `c` may be behind the loop."""
+        cells = self.outer(c) | {cell for cell in self.ends(c) if cell.birth > self.births}
+        if not runs and c.init is not None:
+            cells.add(c.init)
+        return tuple(cells)
+
+    def check(self, ctx: Context, written: set[Cell], node: ast.AST) -> None:
+        """Raise AliasError where a carried array is written in place, or read, and may be another one's memory.
+
+        `written` are the arrays from outside that the body writes.
+        """
+        names = [c.key for c in self.carried]
+        dirty = {id(c): c for c in self.carried if c.written}
+        waiting = list(dirty.values())
+        while waiting:
+            for p in self.predecessors(waiting.pop()):
+                if id(p) not in dirty:
+                    dirty[id(p)] = p
+                    waiting.append(p)
+        if dirty:
+            others = reachable(ctx, without=names)
+            for c in dirty.values():
+                self._check_written(ctx, c, others, node)
+        for c in self.carried:
+            if c.entry is not None and self._may_be(c, written):
+                raise ctx.error(
+                    AliasError,
+                    node,
+                    f"{c.hint} is rebound in this loop, and may share memory with an array that the loop writes",
+                    why="in some iterations the write would change it, in others not",
+                    instead=f"copy before the loop: {c.hint} = {c.hint}.copy()",
+                )
+
+    def _may_be(self, c: Carried, written: set[Cell]) -> bool:
+        cells = self.outer(c) | ({c.init} if c.init is not None else set())
+        return any(not memory_of(cell).isdisjoint(written) for cell in cells)
+
+    def _check_written(self, ctx: Context, c: Carried, others: set[Cell], node: ast.AST) -> None:
+        shared = c.init is not None and not memory_of(c.init).isdisjoint(others)
+        ends = self.ends(c)
+        shared = shared or any(e.birth <= self.births and e not in self.by_entry for e in ends)
+        for other in self.carried:
+            if other is c or other.entry is None:
+                continue
+            shared = shared or (c.init is not None and c.init is other.init)
+            shared = shared or not ends.isdisjoint(self.ends(other))
+        if shared:
+            raise ctx.error(
+                AliasError,
+                node,
+                f"{c.hint} is rebound and written in place in this loop",
+                why="in some iterations it may be the memory of another array, which the write would change",
+                instead=f"copy before the loop: {c.hint} = {c.hint}.copy()",
+            )

@@ -1,0 +1,479 @@
+"""What a run-time loop carries from one iteration to the next: discovered, typed, and checked for aliases."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .. import make
+from ..errors import UnsupportedError
+from ..ir import Atom, Aval, Var
+from .aliases import Carried, LoopMemory, memory_of, settle
+from .context import Context, containers_of, restore_container
+from .joins import common_scalar, convert
+from .selection import concrete
+from .values import Cell, Masked, Ref, Undefined, Value, describe, hint_of, is_leaf, is_object, is_runtime, leaves_in
+
+# ---- containers of leaves ------------------------------------------------------------------------
+
+Shell = Any
+_LEAF = "leaf"
+
+
+def open_value(v: Value, leaves: list[Value]) -> Shell:
+    """The structure of a value over its carried leaves: arrays, numbers and bool. All else must stay what it is."""
+    if is_runtime(v) or isinstance(v, bool | int | float | complex | np.generic):
+        leaves.append(v)
+        return _LEAF
+    if type(v) in (tuple, list):
+        return (type(v), None, tuple(open_value(x, leaves) for x in v))
+    if type(v) is dict:
+        return (dict, tuple(v), tuple(open_value(x, leaves) for x in v.values()))
+    if isinstance(v, tuple) and hasattr(v, "_fields"):
+        return (type(v), None, tuple(open_value(x, leaves) for x in v))
+    if is_object(v):
+        return (type(v), tuple(v.__dict__), tuple(open_value(x, leaves) for x in v.__dict__.values()))
+    return ("static", None, _Same(v))
+
+
+class _Same:
+    """Compares by identity, then by value."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, _Same):
+            return False
+        if self.value is other.value:
+            return True
+        return type(self.value) is type(other.value) and not is_leaf(self.value) and bool(self.value == other.value)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def close_value(shell: Shell, leaves: Iterator[Value]) -> Value:
+    if shell is _LEAF or shell == _LEAF:
+        return next(leaves)
+    kind, keys, parts = shell
+    if kind == "static":
+        return parts.value
+    children = [close_value(p, leaves) for p in parts]
+    if kind is dict:
+        return dict(zip(keys, children, strict=True))
+    if kind in (tuple, list):
+        return kind(children)
+    if keys is None:
+        return kind(*children)
+    instance = object.__new__(kind)
+    for k, c in zip(keys, children, strict=True):
+        object.__setattr__(instance, k, c)
+    return instance
+
+
+# ---- places --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Something that a loop changes. `kind`: name, out (a name that only the code after the loop reads), cell,
+    container, attribute."""
+
+    kind: str
+    key: Any
+    target: Any = field(compare=False, default=None)
+
+    @property
+    def hint(self) -> str:
+        if self.kind == "cell":
+            atom = self.target.atom
+            return self.target.name or (atom.hint if isinstance(atom, Var) else "t")
+        label = self.key if isinstance(self.key, str) else self.key[1] if self.kind == "attribute" else "t"
+        return hint_of(str(label))
+
+    def read(self, ctx: Context) -> Value:
+        """The value there now."""
+        match self.kind:
+            case "name" | "out":
+                return ctx.frame.env.get(self.key, UNBOUND)
+            case "cell":
+                return Ref(self.target)
+            case "container":
+                return self.target.copy()
+            case _:
+                return getattr(self.target, self.key[1], UNBOUND)
+
+    def bind(self, ctx: Context, value: Value) -> None:
+        match self.kind:
+            case "name" | "out":
+                ctx.frame.env[self.key] = value
+            case "cell":
+                ctx.set_cell(self.target, ctx.atom(value))
+            case "container":
+                ctx.touch(self.target)
+                restore_container(self.target, value)
+            case _:
+                ctx.set_attribute(self.target, self.key[1], value)
+
+
+UNBOUND = Undefined("may be unbound here: the loop may not run", "assign it before the loop")
+
+
+@dataclass(slots=True)
+class Leaf:
+    """One carried number or array. `entry` is the cell that it has in the body, `exit` the array at the body's end."""
+
+    place: Place
+    param: Var
+    init: Value
+    entry: Cell | None = None
+    exit: Value = None
+    written: bool = False
+
+
+@dataclass(slots=True)
+class Entered:
+    """A body being read: its parameters and the leaves behind them."""
+
+    params: list[Var]
+    leaves: dict[Place, list[Leaf]]
+    shells: dict[Place, Shell]
+    mark: int
+    births: int
+    env: dict[str, Value]  # the names as they were before the body
+    carried: dict[int, Carried] = field(default_factory=dict)
+
+
+class NeedsFlags(Exception):
+    """The body leaves the loop by `break` or `return`: the loop must carry flags."""
+
+
+class NeedsValue(Exception):
+    """The body returns: the loop must carry a value of this structure."""
+
+    def __init__(self, value: Value) -> None:
+        self.value = value
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What reading a body once has told."""
+
+    entered: Entered
+    results: list[Atom] = field(default_factory=list)
+    new: list[Place] = field(default_factory=list)
+    retyped: dict[tuple[Place, int], Aval] = field(default_factory=dict)
+    mismatch: tuple[Place, Value, Value] | None = None
+    unchanged: list[Place] = field(default_factory=list)
+
+    @property
+    def grows(self) -> bool:
+        """Whether a list changes its length."""
+        return self.mismatch is not None and self.mismatch[0].kind == "container" and isinstance(self.mismatch[2], list)
+
+
+@dataclass(slots=True)
+class Plan:
+    """What the loop is known to carry so far."""
+
+    places: list[Place]
+    outs: list[Place]
+    dropped: set[Place] = field(default_factory=set)
+    types: dict[tuple[Place, int], Aval] = field(default_factory=dict)
+
+    def learn(self, outcome: Outcome) -> bool:
+        """Take in what an attempt told; whether the body must be read again."""
+        self.places += [p for p in outcome.new if p not in self.places]
+        self.types.update(outcome.retyped)
+        gone = [p for p in outcome.unchanged if p not in self.dropped]  # once: what comes back stays
+        self.dropped.update(gone)
+        self.places = [p for p in self.places if p not in gone]
+        return bool(outcome.new or outcome.retyped or gone)
+
+
+def initial_plan(ctx: Context, node: ast.For | ast.While, extra: tuple[str, ...]) -> Plan:
+    """Names that the source says are carried, and arrays that it says are written."""
+    live, env = ctx.frame.live, ctx.frame.env
+    rebound = set(live.stored[node]) | set(extra)
+    cells: list[Cell] = []
+    for name in sorted(live.augmented[node] | live.written[node]):
+        value = env.get(name)
+        if type(value) is Ref and name not in rebound:
+            if value.cell not in cells and not value.cell.ambiguous:
+                cells.append(value.cell)
+        elif name in live.augmented[node]:
+            rebound.add(name)
+    read_first = live.entry[node] | live.inner | set(extra)
+    needed = read_first | live.after[node]
+    order = {name: i for i, name in enumerate(env)}
+    names = sorted((n for n in rebound if n in needed), key=lambda n: (order.get(n, len(order)), n))
+    carried = [Place("name", n) for n in names if n in read_first and n in env]
+    outs = [Place("out", n) for n in names if not (n in read_first and n in env)]
+    return Plan(carried + [Place("cell", id(c), c) for c in cells], outs)
+
+
+# ---- one reading of a body -----------------------------------------------------------------------
+
+
+def enter(ctx: Context, plan: Plan, node: ast.AST) -> Entered:
+    """Bind the carried places to fresh parameters."""
+    entered = Entered([], {}, {}, 0, ctx.births, dict(ctx.frame.env))
+    for place in plan.places:
+        inits: list[Value] = []
+        shell = open_value(place.read(ctx), inits)
+        values: list[Value] = []
+        leaves: list[Leaf] = []
+        for i, init in enumerate(inits):
+            aval = plan.types.get((place, i)) or ctx.atom(init).aval
+            param = Var(place.hint, aval)
+            entered.params.append(param)
+            leaf = Leaf(place, param, init)
+            if aval.shape:
+                leaf.entry = ctx.cell(param) if place.kind != "cell" else place.target
+                if place.kind != "cell" and type(init) is Ref:
+                    leaf.entry.sources = (init.cell,)
+                values.append(Ref(leaf.entry) if place.kind != "cell" else Ref(ctx.cell(param)))
+            else:
+                ctx.loop_of[param] = node
+                if type(init) is Var:
+                    ctx.origins[param] = init
+                values.append(param)
+            leaves.append(leaf)
+        entered.leaves[place], entered.shells[place] = leaves, shell
+        place.bind(ctx, close_value(shell, iter(values)))
+    for place in plan.outs:
+        ctx.frame.env.pop(place.key, None)
+    entered.mark = len(ctx.journal)
+    return entered
+
+
+def leave(ctx: Context, plan: Plan, entered: Entered) -> Outcome:
+    """At the end of the body: the next values, and what the plan has missed."""
+    outcome = Outcome(entered)
+    _find_new_places(ctx, plan, entered, outcome)
+    for place in plan.places:
+        _leave_place(ctx, place, entered, outcome)
+    for place in plan.outs:
+        _leave_out(ctx, place, outcome)
+    return outcome
+
+
+def _find_new_places(ctx: Context, plan: Plan, entered: Entered, outcome: Outcome) -> None:
+    known = set(plan.places)
+    for target, name, _ in ctx.journal[entered.mark :]:
+        if name is None:
+            place = Place("container", id(target), target)
+        elif isinstance(target, Cell):
+            if name != "atom" or target.birth > entered.births:
+                continue
+            place = Place("cell", id(target), target)
+            if any(Place("cell", id(t)) in known for t in target.twins):
+                continue
+        else:
+            place = Place("attribute", (id(target), name), target)
+        if place not in known and _is_older(ctx, place, entered):
+            known.add(place)
+            outcome.new.append(place)
+    for place in plan.dropped:
+        is_gone = place.kind == "name" and place not in known
+        if is_gone and ctx.frame.env.get(place.key) is not entered.env.get(place.key):
+            outcome.new.append(place)
+
+
+def _is_older(ctx: Context, place: Place, entered: Entered) -> bool:
+    """Whether a changed container or object was there before the body. Cells are told by their births."""
+    return place.kind == "cell" or any(
+        place.target is v for v in containers_of(ctx.frame, entered.env)
+    )
+
+
+def _leave_place(ctx: Context, place: Place, entered: Entered, outcome: Outcome) -> None:
+    leaves = entered.leaves[place]
+    if place.kind == "cell":
+        atom = place.target.atom
+        if atom is leaves[0].param:
+            outcome.unchanged.append(place)
+        outcome.results.append(atom)
+        return
+    final = place.read(ctx)
+    values: list[Value] = []
+    shell = open_value(final, values)
+    if place.kind == "name" and _is_kept(shell == entered.shells[place], leaves, values):
+        outcome.unchanged.append(place)
+    if shell != entered.shells[place] or any(isinstance(v, Undefined) for v in values):
+        before = close_value(entered.shells[place], iter([x.init for x in leaves]))
+        outcome.mismatch = outcome.mismatch or (place, before, final)
+        return
+    for i, (leaf, value) in enumerate(zip(leaves, values, strict=True)):
+        leaf.exit = value
+        leaf.written = leaf.entry is not None and any(
+            n == "atom" and leaf.entry in memory_of(t) for t, n, _ in ctx.journal[entered.mark :]
+        )
+        atom = ctx.atom(value)
+        if atom.aval != leaf.param.aval:
+            wider = _wider(leaf.param.aval, atom.aval)
+            if wider is None:
+                outcome.mismatch = outcome.mismatch or (place, leaf.init, value)
+                return
+            if wider != leaf.param.aval:
+                outcome.retyped[place, i] = wider
+                continue
+            atom = convert(ctx.b, atom, wider)
+        outcome.results.append(atom)
+
+
+def _is_kept(same_shell: bool, leaves: list[Leaf], values: list[Value]) -> bool:
+    """Whether a name ends an iteration as what it was at its start."""
+    return same_shell and all(
+        (v.cell is x.entry and not v.path) if type(v) is Ref else v is x.param
+        for x, v in zip(leaves, values, strict=True)
+    )
+
+
+def _wider(before: Aval, after: Aval) -> Aval | None:
+    if before.shape or after.shape:
+        return None
+    return common_scalar(before, after)
+
+
+def _leave_out(ctx: Context, place: Place, outcome: Outcome) -> None:
+    final = place.read(ctx)
+    before_loop = list(leaves_in(outcome.entered.env.get(place.key, UNBOUND)))
+    for v in leaves_in(final):
+        if isinstance(v, Masked) and not any(v is old for old in before_loop):
+            concrete(ctx, v, ctx.frame.source.node, f"{place.key} keeps, after a loop, a selection x[mask] made in it")
+            raise UnsupportedError(f"{place.key} keeps, after a loop, a slice made in it")
+    values: list[Value] = []
+    shell = open_value(final, values)
+    if isinstance(final, Undefined) or any(isinstance(v, Undefined) for v in values):
+        return
+    atoms = [ctx.atom(v) for v in values]
+    before: list[Value] = []
+    if open_value(outcome.entered.env.get(place.key, UNBOUND), before) == shell:
+        # where the loop may not run, the name keeps what it was: both must have one type
+        wider = [_wider(a.aval, ctx.atom(v).aval) for a, v in zip(atoms, before, strict=True)]
+        atoms = [a if w is None else convert(ctx.b, a, w) for a, w in zip(atoms, wider, strict=True)]
+    leaves = []
+    for v, a in zip(values, atoms, strict=True):
+        param = Var(place.hint, a.aval)
+        leaves.append(Leaf(place, param, None, None, v))
+        outcome.entered.params.append(param)
+        outcome.results.append(a)
+    outcome.entered.leaves[place] = leaves
+    outcome.entered.shells[place] = shell
+
+
+# ---- before and after the loop -------------------------------------------------------------------
+
+
+def initial_atoms(ctx: Context, entered: Entered, runs: bool) -> tuple[list[Atom], list[Place]]:
+    """The values of the parameters in the first iteration, and the names that have none if the loop does not run."""
+    inits: list[Atom] = []
+    unbound: list[Place] = []
+    for place, leaves in entered.leaves.items():
+        if place.kind == "out":
+            inits += _out_inits(ctx, place, entered.shells[place], leaves, runs, unbound)
+            continue
+        inits += [convert(ctx.b, ctx.atom(leaf.init), leaf.param.aval) for leaf in leaves]
+    return inits, unbound
+
+
+def _out_inits(
+    ctx: Context, place: Place, shell: Shell, leaves: list[Leaf], runs: bool, unbound: list[Place]
+) -> list[Atom]:
+    before: list[Value] = []
+    value = ctx.frame.env.get(place.key, UNBOUND)
+    same = not isinstance(value, Undefined) and open_value(value, before) == shell
+    if same:
+        atoms = [ctx.atom(v) for v in before]
+        avals = [x.param.aval for x in leaves]
+        if all(a.aval == t or _wider(t, a.aval) == t for a, t in zip(atoms, avals, strict=True)):
+            for x, v in zip(leaves, before, strict=True):
+                x.init = v
+            return [convert(ctx.b, a, x.param.aval) for a, x in zip(atoms, leaves, strict=True)]
+    if not runs:
+        unbound.append(place)
+    return [zero(ctx, x.param.aval) for x in leaves]
+
+
+def zero(ctx: Context, aval: Aval) -> Atom:
+    if aval.weak:
+        return make.lift({"i": 0, "f": 0.0, "c": 0j}[aval.dtype.kind])
+    return make.zeros(ctx.b, aval.shape, aval.dtype)
+
+
+def loop_memory(ctx: Context, entered: Entered, node: ast.AST) -> LoopMemory:
+    """Who shares memory with whom; raises AliasError where that cannot be decided."""
+    leaves = [x for group in entered.leaves.values() for x in group if x.param.aval.shape and x.place.kind != "cell"]
+    carried = [Carried(x.place.key, x.place.hint, x.init, x.entry, x.exit, x.written) for x in leaves]
+    memory = LoopMemory(carried, entered.births)
+    written = {p.target for p in entered.leaves if p.kind == "cell"}
+    memory.check(ctx, written, node)
+    entered.carried = {id(x): c for x, c in zip(leaves, carried, strict=True)}
+    return memory
+
+
+def bind_results(
+    ctx: Context, entered: Entered, memory: LoopMemory, targets: list[Var], unbound: list[Place], runs: bool
+) -> None:
+    """The state after the loop."""
+    feed = iter(targets)
+    shared: dict[tuple[Cell, Any], Ref] = {}
+    values: list[tuple[Place, Value]] = []
+    fresh: list[tuple[Cell, str]] = []
+    for place, leaves in entered.leaves.items():
+        built: list[Value] = []
+        for leaf in leaves:
+            target = next(feed)
+            end = leaf.exit
+            if not target.aval.shape:
+                built.append(target)
+            elif place.kind == "cell":
+                built.append(Ref(ctx.cell(target)))
+            elif runs and type(end) is Ref and _is_outer(end, entered, memory):
+                built.append(Ref(ctx.twin(end.cell, target)))
+            elif runs and type(end) is Ref and (end.cell, end.path) in shared:
+                built.append(shared[end.cell, end.path])
+            else:
+                ref = Ref(ctx.cell(target))
+                ref.cell.sources = memory.after(entered.carried[id(leaf)], runs)
+                fresh.append((ref.cell, place.hint))
+                if type(end) is Ref:
+                    shared[end.cell, end.path] = ref
+                built.append(ref)
+        values.append((place, UNBOUND if place in unbound else close_value(entered.shells[place], iter(built))))
+    for place, value in values:
+        place.bind(ctx, value)
+    settle(ctx, fresh)
+
+
+def _is_outer(end: Ref, entered: Entered, memory: LoopMemory) -> bool:
+    """Whether a name is bound, at the end of every iteration, to one array from outside the loop."""
+    return not end.path and end.cell.birth <= entered.births and end.cell not in memory.by_entry
+
+
+def mismatch_error(ctx: Context, outcome: Outcome, node: ast.AST) -> Exception:
+    assert outcome.mismatch is not None
+    place, before, after = outcome.mismatch
+    if isinstance(after, Undefined):
+        return ctx.error(UnsupportedError, node, f"{place.hint} {after.why}", instead=after.instead)
+    if outcome.grows:
+        return ctx.error(
+            UnsupportedError,
+            node,
+            "a list changes its length in a loop whose number of steps is known only at run time",
+            why="the number of arrays in a program is fixed",
+            instead="allocate an array before the loop, out = np.empty((n, ...)), and store out[i] = ...",
+        )
+    return ctx.error(
+        UnsupportedError,
+        node,
+        f"{place.hint} is {describe(before)} before the loop and {describe(after)} after an iteration",
+        why="a loop carries values of one type and shape",
+        instead=f"start with a value of the final type, e.g. {place.hint} = np.zeros(shape, dtype)",
+    )
+

@@ -1,0 +1,507 @@
+"""The state of a reading: the block being written, the frame being read, and what the arrays hold at this point.
+
+All changes of cells and containers go through `set_cell` and `touch`, which keep a journal: reading a branch or a loop
+body is undone by rolling the journal back, and what it wrote is what the journal lists.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import ChainMap
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NoReturn
+
+import numpy as np
+
+from .. import make, ops
+from ..builder import Builder
+from ..errors import NOWHERE, AliasError, Diagnostic, Span, UnsupportedError, UntracedError
+from ..ir import Apply, Atom, Const, Statement, Var
+from ..ops.core import Attrs, AxesAttrs, Op, ShapeAttrs
+from .values import (
+    Bound,
+    Cell,
+    Closure,
+    Enumerate,
+    Frame,
+    IndexStep,
+    Masked,
+    Method,
+    Partial,
+    Ref,
+    Reversed,
+    Step,
+    Undefined,
+    Value,
+    Zip,
+    describe,
+    is_object,
+)
+
+Evaluator = Callable[["Context", Any], Value]
+_MISSING = object()
+
+
+@dataclass(slots=True)
+class Snapshot:
+    """What a block that has been read, and undone, left behind: its statements and the state at its end."""
+
+    builder: Builder
+    views: dict[tuple[Atom, Step], Atom]
+    env: dict[str, Value]
+    cells: dict[Cell, Atom]  # cells older than the block that it wrote
+    containers: dict[int, tuple[Any, Any]]  # id -> (list or dict older than the block, its content at the end)
+    attributes: dict[tuple[int, str], tuple[Any, Any]]
+    flow: Any = None
+
+
+class Context:
+    """One reading. Modules of the reader are functions over it, registered in `expressions` and `statements`."""
+
+    expressions: ClassVar[dict[type[ast.AST], Evaluator]] = {}
+    statements: ClassVar[dict[type[ast.AST], Callable[[Context, Any, Any], Any]]] = {}
+
+    def __init__(self, builder: Builder, captures: Any) -> None:
+        self.b = builder
+        self.builders = [builder]
+        self.views: list[dict[tuple[Atom, Step], Atom]] = [{}]
+        self.journal: list[tuple[Any, str | None, Any]] = []
+        self.frame: Frame
+        self.depth = 0
+        self.calls = 0
+        self.births = 0
+        self.captures = captures
+        self.foreign: dict[int, Any] = {}  # containers that the caller owns; held, so that ids stay theirs
+        self.leaf_of: dict[Var, int] = {}
+        self.leaf_values: tuple[Any, ...] = ()
+        self.loop_of: dict[Var, ast.AST] = {}
+        self.counters: dict[Var, tuple[Value, Value, Value]] = {}  # start, stop, step of a loop's index
+        self.compound: dict[Var, tuple[Statement, ast.AST | None]] = {}
+        self.unroll: frozenset[ast.AST] = frozenset()
+        self.argument_cells: list[tuple[int, Cell]] = []
+        self.reshapes: list[tuple[Cell, tuple[Step, ...], bool]] = []  # of what, how, and whether taken for a view
+        self.reshaped: dict[Cell, list[int]] = {}  # cells not written since, and their positions in `reshapes`
+        self.relied_on: set[int] = set()  # positions in `reshapes`: what they show, or their copy, was written later
+        self.updated_numbers: set[Var] = set()  # strong scalars with `x += v`: a 0-d array would change in place
+        self.origins: dict[Var, Var] = {}  # what a carried scalar is at first
+        self.peeling: set[tuple[ast.AST, Frame]] = set()
+
+    # ---- evaluation ------------------------------------------------------------------------------
+
+    def eval(self, node: ast.expr) -> Value:
+        """The abstract value of an expression; errors gain the place in the user's source."""
+        try:
+            return self.expressions[type(node)](self, node)
+        except UntracedError as error:
+            raise self.located(error, node) from error.__cause__
+        except KeyError:
+            if type(node) in self.expressions:
+                raise
+            self.refuse(node, f"`{type(node).__name__}` expressions are not in the language")
+
+    def located(self, error: UntracedError, node: ast.AST) -> UntracedError:
+        """The error with the span of `node`, unless it has one or the frame keeps its caller's spans."""
+        if error.diagnostic.span.line or self.frame.fixed:
+            return error
+        source = self.frame.source
+        span = source.span(node)
+        error.diagnostic = replace(error.diagnostic, span=span, source_line=source.line(span.line))
+        error.args = (str(error.diagnostic),)
+        return error
+
+    def at(self, node: ast.AST) -> None:
+        """Statements appended from here on come from `node`."""
+        if not self.frame.fixed:
+            self.b.span = self.frame.source.span(node)
+
+    def refuse(self, node: ast.AST, what: str, why: str = "", instead: str = "") -> NoReturn:
+        raise self.error(UnsupportedError, node, what, why, instead)
+
+    def error(
+        self, cls: type[UntracedError], node: ast.AST, what: str, why: str = "", instead: str = ""
+    ) -> UntracedError:
+        if self.frame.fixed:
+            return cls(Diagnostic(what, why=why, instead=instead))
+        return cls(self.frame.source.diagnostic(node, what, why, instead))
+
+    @property
+    def span(self) -> Span:
+        return self.b.span
+
+    # ---- arrays ----------------------------------------------------------------------------------
+
+    def cell(self, atom: Atom) -> Cell:
+        self.births += 1
+        return Cell(atom, self.births)
+
+    def wrap(self, result: Any) -> Value:
+        """The value of what a handler or constructor returned: atoms become numbers, run-time numbers or arrays."""
+        if type(result) is Var:
+            return Ref(self.cell(result)) if result.aval.shape else result
+        if type(result) is Const:
+            return Ref(self.cell(result)) if result.aval.shape else result.value
+        if type(result) is tuple or type(result) is list:
+            return type(result)(self.wrap(r) for r in result)
+        if isinstance(result, tuple) and hasattr(result, "_fields"):
+            return type(result)(*(self.wrap(r) for r in result))
+        if isinstance(result, np.ndarray):
+            return self.wrap(make.lift(result))
+        return result
+
+    def lower(self, v: Value) -> Any:
+        """The inverse of `wrap` for arguments of handlers: arrays become atoms, containers are kept."""
+        if type(v) is Ref:
+            return self.read(v)
+        if type(v) is tuple or type(v) is list:
+            return type(v)(self.lower(x) for x in v)
+        if type(v) is dict:
+            return {k: self.lower(x) for k, x in v.items()}
+        if type(v) is slice:
+            return slice(self.lower(v.start), self.lower(v.stop), self.lower(v.step))
+        if type(v) is Undefined:
+            raise UnsupportedError(Diagnostic(v.why, instead=v.instead))
+        if type(v) is Masked:
+            raise UnsupportedError(Diagnostic(f"{describe(v)} among arrays", instead="use np.where(mask, x, other)"))
+        return v
+
+    def atom(self, v: Value) -> Atom:
+        """A value as an operand: arrays, numbers, bool, and lists of those, which NumPy takes for arrays."""
+        if type(v) is Var:
+            return v
+        if type(v) is Ref:
+            return self.read(v)
+        if type(v) is list or type(v) is tuple:
+            return self.array(v)
+        if isinstance(v, int | float | complex | np.generic):
+            return make.lift(v)
+        if type(v) is range:
+            return make.lift(np.array(v, dtype=np.int64))
+        if type(v) is Undefined:
+            raise UnsupportedError(Diagnostic(v.why, instead=v.instead))
+        raise UnsupportedError(f"{describe(v)} cannot stand in arithmetic with arrays")
+
+    def array(self, items: Any) -> Atom:
+        """np.array(items) for nested lists that may hold run-time values."""
+        if not items:
+            return make.lift(np.array([]))
+        rows = [self.atom(x) for x in items]
+        if all(type(r) is Const for r in rows):
+            return make.lift(np.array([r.value for r in rows]))  # type: ignore[union-attr]
+        return make.concatenate(self.b, [make.expand_dims(self.b, r, 0) for r in rows], 0)
+
+    def read(self, ref: Ref) -> Atom:
+        """What the array holds now."""
+        cell = ref.cell
+        if cell.stale:
+            raise AliasError(Diagnostic("this array may have changed", why=cell.stale, instead="take a .copy() first"))
+        atom = cell.atom
+        for step in ref.path:
+            atom = self._view(atom, step)
+        if ref.name:
+            name_result(atom, ref.name)
+        return atom
+
+    def _view(self, base: Atom, step: Step) -> Atom:
+        key = (base, step)
+        for known in reversed(self.views):
+            if key in known:
+                return known[key]
+        atom = self._replay(base, step)
+        self.views[-1][key] = atom
+        return atom
+
+    def _replay(self, base: Atom, step: Step) -> Atom:
+        if isinstance(step, IndexStep):
+            return make.index(self.b, base, step.dims, step.dynamic)
+        return apply_view(self.b, base, step.op, step.attrs, step.extra)
+
+    def extend(self, ref: Ref, step: Step) -> Ref:
+        return Ref(ref.cell, (*ref.path, step))
+
+    def write(self, ref: Ref, new: Atom) -> None:
+        """Replace all that the view shows by `new`, which has its shape and dtype."""
+        atoms = [ref.cell.atom]
+        for step in ref.path[:-1]:
+            atoms.append(self._view(atoms[-1], step))
+        for step, base in zip(reversed(ref.path), reversed(atoms), strict=bool(ref.path)):
+            new = self._unview(step, base, new)
+        self.set_cell(ref.cell, new)
+
+    def _unview(self, step: Step, base: Atom, new: Atom) -> Atom:
+        """`base` after `new` was stored through the view step."""
+        if isinstance(step, IndexStep):
+            return make.put(self.b, base, new, step.dims, step.dynamic)
+        match step.op:
+            case ops.RESHAPE:
+                return make.reshape(self.b, new, base.aval.shape)
+            case ops.TRANSPOSE:
+                assert isinstance(step.attrs, AxesAttrs)
+                return make.transpose(self.b, new, tuple(int(i) for i in np.argsort(step.attrs.axes)))
+            case ops.EXPAND_DIMS:
+                assert isinstance(step.attrs, AxesAttrs)
+                return make.squeeze(self.b, new, step.attrs.axes)
+            case ops.SQUEEZE:
+                assert isinstance(step.attrs, AxesAttrs)
+                return make.expand_dims(self.b, new, step.attrs.axes)
+        why = "NumPy makes it read-only" if step.op is ops.BROADCAST_TO else "the parts cannot be put together exactly"
+        what = f"a view made by {step.op.name} cannot be written"
+        raise AliasError(Diagnostic(what, why=why, instead="take a .copy() and write that"))
+
+    def set_cell(self, cell: Cell, atom: Atom) -> None:
+        if cell.ambiguous:
+            raise AliasError(
+                Diagnostic("this array may be one of two", why=cell.ambiguous, instead="take a .copy() before writing")
+            )
+        if self.reshaped:
+            for c in (cell, *cell.twins):
+                self.relied_on.update(self.reshaped.pop(c, ()))
+        old = cell.atom
+        if type(atom) is Var and atom.hint == "t":
+            object.__setattr__(atom, "hint", cell.name or (old.hint if type(old) is Var else "t"))
+        for c in (cell, *cell.twins):
+            self.journal.append((c, "atom", c.atom))
+            c.atom = atom
+            for shadow in c.shadows:
+                self.journal.append((shadow, "stale", shadow.stale))
+                shadow.stale = shadow.ambiguous
+
+    def twin(self, cell: Cell, atom: Atom) -> Cell:
+        """A cell for the same memory whose content, equal to that of `cell`, goes by another variable."""
+        new = self.cell(atom)
+        group = (cell, *cell.twins)
+        new.twins = group
+        for c in group:
+            self.journal.append((c, "twins", c.twins))
+            c.twins = (*c.twins, new)
+        return new
+
+    # ---- containers ------------------------------------------------------------------------------
+
+    def touch(self, container: Any) -> None:
+        """Call before a list or dict is changed. Refused where the caller would not see the change."""
+        if id(container) in self.foreign or id(container) in self.captures.adopted:
+            raise UnsupportedError(
+                Diagnostic(
+                    f"the caller's {type(container).__name__} cannot be changed",
+                    why="only arrays that the caller passes are written back",
+                    instead="build a new one, e.g. {**d, key: value} or [*items, value], and return it",
+                )
+            )
+        self.journal.append((container, None, container.copy()))
+
+    def set_attribute(self, obj: Any, name: str, value: Value) -> None:
+        if id(obj) in self.foreign:
+            raise UnsupportedError(
+                Diagnostic(
+                    f"an attribute of the caller's {type(obj).__name__} cannot be changed",
+                    why="only arrays that the caller passes are written back",
+                    instead="return the new value",
+                )
+            )
+        old = obj.__dict__.get(name, _MISSING) if hasattr(obj, "__dict__") else getattr(obj, name, _MISSING)
+        self.journal.append((obj, name, old))
+        object.__setattr__(obj, name, value)
+
+    def adopt_foreign(self, v: Value) -> Value:
+        """Mark the containers in `v` as the caller's."""
+        if isinstance(v, list | dict):
+            self.foreign[id(v)] = v
+            for item in v.values() if isinstance(v, dict) else v:
+                self.adopt_foreign(item)
+        elif isinstance(v, tuple):
+            for item in v:
+                self.adopt_foreign(item)
+        elif is_object(v):
+            self.foreign[id(v)] = v
+            for item in list(v.__dict__.values()):
+                self.adopt_foreign(item)
+        return v
+
+    # ---- blocks ----------------------------------------------------------------------------------
+
+    def undo(self, mark: int) -> None:
+        """Roll the journal back."""
+        journal = self.journal
+        while len(journal) > mark:
+            target, name, old = journal.pop()
+            if name is None:
+                restore_container(target, old)
+            elif old is _MISSING:
+                object.__delattr__(target, name)
+            else:
+                object.__setattr__(target, name, old)
+
+    def read_block(self, body: Callable[[], Any]) -> Snapshot:
+        """Read `body` into a block of its own, undo what it did to the state, and say what that was."""
+        mark, births, frame = len(self.journal), self.births, self.frame
+        builder = Builder(self.b.span)
+        builder.definitions = ChainMap({}, self.b.definitions)  # rewrites see what made outer variables, too
+        outer, env = self.b, frame.env
+        self.b = builder
+        self.builders.append(builder)
+        self.views.append({})
+        frame.env = dict(env)
+        try:
+            flow = body()
+            snapshot = self._snapshot(mark, builder, frame.env, flow)
+        finally:
+            self.undo(mark)
+            frame.env = env
+            views = self.views.pop()
+            self.builders.pop()
+            self.b = outer
+        snapshot.views = views
+        self._keep_young(snapshot, births)
+        return snapshot
+
+    def _keep_young(self, shot: Snapshot, births: int) -> None:
+        """What the block itself made stays as the block left it: nothing outside has seen it."""
+        for cell in [c for c in shot.cells if c.birth > births]:
+            cell.atom = shot.cells.pop(cell)
+        if not shot.containers and not shot.attributes:
+            return
+        older = {id(v) for v in containers_of(self.frame, self.frame.env)}
+        for made in [k for k in shot.containers if k not in older]:
+            restore_container(*shot.containers.pop(made))
+        for key in [k for k in shot.attributes if k[0] not in older]:
+            obj, value = shot.attributes.pop(key)
+            object.__setattr__(obj, key[1], value)
+
+    def _snapshot(self, mark: int, builder: Builder, env: dict[str, Value], flow: Any) -> Snapshot:
+        shot = Snapshot(builder, {}, env, {}, {}, {}, flow)
+        for target, name, _ in self.journal[mark:]:
+            if name is None:
+                shot.containers.setdefault(id(target), (target, target.copy()))
+            elif isinstance(target, Cell):
+                if name == "atom":
+                    shot.cells[target] = target.atom
+            else:
+                shot.attributes.setdefault((id(target), name), (target, getattr(target, name)))
+        return shot
+
+    @contextmanager
+    def inside(self, shot: Snapshot) -> Iterator[None]:
+        """Work at the end of a block that was read before: its cells hold what they held there."""
+        mark, outer, env = len(self.journal), self.b, self.frame.env
+        for cell, atom in shot.cells.items():
+            self.journal.append((cell, "atom", cell.atom))
+            cell.atom = atom
+        self.b, self.frame.env = shot.builder, shot.env
+        self.builders.append(shot.builder)
+        self.views.append(shot.views)
+        try:
+            yield
+        finally:
+            self.views.pop()
+            self.builders.pop()
+            self.b, self.frame.env = outer, env
+            self.undo(mark)
+
+    @contextmanager
+    def attempt(self) -> Iterator[None]:
+        """Undo everything, appended statements too, when the block inside raises."""
+        mark, count, views, env = len(self.journal), len(self.b.statements), len(self.views[-1]), dict(self.frame.env)
+        try:
+            yield
+        except BaseException:
+            self.undo(mark)
+            del self.b.statements[count:]
+            while len(self.views[-1]) > views:
+                self.views[-1].popitem()
+            self.frame.env = env
+            raise
+
+    def definition(self, v: Var) -> Apply | None:
+        for builder in reversed(self.builders):
+            made = builder.definitions.get(v)
+            if made is not None:
+                return made
+        return None
+
+    def append(self, statement: Statement, loop: ast.AST | None = None) -> tuple[Var, ...]:
+        for t in statement.targets:
+            self.compound[t] = (statement, loop)
+        return self.b.append(statement)
+
+
+def objects_of(frame: Frame, env: dict[str, Value], extra: Value = None) -> Iterator[Any]:
+    """All values that the names of `env`, and of the frames around and before this one, lead to, each once."""
+    waiting: list[Any] = [extra, *env.values()]
+    frames, seen_frames = [frame.caller, frame.outer], {id(frame)}
+    while frames:
+        f = frames.pop()
+        if f is not None and id(f) not in seen_frames:
+            seen_frames.add(id(f))
+            waiting += f.env.values()
+            frames += [f.caller, f.outer]
+    seen: set[int] = set()
+    while waiting:
+        v = waiting.pop()
+        if id(v) in seen:
+            continue
+        seen.add(id(v))
+        yield v
+        if isinstance(v, dict):
+            waiting += v.values()
+        elif isinstance(v, list | tuple):
+            waiting += v
+        elif type(v) is Closure:
+            waiting += [*v.defaults.values(), *(v.frame.env.values() if id(v.frame) not in seen_frames else ())]
+            seen_frames.add(id(v.frame))
+        elif type(v) is Bound or type(v) is Method:
+            waiting.append(v.owner)
+        elif type(v) is Partial:
+            waiting += [*v.args, *v.kwargs.values()]
+        elif type(v) is Enumerate or type(v) is Reversed:
+            waiting.append(v.inner)
+        elif type(v) is Zip:
+            waiting += v.parts
+        elif type(v) is Masked:
+            waiting.append(v.whole)
+        elif is_object(v):
+            waiting += v.__dict__.values()
+
+
+def containers_of(frame: Frame, env: dict[str, Value]) -> Iterator[Any]:
+    """Lists, dicts and objects among them."""
+    return (v for v in objects_of(frame, env) if isinstance(v, list | dict) or is_object(v))
+
+
+def restore_container(target: Any, old: Any) -> None:
+    if isinstance(target, list):
+        target[:] = old
+    else:
+        target.clear()
+        target.update(old)
+
+
+def apply_view(b: Builder, base: Atom, op: Op, attrs: Attrs, extra: tuple[Atom, ...]) -> Atom:
+    """A view operation in canonical form."""
+    match attrs:
+        case ShapeAttrs(shape=shape) if op is ops.RESHAPE:
+            return make.reshape(b, base, shape)
+        case ShapeAttrs(shape=shape):
+            return make.broadcast_to(b, base, shape)
+        case AxesAttrs(axes=axes) if op is ops.TRANSPOSE:
+            return make.transpose(b, base, axes)
+        case AxesAttrs(axes=axes) if op is ops.EXPAND_DIMS:
+            return make.expand_dims(b, base, axes)
+        case AxesAttrs(axes=axes):
+            return make.squeeze(b, base, axes)
+    return make.emit(b, op, base, *extra, attrs=attrs)
+
+
+def name_result(v: Value, name: str) -> None:
+    """Give the user's name to a variable that has none yet; hints are cosmetic, so this breaks no identity."""
+    if type(v) is Ref and v.path:
+        v.name = v.name or name
+    elif type(v) is Ref:
+        v.cell.name = v.cell.name or name
+    atom = v.cell.atom if type(v) is Ref and not v.path else v
+    if type(atom) is Var and atom.hint == "t":
+        object.__setattr__(atom, "hint", name)
+
+
+__all__ = ["NOWHERE", "Context", "Snapshot", "apply_view", "name_result", "restore_container"]

@@ -1,0 +1,334 @@
+"""Statements and branches: sequences, `if`, early returns, conditional expressions.
+
+A statement returns None when control goes on behind it, and a `Flow` otherwise. Where a run-time condition decides
+whether control leaves early, each branch is read to the end of the function: `Kont` says what "the end" is.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from .. import make, ops
+from ..errors import ShapeError, UnsupportedError, UntracedError
+from ..ir import Apply, Atom, Var
+from ..ops.core import Elementwise
+from .context import Context, Snapshot
+from .joins import Joiner
+from .protocols import is_instance, truth_of_object
+from .values import Masked, Ref, Undefined, Value, leaves_in
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """How control left: "return" (with the value), "break", "continue", or "end" of the body of a run-time loop."""
+
+    kind: str
+    value: Value = None
+
+
+BREAK = Flow("break")
+CONTINUE = Flow("continue")
+END = Flow("end")
+
+
+@dataclass(frozen=True, slots=True)
+class Kont:
+    """What follows a statement. `rest` reads all that comes after it, `on_break` and `on_continue` what those lead to.
+
+    In the body of a run-time loop, `loop_names` are the names whose values the end of the body must know.
+    """
+
+    rest: Callable[[], Flow]
+    on_break: Callable[[], Flow] | None = None
+    on_continue: Callable[[], Flow] | None = None
+    on_return: Callable[[Value, ast.AST], Flow] | None = None
+    loop_names: frozenset[str] | None = None
+
+    def finish(self, flow: Flow | None) -> Flow:
+        """Read on until the function returns or the body of the run-time loop ends."""
+        if flow is None:
+            return self.rest()
+        if flow.kind == "break" and self.on_break is not None:
+            return self.on_break()
+        if flow.kind == "continue" and self.on_continue is not None:
+            return self.on_continue()
+        return flow
+
+
+FUNCTION_END = Kont(rest=lambda: Flow("return", None))
+
+
+def sequence(ctx: Context, body: list[ast.stmt], kont: Kont, start: int = 0) -> Flow | None:
+    """Read statements in order until control leaves; errors gain the place in the user's source."""
+    for i in range(start, len(body)):
+        s = body[i]
+        after = kont
+        if type(s) in _COMPOUND:
+
+            def rest(i: int = i) -> Flow:
+                return kont.finish(sequence(ctx, body, kont, i + 1))
+
+            after = replace(kont, rest=rest)
+        try:
+            flow = ctx.statements[type(s)](ctx, s, after)
+        except UntracedError as error:
+            raise ctx.located(error, s) from error.__cause__
+        if flow is not None:
+            return flow  # type: ignore[no-any-return]
+    return None
+
+
+_COMPOUND = frozenset({ast.If, ast.For, ast.While, ast.With})
+
+
+# ---- conditions ----------------------------------------------------------------------------------
+
+
+def truth(ctx: Context, v: Value, node: ast.AST) -> bool | Atom:
+    """bool(v) where it is known, else a bool scalar. Raises ShapeError for arrays, as NumPy does."""
+    if type(v) is bool:
+        return v
+    if type(v) is Var or type(v) is Ref:
+        aval = v.aval
+        if aval.size != 1:
+            raise ctx.error(
+                ShapeError,
+                node,
+                "the truth value of an array with more than one element is ambiguous",
+                why=f"its shape is {aval.shape}",
+                instead="use np.any(...), np.all(...), or np.where(condition, a, b)",
+            )
+        ctx.at(node)
+        x = make.reshape(ctx.b, ctx.atom(v), ())
+        return x if aval.dtype.kind == "b" else make.not_equal(ctx.b, x, 0)
+    if type(v) is Undefined:
+        raise ctx.error(UnsupportedError, node, v.why, instead=v.instead)
+    if isinstance(v, Masked):
+        from .selection import concrete
+
+        return truth(ctx, concrete(ctx, v, node, "the truth of x[mask]"), node)
+    if is_instance(v):
+        decided = truth_of_object(ctx, v, node)
+        return decided if isinstance(decided, bool) else truth(ctx, decided, node)
+    return bool(v)
+
+
+def branch_values(
+    ctx: Context, condition: Atom, then: Callable[[], Value], orelse: Callable[[], Value], node: ast.AST
+) -> Value:
+    """The value of a conditional expression: only one side runs."""
+    shots = ctx.read_block(then), ctx.read_block(orelse)
+    joiner = Joiner(ctx, *shots)
+    simple = _logical(ctx, condition, shots)
+    if simple is not None:
+        return simple
+    joiner.join_state(None)
+    value = joiner.join(shots[0].flow, shots[1].flow, "t")
+    check_defined(ctx, value, node)
+    ctx.at(node)
+    joiner.finish(condition, value)
+    return value
+
+
+def _logical(ctx: Context, condition: Atom, shots: tuple[Snapshot, Snapshot]) -> Value | None:
+    """`c and x`, `c or x` of cheap bool scalars as one operation: a branch would cost more than both sides."""
+    values = [s.flow for s in shots]
+    is_bool = [type(v) is bool or (isinstance(v, Var | np.bool_) and _is_bool(v)) for v in values]
+    if not all(is_bool) or not all(_is_cheap(s) for s in shots):
+        return None
+    then, orelse = values
+    if orelse is condition or orelse is False:
+        _inline(ctx, shots)
+        return ctx.wrap(make.logical_and(ctx.b, condition, ctx.atom(then)))
+    if then is condition or then is True:
+        _inline(ctx, shots)
+        return ctx.wrap(make.logical_or(ctx.b, condition, ctx.atom(orelse)))
+    return None
+
+
+def _is_bool(v: Any) -> bool:
+    return not isinstance(v, Var) or v.aval.dtype.kind == "b"
+
+
+_MAY_RAISE = frozenset({ops.DIVIDE, ops.FLOOR_DIVIDE, ops.REMAINDER, ops.POWER, ops.LEFT_SHIFT, ops.RIGHT_SHIFT})
+
+
+def _is_cheap(shot: Snapshot) -> bool:
+    if shot.cells or shot.containers or shot.attributes or len(shot.builder.statements) > 8:
+        return False
+    return all(
+        isinstance(s, Apply) and isinstance(s.op, Elementwise) and s.op not in _MAY_RAISE and not t.aval.shape
+        for s in shot.builder.statements
+        for t in s.targets
+    )
+
+
+def _inline(ctx: Context, shots: tuple[Snapshot, Snapshot]) -> None:
+    for shot in shots:
+        for s in shot.builder.statements:
+            ctx.b.append(s)
+
+
+def check_defined(ctx: Context, value: Value, node: ast.AST) -> None:
+    for v in leaves_in(value):
+        if isinstance(v, Undefined):
+            ctx.refuse(node, f"the value {v.why}", instead=v.instead)
+
+
+# ---- statements ----------------------------------------------------------------------------------
+
+
+def if_(ctx: Context, node: ast.If, kont: Kont) -> Flow | None:
+    condition = truth(ctx, ctx.eval(node.test), node.test)
+    if isinstance(condition, bool):
+        return sequence(ctx, node.body if condition else node.orelse, kont)
+    return branches(
+        ctx, node, condition, lambda k: sequence(ctx, node.body, k), lambda k: sequence(ctx, node.orelse, k), kont
+    )
+
+
+def branches(
+    ctx: Context,
+    node: ast.If,
+    condition: Atom,
+    then: Callable[[Kont], Flow | None],
+    orelse: Callable[[Kont], Flow | None],
+    kont: Kont,
+) -> Flow | None:
+    """Read both branches and join them; to the end of the function where one may leave early."""
+    live = ctx.frame.live
+    ctx.at(node.test)
+    span = ctx.b.span
+    if node not in live.exits:
+        shots = ctx.read_block(lambda: then(kont)), ctx.read_block(lambda: orelse(kont))
+        ctx.b.span = span
+        joiner = Joiner(ctx, *shots)
+        joiner.join_state(live.after[node] | live.inner)
+        joiner.finish(condition)
+        return None
+    shots = (
+        ctx.read_block(lambda: kont.finish(then(kont))),
+        ctx.read_block(lambda: kont.finish(orelse(kont))),
+    )
+    ctx.b.span = span
+    first, second = shots[0].flow, shots[1].flow
+    joiner = Joiner(ctx, *shots)
+    if first.kind == "end":
+        joiner.join_state(kont.loop_names)
+        joiner.finish(condition)
+        return END
+    joiner.join_state(frozenset())
+    value = joiner.join(first.value, second.value, "t")
+    for v in leaves_in(value):
+        if isinstance(v, Undefined):
+            ctx.refuse(
+                node,
+                f"the result {v.why}",
+                why="a compiled function returns one structure with one shape and dtype each",
+                instead=v.instead,
+            )
+    joiner.finish(condition, value)
+    return Flow("return", value)
+
+
+def return_(ctx: Context, node: ast.Return, kont: Kont) -> Flow:
+    value = None if node.value is None else ctx.eval(node.value)
+    if kont.on_return is not None:
+        return kont.on_return(value, node)
+    return Flow("return", value)
+
+
+def break_(ctx: Context, node: ast.Break, kont: Kont) -> Flow:
+    return BREAK
+
+
+def continue_(ctx: Context, node: ast.Continue, kont: Kont) -> Flow:
+    return CONTINUE
+
+
+def pass_(ctx: Context, node: ast.Pass, kont: Kont) -> None:
+    return None
+
+
+def expression(ctx: Context, node: ast.Expr, kont: Kont) -> None:
+    if not isinstance(node.value, ast.Constant):
+        ctx.eval(node.value)
+
+
+def with_(ctx: Context, node: ast.With, kont: Kont) -> Flow | None:
+    """np.errstate changes no result: the body is read as it stands."""
+    return sequence(ctx, node.body, kont)
+
+
+def delete(ctx: Context, node: ast.Delete, kont: Kont) -> None:
+    for t in node.targets:
+        assert isinstance(t, ast.Name)
+        ctx.frame.env.pop(t.id, None)
+
+
+def raise_(ctx: Context, node: ast.Raise, kont: Kont) -> None:
+    """Reached for certain: the user's exception is raised. Under a run-time condition it cannot be."""
+    if len(ctx.builders) > 1:
+        ctx.refuse(
+            node,
+            "`raise` depends on the data",
+            why="compiled code cannot raise an exception in the middle of a run",
+            instead="check before the call, or return a flag and raise outside",
+        )
+    error = ctx.eval(node.exc) if node.exc is not None else RuntimeError("no active exception to re-raise")
+    if isinstance(error, type) and issubclass(error, BaseException):
+        error = error()
+    if isinstance(error, BaseException):
+        error.add_note(f"  --> {ctx.frame.source.span(node)}")
+        raise error
+    ctx.refuse(node, "`raise` of something that is no exception")
+
+
+def assert_(ctx: Context, node: ast.Assert, kont: Kont) -> None:
+    known = truth(ctx, ctx.eval(node.test), node.test)
+    if not isinstance(known, bool):
+        ctx.refuse(
+            node,
+            "`assert` depends on the data",
+            why="compiled code cannot raise an exception in the middle of a run",
+            instead="assert on shapes and dtypes here, and on data outside",
+        )
+    if not known:
+        message = ctx.eval(node.msg) if node.msg is not None else ""
+        error = AssertionError(message)
+        error.add_note(f"  --> {ctx.frame.source.span(node)}")
+        raise error
+
+
+def function_def(ctx: Context, node: ast.FunctionDef, kont: Kont) -> None:
+    from .calls import call_value
+    from .expressions import function_defaults
+    from .values import Closure
+
+    decorators = [ctx.eval(d) for d in node.decorator_list]
+    value: Value = Closure(node, ctx.frame, function_defaults(ctx, node.args))
+    for decorate, written in zip(reversed(decorators), reversed(node.decorator_list), strict=True):
+        value = call_value(ctx, decorate, [value], {}, written)
+    ctx.frame.env[node.name] = value
+
+
+Context.statements.update(
+    {
+        ast.If: if_,
+        ast.Return: return_,
+        ast.Break: break_,
+        ast.Continue: continue_,
+        ast.Pass: pass_,
+        ast.Expr: expression,
+        ast.With: with_,
+        ast.Delete: delete,
+        ast.Raise: raise_,
+        ast.Assert: assert_,
+        ast.FunctionDef: function_def,
+    }
+)

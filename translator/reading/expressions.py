@@ -1,0 +1,499 @@
+"""Expressions: names, arithmetic, comparisons, boolean logic, containers and comprehensions."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import functools
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import make, ops
+from ..errors import UnsupportedError
+from ..ir import Atom, Const, Var
+from ..ops.core import Elementwise
+from . import protocols, selection
+from .attributes import get_attribute
+from .context import Context
+from .control import branch_values, truth
+from .demand import static
+from .indexing import subscript
+from .iteration import known_items
+from .values import Closure, Foreign, Frame, Masked, Ref, Undefined, Value, describe, has_runtime, is_runtime
+
+# ---- names and constants -------------------------------------------------------------------------
+
+
+def constant(ctx: Context, node: ast.Constant) -> Value:
+    return node.value
+
+
+def name(ctx: Context, node: ast.Name) -> Value:
+    return lookup(ctx, node.id, node)
+
+
+def lookup(ctx: Context, identifier: str, node: ast.AST) -> Value:
+    """A name by Python's rules: the function's own, those of functions around it, then captured ones."""
+    frame: Frame | None = ctx.frame
+    while frame is not None:
+        if identifier in frame.env:
+            value = frame.env[identifier]
+            if type(value) is Undefined:
+                ctx.refuse(node, f"{identifier} {value.why}", instead=value.instead)
+            return value
+        if identifier in frame.live.local:
+            ctx.refuse(
+                node,
+                f"{identifier} may be unbound here",
+                why="nothing has been assigned to it on the way to this line",
+                instead=f"assign {identifier} before the loop or the branch",
+            )
+        if frame.outer is None:
+            break
+        frame = frame.outer
+    assert frame is not None
+    try:
+        if frame.fixed:
+            value = library_name(frame, identifier)
+            return ctx.wrap(value) if isinstance(value, np.ndarray) else value
+        return ctx.captures.load(frame.scope, identifier)
+    except NameError as error:
+        error.add_note(f"  --> {ctx.frame.source.span(node)}")
+        raise
+
+
+def library_name(frame: Frame, identifier: str) -> Value:
+    """Globals of library source and of rules are constants of the package: nobody guards them."""
+    scope = frame.scope
+    if identifier in scope.cells:
+        return scope.cells[identifier].cell_contents
+    if identifier in scope.globals:
+        return scope.globals[identifier]
+    if not hasattr(builtins, identifier):
+        raise NameError(f"name {identifier!r} is not defined")
+    return getattr(builtins, identifier)
+
+
+# ---- arithmetic ----------------------------------------------------------------------------------
+
+_BINARY: dict[type[ast.operator], tuple[Callable[[Any, Any], Any], Elementwise | None]] = {
+    ast.Add: (operator.add, ops.ADD),
+    ast.Sub: (operator.sub, ops.SUBTRACT),
+    ast.Mult: (operator.mul, ops.MULTIPLY),
+    ast.Div: (operator.truediv, ops.DIVIDE),
+    ast.FloorDiv: (operator.floordiv, ops.FLOOR_DIVIDE),
+    ast.Mod: (operator.mod, ops.REMAINDER),
+    ast.Pow: (operator.pow, ops.POWER),
+    ast.LShift: (operator.lshift, ops.LEFT_SHIFT),
+    ast.RShift: (operator.rshift, ops.RIGHT_SHIFT),
+    ast.BitAnd: (operator.and_, ops.BITWISE_AND),
+    ast.BitOr: (operator.or_, ops.BITWISE_OR),
+    ast.BitXor: (operator.xor, ops.BITWISE_XOR),
+    ast.MatMult: (operator.matmul, None),
+}
+
+_UNARY: dict[type[ast.unaryop], tuple[Callable[[Any], Any], Elementwise]] = {
+    ast.USub: (operator.neg, ops.NEGATIVE),
+    ast.UAdd: (operator.pos, ops.POSITIVE),
+    ast.Invert: (operator.invert, ops.INVERT),
+}
+
+_COMPARE: dict[type[ast.cmpop], tuple[Callable[[Any, Any], Any], Elementwise]] = {
+    ast.Eq: (operator.eq, ops.EQUAL),
+    ast.NotEq: (operator.ne, ops.NOT_EQUAL),
+    ast.Lt: (operator.lt, ops.LESS),
+    ast.LtE: (operator.le, ops.LESS_EQUAL),
+    ast.Gt: (operator.gt, ops.GREATER),
+    ast.GtE: (operator.ge, ops.GREATER_EQUAL),
+}
+
+_DUNDERS: dict[type[ast.operator], str] = {
+    ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv", ast.FloorDiv: "floordiv", ast.Mod: "mod",
+    ast.Pow: "pow", ast.MatMult: "matmul", ast.BitAnd: "and", ast.BitOr: "or", ast.BitXor: "xor",
+}  # fmt: skip
+
+
+def bin_op(ctx: Context, node: ast.BinOp) -> Value:
+    left = ctx.eval(node.left)
+    return binary(ctx, type(node.op), left, ctx.eval(node.right), node)
+
+
+def binary(ctx: Context, kind: type[ast.operator], left: Value, right: Value, node: ast.AST) -> Value:
+    """`left op right`: run by Python where both are known, a statement otherwise."""
+    python, op = _BINARY[kind]
+    if isinstance(left, Masked) or isinstance(right, Masked):
+        if kind is ast.MatMult:
+            found = selection.product(ctx, "matmul", left, right, node)
+            if found is not NotImplemented:
+                return found
+            what = "a product of x[mask]"
+            x, y = (selection.concrete(ctx, v, node, what) if isinstance(v, Masked) else v for v in (left, right))
+            return binary(ctx, kind, x, y, node)
+        what = "x[mask] with an array of another size"
+        return selection.elementwise(ctx, lambda x, y: binary(ctx, kind, x, y, node), [left, right], node, what)
+    left_runs, right_runs = is_runtime(left), is_runtime(right)
+    if not left_runs and not right_runs:
+        return _known_binary(ctx, kind, python, left, right, node)
+    if kind is ast.Mult and isinstance(right if left_runs else left, list | tuple | str):
+        scalar, items = (left, right) if left_runs else (right, left)
+        if type(scalar) is Var and scalar.aval.weak:
+            return items * static(ctx, scalar, node, "the number of repetitions")
+    method = _user_operator(ctx, kind, left, right, node)
+    if method is not NotImplemented:
+        return method
+    ctx.at(node)
+    x, y = ctx.atom(left), ctx.atom(right)
+    ctx.at(node)
+    if op is None:
+        return ctx.wrap(make.matmul(ctx.b, x, y))
+    _check_fits(ctx, x, y, node)
+    _check_fits(ctx, y, x, node)
+    if kind is ast.Pow and all(a.aval.weak and a.aval.dtype.kind == "i" for a in (x, y)):
+        # int ** int is an int or a float by the sign of the exponent, which must be known
+        static(ctx, right, node, "the exponent of a Python int")
+    return ctx.wrap(make.elementwise(ctx.b, op, x, y))
+
+
+def _check_fits(ctx: Context, number: Atom, other: Atom, node: ast.AST) -> None:
+    """Raises OverflowError, as NumPy does, where a Python int is outside of the range of the array's integers."""
+    if isinstance(number, Const) and number.aval.weak and number.aval.dtype.kind == "i" and not other.aval.weak:
+        dtype = other.aval.dtype
+        if dtype.kind in "iu" and not np.iinfo(dtype).min <= int(number.value) <= np.iinfo(dtype).max:
+            where = ctx.b.span if ctx.frame.fixed else ctx.frame.source.span(node)
+            raise OverflowError(f"Python integer {number.value} out of bounds for {dtype} ({where})")
+
+
+def _known_binary(
+    ctx: Context, kind: type[ast.operator], python: Callable[[Any, Any], Any], left: Value, right: Value, node: ast.AST
+) -> Value:
+    if isinstance(left, np.generic) or isinstance(right, np.generic):
+        op = _BINARY[kind][1]
+        if op is not None and all(isinstance(v, int | float | complex | np.generic) for v in (left, right)):
+            ctx.at(node)
+            return ctx.wrap(make.elementwise(ctx.b, op, left, right))
+    method = _user_operator(ctx, kind, left, right, node)
+    if method is not NotImplemented:
+        return method
+    return run_known(ctx, node, python, left, right)
+
+
+_PLAIN = frozenset({int, float, complex, bool, str, tuple, list, Var, Ref})
+
+
+def _user_operator(ctx: Context, kind: type[ast.operator], left: Value, right: Value, node: ast.AST) -> Value:
+    """An operator that a user's class defines, read like a call."""
+    if type(left) in _PLAIN and type(right) in _PLAIN:
+        return NotImplemented
+    from .calls import call_value
+
+    word = _DUNDERS.get(kind, "")
+    for owner, other, prefix in ((left, right, "__"), (right, left, "__r")):
+        obj = owner.value if isinstance(owner, Foreign) else owner
+        function = ctx.captures.part(type(obj), f"{prefix}{word}__")
+        if function is not None and hasattr(function, "__code__"):
+            return call_value(ctx, function, [owner, other], {}, node)
+    return NotImplemented
+
+
+def run_known(ctx: Context, node: ast.AST, python: Callable[..., Any], *args: Any) -> Value:
+    """Python itself runs an operation on known values; what it raises is the user's error, at this line."""
+    for a in args:
+        if type(a) is Foreign:
+            ctx.refuse(node, f"a {type(a.value).__name__} does not support this operation here")
+        if type(a) is Undefined:
+            ctx.refuse(node, a.why, instead=a.instead)
+        if type(a) is Masked:
+            selection.refuse(ctx, node, f"this use of {describe(a)}")
+    try:
+        result = python(*args)
+    except Exception as error:
+        if not ctx.frame.fixed:
+            error.add_note(f"  --> {ctx.frame.source.span(node)}")
+        raise
+    return ctx.wrap(result) if isinstance(result, np.ndarray) else result
+
+
+def unary_op(ctx: Context, node: ast.UnaryOp) -> Value:
+    operand = ctx.eval(node.operand)
+    if isinstance(node.op, ast.Not):
+        known = truth(ctx, operand, node.operand)
+        if isinstance(known, bool):
+            return not known
+        ctx.at(node)
+        return ctx.wrap(make.logical_not(ctx.b, known))
+    python, op = _UNARY[type(node.op)]
+    if isinstance(operand, Masked):
+        return selection.elementwise(ctx, lambda x: _unary(ctx, op, x, node), [operand], node, "")
+    if is_runtime(operand) or isinstance(operand, np.generic):
+        return _unary(ctx, op, operand, node)
+    return run_known(ctx, node, python, operand)
+
+
+def _unary(ctx: Context, op: Elementwise, operand: Value, node: ast.AST) -> Value:
+    x = ctx.atom(operand)
+    ctx.at(node)
+    return ctx.wrap(make.elementwise(ctx.b, op, x))
+
+
+# ---- comparisons and logic -----------------------------------------------------------------------
+
+
+def compare(ctx: Context, node: ast.Compare) -> Value:
+    left = ctx.eval(node.left)
+    if len(node.ops) == 1:
+        return compare_pair(ctx, node.ops[0], left, ctx.eval(node.comparators[0]), node)
+
+    def chain(i: int, left: Value) -> Value:
+        right = ctx.eval(node.comparators[i])
+        first = compare_pair(ctx, node.ops[i], left, right, node)
+        if i + 1 == len(node.ops):
+            return first
+        return logic(ctx, first, lambda: chain(i + 1, right), True, node)
+
+    return chain(0, left)
+
+
+def compare_pair(ctx: Context, kind: ast.cmpop, left: Value, right: Value, node: ast.AST) -> Value:
+    match kind:
+        case ast.Is() | ast.IsNot():
+            return _identical(left, right) is isinstance(kind, ast.Is)
+        case ast.In() | ast.NotIn():
+            found = contains(ctx, right, left, node)
+            if isinstance(found, bool):
+                return found is isinstance(kind, ast.In)
+            return ctx.wrap(found if isinstance(kind, ast.In) else make.logical_not(ctx.b, found))
+    python, op = _COMPARE[type(kind)]
+    if protocols.is_instance(left) or protocols.is_instance(right):
+        result = protocols.compared(ctx, kind, left, right, node)
+        if result is not NotImplemented:
+            return result
+    if isinstance(left, Masked) or isinstance(right, Masked):
+        what = "a comparison of x[mask] with an array of another size"
+        return selection.elementwise(
+            ctx, lambda x, y: compare_pair(ctx, kind, x, y, node), [left, right], node, what
+        )
+    if is_runtime(left) or is_runtime(right):
+        if left is None or right is None or isinstance(left, str) or isinstance(right, str):
+            return isinstance(kind, ast.NotEq)
+        ctx.at(node)
+        x, y = ctx.atom(left), ctx.atom(right)
+        ctx.at(node)
+        return ctx.wrap(make.elementwise(ctx.b, op, x, y))
+    if has_runtime(left) or has_runtime(right):
+        if type(left) is not type(right) or not isinstance(left, tuple | list):
+            return isinstance(kind, ast.NotEq)
+        left, right = (static(ctx, v, node, "a compared container") for v in (left, right))
+    return run_known(ctx, node, python, left, right)
+
+
+def _identical(left: Value, right: Value) -> bool:
+    if isinstance(left, Foreign) or isinstance(right, Foreign):
+        left, right = (v.value if isinstance(v, Foreign) else v for v in (left, right))
+    if type(left) is Ref and type(right) is Ref:
+        return left.cell is right.cell and left.path == right.path
+    return left is right
+
+
+def contains(ctx: Context, container: Value, item: Value, node: ast.AST) -> Any:
+    """`item in container`: a bool, or an atom where it depends on run-time numbers."""
+    if protocols.is_instance(container):
+        answer = protocols.membership(ctx, container, item, node)
+        if answer is not NotImplemented:
+            return truth(ctx, answer, node)
+    if isinstance(container, dict | str | range | set | frozenset) and not is_runtime(item):
+        return bool(run_known(ctx, node, operator.contains, container, item))
+    if type(container) is Ref:
+        ctx.refuse(node, "`in` over an array", instead="use np.any(x == value)")
+    if isinstance(container, list | tuple | set | frozenset | range):
+        if not is_runtime(item) and not has_runtime(container):
+            return bool(run_known(ctx, node, operator.contains, container, item))
+        found: Any = False
+        for other in container:
+            equal = functools.partial(compare_pair, ctx, ast.Eq(), item, other, node)
+            found = logic(ctx, found, equal, False, node)
+        return found if isinstance(found, bool) else ctx.atom(found)
+    static(ctx, item, node, "the key")
+    raise ctx.error(UnsupportedError, node, f"`in` over {describe(container)} is not in the language")
+
+
+def bool_op(ctx: Context, node: ast.BoolOp) -> Value:
+    conjunction = isinstance(node.op, ast.And)
+
+    def chain(i: int) -> Value:
+        value = ctx.eval(node.values[i])
+        if i + 1 == len(node.values):
+            return value
+        return logic(ctx, value, lambda: chain(i + 1), conjunction, node)
+
+    return chain(0)
+
+
+def logic(ctx: Context, left: Value, rest: Callable[[], Value], conjunction: bool, node: ast.AST) -> Value:
+    """`left and rest()` or `left or rest()`: Python's short circuit, as a statement where `left` is not known."""
+    known = truth(ctx, left, node)
+    if isinstance(known, bool):
+        return rest() if known is conjunction else left
+    ctx.at(node)
+    if conjunction:
+        return branch_values(ctx, known, rest, lambda: left, node)
+    return branch_values(ctx, known, lambda: left, rest, node)
+
+
+def if_exp(ctx: Context, node: ast.IfExp) -> Value:
+    known = truth(ctx, ctx.eval(node.test), node.test)
+    if isinstance(known, bool):
+        return ctx.eval(node.body if known else node.orelse)
+    ctx.at(node)
+    return branch_values(ctx, known, lambda: ctx.eval(node.body), lambda: ctx.eval(node.orelse), node)
+
+
+def named(ctx: Context, node: ast.NamedExpr) -> Value:
+    from .stores import assign
+
+    value = ctx.eval(node.value)
+    assign(ctx, node.target, value)
+    return value
+
+
+# ---- containers ----------------------------------------------------------------------------------
+
+
+def elements(ctx: Context, nodes: list[ast.expr]) -> list[Value]:
+    items: list[Value] = []
+    for n in nodes:
+        if isinstance(n, ast.Starred):
+            items += known_items(ctx, ctx.eval(n.value), n)
+        else:
+            items.append(ctx.eval(n))
+    return items
+
+
+def tuple_(ctx: Context, node: ast.Tuple) -> Value:
+    return tuple(elements(ctx, node.elts))
+
+
+def list_(ctx: Context, node: ast.List) -> Value:
+    return elements(ctx, node.elts)
+
+
+def set_(ctx: Context, node: ast.Set) -> Value:
+    return set(static(ctx, elements(ctx, node.elts), node, "an element of a set"))
+
+
+def dict_(ctx: Context, node: ast.Dict) -> Value:
+    built: dict[Any, Value] = {}
+    for k, v in zip(node.keys, node.values, strict=True):
+        if k is None:
+            inner = ctx.eval(v)
+            if not isinstance(inner, dict):
+                ctx.refuse(v, "`**` in a dict needs a dict")
+            built.update(inner)
+        else:
+            key = static(ctx, ctx.eval(k), k, "a dict key")
+            built[key] = ctx.eval(v)
+    return built
+
+
+_Comprehension = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
+
+
+def comprehension(ctx: Context, node: _Comprehension) -> Value:
+    """Unrolled: what it runs over is known. Its names are its own."""
+    frame = ctx.frame
+    outer = frame.env
+    frame.env = dict(outer)
+    items: list[Value] = []
+    try:
+        _comprehend(ctx, node, 0, items)
+    finally:
+        frame.env = outer
+    if isinstance(node, ast.DictComp):
+        return dict(items)
+    return set(items) if isinstance(node, ast.SetComp) else items
+
+
+def _comprehend(ctx: Context, node: _Comprehension, depth: int, items: list[Value]) -> None:
+    from .stores import assign
+
+    if depth == len(node.generators):
+        if isinstance(node, ast.DictComp):
+            items.append((static(ctx, ctx.eval(node.key), node.key, "a dict key"), ctx.eval(node.value)))
+        else:
+            items.append(ctx.eval(node.elt))
+        return
+    generator = node.generators[depth]
+    for item in known_items(ctx, ctx.eval(generator.iter), generator.iter):
+        assign(ctx, generator.target, item)
+        conditions = [truth(ctx, ctx.eval(c), c) for c in generator.ifs]
+        if any(not isinstance(c, bool) for c in conditions):
+            ctx.refuse(
+                generator.ifs[0],
+                "a comprehension keeps elements by data",
+                why="its length would not be known when the function is translated",
+                instead="keep all elements and weight them with np.where",
+            )
+        if all(conditions):
+            _comprehend(ctx, node, depth + 1, items)
+
+
+def lambda_(ctx: Context, node: ast.Lambda) -> Value:
+    return Closure(node, ctx.frame, function_defaults(ctx, node.args))
+
+
+def function_defaults(ctx: Context, args: ast.arguments) -> dict[str, Value]:
+    """Defaults of an inner function, evaluated where it is defined."""
+    positional = [*args.posonlyargs, *args.args]
+    with_default = positional[len(positional) - len(args.defaults) :]
+    found = {a.arg: ctx.eval(d) for a, d in zip(with_default, args.defaults, strict=True)}
+    found.update((a.arg, ctx.eval(d)) for a, d in zip(args.kwonlyargs, args.kw_defaults, strict=True) if d is not None)
+    return found
+
+
+def joined(ctx: Context, node: ast.JoinedStr) -> Value:
+    return "".join(str(ctx.eval(v)) for v in node.values)
+
+
+def formatted(ctx: Context, node: ast.FormattedValue) -> Value:
+    value = static(ctx, ctx.eval(node.value), node.value, "a formatted value")
+    spec = "" if node.format_spec is None else str(ctx.eval(node.format_spec))
+    conversions: dict[int, Callable[[Any], Any]] = {-1: lambda v: v, 115: str, 114: repr, 97: ascii}
+    return run_known(ctx, node, format, conversions[node.conversion](value), spec)
+
+
+def slice_(ctx: Context, node: ast.Slice) -> Value:
+    return slice(*(None if n is None else ctx.eval(n) for n in (node.lower, node.upper, node.step)))
+
+
+def attribute(ctx: Context, node: ast.Attribute) -> Value:
+    return get_attribute(ctx, ctx.eval(node.value), node.attr, node)
+
+
+Context.expressions.update(
+    {
+        ast.Constant: constant,
+        ast.Name: name,
+        ast.BinOp: bin_op,
+        ast.UnaryOp: unary_op,
+        ast.Compare: compare,
+        ast.BoolOp: bool_op,
+        ast.IfExp: if_exp,
+        ast.NamedExpr: named,
+        ast.Tuple: tuple_,
+        ast.List: list_,
+        ast.Set: set_,
+        ast.Dict: dict_,
+        ast.ListComp: comprehension,
+        ast.SetComp: comprehension,
+        ast.GeneratorExp: comprehension,
+        ast.DictComp: comprehension,
+        ast.Lambda: lambda_,
+        ast.JoinedStr: joined,
+        ast.FormattedValue: formatted,
+        ast.Slice: slice_,
+        ast.Attribute: attribute,
+        ast.Subscript: subscript,
+    }
+)

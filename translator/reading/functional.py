@@ -1,0 +1,110 @@
+"""x.at[i].set(v): JAX's updates of an array that leave it as it is and give a new one.
+
+    y = x.at[i].set(v)            y = x.copy()
+                                  y[i] = v
+
+Repeated indices accumulate in all but `set`, as in JAX; indices out of range are errors, as in NumPy.
+"""
+
+from __future__ import annotations
+
+import ast
+
+import numpy as np
+
+from .. import make
+from ..library.scattering import scattered
+from .context import Context
+from .indexing import index_value, mask_of, parse_key
+from .selection import masked, store_selected
+from .stores import store
+from .values import Ref, Update, UpdatePlace, Value
+
+UPDATES: dict[str, np.ufunc] = {
+    "add": np.add,
+    "subtract": np.subtract,
+    "multiply": np.multiply,
+    "mul": np.multiply,
+    "divide": np.divide,
+    "power": np.power,
+    "min": np.minimum,
+    "max": np.maximum,
+}
+_PROMISES = frozenset({"indices_are_sorted", "unique_indices", "mode", "fill_value", "wrap_negative_indices"})
+
+
+def update_of(ctx: Context, place: UpdatePlace, name: str, node: ast.AST) -> Update:
+    """Raises AttributeError for a name that x.at[i] does not have."""
+    if name in ("apply", "get", "set") or name in UPDATES:
+        return Update(place, name)
+    raise AttributeError(f"x.at[...] has no attribute {name!r} ({ctx.frame.source.span(node)})")
+
+
+def call_update(ctx: Context, update: Update, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
+    """The new array, or for `get` the elements."""
+    array, key, name = update.place.array, update.place.key, update.name
+    unique = _promises(ctx, kwargs, node)
+    wanted = 0 if name == "get" else 1
+    if len(args) != wanted:
+        raise TypeError(f"x.at[...].{name} takes {wanted} arguments, got {len(args)} ({ctx.frame.source.span(node)})")
+    if name == "get":
+        return index_value(ctx, array, key, node)
+    new = Ref(ctx.cell(ctx.read(array)))
+    if name == "set":
+        store(ctx, new, key, args[0], node)
+    elif name == "apply":
+        from .calls import call_value
+
+        store(ctx, new, key, call_value(ctx, args[0], [index_value(ctx, new, key, node)], {}, node), node)
+    else:
+        return _combined(ctx, new, key, UPDATES[name], args[0], unique, node)
+    return new
+
+
+def _promises(ctx: Context, kwargs: dict[str, Value], node: ast.AST) -> bool:
+    """Whether the caller promises that no index is repeated."""
+    for name, value in kwargs.items():
+        if name not in _PROMISES:
+            raise TypeError(f"x.at[...] has no option {name!r} ({ctx.frame.source.span(node)})")
+        if name in ("mode", "fill_value") and value not in (None, "promise_in_bounds"):
+            ctx.refuse(
+                node,
+                f"x.at[...] with {name}={value!r}",
+                why="an index out of range is an error here, as in NumPy",
+                instead="clip the index with np.clip, or choose with np.where",
+            )
+    return kwargs.get("unique_indices") is True
+
+
+def _combined(
+    ctx: Context, new: Ref, key: Value, ufunc: np.ufunc, value: Value, unique: bool, node: ast.AST
+) -> Value:
+    from .calls import call_value
+
+    mask = mask_of(ctx, new.aval.shape, key, node)
+    if mask is not None:
+        selected = masked(ctx, new, mask)
+        changed = call_value(ctx, ufunc, [masked(ctx, Ref(ctx.cell(ctx.read(new))), mask), value], {}, node)
+        store_selected(ctx, selected, changed, node)
+        return new
+    if unique or not parse_key(ctx, new.aval.shape, key, node).gathers:
+        store(ctx, new, key, call_value(ctx, ufunc, [index_value(ctx, new, key, node), value], {}, node), node)
+        return new
+    return scatter_into(ctx, ufunc, new, key, value, node)
+
+
+def scatter_into(ctx: Context, ufunc: np.ufunc, array: Ref, key: Value, value: Value, node: ast.AST) -> Value:
+    """`array` after ufunc.at(array, key, value): every occurrence of an index counts."""
+    from .calls import inline
+
+    if ufunc in (np.add, np.subtract):
+        atom = ctx.atom(value)
+        if ufunc is np.subtract:
+            atom = make.negative(ctx.b, atom)
+        parsed = parse_key(ctx, array.aval.shape, key, node)
+        ctx.at(node)
+        return ctx.wrap(make.put_add(ctx.b, ctx.read(array), atom, parsed.dims, parsed.atoms))
+    numbers = make.lift(np.arange(array.aval.size).reshape(array.aval.shape))
+    places = index_value(ctx, ctx.wrap(numbers), key, node)
+    given = [ufunc, array, places, value]
+    return inline(ctx, scattered, given, {}, node, fixed=True)  # type: ignore[arg-type]

@@ -1,0 +1,298 @@
+"""What a function reads from outside itself: arrays become hidden parameters, the rest is known now and guarded."""
+
+from __future__ import annotations
+
+import builtins
+import enum
+import functools
+import inspect
+import sys
+import types
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..ir import Aval, Capture, Param, Root, Var
+from ..tree import LEAF
+from .signature import aval_of
+from .source import Scope
+from .values import Bound, Cell, Foreign, Partial, Ref, Value
+
+_MISSING = object()
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """A fact about the outside that a reading relies on. `kind`: same, equal, array, structure, absent."""
+
+    capture: Capture
+    kind: str
+    expected: Any
+    space: Any = field(compare=False, repr=False)  # the dict or closure cell that holds the root, found once
+
+    def holds(self) -> bool:
+        """Whether the fact still is one."""
+        value = _from(self.space, self.capture)
+        if value is self.expected:
+            return True
+        match self.kind:
+            case "same" | "absent":
+                return False
+            case "equal":
+                return type(value) is type(self.expected) and _equal(value, self.expected)
+            case "array":
+                return value is not _MISSING and aval_of(value) == self.expected
+            case _:
+                return value is not _MISSING and _structure(value) == self.expected
+
+
+def fetch(capture: Capture) -> Any:
+    """The value that a capture names now. Raises NameError where there is none."""
+    value = _from(space_of(capture.function, capture.name), capture)
+    if value is _MISSING:
+        raise NameError(f"name {capture.name!r} is not defined")
+    return value
+
+
+def space_of(function: Any, name: str) -> Any:
+    """Where Python finds the name: a closure cell, the module's globals, builtins, or an object."""
+    if isinstance(function, Root):
+        return function
+    free = function.__code__.co_freevars
+    if name in free:
+        return function.__closure__[free.index(name)]
+    if name in function.__globals__:
+        return function.__globals__
+    return vars(builtins)
+
+
+def _from(space: Any, capture: Capture) -> Any:
+    if isinstance(space, types.CellType):
+        try:
+            value = space.cell_contents
+        except ValueError:
+            return _MISSING
+    else:
+        value = space.get(capture.name, _MISSING)
+    for how, key in capture.path:
+        try:
+            value = getattr(value, key) if how == "attr" else value[key]
+        except (AttributeError, LookupError, TypeError):
+            return _MISSING
+    return value
+
+
+def _equal(a: Any, b: Any) -> bool:
+    return bool(a == b) or (a != a and b != b)
+
+
+def _structure(v: Any) -> Any:
+    if isinstance(v, dict):
+        return (type(v), tuple(v))
+    return (type(v), len(v)) if isinstance(v, list | tuple) else type(v)
+
+
+class Captures:
+    """The captures and guards of one reading. `new_cell` makes the storage of a captured array."""
+
+    def __init__(self, new_cell: Callable[[Var], Cell]) -> None:
+        self.new_cell = new_cell
+        self.guards: dict[tuple[int, str, Any, str], Guard] = {}
+        self.params: list[tuple[Param, Var, Cell | None]] = []
+        self.values: dict[tuple[int, str, Any], Value] = {}
+        self.adopted: dict[int, Any] = {}
+        self.roots: dict[int, Root] = {}
+
+    def load(self, scope: Scope, name: str) -> Value:
+        """The value of a name outside the function. Raises NameError."""
+        space = scope.cells.get(name)
+        if space is None:
+            space = scope.globals if name in scope.globals else vars(builtins)
+        key = (id(space), name, ())
+        if key in self.values:
+            return self.values[key]
+        capture = Capture(scope.function, name)
+        value = _from(space, capture)
+        if value is _MISSING:
+            raise NameError(f"name {name!r} is not defined")
+        if space is vars(builtins):
+            self.guard(capture, "absent", _MISSING, scope.globals)
+            return value
+        return self.adopt(value, capture, space)
+
+    def root(self, owner: Any) -> Root:
+        """The one Root of an object in this reading."""
+        return self.roots.setdefault(id(owner), Root(owner))
+
+    def known(self, value: Any) -> Value:
+        """An object that the function is specialised on, as one from outside: what it holds may change."""
+        root = self.root(value)
+        return self.adopt(value, Capture(root, ""), root)
+
+    def member(self, owner: Any, name: str) -> Value:
+        """An attribute of a class or a function, guarded. Raises AttributeError."""
+        value = getattr(owner, name)
+        root = self.root(owner)
+        return self.adopt(value, Capture(root, name), root)
+
+    def part(self, cls: type, name: str) -> Any:
+        """What a class defines under a name, a method or a property, guarded; None where it has none."""
+        found = getattr(cls, name, None)
+        if found is not None and not is_library(cls):
+            root = self.root(cls)
+            kind = "equal" if isinstance(found, types.MethodType) else "same"
+            self.guard(Capture(root, name), kind, found, root)
+        return found
+
+    def method(self, owner: Foreign, name: str) -> None:
+        """Guards that an object's attribute is the method that it is now."""
+        capture = Capture(owner.capture.function, owner.capture.name, (*owner.capture.path, ("attr", name)))
+        self.guard(capture, "equal", getattr(owner.value, name), space_of(capture.function, capture.name))
+
+    def absent(self, owner: Any, name: str) -> None:
+        """Guards that an object, class or function from outside still has no attribute of that name."""
+        if isinstance(owner, Foreign):
+            capture = Capture(owner.capture.function, owner.capture.name, (*owner.capture.path, ("attr", name)))
+            self.guard(capture, "same", _MISSING, space_of(capture.function, capture.name))
+        elif isinstance(owner, type | types.FunctionType) and not is_library(owner):
+            self.guard(Capture(self.root(owner), name), "same", _MISSING, self.root(owner))
+
+    def function(self, f: types.FunctionType) -> None:
+        """Guards that a function's code is what was read."""
+        if not is_library(f):
+            root = self.root(f)
+            self.guard(Capture(root, "__code__"), "same", f.__code__, root)
+
+    def default(self, f: types.FunctionType, attribute: str, key: Any) -> Value:
+        """A default value of a parameter: `key` in `f.__defaults__` or `f.__kwdefaults__`."""
+        root = self.root(f)
+        capture = Capture(root, attribute, (("item", key),))
+        return self.adopt(getattr(f, attribute)[key], capture, root)
+
+    def attribute(self, owner: Foreign, name: str, value: Any) -> Value:
+        """A value read from an attribute of a foreign object."""
+        capture = Capture(owner.capture.function, owner.capture.name, (*owner.capture.path, ("attr", name)))
+        return self.adopt(value, capture, space_of(capture.function, capture.name))
+
+    def adopt(self, value: Any, capture: Capture, space: Any) -> Value:
+        """The abstract value of something outside, with the guard that it needs."""
+        key = (id(space), capture.name, capture.path)
+        if key not in self.values:
+            self.values[key] = self._adopt(value, capture, space)
+        return self.values[key]
+
+    def guard(self, capture: Capture, kind: str, expected: Any, space: Any) -> None:
+        if isinstance(space, Root) and not capture.name and not capture.path:
+            return  # the object itself, which a specialised program holds
+        key = (id(space), capture.name, capture.path, kind)
+        if key not in self.guards:
+            self.guards[key] = Guard(capture, kind, expected, space)
+
+    def merge(self, guards: Iterable[Guard]) -> None:
+        """Guards of a reading that was spliced into this one."""
+        for g in guards:
+            self.guards.setdefault((id(g.space), g.capture.name, g.capture.path, g.kind), g)
+
+    def hidden(self, aval: Aval, capture: Capture) -> Value:
+        """A hidden parameter for an array; one for each way to it."""
+        var = Var(_hint(capture), aval)
+        cell = self.new_cell(var) if aval.shape else None
+        self.params.append((Param(var.hint, LEAF, capture), var, cell))
+        return Ref(cell) if cell is not None else var
+
+    def _adopt(self, value: Any, capture: Capture, space: Any) -> Value:
+        if value is None or isinstance(value, bool | int | float | complex | str | bytes | np.generic):
+            self.guard(capture, "equal", value, space)
+            return value
+        aval = aval_of(value)
+        if aval is not None:
+            self.guard(capture, "array", aval, space)
+            return self.hidden(aval, capture)
+        if type(value) in (tuple, list, dict, OrderedDict) or (isinstance(value, tuple) and hasattr(value, "_fields")):
+            self.guard(capture, "structure", _structure(value), space)
+            return self._container(value, capture, space)
+        if type(value) in (set, frozenset):
+            self.guard(capture, "equal", value.copy(), space)
+            return value.copy()
+        self.guard(capture, "equal" if isinstance(value, types.MethodType) else "same", value, space)
+        if isinstance(value, types.MethodType | functools.partial):
+            return self._callable(value, capture, space)
+        if isinstance(value, types.ModuleType):
+            return value if _is_library(value) else Foreign(value, capture)
+        known = (type, enum.Enum, np.dtype, np.ufunc, range, slice)
+        functions = (types.FunctionType, types.BuiltinFunctionType, type(np.sum))
+        if isinstance(value, known + functions) or hasattr(type(value), "__array_ufunc__"):
+            return value
+        if hasattr(value, "__untraced_read__"):
+            return value
+        kind = Capture(capture.function, capture.name, (*capture.path, ("attr", "__class__")))
+        self.guard(kind, "same", type(value), space)
+        return Foreign(value, capture)
+
+    def _callable(self, value: Any, capture: Capture, space: Any) -> Value:
+        """A bound method or functools.partial: what it holds is reached through its attributes."""
+
+        def part(*names: Any) -> Value:
+            path = tuple(("attr" if isinstance(n, str) and i == 0 else "item", n) for i, n in enumerate(names))
+            inner = Capture(capture.function, capture.name, (*capture.path, *path))
+            return self.adopt(_from(space, inner), inner, space)
+
+        if isinstance(value, types.MethodType):
+            return Bound(value.__func__, part("__self__"))
+        args = tuple(part("args", i) for i in range(len(value.args)))
+        return Partial(part("func"), args, {k: part("keywords", k) for k in value.keywords})
+
+    def _container(self, value: Any, capture: Capture, space: Any) -> Value:
+        def child(key: Any, item: Any) -> Value:
+            inner = Capture(capture.function, capture.name, (*capture.path, ("item", key)))
+            return self.adopt(item, inner, space)
+
+        if isinstance(value, dict):
+            built: Any = type(value)((k, child(k, v)) for k, v in value.items())
+        else:
+            items = [child(i, v) for i, v in enumerate(value)]
+            built = items if type(value) is list else tuple(items) if type(value) is tuple else type(value)(*items)
+        if isinstance(built, list | dict):
+            self.adopted[id(built)] = built
+        return built
+
+
+def default_guards(fun: Callable[..., Any], given: Iterable[str]) -> tuple[Guard, ...]:
+    """The guards of the defaults that a call of `fun` with these parameters takes: they may be changed or replaced."""
+    f = inspect.unwrap(fun)
+    if not isinstance(f, types.FunctionType):
+        return ()
+    captures = Captures(Cell)
+    names = f.__code__.co_varnames[: f.__code__.co_argcount]
+    defaults = f.__defaults__ or ()
+    for i, name in enumerate(names[len(names) - len(defaults) :] if defaults else ()):
+        if name not in given:
+            captures.default(f, "__defaults__", i)
+    for name in f.__kwdefaults__ or ():
+        if name not in given:
+            captures.default(f, "__kwdefaults__", name)
+    return tuple(captures.guards.values())
+
+
+def _hint(capture: Capture) -> str:
+    parts = [capture.name, *(str(k) for _, k in capture.path)]
+    name = "_".join(parts)
+    return name if name.isidentifier() else capture.name
+
+
+def _is_library(module: types.ModuleType) -> bool:
+    """Modules whose contents nobody rebinds: NumPy, the standard library, untraced itself."""
+    return _of_library(module.__name__)
+
+
+def is_library(thing: Any) -> bool:
+    """Whether a class or function is one of theirs."""
+    return _of_library(getattr(thing, "__module__", None) or "builtins")
+
+
+def _of_library(module: str) -> bool:
+    root = module.partition(".")[0]
+    return root in ("numpy", "untraced", "scipy") or (root in sys.stdlib_module_names and root != "__main__")

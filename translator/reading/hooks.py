@@ -1,0 +1,49 @@
+"""Functions that are called while a function is read, not read themselves: they say so by an attribute.
+
+__untraced_static__       grad(loss), vmap(f): makes a function of functions
+__untraced_structural__   tree.map(g, x, y): takes trees apart; leaves stay abstract, and `g` is read for each of them
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from typing import Any
+
+from .context import Context
+from .inner import Inner
+from .values import Bound, Closure, Foreign, Method, Partial, Value, is_leaf
+
+
+def is_hook(f: Any) -> bool:
+    return hasattr(f, "__untraced_static__") or hasattr(f, "__untraced_structural__")
+
+
+def call_hook(ctx: Context, f: Any, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
+    """Call it now. What it raises is the user's error, at this line."""
+    from .expressions import run_known
+
+    if hasattr(f, "__untraced_static__"):
+        given, named = [_known(ctx, v, node) for v in args], {k: _known(ctx, v, node) for k, v in kwargs.items()}
+        return run_known(ctx, node, lambda: f(*given, **named))
+    given, named = [_readable(ctx, v, node) for v in args], {k: _readable(ctx, v, node) for k, v in kwargs.items()}
+    if "is_leaf" in inspect.signature(f).parameters:
+        chosen = named.get("is_leaf")
+        named["is_leaf"] = lambda x: is_leaf(x) or (chosen is not None and bool(chosen(x)))
+    return run_known(ctx, node, lambda: f(*given, **named))
+
+
+def _known(ctx: Context, v: Value, node: ast.AST) -> Any:
+    """An inner function as an object, and what else is known."""
+    if isinstance(v, Closure | Bound | Partial):
+        return Inner(ctx, v, node)
+    return v.value if isinstance(v, Foreign) else v
+
+
+def _readable(ctx: Context, v: Value, node: ast.AST) -> Any:
+    """A function among the arguments as one that Python can call with abstract values."""
+    from .calls import call_value
+
+    if isinstance(v, Closure | Bound | Partial | Method) or (callable(v) and not isinstance(v, Foreign)):
+        return lambda *xs: call_value(ctx, v, list(xs), {}, node)
+    return v

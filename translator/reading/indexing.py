@@ -1,0 +1,440 @@
+"""x[...]: basic indices are views, integer arrays gather, bool arrays select."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+
+from .. import make, ops, surface
+from ..errors import DTypeError, OutOfBoundsError, ShapeError, UnsupportedError
+from ..ir import Atom, Aval, Const, Shape, Var
+from ..ops.core import At, AxesAttrs, Dim, Dyn, Gather, IndexAttrs, Run, indexed_shape
+from .context import Context
+from .demand import demand, difference, from_arguments, interval, static
+from .values import (
+    Bounds,
+    Foreign,
+    IndexStep,
+    Masked,
+    OpStep,
+    Part,
+    Places,
+    Ref,
+    RunRange,
+    Undefined,
+    UpdatePlace,
+    Updater,
+    Value,
+    describe,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A parsed index: one entry an axis, the atoms that Dyn and Gather count in, and where np.newaxis puts axes."""
+
+    dims: tuple[Dim, ...]
+    atoms: tuple[Atom, ...]
+    new_axes: tuple[int, ...] = ()
+    special: tuple[tuple[int, Part], ...] = ()  # axes of the result of which a selection takes a part
+
+    @property
+    def gathers(self) -> bool:
+        return any(isinstance(d, Gather) for d in self.dims)
+
+    def aval(self, base: Aval) -> Aval:
+        avals = [base, *(a.aval for a in self.atoms)]
+        shifted = tuple(Gather(d.arg + 1) if isinstance(d, Gather) else d for d in self.dims)
+        return Aval(indexed_shape(IndexAttrs(shifted), avals), base.dtype)
+
+
+def subscript(ctx: Context, node: ast.Subscript) -> Value:
+    return index_value(ctx, ctx.eval(node.value), ctx.eval(node.slice), node)
+
+
+def index_value(ctx: Context, base: Value, key: Value, node: ast.AST) -> Value:
+    """`base[key]` for arrays and containers."""
+    if type(base) is Ref:
+        return index_array(ctx, base, key, node)
+    if type(base) is Var:
+        if key == () or key is Ellipsis:
+            return base
+        raise ctx.error(OutOfBoundsError, node, "a number has no elements to index", why=f"it is {describe(base)}")
+    source = surface.subscript_source(type(base.value if isinstance(base, Foreign) else base))
+    if source is not None:
+        from .calls import inline
+
+        return inline(ctx, source, [key], {}, node, fixed=True)
+    if isinstance(base, Foreign):
+        return _index_foreign(ctx, base, key, node)
+    if isinstance(base, Updater):
+        return UpdatePlace(base.array, key)
+    if isinstance(base, Masked):
+        from .selection import index_selection
+
+        return index_selection(ctx, base, key, node)
+    if isinstance(base, RunRange | Undefined):
+        ctx.refuse(node, f"indexing {describe(base)} is not in the language")
+    from .expressions import run_known
+
+    method = ctx.captures.part(type(base), "__getitem__")
+    if hasattr(method, "__code__") and not isinstance(base, dict | list | tuple):
+        from .calls import call_value
+
+        return call_value(ctx, method, [base, key], {}, node)
+    known = static(ctx, key, node, "the index of a container")
+    return run_known(ctx, node, lambda b, k: b[k], base, known)
+
+
+def _index_foreign(ctx: Context, base: Foreign, key: Value, node: ast.AST) -> Value:
+    from .calls import call_value
+
+    method = ctx.captures.part(type(base.value), "__getitem__")
+    if hasattr(method, "__code__"):
+        return call_value(ctx, method, [base, key], {}, node)
+    what = f"indexing a {type(base.value).__name__} from outside the function"
+    raise ctx.error(UnsupportedError, node, what, instead="pass it as an argument")
+
+
+def index_array(ctx: Context, base: Ref, key: Value, node: ast.AST) -> Value:
+    from .selection import gathered, masked
+
+    if type(key) is tuple and len(key) == 1:
+        (key,) = key
+    if isinstance(key, Masked):
+        return gathered(ctx, base, key, node)
+    mask = mask_of(ctx, base.aval.shape, key, node)
+    if mask is not None:
+        return masked(ctx, Ref(ctx.cell(ctx.read(base))), mask)
+    ctx.at(node)
+    parsed = parse_key(ctx, base.aval.shape, key, node, selects=True)
+    if parsed.special:
+        return selected_view(ctx, base, parsed, key, node)
+    if parsed.gathers:
+        return ctx.wrap(make.index(ctx.b, ctx.read(base), parsed.dims, parsed.atoms))
+    view = extend_index(ctx, base, parsed)
+    return view if view.aval.shape else ctx.wrap(ctx.read(view))
+
+
+def selected_view(ctx: Context, base: Ref, parsed: Key, key: Value, node: ast.AST) -> Masked:
+    """`base[key]` where an entry is a mask or a slice of unknown length; a view if all of them are slices."""
+    view = extend_index(ctx, base, parsed)
+    special = dict(parsed.special)
+    parts = tuple(special.get(i) for i in range(len(view.aval.shape)))
+    if any(isinstance(p, Places) for p in parts):
+        return Masked(Ref(ctx.cell(ctx.read(view))), parts)
+    strict = None
+    bounds = [p for p in parts if isinstance(p, Bounds)]
+    if all(type(p.step) is not Var and difference(ctx, p.stop, p.start) is not None for p in bounds):
+        strict = extend_index(ctx, base, parse_key(ctx, base.aval.shape, key, node))
+    return Masked(view, parts, strict)
+
+
+def extend_index(ctx: Context, base: Ref, key: Key) -> Ref:
+    """The view `base[key]` for a basic index. Static indices of indices become one."""
+    shape = base.aval.shape
+    if key.dims != tuple(Run(0, n) for n in shape):
+        last = base.path[-1] if base.path else None
+        merged = merge(last, key) if isinstance(last, IndexStep) else None
+        if merged is not None and last is not None:
+            inner = Ref(base.cell, base.path[:-1])
+            base = _step(inner, merged)
+        else:
+            base = _step(base, key)
+    if key.new_axes:
+        aval = base.aval
+        rest = iter(aval.shape)
+        ndim = len(aval.shape) + len(key.new_axes)
+        shape = tuple(1 if i in key.new_axes else next(rest) for i in range(ndim))
+        base = ctx.extend(base, OpStep(ops.EXPAND_DIMS, AxesAttrs(key.new_axes), (), Aval(shape, aval.dtype)))
+    return base
+
+
+def _step(base: Ref, key: Key) -> Ref:
+    return Ref(base.cell, (*base.path, IndexStep(key.dims, key.atoms, key.aval(base.aval))))
+
+
+def merge(first: IndexStep, second: Key) -> Key | None:
+    """x[first][second] as one index; None where that would take arithmetic at run time."""
+    shift = len(first.dynamic)
+    following = iter(second.dims)
+    dims: list[Dim] = []
+    for d in first.dims:
+        if isinstance(d, At):
+            dims.append(d)
+            continue
+        assert isinstance(d, Run)
+        combined = _merge_dim(d, next(following), shift)
+        if combined is None:
+            return None
+        dims.append(combined)
+    return Key(tuple(dims), (*first.dynamic, *second.atoms))
+
+
+def _merge_dim(run: Run, d: Dim, shift: int) -> Dim | None:
+    if run.start == 0 and run.step == 1:
+        match d:
+            case At(index=Dyn(arg=a)):
+                return None if run.size == 0 else At(Dyn(a + shift))
+            case Run(start=Dyn(arg=a)):
+                return Run(Dyn(a + shift), d.size, d.step)
+            case _:
+                return d
+    match d:
+        case At(index=int() as i) if isinstance(run.start, int):
+            return At(run.start + i * run.step)
+        case At(index=0):
+            return At(run.start)
+        case Run(start=int() as s) if isinstance(run.start, int):
+            return Run(run.start + s * run.step, d.size, d.step * run.step) if d.size else Run(0, 0)
+        case Run(start=0):
+            return Run(run.start, d.size, d.step * run.step)
+    return None
+
+
+# ---- parsing -------------------------------------------------------------------------------------
+
+
+def parse_key(ctx: Context, shape: Shape, key: Value, node: ast.AST, selects: bool = False) -> Key:
+    """Raises OutOfBoundsError for a static index outside its axis, and for too many indices, as NumPy does.
+
+    `selects`: masks and slices of unknown length become `special` axes, taken whole; else they are refused.
+    """
+    entries = list(key) if type(key) is tuple else [key]
+    entries = _expand_known_masks(entries)
+    consuming = sum(1 for e in entries if e is not None and e is not Ellipsis)
+    if consuming > len(shape):
+        raise ctx.error(
+            OutOfBoundsError,
+            node,
+            f"too many indices for an array: it is {len(shape)}-dimensional, but {consuming} were indexed",
+        )
+    if sum(1 for e in entries if e is Ellipsis) > 1:
+        raise ctx.error(OutOfBoundsError, node, "an index can only have a single ellipsis ('...')")
+    if not any(e is Ellipsis for e in entries):
+        entries.append(Ellipsis)
+    parser = _Parser(ctx, node, selects and not any(map(_gathers, entries)))
+    axis = 0
+    for e in entries:
+        if e is None:
+            parser.new_axes.append(parser.kept)
+            parser.kept += 1
+        elif e is Ellipsis:
+            for _ in range(len(shape) - consuming):
+                parser.dims.append(Run(0, shape[axis]))
+                parser.kept += 1
+                axis += 1
+        else:
+            parser.entry(e, shape[axis], axis)
+            axis += 1
+    parsed = Key(tuple(parser.dims), tuple(parser.atoms), tuple(parser.new_axes), tuple(parser.special))
+    if parsed.new_axes and parsed.gathers:
+        ctx.refuse(node, "np.newaxis beside an index array", instead="index first, then add the axis: x[i][:, None]")
+    return parsed
+
+
+def _gathers(e: Value) -> bool:
+    return type(e) is list or isinstance(e, np.ndarray | Masked) or (type(e) is Ref and e.aval.dtype.kind != "b")
+
+
+def _expand_known_masks(entries: list[Value]) -> list[Value]:
+    """A bool array known now is the integer arrays of its True positions."""
+    expanded: list[Value] = []
+    for e in entries:
+        atom = e.cell.atom if type(e) is Ref and not e.path else None
+        if isinstance(atom, Const) and atom.aval.dtype.kind == "b":
+            expanded += list(np.nonzero(atom.value))
+        elif type(e) is list and e and all(type(x) is bool for x in e):
+            expanded += list(np.nonzero(np.array(e)))
+        else:
+            expanded.append(e)
+    return expanded
+
+
+class _Parser:
+    def __init__(self, ctx: Context, node: ast.AST, selects: bool) -> None:
+        self.ctx = ctx
+        self.node = node
+        self.selects = selects
+        self.special: list[tuple[int, Part]] = []
+        self.dims: list[Dim] = []
+        self.atoms: list[Atom] = []
+        self.new_axes: list[int] = []
+        self.kept = 0
+
+    def atom(self, a: Atom) -> int:
+        self.atoms.append(a)
+        return len(self.atoms) - 1
+
+    def entry(self, e: Value, n: int, axis: int) -> None:
+        if isinstance(e, bool | np.bool_):
+            self.bad(e)
+        if isinstance(e, int | np.integer):
+            self.dims.append(At(self._inside(int(e), n, axis)))
+        elif type(e) is slice:
+            self.dims.append(self._slice(e, n))
+            self.kept += 1
+        elif type(e) is Var:
+            if e.aval.dtype.kind not in "iu":
+                self.bad(e)
+            self.dims.append(At(Dyn(self.atom(e))))
+        elif self.selects and type(e) is Ref and e.aval.dtype.kind == "b" and e.aval.shape == (n,):
+            self._part(Places(self.ctx.read(e)))
+            self.dims.append(Run(0, n))
+            self.kept += 1
+        elif type(e) is Ref or type(e) is list or isinstance(e, np.ndarray):
+            a = self.ctx.atom(e) if not isinstance(e, np.ndarray) else make.lift(e)
+            if type(e) is list and not e:
+                a = make.lift(np.zeros(0, np.int64))
+            if a.aval.dtype.kind not in "iu":
+                self.bad(e)
+            if isinstance(a, Const):
+                self._check_array(a, n, axis)
+            self.dims.append(Gather(self.atom(a)))
+            self.kept += 1
+        else:
+            self.bad(e)
+
+    def _part(self, p: Part) -> None:
+        if isinstance(p, Places) and any(isinstance(q, Places) for _, q in self.special):
+            why = "they pair up their True places"
+            self.ctx.refuse(self.node, "two masks in one index", why=why, instead="use np.where")
+        self.special.append((self.kept, p))
+
+    def _bounds(self, s: slice, n: int) -> Run | None:
+        """A slice as a part of the whole axis, where its ends come from loops or data, and it may end outside."""
+        ctx, ends = self.ctx, [p for p in (s.start, s.stop) if type(p) is Var]
+        if not self.selects or any(p.aval.dtype.kind not in "iu" for p in ends):
+            return None
+        step = 1 if s.step is None else s.step
+        if type(step) is Var:
+            ends.append(step)
+            if (interval(ctx, step)[0] or 0) <= 0:
+                return None
+        elif not isinstance(step, int | np.integer) or step <= 0:
+            return None
+        start, stop = 0 if s.start is None else s.start, n if s.stop is None else s.stop
+        size = None if s.start is None or s.stop is None else difference(ctx, stop, start)
+        if size is not None and type(step) is not Var:
+            low, high = interval(ctx, start)
+            # the slices of a printed program lie inside the axis: that is what they mean
+            printed = ctx.frame.source.file.startswith("<untraced ")
+            if printed or all(from_arguments(ctx, p) for p in ends):
+                return None
+            if low is not None and low >= 0 and high is not None and high + size <= n:
+                return None
+        elif all(from_arguments(ctx, p) for p in ends):
+            return None
+        self._part(Bounds(start, stop, step, n))
+        return Run(0, n)
+
+    def bad(self, e: Value) -> NoReturn:
+        if type(e) is Ref and e.aval.dtype.kind == "b":
+            self.ctx.refuse(
+                self.node,
+                "a bool array beside other indices",
+                why="the size of the selection is not known before the run",
+                instead="use np.where(mask, x, other)",
+            )
+        raise self.ctx.error(
+            OutOfBoundsError,
+            self.node,
+            "only integers, slices, ellipsis, np.newaxis and integer or bool arrays are valid indices",
+            why=f"this index is {describe(e)}",
+        )
+
+    def _inside(self, i: int, n: int, axis: int) -> int:
+        if not -n <= i < n:
+            what = f"index {i} is out of bounds for axis {axis} with size {n}"
+            raise self.ctx.error(OutOfBoundsError, self.node, what)
+        return i % n
+
+    def _check_array(self, a: Const, n: int, axis: int) -> None:
+        values = np.asarray(a.value)
+        if values.size and not (-n <= values.min() and values.max() < n):
+            worst = int(values.max() if values.max() >= n else values.min())
+            raise self.ctx.error(
+                OutOfBoundsError, self.node, f"index {worst} is out of bounds for axis {axis} with size {n}"
+            )
+
+    def _slice(self, s: slice, n: int) -> Run:
+        ctx, node = self.ctx, self.node
+        if any(type(p) is Var for p in (s.start, s.stop, s.step)):
+            part = self._bounds(s, n)
+            if part is not None:
+                return part
+        if type(s.step) is Var:
+            demand(ctx, [s.step], node, "the step of a slice")
+        if not any(type(p) is Var for p in (s.start, s.stop)):
+            bounds = slice(*(_plain(ctx, p, node) for p in (s.start, s.stop, s.step)))
+            inside = range(*bounds.indices(n))
+            return Run(inside.start, len(inside), inside.step) if len(inside) else Run(0, 0)
+        size = None if s.start is None or s.stop is None else difference(ctx, s.stop, s.start)
+        if size is None:
+            demand(ctx, [p for p in (s.start, s.stop) if type(p) is Var], node, "the length of a slice")
+        step = 1 if s.step is None else int(s.step)
+        count = max(0, -(-size // step))
+        if count > n:
+            raise ctx.error(
+                ShapeError,
+                node,
+                f"a slice of {count} elements of an axis with {n}",
+                why="where both ends are known only at run time, the slice must lie inside the axis",
+            )
+        if not count:
+            return Run(0, 0)
+        if type(s.start) is not Var:
+            return Run(self._inside(int(s.start), n, len(self.dims)), count, step)
+        return Run(Dyn(self.atom(s.start)), count, step)
+
+
+def _plain(ctx: Context, p: Value, node: ast.AST) -> Any:
+    if p is None or isinstance(p, int | np.integer):
+        return p
+    raise ctx.error(DTypeError, node, "slice indices must be integers or None", why=f"this one is {describe(p)}")
+
+
+# ---- masks ---------------------------------------------------------------------------------------
+
+
+def mask_of(ctx: Context, shape: Shape, key: Value, node: ast.AST) -> Atom | None:
+    """The atom of `key` when it is one bool array of which the contents are known only at run time."""
+    if type(key) is tuple and len(key) == 1:
+        key = key[0]
+    if type(key) is not Ref or key.aval.dtype.kind != "b":
+        return None
+    atom = ctx.read(key)
+    if isinstance(atom, Const):
+        return None
+    if atom.aval.shape != shape[: atom.aval.ndim]:
+        raise ctx.error(
+            OutOfBoundsError,
+            node,
+            f"a bool index of shape {atom.aval.shape} does not match the indexed array of shape {shape}",
+        )
+    return atom
+
+
+def full_mask(ctx: Context, mask: Atom, ndim: int) -> Atom:
+    """The mask with axes of size 1 behind it, to broadcast against the array."""
+    return make.expand_dims(ctx.b, mask, tuple(range(mask.aval.ndim, ndim)))
+
+
+def same_mask(ctx: Context, a: Atom, b: Atom) -> bool:
+    """Whether two masks are the same value: one variable, or the same operation on the same operands."""
+    if a is b:
+        return True
+    if not (isinstance(a, Var) and isinstance(b, Var)):
+        return False
+    x, y = ctx.definition(a), ctx.definition(b)
+    if x is None or y is None or x.op is not y.op or x.attrs != y.attrs:
+        return False
+    return all(p is q or _same_const(p, q) or same_mask(ctx, p, q) for p, q in zip(x.args, y.args, strict=True))
+
+
+def _same_const(p: Atom, q: Atom) -> bool:
+    return isinstance(p, Const) and isinstance(q, Const) and p.key == q.key
+

@@ -1,0 +1,153 @@
+"""Inner functions as objects: what grad, vmap and their kin are given inside a function that is read.
+
+    def step(params, x):                        the program of `loss` alone:
+        def loss(p):                                loss(p, *, x)
+            return np.sum((p * x) ** 2)
+        return params - grad(loss)(params)
+
+What the inner function uses of its surroundings becomes hidden parameters, so that it can be transformed as any
+program; where the transformed one is spliced in, they stand for the values outside again.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Iterator
+from typing import Any
+
+from ..errors import Diagnostic, UnsupportedError
+from ..ir import Atom, Capture, Function, Param, Var, free_variables
+from ..rewrite import copy_block, prune
+from ..tree import Kind, TreeDef, close_node
+from .context import Context
+from .signature import Signature, static_value
+from .source import Source
+from .values import Bound, Closure, Partial, Ref, Value
+
+FREE = "free variable"  # `Capture.name` of a hidden parameter whose `function` is the variable outside
+
+
+class Inner:
+    """A function defined while reading, with the reading that it belongs to. It is read anew for each signature."""
+
+    __hash__ = None  # type: ignore[assignment]  # it lives no longer than the reading, so nothing may remember it
+
+    def __init__(self, ctx: Context, value: Closure | Bound | Partial, node: ast.AST) -> None:
+        self.ctx, self.value, self.node = ctx, value, node
+        self.__name__ = self.__qualname__ = value.name if isinstance(value, Closure) else "function"
+        self.__signature__ = _signature_of(value)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise TypeError(f"{self.__name__} exists only inside the function that is read")
+
+    def __untraced_read__(self, signature: Signature) -> Any:
+        """Raises UnsupportedError where the function writes to an array outside it."""
+        from .reader import Reading, result_tree
+
+        variables: list[Var] = []
+        results: list[Atom] = []
+
+        def body() -> TreeDef:
+            value = self._call(_arguments(self.ctx, signature, variables))
+            return result_tree(self.ctx, value, results, self._source())
+
+        shot = self.ctx.read_block(body)
+        if shot.cells or shot.containers or shot.attributes:
+            raise UnsupportedError(
+                Diagnostic(
+                    f"{self.__name__} writes to what was made outside it",
+                    self.ctx.frame.source.span(self.node),
+                    why="its transformation computes values only",
+                    instead="return the new values, for instance with has_aux=True",
+                )
+            )
+        block = prune(shot.builder.block(variables, results))
+        free = free_variables(block)
+        mapping = {v: Var(v.hint, v.aval) for v in (*variables, *free)}
+        copied = copy_block(type(block)((), block.statements, block.results), dict(mapping))
+        closed = type(block)(tuple(mapping[v] for v in (*variables, *free)), copied.statements, copied.results)
+        params = [Param(name, t) for name, t in signature.params]
+        hidden = [Param(f"{v.hint}_outside", capture=Capture(v, FREE)) for v in free]
+        return Reading(Function(self.__name__.strip("<>"), (*params, *hidden), closed, shot.flow))
+
+    def _call(self, values: dict[str, Value]) -> Value:
+        from .calls import call_value
+
+        args: list[Value] = []
+        kwargs: dict[str, Value] = {}
+        for name, p in self.__signature__.parameters.items():
+            match p.kind:
+                case p.VAR_POSITIONAL:
+                    args += values[name]
+                case p.VAR_KEYWORD:
+                    kwargs |= values[name]
+                case p.KEYWORD_ONLY:
+                    kwargs[name] = values[name]
+                case _:
+                    args.append(values[name])
+        return call_value(self.ctx, self.value, args, kwargs, self.node)
+
+    def _source(self) -> Source:
+        source: Source = self.ctx.frame.source
+        return (
+            Source(self.__name__, source.file, source.lines, self.value.node)
+            if isinstance(self.value, Closure)
+            else source
+        )
+
+
+def _signature_of(value: Closure | Bound | Partial) -> inspect.Signature:
+    """The parameters of the definition; any arguments for what is bound to some already."""
+    kind = inspect.Parameter
+    if not isinstance(value, Closure):
+        return inspect.Signature([kind("args", kind.VAR_POSITIONAL), kind("kwargs", kind.VAR_KEYWORD)])
+    spec = value.node.args
+
+    def parameter(a: ast.arg, how: Any) -> inspect.Parameter:
+        return kind(a.arg, how, default=value.defaults.get(a.arg, kind.empty))
+
+    found = [parameter(a, kind.POSITIONAL_ONLY) for a in spec.posonlyargs]
+    found += [parameter(a, kind.POSITIONAL_OR_KEYWORD) for a in spec.args]
+    found += [kind(spec.vararg.arg, kind.VAR_POSITIONAL)] if spec.vararg else []
+    found += [parameter(a, kind.KEYWORD_ONLY) for a in spec.kwonlyargs]
+    found += [kind(spec.kwarg.arg, kind.VAR_KEYWORD)] if spec.kwarg else []
+    return inspect.Signature(found)
+
+
+def _arguments(ctx: Context, signature: Signature, variables: list[Var]) -> dict[str, Value]:
+    """The parameters as abstract values over new variables, one for each leaf of the signature."""
+    waiting = iter(signature.avals)
+
+    def opened(t: TreeDef, name: str) -> Value:
+        if t.kind is Kind.STATIC:
+            return static_value(t)
+        if t.kind is not Kind.LEAF:
+            labels = t.keys or range(len(t.children))
+            return close_node(t, [opened(c, _child(name, k)) for k, c in zip(labels, t.children, strict=True)])
+        v = Var(name, next(waiting))
+        variables.append(v)
+        return Ref(ctx.cell(v)) if v.aval.shape else v
+
+    return {name: opened(t, name) for name, t in signature.params}
+
+
+def _child(name: str, key: Any) -> str:
+    return key if isinstance(key, str) and key.isidentifier() else f"{name}_{key}"
+
+
+def outside(p: Param) -> Var | None:
+    """The variable outside that a hidden parameter of an inner function stands for."""
+    if p.capture is not None and p.capture.name == FREE and isinstance(p.capture.function, Var):
+        return p.capture.function
+    return None
+
+
+def free_outside(function: Function) -> Iterator[tuple[Var, Var]]:
+    """(parameter of the body, variable outside) for each hidden parameter that stands for one."""
+    place = 0
+    for p in function.params:
+        v = outside(p)
+        if v is not None:
+            yield function.body.params[place], v
+        place += p.tree.leaf_count

@@ -1,0 +1,207 @@
+"""One value out of two: what a name is after an `if` whose condition is known only at run time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import make
+from ..builder import Builder
+from ..ir import Atom, Aval, Block, Const, If, Var
+from ..ops.core import promote
+from .aliases import settle
+from .context import Context, Snapshot
+from .values import Cell, Closure, Masked, Ref, Undefined, Value, describe, hint_of
+
+Pair = tuple[Value, Value]
+_LADDER = "ifc"
+
+
+class Joiner:
+    """Collects pairs of values, one from the end of each branch, and builds the `If` that chooses between them."""
+
+    def __init__(self, ctx: Context, then: Snapshot, orelse: Snapshot) -> None:
+        self.ctx = ctx
+        self.shots = (then, orelse)
+        self.results: tuple[list[Atom], list[Atom]] = ([], [])
+        self.targets: list[Var] = []
+        self.refs: dict[tuple[Any, ...], Ref] = {}
+        self.chosen: list[tuple[Cell, str]] = []  # joined cells and their names
+        self.cells: list[tuple[Cell, Var]] = []
+
+    def join(self, x: Value, y: Value, name: str) -> Value:
+        """The value that is `x` where the first branch ran and `y` where the second did."""
+        if x is y:
+            return x
+        if isinstance(x, Undefined) or isinstance(y, Undefined):
+            return x if isinstance(x, Undefined) else y
+        if type(x) is Ref and type(y) is Ref:
+            return self._arrays(x, y, name)
+        if type(x) is Masked and type(y) is Masked and _same_parts(x, y):
+            return Masked(self.join(x.whole, y.whole, name), x.parts)
+        if _is_scalar(x) and _is_scalar(y):
+            return self._scalars(x, y, name)
+        if type(x) is type(y):
+            if type(x) in (tuple, list) and len(x) == len(y):
+                return type(x)(self.join(a, b, name) for a, b in zip(x, y, strict=True))
+            if isinstance(x, dict) and set(x) == set(y):
+                return {k: self.join(x[k], y[k], f"{name}_{k}") for k in x}
+            if isinstance(x, tuple) and hasattr(x, "_fields"):
+                return type(x)(*(self.join(a, b, name) for a, b in zip(x, y, strict=True)))
+            if not isinstance(x, tuple | list | dict | Closure) and _equal(x, y):
+                return x
+        return Undefined(
+            f"is {describe(x)} or {describe(y)}, depending on a condition that is known only at run time",
+            "give both branches values of one type and shape",
+        )
+
+    def _arrays(self, x: Ref, y: Ref, name: str) -> Value:
+        if x.cell is y.cell and x.path == y.path:
+            return x
+        if x.aval != y.aval:
+            return Undefined(
+                f"is {describe(x)} or {describe(y)}, depending on a condition that is known only at run time",
+                "give both branches arrays of one shape and dtype",
+            )
+        key = (x.cell, x.path, y.cell, y.path)
+        if key not in self.refs:
+            target = self.slot(self._read(0, x), self._read(1, y), name)
+            joined = self.ctx.cell(target)
+            self.refs[key] = Ref(joined)
+            joined.sources = (x.cell, y.cell)
+            self.chosen.append((joined, name))
+        return self.refs[key]
+
+    def _read(self, side: int, v: Ref) -> Atom:
+        with self.ctx.inside(self.shots[side]):
+            return self.ctx.read(v)
+
+    def slot(self, x: Atom, y: Atom, name: str) -> Var:
+        """A target of the `If`; `x` and `y` have one type."""
+        target = Var(hint_of(name), x.aval)
+        self.targets.append(target)
+        self.results[0].append(x)
+        self.results[1].append(y)
+        return target
+
+    def _scalars(self, x: Value, y: Value, name: str) -> Value:
+        if type(x) is type(y) and type(x) is not Var and _equal(x, y):
+            return x
+        a, b = self.ctx.atom(x), self.ctx.atom(y)
+        aval = common_scalar(a.aval, b.aval)
+        if aval is None:
+            return Undefined(
+                f"is {describe(x)} or {describe(y)}, depending on a condition that is known only at run time",
+                "convert both to one dtype",
+            )
+        then, orelse = self.shots
+        return self.slot(convert(then.builder, a, aval), convert(orelse.builder, b, aval), name)
+
+    # ---- state -----------------------------------------------------------------------------------
+
+    def join_state(self, names: frozenset[str] | None) -> None:
+        """Names (None: all that differ), written cells, changed containers and attributes."""
+        self._join_cells()
+        env = self.ctx.frame.env
+        then, orelse = self.shots
+        for name in {**then.env, **orelse.env}:
+            x, y = then.env.get(name, _UNBOUND), orelse.env.get(name, _UNBOUND)
+            if x is y:
+                env[name] = x
+            elif names is None or name in names:
+                env[name] = self.join(x, y, name)
+            else:
+                env.pop(name, None)
+        self._join_containers()
+        self._join_attributes()
+
+    def _join_cells(self) -> None:
+        then, orelse = self.shots
+        for cell in {**then.cells, **orelse.cells}:
+            x, y = then.cells.get(cell, cell.atom), orelse.cells.get(cell, cell.atom)
+            if x is not y:
+                hint = next((a.hint for a in (x, y, cell.atom) if isinstance(a, Var) and a.hint != "t"), "t")
+                self.cells.append((cell, self.slot(x, y, hint)))
+            elif x is not cell.atom:
+                self.cells.append((cell, self.slot(x, y, "t")))
+
+    def _join_containers(self) -> None:
+        then, orelse = self.shots
+        for key, (container, _) in {**then.containers, **orelse.containers}.items():
+            x = then.containers[key][1] if key in then.containers else container.copy()
+            y = orelse.containers[key][1] if key in orelse.containers else container.copy()
+            joined = self.join(x, y, "item")
+            if isinstance(joined, Undefined):
+                if isinstance(x, dict):
+                    joined = {k: self.join(x.get(k, _UNBOUND), y.get(k, _UNBOUND), str(k)) for k in {**x, **y}}
+                else:
+                    joined = [Undefined("belongs to a list whose length depends on the data")] * max(len(x), len(y))
+            self.ctx.touch(container)
+            from .context import restore_container
+
+            restore_container(container, joined)
+
+    def _join_attributes(self) -> None:
+        then, orelse = self.shots
+        for key, (obj, _) in {**then.attributes, **orelse.attributes}.items():
+            now = getattr(obj, key[1], _UNBOUND)
+            x = then.attributes[key][1] if key in then.attributes else now
+            y = orelse.attributes[key][1] if key in orelse.attributes else now
+            self.ctx.set_attribute(obj, key[1], self.join(x, y, key[1]))
+
+    def finish(self, condition: Atom, returned: Value = None) -> None:
+        """Append the `If`, unless nothing depends on it, and set the cells that it writes."""
+        ctx = self.ctx
+        if self.targets:
+            then, orelse = (
+                Block((), tuple(s.builder.statements), tuple(r)) for s, r in zip(self.shots, self.results, strict=True)
+            )
+            ctx.append(If(tuple(self.targets), condition, then, orelse, ctx.b.span))
+        for cell, target in self.cells:
+            ctx.set_cell(cell, target)
+        settle(ctx, self.chosen, returned)
+
+
+_UNBOUND = Undefined("may be unbound here: only one branch of an `if` assigns it", "assign it before the `if`")
+
+
+def _same_parts(x: Masked, y: Masked) -> bool:
+    """Whether two selections take the same of their arrays: what was there before the branches."""
+    same = len(x.parts) == len(y.parts) and all(p is q for p, q in zip(x.parts, y.parts, strict=True))
+    return same and x.whole.aval == y.whole.aval
+
+
+def _is_scalar(v: Value) -> bool:
+    return type(v) is Var or isinstance(v, bool | int | float | complex | np.generic)
+
+
+def _equal(x: Any, y: Any) -> bool:
+    try:
+        return bool(x == y) and repr(x) == repr(y)  # repr tells 0.0 from -0.0
+    except Exception:  # a user's __eq__ may raise anything: then they are not known to be equal
+        return False
+
+
+def common_scalar(a: Aval, b: Aval) -> Aval | None:
+    """The type that two numbers are brought to: Python's ladder for Python numbers, else NumPy's promotion."""
+    if a == b:
+        return a
+    if "b" in (a.dtype.kind, b.dtype.kind):
+        return None
+    if a.weak and b.weak:
+        return max(a, b, key=lambda v: _LADDER.index(v.dtype.kind))
+    if not a.weak and not b.weak:
+        return None
+    return Aval((), promote([a, b]))
+
+
+def convert(b: Builder, atom: Atom, aval: Aval) -> Atom:
+    """A number brought to the type `aval`; only upwards."""
+    if atom.aval == aval:
+        return atom
+    if not aval.weak:
+        return make.astype(b, atom, aval.dtype)
+    if isinstance(atom, Const):
+        return make.lift({"f": float, "c": complex}[aval.dtype.kind](atom.value))
+    return make.multiply(b, atom, 1.0) if aval.dtype.kind == "f" else make.add(b, atom, 0j)

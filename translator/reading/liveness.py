@@ -1,0 +1,208 @@
+"""Which names are still needed where: decides what an `if` must join and what a loop must carry."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+
+from .source import FunctionNode
+
+Names = frozenset[str]
+_NONE: Names = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Liveness:
+    """`after[node]`: names read after the statement; `entry[loop]`: names that an iteration may read before binding.
+
+    `exits[node]`: the statement contains `return`, or a `break` or `continue` of a loop around it.
+    Names that inner functions see are live everywhere. Of a statement with all that it contains: `stored` are the names
+    that it binds, `augmented` those that it changes by `x += ...`, `written` those of which it stores elements.
+    """
+
+    after: dict[ast.stmt, Names] = field(default_factory=dict)
+    entry: dict[ast.stmt, Names] = field(default_factory=dict)
+    stored: dict[ast.stmt, Names] = field(default_factory=dict)
+    augmented: dict[ast.stmt, Names] = field(default_factory=dict)
+    written: dict[ast.stmt, Names] = field(default_factory=dict)
+    exits: frozenset[ast.stmt] = frozenset()
+    inner: Names = _NONE
+    local: Names = _NONE  # every name that the function binds, parameters apart
+
+
+def liveness(function: FunctionNode) -> Liveness:
+    """Backward data flow over the function's own statements."""
+    if isinstance(function, ast.Lambda):
+        return Liveness()
+    inner = _NONE.union(*(_free_names(d) for d in _inner_functions(function.body)))
+    exits: set[ast.stmt] = set()
+    for s in function.body:
+        _mark_exits(s, exits)
+    local = frozenset().union(*(stores(s) for s in function.body))
+    result = Liveness(exits=frozenset(exits), inner=inner, local=local)
+    _Flow(result).block(function.body, inner, _NONE, _NONE)
+    return result
+
+
+def _inner_functions(body: list[ast.stmt]) -> list[ast.AST]:
+    found: list[ast.AST] = []
+    waiting: list[ast.AST] = list(body)
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.FunctionDef | ast.Lambda):
+            found.append(node)
+        else:
+            waiting.extend(ast.iter_child_nodes(node))
+    return found
+
+
+def _free_names(function: ast.AST) -> Names:
+    """The names that an inner function may read from around it; its own are not among them."""
+    names = [n for n in ast.walk(function) if isinstance(n, ast.Name)]
+    own = {a.arg for a in ast.walk(function) if isinstance(a, ast.arg)}
+    own |= {n.id for n in names if isinstance(n.ctx, ast.Store)}
+    shared = {name for n in ast.walk(function) if isinstance(n, ast.Nonlocal) for name in n.names}
+    return frozenset({n.id for n in names} - own | shared)
+
+
+def _mark_exits(s: ast.stmt, exits: set[ast.stmt]) -> bool:
+    """Adds compound statements that control may leave early; whether it leaves `s` itself."""
+    match s:
+        case ast.Return():
+            return True
+        case ast.Break() | ast.Continue():
+            return True
+        case ast.If(body=body, orelse=orelse):
+            leaves = _mark_all([*body, *orelse], exits)
+        case ast.With(body=body):
+            leaves = _mark_all(body, exits)
+        case ast.For(body=body, orelse=orelse) | ast.While(body=body, orelse=orelse):
+            _mark_all(body, exits)
+            leaves = _mark_all(orelse, exits)
+            leaves = leaves or any(isinstance(n, ast.Return) for c in body for n in _own_nodes(c))
+        case _:
+            return False
+    if leaves:
+        exits.add(s)
+    return leaves
+
+
+def _mark_all(body: list[ast.stmt], exits: set[ast.stmt]) -> bool:
+    leaves = False
+    for s in body:
+        leaves = _mark_exits(s, exits) or leaves
+    return leaves
+
+
+def _own_nodes(node: ast.AST) -> list[ast.AST]:
+    """The node and its descendants outside inner functions."""
+    found, waiting = [], [node]
+    while waiting:
+        n = waiting.pop()
+        found.append(n)
+        if not isinstance(n, ast.FunctionDef | ast.Lambda):
+            waiting.extend(ast.iter_child_nodes(n))
+    return found
+
+
+class _Flow:
+    def __init__(self, result: Liveness) -> None:
+        self.result = result
+        self.effects: dict[ast.stmt, tuple[Names, Names]] = {}
+
+    def block(self, body: list[ast.stmt], after: Names, at_break: Names, at_continue: Names) -> Names:
+        live = after
+        for s in reversed(body):
+            live = self.statement(s, live, at_break, at_continue)
+        return live
+
+    def statement(self, s: ast.stmt, after: Names, at_break: Names, at_continue: Names) -> Names:
+        match s:
+            case ast.Return():
+                return self.result.inner | reads(s)
+            case ast.Raise():
+                return self.result.inner | reads(s)
+            case ast.Break():
+                return at_break
+            case ast.Continue():
+                return at_continue
+            case ast.If(test=test, body=body, orelse=orelse):
+                self._note(s, after)
+                then = self.block(body, after, at_break, at_continue)
+                other = self.block(orelse, after, at_break, at_continue)
+                return ((then | other) - stores(test)) | reads(test)
+            case ast.For() | ast.While():
+                return self._loop(s, after, at_break, at_continue)
+            case ast.With(items=items, body=body):
+                live = self.block(body, after, at_break, at_continue)
+                for item in items:
+                    live = live | reads(item)
+                return live
+            case ast.FunctionDef(name=name):
+                return (after - {name}) | reads(s.args) | frozenset().union(*map(reads, s.decorator_list))
+            case _:
+                effect = self.effects.get(s)
+                if effect is None:
+                    effect = self.effects[s] = (reads(s), stores(s))
+                return (after - effect[1]) | effect[0]
+
+    def _loop(self, s: ast.For | ast.While, after: Names, at_break: Names, at_continue: Names) -> Names:
+        self._note(s, after)
+        done = self.block(s.orelse, after, at_break, at_continue)
+        per_pass = reads(s.test) if isinstance(s, ast.While) else _NONE
+        binds = stores(s.target) if isinstance(s, ast.For) else _NONE
+        head = done | per_pass
+        while True:
+            entry = self.block(s.body, head, after, head)
+            if isinstance(s, ast.For):
+                entry = (entry - binds) | reads(s.target)
+            grown = head | entry
+            if grown == head:
+                break
+            head = grown
+        self.result.entry[s] = entry | per_pass
+        return (head | reads(s.iter)) if isinstance(s, ast.For) else head
+
+    def _note(self, s: ast.stmt, after: Names) -> None:
+        self.result.after[s] = after
+        if s in self.result.stored:
+            return
+        nodes = _own_nodes(s)
+        targets = [n.target for n in nodes if isinstance(n, ast.AugAssign)]
+        augmented = {id(t): t.id for t in targets if isinstance(t, ast.Name)}
+        bound = [n for n in nodes if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)]
+        names = {n.id for n in bound if id(n) not in augmented}
+        names.update(n.name for n in nodes if isinstance(n, ast.FunctionDef))
+        self.result.stored[s] = frozenset(names)
+        self.result.augmented[s] = frozenset(augmented.values())
+        self.result.written[s] = frozenset(
+            n.value.id
+            for n in nodes
+            if isinstance(n, ast.Subscript) and not isinstance(n.ctx, ast.Load) and isinstance(n.value, ast.Name)
+        )
+
+
+def reads(node: ast.AST) -> Names:
+    """Names that the node may read, those of comprehensions and inner functions among them."""
+    names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+    if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+        names.add(node.target.id)
+    return frozenset(names)
+
+
+_SCOPES = (ast.FunctionDef, ast.Lambda, ast.ListComp, ast.DictComp, ast.SetComp, ast.GeneratorExp)
+
+
+def stores(node: ast.AST) -> Names:
+    """Names that the node certainly binds. A comprehension's names are its own."""
+    names: set[str] = set()
+    waiting: list[ast.AST] = [node]
+    while waiting:
+        n = waiting.pop()
+        if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load):
+            names.add(n.id)
+        elif isinstance(n, ast.FunctionDef):
+            names.add(n.name)
+        if not isinstance(n, _SCOPES):
+            waiting.extend(ast.iter_child_nodes(n))
+    return frozenset(names)

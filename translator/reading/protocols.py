@@ -1,0 +1,90 @@
+"""What Python asks an object's class: comparisons, truth, membership. The class's own methods are read like calls."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any, NoReturn
+
+from .. import make
+from .context import Context
+from .values import Foreign, Value, is_object
+
+_COMPARISONS: dict[type[ast.cmpop], tuple[str, str]] = {
+    ast.Eq: ("__eq__", "__eq__"),
+    ast.NotEq: ("__ne__", "__ne__"),
+    ast.Lt: ("__lt__", "__gt__"),
+    ast.LtE: ("__le__", "__ge__"),
+    ast.Gt: ("__gt__", "__lt__"),
+    ast.GtE: ("__ge__", "__le__"),
+}
+
+
+def is_instance(v: Value) -> bool:
+    """Whether the value is an instance of a user's class."""
+    return isinstance(v, Foreign) or is_object(v)
+
+
+def special(ctx: Context, v: Value, name: str, args: list[Value], node: ast.AST) -> Value:
+    """What the special method gives; NotImplemented where the class has none that is written in Python."""
+    from .calls import call_value
+
+    if not is_instance(v):
+        return NotImplemented
+    method = ctx.captures.part(_class(v), name)
+    return call_value(ctx, method, [v, *args], {}, node) if hasattr(method, "__code__") else NotImplemented
+
+
+def compared(ctx: Context, kind: ast.cmpop, left: Value, right: Value, node: ast.AST) -> Value:
+    """`left kind right` where one of them is an object; NotImplemented where Python's own comparison will do."""
+    name, reflected = _COMPARISONS[type(kind)]
+    for v, other, asked in ((left, right, name), (right, left, reflected)):
+        result = special(ctx, v, asked, [other], node)
+        if result is not NotImplemented:
+            return result
+        if isinstance(kind, ast.NotEq):
+            result = special(ctx, v, "__eq__", [other], node)
+            if result is not NotImplemented:
+                return not result if isinstance(result, bool) else ctx.wrap(make.logical_not(ctx.b, ctx.atom(result)))
+    outside = [v for v in (left, right) if isinstance(v, Foreign)]
+    if not outside:
+        return NotImplemented
+    if type(kind) not in (ast.Eq, ast.NotEq) or any(_class(v).__eq__ is not object.__eq__ for v in outside):
+        _refuse(ctx, outside[0], "a comparison with", node)
+    same = all(isinstance(v, Foreign) for v in (left, right)) and left.value is right.value
+    return same is isinstance(kind, ast.Eq)
+
+
+def truth_of_object(ctx: Context, v: Value, node: ast.AST) -> Value:
+    """What decides the truth of an object: a value whose truth can be asked, or a bool."""
+    for name in ("__bool__", "__len__"):
+        result = special(ctx, v, name, [], node)
+        if result is not NotImplemented:
+            return result
+    if isinstance(v, Foreign) and any(hasattr(_class(v), name) for name in ("__bool__", "__len__")):
+        _refuse(ctx, v, "the truth of", node)
+    return bool(v.value if isinstance(v, Foreign) else v)
+
+
+def membership(ctx: Context, container: Value, item: Value, node: ast.AST) -> Value:
+    """`item in container`; NotImplemented where Python's own test will do."""
+    result = special(ctx, container, "__contains__", [item], node)
+    if result is NotImplemented and isinstance(container, Foreign):
+        _refuse(ctx, container, "`in` over", node)
+    return result
+
+
+def refuse_loop(ctx: Context, v: Foreign, node: ast.AST) -> NoReturn:
+    _refuse(ctx, v, "a loop over", node)
+
+
+def _refuse(ctx: Context, v: Foreign, what: str, node: ast.AST) -> NoReturn:
+    ctx.refuse(
+        node,
+        f"{what} a {_class(v).__name__} from outside the function",
+        why="what it holds cannot be seen, so a change of it could go unnoticed",
+        instead="use a list, a tuple or a dict, or pass it as an argument",
+    )
+
+
+def _class(v: Value) -> Any:
+    return type(v.value if isinstance(v, Foreign) else v)

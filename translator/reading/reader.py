@@ -1,0 +1,350 @@
+"""Reading: the source of a NumPy function as a typed program.
+
+    def f(x, n):                    f(x: float64[3], n: int) ->
+        y = x * 2                       y = multiply(x, 2)
+        y[0] = n                        y2 = put(y, n, [0])
+        return np.sum(y)                t = sum(y2)
+                                        return t
+
+`read` interprets the syntax tree abstractly; the modules beside this one hold what each construct means.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+import types
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..builder import Builder
+from ..errors import Diagnostic, Span, UnsupportedError
+from ..ir import Atom, Aval, Block, Function, Param, Var
+from ..rewrite import prune
+from ..tree import LEAF, NONE, Kind, TreeDef, close_node, open_node, static
+from . import attributes, control, expressions, loops, stores
+from .calls import call_value, inline, prepare, takes_views
+from .context import Context
+from .control import FUNCTION_END, check_defined, sequence
+from .guards import Captures, Guard
+from .selection import concrete
+from .signature import Signature, specialise, static_value
+from .source import Source, scope_of, source_of
+from .values import (
+    Cell,
+    Closure,
+    Frame,
+    Masked,
+    Ref,
+    Restart,
+    Step,
+    Value,
+    describe,
+    is_leaf,
+    is_number,
+    is_object,
+    is_runtime,
+)
+
+_MODULES = (attributes, control, expressions, loops, stores)  # they register what they read
+_RECURSION_LIMIT = 20_000  # an inlined call takes some ten Python frames
+_MAX_RESTARTS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """A reshape of the argument leaf `leaf`, the last of `path`, was taken for a view (or not) and something written.
+
+    NumPy decides by the strides of the array whether a reshape is a view or a copy. Without a path: `x += v` gave a new
+    number, where a 0-d array would have changed.
+    """
+
+    leaf: int
+    path: tuple[Step, ...] = ()
+    is_view: bool = True
+
+    def holds(self, x: Any) -> bool:
+        if not self.path:
+            return not isinstance(x, np.ndarray)
+        return not isinstance(x, np.ndarray) or x.flags.c_contiguous or takes_views(self.path, x) is self.is_view
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A function read for one signature.
+
+    `statics` are the leaves (positions in `Signature.avals`) whose values the program was specialised on; they are not
+    among its parameters. `guards` are the facts about the outside that it relies on, `layouts` those about where the
+    elements of arguments lie in memory.
+    """
+
+    function: Function
+    statics: frozenset[int] = frozenset()
+    guards: tuple[Guard, ...] = ()
+    layouts: tuple[Layout, ...] = ()
+
+
+def read(fun: Callable[..., Any], signature: Signature) -> Reading:
+    """The program of `fun` for arguments of this signature.
+
+    Raises UnsupportedError, ShapeError, DTypeError, AliasError or OutOfBoundsError at the user's line, and what Python
+    raises for operations on values that are known.
+    """
+    transformed = getattr(fun, "__untraced_read__", None)
+    if transformed is not None:
+        return transformed(signature)  # type: ignore[no-any-return]
+    owner, function = _unwrap(fun)
+    source = source_of(function)
+    prepare(source, source.node)
+    leaves: frozenset[int] = frozenset()
+    unroll: frozenset[Any] = frozenset()
+    with _deep_recursion():
+        for _ in range(_MAX_RESTARTS):
+            try:
+                return _read_once(function, owner, source, signature, leaves, unroll)
+            except Restart as need:
+                if need.leaves <= leaves and need.loops <= unroll:
+                    raise AssertionError("a restart that asks for nothing new") from need
+                leaves |= need.leaves
+                unroll |= need.loops
+    raise UnsupportedError(f"{function.__name__} asks for static values again and again")
+
+
+def _unwrap(fun: Callable[..., Any]) -> tuple[Any, types.FunctionType]:
+    """A bound method as its function and its object."""
+    if isinstance(fun, types.MethodType):
+        return fun.__self__, fun.__func__  # type: ignore[return-value]
+    if not isinstance(fun, types.FunctionType) and not isinstance(fun, type) and callable(fun):
+        method = type(fun).__call__
+        if isinstance(method, types.FunctionType):
+            return fun, method
+    return _NO_OWNER, fun  # type: ignore[return-value]
+
+
+_NO_OWNER = object()
+
+
+@contextmanager
+def _deep_recursion() -> Iterator[None]:
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, _RECURSION_LIMIT))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
+
+
+def _read_once(
+    function: types.FunctionType,
+    owner: Any,
+    source: Source,
+    signature: Signature,
+    leaves: frozenset[int],
+    unroll: frozenset[Any],
+) -> Reading:
+    builder = Builder()
+    ctx = _context(builder)
+    ctx.unroll = unroll
+    ctx.leaf_values = signature.values or (None,) * len(signature.avals)
+    frame = Frame(source, None, None, scope_of(function), prepare(source, source.node), False, function.__name__)
+    ctx.frame = frame
+    ctx.captures.function(function)
+    params, variables = _bind_parameters(ctx, frame, signature, leaves)
+    if owner is not _NO_OWNER:
+        raise UnsupportedError(
+            Diagnostic(
+                f"{function.__qualname__} is a method of an object",
+                why="what the object holds could change unseen between calls",
+                instead=f"write a function that takes what {function.__name__} needs, and call the method inside",
+            )
+        )
+    if isinstance(source.node, ast.Lambda):
+        value: Value = ctx.eval(source.node.body)
+    else:
+        flow = sequence(ctx, source.node.body, FUNCTION_END)
+        value = None if flow is None else flow.value
+    results: list[Atom] = []
+    out = result_tree(ctx, value, results, source)
+    hidden = ctx.captures.params
+    variables += [v for _, v, _ in hidden]
+    cells = [*ctx.argument_cells, *((len(variables) - len(hidden) + i, c) for i, (_, _, c) in enumerate(hidden) if c)]
+    mutated = [(i, c) for i, c in cells if c.atom is not variables[i]]
+    results += [c.atom for _, c in mutated]
+    body = prune(builder.block(variables, results))
+    program = Function(
+        function.__name__ if function.__name__ != "<lambda>" else "function",
+        (*params, *(p for p, _, _ in hidden)),
+        body,
+        out,
+        tuple(i for i, _ in mutated),
+        _header(source),
+    )
+    layouts = _layouts(ctx, {c for _, c in mutated}, [i for i in range(len(signature.avals)) if i not in leaves])
+    return Reading(program, leaves, tuple(ctx.captures.guards.values()), layouts)
+
+
+def _layouts(ctx: Context, mutated: set[Cell], run_time: list[int]) -> tuple[Layout, ...]:
+    """What was taken for granted of the memory of arguments, where it matters: something was written."""
+    found = []
+    for number, (cell, path, is_view) in enumerate(ctx.reshapes):
+        waiting, seen = [cell], {cell}
+        while waiting:
+            new = [c for old in (waiting.pop(),) for c in (*old.sources, *old.twins) if c not in seen]
+            waiting += new
+            seen.update(new)
+        for i, c in ctx.argument_cells:
+            if c in seen and (number in ctx.relied_on or (c is not cell and c in mutated)):
+                found.append(Layout(run_time[i], path, is_view))
+    updated = set()
+    for v in ctx.updated_numbers:
+        while v in ctx.origins:
+            v = ctx.origins[v]
+        updated |= {ctx.leaf_of[v]} if v in ctx.leaf_of else set()
+    return (*dict.fromkeys(found), *(Layout(leaf) for leaf in sorted(updated)))
+
+
+def _header(source: Source) -> Span:
+    """The first line of the definition."""
+    span = source.span(source.node)
+    line = source.line(span.line).rstrip()
+    return Span(span.file, span.line, span.column, span.line, len(line), line.strip())
+
+
+def _context(builder: Builder) -> Context:
+    ctx = Context(builder, None)
+    ctx.captures = Captures(ctx.cell)
+    return ctx
+
+
+def _bind_parameters(
+    ctx: Context, frame: Frame, signature: Signature, leaves: frozenset[int]
+) -> tuple[list[Param], list[Var]]:
+    params: list[Param] = []
+    variables: list[Var] = []
+    run_time = [i for i in range(len(signature.avals)) if i not in leaves]
+    waiting = iter(run_time)
+    for name, t in specialise(signature, leaves):
+        params.append(Param(name, t))
+        frame.env[name] = ctx.adopt_foreign(_open_parameter(ctx, t, name, signature, waiting, variables))
+    return params, variables
+
+
+def _open_parameter(
+    ctx: Context, t: TreeDef, name: str, signature: Signature, waiting: Iterator[int], variables: list[Var]
+) -> Value:
+    """The abstract value of one parameter; its leaves become variables."""
+    if t.kind is Kind.LEAF:
+        leaf = next(waiting)
+        v = Var(name, signature.avals[leaf])
+        variables.append(v)
+        ctx.leaf_of[v] = leaf
+        if not v.aval.shape:
+            return v
+        cell = ctx.cell(v)
+        ctx.argument_cells.append((len(variables) - 1, cell))
+        return Ref(cell)
+    if t.kind is Kind.STATIC:
+        value = static_value(t)
+        changeable = (callable(value) or is_object(value)) and not hasattr(value, "__untraced_read__")
+        return ctx.captures.known(value) if changeable else value
+    labels = t.keys or range(len(t.children))
+    children = [
+        _open_parameter(ctx, c, _child_name(name, k), signature, waiting, variables)
+        for k, c in zip(labels, t.children, strict=True)
+    ]
+    return close_node(t, children)
+
+
+def _child_name(name: str, key: Any) -> str:
+    return key if isinstance(key, str) and key.isidentifier() else f"{name}_{key}"
+
+
+def result_tree(ctx: Context, value: Value, results: list[Atom], source: Source) -> TreeDef:
+    """The structure of what is returned; its leaves become results."""
+    check_defined(ctx, value, source.node)
+    if isinstance(value, Masked):
+        value = concrete(ctx, value, source.node, "the function returns a selection x[mask]")
+    if is_runtime(value) or is_number(value):
+        results.append(ctx.atom(value))
+        return LEAF
+    if value is None:
+        return NONE
+    if is_leaf(value):
+        ctx.refuse(
+            source.node,
+            f"the function returns {describe(value)}",
+            why="results are arrays, numbers and containers of them",
+            instead="return the arrays",
+        )
+    opened = open_node(value)
+    if opened is None:
+        return _static_result(ctx, value, source)
+    children, shell = opened
+    if not children:
+        return shell
+    parts = tuple(result_tree(ctx, c, results, source) for c in children)
+    return TreeDef(shell.kind, parts, shell.keys, shell.type, shell.aux)
+
+
+def _static_result(ctx: Context, value: Value, source: Source) -> TreeDef:
+    try:
+        hash(value)
+    except TypeError:
+        ctx.refuse(
+            source.node,
+            f"the function returns {describe(value)}",
+            why="results are arrays, numbers and containers of them",
+            instead="return the arrays",
+        )
+    return static(value)
+
+
+# ---- rules ---------------------------------------------------------------------------------------
+
+
+def splice(b: Builder, fun: Callable[..., Any], args: Sequence[Atom]) -> Any:
+    """Append the statements of a rule, NumPy source, to `b`; an atom, None, or a tuple of those.
+
+    The statements take the span that `b` has now. Raises UnsupportedError for what is not in the language.
+    """
+    count, span = len(b.statements), b.span
+    unroll: frozenset[Any] = frozenset()
+    for _ in range(_MAX_RESTARTS):
+        ctx = _context(b)
+        ctx.unroll = unroll
+        ctx.frame = _root_frame(fun)
+        source = ctx.frame.source
+        try:
+            values = [ctx.wrap(a) for a in args]
+            value = inline(ctx, fun, values, {}, source.node, fixed=True)  # type: ignore[arg-type]
+        except Restart as need:
+            if need.leaves or need.loops <= unroll:
+                what = f"the rule {fun.__name__} needs a value that is known only at run time"
+                raise UnsupportedError(what) from need
+            unroll |= need.loops
+            del b.statements[count:]
+            b.span = span
+            continue
+        if ctx.captures.params:
+            raise UnsupportedError(f"the rule {fun.__name__} uses an array from outside it")
+        return _lowered(ctx, value)
+    raise UnsupportedError(f"the rule {fun.__name__} could not be read")
+
+
+def _root_frame(fun: Callable[..., Any]) -> Frame:
+    source = source_of(fun)
+    function: Any = fun
+    return Frame(source, None, None, scope_of(function), prepare(source, source.node), True, function.__name__)
+
+
+def _lowered(ctx: Context, value: Value) -> Any:
+    if isinstance(value, tuple | list):
+        return tuple(_lowered(ctx, v) for v in value)
+    return None if value is None else ctx.atom(value)
+
+
+__all__ = ["Aval", "Block", "Closure", "Reading", "call_value", "read", "splice"]

@@ -1,0 +1,646 @@
+"""Selections whose size is known only at run time: x[mask], x[lo:hi]. Computed on the whole array, under a mask.
+
+    s = np.sum(x[lo:hi])           s = np.sum(np.where((k >= lo) & (k < hi), x, 0.0))        k = np.arange(n)
+    x[lo:hi] *= 2                  x = np.where((k >= lo) & (k < hi), x * 2, x)
+
+A selection is an array and what each axis of the result takes of it: all, a run between two bounds, or the True places
+of a mask. Operations on selections act on the whole arrays where all agree on the parts. What cannot be done so asks
+for the size (`concrete`): the loop around is then unrolled, or the function refused.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+from .. import make
+from ..errors import ShapeError
+from ..ir import Atom, Var
+from ..library.statistics import COUNTS_ARE_INTS
+from ..ops.core import At, Dim, Dyn, Run
+from ..surface.python import as_python
+from .context import Context
+from .demand import demand, difference, interval
+from .values import FULL, Bounds, Masked, Part, Places, Ref, Value, is_runtime
+
+_WHY = "the size of the selection is not known before the run"
+_INSTEAD = "use np.where(mask, x, neutral) in its place, e.g. np.sum(np.where(mask, x, 0.0))"
+
+
+def masked(ctx: Context, whole: Ref, mask: Atom) -> Masked:
+    """`whole[mask]`: the mask stands for the leading axes."""
+    return Masked(whole, (Places(mask), *[FULL] * (whole.aval.ndim - mask.aval.ndim)))
+
+
+def concrete(ctx: Context, s: Masked, node: ast.AST, what: str) -> Ref:
+    """The selection as an array, where its size is known or can be had; raises Restart or UnsupportedError if not."""
+    if s.strict is not None:
+        return s.strict
+    if any(isinstance(p, Places) for p in s.parts):
+        refuse(ctx, node, what)
+    ends = [v for p in s.parts if isinstance(p, Bounds) for v in (p.start, p.stop, p.step) if type(v) is Var]
+    return demand(ctx, ends, node, "the length of a slice")
+
+
+def refuse(ctx: Context, node: ast.AST, what: str) -> NoReturn:
+    ctx.refuse(node, what, why=_WHY, instead=_INSTEAD)
+
+
+# ---- what is selected ----------------------------------------------------------------------------
+
+
+def condition(ctx: Context, s: Masked, chosen: Sequence[int] | None = None) -> Atom:
+    """Where the selection counts: a bool array that broadcasts against the whole. `chosen`: these parts only."""
+    found: Atom | None = None
+    axis, ndim = 0, s.whole.aval.ndim
+    for i, p in enumerate(s.parts):
+        width = _width(p)
+        if p is not None and (chosen is None or i in chosen):
+            mask = p.mask if isinstance(p, Places) else _inside(ctx, p)
+            around = (*range(axis), *range(axis + width, ndim))
+            mask = make.expand_dims(ctx.b, mask, around) if around else mask
+            found = mask if found is None else make.logical_and(ctx.b, found, mask)
+        axis += width
+    return make.lift(np.bool_(True)) if found is None else found
+
+
+def _width(p: Part) -> int:
+    return p.mask.aval.ndim if isinstance(p, Places) else 1
+
+
+def _inside(ctx: Context, p: Bounds) -> Atom:
+    b = ctx.b
+    k = make.iota(b, p.n)
+    low = ctx.atom(_end(ctx, p.start, p.n))
+    inside = make.logical_and(b, make.greater_equal(b, k, low), make.less(b, k, ctx.atom(_end(ctx, p.stop, p.n))))
+    if type(p.step) is int and p.step == 1:
+        return inside
+    offset = make.remainder(b, make.subtract(b, k, make.maximum(b, low, 0)), ctx.atom(p.step))
+    return make.logical_and(b, inside, make.equal(b, offset, 0))
+
+
+def _end(ctx: Context, v: Value, n: int) -> Value:
+    """A slice's end without NumPy's counting from the back."""
+    low, _ = interval(ctx, v)
+    if low is not None and low >= 0:
+        return v
+    x = ctx.atom(v)
+    return ctx.wrap(make.where(ctx.b, make.less(ctx.b, x, 0), make.add(ctx.b, x, n), x))
+
+
+def first(ctx: Context, p: Bounds) -> Value:
+    """The position of the first element, if there is one."""
+    return _number(ctx, make.maximum(ctx.b, ctx.atom(_end(ctx, p.start, p.n)), 0))
+
+
+def past(ctx: Context, p: Bounds) -> Value:
+    """The end of the run, inside the axis."""
+    return _number(ctx, make.minimum(ctx.b, ctx.atom(_end(ctx, p.stop, p.n)), p.n))
+
+
+def count(ctx: Context, s: Masked, i: int) -> Value:
+    """How many elements the result has along its axis `i`: a Python int."""
+    p = s.parts[i]
+    if p is None:
+        return s.whole.aval.shape[_axes(s, [i])[0]]
+    b = ctx.b
+    if isinstance(p, Places):
+        return _number(ctx, make.sum(b, p.mask))
+    size = make.subtract(b, ctx.atom(past(ctx, p)), ctx.atom(first(ctx, p)))
+    if not (type(p.step) is int and p.step == 1):
+        step = ctx.atom(p.step)
+        size = make.floor_divide(b, make.subtract(b, make.add(b, size, step), 1), step)
+    return _number(ctx, make.maximum(b, size, 0))
+
+
+def _number(ctx: Context, x: Atom) -> Value:
+    return ctx.wrap(as_python(ctx.b, x))
+
+
+def _axes(s: Masked, parts: Sequence[int]) -> tuple[int, ...]:
+    """The axes of the whole that these parts cover."""
+    found: list[int] = []
+    axis = 0
+    for i, p in enumerate(s.parts):
+        if i in parts:
+            found += range(axis, axis + _width(p))
+        axis += _width(p)
+    return tuple(found)
+
+
+def may_be_empty(ctx: Context, p: Bounds) -> bool:
+    """False where the bounds themselves say that there is an element."""
+    low, high = interval(ctx, p.start)
+    size = difference(ctx, p.stop, p.start)
+    if size is None and type(p.stop) is int:
+        return not (low is not None and low >= 0 and high is not None and high < min(p.stop, p.n))
+    return not (size is not None and size > 0 and low is not None and low >= 0 and high is not None and high < p.n)
+
+
+# ---- elementwise ---------------------------------------------------------------------------------
+
+
+def elementwise(ctx: Context, f: Callable[..., Value], operands: Sequence[Value], node: ast.AST, what: str) -> Value:
+    """f of the whole arrays, where the selections among the operands agree; of the arrays themselves otherwise."""
+    aligned = align(ctx, operands)
+    if aligned is None:
+        return f(*[concrete(ctx, v, node, what) if isinstance(v, Masked) else v for v in operands])
+    wholes, parts = aligned
+    result = f(*wholes)
+    return Masked(Ref(ctx.cell(ctx.atom(result))), parts)
+
+
+def align(ctx: Context, operands: Sequence[Value]) -> tuple[list[Value], tuple[Part, ...]] | None:
+    """The operands with whole arrays in place of selections, and the parts of the result; None where they differ."""
+    ndims = [len(v.parts) if isinstance(v, Masked) else len(_shape(v)) for v in operands]
+    ndim = max(ndims)
+    parts: list[Part] = []
+    for i in range(ndim):
+        found: Part = FULL
+        for v, n in zip(operands, ndims, strict=True):
+            p = v.parts[i - ndim + n] if isinstance(v, Masked) and i - ndim + n >= 0 else FULL
+            if p is not None and found is not None and not same_part(ctx, p, found):
+                return None
+            found = found if p is None else p
+        for v, n in zip(operands, ndims, strict=True):
+            j = i - ndim + n
+            if found is not None and j >= 0 and not _fits(v, j):
+                return None
+        parts.append(found)
+    wholes = [_spread(ctx, v, parts[ndim - n :]) for v, n in zip(operands, ndims, strict=True)]
+    return wholes, tuple(parts)
+
+
+def _shape(v: Value) -> tuple[int, ...]:
+    if is_runtime(v):
+        return v.aval.shape  # type: ignore[no-any-return]
+    return np.shape(v) if not isinstance(v, list | tuple) else (len(v),)
+
+
+def _fits(v: Value, j: int) -> bool:
+    """Whether axis `j` of an operand may stand beside a selection: it is one, or has size 1."""
+    if isinstance(v, Masked):
+        return v.parts[j] is not None or v.whole.aval.shape[_axes(v, [j])[0]] == 1
+    return _shape(v)[j] == 1
+
+
+def _spread(ctx: Context, v: Value, parts: Sequence[Part]) -> Value:
+    """The whole of an operand, with more axes of size 1 where a mask merges several into one."""
+    own: Sequence[Part] = v.parts if isinstance(v, Masked) else [FULL] * len(parts)
+    whole = Ref(ctx.cell(ctx.read(v.whole))) if isinstance(v, Masked) else v
+    if all(_width(p) == _width(q) for p, q in zip(own, parts, strict=True)):
+        return whole
+    atom, axis = ctx.atom(whole), 0
+    sizes: list[int] = []
+    for p, q in zip(own, parts, strict=True):
+        sizes += atom.aval.shape[axis : axis + _width(p)]
+        sizes += [1] * (_width(q) - _width(p))
+        axis += _width(p)
+    return Ref(ctx.cell(make.reshape(ctx.b, atom, sizes)))
+
+
+def same_part(ctx: Context, p: Part, q: Part) -> bool:
+    """Whether two axes select the same places, as far as can be seen."""
+    from .indexing import same_mask
+
+    if isinstance(p, Places) and isinstance(q, Places):
+        return same_mask(ctx, p.mask, q.mask)
+    if isinstance(p, Bounds) and isinstance(q, Bounds):
+        pairs = ((p.start, q.start), (p.stop, q.stop), (p.step, q.step))
+        return p.n == q.n and all(_equal(ctx, x, y) for x, y in pairs)
+    return False
+
+
+def _equal(ctx: Context, x: Value, y: Value) -> bool:
+    from .indexing import same_mask
+
+    return x is y or difference(ctx, x, y) == 0 or (type(x) is Var and type(y) is Var and same_mask(ctx, x, y))
+
+
+# ---- reductions ----------------------------------------------------------------------------------
+
+
+def reduced(
+    ctx: Context, name: str, s: Masked, node: ast.AST, axis: Any = None, dtype: Any = None, keepdims: Any = False
+) -> Value:
+    """np.sum(s), np.max(s), np.mean(s), ... over some axes of the result."""
+    ndim = len(s.parts)
+    try:
+        over = make.normalize_axes(axis, ndim)
+    except TypeError:
+        return NotImplemented
+    kept = tuple(i for i in range(ndim) if i not in over)
+    if keepdims and any(_width(s.parts[i]) != 1 for i in kept):
+        return NotImplemented
+    b, axes = ctx.b, _axes(s, over)
+    x, inside = ctx.read(s.whole), condition(ctx, s, over)
+    if dtype is not None:
+        x = make.astype(b, x, np.dtype(dtype))
+    result = _reductions[name](ctx, s, x, inside, axes, over)
+    if result is None:
+        return NotImplemented
+    parts = tuple(s.parts[i] for i in kept)
+    if keepdims:
+        result = make.expand_dims(b, result, over)
+        parts = tuple(FULL if i in over else s.parts[i] for i in range(ndim))
+    return ctx.wrap(result) if all(p is None for p in parts) else Masked(Ref(ctx.cell(result)), parts)
+
+
+def filled(ctx: Context, inside: Atom, x: Atom, neutral: Any) -> Atom:
+    """`x`, and the neutral element where it does not count."""
+    return make.where(ctx.b, inside, x, make.lift(np.array(neutral).astype(x.aval.dtype)[()]))
+
+
+def _sum(ctx: Context, s: Masked, x: Atom, inside: Atom, axes: Any, over: Any) -> Atom:
+    return make.sum(ctx.b, filled(ctx, inside, x, 0), axes)
+
+
+def _prod(ctx: Context, s: Masked, x: Atom, inside: Atom, axes: Any, over: Any) -> Atom:
+    return make.prod(ctx.b, filled(ctx, inside, x, 1), axes)
+
+
+def _any(ctx: Context, s: Masked, x: Atom, inside: Atom, axes: Any, over: Any) -> Atom:
+    return make.any(ctx.b, filled(ctx, inside, x, 0), axes)
+
+
+def _all(ctx: Context, s: Masked, x: Atom, inside: Atom, axes: Any, over: Any) -> Atom:
+    return make.all_(ctx.b, filled(ctx, inside, x, 1), axes)
+
+
+def _count_nonzero(ctx: Context, s: Masked, x: Atom, inside: Atom, axes: Any, over: Any) -> Atom:
+    found = make.sum(ctx.b, make.logical_and(ctx.b, make.not_equal(ctx.b, x, 0), inside), axes)
+    return found if found.aval.shape or not COUNTS_ARE_INTS else as_python(ctx.b, found)
+
+
+def _mean(ctx: Context, s: Masked, x: Atom, inside: Atom, axes: Any, over: Any) -> Atom:
+    from ..library.support import mean_dtypes
+
+    dtype, result = mean_dtypes(x.aval.dtype, None)
+    total = _sum(ctx, s, make.astype(ctx.b, x, dtype), inside, axes, over)
+    return make.astype(ctx.b, make.divide(ctx.b, total, _size(ctx, s, over, dtype)), result)
+
+
+def _var(ctx: Context, s: Masked, x: Atom, inside: Atom, axes: Any, over: Any) -> Atom | None:
+    from ..library.support import mean_dtypes
+
+    b, (dtype, result) = ctx.b, mean_dtypes(x.aval.dtype, None)
+    if dtype.kind == "c":
+        return None
+    x, size = make.astype(b, x, dtype), _size(ctx, s, over, dtype)
+    mean = make.divide(b, make.sum(b, filled(ctx, inside, x, 0), axes, True), size)
+    d = make.subtract(b, x, mean)
+    total = _sum(ctx, s, make.multiply(b, d, d), inside, axes, over)
+    return make.astype(b, make.divide(b, total, size), result)
+
+
+def _std(ctx: Context, s: Masked, x: Atom, inside: Atom, axes: Any, over: Any) -> Atom | None:
+    from .. import ops
+
+    found = _var(ctx, s, x, inside, axes, over)
+    return None if found is None else make.elementwise(ctx.b, ops.SQRT, found)
+
+
+def _size(ctx: Context, s: Masked, over: Sequence[int], dtype: Any) -> Atom:
+    size: Atom = make.lift(1)
+    for i in over:
+        size = make.multiply(ctx.b, size, ctx.atom(count(ctx, s, i)))
+    return make.astype(ctx.b, size, np.float32 if dtype == np.float32 else np.float64)
+
+
+def _extreme(largest: bool) -> Callable[..., Atom | None]:
+    def handler(ctx: Context, s: Masked, x: Atom, inside: Atom, axes: Any, over: Any) -> Atom | None:
+        dtype = x.aval.dtype
+        if dtype.kind == "c":
+            return None
+        if dtype.kind == "b":
+            neutral: Any = not largest
+        elif dtype.kind in "iu":
+            neutral = np.iinfo(dtype).min if largest else np.iinfo(dtype).max
+        else:
+            neutral = -np.inf if largest else np.inf
+        found = (make.max if largest else make.min)(ctx.b, filled(ctx, inside, x, neutral), axes)
+        return _unless_empty(ctx, s, found, over)
+
+    return handler
+
+
+def _arg(largest: bool) -> Callable[..., Atom | None]:
+    def handler(ctx: Context, s: Masked, x: Atom, inside: Atom, axes: Any, over: Any) -> Atom | None:
+        (p,) = s.parts if len(s.parts) == 1 else (FULL,)
+        if p is None or len(axes) != 1 or x.aval.dtype.kind not in "fiu":
+            return None
+        b, info = ctx.b, np.finfo if x.aval.dtype.kind == "f" else np.iinfo
+        worst = -np.inf if largest else np.inf
+        neutral = worst if info is np.finfo else info(x.aval.dtype).min if largest else info(x.aval.dtype).max
+        # where all that is selected is as low as the filling, the first selected place must win
+        candidate = filled(ctx, inside, x, neutral)
+        best = (make.max if largest else make.min)(b, candidate, 0)
+        is_best = make.logical_or(b, make.equal(b, x, best), make.not_equal(b, x, x))
+        found = make.argmax(b, make.logical_and(b, inside, is_best), 0)
+        before = make.less(b, make.iota(b, x.aval.shape[0]), found)
+        index = make.sum(b, make.logical_and(b, before, inside))
+        return _unless_empty(ctx, s, index, over)
+
+    return handler
+
+
+def _unless_empty(ctx: Context, s: Masked, found: Atom, over: Sequence[int]) -> Atom:
+    """`found`; an error at run time where nothing was selected: an element is taken that does not exist."""
+    doubtful = [p for i, p in enumerate(s.parts) if i in over and p is not None]
+    doubtful = [p for p in doubtful if isinstance(p, Places) or may_be_empty(ctx, p)]
+    if not doubtful:
+        return found
+    chosen = [i for i, p in enumerate(s.parts) if any(p is q for q in doubtful)]
+    b = ctx.b
+    nothing = make.logical_not(b, make.any(b, condition(ctx, s, chosen)))
+    row = make.concatenate(b, [make.expand_dims(b, found, 0)], 0)
+    dims: list[Dim] = [At(Dyn(0)), *(Run(0, n) for n in found.aval.shape)]
+    return make.index(b, row, dims, [make.astype(b, nothing, np.int64)])
+
+
+_reductions: dict[str, Callable[..., Atom | None]] = {
+    "sum": _sum,
+    "prod": _prod,
+    "any": _any,
+    "all": _all,
+    "count_nonzero": _count_nonzero,
+    "mean": _mean,
+    "var": _var,
+    "std": _std,
+    "max": _extreme(True),
+    "amax": _extreme(True),
+    "min": _extreme(False),
+    "amin": _extreme(False),
+    "argmax": _arg(True),
+    "argmin": _arg(False),
+}
+
+
+# ---- products ------------------------------------------------------------------------------------
+
+
+def product(ctx: Context, name: str, x: Value, y: Value, node: ast.AST) -> Value:
+    """np.dot, x @ y, np.outer of selections and arrays; NotImplemented where the parts do not fit."""
+    p, q = _parts(x), _parts(y)
+    if name == "outer":
+        if len(p) != 1 or len(q) != 1 or any(_width(a) != 1 for a in (*p, *q)):
+            return NotImplemented
+        b = ctx.b
+        left, right = make.expand_dims(b, _zeroed(ctx, x), 1), make.expand_dims(b, _zeroed(ctx, y), 0)
+        return _selected(ctx, make.multiply(b, left, right), (*p, *q))
+    if name == "vdot" and any(_dtype(ctx, v).kind == "c" for v in (x, y)):
+        return NotImplemented
+    if not 1 <= len(p) <= 2 or not 1 <= len(q) <= 2 or any(_width(a) != 1 for a in (*p, *q)):
+        return NotImplemented
+    if name in ("inner", "vdot") and (len(p) != 1 or len(q) != 1):
+        return NotImplemented
+    last, first_ = p[-1], q[max(0, len(q) - 2)]
+    if (last is None) is not (first_ is None) or (last is not None and not same_part(ctx, last, first_)):
+        return NotImplemented
+    return _selected(ctx, make.matmul(ctx.b, _zeroed(ctx, x), _zeroed(ctx, y)), (*p[:-1], *_without(q)))
+
+
+def _without(q: tuple[Part, ...]) -> tuple[Part, ...]:
+    return q[-1:] if len(q) == 2 else ()
+
+
+def _dtype(ctx: Context, v: Value) -> Any:
+    return (v.whole if isinstance(v, Masked) else v).aval.dtype
+
+
+def _parts(v: Value) -> tuple[Part, ...]:
+    return v.parts if isinstance(v, Masked) else (FULL,) * len(_shape(v))
+
+
+def _zeroed(ctx: Context, v: Value) -> Atom:
+    return filled(ctx, condition(ctx, v), ctx.read(v.whole), 0) if isinstance(v, Masked) else ctx.atom(v)
+
+
+def _selected(ctx: Context, atom: Atom, parts: tuple[Part, ...]) -> Value:
+    return ctx.wrap(atom) if all(p is None for p in parts) else Masked(Ref(ctx.cell(atom)), parts)
+
+
+# ---- stores --------------------------------------------------------------------------------------
+
+
+def store_selected(ctx: Context, target: Masked, value: Value, node: ast.AST, in_place: bool = False) -> None:
+    """target[...] = value. `in_place`: casts within a kind only, as `+=` does."""
+    aligned = align(ctx, [target, value])
+    if aligned is not None and len(aligned[1]) > len(target.parts):
+        aligned = None
+    if aligned is None:
+        if target.strict is not None:
+            from .stores import store_view
+
+            given = concrete(ctx, value, node, "a selection") if isinstance(value, Masked) else value
+            store_view(ctx, target.strict, ctx.atom(given))
+            return
+        _refuse_store(ctx, target, value, node)
+    new = ctx.atom(aligned[0][1])
+    whole = ctx.read(target.whole)
+    if np.broadcast_shapes(new.aval.shape, whole.aval.shape) != whole.aval.shape:
+        raise ctx.error(ShapeError, node, f"could not broadcast {new.aval.shape} into a part of {whole.aval.shape}")
+    if in_place:
+        from .stores import check_cast
+
+        check_cast(ctx, new.aval, whole.aval.dtype, node)
+    ctx.at(node)
+    inside = condition(ctx, target)
+    ctx.write(target.whole, make.where(ctx.b, inside, make.astype(ctx.b, new, whole.aval.dtype), whole))
+
+
+def _refuse_store(ctx: Context, target: Masked, value: Value, node: ast.AST) -> NoReturn:
+    if isinstance(value, Masked):
+        for s in (target, value):
+            if not any(isinstance(p, Places) for p in (*target.parts, *value.parts)):
+                concrete(ctx, s, node, "a slice")
+        ctx.refuse(node, "the selection on the right has another mask", instead="use np.where")
+    if not any(isinstance(p, Places) for p in target.parts):
+        concrete(ctx, target, node, "a slice")
+    ctx.refuse(
+        node,
+        "x[mask] = an array",
+        why="how many elements the mask selects is not known before the run",
+        instead="select on both sides, x[mask] = y[mask], or use np.where(mask, y, x)",
+    )
+
+
+# ---- attributes, indices -------------------------------------------------------------------------
+
+
+def attribute(ctx: Context, s: Masked, name: str, node: ast.AST) -> Value:
+    """What is known of a selection; NotImplemented for what needs the array."""
+    match name:
+        case "ndim":
+            return len(s.parts)
+        case "dtype":
+            return s.whole.aval.dtype
+        case "shape":
+            return tuple(count(ctx, s, i) for i in range(len(s.parts)))
+        case "size":
+            size = ctx.atom(count(ctx, s, 0))
+            for i in range(1, len(s.parts)):
+                size = make.multiply(ctx.b, size, ctx.atom(count(ctx, s, i)))
+            return ctx.wrap(size)
+        case "T" if len(s.parts) == 1:
+            return s
+    return NotImplemented
+
+
+def index_selection(ctx: Context, s: Masked, key: Value, node: ast.AST) -> Value:
+    """s[i], s[::-1], s[:, None], s[s > 0]; others need the array."""
+    from .indexing import index_array, index_value
+
+    if key is Ellipsis or key == ():
+        return s
+
+    if isinstance(key, Masked):
+        (p,) = s.parts if len(s.parts) == 1 else (FULL,)
+        is_mask = key.whole.aval.dtype.kind == "b" and len(key.parts) == 1
+        if is_mask and p is not None and same_part(ctx, p, key.parts[0]):
+            mask = make.logical_and(ctx.b, condition(ctx, s), ctx.read(key.whole))
+            return masked(ctx, Ref(ctx.cell(ctx.read(s.whole))), mask)
+        return index_array(ctx, concrete(ctx, s, node, "indexing x[mask]"), key, node)
+    entries = list(key) if type(key) is tuple else [key]
+    place = place_of(ctx, s, entries[0])
+    if place is not None:
+        rest = Masked(s.whole, (FULL, *s.parts[1:]))
+        view = index_array(ctx, s.whole, (place, *[slice(None)] * (len(s.parts) - 1)), node)
+        if len(entries) == 1 and all(p is None for p in rest.parts):
+            return view
+        selected = Masked(view, rest.parts[1:]) if type(view) is Ref else view
+        return index_value(ctx, selected, tuple(entries[1:]) if len(entries) > 1 else Ellipsis, node)
+    if len(entries) == 1 and entries[0] == slice(None, None, -1):
+        backwards = reversed_(ctx, s, node)
+        if backwards is not None:
+            return backwards
+    if all(_width(p) == 1 for p in s.parts) and all(e is None or e == slice(None) for e in entries):
+        waiting = iter(s.parts)
+        parts = [FULL if e is None else next(waiting, FULL) for e in entries]
+        if sum(e is not None for e in entries) <= len(s.parts):
+            view = index_array(ctx, s.whole, key, node)
+            return Masked(view, (*parts, *waiting))
+    return index_array(ctx, concrete(ctx, s, node, "indexing x[mask]"), key, node)
+
+
+def place_of(ctx: Context, s: Masked, i: Value) -> Value | None:
+    """Where the element `i` of a run along the first axis stands in the whole; None for what is no such index.
+
+    Outside of the run it is a place outside of the axis, so that taking it is the error that it is in NumPy.
+    """
+    p = s.parts[0]
+    is_var = type(i) is Var and i.aval.dtype.kind in "iu"
+    if not isinstance(p, Bounds) or not (is_var or type(i) is int) or type(p.step) is Var:
+        return None
+    b = ctx.b
+    if type(i) is int and i == 0 and not may_be_empty(ctx, p):
+        return p.start
+    size, at = ctx.atom(count(ctx, s, 0)), ctx.atom(i)
+    at = make.where(b, make.less(b, at, 0), make.add(b, at, size), at)
+    inside = make.logical_and(b, make.greater_equal(b, at, 0), make.less(b, at, size))
+    place = make.add(b, ctx.atom(first(ctx, p)), make.multiply(b, at, p.step))
+    return ctx.wrap(make.where(b, inside, place, p.n))
+
+
+def reversed_(ctx: Context, s: Masked, node: ast.AST) -> Masked | None:
+    """s[::-1] along the first axis, to be read only."""
+    from .indexing import index_array
+
+    p = s.parts[0]
+    if not isinstance(p, Bounds) or type(p.step) is not int or p.step != 1 or not p.n:
+        return None
+    b = ctx.b
+    ends = make.subtract(b, make.add(b, ctx.atom(first(ctx, p)), ctx.atom(past(ctx, p))), 1)
+    mirrored = make.subtract(b, ends, make.iota(b, p.n))
+    inside = make.minimum(b, make.maximum(b, mirrored, 0), p.n - 1)
+    whole = index_array(ctx, s.whole, Ref(ctx.cell(inside)), node)
+    whole.cell.ambiguous = "it is a reversed view of a slice whose length is not known before the run"
+    return Masked(whole, s.parts)
+
+
+def gathered(ctx: Context, base: Ref, key: Masked, node: ast.AST) -> Value:
+    """base[i[lo:hi]]: the places outside of the selection gather element 0."""
+    from .indexing import index_array
+
+    if not base.aval.shape or not base.aval.shape[0]:
+        return index_array(ctx, base, concrete(ctx, key, node, "an index x[mask]"), node)
+    numbers = filled(ctx, condition(ctx, key), ctx.read(key.whole), 0)
+    whole = index_array(ctx, base, Ref(ctx.cell(numbers)), node)
+    return Masked(whole, (*key.parts, *[FULL] * (base.aval.ndim - 1)))
+
+
+# ---- calls ---------------------------------------------------------------------------------------
+
+_PRODUCTS = frozenset({"dot", "matmul", "inner", "vdot", "outer"})
+_ELEMENTWISE = frozenset({"where", "clip", "round", "around", "real", "imag", "conj", "conjugate", "abs", "astype"})
+_SAME = frozenset({"copy", "asarray", "ascontiguousarray", "array", "ravel", "flatten"})
+
+
+def call(
+    ctx: Context, f: Any, args: list[Value], kwargs: dict[str, Value], node: ast.AST, again: Callable[..., Value]
+) -> Value:
+    """A NumPy function or method with selections among its arguments. `again` calls it with others."""
+    name = f if isinstance(f, str) else getattr(f, "__name__", str(f))
+    label = f"the array method .{f}" if isinstance(f, str) else f"np.{name}"
+    found: Value = NotImplemented
+    ctx.at(node)
+    s = args[0] if args else None
+    if name in _reductions and isinstance(s, Masked) and set(kwargs) <= {"axis", "dtype", "keepdims"}:
+        if len(args) <= 2:
+            options = {**kwargs, **({"axis": args[1]} if len(args) == 2 else {})}
+            found = reduced(ctx, name, s, node, **options)
+    elif name in _PRODUCTS and len(args) == 2 and not kwargs:
+        found = product(ctx, name, args[0], args[1], node)
+    elif name == "flip" and isinstance(s, Masked) and len(args) == len(s.parts) == 1 and not kwargs:
+        backwards = reversed_(ctx, s, node)
+        found = NotImplemented if backwards is None else backwards
+    elif name == "norm" and isinstance(s, Masked) and len(args) <= 2 and set(kwargs) <= {"ord"}:
+        if len(s.parts) == s.whole.aval.ndim:
+            return again([Ref(ctx.cell(_zeroed(ctx, s))), *args[1:]], kwargs)
+    elif name == "norm" and isinstance(s, Masked) and len(args) == 1 and type(kwargs.get("axis")) is int:
+        axis = make.normalize_axis(kwargs["axis"], len(s.parts))
+        if s.parts[axis] is None and all(_width(p) == 1 for p in s.parts):
+            lengths = ctx.atom(again([Ref(ctx.cell(ctx.read(s.whole)))], {**kwargs, "axis": axis}))
+            instead = [FULL] if kwargs.get("keepdims") else []
+            found = _selected(ctx, lengths, (*s.parts[:axis], *instead, *s.parts[axis + 1 :]))
+    elif name in ("cumsum", "cumprod") and isinstance(s, Masked) and len(args) == 1 and not kwargs:
+        if len(s.parts) == s.whole.aval.ndim == 1:
+            neutral = filled(ctx, condition(ctx, s), ctx.read(s.whole), 0 if name == "cumsum" else 1)
+            return Masked(again([Ref(ctx.cell(neutral))], {}), s.parts)
+    elif name in _SAME and isinstance(s, Masked) and len(args) == 1 and not kwargs:
+        if name not in ("ravel", "flatten") or len(s.parts) == 1:
+            found = s if name == "asarray" else Masked(Ref(ctx.cell(ctx.read(s.whole))), s.parts)
+    elif (isinstance(f, np.ufunc) or name in _ELEMENTWISE) and "out" not in kwargs and "where" not in kwargs:
+        operands = [a for a in args if isinstance(a, Masked) or is_runtime(a)]
+        if not any(isinstance(v, Masked) for v in kwargs.values()):
+            return _elementwise_call(ctx, args, operands, node, label, lambda *xs: again(xs, kwargs))
+    if found is not NotImplemented:
+        return found
+    options = {k: _concrete(ctx, v, node, label) for k, v in kwargs.items()}
+    return again([_concrete(ctx, a, node, label) for a in args], options)
+
+
+def _elementwise_call(
+    ctx: Context, args: list[Value], operands: list[Value], node: ast.AST, label: str, f: Callable[..., Value]
+) -> Value:
+    places = [i for i, a in enumerate(args) if any(a is v for v in operands)]
+
+    def filled_in(*wholes: Value) -> Value:
+        new = list(args)
+        for i, w in zip(places, wholes, strict=True):
+            new[i] = w
+        return f(*new)
+
+    return elementwise(ctx, filled_in, [args[i] for i in places], node, f"{label} of a selection x[mask]")
+
+
+def _concrete(ctx: Context, v: Value, node: ast.AST, label: str) -> Value:
+    if isinstance(v, Masked):
+        return concrete(ctx, v, node, f"{label} of a selection x[mask]")
+    return v
+
+
+__all__ = ["attribute", "call", "concrete", "elementwise", "masked", "product", "reduced", "store_selected"]

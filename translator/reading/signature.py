@@ -1,0 +1,204 @@
+"""What a function is specialised on: the structure of its arguments, and the shape and dtype of every leaf."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..errors import Diagnostic, DTypeError, UnsupportedError
+from ..ir import Aval
+from ..tree import LEAF, NONE, TreeDef, open_node, static
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """`params` are the function's parameters in order, each a tree over the next leaves of `avals`.
+
+    *args is one TUPLE tree and **kwargs one DICT tree. `values` holds the Python value of each number among the leaves
+    (None for arrays): it serves specialisation and is not part of the identity.
+    """
+
+    params: tuple[tuple[str, TreeDef], ...]
+    avals: tuple[Aval, ...]
+    values: tuple[Any, ...] = field(compare=False, default=())
+
+    def __str__(self) -> str:
+        return f"({', '.join(name for name, _ in self.params)}) over {', '.join(map(str, self.avals))}"
+
+
+def abstract(fun: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Signature:
+    """The signature of the call fun(*args, **kwargs).
+
+    Leaves may be NumPy arrays and scalars, Python numbers, device arrays (anything with an `aval`), or an `Aval`.
+    Raises TypeError for a call that does not fit the function, DTypeError for a leaf that is no number,
+    UnsupportedError for an object that is no tree node.
+    """
+    return abstract_with_leaves(fun, args, kwargs)[0]
+
+
+def abstract_with_leaves(
+    fun: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> tuple[Signature, list[Any]]:
+    """The signature, and the argument leaves in its order."""
+    leaves: list[Any] = []
+    avals: list[Aval] = []
+    params = []
+    for name, value in bind(fun, args, kwargs):
+        params.append((name, _open(value, leaves, avals, name)))
+    values = tuple(x if _is_number(x) else None for x in leaves)
+    return Signature(tuple(params), tuple(avals), values), leaves
+
+
+def bind(fun: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """Parameters and their values by Python's rules, defaults filled in. Raises Python's own TypeError."""
+    signature = _python_signature(fun)
+    try:
+        bound = signature.bind(*args, **kwargs)
+    except TypeError as error:
+        raise TypeError(f"{getattr(fun, '__name__', fun)}() {error}") from None
+    if len(bound.arguments) < len(signature.parameters):
+        bound.apply_defaults()
+    return list(bound.arguments.items())
+
+
+def _python_signature(fun: Callable[..., Any]) -> inspect.Signature:
+    try:
+        return inspect.signature(fun)
+    except ValueError:
+        raise UnsupportedError(
+            Diagnostic(
+                f"{getattr(fun, '__qualname__', None) or repr(fun)} does not say which arguments it takes",
+                why="it is compiled code, which cannot be read",
+                instead="write a Python function with NumPy's functions",
+            )
+        ) from None
+
+
+def _is_number(x: Any) -> bool:
+    return type(x) in (int, float, complex) or isinstance(x, np.generic)
+
+
+def _open(x: Any, leaves: list[Any], avals: list[Aval], where: str) -> TreeDef:
+    aval = aval_of(x)
+    if aval is not None:
+        leaves.append(x)
+        avals.append(aval)
+        return LEAF
+    if x is None:
+        return NONE
+    opened = open_node(x)
+    if opened is None:
+        return static_node(x, where)
+    children, shell = opened
+    if not children:
+        return shell
+    labels = shell.keys or range(len(children))
+    inner = (_open(c, leaves, avals, f"{where}[{k!r}]") for k, c in zip(labels, children, strict=True))
+    return dataclasses.replace(shell, children=tuple(inner))
+
+
+_WEAK = {t: Aval((), np.result_type(t), weak=True) for t in (int, float, complex)}
+
+
+def aval_of(x: Any) -> Aval | None:
+    """The abstract value of a leaf; None for what is no leaf. Raises DTypeError for arrays that hold no numbers."""
+    cls = type(x)
+    if cls is np.ndarray or isinstance(x, np.generic):
+        if x.dtype.kind not in "biufc" and not _extended_float(x.dtype):
+            raise DTypeError(
+                Diagnostic(
+                    f"an array of dtype {x.dtype} cannot be an argument",
+                    why="arrays of numbers and bool are in the language; objects, strings, dates and records are not",
+                    instead="convert it first, e.g. x.astype(float)",
+                )
+            )
+        return Aval(x.shape, x.dtype if x.dtype.isnative else x.dtype.newbyteorder("="))
+    if cls in _WEAK:
+        return _WEAK[cls]
+    if cls is Aval:
+        return x  # type: ignore[no-any-return]
+    if isinstance(x, np.ndarray):
+        return _subclass(x)
+    aval = getattr(x, "aval", None)
+    return aval if isinstance(aval, Aval) else None
+
+
+def _extended_float(dtype: np.dtype[Any]) -> bool:
+    """bfloat16 and the like, which ml_dtypes registers with kind "V"."""
+    return dtype.kind == "V" and dtype.names is None and dtype.type.__module__ == "ml_dtypes"
+
+
+def _subclass(x: np.ndarray[Any, Any]) -> Aval:
+    if isinstance(x, np.matrix | np.ma.MaskedArray):
+        raise DTypeError(
+            Diagnostic(
+                f"a {type(x).__name__} cannot be an argument",
+                why="it redefines what * or arithmetic means" if isinstance(x, np.matrix) else "its mask would be lost",
+                instead="pass np.asarray(x)" if isinstance(x, np.matrix) else "pass x.filled(...) or x.data and x.mask",
+            )
+        )
+    return Aval(x.shape, x.dtype)  # memmap, recarray views and the like are read as the arrays that they are
+
+
+def static_node(x: Any, where: str) -> TreeDef:
+    """A value that the function is specialised on: bool, string, dtype, function, class, slice, range, ..."""
+    if isinstance(x, slice):
+        return static(_Slice(x))
+    try:
+        hash(x)
+    except TypeError:
+        raise UnsupportedError(_not_a_node(x, where)) from None
+    plain = (bool, str, bytes, enum.Enum, np.dtype, type, range, type(Ellipsis), frozenset, type(np))
+    if isinstance(x, plain) or callable(x):
+        return static(x)
+    raise UnsupportedError(_not_a_node(x, where))
+
+
+class _Slice:
+    """A hashable stand-in: slices cannot be hashed before Python 3.12."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: slice) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Slice) and other.value == self.value
+
+    def __hash__(self) -> int:
+        return hash((self.value.start, self.value.stop, self.value.step))
+
+
+def static_value(node: TreeDef) -> Any:
+    """The value in a STATIC node."""
+    return node.aux.value if isinstance(node.aux, _Slice) else node.aux
+
+
+def _not_a_node(x: Any, where: str) -> Diagnostic:
+    return Diagnostic(
+        f"the argument {where} is a {type(x).__qualname__}, which is neither a number, an array nor a known container",
+        why="what it holds cannot be seen, so a change of it could go unnoticed",
+        instead="pass its arrays, make it a dataclass, or register it with untraced.tree.register",
+    )
+
+
+def specialise(signature: Signature, leaves: frozenset[int]) -> tuple[tuple[str, TreeDef], ...]:
+    """`signature.params` with STATIC nodes, which hold their values, in place of these leaves."""
+    if not leaves:
+        return signature.params
+    position = 0
+
+    def visit(t: TreeDef) -> TreeDef:
+        nonlocal position
+        if t.kind is LEAF.kind:
+            position += 1
+            return static(signature.values[position - 1]) if position - 1 in leaves else t
+        return dataclasses.replace(t, children=tuple(visit(c) for c in t.children)) if t.leaf_count else t
+
+    return tuple((name, visit(t)) for name, t in signature.params)

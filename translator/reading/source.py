@@ -1,0 +1,229 @@
+"""Where a function's source comes from: its text, its syntax tree with real line numbers, and the names it can see."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import linecache
+import types
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..errors import Diagnostic, Span, UnsupportedError
+
+FunctionNode = ast.FunctionDef | ast.Lambda
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Source:
+    """One function or lambda as it stands in its file. Line numbers in `node` are those of the file."""
+
+    name: str
+    file: str
+    lines: tuple[str, ...]  # of the whole file
+    node: FunctionNode
+    _spans: dict[int, Span] = field(default_factory=dict)
+
+    @property
+    def first_line(self) -> int:
+        return self.node.lineno
+
+    def span(self, node: ast.AST) -> Span:
+        """The range of a node, with its text on one line."""
+        cached = self._spans.get(id(node))
+        if cached is None:
+            cached = self._spans[id(node)] = self._make_span(node)
+        return cached
+
+    def header(self, node: ast.For | ast.While) -> Span:
+        """The first line of a loop: `for i in range(n)`."""
+        last = node.iter if isinstance(node, ast.For) else node.test
+        end = {"end_lineno": last.end_lineno, "end_col_offset": last.end_col_offset}
+        return self._make_span(ast.Pass(lineno=node.lineno, col_offset=node.col_offset, **end))
+
+    def _make_span(self, node: ast.AST) -> Span:
+        line, end = getattr(node, "lineno", 0), getattr(node, "end_lineno", 0)
+        if not line or end > len(self.lines):
+            return Span(self.file, line, 0, end, 0)
+        start, stop = node.col_offset, node.end_col_offset  # type: ignore[attr-defined]
+        first = self.lines[line - 1]
+        if not first.isascii() or (end != line and not self.lines[end - 1].isascii()):
+            start, stop = _characters(first, start), _characters(self.lines[end - 1], stop)
+        if end == line:
+            text = first[start:stop]
+        else:
+            text = " ".join(" ".join((first[start:], *self.lines[line : end - 1], self.lines[end - 1][:stop])).split())
+        return Span(self.file, line, start, end, stop, text)
+
+    def line(self, number: int) -> str:
+        return self.lines[number - 1].rstrip("\n") if 0 < number <= len(self.lines) else ""
+
+    def diagnostic(self, node: ast.AST, what: str, why: str = "", instead: str = "") -> Diagnostic:
+        span = self.span(node)
+        return Diagnostic(what, span, why, instead, self.line(span.line))
+
+
+def _characters(line: str, byte_offset: int) -> int:
+    """The syntax tree counts columns in bytes of UTF-8; people count characters."""
+    return len(line.encode()[:byte_offset].decode(errors="ignore"))
+
+
+_sources: dict[types.CodeType, tuple[tuple[str, ...], Source]] = {}
+_trees: dict[str, tuple[tuple[str, ...], ast.Module]] = {}
+
+
+def source_of(fun: Callable[..., Any]) -> Source:
+    """The source of a Python function or lambda.
+
+    Raises UnsupportedError for builtins, C functions, generators and functions whose text is not available.
+    Cached for each code object for as long as the file's text, as linecache knows it, stays the same.
+    """
+    if not isinstance(fun, types.FunctionType):
+        kind = type(fun).__name__
+        raise UnsupportedError(
+            Diagnostic(
+                f"{getattr(fun, '__qualname__', None) or repr(fun)} is a {kind}: it has no Python source",
+                why="untraced reads source text; what is compiled in C cannot be read",
+                instead="call a NumPy function that does the same, or write it as a Python function",
+            )
+        )
+    code = fun.__code__
+    lines = _lines_of(fun)
+    known = _sources.get(code)
+    if known is not None and known[0] is lines:
+        return known[1]
+    source = Source(fun.__name__, code.co_filename, lines, _find(fun, lines))
+    _sources[code] = (lines, source)
+    return source
+
+
+def _lines_of(fun: types.FunctionType) -> tuple[str, ...]:
+    """The lines of the file; the same tuple for as long as linecache holds the same text."""
+    file = fun.__code__.co_filename
+    if file not in linecache.cache or len(linecache.cache[file]) == 1:
+        linecache.getlines(file, fun.__globals__)
+    entry = linecache.cache.get(file)
+    text = entry[2] if entry is not None and len(entry) == 4 else None
+    if not text:
+        raise UnsupportedError(
+            Diagnostic(
+                f"the source of {fun.__qualname__} is not available ({file})",
+                why="the function was made by exec, in an interactive session without history, or its file is gone",
+                instead="put the function into a file or a notebook cell",
+            )
+        )
+    held = _texts.get(file)
+    if held is None or held[0] is not text:
+        held = _texts[file] = (text, tuple(text))
+    return held[1]
+
+
+_texts: dict[str, tuple[list[str], tuple[str, ...]]] = {}
+
+
+def _module_tree(file: str, lines: tuple[str, ...]) -> ast.Module:
+    known = _trees.get(file)
+    if known is not None and known[0] is lines:
+        return known[1]
+    tree = ast.parse("".join(lines))
+    _trees[file] = (lines, tree)
+    return tree
+
+
+def _find(fun: types.FunctionType, lines: tuple[str, ...]) -> FunctionNode:
+    code = fun.__code__
+    if code.co_name == "<lambda>":
+        return _find_lambda(fun, _module_tree(code.co_filename, lines))
+    node = _parse_definition(fun, lines)
+    if node is not None:
+        return node
+    for candidate in ast.walk(_module_tree(code.co_filename, lines)):
+        if isinstance(candidate, ast.FunctionDef) and candidate.name == code.co_name:
+            starts = (candidate.lineno, *(d.lineno for d in candidate.decorator_list))
+            if code.co_firstlineno in starts:
+                return candidate
+    raise _stale(fun)
+
+
+def _parse_definition(fun: types.FunctionType, lines: tuple[str, ...]) -> ast.FunctionDef | None:
+    """Parse the lines of this definition alone: a file may be long. None where that cannot work."""
+    first = fun.__code__.co_firstlineno
+    if first > len(lines):
+        raise _stale(fun)
+    text = inspect.getblock(list(lines[first - 1 :]))
+    indent = len(text[0]) - len(text[0].lstrip())
+    body = "".join(text)
+    if indent:
+        body = "if 1:\n" + body
+    try:
+        tree = ast.parse(body)
+    except SyntaxError:
+        return None
+    ast.increment_lineno(tree, first - 1 - (1 if indent else 0))
+    top = tree.body[0]
+    node = top.body[0] if isinstance(top, ast.If) and indent else top
+    if isinstance(node, ast.AsyncFunctionDef):
+        source = Source(fun.__name__, fun.__code__.co_filename, lines, node)  # type: ignore[arg-type]
+        raise UnsupportedError(
+            source.diagnostic(node, "async functions are not in the language", instead="write a plain `def`")
+        )
+    if not isinstance(node, ast.FunctionDef) or node.name != fun.__code__.co_name:
+        return None
+    return node
+
+
+def _stale(fun: types.FunctionType) -> UnsupportedError:
+    return UnsupportedError(
+        Diagnostic(
+            f"the definition of {fun.__qualname__} was not found in {fun.__code__.co_filename}",
+            why=f"line {fun.__code__.co_firstlineno} of the file is something else now: the file changed after import",
+            instead="import the module again",
+        )
+    )
+
+
+def _find_lambda(fun: types.FunctionType, tree: ast.Module) -> ast.Lambda:
+    """The lambda whose body stands where the code object's instructions point to."""
+    code = fun.__code__
+    candidates = [n for n in ast.walk(tree) if isinstance(n, ast.Lambda) and n.lineno == code.co_firstlineno]
+    if len(candidates) > 1:
+        places = set(_positions(code))
+        candidates = [n for n in candidates if _covers(n, places)] or candidates
+    if len(candidates) > 1:
+        names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        by_name = [n for n in candidates if _names(n.args) == names]
+        candidates = by_name or candidates
+    if not candidates:
+        raise _stale(fun)
+    return candidates[0]
+
+
+def _names(spec: ast.arguments) -> tuple[str, ...]:
+    return tuple(a.arg for a in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs))
+
+
+def _positions(code: types.CodeType) -> Iterator[tuple[int, int, int, int]]:
+    for line, end_line, column, end_column in code.co_positions():
+        if None not in (line, end_line, column, end_column) and end_column:
+            yield line, column, end_line, end_column  # type: ignore[misc]
+
+
+def _covers(node: ast.Lambda, places: set[tuple[int, int, int, int]]) -> bool:
+    """Whether the last thing that the code does is this lambda's body."""
+    body = node.body
+    return (body.lineno, body.col_offset, body.end_lineno, body.end_col_offset) in places
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The names that a function sees beyond its own: closure cells, then globals, then builtins."""
+
+    function: types.FunctionType
+    cells: dict[str, Any]
+    globals: dict[str, Any]
+
+
+def scope_of(fun: types.FunctionType) -> Scope:
+    free = fun.__code__.co_freevars
+    return Scope(fun, dict(zip(free, fun.__closure__ or (), strict=True)), fun.__globals__)

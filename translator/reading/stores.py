@@ -1,0 +1,252 @@
+"""Assignments: names, unpacking, x[i] = v, x += v, attributes."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+import numpy as np
+
+from .. import make
+from ..errors import DTypeError, ShapeError
+from ..ir import Atom, Aval, Var
+from .context import Context, name_result
+from .control import Kont
+from .demand import static
+from .expressions import binary, lookup
+from .indexing import Key, extend_index, index_value, mask_of, parse_key, selected_view
+from .iteration import known_items
+from .selection import concrete, masked, place_of, store_selected
+from .values import Foreign, Masked, Ref, Value, describe
+
+
+def assign_(ctx: Context, node: ast.Assign, kont: Kont) -> None:
+    value = ctx.eval(node.value)
+    for target in node.targets:
+        assign(ctx, target, value, node)
+
+
+def ann_assign(ctx: Context, node: ast.AnnAssign, kont: Kont) -> None:
+    if node.value is not None:
+        assign(ctx, node.target, ctx.eval(node.value))
+
+
+def assign(ctx: Context, target: ast.expr, value: Value, origin: ast.AST | None = None) -> None:
+    """Bind a target; stores that this takes come from the statement `origin`."""
+    match target:
+        case ast.Name(id=identifier):
+            ctx.frame.env[identifier] = value
+            if not ctx.frame.fixed:  # the names of library source are none of the user's
+                name_result(value, identifier)
+        case ast.Tuple(elts=elts) | ast.List(elts=elts):
+            _unpack(ctx, elts, known_items(ctx, value, target), origin or target)
+        case ast.Subscript():
+            store(ctx, ctx.eval(target.value), ctx.eval(target.slice), value, origin or target)
+        case ast.Attribute(attr=attr):
+            _store_attribute(ctx, ctx.eval(target.value), attr, value, target)
+        case ast.Starred():
+            assign(ctx, target.value, value, origin)
+        case _:
+            ctx.refuse(target, "this target of an assignment is not in the language")
+
+
+def _unpack(ctx: Context, targets: list[ast.expr], items: list[Value], node: ast.AST) -> None:
+    starred = [i for i, t in enumerate(targets) if isinstance(t, ast.Starred)]
+    if not starred:
+        if len(items) != len(targets):
+            raise ctx.error(ShapeError, node, f"{len(targets)} names for {len(items)} values")
+        for t, item in zip(targets, items, strict=True):
+            assign(ctx, t, item, node)
+        return
+    (i,) = starred
+    after = len(targets) - i - 1
+    if len(items) < i + after:
+        raise ctx.error(ShapeError, node, f"not enough values to unpack: {len(items)}, at least {i + after} are needed")
+    parts = [*items[:i], items[i : len(items) - after], *items[len(items) - after :]]
+    for t, item in zip(targets, parts, strict=True):
+        assign(ctx, t, item, node)
+
+
+def _store_attribute(ctx: Context, owner: Value, attr: str, value: Value, node: ast.AST) -> None:
+    if isinstance(owner, Ref | Var):
+        what = f"an array's `.{attr}` cannot be assigned"
+        ctx.refuse(node, what, instead="make a new array: x.reshape(...), x.astype(...)")
+    if isinstance(owner, Foreign):
+        ctx.refuse(
+            node,
+            f"an attribute of {owner.capture.name}, which lives outside the function, cannot be assigned",
+            why="the assignment would have to happen at every call, outside the compiled program",
+            instead="return the new value and assign it where the function is called",
+        )
+    ctx.set_attribute(owner, attr, value)
+
+
+def store(ctx: Context, base: Value, key: Value, value: Value, node: ast.AST) -> None:
+    """`base[key] = value`."""
+    if type(base) is Ref:
+        store_array(ctx, base, key, value, node)
+        return
+    if isinstance(base, Masked):
+        _store_in_selection(ctx, base, key, value, node)
+        return
+    if isinstance(base, dict | list):
+        known = static(ctx, key, node, "the index of a container")
+        if isinstance(base, list) and isinstance(known, int | np.integer):
+            if not -len(base) <= known < len(base):
+                raise IndexError(f"list assignment index out of range ({ctx.frame.source.span(node)})")
+            if base[known] is value:
+                return
+        elif isinstance(base, dict) and known in base and base[known] is value:
+            return
+        ctx.touch(base)
+        base[known] = value
+        return
+    ctx.refuse(node, f"{describe(base)} does not take item assignment", instead="make it a list, a dict or an array")
+
+
+def _store_in_selection(ctx: Context, base: Masked, key: Value, value: Value, node: ast.AST) -> None:
+    """`x[lo:hi][key] = value`: through an integer or all of it; other keys need the array."""
+    if key is Ellipsis or key == slice(None):
+        store_selected(ctx, base, value, node)
+        return
+    place = place_of(ctx, base, key)
+    if place is None:
+        store_array(ctx, concrete(ctx, base, node, "a store into x[mask]"), key, value, node)
+    elif len(base.parts) == 1:
+        store_array(ctx, base.whole, place, value, node)
+    else:
+        view = index_value(ctx, base, key, node)
+        store(ctx, view, Ellipsis, value, node)
+
+
+def store_array(ctx: Context, base: Ref, key: Value, value: Value, node: ast.AST) -> None:
+    """A store through a basic index, an index array, or a mask; the value is cast to the array's dtype."""
+    if isinstance(key, Masked):
+        key = concrete(ctx, key, node, "a store through an index x[mask]")
+    mask = mask_of(ctx, base.aval.shape, key, node)
+    if mask is not None:
+        store_selected(ctx, masked(ctx, base, mask), value, node)
+        return
+    ctx.at(node)
+    parsed = parse_key(ctx, base.aval.shape, key, node, selects=True)
+    if parsed.special:
+        view = selected_view(ctx, base, parsed, key, node)
+        store_selected(ctx, Masked(extend_index(ctx, base, parsed), view.parts, view.strict), value, node)
+        return
+    if isinstance(value, Masked):
+        value = concrete(ctx, value, node, "a store of a selection x[mask] elsewhere than through the same mask")
+    atom = ctx.atom(value)
+    ctx.at(node)
+    if parsed.gathers:
+        ctx.write(base, make.put(ctx.b, ctx.read(base), atom, parsed.dims, parsed.atoms))
+        return
+    if parsed.new_axes:
+        atom = _without_new_axes(ctx, atom, parsed)
+    store_view(ctx, extend_index(ctx, base, Key(parsed.dims, parsed.atoms)), atom)
+
+
+def store_view(ctx: Context, view: Ref, atom: Atom) -> None:
+    """Overwrite all elements of a view; the value broadcasts."""
+    aval = view.aval
+    while atom.aval.ndim > aval.ndim and atom.aval.shape[0] == 1:
+        atom = make.squeeze(ctx.b, atom, 0)
+    if atom.aval.shape != aval.shape:
+        try:
+            fits = np.broadcast_shapes(atom.aval.shape, aval.shape) == aval.shape
+        except ValueError:
+            fits = False
+        if not fits:
+            raise ShapeError(f"could not broadcast input array from shape {atom.aval.shape} into shape {aval.shape}")
+    if not view.path or not hasattr(view.path[-1], "dims"):
+        atom = make.broadcast_to(ctx.b, make.astype(ctx.b, atom, aval.dtype), aval.shape)
+    ctx.write(view, atom)
+
+
+def _without_new_axes(ctx: Context, atom: Atom, key: Key) -> Atom:
+    """A value stored at x[:, None] has, or broadcasts to, an axis of size 1 there."""
+    ndim = sum(1 for d in key.dims if hasattr(d, "size")) + len(key.new_axes)
+    axes = tuple(a - (ndim - atom.aval.ndim) for a in key.new_axes if a - (ndim - atom.aval.ndim) >= 0)
+    return make.squeeze(ctx.b, atom, axes)
+
+
+# ---- x += v --------------------------------------------------------------------------------------
+
+
+def aug_assign(ctx: Context, node: ast.AugAssign, kont: Kont) -> None:
+    target = node.target
+    match target:
+        case ast.Name(id=identifier):
+            current = lookup(ctx, identifier, target)
+            updated = augmented(ctx, current, ctx.eval(node.value), node)
+            ctx.frame.env[identifier] = updated
+            if updated is not current and not ctx.frame.fixed:
+                name_result(updated, identifier)
+        case ast.Subscript():
+            base, key = ctx.eval(target.value), ctx.eval(target.slice)
+            current = index_value(ctx, base, key, target)
+            updated = augmented(ctx, current, ctx.eval(node.value), node)
+            shown = current.whole if isinstance(current, Masked) else current
+            copied = type(base) is Ref and type(shown) is Ref and shown.cell is not base.cell
+            if updated is not current or copied:
+                store(ctx, base, key, updated, node)
+        case ast.Attribute(attr=attr):
+            from .attributes import get_attribute
+
+            owner = ctx.eval(target.value)
+            current = get_attribute(ctx, owner, attr, target)
+            updated = augmented(ctx, current, ctx.eval(node.value), node)
+            if updated is not current:
+                _store_attribute(ctx, owner, attr, updated, node)
+
+
+def augmented(ctx: Context, current: Value, value: Value, node: ast.AugAssign) -> Value:
+    """`current op= value`: arrays and lists change in place, everything else gives a new value."""
+    kind = type(node.op)
+    if type(current) is list and kind is ast.Add:
+        ctx.touch(current)
+        current.extend(known_items(ctx, value, node.value))
+        return current
+    if isinstance(current, Masked):
+        store_selected(ctx, current, binary(ctx, kind, current, value, node), node, in_place=True)
+        return current
+    if isinstance(value, Masked) and type(current) is Ref:
+        value = concrete(ctx, value, node, "an array changed by a selection x[mask]")
+    if type(current) is Var and not current.aval.weak:
+        ctx.updated_numbers.add(current)
+    if type(current) is not Ref:
+        return binary(ctx, kind, current, value, node)
+    result = binary(ctx, kind, Ref(ctx.cell(ctx.read(current))), value, node)
+    atom = ctx.atom(result)
+    ctx.at(node)
+    write_in_place(ctx, current, atom, node)
+    return current
+
+
+def write_in_place(ctx: Context, target: Ref, atom: Atom, node: ast.AST) -> None:
+    """A result written into `target`, cast as `casting="same_kind"` allows. Raises ShapeError, DTypeError."""
+    aval = target.aval
+    if atom.aval.shape != aval.shape:
+        if np.broadcast_shapes(atom.aval.shape, aval.shape) != aval.shape:
+            raise ctx.error(
+                ShapeError,
+                node,
+                f"non-broadcastable output operand: shape {aval.shape} does not hold a result of {atom.aval.shape}",
+            )
+        atom = make.broadcast_to(ctx.b, atom, aval.shape)
+    check_cast(ctx, atom.aval, aval.dtype, node)
+    ctx.write(target, make.astype(ctx.b, atom, aval.dtype))
+
+
+def check_cast(ctx: Context, found: Aval, dtype: np.dtype[Any], node: ast.AST) -> None:
+    """Raises DTypeError where NumPy refuses to write a result of one dtype into an array of another."""
+    if not found.weak and not np.can_cast(found.dtype, dtype, "same_kind"):
+        raise ctx.error(
+            DTypeError,
+            node,
+            f"cannot cast the result from {found.dtype} to {dtype} in place",
+            why="NumPy allows casts within one kind only when it writes in place",
+            instead="write x = x + ... to get a new array, or cast the array first",
+        )
+
+
+Context.statements.update({ast.Assign: assign_, ast.AnnAssign: ann_assign, ast.AugAssign: aug_assign})

@@ -1,0 +1,319 @@
+"""Abstract values: what a name is bound to while a function is read.
+
+A value is one of: a plain Python object that is known now; a `Var`, a number known only at run time; a `Ref`, an array;
+a container of values; or one of the small classes below.
+"""
+
+from __future__ import annotations
+
+import ast
+import types
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..ir import Atom, Aval, Capture, Var
+from ..ops.core import Attrs, Dim, Op
+from .source import Source
+
+Value = Any
+
+
+class Cell:
+    """The storage of an array: names and views that share memory share the cell, and see each other's writes.
+
+    `atom` is the content now. `birth` counts cells as they are made. `sources` are cells whose memory this one may be;
+    `twins` are cells that certainly are the same memory. For `ambiguous`, `shadows` and `stale` see the module aliases.
+    """
+
+    __slots__ = ("ambiguous", "atom", "birth", "name", "shadows", "sources", "stale", "twins")
+
+    def __init__(self, atom: Atom, birth: int = 0) -> None:
+        self.atom = atom
+        self.birth = birth
+        self.name: str = ""  # what the user first called it: the hint of what is stored later
+        self.ambiguous: str = ""
+        self.sources: tuple[Cell, ...] = ()
+        self.twins: tuple[Cell, ...] = ()
+        self.shadows: tuple[Cell, ...] = ()
+        self.stale: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class IndexStep:
+    """A basic index. Dyn positions in `dims` count from 0 within `dynamic`."""
+
+    dims: tuple[Dim, ...]
+    dynamic: tuple[Atom, ...]
+    aval: Aval
+
+
+@dataclass(frozen=True, slots=True)
+class OpStep:
+    """An operation whose result shares memory with its first argument: reshape, transpose, ..."""
+
+    op: Op
+    attrs: Attrs
+    extra: tuple[Atom, ...]
+    aval: Aval
+
+
+Step = IndexStep | OpStep
+
+
+class Ref:
+    """An array: a cell and the view steps that lead from it."""
+
+    __slots__ = ("cell", "name", "path")
+
+    def __init__(self, cell: Cell, path: tuple[Step, ...] = ()) -> None:
+        self.cell = cell
+        self.path = path
+        self.name: str = ""  # what the user called the view: the hint of what is read through it
+
+    @property
+    def aval(self) -> Aval:
+        return self.path[-1].aval if self.path else self.cell.atom.aval
+
+    def __repr__(self) -> str:
+        return f"Ref({self.aval})"
+
+
+@dataclass(frozen=True, slots=True)
+class RunRange:
+    """range(start, stop, step) where one of them is known only at run time."""
+
+    start: Value
+    stop: Value
+    step: Value = 1
+    reverse: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Zip:
+    parts: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Enumerate:
+    inner: Value
+    start: Value = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Reversed:
+    inner: Value
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Method:
+    """A method of an abstract value: `x.sum`, `items.append`."""
+
+    owner: Value
+    name: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bound:
+    """A Python function with its first argument."""
+
+    function: Value
+    owner: Value
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Closure:
+    """A function defined while reading. It sees the names of the frame around it as they are when it is called."""
+
+    node: ast.FunctionDef | ast.Lambda
+    frame: Frame
+    defaults: dict[str, Value]
+
+    @property
+    def name(self) -> str:
+        return self.node.name if isinstance(self.node, ast.FunctionDef) else "<lambda>"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Partial:
+    function: Value
+    args: tuple[Value, ...]
+    kwargs: dict[str, Value]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Foreign:
+    """An object or module outside the function, with the way to it: what is read from it is guarded or captured."""
+
+    value: Any
+    capture: Capture
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bounds:
+    """A run of an axis of size `n` whose length is not known: `start:stop:step`, the step positive."""
+
+    start: Value
+    stop: Value
+    step: Value
+    n: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Places:
+    """The True places of a mask, which stands for as many axes as it has and leaves one."""
+
+    mask: Atom
+
+
+Part = Bounds | Places | None
+FULL: Part = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Masked:
+    """x[mask], x[lo:hi]: the whole array, and what each axis of the selection takes of it.
+
+    A selection by bounds alone is a view: `whole` is the array that it shows. `strict` is the same slice as an array,
+    where its length is known and only whether it lies inside the axis is not.
+    """
+
+    whole: Ref
+    parts: tuple[Part, ...]
+    strict: Ref | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Updater:
+    """`x.at`, of an array as it is now."""
+
+    array: Ref
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class UpdatePlace:
+    """`x.at[key]`."""
+
+    array: Ref
+    key: Value
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Update:
+    """`x.at[key].set`, `.add`, ..."""
+
+    place: UpdatePlace
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Undefined:
+    """What a name is bound to when its value is not one thing; an error only when the name is used."""
+
+    why: str
+    instead: str = ""
+
+
+class Frame:
+    """One call being read: its source, its names, and the scope in which the function was defined."""
+
+    __slots__ = ("caller", "env", "fixed", "live", "name", "outer", "scope", "source")
+
+    def __init__(
+        self, source: Source, outer: Frame | None, caller: Frame | None, scope: Any, live: Any, fixed: bool, name: str
+    ) -> None:
+        self.source = source
+        self.caller = caller
+        self.env: dict[str, Value] = {}
+        self.outer = outer
+        self.scope = scope
+        self.live = live
+        self.fixed = fixed  # spans stay those of the caller: library source and derivative rules
+        self.name = name
+
+
+class Restart(Exception):
+    """Reading must start again: these argument leaves are specialised on their values, these loops are unrolled."""
+
+    def __init__(self, leaves: frozenset[int] = frozenset(), loops: frozenset[ast.AST] = frozenset()) -> None:
+        self.leaves = leaves
+        self.loops = loops
+
+
+def is_runtime(v: Value) -> bool:
+    """Whether the value itself (not what it contains) is known only at run time."""
+    return type(v) is Var or type(v) is Ref
+
+
+def aval_of_value(v: Value) -> Aval | None:
+    return v.aval if type(v) is Var or type(v) is Ref else None
+
+
+def is_number(v: Value) -> bool:
+    """A Python or NumPy number known now; bool is not one."""
+    return type(v) in (int, float, complex) or (isinstance(v, np.generic) and v.dtype.kind in "iufcV")
+
+
+_LEAVES = frozenset(
+    {Var, Ref, Masked, Closure, Method, Bound, Partial, Foreign, Undefined, RunRange, Zip, Enumerate, Reversed}
+    | {Updater, UpdatePlace, Update}
+)
+
+
+def is_leaf(v: Value) -> bool:
+    return type(v) in _LEAVES
+
+
+def is_object(v: Value) -> bool:
+    """An instance of a user's class: something with attributes that is no function, class or module."""
+    return hasattr(v, "__dict__") and not is_leaf(v) and not isinstance(v, _NO_OBJECTS)
+
+
+_NO_OBJECTS = (type, types.FunctionType, types.MethodType, types.BuiltinFunctionType, types.ModuleType, np.ufunc)
+
+
+def leaves_in(v: Value) -> Iterator[Value]:
+    """The leaves of containers, abstract or plain."""
+    if type(v) in (tuple, list):
+        for item in v:
+            yield from leaves_in(item)
+    elif isinstance(v, dict):
+        for item in v.values():
+            yield from leaves_in(item)
+    elif isinstance(v, tuple):
+        for item in v:
+            yield from leaves_in(item)
+    else:
+        yield v
+
+
+def has_runtime(v: Value) -> bool:
+    """Whether anything in the value is known only at run time."""
+    if type(v) in (int, float, str, bool, type(None)):
+        return False
+    return any(is_leaf(x) for x in leaves_in(v))
+
+
+def describe(v: Value) -> str:
+    """What a person calls the value, for messages."""
+    aval = aval_of_value(v)
+    if aval is not None:
+        if aval.weak:
+            return {"i": "a Python int", "f": "a Python float", "c": "a Python complex"}[aval.dtype.kind]
+        return f"an array of shape {aval.shape} and dtype {aval.dtype}" if aval.shape else f"a {aval.dtype} number"
+    if v is None:
+        return "None"
+    if isinstance(v, Masked):
+        return "a selection whose size is not known before the run"
+    if isinstance(v, Closure):
+        return f"the function {v.name}"
+    if isinstance(v, Undefined):
+        return "undefined"
+    return f"a {type(v).__name__}"
+
+
+def hint_of(name: str) -> str:
+    """What a variable is called after a name: the word in those that the reader makes up, `%stop0_12_4`."""
+    return name.strip("%").rstrip("0123456789_") if name.startswith("%") else name

@@ -1,0 +1,401 @@
+"""Which of NumPy's and Python's callables, array methods and attributes the language knows.
+
+A callable is looked up by the object itself, so aliases and `from numpy import sin` need nothing.
+"""
+
+from __future__ import annotations
+
+import builtins
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from types import BuiltinMethodType
+from typing import Any
+
+import numpy as np
+
+from .. import ops
+from ..library import (
+    comparing,
+    composing,
+    joining,
+    linalg,
+    ordering,
+    rearranging,
+    special,
+    spectral,
+    statistics,
+    support,
+)
+from ..ops.core import Elementwise
+from . import create as create
+from . import elementwise as elementwise
+from . import fourier as fourier
+from . import matrices as matrices
+from . import product as product
+from . import python as python
+from . import reduce as reduce
+from . import shape as shape
+from . import sort as sort
+
+
+@dataclass(frozen=True, slots=True)
+class Handler:
+    """How a callable is read.
+
+    inline   `function` is NumPy source, read and inlined like a user's function.
+    else     `function(b, *args, **kwargs)`, NumPy's own signature after the builder: arrays arrive as atoms, what is
+             known as plain Python objects, containers as containers; returns atoms, Python values, tuples of them.
+    view     the result shares memory with the first argument: the statements appended lead from it.
+    """
+
+    function: Callable[..., Any]
+    view: bool = False
+    inline: bool = False
+
+
+_Table = dict[int, tuple[Any, Handler]]  # by identity, as a callable may be unhashable; the object is kept alive
+
+
+def handler_for(function: Any) -> Handler | None:
+    """The handler of a callable; None for what is not NumPy's, Python's or SciPy's."""
+    function = getattr(function, "__untraced_numpy__", function)  # untraced.numpy.zeros means np.zeros
+    found = _functions().get(id(function))
+    if found is not None:
+        return found[1]
+    if isinstance(function, BuiltinMethodType) and isinstance(function.__self__, np.ufunc):
+        return _ufunc_method(function.__self__, function.__name__)
+    found = _scipy().get(id(function))
+    return None if found is None else found[1]
+
+
+def subscript_source(kind: type) -> Any:
+    """NumPy source of `x[key]` for the helpers np.mgrid, np.ogrid, np.r_ and np.c_, by their type."""
+    return composing.SUBSCRIPTS.get(kind)
+
+
+def method_handler(name: str) -> Handler | None:
+    """The handler of `x.name(...)` for an array `x`, which is its first argument."""
+    return _methods().get(name)
+
+
+def attribute_handler(name: str) -> Handler | None:
+    """The handler of `x.name` for an array `x`."""
+    return _ATTRIBUTES.get(name)
+
+
+def known_functions() -> list[Any]:
+    """Every callable of NumPy, Python and `math` that has a handler."""
+    return [function for function, _ in _functions().values()]
+
+
+# ---- functions -----------------------------------------------------------------------------------
+
+
+@cache
+def _functions() -> _Table:
+    table: _Table = {}
+    for op in ops.ALL:
+        if isinstance(op, Elementwise):
+            _enter(table, Handler(elementwise.elementwise(op)), [op.evaluate])
+    _enter_numpy(table, _DIRECT, inline=False, view=False)
+    _enter_numpy(table, _VIEWS, inline=False, view=True)
+    _enter_numpy(table, _library(), inline=True, view=False)
+    for scalar_type in _SCALAR_TYPES:
+        _enter(table, Handler(create.constructor(scalar_type)), [scalar_type])
+    for builtin, handler in (*python.MATH.items(), *_BUILTINS.items()):
+        _enter(table, Handler(handler), [builtin])
+    _enter(table, Handler(elementwise.stop_gradient), [ops.STOP_GRADIENT.evaluate])
+    for source in special.SCIPY_NAMES.values():
+        _enter(table, Handler(source, inline=True), [source])
+    known: tuple[Callable[..., Any], ...] = (*support.STATIC, *_AT_ONCE)
+    for question in known:
+        _enter(table, Handler(python.at_once(question)), [question])
+    return table
+
+
+def _enter(table: _Table, handler: Handler, functions: Iterable[Any]) -> None:
+    for function in functions:
+        table[id(function)] = (function, handler)
+
+
+def _enter_numpy(table: _Table, entries: Mapping[str, Callable[..., Any]], *, inline: bool, view: bool) -> None:
+    for name, own in entries.items():
+        function: Any = np
+        for part in name.split("."):
+            function = getattr(function, part, None)
+        if function is not None:  # an older NumPy lacks a few names
+            _enter(table, Handler(own, view, inline), [function])
+        if inline:
+            _enter(table, Handler(own, view, inline), [own])
+
+
+_SCALAR_TYPES: tuple[type, ...] = (
+    np.bool_,
+    np.int8,
+    np.int16,
+    np.int32,
+    np.int64,
+    np.uint8,
+    np.uint16,
+    np.uint32,
+    np.uint64,
+    np.float16,
+    np.float32,
+    np.float64,
+    np.complex64,
+    np.complex128,
+)
+
+_AT_ONCE: tuple[Callable[..., Any], ...] = (
+    np.dtype,
+    np.finfo,
+    np.iinfo,
+    np.promote_types,
+    np.issubdtype,
+    np.broadcast_shapes,
+    np.isdtype,
+    np.min_scalar_type,
+)
+
+_DIRECT: dict[str, Callable[..., Any]] = {
+    "where": elementwise.where,
+    "clip": elementwise.clip,
+    "round": elementwise.round_,
+    "around": elementwise.round_,
+    "fix": elementwise.fix,
+    "imag": elementwise.imag,
+    "conjugate": elementwise.conjugate,
+    "astype": elementwise.astype,
+    "divmod": elementwise.divmod_,
+    "modf": elementwise.modf,
+    "sum": reduce.sum_like(ops.SUM),
+    "prod": reduce.sum_like(ops.PROD),
+    "max": reduce.extreme_like(ops.MAX),
+    "min": reduce.extreme_like(ops.MIN),
+    "amax": reduce.extreme_like(ops.MAX),
+    "amin": reduce.extreme_like(ops.MIN),
+    "any": reduce.truth_like(ops.ANY),
+    "all": reduce.truth_like(ops.ALL_),
+    "argmax": reduce.arg_extreme(ops.ARGMAX),
+    "argmin": reduce.arg_extreme(ops.ARGMIN),
+    "cumsum": reduce.cumulative(ops.CUMSUM),
+    "cumprod": reduce.cumulative(ops.CUMPROD),
+    "concatenate": shape.concatenate,
+    "stack": shape.stack,
+    "take": shape.take,
+    "take_along_axis": shape.take_along_axis,
+    "unravel_index": shape.unravel_index,
+    "ravel_multi_index": shape.ravel_multi_index,
+    "broadcast_arrays": shape.broadcast_arrays,
+    "shape": shape.shape_of,
+    "ndim": shape.ndim_of,
+    "size": shape.size_of,
+    "copy": shape.copy,
+    "diagonal": shape.diagonal,
+    "linalg.diagonal": shape.diagonal,
+    "zeros": create.filled(0),
+    "ones": create.filled(1),
+    "empty": create.empty,
+    "full": create.full,
+    "zeros_like": create.filled_like(0),
+    "ones_like": create.filled_like(1),
+    "empty_like": create.filled_like(None),
+    "full_like": create.full_like,
+    "arange": create.arange,
+    "linspace": create.linspace,
+    "eye": create.eye,
+    "identity": create.identity,
+    "tri": create.tri,
+    "array": create.new_array,
+    "meshgrid": create.meshgrid,
+    "indices": create.indices,
+    "matmul": product.matmul,
+    "dot": product.dot,
+    "vdot": product.vdot,
+    "inner": product.inner,
+    "outer": product.outer,
+    "vecdot": product.vecdot,
+    "matvec": product.matvec,
+    "vecmat": product.vecmat,
+    "tensordot": product.tensordot,
+    "einsum": product.einsum,
+    **matrices.HANDLERS,
+    "linalg.multi_dot": product.multi_dot,
+    "linalg.matmul": product.matmul,
+    "linalg.outer": product.outer,
+    "linalg.tensordot": product.tensordot,
+    "linalg.vecdot": product.vecdot,
+    "sort": sort.sort,
+    "argsort": sort.argsort,
+    "partition": sort.partition,
+    "argpartition": sort.argpartition,
+    **{name: sort.refused(name) for name in sort.DATA_DEPENDENT},
+    "fft.fft": fourier.along_one(ops.FFT),
+    "fft.ifft": fourier.along_one(ops.IFFT),
+    "fft.rfft": fourier.along_one(ops.RFFT),
+    "fft.irfft": fourier.along_one(ops.IRFFT),
+    "fft.hfft": fourier.hfft,
+    "fft.ihfft": fourier.ihfft,
+    "fft.fft2": fourier.along_several(ops.FFT, 2),
+    "fft.ifft2": fourier.along_several(ops.IFFT, 2),
+    "fft.rfft2": fourier.along_several(ops.RFFT, 2),
+    "fft.irfft2": fourier.along_several(ops.IRFFT, 2),
+    "fft.fftn": fourier.along_several(ops.FFT, None),
+    "fft.ifftn": fourier.along_several(ops.IFFT, None),
+    "fft.rfftn": fourier.along_several(ops.RFFT, None),
+    "fft.irfftn": fourier.along_several(ops.IRFFT, None),
+    "result_type": python.result_type,
+    "can_cast": python.can_cast,
+    "isscalar": python.isscalar,
+    "iscomplexobj": python.of_kind("c"),
+    "isrealobj": python.of_kind("biufV"),
+}
+
+_VIEWS: dict[str, Callable[..., Any]] = {
+    "reshape": shape.reshape,
+    "ravel": shape.ravel,
+    "transpose": shape.transpose,
+    "matrix_transpose": shape.matrix_transpose,
+    "linalg.matrix_transpose": shape.matrix_transpose,
+    "swapaxes": shape.swapaxes,
+    "moveaxis": shape.moveaxis,
+    "rollaxis": shape.rollaxis,
+    "broadcast_to": shape.broadcast_to,
+    "expand_dims": shape.expand_dims,
+    "squeeze": shape.squeeze,
+    "real": elementwise.real,
+    "asarray": create.as_array,
+    "asanyarray": create.as_array,
+    "ascontiguousarray": create.as_array,
+    "asfortranarray": create.as_array,
+}
+
+_BUILTINS: dict[Callable[..., Any], Callable[..., Any]] = {
+    builtins.float: python.float_,
+    builtins.int: python.int_,
+    builtins.complex: python.complex_,
+    builtins.bool: python.bool_,
+    builtins.abs: python.abs_,
+    builtins.round: python.round_,
+    builtins.pow: python.pow_,
+    builtins.divmod: python.divmod_,
+    builtins.len: python.len_,
+    builtins.min: python.min_,
+    builtins.max: python.max_,
+    builtins.sum: python.sum_,
+    builtins.any: python.any_,
+    builtins.all: python.all_,
+}
+
+
+def _library() -> dict[str, Callable[..., Any]]:
+    """NumPy's name -> its source in the library."""
+    modules = (statistics, ordering, composing, spectral, joining, rearranging, comparing, linalg)
+    return {name: getattr(m, own) for m in modules for name, own in m.NUMPY_NAMES.items()}
+
+
+# ---- methods and attributes ----------------------------------------------------------------------
+
+
+@cache
+def _methods() -> dict[str, Handler]:
+    table = {name: Handler(function) for name, function in _METHODS.items()}
+    table |= {name: Handler(function, view=True) for name, function in _VIEW_METHODS.items()}
+    table |= {name: Handler(function, inline=True) for name, function in statistics.METHODS.items()}
+    table |= {name: Handler(function, inline=True) for name, function in rearranging.METHODS.items()}
+    table |= {name: Handler(function, inline=True) for name, function in ordering.METHODS.items()}
+    return table
+
+
+_SIZE_UNKNOWN = "the size of the result is not known before the run"
+
+_METHODS: dict[str, Callable[..., Any]] = {
+    **{name: _DIRECT[name] for name in ("sum", "prod", "max", "min", "any", "all", "argmax", "argmin")},
+    **{name: _DIRECT[name] for name in ("argsort", "argpartition")},
+    **{name: _DIRECT[name] for name in ("cumsum", "cumprod", "take", "dot", "copy", "astype", "diagonal")},
+    "round": elementwise.round_,
+    "clip": elementwise.clip_method,
+    "conj": elementwise.conjugate,
+    "conjugate": elementwise.conjugate,
+    "flatten": shape.ravel,
+    "item": python.item,
+    "nonzero": python.refused_method("nonzero", _SIZE_UNKNOWN, "np.where(mask, x, y)"),
+    "compress": python.refused_method("compress", _SIZE_UNKNOWN, "np.where(mask, x, y)"),
+    "tobytes": python.refused_method("tobytes", "bytes are not arrays", "return the array"),
+}
+
+_VIEW_METHODS: dict[str, Callable[..., Any]] = {
+    "reshape": shape.reshape_method,
+    "ravel": shape.ravel,
+    "transpose": shape.transpose_method,
+    "swapaxes": shape.swapaxes,
+    "squeeze": shape.squeeze,
+}
+
+_ATTRIBUTES: dict[str, Handler] = {
+    "T": Handler(shape.transpose, view=True),
+    "mT": Handler(shape.matrix_transpose, view=True),
+    "real": Handler(elementwise.real, view=True),
+    "imag": Handler(elementwise.imag, view=True),
+    "shape": Handler(python.shape),
+    "ndim": Handler(python.ndim),
+    "size": Handler(python.size),
+    "dtype": Handler(python.dtype),
+    "itemsize": Handler(python.itemsize),
+    "nbytes": Handler(python.nbytes),
+}
+
+
+def _ufunc_method(ufunc: np.ufunc, name: str) -> Handler | None:
+    """np.add.reduce, np.multiply.accumulate, np.subtract.outer, ..."""
+    reductions = {
+        np.add: "sum",
+        np.multiply: "prod",
+        np.maximum: "max",
+        np.minimum: "min",
+        np.logical_or: "any",
+        np.logical_and: "all",
+    }
+    if name == "reduce" and ufunc in reductions:
+        whole = _DIRECT[reductions[ufunc]]
+        return Handler(lambda b, array, axis=0, **options: whole(b, array, axis, **options))
+    accumulations = {np.add: "cumsum", np.multiply: "cumprod"}
+    if name == "accumulate" and ufunc in accumulations:
+        along = _DIRECT[accumulations[ufunc]]
+        return Handler(lambda b, array, axis=0, **options: along(b, array, axis, **options))
+    if name == "accumulate" and ufunc in composing.ACCUMULATIONS:
+        return Handler(composing.ACCUMULATIONS[ufunc], inline=True)
+    binary = _functions().get(id(ufunc))
+    if name == "outer" and binary is not None:
+        return Handler(shape.outer_of(binary[1].function))
+    return None
+
+
+# ---- scipy.special -------------------------------------------------------------------------------
+
+
+def _scipy() -> _Table:
+    """SciPy's special functions and solvers; only when the user's program has imported them."""
+    table = _scipy_special() if "scipy.special" in sys.modules else {}
+    return table | _scipy_linalg() if "scipy.linalg" in sys.modules else table
+
+
+@cache
+def _scipy_linalg() -> _Table:
+    table: _Table = {}
+    for name, own in linalg.SCIPY_NAMES.items():
+        _enter(table, Handler(getattr(linalg, own), inline=True), [getattr(sys.modules["scipy.linalg"], name)])
+    return table
+
+
+@cache
+def _scipy_special() -> _Table:
+    table: _Table = {}
+    theirs = sys.modules["scipy.special"]
+    for name, own in special.SCIPY_NAMES.items():
+        _enter(table, Handler(own, inline=True), [getattr(theirs, name)])
+    for name, op in (("erf", ops.ERF), ("erfc", ops.ERFC), ("gammaln", ops.LGAMMA)):
+        _enter(table, Handler(elementwise.elementwise(op)), [getattr(theirs, name)])
+    return table

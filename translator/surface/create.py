@@ -1,0 +1,218 @@
+"""Handlers of the functions that make arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import make, ops
+from ..builder import Builder
+from ..errors import DTypeError, ShapeError
+from ..ir import Atom, Const
+from ..ops.core import At, Run
+from .arguments import array, refuse, static, static_bool, static_dtype, static_int, static_shape
+
+Direct = Callable[..., Any]
+
+
+def filled(value: int) -> Direct:
+    """np.zeros and np.ones."""
+
+    def handler(b: Builder, shape: Any, dtype: Any = None, order: Any = "C", *, like: Any = None) -> Atom:
+        target = static_dtype(dtype) or np.dtype(np.float64)
+        return make.full(b, static_shape(shape), np.asarray(value, target)[()], target)
+
+    return handler
+
+
+def empty(b: Builder, shape: Any, dtype: Any = None, order: Any = "C", *, like: Any = None) -> Atom:
+    sizes, target = static_shape(shape), static_dtype(dtype) or np.dtype(np.float64)
+    return make.empty(b, sizes, target) if sizes else make.zeros(b, sizes, target)
+
+
+def full(b: Builder, shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C", *, like: Any = None) -> Atom:
+    value = array(b, fill_value)
+    return make.full(b, static_shape(shape), value, static_dtype(dtype) or value.aval.dtype)
+
+
+def filled_like(value: int | None) -> Direct:
+    """np.zeros_like, np.ones_like and, for None, np.empty_like."""
+
+    def handler(
+        b: Builder, a: Any, dtype: Any = None, order: Any = "K", subok: Any = True, shape: Any = None
+    ) -> Atom:
+        aval = array(b, a).aval
+        target = static_dtype(dtype) or aval.dtype
+        sizes = aval.shape if shape is None else static_shape(shape)
+        if value is None:
+            return empty(b, sizes, target)
+        return make.full(b, sizes, np.asarray(value, target)[()], target)
+
+    return handler
+
+
+def full_like(
+    b: Builder, a: Any, fill_value: Any, dtype: Any = None, order: Any = "K", subok: Any = True, shape: Any = None
+) -> Atom:
+    aval = array(b, a).aval
+    target = static_dtype(dtype) or aval.dtype
+    return make.full(b, aval.shape if shape is None else static_shape(shape), array(b, fill_value), target)
+
+
+def arange(b: Builder, start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *, like: Any = None) -> Atom:
+    """np.arange of known numbers: counting from 0, scaled and shifted in the dtype of the result, as NumPy does."""
+    first, last, stride = (static(x, "an end or step of np.arange") for x in (start, stop, step))
+    if last is None:
+        first, last = 0, first
+    stride = 1 if stride is None else stride
+    target = static_dtype(dtype) or np.result_type(*(np.asarray(x).dtype for x in (first, last, stride)))
+    if target.kind not in "iuf":
+        raise DTypeError(f"np.arange of dtype {target} is not in the language")
+    n = len(np.arange(first, last, stride, dtype=target))
+    origin = target.type(first)
+    with np.errstate(over="ignore"):
+        delta = target.type(first + stride) - origin
+    counted = make.iota(b, n, target)
+    scaled = counted if delta == 1 else make.multiply(b, counted, delta)
+    return scaled if origin == 0 else make.add(b, scaled, origin)
+
+
+def linspace(
+    b: Builder,
+    start: Any,
+    stop: Any,
+    num: Any = 50,
+    endpoint: Any = True,
+    retstep: Any = False,
+    dtype: Any = None,
+    axis: Any = 0,
+) -> Any:
+    """Evenly spaced numbers. The ends may be run-time numbers or arrays; the count is known."""
+    n, closed = static_int(num, "the number of points"), static_bool(endpoint, "endpoint")
+    if n < 0:
+        raise ShapeError(f"the number of points must not be negative, not {n}")
+    first, last = (make.multiply(b, array(b, x), 1.0) for x in (start, stop))
+    target = static_dtype(dtype)
+    gaps = n - 1 if closed else n
+    step = make.divide(b, make.subtract(b, last, first), gaps) if gaps > 0 else make.lift(float("nan"))
+    points = _points(b, first, last, step, n, closed)
+    if axis not in (0, None):
+        points = make.transpose(b, points, _front_to(points.aval.ndim, static_int(axis, "an axis")))
+    if target is not None:
+        points = make.elementwise(b, ops.FLOOR, points) if target.kind in "iu" else points
+        points = make.astype(b, points, target)
+    return (points, step) if static_bool(retstep, "retstep") else points
+
+
+def _points(b: Builder, first: Atom, last: Atom, step: Atom, n: int, closed: bool) -> Atom:
+    shape = np.broadcast_shapes(first.aval.shape, last.aval.shape)
+    kind = make.subtract(b, last, first).aval.dtype
+    counted = make.reshape(b, make.iota(b, n, kind if kind.kind == "f" else np.float64), (n,) + (1,) * len(shape))
+    if n > 1:
+        counted = make.multiply(b, counted, step)
+    points = make.add(b, counted, first)
+    points = make.broadcast_to(b, points, (n, *shape))
+    if not closed or n < 2 or _ends_exactly(first, last, n):
+        return points
+    return make.put(b, points, last, (At(n - 1), *(Run(0, m) for m in shape)))
+
+
+def _ends_exactly(first: Atom, last: Atom, n: int) -> bool:
+    """Whether the last point needs no correction."""
+    if not isinstance(first, Const) or not isinstance(last, Const) or first.aval.shape or last.aval.shape:
+        return False
+    step = (last.value - first.value) / (n - 1)
+    return bool((n - 1) * step + first.value == last.value)
+
+
+def _front_to(ndim: int, axis: int) -> list[int]:
+    order = list(range(1, ndim))
+    order.insert(make.normalize_axis(axis, ndim), 0)
+    return order
+
+
+def eye(b: Builder, N: Any, M: Any = None, k: Any = 0, dtype: Any = None, order: Any = "C") -> Atom:
+    """Ones on a diagonal: where the row plus `k` equals the column."""
+    rows = static_int(N, "the number of rows")
+    columns = rows if M is None else static_int(M, "the number of columns")
+    shift = static_int(k, "the diagonal")
+    down = make.expand_dims(b, make.iota(b, rows), 1)
+    down = make.add(b, down, shift) if shift else down
+    return make.astype(b, make.equal(b, down, make.iota(b, columns)), static_dtype(dtype) or np.dtype(np.float64))
+
+
+def identity(b: Builder, n: Any, dtype: Any = None) -> Atom:
+    return eye(b, n, dtype=dtype)
+
+
+def tri(b: Builder, N: Any, M: Any = None, k: Any = 0, dtype: Any = None) -> Atom:
+    """Ones at and below a diagonal."""
+    rows = static_int(N, "the number of rows")
+    columns = rows if M is None else static_int(M, "the number of columns")
+    shift = static_int(k, "the diagonal")
+    down = make.expand_dims(b, make.iota(b, rows), 1)
+    down = make.add(b, down, shift) if shift else down
+    below = make.greater_equal(b, down, make.iota(b, columns))
+    return make.astype(b, below, static_dtype(dtype) or np.dtype(np.float64))
+
+
+def new_array(
+    b: Builder,
+    object_: Any,
+    dtype: Any = None,
+    *,
+    copy: Any = True,
+    order: Any = "K",
+    subok: Any = False,
+    ndmin: Any = 0,
+) -> Atom:
+    """np.array: a strong array with the values of its argument."""
+    x = array(b, object_)
+    x = make.astype(b, x, static_dtype(dtype) or x.aval.dtype)
+    missing = static_int(ndmin, "ndmin") - x.aval.ndim
+    return make.expand_dims(b, x, tuple(range(missing))) if missing > 0 else x
+
+
+def as_array(b: Builder, a: Any, dtype: Any = None, order: Any = None, *, copy: Any = None, like: Any = None) -> Atom:
+    """np.asarray: the same array where the dtype is right."""
+    x = array(b, a)
+    return make.astype(b, x, static_dtype(dtype) or x.aval.dtype)
+
+
+def constructor(scalar_type: type) -> Direct:
+    """np.float32(x) and its like: a cast."""
+
+    def handler(b: Builder, x: Any = 0) -> Atom:
+        return make.astype(b, array(b, x), scalar_type)
+
+    return handler
+
+
+def meshgrid(b: Builder, *xi: Any, indexing: Any = "xy", sparse: Any = False, copy: Any = True) -> tuple[Atom, ...]:
+    """Coordinate grids from coordinate vectors."""
+    if indexing not in ("xy", "ij"):
+        refuse("np.meshgrid", indexing=indexing)
+    lines = [make.reshape(b, array(b, x), (-1,)) for x in xi]
+    place = list(range(len(lines)))
+    if indexing == "xy" and len(lines) > 1:
+        place[:2] = [1, 0]
+    shape = [0] * len(lines)
+    for p, line in zip(place, lines, strict=True):
+        shape[p] = line.aval.shape[0]
+    thin = [
+        make.reshape(b, line, [line.aval.shape[0] if i == p else 1 for i in range(len(lines))])
+        for p, line in zip(place, lines, strict=True)
+    ]
+    return tuple(thin) if static_bool(sparse, "sparse") else tuple(make.broadcast_to(b, x, shape) for x in thin)
+
+
+def indices(b: Builder, dimensions: Any, dtype: Any = int, sparse: Any = False) -> Any:
+    shape = static_shape(dimensions)
+    lines = [make.iota(b, n, static_dtype(dtype)) for n in shape]
+    grids = meshgrid(b, *lines, indexing="ij", sparse=sparse)
+    if static_bool(sparse, "sparse"):
+        return grids
+    return make.concatenate(b, [make.expand_dims(b, g, 0) for g in grids], 0)
+

@@ -1,0 +1,163 @@
+"""Handlers of NumPy's elementwise functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import make, ops
+from ..builder import Builder
+from ..errors import Diagnostic, UnsupportedError
+from ..ir import Atom
+from ..ops.core import Elementwise
+from .arguments import MISSING, array, refuse, refuse_out, static_dtype, static_int
+
+Direct = Callable[..., Any]
+
+
+def elementwise(op: Elementwise) -> Direct:
+    """The handler of a ufunc: NumPy's call, without `out` and `where`."""
+
+    def handler(b: Builder, *args: Any, out: Any = None, where: Any = MISSING, dtype: Any = None, **rest: Any) -> Atom:
+        refuse_out(op.numpy, out)
+        refuse(op.numpy, where=where, instead=f"np.where(condition, {op.numpy}(...), other)")
+        _ignore_casting(op.numpy, rest)
+        if len(args) != op.arity:
+            raise TypeError(f"{op.numpy} takes {op.arity} arguments, {len(args)} were given")
+        atoms = [array(b, a) for a in args]
+        target = static_dtype(dtype)
+        if target is not None:
+            atoms = [make.astype(b, a, target) for a in atoms]
+        if op.operator and all(a.aval.weak for a in atoms):
+            # An operator on Python numbers gives a Python number, the function a NumPy one.
+            atoms[0] = make.astype(b, atoms[0], atoms[0].aval.dtype)
+        return make.elementwise(b, op, *atoms)
+
+    return handler
+
+
+def _ignore_casting(name: str, options: dict[str, Any]) -> None:
+    for option in options:
+        if option not in ("casting", "order", "subok"):
+            raise TypeError(f"{name} got an unexpected keyword argument {option!r}")
+
+
+def where(b: Builder, condition: Any, x: Any = MISSING, y: Any = MISSING) -> Atom:
+    if x is MISSING or y is MISSING:
+        raise UnsupportedError(
+            Diagnostic(
+                "np.where with one argument is not in the language",
+                why="the number of indices is known only at run time",
+                instead="np.where(condition, x, y)",
+            )
+        )
+    return make.where(b, array(b, condition), array(b, x), array(b, y))
+
+
+def clip(
+    b: Builder,
+    a: Any,
+    a_min: Any = MISSING,
+    a_max: Any = MISSING,
+    out: Any = None,
+    *,
+    min: Any = MISSING,
+    max: Any = MISSING,
+) -> Atom:
+    """np.clip with None for a bound that is not there."""
+    refuse_out("np.clip", out)
+    low = a_min if min is MISSING else min
+    high = a_max if max is MISSING else max
+    x = array(b, a)
+    bounds = [None if bound is MISSING or bound is None else array(b, bound) for bound in (low, high)]
+    match bounds:
+        case [None, None]:
+            return x
+        case [None, upper]:
+            return make.minimum(b, x, upper)
+        case [lower, None]:
+            return make.maximum(b, x, lower)
+        case [lower, upper]:
+            return make.elementwise(b, ops.CLIP, x, lower, upper)
+    raise AssertionError("two bounds")
+
+
+def clip_method(b: Builder, a: Any, min: Any = None, max: Any = None, out: Any = None) -> Atom:
+    return clip(b, a, min, max, out)
+
+
+def round_(b: Builder, a: Any, decimals: Any = 0, out: Any = None) -> Atom:
+    """NumPy's rounding: scale, round half to even, scale back."""
+    refuse_out("np.round", out)
+    x, places = array(b, a), static_int(decimals, "the number of decimals")
+    if x.aval.dtype.kind in "iu" and places >= 0:
+        return make.astype(b, x, x.aval.dtype)
+    if places == 0:
+        return make.elementwise(b, ops.RINT, x)
+    if x.aval.dtype.kind in "iu":
+        return make.astype(b, _scaled(b, make.astype(b, x, np.float64), places), x.aval.dtype)
+    return _scaled(b, x, places)
+
+
+def _scaled(b: Builder, x: Atom, places: int) -> Atom:
+    scale = 10.0 ** abs(places)
+    there, back = (make.multiply, make.divide) if places > 0 else (make.divide, make.multiply)
+    return back(b, make.elementwise(b, ops.RINT, there(b, x, scale)), scale)
+
+
+def fix(b: Builder, x: Any, out: Any = None) -> Atom:
+    refuse_out("np.fix", out)
+    return make.elementwise(b, ops.TRUNC, array(b, x))
+
+
+def real(b: Builder, val: Any) -> Atom:
+    x = array(b, val)
+    if x.aval.dtype.kind != "c":
+        return x
+    part = make.elementwise(b, ops.REAL, x)
+    return make.number(b, part, np.float64) if x.aval.weak else part
+
+
+def imag(b: Builder, val: Any) -> Atom:
+    x = array(b, val)
+    if x.aval.weak:
+        part = make.elementwise(b, ops.IMAG, x)
+        return make.number(b, part, part.aval.dtype)
+    if x.aval.dtype.kind != "c":
+        return make.zeros(b, x.aval.shape, x.aval.dtype)
+    return make.elementwise(b, ops.IMAG, x)
+
+
+def conjugate(b: Builder, x: Any) -> Atom:
+    atom = array(b, x)
+    return atom if atom.aval.dtype.kind in "iuf" else make.elementwise(b, ops.CONJUGATE, atom)
+
+
+def stop_gradient(b: Builder, x: Any) -> Any:
+    if isinstance(x, tuple | list):
+        return type(x)(stop_gradient(b, item) for item in x)
+    if isinstance(x, dict):
+        return {k: stop_gradient(b, item) for k, item in x.items()}
+    return make.elementwise(b, ops.STOP_GRADIENT, array(b, x))
+
+
+def astype(
+    b: Builder, a: Any, dtype: Any, order: Any = "K", casting: Any = "unsafe", subok: Any = True, copy: Any = True
+) -> Atom:
+    return make.astype(b, array(b, a), static_dtype(dtype))
+
+
+def divmod_(b: Builder, x: Any, y: Any) -> tuple[Atom, Atom]:
+    """np.divmod and Python's divmod."""
+    p, q = array(b, x), array(b, y)
+    return make.floor_divide(b, p, q), make.remainder(b, p, q)
+
+
+def modf(b: Builder, x: Any) -> tuple[Atom, Atom]:
+    atom = array(b, x)
+    whole = make.elementwise(b, ops.TRUNC, atom)
+    infinite = make.elementwise(b, ops.ISINF, atom)
+    part = make.where(b, infinite, 0.0, make.subtract(b, atom, whole))
+    return make.elementwise(b, ops.COPYSIGN, part, atom), whole

@@ -1,0 +1,352 @@
+"""Handlers of Python's builtins, of the `math` module, and of questions about dtypes; attributes of arrays."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import make, ops
+from ..builder import Builder
+from ..errors import Diagnostic, DTypeError, UnsupportedError
+from ..ir import Atom, Const, Var
+from ..ops.core import Elementwise
+from .arguments import MISSING, array, arrays, is_atom, static, static_int
+
+Direct = Callable[..., Any]
+_PYTHON_EXAMPLES = {"i": 0, "f": 0.0, "c": 0j}
+
+
+def scalar(b: Builder, x: Any, what: str) -> Atom:
+    """A single number; UnsupportedError for an array."""
+    atom = array(b, x)
+    if atom.aval.shape:
+        message = f"{what} of an array of shape {atom.aval.shape}"
+        raise UnsupportedError(Diagnostic(message, why="only a single number becomes a Python number"))
+    return atom
+
+
+def _known(x: Any) -> bool:
+    return not isinstance(x, Var | list | tuple)
+
+
+# ---- numbers -------------------------------------------------------------------------------------
+
+
+def float_(b: Builder, x: Any = 0.0) -> Any:
+    if _known(x):
+        return float(static(x, "float"))
+    return make.number(b, scalar(b, x, "float()"), np.float64)
+
+
+def int_(b: Builder, x: Any = 0, *base: Any) -> Any:
+    if _known(x):
+        return int(static(x, "int"), *base)
+    return make.number(b, scalar(b, x, "int()"), np.int64)
+
+
+def complex_(b: Builder, real: Any = 0, imag: Any = 0) -> Any:
+    if _known(real) and _known(imag):
+        return complex(static(real, "complex"), static(imag, "complex"))
+    z = make.add(b, scalar(b, real, "complex()"), make.multiply(b, scalar(b, imag, "complex()"), 1j))
+    return make.number(b, z, np.complex128)
+
+
+def bool_(b: Builder, x: Any = False) -> Any:
+    if not isinstance(x, Var):
+        return bool(x.value if isinstance(x, Const) else x)
+    atom = scalar(b, x, "bool()")
+    return atom if atom.aval.dtype.kind == "b" else make.not_equal(b, atom, 0)
+
+
+def item(b: Builder, x: Any, *index: Any) -> Any:
+    """x.item(): the one element of an array as a Python number."""
+    atom = array(b, x)
+    if index:
+        where = index[0] if len(index) == 1 and isinstance(index[0], tuple) else index
+        flat = int(np.ravel_multi_index(where, atom.aval.shape)) if len(where) > 1 else static_int(where[0], "an index")
+        from ..ops.core import At
+
+        atom = make.index(b, make.reshape(b, atom, (-1,)), (At(flat),))
+    if atom.aval.size != 1:
+        raise UnsupportedError(f"item() of an array of shape {atom.aval.shape}: it has not one element")
+    return as_python(b, make.reshape(b, atom, ()))
+
+
+def as_python(b: Builder, x: Atom) -> Any:
+    """A scalar as the Python number of its kind; a bool stays NumPy's."""
+    if x.aval.dtype.kind == "b":
+        return x
+    kind = {"u": "i", "V": "f"}.get(x.aval.dtype.kind, x.aval.dtype.kind)
+    number = make.number(b, x, {"i": np.int64, "f": np.float64, "c": np.complex128}[kind])
+    return number.value if isinstance(number, Const) else number
+
+
+def abs_(b: Builder, x: Any) -> Any:
+    if isinstance(x, bool | int | float | complex):
+        return abs(x)
+    atom = array(b, x)
+    result = make.elementwise(b, ops.ABSOLUTE, atom)
+    return as_python(b, result) if atom.aval.weak else result
+
+
+def round_(b: Builder, number: Any, ndigits: Any = None) -> Any:
+    from .elementwise import round_ as numpy_round
+
+    if isinstance(number, bool | int | float):
+        return round(number, static(ndigits, "ndigits"))
+    atom = array(b, number)
+    if atom.aval.weak and ndigits is not None and atom.aval.dtype.kind == "f":
+        what = "round() of a Python float to decimals"
+        raise UnsupportedError(Diagnostic(what, why="Python rounds the decimal text", instead="np.round"))
+    rounded = numpy_round(b, scalar(b, atom, "round()"), 0 if ndigits is None else ndigits)
+    return make.number(b, rounded, np.int64) if ndigits is None else rounded
+
+
+def pow_(b: Builder, base: Any, exp: Any, mod: Any = None) -> Any:
+    if mod is not None:
+        raise UnsupportedError("pow() with a modulus is not in the language")
+    if isinstance(base, int | float | complex) and isinstance(exp, int | float | complex):
+        return base**exp
+    return make.power(b, array(b, base), array(b, exp))
+
+
+def divmod_(b: Builder, x: Any, y: Any) -> tuple[Any, Any]:
+    if isinstance(x, int | float) and isinstance(y, int | float):
+        return divmod(x, y)
+    p, q = array(b, x), array(b, y)
+    return make.floor_divide(b, p, q), make.remainder(b, p, q)
+
+
+# ---- containers ----------------------------------------------------------------------------------
+
+
+def len_(b: Builder, x: Any) -> int:
+    if not is_atom(x):
+        return len(x)
+    if not x.aval.shape:
+        raise DTypeError("len() of a number")
+    size: int = x.aval.shape[0]
+    return size
+
+
+def chosen(second_first: Callable[[Builder, Any, Any], Atom], builtin: Callable[..., Any]) -> Direct:
+    """Python's min and max of numbers: the second where `second_first(second, first)`, else the first."""
+
+    def handler(b: Builder, *args: Any, default: Any = MISSING, key: Any = None) -> Any:
+        if key is not None:
+            raise UnsupportedError(f"{builtin.__name__}() with a key is not in the language")
+        items = list(args) if len(args) > 1 else args[0]
+        if isinstance(items, dict):
+            items = list(items)
+        if isinstance(items, list | tuple) and not any(map(is_atom, items)):
+            return builtin(items) if default is MISSING else builtin(items, default=default)
+        atoms = [scalar(b, x, f"{builtin.__name__}()") for x in arrays(b, items)]
+        best = atoms[0]
+        for atom in atoms[1:]:
+            weak = best.aval.weak and atom.aval.weak
+            picked = make.where(b, second_first(b, atom, best), atom, best)
+            best = array(b, as_python(b, picked)) if weak else picked
+        return best
+
+    return handler
+
+
+min_ = chosen(make.less, min)
+max_ = chosen(make.greater, max)
+
+
+def sum_(b: Builder, iterable: Any, start: Any = 0) -> Any:
+    """Python's sum: from left to right over a container, along the first axis of an array."""
+    if not is_atom(iterable):
+        total = start
+        for x in iterable:
+            total = _plus(b, total, x)
+        return total
+    x = array(b, iterable)
+    if not x.aval.ndim:
+        raise DTypeError("sum() of a number")
+    dtype = x.aval.dtype if x.aval.dtype.kind != "b" else np.dtype(np.int64)
+    total = make.astype(b, make.sum(b, x, 0), dtype)
+    return total if isinstance(start, int) and start == 0 else _plus(b, start, total)
+
+
+def _plus(b: Builder, x: Any, y: Any) -> Any:
+    if not is_atom(x) and not is_atom(y):
+        return x + y
+    q = array(b, y)
+    if isinstance(x, int) and x == 0 and q.aval.dtype.kind != "b":
+        return q  # 0 + q has the type of q
+    return make.add(b, array(b, x), q)
+
+
+def truth(combine: Callable[[Builder, Any, Any], Atom], builtin: Callable[..., Any]) -> Direct:
+    """Python's any and all."""
+
+    def handler(b: Builder, iterable: Any) -> Any:
+        if isinstance(iterable, dict):
+            iterable = list(iterable)
+        if isinstance(iterable, list | tuple) and not any(map(is_atom, iterable)):
+            return builtin(iterable)
+        atoms = [scalar(b, x, f"{builtin.__name__}()") for x in arrays(b, iterable)]
+        result = bool_(b, atoms[0])
+        for atom in atoms[1:]:
+            result = combine(b, result, atom)
+        return result
+
+    return handler
+
+
+any_ = truth(make.logical_or, any)
+all_ = truth(make.logical_and, all)
+
+
+# ---- the math module -----------------------------------------------------------------------------
+
+
+def math_function(op: Elementwise, function: Callable[..., Any], result: Any = np.float64) -> Direct:
+    """A function of `math`: of known numbers at once; else in double precision, as a Python number."""
+
+    def handler(b: Builder, *args: Any) -> Any:
+        if all(_known(a) for a in args):
+            return function(*(static(a, function.__name__) for a in args))
+        name = f"math.{function.__name__}"
+        atoms = [make.astype(b, scalar(b, a, name), np.float64) for a in args]
+        if len(atoms) != op.arity:
+            raise TypeError(f"{name} takes {op.arity} run-time numbers, {len(atoms)} were given")
+        found = make.elementwise(b, op, *atoms)
+        return found if result is bool else make.number(b, found, result)
+
+    return handler
+
+
+def math_log(b: Builder, x: Any, base: Any = None) -> Any:
+    if _known(x) and _known(base):
+        return math.log(static(x, "x")) if base is None else math.log(static(x, "x"), static(base, "base"))
+    log = math_function(ops.LOG, math.log)
+    return log(b, x) if base is None else make.divide(b, log(b, x), log(b, base))
+
+
+MATH: dict[Callable[..., Any], Direct] = {
+    getattr(math, name): math_function(op, getattr(math, name), result)
+    for name, op, result in (
+        ("sqrt", ops.SQRT, np.float64),
+        ("cbrt", ops.CBRT, np.float64),
+        ("exp", ops.EXP, np.float64),
+        ("exp2", ops.EXP2, np.float64),
+        ("expm1", ops.EXPM1, np.float64),
+        ("log2", ops.LOG2, np.float64),
+        ("log10", ops.LOG10, np.float64),
+        ("log1p", ops.LOG1P, np.float64),
+        ("sin", ops.SIN, np.float64),
+        ("cos", ops.COS, np.float64),
+        ("tan", ops.TAN, np.float64),
+        ("asin", ops.ARCSIN, np.float64),
+        ("acos", ops.ARCCOS, np.float64),
+        ("atan", ops.ARCTAN, np.float64),
+        ("atan2", ops.ARCTAN2, np.float64),
+        ("sinh", ops.SINH, np.float64),
+        ("cosh", ops.COSH, np.float64),
+        ("tanh", ops.TANH, np.float64),
+        ("asinh", ops.ARCSINH, np.float64),
+        ("acosh", ops.ARCCOSH, np.float64),
+        ("atanh", ops.ARCTANH, np.float64),
+        ("hypot", ops.HYPOT, np.float64),
+        ("pow", ops.POWER, np.float64),
+        ("fmod", ops.FMOD, np.float64),
+        ("fabs", ops.FABS, np.float64),
+        ("copysign", ops.COPYSIGN, np.float64),
+        ("erf", ops.ERF, np.float64),
+        ("erfc", ops.ERFC, np.float64),
+        ("lgamma", ops.LGAMMA, np.float64),
+        ("radians", ops.DEG2RAD, np.float64),
+        ("degrees", ops.RAD2DEG, np.float64),
+        ("floor", ops.FLOOR, np.int64),
+        ("ceil", ops.CEIL, np.int64),
+        ("trunc", ops.TRUNC, np.int64),
+        ("isnan", ops.ISNAN, bool),
+        ("isinf", ops.ISINF, bool),
+        ("isfinite", ops.ISFINITE, bool),
+    )
+}
+MATH[math.log] = math_log
+
+
+# ---- dtypes --------------------------------------------------------------------------------------
+
+
+def _example(b: Builder, x: Any) -> Any:
+    """What np.result_type takes for an argument."""
+    if not is_atom(x):
+        return x
+    return _PYTHON_EXAMPLES[x.aval.dtype.kind] if x.aval.weak else x.aval.dtype
+
+
+def result_type(b: Builder, *args: Any) -> Any:
+    return np.result_type(*(_example(b, a) for a in args))
+
+
+def can_cast(b: Builder, from_: Any, to: Any, casting: Any = "safe") -> bool:
+    return np.can_cast(_example(b, from_), to, casting)
+
+
+def isscalar(b: Builder, element: Any) -> bool:
+    return not element.aval.shape if is_atom(element) else bool(np.isscalar(element))
+
+
+def of_kind(kinds: str) -> Direct:
+    """np.iscomplexobj and np.isrealobj."""
+
+    def handler(b: Builder, x: Any) -> bool:
+        return array(b, x).aval.dtype.kind in kinds
+
+    return handler
+
+
+def at_once(function: Callable[..., Any]) -> Direct:
+    """A function of known values, called while the program is read."""
+
+    def handler(b: Builder, *args: Any, **kwargs: Any) -> Any:
+        known = [static(a, f"an argument of {function.__name__}") for a in args]
+        return function(*known, **{k: static(v, k) for k, v in kwargs.items()})
+
+    return handler
+
+
+# ---- attributes ----------------------------------------------------------------------------------
+
+
+def shape(b: Builder, x: Any) -> tuple[int, ...]:
+    return array(b, x).aval.shape
+
+
+def ndim(b: Builder, x: Any) -> int:
+    return array(b, x).aval.ndim
+
+
+def size(b: Builder, x: Any) -> int:
+    return array(b, x).aval.size
+
+
+def dtype(b: Builder, x: Any) -> Any:
+    return array(b, x).aval.dtype
+
+
+def itemsize(b: Builder, x: Any) -> int:
+    return int(array(b, x).aval.dtype.itemsize)
+
+
+def nbytes(b: Builder, x: Any) -> int:
+    aval = array(b, x).aval
+    return aval.size * int(aval.dtype.itemsize)
+
+
+def refused_method(name: str, why: str, instead: str) -> Direct:
+    """A method that arrays have and the language has not."""
+
+    def handler(b: Builder, *args: Any, **kwargs: Any) -> Any:
+        raise UnsupportedError(Diagnostic(f"x.{name}() is not in the language", why=why, instead=instead))
+
+    return handler

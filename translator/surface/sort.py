@@ -1,0 +1,106 @@
+"""Handlers of the functions that order elements, and of what cannot be done because its size depends on the data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .. import make
+from ..builder import Builder
+from ..errors import Diagnostic, UnsupportedError
+from ..ir import Atom
+from .arguments import array, refuse, static, static_int
+
+Direct = Callable[..., Any]
+
+KINDS = (None, "quicksort", "mergesort", "heapsort", "stable")
+
+
+def sort(
+    b: Builder, a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None
+) -> Atom:
+    """np.sort; every `kind` gives the same elements."""
+    _check_kind("np.sort", kind, order)
+    x, place = _along(b, a, axis)
+    return make.sort(b, x, place)
+
+
+def argsort(
+    b: Builder, a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None
+) -> Atom:
+    """np.argsort: equal elements keep their order, whatever `kind` asks for."""
+    _check_kind("np.argsort", kind, order)
+    x, place = _along(b, a, axis)
+    return make.argsort(b, x, place)
+
+
+def partition(b: Builder, a: Any, kth: Any, axis: Any = -1, kind: Any = "introselect", order: Any = None) -> Atom:
+    """np.partition: a sorted array is partitioned everywhere."""
+    refuse("np.partition", order=order)
+    _check_places("np.partition", array(b, a), kth, axis)
+    return sort(b, a, axis)
+
+
+def argpartition(b: Builder, a: Any, kth: Any, axis: Any = -1, kind: Any = "introselect", order: Any = None) -> Atom:
+    refuse("np.argpartition", order=order)
+    _check_places("np.argpartition", array(b, a), kth, axis)
+    return argsort(b, a, axis)
+
+
+def _check_kind(function: str, kind: Any, order: Any) -> None:
+    refuse(function, order=order)
+    if static(kind, "the kind of a sort") not in KINDS:
+        raise ValueError(f"sort kind must be one of 'quicksort', 'heapsort', or 'stable' (got {kind!r})")
+
+
+def _along(b: Builder, a: Any, axis: Any) -> tuple[Atom, int]:
+    """The operand and its axis; flat for no axis."""
+    x = array(b, a)
+    if static(axis, "an axis") is None:
+        return make.reshape(b, x, (-1,)), 0
+    return x, static_int(axis, "an axis")
+
+
+def _check_places(function: str, x: Atom, kth: Any, axis: Any) -> None:
+    places = static(kth, "the place of a partition")
+    if axis is None:
+        n = x.aval.size
+    else:
+        n = x.aval.shape[make.normalize_axis(static_int(axis, "an axis"), x.aval.ndim)]
+    for k in places if isinstance(places, tuple | list) else (places,):
+        if not -n <= int(k) < n:
+            raise ValueError(f"{function}: kth(={k}) out of bounds ({n})")
+
+
+# ---- sizes that depend on the data ---------------------------------------------------------------
+
+SIZE_UNKNOWN = "the size of the result depends on the data, and is not known before the run"
+
+DATA_DEPENDENT = {
+    "unique": "s = np.sort(x) and s[1:] != s[:-1], which marks the first of each value",
+    "unique_values": "s = np.sort(x) and s[1:] != s[:-1], which marks the first of each value",
+    "union1d": "np.sort(np.concatenate([x, y]))",
+    "intersect1d": "np.isin(x, y) as a mask",
+    "setdiff1d": "~np.isin(x, y) as a mask",
+    "setxor1d": "~np.isin(x, y) as a mask",
+    "nonzero": "the mask itself: np.where(mask, x, y)",
+    "flatnonzero": "the mask itself: np.where(mask, x, y)",
+    "argwhere": "the mask itself: np.where(mask, x, y)",
+    "extract": "the mask itself: np.where(mask, x, y)",
+    "compress": "the mask itself: np.where(mask, x, y)",
+    "trim_zeros": "a slice with known bounds",
+    "polyfit": "np.linalg.lstsq or np.linalg.solve with np.vander(x, degree + 1)",
+    "roots": "np.linalg.eigvals of the companion matrix",
+}
+
+
+def refused(name: str) -> Direct:
+    """A function that NumPy has and the language cannot have."""
+    why = SIZE_UNKNOWN if name not in ("polyfit", "roots") else "no rule says how to compile or differentiate it"
+
+    def handler(b: Builder, *args: Any, **kwargs: Any) -> Any:
+        raise UnsupportedError(
+            Diagnostic(f"np.{name} is not in the language", why=why, instead=f"use {DATA_DEPENDENT[name]}")
+        )
+
+    return handler
