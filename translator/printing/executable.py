@@ -1,0 +1,85 @@
+"""Printed source made callable: compiled under a file name that pdb, tracebacks and `inspect.getsource` can follow."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import linecache
+import weakref
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from ..ir import Capture, Function, Root
+from .writer import Printed, printed
+
+_numbers = itertools.count(1)
+
+
+def executable(function: Function, comments: bool = False) -> Callable[..., Any]:
+    """The program as a Python function of its parameters, in their structure, run by CPython with NumPy.
+
+    Parameters that the program writes are written in the caller's arrays. Hidden parameters (arrays of globals and
+    closures) are keywords; where they are not given, the function that the program was read from is asked for their
+    value now.
+    """
+    p = printed(function, comments)
+    compiled = compile_source(p, function.name)
+    hidden = [x for x in function.params if x.capture is not None]
+    if not hidden:
+        compiled.__dict__["__untraced_program__"] = function
+        return compiled
+
+    @functools.wraps(compiled)
+    def with_captures(*args: Any, **kwargs: Any) -> Any:
+        for x in hidden:
+            if x.name not in kwargs:
+                assert x.capture is not None
+                value = captured_value(x.capture)
+                kwargs[x.name] = np.asarray(value) if hasattr(value, "__dlpack__") else value  # arrays of devices too
+        return compiled(*args, **kwargs)
+
+    with_captures.__dict__["__untraced_program__"] = function
+    return with_captures
+
+
+def compile_source(p: Printed, title: str) -> FunctionType:
+    """Compile printed text. The source stays in `linecache` for as long as the function lives."""
+    filename = f"<untraced {title.strip('<>')}-{next(_numbers)}>"
+    namespace: dict[str, Any] = {"__name__": "untraced.generated", "np": np, **p.scope, **_modules(p.text)}
+    exec(compile(p.text, filename, "exec"), namespace)
+    function = namespace[p.name]
+    assert isinstance(function, FunctionType)
+    linecache.cache[filename] = (len(p.text), None, p.text.splitlines(keepends=True), filename)
+    weakref.finalize(function, linecache.cache.pop, filename, None)
+    return function
+
+
+def _modules(text: str) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name in ("ml_dtypes", "untraced"):
+        if f"{name}." in text:
+            found[name] = __import__(name)
+    return found
+
+
+def captured_value(capture: Capture) -> Any:
+    """What a hidden parameter stands for now. Raises NameError where the name is gone, as Python would."""
+    value = _lookup(capture.function, capture.name)
+    for step, key in capture.path:
+        value = getattr(value, key) if step == "attr" else value[key]
+    return value
+
+
+def _lookup(function: Any, name: str) -> Any:
+    if isinstance(function, Root):
+        return getattr(function.owner, name) if name else function.owner
+    function = getattr(function, "__func__", function)
+    code = function.__code__
+    if name in code.co_freevars and function.__closure__:
+        return function.__closure__[code.co_freevars.index(name)].cell_contents
+    if name in function.__globals__:
+        return function.__globals__[name]
+    raise NameError(f"name {name!r} is not defined")

@@ -1,0 +1,379 @@
+"""Which stores may write in place, and where an array must be copied first.
+
+Values never change; NumPy's arrays do. A store `put(x, v)` may be printed `x[i] = v` only when the memory of `x` was
+allocated by this function (or is a parameter that the function is meant to write) and nothing that is still needed
+shares it. Memory is tracked by its *roots*: the variables whose definitions may have allocated it. A view has the roots
+of its base. What a loop carries is a root of its own as long as the loop keeps its arrays apart:
+
+    out = np.zeros(n)                       fresh: owned, written in place by every iteration
+    for i in range(n):
+        out[i] = x[i] * 2
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence, Set
+from typing import assert_never
+
+from ..ir import Apply, Atom, Block, Const, For, Function, Fused, If, Var, While, walk
+from ..ops.core import (
+    ArgReduce,
+    Cast,
+    Concatenate,
+    Contract,
+    Create,
+    Cumulative,
+    Elementwise,
+    Fourier,
+    Gather,
+    Index,
+    IndexAttrs,
+    Linalg,
+    Put,
+    Reduce,
+    Reshape,
+    Sort,
+)
+from .lifetimes import Lifetimes
+
+Roots = frozenset[Var]
+NOTHING: Roots = frozenset()
+VIEWS = frozenset({"real", "imag", "stop_gradient", "positive", "conjugate"})
+
+
+class _Again(Exception):
+    """A decision changed what was concluded before it; the analysis starts over."""
+
+
+class Ownership:
+    """The decisions for one function.
+
+    copied        ids of stores that copy their array first
+    updates       ids of sums and differences printed `x += v`
+    copied_inits  (id of loop, place) whose initial array is copied
+    written       roots that are written in place: names of such arrays had better not multiply
+    copied_views  variables whose view is copied when taken, so that the base may be written
+    storage       for each array, the parameter or allocation whose memory it certainly occupies
+    assigned      parameters whose final value is stored at the end: `p[...] = value`
+    views         variables that may be part of another array: the reader would write the whole, so they are not written
+    roots         for each variable, where its memory may come from
+    """
+
+    def __init__(
+        self,
+        function: Function,
+        lifetimes: Callable[[Sequence[Var]], Lifetimes],
+        may_update: Set[int],
+    ) -> None:
+        self.function = function
+        self.may_update = may_update
+        self.copied_views: set[Var] = set()
+        self.assigned: list[Var] = []
+        while True:
+            self.lifetimes = lifetimes(self.assigned)
+            self.copied: set[int] = set()
+            self.updates: set[int] = set()
+            self.copied_inits: set[tuple[int, int]] = set()
+            self.roots: dict[Var, Roots] = {}
+            self.storage: dict[Var, Var] = {}
+            self.unowned: set[Var] = set()
+            self.views: set[Var] = set()
+            try:
+                self._run()
+                return
+            except _Again:
+                continue
+
+    def _run(self) -> None:
+        body = self.function.body
+        written = [body.params[i] for i in self.function.mutated]
+        for p in body.params:
+            self.roots[p] = frozenset((p,))
+            self.storage[p] = p
+            if p not in written or p in self.assigned:
+                self.unowned.add(p)
+        self._block(body)
+        finals = body.results[self.function.out.leaf_count :]
+        for p, final in zip(written, finals, strict=True):
+            kept = isinstance(final, Var) and self.storage.get(final) is p
+            if not kept and p not in self.assigned:
+                self.assigned.append(p)
+                raise _Again
+        self._copy_overwritten_views(body.results)
+        self.written = self._written_anywhere()
+
+    def _written_anywhere(self) -> Roots:
+        statements = list(walk(self.function.body))
+        found = NOTHING
+        for s in statements:
+            if isinstance(s, Apply) and (id(s) in self.updates or (isinstance(s.op, Put) and id(s) not in self.copied)):
+                found |= self.of(s.args[0])
+        while True:
+            grown = found
+            for s in statements:
+                if isinstance(s, For | While):
+                    params = s.body.params[1:] if isinstance(s, For) else s.body.params
+                    for k, (p, t) in enumerate(zip(params, s.targets, strict=True)):
+                        if {p, t} & grown and (id(s), k) not in self.copied_inits:
+                            grown |= self.of(s.inits[k]) | self.of(s.body.results[k]) | {p, t}
+            if grown == found:
+                return found
+            found = grown
+
+    def is_written(self, v: Var) -> bool:
+        """Whether the memory of `v` is written in place, now or later."""
+        return bool((self.of(v) | {v}) & self.written)
+
+    def _copy_overwritten_views(self, results: Sequence[Atom]) -> None:
+        """Results that are views of what the final stores overwrite are copied when taken."""
+        overwritten = frozenset(self.assigned)
+        folded = self.lifetimes.folding.definitions
+        for a in results:
+            made = self.definition(a) if isinstance(a, Var) else None
+            if made is None or not isinstance(a, Var) or a in folded or a in self.copied_views:
+                continue
+            if isinstance(made.op, Index | Reshape) and self.of(a) & overwritten:
+                self.copied_views.add(a)
+                raise _Again
+
+    # ---- forward flow ----
+
+    def of(self, a: Atom) -> Roots:
+        return self.roots.get(a, NOTHING) if isinstance(a, Var) else NOTHING
+
+    def _block(self, block: Block) -> None:
+        for s in block.statements:
+            match s:
+                case Apply():
+                    self._apply(s)
+                case If():
+                    self._block(s.then)
+                    self._block(s.orelse)
+                    for t, a, b in zip(s.targets, s.then.results, s.orelse.results, strict=True):
+                        self.roots[t] = self.of(a) | self.of(b)
+                        self._keep_storage(t, a, b)
+                        self._keep_view(t, a, b)
+                case For():
+                    self._block_of_loop(s, s.body.params[1:])
+                case While():
+                    self._block_of_loop(s, s.body.params)
+                case Fused():
+                    self._fused(s)
+                case _:
+                    assert_never(s)
+
+    def _keep_view(self, target: Var, *sources: Atom) -> None:
+        (self.views.add if any(a in self.views for a in sources) else self.views.discard)(target)
+
+    def _keep_storage(self, target: Var, *sources: Atom) -> None:
+        places = {self.storage.get(a) if isinstance(a, Var) else None for a in sources}
+        self.storage[target] = (places.pop() if len(places) == 1 else None) or target
+
+    def _apply(self, s: Apply) -> None:
+        for t in s.targets:
+            self.roots[t] = self._result_roots(s, t)
+            self.storage.setdefault(t, t)
+
+    def _result_roots(self, s: Apply, t: Var) -> Roots:
+        fresh = frozenset((t,)) if t.aval.shape else NOTHING
+        match s.op:
+            case Put():
+                return self._store(s, t)
+            case Index():
+                assert isinstance(s.attrs, IndexAttrs)
+                gathers = any(isinstance(d, Gather) for d in s.attrs.dims)
+                return fresh if gathers or not t.aval.shape else self._view(s, t)
+            case Reshape():
+                return self._view(s, t)
+            case Create():
+                return frozenset((t,))
+            case Elementwise():
+                if s.op.name in VIEWS:
+                    return self._view(s, t)
+                return self._update(s, t) if id(s) in self.may_update else fresh
+            case Cast() | Reduce() | ArgReduce() | Cumulative() | Contract() | Concatenate():
+                return fresh
+            case Sort() | Fourier() | Linalg():
+                return fresh
+            case _:
+                assert_never(s.op)
+
+    def _view(self, s: Apply, t: Var) -> Roots:
+        self.views.discard(t)
+        if t in self.copied_views:
+            return frozenset((t,))
+        if self.of(s.args[0]):
+            self.views.add(t)
+        if s.op.name == "broadcast_to":  # NumPy's is read-only, for its elements share memory
+            self.unowned.add(t)
+            return self.of(s.args[0]) | {t}
+        return self.of(s.args[0]) or frozenset((t,))
+
+    def _sharers(self, base: Roots, alive: int, but: Var) -> list[Var]:
+        """Living variables that may share memory with `base`."""
+        return [v for v in self.lifetimes.members(alive) if v is not but and self.of(v) & base]
+
+    def _store(self, s: Apply, t: Var) -> Roots:
+        x = s.args[0]
+        base = self.of(x)
+        if isinstance(x, Const):
+            return frozenset((t,))
+        if x in self.views and self._is_view_of_smaller(x, x):
+            self.copied_views.add(x)
+            raise _Again
+        sharers = self._sharers(base, self.lifetimes.after[id(s)], t)
+        if not base & self.unowned and not sharers and x not in self.views:
+            self.storage[t] = self.storage.get(x, x)
+            return base
+        if not base & self.unowned and x not in sharers:
+            views = [v for v in sharers if self._is_view_of_smaller(v, x)]
+            if len(views) == len(sharers):
+                self.copied_views.update(views)
+                raise _Again
+        self.copied.add(id(s))
+        self.storage[t] = t
+        return frozenset((t,))
+
+    def _is_view_of_smaller(self, v: Var, x: Var) -> bool:
+        made = self.definition(v)
+        if made is None or v in self.copied_views:
+            return False
+        is_view = isinstance(made.op, Index | Reshape)
+        return is_view and v.aval.size <= x.aval.size and v not in self.lifetimes.folding.definitions
+
+    def definition(self, v: Var) -> Apply | None:
+        if not hasattr(self, "_definitions"):
+            self._definitions = {
+                t: s for s in walk(self.function.body) if isinstance(s, Apply) for t in s.targets
+            }
+        return self._definitions.get(v)
+
+    def _update(self, s: Apply, t: Var) -> Roots:
+        x = s.args[0]
+        assert isinstance(x, Var)
+        base = self.of(x)
+        alive = self.lifetimes.after[id(s)]
+        dead = not alive >> self.lifetimes.index[x] & 1
+        if base & self.unowned or x in self.views or not dead or self._sharers(base, alive, t):
+            return frozenset((t,)) if t.aval.shape else NOTHING
+        self.updates.add(id(s))
+        self.storage[t] = self.storage.get(x, x)
+        return base
+
+    def _fused(self, s: Fused) -> None:
+        everything = NOTHING.union(*(self.of(a) for a in s.args))
+        made = {t: inner for inner in s.body.statements if isinstance(inner, Apply) for t in inner.targets}
+        for t, r in zip(s.targets, s.body.results, strict=True):
+            inner = made.get(r) if isinstance(r, Var) else None
+            may_be_view = inner is None or isinstance(inner.op, Index | Reshape) or inner.op.name in VIEWS
+            self.roots[t] = everything | {t} if may_be_view else frozenset((t,))
+            self.storage[t] = t
+
+    # ---- loops ----
+
+    def _block_of_loop(self, s: For | While, params: tuple[Var, ...]) -> None:
+        """Assume that the carried arrays are owned and apart; weaken the assumption until the body keeps it."""
+        shared: dict[int, Roots] = {}
+        copied: set[int] = set()
+        index = s.body.params[: len(s.body.params) - len(params)]
+        for p in index:
+            self.roots[p] = NOTHING
+        while True:
+            self._forget(s)
+            for k, p in enumerate(params):
+                self.roots[p] = frozenset((p,)) | (self.of(s.inits[k]) | shared[k] if k in shared else NOTHING)
+                self.storage[p] = p
+                self._keep_view(p, *([s.inits[k], s.body.results[k]] if k in shared else []))
+                (self.unowned.add if k in shared else self.unowned.discard)(p)
+            if isinstance(s, While):
+                for c, p in zip(s.condition.params, params, strict=True):
+                    self.roots[c], self.storage[c] = self.roots[p], p
+                self._block(s.condition)
+            self._block(s.body)
+            if not self._weaken(s, params, shared, copied):
+                break
+        self.copied_inits.update((id(s), k) for k in copied)
+        for k, (t, p) in enumerate(zip(s.targets, params, strict=True)):
+            r = s.body.results[k]
+            init = s.inits[k]
+            self._keep_view(t, p)
+            self.roots[t] = self.of(init) | self.of(r) | self.roots[p] if k in shared else frozenset((t,))
+            in_place = isinstance(r, Var) and self.storage.get(r) is p and k not in copied and k not in shared
+            self.storage[t] = self.storage.get(init, t) if in_place and isinstance(init, Var) else t
+
+    def _forget(self, s: For | While) -> None:
+        for block in (s.condition, s.body) if isinstance(s, While) else (s.body,):
+            for inner in walk(block):
+                self.copied.discard(id(inner))
+                self.updates.discard(id(inner))
+                for k, t in enumerate(inner.targets):
+                    self.storage.pop(t, None)
+                    self.copied_inits.discard((id(inner), k))
+
+    def _weaken(self, s: For | While, params: Sequence[Var], shared: dict[int, Roots], copied: set[int]) -> bool:
+        """Give up ownership of carried arrays where the body or the initial values do not keep it."""
+        changed = False
+        local = self._allocated_in(s) | set(params)
+        written = self._written(s, params)
+        for k, r in enumerate(s.body.results):
+            mine = self.of(r)
+            if k in shared:
+                grown = shared[k] | mine
+                changed |= grown != shared[k]
+                shared[k] = grown
+                continue
+            others = NOTHING.union(*(self.of(q) for j, q in enumerate(s.body.results) if j != k))
+            apart = not mine & others and r not in self.views
+            if not apart and mine & written and isinstance(r, Var) and self._is_view_of_smaller(r, r):
+                self.copied_views.add(r)  # rather than the whole array in every iteration
+                raise _Again
+            if not apart or mine & self.unowned or not mine <= local:
+                shared[k] = mine
+                changed = True
+            elif k not in copied and not self._init_is_owned(s, k):
+                if params[k] in written and params[k].aval.shape:
+                    copied.add(k)
+                else:
+                    shared[k] = mine
+                    changed = True
+        return changed
+
+    def _allocated_in(self, s: For | While) -> set[Var]:
+        blocks = (s.condition, s.body) if isinstance(s, While) else (s.body,)
+        found: set[Var] = set()
+        for block in blocks:
+            for inner in walk(block):
+                found.update(inner.targets)
+                if isinstance(inner, For | While):
+                    found.update(inner.body.params)
+        return found
+
+    def _init_is_owned(self, s: For | While, k: int) -> bool:
+        base = self.of(s.inits[k])
+        if base & self.unowned or s.inits[k] in self.views:
+            return False
+        if any(base & self.of(other) for j, other in enumerate(s.inits) if j != k):
+            return False
+        alive = self.lifetimes.through[id(s)] | (self.lifetimes.after[id(s)] & ~self.lifetimes.mask(s.targets))
+        return not any(self.of(v) & base for v in self.lifetimes.members(alive))
+
+    def _written(self, s: For | While, params: Sequence[Var]) -> Roots:
+        """What the stores in the loop write, in this iteration or, handed on under another name, in a later one."""
+        found = NOTHING
+        for inner in walk(s.body):
+            if isinstance(inner, Apply) and isinstance(inner.op, Put) and id(inner) not in self.copied:
+                found |= self.of(inner.args[0])
+            elif isinstance(inner, For | While):
+                inner_params = inner.body.params[1:] if isinstance(inner, For) else inner.body.params
+                inner_written = self._written(inner, inner_params)
+                for k, (init, q) in enumerate(zip(inner.inits, inner_params, strict=True)):
+                    if q in inner_written and (id(inner), k) not in self.copied_inits:
+                        found |= self.of(init)
+        while True:
+            handed_on = found.union(
+                *(self.of(r) for p, r in zip(params, s.body.results, strict=True) if p in found)
+            )
+            if handed_on == found:
+                return found
+            found = handed_on
+

@@ -1,0 +1,525 @@
+"""One operation as the expression that a person would write for it; syntax trees of Python."""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Mapping, Sequence, Set
+from typing import Any, assert_never
+
+import numpy as np
+
+from .. import ops
+from ..ir import Apply, Atom, Aval, Const, DType, Shape, Var
+from ..ops.core import (
+    ArgReduce,
+    ArgReduceAttrs,
+    At,
+    AxesAttrs,
+    Cast,
+    CastAttrs,
+    Concatenate,
+    ConcatenateAttrs,
+    Contract,
+    ContractAttrs,
+    Create,
+    CreateAttrs,
+    Cumulative,
+    CumulativeAttrs,
+    Dyn,
+    Elementwise,
+    Fourier,
+    FourierAttrs,
+    Gather,
+    Index,
+    IndexAttrs,
+    Linalg,
+    LinalgAttrs,
+    Put,
+    Reduce,
+    ReduceAttrs,
+    Reshape,
+    Run,
+    ShapeAttrs,
+    Sort,
+    SortAttrs,
+)
+from .temporaries import is_affine
+
+OPERATORS: dict[str, type[ast.operator]] = {
+    "+": ast.Add,
+    "-": ast.Sub,
+    "*": ast.Mult,
+    "/": ast.Div,
+    "//": ast.FloorDiv,
+    "%": ast.Mod,
+    "**": ast.Pow,
+    "&": ast.BitAnd,
+    "|": ast.BitOr,
+    "^": ast.BitXor,
+    "<<": ast.LShift,
+    ">>": ast.RShift,
+}
+COMPARISONS: dict[str, type[ast.cmpop]] = {
+    "==": ast.Eq,
+    "!=": ast.NotEq,
+    "<": ast.Lt,
+    "<=": ast.LtE,
+    ">": ast.Gt,
+    ">=": ast.GtE,
+}
+UNARY: dict[str, type[ast.unaryop]] = {"-": ast.USub, "+": ast.UAdd, "~": ast.Invert}
+
+
+# ---- small pieces --------------------------------------------------------------------------------
+
+
+def name(identifier: str) -> ast.expr:
+    return ast.Name(identifier, ast.Load())
+
+
+def dotted(path: str) -> ast.expr:
+    first, *rest = path.split(".")
+    node = name(first)
+    for attribute in rest:
+        node = ast.Attribute(node, attribute, ast.Load())
+    return node
+
+
+def call(function: str | ast.expr, *args: ast.expr, **keywords: ast.expr) -> ast.expr:
+    head = dotted(function) if isinstance(function, str) else function
+    return ast.Call(head, list(args), [ast.keyword(k, v) for k, v in keywords.items()])
+
+
+def method(owner: ast.expr, attribute: str, *args: ast.expr) -> ast.expr:
+    return call(ast.Attribute(owner, attribute, ast.Load()), *args)
+
+
+def subscript(owner: ast.expr, index: ast.expr) -> ast.Subscript:
+    return ast.Subscript(owner, index, ast.Load())
+
+
+def one_or_tuple(items: Sequence[ast.expr]) -> ast.expr:
+    return items[0] if len(items) == 1 else ast.Tuple(list(items), ast.Load())
+
+
+def integer(n: int) -> ast.expr:
+    return ast.UnaryOp(ast.USub(), ast.Constant(-n)) if n < 0 else ast.Constant(n)
+
+
+def shape_literal(shape: Shape) -> ast.expr:
+    """3 for (3,), (3, 4) for more."""
+    return one_or_tuple([ast.Constant(n) for n in shape])
+
+
+def dtype_literal(dtype: DType) -> ast.expr:
+    if dtype.type.__module__ == "numpy" and dtype.isnative:
+        return dotted("np.bool_" if dtype.kind == "b" else f"np.{dtype.name}")
+    if dtype.type.__module__ == "ml_dtypes":
+        return dotted(f"ml_dtypes.{dtype.name}")
+    return call("np.dtype", ast.Constant(dtype.str))
+
+
+def number(value: complex) -> ast.expr:
+    """A Python number; exact, for infinities, NaN and negative zero too."""
+    if isinstance(value, bool | int):
+        return integer(value) if not isinstance(value, bool) else ast.Constant(value)
+    if isinstance(value, float):
+        if math.isnan(value):
+            return dotted("np.nan")
+        magnitude = dotted("np.inf") if math.isinf(value) else ast.Constant(abs(value))
+        return ast.UnaryOp(ast.USub(), magnitude) if math.copysign(1.0, value) < 0 else magnitude
+    re, im = value.real, value.imag
+    if math.isfinite(re) and math.isfinite(im) and math.copysign(1.0, re) > 0 and math.copysign(1.0, im) > 0:
+        return ast.BinOp(ast.Constant(re), ast.Add(), ast.Constant(complex(0.0, im)))
+    return call("complex", number(re), number(im))
+
+
+def constant(value: Any, aval: Aval) -> ast.expr:
+    """The literal of a known value."""
+    if aval.weak:
+        return number(value)
+    if aval.shape == ():
+        if aval.dtype.kind == "b":
+            return ast.Constant(bool(value))
+        return call(dtype_literal(aval.dtype), _scalar(value, aval.dtype))
+    array = np.asarray(value)
+    if array.size == 0 and array.ndim > 1:
+        return _filled("np.zeros", array.shape, aval.dtype)  # a nested list would lose the empty axes
+    natural = np.asarray(array.reshape(-1)[:1].tolist()).dtype == aval.dtype and array.size > 0
+    return call("np.array", _nested(array), **({} if natural else {"dtype": dtype_literal(aval.dtype)}))
+
+
+def _scalar(value: Any, dtype: DType) -> ast.expr:
+    kind = dtype.kind
+    if kind == "b":
+        return ast.Constant(bool(value))
+    return number(int(value) if kind in "iu" else complex(value) if kind == "c" else float(value))
+
+
+def _nested(array: np.ndarray[Any, Any]) -> ast.expr:
+    if array.ndim == 0:
+        return _scalar(array[()], array.dtype)
+    return ast.List([_nested(row) for row in array], ast.Load())
+
+
+def _filled(function: str, shape: Shape, dtype: DType) -> ast.expr:
+    if dtype == np.float64:
+        return call(function, shape_literal(shape))
+    return call(function, shape_literal(shape), dtype=dtype_literal(dtype))
+
+
+# ---- operations ----------------------------------------------------------------------------------
+
+
+class Expressions:
+    """Writes expressions over the names in scope.
+
+    `paths` are expressions for parameters used without a name (`params["w"]`). `python_bools` are variables that hold
+    Python's bool where the program means NumPy's: the two differ under arithmetic and `~`.
+    """
+
+    def __init__(
+        self,
+        names: Mapping[Var, str],
+        folded: Mapping[Var, Apply],
+        paths: Mapping[Var, ast.expr],
+        python_bools: Set[Var],
+    ) -> None:
+        self.names = names
+        self.folded = folded
+        self.paths = paths
+        self.python_bools = python_bools
+
+    def atom(self, a: Atom) -> ast.expr:
+        if isinstance(a, Const):
+            return constant(a.value, a.aval)
+        if a in self.folded:
+            return self.apply(self.folded[a])
+        if a in self.names:
+            return name(self.names[a])
+        return self.paths[a]
+
+    def is_python_bool(self, a: Atom) -> bool:
+        if isinstance(a, Const):
+            return a.aval.shape == () and a.aval.dtype.kind == "b"
+        return a in self.python_bools
+
+    def numpy_atom(self, a: Atom, others: Sequence[Atom] = ()) -> ast.expr:
+        """The atom as NumPy's bool where Python's would behave differently; beside an array it does not."""
+        if self.is_python_bool(a) and not any(o.aval.shape for o in others):
+            return call("np.bool_", self.atom(a))
+        return self.atom(a)
+
+    def apply(self, s: Apply) -> ast.expr:
+        """The right-hand side of a statement; stores are no expressions."""
+        match s.op:
+            case Elementwise():
+                return self._elementwise(s.op, s.args)
+            case Cast():
+                assert isinstance(s.attrs, CastAttrs)
+                return self._cast(s.args[0], s.attrs)
+            case Reduce():
+                assert isinstance(s.attrs, ReduceAttrs)
+                return self._reduce(s.op, s.args[0], s.attrs)
+            case ArgReduce():
+                assert isinstance(s.attrs, ArgReduceAttrs)
+                keep = {"keepdims": ast.Constant(True)} if s.attrs.keepdims else {}
+                return call(s.op.numpy, self.atom(s.args[0]), axis=integer(s.attrs.axis), **keep)
+            case Cumulative():
+                assert isinstance(s.attrs, CumulativeAttrs)
+                return call(s.op.numpy, self.atom(s.args[0]), axis=integer(s.attrs.axis))
+            case Sort():
+                assert isinstance(s.attrs, SortAttrs)
+                along = {} if s.attrs.axis == s.args[0].aval.ndim - 1 else {"axis": integer(s.attrs.axis)}
+                stable = {"kind": ast.Constant("stable")} if s.op is ops.ARGSORT else {}
+                return call(s.op.numpy, self.atom(s.args[0]), **along, **stable)
+            case Fourier():
+                assert isinstance(s.attrs, FourierAttrs)
+                return self._fourier(s.op, s.args[0], s.attrs)
+            case Linalg():
+                assert isinstance(s.attrs, LinalgAttrs)
+                options = {k: ast.Constant(v) for k, v in s.op.options[s.attrs.full].items()}
+                made = call(s.op.numpy, *(self.atom(a) for a in s.args), **options)
+                return ast.Attribute(made, s.op.field, ast.Load()) if s.op.field else made
+            case Contract():
+                assert isinstance(s.attrs, ContractAttrs)
+                return self._contract(s.args[0], s.args[1], s.attrs)
+            case Reshape():
+                return self._reshape(s.op, s.args[0], s)
+            case Concatenate():
+                assert isinstance(s.attrs, ConcatenateAttrs)
+                parts = ast.List([self.atom(a) for a in s.args], ast.Load())
+                axis = {"axis": integer(s.attrs.axis)} if s.attrs.axis else {}
+                return call("np.concatenate", parts, **axis)
+            case Create():
+                assert isinstance(s.attrs, CreateAttrs)
+                return self._create(s.op, s.args, s.attrs)
+            case Index():
+                return self._index(s)
+            case Put():
+                raise AssertionError("a store is a statement")
+            case _:
+                assert_never(s.op)
+
+    def _elementwise(self, op: Elementwise, args: Sequence[Atom]) -> ast.expr:
+        if op.operator in COMPARISONS:
+            left, right = (self.atom(a) for a in args)
+            return ast.Compare(left, [COMPARISONS[op.operator]()], [right])
+        if op.operator in UNARY and len(args) == 1:
+            return ast.UnaryOp(UNARY[op.operator](), self.numpy_atom(args[0]))
+        if op.operator in OPERATORS:
+            x, y = args
+            if op.operator in "&|^" and self.is_python_bool(x) and self.is_python_bool(y):
+                left, right = self.atom(x), self.atom(y)
+            else:
+                left, right = self.numpy_atom(x, [y]), self.numpy_atom(y, [x])
+            return ast.BinOp(left, OPERATORS[op.operator](), right)
+        if op.name in ("real", "imag") and args[0].aval.weak:
+            # Of a Python number they are a Python number.
+            return call(op.numpy, self._cast(args[0], CastAttrs(args[0].aval.dtype)))
+        return call("np.abs" if op is ops.ABSOLUTE else op.numpy, *(self.atom(a) for a in args))
+
+    def _cast(self, x: Atom, attrs: CastAttrs) -> ast.expr:
+        dtype = attrs.dtype
+        if attrs.weak:
+            return call({"i": "int", "f": "float", "c": "complex"}[dtype.kind], self.atom(x))
+        if x.aval.weak or self.is_python_bool(x):
+            return call(dtype_literal(dtype), self.atom(x))
+        return method(self.atom(x), "astype", dtype_literal(dtype))
+
+    def _reduce(self, op: Reduce, x: Atom, attrs: ReduceAttrs) -> ast.expr:
+        keywords: dict[str, ast.expr] = {}
+        if attrs.axes != tuple(range(x.aval.ndim)):
+            axes = [integer(a) for a in attrs.axes]
+            keywords["axis"] = one_or_tuple(axes)
+        if attrs.keepdims:
+            keywords["keepdims"] = ast.Constant(True)
+        return call(op.numpy, self.atom(x), **keywords)
+
+    def _fourier(self, op: Fourier, x: Atom, attrs: FourierAttrs) -> ast.expr:
+        """fft along one axis, fft2 along the last two, fftn along others; what is the default is left out."""
+        axes, ndim, shape = attrs.axes, x.aval.ndim, x.aval.shape
+        keywords: dict[str, ast.expr] = {}
+        sized = op is ops.IRFFT and attrs.size != 2 * (shape[axes[-1]] - 1)
+        if len(axes) == 1:
+            if sized:
+                keywords["n"] = integer(attrs.size)
+            if axes != (ndim - 1,):
+                keywords["axis"] = integer(axes[0])
+            return call(op.numpy, self.atom(x), **keywords)
+        suffix = "2" if len(axes) == 2 else "n"
+        if sized:
+            keywords["s"] = shape_tuple((*(shape[a] for a in axes[:-1]), attrs.size))
+        usual = (ndim - 2, ndim - 1) if suffix == "2" else tuple(range(ndim))
+        if axes != usual or (sized and suffix == "n"):  # NumPy wants `axes` where there is `s`
+            keywords["axes"] = one_or_tuple([integer(a) for a in axes])
+        return call(op.numpy + suffix, self.atom(x), **keywords)
+
+    def _contract(self, x: Atom, y: Atom, attrs: ContractAttrs) -> ast.expr:
+        left, right = self.atom(x), self.atom(y)
+        lhs, rhs, out = attrs.lhs, attrs.rhs, attrs.out
+        if len(lhs) == len(rhs) == 1 and out == lhs + rhs:
+            return call("np.outer", left, right)
+        for flip_left, flip_right in ((False, False), (False, True), (True, False), (True, True)):
+            if (flip_left and len(lhs) != 2) or (flip_right and len(rhs) != 2):
+                continue
+            if is_matmul(lhs[::-1] if flip_left else lhs, rhs[::-1] if flip_right else rhs, out):
+                left = ast.Attribute(left, "T", ast.Load()) if flip_left else left
+                right = ast.Attribute(right, "T", ast.Load()) if flip_right else right
+                return ast.BinOp(left, ast.MatMult(), right)
+        return call("np.einsum", ast.Constant(einsum_formula(attrs)), left, right)
+
+    def _reshape(self, op: Reshape, x: Atom, s: Apply) -> ast.expr:
+        attrs = s.attrs
+        if isinstance(attrs, ShapeAttrs):
+            if op is ops.BROADCAST_TO:
+                return call("np.broadcast_to", self.atom(x), shape_tuple(attrs.shape))
+            if not x.aval.shape or not attrs.shape:
+                return call("np.reshape", self.atom(x), shape_tuple(attrs.shape))
+            return method(self.atom(x), "reshape", *(ast.Constant(n) for n in attrs.shape))
+        assert isinstance(attrs, AxesAttrs)
+        axes = attrs.axes
+        if op is ops.TRANSPOSE:
+            if axes == (1, 0):
+                return ast.Attribute(self.atom(x), "T", ast.Load())
+            return method(self.atom(x), "transpose", *(ast.Constant(a) for a in axes))
+        if op is ops.SQUEEZE:
+            return method(self.atom(x), "squeeze", one_or_tuple([ast.Constant(a) for a in axes]))
+        if not x.aval.shape:
+            return call("np.expand_dims", self.atom(x), one_or_tuple([ast.Constant(a) for a in axes]))
+        return subscript(self.atom(x), _new_axes(axes, x.aval.ndim))
+
+    def _create(self, op: Create, args: Sequence[Atom], attrs: CreateAttrs) -> ast.expr:
+        if op is ops.EMPTY:
+            return _filled("np.empty", attrs.shape, attrs.dtype)
+        if op is ops.IOTA:
+            dtype = {} if attrs.dtype == np.int64 else {"dtype": dtype_literal(attrs.dtype)}
+            return call("np.arange", ast.Constant(attrs.shape[0]), **dtype)
+        (value,) = args
+        if isinstance(value, Const):
+            for function, unit in (("np.zeros", 0), ("np.ones", 1)):
+                if value.key == _unit(unit, value.aval):
+                    return _filled(function, attrs.shape, attrs.dtype)
+            fill = _scalar(np.asarray(value.value, attrs.dtype)[()], attrs.dtype)
+            natural = {"f": np.float64, "i": np.int64, "c": np.complex128, "b": np.bool_}.get(attrs.dtype.kind)
+            dtype = {} if attrs.dtype == natural else {"dtype": dtype_literal(attrs.dtype)}
+            return call("np.full", shape_literal(attrs.shape), fill, **dtype)
+        dtype = {} if attrs.dtype == value.aval.dtype else {"dtype": dtype_literal(attrs.dtype)}
+        return call("np.full", shape_literal(attrs.shape), self.atom(value), **dtype)
+
+    # ---- indexing ----
+
+    def _index(self, s: Apply) -> ast.expr:
+        x = s.args[0]
+        assert isinstance(s.attrs, IndexAttrs)
+        if reversed_ := _backward_dynamic_runs(s.attrs):
+            return self._backward(s, reversed_)
+        return subscript(self.atom(x), self.index(s))
+
+    def _backward(self, s: Apply, axes: Sequence[int]) -> ast.expr:
+        """x[i:i - 3:-1] would wrap at the front: taken forwards, then reversed."""
+        x = s.args[0]
+        assert isinstance(s.attrs, IndexAttrs)
+        kept = [d for d in s.attrs.dims if not isinstance(d, At)]
+        flips = [slice_(None, None, integer(-1)) if d in axes_dims(s.attrs, axes) else slice_() for d in kept]
+        return subscript(subscript(self.atom(x), self.index(s)), one_or_tuple(flips))
+
+    def index(self, s: Apply) -> ast.expr:
+        """What stands between the brackets of an index or a store."""
+        return one_or_tuple(self.entries(s))
+
+    def entries(self, s: Apply) -> list[ast.expr]:
+        assert isinstance(s.attrs, IndexAttrs)
+        shape = s.args[0].aval.shape
+        dims = s.attrs.dims
+        last = max((i for i, (d, n) in enumerate(zip(dims, shape, strict=True)) if d != Run(0, n)), default=-1)
+        entries: list[ast.expr] = []
+        for d, n in zip(dims[: last + 1], shape, strict=False):
+            match d:
+                case At(index=Dyn(arg=a)) | Gather(arg=a):
+                    entries.append(self.atom(s.args[a]))
+                case At(index=int(i)):
+                    entries.append(integer(-1 if i == n - 1 and n > 2 else i))
+                case Run(start=Dyn(arg=a), size=size, step=step):
+                    entries.append(self._dynamic_run(s.args[a], size, step))
+                case Run(start=int(start), size=size, step=step):
+                    entries.append(static_run(start, size, step, n))
+                case _:
+                    raise AssertionError(d)
+        return entries or [ast.Constant(...)]
+
+    def _dynamic_run(self, start: Atom, size: int, step: int) -> ast.expr:
+        if step < 0:
+            first = self._shifted(start, (size - 1) * step)
+            return slice_(first, self._shifted(start, 1), integer(-step) if step != -1 else None)
+        stop = self._shifted(start, (size - 1) * step + 1)
+        return slice_(self.atom(start), stop, integer(step) if step != 1 else None)
+
+    def _shifted(self, a: Atom, offset: int) -> ast.expr:
+        """a + offset; where `a` itself is written x + c, the constants are added."""
+        if isinstance(a, Var) and a in self.folded:
+            made = self.folded[a]
+            if is_affine(made):
+                c = made.args[1]
+                assert isinstance(c, Const)
+                sign = 1 if made.op is ops.ADD else -1
+                return _plus(self.atom(made.args[0]), sign * int(c.value) + offset)
+        return _plus(self.atom(a), offset)
+
+
+def _plus(x: ast.expr, offset: int) -> ast.expr:
+    if not offset:
+        return x
+    operator = ast.Add() if offset > 0 else ast.Sub()
+    return ast.BinOp(x, operator, ast.Constant(abs(offset)))
+
+
+def shape_tuple(shape: Shape) -> ast.expr:
+    return ast.Tuple([ast.Constant(n) for n in shape], ast.Load())
+
+
+def slice_(start: ast.expr | None = None, stop: ast.expr | None = None, step: ast.expr | None = None) -> ast.expr:
+    return ast.Slice(start, stop, step)
+
+
+def slice_call(entry: ast.expr) -> ast.expr:
+    """slice(a, b) for a:b, where an index stands outside brackets."""
+    if not isinstance(entry, ast.Slice):
+        return entry
+    parts = [entry.lower or ast.Constant(None), entry.upper or ast.Constant(None)]
+    return call("slice", *parts, *([entry.step] if entry.step else []))
+
+
+def static_run(start: int, size: int, step: int, n: int) -> ast.expr:
+    """The shortest slice for `size` elements from `start` of an axis of `n`."""
+    if size == 0:
+        return slice_(integer(start), integer(start), None)
+    stop = start + (size - 1) * step + (1 if step > 0 else -1)
+    if step < 0:
+        open_stop = start + size * step < 0
+        first = None if start == n - 1 else integer(start)
+        return slice_(first, None if open_stop else integer(stop), integer(step))
+    first = None if start == 0 else integer(start)
+    if start + size * step >= n:
+        last = None
+    elif step == 1 and size > 1 and n - stop <= 2 and stop > n - stop:
+        last = integer(stop - n)
+    else:
+        last = integer(stop)
+    return slice_(first, last, integer(step) if step != 1 else None)
+
+
+def _backward_dynamic_runs(attrs: IndexAttrs) -> list[int]:
+    return [i for i, d in enumerate(attrs.dims) if isinstance(d, Run) and isinstance(d.start, Dyn) and d.step < 0]
+
+
+def axes_dims(attrs: IndexAttrs, axes: Sequence[int]) -> list[object]:
+    return [attrs.dims[i] for i in axes]
+
+
+def _new_axes(axes: tuple[int, ...], ndim: int) -> ast.expr:
+    """[:, None] and the like."""
+    total = ndim + len(axes)
+    if ndim >= 2 and axes == (total - 1,):
+        return ast.Tuple([ast.Constant(...), ast.Constant(None)], ast.Load())
+    return one_or_tuple([ast.Constant(None) if i in axes else slice_() for i in range(axes[-1] + 1)])
+
+
+def _unit(value: int, aval: Aval) -> tuple[object, ...]:
+    return (aval, np.asarray(value, aval.dtype).tobytes())
+
+
+# ---- products ------------------------------------------------------------------------------------
+
+
+def is_matmul(lhs: tuple[int, ...], rhs: tuple[int, ...], out: tuple[int, ...]) -> bool:
+    """Whether `x @ y` with these labels gives `out`."""
+    if not lhs or not rhs:
+        return False
+    inner = lhs[-1]
+    rows, columns = lhs[-2:-1], rhs[-1:] if len(rhs) > 1 else ()
+    if inner != (rhs[-2] if len(rhs) > 1 else rhs[0]) or inner in out:
+        return False
+    left, right = lhs[:-2], rhs[:-2]
+    longer, shorter = (left, right) if len(left) >= len(right) else (right, left)
+    if shorter and longer[-len(shorter) :] != shorter:
+        return False
+    core = (*rows, *columns)
+    return out == (*longer, *core) and len(set(core)) == len(core) and not set(core) & set(longer)
+
+
+def einsum_formula(attrs: ContractAttrs) -> str:
+    """ "ij,jk->ik": letters in order of appearance."""
+    letters: dict[int, str] = {}
+    alphabet = iter("ijklmnopqrstuvwxyzabcdefghIJKLMNOPQRSTUVWXYZABCDEFGH")
+    for label in (*attrs.lhs, *attrs.rhs):
+        if label not in letters:
+            letters[label] = next(alphabet)
+
+    def spell(labels: tuple[int, ...]) -> str:
+        return "".join(letters[x] for x in labels)
+
+    return f"{spell(attrs.lhs)},{spell(attrs.rhs)}->{spell(attrs.out)}"
+
+

@@ -1,0 +1,185 @@
+"""All that is decided about a function before a line of it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Set
+from dataclasses import dataclass, replace
+from typing import assert_never
+
+import numpy as np
+
+from .. import ops
+from ..ir import (
+    Apply,
+    Atom,
+    Block,
+    Const,
+    For,
+    Function,
+    Fused,
+    If,
+    Statement,
+    Var,
+    While,
+    blocks_of,
+    inputs_of,
+    walk,
+)
+from ..ops.core import Elementwise
+from .lifetimes import Lifetimes
+from .names import Names
+from .ownership import Ownership
+from .temporaries import Folding, find_folds, is_temporary
+
+
+@dataclass(slots=True)
+class Plan:
+    """All decisions about one function."""
+
+    folding: Folding
+    lifetimes: Lifetimes
+    ownership: Ownership
+    names: Names
+
+    @staticmethod
+    def make(function: Function, kept: Set[Var]) -> Plan:
+        first = Plan._once(function, {}, frozenset(), kept)
+        moved = frozenset(_moves(function.body, first.names)) - first.ownership.copied_views
+        return Plan._once(function, first.ownership.roots, moved, kept)
+
+    @staticmethod
+    def _once(function: Function, roots: Mapping[Var, frozenset[Var]], moved: Set[Var], kept: Set[Var]) -> Plan:
+        folding = find_folds(function.body, roots, moved, kept)
+        found = {id(s) for s in _own(function.body) if isinstance(s, Apply) and _is_update(s, folding)}
+
+        def decide(updates: Set[int]) -> Plan:
+            ownership = Ownership(function, lambda keep: Lifetimes(function.body, folding, keep), updates)
+            names = Names(function.body, ownership)
+            return Plan(folding, ownership.lifetimes, ownership, names)
+
+        plain = decide(frozenset())
+        updates = _of_one_name(function.body, found, plain.names.alike)
+        while True:
+            plan = decide(updates)
+            confirmed = _of_one_name(function.body, plan.ownership.updates, plan.names.together)
+            if confirmed == plan.ownership.updates:
+                return plan
+            updates = confirmed
+
+
+def _own(block: Block) -> Iterator[Statement]:
+    """Every statement but those of fused groups, which are functions of their own."""
+    for s in block.statements:
+        yield s
+        if not isinstance(s, Fused):
+            for inner in blocks_of(s):
+                yield from _own(inner)
+
+
+def _of_one_name(body: Block, updates: Set[int], test: Callable[[Var, Var], bool]) -> set[int]:
+    """The updates whose old and new value pass the test."""
+    return {
+        id(s)
+        for s in _own(body)
+        if id(s) in updates and isinstance(s, Apply) and isinstance(s.args[0], Var) and test(s.args[0], s.targets[0])
+    }
+
+
+def _is_update(s: Apply, folding: Folding) -> bool:
+    """x + v or x - v of the type of x, on a line of its own: what may print as `x += v`."""
+    x, t = s.args[0] if s.args else None, s.targets[0]
+    if s.op not in (ops.ADD, ops.SUBTRACT) or not isinstance(x, Var) or s.args[1] is x:
+        return False
+    if t in folding.definitions or x in folding.definitions:
+        return False
+    return x.aval == t.aval and x.aval.dtype.kind != "b"
+
+
+def _moves(body: Block, names: Names) -> Iterator[Var]:
+    """Results and initial values that do not share the name of what they become: written in the assignment itself."""
+    for s in walk(body):
+        match s:
+            case For() | While():
+                params = s.body.params[1:] if isinstance(s, For) else s.body.params
+                pairs = [*zip(params, s.inits, strict=True), *zip(params, s.body.results, strict=True)]
+            case If():
+                pairs = [*zip(s.targets, s.then.results, strict=True), *zip(s.targets, s.orelse.results, strict=True)]
+            case Apply() | Fused():
+                continue
+            case _:
+                assert_never(s)
+        for target, source in pairs:
+            if not isinstance(source, Var) or source not in names.lifetimes.index:
+                continue
+            if is_temporary(source) and not names.together(target, source):
+                yield source
+
+
+def python_bools(body: Block) -> frozenset[Var]:
+    """Variables that may hold Python's bool: comparisons of Python numbers, and flags through branches and loops."""
+    found: set[Var] = set()
+
+    def holds(a: Atom) -> bool:
+        return a.aval.weak or a in found or (isinstance(a, Const) and a.aval.shape == () and a.aval.dtype.kind == "b")
+
+    for s in walk(body):
+        if isinstance(s, For | While):
+            params = s.body.params[1:] if isinstance(s, For) else s.body.params
+            found.update(p for p in (*params, *s.targets) if _is_flag(p))
+            if isinstance(s, While):
+                found.update(p for p in s.condition.params if _is_flag(p))
+        elif isinstance(s, If):
+            found.update(t for t in s.targets if _is_flag(t))
+        elif isinstance(s, Apply) and isinstance(s.op, Elementwise) and s.op.operator not in ("", "~"):
+            found.update(t for t in s.targets if _is_flag(t) and all(map(holds, s.args)))
+    return frozenset(found)
+
+
+def _is_flag(v: Var) -> bool:
+    return v.aval.shape == () and v.aval.dtype == np.bool_
+
+
+def plain_starts(body: Block) -> frozenset[tuple[int, int]]:
+    """Loops and places whose first value, a NumPy number, may be written as Python's: `total = 0.0`.
+
+    That is so where everything computed from it has the same type either way; the reader promotes it again.
+    """
+    uses = _uses(body)
+    found: set[tuple[int, int]] = set()
+    for s in walk(body):
+        if not isinstance(s, For | While):
+            continue
+        params = s.body.params[1:] if isinstance(s, For) else s.body.params
+        for k, init in enumerate(s.inits):
+            if not isinstance(init, Const) or init.aval.shape or init.aval.weak or init.aval.dtype not in _PYTHONS:
+                continue
+            held = [params[k]]
+            if isinstance(s, While):
+                held.append(s.condition.params[k])
+            if not (isinstance(s, For) and s.range.static()):
+                held.append(s.targets[k])
+            changes = s.body.results[k] is not params[k]
+            if changes and all(_indifferent(v, u) for v in held for u in uses.get(v, [])):
+                found.add((id(s), k))
+    return frozenset(found)
+
+
+_PYTHONS = (np.dtype(np.float64), np.dtype(np.int64), np.dtype(np.complex128))
+
+
+def _uses(body: Block) -> dict[Var, list[Statement]]:
+    """The statements that use each variable, as an argument or as what their blocks hand on."""
+    uses: dict[Var, list[Statement]] = {}
+    for s in walk(body):
+        for a in (*inputs_of(s), *(r for block in blocks_of(s) for r in block.results)):
+            if isinstance(a, Var):
+                uses.setdefault(a, []).append(s)
+    return uses
+
+
+def _indifferent(v: Var, use: Statement) -> bool:
+    """Whether the statement has the same type when `v` is a Python number."""
+    if not isinstance(use, Apply) or not isinstance(use.op, Elementwise):
+        return False
+    weak = [replace(a.aval, weak=True) if a is v else a.aval for a in use.args]
+    return use.op.infer(weak, use.attrs) == (use.targets[0].aval,)

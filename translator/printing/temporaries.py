@@ -1,0 +1,289 @@
+"""Which temporaries are written inside the expression that uses them, instead of getting a line and a name.
+
+    before                                  after
+    t = x @ w                               h = np.tanh(x @ w + b)
+    t1 = t + b
+    h = np.tanh(t1)
+
+Moving a computation to its use changes no value, for values never change. What it must not do is keep an array alive
+across a store into it, for then the store would have to copy; nor enter a loop.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Set
+from dataclasses import dataclass, field
+from typing import assert_never
+
+import numpy as np
+
+from .. import ops
+from ..ir import Apply, Atom, Block, Const, For, Fused, If, Statement, Var, While, blocks_of
+from ..ops.core import (
+    ArgReduce,
+    Cast,
+    Concatenate,
+    Contract,
+    Create,
+    Cumulative,
+    Dyn,
+    Elementwise,
+    Fourier,
+    Index,
+    IndexAttrs,
+    Linalg,
+    Put,
+    Reduce,
+    Reshape,
+    Run,
+    Sort,
+)
+
+WIDTH = 64  # characters of an expression, names counted as four: about 90 columns of real text
+SMALL = 10  # an expression below this is never worth a line of its own
+
+Roots = Mapping[Var, frozenset[Var]]
+
+
+def is_temporary(v: Var) -> bool:
+    """Whether the name was made by untraced, not by the user."""
+    return re.fullmatch(r"t?\d*", v.hint) is not None
+
+
+def is_adjoint(v: Var) -> bool:
+    return v.hint.startswith("d_")
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A use of a variable: argument, condition or range ("arg"), the array of a store ("base"), the start of a dynamic
+    run ("start"), an initial value ("init") or a result of the block ("result"). `position` counts statements."""
+
+    block: Block
+    position: int
+    statement: Statement | None
+    slot: str
+
+
+@dataclass(slots=True)
+class Folding:
+    """`definitions[v]` is the expression that stands for `v` wherever it is used."""
+
+    definitions: dict[Var, Apply] = field(default_factory=dict)
+
+    def leaves(self, *atoms: Atom) -> Iterator[Var]:
+        """The named variables that an expression reads."""
+        waiting = list(atoms)
+        while waiting:
+            a = waiting.pop()
+            if isinstance(a, Const):
+                continue
+            if a in self.definitions:
+                waiting.extend(self.definitions[a].args)
+            else:
+                yield a
+
+
+def find_folds(body: Block, roots: Roots, moved: Set[Var], kept: Set[Var] = frozenset()) -> Folding:
+    """Decide for one function. `moved`: temporaries to be written in the assignments at the start or end of a loop or
+    branch. `kept`: temporaries that must keep their line."""
+    finder = _Finder(body, roots, moved, kept)
+    finder.block(body, "return")
+    return Folding(finder.folded)
+
+
+class _Finder:
+    def __init__(self, body: Block, roots: Roots, moved: Set[Var], kept: Set[Var]) -> None:
+        self.roots, self.moved, self.kept = roots, moved, kept
+        self.folded: dict[Var, Apply] = {}
+        self.sites = _sites(body)
+
+    def block(self, block: Block, role: str) -> None:
+        for s in block.statements:
+            for inner in blocks_of(s):
+                if not isinstance(s, Fused):
+                    self.block(inner, "condition" if isinstance(s, While) and inner is s.condition else "inner")
+        self._choose(block, role)
+        self._limit_width(block)
+
+    def _choose(self, block: Block, role: str) -> None:
+        barriers = _Barriers(block, self.roots)
+        final: dict[Var, int] = {}  # where a folded variable is written in the end
+        for position in range(len(block.statements) - 1, -1, -1):
+            s = block.statements[position]
+            if not isinstance(s, Apply) or isinstance(s.op, Put):
+                continue
+            (v,) = s.targets
+            sites = self.sites.get(v, [])
+            if len(sites) != 1 or v in self.kept or sites[0].block is not block:
+                continue
+            site = sites[0]
+            if not self._may_fold(v, s, site, role, block):
+                continue
+            user = site.statement
+            at = site.position
+            if user is not None and user.targets and user.targets[0] in self.folded:
+                at = final[user.targets[0]]
+            if not barriers.between(position, at, s.args):
+                self.folded[v] = s
+                final[v] = at
+
+    def _may_fold(self, v: Var, s: Apply, site: Site, role: str, block: Block) -> bool:
+        if role == "condition":
+            return site.slot != "start" or is_affine(s)
+        match site.slot:
+            case "arg":
+                return is_temporary(v)
+            case "start":
+                return is_temporary(v) and is_affine(s)
+            case "result" if role == "return":
+                return is_temporary(v) or (is_adjoint(v) and len(block.results) == 1)
+            case "result" | "init":
+                return v in self.moved
+            case _:
+                return False
+
+    def _limit_width(self, block: Block) -> None:
+        widths: dict[Var, int] = {}
+
+        def width(a: Atom) -> int:
+            if isinstance(a, Const):
+                return len(repr(a.value)) if a.aval.size == 1 else 8 * a.aval.size
+            return widths.get(a, 4)
+
+        for s in block.statements:
+            args = list(_inputs(s))
+            total = sum(map(width, args)) + _own_width(s)
+            while total > WIDTH:
+                widest = max((a for a in args if isinstance(a, Var) and a in self.folded), key=width, default=None)
+                if widest is None or width(widest) <= SMALL:
+                    break
+                total -= width(widest) - 4
+                del self.folded[widest], widths[widest]
+            if s.targets and s.targets[0] in self.folded:
+                widths[s.targets[0]] = total
+
+
+class _Barriers:
+    """Statements of a block that an expression is not moved across."""
+
+    def __init__(self, block: Block, roots: Roots) -> None:
+        self.roots = roots
+        self.compound = [i for i, s in enumerate(block.statements) if not isinstance(s, Apply | Fused)]
+        self.stores: list[tuple[int, frozenset[Var]]] = []
+        self.named: dict[str, list[int]] = {}
+        for i, s in enumerate(block.statements):
+            if isinstance(s, Apply) and isinstance(s.op, Put) and isinstance(s.args[0], Var):
+                self.stores.append((i, roots.get(s.args[0], frozenset()) | {s.args[0]}))
+            for t in s.targets:
+                if not is_temporary(t):
+                    self.named.setdefault(t.hint, []).append(i)
+
+    def between(self, start: int, end: int, reads: tuple[Atom, ...]) -> bool:
+        """Whether a loop or branch, a store into what is read, or a new version of it lies strictly between."""
+        if end - start <= 1:
+            return False
+        if _any_between(self.compound, start, end):
+            return True
+        for a in reads:
+            if not isinstance(a, Var):
+                continue
+            touched = self.roots.get(a, frozenset()) | {a}
+            if any(start < i < end and touched & stored for i, stored in self.stores):
+                return True
+            if a.hint in self.named and _any_between(self.named[a.hint], start, end):
+                return True
+        return False
+
+
+def _any_between(positions: list[int], start: int, end: int) -> bool:
+    i = bisect_right(positions, start)
+    return i < len(positions) and positions[i] < end
+
+
+def is_affine(s: Apply) -> bool:
+    """variable + constant or variable - constant, on Python ints: the reader recognises it in both ends of a slice."""
+    if s.op is not ops.ADD and s.op is not ops.SUBTRACT:
+        return False
+    x, c = s.args
+    return isinstance(x, Var) and isinstance(c, Const) and c.aval.weak and s.targets[0].aval.weak
+
+
+def _inputs(s: Statement) -> tuple[Atom, ...]:
+    match s:
+        case Apply(args=args) | Fused(args=args):
+            return args
+        case If(condition=condition):
+            return (condition,)
+        case For(range=r):
+            return (r.start, r.stop, r.step)
+        case While(condition=condition):
+            return condition.results
+        case _:
+            assert_never(s)
+
+
+def _sites(body: Block) -> dict[Var, list[Site]]:
+    sites: dict[Var, list[Site]] = {}
+
+    def use(a: Atom, site: Site) -> None:
+        if isinstance(a, Var):
+            sites.setdefault(a, []).append(site)
+
+    def visit(block: Block) -> None:
+        for i, s in enumerate(block.statements):
+            for place, a in enumerate(_inputs(s)):
+                if not isinstance(s, While):
+                    use(a, Site(block, i, s, _slot(s, place)))
+            if isinstance(s, For | While):
+                for a in s.inits:
+                    use(a, Site(block, i, s, "init"))
+            if not isinstance(s, Fused):
+                for inner in blocks_of(s):
+                    visit(inner)
+        for a in block.results:
+            use(a, Site(block, len(block.statements), None, "result"))
+
+    visit(body)
+    return sites
+
+
+def _slot(s: Statement, place: int) -> str:
+    if not isinstance(s, Apply) or not isinstance(s.op, Index | Put):
+        return "arg"
+    if place == 0 and isinstance(s.op, Put):
+        return "base"
+    assert isinstance(s.attrs, IndexAttrs)
+    starts = [d.start for d in s.attrs.dims if isinstance(d, Run)]
+    return "start" if Dyn(place) in starts else "arg"
+
+
+def _own_width(s: Statement) -> int:
+    """The characters that the operation itself takes beside its arguments; roughly."""
+    if not isinstance(s, Apply):
+        return 8
+    match s.op:
+        case Elementwise(operator=operator, numpy=name):
+            return len(operator) + 2 if operator else len(name) + 2 * len(s.args)
+        case Cast():
+            return 20
+        case Reduce() | ArgReduce() | Cumulative() | Sort() | Fourier():
+            return 14
+        case Linalg(numpy=name, field=field):
+            return len(name) + len(field) + 4
+        case Contract():
+            return 6
+        case Reshape() | Create():
+            return 8 + 4 * s.targets[0].aval.ndim
+        case Concatenate():
+            return 18 + 2 * len(s.args)
+        case Index() | Put():
+            return 4 + 4 * s.args[0].aval.ndim
+        case _:
+            assert_never(s.op)
+
+
+def is_bool_scalar(a: Atom) -> bool:
+    return a.aval.shape == () and a.aval.dtype == np.bool_

@@ -1,0 +1,104 @@
+"""Branches and loops that hand a value on unchanged are seen through.
+
+    if c:                               f(x)
+        y = x               ->
+    else:
+        y = x
+    f(y)
+
+A printed program has none of them, for they would not be read back: `y = x` is no statement of a program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import assert_never
+
+from ..ir import Apply, Atom, Block, Const, For, Function, Fused, If, Range, Statement, Var, While, walk
+
+
+def aliases(body: Block) -> dict[Var, Atom]:
+    """Variables that surely have the value of another atom, which is none of them itself."""
+    found: dict[Var, Atom] = {}
+
+    def resolve(a: Atom) -> Atom:
+        while isinstance(a, Var) and a in found:
+            a = found[a]
+        return a
+
+    statements = list(walk(body))
+    while True:
+        before = len(found)
+        for s in reversed(statements):
+            match s:
+                case For() | While():
+                    _carried(s, found, resolve)
+                case If():
+                    _joined(s, found, resolve)
+                case Apply() | Fused():
+                    pass
+                case _:
+                    assert_never(s)
+        if len(found) == before:
+            return {v: resolve(v) for v in found}
+
+
+def _joined(s: If, found: dict[Var, Atom], resolve: Callable[[Atom], Atom]) -> None:
+    """Targets that are the same in both branches, and targets that are the same as an earlier one."""
+    seen: dict[tuple[Atom, Atom], Var] = {}
+    for t, x, y in zip(s.targets, s.then.results, s.orelse.results, strict=True):
+        if t in found:
+            continue
+        x, y = resolve(x), resolve(y)
+        if _equal(x, y):
+            found[t] = x
+        elif (x, y) in seen:
+            found[t] = seen[x, y]
+        else:
+            seen[x, y] = t
+
+
+def _carried(s: For | While, found: dict[Var, Atom], resolve: Callable[[Atom], Atom]) -> None:
+    params = s.body.params[1:] if isinstance(s, For) else s.body.params
+    tested = s.condition.params if isinstance(s, While) else params
+    for t, c, p, init, result in zip(s.targets, tested, params, s.inits, s.body.results, strict=True):
+        if p not in found and resolve(result) is p:
+            found.update({v: resolve(init) for v in {t, c, p}})
+
+
+def _equal(x: Atom, y: Atom) -> bool:
+    return x is y or (isinstance(x, Const) and isinstance(y, Const) and x.key == y.key)
+
+
+def without_trivial(function: Function) -> Function:
+    """The function with aliases replaced by what they stand for. Dead code remains to be dropped."""
+    found = aliases(function.body)
+    return replace(function, body=_block(function.body, found)) if found else function
+
+
+def _block(block: Block, found: Mapping[Var, Atom]) -> Block:
+    statements = tuple(_statement(s, found) for s in block.statements)
+    return Block(block.params, statements, _use(block.results, found))
+
+
+def _use(atoms: Sequence[Atom], found: Mapping[Var, Atom]) -> tuple[Atom, ...]:
+    return tuple(found.get(a, a) if isinstance(a, Var) else a for a in atoms)
+
+
+def _statement(s: Statement, found: Mapping[Var, Atom]) -> Statement:
+    match s:
+        case Apply() | Fused():
+            return replace(s, args=_use(s.args, found))
+        case If():
+            (condition,) = _use((s.condition,), found)
+            return replace(s, condition=condition, then=_block(s.then, found), orelse=_block(s.orelse, found))
+        case For():
+            start, stop, step = _use((s.range.start, s.range.stop, s.range.step), found)
+            reach = Range(start, stop, step, s.range.reverse)
+            return replace(s, range=reach, inits=_use(s.inits, found), body=_block(s.body, found))
+        case While():
+            test = _block(s.condition, found)
+            return replace(s, inits=_use(s.inits, found), condition=test, body=_block(s.body, found))
+        case _:
+            assert_never(s)

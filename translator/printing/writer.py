@@ -1,0 +1,532 @@
+"""Writes a program line by line, after the plan."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
+from typing import Any, assert_never
+
+from .. import ops
+from ..errors import NOWHERE, Span
+from ..ir import (
+    Apply,
+    Atom,
+    Block,
+    Const,
+    For,
+    Function,
+    Fused,
+    If,
+    Param,
+    Statement,
+    Var,
+    While,
+    blocks_of,
+    const,
+    free_variables,
+    inputs_of,
+    walk,
+)
+from ..ops.core import Elementwise, Gather, Index, IndexAttrs, Put, Reshape, Run
+from ..passes.dead import dead_code
+from ..tree import LEAF, Kind, TreeDef
+from .names import identifier
+from .phrases import Expressions, call, integer, method, name, one_or_tuple, slice_call, subscript
+from .plan import Plan, plain_starts, python_bools
+from .sourcetext import Line, join, text_of
+from .temporaries import is_adjoint, is_temporary
+from .trees import Scope, is_plain, leaf_paths, leaf_variables, result_tree
+from .trivial import without_trivial
+
+WIDE = 96  # columns: a longer line is broken up by naming one of its temporaries
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """The text of a `def`, its name, and the globals it needs beside `np`."""
+
+    text: str
+    name: str
+    scope: Mapping[str, Any]
+
+
+def printed(function: Function, comments: bool = False) -> Printed:
+    """Print one function. Refuses nothing but result classes without a constructor form."""
+    function = dead_code(without_trivial(function))
+    scope = Scope()
+    kept: set[Var] = set()
+    while True:
+        writer = Writer(function, Plan.make(function, kept), scope, comments)
+        lines = writer.definition()
+        wide = writer.too_wide - kept
+        if not wide:
+            return Printed(join(lines), identifier(_function_name(function)), scope.objects)
+        kept |= wide
+
+
+def _function_name(function: Function) -> str:
+    return "function" if not re.search(r"\w", function.name) else function.name.strip("<>")
+
+
+@dataclass(slots=True)
+class _Move:
+    target: str
+    value: ast.expr
+    reads: frozenset[str]
+
+
+class Writer:
+    """Writes one `def`; nested ones (fused groups, long loop conditions) are written by writers of their own."""
+
+    def __init__(self, function: Function, plan: Plan, scope: Scope, comments: bool) -> None:
+        self.function = function
+        self.plan = plan
+        self.scope = scope
+        self.comments = comments
+        self.lines: list[Line] = []
+        self.helpers: list[list[Line]] = []
+        self.helper_names: dict[str, int] = {}
+        self.indent = 1
+        self.too_wide: set[Var] = set()
+        self.last_comment = ""
+        self.copies: dict[Var, str] = {}
+        self.bound: set[str] = set()  # names that have a value wherever control comes from
+        self.plain_starts = plain_starts(function.body)
+        self._name_everything()
+
+    def _name_everything(self) -> None:
+        """Names; parameters that are trees stay paths unless a leaf is used more than once or stored into."""
+        fixed: dict[Var, str] = {}
+        self.paths: dict[Var, ast.expr] = {}
+        hints: dict[Var, str] = {}
+        reserved = set(self.scope.objects)
+        counts = _use_counts(self.function.body)
+        for p, variables in leaf_variables(self.function):
+            if is_plain(p):
+                fixed[variables[0]] = p.name
+                continue
+            reserved.add(p.name)
+            for v, (path, hint) in zip(variables, leaf_paths(p, self.scope), strict=True):
+                self.paths[v] = path
+                hints[v] = hint
+        reserved |= set(self.scope.objects)
+        names = self.plan.names
+        unnamed = {v for v in self.paths if counts.get(v, 0) <= 1 and not self._needs_name(v)}
+        self.unpacked = [v for v in self.paths if v not in unnamed]
+        self.names = names.assign(fixed, {v: identifier(hints[v]) for v in self.unpacked}, unnamed, reserved)
+        self.expressions = Expressions(
+            self.names,
+            self.plan.folding.definitions,
+            {v: p for v, p in self.paths.items() if v in unnamed},
+            python_bools(self.function.body),
+        )
+
+    def _needs_name(self, v: Var) -> bool:
+        position = self.function.body.params.index(v)
+        if position in self.function.mutated or v in self.plan.ownership.assigned:
+            return True
+        i = self.plan.lifetimes.index[v]
+        return any(self.plan.names.together(v, w) for j, w in enumerate(self.plan.lifetimes.order) if j != i)
+
+    # ---- lines ----
+
+    def line(self, text: str, span: Span = NOWHERE, targets: Iterable[Var] = ()) -> None:
+        self.lines.append(Line(self.indent, text, self._comment(text, span, targets)))
+
+    def _comment(self, text: str, span: Span, targets: Iterable[Var]) -> str:
+        if not self.comments or not span.line or not span.text or not any(map(is_adjoint, targets)):
+            return ""
+        if span.text == text or text.endswith(f"= {span.text}"):
+            return ""
+        comment = f"from line {span.line}: {span.text}"
+        if comment == self.last_comment:
+            return ""
+        self.last_comment = comment
+        return comment
+
+    def definition(self) -> list[Line]:
+        f = self.function
+        for v in self.unpacked:
+            self.line(f"{self.names[v]} = {text_of(self.paths[v])}")
+        self.bound = {self.names[v] for v in f.body.params if v in self.names}
+        self.block(f.body)
+        self.final_stores()
+        self.return_statement()
+        body = [line for helper in self.helpers for line in helper] + self.lines
+        if not body:
+            body = [Line(1, "pass")]
+        plain = [p.name for p in f.params if p.capture is None]
+        hidden = [p.name for p in f.params if p.capture is not None]
+        parameters = ", ".join([*plain, "*", *hidden] if hidden else plain)
+        return [Line(0, f"def {identifier(_function_name(f))}({parameters}):"), *body]
+
+    def return_statement(self) -> None:
+        f = self.function
+        if f.out.kind is Kind.NONE:
+            return
+        leaves = f.body.results[: f.out.leaf_count]
+        written = (self.result(a) for a in leaves)
+        tree = result_tree(f.out, written, self.scope)
+        text = text_of(ast.Return(tree)) if len(f.out.children) != 1 else f"return {text_of(tree)}"
+        folded = [a for a in leaves if isinstance(a, Var) and a in self.plan.folding.definitions]
+        span = self.plan.folding.definitions[folded[0]].span if len(leaves) == 1 and folded else NOWHERE
+        self.line(text, span, folded)
+        self.check_width(leaves)
+
+    def result(self, a: Atom) -> ast.expr:
+        """A returned leaf; a bare True would be read as a part of the result's structure."""
+        if isinstance(a, Var) and a in self.copies:
+            return name(self.copies[a])
+        return self.expressions.numpy_atom(a) if isinstance(a, Const) else self.value(a)
+
+    def check_width(self, atoms: Iterable[Atom]) -> None:
+        """Remember the temporary to be named when the line just written is too long."""
+        if len(self.lines[-1].text) + 4 * self.indent <= WIDE:
+            return
+        folded = [a for a in atoms if isinstance(a, Var) and a in self.plan.folding.definitions]
+        while len(folded) == 1 and len(text_of(self.value(folded[0]))) > WIDE:
+            inner = self.plan.folding.definitions[folded[0]].args
+            deeper = [a for a in inner if isinstance(a, Var) and a in self.plan.folding.definitions]
+            if not deeper:
+                break
+            folded = deeper
+        if folded:
+            self.too_wide.add(max(folded, key=lambda v: len(text_of(self.value(v)))))
+
+    def value(self, a: Atom) -> ast.expr:
+        return self.expressions.atom(a)
+
+    def reads(self, *atoms: Atom) -> frozenset[str]:
+        return frozenset(self.names[v] for v in self.plan.folding.leaves(*atoms) if v in self.names)
+
+    def fresh_name(self, hint: str) -> str:
+        parameters = {p.name for p in self.function.params}
+        taken = {*self.names.values(), *self.copies.values(), *self.scope.objects, *parameters}
+        n, chosen = 0, hint
+        while chosen in taken:
+            n += 1
+            chosen = f"{hint}_{n}"
+        return chosen
+
+    # ---- statements ----
+
+    def block(self, block: Block) -> None:
+        outer = set(self.bound)
+        for s in block.statements:
+            self.statement(s)
+            self.bound.update(self.names[t] for t in s.targets if t in self.names and self.is_named(t))
+        self.bound = outer
+
+    def is_named(self, v: Var) -> bool:
+        """Whether the variable has a line of its own, not a place in an expression."""
+        return v not in self.plan.folding.definitions
+
+    def statement(self, s: Statement) -> None:
+        match s:
+            case Apply():
+                if s.targets[0] not in self.plan.folding.definitions:
+                    self.apply(s)
+                    self.check_width(s.args)
+            case If():
+                self.branch(s)
+            case For():
+                self.for_loop(s)
+            case While():
+                self.while_loop(s)
+            case Fused():
+                self.fused(s)
+            case _:
+                assert_never(s)
+
+    def apply(self, s: Apply) -> None:
+        (t,) = s.targets
+        if isinstance(s.op, Put):
+            self.store(s)
+        elif id(s) in self.plan.ownership.updates:
+            sign = "+=" if s.op is ops.ADD else "-="
+            self.line(f"{self.names[t]} {sign} {text_of(self.value(s.args[1]))}", s.span, s.targets)
+        else:
+            value = self.like(s) or self.expressions.apply(s)
+            if t in self.plan.ownership.copied_views:
+                value = method(value, "copy")
+            self.line(f"{self.names[t]} = {text_of(value)}", s.span, s.targets)
+
+    def like(self, s: Apply) -> ast.expr | None:
+        """np.zeros_like(x) for the adjoint d_x of an x of the same type."""
+        target, aval = self.names[s.targets[0]], s.targets[0].aval
+        if s.op not in (ops.FULL, ops.EMPTY) or not target.startswith("d_"):
+            return None
+        wanted = target[2:]
+        if wanted not in self.bound or any(v.aval != aval for v, n in self.names.items() if n == wanted):
+            return None
+        plain = self.expressions.apply(s)
+        assert isinstance(plain, ast.Call) and isinstance(plain.func, ast.Attribute)
+        if plain.func.attr not in ("zeros", "ones", "empty"):
+            return None
+        return call(f"np.{plain.func.attr}_like", name(wanted))
+
+    def store(self, s: Apply) -> None:
+        x, (t,) = s.args[0], s.targets
+        target = self.names[t]
+        if isinstance(x, Const):
+            self.line(f"{target} = {text_of(self.value(x))}")
+        elif id(s) in self.plan.ownership.copied:
+            self.line(f"{target} = {text_of(method(self.value(x), 'copy'))}")
+        elif text_of(self.value(x)) != target:
+            self.line(f"{target} = {text_of(self.value(x))}")
+        assert isinstance(s.attrs, IndexAttrs)
+        value = self.value(s.args[1])
+        place = subscript(name(target), self.expressions.index(s))
+        change = self.change(s)
+        if change is not None:
+            assert isinstance(change.op, Elementwise)
+            text = f"{text_of(place)} {change.op.operator}= {text_of(self.value(change.args[1]))}"
+        elif s.op is ops.PUT:
+            if self.overlaps(s):
+                value = method(value, "copy")
+            text = f"{text_of(place)} = {text_of(value)}"
+        elif any(isinstance(d, Gather) for d in s.attrs.dims):
+            index = one_or_tuple([slice_call(e) for e in self.expressions.entries(s)])
+            text = text_of(call("np.add.at", name(target), index, value))
+        else:
+            text = f"{text_of(place)} += {text_of(value)}"
+        self.line(text, s.span, s.targets)
+
+    def overlaps(self, s: Apply) -> bool:
+        """Whether a store, `x[::2] = x[:3]`, reads what it writes with another stride: NumPy copies nothing there."""
+        (x, stored, *_), ownership = s.args, self.plan.ownership
+        if not isinstance(x, Var) or not isinstance(stored, Var) or stored.aval.ndim != 1:
+            return False
+        part = ownership.definition(stored)
+        if part is None or stored in ownership.copied_views or not isinstance(part.op, Index | Reshape):
+            return False
+        if part.op is not ops.INDEX or part.args[0] is not x:
+            return bool(ownership.of(stored) & ownership.of(x))
+        steps = []
+        for attrs in (s.attrs, part.attrs):
+            assert isinstance(attrs, IndexAttrs)
+            steps.append([(i, d.step) for i, d in enumerate(attrs.dims) if isinstance(d, Run)])
+        return steps[0] != steps[1]
+
+    def change(self, s: Apply) -> Apply | None:
+        """The operation behind `x[i] *= v`, where what is stored at `x[i]` is `x[i] * v` of the same type."""
+        folded = self.plan.folding.definitions
+        value = s.args[1]
+        made = folded.get(value) if isinstance(value, Var) else None
+        if s.op is not ops.PUT or made is None or made.op not in (ops.SUBTRACT, ops.MULTIPLY, ops.DIVIDE):
+            return None
+        part = folded.get(made.args[0]) if isinstance(made.args[0], Var) else None
+        if part is None or part.op is not ops.INDEX or part.args[0] is not s.args[0]:
+            return None
+        same_place = text_of(self.expressions.index(part)) == text_of(self.expressions.index(s))
+        return made if same_place and part.targets[0].aval == made.targets[0].aval else None
+
+    # ---- assignments at the borders of loops and branches ----
+
+    def moves(self, targets: Sequence[Var], sources: Sequence[Atom], copied: Set[int] = frozenset()) -> list[_Move]:
+        found = []
+        for k, (t, a) in enumerate(zip(targets, sources, strict=True)):
+            value = self.value(a)
+            target = self.names[t]
+            if k in copied and not isinstance(a, Const):
+                value = method(value, "copy")
+            elif isinstance(value, ast.Name) and value.id == target:
+                continue
+            found.append(_Move(target, value, self.reads(a)))
+        return found
+
+    def assign(self, moves: Sequence[_Move]) -> None:
+        """All values are taken before any name changes: in an order that allows it, or at once as `a, b = b, a`."""
+        waiting = list(moves)
+        while waiting:
+            ready = next(
+                (m for m in waiting if not any(m.target in other.reads for other in waiting if other is not m)), None
+            )
+            if ready is None:
+                targets = ", ".join(m.target for m in waiting)
+                values = text_of(ast.Return(ast.Tuple([m.value for m in waiting], ast.Load()))).removeprefix("return ")
+                self.line(f"{targets} = {values}")
+                return
+            self.line(f"{ready.target} = {text_of(ready.value)}")
+            waiting.remove(ready)
+
+    # ---- control flow ----
+
+    def branch(self, s: If) -> None:
+        self.line(f"if {text_of(self.value(s.condition))}:")
+        self.check_width([s.condition])
+        self.indented(s.then, s.targets, self.second_names(s.targets, s.then.results))
+        mark = len(self.lines)
+        self.line("else:")
+        self.indented(s.orelse, s.targets, self.second_names(s.targets, s.orelse.results))
+        if self.lines[mark + 1].text == "pass":
+            del self.lines[mark:]
+
+    def enter(self, s: For | While, params: Sequence[Var]) -> None:
+        """The initial values of what a loop carries."""
+        copied = {k for k in range(len(params)) if (id(s), k) in self.plan.ownership.copied_inits}
+        copied |= self.second_names(params, s.inits)
+        inits = [
+            const(a.value.item()) if isinstance(a, Const) and (id(s), k) in self.plain_starts else a
+            for k, a in enumerate(s.inits)
+        ]
+        self.assign(self.moves(params, inits, copied))
+
+    def second_names(self, targets: Sequence[Var], sources: Sequence[Atom]) -> set[int]:
+        """Places where an array that is written later would have two names, so that the reader could not tell which
+        it is after a branch or a loop that may not run."""
+        ownership, together = self.plan.ownership, self.plan.names.together
+        index = self.plan.lifetimes.index
+        return {
+            k
+            for k, (t, a) in enumerate(zip(targets, sources, strict=True))
+            if t.aval.shape and ownership.is_written(t) and isinstance(a, Var) and a in index and not together(t, a)
+        }
+
+    def indented(self, block: Block, targets: Sequence[Var], aliases: Set[int] = frozenset()) -> None:
+        """The body of a branch or loop, and what it hands on."""
+        mark = len(self.lines)
+        self.indent += 1
+        self.block(block)
+        self.assign(self.moves(targets, block.results, aliases))
+        if len(self.lines) == mark:
+            self.line("pass")
+        self.indent -= 1
+
+    def for_loop(self, s: For) -> None:
+        params = s.body.params[1:]
+        self.enter(s, params)
+        self.line(f"for {self.names[s.body.params[0]]} in {text_of(self.range(s))}:")
+        self.indented(s.body, params)
+        self.assign(self.moves(s.targets, params))
+
+    def range(self, s: For) -> ast.expr:
+        r = s.range
+        known = r.static()
+        if known is not None:
+            backwards = known.step < 0 and len(known) > 0
+            forwards = known[::-1] if backwards else known
+            args = [integer(n) for n in (forwards.start, forwards.stop, forwards.step)]
+            counted = call("range", *_shortened(args, forwards.start == 0, forwards.step == 1))
+            return call("reversed", counted) if backwards else counted
+        unit = isinstance(r.step, Const) and int(r.step.value) == 1
+        zero = isinstance(r.start, Const) and int(r.start.value) == 0
+        counted = call("range", *_shortened([self.value(a) for a in (r.start, r.stop, r.step)], zero, unit))
+        return call("reversed", counted) if r.reverse else counted
+
+    def while_loop(self, s: While) -> None:
+        params = s.body.params
+        self.enter(s, params)
+        self.line(f"while {text_of(_plainly(self.condition(s)))}:")
+        self.indented(s.body, params)
+        self.assign(self.moves(s.targets, params))
+
+    def condition(self, s: While) -> ast.expr:
+        """One expression, or the call of a nested function where the condition needs statements."""
+        block = s.condition
+        folded = self.plan.folding.definitions
+        if all(isinstance(inner, Apply) and inner.targets[0] in folded for inner in block.statements):
+            return self.value(block.results[0])
+        free = self.plan.folding.leaves(*free_variables(block))
+        arguments = list(dict.fromkeys((*_used(block.params, block), *free)))
+        body = Block(tuple(arguments), block.statements, block.results)
+        return self.call_helper("go_on", arguments, body, LEAF, [self.names[v] for v in arguments])
+
+    # ---- nested functions ----
+
+    def fused(self, s: Fused) -> None:
+        out = LEAF if len(s.targets) == 1 else TreeDef(Kind.TUPLE, (LEAF,) * len(s.targets))
+        called = self.call_helper(s.kind, s.args, s.body, out, _parameter_names(s.body.params))
+        self.line(f"{', '.join(self.names[t] for t in s.targets)} = {text_of(called)}")
+
+    def call_helper(
+        self, kind: str, args: Sequence[Atom], body: Block, out: TreeDef, parameters: Sequence[str]
+    ) -> ast.expr:
+        """Write `body` as a nested def and return its call."""
+        taken = set(self.names.values()) | set(self.scope.objects)
+        n = self.helper_names.get(kind, 0) + 1
+        while f"{kind}_{n}" in taken:
+            n += 1
+        self.helper_names[kind] = n
+        helper_name = f"{kind}_{n}"
+        helper = Function(helper_name, tuple(Param(p, LEAF) for p in parameters), body, out)
+        kept: set[Var] = set()
+        while True:
+            writer = Writer(helper, Plan.make(helper, kept), self.scope, self.comments)
+            lines = writer.definition()
+            if not writer.too_wide - kept:
+                break
+            kept |= writer.too_wide
+        self.helpers.append([Line(line.indent + 1, line.text, line.comment) for line in lines] + [Line(0, "")])
+        return call(helper_name, *(self.expressions.numpy_atom(a) for a in args))
+
+    # ---- parameters written in place ----
+
+    def final_stores(self) -> None:
+        """Parameters whose final value was computed elsewhere receive it now; what reads their old value is copied."""
+        plan, f = self.plan.ownership, self.function
+        if not plan.assigned:
+            return
+        finals = dict(zip((f.body.params[i] for i in f.mutated), f.body.results[f.out.leaf_count :], strict=True))
+        returned = f.body.results[: f.out.leaf_count]
+        values = [finals[p] for p in plan.assigned]
+        for k, a in enumerate((*values, *returned)):
+            overwritten = {p for j, p in enumerate(plan.assigned) if j != k}
+            touched = {v for leaf in self.plan.folding.leaves(a) for v in plan.roots.get(leaf, ())}
+            if isinstance(a, Var) and a not in self.copies and touched & overwritten:
+                self.copies[a] = self.fresh_name(f"old_{self.names.get(a, 'value')}")
+                owned = not plan.roots.get(a, frozenset()) & overwritten
+                copy = self.value(a) if owned or not a.aval.shape else method(self.value(a), "copy")
+                self.line(f"{self.copies[a]} = {text_of(copy)}")
+        for p, a in zip(plan.assigned, values, strict=True):
+            value = name(self.copies[a]) if isinstance(a, Var) and a in self.copies else self.value(a)
+            self.line(f"{text_of(subscript(name(self.names[p]), ast.Constant(...)))} = {text_of(value)}")
+
+
+def _shortened(args: list[ast.expr], from_zero: bool, by_one: bool) -> list[ast.expr]:
+    """range(stop), range(start, stop) or all three."""
+    return args if not by_one else args[1:2] if from_zero else args[:2]
+
+
+def _use_counts(body: Block) -> dict[Var, int]:
+    counts: dict[Var, int] = {}
+
+    def use(atoms: Iterable[Atom]) -> None:
+        for a in atoms:
+            if isinstance(a, Var):
+                counts[a] = counts.get(a, 0) + 1
+
+    use(body.results)
+    for s in walk(body):
+        use(inputs_of(s))
+        if not isinstance(s, Fused):
+            for b in blocks_of(s):
+                use(b.results)
+    return counts
+
+
+def _parameter_names(params: Sequence[Var]) -> list[str]:
+    names: list[str] = []
+    for i, v in enumerate(params):
+        base = identifier(v.hint) if not is_temporary(v) else f"a{i}"
+        chosen, n = base, 0
+        while chosen in names or chosen == "np":
+            n += 1
+            chosen = f"{base}_{n}"
+        names.append(chosen)
+    return names
+
+
+def _used(params: Sequence[Var], block: Block) -> list[Var]:
+    counts = _use_counts(block)
+    return [p for p in params if counts.get(p)]
+
+
+def _plainly(condition: ast.expr) -> ast.expr:
+    """`not c` for np.logical_not(c), where nothing but the truth of it counts."""
+    match condition:
+        case ast.Call(func=ast.Attribute(attr="logical_not", value=ast.Name(id="np")), args=[inner]):
+            return ast.UnaryOp(ast.Not(), inner)
+    return condition
