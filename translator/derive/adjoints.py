@@ -1,0 +1,363 @@
+"""The backward walk over a block: each statement sends the cotangents of its targets on to its arguments.
+
+Every value has at most one cotangent, held lazily (`cotangents.py`); an absent one is zero. The statements made here
+name forward values freely; where those live in a loop or a branch, `tape.py` decides how they get there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import assert_never
+
+from .. import make
+from ..builder import Builder
+from ..errors import Span
+from ..ir import Apply, Atom, Aval, Block, For, Fused, If, Range, Statement, Var, While, const, free_variables
+from ..ops.core import (
+    ArgReduce,
+    Cast,
+    Concatenate,
+    Contract,
+    Create,
+    Cumulative,
+    Dim,
+    Elementwise,
+    Fourier,
+    Index,
+    Linalg,
+    Put,
+    Reduce,
+    Reshape,
+    Sort,
+)
+from ..rewrite import Substitution, copy_block, prune
+from .activity import linked_args
+from .cotangents import adjoint_hint, cast_like, materialise, named, strong, total
+from .factors import linalg_vjp
+from .linear import concatenate_vjp, contract_vjp, create_vjp, index_parts, put_vjp_base, put_vjp_value, reshape_vjp
+from .partials import elementwise_vjp
+from .passage import passes_through
+from .reductions import cumulative_vjp, reduce_vjp
+from .spectra import fourier_vjp, sort_vjp
+from .tape import Plan, copy_retyped, needed_of, plan, position, record, slot
+from .trips import Trips, as_while, counted, in_windows, limit
+
+
+class Adjoints:
+    """The cotangents of the values of one block while its backward statements are appended to `b`.
+
+    `active` are the values that carry any; `trips` knows the length of tapes.
+    """
+
+    def __init__(self, b: Builder, active: set[Var], trips: Trips) -> None:
+        self.b = b
+        self.active = active
+        self.trips = trips
+        self.table: dict[Var, Atom] = {}
+        self.origin: dict[Var, Span] = {}  # the statement that last added to a cotangent
+        self.light: set[Var] = set()
+
+    def hint(self, v: Var) -> str:
+        """The name of the adjoint: none of its own for a temporary that stands inside an expression."""
+        return v.hint if v in self.light else adjoint_hint(v)
+
+    def inner(self, span_of: Builder) -> Adjoints:
+        return Adjoints(Builder(span_of.span), self.active, self.trips)
+
+    def add(self, a: Atom, c: Atom | None) -> None:
+        """Add `c` to the cotangent of `a`, if that has one."""
+        if c is None or not isinstance(a, Var) or a not in self.active:
+            return
+        old = self.table.get(a)
+        self.origin[a] = self.b.span
+        self.table[a] = named(self.b, c if old is None else total(self.b, old, c), self.hint(a))
+
+    def scatter(self, x: Atom, c: Atom, dims: tuple[Dim, ...], dyn: tuple[Atom, ...]) -> None:
+        """Add `c` to the cotangent of `x` at an index, in place of what has been accumulated there so far."""
+        if not isinstance(x, Var) or x not in self.active:
+            return
+        so_far = named(self.b, materialise(self.b, self.table.get(x), strong(x.aval)), self.hint(x))
+        self.table[x] = named(self.b, make.put_add(self.b, so_far, c, dims, dyn), self.hint(x))
+
+    def take(self, v: Var) -> Atom | None:
+        """The cotangent of `v`, which is complete: the walk has come to its definition."""
+        return self.table.pop(v, None)
+
+
+def backward_block(statements: Sequence[Statement], adj: Adjoints) -> list[Statement]:
+    """Append the backward pass of the statements to `adj.b`; the forward statements, with what must be kept for it."""
+    adj.light.update(t for s in statements if isinstance(s, Apply) for t in s.targets if _is_light(t, s))
+    forward: list[list[Statement]] = []
+    for s in reversed(statements):
+        with adj.b.at(s.span):
+            forward.append(_backward(s, adj))
+    return [s for group in reversed(forward) for s in group]
+
+
+def _is_light(t: Var, s: Apply) -> bool:
+    return t.hint == "t" and not isinstance(s.op, Contract)
+
+
+def _backward(s: Statement, adj: Adjoints) -> list[Statement]:
+    match s:
+        case Apply():
+            ct = adj.take(s.targets[0])
+            if ct is not None:
+                _apply(s, ct, adj)
+            return [s]
+        case If():
+            return [_if(s, adj)]
+        case For():
+            return _for(s, adj)
+        case While():
+            return _while(s, adj)
+        case Fused():
+            raise AssertionError("derivatives are taken before fusion")
+        case _:
+            assert_never(s)
+
+
+def _apply(s: Apply, ct: Atom, adj: Adjoints) -> None:
+    b, op, x = adj.b, s.op, s.args[0] if s.args else None
+    active = [i for i in linked_args(s) if s.args[i] in adj.active]
+    if x is None or not active:
+        return
+    match op:
+        case Elementwise():
+            elementwise_vjp(b, s, ct, active, adj.add)
+        case Cast():
+            adj.add(x, cast_like(b, ct, x.aval))
+        case Reduce():
+            adj.add(x, reduce_vjp(b, s, ct))
+        case Cumulative():
+            adj.add(x, cumulative_vjp(b, s, ct))
+        case Sort():
+            adj.scatter(x, *sort_vjp(b, s, ct))
+        case Fourier():
+            adj.add(x, fourier_vjp(b, s, ct))
+        case Linalg():
+            for i in active:
+                adj.add(s.args[i], linalg_vjp(b, s, ct, i))
+        case Contract():
+            for i in active:
+                adj.add(s.args[i], contract_vjp(b, s, ct, i))
+        case Reshape():
+            adj.add(x, reshape_vjp(b, s, ct))
+        case Concatenate():
+            for i in active:
+                adj.add(s.args[i], concatenate_vjp(b, s, ct, i))
+        case Create():
+            adj.add(x, create_vjp(b, s, ct))
+        case Index():
+            adj.scatter(x, ct, *index_parts(s, 1))
+        case Put():
+            if 1 in active:
+                adj.add(s.args[1], put_vjp_value(b, s, ct))
+            if 0 in active:
+                adj.add(x, put_vjp_base(b, s, ct))
+        case ArgReduce():
+            raise AssertionError("an integer has no cotangent")
+        case _:
+            assert_never(op)
+
+
+# ---- branches ------------------------------------------------------------------------------------
+
+
+def _if(s: If, adj: Adjoints) -> If:
+    """A backward `if` on the same condition. What it needs and cannot cheaply recompute, the forward one returns."""
+    cts = [adj.take(t) for t in s.targets]
+    if all(c is None for c in cts):
+        return s
+    blocks = (s.then, s.orelse)
+    inner = [adj.inner(adj.b) for _ in blocks]
+    outside = [v for v in dict.fromkeys((*free_variables(s.then), *free_variables(s.orelse))) if v in adj.active]
+    so_far = {v: adj.table[v] for v in outside if v in adj.table}
+    forwards = [_branch(block, cts, so_far, part) for block, part in zip(blocks, inner, strict=True)]
+    touched = [v for v in outside if any(part.table.get(v) is not adj.table.get(v) for part in inner)]
+    targets = tuple(Var(adjoint_hint(v), strong(v.aval)) for v in touched)
+    plans, backs = [], []
+    for forward, part in zip(forwards, inner, strict=True):
+        results = tuple(materialise(part.b, part.table.get(v), strong(v.aval)) for v in touched)
+        back = prune(Block((), tuple(part.b.statements), results))
+        defined = [t for statement in forward for t in statement.targets]
+        plans.append(plan(needed_of(back, defined), (), forward, ()))
+        backs.append(back)
+    statement, kept = _keep(s, forwards, plans)
+    then, orelse = (
+        copy_block(Block((), (*p.recomputed, *back.statements), back.results), dict(kept))
+        for p, back in zip(plans, backs, strict=True)
+    )
+    adj.b.append(If(targets, s.condition, then, orelse, s.span))
+    adj.table.update(zip(touched, targets, strict=True))
+    return statement
+
+
+def _branch(
+    block: Block, cts: Sequence[Atom | None], so_far: dict[Var, Atom], part: Adjoints
+) -> list[Statement]:
+    """The backward pass of one branch. It goes on from the cotangents outside, and so accumulates into them."""
+    part.table = dict(so_far)
+    for r, c in zip(block.results, cts, strict=True):
+        part.add(r, c)
+    return backward_block(block.statements, part)
+
+
+def _keep(s: If, forwards: Sequence[Sequence[Statement]], plans: Sequence[Plan]) -> tuple[If, dict[Var, Var]]:
+    """The forward `if` with the saved values of its branches as more results; the other branch gives zeros for them."""
+    kept = {v: Var(v.hint, v.aval) for p in plans for v in p.saved}
+    branches = []
+    for block, forward, p in zip((s.then, s.orelse), forwards, plans, strict=True):
+        b = Builder(s.span)
+        b.statements = list(forward)
+        extra = tuple(v if v in p.saved else _placeholder(b, v.aval) for v in kept)
+        branches.append(Block(block.params, tuple(b.statements), (*block.results, *extra)))
+    then, orelse = branches
+    return If((*s.targets, *kept.values()), s.condition, then, orelse, s.span), kept
+
+
+def _placeholder(b: Builder, aval: Aval) -> Atom:
+    if aval.weak:
+        return const(aval.dtype.type(0).item())
+    return make.zeros(b, aval.shape, aval.dtype) if aval.shape else const(aval.dtype.type(0))
+
+
+# ---- loops ---------------------------------------------------------------------------------------
+
+
+def _while(s: While, adj: Adjoints) -> list[Statement]:
+    """The loop backwards as a `for` loop over as many trips as the forward one, which counts them, has made."""
+    if all(adj.table.get(t) is None for t in s.targets):
+        return [s]
+    turns, trips = counted(s)
+    most = limit(s)
+    if most is not None:
+        adj.trips.limits[turns.body.params[0]] = most
+    *tapes, forward = _for(turns, adj)
+    assert isinstance(forward, For)
+    return [*tapes, as_while(s, forward, trips)]
+
+
+def _for(s: For, adj: Adjoints, again: For | None = None) -> list[Statement]:
+    """The loop backwards: it carries the cotangents of what the loop carries, and adds up those of what it captures.
+
+    With `again` the forward loop keeps nothing: the backward one runs it, then the body, in front of each trip.
+    """
+    carried = s.body.params[1:]
+    cts = [adj.take(t) for t in s.targets]
+    if all(c is None for c in cts):
+        return [s]
+    live = [k for k, v in enumerate(carried) if v in adj.active or cts[k] is not None]
+    part = adj.inner(adj.b)
+    through = {k: cts[k] for k in live if passes_through(s.body, k)}
+    live = [k for k in live if k not in through]
+    states = {k: Var(adjoint_hint(carried[k]), strong(carried[k].aval)) for k in live}
+    sums = {v: Var(adjoint_hint(v), strong(v.aval)) for v in free_variables(s.body) if v in adj.active}
+    part.table = dict(sums)
+    for k in (*through, *live):
+        part.add(s.body.results[k], through[k] if k in through else states[k])
+    forward = backward_block(s.body.statements, part)
+    ends = {k: part.take(carried[k]) for k in (*live, *through)}
+    touched = [v for v in sums if part.table[v] is not sums[v]]
+    live = [k for k in live if ends[k] is not states[k]]
+    with part.b.at(s.span):
+        results = (
+            *(materialise(part.b, ends[k], states[k].aval) for k in live),
+            *(materialise(part.b, part.table[v], sums[v].aval) for v in touched),
+        )
+    body = Block((*(states[k] for k in live), *(sums[v] for v in touched)), tuple(part.b.statements), results)
+    tapes = _tapes(s, forward, body, adj, again)
+    if tapes is None:
+        adj.table.update((t, c) for t, c in zip(s.targets, cts, strict=True) if c is not None)
+        return _in_windows(s, adj)
+    # What passes through every trip as it is, the body reads from outside the loop.
+    unchanged = {k: cts[k] for k in states if k not in live}
+    constant = {states[k]: _start(adj, s.targets[k], c, carried[k]) for k, c in unchanged.items()}
+    unchanged |= through
+    inits = (
+        *(_start(adj, s.targets[k], cts[k], carried[k]) for k in live),
+        *(_start(adj, v, adj.table.get(v), v) for v in touched),
+    )
+    finals = _backward_loop(s, tapes, inits, constant, adj)
+    adj.table.update(zip(touched, finals[len(live) :], strict=True))
+    for k, c in (*zip(live, finals, strict=False), *unchanged.items()):
+        adj.add(s.inits[k], c)
+    return tapes.forward
+
+
+def _start(adj: Adjoints, of: Var, c: Atom | None, v: Var) -> Atom:
+    """The cotangent of `of` in full, where the backward loop starts; it comes from what used `of`, not the loop."""
+    with adj.b.at(adj.origin.get(of, adj.b.span)):
+        return named(adj.b, materialise(adj.b, c, strong(v.aval)), adjoint_hint(v))
+
+
+def _in_windows(s: For, adj: Adjoints) -> list[Statement]:
+    """A loop whose number of trips only the run can tell: `trips.py`. The forward loop stays as it is."""
+    w = in_windows(adj.b, s)
+    kept = [v in adj.active or t in adj.active for v, t in zip(s.body.params[1:], s.targets, strict=True)]
+    for copies in (w.outer.body.params[1:], w.inner.targets):
+        adj.active.update(v for v, k in zip(copies, kept, strict=True) if k)
+    adj.trips.limits[w.inner.body.params[0]] = w.size
+    _for(w.outer, adj, w.again)
+    return [s]
+
+
+@dataclass(frozen=True, slots=True)
+class _Tapes:
+    """The forward statements, which write the tapes, and the body of the backward loop, which still names forward
+    values; `entries` maps those on a tape to what `reads`, statements at the start of a trip, give.
+    """
+
+    forward: list[Statement]
+    body: Block
+    turn: Var
+    reads: tuple[Statement, ...]
+    entries: Substitution
+    retyped: bool
+
+
+def _tapes(s: For, forward: Sequence[Statement], body: Block, adj: Adjoints, again: For | None) -> _Tapes | None:
+    """What the backward loop with this body needs to know of the forward one; None where no tape is long enough."""
+    index = s.body.params[0]
+    turn = Var(index.hint, index.aval)
+    back = prune(body)
+    if not back.params:
+        return _Tapes([s], back, turn, (), {}, False)
+    if again is not None:
+        whole = prune(Block(back.params, (again, *forward, *back.statements), back.results))
+        return _Tapes([s], whole, turn, (), {}, False)
+    defined = (*s.body.params, *(t for statement in forward for t in statement.targets))
+    p = plan(needed_of(back, defined), s.body.params, forward, (index,))
+    back = Block(back.params, (*p.recomputed, *back.statements), back.results)
+    if not p.saved:
+        return _Tapes([s], back, turn, (), {}, False)
+    trips = adj.trips.most(s)
+    if trips is None:
+        return None
+    inner = Builder(s.span)
+    statements, tapes = record(s, forward, p.saved, trips)
+    where = position(inner, s.range, turn)
+    entries: Substitution = {
+        v: named(inner, make.index(inner, tape, slot(v.aval), (where,)), v.hint) for v, tape in tapes.items()
+    }
+    return _Tapes(statements, back, turn, tuple(inner.statements), entries, any(v.aval.weak for v in p.saved))
+
+
+def _backward_loop(
+    s: For, tapes: _Tapes, inits: tuple[Atom, ...], constant: Substitution, adj: Adjoints
+) -> tuple[Var, ...]:
+    """Append the backward loop; its targets."""
+    back = tapes.body
+    if not back.params:
+        return ()
+    params = tuple(Var(v.hint, v.aval) for v in back.params)
+    mapping: Substitution = {**constant, s.body.params[0]: tapes.turn, **tapes.entries}
+    mapping.update(zip(back.params, params, strict=True))
+    copy = copy_retyped if tapes.retyped else copy_block
+    block = copy(Block((), back.statements, back.results), mapping)
+    whole = Block((tapes.turn, *params), (*tapes.reads, *block.statements), block.results)
+    targets = tuple(Var(v.hint, v.aval) for v in params)
+    r = s.range
+    adj.b.append(For(targets, Range(r.start, r.stop, r.step, not r.reverse), inits, whole, span=s.span))
+    return targets

@@ -1,0 +1,135 @@
+"""Lazy derivative values: a cotangent or tangent may have a smaller shape that broadcasts to that of its primal value.
+
+The cotangent of `np.sum(x)` is one number whatever the shape of x; it is spread out only where an operation needs it.
+A lazy value has the dtype of the primal, or is weak.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from .. import make, ops
+from ..builder import Builder
+from ..ir import Atom, Aval, Const, Shape, Var, const
+
+
+def strong(aval: Aval) -> Aval:
+    """The type of a derivative of a value of this type: a Python number has a NumPy derivative."""
+    return Aval(aval.shape, aval.dtype)
+
+
+def zeros(b: Builder, aval: Aval) -> Atom:
+    """Zeros of this shape and dtype, strong."""
+    return make.zeros(b, aval.shape, aval.dtype) if aval.shape else const(aval.dtype.type(0))
+
+
+def is_number(a: Atom, value: float) -> bool:
+    """A scalar constant of this value."""
+    return isinstance(a, Const) and not a.aval.shape and bool(a.value == value)
+
+
+def same_atom(x: Atom, y: Atom) -> bool:
+    """One variable, or constants that may stand for each other."""
+    return x is y or (isinstance(x, Const) and isinstance(y, Const) and x.key == y.key)
+
+
+def named(b: Builder, a: Atom, hint: str) -> Atom:
+    """Give a temporary that was just made a name that readers will understand."""
+    if isinstance(a, Var) and a.hint == "t" and b.statements and b.statements[-1].targets == (a,):
+        # What a value is the adjoint of is known only after it is made. A hint has no part in what a variable is, and
+        # this one is known to nobody else yet.
+        object.__setattr__(a, "hint", hint)
+    return a
+
+
+def adjoint_hint(v: Var) -> str:
+    return f"d_{v.hint}"
+
+
+def product(b: Builder, c: Atom, factor: Atom) -> Atom | None:
+    """`c * factor` with the trivial factors 1, -1 and 0 taken out (0: None)."""
+    if is_number(factor, 0):
+        return None
+    for x, y in ((factor, c), (c, factor)):
+        if is_number(x, 1):
+            return y
+        if is_number(x, -1):
+            return make.negative(b, y)
+    if isinstance(c, Const):
+        return make.multiply(b, factor, c)
+    return make.multiply(b, c, factor)
+
+
+def total(b: Builder, x: Atom, y: Atom) -> Atom:
+    """`x + y`; `2.0 * x` when both are the same value."""
+    if same_atom(x, y):
+        return make.multiply(b, 2.0, x)
+    return make.add(b, x, y)
+
+
+def cast_like(b: Builder, c: Atom, aval: Aval) -> Atom:
+    """`c` in the dtype of `aval`; a weak value stays as it is. A real primal value takes the real part."""
+    if c.aval.dtype.kind == "c" and aval.dtype.kind != "c":
+        c = make.elementwise(b, ops.REAL, c)
+    if c.aval.weak or c.aval.dtype == aval.dtype:
+        return c
+    return make.astype(b, c, aval.dtype)
+
+
+def materialise(b: Builder, c: Atom | None, aval: Aval) -> Atom:
+    """The derivative with the full shape and the very dtype of `aval`; zeros for None."""
+    if c is None:
+        return zeros(b, aval)
+    c = cast_like(b, c, aval)
+    if c.aval.shape == aval.shape:
+        return c if c.aval == strong(aval) else make.astype(b, c, aval.dtype)
+    if not c.aval.shape:
+        return make.full(b, aval.shape, c, aval.dtype)
+    if c.aval.dtype != aval.dtype:
+        c = make.astype(b, c, aval.dtype)
+    return make.broadcast_to(b, c, aval.shape)
+
+
+def full_rank(b: Builder, c: Atom, ndim: int) -> Atom:
+    """`c` with axes of size one put in front until it has `ndim` axes."""
+    missing = ndim - c.aval.ndim
+    return make.reshape(b, c, (1,) * missing + c.aval.shape) if missing else c
+
+
+def unbroadcast(b: Builder, c: Atom, out: Shape, aval: Aval) -> Atom:
+    """Transpose of broadcasting `aval.shape` to `out`: sum the axes that were spread, then cast.
+
+    `c` broadcasts to `out`; the result broadcasts to `aval.shape`. An axis that `c` leaves implicit counts by its size.
+    """
+    n = len(out)
+    spread = [i for i, s in enumerate((1,) * (n - aval.ndim) + aval.shape) if s == 1 and out[i] != 1]
+    offset = n - c.aval.ndim
+    explicit = tuple(i - offset for i in spread if i >= offset and c.aval.shape[i - offset] == out[i])
+    count = math.prod(out[i] for i in spread if i < offset or c.aval.shape[i - offset] != out[i])
+    kept = tuple(1 if i in explicit else s for i, s in enumerate(c.aval.shape))
+    goal = kept[max(0, len(kept) - aval.ndim) :]
+    if explicit:
+        lead = _leading_ones(goal)
+        inner = [i for i in explicit if i - (len(kept) - len(goal)) >= lead]
+        if not inner:
+            goal = goal[lead:]
+            c = make.sum(b, c, explicit)
+        else:
+            c = make.sum(b, c, explicit, keepdims=True)
+    if count != 1:
+        scaled = product(b, c, const(float(count)))
+        c = scaled if scaled is not None else const(0.0)
+    if c.aval.shape != goal:
+        c = make.reshape(b, c, goal)
+    return cast_like(b, c, aval)
+
+
+def _leading_ones(shape: Shape) -> int:
+    return next((i for i, s in enumerate(shape) if s != 1), len(shape))
+
+
+def real_dtype(dtype: np.dtype[np.generic]) -> np.dtype[np.generic]:
+    """float32 for complex64, float64 for complex128, else the dtype itself."""
+    return np.empty(0, dtype).real.dtype if dtype.kind == "c" else dtype

@@ -1,0 +1,226 @@
+"""Forward mode: every value is computed together with its tangent.
+
+    def f(x, n):                     def f_jvp(x, n, d_x):
+        y = np.sin(x)                    y = np.sin(x)
+        for i in range(n):               d_y = d_x * np.cos(x)
+            y = y * x                    for i in range(n):
+        return y                             d_y = d_y * x + d_x * y
+                                             y = y * x
+                                         return y, d_y
+
+Loops carry the tangents beside the values, so any loop will do, `while` too. Tangents are lazy (`cotangents.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import assert_never
+
+from .. import make
+from ..builder import Builder
+from ..errors import DTypeError
+from ..ir import Apply, Atom, Block, For, Function, Fused, If, Param, Statement, Var, While
+from ..ops.core import (
+    ArgReduce,
+    AxesAttrs,
+    Cast,
+    Concatenate,
+    Contract,
+    Create,
+    CreateAttrs,
+    Cumulative,
+    Elementwise,
+    Fourier,
+    Index,
+    Linalg,
+    Put,
+    Reduce,
+    Reshape,
+    ShapeAttrs,
+    Sort,
+)
+from ..rewrite import prune
+from ..tree import Kind, TreeDef
+from .activity import inexact, linked_args, varied
+from .cotangents import adjoint_hint, cast_like, materialise, named, strong
+from .factors import linalg_jvp
+from .linear import concatenate_jvp, contract_jvp, index_parts, put_jvp
+from .partials import elementwise_jvp
+from .reductions import cumulative_jvp, reduce_jvp
+from .reverse import unique_names, without_leaves
+from .spectra import fourier_jvp, sort_jvp
+
+
+def jvp(function: Function, active: Sequence[bool]) -> Function:
+    """Parameters: those of `function`, then for each with active leaves a tree `d_<name>` of their tangents.
+
+    Results: (result, tangents), the tangents a tree like the result with None in place of integer and bool leaves,
+    which have none; as leaves: the result's, then the tangents of the real and complex ones, zeros where nothing is
+    active.
+    Raises DTypeError for an active leaf that is neither real nor complex.
+    """
+    params = function.body.params
+    for v, on in zip(params, active, strict=True):
+        if on and not inexact(v.aval):
+            raise DTypeError(
+                "jvp requires real- or complex-valued inputs, "
+                f"but got {v.aval.dtype.name} for `{v.hint}` of {function.name}"
+            )
+    seeds = {v: Var(adjoint_hint(v), v.aval) for v, on in zip(params, active, strict=True) if on}
+    pass_ = _Forward(varied(function.body, seeds))
+    pass_.tangents.update(seeds)
+    b = Builder(function.span)
+    pass_.block(b, function.body.statements)
+    results = function.body.results[: function.out.leaf_count]
+    marks = [inexact(r.aval) for r in results]
+    outs = [materialise(b, pass_.of(r), strong(r.aval)) for r, m in zip(results, marks, strict=True) if m]
+    body = prune(Block((*params, *seeds.values()), tuple(b.statements), (*results, *outs)))
+    tree = TreeDef(Kind.TUPLE, (function.out, without_leaves(function.out, marks)))
+    all_params = (*function.params, *_tangent_params(function, active))
+    return Function(f"{function.name}_jvp", all_params, body, tree, span=function.span)
+
+
+def _tangent_params(function: Function, active: Sequence[bool]) -> list[Param]:
+    feed = iter(active)
+    chosen = []
+    for p in function.params:
+        marks = [next(feed) for _ in range(p.tree.leaf_count)]
+        if any(marks):
+            chosen.append((f"d_{p.name}", without_leaves(p.tree, marks)))
+    names = unique_names([name for name, _ in chosen], {p.name for p in function.params})
+    return [Param(name, tree) for name, (_, tree) in zip(names, chosen, strict=True)]
+
+
+class _Forward:
+    """Appends statements together with those of the tangents. `varied` are the values that may have one."""
+
+    def __init__(self, varied: set[Var]) -> None:
+        self.varied = varied
+        self.tangents: dict[Var, Atom] = {}
+
+    def of(self, a: Atom) -> Atom | None:
+        return self.tangents.get(a) if isinstance(a, Var) else None
+
+    def full(self, b: Builder, a: Atom) -> Atom:
+        """The tangent of `a` with its full shape; zeros where there is none."""
+        return materialise(b, self.of(a), strong(a.aval))
+
+    def block(self, b: Builder, statements: Sequence[Statement]) -> None:
+        for s in statements:
+            with b.at(s.span):
+                self.statement(b, s)
+
+    def statement(self, b: Builder, s: Statement) -> None:
+        match s:
+            case Apply():
+                b.append(s)
+                if s.targets[0] in self.varied:
+                    t = self.apply(b, s)
+                    if t is not None:
+                        v = s.targets[0]
+                        self.tangents[v] = t if v.hint == "t" else named(b, t, adjoint_hint(v))
+            case If():
+                self.branch(b, s)
+            case For() | While():
+                self.loop(b, s)
+            case Fused():
+                raise AssertionError("derivatives are taken before fusion")
+            case _:
+                assert_never(s)
+
+    def apply(self, b: Builder, s: Apply) -> Atom | None:
+        """The tangent of the target, lazily; None for zero."""
+        linked = set(linked_args(s))
+        ts = [self.of(a) if i in linked else None for i, a in enumerate(s.args)]
+        if all(t is None for t in ts):
+            return None
+        op, t, out = s.op, ts[0], strong(s.targets[0].aval)
+        match op:
+            case Elementwise():
+                return elementwise_jvp(b, s, ts)
+            case Contract():
+                return contract_jvp(b, s, ts)
+            case Concatenate():
+                return concatenate_jvp(b, s, ts)
+            case Linalg():
+                return linalg_jvp(b, s, ts)
+            case Put():
+                return put_jvp(b, s, ts[0], ts[1])
+            case ArgReduce():
+                return None
+            case Cast() | Reduce() | Cumulative() | Sort() | Fourier() | Reshape() | Create() | Index():
+                assert t is not None
+        match op:
+            case Cast():
+                return cast_like(b, t, out)
+            case Reduce():
+                return reduce_jvp(b, s, t)
+            case Cumulative():
+                return cumulative_jvp(b, s, t)
+            case Sort():
+                return sort_jvp(b, s, t)
+            case Fourier():
+                return fourier_jvp(b, s, t)
+            case Reshape():
+                return _reshape(b, s, t)
+            case Create():
+                assert isinstance(s.attrs, CreateAttrs)
+                return cast_like(b, t, out)
+            case Index():
+                if not t.aval.shape:
+                    return t
+                return make.index(b, materialise(b, t, strong(s.args[0].aval)), *index_parts(s, 1))
+            case _:
+                assert_never(op)
+
+    def branch(self, b: Builder, s: If) -> None:
+        """Both branches return the tangents of the targets that may have one."""
+        moving = [i for i, t in enumerate(s.targets) if t in self.varied]
+        blocks = []
+        for block in (s.then, s.orelse):
+            inner = Builder(s.span)
+            self.block(inner, block.statements)
+            extra = tuple(self.full(inner, block.results[i]) for i in moving)
+            blocks.append(Block(block.params, tuple(inner.statements), (*block.results, *extra)))
+        new = self.fresh([s.targets[i] for i in moving])
+        b.append(If((*s.targets, *new), s.condition, blocks[0], blocks[1], s.span))
+
+    def loop(self, b: Builder, s: For | While) -> None:
+        carried = s.body.params[1:] if isinstance(s, For) else s.body.params
+        moving = [i for i, v in enumerate(carried) if v in self.varied]
+        inits = (*s.inits, *(self.full(b, s.inits[i]) for i in moving))
+        entry = self.fresh([carried[i] for i in moving])
+        inner = Builder(s.span)
+        self.block(inner, s.body.statements)
+        results = (*s.body.results, *(self.full(inner, s.body.results[i]) for i in moving))
+        body = Block((*s.body.params, *entry), tuple(inner.statements), results)
+        targets = (*s.targets, *self.fresh([s.targets[i] for i in moving]))
+        if isinstance(s, For):
+            b.append(For(targets, s.range, inits, body, s.parallel, s.span))
+            return
+        unused = tuple(Var(v.hint, v.aval) for v in entry)
+        test = Block((*s.condition.params, *unused), s.condition.statements, s.condition.results)
+        b.append(While(targets, inits, test, body, s.span))
+
+    def fresh(self, values: Sequence[Var]) -> tuple[Var, ...]:
+        """New variables for the tangents of these values."""
+        new = tuple(Var(adjoint_hint(v), strong(v.aval)) for v in values)
+        self.tangents.update(zip(values, new, strict=True))
+        return new
+
+
+def _reshape(b: Builder, s: Apply, t: Atom) -> Atom:
+    """The same change of axes; what stays implicit needs none."""
+    if not t.aval.shape or (s.op.name == "broadcast_to"):
+        return t
+    t = materialise(b, t, strong(s.args[0].aval))
+    match s.attrs:
+        case AxesAttrs(axes=axes) if s.op.name == "transpose":
+            return make.transpose(b, t, axes)
+        case AxesAttrs(axes=axes) if s.op.name == "expand_dims":
+            return make.expand_dims(b, t, axes)
+        case AxesAttrs(axes=axes):
+            return make.squeeze(b, t, axes)
+        case ShapeAttrs(shape=shape):
+            return make.reshape(b, t, shape)
+    raise AssertionError(f"{s.op.name} with {s.attrs}")

@@ -1,0 +1,194 @@
+"""Derivatives of the linear families: a change of axes, a product, a join, an index, a store. Each is transposed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from .. import make, ops
+from ..builder import Builder
+from ..ir import Apply, Atom, Const, Shape, Var, const
+from ..ops.core import (
+    At,
+    AxesAttrs,
+    ConcatenateAttrs,
+    ContractAttrs,
+    CreateAttrs,
+    Dim,
+    Dyn,
+    Gather,
+    IndexAttrs,
+    Reduce,
+    ReduceAttrs,
+    Run,
+    indexed_shape,
+)
+from .cotangents import cast_like, materialise, strong, unbroadcast, zeros
+from .reductions import along
+
+Scatter = Callable[[Var, Atom, tuple[Dim, ...], tuple[Atom, ...]], None]
+
+
+def reshape_vjp(b: Builder, s: Apply, ct: Atom) -> Atom:
+    """The inverse change of axes; of broadcast_to, the sum."""
+    x, y = s.args[0].aval, s.targets[0].aval
+    if s.op.name == "broadcast_to":
+        return unbroadcast(b, ct, y.shape, x)
+    if not ct.aval.shape:
+        return ct
+    if s.op.name == "expand_dims":
+        assert isinstance(s.attrs, AxesAttrs)
+        return _without_axes(b, ct, [a - (y.ndim - ct.aval.ndim) for a in s.attrs.axes])
+    ct = materialise(b, ct, strong(y))
+    if s.op.name == "transpose":
+        assert isinstance(s.attrs, AxesAttrs)
+        return make.transpose(b, ct, tuple(int(i) for i in np.argsort(s.attrs.axes)))
+    if s.op.name == "squeeze":
+        assert isinstance(s.attrs, AxesAttrs)
+        return make.expand_dims(b, ct, s.attrs.axes)
+    return make.reshape(b, ct, x.shape)
+
+
+def _without_axes(b: Builder, ct: Atom, axes: list[int]) -> Atom:
+    """`ct` without these axes of size 1; it lacks the negative ones, which broadcasting would put in front."""
+    axes = [a for a in axes if a >= 0]
+    made = b.definitions.get(ct) if isinstance(ct, Var) else None
+    if made is not None and isinstance(made.op, Reduce) and made.attrs == ReduceAttrs(tuple(axes), keepdims=True):
+        return make.reduce(b, made.op, made.args[0], axes)
+    return make.squeeze(b, ct, tuple(axes))
+
+
+def contract_vjp(b: Builder, s: Apply, ct: Atom, i: int) -> Atom:
+    """The cotangent of argument `i`: the product of `ct` and the other one, relabelled; no conjugate, as in JAX."""
+    attrs = s.attrs
+    assert isinstance(attrs, ContractAttrs)
+    ct = materialise(b, ct, strong(s.targets[0].aval))
+    x, y = s.args
+    if i == 0:
+        return cast_like(b, make.contract(b, ct, y, attrs.out, attrs.rhs, attrs.lhs), x.aval)
+    return cast_like(b, make.contract(b, x, ct, attrs.lhs, attrs.out, attrs.rhs), y.aval)
+
+
+def contract_jvp(b: Builder, s: Apply, tangents: Sequence[Atom | None]) -> Atom | None:
+    attrs = s.attrs
+    assert isinstance(attrs, ContractAttrs)
+    out: Atom | None = None
+    for i, t in enumerate(tangents):
+        if t is None:
+            continue
+        t = materialise(b, t, strong(s.args[i].aval))
+        x, y = (t, s.args[1]) if i == 0 else (s.args[0], t)
+        c = cast_like(b, make.contract(b, x, y, attrs.lhs, attrs.rhs, attrs.out), strong(s.targets[0].aval))
+        out = c if out is None else make.add(b, out, c)
+    return out
+
+
+def concatenate_vjp(b: Builder, s: Apply, ct: Atom, i: int) -> Atom:
+    """The piece of `ct` that stands where argument `i` went."""
+    attrs = s.attrs
+    assert isinstance(attrs, ConcatenateAttrs)
+    x = s.args[i].aval
+    if not ct.aval.shape:
+        return cast_like(b, ct, x)
+    ct = materialise(b, ct, strong(s.targets[0].aval))
+    start = sum(a.aval.shape[attrs.axis] for a in s.args[:i])
+    piece = make.index(b, ct, along(ct.aval.shape, attrs.axis, Run(start, x.shape[attrs.axis])), ())
+    return cast_like(b, piece, x)
+
+
+def concatenate_jvp(b: Builder, s: Apply, tangents: Sequence[Atom | None]) -> Atom | None:
+    attrs = s.attrs
+    assert isinstance(attrs, ConcatenateAttrs)
+    if all(t is None for t in tangents):
+        return None
+    parts = [materialise(b, t, strong(a.aval)) for t, a in zip(tangents, s.args, strict=True)]
+    return cast_like(b, make.concatenate(b, parts, attrs.axis), strong(s.targets[0].aval))
+
+
+def create_vjp(b: Builder, s: Apply, ct: Atom) -> Atom:
+    """np.full: the value was broadcast."""
+    assert isinstance(s.attrs, CreateAttrs)
+    return unbroadcast(b, ct, s.attrs.shape, s.args[0].aval)
+
+
+def index_parts(s: Apply, first: int) -> tuple[tuple[Dim, ...], tuple[Atom, ...]]:
+    """The dims with their dynamic positions counted from 0, as `make` takes them, and the dynamic arguments."""
+    assert isinstance(s.attrs, IndexAttrs)
+
+    def shift(d: Dim) -> Dim:
+        match d:
+            case At(index=Dyn(arg=arg)):
+                return At(Dyn(arg - first))
+            case Run(start=Dyn(arg=arg), size=size, step=step):
+                return Run(Dyn(arg - first), size, step)
+            case Gather(arg=arg):
+                return Gather(arg - first)
+            case _:
+                return d
+
+    return tuple(shift(d) for d in s.attrs.dims), s.args[first:]
+
+
+def put_vjp_base(b: Builder, s: Apply, ct: Atom) -> Atom:
+    """The cotangent of the array stored into: what was overwritten has no influence."""
+    if s.op.name == "put_add":
+        return ct
+    dims, dyn = index_parts(s, 2)
+    base = s.args[0].aval
+    return make.put(b, materialise(b, ct, strong(base)), const(0.0), dims, dyn)
+
+
+def put_vjp_value(b: Builder, s: Apply, ct: Atom) -> Atom:
+    """The cotangent of the value stored: what stands at the index; of repeated indices the last store wins."""
+    dims, dyn = index_parts(s, 2)
+    base, value = s.args[0].aval, s.args[1].aval
+    assert isinstance(s.attrs, IndexAttrs)
+    shape = indexed_shape(s.attrs, [a.aval for a in s.args])
+    if ct.aval.shape:
+        ct = make.index(b, materialise(b, ct, strong(base)), dims, dyn)
+    if s.op.name == "put" and not _distinct(s):
+        ct = make.multiply(b, ct, make.astype(b, _survivors(b, s, shape), base.dtype))
+    while len(value.shape) > len(shape):
+        value = type(value)(value.shape[1:], value.dtype)
+    return unbroadcast(b, ct, shape, value)
+
+
+def _distinct(s: Apply) -> bool:
+    """True when no two positions of the index name one element, as far as is known before the run."""
+    assert isinstance(s.attrs, IndexAttrs)
+    gathers = [d for d in s.attrs.dims if isinstance(d, Gather)]
+    if not gathers:
+        return True
+    arrays = [s.args[d.arg] for d in gathers]
+    sizes = [n for d, n in zip(s.attrs.dims, s.args[0].aval.shape, strict=True) if isinstance(d, Gather)]
+    if not all(isinstance(a, Const) for a in arrays):
+        return all(a.aval.size == 1 for a in arrays)
+    known = [np.asarray(a.value) % n for a, n in zip(arrays, sizes, strict=True) if isinstance(a, Const)]
+    spread = np.broadcast_arrays(*known)
+    rows = np.stack([a.ravel() for a in spread], axis=1)
+    return len(np.unique(rows, axis=0)) == len(rows)
+
+
+def _survivors(b: Builder, s: Apply, shape: Shape) -> Atom:
+    """Which of the stored elements are still there: store their numbers the same way, and look which one is found."""
+    dims, dyn = index_parts(s, 2)
+    int64 = np.dtype(np.int64)
+    size = int(np.prod(shape, dtype=np.int64))
+    numbers = make.reshape(b, make.iota(b, size, int64), shape)
+    board = make.put(b, make.zeros(b, s.args[0].aval.shape, int64), numbers, dims, dyn)
+    return make.elementwise(b, ops.EQUAL, make.index(b, board, dims, dyn), numbers)
+
+
+def put_jvp(b: Builder, s: Apply, t: Atom | None, t_value: Atom | None) -> Atom | None:
+    """The same store of the tangents."""
+    if t is None and t_value is None:
+        return None
+    dims, dyn = index_parts(s, 2)
+    base = strong(s.args[0].aval)
+    if t_value is None and s.op.name == "put_add":
+        return t
+    into = materialise(b, t, base) if t is not None else zeros(b, base)
+    value = cast_like(b, t_value, base) if t_value is not None else const(0.0)
+    store = make.put if s.op.name == "put" else make.put_add
+    return store(b, into, value, dims, dyn)

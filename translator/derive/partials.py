@@ -1,0 +1,135 @@
+"""The driver of elementwise derivatives: partials are spliced in, and broadcasting is undone, here and nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from .. import make
+from ..builder import Builder
+from ..errors import UnsupportedError
+from ..ir import Apply, Atom, Block, Const, Var
+from ..ops.core import Elementwise, Rule
+from ..reading.reader import splice
+from ..rewrite import Substitution, prune, substitute
+from .cotangents import cast_like, is_number, product, same_atom, strong, total, unbroadcast
+
+Contribute = Callable[[Var, Atom], None]
+
+
+def elementwise_vjp(b: Builder, s: Apply, ct: Atom, active: Sequence[int], contribute: Contribute) -> None:
+    """Send `ct * partial` to each active argument, summed over the axes along which the argument was broadcast.
+
+    An argument that stands in several places gets one contribution: `x * x` gives `2.0 * x * ct`.
+    """
+    op = s.op
+    assert isinstance(op, Elementwise)
+    done: set[Var] = set()
+    for i in active:
+        x = s.args[i]
+        if not isinstance(x, Var) or x in done:
+            continue
+        done.add(x)
+        c = _chain(b, s, ct, [j for j in active if s.args[j] is x], op.vjps)
+        if c is not None:
+            contribute(x, unbroadcast(b, c, s.targets[0].aval.shape, x.aval))
+
+
+def elementwise_jvp(b: Builder, s: Apply, tangents: Sequence[Atom | None]) -> Atom | None:
+    """The tangent of the result from those of the arguments (None: zero); lazy like them."""
+    op = s.op
+    assert isinstance(op, Elementwise)
+    out: Atom | None = None
+    for i, t in enumerate(tangents):
+        places = [j for j in range(len(s.args)) if s.args[j] is s.args[i]]
+        if t is None or places[0] != i:
+            continue
+        c = _chain(b, s, t, places, op.jvps)
+        if c is not None:
+            c = cast_like(b, c, strong(s.targets[0].aval))
+            out = c if out is None else total(b, out, c)
+    return out
+
+
+def _chain(b: Builder, s: Apply, d: Atom, places: Sequence[int], overrides: Sequence[Rule | None]) -> Atom | None:
+    """`d` times the sum of the partials at these places, which hold one variable; None for zero."""
+    op = s.op
+    assert isinstance(op, Elementwise)
+    terms: list[Atom] = []
+    partials: list[Atom] = []
+    for i in places:
+        if i < len(overrides) and (override := overrides[i]) is not None:
+            terms.append(splice_rule(b, override, (d, *s.args, s.targets[0])))
+        elif i < len(op.partials) and (rule := op.partials[i]) is not None:
+            p = splice_rule(b, rule, (*s.args, s.targets[0]))
+            if not is_number(p, 0):
+                partials.append(p)
+    term = _times_sum(b, d, partials)
+    if term is not None:
+        terms.append(term)
+    if not terms:
+        return None
+    out = terms[0]
+    for t in terms[1:]:
+        out = total(b, out, t)
+    return out
+
+
+def _times_sum(b: Builder, d: Atom, partials: Sequence[Atom]) -> Atom | None:
+    if not partials:
+        return None
+    first, *rest = partials
+    if isinstance(d, Const) and len(rest) == 1 and same_atom(first, rest[0]):
+        return product(b, make.multiply(b, 2.0, d), first)  # constants meet first, and fold
+    for p in rest:
+        first = total(b, first, p)
+    return product(b, d, first)
+
+
+# ---- rules ---------------------------------------------------------------------------------------
+
+_templates: dict[tuple[object, ...], Block | None] = {}
+_MOST_TEMPLATES = 4096
+
+
+def splice_rule(b: Builder, rule: Rule, atoms: tuple[Atom, ...]) -> Atom:
+    """Append the statements of the rule, read once for each combination of types and constants; the value it returns.
+
+    Reading a rule costs a hundred times what copying its statements does, and a program uses few rules, many times.
+    """
+    first: dict[Var, int] = {}
+    for i, a in enumerate(atoms):
+        if isinstance(a, Var):
+            first.setdefault(a, i)
+    places = tuple(first[a] if isinstance(a, Var) else -1 for a in atoms)
+    key = (rule, places, tuple(a.aval if isinstance(a, Var) else a.key for a in atoms))
+    if key not in _templates:
+        if len(_templates) >= _MOST_TEMPLATES:
+            _templates.clear()
+        _templates[key] = _template(rule, atoms, first)
+    template = _templates[key]
+    if template is None:
+        return _value_of(rule, splice(b, rule, atoms))
+    mapping: Substitution = dict(zip(template.params, first, strict=True))
+    for s in template.statements:
+        assert isinstance(s, Apply)
+        target = s.targets[0]
+        new = Var(target.hint, target.aval)
+        b.append(Apply((new,), s.op, tuple(substitute(a, mapping) for a in s.args), s.attrs, b.span))
+        mapping[target] = new
+    return substitute(template.results[0], mapping)
+
+
+def _template(rule: Rule, atoms: Sequence[Atom], first: dict[Var, int]) -> Block | None:
+    """The rule read over fresh variables; None when it is more than a sequence of operations."""
+    fresh: Substitution = {v: Var(v.hint, v.aval) for v in first}
+    b = Builder()
+    result = _value_of(rule, splice(b, rule, [substitute(a, fresh) for a in atoms]))
+    params = [v for v in fresh.values() if isinstance(v, Var)]
+    block = prune(b.block(params, (result,)))
+    return block if all(isinstance(s, Apply) for s in block.statements) else None
+
+
+def _value_of(rule: Rule, result: object) -> Atom:
+    if not isinstance(result, Var | Const):
+        raise UnsupportedError(f"the derivative rule {rule.__name__} must return one number or array")
+    return result

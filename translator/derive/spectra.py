@@ -1,0 +1,104 @@
+"""Derivatives of sorts, which choose elements, and of Fourier transforms, which are linear.
+
+    y = np.sort(x)                   i = np.argsort(x, kind="stable")
+                                     np.add.at(d_x, i, d_y)
+
+    y = np.fft.fft(x)                d_x = np.fft.fft(d_y)          # the matrix is symmetric; no conjugate, as in JAX
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .. import make, ops
+from ..builder import Builder
+from ..ir import Apply, Atom, Shape, const
+from ..ops.core import Dim, Fourier, FourierAttrs, Gather, Run, SortAttrs
+from .cotangents import cast_like, materialise, strong
+from .reductions import along
+
+# ---- sorts ---------------------------------------------------------------------------------------
+
+
+def sort_vjp(b: Builder, s: Apply, ct: Atom) -> tuple[Atom, tuple[Dim, ...], tuple[Atom, ...]]:
+    """What to add to the cotangent of the operand, and where."""
+    dims, dyn = _chosen(b, s)
+    return ct, dims, dyn
+
+
+def sort_jvp(b: Builder, s: Apply, t: Atom) -> Atom:
+    """The tangents of the elements in their order."""
+    if not t.aval.shape:
+        return t
+    return make.index(b, materialise(b, t, strong(s.args[0].aval)), *_chosen(b, s))
+
+
+def _chosen(b: Builder, s: Apply) -> tuple[tuple[Dim, ...], tuple[Atom, ...]]:
+    """The index that sorts the operand."""
+    assert isinstance(s.attrs, SortAttrs)
+    x, axis = s.args[0], s.attrs.axis
+    order = make.argsort(b, x, axis)
+    ndim = x.aval.ndim
+    positions = [
+        order if i == axis else make.expand_dims(b, make.iota(b, n), tuple(k for k in range(ndim) if k != i))
+        for i, n in enumerate(x.aval.shape)
+    ]
+    return tuple(Gather(i) for i in range(ndim)), tuple(positions)
+
+
+# ---- Fourier transforms --------------------------------------------------------------------------
+
+
+def fourier_jvp(b: Builder, s: Apply, t: Atom) -> Atom:
+    assert isinstance(s.attrs, FourierAttrs) and isinstance(s.op, Fourier)
+    t = materialise(b, t, strong(s.args[0].aval))
+    return cast_like(b, make.fourier(b, s.op, t, s.attrs.axes, s.attrs.size), strong(s.targets[0].aval))
+
+
+def fourier_vjp(b: Builder, s: Apply, ct: Atom) -> Atom:
+    """The transpose; a real transform is taken apart into that of its last axis and complex ones of the others."""
+    attrs, x = s.attrs, s.args[0].aval
+    assert isinstance(attrs, FourierAttrs) and isinstance(s.op, Fourier)
+    ct = materialise(b, ct, strong(s.targets[0].aval))
+    *others, last = attrs.axes
+    if s.op is ops.RFFT:
+        ct = _pad(b, _complex(b, ops.FFT, ct, others), last, x.shape[last])
+        return cast_like(b, make.fourier(b, ops.FFT, ct, (last,)), x)
+    if s.op is ops.IRFFT:
+        return cast_like(b, _complex(b, ops.IFFT, _irfft_vjp(b, ct, last), others), x)
+    return cast_like(b, make.fourier(b, s.op, ct, attrs.axes), x)
+
+
+def _complex(b: Builder, op: Fourier, x: Atom, axes: Sequence[int]) -> Atom:
+    return make.fourier(b, op, x, axes) if axes else x
+
+
+def _irfft_vjp(b: Builder, ct: Atom, axis: int) -> Atom:
+    """Every frequency stands for two, but the first, and the last of an even number of points."""
+    n = ct.aval.shape[axis]
+    spectrum = make.elementwise(b, ops.CONJUGATE, make.fourier(b, ops.RFFT, ct, (axis,)))
+    shape = spectrum.aval.shape
+    weights = [1.0 if k == 0 or 2 * k == n else 2.0 for k in range(shape[axis])]
+    real = ct.aval.dtype
+    scale = make.divide(b, make.astype(b, _line(b, weights), real), float(n))
+    scale = make.reshape(b, scale, (len(weights), *(1,) * (len(shape) - 1 - axis)))
+    return make.multiply(b, spectrum, scale)
+
+
+def _line(b: Builder, weights: Sequence[float]) -> Atom:
+    """1, 2, ... 2, 1 as an array; long ones by their ends."""
+    n = len(weights)
+    if n <= make.FOLD_LIMIT:
+        return const(weights)
+    middle = make.full(b, (n - 2,), const(2.0))
+    ends = [make.full(b, (1,), const(weights[i])) for i in (0, n - 1)]
+    return make.concatenate(b, [ends[0], middle, ends[1]], 0)
+
+
+def _pad(b: Builder, x: Atom, axis: int, n: int) -> Atom:
+    """Zeros behind, up to `n` elements."""
+    have = x.aval.shape[axis]
+    if have == n:
+        return x
+    shape: Shape = (*x.aval.shape[:axis], n, *x.aval.shape[axis + 1 :])
+    return make.put(b, make.zeros(b, shape, x.aval.dtype), x, along(shape, axis, Run(0, have)))

@@ -1,0 +1,247 @@
+"""What a backward pass needs of the forward values of an inner block: recomputed, or kept on a tape.
+
+    for i in range(n):                   y_tape = np.empty((n, 3))
+        y = np.sin(y) * x                for i in range(n):
+                                             y_tape[i] = y
+                                             y = np.sin(y) * x
+                                         for i in reversed(range(n)):
+                                             y = y_tape[i]
+                                             d_y = d_y * x * np.cos(y)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from .. import make
+from ..builder import Builder
+from ..errors import Diagnostic, Span, UnsupportedError
+from ..ir import Apply, Atom, Aval, Block, For, If, Range, Statement, Var, free_variables
+from ..ops.core import ArgReduce, At, Cast, Create, Dim, Dyn, Elementwise, Index, Reduce, Reshape, Run
+from ..rewrite import Substitution, copy_statement, substitute
+from .cotangents import is_number
+
+SMALL = 256  # elements: a reduction of so few is cheaper to do again than to keep
+
+
+class NeedTrip(UnsupportedError):
+    """A tape needs to know the number of trips of a loop: `atoms` are the run-time values in its range.
+
+    Who can specialise the arguments that they come from does so and starts again; for everyone else it is a refusal.
+    """
+
+    def __init__(self, atoms: tuple[Var, ...], span: Span) -> None:
+        self.atoms = atoms
+        super().__init__(
+            Diagnostic(
+                "the reverse derivative of this loop needs its number of trips before the run",
+                span,
+                why="the backward loop reads values that the forward loop must keep, and their number is not known",
+                instead="give the range as constants or plain Python integer arguments, or use jvp",
+            )
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Values of the forward block to keep, and statements of it to run again in the backward block, in order."""
+
+    saved: tuple[Var, ...]
+    recomputed: tuple[Apply, ...]
+
+
+def plan(needed: Iterable[Var], params: Sequence[Var], statements: Sequence[Statement], free: Sequence[Var]) -> Plan:
+    """Choose for each needed value what costs less memory: keeping it, or keeping what it is cheaply computed from.
+
+    `params` and the targets of `statements` are the values of the block; those in `free` (a loop index) cost nothing.
+    """
+    return _Planner(params, statements, free).choose(needed)
+
+
+class _Planner:
+    def __init__(self, params: Sequence[Var], statements: Sequence[Statement], free: Sequence[Var]) -> None:
+        self.statements = statements
+        self.free = set(free)
+        self.made_by: dict[Var, Statement | None] = dict.fromkeys(params)
+        for s in statements:
+            self.made_by.update(dict.fromkeys(s.targets, s))
+        self.saved: dict[Var, None] = {}
+
+    def choose(self, needed: Iterable[Var]) -> Plan:
+        order = {v: n for n, v in enumerate(self.made_by)}
+        wanted = sorted({v for v in needed if v in order}, key=order.__getitem__)
+        roots = {u: None for v in wanted for u in self.leaves(v)}
+        self.saved = self.one_by_one(wanted)
+        if _total(roots) <= _total(self.saved):
+            self.saved = roots
+        again = self.recomputed(wanted)
+        return Plan(tuple(self.saved), tuple(s for s in self.statements if isinstance(s, Apply) and s in again))
+
+    def one_by_one(self, wanted: Sequence[Var]) -> dict[Var, None]:
+        """What is kept when each value is decided on in turn, those before it given."""
+        for v in wanted:
+            if v in self.leaves(v):
+                self.saved.setdefault(v)
+        for v in wanted:
+            more = {u: None for u in self.leaves(v) if u not in self.saved}
+            self.saved.update(more if v.aval.weak or _total(more) <= _total((v,)) else {v: None})
+        return self.saved
+
+    def leaves(self, v: Var) -> tuple[Var, ...]:
+        """The values that must be kept so that `v` can be had."""
+        found: dict[Var, None] = {}
+        self._walk(v, found, {}, set())
+        return tuple(found)
+
+    def recomputed(self, wanted: Iterable[Var]) -> dict[Apply, None]:
+        again: dict[Apply, None] = {}
+        seen: set[Var] = set()
+        for v in wanted:
+            self._walk(v, {}, again, seen)
+        return again
+
+    def _walk(self, v: Var, leaves: dict[Var, None], again: dict[Apply, None], seen: set[Var]) -> None:
+        if v in seen or v in self.free or v not in self.made_by:
+            return
+        seen.add(v)
+        if v in self.saved:
+            leaves.setdefault(v)
+            return
+        maker = self.made_by[v]
+        if not isinstance(maker, Apply) or not cheap(maker):
+            leaves.setdefault(v)
+            return
+        for a in maker.args:
+            if isinstance(a, Var):
+                self._walk(a, leaves, again, seen)
+        again.setdefault(maker)
+
+
+def _total(values: Iterable[Var]) -> int:
+    """Bytes."""
+    return sum(v.aval.size * v.aval.dtype.itemsize for v in values)
+
+
+def cheap(s: Apply) -> bool:
+    """Whether running the statement again costs about as much as reading its result from a tape."""
+    op = s.op
+    if isinstance(op, Reduce | ArgReduce):
+        return s.args[0].aval.size <= SMALL
+    return isinstance(op, Elementwise | Cast | Reshape | Index) or (isinstance(op, Create) and op.name != "empty")
+
+
+# ---- what a block needs --------------------------------------------------------------------------
+
+
+def needed_of(block: Block, defined: Iterable[Var]) -> list[Var]:
+    """The values among `defined` that the block uses."""
+    inside = set(defined)
+    return [v for v in free_variables(block) if v in inside]
+
+
+# ---- tapes of loops ------------------------------------------------------------------------------
+
+
+def position(b: Builder, r: Range, index: Var) -> Atom:
+    """Where on a tape the iteration with this index stands."""
+    if is_number(r.start, 0) and is_number(r.step, 1):
+        return index
+    offset = index if is_number(r.start, 0) else make.subtract(b, index, r.start)
+    return offset if is_number(r.step, 1) else make.floor_divide(b, offset, r.step)
+
+
+def slot(aval: Aval) -> tuple[Dim, ...]:
+    """One entry of a tape of such values."""
+    return (At(Dyn(0)), *(Run(0, n) for n in aval.shape))
+
+
+def record(
+    s: For, statements: Sequence[Statement], saved: Sequence[Var], trips: int
+) -> tuple[list[Statement], dict[Var, Var]]:
+    """The forward loop over `statements` that writes each value in `saved` to a tape; the statements, and the tapes."""
+    outer, inner = Builder(s.span), Builder(s.span)
+    index = s.body.params[0]
+    where = position(inner, s.range, index)
+    written = {v: Var(f"{v.hint}_tape", Aval((trips, *v.aval.shape), v.aval.dtype)) for v in saved}
+    starts = [make.empty(outer, t.aval.shape, t.aval.dtype) for t in written.values()]
+    last: dict[Var, Atom] = {}
+
+    def write(v: Var) -> None:
+        last[v] = make.put(inner, written[v], v, slot(v.aval), (where,))
+
+    for v in s.body.params:
+        if v in written:
+            write(v)
+    for statement in statements:
+        inner.append(statement)
+        for v in statement.targets:
+            if v in written:
+                write(v)
+    finals = {v: Var(t.hint, t.aval) for v, t in written.items()}
+    results = (*s.body.results, *(last[v] for v in written))
+    body = inner.block((*s.body.params, *written.values()), results)
+    outer.append(For((*s.targets, *finals.values()), s.range, (*s.inits, *starts), body, s.parallel, s.span))
+    return outer.statements, finals
+
+
+# ---- Python numbers that have been on a tape -----------------------------------------------------
+
+
+def copy_retyped(block: Block, mapping: Substitution) -> Block:
+    """`copy_block` where `mapping` may put a NumPy scalar, read from a tape, in place of a Python number.
+
+    A Python number adapts to the array that it meets, a NumPy scalar does not: it is cast to the dtype that the
+    operation computed in, so that every result keeps its dtype.
+    """
+    params = tuple(Var(v.hint, v.aval) for v in block.params)
+    mapping.update(zip(block.params, params, strict=True))
+    b = Builder()
+    for s in block.statements:
+        if isinstance(s, Apply):
+            _copy_apply(b, s, mapping)
+        else:
+            b.append(_copy_structured(s, mapping))
+    results = []
+    for r in block.results:
+        new = substitute(r, mapping)
+        assert new.aval == r.aval, "the results of a backward block are strong"
+        results.append(new)
+    return b.block(params, results)
+
+
+def _copy_apply(b: Builder, s: Apply, mapping: Substitution) -> None:
+    args = [substitute(a, mapping) for a in s.args]
+    with b.at(s.span):
+        if isinstance(s.op, Elementwise) and any(n.aval != a.aval for n, a in zip(args, s.args, strict=True)):
+            dtypes, result = s.op.loop_dtypes([a.aval for a in s.args])
+            if s.op.loop_dtypes([a.aval for a in args]) != (dtypes, result):
+                changed = [n.aval != a.aval for n, a in zip(args, s.args, strict=True)]
+                args = [make.astype(b, n, d) if c else n for n, d, c in zip(args, dtypes, changed, strict=True)]
+        made = b.apply(s.op, *args, attrs=s.attrs, hint=s.targets[0].hint)
+    mapping[s.targets[0]] = made
+
+
+def _copy_structured(s: Statement, mapping: Substitution) -> Statement:
+    """A backward branch or loop: what goes in and out of it is strong, so only the inside is typed anew."""
+    match s:
+        case If():
+            condition = substitute(s.condition, mapping)
+            then, orelse = copy_retyped(s.then, mapping), copy_retyped(s.orelse, mapping)
+            copied: Statement = If(_copies(s.targets, mapping), condition, then, orelse, s.span)
+        case For():
+            r = s.range
+            start, stop, step = (substitute(a, mapping) for a in (r.start, r.stop, r.step))
+            inits = tuple(substitute(a, mapping) for a in s.inits)
+            body = copy_retyped(s.body, mapping)
+            trip = Range(start, stop, step, r.reverse)
+            copied = For(_copies(s.targets, mapping), trip, inits, body, s.parallel, s.span)
+        case _:
+            copied = copy_statement(s, mapping)
+    return copied
+
+
+def _copies(targets: Sequence[Var], mapping: Substitution) -> tuple[Var, ...]:
+    fresh = tuple(Var(v.hint, v.aval) for v in targets)
+    mapping.update(zip(targets, fresh, strict=True))
+    return fresh
