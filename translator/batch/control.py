@@ -1,0 +1,249 @@
+"""Branches and loops of a batch: as they are where all elements agree, in lockstep under a mask where they do not.
+
+    if x > 0:                 t = np.sin(x)
+        y = np.sin(x)         t1 = np.cos(x)
+    else:                     y = np.where(x > 0, t, t1)
+        y = np.cos(x)
+
+    while y < 9:              active = y < 9
+        y = y * 2             while np.any(active):
+                                  y = np.where(active, y * 2, y)
+                                  active = active & (y < 9)
+
+Both sides of such a branch are computed for every element: a warning of the side that is not taken may appear, its
+values never do. An index under a mask is replaced by 0 for the elements that do not run it, so it raises only where
+NumPy would.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .. import make, ops
+from ..bounds import Status, index_status, interval_of
+from ..builder import Builder
+from ..ir import Apply, Atom, Aval, Block, Const, For, If, Range, Var, While, const
+from ..ops.core import At, Dim, Dyn, Gather, IndexAttrs, Run
+from ..rewrite import Substitution, copy_block
+from .rules import Value, batched_aval, elementwise, pad, renamed, spread
+from .spread import shares_index
+
+if TYPE_CHECKING:
+    from .vmap import Batcher, Mask
+
+BOOL = Aval((), np.dtype(np.bool_))
+
+
+def branch(batcher: Batcher, s: If) -> None:
+    """A branch stays one if its condition is the same for all elements; else both sides run, and `np.where` chooses."""
+    condition = batcher.value(s.condition)
+    if not condition.batched:
+        then, orelse = (batcher.body(block, (), s.targets) for block in (s.then, s.orelse))
+        targets = tuple(batcher.fresh(t) for t in s.targets)
+        batcher.b.append(If(targets, condition.atom, then, orelse, s.span))
+        return
+    results: list[list[Value]] = []
+    for block, lanes in ((s.then, condition.atom), (s.orelse, make.logical_not(batcher.b, condition.atom))):
+        with batcher.masked(lanes, block):
+            batcher.statements(block.statements)
+        results.append([batcher.value(r) for r in block.results])
+    for t, x, y in zip(s.targets, *results, strict=True):
+        batcher.define(t, partial(_choose, batcher, condition.atom, x, y))
+
+
+def _choose(batcher: Batcher, lanes: Atom, x: Value, y: Value) -> Atom:
+    """x where `lanes`, else y; both of one type."""
+    if x.atom is y.atom:
+        return spread(batcher.b, x, batcher.size)
+    return elementwise(batcher.b, ops.WHERE, [Value(lanes, True, BOOL), x, y])
+
+
+# ---- for -----------------------------------------------------------------------------------------
+
+
+def for_loop(batcher: Batcher, s: For) -> None:
+    bounds = [batcher.value(a) for a in (s.range.start, s.range.stop, s.range.step)]
+    inits = tuple(batcher.as_target(a, t) for a, t in zip(s.inits, s.targets, strict=True))
+    if not any(v.batched for v in bounds):
+        turns = Range(bounds[0].atom, bounds[1].atom, bounds[2].atom, s.range.reverse)
+        params = tuple(batcher.fresh(p) for p in s.body.params)
+        body = batcher.body(s.body, params, s.targets)
+    elif shares_index(s.range, batcher.batched):
+        turns, body = _with_shared_index(batcher, s, bounds)
+    else:
+        turns, body = _counted(batcher, s, bounds)
+    parallel = s.parallel and not any(v.batched for v in bounds)
+    batcher.b.append(For(tuple(batcher.fresh(t) for t in s.targets), turns, inits, body, parallel, s.span))
+
+
+def _with_shared_index(batcher: Batcher, s: For, bounds: Sequence[Value]) -> tuple[Range, Block]:
+    """`for i in range(start, max(stop), step)`: an element takes part while i < its own stop."""
+    start, stop, step = (v.atom for v in bounds)
+    assert isinstance(step, Const)
+    ends = stop if batcher.mask is None else make.where(batcher.b, batcher.mask.lanes, stop, start)
+    forwards = int(step.value) > 0
+    last = start
+    if batcher.size:
+        last = make.max(batcher.b, ends) if forwards else make.min(batcher.b, ends)
+    index, *carried = s.body.params
+    params = [batcher.fresh(p) for p in carried]
+    with batcher.block() as b:
+        active = make.less(b, index, stop) if forwards else make.greater(b, index, stop)
+        results = _masked_body(batcher, s, active)
+        body = b.block((index, *params), results)
+    return Range(start, last, step, s.range.reverse), body
+
+
+def _counted(batcher: Batcher, s: For, bounds: Sequence[Value]) -> tuple[Range, Block]:
+    """`for k in range(max(n))`, n the number of turns of each element: it takes part while k < n."""
+    start, stop, step = (
+        v.atom if v.aval.weak and not v.batched else make.astype(batcher.b, v.atom, np.int64) for v in bounds
+    )
+    turns = _turns(batcher.b, start, stop, step)
+    if batcher.mask is not None:
+        turns = make.where(batcher.b, batcher.mask.lanes, turns, 0)
+    longest = make.max(batcher.b, turns) if batcher.size else const(0)
+    index, *carried = s.body.params
+    counter = Var("k", index.aval)
+    params = [batcher.fresh(p) for p in carried]
+
+    def position() -> Atom:
+        done: Atom = counter
+        if s.range.reverse:
+            done = make.subtract(b, make.subtract(b, turns, 1), counter)
+        i = make.add(b, start, make.multiply(b, done, step))
+        return spread(b, Value(i, i.aval.ndim > 0, index.aval), batcher.size)
+
+    with batcher.block() as b:
+        active = make.less(b, counter, turns)
+        batcher.define(index, position)
+        results = _masked_body(batcher, s, active)
+        body = b.block((counter, *params), results)
+    return Range(const(0), longest, const(1)), body
+
+
+def _masked_body(batcher: Batcher, s: For, active: Atom) -> list[Atom]:
+    with batcher.masked(active, s.body):
+        batcher.statements(s.body.statements)
+    return _kept_where(batcher, active, s.body.results, s.body.params[1:])
+
+
+def _turns(b: Builder, start: Atom, stop: Atom, step: Atom) -> Atom:
+    """len(range(start, stop, step)) of each element."""
+    span = make.subtract(b, stop, start)
+    if isinstance(step, Const) and step.value == 1:
+        count = span
+    else:
+        count = make.negative(b, make.floor_divide(b, make.negative(b, span), step))
+    return make.astype(b, make.maximum(b, count, 0), np.int64)
+
+
+def _kept_where(batcher: Batcher, active: Atom, results: Sequence[Atom], carried: Sequence[Var]) -> list[Atom]:
+    """The next carried values: new ones for active elements, the old ones for the rest."""
+    kept: list[Atom] = []
+    for r, p in zip(results, carried, strict=True):
+        count = len(batcher.b.statements)
+        atom = _choose(batcher, active, batcher.value(r), batcher.value(p))
+        kept.append(renamed(batcher.b, atom, p.hint) if len(batcher.b.statements) > count else atom)
+    return kept
+
+
+# ---- while ---------------------------------------------------------------------------------------
+
+
+def while_loop(batcher: Batcher, s: While) -> None:
+    if batcher.value(s.condition.results[0]).batched:
+        _lockstep_while(batcher, s)
+        return
+    inits = tuple(batcher.as_target(a, t) for a, t in zip(s.inits, s.targets, strict=True))
+    test_params = tuple(batcher.fresh(p) for p in s.condition.params)
+    with batcher.block() as b:
+        batcher.statements(s.condition.statements)
+        stop = batcher.atom(s.condition.results[0])
+        if batcher.mask is not None:  # a loop that nobody runs might never end
+            stop = make.logical_and(b, batcher.mask.some, stop)
+        condition = b.block(test_params, (stop,))
+    params = tuple(batcher.fresh(p) for p in s.body.params)
+    body = batcher.body(s.body, params, s.targets)
+    targets = tuple(batcher.fresh(t) for t in s.targets)
+    batcher.b.append(While(targets, inits, condition, body, s.span))
+
+
+def _lockstep_while(batcher: Batcher, s: While) -> None:
+    """Carries `active` beside the values: who has not finished. The condition is evaluated once a turn."""
+    b, carried = batcher.b, s.body.params
+    inits = tuple(batcher.as_target(a, t) for a, t in zip(s.inits, s.targets, strict=True))
+    first = _tested(batcher, s, inits)
+    if batcher.mask is not None:
+        first = make.logical_and(b, batcher.mask.lanes, first)
+    kind = batched_aval(BOOL, batcher.size)
+    names = [Var(p.hint, batched_aval(p.aval, batcher.size)) for p in carried]
+    asked, active = Var("active", kind), Var("active", kind)
+    with batcher.block() as inner:
+        condition = inner.block((asked, *names), (make.any(inner, asked),))
+    params = [batcher.fresh(p) for p in carried]
+    outer = batcher.mask
+    with batcher.block() as inner:
+        batcher.mask = None  # `active` lies within it
+        with batcher.masked(active, s.body):
+            batcher.statements(s.body.statements)
+        results = _kept_where(batcher, active, s.body.results, carried)
+        with batcher.masked(active, s.condition):
+            again = make.logical_and(inner, active, _tested(batcher, s, results))
+        body = inner.block((active, *params), (again, *results))
+    batcher.mask = outer
+    targets = tuple(batcher.fresh(t) for t in s.targets)
+    batcher.b.append(While((Var("active", kind), *targets), (first, *inits), condition, body, s.span))
+
+
+def _tested(batcher: Batcher, s: While, values: Sequence[Atom]) -> Atom:
+    """The condition, written here for these carried values."""
+    fresh: Substitution = {}
+    condition = copy_block(s.condition, fresh)
+    batcher.batched.update(new for old, new in fresh.items() if old in batcher.batched and isinstance(new, Var))
+    batcher.mapping.update(zip(condition.params, values, strict=True))
+    batcher.statements(condition.statements)
+    return batcher.atom(condition.results[0])
+
+
+# ---- indices under a mask ------------------------------------------------------------------------
+
+
+def guarded_index(batcher: Batcher, s: Apply, values: Sequence[Value], attrs: IndexAttrs, mask: Mask) -> list[Value]:
+    """The arguments of an index or a store, indices that may be out of range set to 0 where the mask is off."""
+    guarded = list(values)
+    for d, n in zip(attrs.dims, s.args[0].aval.shape, strict=True):
+        position = _unsafe_argument(batcher, s, d, n)
+        if position is None:
+            continue
+        v = values[position]
+        lanes = pad(batcher.b, mask.lanes, v.aval.ndim) if v.batched else mask.some
+        guarded[position] = Value(make.where(batcher.b, lanes, v.atom, 0), v.batched, v.aval)
+    return guarded
+
+
+def guarded_matrix(batcher: Batcher, s: Apply, values: Sequence[Value], mask: Mask) -> list[Value]:
+    """The arguments of an operation that fails for some matrices, which becomes the identity where the mask is off."""
+    v = values[0]
+    identity = make.lift(np.eye(*v.aval.shape[-2:], dtype=v.aval.dtype))
+    lanes = pad(batcher.b, mask.lanes, v.aval.ndim) if v.batched else mask.some
+    return [Value(make.where(batcher.b, lanes, v.atom, identity), v.batched, v.aval), *values[1:]]
+
+
+def _unsafe_argument(batcher: Batcher, s: Apply, d: Dim, n: int) -> int | None:
+    """The argument by which an entry may fall out of an axis of size n."""
+    match d:
+        case At(index=Dyn(arg=a)) | Gather(arg=a):
+            status = index_status(interval_of(s.args[a], batcher.intervals), n)
+            return a if status is Status.UNKNOWN else None
+        case Run(start=Dyn(arg=a), size=size, step=step):
+            reach = (size - 1) * step
+            inside = interval_of(s.args[a], batcher.intervals).within(max(0, -reach), min(n - 1, n - 1 - reach))
+            return None if inside else a
+    return None
+
+

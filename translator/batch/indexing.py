@@ -1,0 +1,149 @@
+"""Batched indexing: a batch axis in the array is a slice of all, or an `arange` once an index is batched too.
+
+    x[i]                x batched: x[:, i]        i batched: x[i]        both: x[np.arange(n), i]
+    x[i : i + 3]        i batched: x[i[:, None] + np.arange(3)]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import assert_never
+
+from .. import make, ops
+from ..builder import Builder
+from ..ir import Atom
+from ..ops.core import At, Dim, Dyn, Gather, IndexAttrs, Op, Put, Run, broadcast_shapes, gather_position
+from .rules import Value, pad, spread
+
+Tag = tuple[str, int]  # an axis of the indexed result: ("lane", 0), ("run", entry) or ("gather", axis)
+LANE: Tag = ("lane", 0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A batched index. `order[k]` is the axis of NumPy's result that is axis k of the wanted one, lanes first."""
+
+    dims: tuple[Dim, ...]
+    dyn: tuple[Atom, ...]
+    order: tuple[int, ...]
+
+    @property
+    def is_ordered(self) -> bool:
+        return self.order == tuple(range(len(self.order)))
+
+
+def index(b: Builder, values: Sequence[Value], attrs: IndexAttrs, size: int) -> Atom:
+    """x[...] where x, an index, or both are batched."""
+    x = values[0]
+    place = _place(b, attrs, values, size, x.batched)
+    return make.transpose(b, make.index(b, x.atom, place.dims, place.dyn), place.order)
+
+
+def put(b: Builder, op: Op, values: Sequence[Value], attrs: IndexAttrs, size: int) -> Atom:
+    """A store into a batched array: into a batch of copies where the array was not batched."""
+    assert isinstance(op, Put)
+    x, value = values[0], values[1]
+    place = _place(b, attrs, values, size, True)
+    store = make.put if op is ops.PUT else make.put_add
+    return store(b, spread(b, x, size), _aligned(b, value, place), place.dims, place.dyn)
+
+
+def _aligned(b: Builder, v: Value, place: _Place) -> Atom:
+    """The stored value with its axes where the index has them."""
+    ndim = len(place.order) - 1
+    excess = max(0, v.aval.ndim - ndim)
+    atom = make.squeeze(b, v.atom, tuple(range(v.batched, v.batched + excess)))
+    missing = ndim - (v.aval.ndim - excess)
+    if v.batched:
+        atom = pad(b, atom, missing)
+    elif place.is_ordered:
+        return atom
+    else:
+        atom = make.expand_dims(b, atom, tuple(range(missing + 1)))
+    return make.transpose(b, atom, [place.order.index(a) for a in range(ndim + 1)])
+
+
+def _place(b: Builder, attrs: IndexAttrs, values: Sequence[Value], size: int, lanes: bool) -> _Place:
+    """The batched form of an index into an array that has a batch axis if `lanes`."""
+    gathered = [values[d.arg].aval.shape for d in attrs.dims if isinstance(d, Gather)]
+    rank = len(broadcast_shapes(gathered, "index arrays")) if gathered else 0
+    gathers: list[Tag] = [("gather", k) for k in range(rank)]
+    runs: list[Tag] = [("run", k) for k, d in enumerate(attrs.dims) if isinstance(d, Run)]
+    logical = _inserted(runs, gathers, gather_position(attrs.dims)) if gathered else runs
+
+    arguments = [k for k in map(_argument, attrs.dims) if k is not None]
+    if any(values[k].batched for k in arguments):
+        return _gathering(b, attrs, values, size, lanes, logical, rank)
+    dims = (Run(0, size), *attrs.dims)
+    actual = _inserted([LANE, *runs], gathers, gather_position(dims)) if gathered else [LANE, *runs]
+    return _Place(dims, tuple(v.atom for v in values), _order(actual, logical))
+
+
+def _gathering(
+    b: Builder,
+    attrs: IndexAttrs,
+    values: Sequence[Value],
+    size: int,
+    lanes: bool,
+    logical: list[Tag],
+    rank: int,
+) -> _Place:
+    """A batched index picks lane by lane: batched entries become index arrays of shape (size, runs, gathers)."""
+    moved = [k for k, d in enumerate(attrs.dims) if isinstance(d, Run) and _is_batched(d, values)]
+    inner = len(moved) + rank
+    dims: list[Dim] = []
+    dyn = [v.atom for v in values]
+
+    def gather(array: Atom) -> Gather:
+        dyn.append(array)
+        return Gather(len(dyn) - 1)
+
+    if lanes:
+        dims.append(gather(pad(b, make.iota(b, size), inner)))
+    for k, d in enumerate(attrs.dims):
+        argument = _argument(d)
+        if argument is None or not values[argument].batched:
+            dims.append(d)
+            continue
+        v = values[argument]
+        match d:
+            case At():
+                dims.append(gather(pad(b, v.atom, inner)))
+            case Gather():
+                dims.append(gather(pad(b, v.atom, inner - v.aval.ndim)))
+            case Run(size=count, step=step):
+                after = inner - 1 - moved.index(k)
+                steps = make.multiply(b, make.iota(b, count), step)
+                steps = make.expand_dims(b, steps, tuple(range(1, 1 + after)))
+                dims.append(gather(make.add(b, pad(b, v.atom, inner), steps)))
+            case _:
+                assert_never(d)
+    staying: list[Tag] = [("run", k) for k, d in enumerate(attrs.dims) if isinstance(d, Run) and k not in moved]
+    advanced: list[Tag] = [LANE, *(("run", k) for k in moved), *(("gather", k) for k in range(rank))]
+    actual = _inserted(staying, advanced, gather_position(tuple(dims)))
+    return _Place(tuple(dims), tuple(dyn), _order(actual, logical))
+
+
+def _argument(d: Dim) -> int | None:
+    """The position of the argument that the entry reads."""
+    match d:
+        case At(index=Dyn(arg=a)) | Run(start=Dyn(arg=a)) | Gather(arg=a):
+            return a
+        case At() | Run():
+            return None
+        case _:
+            assert_never(d)
+
+
+def _is_batched(d: Dim, values: Sequence[Value]) -> bool:
+    argument = _argument(d)
+    return argument is not None and values[argument].batched
+
+
+def _inserted(runs: list[Tag], tags: list[Tag], position: int) -> list[Tag]:
+    return [*runs[:position], *tags, *runs[position:]]
+
+
+def _order(actual: list[Tag], logical: list[Tag]) -> tuple[int, ...]:
+    return tuple(actual.index(t) for t in (LANE, *logical))

@@ -1,0 +1,199 @@
+"""How each family of operations acts on batched values: rank algebra, the batch axis always in front."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import assert_never
+
+from .. import make, ops
+from ..builder import Builder
+from ..ir import Apply, Atom, Aval, DType, Var
+from ..ops.core import (
+    ArgReduce,
+    ArgReduceAttrs,
+    Attrs,
+    AxesAttrs,
+    Cast,
+    CastAttrs,
+    Concatenate,
+    ConcatenateAttrs,
+    Contract,
+    ContractAttrs,
+    Create,
+    CreateAttrs,
+    Cumulative,
+    CumulativeAttrs,
+    Elementwise,
+    Fourier,
+    FourierAttrs,
+    Index,
+    Linalg,
+    LinalgAttrs,
+    Op,
+    Put,
+    Reduce,
+    ReduceAttrs,
+    Reshape,
+    ShapeAttrs,
+    Sort,
+    SortAttrs,
+    promote,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """`aval` is the type in the program of one element; a batched atom has shape (size, *aval.shape) and is strong.
+
+    A Python number that is batched becomes an array, but `aval` remembers that it must promote as a Python number.
+    """
+
+    atom: Atom
+    batched: bool
+    aval: Aval
+
+
+def batched_aval(aval: Aval, size: int) -> Aval:
+    return Aval((size, *aval.shape), aval.dtype)
+
+
+def pad(b: Builder, atom: Atom, count: int) -> Atom:
+    """`count` axes of size 1 after the batch axis."""
+    return make.expand_dims(b, atom, tuple(range(1, 1 + count))) if count > 0 else atom
+
+
+def renamed(b: Builder, atom: Atom, hint: str) -> Atom:
+    """The atom under another name, if the last statement of the block has made it."""
+    made = b.statements[-1] if b.statements else None
+    if not isinstance(made, Apply) or atom is not made.targets[0] or atom.hint == hint:
+        return atom
+    new = Var(hint, atom.aval)
+    del b.definitions[b.statements.pop().targets[0]]
+    b.append(replace(made, targets=(new,)))
+    return new
+
+
+def spread(b: Builder, v: Value, size: int) -> Atom:
+    """The value with a batch axis, repeated along it if it has none; fresh buffers are made larger instead."""
+    if v.batched:
+        return v.atom
+    shape = (size, *v.aval.shape)
+    made = b.definitions.get(v.atom) if isinstance(v.atom, Var) else None
+    if made is not None and made.op is ops.EMPTY:
+        return renamed(b, make.empty(b, shape, v.aval.dtype), made.targets[0].hint)
+    if made is not None and made.op is ops.FULL:
+        return renamed(b, make.full(b, shape, made.args[0], v.aval.dtype), made.targets[0].hint)
+    if not v.aval.shape:
+        return make.full(b, shape, v.atom, v.aval.dtype)
+    return make.broadcast_to(b, v.atom, shape)
+
+
+def apply(b: Builder, op: Op, values: Sequence[Value], attrs: Attrs, size: int) -> Atom:
+    """The batched result of an operation at least one of whose arguments is batched (Index and Put are elsewhere)."""
+    match op:
+        case Elementwise():
+            return elementwise(b, op, values)
+        case Contract():
+            assert isinstance(attrs, ContractAttrs)
+            return _contract(b, values[0], values[1], attrs)
+        case Linalg():
+            assert isinstance(attrs, LinalgAttrs)
+            return _linalg(b, op, values, attrs, size)
+        case Concatenate():
+            assert isinstance(attrs, ConcatenateAttrs)
+            return make.concatenate(b, [spread(b, v, size) for v in values], attrs.axis + 1)
+        case Create():
+            assert isinstance(attrs, CreateAttrs)
+            value = pad(b, make.astype(b, values[0].atom, attrs.dtype), len(attrs.shape))
+            return make.broadcast_to(b, value, (size, *attrs.shape))
+        case Index() | Put():
+            raise AssertionError("batch_index does these")
+        case Cast() | Reduce() | ArgReduce() | Cumulative() | Sort() | Fourier() | Reshape():
+            return _unary(b, op, values[0], attrs, size)
+        case _:
+            assert_never(op)
+
+
+def elementwise(b: Builder, op: Elementwise, values: Sequence[Value]) -> Atom:
+    """Operands of lower rank get axes after the batch axis; unbatched ones broadcast as they are."""
+    ndim = max(v.aval.ndim for v in values)
+    operands, result = op.loop_dtypes([v.aval for v in values])
+    atoms: list[Atom] = []
+    for v, dtype in zip(values, operands, strict=True):
+        atom = v.atom
+        if v.batched:
+            atom = pad(b, _adapted(b, v, dtype), ndim - v.aval.ndim)
+        atoms.append(atom)
+    return make.astype(b, make.elementwise(b, op, *atoms), result)
+
+
+def _adapted(b: Builder, v: Value, dtype: DType) -> Atom:
+    """What was a Python number takes the dtype that it would take beside the other operands."""
+    return make.astype(b, v.atom, dtype) if v.aval.weak else v.atom
+
+
+def _contract(b: Builder, x: Value, y: Value, attrs: ContractAttrs) -> Atom:
+    lhs, rhs, out = attrs.lhs, attrs.rhs, attrs.out
+    dtype = promote([x.aval, y.aval])
+    left, right = (_adapted(b, v, dtype) if v.batched else v.atom for v in (x, y))
+    lane = max((*lhs, *rhs), default=-1) + 1
+    if x.batched:
+        lhs = (lane, *lhs)
+    if y.batched:
+        rhs = (lane, *rhs)
+    if not x.batched and not set(attrs.rhs) & set(out):
+        # `w @ x` with a batch of vectors x is `x @ w.T`: the batch axis leads by itself.
+        left, lhs, right, rhs = right, rhs, left, lhs
+    return make.astype(b, make.contract(b, left, right, lhs, rhs, (lane, *out)), dtype)
+
+
+def _linalg(b: Builder, op: Linalg, values: Sequence[Value], attrs: LinalgAttrs, size: int) -> Atom:
+    """Leading axes are batches already. Of a solution the right sides of all elements stand side by side as columns,
+    where only they differ; vectors become columns where the matrices do."""
+    cores = [op.core(k, v.aval) for k, v in enumerate(values)]
+    depth = max(v.aval.ndim - core for v, core in zip(values, cores, strict=True))
+    if op is ops.SOLVE and values[1].aval.ndim == 1:
+        matrix, right = values[0].atom, values[1].atom
+        if not values[0].batched:
+            return make.transpose(b, make.linalg(b, op, matrix, make.transpose(b, right, (1, 0))), (1, 0))
+        column = make.expand_dims(b, right, right.aval.ndim)
+        return make.squeeze(b, make.linalg(b, op, matrix, column), 2)
+    atoms = [
+        pad(b, v.atom, depth - (v.aval.ndim - core)) if v.batched else v.atom
+        for v, core in zip(values, cores, strict=True)
+    ]
+    return make.linalg(b, op, *atoms, full=attrs.full)
+
+
+def _unary(b: Builder, op: Op, v: Value, attrs: Attrs, size: int) -> Atom:
+    """Families of one operand: its axes shift by one."""
+    x = v.atom
+    match op, attrs:
+        case Cast(), CastAttrs(dtype=dtype):
+            return make.astype(b, x, dtype)
+        case Reduce(), ReduceAttrs(axes=axes, keepdims=keepdims):
+            return make.reduce(b, op, x, _shifted(axes), keepdims)
+        case ArgReduce(), ArgReduceAttrs(axis=axis, keepdims=keepdims):
+            return make.emit(b, op, x, attrs=ArgReduceAttrs(axis + 1, keepdims))
+        case Cumulative(), CumulativeAttrs(axis=axis):
+            return make.emit(b, op, x, attrs=CumulativeAttrs(axis + 1))
+        case Sort(), SortAttrs(axis=axis):
+            return make.emit(b, op, x, attrs=SortAttrs(axis + 1))
+        case Fourier(), FourierAttrs(axes=axes, size=count):
+            return make.fourier(b, op, x, _shifted(axes), count)
+        case Reshape(name="reshape"), ShapeAttrs(shape=shape):
+            return make.reshape(b, x, (size, *shape))
+        case Reshape(), ShapeAttrs(shape=shape):
+            return make.broadcast_to(b, pad(b, x, len(shape) - v.aval.ndim), (size, *shape))
+        case Reshape(name="transpose"), AxesAttrs(axes=axes):
+            return make.transpose(b, x, (0, *_shifted(axes)))
+        case Reshape(name="expand_dims"), AxesAttrs(axes=axes):
+            return make.expand_dims(b, x, _shifted(axes))
+        case Reshape(), AxesAttrs(axes=axes):
+            return make.squeeze(b, x, _shifted(axes))
+    raise AssertionError(f"{op.name} with {attrs}")
+
+
+def _shifted(axes: Sequence[int]) -> tuple[int, ...]:
+    return tuple(a + 1 for a in axes)

@@ -1,0 +1,259 @@
+"""vmap: the program of one element becomes the program of a batch.
+
+    def predict(w, b, x):                def predict_batched(w, b, x):      # in_axes=(None, None, 0)
+        return np.tanh(w @ x + b)            return np.tanh(x @ w.T + b)
+
+What does not depend on the batch is computed once. A branch whose condition differs between elements computes both
+sides and chooses; a loop whose number of turns differs runs in lockstep until the last element is done, and keeps the
+values of those that are (see `batch_control`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import assert_never
+
+from .. import make
+from ..bounds import Interval, analyse
+from ..builder import Builder
+from ..errors import ShapeError, UnsupportedError
+from ..ir import Apply, Atom, Aval, Block, For, Function, Fused, If, Statement, Var, While, blocks_of, inputs_of, walk
+from ..ops.core import Attrs, IndexAttrs, Linalg, Op
+from ..passes.dead import dead_code
+from . import control as batch_control
+from . import indexing as batch_index
+from .rules import Value, apply, batched_aval, renamed, spread
+from .spread import batched_variables
+
+Axis = int | None
+
+
+def vmap(function: Function, in_axes: Sequence[Axis], out_axes: Sequence[Axis], size: int) -> Function:
+    """The function over a batch of `size` elements.
+
+    `in_axes` has an axis for each of `function.body.params`, `out_axes` one for each leaf of `function.out`; None is
+    not batched. A result that does not depend on the batch is repeated where its axis is not None. A batched parameter
+    that is written in place stays so; ShapeError when one that is not batched would receive batched values, when a
+    batched result has the axis None, or when an axis is out of range.
+    """
+    if len(in_axes) != len(function.body.params) or len(out_axes) != function.out.leaf_count:
+        raise ShapeError(
+            f"{function.name} has {len(function.body.params)} parameter leaves and {function.out.leaf_count} result"
+            f" leaves, vmap was given {len(in_axes)} in_axes and {len(out_axes)} out_axes"
+        )
+    batcher = Batcher(function, in_axes, size)
+    params = batcher.enter(in_axes)
+    batcher.statements(function.body.statements)
+    results = batcher.leave(function, in_axes, out_axes)
+    body = batcher.b.block(params, results)
+    return dead_code(replace(function, name=f"{function.name}_batched", body=body))
+
+
+def mapped_size(shapes: Sequence[tuple[int, ...]], in_axes: Sequence[Axis]) -> int:
+    """The one size of all mapped axes. ShapeError when they disagree, one is out of range, or none is mapped."""
+    sizes = [
+        shape[normal_axis(axis, len(shape), "in_axes")]
+        for shape, axis in zip(shapes, in_axes, strict=True)
+        if axis is not None
+    ]
+    if not sizes:
+        raise ShapeError("vmap needs at least one argument with an axis to map; all in_axes are None")
+    if len(set(sizes)) > 1:
+        listed = ", ".join(map(str, sizes))
+        raise ShapeError(f"vmap got inconsistent sizes for the axes to be mapped: {listed}")
+    return sizes[0]
+
+
+def unbatched(aval: Aval, axis: Axis) -> Aval:
+    """The type of one element of a mapped argument."""
+    if axis is None:
+        return aval
+    k = normal_axis(axis, aval.ndim, "in_axes")
+    return Aval((*aval.shape[:k], *aval.shape[k + 1 :]), aval.dtype)
+
+
+def normal_axis(axis: int, ndim: int, what: str) -> int:
+    """A non-negative axis of an array of rank `ndim`; ShapeError names `what` when there is none such."""
+    if not -ndim <= axis < ndim:
+        raise ShapeError(f"vmap: {what} has axis {axis}, which an array of dimension {ndim} does not have")
+    return axis % ndim
+
+
+@dataclass(frozen=True, slots=True)
+class Mask:
+    """Which elements really run the code being written, where lockstep runs it for all. `some`: whether any does."""
+
+    lanes: Atom
+    some: Atom
+
+
+class Batcher:
+    """Writes the batched program into `b`, statement by statement."""
+
+    def __init__(self, function: Function, in_axes: Sequence[Axis], size: int) -> None:
+        mapped = [p for p, axis in zip(function.body.params, in_axes, strict=True) if axis is not None]
+        self.function, self.size = function, size
+        self.batched = batched_variables(function, mapped)
+        self.b = Builder(function.span)
+        self.mapping: dict[Var, Atom] = {}
+        self.mask: Mask | None = None
+        self.chosen_later: set[Var] = set()  # only one side of an `np.where` that gets the name
+        self._intervals: dict[Var, Interval] | None = None
+
+    @property
+    def intervals(self) -> dict[Var, Interval]:
+        """Bounds of the integers of the program of one element, whether or not its branches are taken."""
+        if self._intervals is None:
+            self._intervals = analyse(self.function, refine=False)
+        return self._intervals
+
+    # values
+
+    def value(self, a: Atom) -> Value:
+        return Value(self.atom(a), isinstance(a, Var) and a in self.batched, a.aval)
+
+    def atom(self, a: Atom) -> Atom:
+        return self.mapping.get(a, a) if isinstance(a, Var) else a
+
+    def as_target(self, a: Atom, target: Var) -> Atom:
+        """The atom as the target needs it: with a batch axis if the target has one."""
+        return spread(self.b, self.value(a), self.size) if target in self.batched else self.atom(a)
+
+    def fresh(self, v: Var) -> Var:
+        """The variable of the batched program; itself where it is not batched."""
+        if v not in self.batched:
+            return v
+        new = Var(v.hint, batched_aval(v.aval, self.size))
+        self.mapping[v] = new
+        return new
+
+    def define(self, target: Var, make_atom: Callable[[], Atom]) -> None:
+        """`target` has the value that `make_atom` writes; the last statement written takes over the name."""
+        count = len(self.b.statements)
+        atom = make_atom()
+        if len(self.b.statements) > count and target not in self.chosen_later:
+            atom = renamed(self.b, atom, target.hint)
+        self.mapping[target] = atom
+
+    @contextmanager
+    def block(self) -> Iterator[Builder]:
+        """Write into a block of its own, which sees the definitions around it."""
+        outer = self.b
+        self.b = Builder(outer.span)
+        self.b.definitions = outer.definitions
+        try:
+            yield self.b
+        finally:
+            self.b = outer
+
+    @contextmanager
+    def masked(self, lanes: Atom, block: Block) -> Iterator[None]:
+        """What is written here counts only where `lanes` (and the mask around it) is true."""
+        used = set(atoms_used(block))
+        self.chosen_later.update(r for r in block.results if isinstance(r, Var) and r not in used)
+        outer = self.mask
+        if outer is not None:
+            lanes = make.logical_and(self.b, outer.lanes, lanes)
+        self.mask = Mask(lanes, make.any(self.b, lanes))
+        try:
+            yield
+        finally:
+            self.mask = outer
+
+    # the program
+
+    def enter(self, in_axes: Sequence[Axis]) -> list[Var]:
+        """The parameters, and the batch axis moved to the front."""
+        params: list[Var] = []
+        for p, axis in zip(self.function.body.params, in_axes, strict=True):
+            if axis is None:
+                params.append(p)
+                continue
+            k = normal_axis(axis, p.aval.ndim + 1, "in_axes")
+            shape = (*p.aval.shape[:k], self.size, *p.aval.shape[k:])
+            param = Var(p.hint, Aval(shape, p.aval.dtype))
+            params.append(param)
+            self.mapping[p] = move_axis(self.b, param, k, 0)
+        return params
+
+    def leave(self, function: Function, in_axes: Sequence[Axis], out_axes: Sequence[Axis]) -> list[Atom]:
+        """The results, the batch axis moved to where it is wanted; parameters written in place as they came."""
+        axes = [*out_axes, *(in_axes[i] for i in function.mutated)]
+        results: list[Atom] = []
+        for k, (a, axis) in enumerate(zip(function.body.results, axes, strict=True)):
+            v = self.value(a)
+            if axis is not None:
+                position = normal_axis(axis, v.aval.ndim + 1, "out_axes")
+                results.append(move_axis(self.b, spread(self.b, v, self.size), 0, position))
+            elif not v.batched:
+                results.append(v.atom)
+            elif k < len(out_axes):
+                raise ShapeError("vmap has a mapped output, but its out_axes is None")
+            else:
+                name = function.body.params[function.mutated[k - len(out_axes)]].hint
+                raise ShapeError(f"vmap: {name} is not batched, but is written in place with batched values")
+        return results
+
+    def statements(self, statements: Sequence[Statement]) -> None:
+        for s in statements:
+            with self.b.at(s.span):
+                self.statement(s)
+
+    def statement(self, s: Statement) -> None:
+        match s:
+            case Apply():
+                self.apply(s)
+            case If():
+                batch_control.branch(self, s)
+            case For():
+                batch_control.for_loop(self, s)
+            case While():
+                batch_control.while_loop(self, s)
+            case Fused():
+                raise UnsupportedError("a program is batched before it is fused, not after")
+            case _:
+                assert_never(s)
+
+    def apply(self, s: Apply) -> None:
+        values = [self.value(a) for a in s.args]
+        if isinstance(s.attrs, IndexAttrs) and self.mask is not None:
+            values = batch_control.guarded_index(self, s, values, s.attrs, self.mask)
+        if isinstance(s.op, Linalg) and s.op.error and self.mask is not None:
+            values = batch_control.guarded_matrix(self, s, values, self.mask)
+        if not any(v.batched for v in values):
+            args = tuple(v.atom for v in values)
+            self.b.append(s if args == s.args else replace(s, args=args))
+            return
+        self.define(s.targets[0], lambda: self.result(s.op, values, s.attrs))
+
+    def result(self, op: Op, values: Sequence[Value], attrs: Attrs) -> Atom:
+        match attrs:
+            case IndexAttrs() if op.name == "index":
+                return batch_index.index(self.b, values, attrs, self.size)
+            case IndexAttrs():
+                return batch_index.put(self.b, op, values, attrs, self.size)
+            case _:
+                return apply(self.b, op, values, attrs, self.size)
+
+    def body(self, block: Block, params: Sequence[Var], targets: Sequence[Var]) -> Block:
+        """A block over fresh `params`, whose results have the batching of `targets`."""
+        with self.block() as b:
+            self.statements(block.statements)
+            results = [self.as_target(r, t) for r, t in zip(block.results, targets, strict=True)]
+            return b.block(params, results)
+
+
+def atoms_used(block: Block) -> Iterator[Atom]:
+    """What the statements of a block, and of the blocks in them, read."""
+    for s in walk(block):
+        yield from inputs_of(s)
+        for inner in blocks_of(s):
+            yield from inner.results
+
+
+def move_axis(b: Builder, atom: Atom, source: int, target: int) -> Atom:
+    order = [a for a in range(atom.aval.ndim) if a != source]
+    order.insert(target, source)
+    return make.transpose(b, atom, order)

@@ -1,0 +1,157 @@
+"""Dead code: what no result needs is dropped, also inside loops that only feed themselves.
+
+    def f(x, n):                        def f(x, n):
+        tape = np.empty((5, 3))             y = x
+        y = x                               for i in range(5):
+        for i in range(5):                      y = np.sin(y)
+            tape[i] = y                     return y
+            y = np.sin(y)
+        return y
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TypeVar, assert_never
+
+from ..ir import Apply, Atom, Block, For, Function, Fused, If, Statement, Var, While
+
+T = TypeVar("T")
+
+
+def dead_code(function: Function) -> Function:
+    """`function` without the statements, carried values and branch results that its results do not need.
+
+    One linear walk finds what each variable is computed from, a second keeps what is reached from the results. A loop
+    that is not needed goes, whether it would have ended or not; so does an index that would have been out of range.
+    """
+    sources: dict[Var, tuple[Atom, ...]] = {}
+    _note_block(function.body, sources)
+    live = _reached(function.body.results, sources)
+    body = _kept_block(function.body, live)
+    return function if body is function.body else replace(function, body=body)
+
+
+def _note_block(block: Block, sources: dict[Var, tuple[Atom, ...]]) -> None:
+    """Adds to `sources` what each variable is made from, and what decides how often it is."""
+    for s in block.statements:
+        match s:
+            case Apply():
+                for t in s.targets:
+                    sources[t] = s.args
+            case If(condition=condition, then=then, orelse=orelse):
+                for t, a, b in zip(s.targets, then.results, orelse.results, strict=True):
+                    sources[t] = (condition, a, b)
+                _note_block(then, sources)
+                _note_block(orelse, sources)
+            case For(range=r, inits=inits, body=body):
+                turns = (r.start, r.stop, r.step)
+                sources[body.params[0]] = turns
+                for t, p, init, result in zip(s.targets, body.params[1:], inits, body.results, strict=True):
+                    sources[t] = (p, *turns)
+                    sources[p] = (init, result, *turns)
+                _note_block(body, sources)
+            case While(inits=inits, condition=test, body=body):
+                stop = test.results[0]
+                rows = zip(s.targets, test.params, body.params, inits, body.results, strict=True)
+                for t, c, p, init, result in rows:
+                    sources[t] = (p, stop)
+                    sources[c] = (p,)
+                    sources[p] = (init, result, stop)
+                _note_block(test, sources)
+                _note_block(body, sources)
+            case Fused(args=args, body=body):
+                sources.update((p, (a,)) for p, a in zip(body.params, args, strict=True))
+                sources.update((t, (r,)) for t, r in zip(s.targets, body.results, strict=True))
+                _note_block(body, sources)
+            case _:
+                assert_never(s)
+
+
+def _reached(roots: Sequence[Atom], sources: dict[Var, tuple[Atom, ...]]) -> set[Var]:
+    live: set[Var] = set()
+    waiting = list(roots)
+    while waiting:
+        a = waiting.pop()
+        if isinstance(a, Var) and a not in live:
+            live.add(a)
+            waiting += sources.get(a, ())
+    return live
+
+
+def _kept_block(block: Block, live: set[Var]) -> Block:
+    statements: list[Statement] = []
+    for s in block.statements:
+        kept = _kept(s, live)
+        if kept is not None:
+            statements.append(kept)
+    if len(statements) == len(block.statements) and all(map(_is, statements, block.statements)):
+        return block
+    return Block(block.params, tuple(statements), block.results)
+
+
+def _is(a: Statement, b: Statement) -> bool:
+    return a is b
+
+
+def _kept(s: Statement, live: set[Var]) -> Statement | None:
+    """The statement narrowed to what is live; None when nothing of it is."""
+    match s:
+        case Apply():
+            return s if any(t in live for t in s.targets) else None
+        case If():
+            slots = [i for i, t in enumerate(s.targets) if t in live]
+            then, orelse = (_kept_block(_with_results(b, slots), live) for b in (s.then, s.orelse))
+            new: Statement = replace(s, targets=_pick(s.targets, slots), then=then, orelse=orelse)
+        case For():
+            slots = [i for i, p in enumerate(s.body.params[1:]) if p in live]
+            params = (s.body.params[0], *_pick(s.body.params[1:], slots))
+            body = _kept_block(_with_results(s.body, slots, params), live)
+            new = replace(s, targets=_pick(s.targets, slots), inits=_pick(s.inits, slots), body=body)
+        case While():
+            slots = [i for i, p in enumerate(s.body.params) if p in live]
+            condition = s.condition
+            if len(slots) < len(s.targets):
+                condition = Block(_pick(condition.params, slots), condition.statements, condition.results)
+            body = _kept_block(_with_results(s.body, slots, _pick(s.body.params, slots)), live)
+            new = replace(
+                s,
+                targets=_pick(s.targets, slots),
+                inits=_pick(s.inits, slots),
+                condition=_kept_block(condition, live),
+                body=body,
+            )
+        case Fused():
+            slots = [i for i, t in enumerate(s.targets) if t in live]
+            used = [i for i, p in enumerate(s.body.params) if p in live]
+            body = _kept_block(_with_results(s.body, slots, _pick(s.body.params, used)), live)
+            new = replace(s, targets=_pick(s.targets, slots), args=_pick(s.args, used), body=body)
+        case _:
+            assert_never(s)
+    if not slots:
+        return None
+    return s if _same_blocks(s, new) else new
+
+
+def _same_blocks(s: Statement, new: Statement) -> bool:
+    match s, new:
+        case If(), If():
+            return s.then is new.then and s.orelse is new.orelse
+        case For() | Fused(), For() | Fused():
+            return s.body is new.body
+        case While(), While():
+            return s.body is new.body and s.condition is new.condition
+    return False
+
+
+def _pick(items: tuple[T, ...], slots: Sequence[int]) -> tuple[T, ...]:
+    return items if len(slots) == len(items) else tuple(items[i] for i in slots)
+
+
+def _with_results(block: Block, slots: Sequence[int], params: tuple[Var, ...] | None = None) -> Block:
+    """The block with only these results; itself when they are all of them."""
+    params = block.params if params is None else params
+    if len(slots) == len(block.results) and len(params) == len(block.params):
+        return block
+    return Block(params, block.statements, _pick(block.results, slots))

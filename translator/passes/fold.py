@@ -1,0 +1,464 @@
+"""Rewrites of single operations that change no bit of the result (a NaN's sign and payload aside).
+
+    y = np.broadcast_to(c, x.shape) * x        y = c * x
+    y = (x * 0.1) * 2.0                        y = x * 0.2         # a power of two rounds nothing
+    y = x - (-z)                               y = x + z
+    y = x.astype(np.float64).astype(x.dtype)   y = x
+
+Floating-point sums and products are never reassociated otherwise; `x + 0` stays, since it turns -0.0 into 0.0.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .. import make, ops
+from ..builder import Builder
+from ..errors import DTypeError
+from ..ir import Apply, Atom, Aval, Const, DType, Var, const
+from ..ops.core import (
+    NO_ATTRS,
+    At,
+    Attrs,
+    AxesAttrs,
+    Cast,
+    CastAttrs,
+    CreateAttrs,
+    Dyn,
+    Elementwise,
+    Gather,
+    Index,
+    IndexAttrs,
+    Op,
+    Reshape,
+    Run,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """An operation that has no target yet."""
+
+    op: Op
+    args: tuple[Atom, ...]
+    attrs: Attrs = NO_ATTRS
+
+    def aval(self) -> Aval:
+        (aval,) = self.op.infer([a.aval for a in self.args], self.attrs)
+        return aval
+
+
+Definitions = dict[Var, Apply]
+Found = Atom | Call | None
+
+
+def rewrite(call: Call, aval: Aval, definitions: Definitions) -> Found:
+    """What computes the same value of type `aval` for less: an atom, another call, or None when nothing is known."""
+    found = _rules(call, definitions)
+    if found is None:
+        return None
+    return found if (found.aval() if isinstance(found, Call) else found.aval) == aval else None
+
+
+def _rules(call: Call, definitions: Definitions) -> Found:
+    match call.op:
+        case Elementwise():
+            return _Elementwise(call.op, call.args, definitions).rewritten()
+        case Cast():
+            return _cast(call, definitions)
+        case Index():
+            return _index(call, definitions)
+        case Reshape():
+            return _reshape(call, definitions)
+        case _:
+            return None
+
+
+def made_by(atom: Atom, op: Op, definitions: Definitions) -> Apply | None:
+    """The statement that made the atom, if it applies `op`."""
+    made = definitions.get(atom) if isinstance(atom, Var) else None
+    return made if made is not None and made.op is op else None
+
+
+# ---- scalars -------------------------------------------------------------------------------------
+
+
+def _uniform(atom: Atom, definitions: Definitions) -> Const | None:
+    """The one value that all elements have: of a scalar constant, or of `np.full` of one."""
+    if isinstance(atom, Const):
+        return atom if atom.aval.shape == () else None
+    made = made_by(atom, ops.FULL, definitions)
+    if made is None or not isinstance(made.args[0], Const):
+        return None
+    return const(np.asarray(made.args[0].value).astype(atom.aval.dtype)[()])
+
+
+def _python_number(c: Const, loop: DType) -> Const | None:
+    """The constant as a Python number, which prints better; None where that has another value or no such type.
+
+    In a loop of its own dtype the shortest decimal will do: `0.1` for `np.float32(0.1)`.
+    """
+    dtype = c.aval.dtype
+    if c.aval.weak or dtype.kind not in "iufc" or dtype.char in "gG":
+        return None
+    return const(_shortest(c.value) if loop == dtype and dtype.kind == "f" else c.value.item())
+
+
+def _shortest(x: Any) -> float:
+    """The Python float of fewest digits that rounds to the NumPy float `x`."""
+    return float(str(x))
+
+
+def _number(atom: Atom) -> float | None:
+    if isinstance(atom, Const) and atom.aval.shape == () and atom.aval.dtype.kind in "iuf":
+        return float(atom.value)
+    return None
+
+
+def _is_power_of_two(x: float) -> bool:
+    return math.isfinite(x) and math.frexp(abs(x))[0] == 0.5
+
+
+def _is_normal(x: float, dtype: DType) -> bool:
+    info = np.finfo(dtype)
+    return float(info.tiny) <= abs(x) <= float(info.max)
+
+
+def _is_exact(source: DType, target: DType) -> bool:
+    """Whether every value of `source` survives a cast to `target` and back."""
+    if source == target or not np.can_cast(source, target, "safe"):
+        return source == target
+    if source.kind in "iu" and target.kind in "fc":
+        part = np.zeros((), target).real.dtype
+        return source.itemsize * 8 <= np.finfo(part).nmant + 1
+    return True
+
+
+# ---- elementwise ---------------------------------------------------------------------------------
+
+
+class _Elementwise:
+    """One elementwise operation, and the ways in which it can be simpler."""
+
+    def __init__(self, op: Elementwise, args: tuple[Atom, ...], definitions: Definitions) -> None:
+        self.op, self.args, self.definitions = op, args, definitions
+
+    def rewritten(self) -> Found:
+        return self.simpler_operand() or self.of_uniform_operands() or self.identity()
+
+    def made(self, atom: Atom, op: Op) -> Apply | None:
+        return made_by(atom, op, self.definitions)
+
+    # operands that broadcasting and promotion make needless
+
+    def simpler_operand(self) -> Call | None:
+        """The same operation on an operand whose explicit broadcast or cast NumPy would do by itself."""
+        loop = self.op.loop_dtypes([a.aval for a in self.args])[0]
+        for i, a in enumerate(self.args):
+            for candidate in self.simpler(a, loop[i]):
+                call = Call(self.op, (*self.args[:i], candidate, *self.args[i + 1 :]))
+                if self.computes_the_same(call):
+                    return call
+        return None
+
+    def simpler(self, a: Atom, loop: DType) -> Iterator[Atom]:
+        value = _uniform(a, self.definitions)
+        if value is not None:
+            weak = _python_number(value, loop)
+            if weak is not None:
+                yield weak
+            if value is not a:
+                yield value
+            return
+        made = self.definitions.get(a) if isinstance(a, Var) else None
+        if made is None:
+            return
+        inner = made.args[0] if made.args else None
+        if made.op is ops.BROADCAST_TO and inner is not None:
+            yield inner
+        elif made.op is ops.EXPAND_DIMS and inner is not None and isinstance(made.attrs, AxesAttrs):
+            if made.attrs.axes == tuple(range(len(made.attrs.axes))):
+                yield inner
+        elif (
+            made.op in (ops.ASTYPE, ops.FULL)
+            and inner is not None
+            and not inner.aval.weak
+            and (a.aval.dtype == loop or _is_exact(inner.aval.dtype, a.aval.dtype))
+        ):
+            yield inner
+
+    def computes_the_same(self, call: Call) -> bool:
+        """Whether type and loop are those of the operation as it stands."""
+        before, after = [a.aval for a in self.args], [a.aval for a in call.args]
+        try:
+            if self.op.infer(before, NO_ATTRS) != self.op.infer(after, NO_ATTRS):
+                return False
+            return self.op.loop_dtypes(before) == self.op.loop_dtypes(after)
+        except DTypeError:  # NumPy negates and subtracts no bools
+            return False
+
+    def of_uniform_operands(self) -> Found:
+        """`np.zeros(3) + 1.0` is `np.full(3, 1.0)`."""
+        (aval,) = self.op.infer([a.aval for a in self.args], NO_ATTRS)
+        if aval.shape == () and not all(isinstance(a, Const) for a in self.args):
+            return None
+        values = [_uniform(a, self.definitions) for a in self.args]
+        if any(v is None for v in values):
+            return None
+        folded = make.emit(Builder(), self.op, *(v for v in values if v is not None))
+        if not isinstance(folded, Const):
+            return None
+        if aval.shape == ():
+            return folded
+        return Call(ops.FULL, (_strong(folded, aval.dtype),), CreateAttrs(aval.shape, aval.dtype))
+
+    # algebra
+
+    def identity(self) -> Found:
+        rule = _ALGEBRA.get(self.op.name)
+        return None if rule is None else rule(self)
+
+    def negative(self) -> Found:
+        (x,) = self.args
+        inner = self.made(x, ops.NEGATIVE)
+        if inner is not None:
+            return inner.args[0]
+        product = self.made(x, ops.MULTIPLY) or self.made(x, ops.DIVIDE)
+        if product is not None and x.aval.dtype.kind == "f" and isinstance(product.args[1], Const):
+            return self.negated_factor(product.op, product.args[0], product.args[1], product)
+        return None
+
+    def negated_factor(self, op: Op, x: Atom, c: Const, like: Apply | Call) -> Call | None:
+        number = _number(c)
+        if number is None or number != number:
+            return None
+        return self.scaled(op, x, -number, like)
+
+    def add(self) -> Found:
+        x, y = self.args
+        if (right := self.made(y, ops.NEGATIVE)) is not None:
+            return self.same_loop(Call(ops.SUBTRACT, (x, right.args[0])))
+        if (left := self.made(x, ops.NEGATIVE)) is not None:
+            return self.same_loop(Call(ops.SUBTRACT, (y, left.args[0])))
+        if x is y and (twice := self.regrouped(x, 2.0)) is not None:
+            return twice
+        if x.aval.dtype.kind in "iu" and y.aval.dtype.kind in "iu":
+            return x if _number(y) == 0 else y if _number(x) == 0 else None
+        return None
+
+    def subtract(self) -> Found:
+        x, y = self.args
+        if (right := self.made(y, ops.NEGATIVE)) is not None:
+            return self.same_loop(Call(ops.ADD, (x, right.args[0])))
+        return x if _is_positive_zero(y) else None
+
+    def multiply(self) -> Found:
+        x, y = self.args
+        for a, b in ((x, y), (y, x)):
+            number = _number(b)
+            if number is None:
+                continue
+            if number == 1 and a.aval.dtype.kind in "iuf":
+                return a
+            if number == -1 and a.aval.dtype.kind in "if":
+                return Call(ops.NEGATIVE, (a,))
+            if (inner := self.made(a, ops.NEGATIVE)) is not None and a.aval.dtype.kind == "f" and isinstance(b, Const):
+                return self.negated_factor(ops.MULTIPLY, inner.args[0], b, Call(self.op, self.args))
+            return self.regrouped(a, number)
+        left, right = self.made(x, ops.NEGATIVE), self.made(y, ops.NEGATIVE)
+        if left is not None and right is not None:
+            return self.same_loop(Call(ops.MULTIPLY, (left.args[0], right.args[0])))
+        return None
+
+    def divide(self) -> Found:
+        x, y = self.args
+        number = _number(y)
+        if number is None or x.aval.dtype.kind != "f":
+            return None
+        if abs(number) == 1:
+            return x if number == 1 else Call(ops.NEGATIVE, (x,))
+        if (inner := self.made(x, ops.NEGATIVE)) is not None and isinstance(y, Const):
+            return self.negated_factor(ops.DIVIDE, inner.args[0], y, Call(self.op, self.args))
+        return self.regrouped(x, 1.0 / number) if _is_power_of_two(number) else None
+
+    def power(self) -> Found:
+        x, y = self.args
+        return x if _number(y) == 1 and x.aval.dtype.kind in "iuf" else None
+
+    def regrouped(self, a: Atom, factor: float) -> Call | None:
+        """`(x * c) * factor` as `x * (c * factor)`, `(x / c) * factor` as `x / (c / factor)`, where that is exact."""
+        made = self.made(a, ops.MULTIPLY) or self.made(a, ops.DIVIDE)
+        if made is None or a.aval.dtype.char not in "efd":
+            return None
+        x, y = made.args
+        if made.op is ops.MULTIPLY and _number(y) is None:
+            x, y = y, x
+        number = _number(y)
+        if number is None or isinstance(x, Const):
+            return None
+        rounded, by = (float(a.aval.dtype.type(n)) for n in (number, factor))
+        if not (_is_normal(rounded, a.aval.dtype) and _is_normal(by, a.aval.dtype)):
+            return None
+        if made.op is ops.MULTIPLY and (_is_power_of_two(rounded) or _is_power_of_two(by)):
+            return self.scaled(ops.MULTIPLY, x, rounded * by, made)
+        if made.op is ops.DIVIDE and _is_power_of_two(by):
+            return self.scaled(ops.DIVIDE, x, rounded / by, made)
+        return None
+
+    def scaled(self, op: Op, x: Atom, factor: float, like: Apply | Call) -> Call | None:
+        """`op(x, factor)` in the loop of `like`, the factor a Python number if the loop lets it."""
+        assert isinstance(op, Elementwise) and isinstance(like.op, Elementwise)
+        loop = like.op.loop_dtypes([a.aval for a in like.args])
+        dtype = loop[1]
+        if not _is_normal(factor, dtype):
+            return None
+        for c in (const(_shortest(dtype.type(factor))), const(dtype.type(factor))):
+            call = Call(op, (x, c))
+            if op.loop_dtypes([x.aval, c.aval]) == loop and call.aval().weak == Call(like.op, like.args).aval().weak:
+                return call
+        return None
+
+    def same_loop(self, call: Call) -> Call | None:
+        assert isinstance(call.op, Elementwise)
+        before, after = ([a.aval for a in args] for args in (self.args, call.args))
+        return call if call.op.loop_dtypes(after) == self.op.loop_dtypes(before) else None
+
+    def where(self) -> Found:
+        condition, x, y = self.args
+        if x is y:
+            return x
+        known = _uniform(condition, self.definitions)
+        if known is not None:
+            return x if known.value else y
+        negated = self.made(condition, ops.LOGICAL_NOT)
+        if negated is not None and negated.args[0].aval.dtype.kind == "b":
+            return Call(self.op, (negated.args[0], y, x))
+        return None
+
+    def logical_not(self) -> Found:
+        inner = self.made(self.args[0], ops.LOGICAL_NOT)
+        return inner.args[0] if inner is not None else None
+
+    def logical_and(self) -> Found:
+        return self.with_truth(neutral=True)
+
+    def logical_or(self) -> Found:
+        return self.with_truth(neutral=False)
+
+    def with_truth(self, *, neutral: bool) -> Found:
+        x, y = self.args
+        if x is y:
+            return x
+        for a, b in ((x, y), (y, x)):
+            known = _uniform(b, self.definitions)
+            if known is not None and known.aval.dtype.kind == "b":
+                return a if bool(known.value) is neutral else known
+        return None
+
+    def first_or_none(self) -> Found:
+        """For operations that leave some operands as they are: the type check decides."""
+        return self.args[0] if all(a is self.args[0] for a in self.args) else None
+
+    def of_reals(self) -> Found:
+        return self.args[0] if self.args[0].aval.dtype.kind in "iuf" else None
+
+
+_ALGEBRA: dict[str, Callable[[_Elementwise], Found]] = {
+    "negative": _Elementwise.negative,
+    "positive": _Elementwise.of_reals,
+    "real": _Elementwise.of_reals,
+    "conjugate": _Elementwise.of_reals,
+    "add": _Elementwise.add,
+    "subtract": _Elementwise.subtract,
+    "multiply": _Elementwise.multiply,
+    "divide": _Elementwise.divide,
+    "power": _Elementwise.power,
+    "where": _Elementwise.where,
+    "logical_not": _Elementwise.logical_not,
+    "logical_and": _Elementwise.logical_and,
+    "logical_or": _Elementwise.logical_or,
+    "maximum": _Elementwise.first_or_none,
+    "minimum": _Elementwise.first_or_none,
+}
+
+
+def _is_positive_zero(atom: Atom) -> bool:
+    number = _number(atom)
+    return number == 0 and math.copysign(1.0, number) > 0
+
+
+def _strong(c: Const, dtype: DType) -> Const:
+    return const(np.asarray(c.value).astype(dtype)[()])
+
+
+# ---- casts, shapes, indexing ---------------------------------------------------------------------
+
+
+def _cast(call: Call, definitions: Definitions) -> Found:
+    assert isinstance(call.attrs, CastAttrs)
+    (x,) = call.args
+    full = made_by(x, ops.FULL, definitions)
+    if full is not None and isinstance(full.args[0], Const):
+        value = _uniform(x, definitions)
+        folded = None if value is None else make.astype(Builder(), value, call.attrs.dtype)
+        if isinstance(folded, Const):
+            return Call(ops.FULL, (folded,), CreateAttrs(x.aval.shape, call.attrs.dtype))
+    inner = made_by(x, ops.ASTYPE, definitions)
+    if inner is None or not _is_exact(inner.args[0].aval.dtype, x.aval.dtype):
+        return None
+    original = inner.args[0]
+    if original.aval.dtype == call.attrs.dtype and not original.aval.weak:
+        return original
+    return Call(ops.ASTYPE, (original,), call.attrs)
+
+
+def _reshape(call: Call, definitions: Definitions) -> Found:
+    """Any change of the axes of `np.full`, and a broadcast scalar constant, are `np.full` themselves."""
+    value = _uniform(call.args[0], definitions)
+    if value is None:
+        return None
+    aval = call.aval()
+    if not aval.shape:
+        return _strong(value, aval.dtype)
+    return Call(ops.FULL, (_strong(value, aval.dtype),), CreateAttrs(aval.shape, aval.dtype))
+
+
+def _index(call: Call, definitions: Definitions) -> Found:
+    """Reading what was just stored at the same place, and reading from `np.full`."""
+    assert isinstance(call.attrs, IndexAttrs)
+    x, *dynamic = call.args
+    if not dynamic and isinstance(x, Var):
+        value = _uniform(x, definitions)
+        if value is not None:
+            return _reshape(Call(ops.INDEX, call.args, call.attrs), definitions)
+    stored = made_by(x, ops.PUT, definitions)
+    if stored is None or any(isinstance(d, Gather) for d in call.attrs.dims):
+        return None
+    assert isinstance(stored.attrs, IndexAttrs)
+    same = _place(call.attrs, call.args) == _place(stored.attrs, stored.args)
+    return stored.args[1] if same else None
+
+
+def _place(attrs: IndexAttrs, args: tuple[Atom, ...]) -> tuple[object, ...]:
+    """The index with atoms in place of positions, comparable between operations."""
+
+    def known(i: int | Dyn) -> object:
+        return args[i.arg] if isinstance(i, Dyn) else i
+
+    place: list[object] = []
+    for d in attrs.dims:
+        match d:
+            case At(index=i):
+                place.append(("at", known(i)))
+            case Run(start=start, size=size, step=step):
+                place.append(("run", known(start), size, step))
+            case Gather(arg=a):
+                place.append(("gather", args[a]))
+    return tuple(place)
+
+

@@ -1,0 +1,323 @@
+"""The same program with less in it: folded, common subexpressions shared, invariants out of loops, dead code gone.
+
+    def f(x, n):                            def f(x, n):
+        y = np.zeros(3)                         y = np.zeros(3)
+        unused = np.exp(x)                      t = np.sin(x)
+        for i in range(n):                      for i in range(n):
+            y = y + np.sin(x) * 1.0                 y += t
+        return y - (-np.sin(x))                 return y + t
+
+No bit of a result changes (a NaN's sign and payload aside), except where a rounding below the normal range is involved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeVar, assert_never
+
+from .. import make, ops
+from ..builder import Builder
+from ..errors import UntracedError
+from ..ir import Apply, Atom, Block, Const, For, Function, Fused, If, Range, Statement, Var, While
+from ..ops.core import Cast, Contract, Create, IndexAttrs, Linalg, Op, Put, Reshape
+from ..remake import remake
+from .dead import dead_code
+from .fold import Call, Definitions, rewrite
+
+__all__ = ["dead_code", "simplify"]
+
+T = TypeVar("T")
+
+
+def simplify(function: Function) -> Function:
+    """Fold, share, move and drop, in one forward walk and one backward; spans, names and mutated parameters stay.
+
+    Simplifying a simplified program gives the same program.
+    """
+    walk = _Walk()
+    walk.open(function.body.params)
+    walk.statements(function.body.statements)
+    body = Block(function.body.params, tuple(walk.close()), walk.atoms(function.body.results))
+    return dead_code(replace(function, body=body))
+
+
+@dataclass(slots=True)
+class _Level:
+    """A block being rebuilt. `loop`: invariants may leave it; `certain`: it runs if the block around it does."""
+
+    loop: bool = False
+    certain: bool = True
+    statements: list[Statement] = field(default_factory=list)
+    known: dict[tuple[object, ...], Var] = field(default_factory=dict)
+
+
+_COMMUTATIVE = frozenset(
+    ("add", "multiply", "equal", "not_equal", "logical_and", "logical_or", "bitwise_and", "bitwise_or", "bitwise_xor")
+)
+
+
+class _Walk:
+    """One forward walk. Blocks around the current one are visible, and receive what can move out to them."""
+
+    def __init__(self) -> None:
+        self.levels: list[_Level] = []
+        self.replaced: dict[Var, Atom] = {}
+        self.definitions: Definitions = {}
+        self.depth: dict[Var, int] = {}
+
+    # scopes
+
+    def open(self, params: Sequence[Var], *, loop: bool = False, certain: bool = True) -> None:
+        self.levels.append(_Level(loop, certain))
+        self.depth.update((p, len(self.levels) - 1) for p in params)
+
+    def close(self) -> list[Statement]:
+        return self.levels.pop().statements
+
+    def atom(self, a: Atom) -> Atom:
+        return self.replaced.get(a, a) if isinstance(a, Var) else a
+
+    def atoms(self, atoms: Sequence[Atom]) -> tuple[Atom, ...]:
+        return tuple(self.atom(a) for a in atoms)
+
+    def append(self, s: Statement, level: int = -1) -> None:
+        level %= len(self.levels)
+        self.levels[level].statements.append(s)
+        for t in s.targets:
+            self.depth[t] = level
+            self.replaced.pop(t, None)
+
+    def replace(self, target: Var, a: Atom) -> None:
+        self.replaced[target] = a
+
+    # statements
+
+    def statements(self, statements: Sequence[Statement]) -> None:
+        for s in statements:
+            match s:
+                case Apply():
+                    self.apply(s)
+                case If():
+                    self.branch(s)
+                case For():
+                    self.for_loop(s)
+                case While():
+                    self.while_loop(s)
+                case Fused():
+                    self.append(replace(s, args=self.atoms(s.args)))
+                case _:
+                    assert_never(s)
+
+    def apply(self, s: Apply) -> None:
+        if len(s.targets) != 1:
+            self.append(replace(s, args=self.atoms(s.args)))
+            return
+        target, args = s.targets[0], self.atoms(s.args)
+        changed = any(a is not b for a, b in zip(args, s.args, strict=True))
+        found = self.simplest(Call(s.op, args, s.attrs), s, changed)
+        if not isinstance(found, Call):
+            self.replace(target, found)
+            return
+        key = self.key(found)
+        shared = self.shared(key)
+        if shared is not None:
+            self.replace(target, shared)
+            return
+        if found.op is not s.op or found.attrs is not s.attrs or found.args != s.args:
+            s = Apply(s.targets, found.op, found.args, found.attrs, s.span)
+        level = self.level_for(s)
+        self.append(s, level)
+        self.definitions[target] = s
+        if not _is_buffer(s.op):
+            self.levels[level].known[key] = target
+
+    def simplest(self, call: Call, s: Apply, changed: bool) -> Atom | Call:
+        """The end of all rewrites of the call: an atom that has its value, or the call to make."""
+        aval = s.targets[0].aval
+        while True:
+            found = rewrite(call, aval, self.definitions)
+            if found is None and (changed or isinstance(call.op, Reshape | Contract | Cast)):
+                found = self.canonical(call, s)
+            if found is None:
+                return call
+            if not isinstance(found, Call):
+                return found
+            call, changed = found, True
+
+    def canonical(self, call: Call, s: Apply) -> Atom | Call | None:
+        """The call as `make` builds it; None when that is what it is, or when `make` refuses what is now known."""
+        b = Builder(s.span)
+        b.definitions = self.definitions
+        try:
+            atom = remake(b, call.op, call.args, call.attrs)
+        except UntracedError:
+            return None
+        if atom.aval != s.targets[0].aval:
+            return None
+        if not b.statements:
+            return atom
+        *first, last = b.statements
+        assert isinstance(last, Apply)
+        if last.targets[0] is not atom or (not first and _same_call(last, call)):
+            return None
+        self.statements(first)
+        return Call(last.op, self.atoms(last.args), last.attrs)
+
+    def branch(self, s: If) -> None:
+        condition = self.atom(s.condition)
+        if isinstance(condition, Const):
+            chosen = s.then if condition.value else s.orelse
+            self.statements(chosen.statements)
+            for t, r in zip(s.targets, chosen.results, strict=True):
+                self.replace(t, self.atom(r))
+            return
+        then, orelse = self.block(s.then), self.block(s.orelse)
+        kept = []
+        for i, (t, a, b) in enumerate(zip(s.targets, then.results, orelse.results, strict=True)):
+            if _is_same(a, b):
+                self.replace(t, a)
+            else:
+                kept.append(i)
+        then, orelse = (replace(b, results=tuple(b.results[i] for i in kept)) for b in (then, orelse))
+        self.append(If(tuple(s.targets[i] for i in kept), condition, then, orelse, s.span))
+
+    def block(self, block: Block) -> Block:
+        self.open(block.params)
+        self.statements(block.statements)
+        return Block(block.params, tuple(self.close()), self.atoms(block.results))
+
+    def for_loop(self, s: For) -> None:
+        start, stop, step = self.atoms((s.range.start, s.range.stop, s.range.step))
+        turns = Range(start, stop, step, s.range.reverse)
+        known = turns.static()
+        inits = self.atoms(s.inits)
+        if known is not None and not known:
+            for t, init in zip(s.targets, inits, strict=True):
+                self.replace(t, init)
+            return
+        index, *carried = s.body.params
+        self.forget(carried)
+        slots = self.varying(carried, s.body.results, inits, range(len(carried)))
+        while True:
+            self.open((index, *carried), loop=True, certain=known is not None)
+            self.statements(s.body.statements)
+            results = self.atoms(s.body.results)
+            statements = self.close()
+            fewer = self.varying(carried, results, inits, slots)
+            if len(fewer) == len(slots):
+                break
+            slots = fewer
+        self.settle(s.targets, inits, slots)
+        body = Block((index, *_pick(carried, slots)), tuple(statements), _pick(results, slots))
+        self.append(For(_pick(s.targets, slots), turns, _pick(inits, slots), body, s.parallel, s.span))
+
+    def while_loop(self, s: While) -> None:
+        inits = self.atoms(s.inits)
+        carried = s.body.params
+        self.forget((*carried, *s.condition.params))
+        slots = self.varying(carried, s.body.results, inits, range(len(carried)), s.condition.params)
+        while True:
+            self.open(s.condition.params, loop=True)
+            self.statements(s.condition.statements)
+            stop = self.atoms(s.condition.results)
+            test = self.close()
+            self.open(carried, loop=True, certain=False)
+            self.statements(s.body.statements)
+            results = self.atoms(s.body.results)
+            statements = self.close()
+            fewer = self.varying(carried, results, inits, slots, s.condition.params)
+            if len(fewer) == len(slots):
+                break
+            slots = fewer
+        if isinstance(stop[0], Const) and not stop[0].value:
+            slots = []
+        self.settle(s.targets, inits, slots)
+        if isinstance(stop[0], Const) and not stop[0].value:
+            return
+        condition = Block(_pick(s.condition.params, slots), tuple(test), stop)
+        body = Block(_pick(carried, slots), tuple(statements), _pick(results, slots))
+        self.append(While(_pick(s.targets, slots), _pick(inits, slots), condition, body, s.span))
+
+    def forget(self, params: Sequence[Var]) -> None:
+        """What an earlier visit of the loop, in a loop that is visited again, found about its carried values."""
+        for p in params:
+            self.replaced.pop(p, None)
+
+    def varying(
+        self,
+        carried: Sequence[Var],
+        results: Sequence[Atom],
+        inits: Sequence[Atom],
+        slots: Sequence[int],
+        twins: Sequence[Var] = (),
+    ) -> list[int]:
+        """The slots that a body changes; in the others the parameter (and its twin) becomes its initial value."""
+        kept = []
+        for i in slots:
+            if results[i] is carried[i] or _is_same(results[i], inits[i]):
+                self.replace(carried[i], inits[i])
+                if twins:
+                    self.replace(twins[i], inits[i])
+            else:
+                kept.append(i)
+        return kept
+
+    def settle(self, targets: Sequence[Var], inits: Sequence[Atom], slots: Sequence[int]) -> None:
+        for i, (t, init) in enumerate(zip(targets, inits, strict=True)):
+            if i not in slots:
+                self.replace(t, init)
+
+    # common subexpressions and invariants
+
+    def key(self, call: Call) -> tuple[object, ...]:
+        keys = [_atom_key(a) for a in call.args]
+        if call.op.name in _COMMUTATIVE:
+            keys.sort(key=hash)
+        return (call.op, tuple(keys), call.attrs)
+
+    def shared(self, key: tuple[object, ...]) -> Var | None:
+        for level in reversed(self.levels):
+            if key in level.known:
+                return level.known[key]
+        return None
+
+    def level_for(self, s: Apply) -> int:
+        """The outermost block that the statement may move to: past loops that its arguments do not depend on."""
+        level = len(self.levels) - 1
+        if not self.levels[level].loop or not _may_move(s.op):
+            return level
+        needed = max((self.depth[a] for a in s.args if isinstance(a, Var)), default=0)
+        fails = isinstance(s.op, Linalg) and s.op.error != ""
+        may_raise = fails or (isinstance(s.attrs, IndexAttrs) and len(s.args) > 1)
+        while level > needed and self.levels[level].loop and (self.levels[level].certain or not may_raise):
+            level -= 1
+        return level
+
+
+def _is_same(a: Atom, b: Atom) -> bool:
+    return a is b or (isinstance(a, Const) and isinstance(b, Const) and _atom_key(a) == _atom_key(b))
+
+
+def _same_call(s: Apply, call: Call) -> bool:
+    return s.op is call.op and s.attrs == call.attrs and s.args == call.args
+
+
+def _atom_key(a: Atom) -> object:
+    if isinstance(a, Var):
+        return a
+    return a.key if a.aval.size <= make.FOLD_LIMIT else id(a.value)
+
+
+def _is_buffer(op: Op) -> bool:
+    """Fresh memory to be stored into: two of them are not one, and a loop that stores into its own needs a new one."""
+    return isinstance(op, Create) and op is not ops.IOTA
+
+
+def _may_move(op: Op) -> bool:
+    """Not buffers, nor what would only become an array of repeated elements."""
+    return not (_is_buffer(op) or isinstance(op, Put) or op is ops.BROADCAST_TO)
+
+
+def _pick(items: Sequence[T], slots: Sequence[int]) -> tuple[T, ...]:
+    return tuple(items[i] for i in slots)
