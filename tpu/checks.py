@@ -1,0 +1,118 @@
+"""Run-time checks: what a program must verify while it runs, and the exception that a failed check becomes.
+
+The compiled program returns one int64 more, the flag: 0 when all is well, else `index * 65536 + number` of the first
+check that failed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..translator.bounds import Interval, Status, index_status, interval_of
+from ..translator.errors import NOWHERE, Span
+from ..translator.ir import Apply, Block, Const, For, Function, Statement, Var, blocks_of, walk
+from ..translator.ops.core import At, Dyn, Elementwise, Gather, Index, IndexAttrs, Linalg, Put, Run
+
+SHIFT = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One place of the program that can fail. `message` may hold `{index}`: the offending value."""
+
+    number: int
+    error: type[Exception]
+    message: str
+    span: Span = NOWHERE
+
+    def exception(self, flag: int) -> Exception:
+        where = f" ({self.span})" if self.span.line else ""
+        return self.error(self.message.format(index=flag >> SHIFT) + where)
+
+
+def raise_failed(checks: tuple[Check, ...], flag: int) -> None:
+    """Raise what the flag says, if it says anything: IndexError, ValueError or LinAlgError at the user's line."""
+    if flag:
+        raise checks[(flag & ((1 << SHIFT) - 1)) - 1].exception(flag)
+
+
+class Checked:
+    """Which statements need a run-time check, by the intervals of their indices; none where `checks` is false."""
+
+    def __init__(self, function: Function, checks: bool = True) -> None:
+        self.known: dict[Var, Interval] = {}
+        doubtful = any(_may_fail(s) for s in walk(function.body))
+        self.enabled = doubtful and checks
+        if doubtful:
+            from ..translator.bounds import analyse
+
+            self.known = analyse(function)
+        self._blocks: dict[int, bool] = {}
+
+    def interval(self, atom: Var | Const) -> Interval:
+        return interval_of(atom, self.known)
+
+    def block(self, block: Block) -> bool:
+        if not self.enabled:
+            return False
+        found = self._blocks.get(id(block))
+        if found is None:
+            found = self._blocks[id(block)] = any(self.statement(s) for s in block.statements)
+        return found
+
+    def statement(self, s: Statement) -> bool:
+        if not self.enabled:
+            return False
+        if isinstance(s, Apply):
+            return self.apply(s)
+        if isinstance(s, For) and self.step(s):
+            return True
+        return any(self.block(b) for b in blocks_of(s))
+
+    def step(self, s: For) -> bool:
+        """Whether the step of a range may be zero."""
+        return 0 in self.interval(s.range.step)
+
+    def apply(self, s: Apply) -> bool:
+        if isinstance(s.op, Elementwise):
+            return _is_integer_power(s) and not self.interval(s.args[1]).within(0, 2**63 - 1)
+        if isinstance(s.op, Linalg):
+            return bool(s.op.error)
+        if not isinstance(s.attrs, IndexAttrs):
+            return False
+        return any(
+            self.status(s, d, n) is Status.UNKNOWN for d, n in zip(s.attrs.dims, s.args[0].aval.shape, strict=True)
+        )
+
+    def status(self, s: Apply, d: At | Run | Gather, n: int) -> Status:
+        """How the entry `d` of an axis of size `n` has to be treated."""
+        match d:
+            case At(index=Dyn(arg=arg)) | Gather(arg=arg):
+                return index_status(self.interval(s.args[arg]), n)
+            case Run(start=Dyn(arg=arg), size=size, step=step) if size:
+                shift = (size - 1) * abs(step)
+                low, high = (0, n - 1 - shift) if step > 0 else (shift, n - 1)
+                inside = self.interval(s.args[arg]).within(low, high)
+                return Status.IN_RANGE if inside else Status.UNKNOWN
+        return Status.IN_RANGE
+
+
+def _may_fail(s: Statement) -> bool:
+    match s:
+        case For(range=r):
+            return not isinstance(r.step, Const)
+        case Apply(op=Index() | Put(), attrs=IndexAttrs(dims=dims)):
+            return any(map(_is_dynamic, dims))
+        case Apply(op=Elementwise()):
+            return _is_integer_power(s)
+        case Apply(op=Linalg(error=error)):
+            return bool(error)
+    return False
+
+
+def _is_dynamic(d: At | Run | Gather) -> bool:
+    return isinstance(d, Gather) or isinstance(d.index if isinstance(d, At) else d.start, Dyn)
+
+
+def _is_integer_power(s: Apply) -> bool:
+    return s.op.name == "power" and s.targets[0].aval.dtype.kind == "i"

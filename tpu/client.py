@@ -1,0 +1,431 @@
+"""XLA on the CPU through jaxlib alone: one client a process, compiled programs, buffers in and out of NumPy.
+
+jaxlib is imported at the first use, never before. The `jax` package is neither needed nor imported; where a program has
+imported it, before or after, both work side by side.
+
+    executable = compile(emit(function))
+    executable.run_numpy([x, y])       # NumPy in, fresh writable NumPy arrays out
+    executable.run([buffer, y])        # device buffers out
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..translator.errors import Diagnostic, TargetError
+from ..translator.ir import DType, Shape
+from . import options as compile_flags
+from .checks import Check, raise_failed
+from .emit import Emitted
+from .emit_linalg import CALLS, register_calls
+from .fusion_guard import swallows_products
+
+Buffer = Any
+"""A device array of XLA (`jaxlib._jax.ArrayImpl`)."""
+
+ASYNCHRONOUS = os.environ.get("UNTRACED_CPU_ASYNCHRONOUS", "1") != "0"
+"""Calls with Arrays return before the result is computed, unless UNTRACED_CPU_ASYNCHRONOUS=0. XLA hands all but trivial
+programs to another thread for it, which costs 20 to 60 us a call: a loop over many small programs is faster without.
+"""
+COPY_LIMIT = 1 << 15  # bytes: larger results are handed out without a copy
+STAGING_LIMIT = 1 << 28  # bytes of aligned memory kept for arguments
+LOOP_OPTION = "xla_cpu_small_while_loop_byte_threshold"
+LOOP_BYTES = str(1 << 16)
+"""Loops whose iterations touch fewer bytes become one native function each, where XLA would dispatch every operation
+of every iteration: 1.3 to 5 times faster, and compiled faster. (The attribute `xla_cpu_small_call` on an outlined call
+does the same, but aborts the process when an argument of the call turns out to be unused.)
+"""
+ALIGNMENT = 64  # XLA's CPU kernels load whole vectors
+
+
+class DeviceAval:
+    """What jaxlib asks of an array's type."""
+
+    __slots__ = ("dtype", "ndim", "shape", "weak_type")
+
+    def __init__(self, shape: Shape, dtype: DType) -> None:
+        self.shape, self.dtype, self.weak_type, self.ndim = shape, dtype, False, len(shape)
+
+
+class Platform:
+    """jaxlib, its CPU client, and the pieces of it that are used at every call."""
+
+    def __init__(self) -> None:
+        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
+        try:
+            import jaxlib._jax as _jax
+            import jaxlib.xla_client as xla
+        except ImportError as error:
+            raise TargetError(
+                Diagnostic(
+                    "the cpu target needs jaxlib, which cannot be imported",
+                    why=str(error),
+                    instead="pip install 'jaxlib>=0.10.2,<0.11'",
+                )
+            ) from error
+        xla_client: Any = xla
+        self.jaxlib: Any = _jax
+        self.xla_client = xla_client
+        _register_states(_jax)
+        self.client = xla_client.make_cpu_client(asynchronous=ASYNCHRONOUS)
+        self.device = self.client.local_devices()[0]
+        self.devices = _jax.DeviceList((self.device,))
+        self.sharding = _one_device(_jax, xla_client, self.device)
+        self.trees = _jax.pytree.default_registry()
+        self.buffer_type = _jax.ArrayImpl
+        self.put = _jax.batched_device_put
+        self.copying = _jax.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
+        self.jax_x64: Any = None
+
+    def find_jax_x64(self) -> Any:
+        """jax's switch between 32 and 64 bits; None until jax is imported."""
+        self.jax_x64 = getattr(sys.modules.get("jax._src.config"), "enable_x64", None)
+        return self.jax_x64
+
+
+def _register_states(_jax: Any) -> None:
+    """jaxlib's argument parser wants three switches registered once a process; jax registers its own."""
+    if "jax" in sys.modules:
+        return
+    config = _jax.config.Config
+    _jax.jax_jit.set_enable_x64_state(config("enable_x64", True, include_in_jit_key=True))
+    _jax.jax_jit.set_disable_jit_state(config("disable_jit", False, include_in_jit_key=False))
+    _jax.jax_jit.set_post_hook_state(config("post_hook", None, include_in_jit_key=False))
+
+
+def _one_device(_jax: Any, xla_client: Any, device: Any) -> Any:
+    """A sharding of jaxlib's own class: its dispatch takes 0.2 us longer for a subclass.
+
+    The C++ side asks it for two things that jax, when it is imported later, replaces by its own.
+    """
+    cls = _jax.SingleDeviceSharding
+    if "_to_xla_hlo_sharding" not in vars(cls):
+        cls.memory_kind = None
+        cls._to_xla_hlo_sharding = lambda self, ndim: xla_client.HloSharding.replicate()
+    return cls(device)
+
+
+_platform: Platform | None = None
+_lock = threading.Lock()
+
+
+def platform() -> Platform:
+    """The process's one client, made at the first call. Raises TargetError when jaxlib is missing."""
+    global _platform
+    if _platform is None:
+        with _lock:
+            if _platform is None:
+                _platform = Platform()
+    return _platform
+
+
+# ---- buffers -------------------------------------------------------------------------------------
+
+
+def to_device(x: Any, dtype: DType | None = None) -> Buffer:
+    """A device buffer with a copy of `x`: later writes to `x` are not seen."""
+    p = platform()
+    array = host_array(x, dtype)
+    aval = DeviceAval(array.shape, array.dtype)
+    return p.put(aval, p.sharding, [array], [p.device], False, False, p.copying, True)
+
+
+def to_numpy(buffer: Buffer) -> np.ndarray[Any, Any]:
+    """A fresh copy in NumPy, writable. Waits for the value."""
+    return np.array(view(buffer))
+
+
+def view(buffer: Buffer) -> np.ndarray[Any, Any]:
+    """A read-only view of a buffer's memory, which it keeps alive. Waits for the value."""
+    dtype = buffer.aval.dtype
+    if dtype.kind != "V":
+        return np.asarray(buffer)
+    bits = np.dtype(f"u{dtype.itemsize}")  # bfloat16 has no code in the buffer protocol
+    array: np.ndarray[Any, Any] = np.asarray(_Owned(buffer, _address(buffer), buffer.aval.shape, bits.str))
+    array = array.view(dtype)
+    array.setflags(write=False)
+    return array
+
+
+def _address(buffer: Buffer) -> int:
+    """Where a buffer's memory is. jaxlib's own way to ask imports jax, DLPack's does not."""
+    capsule = platform().jaxlib.buffer_to_dlpack_managed_tensor(buffer.block_until_ready())
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    tensor = pointer(capsule, b"dltensor")
+    return ctypes.c_void_p.from_address(tensor).value or 0  # the first field of a DLManagedTensor
+
+
+def host_array(x: Any, dtype: DType | None = None) -> np.ndarray[Any, Any]:
+    """`x` as a native, row-major NumPy array."""
+    array = np.asarray(x, dtype, order="C")
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+
+
+class _Owned:
+    """Makes NumPy treat a buffer's memory as its own: the array keeps this object, this object keeps the buffer."""
+
+    __slots__ = ("__array_interface__", "buffer")
+
+    def __init__(self, buffer: Buffer, address: int, shape: Shape, typestr: str) -> None:
+        self.buffer = buffer
+        self.__array_interface__ = {"version": 3, "shape": shape, "typestr": typestr, "data": (address, False)}
+
+
+def release(buffer: Buffer) -> np.ndarray[Any, Any]:
+    """The value of a buffer that nobody else holds, as a writable array: a copy when small, its own memory when large.
+
+    XLA gives every result fresh memory (a parameter that is returned is copied), so nothing else sees the writes.
+    """
+    array = view(buffer)
+    if array.nbytes <= COPY_LIMIT:
+        return array.copy()
+    address = array.__array_interface__["data"][0]
+    if array.dtype.kind == "V":
+        return np.asarray(_Owned(buffer, address, array.shape, f"<u{array.dtype.itemsize}")).view(array.dtype)
+    return np.asarray(_Owned(buffer, address, array.shape, array.dtype.str))
+
+
+class Staging:
+    """Aligned memory for arguments that XLA cannot read in place; kept between calls, since fresh pages are slow."""
+
+    def __init__(self) -> None:
+        self._free: dict[int, list[np.ndarray[Any, Any]]] = {}
+        self._held = 0
+        self._lock = threading.Lock()
+
+    def take(self, size: int) -> np.ndarray[Any, Any]:
+        with self._lock:
+            kept = self._free.get(size)
+            if kept:
+                self._held -= size
+                return kept.pop()
+        raw = np.empty(size + ALIGNMENT, np.uint8)
+        offset = -raw.__array_interface__["data"][0] % ALIGNMENT
+        return raw[offset : offset + size]
+
+    def give(self, block: np.ndarray[Any, Any]) -> None:
+        with self._lock:
+            if self._held + block.nbytes <= STAGING_LIMIT:
+                self._held += block.nbytes
+                self._free.setdefault(block.nbytes, []).append(block)
+
+
+_staging = Staging()
+
+
+class FastPathData(NamedTuple):
+    """What jaxlib's dispatch reads after a miss; the names are its own."""
+
+    xla_executable: Any
+    out_pytree_def: Any
+    in_shardings: Any
+    out_shardings: Any
+    out_avals: Any
+    out_committed: Any
+    kept_var_bitvec: Any
+    in_device_local_layouts: Any
+    const_args: Any
+
+
+# ---- compiled programs ---------------------------------------------------------------------------
+
+
+def compile(
+    program: Emitted, extra: Mapping[str, str] | None = None, *, ynn_reductions: bool | None = None
+) -> Executable:
+    """Compile for the CPU. `extra` are XLA's backend options. Raises TargetError with the compiler's message.
+
+    `ynn_reductions`: whether YNNPACK may fuse reductions with products; by default not where it makes one slow kernel
+    of several products (see `fusion_guard`).
+    """
+    extra = {LOOP_OPTION: LOOP_BYTES, **(extra or {})} if "stablehlo.while" in program.text else extra
+    loaded = _compile(program, extra, ynn_reductions is not False)
+    if ynn_reductions is None and swallows_products(program.text, loaded):
+        loaded = _compile(program, extra, False)
+    return Executable(program, loaded)
+
+
+def _compile(program: Emitted, extra: Mapping[str, str] | None, ynn_reductions: bool) -> Any:
+    p = platform()
+    if f"@{CALLS}" in program.text:
+        register_calls()
+    options = compile_flags.compile_options(p.xla_client, extra, ynn_reductions=ynn_reductions)
+    try:
+        return p.client.compile_and_load(program.text, p.devices, options)
+    except RuntimeError as error:
+        raise backend_error(f"XLA cannot compile {program.name}", error) from error
+
+
+def backend_error(what: str, error: Exception) -> TargetError:
+    """The first line of a backend's message: the rest is its own stack."""
+    lines = str(error).strip().splitlines()
+    return TargetError(Diagnostic(what, why=lines[0][:500] if lines else type(error).__name__))
+
+
+class Executable:
+    """A compiled program. `call(*buffers) -> tuple of buffers` is the leanest way in: device buffers of the right
+    types only, results (the flag last where there are checks).
+    """
+
+    def __init__(self, program: Emitted, loaded: Any) -> None:
+        p = platform()
+        self.program = program
+        self.loaded = loaded
+        self.checks: tuple[Check, ...] = program.checks
+        self._arg_avals = [DeviceAval(a.shape, a.dtype) for a in program.args]
+        flag = [DeviceAval((), np.dtype(np.int64))] if program.checks else []
+        self._out_avals = [DeviceAval(a.shape, a.dtype) for a in program.results] + flag
+        self._count = len(program.results)
+        self._platform = p
+        self.call = _fast_callable(p, program.name, loaded, self._arg_avals, self._out_avals)
+
+    def launcher(self) -> tuple[Any, Any]:
+        """(execute, handlers): `execute([buffer, ...]).consume_with_handlers(handlers)` is the list of results.
+
+        For buffers of the right types alone; it skips the signature that `call` makes of them, 0.7 of its 4 us.
+        """
+        return self.loaded.execute_sharded, _handlers(self._platform, self._out_avals)
+
+    # ---- running --------------------------------------------------------------------------------
+
+    def run(self, leaves: Sequence[Any]) -> list[Buffer]:
+        """Buffers of the results. NumPy arrays and numbers are copied to the device first.
+
+        With checks the last buffer is the flag: pass it to `check`.
+        """
+        kind = self._platform.buffer_type
+        buffers = [
+            x if type(x) is kind else to_device(x, a.dtype) for x, a in zip(leaves, self._arg_avals, strict=True)
+        ]
+        return list(self.call(*buffers))
+
+    def check(self, results: Sequence[Buffer]) -> None:
+        """Wait for the flag of `run`'s results and raise what it says. Does nothing without checks."""
+        if self.checks:
+            raise_failed(self.checks, int(np.asarray(results[-1])))
+
+    def run_numpy(self, leaves: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
+        """Fresh, writable NumPy arrays. Raises IndexError or ValueError where a check of the program fails."""
+        staged: list[np.ndarray[Any, Any]] = []
+        arguments = [
+            _staged(x, staged) if type(x) is np.ndarray and x.nbytes > COPY_LIMIT else x for x in leaves
+        ]
+        results = self.call(*arguments) if "jax" not in sys.modules else self.call_beside_jax(arguments)
+        if self.checks:
+            raise_failed(self.checks, int(np.asarray(results[-1])))
+        outputs = [release(r) for r in results[: self._count]]
+        for block in staged:  # the results are there, so the arguments have been read
+            _staging.give(block)
+        return outputs
+
+    def call_beside_jax(self, arguments: Sequence[Any]) -> tuple[Buffer, ...]:
+        """`call` with any arguments: jax's own switch, when it says 32 bits, would narrow those of 64."""
+        x64 = self._platform.jax_x64
+        if x64 is None:
+            x64 = self._platform.find_jax_x64()
+        if x64 is None:  # jax is in the middle of being imported
+            return tuple(self.run(arguments))
+        if x64.value:
+            wide: tuple[Buffer, ...] = self.call(*arguments)
+            return wide
+        before = x64.swap_local(True)
+        try:
+            results: tuple[Buffer, ...] = self.call(*arguments)
+            return results
+        finally:
+            x64.set_local(before)
+
+    # ---- looking inside -------------------------------------------------------------------------
+
+    @property
+    def hlo(self) -> str:
+        """The optimised HLO."""
+        text: str = self.loaded.hlo_modules()[0].to_string()
+        return text
+
+    @property
+    def cost(self) -> dict[str, float]:
+        """XLA's cost analysis: flops, bytes accessed, ..."""
+        return dict(self.loaded.cost_analysis())
+
+    @property
+    def memory(self) -> dict[str, int]:
+        """Bytes of arguments, results, temporaries and code."""
+        return memory_stats(self.loaded.get_compiled_memory_stats())
+
+
+def memory_stats(stats: Any) -> dict[str, int]:
+    """The fields of XLA's CompiledMemoryStats that say something on every backend."""
+    return {
+        "argument": stats.argument_size_in_bytes,
+        "output": stats.output_size_in_bytes,
+        "alias": stats.alias_size_in_bytes,
+        "temporary": stats.temp_size_in_bytes,
+        "code": stats.generated_code_size_in_bytes,
+    }
+
+
+def _staged(array: np.ndarray[Any, Any], staged: list[np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
+    """The array itself where XLA can read it in place, else a copy in aligned memory that is listed in `staged`."""
+    if array.flags.c_contiguous and array.__array_interface__["data"][0] % ALIGNMENT == 0:
+        return array
+    block = _staging.take(array.nbytes)
+    staged.append(block)
+    aligned: np.ndarray[Any, Any] = block.view(array.dtype).reshape(array.shape)
+    np.copyto(aligned, array)
+    return aligned
+
+
+def _fast_callable(
+    p: Platform, name: str, loaded: Any, in_avals: list[DeviceAval], out_avals: list[DeviceAval]
+) -> Any:
+    """jaxlib's C++ dispatch: after the first call with these types, no Python runs between argument and result."""
+    _jax = p.jaxlib
+    _, out_tree = p.trees.flatten((1.0,) * len(out_avals))
+    in_count, count = len(in_avals), len(out_avals)
+    shardings = [p.sharding] * in_count, [p.sharding] * count
+    no_layouts = [None] * in_count
+    fast = FastPathData(
+        loaded, out_tree, *shardings, out_avals, [False] * count, [True] * in_count, no_layouts, []
+    )
+    handlers = _handlers(p, out_avals)
+
+    def cache_miss(*arguments: Any) -> tuple[Any, FastPathData | None, bool]:
+        exact = all(map(_has_type, arguments, in_avals))
+        buffers = [
+            x if type(x) is p.buffer_type else to_device(x, a.dtype) for x, a in zip(arguments, in_avals, strict=True)
+        ]
+        results = loaded.execute_sharded(buffers).consume_with_handlers(handlers)
+        return tuple(results), fast if exact else None, False
+
+    return _jax.pjit(
+        name, _unused, cache_miss, [], [], object(), p.trees, _not_a_buffer, _jax.PjitFunctionCache(capacity=16)
+    )
+
+
+def _handlers(p: Platform, out_avals: list[DeviceAval]) -> list[Any]:
+    """What makes arrays of the raw results."""
+    make = p.jaxlib.array_result_handler
+    return [make(a, p.sharding, committed=False, _skip_checks=True) for a in out_avals]
+
+
+def _has_type(x: Any, aval: DeviceAval) -> bool:
+    """Whether an argument has exactly the type that the program was compiled for, before any conversion."""
+    own = getattr(x, "aval", None) or np.asarray(x)
+    return bool(own.dtype == aval.dtype and own.shape == aval.shape)
+
+
+def _unused(*buffers: Buffer) -> None:
+    raise AssertionError("only its identity is used")
+
+
+def _not_a_buffer(*arguments: Any) -> None:
+    raise TypeError(f"device buffers are needed, not {[type(a).__name__ for a in arguments]}")

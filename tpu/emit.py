@@ -1,0 +1,420 @@
+"""A program as StableHLO text, for XLA on CPUs and TPUs.
+
+    emit(function).text:
+        module @f {
+          func.func public @main(%x: tensor<4xf64>) -> tensor<4xf64> {
+            %t = stablehlo.tanh %x : tensor<4xf64>
+            return %t : tensor<4xf64>
+          }
+        }
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, assert_never
+
+import numpy as np
+
+from ..translator import make
+from ..translator.bounds import Status
+from ..translator.builder import Builder
+from ..translator.errors import Diagnostic, UnsupportedError
+from ..translator.ir import Apply, Atom, Aval, Block, Const, DType, For, Function, Fused, If, Range, Shape, Var, While
+from ..translator.ops.core import (
+    ArgReduce,
+    ArgReduceAttrs,
+    AxesAttrs,
+    Cast,
+    Concatenate,
+    ConcatenateAttrs,
+    Contract,
+    ContractAttrs,
+    Create,
+    CreateAttrs,
+    Cumulative,
+    CumulativeAttrs,
+    Elementwise,
+    Fourier,
+    FourierAttrs,
+    Index,
+    IndexAttrs,
+    Linalg,
+    Put,
+    Reduce,
+    ReduceAttrs,
+    Reshape,
+    Sort,
+    SortAttrs,
+    indexed_shape,
+)
+from . import transcendentals
+from .checks import SHIFT, Check, Checked
+from .emit_control import emit_for, emit_fused, emit_if, emit_while
+from .emit_cumulative import cumulative
+from .emit_elementwise import COMPARISONS, power_by_constant, representable, rule_for
+from .emit_guarded import emit_guarded
+from .emit_index import Store, index, put
+from .emit_linalg import linalg
+from .emit_reduce import arg_reduce, contract, reduce
+from .emit_sort import argsort, fourier, sort
+from .ping_pong import ping_pong
+from .sharing import shared_values
+from .writer import BOOL, I64, Value, Writer, tensor_type
+
+
+@dataclass(frozen=True, slots=True)
+class Emitted:
+    """A module whose `@main` takes the leaves of the function's parameters in order and returns its results in order.
+
+    Where `checks` is not empty the last result is the flag (int64, see `checks.py`). `donated` are positions of
+    arguments whose buffers the program may reuse.
+    """
+
+    name: str
+    text: str
+    args: tuple[Aval, ...]
+    results: tuple[Aval, ...]
+    checks: tuple[Check, ...] = ()
+    donated: tuple[int, ...] = ()
+
+
+def emit(
+    function: Function,
+    *,
+    donate: Sequence[int] = (),
+    target: Literal["cpu", "tpu"] = "cpu",
+    checks: bool = True,
+) -> Emitted:
+    """The StableHLO of a program, fused or not.
+
+    `donate`: positions of parameters whose buffers may be reused. `target`: TPUs are asked for products in full float32
+    and scan in windows, CPUs scan in loops. Without `checks` no index is checked: one that is out of range reads or
+    writes another element or none. Raises DTypeError for dtypes that XLA lacks, UnsupportedError for
+    operations without a StableHLO form.
+    """
+    function = ping_pong(function)
+    emitter = Emitter(Checked(function, checks), target, shared_values(function))
+    w = emitter.writer
+    params = []
+    for k, p in enumerate(function.body.params):
+        value = Value(w.fresh(p.hint), p.aval.shape, p.aval.dtype)
+        emitter.bind(p, value)
+        donor = " {jax.buffer_donor = true}" if k in donate else ""
+        params.append(f"{value.name}: {tensor_type(p.aval.shape, p.aval.dtype)}{donor}")
+    emitter.block(function.body)
+    results = [emitter.value(r) for r in function.body.results]
+    avals = tuple(r.aval for r in function.body.results)
+    if emitter.checks:
+        results.append(emitter.flag_value())
+    types = [tensor_type(r.shape, r.dtype) for r in results]
+    w.line(f"return {', '.join(r.name for r in results)} : {', '.join(types)}" if results else "return")
+    head = f"  func.func public @main({', '.join(params)}) -> ({', '.join(types)}) {{"
+    name = function.name if function.name.isidentifier() and function.name.isascii() else "program"
+    text = "\n".join([f"module @{name} {{", head, *w.lines, "  }", "}", ""])
+    args = tuple(p.aval for p in function.body.params)
+    return Emitted(function.name, text, args, avals, tuple(emitter.checks), tuple(sorted(donate)))
+
+
+class Emitter:
+    """Where the values of one program stand in its text."""
+
+    def __init__(self, checked: Checked, target: Literal["cpu", "tpu"], shared: frozenset[Var]) -> None:
+        self.writer = Writer()
+        self.target = target
+        self.checked = checked
+        self.checks: list[Check] = []
+        self.flag: Value | None = None
+        self.values: dict[Var, Value] = {}
+        self.bounded: bool | None = None  # in a group that `emit_guarded` writes: whether sines' arguments are small
+        self._shared = shared
+        self.spliced: list[Block] = []  # blocks of rules: kept, as `checked` knows blocks by their ids
+        self._zeros: set[Var] = set()
+        self._origins: dict[Var, tuple[Atom, ...]] = {}
+
+    def bind(self, var: Var, value: Value) -> None:
+        self.values[var] = value
+
+    def value(self, atom: Atom) -> Value:
+        if isinstance(atom, Var):
+            return self.values[atom]
+        return self.writer.constant(atom.value, atom.aval.shape, atom.aval.dtype)
+
+    def result(self, atom: Atom, target: Var) -> Value:
+        """A value that leaves a block, in the type that it is bound to outside."""
+        w = self.writer
+        return w.broadcast(w.convert(self.value(atom), target.aval.dtype), target.aval.shape)
+
+    def flag_value(self) -> Value:
+        return self.writer.integer(0) if self.flag is None else self.flag
+
+    def block(self, block: Block) -> None:
+        for s in block.statements:
+            match s:
+                case Apply():
+                    self._origins[s.targets[0]] = () if isinstance(s.op, Put) else s.args
+                    alone = Block((), (s,), s.targets)
+                    if not (isinstance(s.op, Elementwise) and emit_guarded(self, alone, s.targets)):
+                        self.bind(s.targets[0], self.apply(s))
+                case If():
+                    emit_if(self, s)
+                case For():
+                    emit_for(self, s)
+                case While():
+                    emit_while(self, s)
+                case Fused():
+                    emit_fused(self, s)
+                case _:
+                    assert_never(s)
+
+    # ---- operations -----------------------------------------------------------------------------
+
+    def apply(self, s: Apply) -> Value:
+        w, out, args, attrs = self.writer, s.targets[0].aval, s.args, s.attrs
+        match s.op:
+            case Elementwise():
+                return self.elementwise(s, s.op)
+            case Cast():
+                return w.convert(self.value(args[0]), out.dtype)
+            case Reduce(name=name):
+                assert isinstance(attrs, ReduceAttrs)
+                return reduce(w, name, self.value(args[0]), attrs, out.dtype)
+            case ArgReduce(name=name):
+                assert isinstance(attrs, ArgReduceAttrs)
+                return arg_reduce(w, name, self.value(args[0]), attrs)
+            case Cumulative(name=name):
+                assert isinstance(attrs, CumulativeAttrs)
+                return cumulative(w, name, self.value(args[0]), attrs.axis, out.dtype, self.target == "cpu")
+            case Sort(name=name):
+                assert isinstance(attrs, SortAttrs)
+                return (sort if name == "sort" else argsort)(w, self.value(args[0]), attrs.axis, self.target)
+            case Fourier(name=name):
+                assert isinstance(attrs, FourierAttrs)
+                return fourier(w, name, self.value(args[0]), attrs, out.shape, out.dtype)
+            case Linalg():
+                return linalg(self, s)
+            case Contract():
+                assert isinstance(attrs, ContractAttrs)
+                return contract(w, self.value(args[0]), self.value(args[1]), attrs, out.dtype, self.target)
+            case Reshape(name=name):
+                return self.reshape(name, self.value(args[0]), s)
+            case Concatenate():
+                assert isinstance(attrs, ConcatenateAttrs)
+                return w.concatenate([w.convert(self.value(a), out.dtype) for a in args], attrs.axis)
+            case Create(name=name):
+                assert isinstance(attrs, CreateAttrs)
+                return self.create(name, s, attrs)
+            case Index():
+                assert isinstance(attrs, IndexAttrs)
+                return index(w, self.value(args[0]), attrs, out.shape, *self._normalisers(s, 0))
+            case Put(name=name):
+                return self.put(name, s)
+            case _:
+                assert_never(s.op)
+
+    def elementwise(self, s: Apply, op: Elementwise) -> Value:
+        w, out = self.writer, s.targets[0].aval
+        avals = [a.aval for a in s.args]
+        dtypes, loop_result = op.loop_dtypes(avals)
+        if op.name in COMPARISONS:
+            known = self._out_of_range(op.name, s.args, dtypes, out.shape)
+            if known is not None:
+                return known
+        if op.name in ("power", "float_power"):
+            if self.checked.statement(s):
+                self._check_exponent(s)
+            known = self._constant_power(s.args, dtypes, out.shape)
+            if known is not None:
+                return known
+        expanded = self._expansion(op.name, loop_result, out.size)
+        if expanded is not None:
+            result = w.convert(expanded(w, self.spread(s.args[0], dtypes[0], out.shape)), out.dtype)
+            return w.op("optimization_barrier", result) if s.targets[0] in self._shared else result
+        rule = rule_for(op.name, op.primitive("stablehlo", avals), loop_result)
+        if rule is None:
+            return self.decomposed(s, op, dtypes)
+        values = [self.spread(a, d, out.shape) for a, d in zip(s.args, dtypes, strict=True)]
+        return w.convert(rule(w, *values), out.dtype)
+
+    def _expansion(self, name: str, dtype: DType, size: int) -> transcendentals.Rule | None:
+        """Arithmetic in place of a call of the C library for each element."""
+        if self.target != "cpu" or size < transcendentals.SMALLEST:
+            return None
+        bounded = transcendentals.bounded_rule_for(name, dtype) if self.bounded else None
+        return bounded or transcendentals.rule_for(name, dtype)
+
+    def spread(self, atom: Atom, dtype: DType, shape: Shape) -> Value:
+        """An argument in the dtype and shape in which the operation computes."""
+        w = self.writer
+        if isinstance(atom, Const):
+            return w.constant(atom.value, shape, dtype)
+        return w.broadcast(w.convert(self.values[atom], dtype), shape)
+
+    def decomposed(self, s: Apply, op: Elementwise, dtypes: Sequence[DType]) -> Value:
+        """The row's own definition in simpler operations, on arguments of the loop's dtypes."""
+        if op.decompose is None:
+            raise UnsupportedError(
+                Diagnostic(f"{op.numpy} has no StableHLO form", s.span, "the operation names no primitive of XLA")
+            )
+        from ..translator.reading.reader import splice
+
+        b = Builder(s.span)
+        result = splice(b, op.decompose, [make.astype(b, a, d) for a, d in zip(s.args, dtypes, strict=True)])
+        assert isinstance(result, Var | Const)
+        self.block(b.block((), (result,)))
+        return self.result(result, s.targets[0])
+
+    def _constant_power(self, args: Sequence[Atom], dtypes: Sequence[DType], shape: Shape) -> Value | None:
+        exponent = args[1]
+        if not isinstance(exponent, Const) or exponent.aval.shape != () or exponent.aval.dtype.kind == "c":
+            return None
+        return power_by_constant(self.writer, self.spread(args[0], dtypes[0], shape), float(exponent.value))
+
+    def _out_of_range(self, name: str, args: Sequence[Atom], dtypes: Sequence[DType], shape: Shape) -> Value | None:
+        """A comparison with a Python integer that the other dtype cannot hold: NumPy compares exactly."""
+        for k, a in enumerate(args):
+            if isinstance(a, Const) and a.aval.weak and not representable(a.value, dtypes[k]):
+                other = 0
+                left, right = (a.value, other) if k == 0 else (other, a.value)
+                return self.writer.constant(COMPARISONS[name][1](left, right), shape, BOOL)
+        return None
+
+    def reshape(self, name: str, x: Value, s: Apply) -> Value:
+        w, shape = self.writer, s.targets[0].aval.shape
+        if name == "transpose":
+            assert isinstance(s.attrs, AxesAttrs)
+            return w.transpose(x, s.attrs.axes)
+        return w.broadcast(x, shape) if name == "broadcast_to" else w.reshape(x, shape)
+
+    def create(self, name: str, s: Apply, attrs: CreateAttrs) -> Value:
+        w = self.writer
+        if name == "iota":
+            return w.iota(attrs.shape, attrs.dtype, 0)
+        if name == "empty":
+            return w.constant(0, attrs.shape, attrs.dtype)
+        fill = s.args[0]
+        if isinstance(fill, Const):
+            if fill.aval.shape == () and not fill.value:
+                self._zeros.add(s.targets[0])
+            return w.constant(fill.value, attrs.shape, attrs.dtype)
+        return w.broadcast(w.convert(self.value(fill), attrs.dtype), attrs.shape)
+
+    def put(self, name: str, s: Apply) -> Value:
+        assert isinstance(s.attrs, IndexAttrs)
+        x, value = s.args[:2]
+        shape = indexed_shape(s.attrs, [a.aval for a in s.args])
+        store = Store(name == "put_add", x in self._zeros, self._reads(value, x))
+        return put(
+            self.writer, self.value(x), self.value(value), s.attrs, shape, store, *self._normalisers(s, 0)
+        )
+
+    def alias(self, var: Var, atom: Atom) -> None:
+        """`var` is another name of `atom`: a parameter or a result of a group that is written in line."""
+        self._origins[var] = (atom,)
+
+    def _reads(self, value: Atom, x: Atom) -> bool:
+        """Whether a value is computed from the elements of x as they are before the store."""
+        todo, seen = [value], {value}
+        while todo and len(seen) < 200:
+            a = todo.pop()
+            if a is x:
+                return True
+            fresh = [o for o in self._origins.get(a, ()) if o not in seen] if isinstance(a, Var) else []
+            seen.update(fresh)
+            todo += fresh
+        return bool(todo)
+
+    # ---- run-time checks ------------------------------------------------------------------------
+
+    def _normalisers(self, s: Apply, operand: int) -> tuple[_Scalar, _Array]:
+        return _Scalar(self, s, operand), _Array(self, s, operand)
+
+    def fail_where(self, bad: Value, index: Value, error: type[Exception], message: str, s: Apply | For | None) -> None:
+        """Set the flag where `bad` (bool scalar) and no earlier check has failed."""
+        w = self.writer
+        number = len(self.checks) + 1
+        span = s.span if s is not None else Builder().span
+        self.checks.append(Check(number, error, message, span))
+        code = w.op("or", w.op("shift_left", index, w.integer(SHIFT)), w.integer(number))
+        flag = self.flag_value()
+        first = w.both(bad, w.compare("EQ", flag, w.integer(0)))
+        self.flag = w.select(first, code, flag)
+
+    def check_step(self, step: Value, r: Range) -> None:
+        if self.checked.enabled and 0 in self.checked.interval(r.step):
+            w = self.writer
+            zero = w.compare("EQ", step, w.integer(0))
+            self.fail_where(zero, step, ValueError, "range() arg 3 must not be zero", None)
+
+    def _check_exponent(self, s: Apply) -> None:
+        w = self.writer
+        y = self.value(s.args[1])
+        bad = w.compare("LT", y, w.splat(0, y))
+        some = w.reduce(bad, w.constant(False, (), BOOL), "or", range(len(bad.shape)))
+        message = "Integers to negative integer powers are not allowed."
+        self.fail_where(some, w.integer(0), ValueError, message, s)
+
+
+@dataclass(frozen=True, slots=True)
+class _Scalar:
+    """Indices of one element or of the start of a run: int64, wrapped where negative, checked where unknown."""
+
+    emitter: Emitter
+    statement: Apply
+    operand: int
+
+    def __call__(self, arg: int, axis: int, low: int, high: int) -> Value:
+        e, s = self.emitter, self.statement
+        w, n = e.writer, s.args[self.operand].aval.shape[axis]
+        i = w.convert(e.value(s.args[arg]), I64)
+        interval = e.checked.interval(s.args[arg])
+        if interval.within(low, high):
+            return i
+        if (low, high) != (0, n - 1):  # the start of a run never wraps
+            message = f"a slice that starts at {{index}} leaves axis {axis} with size {n}"
+            _check_inside(e, i, low, high, message, s)
+            return i
+        if not interval.within(-n, n - 1):
+            _check_inside(e, i, -n, n - 1, _message(axis, n), s)
+        return i if interval.within(0, 2**63 - 1) else _wrapped(w, i, n)
+
+
+@dataclass(frozen=True, slots=True)
+class _Array:
+    """Arrays of indices, the same."""
+
+    emitter: Emitter
+    statement: Apply
+    operand: int
+
+    def __call__(self, arg: int, axis: int, n: int) -> Value:
+        e, s = self.emitter, self.statement
+        w = e.writer
+        i = w.convert(e.value(s.args[arg]), I64)
+        status = e.checked.status(s, s.attrs.dims[axis], n) if isinstance(s.attrs, IndexAttrs) else Status.UNKNOWN
+        if status is Status.UNKNOWN:
+            _check_inside(e, i, -n, n - 1, _message(axis, n), s)
+        return i if e.checked.interval(s.args[arg]).within(0, 2**63 - 1) else _wrapped(w, i, n)
+
+
+def _message(axis: int, n: int) -> str:
+    return f"index {{index}} is out of bounds for axis {axis} with size {n}"
+
+
+def _wrapped(w: Writer, i: Value, n: int) -> Value:
+    return w.select(w.compare("LT", i, w.splat(0, i)), w.add(i, w.splat(n, i)), i)
+
+
+def _check_inside(e: Emitter, i: Value, low: int, high: int, message: str, s: Apply) -> None:
+    """Fails when any of the indices is outside; the one reported is the largest of those."""
+    if not e.checked.enabled:
+        return
+    w = e.writer
+    bad = w.either(w.compare("LT", i, w.splat(low, i)), w.compare("GT", i, w.splat(high, i)))
+    if i.shape:
+        axes = range(len(i.shape))
+        least = w.splat(np.iinfo(np.int64).min, i)
+        i = w.reduce(w.select(bad, i, least), w.integer(np.iinfo(np.int64).min), "maximum", axes)
+        bad = w.reduce(bad, w.constant(False, (), BOOL), "or", axes)
+    e.fail_where(bad, i, IndexError, message, s)
