@@ -1,0 +1,172 @@
+"""Operations that are no kernels, on the arrays of a module that follows NumPy (CuPy on a GPU, NumPy in the tests)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any, assert_never
+
+import numpy as np
+
+from ..translator.evaluate import apply_op, numpy_index
+from ..translator.ir import DType
+from ..translator.ops.core import (
+    ArgReduce,
+    ArgReduceAttrs,
+    Attrs,
+    AxesAttrs,
+    Cast,
+    CastAttrs,
+    Concatenate,
+    ConcatenateAttrs,
+    Contract,
+    ContractAttrs,
+    Create,
+    CreateAttrs,
+    Cumulative,
+    CumulativeAttrs,
+    Elementwise,
+    Fourier,
+    FourierAttrs,
+    Gather,
+    Index,
+    IndexAttrs,
+    Linalg,
+    LinalgAttrs,
+    Op,
+    Put,
+    Reduce,
+    ReduceAttrs,
+    Reshape,
+    ShapeAttrs,
+    Sort,
+    SortAttrs,
+)
+
+
+def is_host(value: Any) -> bool:
+    """A number in the host's memory."""
+    return isinstance(value, int | float | complex | np.generic)
+
+
+def apply_on(xp: Any, op: Op, values: Sequence[Any], attrs: Attrs, dtype: DType) -> Any:
+    """One operation whose result has this dtype. Numbers stay on the host where all operands are numbers."""
+    if values and all(map(is_host, values)) and isinstance(op, Elementwise | Cast):
+        return apply_op(op, values, attrs)
+    match op:
+        case Elementwise():
+            return op.evaluate(*values)
+        case Cast():
+            assert isinstance(attrs, CastAttrs)
+            return xp.asarray(values[0]).astype(attrs.dtype)
+        case Reduce():
+            assert isinstance(attrs, ReduceAttrs)
+            return getattr(xp, op.name)(xp.asarray(values[0]), axis=attrs.axes, keepdims=attrs.keepdims)
+        case ArgReduce():
+            assert isinstance(attrs, ArgReduceAttrs)
+            found = getattr(xp, op.name)(values[0], axis=attrs.axis)
+            return xp.expand_dims(found, attrs.axis) if attrs.keepdims else found
+        case Cumulative():
+            assert isinstance(attrs, CumulativeAttrs)
+            return getattr(xp, op.name)(values[0], axis=attrs.axis, dtype=dtype)
+        case Sort():
+            assert isinstance(attrs, SortAttrs)
+            if op.name == "sort":
+                return xp.sort(values[0], axis=attrs.axis)
+            return xp.argsort(values[0], axis=attrs.axis, kind="stable").astype(dtype, copy=False)
+        case Fourier():
+            assert isinstance(attrs, FourierAttrs)
+            sizes = None if op.name != "irfft" else [*(values[0].shape[a] for a in attrs.axes[:-1]), attrs.size]
+            transformed = getattr(xp.fft, f"{op.name}n")(values[0], s=sizes, axes=attrs.axes)
+            return transformed.astype(dtype, copy=False)
+        case Linalg():
+            assert isinstance(attrs, LinalgAttrs)
+            return _linalg(xp, op, values, attrs, dtype)
+        case Contract():
+            assert isinstance(attrs, ContractAttrs)
+            x, y = (xp.asarray(v).astype(dtype, copy=False) for v in values)
+            return product(xp, x, y, attrs)
+        case Reshape():
+            return _reshape(xp, op.name, xp.asarray(values[0]), attrs)
+        case Concatenate():
+            assert isinstance(attrs, ConcatenateAttrs)
+            return xp.concatenate([xp.asarray(v).astype(dtype, copy=False) for v in values], axis=attrs.axis)
+        case Create():
+            assert isinstance(attrs, CreateAttrs)
+            return _create(xp, op.name, values, attrs)
+        case Index():
+            assert isinstance(attrs, IndexAttrs)
+            return values[0][_key(xp, attrs, values)]
+        case Put():
+            assert isinstance(attrs, IndexAttrs)
+            x = xp.array(values[0])
+            store(xp, op.name, x, values, attrs)
+            return x
+        case _:
+            assert_never(op)
+
+
+def product(xp: Any, x: Any, y: Any, attrs: ContractAttrs) -> Any:
+    """A labelled product as one (batched) matrix product: axes are merged in the order batch, free, summed."""
+    lhs, rhs, out = attrs.lhs, attrs.rhs, attrs.out
+    batch = [a for a in lhs if a in rhs and a in out]
+    summed = [a for a in lhs if a not in out]
+    left = [a for a in lhs if a not in rhs and a in out]
+    right = [a for a in rhs if a not in lhs]
+    sizes = {**dict(zip(lhs, x.shape, strict=True)), **dict(zip(rhs, y.shape, strict=True))}
+
+    def size(labels: Sequence[int]) -> int:
+        return math.prod(sizes[a] for a in labels)
+
+    x = x.transpose([lhs.index(a) for a in (*batch, *left, *summed)])
+    y = y.transpose([rhs.index(a) for a in (*batch, *summed, *right)])
+    outer = (size(batch),) if batch else ()
+    x = x.reshape((*outer, size(left), size(summed)))
+    y = y.reshape((*outer, size(summed), size(right)))
+    have = [*batch, *left, *right]
+    z = xp.matmul(x, y).reshape([sizes[a] for a in have])
+    return z.transpose([have.index(a) for a in out])
+
+
+def _linalg(xp: Any, op: Linalg, values: Sequence[Any], attrs: LinalgAttrs, dtype: DType) -> Any:
+    """CuPy says that a matrix is singular only when it is asked to."""
+    if getattr(xp, "__name__", "") != "cupy":
+        return op.evaluate(xp, *values, full=attrs.full)
+    with import_module("cupyx").errstate(linalg="raise"):
+        return xp.asarray(op.evaluate(xp, *values, full=attrs.full)).astype(dtype, copy=False)
+
+
+def _reshape(xp: Any, name: str, x: Any, attrs: Attrs) -> Any:
+    match attrs:
+        case ShapeAttrs(shape=shape):
+            return x.reshape(shape) if name == "reshape" else xp.broadcast_to(x, shape)
+        case AxesAttrs(axes=axes):
+            return getattr(xp, name)(x, axes)
+    raise AssertionError(f"{name} with {attrs}")
+
+
+def _create(xp: Any, name: str, values: Sequence[Any], attrs: CreateAttrs) -> Any:
+    if name == "full":
+        filled = xp.empty(attrs.shape, attrs.dtype)
+        filled[...] = values[0]
+        return filled
+    if name == "iota":
+        return xp.arange(attrs.shape[0], dtype=attrs.dtype)
+    return xp.empty(attrs.shape, attrs.dtype)
+
+
+def _key(xp: Any, attrs: IndexAttrs, values: Sequence[Any]) -> tuple[Any, ...]:
+    gathered = {d.arg for d in attrs.dims if isinstance(d, Gather)}
+    return numpy_index(attrs, [xp.asarray(v) if i in gathered else v for i, v in enumerate(values)])
+
+
+def store(xp: Any, name: str, x: Any, values: Sequence[Any], attrs: IndexAttrs) -> None:
+    """Write `values[1]` into `x` itself: put, or put_add where repeated indices accumulate."""
+    key = _key(xp, attrs, values)
+    if name == "put":
+        x[key] = values[1]
+    elif any(isinstance(d, Gather) for d in attrs.dims):
+        xp.add.at(x, key, values[1])
+    else:
+        x[key] += values[1]

@@ -1,0 +1,299 @@
+"""The lines of a kernel: loads, arithmetic, reductions and stores in one language."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..translator.ir import DType
+from .dialects import CUDA, TRITON, Cuda, Triton, accumulator, call_expression, carrier
+from .layout import Access, Layout, access_of, contiguous
+from .lower import Call, Convert, Count, Fold, Load, Lowered, Number, Output, Position, Scalar, Value
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """A reduction under way: its accumulator's name, type and start, and the operand of this step."""
+
+    value: Value
+    name: str
+    dtype: DType
+    type_name: str
+    identity: str
+    operand: str
+    combine: str
+
+
+@dataclass(slots=True)
+class Pass:
+    """One walk along the row: what is known before it, what is done for each element, what is known after it."""
+
+    before: list[str] = field(default_factory=list)
+    gathered: list[Gathered] = field(default_factory=list)
+    inside: list[str] = field(default_factory=list)
+    stores: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Pointer:
+    """An array parameter: `role` is in, out or partial, `index` its place there."""
+
+    name: str
+    role: str
+    index: int
+    dtype: DType
+
+
+class Body:
+    """Writes the values of a lowered group in `dialect`. Pointers and scalars are collected as they are used."""
+
+    def __init__(self, lowered: Lowered, layout: Layout, accesses: dict[int, Access], dialect: Triton | Cuda) -> None:
+        self.lowered = lowered
+        self.layout = layout
+        self.accesses = accesses
+        self.dialect = dialect
+        self.pointers: dict[tuple[str, int], Pointer] = {}
+        self.scalars: dict[int, tuple[str, DType]] = {}
+        self.counts: dict[str, tuple[Any, DType]] = {}
+        self.packed = False
+
+    # ---- parameters --------------------------------------------------------------------------------
+
+    def pointer(self, role: str, index: int, hint: str, dtype: DType) -> str:
+        key = (role, index)
+        if key not in self.pointers:
+            self.pointers[key] = Pointer(self.lowered.names.fresh(f"{hint}_ptr"), role, index, dtype)
+        return self.pointers[key].name
+
+    # ---- values ------------------------------------------------------------------------------------
+
+    def line(self, v: Value) -> list[str]:
+        """The statement that computes a value; nothing for constants."""
+        match v.source:
+            case Number():
+                return []
+            case Load():
+                return [self.declare(v, self.load(v, v.source))]
+            case Scalar(param=param):
+                return self.scalar(v, param)
+            case Count(value=value):
+                return self.count(v, value)
+            case Position(term=term):
+                return [self.declare(v, self.position(v, term.axis, term.start, term.step))]
+            case Convert():
+                return [self.declare(v, self.dialect.convert(self.text(v.args[0]), v.args[0].dtype, v.dtype))]
+            case Call():
+                return [self.declare(v, call_expression(self.dialect, v, v.source))]
+            case Fold():
+                raise AssertionError("reductions are written by their pass")
+
+    def text(self, v: Value) -> str:
+        return self.dialect.literal(v.source.value, v.dtype) if isinstance(v.source, Number) else v.name
+
+    def declare(self, v: Value, expression: str) -> str:
+        expression = _bare(expression)
+        if isinstance(self.dialect, Triton):
+            return f"{v.name} = {expression}"
+        return f"const {self.dialect.type_name(v.dtype)} {v.name} = {expression};"
+
+    def scalar(self, v: Value, param: int) -> list[str]:
+        if param not in self.scalars:
+            plain = carrier(v.dtype) == v.dtype
+            self.scalars[param] = (v.name if plain else self.lowered.names.fresh(f"{v.name}_value"), v.dtype)
+        name, dtype = self.scalars[param]
+        if name == v.name:
+            return []
+        return [self.declare(v, self.dialect.convert(name, carrier(dtype), v.dtype))]
+
+    def count(self, v: Value, value: Any) -> list[str]:
+        plain = carrier(v.dtype) == v.dtype
+        name = v.name if plain else self.lowered.names.fresh(f"{v.name}_value")
+        self.counts.setdefault(name, (value, v.dtype))
+        return [] if plain else [self.declare(v, self.dialect.convert(name, carrier(v.dtype), v.dtype))]
+
+    def position(self, v: Value, axis: int, start: int, step: int) -> str:
+        variable = self.layout.position(axis) if axis >= 0 else "0"
+        wide = np.dtype(np.int64 if self.layout.wide else np.int32)
+        names = self.lowered.names
+        text = variable if step == 1 else f"{variable} * {self.layout.shared('every', ('step', step), step, names)}"
+        if start:
+            text = f"{text} + {self.layout.shared('first', ('first', start), start, names)}"
+        if variable == "0":
+            return self.dialect.literal(start, v.dtype)
+        return self.dialect.convert(text, wide, v.dtype)
+
+    def load(self, v: Value, source: Load) -> str:
+        pointer = self.pointer("in", source.param, v.name, v.dtype)
+        access = self.accesses[id(v)]
+        if self.packed and access.strides[self.layout.outer[0].members[-1]] == 1:
+            return f"{v.name}_pack.at[k]"
+        address = self.layout.address(pointer.removesuffix("_ptr"), source.param, access, self.lowered.names)
+        if isinstance(self.dialect, Cuda):
+            return f"{pointer}[{address}]"
+        mask = self.mask(access)
+        return f"tl.load({pointer}{'' if address == '0' else f' + {address}'}{mask})"
+
+    def mask(self, access: Access) -> str:
+        outer = any(access.strides[a.members[-1]] for a in self.layout.outer)
+        inner = any(access.strides[a.members[-1]] for a in self.layout.inner)
+        if outer and (inner or not self.lowered.axes):
+            return ", mask=mask"
+        return ", mask=row_mask" if outer else ", mask=column_mask" if inner else ""
+
+    # ---- stores ------------------------------------------------------------------------------------
+
+    def store(self, index: int, out: Output) -> str:
+        pointer = self.pointer("out", index, out.value.name or "out", out.dtype)
+        if self.packed:
+            return f"{self.output_pack(index)}.at[k] = {self.text(out.value)};"
+        access = access_of(out.map, contiguous(out.aval_shape), len(self.lowered.domain))
+        address = self.layout.address(out.value.name or "out", ("out", index), access, self.lowered.names)
+        if isinstance(self.dialect, Cuda):
+            return f"{pointer}[{address}] = {self.text(out.value)};"
+        if self.lowered.axes:
+            # The address must have the shape of the value, also where an axis has one element.
+            extra = [] if self.layout.outer or (out.along and self.layout.inner) else ["row"]
+            extra += ["column"] if out.along and not self.layout.inner else []
+            address = " + ".join(([] if address == "0" else [address]) + extra)
+            mask = "mask" if out.along else "row_mask"
+        else:
+            address, mask = ("i" if address == "0" else address), "mask"
+        return f"tl.store({pointer} + {address}, {self.text(out.value)}, mask={mask})"
+
+    def output_pack(self, index: int) -> str:
+        return f"{self.pointers['out', index].name.removesuffix('_ptr')}_out_pack"
+
+    # ---- reductions --------------------------------------------------------------------------------
+
+    def gathered(self, v: Value) -> Gathered:
+        assert isinstance(v.source, Fold)
+        (arg,) = v.args
+        op = v.source.op.name
+        logical = op in ("any", "all")
+        dtype = accumulator(v.dtype if op in ("sum", "prod") else arg.dtype)
+        dtype = np.dtype(np.int32) if logical else dtype
+        operand = self.text(arg)
+        if logical:
+            operand = self.dialect.convert(
+                self.dialect.convert(operand, arg.dtype, np.dtype(bool)), np.dtype(bool), dtype
+            )
+        else:
+            operand = self.dialect.convert(operand, arg.dtype, dtype)
+        name = self.lowered.names.fresh(f"{v.name}_sofar")
+        identity = self.dialect.literal(identity_of(op, dtype), dtype)
+        combine = _COMBINE[self.dialect.name][op]
+        if isinstance(self.dialect, Triton) and dtype.kind != "f":
+            combine = combine.replace(", propagate_nan=tl.PropagateNan.ALL", "")
+        return Gathered(v, name, dtype, self.dialect.type_name(dtype), identity, operand, combine)
+
+    def fold(self, g: Gathered, gathered: str) -> str:
+        """A Triton accumulator, one a column, folded to one value a row."""
+        assert isinstance(g.value.source, Fold)
+        op = g.value.source.op.name
+        return _TRITON_FOLD[op if g.dtype.kind == "f" else _PLAIN_FOLD.get(op, op)].format(gathered)
+
+    def finish(self, g: Gathered, gathered: str) -> str:
+        """The statement that makes the finished reduction from the accumulator (for Triton: one a column)."""
+        folded = self.fold(g, gathered) if isinstance(self.dialect, Triton) else gathered
+        return self.declare(g.value, self.dialect.convert(folded, g.dtype, g.value.dtype))
+
+    # ---- the whole ---------------------------------------------------------------------------------
+
+    def straight(self) -> list[str]:
+        """All values of a pointwise kernel, then its stores."""
+        lines = [text for v in self.lowered.values for text in self.line(v)]
+        return lines + [self.store(i, o) for i, o in enumerate(self.lowered.outputs)]
+
+    def tile(self) -> list[str]:
+        """A row kernel that holds its rows in registers (Triton): each value is computed once."""
+        lines: list[str] = []
+        for v in self.lowered.values:
+            if isinstance(v.source, Fold):
+                g = self.gathered(v)
+                lines.append(self.finish(g, f"tl.where(mask, {g.operand}, {g.identity})"))
+            else:
+                lines += self.line(v)
+        return lines + [self.store(i, o) for i, o in enumerate(self.lowered.outputs)]
+
+    def passes(self) -> list[Pass]:
+        """A row kernel that walks along the row once for each stage of reductions, and once more for what follows."""
+        values, outputs = self.lowered.values, self.lowered.outputs
+        last = max((v.stage for v in values), default=0)
+        result = []
+        for p in range(last + 1):
+            step = Pass()
+            for v in values:
+                if not v.along and v.stage == p and not isinstance(v.source, Fold):
+                    step.before += self.line(v)
+            folds = [v for v in values if isinstance(v.source, Fold) and v.stage == p + 1]
+            stored = [(i, o) for i, o in enumerate(outputs) if o.along and o.value.stage == p]
+            needed = self.along([f.args[0] for f in folds] + [o.value for _, o in stored])
+            step.inside = [text for v in needed for text in self.line(v)]
+            step.gathered = [self.gathered(f) for f in folds]
+            step.stores = [self.store(i, o) for i, o in stored]
+            result.append(step)
+        return result
+
+    def along(self, roots: Sequence[Value]) -> list[Value]:
+        """What varies along the row and is needed for `roots`, in order of computation."""
+        found: set[int] = set()
+        todo = [v for v in roots if v.along]
+        while todo:
+            v = todo.pop()
+            if id(v) not in found:
+                found.add(id(v))
+                todo += [a for a in v.args if a.along]
+        return [v for v in self.lowered.values if id(v) in found]
+
+    def row_stores(self) -> list[str]:
+        return [self.store(i, o) for i, o in enumerate(self.lowered.outputs) if not o.along]
+
+
+def _bare(expression: str) -> str:
+    """Without the parentheses around the whole, which templates have for their neighbours' sake."""
+    if not (expression.startswith("(") and expression.endswith(")")):
+        return expression
+    depth = 0
+    for k, c in enumerate(expression):
+        depth += (c == "(") - (c == ")")
+        if depth == 0 and k < len(expression) - 1:
+            return expression
+    return expression[1:-1]
+
+
+def identity_of(op: str, dtype: DType) -> object:
+    match op:
+        case "sum" | "any":
+            return dtype.type(0)
+        case "prod" | "all":
+            return dtype.type(1)
+    if dtype.kind == "f":
+        return dtype.type(-np.inf if op == "max" else np.inf)
+    info = np.iinfo(dtype)
+    return dtype.type(info.min if op == "max" else info.max)
+
+
+_COMBINE = {
+    "triton": {
+        "sum": "{0} + {1}",
+        "prod": "{0} * {1}",
+        "max": "tl.maximum({0}, {1}, propagate_nan=tl.PropagateNan.ALL)",
+        "min": "tl.minimum({0}, {1}, propagate_nan=tl.PropagateNan.ALL)",
+        "any": "tl.maximum({0}, {1})",
+        "all": "tl.minimum({0}, {1})",
+    },
+    "cuda": {"sum": "Sum", "prod": "Product", "max": "Largest", "min": "Smallest", "any": "Largest", "all": "Smallest"},
+}
+_TRITON_FOLD = {
+    "sum": "tl.sum({0}, axis=1, keep_dims=True)",
+    "prod": "tl.reduce({0}, 1, product_of, keep_dims=True)",
+    "max": "tl.reduce({0}, 1, larger_of, keep_dims=True)",
+    "min": "tl.reduce({0}, 1, smaller_of, keep_dims=True)",
+    "any": "tl.max({0}, axis=1, keep_dims=True)",
+    "all": "tl.min({0}, axis=1, keep_dims=True)",
+}
+_PLAIN_FOLD = {"max": "any", "min": "all"}  # integers have no NaN
+DIALECTS: dict[str, Triton | Cuda] = {"triton": TRITON, "cuda": CUDA}

@@ -1,0 +1,62 @@
+"""Operations without a primitive in a kernel language, replaced by the NumPy source of their rows.
+
+before                      after (of floating-point numbers)
+y = np.sign(x)              y = np.where(x != x, x, (x > 0).astype(x.dtype) - (x < 0).astype(x.dtype))
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..translator import make
+from ..translator.builder import Builder
+from ..translator.errors import Diagnostic, UnsupportedError
+from ..translator.ir import Apply, Atom, Block, Const, Fused, Var, inputs_of
+from ..translator.ops.core import Elementwise
+
+DEPTH = 8  # decompositions of decompositions; a longer chain would be a cycle
+
+
+def decompose(fused: Fused, language: str) -> Fused:
+    """The group over primitives of `language` alone. Raises UnsupportedError for operations that have none."""
+    block = fused.body
+    for s in block.statements:
+        if any(a.aval.dtype.kind == "c" for a in (*s.targets, *inputs_of(s))):
+            raise UnsupportedError(Diagnostic("kernels do not support complex numbers", s.span))
+    for _ in range(DEPTH):
+        if not any(_needs(s, language) for s in block.statements if isinstance(s, Apply)):
+            return fused if block is fused.body else replace(fused, body=block)
+        block = _once(block, language)
+    raise UnsupportedError(f"an operation decomposes without end for {language}")
+
+
+def _needs(s: Apply, language: str) -> bool:
+    return isinstance(s.op, Elementwise) and not s.op.primitive(language, [a.aval for a in s.args])
+
+
+def _once(block: Block, language: str) -> Block:
+    from ..translator.reading.reader import splice  # the reader is loaded only where a rule must be read
+
+    renamed: dict[Var, Atom] = {}
+
+    def current(a: Atom) -> Atom:
+        return renamed.get(a, a) if isinstance(a, Var) else a
+
+    b = Builder()
+    for s in block.statements:
+        assert isinstance(s, Apply)
+        s = replace(s, args=tuple(map(current, s.args)))
+        if not _needs(s, language):
+            b.statements.append(s)
+            continue
+        assert isinstance(s.op, Elementwise)
+        if s.op.decompose is None:
+            dtype = s.op.loop_dtypes([a.aval for a in s.args])[0][-1].name
+            raise UnsupportedError(Diagnostic(f"{s.op.numpy} of {dtype} has no {language} form", s.span))
+        with b.at(s.span):
+            dtypes, result = s.op.loop_dtypes([a.aval for a in s.args])
+            args = [make.astype(b, a, d) for a, d in zip(s.args, dtypes, strict=True)]
+            y = splice(b, s.op.decompose, args)
+            assert isinstance(y, Var | Const)
+            renamed[s.targets[0]] = make.broadcast_to(b, make.astype(b, y, result), s.targets[0].aval.shape)
+    return Block(block.params, tuple(b.statements), tuple(map(current, block.results)))

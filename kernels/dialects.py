@@ -1,0 +1,200 @@
+"""What Triton and CUDA C++ write differently: types, literals, conversions, calls.
+
+Half-precision arithmetic is done in float32 and rounded after each operation, as NumPy does.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..translator.errors import UnsupportedError
+from ..translator.ir import DType
+from .lower import Call, Number, Value
+
+HALVES = frozenset(("float16", "bfloat16"))
+_PLAIN = re.compile(r"\w+|\w+(\.\w+)*\([^()]*\)")
+
+
+def is_half(dtype: DType) -> bool:
+    return dtype.name in HALVES
+
+
+def working(dtype: DType) -> DType:
+    """The dtype in which arithmetic is done: float32 for the halves."""
+    return np.dtype(np.float32) if is_half(dtype) else dtype
+
+
+def carrier(dtype: DType) -> DType:
+    """The dtype in which a scalar of this one is passed by value."""
+    if is_half(dtype):
+        return np.dtype(np.float32)
+    if (dtype.kind in "iu" and dtype.itemsize < 4) or dtype.kind == "b":
+        return np.dtype(np.int32)
+    return dtype
+
+
+def accumulator(dtype: DType) -> DType:
+    """The dtype in which values of a reduction are gathered: at least 32 bits wide."""
+    return carrier(dtype)
+
+
+def primitive(source: Call, language: str) -> str:
+    """The row's template for these dtypes; empty where the operation has to be decomposed."""
+    dtype = source.dtypes[-1]
+    kind = "f" if dtype.kind == "V" else dtype.kind  # bfloat16 calls itself void
+    if kind not in source.op.kernel_kinds:
+        return ""
+    template: str = getattr(source.op, language)
+    return template
+
+
+def call_expression(dialect: Triton | Cuda, value: Value, source: Call) -> str:
+    """`value` as an expression over the names of its arguments."""
+    template = primitive(source, dialect.name)
+    if not template:
+        raise UnsupportedError(f"{source.op.numpy} of {source.dtypes[-1].name} has no {dialect.name} form")
+    args = []
+    for k, (arg, dtype) in enumerate(zip(value.args, source.dtypes, strict=True)):
+        if isinstance(arg.source, Number):
+            text = dialect.literal(arg.source.value, working(dtype))
+            # More than a Python number is needed by a template that asks its argument for its type, and by libdevice.
+            double = dtype == np.float64 and template.startswith("libdevice.")
+            typed = (double or f"{{{k}}}." in template) and "tl.full" not in text
+            args.append(f"tl.full((), {text}, {dialect.type_name(dtype)})" if typed else text)
+        else:
+            text = arg.name
+            if is_half(dtype) and arg.dtype != dtype:
+                text = dialect.convert(text, arg.dtype, dtype)
+                args.append(dialect.convert(text, dtype, working(dtype)))
+            else:
+                args.append(dialect.convert(text, arg.dtype, working(dtype)))
+    kinds = [working(d) for d in source.dtypes]
+    f = "f" if any(d == np.float32 for d in kinds) and not any(d == np.float64 for d in kinds) else ""
+    return dialect.finish(dialect.call(template, args, f), value, source)
+
+
+@dataclass(frozen=True)
+class Triton:
+    name: str = "triton"
+    divide: str = "//"
+
+    def type_name(self, dtype: DType) -> str:
+        return "tl.int1" if dtype.kind == "b" else f"tl.{dtype.name}"
+
+    def pointer(self, dtype: DType) -> str:
+        return "*" + self.signature(dtype)
+
+    def signature(self, dtype: DType) -> str:
+        """The type in a Triton signature: fp32, i64, u8, i1."""
+        if dtype.name == "bfloat16":
+            return "bf16"
+        prefix = {"f": "fp", "i": "i", "u": "u", "b": "i"}[dtype.kind]
+        return f"{prefix}{1 if dtype.kind == 'b' else dtype.itemsize * 8}"
+
+    def literal(self, value: Any, dtype: DType) -> str:
+        if is_half(dtype):
+            return f"tl.full((), {self.literal(np.float32(value), working(dtype))}, {self.type_name(dtype)})"
+        if dtype.kind == "b":
+            return f"tl.full((), {bool(value)}, tl.int1)"
+        if dtype.kind in "iu":
+            number = int(value)
+            if -(2**31) <= number < 2**31 and dtype.itemsize >= 4 and dtype.kind == "i":
+                return str(number) if number >= 0 else f"({number})"
+            return f"tl.full((), {number}, {self.type_name(dtype)})"
+        real = float(value)
+        text = str(np.float32(real)) if dtype == np.float32 else repr(real)
+        text = text if math.isfinite(real) else f'float("{real}")'
+        text = f"({text})" if text.startswith("-") else text
+        exact = dtype == np.float32 or not math.isfinite(real) or float(np.float32(real)) == real
+        return text if exact else f"tl.full((), {text}, tl.float64)"
+
+    def convert(self, text: str, source: DType, target: DType) -> str:
+        if source == target:
+            return text
+        if target.kind == "b":
+            return f"({text} != 0)"
+        return f"{_atom(text)}.to({self.type_name(target)})"
+
+    def call(self, template: str, args: list[str], f: str) -> str:
+        return template.format(*args, f=f)
+
+    def finish(self, text: str, value: Value, source: Call) -> str:
+        """Literals adapt as Python reals do and small integers widen: there the result is converted."""
+        if value.dtype.kind == "b":
+            return f"({text} != 0)" if text.startswith("libdevice.") else text
+        settled = value.dtype in (np.float32, np.float64, np.int32, np.int64)
+        variables = [a for a in value.args if not isinstance(a.source, Number)]
+        bare = len(variables) == len(value.args) or value.dtype in (np.float32, np.int32)
+        if settled and bare and any(d == value.dtype for d in source.dtypes) and variables:
+            return text
+        return f"({text}).to({self.type_name(value.dtype)})"
+
+
+_C_TYPES = {
+    "bool": "bool", "int8": "signed char", "uint8": "unsigned char", "int16": "short", "uint16": "unsigned short",
+    "int32": "int", "uint32": "unsigned int", "int64": "long long", "uint64": "unsigned long long",
+    "float16": "half_t", "bfloat16": "bfloat_t", "float32": "float", "float64": "double",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Cuda:
+    name: str = "cuda"
+    divide: str = "/"
+
+    def type_name(self, dtype: DType) -> str:
+        return _C_TYPES[dtype.name]
+
+    def literal(self, value: Any, dtype: DType) -> str:
+        if is_half(dtype):
+            return f"{_C_TYPES[dtype.name]}::from({self.literal(np.float32(value), working(dtype))})"
+        if dtype.kind == "b":
+            return "true" if value else "false"
+        if dtype.kind in "iu":
+            number = int(value)
+            suffix = "" if dtype.itemsize < 8 and dtype.kind == "i" else ("ULL" if dtype.kind == "u" else "LL")
+            if number == np.iinfo(dtype).min and dtype.kind == "i":
+                return f"({number + 1}{suffix} - 1)"
+            text = f"{number}{suffix}"
+            return text if dtype.itemsize >= 4 and dtype != np.uint32 else f"({self.type_name(dtype)}){text}"
+        number32 = float(value)
+        if not math.isfinite(number32):
+            bits = np.asarray(value, dtype).view(np.uint32 if dtype.itemsize == 4 else np.uint64)
+            cast = "__int_as_float" if dtype.itemsize == 4 else "__longlong_as_double"
+            return f"{cast}(0x{int(bits):x}{'' if dtype.itemsize == 4 else 'LL'})"
+        text = f"{np.float32(value)!s}" if dtype == np.float32 else repr(number32)
+        text = text if any(c in text for c in ".e") else f"{text}.0"
+        text = f"{text}f" if dtype == np.float32 else text
+        return f"({text})" if text.startswith("-") else text
+
+    def convert(self, text: str, source: DType, target: DType) -> str:
+        if source == target:
+            return text
+        if is_half(source):
+            return self.convert(f"widen({text})", np.dtype(np.float32), target)
+        if is_half(target):
+            return f"{_C_TYPES[target.name]}::from({text})"
+        if target.kind == "b":
+            return f"({text} != 0)"
+        return f"({self.type_name(target)}){_atom(text)}"
+
+    def call(self, template: str, args: list[str], f: str) -> str:
+        return template.replace("{f}", f).format(*args)
+
+    def finish(self, text: str, value: Value, source: Call) -> str:
+        if is_half(value.dtype):
+            return f"{_C_TYPES[value.dtype.name]}::from({text})"
+        return text
+
+
+def _atom(text: str) -> str:
+    return text if _PLAIN.fullmatch(text) else f"({text})"
+
+
+TRITON = Triton()
+CUDA = Cuda()

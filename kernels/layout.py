@@ -1,0 +1,197 @@
+"""Addresses: the axes of a domain merged as far as all arrays allow, and each array's address in terms of what is left.
+
+The pattern (which strides are 0, which are 1, which follow from the extents) is part of a kernel's source; all other
+strides, offsets and extents are arguments, so that arrays of other lengths run the same kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from ..translator.ir import Shape
+from .lower import Lowered, Map, Names, Position
+
+Strides = tuple[int, ...]
+INT32 = 2**30  # beyond this many elements indices are 64 bits wide; half the range leaves room for a grid's last step
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """`offset` and the stride along each axis of the domain, in elements."""
+
+    offset: int
+    strides: Strides
+
+
+@dataclass(slots=True)
+class Axis:
+    """Axes of the domain merged into one, its extent, and in the source the variable that counts it and its extent."""
+
+    members: tuple[int, ...]
+    extent: int
+    variable: str = ""
+    extent_name: str = ""
+
+
+@dataclass(slots=True)
+class Layout:
+    """`outer` are the axes that count rows (elements, where nothing is reduced), `inner` those along a row."""
+
+    outer: list[Axis]
+    inner: list[Axis]
+    wide: bool
+    inner_name: str
+    integers: dict[str, int] = field(default_factory=dict)
+    known: dict[tuple[object, ...], str] = field(default_factory=dict)
+
+    @property
+    def rows(self) -> int:
+        return _product(a.extent for a in self.outer)
+
+    @property
+    def columns(self) -> int:
+        return _product(a.extent for a in self.inner)
+
+    def address(self, name: str, array: object, access: Access, names: Names) -> str:
+        """The address as an expression; strides that the pattern does not give become integer arguments.
+
+        Loads of one `array` share their arguments.
+        """
+        terms: list[str] = []
+        axes = [*self.walk(self.outer, access), *self.walk(self.inner, access)]
+        for k, (variable, stride) in enumerate(axes):
+            below = self.below(k, axes)
+            if stride == 1:
+                terms.append(variable)
+            elif stride and below and stride == _product(n for _, n in below):
+                terms.append(f"{variable} * {' * '.join(text for text, _ in below)}")
+            elif stride:
+                named = self.shared(f"{name}_stride", (array, variable, stride), stride, names)
+                terms.append(f"{variable} * {named}")
+        if access.offset:
+            terms.append(self.shared(f"{name}_offset", (array, access.offset), access.offset, names))
+        return " + ".join(terms) or "0"
+
+    def walk(self, axes: list[Axis], access: Access) -> list[tuple[str, int]]:
+        """(variable, stride) for each axis; for the running index alone where the array walks them in one step."""
+        strides = [access.strides[a.members[-1]] for a in axes]
+        in_one = all(strides[k] == strides[k + 1] * axes[k + 1].extent for k in range(len(axes) - 1))
+        if len(axes) > 1 and in_one:
+            running = "row" if self.inner_name and axes is self.outer else self.inner_name or "i"
+            return [(running, strides[-1])]
+        return [(a.variable, s) for a, s in zip(axes, strides, strict=True)]
+
+    def below(self, k: int, axes: list[tuple[str, int]]) -> list[tuple[str, int]]:
+        """(name, extent) of the axes inside the k-th one of an address; empty where an extent has no name."""
+        known = {a.variable: (a.extent_name, a.extent) for a in (*self.outer, *self.inner)}
+        known["column"] = ("columns", self.columns)
+        found = [known.get(variable, ("", 0)) for variable, _ in axes[k + 1 :]]
+        return found if all(text for text, _ in found) else []
+
+    def shared(self, hint: str, key: tuple[object, ...], value: int, names: Names) -> str:
+        if key not in self.known:
+            self.known[key] = self.integer(hint, value, names)
+        return self.known[key]
+
+    def integer(self, hint: str, value: int, names: Names) -> str:
+        name = names.fresh(hint)
+        self.integers[name] = value
+        return name
+
+    def position(self, axis: int) -> str:
+        """The index along one axis of the domain (which `merge_axes` has kept apart)."""
+        found = [a for a in (*self.outer, *self.inner) if a.members == (axis,)]
+        return found[0].variable if found else "0"
+
+
+def _product(values: Iterable[int]) -> int:
+    n = 1
+    for v in values:
+        n *= v
+    return n
+
+
+def contiguous(shape: Shape) -> Strides:
+    """Strides in elements of an array in C order."""
+    strides, step = [], 1
+    for n in reversed(shape):
+        strides.append(step)
+        step *= max(n, 1)
+    return tuple(reversed(strides))
+
+
+def access_of(where: Map, strides: Strides, ndim: int) -> Access:
+    """Where the elements lie that a map of the domain reaches in an array of these strides."""
+    offset, along = 0, [0] * ndim
+    for term, stride in zip(where, strides, strict=True):
+        offset += term.start * stride
+        if term.axis >= 0:
+            along[term.axis] += term.step * stride
+    return Access(offset, tuple(along))
+
+
+def make_layout(lowered: Lowered, accesses: Sequence[Access]) -> Layout:
+    """Merge neighbouring axes that every array walks in one step, and name what is left."""
+    domain, reduced = lowered.domain, set(lowered.axes)
+    kept_apart = {v.source.term.axis for v in lowered.values if isinstance(v.source, Position)}
+    outer = _merge([i for i in range(len(domain)) if i not in reduced], domain, accesses, kept_apart)
+    inner = _merge([i for i in range(len(domain)) if i in reduced], domain, accesses, kept_apart)
+    spans = [sum(abs(s) * n for s, n in zip(a.strides, domain, strict=True)) for a in accesses]
+    reach = max((abs(a.offset) + span for a, span in zip(accesses, spans, strict=True)), default=0)
+    layout = Layout(outer, inner, max(reach, _product(domain)) > INT32, "column" if lowered.axes else "")
+    if lowered.axes:
+        _name(layout, outer, "row", "rows", lowered.names)
+        _name(layout, inner, "column", "columns", lowered.names)
+    else:
+        _name(layout, outer, "i", "n", lowered.names)
+    return layout
+
+
+def _merge(axes: list[int], domain: Shape, accesses: Sequence[Access], kept_apart: set[int]) -> list[Axis]:
+    merged: list[Axis] = []
+    for i in axes:
+        if domain[i] == 1:
+            continue
+        last = merged[-1] if merged else None
+        if (
+            last is not None
+            and not {i, *last.members} & kept_apart
+            and all(a.strides[last.members[-1]] == a.strides[i] * domain[i] for a in accesses)
+        ):
+            merged[-1] = Axis((*last.members, i), last.extent * domain[i])
+        else:
+            merged.append(Axis((i,), domain[i]))
+    return merged
+
+
+def _name(layout: Layout, axes: list[Axis], variable: str, extent: str, names: Names) -> None:
+    """One axis is counted by `variable` itself; of several each gets its own, and its extent is an argument."""
+    if len(axes) == 1:
+        axes[0].variable, axes[0].extent_name = variable, extent
+        return
+    for k, axis in enumerate(axes):
+        axis.variable = names.fresh(f"{variable}_{k}")
+        if k:
+            axis.extent_name = names.fresh(f"{extent}_{k}")
+            layout.integers[axis.extent_name] = axis.extent
+
+
+def decomposition(axes: Sequence[Axis], variable: str, divide: str) -> list[tuple[str, str]]:
+    """(variable, expression) that take a running index apart, one index an axis, by the language's division."""
+    if len(axes) < 2:
+        return []
+    lines: list[tuple[str, str]] = []
+    rest = variable
+    for k in range(len(axes) - 1, 0, -1):
+        lines.append((axes[k].variable, f"{rest} % {axes[k].extent_name}"))
+        rest = (
+            f"{rest} {divide} {axes[k].extent_name}"
+            if k == len(axes) - 1
+            else f"({rest}) {divide} {axes[k].extent_name}"
+        )
+        if k > 1:
+            lines.append((f"{variable}_rest_{k}", rest))
+            rest = f"{variable}_rest_{k}"
+    lines.append((axes[0].variable, rest))
+    return lines

@@ -1,0 +1,363 @@
+"""A closed body as scalar values: what a kernel computes for one element of its domain, and for one row.
+
+Views disappear here: each value is asked for at a `Map`, the position of one element in terms of the axes of the
+domain, and asks its arguments at theirs. A view only changes the map, so that slices, transposes and broadcasts end as
+addresses of loads.
+"""
+
+from __future__ import annotations
+
+import keyword
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..translator.errors import Diagnostic, Span, UnsupportedError
+from ..translator.ir import Apply, Atom, Const, DType, Fused, Shape, Var
+from ..translator.ops.core import (
+    At,
+    AxesAttrs,
+    Cast,
+    Create,
+    Elementwise,
+    Index,
+    IndexAttrs,
+    Reduce,
+    ReduceAttrs,
+    Reshape,
+    Run,
+)
+from ..translator.passes.alignment import without_ones
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """The index along one axis of a value: `start + step * position` along an axis of the domain (-1: no axis)."""
+
+    axis: int
+    start: int = 0
+    step: int = 1
+
+
+FIXED = Term(-1, 0, 0)
+Map = tuple[Term, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """An element of the array parameter at this position."""
+
+    param: int
+    map: Map
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """A parameter passed by value."""
+
+    param: int
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """A constant that follows from the extents (the n of a mean): passed by value, so that no source depends on it."""
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """An index itself (iota)."""
+
+    term: Term
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """An elementwise operation on arguments converted to `dtypes`."""
+
+    op: Elementwise
+    dtypes: tuple[DType, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Convert:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """The reduction of the argument along the row; `op` is sum, prod, max, min, any or all."""
+
+    op: Reduce
+
+
+Source = Load | Scalar | Number | Count | Position | Call | Convert | Fold
+
+
+@dataclass(slots=True, eq=False)
+class Value:
+    """`along`: it varies along the row. `stage`: how many reductions, one after another, it needs finished first."""
+
+    name: str
+    dtype: DType
+    source: Source
+    args: tuple[Value, ...]
+    along: bool
+    stage: int
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A stored value; its position is a map over the result's own axes."""
+
+    value: Value
+    aval_shape: Shape
+    dtype: DType
+    map: Map
+    along: bool
+
+
+@dataclass(slots=True)
+class Lowered:
+    """`values` are in an order in which they can be computed. `axes` are the reduced axes of the domain."""
+
+    domain: Shape
+    axes: tuple[int, ...]
+    values: list[Value]
+    outputs: list[Output]
+    names: Names
+
+
+@dataclass(slots=True)
+class Names:
+    """Deterministic, unique names that are no words of Python or C."""
+
+    taken: set[str] = field(default_factory=set)
+
+    def fresh(self, hint: str) -> str:
+        base = "".join(c if c.isalnum() or c == "_" else "_" for c in hint) or "t"
+        base = base if base.isascii() and not base[0].isdigit() else "t"
+        name, n = base, 0
+        while name in self.taken or name in RESERVED or keyword.iskeyword(name):
+            n += 1
+            name = f"{base}_{n}"
+        self.taken.add(name)
+        return name
+
+
+RESERVED = frozenset(
+    """
+    BLOCK Largest Pack Product ROWS Smallest Sum abs acos acosh asin asinh asm atan atan2 atanh auto begin bfloat_t
+    blockDim blockIdx bool break case cbrt ceil char chunk chunk_length chunks class column column_mask columns
+    const copysign cos cosh default delete do double else end enum erf erfc exp exp2 expm1 extern fabs false float
+    float32 float64 floor fmax fmin fmod fold for gamma goto gridDim half half_t hypot i if index inline int isinf
+    isnan j0 j1 jn k lane ldexp lgamma libdevice log log10 log1p log2 long mask max min n new operator partial pow
+    print private public range register remainder return rint round row row_mask row_threads rows rsqrt short
+    signbit signed sin sinh sizeof sqrt start static step stop struct switch tan tanh template tgamma this threadIdx
+    throw tl triton triton_helpers true trunc typedef union unsigned using value virtual void volatile warp while
+    widen y0 y1 yn
+    """.split()  # noqa: SIM905
+)
+
+
+def lower(fused: Fused, scalars: frozenset[int]) -> Lowered:
+    """Lower a pointwise, row or reduce group. `scalars` are the parameters that are passed by value.
+
+    Raises UnsupportedError for complex numbers and for what the kernel's axes cannot express.
+    """
+    return _Lowering(fused, scalars).run()
+
+
+def domain_of(fused: Fused) -> tuple[Shape, tuple[int, ...]]:
+    """The shape that the kernel runs over, and the axes that it reduces."""
+    for s in fused.body.statements:
+        if isinstance(s, Apply) and isinstance(s.op, Reduce):
+            assert isinstance(s.attrs, ReduceAttrs)
+            return s.args[0].aval.shape, s.attrs.axes
+    return fused.targets[0].aval.shape, ()
+
+
+class _Lowering:
+    def __init__(self, fused: Fused, scalars: frozenset[int]) -> None:
+        self.fused = fused
+        self.scalars = scalars
+        self.domain, self.axes = domain_of(fused)
+        self.params = {p: i for i, p in enumerate(fused.body.params)}
+        self.makers: dict[Var, Apply] = {}
+        for s in fused.body.statements:
+            assert isinstance(s, Apply)
+            self.makers[s.targets[0]] = s
+        shapes = [self.domain, *(p.aval.shape for p in fused.body.params)]
+        # Small extents are left out: 2.0 and 0.5 are mostly numbers that the user wrote.
+        self.counts = {m for shape in shapes for m in _products(shape) if m > 4}
+        self.memo: dict[tuple[Any, ...], Value] = {}
+        self.values: list[Value] = []
+        self.names = Names()
+
+    def run(self) -> Lowered:
+        outputs = []
+        for target, atom in zip(self.fused.targets, self.fused.body.results, strict=True):
+            where = self.output_map(target.aval.shape)
+            value = self.value(atom, where, target.aval.dtype)
+            along = value.along or any(t.axis in self.axes for t in where)
+            outputs.append(Output(value, target.aval.shape, target.aval.dtype, where, along))
+        return Lowered(self.domain, self.axes, self.values, outputs, self.names)
+
+    def output_map(self, shape: Shape) -> Map:
+        if shape == self.domain:
+            return tuple(FIXED if n == 1 else Term(i) for i, n in enumerate(shape))
+        rows = [(i, n) for i, n in enumerate(self.domain) if i not in self.axes and n != 1]
+        if without_ones(shape) != tuple(n for _, n in rows):
+            raise _refused(f"a result of shape {shape} from a kernel over {self.domain}", self.fused.span)
+        order = iter(rows)
+        return tuple(FIXED if n == 1 else Term(next(order)[0]) for n in shape)
+
+    def add(
+        self,
+        key: tuple[Any, ...],
+        hint: str,
+        dtype: DType,
+        source: Source,
+        args: Sequence[Value],
+        along: bool,
+        span: Span,
+    ) -> Value:
+        if dtype.kind == "c":
+            raise _refused("complex numbers in a generated kernel", span)
+        stage = max((a.stage for a in args), default=0) + isinstance(source, Fold)
+        name = "" if isinstance(source, Number) else self.names.fresh(hint)
+        value = Value(name, dtype, source, tuple(args), along, stage, span)
+        self.memo[key] = value
+        self.values.append(value)
+        return value
+
+    def value(self, a: Atom, where: Map, dtype: DType | None = None) -> Value:
+        """The value of an atom at a position. A constant takes the dtype that it is wanted in."""
+        if isinstance(a, Const):
+            wanted = a.aval.dtype if dtype is None else dtype
+            number = np.asarray(a.value).astype(wanted)[()]
+            key: tuple[Any, ...] = ("number", wanted, np.asarray(number).tobytes())
+            if key in self.memo:
+                return self.memo[key]
+            if wanted.kind == "f" and self.is_count(float(number)):
+                return self.add(key, "count", wanted, Count(number), (), False, self.fused.span)
+            return self.add(key, "", wanted, Number(number), (), False, self.fused.span)
+        key = (a, where)
+        if key in self.memo:
+            return self.memo[key]
+        if a in self.params:
+            return self.parameter(key, a, where)
+        maker = self.makers[a]
+        match maker.op:
+            case Elementwise():
+                return self.elementwise(key, maker, where)
+            case Cast():
+                arg = self.value(maker.args[0], where)
+                return self.add(key, a.hint, a.aval.dtype, Convert(), (arg,), arg.along, maker.span)
+            case Reduce():
+                return self.reduction(key, maker, where)
+            case Create(name="full"):
+                value = self.value(maker.args[0], (), a.aval.dtype)
+                if value.dtype != a.aval.dtype:
+                    return self.add(key, a.hint, a.aval.dtype, Convert(), (value,), value.along, maker.span)
+                return value
+            case Create(name="iota"):
+                (term,) = where
+                return self.add(key, a.hint, a.aval.dtype, Position(term), (), term.axis in self.axes, maker.span)
+            case Reshape() | Index():
+                return self.value(maker.args[0], operand_map(maker, where))
+            case _:
+                raise _refused(f"{maker.op.name} inside a kernel", maker.span)
+
+    def is_count(self, number: float) -> bool:
+        """Whether a constant looks like a number of elements n, or like the 1 / n or 2 / n of a mean's derivative."""
+        return any(abs(number) in (n, 1 / n, 2 / n) for n in self.counts)
+
+    def parameter(self, key: tuple[Any, ...], a: Var, where: Map) -> Value:
+        param = self.params[a]
+        if param in self.scalars:
+            return self.add(key, a.hint, a.aval.dtype, Scalar(param), (), False, self.fused.span)
+        along = any(t.axis in self.axes for t in where)
+        return self.add(key, a.hint, a.aval.dtype, Load(param, where), (), along, self.fused.span)
+
+    def elementwise(self, key: tuple[Any, ...], s: Apply, where: Map) -> Value:
+        assert isinstance(s.op, Elementwise)
+        dtypes, result = s.op.loop_dtypes([a.aval for a in s.args])
+        if any(d.kind == "c" for d in dtypes):
+            raise _refused("complex numbers in a generated kernel", s.span)
+        args = [self.value(a, broadcast_map(where, a.aval.shape), d) for a, d in zip(s.args, dtypes, strict=True)]
+        hint = s.targets[0].hint
+        return self.add(key, hint, result, Call(s.op, dtypes), args, any(a.along for a in args), s.span)
+
+    def reduction(self, key: tuple[Any, ...], s: Apply, where: Map) -> Value:
+        assert isinstance(s.op, Reduce) and isinstance(s.attrs, ReduceAttrs)
+        shape, axes = s.args[0].aval.shape, s.attrs.axes
+        if shape != self.domain or axes != self.axes:
+            raise _refused("reductions of different axes in one kernel", s.span)
+        kept = iter(where if not s.attrs.keepdims else [t for i, t in enumerate(where) if i not in axes])
+        inner: list[Term] = []
+        for i, n in enumerate(shape):
+            term = Term(i) if i in axes else next(kept)
+            if i not in axes and n != 1 and term != Term(i):
+                raise _refused("a reduction used along another axis than its own", s.span)
+            inner.append(FIXED if n == 1 else term)
+        arg = self.value(s.args[0], tuple(inner))
+        return self.add(key, s.targets[0].hint, s.targets[0].aval.dtype, Fold(s.op), (arg,), False, s.span)
+
+
+def _products(shape: Shape) -> set[int]:
+    """Extents, and the sizes of their runs."""
+    return {math.prod(shape[i:j]) for i in range(len(shape)) for j in range(i + 1, len(shape) + 1)}
+
+
+def broadcast_map(where: Map, shape: Shape) -> Map:
+    """The position in an argument of this shape, broadcast by NumPy's rule to where `where` points."""
+    last = where[len(where) - len(shape) :]
+    return tuple(FIXED if n == 1 else t for t, n in zip(last, shape, strict=True))
+
+
+def operand_map(s: Apply, where: Map) -> Map:
+    """The position in the operand of a view, from the position in the view."""
+    shape = s.args[0].aval.shape
+    match s.attrs:
+        case IndexAttrs(dims=dims):
+            terms = iter(where)
+            moved = [_indexed(d, terms) for d in dims]
+            return tuple(FIXED if n == 1 else t for t, n in zip(moved, shape, strict=True))
+        case AxesAttrs(axes=axes) if s.op.name == "transpose":
+            return tuple(where[axes.index(i)] for i in range(len(shape)))
+        case AxesAttrs(axes=axes) if s.op.name == "expand_dims":
+            return tuple(t for i, t in enumerate(where) if i not in axes)
+        case AxesAttrs(axes=axes):
+            rest = iter(where)
+            return tuple(FIXED if i in axes else next(rest) for i in range(len(shape)))
+        case _ if s.op.name == "broadcast_to":
+            return broadcast_map(where, shape)
+        case _:
+            rest = iter([t for t, n in zip(where, s.targets[0].aval.shape, strict=True) if n != 1])
+            return tuple(FIXED if n == 1 else next(rest) for n in shape)
+
+
+def _indexed(d: Any, terms: Any) -> Term:
+    match d:
+        case At(index=int(i)):
+            return Term(-1, i, 0)
+        case Run(start=int(start), step=step):
+            t = next(terms)
+            return Term(t.axis, start + step * t.start, step * t.step)
+        case _:
+            raise AssertionError("a dynamic index inside a kernel")
+
+
+def _refused(what: str, span: Span) -> UnsupportedError:
+    return UnsupportedError(Diagnostic(f"kernels do not support {what}", span))

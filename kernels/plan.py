@@ -1,0 +1,383 @@
+"""From a group to kernels ready to be launched: sources, arguments and grids.
+
+A `Program` is what a compiler sees: it holds no extent, so that arrays of other lengths, planned anew in microseconds,
+find it compiled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..translator.ir import Apply, Aval, Block, DType, Fused, Shape, Var
+from ..translator.ops.core import Cast, CastAttrs, Reduce, ReduceAttrs, Reshape, ShapeAttrs
+from ..translator.passes.groups import close, kernel_name, spans_of
+from .body import DIALECTS, Body, Pass
+from .dialects import Triton, accumulator, carrier
+from .layout import Access, Strides, access_of, contiguous, decomposition, make_layout
+from .lower import Call, Load, Lowered, Position, lower
+from .render import render
+
+TILE = 4096  # longest row that a Triton program holds in registers
+BUCKETS = (16, 64, 256, 1024, TILE)  # few block sizes, so that a new row length seldom compiles anew
+CUDA_BLOCK = 256
+MANY_BLOCKS = 1024  # enough to fill any device several times
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """One kernel's source and how to compile it. `constants` and `num_warps` are Triton's."""
+
+    name: str
+    language: str
+    source: str
+    signature: tuple[tuple[str, str], ...]
+    constants: tuple[tuple[str, int], ...] = ()
+    num_warps: int = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """`role`: in, out, partial (arrays; `index` is the place there), scalar (an `in` by value) or number (`value`)."""
+
+    role: str
+    index: int
+    dtype: DType
+    value: Any = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """One kernel launch. `by4`: the extent that must be a multiple of 4 for a CUDA kernel's packed twin; 0: no twin."""
+
+    program: Program
+    arguments: tuple[Argument, ...]
+    grid: tuple[int, int]
+    block: int
+    by4: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class GroupPlan:
+    """The launches of one group, in order, and the arrays that hold partial results between them."""
+
+    name: str
+    launches: tuple[Launch, ...]
+    partials: tuple[tuple[Shape, DType], ...] = ()
+
+
+def plan(
+    fused: Fused,
+    language: str,
+    function: str = "kernel",
+    strides: Mapping[int, Strides] | None = None,
+    scalars: frozenset[int] | None = None,
+) -> GroupPlan:
+    """Kernels for a pointwise, row or reduce group whose body needs no decomposition (see `decompose`).
+
+    `strides`, in elements, of arguments that are not in C order; `scalars`: arguments passed by value (default: all
+    0-d ones). Raises UnsupportedError for what the kernels cannot express.
+    """
+    by_value = (
+        scalars if scalars is not None else frozenset(i for i, p in enumerate(fused.body.params) if not p.aval.shape)
+    )
+    name = kernel_name(function, fused)
+    lowered = lower(fused, by_value)
+    if fused.kind == "reduce":
+        return _plan_reduce(fused, lowered, language, name, strides or {}, by_value)
+    return GroupPlan(name, (_plan_one(fused, lowered, language, name, strides or {}),))
+
+
+# ---- pointwise and row ---------------------------------------------------------------------------
+
+
+def _prepare(fused: Fused, lowered: Lowered, language: str, strides: Mapping[int, Strides]) -> Body:
+    """Addresses of all loads and stores, the layout that they allow, and the writer of the kernel's lines."""
+    ndim = len(lowered.domain)
+    accesses: dict[int, Access] = {}
+    for v in lowered.values:
+        if isinstance(v.source, Load):
+            shape = fused.body.params[v.source.param].aval.shape
+            own = strides.get(v.source.param, contiguous(shape))
+            accesses[id(v)] = access_of(v.source.map, own, ndim)
+    stores = [access_of(o.map, contiguous(o.aval_shape), ndim) for o in lowered.outputs]
+    layout = make_layout(lowered, [*accesses.values(), *stores])
+    return Body(lowered, layout, accesses, DIALECTS[language])
+
+
+def _plan_one(fused: Fused, lowered: Lowered, language: str, name: str, strides: Mapping[int, Strides]) -> Launch:
+    body = _prepare(fused, lowered, language, strides)
+    layout = body.layout
+    heading = header(fused)
+    if not lowered.axes:
+        return _plan_pointwise(body, heading, name, language)
+    if language == "triton" and layout.columns <= TILE:
+        block = next(b for b in BUCKETS if b >= layout.columns)
+        rows = max(1, 1024 // block) if layout.outer else 1
+        sections: dict[str, object] = {"tile": body.tile()}
+    elif language == "triton":
+        block, rows = 2048, 1
+        sections = _sections(body)
+    else:
+        block, rows = _threads_for(layout.columns), 1
+        sections = _sections(body)
+    extents = [("rows", layout.rows), ("columns", layout.columns)]
+    grid = (_ceil(layout.rows, rows), 1) if language == "triton" else (min(layout.rows, 1 << 20), 1)
+    constants = (("ROWS", rows), ("BLOCK", block)) if language == "triton" else ()
+    warps = 8 if block >= 2048 else 4
+    return _launch(body, f"row.{language}.j2", name, heading, sections, extents, grid, block, constants, warps)
+
+
+def _sections(body: Body) -> dict[str, object]:
+    return {"passes": body.passes(), "row_stores": body.row_stores(), "finish": body.finish}
+
+
+def _plan_pointwise(body: Body, heading: list[str], name: str, language: str) -> Launch:
+    layout = body.layout
+    sections: dict[str, object] = {"lines": body.straight()}
+    extents = [("n", layout.rows)]
+    if language == "triton":
+        calls = sum(isinstance(v.source, Call) and "libdevice" in v.source.op.triton for v in body.lowered.values)
+        block = 1024 if calls <= 8 else 256  # long chains of transcendental functions compile slowly in large blocks
+        grid = (_ceil(layout.rows, block), 1)
+        return _launch(
+            body, "pointwise.triton.j2", name, heading, sections, extents, grid, block, (("BLOCK", block),), 4
+        )
+    by4 = layout.rows if _can_pack(body) else 0
+    if by4:
+        sections["packed"] = _packed(body)
+    grid = (max(1, min(_ceil(layout.rows, CUDA_BLOCK), 4 * MANY_BLOCKS)), 1)
+    launch = _launch(body, "pointwise.cuda.j2", name, heading, sections, extents, grid, CUDA_BLOCK, (), 4)
+    return replace(launch, by4=by4)
+
+
+def _can_pack(body: Body) -> bool:
+    """One axis, walked by every array in steps of 0 or 1 from its start."""
+    layout = body.layout
+    if len(layout.outer) != 1 or not body.accesses or len(body.lowered.values) > 200:
+        return False
+    if any(isinstance(v.source, Position) for v in body.lowered.values):
+        return False
+    axis = layout.outer[0].members[-1]
+    steps = {a.strides[axis] for a in body.accesses.values()}
+    return 1 in steps and steps <= {0, 1} and not any(a.offset for a in body.accesses.values())
+
+
+def _packed(body: Body) -> dict[str, object]:
+    """The lines of the packed twin: loads and stores of four neighbours around a loop over them."""
+    body.packed = True
+    lines = body.straight()
+    body.packed = False
+    axis = body.layout.outer[0].members[-1]
+    loads = []
+    for v in body.lowered.values:
+        if isinstance(v.source, Load) and body.accesses[id(v)].strides[axis] == 1:
+            pointer = body.pointers["in", v.source.param].name
+            loads.append({"name": f"{v.name}_pack", "type": body.dialect.type_name(v.dtype), "pointer": pointer})
+    stores = []
+    for i, o in enumerate(body.lowered.outputs):
+        pointer = body.pointers["out", i].name
+        stores.append({"name": body.output_pack(i), "type": body.dialect.type_name(o.dtype), "pointer": pointer})
+    return {"lines": lines, "loads": loads, "stores": stores}
+
+
+def _threads_for(columns: int) -> int:
+    return next((t for t in (32, 64, 128) if columns <= 4 * t), 256)
+
+
+# ---- reduce: two stages --------------------------------------------------------------------------
+
+
+def _plan_reduce(
+    fused: Fused, whole: Lowered, language: str, name: str, strides: Mapping[int, Strides], scalars: frozenset[int]
+) -> GroupPlan:
+    """Partial results of chunks of each row, then a row kernel over the partial results with the work that follows.
+
+    total = np.sum(x * y)        part[k] = np.sum(x[k] * y[k]) for chunks k;   total = np.sum(part)
+    """
+    along = [o.along for o in whole.outputs]
+    reduces = [s for s in fused.body.statements if isinstance(s, Apply) and isinstance(s.op, Reduce)]
+    stored = [t for t, a in zip(fused.targets, along, strict=True) if a]
+    results = [r for r, a in zip(fused.body.results, along, strict=True) if a]
+    inner = tuple(s.targets[0] for s in reduces)
+    first = Fused((*inner, *stored), fused.args, replace(fused.body, results=(*inner, *results)), "reduce", fused.span)
+    body = _prepare(first, lower(first, scalars), language, strides)
+    layout = body.layout
+    by_rows = (
+        any(a.strides[layout.outer[-1].members[-1]] == 1 for a in body.accesses.values()) if layout.outer else False
+    )
+    rows, block = ((64, 32) if by_rows else (1, 1024)) if language == "triton" else ((32, 8) if by_rows else (1, 256))
+    tiles = max(1, _ceil(layout.rows, rows))
+    chunks = max(1, min(_ceil(layout.columns, 4 * block), _ceil(MANY_BLOCKS, tiles)))
+    length = max(block, _ceil(_ceil(layout.columns, chunks), block) * block)
+    chunks = max(1, _ceil(layout.columns, length))
+    outer = tuple(n for i, n in enumerate(whole.domain) if i not in whole.axes)
+    partials = tuple(((*outer, chunks), _partial_dtype(s)) for s in reduces)
+    stage_one = _first_stage(
+        body, header(fused), name, language, len(reduces), (rows, block, tiles, chunks, length), fused.targets, stored
+    )
+    if not all(along):
+        second, roles = _second_stage(fused, reduces, partials, along)
+        by_value = frozenset(i + len(reduces) for i in scalars)
+        shifted = {i + len(reduces): s for i, s in strides.items()}
+        launch = _plan_one(second, lower(second, by_value), language, f"{name}_finish", shifted)
+        launch = replace(launch, arguments=tuple(_redirect(a, len(reduces), roles) for a in launch.arguments))
+        return GroupPlan(name, (stage_one, launch), partials)
+    return GroupPlan(name, (stage_one,), partials)
+
+
+def _partial_dtype(s: Apply) -> DType:
+    if s.op.name in ("any", "all"):
+        return np.dtype(np.int32)
+    return accumulator(s.targets[0].aval.dtype if s.op.name in ("sum", "prod") else s.args[0].aval.dtype)
+
+
+def _first_stage(
+    body: Body,
+    heading: list[str],
+    name: str,
+    language: str,
+    count: int,
+    sizes: tuple[int, int, int, int, int],
+    targets: Sequence[Var],
+    stored: Sequence[Var],
+) -> Launch:
+    rows, block, tiles, chunks, length = sizes
+    layout = body.layout
+    places = {count + i: targets.index(t) for i, t in enumerate(stored)}
+    steps = body.passes()
+    step = Pass(list(steps[0].before), steps[0].gathered, steps[0].inside, steps[0].stores)
+    partials = []
+    by_value = {id(g.value): g for g in step.gathered}
+    for i, o in enumerate(body.lowered.outputs[:count]):
+        g = by_value[id(o.value)]
+        partials.append((g, body.pointer("partial", i, f"{g.value.name}_part", g.dtype)))
+    sections = {"step": step, "partials": partials, "fold": body.fold}
+    extents = [("rows", layout.rows), ("columns", layout.columns), ("chunks", chunks), ("chunk_length", length)]
+    if language == "cuda":
+        extents.append(("row_threads", rows))
+    constants = (("ROWS", rows), ("BLOCK", block)) if language == "triton" else ()
+    launch = _launch(
+        body, f"reduce.{language}.j2", f"{name}_parts", heading, sections, extents, (tiles, chunks), 256, constants, 4
+    )
+    moved = tuple(replace(a, index=places[a.index]) if a.role == "out" else a for a in launch.arguments)
+    return replace(launch, arguments=moved)
+
+
+def _second_stage(
+    fused: Fused, reduces: Sequence[Apply], partials: Sequence[tuple[Shape, DType]], along: Sequence[bool]
+) -> tuple[Fused, list[int]]:
+    """The rest of the group as a row group over the partial results, and which targets it stores."""
+    params: list[Var] = []
+    statements: list[Apply] = []
+    made: dict[Var, list[Apply]] = {}
+    for s, (shape, dtype) in zip(reduces, partials, strict=True):
+        (target,) = s.targets
+        param = Var(f"{target.hint}_part", Aval(shape, dtype))
+        params.append(param)
+        assert isinstance(s.op, Reduce)
+        folded = Var(target.hint, Aval(shape[:-1], s.op.dtype(dtype)))
+        steps = [Apply((folded,), s.op, (param,), ReduceAttrs((len(shape) - 1,)), s.span)]
+        if folded.aval.dtype != target.aval.dtype:
+            cast = Var(target.hint, Aval(folded.aval.shape, target.aval.dtype))
+            steps.append(Apply((cast,), Cast(), (folded,), CastAttrs(target.aval.dtype), s.span))
+            folded = cast
+        steps.append(Apply((target,), Reshape(name="reshape"), (folded,), ShapeAttrs(target.aval.shape), s.span))
+        made[target] = steps
+    for own in fused.body.statements:
+        assert isinstance(own, Apply)
+        statements += made.get(own.targets[0], [own])
+    roles = [i for i, a in enumerate(along) if not a]
+    targets = tuple(fused.targets[i] for i in roles)
+    results = tuple(fused.body.results[i] for i in roles)
+    # The first reduction gives the domain of the kernel, so the partial ones come first.
+    statements.sort(key=lambda s: not (isinstance(s.op, Reduce)))
+    args = (*params, *fused.args)
+    block = Block((*params, *fused.body.params), tuple(statements), results)
+    return Fused(targets, args, block, "row", fused.span), roles
+
+
+def _redirect(a: Argument, count: int, roles: Sequence[int]) -> Argument:
+    """An argument of the second stage in terms of the group's own arguments, targets and partial results."""
+    if a.role == "out":
+        return replace(a, index=roles[a.index])
+    if a.role in ("in", "scalar"):
+        return replace(a, role="partial") if a.index < count else replace(a, index=a.index - count)
+    return a
+
+
+# ---- the launch ----------------------------------------------------------------------------------
+
+
+def _launch(
+    body: Body,
+    template: str,
+    name: str,
+    heading: list[str],
+    sections: Mapping[str, object],
+    extents: Sequence[tuple[str, int]],
+    grid: tuple[int, int],
+    block: int,
+    constants: tuple[tuple[str, int], ...],
+    num_warps: int,
+) -> Launch:
+    """Render the source and list its arguments: arrays, scalars, strides and offsets, extents."""
+    layout, dialect = body.layout, body.dialect
+    index = np.dtype(np.int64 if layout.wide else np.int32)
+    names: list[tuple[str, Argument]] = []
+    for p in body.pointers.values():
+        names.append((p.name, Argument(p.role, p.index, p.dtype)))
+    for param, (scalar, dtype) in body.scalars.items():
+        names.append((scalar, Argument("scalar", param, carrier(dtype))))
+    for count, (number, dtype) in body.counts.items():
+        names.append((count, Argument("number", 0, carrier(dtype), number)))
+    for integer, value in (*layout.integers.items(), *extents):
+        names.append((integer, Argument("number", 0, index, value)))
+    signature = tuple((n, _type(dialect, a)) for n, a in names)
+    parameters = [n for n, _ in signature] if isinstance(dialect, Triton) else [_declare(body, n, a) for n, a in names]
+    source = render(
+        template,
+        name=name,
+        header=heading,
+        parameters=parameters,
+        wide=layout.wide,
+        outer_indices=decomposition(layout.outer, "row" if body.lowered.axes else "i", dialect.divide),
+        inner_indices=decomposition(layout.inner, "column", dialect.divide),
+        dialect=dialect.name,
+        **sections,
+    )
+    program = Program(name, dialect.name, source, signature, constants, num_warps)
+    return Launch(program, tuple(a for _, a in names), grid, block)
+
+
+def _type(dialect: object, a: Argument) -> str:
+    triton = DIALECTS["triton"]
+    assert isinstance(triton, Triton)
+    return triton.signature(a.dtype) if a.role in ("scalar", "number") else triton.pointer(a.dtype)
+
+
+def _declare(body: Body, name: str, a: Argument) -> str:
+    if a.role == "number" and a.dtype.kind == "i":
+        return f"index_t {name}"
+    if a.role in ("scalar", "number"):
+        return f"{body.dialect.type_name(a.dtype)} {name}"
+    const = "const " if a.role == "in" else ""
+    return f"{const}{body.dialect.type_name(a.dtype)}* __restrict__ {name}"
+
+
+def header(fused: Fused) -> list[str]:
+    """The source lines that a group covers, as they stand in the user's file."""
+    seen = {span.line: f"line {span.line}: {span.text}" for span in spans_of(fused)}
+    return [text for _, text in sorted(seen.items())][:24]
+
+
+def _ceil(n: int, d: int) -> int:
+    return -(-n // d)
+
+
+def single(statement: Apply, kind: str) -> Fused:
+    """A lone operation as a group of one."""
+    return close([statement], statement.targets, kind)

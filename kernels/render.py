@@ -1,0 +1,50 @@
+"""Kernel templates."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .helpers import HELPERS
+
+if TYPE_CHECKING:
+    import jinja2
+
+
+@lru_cache(maxsize=1)
+def _environment() -> jinja2.Environment:
+    import jinja2  # loaded with the first kernel
+
+    folder = Path(__file__).parent / "templates"
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader(folder), trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
+    )
+
+
+def render(template: str, *, dialect: str, **context: object) -> str:
+    """The template filled in; helper functions that the lines call are put in front of the kernel."""
+    environment = _environment()
+    bare = environment.get_template(template).render(**context, helpers=())
+    helpers = _needed(bare, HELPERS[dialect])
+    everything = "\n".join((bare, *helpers))
+    flags = {
+        "uses_libdevice": "libdevice." in everything,
+        "uses_halves": "half_t" in everything or "bfloat_t" in everything,
+        "folds": "_fold<" in everything,
+    }
+    text = environment.get_template(template).render(**context, helpers=helpers, **flags)
+    return re.sub(r"\n{4,}", "\n\n\n", text).lstrip("\n")
+
+
+def _needed(text: str, known: dict[str, str]) -> list[str]:
+    """Helpers named in the text, and those that they name, in the order in which they are defined."""
+    found: set[str] = set()
+    todo = [text]
+    while todo:
+        words = set(re.findall(r"\w+", todo.pop()))
+        for name in known.keys() & words - found:
+            found.add(name)
+            todo.append(known[name])
+    return [source for name, source in known.items() if name in found]
