@@ -1,0 +1,1 @@
+"""Running programs: accelerate, arrays, transformations, dispatch, inspection."""

@@ -1,0 +1,152 @@
+"""Arguments of a call: a key that says of what kind they are, the leaves that hold data, and how a program wants them.
+
+The key is flat and prefix-free, so it is cheap to make and to hash: the hot path of every call.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..translator.ir import Aval
+from ..translator.reading.signature import Signature, abstract_with_leaves, aval_of
+from ..translator.tree import open_node, sorted_keys, tree_map
+from .array import Array
+from .statics import unwrap
+
+Key = tuple[Any, ...]
+_NUMBERS = (float, int, complex)
+_NAMES = (bool, str, type(None))
+
+
+def open_arguments(args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Key, list[Any]]:
+    """The key of a call and its data leaves in call order. What is not data (strings, functions, None) is part of the
+    key.
+    """
+    key: list[Any] = [len(args)]
+    leaves: list[Any] = []
+    for x in args:
+        _open(x, key, leaves)
+    for name in kwargs:
+        key.append(name)
+        _open(kwargs[name], key, leaves)
+    return tuple(key), leaves
+
+
+def _open(x: Any, key: list[Any], leaves: list[Any]) -> None:
+    cls = type(x)
+    if cls is np.ndarray:
+        key.append(x.dtype)
+        key.append(x.shape)
+        leaves.append(x)
+    elif cls is Array:
+        key.append(x._spec)
+        leaves.append(x)
+    elif cls in _NUMBERS:
+        key.append(cls)
+        leaves.append(x)
+    elif cls is list or cls is tuple:
+        key.append(cls)
+        key.append(len(x))
+        for child in x:
+            _open(child, key, leaves)
+    elif cls is dict:
+        names = sorted_keys(x)
+        key.append(cls)
+        key.append(tuple(names))
+        for name in names:
+            _open(x[name], key, leaves)
+    elif cls in _NAMES:
+        key.append((cls, x))
+    else:
+        _open_rare(x, key, leaves)
+
+
+def _open_rare(x: Any, key: list[Any], leaves: list[Any]) -> None:
+    if isinstance(x, np.ndarray | np.generic) or type(x) is Aval:
+        key.append((type(x), x.dtype, x.shape))
+        leaves.append(x)
+        return
+    opened = open_node(x)
+    if opened is not None:
+        children, shell = opened
+        key.append(shell)
+        for child in children:
+            _open(child, key, leaves)
+    elif isinstance(x, slice):
+        key.append((slice, repr(x)))
+    elif isinstance(aval_of(x), Aval):
+        key.append((type(x), aval_of(x)))
+        leaves.append(x)
+    else:
+        key.append((type(x), x))
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """The signature of a call, and how its leaves are made of the call's: a position in call order, or a default
+    value. `given` are the parameters that the call gave.
+    """
+
+    signature: Signature
+    sources: tuple[int | Default, ...]
+    given: frozenset[str] = frozenset()
+
+    def gather(self, leaves: Sequence[Any]) -> list[Any]:
+        return [leaves[s] if type(s) is int else s.value for s in self.sources]  # type: ignore[union-attr]
+
+
+@dataclass(frozen=True, slots=True)
+class Default:
+    value: Any
+
+
+class _Slot:
+    """Stands for a data leaf while arguments are bound."""
+
+    __slots__ = ("aval", "position")
+
+    def __init__(self, aval: Aval, position: int) -> None:
+        self.aval, self.position = aval, position
+
+
+def bind_arguments(fun: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Binding:
+    """Raises as `translator.signature.abstract` does."""
+    _, leaves = open_arguments(args, kwargs)
+    count = iter(range(len(leaves)))
+
+    def mark(x: Any) -> Any:
+        aval = aval_of(x)
+        return x if aval is None else _Slot(aval, next(count))
+
+    marked = [tree_map(mark, a, is_leaf=_is_aval) for a in args]
+    named = {k: tree_map(mark, v, is_leaf=_is_aval) for k, v in kwargs.items()}
+    signature, slots = abstract_with_leaves(fun, marked, named)
+    sources = tuple(s.position if isinstance(s, _Slot) else Default(s) for s in slots)
+    values = tuple(_number(leaves[s]) if isinstance(s, int) else signature.values[i] for i, s in enumerate(sources))
+    params = tuple((name, unwrap(tree)) for name, tree in signature.params)
+    given = inspect.signature(fun).bind(*args, **kwargs).arguments
+    return Binding(Signature(params, signature.avals, values), sources, frozenset(given))
+
+
+def _is_aval(x: Any) -> bool:
+    return type(x) is Aval  # a leaf, though a dataclass
+
+
+def _number(x: Any) -> Any:
+    return x if type(x) in _NUMBERS or isinstance(x, np.generic) else None
+
+
+def value_key(x: Any) -> Any:
+    """Equal for values that a specialised program may confuse: 0.0 and -0.0 are not, 1 and 1.0 neither."""
+    if type(x) is float:
+        return (float, x.hex())
+    if isinstance(x, np.generic):
+        return (x.dtype, x.tobytes())
+    if type(x) is complex:
+        return (complex, x.real.hex(), x.imag.hex())
+    return (type(x), x)

@@ -1,0 +1,151 @@
+"""Callables that are no plain functions, made readable: bound methods, callable objects, partials, NumPy's functions.
+
+Each becomes a function of one line whose globals hold what it is bound to, so that the reader sees, guards and
+captures it:
+
+    model.norm        def norm(x): return method(self, x)
+    np.sin            def sin(x): return function(x)
+"""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import linecache
+import types
+import weakref
+from collections.abc import Callable, Mapping
+from functools import lru_cache, partial
+from typing import Any
+
+import numpy as np
+
+Fun = Callable[..., Any]
+_numbers = itertools.count(1)
+
+
+def readable(fun: Fun) -> Fun:
+    """`fun` itself where the reader can read it, else a function that calls it."""
+    if isinstance(fun, types.FunctionType) or hasattr(fun, "__untraced_read__"):
+        return fun
+    if isinstance(fun, types.MethodType):
+        return bound_function(fun.__func__, fun.__self__)
+    if isinstance(fun, partial):
+        return _calling(fun, inspect.signature(fun), "partial")
+    if isinstance(fun, np.ufunc | types.BuiltinFunctionType) or _is_numpys(fun):
+        return _library_function(fun)
+    if isinstance(type(fun).__call__, types.FunctionType):
+        return bound_function(type(fun).__call__, fun)
+    return fun
+
+
+def _is_numpys(fun: Fun) -> bool:
+    return (getattr(fun, "__module__", None) or "").partition(".")[0] == "numpy"
+
+
+def bound_function(method: Fun, instance: Any) -> Fun:
+    """`method` with its first argument bound."""
+    signature = inspect.signature(method)
+    rest = list(signature.parameters.values())[1:]
+    name = getattr(method, "__name__", "method")
+    return _compiled(name, rest, "method(self, {})", {"method": method, "self": instance}, method)
+
+
+def _calling(fun: Fun, signature: inspect.Signature, name: str) -> Fun:
+    inner = getattr(fun, "func", fun)
+    return _compiled(
+        getattr(inner, "__name__", name), list(signature.parameters.values()), "function({})", {"function": fun}, inner
+    )
+
+
+@lru_cache(maxsize=1024)
+def _library_function(fun: Fun) -> Fun:
+    """A function compiled in C or one of NumPy's: its required arguments, and options by name."""
+    kind = inspect.Parameter
+    if isinstance(fun, np.ufunc):
+        required = [kind(f"x{i}" if fun.nin > 1 else "x", kind.POSITIONAL_OR_KEYWORD) for i in range(fun.nin)]
+    else:
+        try:
+            parameters = inspect.signature(fun).parameters.values()
+        except ValueError:
+            return fun  # refused by the reader, which says why
+        positional = (kind.POSITIONAL_ONLY, kind.POSITIONAL_OR_KEYWORD)
+        required = [p for p in parameters if p.default is kind.empty and p.kind in positional]
+    options = [kind("options", kind.VAR_KEYWORD)]
+    return _compiled(fun.__name__, [*required, *options], spelled(fun) + "({})", {"function": fun, "np": np}, fun)
+
+
+def spelled(fun: Fun) -> str:
+    """A function of NumPy as people write it, `np.linalg.norm`; `function` where it is not found under its name."""
+    name: str = fun.__name__
+    for module in (getattr(fun, "__module__", None) or "numpy", "numpy"):
+        owner: Any = np
+        for part in module.split(".")[1:]:
+            owner = getattr(owner, part, None)
+        if module.split(".")[0] == "numpy" and getattr(owner, name, None) is fun:
+            return ".".join(["np", *module.split(".")[1:], name])
+    return "function"
+
+
+def _compiled(name: str, parameters: list[inspect.Parameter], call: str, names: Mapping[str, Any], wrapped: Fun) -> Fun:
+    """def name(parameters): return call(arguments). Defaults are values in the function's globals."""
+    name = name if name.isidentifier() and name not in names else "called"
+    space: dict[str, Any] = {**names, "__name__": getattr(wrapped, "__module__", None) or "untraced.generated"}
+    text = f"def {name}({_parameters(parameters, space)}):\n    return {call.format(_arguments(parameters))}\n"
+    file = f"<untraced {name}-{next(_numbers)}>"
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    exec(compile(text, file, "exec"), space)
+    made: Fun = space.pop(name)
+    made.__doc__ = wrapped.__doc__
+    weakref.finalize(made, linecache.cache.pop, file, None)
+    return made
+
+
+def _parameters(parameters: list[inspect.Parameter], space: dict[str, Any]) -> str:
+    parts = []
+    starred = False
+    for p in parameters:
+        text = p.name
+        if p.kind is p.VAR_POSITIONAL:
+            text, starred = f"*{p.name}", True
+        elif p.kind is p.VAR_KEYWORD:
+            text = f"**{p.name}"
+        elif p.kind is p.KEYWORD_ONLY and not starred:
+            parts.append("*")
+            starred = True
+        if p.default is not p.empty:
+            space[f"default_{p.name}"] = p.default
+            text += f"=default_{p.name}"
+        parts.append(text)
+    return ", ".join(parts)
+
+
+def _arguments(parameters: list[inspect.Parameter]) -> str:
+    parts = []
+    for p in parameters:
+        match p.kind:
+            case p.VAR_POSITIONAL:
+                parts.append(f"*{p.name}")
+            case p.VAR_KEYWORD:
+                parts.append(f"**{p.name}")
+            case p.KEYWORD_ONLY:
+                parts.append(f"{p.name}={p.name}")
+            case _:
+                parts.append(p.name)
+    return ", ".join(parts)
+
+
+class BoundMethods(dict[int, Any]):
+    """The accelerated bound methods of one object, kept in its __dict__; neither copied nor pickled with it."""
+
+    def __reduce__(self) -> Any:
+        return BoundMethods, ()
+
+    def __copy__(self) -> BoundMethods:
+        return BoundMethods()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> BoundMethods:
+        return BoundMethods()
+
+
+BOUND = "_untraced_bound_methods"

@@ -1,0 +1,204 @@
+"""Devices, and moving arrays to them and back. Backends are imported when a device of theirs is first asked for."""
+
+from __future__ import annotations
+
+import functools
+import glob
+import importlib.util
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from ..translator.errors import Diagnostic, TargetError
+from ..translator.ir import Aval
+from ..translator.tree import tree_map
+
+if TYPE_CHECKING:
+    from .array import Array
+
+TARGETS = ("auto", "cpu", "tpu", "triton", "cuda", "numpy")
+
+
+class Device(Protocol):
+    """Where data lives. `data` is the backend's own handle: a PJRT buffer, a CuPy array, a NumPy array."""
+
+    platform: str
+    id: int
+    dlpack_device: tuple[int, int]
+
+    def put(self, host: np.ndarray[Any, Any]) -> Any:
+        """A copy of `host` on the device."""
+        ...
+
+    def get(self, data: Any) -> np.ndarray[Any, Any]:
+        """The value on the host, read-only where memory is shared. Waits for it."""
+        ...
+
+    def wait(self, data: Any) -> None: ...
+
+    def dlpack(self, data: Any, **options: Any) -> Any: ...
+
+
+class HostDevice:
+    """Plain NumPy memory: what the target "numpy" computes in."""
+
+    platform = "numpy"
+    id = 0
+    dlpack_device = (1, 0)
+
+    def put(self, host: np.ndarray[Any, Any]) -> Any:
+        return np.array(host)
+
+    def get(self, data: Any) -> np.ndarray[Any, Any]:
+        view: np.ndarray[Any, Any] = data.view()
+        view.setflags(write=False)
+        return view
+
+    def wait(self, data: Any) -> None:
+        """Computed already."""
+
+    def dlpack(self, data: Any, **options: Any) -> Any:
+        return data.__dlpack__(**options)
+
+    def __repr__(self) -> str:
+        return "HostDevice"
+
+
+def cuda_present() -> bool:
+    """Whether this machine has an NVIDIA driver: a cheap look, which imports nothing."""
+    return os.path.exists("/dev/nvidiactl") or os.path.exists("/dev/dxg") or (os.name == "nt" and _windows_driver())
+
+
+def _windows_driver() -> bool:
+    import ctypes.util
+
+    return bool(ctypes.util.find_library("nvcuda"))
+
+
+def tpu_present() -> bool:
+    return (
+        bool(glob.glob("/dev/accel*") or glob.glob("/dev/vfio/[0-9]*"))
+        and importlib.util.find_spec("libtpu") is not None
+    )
+
+
+@functools.cache
+def automatic_target() -> str:
+    """ "cuda" if CuPy sees a device, else "tpu" if there is one, else "cpu"."""
+    if cuda_present() and importlib.util.find_spec("cupy") is not None and _cupy_sees_a_device():
+        return "triton" if importlib.util.find_spec("triton") is not None else "cuda"
+    return "tpu" if tpu_present() else "cpu"
+
+
+def _cupy_sees_a_device() -> bool:
+    import cupy
+
+    try:
+        return int(cupy.cuda.runtime.getDeviceCount()) > 0
+    except cupy.cuda.runtime.CUDARuntimeError:
+        return False
+
+
+def checked_target(target: str) -> str:
+    if target not in TARGETS:
+        raise ValueError(f"target must be one of {', '.join(TARGETS)}; got {target!r}")
+    return target
+
+
+@functools.cache
+def device_of_target(target: str) -> Device:
+    """The first device of a target. Raises TargetError where the machine has none."""
+    match target:
+        case "auto":
+            return device_of_target(automatic_target())
+        case "numpy":
+            return HostDevice()
+        case "cpu":
+            from .xla import XlaDevice
+
+            return XlaDevice()
+        case "triton" | "cuda":
+            return _cuda_device()
+        case _:
+            raise TargetError(
+                Diagnostic(
+                    "this process has no TPU",
+                    why="programs for TPUs are compiled here, and run on a machine with one",
+                    instead='look at the compiled program with f.inspect(...), or use target="cpu"',
+                )
+            )
+
+
+@functools.cache
+def _cuda_device() -> Device:
+    if not cuda_present():
+        raise TargetError(
+            Diagnostic(
+                "this machine has no NVIDIA driver",
+                why="kernels for the targets triton and cuda are launched through it",
+                instead='look at the kernels with f.inspect(...), or use target="cpu"',
+            )
+        )
+    if importlib.util.find_spec("cupy") is None:
+        raise TargetError(
+            Diagnostic(
+                "CuPy is not installed", why="it loads and launches the kernels", instead="pip install untraced[gpu]"
+            )
+        )
+    from .gpu import CudaDevice
+
+    return CudaDevice()
+
+
+def devices(target: str = "auto") -> list[Device]:
+    """The devices of a target ("auto": where accelerated functions run by default)."""
+    return [device_of_target(checked_target(target))]
+
+
+def device_put(x: Any, device: Device | str | None = None) -> Any:
+    """A copy of each leaf of `x` (array, number) on the device, as `Array`s. An Array that is there already stays.
+
+    `device` is a Device or the name of a target; by default where accelerated functions run.
+    """
+    from .array import Array, spec_of
+
+    place = device_of_target(device or "auto") if isinstance(device, str | None) else device
+
+    def put(leaf: Any) -> Array:
+        if isinstance(leaf, Array):
+            return leaf if leaf.device is place else device_put(np.asarray(leaf), place)
+        host = np.asarray(leaf)
+        if host.dtype.kind not in "biufcV" or host.dtype.names is not None:
+            raise TypeError(f"an array of dtype {host.dtype} cannot be put on a device: only numbers and bool can")
+        native = host if host.dtype.isnative else host.astype(host.dtype.newbyteorder("="))
+        return Array(place.put(native), spec_of(Aval(native.shape, native.dtype), place))
+
+    return tree_map(put, x)
+
+
+def device_get(x: Any) -> Any:
+    """`x` with a NumPy copy in place of each Array; waits for them."""
+    from .array import Array
+
+    return tree_map(lambda leaf: np.array(leaf) if isinstance(leaf, Array) else leaf, x)
+
+
+def block_until_ready(x: Any) -> Any:
+    """Wait for every Array in `x`; returns `x`."""
+    from .array import Array
+
+    tree_map(lambda leaf: leaf.block_until_ready() if isinstance(leaf, Array) else leaf, x)
+    return x
+
+
+def common_device(arrays: Sequence[Array]) -> Device:
+    """The device of the Arrays. Raises ValueError where they live on several."""
+    first = arrays[0].device
+    for a in arrays:
+        if a.device is not first:
+            raise ValueError(
+                f"Arrays on different devices in one call: {first} and {a.device}; move them with device_put"
+            )
+    return first

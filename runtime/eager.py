@@ -1,0 +1,158 @@
+"""NumPy calls on `Array`s, one at a time: each becomes a function of one line that is accelerated and cached.
+
+    np.add(a, 1.0)            def add(x0, x1): return np.add(x0, x1)
+    a.sum(axis=0)             def sum(x, *, axis): return x.sum(axis=axis)
+    a[1:, i]                  def index(x, index): return x[index]
+
+What the translator refuses runs on the host with NumPy, with one warning for each function; the result is put back on
+the device.
+"""
+
+from __future__ import annotations
+
+import linecache
+import operator
+import re
+import sys
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..translator.errors import Diagnostic, Span, UnsupportedError, UntracedError
+from .callables import spelled
+
+OPERANDS: tuple[type, ...] = (int, float, complex, np.ndarray, np.generic)  # `runtime/__init__` adds Array
+
+
+def call(function: Callable[..., Any], args: Sequence[Any], options: Mapping[str, Any]) -> Any:
+    """function(*args, **options), a NumPy callable on Arrays among other things."""
+    given = {k: v for k, v in options.items() if v is not np._NoValue}
+    return _run(_of_function(function, len(args), tuple(given)), args, given)
+
+
+def method(name: str, x: Any, args: Sequence[Any], options: Mapping[str, Any]) -> Any:
+    """x.name(*args, **options)."""
+    if options.get("out") is not None:
+        raise TypeError(f"{name} cannot write into out= together with an Array: bind the result to a name instead")
+    return _run(_of_method(name, len(args), tuple(options)), (x, *args), options)
+
+
+def expression(text: str, names: tuple[str, ...], args: Sequence[Any]) -> Any:
+    """The expression `text` over `names`."""
+    return _run(_of_expression(text, names), args, {})
+
+
+def index(x: Any, key: Any) -> Any:
+    """x[key]. What a bool array selects has a size that only the host can know."""
+    if any(getattr(k, "dtype", None) == np.bool_ for k in (key if isinstance(key, tuple) else (key,))):
+        return on_host(operator.getitem, (x, key), {})
+    return expression("x[index]", ("x", "index"), (x, key))
+
+
+def store(update: str, x: Any, index: Any, value: Any, options: Mapping[str, Any]) -> Any:
+    """x.at[index].update(value), a new Array."""
+    return _run(_of_store(update, tuple(options.items())), (x, index, value), {})
+
+
+def on_host(
+    function: Callable[..., Any], args: Sequence[Any], options: Mapping[str, Any], lift: bool = True
+) -> Any:
+    """function on NumPy copies of the Arrays among the arguments; with `lift` NumPy results are put on the device."""
+    from .array import Array
+    from .devices import device_put
+    from .trees import map as tree_map
+
+    def down(x: Any) -> Any:
+        return np.array(x) if isinstance(x, Array) else x
+
+    def up(x: Any) -> Any:
+        return device_put(x) if lift and isinstance(x, np.ndarray | np.generic) else x
+
+    return tree_map(up, function(*tree_map(down, tuple(args)), **tree_map(down, dict(options))))
+
+
+_warned: set[str] = set()
+
+
+def _run(accelerated: Any, args: Sequence[Any], options: Mapping[str, Any]) -> Any:
+    try:
+        return accelerated(*args, **options)
+    except UnsupportedError as error:
+        name = accelerated.__name__
+        if name not in _warned:
+            _warned.add(name)
+            warnings.warn(f"{name} of an Array runs on the host: {error.diagnostic.what}", stacklevel=4)
+        return on_host(accelerated.__wrapped__, args, options)
+    except UntracedError as error:
+        raise type(error)(_at_user_line(error.diagnostic)) from None
+    except (IndexError, ValueError) as error:  # found while the program ran
+        raise type(error)(_OWN_PLACE.sub("", str(error))) from None
+
+
+_PACKAGES = (str(Path(__file__).parent), str(Path(np.__file__).parent))
+_OWN_PLACE = re.compile(r" \(<untraced eager [^)]*\)")
+
+
+def _at_user_line(found: Diagnostic) -> Diagnostic:
+    """The same, told at the line outside this package and NumPy from which the call comes."""
+    frame = sys._getframe(2)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith((*_PACKAGES, "<untraced")):
+        frame = frame.f_back
+    file, line = frame.f_code.co_filename, frame.f_lineno
+    text = linecache.getline(file, line, frame.f_globals).rstrip()
+    start = len(text) - len(text.lstrip())
+    return Diagnostic(found.what, Span(file, line, start, line, len(text)), found.why, found.instead, text)
+
+
+@cache
+def _of_function(function: Callable[..., Any], count: int, options: tuple[str, ...]) -> Any:
+    name = function.__name__
+    positional = [f"x{i}" for i in range(count)]
+    return _make(
+        name, positional, options, f"{spelled(function)}({_arguments(positional, options)})", {"function": function}
+    )
+
+
+@cache
+def _of_method(name: str, count: int, options: tuple[str, ...]) -> Any:
+    positional = [f"x{i}" for i in range(count)]
+    return _make(name, ["x", *positional], options, f"x.{name}({_arguments(positional, options)})", {})
+
+
+@cache
+def _of_expression(text: str, names: tuple[str, ...]) -> Any:
+    return _make("index" if "[" in text else "expression", list(names), (), text, {})
+
+
+@cache
+def _of_store(update: str, options: tuple[tuple[str, Any], ...]) -> Any:
+    given = "".join(f", {k}={v!r}" for k, v in options)
+    text = f"def store(x, index, value):\n    return x.at[index].{update}(value{given})\n"
+    return _compile("store", text, {})
+
+
+def _arguments(positional: Sequence[str], options: Sequence[str]) -> str:
+    return ", ".join([*positional, *(f"{k}={k}" for k in options)])
+
+
+def _make(name: str, positional: list[str], options: Sequence[str], body: str, names: dict[str, Any]) -> Any:
+    keywords = ["*", *options] if options else []
+    return _compile(name, f"def {name}({', '.join([*positional, *keywords])}):\n    return {body}\n", names)
+
+
+_counter = iter(range(1 << 62))
+
+
+def _compile(name: str, text: str, names: dict[str, Any]) -> Any:
+    """The accelerated function of this source, which tracebacks and the reader see through linecache."""
+    from .accelerate import accelerate
+
+    file = f"<untraced eager {name} {next(_counter)}>"
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    space: dict[str, Any] = {"np": np, **names}
+    exec(compile(text, file, "exec"), space)
+    return accelerate(space[name])

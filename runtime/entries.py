@@ -1,0 +1,269 @@
+"""Compiled entries: one translation of a function, made ready for its target, and the ways to call it.
+
+Kind in, kind out. Without Arrays among the arguments results are NumPy's: fresh writable arrays, NumPy scalars for
+shape (), Python numbers for weak results. With an Array they are Arrays.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..translator.errors import AliasError, Diagnostic
+from ..translator.ir import Aval, Function, Param
+from ..translator.pipeline import Translation, translate
+from ..translator.printing.executable import captured_value
+from ..translator.reading.guards import default_guards
+from ..translator.reading.signature import Signature
+from .arguments import Binding, value_key
+from .array import Array, spec_of
+from .assembly import argument_assembler, assembler
+from .devices import device_of_target, device_put
+from .fastcall import guard_function
+from .programs import Program, load
+from .recompiles import leaf_name
+from .trees import map as tree_map
+
+if TYPE_CHECKING:
+    from .accelerate import Accelerated
+
+
+class Entry:
+    """What all targets share: when the translation is valid, and where its parameters come from."""
+
+    def __init__(self, translation: Translation, binding: Binding) -> None:
+        self.translation = translation
+        self.binding = binding
+        self.function: Function = translation.function
+        self.guards_hold: Callable[[], bool] = guard_function(translation.guards)
+        sources = binding.sources
+        self.values = [
+            (s, value_key(binding.signature.values[i]))
+            for i in sorted(translation.statics)
+            if isinstance(s := sources[i], int)
+        ]
+        self.layouts = translation.layouts
+        self.mutated = _mutated_leaves(self.function, binding.signature, translation.statics)
+
+    def matches(self, leaves: Sequence[Any]) -> bool:
+        """Whether the entry is right for these leaves of a call that has its key."""
+        return all(value_key(leaves[i]) == v for i, v in self.values) and self.guards_hold()
+
+    def run(self, leaves: Sequence[Any]) -> Any:
+        """`leaves` in call order; the user's result."""
+        raise TypeError(f"{type(self).__name__} cannot run")
+
+    def check_writes(self, arguments: Sequence[Any]) -> None:
+        """Refuse, before anything runs, writes that NumPy would refuse and those into memory that is passed twice."""
+        for layout in self.layouts:
+            if not layout.holds(arguments[layout.leaf]):
+                where = leaf_name(self.binding.signature, layout.leaf)
+                raise _strided(self, where) if layout.path else _zero_dimensional(self, where)
+        for i in self.mutated:
+            x = arguments[i]
+            where = leaf_name(self.binding.signature, i)
+            if isinstance(x, Array):
+                raise TypeError(
+                    f"{self.function.name} writes into its argument {where}, and an Array is immutable: pass a "
+                    "NumPy array or a copy, "
+                    f"np.array({where}), or write {where} = {where}.at[index].set(value) in the function"
+                )
+            if not isinstance(x, np.ndarray):
+                raise TypeError(
+                    f"'{type(x).__name__}' object does not support item assignment (argument {where} of "
+                    f"{self.function.name})"
+                )
+            if not x.flags.writeable:
+                raise ValueError("assignment destination is read-only")
+            for j, y in enumerate(arguments):
+                if j != i and isinstance(y, np.ndarray) and np.may_share_memory(x, y) and np.shares_memory(x, y):
+                    raise _overlap(self, where, leaf_name(self.binding.signature, j))
+
+
+def _overlap(entry: Entry, where: str, other: str) -> AliasError:
+    return AliasError(
+        Diagnostic(
+            f"{entry.function.name} writes into its argument {where}, which shares memory with its argument {other}",
+            entry.function.span,
+            why="the function was read with arguments that do not overlap: a write to one would not be seen "
+            "through the other",
+            instead=f"pass a copy: {other}.copy()",
+        )
+    )
+
+
+def _strided(entry: Entry, where: str) -> AliasError:
+    return AliasError(
+        Diagnostic(
+            f"{entry.function.name} writes beside a reshape of its argument {where}, which is not in C order",
+            entry.function.span,
+            why="NumPy decides by the order in memory whether a reshape is a view or a copy, and the function was read "
+            "for arrays in C order",
+            instead=f"pass np.ascontiguousarray({where}), or take a .copy() in the function",
+        )
+    )
+
+
+def _zero_dimensional(entry: Entry, where: str) -> AliasError:
+    return AliasError(
+        Diagnostic(
+            f"{entry.function.name} changes its argument {where}, a 0-d array, in place",
+            entry.function.span,
+            why="arrays without axes are read as numbers, which do not change: the caller would not see it",
+            instead=f"pass the number {where}[()], or an array of shape (1,)",
+        )
+    )
+
+
+def _mutated_leaves(function: Function, signature: Signature, statics: frozenset[int]) -> tuple[int, ...]:
+    """The leaves of the signature that the function writes in place."""
+    kept = [i for i in range(len(signature.avals)) if i not in statics]
+    return tuple(kept[m] for m in function.mutated)
+
+
+def make_entry(accelerated: Accelerated, binding: Binding, leaves: Sequence[Any]) -> Entry:
+    """Translate for the signature, and compile for the target. Raises UntracedError."""
+    translation = translate(accelerated.fun, binding.signature)
+    defaults = default_guards(accelerated.fun, binding.given)
+    if defaults:
+        translation = dataclasses.replace(translation, guards=(*translation.guards, *defaults))
+    if accelerated.target == "numpy":
+        return HostEntry(translation, binding)
+    return TargetEntry(translation, binding, accelerated)
+
+
+# ---- numpy ---------------------------------------------------------------------------------------
+
+
+class HostEntry(Entry):
+    """The printed source, called in the user's structure: CPython is the machine."""
+
+    def __init__(self, translation: Translation, binding: Binding) -> None:
+        super().__init__(translation, binding)
+        self.function = translation.source
+        self.assemble = argument_assembler(tuple(tree for _, tree in binding.signature.params))
+
+    @functools.cached_property
+    def call(self) -> Callable[..., Any]:
+        from ..translator.printing.executable import executable
+
+        return executable(self.function, comments=True)
+
+    def run(self, leaves: Sequence[Any]) -> Any:
+        arguments = self.binding.gather(leaves)
+        if self.mutated or self.layouts:
+            self.check_writes(arguments)
+        if any(type(x) is Array for x in arguments):
+            host = [np.array(x) if type(x) is Array else x for x in arguments]
+            device = next(x.device for x in arguments if type(x) is Array)
+            result = self.call(*self.assemble(host))
+            return tree_map(lambda x: device_put(x, device) if isinstance(x, np.ndarray | np.generic) else x, result)
+        result = self.call(*self.assemble(arguments))
+        given = [x for x in arguments if isinstance(x, np.ndarray)]
+        return tree_map(functools.partial(_own, given=given), result)
+
+
+def _own(x: Any, given: Sequence[np.ndarray[Any, Any]]) -> Any:
+    """A result leaf that is no argument's memory; a NumPy scalar where it has no axes, as on the compiled targets."""
+    if isinstance(x, np.ndarray) and not x.shape:
+        return x[()]
+    if isinstance(x, np.ndarray) and (not x.flags.writeable or any(np.may_share_memory(x, g) for g in given)):
+        return x.copy()
+    return x
+
+
+# ---- compiled targets ----------------------------------------------------------------------------
+
+
+class TargetEntry(Entry):
+    """A compiled program on a device."""
+
+    def __init__(self, translation: Translation, binding: Binding, accelerated: Accelerated) -> None:
+        super().__init__(translation, binding)
+        f = self.function
+        self.device = device_of_target(accelerated.target)
+        donated = _donated(accelerated.options.donate_argnums, accelerated.fun, binding.signature, translation.statics)
+        self.program: Program = load(accelerated.target, f, donated=donated, checks=accelerated.options.checks)
+        self.assemble = assembler(f.out)
+        self.leaf_count = f.out.leaf_count
+        self.captures: tuple[Param, ...] = tuple(p for p in f.params if p.capture is not None)
+        kept = [i for i in range(len(binding.sources)) if i not in translation.statics]
+        self.sources = [binding.sources[i] for i in kept]
+        results = [r.aval for r in f.body.results[: self.leaf_count]]
+        self.outs = [spec_of(a, self.device) for a in results]
+        self.finish = [_finisher(a) for a in results]
+        straight = self.sources == list(range(len(self.sources)))
+        # whether a call with Arrays alone can skip all but the guards
+        self.direct = straight and not self.values and not self.captures and not self.mutated
+        self.one = f.out.leaf_count == 1 and f.out.kind.name == "LEAF"
+
+    def run_arrays(self, args: Sequence[Any]) -> Any:
+        """All arguments are Arrays of this device, in the order of the parameters."""
+        return self._wrapped(self.program.on_device([a._data for a in args]))
+
+    def _wrapped(self, outs: Sequence[Any]) -> Any:
+        return self.assemble([Array(o, spec) for o, spec in zip(outs, self.outs, strict=False)])
+
+    def run(self, leaves: Sequence[Any]) -> Any:
+        values = [leaves[s] if type(s) is int else s.value for s in self.sources]  # type: ignore[union-attr]
+        if self.mutated or self.layouts:
+            self.check_writes(self.binding.gather(leaves))
+        if self.captures:
+            values += [captured_value(p.capture) for p in self.captures if p.capture is not None]
+        if any(type(x) is Array for x in leaves):
+            return self._run_on_device(values, leaves)
+        host = [np.asarray(x) if type(x) is Array else x for x in values]
+        outs = self.program.host(host)
+        if self.mutated:
+            arguments = self.binding.gather(leaves)
+            for i, final in zip(self.mutated, outs[self.leaf_count :], strict=True):
+                arguments[i][...] = final
+        if self.one:
+            return self.finish[0](outs[0])
+        return self.assemble([f(o) for f, o in zip(self.finish, outs, strict=False)])
+
+    def _run_on_device(self, values: list[Any], leaves: Sequence[Any]) -> Any:
+        data = [self._data(x) if type(x) is Array else x for x in values]
+        outs = self.program.on_device(data)
+        if self.mutated:
+            arguments = self.binding.gather(leaves)
+            for i, final in zip(self.mutated, outs[self.leaf_count :], strict=False):
+                arguments[i][...] = self.device.get(final)
+        return self._wrapped(outs)
+
+    def _data(self, x: Array) -> Any:
+        if x.device is self.device:
+            return x._data
+        raise ValueError(
+            f"an Array on {x.device} was passed to {self.function.name}, which runs on {self.device}: move it "
+            "with device_put"
+        )
+
+
+def _finisher(aval: Aval) -> Callable[[np.ndarray[Any, Any]], Any]:
+    """How a result leaf is handed to a NumPy user."""
+    if aval.weak:
+        return lambda x: x.item()
+    if aval.shape == ():
+        return lambda x: x[()]
+    return lambda x: x
+
+
+def _donated(
+    argnums: Sequence[int], fun: Callable[..., Any], signature: Signature, statics: frozenset[int]
+) -> tuple[int, ...]:
+    """The places in the body of the donated arguments' leaves."""
+    if not argnums:
+        return ()
+    from .rules import positional
+
+    arguments = positional(fun, signature)
+    leaves = {
+        leaf for i in argnums for first, tree in (arguments[i],) for leaf in range(first, first + tree.leaf_count)
+    }
+    kept = [i for i in range(len(signature.avals)) if i not in statics]
+    return tuple(place for place, leaf in enumerate(kept) if leaf in leaves)

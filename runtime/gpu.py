@@ -1,0 +1,113 @@
+"""The targets "triton" and "cuda": programs and data on an NVIDIA GPU, through CuPy."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..kernels.executor import GpuExecutor
+from ..kernels.executor import kernels_of as generated_kernels
+from ..translator.errors import TargetError
+from ..translator.ir import Function
+from .inspection import Kernel
+
+ARCHITECTURE = 90  # for which kernels are shown on a machine without a GPU
+
+
+class CudaDevice:
+    """CuPy's current device. Data are CuPy arrays."""
+
+    platform = "cuda"
+
+    def __init__(self) -> None:
+        import cupy
+
+        self.cupy = cupy
+        self.id = int(cupy.cuda.runtime.getDevice())
+        self.dlpack_device = (2, self.id)
+
+    def put(self, host: np.ndarray[Any, Any]) -> Any:
+        return self.cupy.asarray(host, order="C")
+
+    def get(self, data: Any) -> np.ndarray[Any, Any]:
+        host: np.ndarray[Any, Any] = self.cupy.asnumpy(data)
+        host.setflags(write=False)
+        return host
+
+    def wait(self, data: Any) -> None:
+        self.cupy.cuda.get_current_stream().synchronize()
+
+    def dlpack(self, data: Any, **options: Any) -> Any:
+        return data.__dlpack__(**options)
+
+    def __repr__(self) -> str:
+        return f"CudaDevice({self.id})"
+
+
+@functools.cache
+def backend_of(language: str) -> Any:
+    """One backend for each language, so that kernels are loaded once."""
+    from ..kernels.launch import CupyBackend
+
+    return CupyBackend(language)
+
+
+class GpuProgram:
+    """A fused program run group by group. Scalars stay on the host, as arguments of kernels."""
+
+    def __init__(self, function: Function, target: str, checks: bool) -> None:
+        from .devices import device_of_target
+
+        self.device = device_of_target(target)
+        self.backend = backend_of(target)
+        self.avals = [p.aval for p in function.body.params]
+        self.results = [r.aval for r in function.body.results]
+        self.run = GpuExecutor(function, self.backend)
+
+    def _leaf(self, x: Any, place: int) -> Any:
+        aval = self.avals[place]
+        if isinstance(x, self.backend.xp.ndarray):
+            return x
+        if aval.shape:
+            return self.backend.asarray(np.ascontiguousarray(x, aval.dtype))
+        return x if aval.weak else aval.dtype.type(x)
+
+    def host(self, values: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
+        outs = self.run([self._leaf(x, i) for i, x in enumerate(values)])
+        return [self._to_host(o, a.dtype) for o, a in zip(outs, self.results, strict=True)]
+
+    def _to_host(self, x: Any, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+        host = self.backend.xp.asnumpy(x) if isinstance(x, self.backend.xp.ndarray) else np.asarray(x)
+        return np.array(host, dtype)
+
+    def on_device(self, values: Sequence[Any]) -> Sequence[Any]:
+        outs = self.run([self._leaf(x, i) for i, x in enumerate(values)])
+        return [
+            o if isinstance(o, self.backend.xp.ndarray) else self.backend.asarray(np.asarray(o, a.dtype))
+            for o, a in zip(outs, self.results, strict=True)
+        ]
+
+
+def kernels_of(function: Function, language: str, compile: bool) -> list[Kernel]:
+    """The generated kernels; with `compile` their PTX too, where this machine has the compiler."""
+    kernels = []
+    for k in generated_kernels(function, language):
+        ptx = _ptx(k.program) if compile else None
+        kernels.append(
+            Kernel(k.name, k.language, k.source, k.lines, k.bytes_moved, k.bytes_minimum, k.why_cut, k.kind, ptx)
+        )
+    return kernels
+
+
+def _ptx(program: Any) -> str | None:
+    from ..kernels.ahead import compile_program
+
+    try:
+        return compile_program(program, ARCHITECTURE).ptx
+    except TargetError as error:
+        if "pip install" in str(error):  # not installed: there is none to show
+            return None
+        raise

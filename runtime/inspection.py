@@ -1,0 +1,186 @@
+"""`f.inspect(*args)`: everything between the source and the machine, as text."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..translator.ir import Function, Fused, Param, walk
+from ..translator.passes.fuse import report
+from ..translator.pipeline import Translation, translate
+from ..translator.printing.printer import print_function
+from ..translator.reading.signature import Signature
+from ..translator.tree import LEAF, Kind, TreeDef
+from .arguments import Binding
+
+if TYPE_CHECKING:
+    from .accelerate import Accelerated
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """One fused group, or one generated kernel.
+
+    `language` is "numpy" (a group, for XLA to compile), "triton" or "cuda"; `lines` are those of the user's source
+    that it covers; `bytes_moved` counts device memory, `bytes_minimum` what no program could avoid; `why_cut` says
+    why it is not larger.
+    """
+
+    name: str
+    language: str
+    source: str
+    lines: tuple[int, ...]
+    bytes_moved: int
+    bytes_minimum: int
+    why_cut: str
+    kind: str = ""
+    ptx: str | None = None
+
+
+class Stages(Mapping[str, str]):
+    """The printed source after each pass, in order; printed when it is looked at."""
+
+    def __init__(self, functions: Mapping[str, Function]) -> None:
+        self.functions = functions
+        self._printed: dict[str, str] = {}
+
+    def __getitem__(self, name: str) -> str:
+        if name not in self._printed:
+            self._printed[name] = print_function(self.functions[name], comments=True)
+        return self._printed[name]
+
+    def __iter__(self) -> Any:
+        return iter(self.functions)
+
+    def __len__(self) -> int:
+        return len(self.functions)
+
+
+class Inspection:
+    """What became of a function for one signature and one target. Texts that a target does not have are None."""
+
+    def __init__(self, accelerated: Accelerated, signature: Signature, translation: Translation, compile: bool) -> None:
+        self.name = getattr(accelerated.fun, "__name__", translation.function.name)
+        self.target = accelerated.target
+        self.signature = signature
+        self.function = translation.source
+        self.fused = translation.function
+        self.stages = Stages(translation.stages)
+        self.statics = translation.statics
+        self._compile = compile
+        self._history = accelerated.explain_recompiles
+        if compile:
+            _ = self.hlo, self.ptx  # what the backend refuses, it refuses now
+
+    @property
+    def source(self) -> str:
+        """The final NumPy source, before fusion; statements of a derivative say which line they come from."""
+        return self.stages["simplify"]
+
+    @functools.cached_property
+    def user_source(self) -> str:
+        """The user's function as it stands in its file; empty where it is not one function."""
+        span = self.stages.functions["read"].span
+        path = Path(span.file)
+        if not span.line or not path.is_file():
+            return ""
+        import inspect
+
+        lines = path.read_text().splitlines(keepends=True)
+        return "".join(inspect.getblock(lines[span.line - 1 :]))
+
+    @functools.cached_property
+    def _emitted(self) -> Any:
+        from ..tpu.emit import emit
+
+        return emit(self.fused, target="tpu" if self.target == "tpu" else "cpu")
+
+    @property
+    def stablehlo(self) -> str | None:
+        """What XLA is given; None for targets without XLA."""
+        return str(self._emitted.text) if self.target in ("cpu", "tpu") else None
+
+    @functools.cached_property
+    def _executable(self) -> Any:
+        if self.target == "tpu":
+            from ..tpu import topology
+
+            return topology.compile_tpu(self._emitted)
+        from ..tpu import client
+
+        return client.compile(self._emitted)
+
+    @property
+    def hlo(self) -> str | None:
+        """XLA's optimised program; None for other targets, and with `compile=False`."""
+        return str(self._executable.hlo) if self.target in ("cpu", "tpu") and self._compile else None
+
+    @property
+    def memory(self) -> dict[str, int] | None:
+        """Bytes of arguments, results, temporaries and code, as XLA counts them; None for other targets."""
+        return dict(self._executable.memory) if self.target in ("cpu", "tpu") and self._compile else None
+
+    @property
+    def cost(self) -> dict[str, float] | None:
+        """XLA's cost analysis (flops, bytes accessed, ...); None for other targets."""
+        return dict(self._executable.cost) if self.target in ("cpu", "tpu") and self._compile else None
+
+    @functools.cached_property
+    def kernels(self) -> list[Kernel]:
+        """The fused groups, with their source in the language of the target."""
+        if self.target in ("triton", "cuda"):
+            from .gpu import kernels_of
+
+            return kernels_of(self.fused, self.target, self._compile)
+        return groups_of(self.fused)
+
+    @property
+    def ptx(self) -> str | None:
+        """The PTX of all kernels; None for other targets, and where this machine has no compiler for it."""
+        if self.target not in ("triton", "cuda") or not self._compile:
+            return None
+        texts = [k.ptx for k in self.kernels if k.ptx is not None]
+        return "\n".join(texts) if texts else None
+
+    def explain_recompiles(self) -> str:
+        return self._history()
+
+    def html(self, path: str | Path) -> Path:
+        """Write a page of its own: source, derivative, fusion and kernels side by side, cross-highlighted by line."""
+        from .page import page
+
+        out = Path(path)
+        out.write_text(page(self), encoding="utf-8")
+        return out
+
+    def __repr__(self) -> str:
+        return f"<inspection of {self.name} for {self.target}: {', '.join(self.stages)}>"
+
+    def __str__(self) -> str:
+        return self.source
+
+
+def inspect_call(accelerated: Accelerated, binding: Binding, compile: bool) -> Inspection:
+    """Translate for a signature. Raises UntracedError where the function or the target refuses it."""
+    translation = translate(accelerated.fun, binding.signature)
+    return Inspection(accelerated, binding.signature, translation, compile)
+
+
+def groups_of(function: Function) -> list[Kernel]:
+    """The fused groups as NumPy source."""
+    fused = [s for s in walk(function.body) if isinstance(s, Fused)]
+    return [
+        Kernel(g.name, "numpy", _group_source(g.name, s), g.lines, g.bytes_moved, g.bytes_minimum, g.why_cut, s.kind)
+        for s, g in zip(fused, report(function), strict=True)
+    ]
+
+
+def _group_source(name: str, s: Fused) -> str:
+    """The body of a group as a function of its own."""
+    hints = [v.hint if v.hint.isidentifier() else f"a{i}" for i, v in enumerate(s.body.params)]
+    names = [h if hints.count(h) == 1 else f"{h}_{i}" for i, h in enumerate(hints)]
+    out = LEAF if len(s.targets) == 1 else TreeDef(Kind.TUPLE, (LEAF,) * len(s.targets))
+    return print_function(Function(name, tuple(map(Param, names)), s.body, out, span=s.span))

@@ -1,0 +1,342 @@
+"""What the transformations do to a program: arguments chosen, derivatives and batches applied, results put into their
+tree.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..translator.batch import vmap as batch
+from ..translator.builder import Builder
+from ..translator.derive import reverse
+from ..translator.derive.activity import inexact
+from ..translator.errors import DTypeError
+from ..translator.ir import Atom, Aval, Block, Function, Var, const
+from ..translator.pipeline import Positions
+from ..translator.reading.signature import Signature
+from ..translator.rewrite import splice_block
+from ..translator.tree import LEAF, Kind, TreeDef
+from .trees import broadcast_prefix, describe
+
+Argnums = int | Sequence[int]
+Fun = Callable[..., Any]
+
+# ---- which arguments -----------------------------------------------------------------------------
+
+
+def checked_argnums(argnums: Argnums) -> int | tuple[int, ...]:
+    """An int or a tuple of ints. Raises TypeError for anything else."""
+    try:
+        return operator.index(argnums)  # type: ignore[arg-type]
+    except TypeError:
+        pass
+    try:
+        return tuple(operator.index(i) for i in argnums)  # type: ignore[union-attr]
+    except TypeError:
+        raise TypeError(f"argnums must be an int or a sequence of ints, got {argnums!r}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The arguments that `argnums` names: their leaves in the signature, and the tree of them."""
+
+    leaves: tuple[int, ...]
+    tree: TreeDef
+
+
+def positional(fun: Fun, signature: Signature) -> list[tuple[int, TreeDef]]:
+    """The positional arguments, those of *args one by one: the number of the first leaf, and the tree."""
+    kinds = _kinds(fun)
+    out: list[tuple[int, TreeDef]] = []
+    first = 0
+    for name, tree in signature.params:
+        kind = kinds.get(name)
+        if kind is inspect.Parameter.VAR_POSITIONAL:
+            start = first
+            for child in tree.children:
+                out.append((start, child))
+                start += child.leaf_count
+        elif kind is not inspect.Parameter.VAR_KEYWORD:
+            out.append((first, tree))
+        first += tree.leaf_count
+    return out
+
+
+def _kinds(fun: Fun) -> dict[str, Any]:
+    try:
+        return {name: p.kind for name, p in inspect.signature(fun).parameters.items()}
+    except ValueError:
+        return {}
+
+
+def select(fun: Fun, signature: Signature, argnums: int | tuple[int, ...], verb: str) -> Chosen:
+    """Raises ValueError for an argument that the call does not have."""
+    arguments = positional(fun, signature)
+    picked = []
+    for i in (argnums,) if isinstance(argnums, int) else argnums:
+        if not -len(arguments) <= i < len(arguments):
+            raise ValueError(
+                f"differentiating with respect to argnums={i} requires at least {i + 1 if i >= 0 else -i} "
+                "positional arguments to be "
+                f"passed by the caller, but {verb} of {getattr(fun, '__name__', fun)} got only {len(arguments)} "
+                "positional arguments."
+            )
+        picked.append(arguments[i])
+    leaves = tuple(leaf for first, tree in picked for leaf in range(first, first + tree.leaf_count))
+    trees = tuple(tree for _, tree in picked)
+    return Chosen(leaves, trees[0] if isinstance(argnums, int) else TreeDef(Kind.TUPLE, trees))
+
+
+# ---- gradients -----------------------------------------------------------------------------------
+
+
+def gradient(
+    function: Function,
+    positions: Positions,
+    chosen: Chosen,
+    *,
+    has_aux: bool,
+    value: bool,
+    holomorphic: bool,
+    allow_int: bool,
+) -> Function:
+    main, aux = split_aux(function.out, has_aux)
+    places, tree = differentiable(function, positions, chosen, allow_int)
+    if holomorphic:
+        derived = _holomorphic(function, places, main, aux)
+    else:
+        derived = reverse.grad(function, places, value=value or has_aux, aux=aux.leaf_count if aux else 0)
+    return _arranged(derived, main, aux, tree, value)
+
+
+def split_aux(out: TreeDef, has_aux: bool) -> tuple[TreeDef, TreeDef | None]:
+    """The trees of the main result and of aux. Raises TypeError where has_aux is set and the result is not a pair."""
+    if not has_aux:
+        return out, None
+    if out.kind is not Kind.TUPLE or len(out.children) != 2:
+        raise TypeError(
+            f"with has_aux=True the function must return a pair (output, aux), but it returns {describe(out)}"
+        )
+    return out.children[0], out.children[1]
+
+
+def differentiable(
+    function: Function, positions: Positions, chosen: Chosen, allow_int: bool
+) -> tuple[list[int], TreeDef]:
+    """The places of the chosen leaves, and their tree; with `allow_int` None stands where an integer is."""
+    places: list[int] = []
+    keep: list[bool] = []
+    params = function.body.params
+    for leaf in chosen.leaves:
+        place = positions[leaf]
+        fits = place is not None and inexact(params[place].aval)
+        keep.append(fits or not allow_int)
+        if fits or not allow_int:
+            if place is None:
+                raise DTypeError(
+                    f"the derivative with respect to argument leaf {leaf} of {function.name} does not exist: its "
+                    "value decides a shape, "
+                    "a branch known in advance or an index, so the function is specialised on it"
+                )
+            places.append(place)
+    return places, chosen.tree if all(keep) else reverse.without_leaves(chosen.tree, keep)
+
+
+def _holomorphic(function: Function, places: list[int], main: TreeDef, aux: TreeDef | None) -> Function:
+    """The value, aux, and the gradients of a complex function: the cotangent of its output is 1."""
+    results = function.body.results[: function.out.leaf_count]
+    if main.leaf_count != 1 or results[0].aval.shape:
+        raise DTypeError("Gradient only defined for scalar-output functions.")
+    kinds = {results[0].aval.dtype.kind, *(function.body.params[i].aval.dtype.kind for i in places)}
+    if kinds != {"c"}:
+        raise DTypeError("grad with holomorphic=True requires inputs and outputs with a complex dtype")
+    only = dataclasses.replace(
+        function, body=dataclasses.replace(function.body, results=results[:1]), out=main, mutated=()
+    )
+    back = reverse.vjp(only, places)
+    b = Builder(function.span)
+    outer = [Var(v.hint, v.aval) for v in function.body.params]
+    outs = splice_block(b, function, outer)[: len(results)]
+    one = const(results[0].aval.dtype.type(1))
+    gradients = splice_block(b, back, [*outer, one])
+    body = Block(tuple(outer), tuple(b.statements), (*outs, *gradients))
+    tree = TreeDef(Kind.TUPLE, (*((LEAF,) * len(outs)), *((LEAF,) * len(gradients))))
+    return Function(f"{function.name}_grad", function.params, body, tree, span=function.span)
+
+
+def _arranged(derived: Function, main: TreeDef, aux: TreeDef | None, tree: TreeDef, value: bool) -> Function:
+    """Results (value, aux, gradients) in the order and the tree that JAX gives them."""
+    results = list(derived.body.results[: derived.out.leaf_count])
+    count = aux.leaf_count if aux else 0
+    gradients = results[len(results) - tree.leaf_count :]
+    rest = results[: len(results) - tree.leaf_count]
+    values, extra = rest[: len(rest) - count], rest[len(rest) - count :]
+    if value:
+        head = TreeDef(Kind.TUPLE, (main, aux)) if aux else main
+        ordered, out = [*values, *extra, *gradients], TreeDef(Kind.TUPLE, (head, tree))
+    else:
+        ordered, out = [*gradients, *extra], TreeDef(Kind.TUPLE, (tree, aux)) if aux else tree
+    tail = derived.body.results[derived.out.leaf_count :]
+    return dataclasses.replace(derived, body=dataclasses.replace(derived.body, results=(*ordered, *tail)), out=out)
+
+
+# ---- batching ------------------------------------------------------------------------------------
+
+
+def check_axes(in_axes: Any, out_axes: Any) -> None:
+    if isinstance(in_axes, list):
+        in_axes = tuple(in_axes)
+    if not isinstance(in_axes, int | tuple | type(None)) or isinstance(in_axes, bool):
+        raise TypeError(
+            "vmap in_axes must be an int, None, or a tuple of entries corresponding to the positional arguments "
+            "passed to the "
+            f"function, but got {in_axes!r}."
+        )
+    for axes, name in ((in_axes, "in_axes"), (out_axes, "out_axes")):
+        for axis in axis_leaves(axes):
+            if axis is not None and (not isinstance(axis, int) or isinstance(axis, bool)):
+                raise TypeError(
+                    f"vmap {name} must be an int, None, or (nested) container with those types as leaves, but "
+                    f"got {axes!r}."
+                )
+
+
+def axis_leaves(axes: Any) -> list[Any]:
+    from .trees import leaves
+
+    return leaves(axes, is_leaf=lambda x: x is None)
+
+
+AxesOfLeaves = tuple[int | None, ...]
+
+
+def input_axes(fun: Fun, signature: Signature, in_axes: Any) -> AxesOfLeaves:
+    """For each leaf of the signature the axis that is mapped, non-negative. Raises ValueError where in_axes does not
+    fit.
+    """
+    axes: list[int | None] = [None] * len(signature.avals)
+    arguments = positional(fun, signature)
+    entries = _entries(fun, in_axes, arguments)
+    covered = 0
+    optional = _optional(fun, len(arguments)) if isinstance(in_axes, int) else frozenset()
+    for i, ((first, tree), entry) in enumerate(zip(arguments, entries, strict=False)):
+        if i in optional and tree.kind is Kind.LEAF and signature.avals[first].weak:
+            entry = None  # a default that was not given
+        chosen = broadcast_prefix(entry, tree, "vmap in_axes", is_leaf=lambda x: x is None)
+        axes[first : first + tree.leaf_count] = chosen
+        covered = first + tree.leaf_count
+    for leaf in range(covered, len(axes)):  # keyword arguments are mapped over axis 0, numbers among them are not
+        axes[leaf] = 0 if signature.avals[leaf].shape else None
+    return tuple(_normal_axis(a, signature.avals[i], fun) for i, a in enumerate(axes))
+
+
+def _optional(fun: Fun, count: int) -> frozenset[int]:
+    """The positional arguments that have a default."""
+    parameters = list(inspect.signature(fun).parameters.values())[:count]
+    return frozenset(i for i, p in enumerate(parameters) if p.default is not inspect.Parameter.empty)
+
+
+def _entries(fun: Fun, in_axes: Any, arguments: Sequence[tuple[int, TreeDef]]) -> Sequence[Any]:
+    if not isinstance(in_axes, tuple | list):
+        return [in_axes] * len(arguments)
+    if len(in_axes) > len(arguments):
+        raise ValueError(
+            "vmap in_axes must be an int, None, or a tuple of entries corresponding to the positional arguments "
+            "passed to the function, "
+            f"but got {len(in_axes)} entries for {len(arguments)} positional arguments of "
+            f"{getattr(fun, '__name__', fun)}."
+        )
+    return in_axes
+
+
+def _normal_axis(axis: int | None, aval: Aval, fun: Fun) -> int | None:
+    if axis is None:
+        return None
+    if not -aval.ndim <= axis < aval.ndim:
+        raise ValueError(
+            f"vmap was requested to map axis {axis} of an argument of {getattr(fun, '__name__', fun)} that has "
+            f"shape {aval.shape}: "
+            f"it has only {aval.ndim} axes. Give None in in_axes for arguments that are the same for all."
+        )
+    return axis % aval.ndim
+
+
+def batch_size(fun: Fun, signature: Signature, axes: AxesOfLeaves, axis_size: int | None) -> int:
+    sizes = {signature.avals[i].shape[a] for i, a in enumerate(axes) if a is not None}
+    if axis_size is not None:
+        sizes.add(axis_size)
+    if len(sizes) == 1:
+        return sizes.pop()
+    if not sizes:
+        raise ValueError("vmap must have at least one non-None value in in_axes, or axis_size")
+    each = [
+        f"{_leaf_name(signature, i)}: size {signature.avals[i].shape[a]} along axis {a}"
+        for i, a in enumerate(axes)
+        if a is not None
+    ]
+    given = [f"axis_size={axis_size}"] if axis_size is not None else []
+    raise ValueError(
+        f"vmap got inconsistent sizes for array axes to be mapped in {getattr(fun, '__name__', fun)}:\n  "
+        + "\n  ".join(each + given)
+    )
+
+
+def _leaf_name(signature: Signature, leaf: int) -> str:
+    first = 0
+    for name, tree in signature.params:
+        if leaf < first + tree.leaf_count:
+            return name if tree.kind is Kind.LEAF else f"{name} (leaf {leaf - first})"
+        first += tree.leaf_count
+    return f"leaf {leaf}"
+
+
+def without_batch(signature: Signature, axes: AxesOfLeaves) -> Signature:
+    """The signature of one lane."""
+    avals = tuple(
+        a if axis is None else Aval((*a.shape[:axis], *a.shape[axis + 1 :]), a.dtype)
+        for a, axis in zip(signature.avals, axes, strict=True)
+    )
+    values = tuple(v if axis is None else None for v, axis in zip(signature.values, axes, strict=True))
+    return Signature(signature.params, avals, values)
+
+
+def batched(function: Function, positions: Positions, axes: AxesOfLeaves, out_axes: Any, size: int) -> Function:
+    ins: list[int | None] = [None] * len(function.body.params)
+    for place, axis in zip(positions, axes, strict=True):
+        if place is not None:
+            ins[place] = axis
+    outs = broadcast_prefix(out_axes, function.out, "vmap out_axes", is_leaf=lambda x: x is None)
+    results = function.body.results[: function.out.leaf_count]
+    return batch.vmap(function, ins, [_out_axis(a, r) for a, r in zip(outs, results, strict=True)], size)
+
+
+def _out_axis(axis: int | None, result: Atom) -> int | None:
+    if axis is None:
+        return None
+    ndim = result.aval.ndim + 1
+    if not -ndim <= axis < ndim:
+        raise ValueError(f"vmap out_axes={axis} is out of range for a result with {ndim} axes")
+    return axis % ndim
+
+
+def check_cotangent(given: TreeDef, main: TreeDef) -> None:
+    """Raises ValueError where the cotangent's structure is not that of the result; None may stand for an integer
+    leaf.
+    """
+    if not _fits(given, main):
+        raise ValueError(
+            f"the cotangent given to vjp_fun has the structure {describe(given)}, but the result of the function "
+            f"has {describe(main)}"
+        )
+
+
+def _fits(given: TreeDef, main: TreeDef) -> bool:
+    if main.kind is Kind.LEAF:
+        return given.kind in (Kind.LEAF, Kind.NONE)
+    same = given.kind is main.kind and given.keys == main.keys and len(given.children) == len(main.children)
+    return same and all(_fits(g, m) for g, m in zip(given.children, main.children, strict=True))

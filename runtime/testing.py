@@ -1,0 +1,212 @@
+"""Derivatives checked against differences, by random projections.
+
+from untraced import testing
+testing.check_grads(loss, (w, x, y))    # forward and reverse, to order 2; AssertionError says where they part
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..translator.tree import flatten, unflatten
+
+Function = Callable[..., Any]
+Derive = Callable[[Function, int], Function]
+
+# Relative tolerances. float64: the four-point difference at STEP is good to about 1e-11 of the function's scale; the
+# rest is room for functions that bend sharply. float32 and the halves: a thousand roundings of the derivative itself,
+# since the difference is taken in float64. A derivative wrong by 0.1 % is noticed in float64 and float32.
+RELATIVE = {"float64": 1e-6, "float32": 2e-4, "float16": 3e-2, "bfloat16": 2e-1}
+ABSOLUTE = {"float64": 1e-8, "float32": 1e-5, "float16": 1e-2, "bfloat16": 1e-1}
+STEP = 1e-3  # truncation STEP**4, rounding 1e-16 / STEP: they balance in float64
+
+
+def check_grads(
+    f: Function,
+    args: Sequence[Any],
+    order: int = 2,
+    modes: Iterable[str] = ("fwd", "rev"),
+    atol: float | None = None,
+    rtol: float | None = None,
+    eps: float | None = None,
+    *,
+    seed: int = 0,
+    reference: Function | None = None,
+    pushforward: Derive | None = None,
+    pullback: Derive | None = None,
+) -> None:
+    """Assert that the derivatives of `f` at `args`, trees of numbers and arrays, are right to the given order.
+
+    `f(*args)` may return any tree. Each derivative is projected on random directions and compared with a four-point
+    difference of `reference` (default: `f` itself), taken in float64 whatever the dtype of the arguments. At each
+    order, every mode is checked on the derivatives of every mode. Integer and bool leaves are held fixed; they have no
+    tangent.
+
+    `eps` is the step of the difference. Tolerances are by default those of the narrowest dtype among the arguments;
+    they are relative to the largest element of what is compared. `pushforward(f, n)` gives (x1..xn, t1..tn) ->
+    tangents, and `pullback(f, n)` gives (ct, x1..xn) -> cotangents; by default they are made of `jvp` and `vjp`.
+
+    Raises AssertionError.
+    """
+    chosen = tuple(modes)
+    unknown = set(chosen) - {"fwd", "rev"}
+    if unknown:
+        raise ValueError(f"modes are 'fwd' and 'rev', not {sorted(unknown)}")
+    derive = {"fwd": pushforward or _pushforward, "rev": pullback or _pullback}
+    narrow = _narrowest(args)
+    g, moving = _holding_integers(f, tuple(args)) if pushforward is None and pullback is None else (f, tuple(args))
+    wide = g if reference is None else _holding_integers(reference, tuple(args))[0]
+    checker = _Checker(
+        {mode: derive[mode] for mode in chosen},
+        ABSOLUTE[narrow] if atol is None else atol,
+        RELATIVE[narrow] if rtol is None else rtol,
+        STEP if eps is None else eps,
+        np.random.default_rng(seed),
+    )
+    checker.check(g, wide, moving, order, "f")
+
+
+def _pushforward(f: Function, n: int) -> Function:
+    from .transforms import jvp
+
+    def pushed(*xs: Any) -> Any:
+        return jvp(f, xs[:n], xs[n:])[1]
+
+    return pushed
+
+
+def _holding_integers(f: Function, args: tuple[Any, ...]) -> tuple[Function, tuple[Any, ...]]:
+    """`f` as a function of the arguments that can move, and these: `jvp` refuses the others."""
+    moving = [k for k, a in enumerate(args) if any(map(_inexact, flatten(a)[0]))]
+    if len(moving) == len(args):
+        return f, args
+
+    def held(*xs: Any) -> Any:
+        full = list(args)
+        for k, x in zip(moving, xs):
+            full[k] = x
+        return f(*full)
+
+    return held, tuple(args[k] for k in moving)
+
+
+def _pullback(f: Function, n: int) -> Function:
+    from .transforms import vjp
+
+    def pulled(ct: Any, *xs: Any) -> Any:
+        return vjp(f, *xs)[1](ct)
+
+    return pulled
+
+
+class _Checker:
+    """`derive` maps "fwd" and "rev" to what takes those derivatives."""
+
+    def __init__(
+        self, derive: dict[str, Derive], atol: float, rtol: float, eps: float, rng: np.random.Generator
+    ) -> None:
+        self.derive, self.atol, self.rtol, self.eps, self.rng = derive, atol, rtol, eps, rng
+
+    def check(self, f: Function, reference: Function, args: tuple[Any, ...], order: int, name: str) -> None:
+        """Check the first derivatives of `f`, then, one order lower, those of its derivatives."""
+        if order < 1:
+            return
+        tangents = self.direction(args)
+        numeric = self.difference(reference, args, tangents)
+        for mode, derive in self.derive.items():
+            g = derive(f, len(args))
+            wide = g if reference is f else derive(reference, len(args))
+            if mode == "fwd":
+                self.forward(g, args, tangents, numeric, f"jvp of {name}")
+                self.check(g, wide, (*args, *self.direction(args)), order - 1, f"jvp of {name}")
+            else:
+                ct = self.direction(f(*args))
+                self.reverse(g, args, tangents, ct, numeric, f"vjp of {name}")
+                self.check(g, wide, (ct, *args), order - 1, f"vjp of {name}")
+
+    def forward(self, g: Function, args: tuple[Any, ...], tangents: Any, numeric: Sequence[Any], name: str) -> None:
+        leaves = [x for x in flatten(g(*args, *tangents))[0] if _inexact(x)]
+        self.expect(len(leaves) == len(numeric), f"{name}: {len(leaves)} tangents for {len(numeric)} results")
+        for k, (got, want) in enumerate(zip(leaves, numeric, strict=True)):
+            scale = float(np.max(np.abs(want), initial=0.0))
+            self.close(np.asarray(got), want, scale, f"{name}, result {k}")
+
+    def reverse(
+        self, g: Function, args: tuple[Any, ...], tangents: Any, ct: Any, numeric: Sequence[Any], name: str
+    ) -> None:
+        """Re sum(ct * J t) = Re sum(vjp(ct) * t), without conjugates, as in JAX's convention."""
+        back = [x for x in flatten(g(ct, *args))[0] if _inexact(x)]
+        ts = flatten(tangents)[0]
+        self.expect(len(back) == len(ts), f"{name}: {len(back)} cotangents for {len(ts)} arguments")
+        terms = [np.asarray(_wide(c) * d) for c, d in zip(flatten(ct)[0], numeric, strict=True)]
+        want = sum(float(np.sum(t).real) for t in terms)
+        got = sum(float(np.sum(_wide(x) * _wide(t)).real) for x, t in zip(back, ts, strict=True))
+        scale = sum(float(np.sum(np.abs(t))) for t in terms)
+        self.close(np.asarray(got), np.asarray(want), scale, name)
+
+    def close(self, got: Any, want: Any, scale: float, what: str) -> None:
+        self.expect(np.shape(got) == np.shape(want), f"{what}: shape {np.shape(got)}, not {np.shape(want)}")
+        same_nan = np.array_equal(np.isnan(got), np.isnan(want))
+        self.expect(same_nan, f"{what}: NaN where the difference has none, or the reverse")
+        error = float(np.max(np.abs(np.where(np.isnan(want), 0, got - want)), initial=0.0))
+        limit = self.atol + self.rtol * scale
+        self.expect(error <= limit, f"{what}: off by {error:.3g}, allowed {limit:.3g}\n  got  {got}\n  want {want}")
+
+    @staticmethod
+    def expect(condition: bool, message: str) -> None:
+        if not condition:
+            raise AssertionError(message)
+
+    def direction(self, tree: Any) -> Any:
+        """Normal random numbers like the real and complex leaves of the tree; None for the others."""
+        leaves, treedef = flatten(tree)
+        return unflatten(treedef, [self.random_like(x) if _inexact(x) else None for x in leaves])
+
+    def random_like(self, x: Any) -> Any:
+        shape, dtype = np.shape(x), np.asarray(x).dtype
+        value = self.rng.standard_normal(shape)
+        if dtype.kind == "c":
+            value = value + 1j * self.rng.standard_normal(shape)
+        if type(x) in (float, complex):
+            return type(x)(value)
+        return np.asarray(value).astype(dtype)[()]
+
+    def difference(self, f: Function, args: tuple[Any, ...], tangents: Any) -> list[Any]:
+        """The directional derivative of each real or complex result: (8 (f(h) - f(-h)) - (f(2h) - f(-2h))) / 12 h."""
+        leaves, treedef = flatten(args)
+        steps = flatten(tangents)[0]
+
+        def at(h: float) -> list[Any]:
+            feed = iter(steps)
+            moved = [_wide(x) + h * _wide(next(feed)) if _inexact(x) else x for x in leaves]
+            return [_wide(y) for y in flatten(f(*unflatten(treedef, moved)))[0] if _inexact(y)]
+
+        h = self.eps
+        near = zip(at(h), at(-h), at(2 * h), at(-2 * h), strict=True)
+        return [(8 * (a - b) - (c - d)) / (12 * h) for a, b, c, d in near]
+
+
+def _inexact(x: Any) -> bool:
+    """Whether the leaf has a derivative. Kind V holds bfloat16."""
+    return not isinstance(x, str) and np.asarray(x).dtype.kind in "fcV"
+
+
+def _wide(x: Any) -> Any:
+    """The value in float64 or complex128; a Python number stays one."""
+    if type(x) in (float, complex):
+        return x
+    array = np.asarray(x)
+    return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)[()]
+
+
+def _narrowest(args: Any) -> str:
+    """The name of the real dtype with the fewest digits among the leaves; float64 where there is none."""
+    found = ["float64"]
+    for x in flatten(args)[0]:
+        if _inexact(x):
+            dtype = np.asarray(x).dtype
+            found.append(np.empty(0, dtype).real.dtype.name if dtype.kind == "c" else dtype.name)
+    return max(found, key=list(RELATIVE).index)

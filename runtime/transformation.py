@@ -1,0 +1,112 @@
+"""What all transformations share: they are called, inspected, nested and remembered like functions."""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ..translator import pipeline
+from ..translator.ir import Function
+from ..translator.pipeline import Positions
+from ..translator.reading.reader import Reading, read
+from ..translator.reading.signature import Signature
+from .callables import readable
+
+if TYPE_CHECKING:
+    from .accelerate import Accelerated
+    from .inspection import Inspection
+
+Fun = Callable[..., Any]
+
+
+class Transformation:
+    """A function made of another one; subclasses say by which rule. Has the name, docstring and parameters of that
+    one.
+    """
+
+    verb = ""  # how the transformation is called, for names
+    stage = ""  # the pass that it is
+
+    fun: Fun
+
+    def __init__(self, fun: Fun, *options: Any) -> None:
+        if not callable(fun):
+            raise TypeError(f"{self.verb} wants a function, not {fun!r}")
+        fun = readable(fun)
+        functools.update_wrapper(self, fun, updated=())
+        self.fun = fun
+
+    @classmethod
+    def of_accelerated(cls, fun: Accelerated, *options: Any) -> Transformation:
+        """The transformation of the function inside an accelerated one."""
+        return cls(fun.fun, *options)
+
+    def __untraced_read__(self, signature: Signature) -> Reading:
+        """The program of this transformation for a signature."""
+        return pipeline.transform(
+            self.stage,
+            lambda inner: read(self.fun, inner),
+            signature,
+            lambda function, positions: self.rule(function, positions, signature),
+        )
+
+    def rule(self, function: Function, positions: Positions, signature: Signature) -> Function:
+        raise TypeError(f"{type(self).__name__} has no rule of its own")
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._plain(*args, **kwargs)
+
+    def inspect(self, *args: Any, **kwargs: Any) -> Inspection:
+        """The stages and the final source for these arguments, without running."""
+        made: Inspection = self._plain.inspect(*args, **kwargs)
+        return made
+
+    def source(self, *args: Any, **kwargs: Any) -> str:
+        """The generated NumPy source for these arguments."""
+        text: str = self._plain.inspect(*args, compile=False, **kwargs).source
+        return text
+
+    @functools.cached_property
+    def _plain(self) -> Accelerated:
+        from .accelerate import plain
+
+        return plain(self)
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self if instance is None else types.MethodType(self, instance)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {k: v for k, v in self.__dict__.items() if k not in ("_plain", "__wrapped__")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.__wrapped__ = self.fun
+
+    def __repr__(self) -> str:
+        return f"<{self.verb} of {getattr(self.fun, '__qualname__', self.fun)}>"
+
+
+def transformed(fun: Fun, kind: type[Transformation], *options: Any) -> Any:
+    """`kind(fun, *options)`; accelerated where `fun` is. The same one again for the same arguments, so that what it has
+    translated is found again when a step function says `grad(loss)(...)` every time."""
+    try:
+        return _remembered(fun, kind, options, repr(options))  # type: ignore[arg-type]  # a class is hashable
+    except TypeError as error:
+        if "unhashable" not in str(error):
+            raise
+        return _made(fun, kind, options)
+
+
+@functools.lru_cache(maxsize=1024)
+def _remembered(fun: Fun, kind: type[Transformation], options: tuple[Any, ...], spelled: str) -> Any:
+    return _made(fun, kind, options)  # `spelled` tells 0 from False, which compare equal
+
+
+def _made(fun: Fun, kind: type[Transformation], options: tuple[Any, ...]) -> Any:
+    from .accelerate import Accelerated
+
+    if isinstance(fun, Accelerated):
+        return fun.replaced(kind.of_accelerated(fun, *options))
+    return kind(fun, *options)

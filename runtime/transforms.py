@@ -1,0 +1,248 @@
+"""grad, vmap and their kin: callables that stand for the transformed program of another callable.
+
+Calling one with NumPy arrays generates its source for the signature of the call and lets CPython run it: no compiler.
+Calling it with an `Array`, or wrapping it in `accelerate`, compiles it. Each can be read like a function
+(`__untraced_read__`), so they nest, and work inside functions that are accelerated. A transformation of an
+accelerated function is accelerated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..translator import pipeline
+from ..translator.ir import Function
+from ..translator.ops import STOP_GRADIENT
+from ..translator.pipeline import Positions
+from ..translator.reading.reader import Reading, read
+from ..translator.reading.signature import Signature
+from ..translator.tree import tree_map
+from . import products, rules
+from .pullback import forward_half
+from .rules import Argnums
+from .transformation import Fun, Transformation, transformed
+
+Axes = Any  # an int, None, or a tree of them that is a prefix of the arguments' or the result's
+
+
+# ---- derivatives ---------------------------------------------------------------------------------
+
+
+class Gradient(Transformation):
+    """grad and value_and_grad."""
+
+    stage = "derive"
+
+    def __init__(
+        self, fun: Fun, argnums: Argnums, has_aux: bool, holomorphic: bool, allow_int: bool, value: bool
+    ) -> None:
+        self.argnums, self.has_aux, self.value = rules.checked_argnums(argnums), has_aux, value
+        self.holomorphic, self.allow_int = holomorphic, allow_int
+        self.verb = "value_and_grad" if value else "grad"
+        super().__init__(fun)
+
+    def rule(self, function: Function, positions: Positions, signature: Signature) -> Function:
+        chosen = rules.select(self.fun, signature, self.argnums, self.verb)
+        return rules.gradient(
+            function,
+            positions,
+            chosen,
+            has_aux=self.has_aux,
+            value=self.value,
+            holomorphic=self.holomorphic,
+            allow_int=self.allow_int,
+        )
+
+
+def grad(
+    fun: Fun, argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False, allow_int: bool = False
+) -> Any:
+    """A function that computes the gradient of `fun`, which returns one real number.
+
+    argnums     which positional argument to differentiate, or a tuple of them; each may be any tree of float arrays.
+    has_aux     `fun` returns (number, anything); the result is (gradient, anything).
+    holomorphic `fun` is complex-differentiable and its inputs and output are complex.
+    allow_int   integer leaves among the chosen arguments are allowed; None stands in place of their gradient.
+
+    The gradient has the structure of the argument (a tuple of them for a tuple `argnums`). Raises TypeError for integer
+    inputs and for results that are not one number.
+    """
+    return transformed(fun, Gradient, argnums, has_aux, holomorphic, allow_int, False)
+
+
+def value_and_grad(
+    fun: Fun, argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False, allow_int: bool = False
+) -> Any:
+    """As `grad`, but the result is (value, gradient), or ((value, anything), gradient) with `has_aux`."""
+    return transformed(fun, Gradient, argnums, has_aux, holomorphic, allow_int, True)
+
+
+class Jacobian(Transformation):
+    """jacfwd and jacrev."""
+
+    stage = "derive"
+
+    def __init__(self, fun: Fun, argnums: Argnums, has_aux: bool, holomorphic: bool, forward: bool) -> None:
+        self.argnums, self.has_aux, self.holomorphic = rules.checked_argnums(argnums), has_aux, holomorphic
+        self.forward = forward
+        self.verb = "jacfwd" if forward else "jacrev"
+        super().__init__(fun)
+
+    def rule(self, function: Function, positions: Positions, signature: Signature) -> Function:
+        from .jacobians import jacobian
+
+        chosen = rules.select(self.fun, signature, self.argnums, self.verb)
+        return jacobian(
+            function, positions, chosen, has_aux=self.has_aux, forward=self.forward, holomorphic=self.holomorphic
+        )
+
+
+def jacfwd(fun: Fun, argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False) -> Any:
+    """The Jacobian of `fun`, column by column in forward mode: best where it has more outputs than inputs.
+
+    The result has the structure of `fun`'s result, with the structure of the argument(s) in place of each leaf; a
+    leaf has shape out.shape + in.shape.
+    """
+    return transformed(fun, Jacobian, argnums, has_aux, holomorphic, True)
+
+
+def jacrev(fun: Fun, argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False) -> Any:
+    """As `jacfwd`, row by row in reverse mode: best where `fun` has more inputs than outputs."""
+    return transformed(fun, Jacobian, argnums, has_aux, holomorphic, False)
+
+
+jacobian = jacrev
+
+
+def hessian(fun: Fun, argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False) -> Any:
+    """The matrix of second derivatives: `jacfwd(jacrev(fun))`."""
+    return jacfwd(jacrev(fun, argnums, has_aux, holomorphic), argnums, has_aux, holomorphic)
+
+
+# ---- batching ------------------------------------------------------------------------------------
+
+
+class Batched(Transformation):
+    """vmap."""
+
+    verb = "vmap"
+    stage = "batch"
+
+    def __init__(self, fun: Fun, in_axes: Axes, out_axes: Axes, axis_name: Any, axis_size: int | None) -> None:
+        self.in_axes, self.out_axes, self.axis_name, self.axis_size = in_axes, out_axes, axis_name, axis_size
+        rules.check_axes(in_axes, out_axes)
+        super().__init__(fun)
+
+    def __untraced_read__(self, signature: Signature) -> Reading:
+        axes = rules.input_axes(self.fun, signature, self.in_axes)
+        size = rules.batch_size(self.fun, signature, axes, self.axis_size)
+        return pipeline.transform(
+            self.stage,
+            lambda inner: read(self.fun, inner),
+            rules.without_batch(signature, axes),
+            lambda function, positions: rules.batched(function, positions, axes, self.out_axes, size),
+        )
+
+
+def vmap(fun: Fun, in_axes: Axes = 0, out_axes: Axes = 0, axis_name: Any = None, axis_size: int | None = None) -> Any:
+    """A function that maps `fun` over an axis of its arguments, as one vectorised program.
+
+    in_axes    an int, or a tuple with one entry for each positional argument: the axis to map, None for an argument
+               that is the
+               same for all, or a tree of these that is a prefix of the argument. Keyword arguments are mapped over
+               axis 0.
+    out_axes   where the axis goes in the results, likewise.
+    axis_size  the size, needed only where nothing is mapped.
+
+    Raises ValueError when the sizes differ, when an axis is out of range, or when `in_axes` does not fit the arguments.
+    """
+    return transformed(fun, Batched, in_axes, out_axes, axis_name, axis_size)
+
+
+# ---- products with the Jacobian ------------------------------------------------------------------
+
+
+class Pushforward(Transformation):
+    """jvp, as a function of (primals, tangents)."""
+
+    verb = "jvp"
+    stage = "derive"
+
+    def __init__(self, fun: Fun, has_aux: bool) -> None:
+        self.has_aux = has_aux
+        super().__init__(fun)
+        self.__signature__ = products.product_signature("primals", "tangents")
+        del self.__wrapped__
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+
+    def __untraced_read__(self, signature: Signature) -> Reading:
+        return products.pushforward(self.fun, signature, self.has_aux)
+
+
+def jvp(fun: Fun, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False) -> Any:
+    """(fun(*primals), its derivative in the direction `tangents`), and aux as third where `has_aux`.
+
+    `tangents` is a tuple like `primals`, with leaves of the same shapes and dtypes. Raises TypeError where they
+    differ and for integer primals.
+    """
+    _check_sequence("primal", primals)
+    _check_sequence("tangent", tangents)
+    return transformed(fun, Pushforward, has_aux)(tuple(primals), tuple(tangents))
+
+
+def vjp(fun: Fun, *primals: Any, has_aux: bool = False) -> Any:
+    """(fun(*primals), vjp_fun), and aux as third where `has_aux`; vjp_fun(cotangent) is a tuple with one cotangent
+    for each primal.
+
+    The forward pass runs once, here; `vjp_fun` holds what the backward pass needs of it, and may be called any number
+    of times.
+    """
+    out, aux, residuals, backward = forward_half(fun, len(primals), has_aux)(*primals)
+
+    def vjp_fun(ct: Any) -> Any:
+        return backward(residuals, ct)
+
+    return (out, vjp_fun, aux) if has_aux else (out, vjp_fun)
+
+
+def linearize(fun: Fun, *primals: Any) -> tuple[Any, Callable[..., Any]]:
+    """(fun(*primals), f_jvp): `f_jvp(*tangents)` is the derivative at the primals in that direction."""
+
+    def f_jvp(*tangents: Any) -> Any:
+        return jvp(fun, primals, tangents)[1]
+
+    return fun(*primals), f_jvp
+
+
+def _check_sequence(what: str, xs: Any) -> None:
+    if not isinstance(xs, tuple | list):
+        raise TypeError(f"{what} arguments to jvp must be a tuple or list, got {type(xs).__name__}")
+
+
+def stop_gradient(x: Any) -> Any:
+    """`x`, a constant as far as derivatives go. `x` may be any tree."""
+    return tree_map(_constant, x)
+
+
+def _constant(x: Any) -> Any:
+    return x
+
+
+_constant.__untraced_numpy__ = STOP_GRADIENT.evaluate  # type: ignore[attr-defined]
+
+
+for _made_at_translation in (
+    grad,
+    value_and_grad,
+    jacfwd,
+    jacrev,
+    hessian,
+    vmap,
+    transformed,
+    forward_half,
+    _check_sequence,
+):
+    _made_at_translation.__dict__["__untraced_static__"] = True

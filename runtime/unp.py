@@ -1,0 +1,63 @@
+"""The namespace `untraced.numpy`: NumPy whose creation functions give `Array`s.
+
+Everything else is NumPy's own function, which works on Arrays through NumPy's protocols (`unp.sin is np.sin`). Inside
+an accelerated function a creation function means NumPy's: its attribute `__untraced_numpy__` says which.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .array import Array as ndarray
+from .devices import device_put
+
+__all__ = ["ndarray"]
+
+_CREATION = (
+    "arange", "array", "asarray", "copy", "empty", "empty_like", "eye", "full", "full_like", "geomspace", "identity",
+    "linspace", "logspace",
+    "ones", "ones_like", "tri", "zeros", "zeros_like",
+)  # fmt: skip
+
+
+def _creating(function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def create(*args: Any, **options: Any) -> Any:
+        result = function(*args, **options)
+        return result if isinstance(result, ndarray) else device_put(result)
+
+    create.__untraced_numpy__ = function  # type: ignore[attr-defined]
+    return create
+
+
+def _from_tree(function: Callable[..., Any]) -> Callable[..., Any]:
+    """array, asarray: an Array stays where it is unless its dtype changes."""
+    host = _creating(function)
+
+    @functools.wraps(function)
+    def create(object: Any, dtype: Any = None, **options: Any) -> Any:
+        if isinstance(object, ndarray):
+            return object if dtype is None or object.dtype == dtype else object.astype(dtype)  # type: ignore[attr-defined]
+        return host(object, dtype, **options)
+
+    create.__untraced_numpy__ = function  # type: ignore[attr-defined]
+    return create
+
+
+for _name in _CREATION:
+    _function = getattr(np, _name)
+    globals()[_name] = _from_tree(_function) if _name in ("array", "asarray") else _creating(_function)
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("__"):  # __path__ and its like would make NumPy's submodules be loaded a second time
+        raise AttributeError(f"module 'untraced.numpy' has no attribute {name!r}")
+    return getattr(np, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*dir(np), *_CREATION, "ndarray"})

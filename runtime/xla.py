@@ -1,0 +1,71 @@
+"""The targets "cpu": programs and data of XLA's client on this machine's processor."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..tpu import client
+from ..tpu.emit import emit
+from ..translator.ir import Function
+
+
+class XlaDevice:
+    """XLA's CPU device. Data are its buffers."""
+
+    platform = "cpu"
+    id = 0
+    dlpack_device = (1, 0)
+
+    def put(self, host: np.ndarray[Any, Any]) -> Any:
+        return client.to_device(host)
+
+    def get(self, data: Any) -> np.ndarray[Any, Any]:
+        view = client.view(data)
+        view.setflags(write=False)
+        return view
+
+    def wait(self, data: Any) -> None:
+        data.block_until_ready()
+
+    def dlpack(self, data: Any, **options: Any) -> Any:
+        return self.get(data).copy().__dlpack__(**options)
+
+    def __repr__(self) -> str:
+        return "CpuDevice(0)"
+
+
+class XlaProgram:
+    """A compiled program. A program with run-time checks waits for its flag; all others do not wait."""
+
+    def __init__(self, function: Function, donated: Sequence[int], checks: bool) -> None:
+        from .devices import device_of_target
+
+        self.device = device_of_target("cpu")
+        emitted = emit(function, donate=donated, checks=checks)
+        self.executable = client.compile(emitted)
+        self.checked = bool(emitted.checks)
+        self.count = len(emitted.results)
+
+    def host(self, values: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
+        return self.executable.run_numpy(values)
+
+    def on_device(self, values: Sequence[Any]) -> Sequence[Any]:
+        outs = self.executable.run(values)
+        if self.checked:
+            self.executable.check(outs)
+        return outs
+
+    def call_text(self, arguments: Sequence[str], arrays_only: bool, names: dict[str, Any]) -> str | None:
+        """An expression for the sequence of results, given expressions for the data; None where there are checks."""
+        if self.checked:
+            return None
+        if not arrays_only:  # NumPy arrays and Python numbers are converted in C++
+            names |= {"call": self.executable.call, "beside": self.executable.call_beside_jax, "modules": sys.modules}
+            given = ", ".join(arguments)
+            return f'(call({given}) if "jax" not in modules else beside(({given},)))'
+        names["execute"], names["handlers"] = self.executable.launcher()
+        return f"execute([{', '.join(arguments)}]).consume_with_handlers(handlers)"
