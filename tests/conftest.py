@@ -1,0 +1,58 @@
+"""Shared by all tests: the flag that refreshes golden files, and Hypothesis profiles."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+os.environ.setdefault("JAX_PLATFORMS", "cpu")  # the oracle must not look for a TPU because libtpu is installed
+
+GOLDEN = Path(__file__).parent / "golden"
+
+settings.register_profile(
+    "default", deadline=None, derandomize=True, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile(
+    "long", deadline=None, max_examples=2000, suppress_health_check=[HealthCheck.too_slow], print_blob=True
+)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-golden", action="store_true", help="write the golden files anew instead of comparing")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    marked = [item for item in items if item.get_closest_marker("gpu")]
+    if marked and not _has_device():
+        for item in marked:
+            item.add_marker(pytest.mark.skip(reason="CuPy sees no CUDA device"))
+
+
+def _has_device() -> bool:
+    try:
+        import cupy
+
+        return bool(cupy.cuda.runtime.getDeviceCount() > 0)
+    except Exception:  # no CuPy, or no driver for it
+        return False
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """`golden(name, text)` compares with tests/golden/<name>; with --update-golden it writes the file."""
+
+    def check(name: str, text: str) -> None:
+        path = GOLDEN / name
+        if request.config.getoption("--update-golden"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+            return
+        assert path.exists(), f"{path.name} does not exist yet: run pytest --update-golden and read it"
+        assert text == path.read_text(), f"{path.name} has changed; if that is meant, run pytest --update-golden"
+
+    return check

@@ -1,0 +1,124 @@
+"""What `grad`, `vjp` and `jvp` take, give and refuse."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from gradient_helpers import Program, read_program
+
+from untraced.translator.derive import forward, reverse
+from untraced.translator.errors import DTypeError
+from untraced.translator.same import same
+from untraced.translator.tree import Kind
+
+X = np.linspace(0.5, 1.5, 6).reshape(2, 3)
+
+
+def loss(x, c, k):
+    return np.sum(x * x) * c * k
+
+
+def test_value_and_gradients():
+    f = read_program(loss, X, 3.0, 2).function
+    value, d_x, d_c = Program(reverse.grad(f, [0, 1], value=True))(X, 3.0, 2)
+    assert value == loss(X, 3.0, 2)
+    np.testing.assert_allclose(d_x, 12.0 * X, rtol=1e-15)
+    assert isinstance(d_c, np.float64) and d_c == pytest.approx(2.0 * np.sum(X * X), rel=1e-15)
+
+
+def test_one_result_is_no_tuple():
+    f = read_program(loss, X, 3.0, 2).function
+    assert reverse.grad(f, [0]).out.kind is Kind.LEAF
+    assert reverse.grad(f, [0, 1]).out.leaf_count == 2
+
+
+def test_auxiliary_results():
+    def g(x):
+        y = np.sin(x)
+        return np.sum(y), (y, 3)
+
+    f = read_program(g, X).function
+    aux = f.out.leaf_count - 1
+    *rest, d_x = Program(reverse.grad(f, [0], aux=aux))(X)
+    np.testing.assert_array_equal(rest[0], np.sin(X))
+    np.testing.assert_allclose(d_x, np.cos(X), rtol=1e-15)
+    assert len(Program(reverse.grad(f, [0], aux=aux, value=True))(X)) == aux + 2
+
+
+def test_independent_arguments_have_zero_gradients():
+    f = read_program(lambda x, y: np.sum(x), X, X).function
+    d_x, d_y = Program(reverse.grad(f, [0, 1]))(X, X)
+    np.testing.assert_array_equal(d_x, np.ones_like(X))
+    np.testing.assert_array_equal(d_y, np.zeros_like(X))
+
+
+def test_stop_at_integers():
+    f = read_program(lambda x: np.sum(x.astype(np.int64) * x), X).function
+    (d_x,) = Program(reverse.grad(f, [0]))(X)
+    np.testing.assert_array_equal(d_x, X.astype(np.int64))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_gradients_keep_the_dtype(dtype):
+    x = X.astype(dtype)
+    f = read_program(lambda x, c: np.sum(np.tanh(x) * c) / 3.0, x, 2.0).function
+    d_x, d_c = Program(reverse.grad(f, [0, 1]))(x, 2.0)
+    assert d_x.dtype == dtype and d_c.dtype == np.float64
+
+
+@pytest.mark.parametrize("bad", [np.arange(3), np.array([True]), 3])
+def test_integer_inputs_are_refused(bad):
+    f = read_program(lambda x: np.sum(x * 1.0), bad).function
+    with pytest.raises(TypeError, match="requires real- or complex-valued inputs"):
+        reverse.grad(f, [0])
+    with pytest.raises(DTypeError, match="requires real- or complex-valued inputs"):
+        forward.jvp(f, [True])
+
+
+@pytest.mark.parametrize(
+    ("fun", "message"),
+    [
+        (lambda x: x, r"Gradient only defined for scalar-output functions. Output had shape: \(2, 3\)."),
+        (lambda x: (np.sum(x), np.sum(x)), "Gradient only defined for scalar-output functions"),
+        (lambda x: np.sum(x) * 1j, "real-valued outputs"),
+        (lambda x: np.argmax(x), "real-valued outputs"),
+    ],
+)
+def test_results_that_are_no_real_number_are_refused(fun, message):
+    with pytest.raises(TypeError, match=message):
+        reverse.grad(read_program(fun, X).function, [0])
+
+
+def test_jvp_has_tangents_for_real_results_only():
+    f = read_program(lambda x, n: (np.sin(x), n + 1), X, 2).function
+    j = forward.jvp(f, [True, False])
+    y, n, d_y = Program(j)(X, 2, np.ones_like(X))
+    assert n == 3
+    np.testing.assert_allclose(d_y, np.cos(X), rtol=1e-15)
+    assert [p.name for p in j.params] == ["x", "n", "d_x"]
+
+
+def test_names_do_not_collide():
+    f = read_program(lambda x, d_x, ct: x * d_x * ct, X, X, X).function
+    assert len({p.name for p in forward.jvp(f, [True] * 3).params}) == 6
+    assert len({p.name for p in reverse.vjp(f, [0]).params}) == 4
+
+
+def test_mutated_arguments_have_no_cotangent_and_are_not_written():
+    def g(x):
+        y = np.sum(x * x)
+        x[0] = 0.0
+        return y
+
+    f = read_program(g, X.copy()).function
+    assert f.mutated == (0,)
+    d = reverse.grad(f, [0])
+    assert d.mutated == ()
+    x = X.copy()
+    np.testing.assert_allclose(Program(d)(x)[0], 2 * X, rtol=1e-15)
+    np.testing.assert_array_equal(x, X)
+
+
+def test_derivatives_are_deterministic():
+    f = read_program(loss, X, 3.0, 2).function
+    assert same(reverse.grad(f, [0, 1]), reverse.grad(f, [0, 1]))

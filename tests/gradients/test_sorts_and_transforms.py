@@ -1,0 +1,126 @@
+"""Derivatives and batches of sorts and Fourier transforms: finite differences, loops over elements, JAX."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from test_families import C, F, arrays, run
+
+import untraced
+from untraced.runtime.testing import check_grads
+from untraced.translator import make, ops
+from untraced.translator.ir import const
+
+RNG = np.random.default_rng(11)
+X = (RNG.permutation(30).reshape(5, 6) - 14.3) / 8  # far enough apart that no difference crosses a tie
+V = X.ravel()[:9].copy()
+W = RNG.standard_normal((5, 6))
+Z = RNG.standard_normal((4, 6)) + 1j * RNG.standard_normal((4, 6))
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_sort(axis):
+    run(lambda b, v: make.multiply(b, make.sort(b, make.multiply(b, v, v), axis), const(W)), X, order=2)
+
+
+@pytest.mark.parametrize("name", ["fft", "ifft"])
+@pytest.mark.parametrize("axes", [(1,), (0,), (0, 1), (2, 0, 1)])
+def test_complex_transforms(name, axes):
+    op = getattr(ops, name.upper())
+    for dtype in (F, C):
+        (x,) = arrays((2, 3, 4), dtype=dtype)
+        run(lambda b, v: make.fourier(b, op, make.multiply(b, v, v), axes), x)  # noqa: B023
+
+
+@pytest.mark.parametrize("axes", [(1,), (0,), (0, 1), (2, 0, 1)])
+def test_real_transforms(axes):
+    (x,) = arrays((2, 5, 4))
+    run(lambda b, v: make.fourier(b, ops.RFFT, make.multiply(b, v, v), axes), x)
+    (z,) = arrays((3, 4, 4), dtype=C)
+    for size in (2 * (z.shape[axes[-1]] - 1), 2 * z.shape[axes[-1]] - 1):
+        run(lambda b, v: make.fourier(b, ops.IRFFT, make.multiply(b, v, v), axes, size), z)  # noqa: B023
+
+
+def smallest(x):
+    return np.sum(np.sort(x, axis=None)[:5] ** 2)
+
+
+def middles(x):
+    return np.median(x, axis=1) * np.percentile(x, [20.0, 70.0], axis=1)
+
+
+def ordered_by(x, y):
+    return x[np.argsort(y)] * np.sort(x)
+
+
+def interpolated(x, y):
+    return np.interp(x, np.array([-2.0, -0.5, 0.4, 2.0]), y)
+
+
+def filtered(x, y):
+    return np.fft.irfft(np.fft.rfft(x) * np.fft.rfft(y), n=6)
+
+
+def power(x):
+    return np.abs(np.fft.fft2(x)) ** 2
+
+
+def running(x):
+    return np.maximum.accumulate(x, axis=1) ** 2
+
+
+def slopes(x):
+    return np.gradient(x**2, np.array([0.0, 0.5, 2.0, 2.5, 4.0]), axis=0)
+
+
+PROGRAMS = [
+    (smallest, (X,)),
+    (middles, (X,)),
+    (ordered_by, (V, V[::-1].copy())),
+    (interpolated, (X * 0.9, V[:4])),
+    (filtered, (X, W)),
+    (power, (X,)),
+    (running, (X,)),
+    (slopes, (X,)),
+]
+
+
+@pytest.mark.parametrize(("fun", "args"), PROGRAMS, ids=lambda c: getattr(c, "__name__", ""))
+def test_programs(fun, args):
+    check_grads(fun, args, order=2)
+
+
+@pytest.mark.parametrize(("fun", "args"), PROGRAMS, ids=lambda c: getattr(c, "__name__", ""))
+@pytest.mark.parametrize("target", ["numpy", "cpu"])
+def test_batches_and_compiled_gradients(fun, args, target):
+    batch = [np.stack([a, 1.3 * a + 0.1, -a]) for a in args]
+    wanted = np.stack([fun(*(a[k] for a in batch)) for k in range(3)])
+    found = untraced.accelerate(untraced.vmap(fun), target=target)(*batch)
+    np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-10)  # transforms round in another order
+
+    def energy(*xs):
+        return np.sum(fun(*xs) ** 2)
+
+    plain, compiled = untraced.grad(energy), untraced.accelerate(untraced.grad(energy), target=target)
+    np.testing.assert_allclose(compiled(*args), plain(*args), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["fft", "ifft", "rfft", "irfft", "fft2", "rfft2", "irfft2"])
+def test_cotangents_follow_jax(name):
+    x = Z.real if name.startswith("rfft") else Z
+
+    def transform(x):
+        return getattr(np.fft, name)(x)
+
+    y, pull = untraced.vjp(transform, x)
+    ct = RNG.standard_normal(y.shape) + (1j * RNG.standard_normal(y.shape) if y.dtype.kind == "c" else 0.0)
+    with jax.enable_x64(True):
+        _, theirs = jax.vjp(getattr(jnp.fft, name), jnp.asarray(x))
+        np.testing.assert_allclose(pull(ct)[0], theirs(jnp.asarray(ct))[0], rtol=1e-12, atol=1e-12)
+
+
+def test_ties_go_to_the_first():
+    gradient = untraced.grad(lambda x: np.sum(np.sort(x)[:2]))(np.array([3.0, 1.0, 3.0, 3.0]))
+    np.testing.assert_array_equal(gradient, [1.0, 1.0, 0.0, 0.0])

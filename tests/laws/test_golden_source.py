@@ -1,0 +1,70 @@
+"""Printed source, kept in files to be read in review: `pytest --update-golden` writes them anew."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from derivative_programs import GRADIENTS
+from laws_helpers import read_program
+from programs import PROGRAMS, Example
+
+from untraced import grad, tree
+from untraced.translator.derive.reverse import vjp
+from untraced.translator.passes.simplify import simplify
+from untraced.translator.printing.printer import print_module
+
+DERIVED = (
+    "square_loss",
+    "two_layers",
+    "layer_norm",
+    "heat_step",
+    "running_maximum",
+    "triangular_solve",
+    "power_iteration",
+)
+NAMES = (
+    "square_loss",
+    "decay",
+    "two_layers",
+    "attention",
+    "heat_step",
+    "double_buffer",
+    "in_place",
+    "newton_sqrt",
+    "clipped_step",
+    "through_a_view",
+    "windows",
+    "leapfrog",
+    "histogram",
+)
+
+
+@pytest.mark.parametrize("example", [e for e in PROGRAMS if e.fun.__name__ in NAMES], ids=repr)
+def test_printed_source(example: Example, golden: Callable[[str, str], None]) -> None:
+    function, _ = read_program(example.fun, example.args)
+    golden(f"{example}.py", print_module(simplify(function)))
+
+
+@pytest.mark.parametrize("example", [e for e in PROGRAMS if e.fun.__name__ in DERIVED], ids=repr)
+def test_printed_derivatives(example: Example, golden: Callable[[str, str], None]) -> None:
+    function, _ = read_program(example.fun, example.args)
+    derivative = simplify(vjp(function, [0]))
+    text = re.sub(r"from line (\d+)", "from line ..", print_module(derivative, comments=True))
+    golden(f"{example}_vjp.py", text)
+
+
+@pytest.mark.parametrize(("fun", "args"), GRADIENTS, ids=lambda v: getattr(v, "__name__", ""))
+def test_printed_gradients(
+    fun: Callable[..., Any], args: tuple[Any, ...], golden: Callable[[str, str], None]
+) -> None:
+    source = grad(fun).source(*args)
+    golden(f"{fun.__name__}_grad.py", re.sub(r"from line (\d+)", "from line ..", source))
+    scope: dict[str, Any] = {"np": np}
+    exec(source, scope)
+    got, want = scope[f"{fun.__name__}_grad"](*args), grad(fun)(*args)
+    for g, w in zip(tree.leaves(got), tree.leaves(want), strict=True):
+        np.testing.assert_array_equal(g, w)

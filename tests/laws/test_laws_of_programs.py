@@ -1,0 +1,104 @@
+"""The laws at every stage of the pipeline, over hand-written and random NumPy source."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from laws_helpers import (
+    check_against_numpy,
+    check_l1,
+    check_l2,
+    check_l2_l3_in_two_steps,
+    check_laws,
+    read_program,
+)
+from programs import PROGRAMS, Example
+from random_programs import Program, sources
+
+from untraced.translator.batch.vmap import vmap
+from untraced.translator.derive.reverse import vjp
+from untraced.translator.errors import AliasError
+from untraced.translator.evaluate import evaluate
+from untraced.translator.ir import Function
+from untraced.translator.passes.fuse import fuse
+from untraced.translator.passes.simplify import simplify
+from untraced.translator.tree import flatten, unflatten
+from untraced.translator.verify import verify
+
+STAGES: dict[str, Callable[[Function], Function]] = {
+    "read": lambda f: f,
+    "simplify": simplify,
+    "fuse": lambda f: fuse(simplify(f)),
+}
+
+
+@pytest.mark.parametrize("stage", STAGES)
+@pytest.mark.parametrize("example", PROGRAMS, ids=repr)
+def test_laws(example: Example, stage: str) -> None:
+    function, leaves = read_program(example.fun, example.args)
+    function = STAGES[stage](function)
+    check_against_numpy(example.fun, function, example.args)
+    if stage == "fuse":  # the nested functions are inlined when read, so the text is another one
+        check_l2(function, example.args)
+    else:
+        check_laws(function, example.args, leaves)
+
+
+# The trip count of these loops is not known, nor is the length of a tape.
+WITHOUT_REVERSE = {"decay", "newton_sqrt"}
+
+
+@pytest.mark.parametrize("stage", STAGES)
+@pytest.mark.parametrize(
+    "example", [e for e in PROGRAMS if e.differentiable and e.fun.__name__ not in WITHOUT_REVERSE], ids=repr
+)
+def test_laws_of_derivatives(example: Example, stage: str) -> None:
+    function, leaves = read_program(example.fun, example.args)
+    derivative = vjp(function, [0])
+    rng = np.random.default_rng(1)
+    results = evaluate(function, copy.deepcopy(leaves))[: function.out.leaf_count]
+    cts = [rng.normal(size=np.shape(r)).astype(np.asarray(r).dtype) for r in results]
+    args = (*example.args, unflatten(derivative.params[-1].tree, cts))
+    check_stage(STAGES[stage](derivative), args, [*leaves, *cts], stage)
+
+
+@pytest.mark.parametrize("stage", STAGES)
+@pytest.mark.parametrize("example", PROGRAMS, ids=repr)
+def test_laws_of_batches(example: Example, stage: str) -> None:
+    function, leaves = read_program(example.fun, example.args)
+    batched = vmap(function, [0, *[None] * (len(leaves) - 1)], [0] * function.out.leaf_count, 2)
+    first = np.stack([leaves[0], leaves[0]])
+    arguments, tree = flatten(list(example.args))
+    position = next(i for i, x in enumerate(arguments) if x is leaves[0])
+    args = unflatten(tree, [*arguments[:position], first, *arguments[position + 1 :]])
+    check_stage(STAGES[stage](batched), args, [first, *leaves[1:]], stage)
+
+
+def check_stage(function: Function, args: Sequence[Any], leaves: Sequence[Any], stage: str) -> None:
+    verify(function)
+    check_l1(function, args, leaves)
+    if stage == "fuse":  # the nested functions are inlined when read, so the text is another one
+        check_l2(function, args)
+    else:
+        check_l2_l3_in_two_steps(function, args)
+
+
+@pytest.mark.parametrize("stage", STAGES)
+@given(program=sources())
+def test_laws_of_random_source(stage: str, program: Program) -> None:
+    try:
+        function, _ = read_program(program.fun, program.args)
+    except AliasError:  # random views and stores may be undecidable; refusing them is tested elsewhere
+        assume(False)
+    function = STAGES[stage](function)
+    with np.errstate(all="ignore"):
+        check_against_numpy(program.fun, function, program.args)
+    if stage == "fuse":
+        check_l2(function, program.args)
+    else:
+        check_l2_l3_in_two_steps(function, program.args)

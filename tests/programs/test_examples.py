@@ -1,0 +1,49 @@
+"""Every example runs, at a reduced size."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+
+
+def load(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"example_{name}", EXAMPLES / f"{name}.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_no_example_is_forgotten() -> None:
+    tested = {"digits_mlp", "heat", "read_the_derivative"}
+    assert {p.stem for p in EXAMPLES.glob("*.py")} == tested
+
+
+@pytest.mark.parametrize("target", ["cpu", "numpy"])
+def test_digits_mlp_learns(target: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    picture = tmp_path / "curves.png"
+    arguments = ["--target", target, "--epochs", "4", "--hidden", "32", "--quiet", "--plot", str(picture)]
+    accuracy = load("digits_mlp").main(arguments)
+    assert accuracy > 0.85
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert "with @accelerate" in capsys.readouterr().out
+
+
+def test_heat_equals_numpy(tmp_path: Path) -> None:
+    picture = tmp_path / "plate.png"
+    assert load("heat").main(["--size", "30", "--steps", "20", "--plot", str(picture)]) < 1e-10
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_read_the_derivative_prints_every_form(capsys: pytest.CaptureFixture[str]) -> None:
+    load("read_the_derivative").main([])
+    out = capsys.readouterr().out
+    for piece in ("def loss_grad", "def decay_grad", "stablehlo.", "tl.load", "__global__"):
+        assert piece in out

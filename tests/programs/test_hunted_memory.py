@@ -1,0 +1,126 @@
+"""Memory that NumPy shares and a program does not: what cannot be as NumPy's is refused at the call, never wrong."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+import pytest
+from test_kernels import assert_same
+
+from untraced import accelerate
+from untraced.translator.errors import AliasError
+
+A = np.arange(20.0).reshape(4, 5)
+
+
+def write_through_reshape(x):
+    y = x.reshape(-1)
+    y[1] = 99.0
+    return x
+
+
+def write_behind_ravel(x):
+    y = x.ravel()
+    x[0, 1] = 50.0
+    return y
+
+
+def write_through_transposed_ravel(x):
+    y = x.T.ravel()
+    y[1] = 7.0
+    return x
+
+
+def written_before(x):
+    x[1:3] *= 2
+    return x.ravel() + x.reshape(-1)
+
+
+def read_only_reshapes(x):
+    return x.reshape(-1) + x.T.reshape(-1)
+
+
+WRITERS = [write_through_reshape, write_behind_ravel, write_through_transposed_ravel]
+
+
+@pytest.mark.parametrize("target", ["cpu", "numpy"])
+@pytest.mark.parametrize("function", [*WRITERS, written_before, read_only_reshapes])
+def test_reshapes_in_c_order(function: Any, target: str) -> None:
+    ours, theirs = copy.deepcopy(A), copy.deepcopy(A)
+    expected = function(theirs)
+    assert_same(accelerate(function, target=target)(ours), expected, "result")
+    assert_same(ours, theirs, "the argument")
+
+
+@pytest.mark.parametrize("target", ["cpu", "numpy"])
+@pytest.mark.parametrize("function", WRITERS)
+def test_reshapes_of_other_layouts_are_refused(function: Any, target: str) -> None:
+    fast = accelerate(function, target=target)
+    with pytest.raises(AliasError, match="C order"):
+        fast(np.asfortranarray(A))
+    fast(A.copy())
+
+
+@pytest.mark.parametrize("target", ["cpu", "numpy"])
+@pytest.mark.parametrize("function", [written_before, read_only_reshapes])
+def test_reshapes_that_nothing_depends_on(function: Any, target: str) -> None:
+    expected = function(np.asfortranarray(A))
+    assert_same(accelerate(function, target=target)(np.asfortranarray(A)), expected, "result")
+
+
+@pytest.mark.parametrize("target", ["cpu", "numpy"])
+def test_arrays_without_axes_do_not_change_silently(target: str) -> None:
+    def straight(x):
+        x += 1
+        return x * 2
+
+    def in_a_loop(x):
+        for i in range(3):
+            x += i
+        return x + 1
+
+    for f in (straight, in_a_loop):
+        fast = accelerate(f, target=target)
+        with pytest.raises(AliasError, match="0-d array"):
+            fast(np.array(3.0))
+        assert fast(np.float64(3.0)) == f(np.float64(3.0))
+
+
+@pytest.mark.parametrize("target", ["cpu", "numpy"])
+def test_overlapping_arguments_are_refused(target: str) -> None:
+    def f(x, y):
+        x[1:] = y[:-1]
+        return x
+
+    x = np.arange(6.0)
+    for a, b in ((x, x), (x[1:], x[:-1])):
+        with pytest.raises(AliasError, match="shares memory"):
+            accelerate(f, target=target)(a, b)
+
+
+@pytest.mark.parametrize("target", ["cpu", "numpy"])
+def test_integers_out_of_range_are_refused_as_in_numpy(target: str) -> None:
+    x = np.array([1, 200], np.uint8)
+    with pytest.raises(OverflowError):
+        accelerate(lambda x: x + 300, target=target)(x)
+    assert_same(accelerate(lambda x: (x < 300, x == 256), target=target)(x), (x < 300, x == 256), "comparisons")
+
+
+def test_recursion_on_an_argument() -> None:
+    def f(n):
+        def fib(k):
+            return k if k < 2 else fib(k - 1) + fib(k - 2)
+
+        return fib(n) * np.ones(2)
+
+    assert_same(accelerate(f, target="cpu")(10), f(10), "result")
+
+
+def test_names_like_generated_ones() -> None:
+    def f(x, t):
+        a, b = t
+        return x * a + b, t[1] - x
+
+    assert_same(accelerate(f, target="cpu")(A, (1, 2.5)), f(A, (1, 2.5)), "result")

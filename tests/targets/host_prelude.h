@@ -1,0 +1,186 @@
+// Runs generated CUDA kernels on the host, one block after another, each thread of a block as a context of its own.
+//
+// Threads take turns and give way only at barriers and warp operations, so what is checked is the kernel's arithmetic, its addresses and
+// that its barriers match: a barrier that some thread never reaches is reported as an error, not hung on.
+#pragma once
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ucontext.h>
+
+#define UNTRACED_HOST
+#define __global__
+#define __device__
+#define __forceinline__ inline
+#define __shared__ static
+using std::signbit;
+
+struct Dim { unsigned x, y, z; };
+static Dim threadIdx, blockIdx, blockDim, gridDim;
+
+namespace host {
+
+const int STACK = 64 << 10;
+const int MAX_THREADS = 1024;
+
+// A set of threads that meet: a block or a warp. `meeting` counts how often all of them have met.
+struct Group { unsigned alive, arrived, meeting; };
+
+struct Thread {
+    ucontext_t context;
+    bool done;
+    Group *waits_for;
+    unsigned since;
+};
+
+static Thread threads[MAX_THREADS];
+static Group block, warps[MAX_THREADS / 32];
+static char slots[MAX_THREADS / 32][2][32][8];
+static ucontext_t scheduler;
+static unsigned current;
+static void (*kernel)(void **);
+static void **arguments;
+static char *stacks;
+
+inline void settle(Group &g) {
+    if (g.alive && g.arrived == g.alive) { g.arrived = 0; g.meeting++; }
+}
+
+inline void meet(Group &g) {
+    Thread &self = threads[current];
+    unsigned since = g.meeting;
+    g.arrived++;
+    settle(g);
+    if (g.meeting != since) return;
+    self.waits_for = &g;
+    self.since = since;
+    swapcontext(&self.context, &scheduler);
+    self.waits_for = nullptr;
+}
+
+inline void run_thread() {
+    kernel(arguments);
+    threads[current].done = true;
+    block.alive--;
+    settle(block);
+    warps[current / 32].alive--;
+    settle(warps[current / 32]);
+    swapcontext(&threads[current].context, &scheduler);
+}
+
+inline void start(unsigned i) {
+    Thread &t = threads[i];
+    t.done = false;
+    t.waits_for = nullptr;
+    getcontext(&t.context);
+    t.context.uc_stack.ss_sp = stacks + (size_t)i * STACK;
+    t.context.uc_stack.ss_size = STACK;
+    t.context.uc_link = nullptr;
+    makecontext(&t.context, run_thread, 0);
+    warps[i / 32].alive++;
+}
+
+// 0, or 1 when threads wait for each other for ever.
+inline int run_block() {
+    unsigned n = blockDim.x;
+    memset(warps, 0, sizeof warps);
+    block = Group{n, 0, 0};
+    if (!stacks) stacks = (char *)malloc((size_t)MAX_THREADS * STACK);
+    for (unsigned i = 0; i < n; i++) start(i);
+    for (unsigned left = n; left;) {
+        bool moved = false;
+        left = 0;
+        for (current = 0; current < n; current++) {
+            Thread &t = threads[current];
+            if (t.done) continue;
+            left++;
+            if (t.waits_for && t.waits_for->meeting == t.since) continue;
+            moved = true;
+            threadIdx = Dim{current, 0, 0};
+            swapcontext(&scheduler, &t.context);
+        }
+        if (left && !moved) return 1;
+    }
+    return 0;
+}
+
+inline int run_grid(void (*function)(void **), const unsigned *grid, unsigned threads_in_block, void **args, int meets) {
+    gridDim = Dim{grid[0], grid[1], 1};
+    blockDim = Dim{threads_in_block, 1, 1};
+    kernel = function;
+    arguments = args;
+    for (unsigned y = 0; y < grid[1]; y++)
+        for (unsigned x = 0; x < grid[0]; x++) {
+            blockIdx = Dim{x, y, 0};
+            if (meets) {
+                if (run_block()) return 1;
+                continue;
+            }
+            for (current = 0; current < blockDim.x; current++) {
+                threadIdx = Dim{current, 0, 0};
+                function(args);
+            }
+        }
+    return 0;
+}
+
+// A kernel behind one signature: argument k stands where args[k] points.
+template <class T> struct Plain { typedef T type; };
+template <class T> struct Plain<const T> { typedef T type; };
+template <unsigned... I> struct Indices {};
+template <unsigned N, unsigned... I> struct Count : Count<N - 1, N - 1, I...> {};
+template <unsigned... I> struct Count<0, I...> { typedef Indices<I...> type; };
+template <class... A, unsigned... I> inline void call(void (*k)(A...), void **args, Indices<I...>) {
+    k(*(typename Plain<A>::type *)args[I]...);
+}
+template <class... A> inline void unpack(void (*k)(A...), void **args) { call(k, args, typename Count<sizeof...(A)>::type()); }
+
+template <class T> inline T exchange(T value, int source) {
+    Group &warp = warps[current / 32];
+    auto &slot = slots[current / 32][warp.meeting & 1];
+    memcpy(slot[current % 32], &value, sizeof value);
+    meet(warp);
+    memcpy(&value, slot[source], sizeof value);
+    return value;
+}
+
+template <class To, class From> inline To bits(From from) {
+    static_assert(sizeof(To) == sizeof(From), "");
+    To to;
+    memcpy(&to, &from, sizeof to);
+    return to;
+}
+
+}  // namespace host
+
+#define HOST_KERNEL(name)                                                                                     \
+    static void name##_unpacked(void **args) { host::unpack(name, args); }                                   \
+    extern "C" int run_##name(const unsigned *grid, unsigned threads, void **args, int meets) {               \
+        return host::run_grid(name##_unpacked, grid, threads, args, meets);                                   \
+    }
+
+inline void __syncthreads() { host::meet(host::block); }
+template <class T> inline T __shfl_xor_sync(unsigned, T value, int mask) {
+    return host::exchange(value, (host::current % 32) ^ mask);
+}
+inline float __int_as_float(int x) { return host::bits<float>(x); }
+inline float __uint_as_float(unsigned x) { return host::bits<float>(x); }
+inline unsigned __float_as_uint(float x) { return host::bits<unsigned>(x); }
+inline double __longlong_as_double(long long x) { return host::bits<double>(x); }
+
+struct half_t {
+    unsigned short bits;
+    template <class T> static half_t from(T x) { return half_t{host::bits<unsigned short>((_Float16)x)}; }
+};
+struct bfloat_t {
+    unsigned short bits;
+    static bfloat_t from(float x) {
+        unsigned u = __float_as_uint(x);
+        unsigned short b = x != x ? 0x7fc0 | (u >> 16 & 0x8000) : (u + 0x7fff + (u >> 16 & 1)) >> 16;
+        return bfloat_t{b};
+    }
+    template <class T> static bfloat_t from(T x) { return from((float)x); }
+};
+inline float widen(half_t h) { return (float)host::bits<_Float16>(h.bits); }
+inline float widen(bfloat_t b) { return __uint_as_float((unsigned)b.bits << 16); }

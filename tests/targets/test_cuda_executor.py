@@ -1,0 +1,171 @@
+"""The executor around the kernels: control flow, stores, products, values on the host; on NumPy for a device."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from kernel_programs import arguments, program
+
+from untraced.kernels.arrays import product
+from untraced.kernels.executor import GpuExecutor
+from untraced.translator import make, ops
+from untraced.translator.builder import Builder
+from untraced.translator.evaluate import evaluate
+from untraced.translator.ir import Aval, Block, For, Function, If, Range, Var, While, const
+from untraced.translator.ops.core import At, ContractAttrs, Dyn, Gather, Run
+from untraced.translator.passes.fuse import fuse
+
+
+class OneByOne:
+    """A backend whose language has no kernels: groups run operation by operation."""
+
+    language = "none"
+
+    def __init__(self) -> None:
+        self.copies = 0
+        self.xp = self
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(np, name)
+
+    def array(self, x: Any) -> Any:
+        self.copies += 1
+        return np.array(x)
+
+    def asarray(self, x: Any) -> Any:
+        return np.asarray(x)
+
+    def launch(self, launch: Any, arguments: Any) -> None:
+        raise AssertionError("there is no kernel to launch")
+
+
+@pytest.fixture
+def backend(monkeypatch: pytest.MonkeyPatch) -> OneByOne:
+    import untraced.kernels.executor as executor
+    from untraced.translator.errors import UnsupportedError
+
+    def refuse(fused: Any, language: str) -> Any:
+        raise UnsupportedError("no kernels here")
+
+    monkeypatch.setattr(executor, "decompose", refuse)
+    return OneByOne()
+
+
+def stores(count: int) -> Function:
+    """for i in range(n): u[i] = sin(u[i]) + i, on an array of the function's own."""
+    b = Builder()
+    x = Var("x", Aval((6, 4), np.dtype("f8")))
+    n = Var("n", Aval((), np.dtype("i8"), weak=True))
+    start = make.multiply(b, x, 2.0)
+    i, u = Var("i", n.aval), Var("u", x.aval)
+    inner = Builder()
+    row = make.index(inner, u, (At(Dyn(0)), Run(0, 4)), (i,))
+    new = make.add(inner, make.elementwise(inner, ops.SIN, row), i)
+    stored = make.put(inner, u, new, (At(Dyn(0)), Run(0, 4)), (i,))
+    out = Var("u", x.aval)
+    b.append(For((out,), Range(const(0), n, const(1)), (start,), inner.block((i, u), (stored,))))
+    base = program("stores", [("x", (6, 4), "f8")], lambda b, x: x)
+    return Function("stores", base.params * 2, Block((x, n), tuple(b.statements), (out,)), base.out)
+
+
+def test_stores_in_a_loop_copy_once_at_most(backend: OneByOne) -> None:
+    function = stores(6)
+    leaves = [np.arange(24.0).reshape(6, 4), 6]
+    before = leaves[0].copy()
+    (got,) = GpuExecutor(fuse(function), backend)(leaves)
+    np.testing.assert_array_equal(got, evaluate(function, leaves)[0])
+    np.testing.assert_array_equal(leaves[0], before)
+    assert backend.copies <= 1
+
+
+def test_a_store_leaves_other_views_alone(backend: OneByOne) -> None:
+    def body(b: Builder, x: Any) -> Any:
+        y = make.multiply(b, x, 3.0)
+        view = make.transpose(b, y, (1, 0))
+        z = make.put(b, y, 0.0, (At(1), Run(0, 4)), ())
+        return z, view, make.put_add(b, z, 1.0, (Run(0, 3), Run(1, 2)), ())
+
+    function = program("aliases", [("x", (3, 4), "f8")], body)
+    leaves = arguments(function)
+    results = GpuExecutor(fuse(function), backend)(leaves)
+    for got, want in zip(results, evaluate(function, leaves), strict=True):
+        np.testing.assert_array_equal(got, want)
+
+
+def test_branches_and_while(backend: OneByOne) -> None:
+    b = Builder()
+    x = Var("x", Aval((5,), np.dtype("f8")))
+    total = make.sum(b, x, (0,))
+    positive = make.elementwise(b, ops.GREATER, total, 0.0)
+    then, other = Builder(), Builder()
+    up = then.block((), (make.add(then, make.multiply(then, x, 2.0), total),))
+    down = other.block((), (make.negative(other, x),))
+    y = Var("y", x.aval)
+    b.append(If((y,), positive, up, down))
+    c, v = Var("c", x.aval), Var("v", x.aval)
+    test, body = Builder(), Builder()
+    small = make.elementwise(test, ops.LESS, make.max(test, c, (0,)), 100.0)
+    again = make.add(body, make.multiply(body, v, v), 2.0)
+    z = Var("z", x.aval)
+    b.append(While((z,), (y,), test.block((c,), (small,)), body.block((v,), (again,))))
+    base = program("branches", [("x", (5,), "f8")], lambda b, x: x)
+    function = Function("branches", base.params, Block((x,), tuple(b.statements), (z,)), base.out)
+    for leaf in (np.arange(5.0), -np.arange(5.0)):
+        (got,) = GpuExecutor(fuse(function), backend)([leaf])
+        np.testing.assert_array_equal(got, evaluate(function, [leaf])[0])
+
+
+def test_everything_that_is_no_kernel(backend: OneByOne) -> None:
+    def body(b: Builder, x: Any, k: Any) -> tuple[Any, ...]:
+        return (
+            make.concatenate(b, [x, make.multiply(b, x, 2.0)], 1),
+            make.argmax(b, x, 1, True),
+            make.cumsum(b, x, 0),
+            make.index(b, x, (Gather(0), Run(0, 4)), (k,)),
+            make.put_add(b, x, 1.0, (Gather(0), At(1)), (k,)),
+            make.reshape(b, x, (2, 6)),
+            make.matmul(b, x, make.transpose(b, x, (1, 0))),
+        )
+
+    function = program("others", [("x", (3, 4), "f8"), ("k", (5,), "i8")], body)
+    leaves = [arguments(function)[0], np.array([0, 2, 2, 1, 0])]
+    results = GpuExecutor(fuse(function), backend)(leaves)
+    for got, want in zip(results, evaluate(function, leaves), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("lhs", "rhs", "out"),
+    [
+        ((0, 1), (1, 2), (0, 2)),
+        ((0, 1), (1, 2), (2, 0)),
+        ((3, 0, 1), (3, 1, 2), (3, 0, 2)),
+        ((0, 3, 1), (1, 3, 2), (2, 3, 0)),
+        ((0,), (1,), (1, 0)),
+        ((0, 1), (0, 1), ()),
+        ((0, 1, 2), (2, 1, 3), (0, 3)),
+        ((0, 1), (1, 0), (0, 1)),
+    ],
+)
+def test_products(lhs: tuple[int, ...], rhs: tuple[int, ...], out: tuple[int, ...]) -> None:
+    sizes = {0: 2, 1: 3, 2: 4, 3: 5}
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal([sizes[a] for a in lhs])
+    y = rng.standard_normal([sizes[a] for a in rhs])
+    want = np.einsum(x, list(lhs), y, list(rhs), list(out))
+    np.testing.assert_allclose(product(np, x, y, ContractAttrs(lhs, rhs, out)), want, rtol=1e-12)
+
+
+def test_sorts_and_transforms(backend: OneByOne) -> None:
+    def build(b: Any, x: Any) -> Any:
+        spectrum = make.fourier(b, ops.RFFT, x, (0, 1))
+        back = make.fourier(b, ops.IRFFT, spectrum, (0, 1), 4)
+        order = make.argsort(b, x, 0)
+        return make.add(b, make.add(b, back, make.sort(b, x, 1)), order)
+
+    function = program("sorts", [("x", (6, 4), "f4")], build)
+    leaves = [np.random.default_rng(0).normal(size=(6, 4)).astype("f4")]
+    (got,) = GpuExecutor(fuse(function), backend)(list(leaves))
+    np.testing.assert_array_equal(got, evaluate(function, leaves)[0])

@@ -1,0 +1,156 @@
+"""Generated CUDA kernels: compiled for the host and executed against the reference; compiled by NVRTC."""
+
+from __future__ import annotations
+
+import shutil
+from typing import Any
+
+import numpy as np
+import pytest
+from host_cuda import HostCuda
+from kernel_programs import (
+    CASES,
+    REDUCED_DTYPES,
+    arguments,
+    casts,
+    chain,
+    check,
+    layer_norm,
+    logsumexp,
+    masked,
+    random_program,
+    reductions,
+    softmax,
+    stencil,
+    tolerance,
+    totals,
+    views_of_arguments,
+    with_specials,
+)
+
+from untraced.kernels import layout
+from untraced.kernels.ahead import compile_program
+from untraced.kernels.executor import kernels_of
+from untraced.translator.errors import TargetError
+from untraced.translator.ir import Function
+from untraced.translator.passes.fuse import fuse
+
+needs_compiler = pytest.mark.skipif(shutil.which("g++") is None, reason="no host compiler")
+
+
+@pytest.fixture(scope="module")
+def backend() -> HostCuda:
+    return HostCuda()
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", CASES)
+def test_programs(name: str, backend: HostCuda) -> None:
+    check(CASES[name], backend, tolerance(CASES[name]))
+
+
+@needs_compiler
+@pytest.mark.parametrize("dtype", REDUCED_DTYPES)
+def test_reductions(dtype: str, backend: HostCuda) -> None:
+    function = reductions(dtype)
+    check(function, backend, 2e-3, with_specials(function))
+
+
+@needs_compiler
+def test_casts(backend: HostCuda) -> None:
+    check(casts(), backend, 0.0)
+
+
+@needs_compiler
+def test_views_of_arguments(backend: HostCuda) -> None:
+    function, leaves = views_of_arguments()
+    check(function, backend, 1e-12, leaves)
+
+
+@needs_compiler
+@pytest.mark.parametrize("seed", range(5))
+def test_random_programs(seed: int, backend: HostCuda) -> None:
+    check(random_program(seed), backend, 1e-9)
+
+
+@needs_compiler
+@pytest.mark.parametrize("function", [chain(64), masked(64, 1), masked(1, 64, np.float64)], ids=lambda f: f.name)
+def test_four_neighbours_at_a_time(function: Function, backend: HostCuda) -> None:
+    aligned = []
+    for a in arguments(function):
+        moved = _AlignedNumpy().empty(np.shape(a), a.dtype)
+        moved[...] = a
+        aligned.append(moved if np.ndim(a) else a)
+    backend.xp = _AlignedNumpy()
+    before = backend.packed_launches
+    try:
+        check(function, backend, 3e-5, aligned)
+    finally:
+        backend.xp = np
+    assert backend.packed_launches == before + 1
+
+
+class _AlignedNumpy:
+    """NumPy whose new arrays begin at a multiple of 64, as CuPy's do."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(np, name)
+
+    def empty(self, shape: tuple[int, ...], dtype: Any) -> Any:
+        size = int(np.prod(shape))
+        memory = np.empty(size * np.dtype(dtype).itemsize + 64, np.uint8)
+        start = -memory.ctypes.data % 64
+        return memory[start : start + size * np.dtype(dtype).itemsize].view(dtype).reshape(shape)
+
+
+@needs_compiler
+def test_indices_of_64_bits(backend: HostCuda, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(layout, "INT32", -1)
+    for function in (softmax(9, 33), logsumexp(2, 4500), masked(7, 5), totals(300, 70), stencil(9, 14)):
+        check(function, backend, tolerance(function))
+        for k in kernels_of(fuse(function), "cuda"):
+            assert compile_program(k.program, 90).cubin
+
+
+COMPILED = {
+    "chain": chain(100),
+    "softmax": softmax(64, 256),
+    "softmax_half": softmax(3, 50_000, np.float16),
+    "layer_norm": layer_norm(64, 96),
+    "masked": masked(30, 50),
+    "stencil": stencil(33, 65, np.float64),
+    "totals": totals(3000, 700),
+    "reductions": reductions("f4"),
+    "reductions_of_bytes": reductions("u1"),
+}
+
+
+@pytest.mark.parametrize("architecture", [80, 90])
+@pytest.mark.parametrize("name", COMPILED)
+def test_kernels_compile_ahead_of_time(name: str, architecture: int) -> None:
+    pytest.importorskip("cupy")
+    kernels = kernels_of(fuse(COMPILED[name]), "cuda")
+    assert kernels
+    for k in kernels:
+        compiled = compile_program(k.program, architecture)
+        assert compiled.cubin[:4] == b"\x7fELF" and f"sm_{architecture}" in compiled.ptx
+
+
+def test_a_new_length_is_the_same_source() -> None:
+    for one, other in (
+        (softmax(100, 200), softmax(7, 9000)),
+        (totals(1000, 300), totals(5000, 500)),
+        (chain(10), chain(99)),
+    ):
+        sources = [{k.source for k in kernels_of(fuse(f), "cuda")} for f in (one, other)]
+        assert sources[0] == sources[1]
+
+
+def test_what_the_compiler_refuses_is_a_target_error() -> None:
+    pytest.importorskip("cupy")
+    from dataclasses import replace
+
+    (kernel,) = kernels_of(fuse(softmax(64, 256)), "cuda")
+    broken = replace(kernel.program, source=kernel.source.replace("expf", "no_such_function"))
+    with pytest.raises(TargetError, match="no_such_function"):
+        compile_program(broken, 90)

@@ -1,0 +1,164 @@
+"""What reaches the driver: arguments of exact types, hidden pointers, blocks and grids, on a stand-in for CuPy."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from kernel_programs import chain, masked, softmax, totals
+
+from untraced.kernels import launch as launching
+from untraced.kernels.ahead import Compiled
+from untraced.kernels.executor import GpuExecutor
+from untraced.kernels.launch import CupyBackend, is_aligned, pack_arguments, packs_by_four
+from untraced.kernels.plan import Launch, plan
+from untraced.translator.errors import TargetError
+from untraced.translator.ir import Function, Fused
+from untraced.translator.passes.fuse import fuse
+
+
+class FakeArray(np.ndarray):  # type: ignore[type-arg]
+    @property
+    def data(self) -> Any:  # type: ignore[override]
+        return SimpleNamespace(ptr=self.ctypes.data)
+
+
+class FakeCupy:
+    """The part of CuPy that launches; `calls` are (kernel, grid, block, arguments, shared memory)."""
+
+    ndarray = FakeArray
+
+    def __init__(self) -> None:
+        self.calls: list[Any] = []
+        self.loads = 0
+        fake = self
+
+        class Module:
+            def load(self, cubin: bytes) -> None:
+                assert isinstance(cubin, bytes)
+                fake.loads += 1
+
+            def get_function(self, name: str) -> Any:
+                return lambda grid, block, args, shared: fake.calls.append((name, grid, block, args, shared))
+
+        self.cuda = SimpleNamespace(
+            function=SimpleNamespace(Module=Module),
+            runtime=SimpleNamespace(getDevice=lambda: 0),
+            Device=lambda d: SimpleNamespace(compute_capability="90"),
+        )
+
+    def empty(self, shape: Any, dtype: Any) -> Any:
+        return np.empty(shape, dtype).view(FakeArray)
+
+    def asarray(self, value: Any) -> Any:
+        return np.asarray(value).view(FakeArray)
+
+
+@pytest.fixture
+def cupy(monkeypatch: pytest.MonkeyPatch) -> FakeCupy:
+    fake = FakeCupy()
+    monkeypatch.setattr(launching, "_cupy", lambda: fake)
+
+    def compiled(program: Any, architecture: int, aligned: bool) -> Compiled:
+        assert architecture == 90
+        if program.language == "triton":
+            return Compiled(program.name, b"cubin", "", program.num_warps * 32, 1024, 16, 2)
+        return Compiled(program.name, b"cubin", "", 0)
+
+    monkeypatch.setattr(launching, "compile_program", compiled)
+    return fake
+
+
+def first_launch(function: Function, language: str) -> Launch:
+    group = next(s for s in fuse(function).body.statements if isinstance(s, Fused))
+    return plan(group, language).launches[0]
+
+
+def run(function: Function, language: str, leaves: Sequence[Any], cupy: FakeCupy) -> list[Any]:
+    backend = CupyBackend(language)
+    GpuExecutor(fuse(function), backend)([cupy.asarray(a) if np.ndim(a) else a for a in leaves])
+    return cupy.calls
+
+
+def test_triton_gets_exact_scalars_and_its_hidden_pointers(cupy: FakeCupy) -> None:
+    leaves = [np.ones((13, 7), "f4"), np.ones(7, "f4"), np.ones(13, "f4"), np.float32(2)]
+    ((name, grid, block, args, shared),) = run(masked(13, 7), "triton", leaves, cupy)
+    assert name == "kernel_t" or name.startswith("masked")
+    assert grid == (1, 1, 1) and block == (128, 1, 1) and shared == 1024
+    *given, scratch, profile = args
+    assert isinstance(scratch, FakeArray) and scratch.nbytes == 16 and profile == 0 and profile.dtype == np.uint64
+    scalars = [a for a in given if not isinstance(a, np.ndarray)]
+    assert {type(a) for a in scalars} == {np.float32, np.int32}
+    assert len([a for a in given if isinstance(a, FakeArray)]) == 5  # three arguments, two results
+
+
+def test_cuda_gets_its_own_block(cupy: FakeCupy) -> None:
+    ((name, grid, block, args, shared),) = run(softmax(100, 37), "cuda", [np.ones((100, 37), "f4")], cupy)
+    assert name.startswith("softmax") and grid == (100, 1, 1) and block == (32, 1, 1) and shared == 0
+    assert [type(a) for a in args[2:]] == [np.int32, np.int32] and [int(a) for a in args[2:]] == [100, 37]
+
+
+def test_a_kernel_is_loaded_once_for_all_lengths(cupy: FakeCupy) -> None:
+    backend = CupyBackend("cuda")
+    for n in (101, 201, 301):
+        GpuExecutor(fuse(chain(n)), backend)([cupy.asarray(np.ones(n, "f4"))] * 2)
+    assert len(cupy.calls) == 3 and cupy.loads == 1
+
+
+def test_two_stages_share_their_partial_results(cupy: FakeCupy) -> None:
+    calls = run(totals(300, 70), "cuda", [np.ones((300, 70), "f4")], cupy)
+    names = [c[0] for c in calls]
+    assert len(names) == 6 and sum(n.endswith("_finish") for n in names) == 3
+    for parts, finish in zip(calls[::2], calls[1::2], strict=True):
+        shared = [a for a in parts[3] if isinstance(a, FakeArray) and any(a is b for b in finish[3])]
+        assert shared
+
+
+def test_empty_grids_are_not_launched(cupy: FakeCupy) -> None:
+    assert run(softmax(0, 5), "cuda", [np.ones((0, 5), "f4")], cupy) == []
+    launch = first_launch(softmax(0, 5), "triton")
+    CupyBackend("triton").launch(launch, [])
+    assert cupy.calls == []
+
+
+def test_promises_are_made_only_where_they_hold() -> None:
+    launch = first_launch(softmax(64, 32), "triton")
+    assert is_aligned(launch, [1 << 20, 1 << 21])
+    assert not is_aligned(launch, [1 << 20, (1 << 21) + 8])
+    assert not is_aligned(first_launch(softmax(64, 33), "triton"), [1 << 20, 1 << 21])
+    assert packs_by_four(first_launch(chain(64), "cuda"), [1 << 20])
+    assert not packs_by_four(first_launch(chain(63), "cuda"), [1 << 20])
+    assert not packs_by_four(first_launch(chain(64), "cuda"), [(1 << 20) + 4])
+    assert not packs_by_four(first_launch(softmax(64, 32), "cuda"), [1 << 20])
+
+
+def test_hidden_pointers_without_scratch() -> None:
+    packed = pack_arguments(Compiled("k", b"", "", 128, hidden=2), (np.int32(1),), None)
+    assert [int(a) for a in packed] == [1, 0, 0] and packed[1].dtype == np.uint64
+
+
+def test_a_machine_without_a_device_says_so() -> None:
+    cupy = pytest.importorskip("cupy")
+    try:
+        present = cupy.cuda.runtime.getDeviceCount() > 0
+    except Exception:
+        present = False
+    if present:
+        pytest.skip("this machine has a device")
+    with pytest.raises(TargetError, match="no CUDA device"):
+        CupyBackend("cuda")
+
+
+def test_missing_packages_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    from untraced.kernels import ahead
+
+    monkeypatch.undo()
+    for name in ("triton", "cupy", "cupy.cuda"):
+        monkeypatch.setitem(sys.modules, name, None)
+    for load in (ahead._triton.__wrapped__, ahead._nvrtc.__wrapped__, launching._cupy):
+        with pytest.raises(TargetError, match=r"pip install 'untraced\[gpu\]'"):
+            load()

@@ -1,0 +1,174 @@
+"""Linear algebra compiled for CPUs by XLA, for TPUs, and run by the executor for GPUs; against NumPy."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+from linalg_programs import CASES, H, S, Z, assert_same, program_of
+
+from untraced import accelerate
+from untraced.kernels.executor import GpuExecutor
+from untraced.tpu.emit import emit
+from untraced.translator.errors import UnsupportedError
+from untraced.translator.passes.fuse import fuse
+
+L = np.linalg
+OF_ONE = {
+    "solve": lambda a: L.solve(a, a[0]),
+    "inv": lambda a: L.inv(a),
+    "det": lambda a: L.det(a),
+    "slogdet": lambda a: L.slogdet(a),
+    "qr": lambda a: L.qr(a),
+    "qr of a tall matrix": lambda a: L.qr(a[:, :2], mode="complete"),
+    "svd": lambda a: L.svd(a),
+    "svd of a tall matrix": lambda a: L.svd(a[:, :2]),
+    "cholesky": lambda a: L.cholesky(a),
+    "eigh": lambda a: L.eigh(a),
+    "eigvalsh": lambda a: L.eigvalsh(a),
+    "pinv": lambda a: L.pinv(a),
+    "rank": lambda a: L.matrix_rank(a),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_cpu_gives_numpys_results(name: str) -> None:
+    fun, args = CASES[name]
+    with np.errstate(all="ignore"):
+        assert_same(accelerate(target="cpu")(fun)(*args), fun(*args))
+
+
+@pytest.mark.parametrize("char", "fdFD")
+@pytest.mark.parametrize("name", OF_ONE)
+def test_dtypes(name: str, char: str) -> None:
+    fun, a = OF_ONE[name], (H if char in "FD" else S).astype(char)
+    assert_same(accelerate(target="cpu")(fun)(a), fun(a), 5e-4 if char in "fF" else 1e-9)
+
+
+@pytest.mark.parametrize("name", ["det", "slogdet", "inv", "qr", "cholesky", "eigh", "eigvalsh", "svd"])
+def test_matrices_without_elements(name: str) -> None:
+    fun = OF_ONE[name]
+    for a in (np.zeros((0, 0)), np.zeros((0, 3, 3))):
+        assert_same(accelerate(target="cpu")(fun)(a), fun(a))
+
+
+def test_full_factors_of_nothing() -> None:
+    for fun in (lambda a: L.qr(a, mode="complete"), lambda a: L.svd(a)):
+        a = np.zeros((3, 0))
+        assert_same(accelerate(target="cpu")(fun)(a), fun(a))
+
+
+def branch(a: Any, c: Any) -> Any:
+    if c > 0:
+        return np.linalg.solve(a, np.ones(4))
+    return np.zeros(4)
+
+
+def repeat(a: Any, n: Any) -> Any:
+    x = np.ones(4)
+    for _ in range(n):
+        x = x + np.linalg.solve(a, np.ones(4))
+    return x
+
+
+SINGULAR = np.ones((4, 4))
+
+
+@pytest.mark.parametrize(
+    ("fun", "a", "message"),
+    [
+        (lambda a: L.inv(a), SINGULAR, "Singular matrix"),
+        (lambda a: L.solve(a, a[0]), np.stack([S, SINGULAR]), "Singular matrix"),
+        (lambda a: L.cholesky(a), -S, "Matrix is not positive definite"),
+        (lambda a: L.svd(a), S * np.nan, "SVD did not converge"),
+        (lambda a: L.pinv(a), S * np.nan, "SVD did not converge"),
+        (lambda a: branch(a, 1.0), SINGULAR, "Singular matrix"),
+        (lambda a: repeat(a, 3), SINGULAR, "Singular matrix"),
+    ],
+)
+def test_failures_name_the_line(fun: Any, a: Any, message: str) -> None:
+    with pytest.raises(L.LinAlgError, match=rf"{message} \(.*test_linalg_targets.py:\d+\)"):
+        accelerate(target="cpu")(fun)(a)
+
+
+def test_only_what_runs_fails() -> None:
+    np.testing.assert_array_equal(accelerate(target="cpu")(branch)(SINGULAR, -1.0), np.zeros(4))
+    np.testing.assert_array_equal(accelerate(target="cpu")(repeat)(SINGULAR, 0), np.ones(4))
+    unchecked = accelerate(target="cpu", checks=False)(lambda a: L.solve(a, a[0]))
+    assert not np.isfinite(unchecked(np.zeros((2, 2)))).all()
+
+
+def test_a_factorisation_is_made_once() -> None:
+    def parts(a: Any) -> Any:
+        u, s, vh = np.linalg.svd(a)
+        return u, s, vh, np.linalg.slogdet(a)[1], np.linalg.solve(a, a[0]), np.linalg.inv(a)
+
+    text = emit(program_of(parts, (S,))[0]).text
+    assert text.count("@lapack_dgesdd_ffi") == 1
+    assert text.count("@lapack_dgetrf_ffi") == 1
+
+
+@pytest.mark.parametrize("first", ["jax", "untraced"])
+def test_beside_jax(first: str) -> None:
+    ours = "import numpy as np, untraced as u\nprint(u.accelerate(target='cpu')(lambda a: np.linalg.inv(a))(np.eye(2)))"
+    theirs = "import jax.numpy as jnp; print(jnp.linalg.qr(jnp.eye(2))[0], jnp.linalg.inv(jnp.eye(2)))"
+    pytest.importorskip("jax")
+    code = f"{theirs}\n{ours}" if first == "jax" else f"{ours}\n{theirs}\n{ours}"
+    # `python -c` has no source to read: the lambda stands in a file
+    done = subprocess.run([sys.executable, "-c", _through_a_file(code)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def _through_a_file(code: str) -> str:
+    return (
+        "import tempfile, runpy, os\n"
+        "path = os.path.join(tempfile.mkdtemp(), 'program.py')\n"
+        f"open(path, 'w').write({code!r})\n"
+        "runpy.run_path(path)\n"
+    )
+
+
+def test_real_matrices_have_no_static_eigenvalue_type() -> None:
+    for fun in (lambda a: L.eig(a), lambda a: L.eigvals(a)):
+        with pytest.raises(UnsupportedError, match="astype"):
+            accelerate(target="cpu")(fun)(S)
+    assert_same(accelerate(target="cpu")(lambda a: L.eigvals(a))(Z), L.eigvals(Z))
+
+
+class Host:
+    """NumPy for a device: no kernels, groups run operation by operation."""
+
+    language = "none"
+
+    def __init__(self) -> None:
+        self.xp = self
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(np, name)
+
+
+@pytest.mark.parametrize("name", ["solve a vector", "qr", "svd", "eigh", "slogdet", "cholesky"])
+def test_the_executor_for_gpus(name: str) -> None:
+    fun, args = CASES[name]
+    function, leaves = program_of(fun, args)
+    got = GpuExecutor(fuse(function), Host())(leaves)
+    for g, w in zip(got, fun(*args) if isinstance(fun(*args), tuple) else [fun(*args)], strict=True):
+        np.testing.assert_allclose(g, w, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["solve", "det", "qr", "cholesky"])
+def test_tpus_compile(name: str) -> None:
+    pytest.importorskip("libtpu")
+    from untraced.tpu.topology import compile_tpu
+
+    function, _ = program_of(OF_ONE[name], (S.astype("f"),))
+    assert compile_tpu(emit(function, target="tpu"), "v5e:2x2").hlo
+
+
+def test_tpus_refuse_what_they_lack() -> None:
+    function, _ = program_of(OF_ONE["eigh"], (S.astype("f"),))
+    with pytest.raises(UnsupportedError, match="TPU"):
+        emit(function, target="tpu")

@@ -1,0 +1,114 @@
+"""The two-buffer form of a loop computes what the loop does, for every trip count and direction."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from untraced.tpu import ping_pong as pass_
+from untraced.translator.evaluate import evaluate
+from untraced.translator.ir import For, Function, walk
+from untraced.translator.pipeline import translate
+from untraced.translator.reading.signature import abstract
+from untraced.translator.verify import verify
+
+
+@pytest.fixture(autouse=True)
+def every_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pass_, "SMALLEST", 1)
+
+
+def program(f: Any, *arguments: Any) -> Function:
+    return translate(f, abstract(f, arguments, {})).source
+
+
+def carried(function: Function) -> list[int]:
+    return [len(s.inits) for s in walk(function.body) if isinstance(s, For)]
+
+
+def smooth(u, steps):
+    u = u.copy()
+    for i in range(steps):
+        u[1:-1] = 0.5 * (u[2:] + u[:-2]) + i
+    return u
+
+
+def backwards(u, steps):
+    u = u.copy()
+    for i in reversed(range(1, steps, 2)):
+        u[1:-1] = 0.5 * (u[2:] + u[:-2]) + i
+        u[0] = u[1]
+    return u
+
+
+def downwards(u, steps):
+    total = 0.0
+    u = u.copy()
+    for i in range(steps, -2, -3):
+        total = total + u[1] * i
+        u[1:-1] = u[2:] - 0.1 * u[:-2]
+    return u, total
+
+
+def two_arrays(u, steps):
+    u, v = u.copy(), u * 2.0
+    for _ in range(steps):
+        u[1:] -= 0.5 * (v[1:] - v[:-1]) + u[:-1]
+        v[:-1] -= 0.5 * (u[1:] - u[:-1]) + v[1:]
+    return u, v
+
+
+@pytest.mark.parametrize("f", [smooth, backwards, downwards, two_arrays])
+@pytest.mark.parametrize("steps", [0, 1, 2, 3, 8])
+def test_equals_the_loop(f: Any, steps: int) -> None:
+    u = np.random.default_rng(0).random(9)
+    before = program(f, u, steps)
+    after = pass_.ping_pong(before)
+    verify(after)
+    assert after is not before
+    assert max(carried(after)) > max(carried(before))
+    for ours, expected in zip(evaluate(after, [u, steps]), evaluate(before, [u, steps]), strict=True):
+        np.testing.assert_array_equal(ours, expected)
+
+
+def moving_store(u, steps):
+    u = u.copy()
+    for i in range(steps):
+        u[i] = u[0] + 1.0
+    return u
+
+
+def no_other_read(u, steps):
+    u = u.copy()
+    for _ in range(steps):
+        u[1:-1] = 1.0
+    return u
+
+
+def rebuilt(u, steps):
+    for _ in range(steps):
+        u = 0.5 * u
+    return u
+
+
+@pytest.mark.parametrize("f", [moving_store, no_other_read, rebuilt])
+def test_leaves_other_loops_alone(f: Any) -> None:
+    before = program(f, np.zeros(9), 5)
+    assert pass_.ping_pong(before) is before
+
+
+def test_an_inner_loop_is_doubled_in_place() -> None:
+    def nested(u, steps):
+        u = u.copy()
+        for _ in range(steps):
+            for _ in range(3):
+                u[1:-1] = 0.5 * (u[2:] + u[:-2])
+            u[0] = u[-1]
+        return u
+
+    u = np.random.default_rng(0).random(9)
+    after = pass_.ping_pong(program(nested, u, 4))
+    verify(after)
+    np.testing.assert_array_equal(evaluate(after, [u, 4])[0], nested(u, 4))

@@ -1,0 +1,152 @@
+"""Generated Triton kernels: executed in Triton's interpreter against the reference; compiled ahead of time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from kernel_programs import (
+    CASES,
+    REDUCED_DTYPES,
+    casts,
+    check,
+    layer_norm,
+    logsumexp,
+    masked,
+    program,
+    random_program,
+    reductions,
+    softmax,
+    stencil,
+    tolerance,
+    totals,
+    views_of_arguments,
+    with_specials,
+)
+
+from untraced.kernels import layout
+from untraced.kernels.ahead import compile_program
+from untraced.kernels.executor import kernels_of
+from untraced.translator import make
+from untraced.translator.errors import TargetError
+from untraced.translator.ir import Function
+from untraced.translator.passes.fuse import fuse
+
+pytest.importorskip("triton")
+from triton_interpreter import TritonInterpreter  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def backend() -> Iterator[TritonInterpreter]:
+    interpreter = TritonInterpreter()
+    yield interpreter
+    interpreter.close()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_programs(name: str, backend: TritonInterpreter) -> None:
+    check(CASES[name], backend, tolerance(CASES[name]))
+
+
+@pytest.mark.parametrize("dtype", REDUCED_DTYPES)
+def test_reductions(dtype: str, backend: TritonInterpreter) -> None:
+    function = reductions(dtype)
+    check(function, backend, 2e-3, with_specials(function))
+
+
+def test_casts(backend: TritonInterpreter) -> None:
+    function = casts()
+    check(function, backend, 0.0)
+
+
+def test_views_of_arguments(backend: TritonInterpreter) -> None:
+    function, leaves = views_of_arguments()
+    check(function, backend, 1e-12, leaves)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_programs(seed: int, backend: TritonInterpreter) -> None:
+    check(random_program(seed), backend, 1e-9)
+
+
+def test_scalars_keep_their_precision(backend: TritonInterpreter) -> None:
+    function = program(
+        "scalar", [("x", (3,), "f8"), ("s", (), "f8"), ("i", (), "i8")],
+        lambda b, x, s, i: (make.multiply(b, make.add(b, x, s), 0.1), make.add(b, make.multiply(b, x, 0.0), i)),
+    )  # fmt: skip
+    check(function, backend, 1e-15, [np.zeros(3), np.float64(0.1), np.int64(2**40 + 1)])
+
+
+def test_complex_numbers_run_without_a_kernel(backend: TritonInterpreter) -> None:
+    function = program(
+        "complex", [("x", (3,), "c16")], lambda b, x: make.multiply(b, make.add(b, x, 1j), x)
+    )  # fmt: skip
+    z = np.array([1 + 2j, 3.0, -1j])
+    (got,) = check_complex(function, backend, z)
+    np.testing.assert_array_equal(got, (z + 1j) * z)
+    assert kernels_of(fuse(function), "triton") == ()
+
+
+def check_complex(function: Function, backend: TritonInterpreter, z: Any) -> list[Any]:
+    from untraced.kernels.executor import GpuExecutor
+
+    return GpuExecutor(fuse(function), backend)([z])
+
+
+def test_indices_of_64_bits(backend: TritonInterpreter, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(layout, "INT32", -1)
+    for function in (softmax(9, 33), logsumexp(2, 4500), masked(7, 5), totals(300, 70), stencil(9, 14)):
+        check(function, backend, tolerance(function))
+        for k in kernels_of(fuse(function), "triton"):
+            assert compile_program(k.program, 90).cubin
+
+
+COMPILED = {
+    "softmax": softmax(64, 256),
+    "softmax_long": softmax(3, 50_000, np.float16),
+    "layer_norm": layer_norm(64, 96),
+    "masked": masked(30, 50),
+    "stencil": stencil(33, 65, np.float64),
+    "totals": totals(3000, 700),
+    "reductions": reductions("f4"),
+    "reductions_of_bytes": reductions("u1"),
+}
+
+
+@pytest.mark.parametrize("architecture", [80, 90])
+@pytest.mark.parametrize("name", COMPILED)
+def test_kernels_compile_ahead_of_time(name: str, architecture: int) -> None:
+    kernels = kernels_of(fuse(COMPILED[name]), "triton")
+    assert kernels
+    for k in kernels:
+        compiled = compile_program(k.program, architecture, aligned=architecture == 90)
+        assert compiled.cubin[:4] == b"\x7fELF" and f"sm_{architecture}" in compiled.ptx
+        assert compiled.hidden == 2 and compiled.threads % 32 == 0
+
+
+def test_a_new_length_is_the_same_program() -> None:
+    def programs(function: Function) -> set[Any]:
+        return {k.program for k in kernels_of(fuse(function), "triton")}
+
+    assert programs(softmax(100, 200)) == programs(softmax(77, 130))
+    assert programs(layer_norm(100, 200)) == programs(layer_norm(51, 140))
+    assert programs(totals(4000, 300)) == programs(totals(5000, 500))
+    assert programs(stencil(33, 65)) == programs(stencil(50, 40))
+    assert programs(CASES["chain_odd"]) == programs(CASES["chain_of_four"])
+
+
+def test_source_names_the_lines_that_it_covers() -> None:
+    (kernel,) = kernels_of(fuse(softmax(64, 256)), "triton")
+    assert kernel.lines == (1, 2, 3, 4, 5) and kernel.kind == "row"
+    assert kernel.source.startswith("# line 1: t = max(...)\n") and "x = tl.load(x_ptr" in kernel.source
+
+
+def test_what_the_compiler_refuses_is_a_target_error() -> None:
+    from dataclasses import replace
+
+    (kernel,) = kernels_of(fuse(softmax(64, 256)), "triton")
+    broken = replace(kernel.program, source=kernel.source.replace("tl.sum", "tl.no_such_function"))
+    with pytest.raises(TargetError, match="no_such_function"):
+        compile_program(broken, 90)

@@ -1,0 +1,43 @@
+"""Every elementwise operation in generated triton kernels, one kernel for each dtype."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from kernel_programs import ROW_DTYPES, check_rows, rows
+
+from untraced.kernels.ahead import compile_program
+from untraced.kernels.decompose import decompose
+from untraced.kernels.plan import plan
+from untraced.translator.ir import Apply
+from untraced.translator.passes.groups import close
+
+pytest.importorskip("triton")
+from triton_interpreter import TritonInterpreter  # noqa: E402
+
+# Half precision: one rounding of the exact result, which float32 functions may miss by one unit.
+TOLERANCE = {"f2": 2e-3, "f4": 1e-5}
+
+
+@pytest.fixture(scope="module")
+def backend() -> Iterator[TritonInterpreter]:
+    interpreter = TritonInterpreter()
+    yield interpreter
+    interpreter.close()
+
+
+@pytest.mark.parametrize("dtype", ROW_DTYPES)
+def test_rows(dtype: str, backend: TritonInterpreter) -> None:
+    check_rows(dtype, backend, TOLERANCE.get(dtype, 1e-12))
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i4", "?"])
+def test_rows_compile_for_a_device(dtype: str) -> None:
+    """All operations in a few kernels; small blocks, since code for the device grows with elements for each thread."""
+    statements = [s for s in rows(dtype)[0].body.statements if isinstance(s, Apply)]
+    for k in range(0, len(statements), 16):
+        part = statements[k : k + 16]
+        group = close(part, [s.targets[0] for s in part], "pointwise")
+        (launch,) = plan(decompose(group, "triton"), "triton").launches
+        assert compile_program(launch.program, 90).cubin

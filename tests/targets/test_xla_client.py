@@ -1,0 +1,285 @@
+"""The CPU client: buffers to and from NumPy, writable results, dispatch, both orders of importing jax, errors."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from xla_programs import program
+
+from untraced.tpu import client
+from untraced.tpu.emit import Emitted, emit
+from untraced.tpu.fusion_guard import swallows_products
+from untraced.tpu.options import compile_options
+from untraced.translator import make, ops
+from untraced.translator.errors import DTypeError, TargetError
+from untraced.translator.ir import Aval
+from untraced.translator.ops.core import At, Dyn
+
+READ_ONLY = np.arange(5.0)
+READ_ONLY.setflags(write=False)
+ARRAYS = {
+    "plain": np.arange(6.0),
+    "large": np.arange(100_000.0),
+    "read only": READ_ONLY,
+    "strided": np.arange(10.0)[::2],
+    "backwards": np.arange(10.0)[::-1],
+    "column major": np.asfortranarray(np.arange(12.0).reshape(3, 4)),
+    "bool": np.array([True, False, True]),
+    "int8": np.arange(5, dtype=np.int8),
+    "uint64": np.array([0, 2**64 - 1], np.uint64),
+    "float16": np.linspace(0, 1, 5).astype(np.float16),
+    "bfloat16": np.linspace(0, 1, 5).astype(ml_dtypes.bfloat16),
+    "large bfloat16": np.linspace(0, 1, 50_000).astype(ml_dtypes.bfloat16),
+    "complex64": np.array([1 + 2j], np.complex64),
+    "complex128": np.arange(3) * 1j,
+    "zero dimensional": np.array(3.0),
+    "scalar": np.float32(2.5),
+    "empty": np.zeros((0, 3)),
+    "misaligned": np.arange(11.0)[1:],
+    "odd address": np.frombuffer(bytearray(8 * 20_000 + 1), np.uint8)[1:].view(np.float64),
+    "large transposed": np.arange(90_000.0).reshape(300, 300).T,
+    "foreign byte order": np.arange(4, dtype=">f8"),
+}
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_to_the_device_and_back(name: str) -> None:
+    x = ARRAYS[name]
+    back = client.to_numpy(client.to_device(x))
+    np.testing.assert_array_equal(back, x)
+    assert back.dtype == np.asarray(x).dtype.newbyteorder("=")
+    assert back.flags.writeable
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_results_are_fresh_and_writable(name: str) -> None:
+    x = np.asarray(ARRAYS[name])
+    native = x.astype(x.dtype.newbyteorder("="))
+    executable = client.compile(emit(program(lambda b, x: [x, x], native)))
+    for _ in range(3):
+        before = np.array(x)
+        first, second = executable.run_numpy([x])
+        np.testing.assert_array_equal(first, x)
+        assert first.dtype == native.dtype
+        assert first.flags.writeable and first.flags.c_contiguous
+        assert not np.shares_memory(first, x)
+        if x.size:
+            assert not np.shares_memory(first, second)
+            first[...] = second.flat[0]
+            np.testing.assert_array_equal(x, before)
+            np.testing.assert_array_equal(second, x)
+
+
+def test_results_outlive_the_program() -> None:
+    x = np.arange(50_000.0)
+    executable = client.compile(emit(program(lambda b, x: make.add(b, x, 1.0), x)))
+    results = [executable.run_numpy([x + k])[0] for k in range(5)]
+    del executable
+    for k, r in enumerate(results):
+        np.testing.assert_array_equal(r, x + k + 1)
+
+
+def test_device_buffers_do_not_see_later_writes() -> None:
+    aligned = np.zeros(100_008)
+    offset = -aligned.ctypes.data % 64 // 8
+    for x in (np.ones(4), np.ones(100_000), aligned[offset : offset + 100_000]):
+        x[...] = 1.0
+        executable = client.compile(emit(program(lambda b, x: make.add(b, x, 1.0), x)))
+        buffer = client.to_device(x)
+        (result,) = executable.run([x])
+        x[...] = 5.0
+        np.testing.assert_array_equal(client.to_numpy(buffer), np.ones_like(x))
+        np.testing.assert_array_equal(client.to_numpy(result), np.full_like(x, 2.0))
+
+
+def test_mixed_arguments_and_python_numbers() -> None:
+    def build(b: Any, x: Any, n: Any, c: Any) -> Any:
+        return make.where(b, c, make.multiply(b, x, n), x)
+
+    executable = client.compile(emit(program(build, np.ones(3), 2.0, np.bool_(True))))
+    x = np.arange(3.0)
+    for argument in (x, client.to_device(x), x.astype(np.float32), x.tolist()):
+        (result,) = executable.run_numpy([argument, 3, True])
+        np.testing.assert_array_equal(result, 3 * x)
+        (buffer,) = executable.run([argument, 3, True])
+        np.testing.assert_array_equal(client.to_numpy(buffer), 3 * x)
+
+
+def test_a_program_without_arguments_or_results() -> None:
+    executable = client.compile(emit(program(lambda b: make.full(b, (3,), 1.5, np.dtype(np.float64)))))
+    np.testing.assert_array_equal(executable.run_numpy([])[0], [1.5] * 3)
+    assert client.compile(emit(program(lambda b, x: [], np.ones(3)))).run_numpy([np.ones(3)]) == []
+
+
+def test_checks_of_asynchronous_runs() -> None:
+    x = np.arange(5.0)
+    executable = client.compile(emit(program(lambda b, x, i: make.index(b, x, (At(Dyn(0)),), (i,)), x, 0)))
+    good, bad = executable.run([x, 4]), executable.run([x, 7])
+    executable.check(good)
+    assert client.to_numpy(good[0]) == 4.0
+    with pytest.raises(IndexError, match="index 7"):
+        executable.check(bad)
+
+
+def test_donated_arguments_are_reused() -> None:
+    x = np.ones(1000)
+    executable = client.compile(emit(program(lambda b, x: make.add(b, x, 1.0), x), donate=(0,)))
+    assert executable.memory["alias"] == x.nbytes
+    buffer = client.to_device(x)
+    (result,) = executable.run([buffer])
+    assert buffer.is_deleted()
+    np.testing.assert_array_equal(client.to_numpy(result), x + 1)
+    np.testing.assert_array_equal(executable.run_numpy([x])[0], x + 1)
+    np.testing.assert_array_equal(x, np.ones(1000))
+
+
+def test_texts_and_statistics() -> None:
+    x = np.ones((8, 8))
+    executable = client.compile(emit(program(lambda b, x: make.matmul(b, x, x), x)))
+    assert "HloModule" in executable.hlo
+    assert executable.cost["flops"] >= 1024
+    assert executable.memory["argument"] == x.nbytes
+
+
+def test_backend_errors_are_clean() -> None:
+    wrong = Emitted("wrong", "module @m { nonsense }", (), ())
+    with pytest.raises(TargetError, match="XLA cannot compile wrong"):
+        client.compile(wrong)
+
+
+def test_dtypes_that_xla_lacks() -> None:
+    if np.dtype(np.longdouble) == np.dtype(np.float64):
+        pytest.skip("long double is double here")
+    with pytest.raises(DTypeError, match="longdouble|float128"):
+        emit(program(lambda b, x: make.add(b, x, x), np.ones(3, np.longdouble)))
+
+
+def test_backend_options_reach_the_compiler() -> None:
+    xla = client.platform().xla_client
+    plain = xla.CompileOptions().SerializeAsString()
+    edited = compile_options(xla, {"xla_cpu_small_while_loop_byte_threshold": "77"}, ynn_reductions=False)
+    serialized = edited.SerializeAsString()
+    assert b"xla_cpu_small_while_loop_byte_threshold" in serialized
+    assert len(serialized) > len(plain)
+    executable = client.compile(
+        emit(program(lambda b, x: make.add(b, x, 1.0), np.ones(3))), {"xla_cpu_small_while_loop_byte_threshold": "77"}
+    )
+    np.testing.assert_array_equal(executable.run_numpy([np.zeros(3)])[0], np.ones(3))
+
+
+# ---- other packages in the process ----------------------------------------------------------------
+
+WORK = """
+import sys
+sys.path.insert(0, {folder!r})
+import numpy as np
+from xla_programs import program
+from untraced.translator import make
+from untraced.tpu import client
+from untraced.tpu.emit import emit
+x = np.arange(40000.0) + 1e-12
+executable = client.compile(emit(program(lambda b, x, n: make.multiply(b, x, n), x, 3.0)))
+def work():
+    for _ in range(3):
+        (a,) = executable.run_numpy([x, 3.0])
+        assert a.dtype == np.float64 and np.array_equal(a, x * 3), a
+        (b,) = executable.run([client.to_device(x), np.float64(3.0)])
+        assert np.array_equal(client.to_numpy(b), x * 3)
+"""
+JAX = """
+import jax, jax.numpy as jnp
+def jax_works():
+    y = jax.jit(lambda x: x * 2)(np.arange(3.0))
+    assert y.dtype == jnp.float32 and y.tolist() == [0, 2, 4]
+    with jax.enable_x64(True):
+        assert jax.jit(lambda x: x * 2)(np.arange(3.0)).dtype == jnp.float64
+"""
+
+
+def run_python(code: str) -> None:
+    folder = str(Path(__file__).parent)
+    code = code.replace("{folder!r}", repr(folder))
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
+def test_beside_jax_imported_first() -> None:
+    run_python("import numpy as np\n" + JAX + "jax_works()\n" + WORK + "work()\njax_works()\nwork()\n")
+
+
+def test_beside_jax_imported_last() -> None:
+    run_python(WORK + "work()\n" + JAX + "jax_works()\nwork()\njax_works()\nwork()\n")
+
+
+def test_jax_is_never_imported() -> None:
+    code = """
+work()
+b = client.to_device(x)
+import ml_dtypes
+client.to_numpy(client.to_device(np.ones(50000, ml_dtypes.bfloat16)))
+client.to_numpy(b), b.block_until_ready(), executable.hlo, executable.memory
+assert not [m for m in sys.modules if m.split(".")[0] == "jax"]
+"""
+    run_python(WORK + code)
+
+
+def test_importing_the_package_does_not_import_jaxlib() -> None:
+    run_python("import sys, untraced.tpu.client, untraced.tpu.emit\nassert 'jaxlib' not in sys.modules")
+
+
+def test_a_missing_jaxlib_says_what_to_install() -> None:
+    code = """
+import sys
+from untraced.tpu import client
+from untraced.translator.errors import TargetError
+sys.modules["jaxlib"] = None
+try:
+    client.platform()
+except TargetError as error:
+    assert "pip install" in str(error)
+else:
+    raise AssertionError
+"""
+    run_python(code)
+
+
+def test_an_operation_without_stablehlo_names_itself() -> None:
+    assert ops.ADD.stablehlo  # the rows carry their names
+    assert emit(program(lambda b, x: make.add(b, x, 1.0), np.ones(2))).args == (Aval((2,), np.dtype(np.float64)),)
+
+
+# ---- what the client decides for the compiler -----------------------------------------------------
+
+
+def network(b: Any, x: Any, *weights: Any) -> Any:
+    *hidden, last = weights
+    for w in hidden:
+        x = make.elementwise(b, ops.TANH, make.matmul(b, x, w))
+    x = make.matmul(b, x, last)
+    e = make.elementwise(b, ops.EXP, make.subtract(b, x, make.max(b, x, (1,), keepdims=True)))
+    return make.divide(b, e, make.sum(b, e, (1,), keepdims=True))
+
+
+def test_products_swallowed_by_one_slow_fusion_are_kept_apart() -> None:
+    x, weights = np.ones((8, 1024), np.float32), [np.ones((1024, 1024), np.float32)] * 3
+    emitted = emit(program(network, x, *weights))
+    swallowed = client.compile(emitted, ynn_reductions=True)
+    assert swallows_products(emitted.text, swallowed.loaded)
+    assert not swallows_products(emitted.text, client.compile(emitted).loaded)
+    x, weights = np.ones((4096, 128), np.float32), [np.ones((128, 128), np.float32)] * 3
+    emitted = emit(program(network, x, *weights))
+    assert not swallows_products(emitted.text, client.compile(emitted, ynn_reductions=True).loaded)  # the faster form
+
+
+def test_identities_give_each_caller_his_own_memory() -> None:
+    x = np.arange(50_000.0)
+    executable = client.compile(emit(program(lambda b, x: x, x)))
+    results = [executable.run_numpy([x + k])[0] for k in range(4)]
+    for k, r in enumerate(results):
+        np.testing.assert_array_equal(r, x + k)

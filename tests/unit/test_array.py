@@ -1,0 +1,250 @@
+"""Array: an immutable device array that NumPy code can use, and the namespace untraced.numpy."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import untraced
+from untraced import Array, device_get, device_put, devices
+from untraced import numpy as unp
+
+rng = np.random.default_rng(1)
+HOST = rng.standard_normal((3, 4))
+
+
+@pytest.fixture
+def a() -> Array:
+    return device_put(HOST)
+
+
+class TestWhatItIs:
+    def test_attributes(self, a: Array) -> None:
+        assert (a.shape, a.ndim, a.size, a.itemsize, a.nbytes, len(a)) == ((3, 4), 2, 12, 8, 96, 3)
+        assert a.dtype == np.float64 and a.device is devices()[0] and a.devices() == {a.device}
+        assert a.block_until_ready() is a
+        assert repr(device_put(np.array([1.0, 2.0]))) == "Array([1., 2.], dtype=float64)"
+
+    def test_device_put_copies(self) -> None:
+        x = HOST.copy()
+        a = device_put(x)
+        x[:] = 0
+        np.testing.assert_array_equal(a, HOST)
+
+    def test_asarray_is_read_only_and_array_is_a_copy(self, a: Array) -> None:
+        assert not np.asarray(a).flags.writeable
+        x = np.array(a)
+        x[:] = 0
+        np.testing.assert_array_equal(np.asarray(a), HOST)
+        assert np.asarray(a, dtype=np.float32).dtype == np.float32
+        with pytest.raises(ValueError, match="without a copy"):
+            np.asarray(a, dtype=np.float32, copy=False)
+
+    def test_dlpack(self, a: Array) -> None:
+        np.testing.assert_array_equal(np.from_dlpack(a), HOST)
+
+    def test_pickle_and_copy(self, a: Array) -> None:
+        b = pickle.loads(pickle.dumps(a))
+        assert type(b) is Array
+        np.testing.assert_array_equal(b, HOST)
+        assert copy.copy(a) is a and copy.deepcopy(a) is a
+
+    def test_scalars(self) -> None:
+        one = device_put(np.float64(2.5))
+        assert (float(one), int(one), bool(one), complex(one), one.item()) == (2.5, 2, True, 2.5 + 0j, 2.5)
+        assert [10, 20, 30][device_put(np.int64(1))] == 20
+        assert f"{one:.2f}" == "2.50"
+        with pytest.raises(TypeError, match="index"):
+            [1][one]  # type: ignore[call-overload]
+        with pytest.raises(TypeError, match="unsized"):
+            len(one)
+        with pytest.raises(ValueError, match="ambiguous"):
+            bool(device_put(HOST))
+
+    def test_iteration_and_containment(self, a: Array) -> None:
+        rows = list(a)
+        assert all(type(r) is Array for r in rows)
+        np.testing.assert_array_equal(rows[1], HOST[1])
+        assert a.tolist() == HOST.tolist()
+        assert HOST[0, 0] in a and 7.0 not in a
+
+    def test_hash(self, a: Array) -> None:
+        with pytest.raises(TypeError, match="unhashable"):
+            hash(a)
+
+    def test_trees_of_arrays(self) -> None:
+        params = device_put({"w": HOST, "b": [1.0, np.arange(3)]})
+        assert type(params["w"]) is Array and params["b"][0].dtype == np.float64
+        back = device_get(params)
+        assert type(back["w"]) is np.ndarray and back["w"].flags.writeable
+        with pytest.raises(TypeError, match="dtype"):
+            device_put(np.array(["a"]))
+
+
+@pytest.mark.filterwarnings("error")
+class TestImmutable:
+    def test_assignment_names_at(self, a: Array) -> None:
+        with pytest.raises(TypeError, match=r"\.at\[index\]\.set"):
+            a[0] = 1.0
+        with pytest.raises(TypeError, match="immutable"):
+            np.add(HOST, a, out=a)
+        into = HOST.copy()
+        into += a  # the left operand is NumPy's, and stays so
+        np.testing.assert_array_equal(into, HOST + HOST)
+        with pytest.raises(AttributeError):
+            a.shape = (4, 3)  # type: ignore[misc]
+
+    def test_augmented_assignment_rebinds(self, a: Array) -> None:
+        b = a
+        b += 1.0
+        assert b is not a
+        np.testing.assert_array_equal(a, HOST)
+
+    def test_at(self, a: Array) -> None:
+        for name, ufunc in [
+            ("add", np.add), ("subtract", np.subtract), ("multiply", np.multiply), ("divide", np.divide),
+            ("min", np.minimum), ("max", np.maximum), ("power", np.power),
+        ]:  # fmt: skip
+            expected = np.abs(HOST)
+            ufunc.at(expected, (slice(1, None), 2), 3.0)
+            got = getattr(device_put(np.abs(HOST)).at[1:, 2], name)(3.0)
+            assert type(got) is Array
+            np.testing.assert_allclose(got, expected)
+        expected = HOST.copy()
+        expected[1] = 7.0
+        np.testing.assert_array_equal(a.at[1].set(7.0), expected)
+        np.testing.assert_array_equal(a.at[1].get(), HOST[1])
+
+    def test_repeated_indices_accumulate(self) -> None:
+        got = device_put(np.zeros(3)).at[np.array([0, 0, 2])].add(1.0)
+        np.testing.assert_array_equal(got, [2.0, 0.0, 1.0])
+        got = device_put(np.ones(3)).at[np.array([0, 0, 2])].multiply(3.0)
+        np.testing.assert_array_equal(got, [9.0, 1.0, 3.0])
+
+
+class TestOperators:
+    @pytest.mark.parametrize(
+        "f",
+        [
+            lambda x: x + 1, lambda x: 1 - x, lambda x: x * x, lambda x: 2 / (x * x + 1), lambda x: -x, lambda x: +x,
+            lambda x: abs(x), lambda x: x**2, lambda x: x // 0.5, lambda x: x % 0.5, lambda x: x @ x.T, lambda x: x > 0,
+            lambda x: x == x, lambda x: ~(x > 0), lambda x: (x > 0) & (x < 1), lambda x: divmod(x, 0.3)[1],
+            lambda x: x + np.arange(4), lambda x: np.arange(4) + x, lambda x: np.float32(2) * x, lambda x: x.real,
+        ],
+    )  # fmt: skip
+    def test_as_numpy(self, f: Any) -> None:
+        expected, got = f(HOST), f(device_put(HOST))
+        assert type(got) is Array and got.dtype == expected.dtype
+        np.testing.assert_allclose(got, expected, rtol=1e-12)
+
+    def test_integers_and_weak_promotion(self) -> None:
+        i = device_put(np.arange(6, dtype=np.int32))
+        assert (i + 1).dtype == np.int32 and (i + 1.0).dtype == np.float64 and (i / 2).dtype == np.float64
+        np.testing.assert_array_equal(i << 1, np.arange(6) << 1)
+        f = device_put(np.ones(2, np.float32))
+        assert (f * 2.0).dtype == np.float32 and (f * np.float64(2.0)).dtype == np.float64
+
+    def test_unknown_operand(self, a: Array) -> None:
+        with pytest.raises(TypeError):
+            a + "x"  # type: ignore[operator]
+
+
+class TestFunctions:
+    @pytest.mark.parametrize(
+        "f",
+        [
+            lambda x: np.sin(x), lambda x: np.sum(x), lambda x: np.sum(x, axis=1, keepdims=True),
+            lambda x: np.mean(x, axis=0),
+            lambda x: x.sum(), lambda x: x.mean(axis=1), lambda x: x.reshape(4, 3), lambda x: x.reshape((2, -1)),
+            lambda x: x.T,
+            lambda x: x.astype(np.float32), lambda x: np.where(x > 0, x, 0.0), lambda x: np.concatenate([x, x]),
+            lambda x: np.stack([x, x + 1]), lambda x: np.dot(x, x.T), lambda x: np.einsum("ij,kj->ik", x, x),
+            lambda x: np.maximum(x, 0), lambda x: x.argmax(axis=1), lambda x: np.clip(x, -1, 1), lambda x: x.flatten(),
+            lambda x: np.zeros_like(x), lambda x: np.var(x), lambda x: np.expand_dims(x, 0), lambda x: x.transpose(1,
+            0),
+        ],
+    )  # fmt: skip
+    def test_as_numpy(self, f: Any) -> None:
+        expected, got = f(HOST), f(device_put(HOST))
+        assert type(got) is Array and got.dtype == expected.dtype and got.shape == np.shape(expected)
+        np.testing.assert_allclose(got, expected, rtol=1e-6 if expected.dtype == np.float32 else 1e-12)
+
+    @pytest.mark.parametrize(
+        "index",
+        [0, -1, (1, 2), slice(1, None), (slice(None), 1), (slice(None, None, 2), slice(1, 3)), None, ..., (..., 0),
+        np.array([2, 0])],
+    )  # fmt: skip
+    def test_indexing(self, a: Array, index: Any) -> None:
+        got = a[index]
+        assert type(got) is Array
+        np.testing.assert_array_equal(got, HOST[index])
+
+    def test_index_out_of_range(self, a: Array) -> None:
+        with pytest.raises(IndexError):
+            a[3]
+
+    def test_one_program_for_all_indices(self, a: Array) -> None:
+        from untraced.runtime import eager
+
+        _ = a[0], a[1], a[2]
+        index = eager._of_expression("x[index]", ("x", "index"))
+        before = len(index._history.events)
+        _ = a[1], a[-1]
+        assert len(index._history.events) == before
+
+    def test_what_the_language_lacks_runs_on_the_host_with_a_warning(self, a: Array) -> None:
+        from untraced.runtime import eager
+
+        eager._warned.discard("unique")
+        with pytest.warns(UserWarning, match="runs on the host"):
+            got = np.unique(a)
+        assert type(got) is Array
+        np.testing.assert_allclose(got, np.unique(HOST))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            np.unique(a)
+
+    def test_reduce_of_a_ufunc(self, a: Array) -> None:
+        np.testing.assert_allclose(np.add.reduce(a, axis=0), HOST.sum(0))
+        with pytest.raises(TypeError, match=r"\.at\["):
+            np.add.at(a, 0, 1.0)
+
+
+class TestNamespace:
+    def test_creation_gives_arrays(self) -> None:
+        for made, expected in [
+            (unp.zeros((2, 3)), np.zeros((2, 3))),
+            (unp.arange(5), np.arange(5)),
+            (unp.linspace(0, 1, 3), np.linspace(0, 1, 3)),
+            (unp.array([1, 2]), np.array([1, 2])),
+            (unp.eye(2, dtype="f4"), np.eye(2, dtype="f4")),
+        ]:
+            assert type(made) is Array and made.dtype == expected.dtype
+            np.testing.assert_array_equal(made, expected)
+
+    def test_the_rest_is_numpys(self) -> None:
+        assert unp.sin is np.sin and unp.pi == np.pi and unp.float32 is np.float32
+        assert unp.linalg is np.linalg
+        assert "zeros" in dir(unp) and "sin" in dir(unp)
+
+    def test_asarray_keeps_arrays(self, a: Array) -> None:
+        assert unp.asarray(a) is a and unp.array(a) is a
+        assert unp.asarray(a, dtype=np.float32).dtype == np.float32
+
+    def test_inside_an_accelerated_function(self) -> None:
+        def f(x: Any) -> Any:
+            return unp.sin(x) + unp.ones(4) * unp.zeros_like(x)
+
+        got = untraced.accelerate(f, target="cpu")(HOST)
+        assert type(got) is np.ndarray
+        np.testing.assert_allclose(got, np.sin(HOST))
+
+    def test_import_by_name(self) -> None:
+        import untraced.numpy as jnp
+
+        assert jnp is unp

@@ -1,0 +1,205 @@
+"""The public face as a JAX user meets it: forms of decorators, methods, containers, imports, errors, commands."""
+
+from __future__ import annotations
+
+import collections
+import functools
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import untraced
+from untraced import Array, UntracedError, device_put, devices, grad, hessian, jit, value_and_grad, vmap
+
+X = np.arange(4.0)
+
+
+class Layer:
+    def __init__(self) -> None:
+        self.w = np.ones(4)
+
+    @jit
+    def product(self, x: Any) -> Any:
+        return x @ self.w
+
+    @functools.partial(jit, static_argnums=(0, 2))
+    def power(self, x: Any, n: int) -> Any:
+        return (x @ self.w) ** n
+
+    @functools.partial(jit, static_argnames=("n",))
+    def named(self, x: Any, n: int = 2) -> Any:
+        return (x @ self.w) ** n
+
+    @property
+    @jit
+    def doubled(self) -> Any:
+        return self.w * 2
+
+    @staticmethod
+    @jit
+    def more(x: Any) -> Any:
+        return x + 1
+
+    @classmethod
+    @jit
+    def of_class(cls, x: Any) -> Any:
+        return x + 2
+
+
+def test_methods() -> None:
+    layer = Layer()
+    assert layer.product(X) == 6 == Layer.product(layer, X)
+    assert layer.power(X, 2) == 36 == layer.named(X) and layer.named(X, n=3) == 216
+    np.testing.assert_array_equal(layer.doubled, 2 * np.ones(4))
+    np.testing.assert_array_equal(Layer.more(X), layer.more(X))
+    np.testing.assert_array_equal(Layer.of_class(X), X + 2)
+    np.testing.assert_array_equal(grad(layer.product)(X), np.ones(4))
+    layer.w = 2 * layer.w
+    assert layer.product(X) == 12 == layer.power(X, 1)
+
+
+def test_decorators_inside_functions() -> None:
+    @jit
+    def outer(x: Any) -> Any:
+        @jit
+        def inner(y: Any) -> Any:
+            return y * x
+
+        @functools.partial(jit, static_argnums=1)
+        def power(y: Any, n: int) -> Any:
+            return y**n
+
+        @jit(static_argnums=1)
+        def shifted(y: Any, n: int) -> Any:
+            return y + n
+
+        return inner(x) + power(x, 3) + shifted(x, 2) + vmap(jit(lambda z: z * 2))(x)
+
+    np.testing.assert_allclose(outer(X), X * X + X**3 + X + 2 + 2 * X)
+
+
+def test_partials_of_lambdas() -> None:
+    np.testing.assert_allclose(jit(functools.partial(lambda a, x: a * x, 3.0))(X), 3 * X)
+
+
+def test_static_arguments_that_do_not_exist() -> None:
+    for options in ({"static_argnums": 5}, {"static_argnames": "q"}, {"donate_argnums": 1}):
+        with pytest.raises(ValueError, match="argn"):
+            jit(lambda x: x, **options)
+
+
+def test_ordered_dicts_keep_their_order() -> None:
+    p = collections.OrderedDict(z=X, a=2 * X)
+    value, g = value_and_grad(lambda p: np.sum(p["z"] * p["a"]))(p)
+    assert type(g) is collections.OrderedDict and list(g) == ["z", "a"]
+    np.testing.assert_array_equal(g["z"], 2 * X)
+    assert untraced.tree.leaves(collections.OrderedDict(z=1, a=2)) == [1, 2]
+
+
+def test_hessian_of_python_numbers() -> None:
+    assert hessian(lambda x, y: x**2 * y, (0, 1))(2.0, 3.0) == ((6.0, 4.0), (4.0, 0.0))
+
+
+def test_imports() -> None:
+    text = """
+import untraced.numpy as unp
+import untraced.numpy.linalg as linalg
+from untraced.testing import check_grads
+from untraced.tree import map
+from untraced.scipy.special import erf
+import numpy as np
+assert linalg is np.linalg and unp.linalg.norm is np.linalg.norm
+"""
+    subprocess.run([sys.executable, "-c", text], check=True)
+
+
+class TestArrays:
+    def test_questions_have_python_answers(self) -> None:
+        a = device_put(np.ones((2, 3)))
+        assert (np.ndim(a), np.size(a), np.shape(a)) == (2, 6, (2, 3))
+        assert all(type(n) is int for n in (np.ndim(a), np.size(a)))
+        assert round(device_put(2.6)) == 3 and type(round(device_put(2.6), 0)) is Array
+        np.testing.assert_array_equal(device_put(np.array([3, 1, 2])).sort(), [1, 2, 3])
+
+    def test_masks_need_no_warning(self, recwarn: pytest.WarningsRecorder) -> None:
+        a = device_put(X)
+        np.testing.assert_array_equal(a[a > 1], X[X > 1])
+        assert not recwarn.list
+
+    def test_errors_are_told_at_the_users_line(self) -> None:
+        a = device_put(np.ones((2, 3)))
+        for wrong in (lambda: a + np.ones(5), lambda: a.reshape(5), lambda: np.concatenate([a, np.ones(3)])):
+            with pytest.raises(UntracedError) as caught:
+                wrong()
+            assert caught.value.diagnostic.span.file == __file__ and caught.value.diagnostic.instead
+        with pytest.raises(IndexError) as caught_index:
+            a[5]
+        assert "untraced" not in str(caught_index.value)
+
+    def test_device(self) -> None:
+        assert device_put({"a": X, "b": None})["a"].devices() == set(devices())
+
+
+def reads(x):
+    return x + len(input())
+
+
+def evaluates(x):
+    return eval("x + 1")
+
+
+def wrong_option(x):
+    return np.sum(x, foo=1)
+
+
+def floors_complex(x):
+    return np.floor(x + 1j)
+
+
+def sums_a_counter(x):
+    return x * sum(COUNTER)
+
+
+COUNTER = collections.Counter(a=1)
+
+
+@pytest.mark.parametrize("f", [reads, evaluates, wrong_option, floors_complex, sums_a_counter])
+def test_refusals_name_place_reason_and_remedy(f: Any) -> None:
+    with pytest.raises(UntracedError) as caught:
+        jit(f)(X)
+    found = caught.value.diagnostic
+    assert found.span.file == __file__ and found.span.line == f.__code__.co_firstlineno + 1
+    assert found.why and found.instead and "locals" not in found.what and "Foreign" not in found.what
+
+
+def test_command_line_errors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from untraced.runtime.commands import main
+
+    file = tmp_path / "program.py"
+    file.write_text("import numpy as np\ndef f(x):\n    return x + unknown\ndef g(x):\n    return np.sin(x)\n")
+    assert main(["inspect", f"{file}:f", "--args", "f64[3]"]) == 2
+    assert "unknown" in capsys.readouterr().err
+    assert main(["inspect", f"{file}:g", "--args", "f64[3]", "--html", str(tmp_path / "no" / "page.html")]) == 2
+    assert "No such file" in capsys.readouterr().err
+
+
+def test_printed_stores_copy_what_they_overlap() -> None:
+    def f(x: Any) -> Any:
+        y = x + 0
+        y[::2] = y[:3].copy()
+        return y
+
+    def g(x: Any) -> Any:
+        y = x + 0
+        v = y[:3].copy()
+        y[::2] = v
+        return y
+
+    x = np.arange(6.0)
+    for h in (f, g):
+        for target in ("numpy", "cpu"):
+            np.testing.assert_array_equal(jit(h, target=target)(x), h(x))

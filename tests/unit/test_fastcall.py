@@ -1,0 +1,104 @@
+"""The generated call of NumPy arrays: what it accepts, what it leaves to the general path, what it returns."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+from untraced import accelerate
+from untraced.runtime.accelerate import Accelerated
+
+X = np.arange(4.0)
+FACTOR = 1.0
+STRIDED = np.arange(8.0)[::2]
+OTHERS = (X.astype("f4"), X.astype(">f8"), X[:3], X.reshape(2, 2), STRIDED, np.arange(4), 2.0, np.float64(2))
+
+
+def scaled(x: Any) -> Any:
+    return x * FACTOR
+
+
+def several(p: Any, x: Any, n: Any) -> Any:
+    return {"a": p[0] * x + p[1], "b": np.sum(x), "c": n + 1}
+
+
+class TestSmallArrays:
+    def test_a_call_of_the_same_kind_takes_the_generated_path(self) -> None:
+        f = accelerate(lambda x, y: x * y + 1, target="cpu")
+        f(X, X)
+        assert type(f) is not Accelerated
+        np.testing.assert_array_equal(f(X, X), X * X + 1)
+        np.testing.assert_array_equal(f(X, 2.0), X * 2 + 1)
+
+    def test_results_are_fresh_and_writable(self) -> None:
+        f = accelerate(lambda x: (x, x + 1), target="cpu")
+        f(X)
+        first, second = f(X)
+        first[:] = 7
+        assert second.flags.writeable and first.flags.owndata
+        np.testing.assert_array_equal(X, np.arange(4.0))
+        np.testing.assert_array_equal(f(X)[0], X)
+
+    def test_trees_scalars_and_python_numbers(self) -> None:
+        f = accelerate(several, target="cpu")
+        for _ in range(3):
+            got = f((X, 2 * X), X, 3)
+            np.testing.assert_array_equal(got["a"], X * X + 2 * X)
+            assert type(got["b"]) is np.float64 and got["b"] == 6
+            assert type(got["c"]) is int and got["c"] == 4
+
+    @pytest.mark.parametrize("other", OTHERS, ids=lambda x: f"{np.asarray(x).dtype.str}{np.shape(x)}")
+    def test_other_kinds(self, other: Any) -> None:
+        f = accelerate(lambda x: x * 2 + 1, target="cpu")
+        f(X)
+        got, expected = f(other), other * 2 + 1
+        assert np.asarray(got).dtype.newbyteorder("=") == np.asarray(expected).dtype.newbyteorder("=")
+        np.testing.assert_array_equal(got, expected)
+        np.testing.assert_array_equal(f(X), X * 2 + 1)
+
+    def test_writes_still_reach_the_caller(self) -> None:
+        def fill(x: Any) -> None:
+            x[1:] = 5.0
+
+        f = accelerate(fill, target="cpu")
+        for _ in range(2):
+            x = X.copy()
+            f(x)
+            np.testing.assert_array_equal(x, [0, 5, 5, 5])
+
+    def test_globals_are_guarded(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        f = accelerate(scaled, target="cpu")
+        for factor in (2.0, 3.0, 4.0):
+            monkeypatch.setitem(globals(), "FACTOR", factor)
+            np.testing.assert_array_equal(f(X), X * factor)
+
+    def test_mistakes_are_reported(self) -> None:
+        f = accelerate(lambda x, y: x * y, target="cpu")
+        f(X, X)
+        with pytest.raises(TypeError):
+            f(X)
+        with pytest.raises(TypeError):
+            f(X, X, X)
+        np.testing.assert_array_equal(f(X, y=X), X * X)
+
+
+def test_beside_a_jax_of_32_bits() -> None:
+    """float64 arguments and Python numbers stay what they are."""
+    pytest.importorskip("jax")
+    code = """
+import jax, numpy as np
+from untraced import accelerate, device_put
+f = accelerate(np.multiply, target="cpu")
+g = accelerate(np.multiply, target="cpu")
+x = np.arange(4.0) + 1e-12
+for c in (1.1, 1.3, 1.7):
+    assert np.array_equal(f(x, c), x * c)
+    assert np.array_equal(np.asarray(g(device_put(x), c)), x * c)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "MISMATCH" not in done.stderr.upper()

@@ -1,0 +1,124 @@
+"""Constructs outside the language are refused at their line, with a caret, a reason and a rewrite."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import numpy as np
+import pytest
+
+from untraced.translator.errors import UnsupportedError
+from untraced.translator.reading.fence import check
+from untraced.translator.reading.reader import read
+from untraced.translator.reading.signature import abstract
+from untraced.translator.reading.source import source_of
+
+
+def yields(x):
+    yield x  # here
+
+
+def tries(x):
+    try:  # here
+        return x + 1
+    except ValueError:
+        return x
+
+
+def enters(x):
+    with open("file") as f:  # here
+        return x + len(f.read())
+
+
+def defines_a_class(x):
+    class Inner:  # here
+        pass
+
+    return x
+
+
+def writes_a_global(x):
+    global counter  # here
+    counter = 1
+    return x
+
+
+def writes_nonlocal():
+    y = 1
+
+    def inner(x):
+        nonlocal y  # here
+        y = x
+        return y
+
+    return inner
+
+
+def imports(x):
+    import math  # here
+
+    return x * math.pi
+
+
+def matches(x):
+    match x.ndim:  # here
+        case 1:
+            return x
+        case _:
+            return -x
+
+
+def deletes_an_element(d):
+    del d["x"]  # here
+    return d
+
+
+@pytest.mark.parametrize(
+    "fun",
+    [
+        yields,
+        tries,
+        enters,
+        defines_a_class,
+        writes_a_global,
+        writes_nonlocal(),
+        imports,
+        matches,
+        deletes_an_element,
+    ],
+    ids=lambda f: f.__name__,
+)
+def test_refused_with_place_reason_and_rewrite(fun: Any) -> None:
+    with pytest.raises(UnsupportedError) as caught:
+        check(source_of(fun))
+    diagnostic = caught.value.diagnostic
+    lines, first = inspect.getsourcelines(fun)
+    marked = [first + i for i, line in enumerate(lines) if "# here" in line or "vectorize" in line]
+    assert diagnostic.span.line in (marked[0], marked[0] + 1)
+    assert diagnostic.span.file == __file__
+    assert diagnostic.instead
+    text = str(caught.value)
+    assert f"{__file__}:{diagnostic.span.line}" in text
+    assert "^" in text
+
+
+def test_errstate_is_in_the_language() -> None:
+    def f(x):
+        with np.errstate(divide="ignore"):
+            return np.log(x)
+
+    check(source_of(f))
+    read(f, abstract(f, (np.ones(3),), {}))
+
+
+def test_the_first_of_several_is_told() -> None:
+    def f(x):
+        yield x
+        try:
+            pass
+        finally:
+            pass
+
+    with pytest.raises(UnsupportedError, match="yield"):
+        check(source_of(f))

@@ -1,0 +1,614 @@
+"""What printed source looks like: expressions, slices, products, constants, names, stores."""
+
+from __future__ import annotations
+
+import inspect
+import textwrap
+import traceback
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from untraced.translator import make, ops
+from untraced.translator.builder import Builder
+from untraced.translator.errors import Span
+from untraced.translator.ir import (
+    Apply,
+    Atom,
+    Aval,
+    Block,
+    Capture,
+    DType,
+    For,
+    Function,
+    Fused,
+    If,
+    Param,
+    Range,
+    Var,
+    While,
+    const,
+)
+from untraced.translator.ops.core import NO_ATTRS, At, Dim, Dyn, Gather, Run
+from untraced.translator.printing.printer import executable, print_function, print_module
+from untraced.translator.tree import LEAF, NONE, Kind, TreeDef, static
+
+F8, I8 = np.dtype(np.float64), np.dtype(np.int64)
+INDEX = Aval((), I8, weak=True)
+
+
+def array(hint: str, *shape: int, dtype: DType = F8) -> Var:
+    return Var(hint, Aval(shape, dtype))
+
+
+def function(body: Block, out: TreeDef = LEAF, mutated: tuple[int, ...] = (), name: str = "f") -> Function:
+    return Function(name, tuple(Param(v.hint) for v in body.params), body, out, mutated)
+
+
+def expression(build: Callable[..., Atom], *params: Var) -> str:
+    """What stands after `return` when the function returns what `build` makes."""
+    b = Builder()
+    result = build(b, *params)
+    text = print_function(function(b.block(params, [result])))
+    lines = text.splitlines()
+    assert len(lines) == 2, text
+    return lines[1].strip().removeprefix("return ")
+
+
+def body_of(f: Function, **options: bool) -> str:
+    return textwrap.dedent("\n".join(print_function(f, **options).splitlines()[1:]))
+
+
+def lines(text: str) -> str:
+    return inspect.cleandoc(text)
+
+
+# ---- expressions ---------------------------------------------------------------------------------
+
+X, Y = array("x", 3, 4), array("y", 3, 4)
+
+
+@pytest.mark.parametrize(
+    "build, text",
+    [
+        (lambda b, x, y: make.subtract(b, make.multiply(b, x, y), make.add(b, x, y)), "x * y - (x + y)"),
+        (lambda b, x, y: make.multiply(b, make.add(b, x, 1.0), -2.0), "(x + 1.0) * -2.0"),
+        (lambda b, x, y: make.subtract(b, x, make.subtract(b, y, x)), "x - (y - x)"),
+        (lambda b, x, y: make.power(b, make.negative(b, x), 2), "(-x) ** 2"),
+        (lambda b, x, y: make.negative(b, make.power(b, x, 2)), "-x ** 2"),
+        (lambda b, x, y: make.where(b, make.greater(b, x, 0.0), x, y), "np.where(x > 0.0, x, y)"),
+        (lambda b, x, y: make.sum(b, x), "np.sum(x)"),
+        (lambda b, x, y: make.max(b, x, 0, True), "np.max(x, axis=0, keepdims=True)"),
+        (lambda b, x, y: make.argmax(b, x, 1), "np.argmax(x, axis=1)"),
+        (lambda b, x, y: make.cumsum(b, x, 1), "np.cumsum(x, axis=1)"),
+        (lambda b, x, y: make.astype(b, x, np.float32), "x.astype(np.float32)"),
+        (lambda b, x, y: make.reshape(b, make.add(b, x, y), (2, 6)), "(x + y).reshape(2, 6)"),
+        (lambda b, x, y: make.transpose(b, x), "x.T"),
+        (lambda b, x, y: make.expand_dims(b, x, 0), "x[None]"),
+        (lambda b, x, y: make.expand_dims(b, x, 1), "x[:, None]"),
+        (lambda b, x, y: make.expand_dims(b, x, 2), "x[..., None]"),
+        (lambda b, x, y: make.broadcast_to(b, x, (2, 3, 4)), "np.broadcast_to(x, (2, 3, 4))"),
+        (lambda b, x, y: make.concatenate(b, [x, y]), "np.concatenate([x, y])"),
+        (lambda b, x, y: make.concatenate(b, [x, y], 1), "np.concatenate([x, y], axis=1)"),
+        (lambda b, x, y: make.zeros(b, (3,)), "np.zeros(3)"),
+        (lambda b, x, y: make.ones(b, (3, 4), np.float32), "np.ones((3, 4), dtype=np.float32)"),
+        (lambda b, x, y: make.full(b, (3,), 2.5), "np.full(3, 2.5)"),
+        (lambda b, x, y: make.iota(b, 5), "np.arange(5)"),
+    ],
+)
+def test_expressions(build: Callable[..., Atom], text: str) -> None:
+    assert expression(build, X, Y) == text
+
+
+@pytest.mark.parametrize(
+    "value, text",
+    [
+        (2, "2"),
+        (-2.5, "-2.5"),
+        (1e-7, "1e-07"),
+        (float("inf"), "np.inf"),
+        (float("-inf"), "-np.inf"),
+        (float("nan"), "np.nan"),
+        (-0.0, "-0.0"),
+        (np.float32(2.0), "np.float32(2.0)"),
+        (np.int8(-3), "np.int8(-3)"),
+        (np.array([1.0, 2.0]), "np.array([1.0, 2.0])"),
+        (np.array([1, 2], np.int8), "np.array([1, 2], dtype=np.int8)"),
+        (np.array([[True, False]]), "np.array([[True, False]])"),
+    ],
+)
+def test_constants(value: Any, text: str) -> None:
+    assert expression(lambda b: const(value)) == text
+    made = executable(function(Block((), (), (const(value),))))()
+    np.testing.assert_array_equal(made, value)
+    assert type(made) is type(value) and np.asarray(made).dtype == np.asarray(value).dtype
+    assert np.array_equal(np.signbit(made), np.signbit(value))
+
+
+@pytest.mark.parametrize(
+    "start, size, step, n, text",
+    [
+        (0, 4, 1, 5, ":-1"),
+        (1, 4, 1, 5, "1:"),
+        (1, 3, 1, 5, "1:-1"),
+        (0, 2, 1, 5, ":2"),
+        (0, 3, 2, 5, "::2"),
+        (0, 2, 2, 5, ":3:2"),
+        (4, 5, -1, 5, "::-1"),
+        (3, 2, -1, 5, "3:1:-1"),
+        (3, 2, -2, 5, "3::-2"),
+        (2, 1, 1, 5, "2:3"),
+        (3, 90, 1, 100, "3:93"),
+    ],
+)
+def test_slices(start: int, size: int, step: int, n: int, text: str) -> None:
+    assert expression(lambda b, x: make.index(b, x, [Run(start, size, step)]), array("x", n)) == f"x[{text}]"
+    assert eval(f"np.arange({n})[{text}]").tolist() == [start + i * step for i in range(size)]
+
+
+def dynamic(dims: Sequence[Dim], *shape: int) -> str:
+    i = Var("i", INDEX)
+    return expression(lambda b, x, i: make.index(b, x, dims, [i]), array("x", *shape), i)
+
+
+def test_dynamic_indices() -> None:
+    assert dynamic([At(Dyn(0)), Run(0, 4)], 3, 4) == "x[i]"
+    assert dynamic([Run(0, 3), At(Dyn(0))], 3, 4) == "x[:, i]"
+    assert dynamic([Run(Dyn(0), 3)], 9) == "x[i:i + 3]"
+    assert dynamic([Run(Dyn(0), 3, 2)], 9) == "x[i:i + 5:2]"
+    assert dynamic([Run(Dyn(0), 3, -1)], 9) == "x[i - 2:i + 1][::-1]"
+    assert dynamic([At(2), At(0)], 3, 4) == "x[-1, 0]"
+
+
+def test_an_offset_start_is_written_into_both_ends() -> None:
+    def build(b: Builder, x: Var, i: Var) -> Atom:
+        return make.index(b, x, [Run(Dyn(0), 2)], [make.subtract(b, i, 1)])
+
+    assert expression(build, array("x", 9), Var("i", INDEX)) == "x[i - 1:i + 1]"
+
+
+def test_gathered_indices() -> None:
+    rows = array("rows", 2, dtype=I8)
+    assert expression(lambda b, x, r: make.index(b, x, [Gather(0), Run(0, 4)], [r]), X, rows) == "x[rows]"
+    assert expression(lambda b, x, r: make.index(b, x, [Run(0, 3), Gather(0)], [r]), X, rows) == "x[:, rows]"
+
+
+@pytest.mark.parametrize(
+    "shapes, labels, text",
+    [
+        (((3, 4), (4, 5)), ((0, 1), (1, 2), (0, 2)), "x @ y"),
+        (((4, 3), (4, 5)), ((1, 0), (1, 2), (0, 2)), "x.T @ y"),
+        (((3, 4), (5, 4)), ((0, 1), (2, 1), (0, 2)), "x @ y.T"),
+        (((4, 3), (5, 4)), ((1, 0), (2, 1), (0, 2)), "x.T @ y.T"),
+        (((4,), (4,)), ((0,), (0,), ()), "x @ y"),
+        (((4,), (4, 5)), ((0,), (0, 1), (1,)), "x @ y"),
+        (((4,), (5, 4)), ((0,), (1, 0), (1,)), "x @ y.T"),
+        (((3, 4), (4,)), ((0, 1), (1,), (0,)), "x @ y"),
+        (((3,), (4,)), ((0,), (1,), (0, 1)), "np.outer(x, y)"),
+        (((2, 3, 4), (2, 4, 5)), ((0, 1, 2), (0, 2, 3), (0, 1, 3)), "x @ y"),
+        (((2, 3, 4), (4, 5)), ((0, 1, 2), (2, 3), (0, 1, 3)), "x @ y"),
+        (((3, 4), (2, 4, 5)), ((1, 2), (0, 2, 3), (0, 1, 3)), "x @ y"),
+        (((2, 3, 4), (2, 5, 4)), ((0, 1, 2), (0, 3, 2), (0, 1, 3)), 'np.einsum("ijk,ilk->ijl", x, y)'),
+        (((3, 4), (3, 4)), ((0, 1), (0, 1), (0,)), 'np.einsum("ij,ij->i", x, y)'),
+        (((3, 4), (4, 5)), ((0, 1), (1, 2), (2, 0)), "y.T @ x.T"),
+    ],
+)
+def test_products(
+    shapes: tuple[tuple[int, ...], tuple[int, ...]], labels: tuple[tuple[int, ...], ...], text: str
+) -> None:
+    x, y = array("x", *shapes[0]), array("y", *shapes[1])
+    assert expression(lambda b, x, y: make.contract(b, x, y, *labels), x, y) == text
+
+
+# ---- names and temporaries -----------------------------------------------------------------------
+
+
+def named(b: Builder, hint: str, op: Any, *args: Atom) -> Var:
+    return b.apply(op, *args, hint=hint)
+
+
+def test_the_users_names_survive_and_temporaries_fold() -> None:
+    b, w, x = Builder(), array("w", 4, 3), array("x", 5, 4)
+    t = make.matmul(b, x, w)
+    h = named(b, "h", ops.TANH, t)
+    f = function(b.block([w, x], [make.sum(b, make.multiply(b, h, h))]))
+    assert body_of(f) == "h = np.tanh(x @ w)\nreturn np.sum(h * h)"
+
+
+def test_a_temporary_used_twice_gets_a_name_that_nothing_else_has() -> None:
+    b, x, t = Builder(), array("x", 3), array("t", 3)
+    s = make.add(b, x, t)
+    f = function(b.block([x, t], [make.multiply(b, s, s)]))
+    assert body_of(f) == "t1 = x + t\nreturn t1 * t1"
+
+
+def test_versions_share_a_name_where_they_are_not_alive_together() -> None:
+    b, x = Builder(), array("x", 3)
+    y1 = named(b, "y", ops.SIN, x)
+    y2 = named(b, "y", ops.COS, y1)
+    f = function(b.block([x], [make.multiply(b, y2, y2)]))
+    assert body_of(f) == "y = np.sin(x)\ny = np.cos(y)\nreturn y * y"
+    g = function(b.block([x], [make.multiply(b, y2, y1)]))
+    assert body_of(g) == "y = np.sin(x)\ny_1 = np.cos(y)\nreturn y_1 * y"
+
+
+def test_names_of_python_are_left_alone() -> None:
+    b, x = Builder(), array("x", 3)
+    total = named(b, "sum", ops.SIN, x)
+    f = function(b.block([x], [make.multiply(b, total, total)]))
+    assert body_of(f) == "sum_1 = np.sin(x)\nreturn sum_1 * sum_1"
+
+
+def test_long_expressions_are_broken_up() -> None:
+    b, x = Builder(), array("x", 3)
+    v: Atom = x
+    for k in range(30):
+        v = make.add(b, make.elementwise(b, ops.TANH, v), float(k))
+    text = print_function(function(b.block([x], [v])))
+    assert max(map(len, text.splitlines())) <= 96
+    assert len(text.splitlines()) > 4
+
+
+def test_dead_code_is_not_printed() -> None:
+    b, x = Builder(), array("x", 3)
+    named(b, "waste", ops.SIN, x)
+    assert body_of(function(b.block([x], [make.sum(b, x)]))) == "return np.sum(x)"
+
+
+# ---- stores --------------------------------------------------------------------------------------
+
+
+def test_a_fresh_array_is_written_in_place() -> None:
+    b, x = Builder(), array("x", 3)
+    y = b.apply(ops.SIN, x, hint="y")
+    y2 = make.put(b, y, 1.0, [At(0)])
+    f = function(b.block([x], [make.put_add(b, y2, x, [Run(0, 3)])]))
+    assert body_of(f).startswith("y = np.sin(x)\ny[0] = 1.0")
+
+
+def test_a_parameter_is_copied_unless_the_function_is_meant_to_write_it() -> None:
+    b, x = Builder(), array("x", 3)
+    stored = make.put(b, x, 1.0, [At(0)])
+    assert body_of(function(b.block([x], [stored]))) == "x = x.copy()\nx[0] = 1.0\nreturn x"
+    assert body_of(function(b.block([x], [stored]), NONE, (0,))) == "x[0] = 1.0"
+
+
+def test_a_parameter_that_ends_as_something_else_is_assigned_as_a_whole() -> None:
+    b, x = Builder(), array("x", 3)
+    f = function(b.block([x], [make.multiply(b, x, 2.0)]), NONE, (0,))
+    assert body_of(f) == "x[...] = x * 2.0"
+
+
+def test_two_parameters_exchanged() -> None:
+    x, y = array("x", 3), array("y", 3)
+    f = executable(function(Block((x, y), (), (y, x)), NONE, (0, 1)))
+    p, q = np.arange(3.0), np.ones(3)
+    assert f(p, q) is None
+    assert p.tolist() == [1, 1, 1] and q.tolist() == [0, 1, 2]
+
+
+def test_what_is_still_needed_is_copied_before_the_store() -> None:
+    b, x = Builder(), array("x", 3)
+    y = b.apply(ops.SIN, x, hint="y")
+    stored = make.put(b, y, 1.0, [At(0)])
+    f = function(b.block([x], [make.add(b, stored, y)]))
+    assert body_of(f) == "y = np.sin(x)\nt = y.copy()\nt[0] = 1.0\nreturn t + y"
+
+
+def test_a_small_view_is_copied_rather_than_the_array() -> None:
+    b, x = Builder(), array("x", 9, 9)
+    y = b.apply(ops.SIN, x, hint="y")
+    row = make.index(b, y, [At(0), Run(0, 9)])
+    stored = make.put(b, y, 1.0, [At(0), Run(0, 9)])
+    f = function(b.block([x], [make.add(b, stored, make.add(b, row, row))]))
+    assert body_of(f) == "y = np.sin(x)\nt = y[0].copy()\ny[0] = 1.0\nreturn y + (t + t)"
+
+
+def test_a_broadcast_view_is_never_written() -> None:
+    b, x = Builder(), array("x", 3)
+    y = b.apply(ops.SIN, x, hint="y")
+    wide = make.broadcast_to(b, y, (2, 3))
+    f = function(b.block([x], [make.put(b, wide, 1.0, [At(0), Run(0, 3)])]))
+    np.testing.assert_array_equal(executable(f)(np.zeros(3)), [[1, 1, 1], [0, 0, 0]])
+
+
+def test_accumulation_over_repeated_indices() -> None:
+    b, x, rows = Builder(), array("x", 3), array("rows", 5, dtype=I8)
+    total = make.put_add(b, b.apply(ops.SIN, x, hint="total"), 1.0, [Gather(0)], [rows])
+    f = function(b.block([x, rows], [total]))
+    assert body_of(f) == "total = np.sin(x)\nnp.add.at(total, rows, 1.0)\nreturn total"
+
+
+# ---- control flow --------------------------------------------------------------------------------
+
+
+def loop(
+    inits: Sequence[Atom],
+    hints: Sequence[str],
+    body: Callable[..., Sequence[Atom]],
+    stop: Atom | None = None,
+    back: bool = False,
+) -> For:
+    params = [Var(h, a.aval) for h, a in zip(hints, inits, strict=True)]
+    i, b = Var("i", INDEX), Builder()
+    results = body(b, i, *params)
+    targets = tuple(Var(h, a.aval) for h, a in zip(hints, inits, strict=True))
+    return For(targets, Range(const(0), stop or const(3), const(1), back), tuple(inits), b.block([i, *params], results))
+
+
+def test_a_loop_that_fills_an_array() -> None:
+    b, x = Builder(), array("x", 3)
+    out = b.apply(ops.EMPTY, attrs=_create(3), hint="out")
+
+    def body(inner: Builder, i: Var, out: Var) -> list[Atom]:
+        value = make.multiply(inner, make.index(inner, x, [At(Dyn(0))], [i]), 2.0)
+        return [make.put(inner, out, value, [At(Dyn(0))], [i])]
+
+    s = loop([out], ["out"], body)
+    b.append(s)
+    assert body_of(function(b.block([x], s.targets))) == lines(
+        """
+        out = np.empty(3)
+        for i in range(3):
+            out[i] = x[i] * 2.0
+        return out
+        """
+    )
+
+
+def _create(*shape: int) -> Any:
+    from untraced.translator.ops.core import CreateAttrs
+
+    return CreateAttrs(shape, F8)
+
+
+def test_a_parameter_carried_and_written_is_copied_once_before_the_loop() -> None:
+    x = array("x", 3)
+    s = loop([x], ["x"], lambda b, i, x: [make.put(b, x, 0.0, [At(Dyn(0))], [i])])
+    assert body_of(function(Block((x,), (s,), s.targets))) == lines(
+        """
+        x = x.copy()
+        for i in range(3):
+            x[i] = 0.0
+        return x
+        """
+    )
+    assert body_of(function(Block((x,), (s,), s.targets), NONE, (0,))) == "for i in range(3):\n    x[i] = 0.0"
+
+
+def test_values_exchanged_by_a_loop() -> None:
+    x, y = array("x", 3), array("y", 3)
+    s = loop([x, y], ["x", "y"], lambda b, i, x, y: [y, make.add(b, x, y)])
+    f = function(Block((x, y), (s,), (s.targets[1],)))
+    assert body_of(f) == "for i in range(3):\n    x, y = y, x + y\nreturn y"
+
+
+def test_double_buffering_copies_nothing_inside_the_loop() -> None:
+    b, u = Builder(), array("u", 6)
+    new = make.zeros(b, (6,))
+
+    def body(inner: Builder, i: Var, u: Var, new: Var) -> list[Atom]:
+        return [make.put(inner, new, make.index(inner, u, [Run(0, 5)]), [Run(1, 5)]), u]
+
+    s = loop([u, new], ["u", "new"], body)
+    b.append(s)
+    assert body_of(function(b.block([u], s.targets[:1]))) == lines(
+        """
+        new = np.zeros(6)
+        u = u.copy()
+        for i in range(3):
+            new[1:] = u[:-1]
+            u, new = new, u
+        return u
+        """
+    )
+
+
+def test_sums_accumulate_in_place_only_where_the_memory_is_ours() -> None:
+    x = array("x", 3)
+    s = loop([const(np.float64(0.0))], ["total"], lambda b, i, total: [make.add(b, total, make.sum(b, x))])
+    assert body_of(function(Block((x,), (s,), s.targets))) == lines(
+        """
+        total = 0.0
+        for i in range(3):
+            total += np.sum(x)
+        return total
+        """
+    )
+    s = loop([const(0)], ["count"], lambda b, i, count: [make.add(b, count, i)])
+    assert body_of(function(Block((x,), (s,), s.targets))).splitlines()[2].strip() == "count += i"
+    s = loop([x], ["y"], lambda b, i, y: [make.add(b, y, 1.0)])
+    assert "y = y + 1.0" in body_of(function(Block((x,), (s,), s.targets)))
+
+
+def test_backwards_and_dynamic_ranges() -> None:
+    x, n = array("x", 3), Var("n", INDEX)
+    s = loop([x], ["x"], lambda b, i, x: [make.elementwise(b, ops.SIN, x)], n, True)
+    assert "for i in reversed(range(n)):" in print_function(function(Block((x, n), (s,), s.targets)))
+
+
+def test_branches() -> None:
+    b, x = Builder(), array("x", 3)
+    condition = make.greater(b, make.sum(b, x), 0.0)
+    one, out = Builder(), array("y", 3)
+    b.append(If((out,), condition, one.block([], [make.elementwise(one, ops.SIN, x)]), Block((), (), (x,))))
+    assert body_of(function(b.block([x], [make.add(b, out, x)]))) == lines(
+        """
+        if np.sum(x) > 0.0:
+            y = np.sin(x)
+        else:
+            y = x
+        return y + x
+        """
+    )
+
+
+def while_loop(condition: Callable[..., Atom]) -> str:
+    x = array("x", 3)
+    tested, carried, after = array("y", 3), array("y", 3), array("y", 3)
+    test, body = Builder(), Builder()
+    block = test.block([tested], [condition(test, tested)])
+    half = body.block([carried], [make.multiply(body, carried, 0.5)])
+    return body_of(function(Block((x,), (While((after,), (x,), block, half),), (after,))))
+
+
+def test_a_while_loop_with_one_expression() -> None:
+    assert while_loop(lambda b, y: make.greater(b, make.sum(b, y), 1.0)) == lines(
+        """
+        y = x
+        while np.sum(y) > 1.0:
+            y = y * 0.5
+        return y
+        """
+    )
+
+
+def test_a_long_while_condition_is_a_nested_function() -> None:
+    def condition(b: Builder, y: Var) -> Atom:
+        total = make.sum(b, y)
+        return make.greater(b, make.multiply(b, total, total), 1.0)
+
+    assert while_loop(condition) == lines(
+        """
+        def go_on_1(y):
+            t = np.sum(y)
+            return t * t > 1.0
+
+        y = x
+        while go_on_1(y):
+            y = y * 0.5
+        return y
+        """
+    )
+
+
+def test_a_comparison_of_python_numbers_is_made_numpys_where_it_matters() -> None:
+    i = Var("i", INDEX)
+    f = executable(function(*[_block(i, lambda b, c: make.add(b, c, 1.0))]))
+    assert f(2) == 2.0 and isinstance(f(2), np.float64)
+    f = executable(function(*[_block(i, lambda b, c: make.elementwise(b, ops.INVERT, c))]))
+    assert f(2) == np.False_ and isinstance(f(2), np.bool_)
+
+
+def _block(i: Var, use: Callable[[Builder, Atom], Atom]) -> Block:
+    b = Builder()
+    return b.block([i], [use(b, make.less(b, i, 3))])
+
+
+def test_fused_groups_are_nested_functions() -> None:
+    x, y, p, q, t = (array(h, 3) for h in "xypqt")
+    inner = Builder()
+    body = inner.block([p, q], [make.elementwise(inner, ops.TANH, make.multiply(inner, p, q))])
+    group = Fused((t,), (x, y), body, "pointwise")
+    assert body_of(function(Block((x, y), (group,), (t,)))) == lines(
+        """
+        def pointwise_1(p, q):
+            return np.tanh(p * q)
+
+        t = pointwise_1(x, y)
+        return t
+        """
+    )
+
+
+# ---- parameters and results ----------------------------------------------------------------------
+
+
+def test_trees_of_parameters_and_results() -> None:
+    b, w, bias, x = Builder(), array("w", 4, 3), array("b", 3), array("x", 5, 4)
+    tree = TreeDef(Kind.DICT, (LEAF, LEAF), ("b", "w"), dict)
+    h = make.add(b, make.matmul(b, x, w), bias)
+    out = TreeDef(Kind.DICT, (LEAF, TreeDef(Kind.LIST, (LEAF,))), ("h", "more"), dict)
+    block = b.block([bias, w, x], [h, make.sum(b, w)])
+    f = Function("f", (Param("params", tree), Param("x"), Param("mode", static("train"))), block, out)
+    assert print_function(f) == lines(
+        """
+        def f(params, x, mode):
+            w = params["w"]
+            return {"h": x @ w + params["b"], "more": [np.sum(w)]}
+        """
+    ) + "\n"
+    got = executable(f)({"w": np.ones((4, 3)), "b": np.zeros(3)}, np.ones((5, 4)), "train")
+    assert got["h"].tolist() == np.full((5, 3), 4.0).tolist() and got["more"] == [12.0]
+
+
+_table = np.arange(3.0)
+
+
+def reads_table(x: Any) -> Any:
+    return x + _table
+
+
+def test_hidden_parameters_are_keywords_read_at_each_call() -> None:
+    global _table
+    b, x, table = Builder(), array("x", 3), array("table", 3)
+    block = b.block([x, table], [make.add(b, x, table)])
+    params = (Param("x"), Param("table", capture=Capture(reads_table, "_table")))
+    f = Function("f", params, block, LEAF)
+    assert print_function(f).startswith("def f(x, *, table):")
+    run = executable(f)
+    assert run(np.zeros(3)).tolist() == [0, 1, 2]
+    _table = np.ones(3)
+    assert run(np.zeros(3)).tolist() == [1, 1, 1]
+    assert run(np.zeros(3), table=np.zeros(3)).tolist() == [0, 0, 0]
+
+
+# ---- files, comments, tools ----------------------------------------------------------------------
+
+
+def test_backward_statements_say_where_they_come_from() -> None:
+    span = Span("model.py", 12, 8, 12, 22, "np.tanh(x @ w)")
+    b, x, y = Builder(span), array("x", 3), array("y", 3)
+    h = b.apply(ops.MULTIPLY, x, y, hint="h")
+    d_h = b.apply(ops.ADD, h, x, hint="d_h")
+    d_x = b.apply(ops.SUBTRACT, d_h, d_h, hint="d_x")
+    f = function(b.block([x, y], [make.multiply(b, d_x, d_x)]))
+    assert body_of(f, comments=True).splitlines() == [
+        "h = x * y",
+        "d_h = h + x                         # from line 12: np.tanh(x @ w)",
+        "d_x = d_h - d_h",
+        "return d_x * d_x",
+    ]
+    assert "#" not in body_of(f)
+
+
+def test_a_module_stands_alone() -> None:
+    b, x = Builder(), array("x", 3)
+    text = print_module(function(b.block([x], [make.sum(b, x)]), name="total"))
+    namespace: dict[str, Any] = {}
+    exec(text, namespace)
+    assert text.startswith("import numpy as np\n\n\ndef total(x):")
+    assert namespace["total"](np.ones(3)) == 3.0
+
+
+def test_tracebacks_and_getsource_see_the_printed_source() -> None:
+    b, x = Builder(), array("x", 3)
+    f = function(b.block([x], [make.sum(b, x)]), name="<lambda>")
+    run = executable(f)
+    assert inspect.getsource(run) == print_function(f)
+    assert run.__untraced_program__ is f  # type: ignore[attr-defined]
+    try:
+        run("no array")
+    except Exception as error:
+        assert "return np.sum(x)" in "".join(traceback.format_exception(error))
+    else:
+        pytest.fail("text has no sum")
+
+
+def test_adjoints_of_living_variables_use_zeros_like() -> None:
+    x = array("x", 3)
+    b = Builder()
+    d_x = b.apply(ops.FULL, const(0.0), attrs=_create(3), hint="d_x")
+    s = loop([d_x], ["d_x"], lambda inner, i, d: [make.add(inner, d, x)])
+    b.append(s)
+    assert body_of(function(b.block([x], s.targets))).splitlines()[0] == "d_x = np.zeros_like(x)"
+
+
+def test_statements_have_no_effect_on_the_arguments_of_python_operators() -> None:
+    x = array("x", 3)
+    s = Apply((array("t", 3),), ops.MULTIPLY, (x, const(2.0)), NO_ATTRS)
+    before = np.ones(3)
+    executable(function(Block((x,), (s,), s.targets)))(before)
+    assert before.tolist() == [1, 1, 1]

@@ -1,0 +1,347 @@
+"""What cannot be translated is refused at the user's line; what NumPy would raise is raised with its type."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import numpy as np
+import pytest
+
+from untraced.translator.errors import (
+    AliasError,
+    DTypeError,
+    OutOfBoundsError,
+    ShapeError,
+    UnsupportedError,
+    UntracedError,
+)
+from untraced.translator.reading.reader import read
+from untraced.translator.reading.signature import abstract
+
+X = np.arange(6.0)
+A = np.ones((4, 5))
+
+
+def refused(
+    fun: Any, *args: Any, error: type[UntracedError] = UnsupportedError, match: str | None = None
+) -> UntracedError:
+    """The error of reading `fun`; it points at the line that carries the comment `# here`."""
+    with pytest.raises(error, match=match) as caught:
+        read(fun, abstract(fun, args, {}))
+    diagnostic = caught.value.diagnostic
+    lines, first = inspect.getsourcelines(fun)
+    marked = [first + i for i, line in enumerate(lines) if "# here" in line]
+    assert diagnostic.span.line in marked, f"{caught.value}\nmarked: {marked}"
+    assert diagnostic.source_line
+    assert "^" in str(caught.value)
+    return caught.value
+
+
+def test_shapes_that_do_not_fit() -> None:
+    def f(x, a):
+        y = x * 2
+        return y + a  # here
+
+    refused(f, X, A, error=ShapeError, match="broadcast")
+
+
+def test_shape_errors_inside_called_functions_point_into_them() -> None:
+    def inner(x, a):
+        return x @ a
+
+    def f(x, a):
+        return inner(x, a)
+
+    with pytest.raises(ShapeError) as caught:
+        read(f, abstract(f, (X, A), {}))
+    assert "x @ a" in str(caught.value)
+
+
+def test_errors_inside_the_library_point_at_the_call() -> None:
+    def f(a):
+        return np.var(a, axis=7)  # here
+
+    refused(f, A, error=ShapeError)
+
+
+def test_index_out_of_bounds() -> None:
+    def f(x):
+        return x[6]  # here
+
+    error = refused(f, X, error=OutOfBoundsError, match="out of bounds")
+    assert isinstance(error, IndexError)
+
+    def g(x):
+        x[0, 1] = 2.0  # here
+
+    refused(g, X, error=OutOfBoundsError, match="too many indices")
+
+    def h(x):
+        return x[1.5]  # here
+
+    refused(h, X, error=OutOfBoundsError, match="only integers")
+
+
+def test_a_shape_from_data() -> None:
+    def f(x):
+        n = np.argmax(x)
+        return np.zeros(n)  # here
+
+    refused(f, X, match="depends on the data")
+
+
+def test_truth_of_an_array() -> None:
+    def f(x):
+        if x > 0:  # here
+            return x
+        return -x
+
+    refused(f, X, error=ShapeError, match="truth value")
+
+
+def test_results_of_different_types() -> None:
+    def f(x, s):
+        if s > 0:  # here
+            return x
+        return x[:2]
+
+    refused(f, X, 1.0, match="shape")
+
+
+def test_a_name_bound_in_one_branch_is_an_error_where_it_is_used() -> None:
+    def f(x, s):
+        if s > 0:
+            y = x
+        return y + 1  # here
+
+    refused(f, X, 1.0, match="y may be unbound")
+
+
+def test_a_name_of_two_types_is_an_error_where_it_is_used() -> None:
+    def f(x, s):
+        if s > 0:
+            y = x
+        else:
+            y = None
+        return y  # here
+
+    refused(f, X, 1.0, match="None")
+
+
+def test_unbound_local() -> None:
+    def f(x):
+        y = z + x  # here # noqa: F821
+        z = 1
+        return y
+
+    refused(f, X, match="z may be unbound")
+
+
+def test_unknown_name() -> None:
+    def f(x):
+        return x + undefined_name  # noqa: F821
+
+    with pytest.raises(NameError, match="undefined_name"):
+        read(f, abstract(f, (X,), {}))
+
+
+def test_a_list_that_grows_in_a_loop() -> None:
+    def f(x, n):
+        rows = []
+        for i in range(n):  # here
+            rows.append(x * i)
+        return rows
+
+    error = refused(f, X, 3, match="length")
+    assert "np.empty" in error.diagnostic.instead
+
+
+def test_a_carried_shape_that_changes() -> None:
+    def f(x, n):
+        y = x[:1]
+        while n > 0:  # here
+            y = np.concatenate([y, y])
+            n -= 1
+        return y
+
+    refused(f, X, 3, match="carries")
+
+
+def test_swapping_an_argument_that_is_written() -> None:
+    def f(u, n):
+        v = u.copy()
+        for _ in range(n):  # here
+            v[1:-1] = u[:-2] + u[2:]
+            u, v = v, u
+        return u
+
+    refused(f, X, 3, error=AliasError, match="written in place")
+
+
+def test_a_write_that_may_hit_another_array() -> None:
+    def f(x, s):
+        y = x if s > 0 else x + 1
+        y[0] = 5.0  # here
+        return x, y
+
+    refused(f, X, 1.0, error=AliasError)
+
+
+def test_reading_what_may_have_changed() -> None:
+    def f(x, s):
+        y = x if s > 0 else x + 1
+        x[0] = 5.0
+        return y + 0  # here
+
+    refused(f, X, 1.0, error=AliasError)
+
+
+def test_selections() -> None:
+    def f(x):
+        return np.sort(x[x > 0])  # here
+
+    assert "np.where" in refused(f, X).diagnostic.instead
+
+    def g(x, y):
+        x[x > 0] = y  # here
+
+    refused(g, X, X)
+
+    def h(x):
+        return x[x > 0] + x[x > 1]  # here
+
+    refused(h, X)
+
+
+def test_the_callers_containers_do_not_change() -> None:
+    def f(d):
+        d["new"] = d["a"] + 1  # here
+        return d
+
+    refused(f, {"a": X}, match="caller")
+
+    def g(d):
+        d["a"] = d["a"] + 1  # here
+        return d
+
+    refused(g, {"a": X}, match="caller")
+
+
+def test_unknown_numpy_functions_and_attributes() -> None:
+    def f(x):
+        return np.apply_over_axes(np.sum, x, 0)  # here
+
+    refused(f, A, match="apply_over_axes")
+
+    def g(x):
+        return x.flags  # here
+
+    refused(g, A, match="flags")
+
+    def h(x):
+        return np.sum(x, nonsense=1)  # here
+
+    refused(h, A)
+
+
+def test_print_and_raise() -> None:
+    def f(x):
+        print(x)  # here
+        return x
+
+    refused(f, X)
+
+    def g(x, s):
+        if s > 0:
+            raise ValueError("no")  # here
+        return x
+
+    refused(g, X, 1.0, match="raise")
+
+    def h(x):
+        if x.ndim == 1:
+            raise ValueError("one axis only")
+        return x
+
+    with pytest.raises(ValueError, match="one axis only"):
+        read(h, abstract(h, (X,), {}))
+
+
+def test_in_place_casts() -> None:
+    def f(x):
+        x += 0.5  # here
+        return x
+
+    refused(f, np.arange(3), error=DTypeError, match="cannot cast")
+
+
+def test_in_place_broadcasts() -> None:
+    def f(x, a):
+        x += a  # here
+        return x
+
+    refused(f, A[0], A, error=ShapeError, match="non-broadcastable")
+
+
+def test_stores_into_read_only_views() -> None:
+    def f(x):
+        y = np.broadcast_to(x, (2, 6))
+        y[0] = 1.0  # here
+        return y
+
+    refused(f, X, error=AliasError, match="broadcast_to")
+
+
+def test_endless_recursion() -> None:
+    def down(x, n):
+        return down(x * 0.5, n + 1)
+
+    def f(x):
+        return down(x, 0)
+
+    with pytest.raises(UnsupportedError, match="200"):
+        read(f, abstract(f, (X,), {}))
+
+
+def test_a_loop_too_long_to_unroll() -> None:
+    def f(x):
+        s = 0.0
+        for i in range(5000):  # here
+            s = s + np.ones(i % 3).sum()
+        return s + x
+
+    refused(f, X, match="5000 steps")
+
+
+def test_functions_without_source() -> None:
+    with pytest.raises(UnsupportedError, match="no Python source"):
+        read(len, abstract(lambda x: x, (X,), {}))
+
+
+def test_python_errors_keep_their_type() -> None:
+    def f(d):
+        return d["missing"]
+
+    with pytest.raises(KeyError) as caught:
+        read(f, abstract(f, ({"a": X},), {}))
+    assert any(__file__ in note for note in caught.value.__notes__)
+
+    def g(x):
+        return x + 1 // 0
+
+    with pytest.raises(ZeroDivisionError):
+        read(g, abstract(g, (X,), {}))
+
+    def h(x):
+        return x.nonsense
+
+    with pytest.raises(AttributeError):
+        read(h, abstract(h, (X,), {}))
+
+    def k(x):
+        a, b = x[:3]
+        return a + b
+
+    with pytest.raises(ValueError):
+        read(k, abstract(k, (X,), {}))

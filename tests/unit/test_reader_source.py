@@ -1,0 +1,116 @@
+"""Finding the source of functions and lambdas, and places in it."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import linecache
+import math
+
+import pytest
+
+from untraced.translator.errors import UnsupportedError
+from untraced.translator.reading.source import scope_of, source_of
+
+
+def plain(x):
+    return x + 1
+
+
+def wrapper(f):
+    @functools.wraps(f)
+    def inner(*args):
+        return f(*args)
+
+    return inner
+
+
+@functools.lru_cache
+def cached(x):
+    return x
+
+
+PAIR = (lambda x: x + 1, lambda x: x * 2)
+NESTED = lambda x: (lambda y: y + x)  # noqa: E731
+
+
+class Holder:
+    def method(self, x):
+        return x
+
+
+def test_lines_are_those_of_the_file() -> None:
+    s = source_of(plain)
+    assert isinstance(s.node, ast.FunctionDef)
+    assert s.line(s.first_line).startswith("def plain")
+    statement = s.node.body[0]
+    assert isinstance(statement, ast.Return) and statement.value is not None
+    span = s.span(statement.value)
+    assert span.text == "x + 1"
+    assert span.file == __file__
+    assert s.line(span.line).strip() == "return x + 1"
+    assert source_of(plain) is s
+
+
+def test_methods_and_indented_functions() -> None:
+    def inner(x):
+        return (x +
+                2)  # fmt: skip
+
+    assert source_of(Holder.method).node.name == "method"  # type: ignore[union-attr]
+    s = source_of(inner)
+    assert s.span(s.node.body[0].value).text == "x + 2"  # type: ignore[union-attr,index]
+
+
+def test_lambdas_on_one_line_are_told_apart() -> None:
+    texts = [ast.unparse(source_of(f).node.body) for f in PAIR]  # type: ignore[arg-type]
+    assert texts == ["x + 1", "x * 2"]
+    assert ast.unparse(source_of(NESTED(1)).node.body) == "y + x"  # type: ignore[arg-type]
+
+
+def test_columns_count_characters() -> None:
+    def f(x):
+        ä, y = x, "ö"; return ä + x  # fmt: skip # noqa: E702
+
+    s = source_of(f)
+    span = s.span(s.node.body[1].value)  # type: ignore[index,union-attr]
+    assert span.text == "ä + x"
+    assert s.line(span.line)[span.column : span.end_column] == "ä + x"
+
+
+def test_closures_have_cells() -> None:
+    k = 3
+
+    def f(x):
+        return x * k
+
+    scope = scope_of(f)
+    assert scope.cells["k"].cell_contents == 3
+    assert scope.globals is globals()
+
+
+@pytest.mark.parametrize("fun", [len, math.sin, cached])
+def test_what_has_no_source_is_refused(fun: object) -> None:
+    with pytest.raises(UnsupportedError) as caught:
+        source_of(fun)  # type: ignore[arg-type]
+    assert caught.value.diagnostic.instead
+
+
+def test_exec_without_source_is_refused() -> None:
+    space: dict[str, object] = {}
+    exec("def f(x):\n    return x", space)
+    with pytest.raises(UnsupportedError, match="not available|not found"):  # `python -c` has a "<string>" of its own
+        source_of(space["f"])  # type: ignore[arg-type]
+
+
+def test_redefinition_under_one_file_name_is_read_anew() -> None:
+    def define(text: str) -> object:
+        linecache.cache["<cell>"] = (len(text), None, text.splitlines(True), "<cell>")
+        space: dict[str, object] = {}
+        exec(compile(text, "<cell>", "exec"), space)
+        return space["f"]
+
+    first = define("def f(x):\n    return x + 1\n")
+    assert ast.unparse(source_of(first).node.body[0]) == "return x + 1"  # type: ignore[arg-type,index]
+    second = define("def f(x):\n    return x + 2\n")
+    assert ast.unparse(source_of(second).node.body[0]) == "return x + 2"  # type: ignore[arg-type,index]

@@ -1,0 +1,106 @@
+"""Signatures: structure, shapes and dtypes of a call."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pytest
+
+from untraced.translator.errors import DTypeError, UnsupportedError
+from untraced.translator.ir import Aval
+from untraced.translator.reading.signature import abstract, abstract_with_leaves, bind, specialise, static_value
+from untraced.translator.tree import Kind
+
+
+def f(x, y=2.0, *rest, flag=True, **named):
+    return x
+
+
+def test_binding_fills_defaults_and_collects() -> None:
+    assert [n for n, _ in bind(f, (1,), {})] == ["x", "y", "rest", "flag", "named"]
+    s, leaves = abstract_with_leaves(f, (np.ones(3), 1, 4.0, 5), {"z": np.float32(2)})
+    assert [n for n, _ in s.params] == ["x", "y", "rest", "flag", "named"]
+    assert [str(a) for a in s.avals] == ["float64[3]", "int64~", "float64~", "int64~", "float32"]
+    assert len(leaves) == 5
+    assert s.params[3][1].kind is Kind.STATIC
+
+
+def test_wrong_calls_raise_as_python_does() -> None:
+    with pytest.raises(TypeError, match="missing a required argument"):
+        abstract(f, (), {})
+    with pytest.raises(TypeError, match="multiple values"):
+        abstract(f, (1,), {"x": 2})
+
+
+def test_values_are_kept_but_not_compared() -> None:
+    a, b = abstract(f, (1,), {}), abstract(f, (2,), {})
+    assert a == b and hash(a) == hash(b)
+    assert a.values[0] == 1 and b.values[0] == 2
+    assert a != abstract(f, (1.0,), {})
+    assert a != abstract(f, (True,), {})
+    assert abstract(f, (1,), {"flag": False}) != a
+
+
+def test_containers_and_none() -> None:
+    @dataclasses.dataclass
+    class P:
+        a: Any
+        b: Any
+
+    s = abstract(f, ({"b": np.ones(2), "a": (1, None)},), {})
+    assert [str(v) for v in s.avals[:2]] == ["int64~", "float64[2]"]
+    s = abstract(f, (P(np.ones(2), [1, 2]),), {})
+    assert s.params[0][1].kind is Kind.DATACLASS
+
+
+def test_abstract_leaves_and_device_arrays() -> None:
+    class Device:
+        aval = Aval((4,), np.dtype(np.float32))
+
+    s = abstract(f, (Aval((2, 3), np.dtype(np.int8)),), {"z": Device()})
+    assert s.avals[0].shape == (2, 3)
+    assert s.avals[-1] == Device.aval
+
+
+@pytest.mark.parametrize(
+    "bad", [np.array(["a"]), np.array([object()]), np.ma.masked_array([1.0]), np.array(["2020-01-01"], "M8[D]")]
+)
+def test_arrays_of_no_numbers_are_refused(bad: Any) -> None:
+    with pytest.raises(DTypeError) as caught:
+        abstract(f, (bad,), {})
+    assert caught.value.diagnostic.instead
+
+
+def test_matrix_is_refused() -> None:
+    with pytest.warns(PendingDeprecationWarning):
+        m = np.matrix([[1.0]])
+    with pytest.raises(DTypeError, match="matrix"):
+        abstract(f, (m,), {})
+
+
+def test_objects_that_hold_anything_are_refused() -> None:
+    class Box:
+        pass
+
+    with pytest.raises(UnsupportedError, match="Box"):
+        abstract(f, (Box(),), {})
+    with pytest.raises(UnsupportedError):
+        abstract(f, ({1, 2},), {})
+
+
+def test_functions_dtypes_and_slices_are_static() -> None:
+    s = abstract(f, (np.sin, np.float32, slice(1, 2), np.dtype("f4")), {})
+    assert not s.avals
+    assert s == abstract(f, (np.sin, np.float32, slice(1, 2), np.dtype("f4")), {})
+    assert s != abstract(f, (np.sin, np.float32, slice(1, 3), np.dtype("f4")), {})
+    assert static_value(s.params[2][1].children[0]) == slice(1, 2)
+
+
+def test_specialising_leaves() -> None:
+    s = abstract(f, ((1, np.ones(2)), 3), {})
+    params = dict(specialise(s, frozenset({0, 2})))
+    assert params["x"].children[0].aux == 1
+    assert params["x"].children[1].kind is Kind.LEAF
+    assert params["y"].aux == 3

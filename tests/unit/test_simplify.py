@@ -1,0 +1,267 @@
+"""Folding, sharing, moving and dropping keep the value of a program and make it smaller."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from handmade import F32, INT, array, branch, build, loop, ops_of, program, repeat
+
+from untraced.translator import make, ops
+from untraced.translator.builder import Builder
+from untraced.translator.errors import Span
+from untraced.translator.evaluate import evaluate
+from untraced.translator.ir import Apply, Atom, Aval, Const, For, Function, Range, Var, While, const
+from untraced.translator.ops.core import At, AxesAttrs, Dyn, IndexAttrs, Run
+from untraced.translator.passes.simplify import dead_code, simplify
+from untraced.translator.same import difference
+from untraced.translator.verify import verify
+
+
+def bits(x: Any) -> bytes:
+    """The bytes of a value, all NaNs alike: IEEE leaves their sign open."""
+    a = np.array(x)
+    if a.dtype.kind in "fc":
+        a[np.isnan(a)] = np.nan
+    return a.tobytes()
+
+
+def check(f: Function, *leaves: Any) -> Function:
+    """Simplify; the values stay, bit by bit; a second time changes nothing."""
+    verify(f)
+    g = simplify(f)
+    verify(g)
+    for want, got in zip(evaluate(f, leaves), evaluate(g, leaves), strict=True):
+        assert np.asarray(want).dtype == np.asarray(got).dtype
+        assert bits(want) == bits(got)
+    again = simplify(g)
+    assert ops_of(again) == ops_of(g)
+    assert difference(again, g) is None
+    return g
+
+
+SPECIAL = np.array([0.0, -0.0, 1.5, -2.25, np.inf, -np.inf, np.nan, 1e300])
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (lambda b, x: b.apply(ops.MULTIPLY, x, const(1.0)), []),
+        (lambda b, x: b.apply(ops.MULTIPLY, const(1), x), []),
+        (lambda b, x: b.apply(ops.DIVIDE, x, const(1)), []),
+        (lambda b, x: b.apply(ops.POWER, x, const(1)), []),
+        (lambda b, x: b.apply(ops.POWER, x, const(2)), ["power"]),
+        (lambda b, x: b.apply(ops.MULTIPLY, x, const(-1.0)), ["negative"]),
+        (lambda b, x: b.apply(ops.SUBTRACT, x, const(0.0)), []),
+        (lambda b, x: b.apply(ops.ADD, x, const(0.0)), ["add"]),
+        (lambda b, x: b.apply(ops.SUBTRACT, x, const(-0.0)), ["subtract"]),
+        (lambda b, x: b.apply(ops.NEGATIVE, b.apply(ops.NEGATIVE, x)), []),
+        (lambda b, x: b.apply(ops.SUBTRACT, x, b.apply(ops.NEGATIVE, x)), ["add"]),
+        (lambda b, x: b.apply(ops.ADD, b.apply(ops.NEGATIVE, x), const(2.0)), ["subtract"]),
+        (lambda b, x: b.apply(ops.MULTIPLY, b.apply(ops.MULTIPLY, x, const(0.1)), const(2.0)), ["multiply"]),
+        (lambda b, x: b.apply(ops.MULTIPLY, b.apply(ops.MULTIPLY, x, const(0.1)), const(0.3)), ["multiply"] * 2),
+        (lambda b, x: b.apply(ops.MULTIPLY, b.apply(ops.DIVIDE, x, const(3)), const(0.5)), ["divide"]),
+        (lambda b, x: b.apply(ops.DIVIDE, b.apply(ops.MULTIPLY, x, const(3)), const(4)), ["multiply"]),
+        (lambda b, x: b.apply(ops.NEGATIVE, b.apply(ops.MULTIPLY, x, const(3.0))), ["multiply"]),
+        (lambda b, x: b.apply(ops.REAL, x), []),
+        (lambda b, x: b.apply(ops.MAXIMUM, x, x), []),
+        (lambda b, x: b.apply(ops.WHERE, const(True), x, const(0.0)), []),
+        (lambda b, x: make.add(b, make.broadcast_to(b, make.sum(b, x), (8,)), x), ["sum", "add"]),
+        (lambda b, x: make.multiply(b, make.ones(b, (8,)), x), []),
+        (lambda b, x: make.add(b, make.zeros(b, (8,)), const(2.0)), ["full"]),
+        (lambda b, x: make.astype(b, make.astype(b, x, complex), complex), ["astype"]),
+        (lambda b, x: b.apply(ops.MULTIPLY, const(np.float64(3.0)), x), ["multiply"]),
+        (lambda b, x: make.index(b, make.put(b, x, const(np.float64(3.0)), [At(2)]), [At(2)]), []),
+        (lambda b, x: make.reshape(b, make.zeros(b, (8,)), (2, 4)), ["full"]),
+    ],
+)
+def test_identities(body: Callable[..., Atom], expected: list[str]) -> None:
+    with np.errstate(all="ignore"):
+        g = check(build([array(8)], body), SPECIAL)
+    assert ops_of(g) == expected
+
+
+def test_an_identity_that_changes_the_type_stays() -> None:
+    f = build([array(3, dtype=int)], lambda b, x: b.apply(ops.MULTIPLY, x, const(1.0)))
+    assert ops_of(check(f, np.arange(3))) == ["multiply"]
+
+
+def test_a_cast_that_rounds_stays() -> None:
+    f = build([array(3), array(3)], lambda b, x, y: make.multiply(b, make.astype(b, x, F32), y))
+    assert ops_of(check(f, np.array([0.1, 0.2, 0.3]), np.ones(3))) == ["astype", "multiply"]
+    f = build([array(3), array(3, dtype=F32)], lambda b, x, y: make.multiply(b, x, make.astype(b, y, float)))
+    assert ops_of(check(f, np.array([0.1, 0.2, 0.3]), np.ones(3, F32))) == ["multiply"]
+
+
+def test_a_narrow_scalar_is_not_widened() -> None:
+    third = np.float32(1 / 3)
+    f = build([array(3)], lambda b, x: make.multiply(b, x, const(third)))
+    check(f, np.array([0.1, 0.2, 0.3]))
+    f = build([array(3, dtype=F32)], lambda b, x: make.multiply(b, x, const(np.float64(1 / 3))))
+    assert evaluate(simplify(f), [np.ones(3, F32)])[0].dtype == np.float64
+
+
+def test_a_scalar_of_the_same_dtype_is_a_short_python_number() -> None:
+    f = build([array(3, dtype=F32)], lambda b, x: make.multiply(b, x, const(np.float32(0.1))))
+    g = check(f, np.array([0.1, 0.2, 0.3], F32))
+    (s,) = g.body.statements
+    assert isinstance(s, Apply) and isinstance(s.args[1], Const)
+    assert s.args[1].value == 0.1 and s.args[1].aval.weak
+
+
+def test_gradient_of_a_mean_of_squares_is_one_product() -> None:
+    """d np.mean(e * e): e * (1 / n) twice, as reverse mode leaves it."""
+
+    def body(b: Builder, e: Var) -> Atom:
+        ct = make.broadcast_to(b, make.divide(b, const(np.float64(1.0)), const(1280)), (1280,))
+        return make.add(b, make.multiply(b, ct, e), make.multiply(b, e, ct))
+
+    g = check(build([array(1280)], body), np.linspace(-1, 1, 1280))
+    (s,) = g.body.statements
+    assert isinstance(s, Apply) and s.op is ops.MULTIPLY
+    x, c = s.args
+    assert isinstance(c, Const) and c.value == 2.0 / 1280 and c.aval.weak
+
+
+def test_sharing_sees_enclosing_blocks_and_either_order() -> None:
+    def body(b: Builder, x: Var, c: Var) -> Atom:
+        product = make.multiply(b, x, x)
+        (t,) = branch(b, c, lambda b: [b.apply(ops.ADD, b.apply(ops.MULTIPLY, x, x), const(1.0))], lambda b: [x])
+        return make.add(b, make.add(b, t, product), make.add(b, product, t))
+
+    g = check(build([array(3), array(dtype=bool)], body), np.arange(3.0), np.True_)
+    assert ops_of(g).count("multiply") == 1
+    assert ops_of(g).count("add") == 3
+
+
+def test_buffers_are_not_shared() -> None:
+    def body(b: Builder, x: Var) -> tuple[Atom, ...]:
+        one, two = make.zeros(b, (3,)), make.zeros(b, (3,))
+        return make.put(b, one, x, [At(0)]), make.put(b, two, x, [At(1)])
+
+    assert ops_of(check(build([array()], body), np.float64(2.0))).count("full") == 2
+
+
+def test_known_condition_leaves_one_branch() -> None:
+    def body(b: Builder, x: Var) -> Atom:
+        return branch(b, const(False), lambda b: [b.apply(ops.SIN, x)], lambda b: [b.apply(ops.COS, x)])[0]
+
+    assert ops_of(check(build([array(3)], body), np.arange(3.0))) == ["cos"]
+
+
+def test_no_turns_leave_the_initial_values() -> None:
+    f = build([array(3)], lambda b, x: loop(b, range(4, 4), [x], lambda b, i, c: [make.add(b, c, i)])[0])
+    assert ops_of(check(f, np.arange(3.0))) == []
+
+
+def test_invariants_move_out_through_all_loops() -> None:
+    def inner(b: Builder, j: Var, c: Var, x: Var) -> list[Atom]:
+        return [make.add(b, c, make.multiply(b, make.elementwise(b, ops.SIN, x), const(2.0)))]
+
+    def outer(b: Builder, i: Var, c: Var, x: Var) -> list[Atom]:
+        return [loop(b, range(3), [c], lambda b, j, c: inner(b, j, c, x))[0]]
+
+    f = build([array(3)], lambda b, x: loop(b, range(2), [x], lambda b, i, c: outer(b, i, c, x))[0])
+    assert ops_of(check(f, np.arange(3.0))) == ["sin", "multiply", "For", "For", "add"]
+
+
+def test_invariants_stay_in_a_branch() -> None:
+    def body(b: Builder, i: Var, c: Var, x: Var, flag: Var) -> Sequence[Atom]:
+        return branch(b, flag, lambda b: [b.apply(ops.LOG, x)], lambda b: [c])
+
+    f = build(
+        [array(3), array(dtype=bool)],
+        lambda b, x, flag: loop(b, range(2), [x], lambda b, i, c: body(b, i, c, x, flag))[0],
+    )
+    assert ops_of(check(f, np.arange(3.0), np.False_)) == ["For", "If", "log"]
+
+
+def test_an_index_that_may_be_out_of_range_leaves_only_a_loop_that_runs() -> None:
+    def f(r: range | Range, params: Sequence[Aval]) -> Function:
+        def body(b: Builder, x: Var, k: Var, *rest: Var) -> Atom:
+            turns = r if not rest else Range(const(0), rest[0], const(1))
+            return loop(
+                b, turns, [make.sum(b, x)], lambda b, i, c: [make.add(b, c, make.index(b, x, [At(Dyn(0))], [k]))]
+            )[0]
+
+        return build([array(3), INT, *params], body)
+
+    assert ops_of(check(f(range(2), []), np.arange(3.0), 1)) == ["sum", "index", "For", "add"]
+    assert ops_of(check(f(range(2), [INT]), np.arange(3.0), 7, 0)) == ["sum", "For", "index", "add"]
+
+
+def test_a_carried_value_that_never_changes_is_not_carried() -> None:
+    def body(b: Builder, i: Var, c: Var, d: Var) -> list[Atom]:
+        return [make.add(b, c, d), b.apply(ops.MULTIPLY, d, const(1.0))]
+
+    f = build([array(3), array(3)], lambda b, x, y: loop(b, range(4), [x, y], body))
+    g = check(f, np.arange(3.0), np.ones(3))
+    (s,) = g.body.statements
+    assert isinstance(s, For) and len(s.targets) == 1
+
+
+def test_a_tape_that_nobody_reads_is_dropped() -> None:
+    def body(b: Builder, i: Var, tape: Var, y: Var) -> list[Atom]:
+        return [make.put(b, tape, y, [At(Dyn(0)), Run(0, 3)], [i]), make.elementwise(b, ops.SIN, y)]
+
+    f = build([array(3)], lambda b, x: loop(b, range(5), [make.empty(b, (5, 3)), x], body)[1])
+    g = check(f, np.arange(3.0))
+    assert ops_of(g) == ["For", "sin"]
+    assert ops_of(dead_code(f)) == ["For", "sin"]
+
+
+def test_dead_code_returns_what_has_nothing_dead_itself() -> None:
+    f = build([array(3)], lambda b, x: loop(b, range(5), [x], lambda b, i, c: [make.add(b, c, i)])[0])
+    assert dead_code(f) is f
+
+
+def test_while_keeps_what_decides_its_end() -> None:
+    def f(b: Builder, x: Var) -> Atom:
+        return repeat(
+            b,
+            [const(0), x, x],
+            lambda b, n, y, waste: make.less(b, n, 4),
+            lambda b, n, y, waste: [make.add(b, n, 1), make.multiply(b, y, 1.5), make.add(b, waste, y)],
+        )[1]
+
+    g = check(build([array(3)], f), np.arange(3.0))
+    (s,) = g.body.statements
+    assert isinstance(s, While) and [t.hint for t in s.targets] == ["c0", "c1"]
+
+
+def test_spans_and_names_stay() -> None:
+    span = Span("f.py", 7, 0, 7, 5, "x * 1")
+    x = Var("x", array(3))
+    b = Builder(span)
+    y = b.apply(ops.ADD, make.broadcast_to(b, make.sum(b, x), (3,)), x, hint="y")
+    g = check(program([x], b, y), np.arange(3.0))
+    assert [s.span for s in g.body.statements] == [span, span]
+    assert g.body.results == (y,)
+
+
+def test_constants_fold_through_variables() -> None:
+    def body(b: Builder, x: Var) -> Atom:
+        half = b.apply(ops.DIVIDE, const(1), const(2))
+        return b.apply(ops.MULTIPLY, x, b.apply(ops.ADD, half, const(0.5)))
+
+    assert ops_of(check(build([array(3)], body), np.arange(3.0))) == []
+
+
+def test_an_index_known_late_becomes_static() -> None:
+    def body(b: Builder, x: Var) -> Atom:
+        return b.apply(
+            ops.INDEX, x, b.apply(ops.SUBTRACT, const(1), const(2)), attrs=IndexAttrs((At(Dyn(1)),))
+        )
+
+    g = check(build([array(3)], body), np.arange(3.0))
+    (s,) = g.body.statements
+    assert isinstance(s, Apply) and len(s.args) == 1
+
+
+def test_transposes_meet_in_a_product() -> None:
+    def body(b: Builder, x: Var, y: Var) -> Atom:
+        turned = b.apply(ops.TRANSPOSE, b.apply(ops.MULTIPLY, x, const(1.0)), attrs=AxesAttrs((1, 0)))
+        return make.matmul(b, turned, y)
+
+    f = build([array(3, 2), array(3, 4)], body)
+    assert ops_of(check(f, np.arange(6.0).reshape(3, 2), np.arange(12.0).reshape(3, 4))) == ["contract"]

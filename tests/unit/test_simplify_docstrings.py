@@ -1,0 +1,57 @@
+"""The before and after that the docstrings of passes show is what the passes do."""
+
+import linecache
+import textwrap
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from untraced.translator.batch import vmap as batch
+from untraced.translator.ir import Function
+from untraced.translator.passes import dead, simplify
+from untraced.translator.printing.printer import print_function
+from untraced.translator.reading.reader import read
+from untraced.translator.reading.signature import abstract
+
+
+def before_and_after(doc: str) -> tuple[str, str]:
+    """The two columns of the first example: functions side by side."""
+    lines = doc.splitlines()
+    first = next(i for i, line in enumerate(lines) if line.count("def ") == 2)
+    column = lines[first].rindex("def ")
+    block = []
+    for line in lines[first:]:
+        if not line.strip():
+            break
+        block.append(line.split("      #")[0])
+    left, right = ([line[part].rstrip() for line in block] for part in (slice(column), slice(column, None)))
+    return tuple(textwrap.dedent("\n".join(filter(None, side))) + "\n" for side in (left, right))  # type: ignore[return-value]
+
+
+def function_of(source: str, name: str) -> Callable[..., Any]:
+    file = f"<docstring of {name}>"
+    linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
+    scope: dict[str, Any] = {"np": np}
+    exec(compile(source, file, "exec"), scope)  # noqa: S102
+    return next(v for k, v in scope.items() if callable(v) and k != "__builtins__")  # type: ignore[no-any-return]
+
+
+def batched(f: Function) -> Function:
+    return simplify.simplify(batch.vmap(f, [None, None, 0], [0], 5))
+
+
+@pytest.mark.parametrize(
+    ("module", "run", "args"),
+    [
+        (simplify, simplify.simplify, (np.ones(3), 4)),
+        (dead, dead.dead_code, (np.ones(3), 4)),
+        (batch, batched, (np.ones((2, 4)), np.ones(2), np.ones(4))),
+    ],
+)
+def test_docstring(module: Any, run: Callable[[Function], Function], args: tuple[Any, ...]) -> None:
+    before, after = before_and_after(module.__doc__)
+    f = function_of(before, module.__name__)
+    g = run(read(f, abstract(f, args, {})).function)
+    assert print_function(g).strip().replace("\n\n", "\n") == after.strip()
