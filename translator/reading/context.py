@@ -337,7 +337,8 @@ class Context:
         """Read `body` into a block of its own, undo what it did to the state, and say what that was."""
         mark, births, frame = len(self.journal), self.births, self.frame
         builder = Builder(self.b.span)
-        builder.definitions = ChainMap({}, self.b.definitions)  # rewrites see what made outer variables, too
+        outer_maps = self.b.definitions.maps if isinstance(self.b.definitions, ChainMap) else [self.b.definitions]
+        builder.definitions = ChainMap({}, *outer_maps)  # rewrites see what made outer variables, too; one flat chain
         outer, env = self.b, frame.env
         self.b = builder
         self.builders.append(builder)
