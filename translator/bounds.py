@@ -17,23 +17,30 @@ from .ir import Apply, Atom, Block, Const, DType, For, Function, Fused, If, Rang
 from .ops.core import (
     ArgReduce,
     ArgReduceAttrs,
+    At,
     Cast,
+    CastAttrs,
     Concatenate,
     Contract,
     Create,
     CreateAttrs,
     Cumulative,
+    Dyn,
     Elementwise,
     Fourier,
+    Gather,
     Index,
     Linalg,
     Put,
     Reduce,
     ReduceAttrs,
     Reshape,
+    Ruled,
+    Run,
     Sort,
     SortAttrs,
 )
+from .ops.pythonic import may_raise
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +59,53 @@ class Interval:
 
 ANYTHING = Interval()
 NOTHING = Interval(0, -1)  # of an empty array, or of a loop that makes no turn
+
+
+# ---- what can fail while it runs -----------------------------------------------------------------
+
+
+def divides_python_numbers(s: Apply) -> bool:
+    """Whether a statement is a division that Python refuses where the divisor is 0."""
+    if s.op.name not in ("divide", "floor_divide", "remainder") or not all(a.aval.weak for a in s.args):
+        return False
+    by = s.args[1]
+    return by.aval.dtype.kind in "if" and not (isinstance(by, Const) and by.value)
+
+
+def is_python_power(s: Apply) -> bool:
+    """Whether a statement is a power of Python floats that Python may refuse, or make complex."""
+    if s.op.name != "power" or not all(a.aval.weak for a in s.args) or s.targets[0].aval.dtype.kind != "f":
+        return False
+    exponent = s.args[1]
+    return not (isinstance(exponent, Const) and exponent.value >= 0 and exponent.value == int(exponent.value))
+
+
+def is_python_function(s: Apply) -> bool:
+    """Whether a statement is a function of `math` that Python may refuse."""
+    return isinstance(s.op, Elementwise) and may_raise(s.op)
+
+
+def is_python_int(s: Apply) -> bool:
+    """Whether a statement is int(x) for a float."""
+    weak = isinstance(s.attrs, CastAttrs) and s.attrs.weak
+    return weak and s.targets[0].aval.dtype.kind == "i" and s.args[0].aval.dtype.kind == "f"
+
+
+def is_dynamic(d: At | Run | Gather) -> bool:
+    """Whether only the run knows what an index entry selects."""
+    return isinstance(d, Gather) or isinstance(d.index if isinstance(d, At) else d.start, Dyn)
+
+
+def is_integer_power(s: Apply) -> bool:
+    """Whether a statement is a power that NumPy refuses where the exponent is negative."""
+    return s.op.name == "power" and s.targets[0].aval.dtype.kind == "i"
+
+
+def may_grow(s: Apply) -> bool:
+    """Whether a statement computes with Python ints what 64 bits may not hold."""
+    target = s.targets[0].aval
+    grows = s.op.name in ("add", "subtract", "multiply", "left_shift", "power")
+    return grows and target.weak and target.dtype.kind == "i"
 
 
 class Status(Enum):
@@ -338,7 +392,7 @@ def _of_apply(s: Apply, args: list[Interval]) -> Interval:
             if name == "iota":
                 return Interval(0, s.attrs.shape[0] - 1)
             return args[0] if args and s.args[0].aval.dtype.kind in "biu" else ANYTHING
-        case Put() | Contract() | Cumulative() | Fourier() | Linalg():
+        case Put() | Contract() | Cumulative() | Fourier() | Linalg() | Ruled():
             return ANYTHING
         case _:
             assert_never(s.op)

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import linecache
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,48 +35,166 @@ NOWHERE = Span("<generated>", 0, 0, 0, 0)
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """What is wrong, where, why, and what would work. `source_line` is the user's whole line."""
+    """What is wrong, where, why, and what would work.
+
+    `source_lines` are the user's whole lines. `calls` are the calls that led there, the innermost first.
+    """
 
     what: str
     span: Span = NOWHERE
     why: str = ""
     instead: str = ""
-    source_line: str = ""
+    source_lines: str = ""
+    calls: tuple[Span, ...] = ()
 
     def __str__(self) -> str:
         parts = [self.what]
         if self.span.line:
-            parts.append(f"  --> {self.span.file}:{self.span.line}:{self.span.column + 1}")
-            if self.source_line:
-                parts += self._excerpt()
+            parts += excerpt(self.span, self.source_lines)
+        parts += _chain(self.calls)
         if self.why:
             parts.append(f"  why: {self.why}")
         if self.instead:
             parts.append(f"  instead: {self.instead}")
         return "\n".join(parts)
 
-    def _excerpt(self) -> list[str]:
-        number = str(self.span.line)
-        line = self.source_line.rstrip()
-        end = self.span.end_column if self.span.end_line == self.span.line else len(line)
-        carets = "^" * max(1, end - self.span.column)
-        gutter = " " * len(number)
-        return [f"{number} | {line}", f"{gutter} | {' ' * self.span.column}{carets}"]
+
+def excerpt(span: Span, source_lines: str = "") -> list[str]:
+    """Where it is: file and line, the lines themselves, and carets under the range."""
+    where = f"  --> {span.file}:{span.line}:{span.column + 1}"
+    rows = [row.rstrip() for row in (source_lines or _known_lines(span)).splitlines()[:_SHOWN_LINES]]
+    width = len(str(span.line + len(rows)))
+    shown = [where]
+    for n, row in enumerate(rows):
+        start = span.column if n == 0 else len(row) - len(row.lstrip())
+        end = span.end_column if span.line + n == span.end_line else len(row)
+        shown += _marked(str(span.line + n).rjust(width), row, start, max(end, start + 1))
+    return shown
+
+
+_SHOWN_LINES = 4
+_WIDEST = 110  # characters of a line
+
+
+def _marked(number: str, row: str, start: int, end: int) -> list[str]:
+    """A line with carets from `start` to `end`; of a very long one what is around them."""
+    if len(row) > _WIDEST:
+        first = max(0, min(start - 20, len(row) - _WIDEST))
+        cut = ("..." if first else "") + row[first : first + _WIDEST] + ("..." if first + _WIDEST < len(row) else "")
+        shift = first - 3 * (first > 0)
+        row, start, end = cut, start - shift, min(end - shift, len(cut))
+    indent = "".join(c if c == "\t" else " " for c in row[:start])
+    return [f"{number} | {row}", f"{' ' * len(number)} | {indent}{'^' * (end - start)}"]
+
+
+def _known_lines(span: Span) -> str:
+    """The lines as they are read now, where they still hold what they held."""
+    lines = [linecache.getline(span.file, n) for n in range(span.line, span.end_line + 1)]
+    first = lines[0][span.column :].rstrip()
+    return "".join(lines) if span.text and first and span.text.startswith(first[: len(span.text)]) else ""
+
+
+_SHOWN_CALLS = 4
+
+
+def _chain(calls: tuple[Span, ...]) -> list[str]:
+    lines = [f"  called from {c.file}:{c.line}: {c.text}" for c in calls]
+    if len(lines) > _SHOWN_CALLS + 1:
+        left_out = f"  ... {len(lines) - _SHOWN_CALLS} more calls"
+        return [*lines[: _SHOWN_CALLS - 1], left_out, lines[-1]]
+    return lines
+
+
+def tell_place(error: Exception, span: Span, own_words: bool = False) -> None:
+    """Let an exception of Python or NumPy say where in the user's source it comes from.
+
+    The place becomes part of the message, but for an exception with the user's own words, or with a message that is no
+    single text: there it is a note.
+    """
+    if span.file.startswith("<untraced"):
+        return  # code that the package made: no line of the user's
+    text = "\n".join(excerpt(span))
+    plain = len(error.args) == 1 and isinstance(error.args[0], str) and not isinstance(error, KeyError | OSError)
+    if plain and not own_words:
+        error.args = (f"{error.args[0]}\n{text}",)
+    else:
+        error.add_note(text)
 
 
 class UntracedError(Exception):
-    """Base of all errors that untraced itself raises."""
+    """Base of all errors that untraced itself raises.
+
+    `sites` are the syntax nodes that led to it: a call in the outermost function, a call in the function called, ...
+    """
 
     remedy = ""  # what helps with errors of the class, where the diagnostic says nothing more to the point
+    sites: tuple[Any, ...] = ()
 
     def __init__(self, diagnostic: Diagnostic | str) -> None:
         found = Diagnostic(diagnostic) if isinstance(diagnostic, str) else diagnostic
         self.diagnostic = found if found.instead else replace(found, instead=self.remedy)
-        super().__init__(str(self.diagnostic))
+        Exception.__init__(self, str(self.diagnostic))
+
+    def __str__(self) -> str:
+        return str(self.diagnostic)
+
+    def say(self, diagnostic: Diagnostic) -> None:
+        """Say something else."""
+        self.diagnostic = diagnostic
+        self.args = (str(diagnostic),)
+
+    def name_place(self, span: Span) -> None:
+        """Say where it comes from, where it does not yet."""
+        if span.line and not self.diagnostic.span.line:
+            self.say(replace(self.diagnostic, span=span))
+
+    @property
+    def place(self) -> Any:
+        """The node in the outermost function; None where it is the function as a whole."""
+        return self.sites[0] if self.sites else None
+
+    def __reduce__(self) -> Any:
+        state = {k: v for k, v in self.__dict__.items() if k != "sites"}
+        return _again, (type(self), self.diagnostic, state)
+
+
+def _again(cls: type[UntracedError], diagnostic: Diagnostic, state: dict[str, Any]) -> UntracedError:
+    """An error that was pickled, say in a process of a pool."""
+    error = cls.__new__(cls)
+    UntracedError.__init__(error, diagnostic)
+    for name, value in state.items():
+        setattr(error, name, value)
+    return error
+
+
+@contextmanager
+def errors_at(span: Span) -> Iterator[None]:
+    """Errors from inside that name no place name this one, but for those about the machine."""
+    try:
+        yield
+    except UntracedError as error:
+        if not isinstance(error, TargetError) or not error.diagnostic.instead:
+            error.name_place(span)
+        raise
+
+
+def for_users(error: UntracedError) -> UntracedError:
+    """The error without the way through the translator: what its message says is in the user's source.
+
+    With UNTRACED_TRACEBACK=full it keeps all of it.
+    """
+    return error if os.environ.get("UNTRACED_TRACEBACK") == "full" else error.with_traceback(None)
 
 
 class UnsupportedError(UntracedError):
     """A construct that is not in the language."""
+
+
+class CutError(UnsupportedError):
+    """What only the run can know, or only CPython can do: the size of x[mask], `print`, `try`.
+
+    `accelerate` cuts the function there into compiled regions (translator/cutting); derivatives and batching refuse it.
+    """
 
 
 class ShapeError(UntracedError, ValueError):
@@ -78,14 +203,41 @@ class ShapeError(UntracedError, ValueError):
     remedy = "reshape, transpose or index the operands so that their shapes fit"
 
 
+class AxisError(ShapeError, np.exceptions.AxisError):
+    """An axis that an array does not have; NumPy's AxisError, which is a ValueError and an IndexError."""
+
+    remedy = "name an axis that the array has; negative ones count from the last"
+
+    def __init__(self, axis: int, ndim: int) -> None:
+        super().__init__(f"axis {axis} is out of bounds for array of dimension {ndim}")
+        self.axis, self.ndim = axis, ndim
+
+    def __reduce__(self) -> Any:
+        return _again, (type(self), self.diagnostic, {**self.__dict__, "axis": self.axis, "ndim": self.ndim})
+
+
+class SquareError(ShapeError, np.linalg.LinAlgError):
+    """A matrix that is not square where it must be; a LinAlgError, as NumPy raises."""
+
+    remedy = "pass square matrices, or use np.linalg.lstsq, np.linalg.pinv or np.linalg.svd"
+
+
 class DTypeError(UntracedError, TypeError):
     """Dtypes that an operation does not take; a TypeError, as NumPy raises."""
+
+
+class DerivativeError(UntracedError, AssertionError):
+    """A derivative that is not that of the function; what `testing.check_grads` and its kin raise."""
 
 
 class OutOfBoundsError(UntracedError, IndexError):
     """An index outside its axis, known before the run; an IndexError, as NumPy raises."""
 
     remedy = "use integers within the axis, slices, or arrays of integers or bool"
+
+
+class WideIntError(OverflowError):
+    """A Python int that 64 bits do not hold, found while a compiled program ran: CPython must run the function."""
 
 
 class AliasError(UntracedError):

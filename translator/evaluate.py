@@ -42,11 +42,13 @@ from .ops.core import (
     Reduce,
     ReduceAttrs,
     Reshape,
+    Ruled,
     Run,
     ShapeAttrs,
     Sort,
     SortAttrs,
 )
+from .rewrite import without_rules
 
 _PYTHON_OPERATORS: dict[str, tuple[Callable[..., Any], ...]] = {
     "+": (operator.pos, operator.add),
@@ -70,7 +72,7 @@ _PYTHON_OPERATORS: dict[str, tuple[Callable[..., Any], ...]] = {
     ">=": (operator.ge, operator.ge),
 }
 _PYTHON_NUMBERS = (int, float, complex)
-_PYTHON_TYPES: dict[str, Callable[[Any], Any]] = {"i": int, "f": float, "c": complex}
+_PYTHON_TYPES: dict[str, Callable[[Any], Any]] = {"i": int, "f": float, "c": complex, "b": bool}
 
 
 def apply_op(op: Op, values: Sequence[Any], attrs: Attrs) -> Any:
@@ -121,6 +123,8 @@ def apply_op(op: Op, values: Sequence[Any], attrs: Attrs) -> Any:
         case Put():
             assert isinstance(attrs, IndexAttrs)
             return _put(op.name, values, attrs)
+        case Ruled():
+            raise AssertionError("rules are taken out of a program before")
         case _:
             assert_never(op)
 
@@ -225,7 +229,7 @@ def evaluate(function: Function, leaves: Sequence[Any]) -> list[Any]:
 
     `leaves` are the values of `function.body.params`; they are not written.
     """
-    return run_block(function.body, leaves, {})
+    return run_block(without_rules(function).body, leaves, {})
 
 
 def run_block(block: Block, arguments: Sequence[Any], outer: _Environment) -> list[Any]:
@@ -271,7 +275,7 @@ def as_aval(value: Any, target: Var) -> Any:
     """Checks a result against its type, so that a wrong type rule shows where it is wrong."""
     aval = target.aval
     if aval.weak:
-        assert type(value) in _PYTHON_NUMBERS, f"{target!r} is weak, its value is {type(value).__name__}"
+        assert type(value) in (bool, *_PYTHON_NUMBERS), f"{target!r} is weak, its value is {type(value).__name__}"
         return value
     if type(value) in (bool, *_PYTHON_NUMBERS):
         value = aval.dtype.type(value)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 import numpy as np
 
-from .errors import NOWHERE, Span
+from .errors import NOWHERE, Diagnostic, DTypeError, Span
 from .tree import LEAF, TreeDef
 
 if TYPE_CHECKING:
@@ -85,7 +85,13 @@ def const(value: Any) -> Const:
         return Const(value, Aval((), np.result_type(type(value)), weak=True))
     array = np.array(value)
     if array.dtype.hasobject or array.dtype.kind not in "biufcV":
-        raise TypeError(f"not a numeric constant: {value!r}")
+        raise DTypeError(
+            Diagnostic(
+                f"an array or number of dtype {array.dtype} is not in the language",
+                why="objects, strings, dates and records have no form in compiled code",
+                instead="use numbers or bool, or keep it outside the function",
+            )
+        )
     if array.ndim == 0:
         return Const(array[()], Aval((), array.dtype))
     array.setflags(write=False)

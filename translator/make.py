@@ -17,9 +17,10 @@ import numpy as np
 
 from . import ops
 from .builder import Builder
-from .errors import DTypeError, ShapeError
+from .errors import AxisError, DTypeError, OutOfBoundsError, ShapeError
 from .evaluate import apply_op
 from .ir import Apply, Atom, Aval, Const, Shape, Var, const
+from .ops import bits
 from .ops.core import (
     NO_ATTRS,
     ArgReduceAttrs,
@@ -233,8 +234,18 @@ def astype(b: Builder, x: object, dtype: Any) -> Atom:
     return emit(b, ops.ASTYPE, x, attrs=CastAttrs(target))
 
 
+def view(b: Builder, x: object, dtype: Any) -> Atom:
+    """`x.view(dtype)`: the same bits as numbers of another dtype of the same size. Raises DTypeError."""
+    x, target = lift(x), np.dtype(dtype)
+    if x.aval.dtype == target:
+        return x
+    if target not in bits.VIEWS:
+        raise DTypeError(f"an array of dtype {x.aval.dtype} viewed as {target} is not in the language")
+    return emit(b, bits.VIEWS[target], x)
+
+
 def number(b: Builder, x: object, dtype: Any) -> Atom:
-    """A scalar as a Python number: int(x), float(x) or complex(x) for int64, float64 or complex128."""
+    """A scalar as a Python number: int(x), float(x), complex(x), bool(x) for int64, float64, complex128, bool."""
     x, target = lift(x), np.dtype(dtype)
     if x.aval == Aval((), target, weak=True):
         return x
@@ -245,14 +256,14 @@ def number(b: Builder, x: object, dtype: Any) -> Atom:
 
 
 def normalize_axis(axis: int, ndim: int) -> int:
-    """A non-negative axis; ShapeError when out of range."""
+    """A non-negative axis; AxisError when out of range."""
     if not -ndim <= axis < ndim:
-        raise ShapeError(f"axis {axis} is out of bounds for an array of dimension {ndim}")
+        raise AxisError(int(axis), ndim)
     return int(axis) % ndim
 
 
 def normalize_axes(axes: Axes, ndim: int) -> tuple[int, ...]:
-    """Sorted, non-negative; all of them for None. ShapeError when one is out of range or repeated."""
+    """Sorted, non-negative; all of them for None. AxisError when one is out of range, ShapeError when repeated."""
     if axes is None:
         return tuple(range(ndim))
     given = (axes,) if isinstance(axes, int | np.integer) else tuple(axes)
@@ -647,7 +658,7 @@ def _known_index(i: int | Dyn, atoms: Sequence[Atom]) -> int | None:
 def _inside(i: int | None, n: int) -> int:
     assert i is not None
     if not -n <= i < n:
-        raise ShapeError(f"index {i} is out of bounds for an axis of size {n}")
+        raise OutOfBoundsError(f"index {i} is out of bounds for axis of size {n}")
     return i % n
 
 

@@ -34,6 +34,8 @@ from .ops.core import (
     Reduce,
     ReduceAttrs,
     Reshape,
+    Ruled,
+    RuledAttrs,
     ShapeAttrs,
     Sort,
     SortAttrs,
@@ -61,6 +63,8 @@ def remake(b: Builder, op: Op, args: Sequence[Atom], attrs: Attrs) -> Atom:
             return make.concatenate(b, args, axis)
         case Create(), CreateAttrs(shape=shape, dtype=dtype):
             return make.full(b, shape, args[0], dtype) if args else b.apply(op, attrs=attrs)
+        case Ruled(), RuledAttrs():
+            return b.apply(op, *args, attrs=attrs)
         case Linalg(), LinalgAttrs(full=full):
             return make.linalg(b, op, *args, full=full)
         case Index(), IndexAttrs(dims=dims):

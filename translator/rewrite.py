@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import assert_never
 
 from .builder import Builder
-from .ir import Apply, Atom, Block, For, Function, Fused, If, Range, Statement, Var, While, blocks_of, inputs_of
+from .ir import Apply, Atom, Block, For, Function, Fused, If, Range, Statement, Var, While, blocks_of, inputs_of, walk
+from .ops.core import BARRIER, CastAttrs, Ruled
+from .ops.selection import STOP_GRADIENT
+from .ops.structural import ASTYPE
 
 Substitution = dict[Var, Atom]
 
@@ -127,3 +130,94 @@ def _narrow(s: If, used: Sequence[int]) -> If:
         return Block(block.params, block.statements, tuple(block.results[i] for i in used))
 
     return replace(s, targets=tuple(s.targets[i] for i in used), then=pick(s.then), orelse=pick(s.orelse))
+
+
+# ---- operations replaced, marks taken out --------------------------------------------------------
+
+
+def without_rules(function: Function, barriers: bool = False) -> Function:
+    """The program without the marks of `derive/ruled.py`: the same values, and no memory of their rules. Barriers stay
+    where `barriers`: what runs later is not to be shared with what has run already.
+    """
+
+    def is_mark(s: Statement) -> bool:
+        return isinstance(s, Apply) and isinstance(s.op, Ruled) and not (barriers and s.op is BARRIER)
+
+    marks = [s for s in walk(function.body) if isinstance(s, Apply) and is_mark(s)]
+    if not marks:
+        return function
+    found: Substitution = {}
+    for s in marks:  # outer before inner, in order: an argument that is a target itself has been replaced by then
+        for t, a in zip(s.targets, s.args, strict=False):
+            found[t] = found.get(a, a) if isinstance(a, Var) else a
+    kept = rebuilt(function.body, lambda s: None if is_mark(s) else s)
+    return replace(function, body=substituted(kept, found))
+
+
+def without_stops(function: Function) -> Function:
+    """The program without `stop_gradient`, which says nothing once no derivative will be taken."""
+    stops = [s for s in walk(function.body) if isinstance(s, Apply) and s.op is STOP_GRADIENT]
+    if not stops:
+        return function
+    found: Substitution = {}
+    for s in stops:
+        (t,), (a,) = s.targets, s.args
+        if t.aval == a.aval:
+            found[t] = found.get(a, a) if isinstance(a, Var) else a
+
+    def each(s: Apply) -> Apply | None:
+        if s.op is not STOP_GRADIENT:
+            return s
+        cast = CastAttrs(s.targets[0].aval.dtype)  # of a Python number it has made a NumPy one
+        return None if s.targets[0] in found else replace(s, op=ASTYPE, attrs=cast)
+
+    return replace(function, body=substituted(rebuilt(function.body, each), found))
+
+
+def substituted(block: Block, found: Mapping[Var, Atom]) -> Block:
+    """The block, its own variables as they are, with what `found` has in place of those that it names."""
+    statements = tuple(_substituted(s, found) for s in block.statements)
+    return Block(block.params, statements, tuple(substitute(r, found) for r in block.results))
+
+
+def _substituted(s: Statement, found: Mapping[Var, Atom]) -> Statement:
+    def use(atoms: Sequence[Atom]) -> tuple[Atom, ...]:
+        return tuple(substitute(a, found) for a in atoms)
+
+    match s:
+        case Apply() | Fused():
+            return replace(s, args=use(s.args))
+        case If():
+            then, orelse = substituted(s.then, found), substituted(s.orelse, found)
+            return replace(s, condition=substitute(s.condition, found), then=then, orelse=orelse)
+        case For():
+            start, stop, step = use((s.range.start, s.range.stop, s.range.step))
+            reach = Range(start, stop, step, s.range.reverse)
+            return replace(s, range=reach, inits=use(s.inits), body=substituted(s.body, found))
+        case While():
+            test = substituted(s.condition, found)
+            return replace(s, inits=use(s.inits), condition=test, body=substituted(s.body, found))
+        case _:
+            assert_never(s)
+
+
+def rebuilt(block: Block, each: Callable[[Apply], Apply | None]) -> Block:
+    """The block with `each(s)` in place of every operation, also of those in blocks inside; None drops it."""
+    return replace(block, statements=tuple(_rebuilt(block.statements, each)))
+
+
+def _rebuilt(statements: Sequence[Statement], each: Callable[[Apply], Apply | None]) -> Iterator[Statement]:
+    for s in statements:
+        match s:
+            case Apply():
+                made = each(s)
+                if made is not None:
+                    yield made
+            case If():
+                yield replace(s, then=rebuilt(s.then, each), orelse=rebuilt(s.orelse, each))
+            case For() | Fused():
+                yield replace(s, body=rebuilt(s.body, each))
+            case While():
+                yield replace(s, condition=rebuilt(s.condition, each), body=rebuilt(s.body, each))
+            case _:
+                assert_never(s)

@@ -26,8 +26,8 @@ class Kind(Enum):
 class TreeDef:
     """The structure of a tree without its leaves; hashable, so that it can stand in a cache key.
 
-    `keys` are dict keys or field names, `type` the class to rebuild, `aux` the static value of a STATIC node or the
-    auxiliary data of a CUSTOM one.
+    `keys` are dict keys or field names, `type` the class to rebuild, `aux` the static value of a STATIC node, the
+    auxiliary data of a CUSTOM one, or the keys of a DICT in the order of the dict where that is another.
     """
 
     kind: Kind
@@ -62,6 +62,9 @@ def register(cls: type, flatten_node: Flatten, unflatten_node: Unflatten) -> Non
     _registry[cls] = (flatten_node, unflatten_node)
 
 
+_registry[set] = (lambda x: ((), tuple(x)), lambda aux, _: set(aux))  # type: ignore[call-overload]  # all static
+
+
 def open_node(x: Any) -> tuple[Sequence[Any], TreeDef] | None:
     """The children of a container and its structure with LEAF in place of each child; None for a leaf."""
     if x is None:
@@ -74,7 +77,8 @@ def open_node(x: Any) -> tuple[Sequence[Any], TreeDef] | None:
         return x, TreeDef(Kind.TUPLE if cls is tuple else Kind.LIST, (LEAF,) * len(x))
     if isinstance(x, dict):
         keys = tuple(x) if isinstance(x, OrderedDict) else sorted_keys(x)
-        return [x[k] for k in keys], TreeDef(Kind.DICT, (LEAF,) * len(keys), keys, cls)
+        order = None if keys == tuple(x) else tuple(x)
+        return [x[k] for k in keys], TreeDef(Kind.DICT, (LEAF,) * len(keys), keys, cls, order)
     if isinstance(x, tuple) and hasattr(x, "_fields"):
         return x, TreeDef(Kind.NAMEDTUPLE, (LEAF,) * len(x), x._fields, cls)
     if dataclasses.is_dataclass(x) and not isinstance(x, type):
@@ -134,7 +138,7 @@ def close_node(t: TreeDef, children: Sequence[Any]) -> Any:
         case Kind.LIST:
             return list(children)
         case Kind.DICT:
-            plain = dict(zip(t.keys, children, strict=True))
+            plain = in_order(t, dict(zip(t.keys, children, strict=True)))
             return plain if t.type in (None, dict) else _rebuild_mapping(t, plain)
         case Kind.NAMEDTUPLE:
             assert t.type is not None
@@ -152,6 +156,17 @@ def close_node(t: TreeDef, children: Sequence[Any]) -> Any:
             raise AssertionError("a leaf is not a node")
 
 
+def in_order(t: TreeDef, entries: dict[Any, Any]) -> dict[Any, Any]:
+    """The entries of a DICT node in the order that the dict had."""
+    return entries if t.aux is None else {k: entries[k] for k in t.aux}  # type: ignore[attr-defined]
+
+
+def without_order(t: TreeDef) -> TreeDef:
+    """The structure as JAX compares it: the order of a dict's entries is no part of it."""
+    aux = None if t.kind is Kind.DICT else t.aux
+    return dataclasses.replace(t, children=tuple(map(without_order, t.children)), aux=aux)
+
+
 def _rebuild_mapping(t: TreeDef, plain: dict[Any, Any]) -> Any:
     """A dict subclass around the entries: a defaultdict without its factory, which is not part of the structure."""
     from collections import defaultdict
@@ -166,7 +181,7 @@ def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: Callable[[An
     columns = [leaves]
     for other in rest:
         other_leaves, other_def = flatten(other, is_leaf)
-        if other_def != treedef:
+        if other_def != treedef and without_order(other_def) != without_order(treedef):
             raise ValueError(f"structures differ: {treedef} and {other_def}")
         columns.append(other_leaves)
     return unflatten(treedef, [f(*xs) for xs in zip(*columns, strict=True)])

@@ -34,6 +34,7 @@ from .arithmetic import (
     SUBTRACT,
 )
 from .arithmetic import POSITIVE_ as POSITIVE
+from .bessel import I0, I0E, I1, I1E
 from .comparison import (
     BITWISE_AND,
     BITWISE_OR,
@@ -54,6 +55,7 @@ from .comparison import (
 )
 from .core import Op
 from .exponential import EXP, EXP2, EXPM1, LOG, LOG1P, LOG2, LOG10, LOGADDEXP, LOGADDEXP2
+from .gamma import DIGAMMA, GAMMA, LGAMMA
 from .linalg import (
     CHOLESKY,
     DET,
@@ -73,7 +75,7 @@ from .linalg import (
 )
 from .rounding import CEIL, FLOOR, ISFINITE, ISINF, ISNAN, RINT, SIGNBIT, TRUNC
 from .selection import CONJUGATE, IMAG, REAL, STOP_GRADIENT, WHERE
-from .special import ERF, ERFC, LGAMMA
+from .special import ERF, ERFC, ERFCINV, ERFCX, ERFINV
 from .structural import (
     ALL_,
     ANY,
@@ -160,6 +162,7 @@ __all__ = [
     "CUMSUM",
     "DEG2RAD",
     "DET",
+    "DIGAMMA",
     "DIVIDE",
     "EIGH_VALUES",
     "EIGH_VECTORS",
@@ -169,6 +172,9 @@ __all__ = [
     "EQUAL",
     "ERF",
     "ERFC",
+    "ERFCINV",
+    "ERFCX",
+    "ERFINV",
     "EXP",
     "EXP2",
     "EXPAND_DIMS",
@@ -182,10 +188,15 @@ __all__ = [
     "FMIN",
     "FMOD",
     "FULL",
+    "GAMMA",
     "GREATER",
     "GREATER_EQUAL",
     "HEAVISIDE",
     "HYPOT",
+    "I0",
+    "I0E",
+    "I1",
+    "I1E",
     "IFFT",
     "IMAG",
     "INDEX",
@@ -341,7 +352,16 @@ ALL: tuple[Op, ...] = (
     STOP_GRADIENT,
     ERF,
     ERFC,
+    ERFCX,
+    ERFINV,
+    ERFCINV,
+    GAMMA,
     LGAMMA,
+    DIGAMMA,
+    I0,
+    I0E,
+    I1,
+    I1E,
     ASTYPE,
     SUM,
     PROD,

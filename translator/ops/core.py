@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import Diagnostic, DTypeError, ShapeError
+from ..errors import Diagnostic, DTypeError, ShapeError, SquareError
 from ..ir import Aval, DType, Shape
 
 # ---- attributes: one class a family, all hashable ------------------------------------------------
@@ -152,6 +152,16 @@ class LinalgAttrs:
     full: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class RuledAttrs:
+    """How many of the arguments are the values handed on, and where their derivative comes from: a `derive.ruled.Rule`,
+    compared by identity. Without one they are what they are, derivative and all.
+    """
+
+    count: int
+    rule: Any = None
+
+
 Attrs = (
     NoAttrs
     | CastAttrs
@@ -167,6 +177,7 @@ Attrs = (
     | CreateAttrs
     | IndexAttrs
     | LinalgAttrs
+    | RuledAttrs
 )
 
 # ---- samples: what drives the tests of a row -----------------------------------------------------
@@ -211,6 +222,7 @@ class Elementwise:
     stablehlo_kinds, kernel_kinds   the dtype kinds for which the primitive means the operation; `decompose`, whose
                arguments have the loop's dtypes, serves the others. Ask `primitive`.
     kinks      points of the first argument where the derivative jumps: tests avoid them.
+    plain      for a function of Python numbers alone, which gives a Python number: what it is on arrays.
     """
 
     name: str
@@ -230,6 +242,7 @@ class Elementwise:
     kernel_kinds: str = "biuf"
     samples: tuple[Domain, ...] = (REALS,)
     kinks: tuple[float, ...] = ()
+    plain: Elementwise | None = None
 
     def primitive(self, language: str, avals: Sequence[Aval]) -> str:
         """What `language` ("stablehlo", "cuda", "triton") has for these arguments; empty: `decompose` serves."""
@@ -248,7 +261,7 @@ class Elementwise:
         shape = broadcast_shapes([a.shape for a in avals], self.numpy)
         _, dtype = self.loop_dtypes(avals)
         weak = bool(self.operator) and dtype.kind != "b" and all(a.weak for a in avals)
-        return (Aval(shape, dtype, weak),)
+        return (Aval(shape, dtype, weak or self.plain is not None),)
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -492,13 +505,32 @@ class Linalg:
         if first.dtype.char not in "fdFD":
             raise DTypeError(f"array type {first.dtype} is unsupported in {self.numpy}")
         if first.ndim < 2:
-            raise ShapeError(f"{self.numpy}: an array of at least two axes is needed, not one of shape {first.shape}")
+            given = f"{first.ndim}-dimensional array given"
+            raise SquareError(f"{self.numpy}: {given}. Array must be at least two-dimensional")
         splits = [a.ndim - self.core(k, a) for k, a in enumerate(avals)]
         batch = broadcast_shapes([a.shape[:n] for a, n in zip(avals, splits, strict=True)], self.numpy)
         core = self.shape([a.shape[n:] for a, n in zip(avals, splits, strict=True)], attrs.full)
         dtype = np.empty(0, first.dtype).real.dtype if self.real else first.dtype
         return (Aval((*batch, *core), dtype),)
 
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Ruled:
+    """Hands values on as they are, with a derivative of their own: what the user's rule says of them.
+
+    args (*values, *inputs, *others): the values were computed from the inputs, and the rule uses the others too. Only
+    derivatives and batches know it; a program that is simplified, run or printed is one without (`derive.ruled`).
+    """
+
+    name: str = "ruled"
+
+    def infer(self, avals: Sequence[Aval], attrs: Attrs) -> tuple[Aval, ...]:
+        assert isinstance(attrs, RuledAttrs)
+        return tuple(avals[: attrs.count])
+
+
+RULED = Ruled()
+BARRIER = Ruled(name="barrier")  # the value again; what is computed from it is not shared with what is computed without
 
 Op = (
     Elementwise
@@ -515,6 +547,7 @@ Op = (
     | Index
     | Put
     | Linalg
+    | Ruled
 )
 
 # ---- type rules ----------------------------------------------------------------------------------

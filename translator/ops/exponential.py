@@ -67,6 +67,9 @@ def d_log2(x: Any, y: Any) -> Any:
 
 
 def by_log2(x: Any) -> Any:
+    if x.dtype.kind == "c":
+        z = np.log(x)  # its parts apart: infinity has a finite angle
+        return np.real(z) / LN_2 + 1j * (np.imag(z) / LN_2)
     return np.log(x) / LN_2
 
 
@@ -81,6 +84,9 @@ def d_log10(x: Any, y: Any) -> Any:
 
 
 def by_log10(x: Any) -> Any:
+    if x.dtype.kind == "c":
+        z = np.log(x)
+        return np.real(z) / LN_10 + 1j * (np.imag(z) / LN_10)
     return np.log(x) / LN_10
 
 

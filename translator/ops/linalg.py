@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ShapeError
+from ..errors import ShapeError, SquareError
 from ..ir import Shape
 from .core import Linalg
 
@@ -31,7 +31,7 @@ from .core import Linalg
 def _square(cores: Sequence[Shape]) -> int:
     m, n = cores[0]
     if m != n:
-        raise ShapeError(f"the last two axes of the array must be equal, not {m} and {n}")
+        raise SquareError(f"the last two axes of the array must be equal, not {m} and {n}")
     return n
 
 
