@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from .binning import searchsorted
+
 
 def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: Any = False) -> Any:
     a, b = np.asarray(a), np.asarray(b)
@@ -45,14 +47,34 @@ def isreal(x: Any) -> Any:
     return np.imag(np.asarray(x)) == 0
 
 
-def isin(element: Any, test_elements: Any, assume_unique: Any = False, invert: Any = False) -> Any:
+FEW = 16  # members that np.isin compares with all elements instead of sorting them
+
+
+def isin(
+    element: Any, test_elements: Any, assume_unique: Any = False, invert: Any = False, *, kind: Any = None
+) -> Any:
+    """A few members are compared one with all; many are sorted and searched."""
     x, members = np.asarray(element), np.ravel(np.asarray(test_elements))
-    found = np.any(x[..., None] == members, axis=-1)
+    if kind not in (None, "sort", "table"):
+        raise ValueError(f"Invalid kind: '{kind}'. Please use None, 'sort' or 'table'.")
+    n = members.shape[0]
+    if n <= FEW:
+        found = np.any(np.expand_dims(x, -1) == members, axis=-1)
+    else:
+        dtype = np.result_type(x, members)
+        ordered, x = np.sort(members.astype(dtype)), x.astype(dtype)
+        found = ordered[np.minimum(searchsorted(ordered, x), n - 1)] == x
     return ~found if invert else found
 
 
 def nan_to_num(x: Any, copy: Any = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
-    x = np.asarray(x)
+    if not copy and isinstance(x, np.ndarray):
+        x[...] = _numbers(x, nan, posinf, neginf)
+        return x
+    return _numbers(np.asarray(x), nan, posinf, neginf)
+
+
+def _numbers(x: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
     if x.dtype.kind in "biu":
         return x.copy()
     largest = np.finfo(x.dtype).max
@@ -70,8 +92,9 @@ def _finite(x: Any, nan: Any, top: Any, bottom: Any) -> Any:
 
 def sinc(x: Any) -> Any:
     x = np.asarray(x)
-    y = np.pi * np.where(x == 0, 1.0, x)
-    return np.where(x == 0, 1.0, np.sin(y) / y)[()]
+    y = np.pi * x
+    near = 1.0 - y * y / 6.0  # what the function is beside 0 as far as its second derivative goes
+    return np.where(x == 0, near, np.sin(y) / np.where(x == 0, 1.0, y))[()]
 
 
 def angle(z: Any, deg: Any = False) -> Any:
@@ -81,16 +104,44 @@ def angle(z: Any, deg: Any = False) -> Any:
 
 
 def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
-    result = np.asarray(default)
-    for condition, choice in tuple(zip(condlist, choicelist))[::-1]:
-        result = np.where(condition, choice, result)
+    if len(condlist) != len(choicelist):
+        raise ValueError("list of cases must be same length as list of conditions")
+    if len(condlist) == 0:
+        raise ValueError("select with an empty condition list is not possible")
+    choices = [c if isinstance(c, int | float | complex) else np.asarray(c) for c in (*choicelist, default)]
+    dtype = np.result_type(*choices)
+    conditions = [np.asarray(c) for c in condlist]
+    result = np.asarray(choices[-1]).astype(dtype)
+    for i in tuple(range(len(conditions)))[::-1]:
+        if conditions[i].dtype.kind != "b":
+            raise TypeError(f"invalid entry {i} in condlist: should be boolean ndarray")
+        result = np.where(conditions[i], np.asarray(choices[i]).astype(dtype), result)
     return result
 
 
+CROSS_OF_PAIRS = np.lib.NumpyVersion(np.__version__) < "2.5.0"
+
+
 def cross(a: Any, b: Any, axisa: Any = -1, axisb: Any = -1, axisc: Any = -1, axis: Any = None) -> Any:
-    """The product of vectors of three components."""
+    """The product of vectors of three components.
+
+    Those of two get a third one of zero, and of two such there is only that component, where NumPy has it so (< 2.5).
+    """
     x = np.moveaxis(np.asarray(a), axisa if axis is None else axis, -1)
     y = np.moveaxis(np.asarray(b), axisb if axis is None else axis, -1)
+    if x.shape[-1] not in (2, 3) or y.shape[-1] not in (2, 3):
+        raise ValueError("incompatible dimensions for cross product\n(dimension must be 2 or 3)")
+    if not CROSS_OF_PAIRS and (x.shape[-1] == 2 or y.shape[-1] == 2):
+        raise ValueError(
+            "Both input arrays must be (arrays of) 3-dimensional vectors, but they are "
+            f"{x.shape[-1]} and {y.shape[-1]} dimensional instead."
+        )
+    if x.shape[-1] == 2 and y.shape[-1] == 2:
+        return x[..., 0] * y[..., 1] - x[..., 1] * y[..., 0]
+    if x.shape[-1] == 2:
+        x = np.concatenate([x, np.zeros_like(x[..., :1])], axis=-1)
+    if y.shape[-1] == 2:
+        y = np.concatenate([y, np.zeros_like(y[..., :1])], axis=-1)
     p, q, r = x[..., 0], x[..., 1], x[..., 2]
     s, t, u = y[..., 0], y[..., 1], y[..., 2]
     product = np.stack([q * u - r * t, r * s - p * u, p * t - q * s], axis=-1)

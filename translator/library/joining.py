@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .support import everywhere, known, one_axis, pad_positions, pad_widths, repeat_positions, section_bounds
+from .support import cut, everywhere, is_known, known, one_axis, repeat_positions, section_bounds
 
 
 def atleast_1d(*arys: Any) -> Any:
@@ -66,26 +66,32 @@ def append(arr: Any, values: Any, axis: Any = None) -> Any:
 
 def split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
     x = np.asarray(ary)
-    bounds = section_bounds(x.shape[axis], indices_or_sections, True)
+    bounds = section_bounds(x.shape[one_axis(axis, x.ndim)], indices_or_sections, True)
     return [x[everywhere(x.ndim, axis, slice(low, high))] for low, high in bounds]
 
 
 def array_split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
     x = np.asarray(ary)
-    bounds = section_bounds(x.shape[axis], indices_or_sections, False)
+    bounds = section_bounds(x.shape[one_axis(axis, x.ndim)], indices_or_sections, False)
     return [x[everywhere(x.ndim, axis, slice(low, high))] for low, high in bounds]
 
 
 def vsplit(ary: Any, indices_or_sections: Any) -> Any:
+    if np.ndim(ary) < 2:
+        raise ValueError("vsplit only works on arrays of 2 or more dimensions")
     return split(ary, indices_or_sections, 0)
 
 
 def hsplit(ary: Any, indices_or_sections: Any) -> Any:
     x = np.asarray(ary)
+    if x.ndim == 0:
+        raise ValueError("hsplit only works on arrays of 1 or more dimensions")
     return split(x, indices_or_sections, 0 if x.ndim == 1 else 1)
 
 
 def dsplit(ary: Any, indices_or_sections: Any) -> Any:
+    if np.ndim(ary) < 3:
+        raise ValueError("dsplit only works on arrays of 3 or more dimensions")
     return split(ary, indices_or_sections, 2)
 
 
@@ -102,33 +108,26 @@ def tile(A: Any, reps: Any) -> Any:
     pairs = tuple(zip(times, shape))
     thin = np.reshape(x, tuple([m for t, n in pairs for m in (1, n)]))
     wide = np.broadcast_to(thin, tuple([m for t, n in pairs for m in (t, n)]))
-    return np.reshape(wide, tuple([t * n for t, n in pairs]))
+    return np.reshape(wide, tuple([t * n for t, n in pairs])).copy()
 
 
 def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
-    x, repeats = np.asarray(a), known(repeats)
+    x = np.asarray(a)
+    if not is_known(repeats) and np.ndim(repeats) > 0:
+        cut("np.repeat by run-time counts", "their sum is the size of the result", "give the counts as a list")
+    repeats = known(repeats)
+    if np.any(np.asarray(repeats) < 0):
+        raise ValueError("repeats may not contain negative values.")
     if axis is None:
         x = np.ravel(x)
         axis = 0
     axis = one_axis(axis, x.ndim)
-    if not isinstance(repeats, int):
+    if not isinstance(repeats, int | np.integer):
         return np.take(x, repeat_positions(x.shape[axis], repeats), axis=axis)
+    repeats = int(repeats)
     before, n, after = x.shape[:axis], x.shape[axis], x.shape[axis + 1 :]
     wide = np.broadcast_to(np.expand_dims(x, axis + 1), (*before, n, repeats, *after))
-    return np.reshape(wide, (*before, n * repeats, *after))
-
-
-def pad(array: Any, pad_width: Any, mode: Any = "constant", *, constant_values: Any = 0) -> Any:
-    x = np.asarray(array)
-    widths = pad_widths(pad_width, x.ndim)
-    if mode == "constant":
-        whole = np.full(tuple([a + n + b for (a, b), n in zip(widths, x.shape)]), constant_values, dtype=x.dtype)
-        whole[tuple([slice(a, a + n) for (a, b), n in zip(widths, x.shape)])] = x
-        return whole
-    for i in tuple(range(x.ndim)):
-        before, after = widths[i]
-        x = np.take(x, pad_positions(x.shape[i], before, after, mode), axis=i)
-    return x
+    return np.reshape(wide, (*before, n * repeats, *after)).copy()
 
 
 NUMPY_NAMES = {
@@ -150,6 +149,5 @@ NUMPY_NAMES = {
         "unstack",
         "tile",
         "repeat",
-        "pad",
     )
 }

@@ -1,4 +1,4 @@
-"""What np.linalg and scipy.linalg make of solutions and factorisations, norms and products, as NumPy source."""
+"""What np.linalg makes of solutions and factorisations, norms and products, as NumPy source."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .rearranging import trace
-from .support import known, product
+from .support import axes_of, known, product, require_square, require_system
 
 
 def _magnitudes(x: Any) -> Any:
@@ -21,31 +21,32 @@ def _root(s: Any) -> Any:
 
 
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Any:
-    x, ord, axis = np.asarray(x), known(ord), known(axis)
-    if x.dtype.kind in "biu":
-        x = x.astype(np.float64)
-    if axis is None and (ord is None or x.ndim == 1 or (x.ndim == 2 and ord == "fro")):
-        if ord is None or ord == "fro" or ord == 2:
-            n = _root(np.sum(_magnitudes(x)))
-            return np.reshape(n, (1,) * x.ndim) if keepdims else n
-        return vector_norm(x, axis=0, ord=ord, keepdims=keepdims)
-    if axis is None and x.ndim == 2:
-        return _matrix_norm(x, ord, (0, 1), keepdims)
-    if isinstance(axis, int) or (axis is not None and len(axis) == 1):
-        return vector_norm(x, axis=axis, ord=2 if ord is None else ord, keepdims=keepdims)
-    if axis is None:
-        raise ValueError("np.linalg.norm: an order needs an array of one or two axes")
-    return _matrix_norm(x, ord, axis, keepdims)
+    x, ord, axis = _inexact(np.asarray(x)), known(ord), known(axis)
+    if axis is None and (ord is None or (ord in ("f", "fro") and x.ndim == 2)):
+        n = _root(np.sum(_magnitudes(x)))
+        return np.reshape(n, (1,) * x.ndim) if keepdims else n
+    axes = axes_of(axis, x.ndim)
+    if len(axes) == 1:
+        if isinstance(ord, str):
+            raise ValueError(f"Invalid norm order '{ord}' for vectors")
+        return vector_norm(x, axis=axes, ord=2 if ord is None else ord, keepdims=keepdims)
+    if len(axes) != 2:
+        raise ValueError("Improper number of dimensions to norm.")
+    if axes[0] == axes[1]:
+        raise ValueError("Duplicate axes given.")
+    return _matrix_norm(x, ord, axes, keepdims)
+
+
+def _inexact(x: Any) -> Any:
+    return x.astype(np.float64) if x.dtype.kind in "biu" else x
 
 
 def vector_norm(x: Any, /, *, axis: Any = None, keepdims: Any = False, ord: Any = 2) -> Any:
-    x, ord = np.asarray(x), known(ord)
-    if x.dtype.kind in "biu":
-        x = x.astype(np.float64)
+    x, ord = _inexact(np.asarray(x)), known(ord)
     if ord is None or ord == 2:
         return _root(np.sum(_magnitudes(x), axis=axis, keepdims=keepdims))
     if ord == np.inf:
-        return np.max(np.absolute(x), axis=axis, keepdims=keepdims)
+        return np.max(np.absolute(x), axis=axis, keepdims=keepdims, initial=0)
     if ord == -np.inf:
         return np.min(np.absolute(x), axis=axis, keepdims=keepdims)
     if ord == 0:
@@ -53,11 +54,14 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: Any = False, ord: Any 
     if ord == 1:
         return np.sum(np.absolute(x), axis=axis, keepdims=keepdims)
     s = np.sum(np.absolute(x) ** ord, axis=axis, keepdims=keepdims)
+    if ord < 0:
+        return s ** (1.0 / ord)
     return np.where(s == 0, 0.0, np.where(s == 0, 1.0, s) ** (1.0 / ord)).astype(s.dtype)
 
 
 def matrix_norm(x: Any, /, *, keepdims: Any = False, ord: Any = "fro") -> Any:
-    return _matrix_norm(np.asarray(x), ord, (-2, -1), keepdims)
+    x = _inexact(np.asarray(x))
+    return _matrix_norm(x, known(ord), axes_of((-2, -1), x.ndim), keepdims)
 
 
 def _matrix_norm(x: Any, ord: Any, axes: Any, keepdims: Any) -> Any:
@@ -66,15 +70,15 @@ def _matrix_norm(x: Any, ord: Any, axes: Any, keepdims: Any) -> Any:
         return _root(np.sum(_magnitudes(x), axis=(rows, columns), keepdims=keepdims))
     if ord == 2 or ord == -2 or ord == "nuc":
         s = np.linalg.svd(np.moveaxis(x, axes, (-2, -1)), compute_uv=False)
-        n = np.sum(s, axis=-1) if ord == "nuc" else np.max(s, axis=-1) if ord == 2 else np.min(s, axis=-1)
+        n = np.sum(s, axis=-1) if ord == "nuc" else np.max(s, axis=-1, initial=0) if ord == 2 else np.min(s, axis=-1)
         return np.expand_dims(n, axes) if keepdims else n
     a = np.absolute(x)
     if ord == 1:
-        n = np.max(np.sum(a, axis=rows, keepdims=True), axis=columns, keepdims=True)
+        n = np.max(np.sum(a, axis=rows, keepdims=True), axis=columns, keepdims=True, initial=0)
     elif ord == -1:
         n = np.min(np.sum(a, axis=rows, keepdims=True), axis=columns, keepdims=True)
     elif ord == np.inf:
-        n = np.max(np.sum(a, axis=columns, keepdims=True), axis=rows, keepdims=True)
+        n = np.max(np.sum(a, axis=columns, keepdims=True), axis=rows, keepdims=True, initial=0)
     elif ord == -np.inf:
         n = np.min(np.sum(a, axis=columns, keepdims=True), axis=rows, keepdims=True)
     else:
@@ -96,6 +100,9 @@ def kron(a: Any, b: Any) -> Any:
 def matrix_power(a: Any, n: Any) -> Any:
     """Powers that are known, by squaring."""
     a, n = np.asarray(a), known(n)
+    if not isinstance(n, int | np.integer):
+        raise TypeError("exponent must be an integer")
+    require_square(a.shape)
     if n < 0:
         return matrix_power(inv(a), -n)
     if n == 0:
@@ -113,30 +120,59 @@ def matrix_trace(x: Any, /, *, offset: Any = 0, dtype: Any = None) -> Any:
 
 def inv(a: Any) -> Any:
     a = np.asarray(a)
+    require_square(a.shape)
     return np.linalg.solve(a, np.eye(a.shape[-1], dtype=a.dtype))
 
 
 def cond(x: Any, p: Any = None) -> Any:
-    """In norms other than 2 a singular matrix raises np.linalg.LinAlgError, where NumPy gives infinity."""
-    x, p = np.asarray(x), known(p)
+    """Infinite for a singular matrix; NaN only where the matrix has one."""
+    x, p = _inexact(np.asarray(x)), known(p)
+    if 0 in x.shape[-2:] and x.size == 0:
+        raise np.linalg.LinAlgError("cond is not defined on empty arrays")
     if p is None or p == 2 or p == -2:
         s = np.linalg.svd(x, compute_uv=False)
         large, small = s[..., 0], s[..., -1]
-        return small / large if p == -2 else large / small
-    return _matrix_norm(x, p, (-2, -1), False) * _matrix_norm(inv(x), p, (-2, -1), False)
+        c = small / large if p == -2 else large / small
+    else:
+        require_square(x.shape)
+        singular = np.linalg.slogdet(x).sign == 0
+        regular = np.where(np.expand_dims(singular, (-2, -1)), np.eye(x.shape[-1], dtype=x.dtype), x)
+        axes = axes_of((-2, -1), x.ndim)
+        c = _matrix_norm(x, p, axes, False) * _matrix_norm(inv(regular), p, axes, False)
+        c = np.where(singular, np.nan, c).astype(c.dtype)[()]
+    unknown = np.isnan(c) & ~np.any(np.isnan(x), axis=(-2, -1))
+    return np.where(unknown, np.inf, c).astype(c.dtype)[()]
+
+
+def svd_of_hermitian(a: Any) -> Any:
+    """The singular values of a Hermitian matrix are the sizes of its eigenvalues; its lower triangle is read."""
+    w, v = np.linalg.eigh(a)
+    s = np.absolute(w)
+    order = np.argsort(s, axis=-1)[..., ::-1]
+    s = np.take_along_axis(s, order, axis=-1)
+    sign = np.take_along_axis(np.sign(w), order, axis=-1)
+    u = np.take_along_axis(v, order[..., None, :], axis=-1)
+    return u, s, np.conjugate(u * sign[..., None, :]).mT
+
+
+def pinv_of_hermitian(a: Any, rcond: Any) -> Any:
+    u, s, vh = svd_of_hermitian(a)
+    kept = s > np.expand_dims(rcond, -1) * np.max(s, axis=-1, keepdims=True)
+    inverse = np.where(kept, 1.0 / np.where(kept, s, 1.0), 0.0)
+    return np.conjugate(vh).mT @ (inverse[..., :, None] * np.conjugate(u).mT)
 
 
 def matrix_rank(A: Any, tol: Any = None, hermitian: Any = False, *, rtol: Any = None) -> Any:
     x = np.asarray(A)
     if x.ndim < 2:
-        return np.any(x != 0).astype(np.int64)
+        return int(np.any(x != 0))
     if known(hermitian):
         s = np.absolute(np.linalg.eigvalsh(x))
     else:
         s = np.linalg.svd(x, compute_uv=False)
     if tol is None:
         relative = max(x.shape[-2:]) * np.finfo(s.dtype).eps if rtol is None else np.expand_dims(rtol, -1)
-        least = np.max(s, axis=-1, keepdims=True) * relative
+        least = np.max(s, axis=-1, keepdims=True, initial=0) * relative
     else:
         least = np.expand_dims(tol, -1)
     return np.sum(s > least, axis=-1)
@@ -145,11 +181,12 @@ def matrix_rank(A: Any, tol: Any = None, hermitian: Any = False, *, rtol: Any = 
 def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
     """Residuals exist for matrices of full column rank only: NumPy returns none for others, here they are NaN."""
     a, b = np.asarray(a), np.asarray(b)
+    require_system(a.shape, b.shape)
     m, n = a.shape
     s = np.linalg.svd(a, compute_uv=False)
     cut = np.finfo(s.dtype).eps * (1 if rcond is not None else max(m, n)) if rcond is None or rcond == -1 else rcond
     x = np.linalg.pinv(a, cut) @ b
-    rank = np.sum(s > cut * np.max(s)).astype(np.int32)
+    rank = np.sum(s > cut * np.max(s, initial=0)).astype(np.int32)
     if m <= n:
         return x, np.zeros((0,), dtype=s.dtype), rank, s
     missed = np.sum(_magnitudes(b - a @ x), axis=0)
@@ -171,50 +208,6 @@ def tensorinv(a: Any, ind: Any = 2) -> Any:
     return np.reshape(inv(np.reshape(a, (n, n))), a.shape[ind:] + a.shape[:ind])
 
 
-def solve_triangular(
-    a: Any,
-    b: Any,
-    trans: Any = 0,
-    lower: Any = False,
-    unit_diagonal: Any = False,
-    overwrite_b: Any = False,
-    check_finite: Any = True,
-) -> Any:
-    a, trans = np.asarray(a), known(trans)
-    t = np.tril(a) if known(lower) else np.triu(a)
-    if known(unit_diagonal):
-        t = np.where(np.eye(a.shape[-1], dtype=bool), a.dtype.type(1), t)
-    if trans == 1 or trans == "T":
-        t = t.mT
-    elif trans == 2 or trans == "C":
-        t = np.conj(t).mT
-    return np.linalg.solve(t, b)
-
-
-def scipy_cholesky(a: Any, lower: Any = False, overwrite_a: Any = False, check_finite: Any = True) -> Any:
-    a = np.asarray(a)
-    return np.linalg.cholesky(a) if known(lower) else np.conj(np.linalg.cholesky(np.conj(a).mT)).mT
-
-
-def cho_factor(a: Any, lower: Any = False, overwrite_a: Any = False, check_finite: Any = True) -> Any:
-    """The other triangle is zero, where SciPy leaves what it finds there."""
-    return scipy_cholesky(a, lower), known(lower)
-
-
-def cho_solve(c_and_lower: Any, b: Any, overwrite_b: Any = False, check_finite: Any = True) -> Any:
-    c, lower = c_and_lower
-    first = solve_triangular(c, b, 0 if lower else 2, lower)
-    return solve_triangular(c, first, 2 if lower else 0, lower)
-
-
-def scipy_inv(a: Any, overwrite_a: Any = False, check_finite: Any = True) -> Any:
-    return inv(a)
-
-
-def scipy_det(a: Any, overwrite_a: Any = False, check_finite: Any = True) -> Any:
-    return np.linalg.det(a)
-
-
 NUMPY_NAMES = {
     "linalg.inv": "inv",
     "linalg.cond": "cond",
@@ -228,13 +221,4 @@ NUMPY_NAMES = {
     "linalg.matrix_power": "matrix_power",
     "linalg.trace": "matrix_trace",
     "kron": "kron",
-}
-
-SCIPY_NAMES = {
-    "solve_triangular": "solve_triangular",
-    "cholesky": "scipy_cholesky",
-    "cho_factor": "cho_factor",
-    "cho_solve": "cho_solve",
-    "inv": "scipy_inv",
-    "det": "scipy_det",
 }

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from .checks import check_turned
 from .joining import repeat
-from .support import axes_of, everywhere, known, triangle
+from .support import axes_of, everywhere, is_known, known, one_axis, triangle
 
 BACKWARDS = slice(None, None, -1)
 
@@ -28,16 +29,31 @@ def fliplr(m: Any) -> Any:
 
 
 def roll(a: Any, shift: Any, axis: Any = None) -> Any:
-    a, shift, axis = np.asarray(a), known(shift), known(axis)
+    a = np.asarray(a)
     if axis is None:
-        return np.reshape(roll(np.ravel(a), shift, 0), a.shape)
-    if not isinstance(axis, int):
-        shifts = (shift,) * len(axis) if isinstance(shift, int) else tuple(shift)
-        return a if len(axis) == 0 else roll(roll(a, shifts[0], axis[0]), shifts[1:], tuple(axis[1:]))
+        return np.reshape(roll(np.ravel(a), _total(shift), 0), a.shape)
+    axes = (axis,) if isinstance(axis, int) else tuple(axis)
+    shifts = (shift,) if np.ndim(shift) == 0 else tuple(shift)
+    count = max(len(axes), len(shifts))
+    result = a.copy()
+    for s, i in tuple(zip(shifts * count if len(shifts) == 1 else shifts, axes * count if len(axes) == 1 else axes)):
+        result = _rolled(result, s, one_axis(i, a.ndim))
+    return result
+
+
+def _total(shift: Any) -> Any:
+    return shift if np.ndim(shift) == 0 else sum(tuple(shift))
+
+
+def _rolled(a: Any, shift: Any, axis: int) -> Any:
+    """Along one axis. By a run-time number of places it is a slice of the array after itself."""
     n = a.shape[axis]
     s = shift % n if n else 0
+    if not is_known(s):
+        twice = np.concatenate([a, a], axis=axis)
+        return twice[everywhere(a.ndim, axis, slice(n - s, n - s + n))]
     if s == 0:
-        return a.copy()
+        return a
     tail = a[everywhere(a.ndim, axis, slice(n - s, None))]
     return np.concatenate([tail, a[everywhere(a.ndim, axis, slice(None, n - s))]], axis=axis)
 
@@ -45,6 +61,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
 def rot90(m: Any, k: Any = 1, axes: Any = (0, 1)) -> Any:
     m = np.asarray(m)
     turns = known(k) % 4
+    check_turned(m.ndim, axes)
     if turns == 0:
         return m
     if turns == 2:
@@ -58,6 +75,8 @@ def diag(v: Any, k: Any = 0) -> Any:
     v, k = np.asarray(v), known(k)
     if v.ndim == 2:
         return np.diagonal(v, k)
+    if v.ndim != 1:
+        raise ValueError("Input must be 1- or 2-d.")
     n = v.shape[0] + abs(k)
     line = np.arange(v.shape[0])
     m = np.zeros((n, n), dtype=v.dtype)
@@ -75,12 +94,12 @@ def trace(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1, dtype: Any = 
 
 def tril(m: Any, k: Any = 0) -> Any:
     m = np.asarray(m)
-    return np.where(np.tri(m.shape[-2], m.shape[-1], k=k, dtype=bool), m, m.dtype.type(0))
+    return np.where(np.tri(m.shape[-2:][0], m.shape[-1], k=k, dtype=bool), m, m.dtype.type(0))
 
 
 def triu(m: Any, k: Any = 0) -> Any:
     m = np.asarray(m)
-    return np.where(np.tri(m.shape[-2], m.shape[-1], k=k - 1, dtype=bool), m.dtype.type(0), m)
+    return np.where(np.tri(m.shape[-2:][0], m.shape[-1], k=k - 1, dtype=bool), m.dtype.type(0), m)
 
 
 def tril_indices(n: Any, k: Any = 0, m: Any = None) -> Any:

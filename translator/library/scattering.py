@@ -16,3 +16,12 @@ def scattered(combine: Callable[[Any, Any], Any], x: Any, places: Any, value: An
     for k in range(order.shape[0]):
         flat[order[k]] = combine(flat[order[k]], values[k])
     return np.reshape(flat, x.shape)
+
+
+def changed(function: Callable[[Any], Any], x: Any, places: Any) -> Any:
+    """`x` after `function(element)` at each of `places`, which count its elements in C order, one by one."""
+    flat = np.reshape(x, -1).copy()
+    order = np.reshape(places, -1)
+    for k in range(order.shape[0]):
+        flat[order[k]] = function(flat[order[k]])
+    return np.reshape(flat, x.shape)

@@ -1,4 +1,4 @@
-"""Special functions as NumPy source; named as in scipy.special."""
+"""Special functions as NumPy source; named as in scipy.special. Those that count in a loop are in `incomplete.py`."""
 
 from __future__ import annotations
 
@@ -7,20 +7,40 @@ from typing import Any
 
 import numpy as np
 
+from ..ops.bessel import i0, i0e, i1, i1e
+from ..ops.gamma import digamma, gamma, gammaln
 from ..ops.selection import stop_gradient
-from ..ops.special import digamma, erf, erfc, gammaln
+from ..ops.special import erf, erfc, erfcinv, erfcx, erfinv, exp_of_square
+from .incomplete import betainc, betaincc, betaln, doubles, gammainc, gammaincc
+from .support import comb_of, factorial_of, float_of, known, perm_of
 
 SQRT_HALF = 0.7071067811865476
 
 
-def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: Any = False) -> Any:
-    """log(sum(b * exp(a))), without overflow."""
-    a = np.asarray(a)
-    m = np.max(a, axis=axis, keepdims=True)
-    m = stop_gradient(np.where(np.isfinite(m), m, 0.0))
+def _floats(x: Any) -> Any:
+    x = np.asarray(x)
+    return x.astype(float_of(x.dtype))
+
+
+# ---- sums of exponentials ------------------------------------------------------------------------
+
+
+def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: Any = False, return_sign: Any = False) -> Any:
+    """log(sum(b * exp(a))), without overflow; with `return_sign` log(abs(sum)) and the sign."""
+    a = _floats(a)
+    if b is not None:
+        b = np.asarray(b)
+        a, b = np.broadcast_arrays(np.where(b == 0, -np.inf, a).astype(a.dtype), b)
+    m = np.max(np.real(a), axis=axis, keepdims=True)
+    m = stop_gradient(np.where(np.isfinite(m), m, 0.0).astype(m.dtype))
     e = np.exp(a - m) if b is None else b * np.exp(a - m)
-    s = np.log(np.sum(e, axis=axis, keepdims=True)) + m
-    return s if keepdims else np.squeeze(s, axis=axis)[()]
+    s = np.sum(e, axis=axis, keepdims=True)
+    if known(return_sign):
+        sign = np.sign(s)
+        value = np.log(np.absolute(s)) + m
+        return (value, sign) if keepdims else (np.squeeze(value, axis=axis)[()], np.squeeze(sign, axis=axis)[()])
+    value = np.log(s) + m
+    return value if keepdims else np.squeeze(value, axis=axis)[()]
 
 
 def softmax(x: Any, axis: Any = None) -> Any:
@@ -36,17 +56,34 @@ def log_softmax(x: Any, axis: Any = None) -> Any:
     return d - np.log(np.sum(np.exp(d), axis=axis, keepdims=True))
 
 
+# ---- the logistic function -----------------------------------------------------------------------
+
+
 def expit(x: Any) -> Any:
-    """The logistic function, which overflows nowhere: 1 / (1 + exp(-x)) as half a tangent."""
-    return 0.5 * np.tanh(0.5 * x) + 0.5
+    """The logistic function, which overflows nowhere: exp(x) / (1 + exp(x)), of -|x| and mirrored."""
+    x = _floats(x)
+    e = np.exp(-np.absolute(x))
+    return (np.where(x < 0, e, 1.0) / (1.0 + e)).astype(x.dtype)[()]
 
 
 def log_expit(x: Any) -> Any:
-    return -np.logaddexp(0.0, -x)
+    return -np.logaddexp(0.0, -_floats(x))
+
+
+def softplus(x: Any) -> Any:
+    return np.logaddexp(0.0, _floats(x))
 
 
 def logit(x: Any) -> Any:
-    return np.log(x / (1.0 - x))
+    """log(x / (1 - x)); between 0.3 and 0.65 by log1p, which is exact around 0.5."""
+    x = _floats(x)
+    middle = (x > 0.3) & (x < 0.65)
+    s = 2.0 * (np.where(middle, x, 0.5) - 0.5)
+    far = np.where(middle, 0.3, x)
+    return np.where(middle, np.log1p(s) - np.log1p(-s), np.log(far / (1.0 - far))).astype(x.dtype)[()]
+
+
+# ---- entropies -----------------------------------------------------------------------------------
 
 
 def xlogy(x: Any, y: Any) -> Any:
@@ -62,34 +99,277 @@ def xlog1py(x: Any, y: Any) -> Any:
 
 def entr(x: Any) -> Any:
     """-x log(x), 0 at 0 and -inf below."""
+    x = _floats(x)
     safe = np.where(x > 0, x, 1.0)
-    return np.where(np.isnan(x), x, np.where(x < 0, -np.inf, np.where(x == 0, 0.0, -safe * np.log(safe))))[()]
+    y = np.where(x < 0, -np.inf, np.where(x == 0, 0.0, -safe * np.log(safe)))
+    return np.where(np.isnan(x), x, y).astype(x.dtype)[()]
 
 
 def rel_entr(x: Any, y: Any) -> Any:
     """x log(x / y), 0 where x is 0 and y is not negative, inf outside the domain."""
+    x, y = np.broadcast_arrays(_floats(x), _floats(y))
     both = (x > 0) & (y > 0)
     inside = np.where(both, x, 1.0) * np.log(np.where(both, x, 1.0) / np.where(both, y, 1.0))
     value = np.where(both, inside, np.where((x == 0) & (y >= 0), 0.0, np.inf))
-    return np.where(np.isnan(x) | np.isnan(y), np.nan, value)[()]
+    return np.where(np.isnan(x) | np.isnan(y), np.nan, value).astype(inside.dtype)[()]
 
 
 def kl_div(x: Any, y: Any) -> Any:
     value = rel_entr(x, y)
-    return np.where(np.isinf(value), value, value - x + y)[()]
+    return np.where(np.isinf(value), value, value - x + y).astype(value.dtype)[()]
+
+
+# ---- the normal distribution ---------------------------------------------------------------------
 
 
 def ndtr(x: Any) -> Any:
     """The distribution function of the normal distribution."""
-    return 0.5 * erfc(-x * SQRT_HALF)
+    x = _floats(x)
+    far = np.absolute(x) > 1.0
+    tail = _normal_tail(np.where(far, x, 2.0))
+    near = 0.5 + 0.5 * erf(np.where(far, 0.0, x) * SQRT_HALF)
+    return np.where(far, np.where(x > 0, 1.0 - tail, tail), near).astype(x.dtype)[()]
+
+
+def _normal_tail(x: Any) -> Any:
+    """ndtr(-|x|)."""
+    return 0.5 * erfcx(np.absolute(x) * SQRT_HALF) * exp_of_square(x, -0.5)
+
+
+def log_ndtr(x: Any) -> Any:
+    x = _floats(x)
+    low = x < -1.0
+    s = np.where(low, x, -1.0)
+    tail = np.log(0.5 * erfcx(-s * SQRT_HALF)) - 0.5 * s * s
+    high = x > 1.0
+    above = _normal_tail(np.where(high, x, 1.0))
+    less = np.where(high, above, 0.5 - 0.5 * erf(np.where(low | high, 0.0, x) * SQRT_HALF))
+    return np.where(low, tail, np.log1p(-less)).astype(x.dtype)[()]
+
+
+def ndtri(y: Any) -> Any:
+    """The inverse of ndtr."""
+    return -1.4142135623730951 * erfcinv(2.0 * _floats(y))
+
+
+# ---- powers and exponentials ---------------------------------------------------------------------
 
 
 def exp10(x: Any) -> Any:
-    return np.power(10.0, x)
+    return np.power(10.0, _floats(x))
 
 
-def betaln(a: Any, b: Any) -> Any:
-    return gammaln(a) + gammaln(b) - gammaln(a + b)
+def exprel(x: Any) -> Any:
+    """(exp(x) - 1) / x, and 1 at 0."""
+    x = _floats(x)
+    small = np.absolute(x) < 1e-5
+    safe = np.where(small, 1.0, x)
+    series = 1.0 + x * (0.5 + x * (1 / 6 + x / 24))
+    high = np.where(np.isposinf(x), np.inf, np.expm1(safe) / safe)
+    return np.where(small, series, high).astype(x.dtype)[()]
+
+
+def cosm1(x: Any) -> Any:
+    s = np.sin(0.5 * _floats(x))
+    return -2.0 * s * s
+
+
+def boxcox(x: Any, lmbda: Any) -> Any:
+    return _power_less_one(np.log(_floats(x)), lmbda)
+
+
+def boxcox1p(x: Any, lmbda: Any) -> Any:
+    return _power_less_one(np.log1p(_floats(x)), lmbda)
+
+
+def _power_less_one(log: Any, power: Any) -> Any:
+    power = _floats(power)
+    small = np.absolute(power) < 1e-150
+    safe = np.where(small, 1.0, power)
+    return np.where(small, log, np.expm1(safe * log) / safe).astype(np.result_type(log, power))[()]
+
+
+def inv_boxcox(y: Any, lmbda: Any) -> Any:
+    y, power = _floats(y), _floats(lmbda)
+    safe = np.where(power == 0, 1.0, power)
+    value = np.where(power == 0, np.exp(y), np.exp(np.log1p(safe * y) / safe))
+    return value.astype(np.result_type(y, power))[()]
+
+
+def inv_boxcox1p(y: Any, lmbda: Any) -> Any:
+    y, power = _floats(y), _floats(lmbda)
+    safe = np.where(power == 0, 1.0, power)
+    value = np.where(power == 0, np.expm1(y), np.expm1(np.log1p(safe * y) / safe))
+    return value.astype(np.result_type(y, power))[()]
+
+
+# ---- losses --------------------------------------------------------------------------------------
+
+
+def huber(delta: Any, r: Any) -> Any:
+    delta, r = _floats(delta), _floats(r)
+    a = np.absolute(r)
+    value = np.where(a <= delta, 0.5 * r * r, delta * (a - 0.5 * delta))
+    return np.where(delta < 0, np.inf, value).astype(value.dtype)[()]
+
+
+def pseudo_huber(delta: Any, r: Any) -> Any:
+    delta, r = _floats(delta), _floats(r)
+    safe = np.where(delta > 0, delta, 1.0)
+    s = (r / safe) ** 2
+    value = safe * safe * s / (np.sqrt(1.0 + s) + 1.0)
+    return np.where(delta < 0, np.inf, np.where((delta == 0) | (r == 0), 0.0, value)).astype(value.dtype)[()]
+
+
+# ---- gamma and beta ------------------------------------------------------------------------------
+
+
+def rgamma(x: Any) -> Any:
+    x = _floats(x)
+    pole = (x <= 0) & (x == np.floor(x))
+    return np.where(pole, 0.0, 1.0 / gamma(np.where(pole, 1.0, x))).astype(x.dtype)[()]
+
+
+def gammasgn(x: Any) -> Any:
+    x = _floats(x)
+    below = np.floor(x)
+    sign = np.where((x > 0) | (below % 2 == 0), 1.0, -1.0)
+    sign = np.where(x == 0, np.copysign(1.0, x), np.where((x < 0) & (x == below), np.nan, sign))
+    return np.where(np.isnan(x), x, sign).astype(x.dtype)[()]
+
+
+def loggamma(z: Any) -> Any:
+    """Of real numbers: NaN below 0."""
+    z = _floats(z)
+    return np.where(z < 0, np.nan, gammaln(np.where(z < 0, 1.0, z))).astype(z.dtype)[()]
+
+
+def multigammaln(a: Any, d: Any) -> Any:
+    a, d = _floats(a), known(d)
+    value = gammaln(a)
+    for j in tuple(range(1, d)):
+        value = value + gammaln(a - j / 2)
+    return value + d * (d - 1) / 4 * 1.1447298858494002
+
+
+def beta(a: Any, b: Any) -> Any:
+    a, b, dtype = doubles(a, b)
+    small = (np.absolute(a) < 60) & (np.absolute(b) < 60)
+    direct = gamma(np.where(small, a, 1.0)) * (gamma(np.where(small, b, 1.0)) * rgamma(np.where(small, a + b, 1.0)))
+    sign = gammasgn(a) * gammasgn(b) * gammasgn(a + b)
+    value = np.where(small, direct, sign * np.exp(betaln(np.where(small, 1.0, a), np.where(small, 1.0, b))))
+    return value.astype(dtype)[()]
+
+
+def zeta(x: Any, q: Any = None) -> Any:
+    """Hurwitz's zeta function, the sum of (q + k) ** -x; Riemann's without `q`, for every x.
+
+    By the formula of Euler and Maclaurin after ten terms: Abramowitz and Stegun 23.1.30.
+    """
+    x = _floats(x)
+    if q is not None:
+        return _hurwitz(x, _floats(q))[()]
+    low = x < 0.5
+    s = np.where(low, 1.0 - x, x)
+    value = _hurwitz(s, np.ones_like(s))
+    turned = value * 2.0 * np.power(2.0 * np.pi, -s) * gamma(s) * np.cos(0.5 * np.pi * (s % 4.0))
+    at_zero = np.absolute(x) < 1e-12
+    return np.where(at_zero, -0.5, np.where(low & ~at_zero, turned, value)).astype(x.dtype)[()]
+
+
+def _hurwitz(s: Any, q: Any) -> Any:
+    s, q = np.broadcast_arrays(s, q)
+    inside = (s > 1.0) & (q > 0.0)
+    riemann = (q == 1.0) & (s > 0.0) & (s != 1.0)
+    s_in, q_in = np.where(inside | riemann, s, 2.0), np.where(inside, q, 1.0)
+    total = np.zeros_like(s_in)
+    for k in (0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0):
+        total = total + np.power(q_in + k, -s_in)
+    w = q_in + 10.0
+    power = np.power(w, -s_in)
+    term = s_in * power / w
+    rest = power * (0.5 + w / (s_in - 1.0))
+    step = 1.0
+    for c in _BERNOULLI:
+        rest = rest + c * term
+        term = term * (s_in + step) * (s_in + step + 1.0) / (w * w)
+        step += 2.0
+    value = np.where(inside | riemann, total + rest, np.nan)
+    value = np.where((s == 1.0) | ((s > 1.0) & (q <= 0.0) & (q == np.floor(q))), np.inf, value)
+    value = np.where((s > 200.0) & (q == 1.0), 1.0, value)
+    return np.where(np.isnan(s) | np.isnan(q), np.nan, value).astype(total.dtype)
+
+
+# B(2 k) / (2 k)!, k from 1
+_BERNOULLI = (
+    1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160, -691 / 1307674368000, 1 / 74724249600,
+    -3617 / 10670622842880000, 43867 / 5109094217170944000,
+)  # fmt: skip
+
+
+def polygamma(n: Any, x: Any) -> Any:
+    n, x = np.broadcast_arrays(np.asarray(n), _floats(x))
+    x = x.astype(np.result_type(float_of(n.dtype), x))
+    order = np.maximum(n, 1).astype(x.dtype)
+    sign = np.where(n % 2 == 0, -1.0, 1.0)
+    higher = sign * gamma(order + 1.0) * _hurwitz(order + 1.0, x)
+    return np.where(n == 0, digamma(np.where(n == 0, x, 1.0)), higher).astype(x.dtype)[()]
+
+
+def factorial(n: Any, exact: Any = False) -> Any:
+    """gamma(n + 1), and 0 below 0; with `exact` of a known integer."""
+    if known(exact):
+        return factorial_of(known(n))
+    n = np.asarray(n)
+    value = gamma(np.where(n < 0, 0, n) + 1.0).astype(np.float32 if n.dtype == np.float32 else np.float64)
+    whole = n.dtype.kind in "iu"
+    return np.where(n < 0, 0.0, np.rint(value) if whole else value).astype(value.dtype)[()]
+
+
+def binom(x: Any, y: Any) -> Any:
+    """Binomial coefficients, by a product where y or its mirror image is a small integer."""
+    x, y, dtype = doubles(x, y)
+    mirrored = (x == np.floor(x)) & (y > 0.5 * x) & (y <= x)
+    k = np.where(mirrored, x - y, y)
+    short = (k == np.floor(k)) & (k >= 0) & (k < 20)
+    top, bottom = np.ones_like(k), np.ones_like(k)
+    for i in tuple(range(1, 20)):
+        top = np.where(i <= k, top * (i + x - k), top)
+        bottom = np.where(i <= k, bottom * i, bottom)
+    p, r = np.where(short, 1.0, 1.0 + x - y), np.where(short, 1.0, 1.0 + y)
+    general = 1.0 / ((1.0 + np.where(short, 1.0, x)) * beta(p, r))
+    integer = (y == np.floor(y)) & (y < 0)
+    return np.where(short, top / bottom, np.where(integer, 0.0, general)).astype(dtype)[()]
+
+
+def comb(N: Any, k: Any, *, exact: Any = False, repetition: Any = False) -> Any:
+    """Ways to choose k of N, as floating-point numbers."""
+    if known(exact):
+        return comb_of(known(N), known(k), known(repetition))
+    N, k = np.asarray(N), np.asarray(k)
+    if known(repetition):
+        return comb(N + k - 1, k)
+    some = (k <= N) & (N >= 0) & (k >= 0)
+    return np.where(some, binom(np.where(some, N, 1), np.where(some, k, 1)), 0.0)[()]
+
+
+def perm(N: Any, k: Any, exact: Any = False) -> Any:
+    """Ordered ways to choose k of N."""
+    if known(exact):
+        return perm_of(known(N), known(k))
+    N, k = np.asarray(N), np.asarray(k)
+    some = (k <= N) & (N >= 0) & (k >= 0)
+    return np.where(some, poch(np.where(some, N - k, 0) + 1.0, np.where(some, k, 1)), 0.0)[()]
+
+
+def poch(z: Any, m: Any) -> Any:
+    """gamma(z + m) / gamma(z)."""
+    z, m, dtype = doubles(z, m)
+    small = (np.absolute(z) < 60) & (np.absolute(z + m) < 60)
+    direct = gamma(np.where(small, z + m, 1.0)) * rgamma(np.where(small, z, 1.0))
+    large = np.exp(gammaln(np.where(small, 1.0, z + m)) - gammaln(np.where(small, 1.0, z)))
+    value = np.where(small, direct, gammasgn(z + m) * gammasgn(z) * large)
+    return np.where(m == 0, 1.0, value).astype(dtype)[()]
 
 
 psi = digamma
@@ -101,16 +381,59 @@ SCIPY_NAMES: dict[str, Callable[..., Any]] = {
     "expit": expit,
     "log_expit": log_expit,
     "logit": logit,
+    "softplus": softplus,
     "xlogy": xlogy,
     "xlog1py": xlog1py,
     "entr": entr,
     "rel_entr": rel_entr,
     "kl_div": kl_div,
     "ndtr": ndtr,
+    "log_ndtr": log_ndtr,
+    "ndtri": ndtri,
     "exp10": exp10,
+    "exprel": exprel,
+    "cosm1": cosm1,
+    "boxcox": boxcox,
+    "boxcox1p": boxcox1p,
+    "inv_boxcox": inv_boxcox,
+    "inv_boxcox1p": inv_boxcox1p,
+    "huber": huber,
+    "pseudo_huber": pseudo_huber,
+    "rgamma": rgamma,
+    "gammasgn": gammasgn,
+    "loggamma": loggamma,
+    "multigammaln": multigammaln,
+    "beta": beta,
     "betaln": betaln,
-    "digamma": digamma,
-    "psi": digamma,
+    "zeta": zeta,
+    "polygamma": polygamma,
+    "factorial": factorial,
+    "binom": binom,
+    "comb": comb,
+    "perm": perm,
+    "poch": poch,
+    "gammainc": gammainc,
+    "gammaincc": gammaincc,
+    "betainc": betainc,
+    "betaincc": betaincc,
 }
+ROWS: dict[str, Callable[..., Any]] = {
+    "erf": erf,
+    "erfc": erfc,
+    "erfcx": erfcx,
+    "erfinv": erfinv,
+    "erfcinv": erfcinv,
+    "gamma": gamma,
+    "gammaln": gammaln,
+    "digamma": digamma,
+    "psi": psi,
+    "i0": i0,
+    "i0e": i0e,
+    "i1": i1,
+    "i1e": i1e,
+}
+"""What has a row among the operations; by SciPy's names."""
+NUMPY_TWINS = {name: name for name in ("exp2", "expm1", "log1p", "cbrt")} | {"round": "rint"}
+"""SciPy's names of what NumPy has too, and NumPy's."""
 
-__all__ = [*SCIPY_NAMES, "erf", "erfc", "gammaln"]
+__all__ = [*SCIPY_NAMES, *ROWS]

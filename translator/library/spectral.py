@@ -63,19 +63,33 @@ def hanning(M: Any) -> Any:
     return 0.5 + 0.5 * np.cos(np.pi * np.arange(1 - m, m, 2) / (m - 1))
 
 
+def kaiser(M: Any, beta: Any) -> Any:
+    m = known(M)
+    if m == 1:
+        return np.ones(1)
+    half = (m - 1) / 2.0
+    n = np.arange(0, m)
+    return np.i0(beta * np.sqrt(1 - ((n - half) / half) ** 2.0)) / np.i0(np.float64(beta))
+
+
 def unwrap(p: Any, discont: Any = None, axis: Any = -1, *, period: Any = 2 * np.pi) -> Any:
     """Jumps of more than half a period made smaller by whole periods."""
     p = np.moveaxis(np.asarray(p), axis, -1)
     d = p[..., 1:] - p[..., :-1]
     half = period / 2
-    wrapped = (d + half) % period - half
-    wrapped = np.where((wrapped == -half) & (d > 0), half, wrapped)
-    limit = half if discont is None else discont
-    steps = np.where(np.abs(d) < limit, 0.0, wrapped - d)
+    if np.result_type(p, period).kind in "iu":
+        half, odd = period // 2, period % 2  # an odd period has no middle, where a jump could go either way
+        wrapped = (d + half) % period - half
+        wrapped = wrapped if odd else np.where((wrapped == -half) & (d > 0), half, wrapped)
+    else:
+        wrapped = (d + half) % period - half
+        wrapped = np.where((wrapped == -half) & (d > 0), half, wrapped)
+    limit = period / 2 if discont is None else discont
+    steps = np.where(np.abs(d) < limit, 0, wrapped - d)
     rest = p[..., 1:] + np.cumsum(steps, axis=-1)
     return np.moveaxis(np.concatenate([p[..., :1], rest], axis=-1), -1, axis)
 
 
 NUMPY_NAMES = {
-    name: name for name in ("bartlett", "blackman", "hamming", "hanning", "unwrap")
+    name: name for name in ("bartlett", "blackman", "hamming", "hanning", "kaiser", "unwrap")
 } | {f"fft.{name}": name for name in ("fftfreq", "rfftfreq", "fftshift", "ifftshift")}

@@ -7,31 +7,65 @@ from typing import Any
 
 import numpy as np
 
-from .support import axis_size, everywhere, known, mean_dtypes, one_axis
+from .checks import check_convolved, check_gradient, check_joined, check_spacing, weighted_axes
+from .support import axes_of, axis_size, everywhere, known, mean_dtypes, one_axis
 
 COUNTS_ARE_INTS = not isinstance(np.count_nonzero(np.zeros(1)), np.generic)  # it depends on NumPy's version
 
 
-def mean(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: Any = False) -> Any:
+def mean(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: Any = False, where: Any = True) -> Any:
     a = np.asarray(a)
     inside, result = mean_dtypes(a.dtype, dtype)
-    total = np.sum(a.astype(inside), axis=axis, keepdims=keepdims)
-    return (total / axis_size(a.shape, axis)).astype(result)
+    total = np.sum(a.astype(inside), axis=axis, keepdims=keepdims, where=where)
+    return (total / _count(a, axis, keepdims, where)).astype(result)
 
 
-def var(a: Any, axis: Any = None, dtype: Any = None, *, ddof: Any = 0, keepdims: Any = False) -> Any:
+def _count(a: Any, axis: Any, keepdims: Any, where: Any) -> Any:
+    """How many elements a reduction takes together."""
+    if where is True:
+        return axis_size(a.shape, axis)
+    return np.sum(np.broadcast_to(where, a.shape), axis=axis, dtype=np.int64, keepdims=keepdims)
+
+
+def var(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    *,
+    ddof: Any = 0,
+    keepdims: Any = False,
+    where: Any = True,
+    mean: Any = None,
+    correction: Any = None,
+) -> Any:
     a = np.asarray(a)
     inside, result = mean_dtypes(a.dtype, dtype)
-    n = axis_size(a.shape, axis)
     x = a.astype(inside)
-    d = x - np.sum(x, axis=axis, keepdims=True) / n
+    if mean is None:
+        mean = np.sum(x, axis=axis, keepdims=True, where=where) / _count(a, axis, True, where)
+    d = x - mean
+    free = ddof if correction is None else correction
+    n = _count(a, axis, keepdims, where)
+    degrees = max(n - free, 0) if where is True else np.maximum(n - free, 0)
     if inside.kind == "c":
-        return np.sum(np.real(d * np.conjugate(d)), axis=axis, keepdims=keepdims) / max(n - ddof, 0)
-    return (np.sum(d * d, axis=axis, keepdims=keepdims) / max(n - ddof, 0)).astype(result)
+        squares = np.sum(np.real(d * np.conjugate(d)), axis=axis, keepdims=keepdims, where=where)
+        return (squares / degrees).astype(squares.dtype)
+    return (np.sum(d * d, axis=axis, keepdims=keepdims, where=where) / degrees).astype(result)
 
 
-def std(a: Any, axis: Any = None, dtype: Any = None, *, ddof: Any = 0, keepdims: Any = False) -> Any:
-    return np.sqrt(var(a, axis, dtype, ddof=ddof, keepdims=keepdims))
+def std(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    *,
+    ddof: Any = 0,
+    keepdims: Any = False,
+    where: Any = True,
+    mean: Any = None,
+    correction: Any = None,
+) -> Any:
+    free = ddof if correction is None else correction
+    return np.sqrt(var(a, axis, dtype, ddof=free, keepdims=keepdims, where=where, mean=mean))
 
 
 def average(a: Any, axis: Any = None, weights: Any = None, returned: Any = False, *, keepdims: Any = False) -> Any:
@@ -41,8 +75,10 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: Any = False
         scale = np.full(result.shape, axis_size(a.shape, axis), dtype=result.dtype)
     else:
         w = np.asarray(weights)
-        if w.ndim != a.ndim:
-            w = np.reshape(w, everywhere_one(a.ndim, axis, w.shape[0]))
+        if w.shape != a.shape:
+            axes = weighted_axes(a.shape, w.shape, axis)
+            shape = tuple([a.shape[i] if i in axes else 1 for i in range(a.ndim)])
+            w = np.reshape(np.transpose(w, tuple([axes.index(i) for i in sorted(axes)])), shape)
         w = np.broadcast_to(w, a.shape)
         scale = np.sum(w, axis=axis, keepdims=keepdims)
         result = np.sum(a * w, axis=axis, keepdims=keepdims) / scale
@@ -65,14 +101,20 @@ def count_nonzero(a: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
 # ---- without NaNs --------------------------------------------------------------------------------
 
 
-def nansum(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: Any = False) -> Any:
+def nansum(
+    a: Any, axis: Any = None, dtype: Any = None, *, keepdims: Any = False, initial: Any = None, where: Any = True
+) -> Any:
     a = np.asarray(a)
-    return np.sum(np.where(np.isnan(a), a.dtype.type(0), a), axis=axis, dtype=dtype, keepdims=keepdims)
+    x = np.where(np.isnan(a), a.dtype.type(0), a)
+    return np.sum(x, axis=axis, dtype=dtype, keepdims=keepdims, initial=initial, where=where)
 
 
-def nanprod(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: Any = False) -> Any:
+def nanprod(
+    a: Any, axis: Any = None, dtype: Any = None, *, keepdims: Any = False, initial: Any = None, where: Any = True
+) -> Any:
     a = np.asarray(a)
-    return np.prod(np.where(np.isnan(a), a.dtype.type(1), a), axis=axis, dtype=dtype, keepdims=keepdims)
+    x = np.where(np.isnan(a), a.dtype.type(1), a)
+    return np.prod(x, axis=axis, dtype=dtype, keepdims=keepdims, initial=initial, where=where)
 
 
 def nancumsum(a: Any, axis: Any = None, dtype: Any = None) -> Any:
@@ -85,19 +127,25 @@ def nancumprod(a: Any, axis: Any = None, dtype: Any = None) -> Any:
     return np.cumprod(np.where(np.isnan(a), a.dtype.type(1), a), axis=axis, dtype=dtype)
 
 
-def nanmax(a: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
+def nanmax(a: Any, axis: Any = None, *, keepdims: Any = False, initial: Any = None, where: Any = True) -> Any:
     a = np.asarray(a)
     if a.dtype.kind in "biu":
-        return np.max(a, axis=axis, keepdims=keepdims)
-    m = np.max(np.where(np.isnan(a), -np.inf, a), axis=axis, keepdims=keepdims)
+        return np.max(a, axis=axis, keepdims=keepdims, initial=initial, where=where)
+    x = np.where(np.isnan(a), -np.inf, a)
+    m = np.max(x, axis=axis, keepdims=keepdims, initial=initial, where=where)
+    if initial is not None:
+        return m
     return np.where(np.all(np.isnan(a), axis=axis, keepdims=keepdims), np.nan, m)[()]
 
 
-def nanmin(a: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
+def nanmin(a: Any, axis: Any = None, *, keepdims: Any = False, initial: Any = None, where: Any = True) -> Any:
     a = np.asarray(a)
     if a.dtype.kind in "biu":
-        return np.min(a, axis=axis, keepdims=keepdims)
-    m = np.min(np.where(np.isnan(a), np.inf, a), axis=axis, keepdims=keepdims)
+        return np.min(a, axis=axis, keepdims=keepdims, initial=initial, where=where)
+    x = np.where(np.isnan(a), np.inf, a)
+    m = np.min(x, axis=axis, keepdims=keepdims, initial=initial, where=where)
+    if initial is not None:
+        return m
     return np.where(np.all(np.isnan(a), axis=axis, keepdims=keepdims), np.nan, m)[()]
 
 
@@ -115,27 +163,50 @@ def nanargmin(a: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
     return np.argmin(a, axis=axis, keepdims=keepdims)
 
 
-def nanmean(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: Any = False) -> Any:
+def nanmean(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: Any = False, where: Any = True) -> Any:
     a = np.asarray(a)
     inside, result = mean_dtypes(a.dtype, dtype)
-    count = np.sum(~np.isnan(a), axis=axis, dtype=inside, keepdims=keepdims)
-    return (nansum(a.astype(inside), axis, keepdims=keepdims) / count).astype(result)
+    count = np.sum(~np.isnan(a), axis=axis, dtype=inside, keepdims=keepdims, where=where)
+    return (nansum(a.astype(inside), axis, keepdims=keepdims, where=where) / count).astype(result)
 
 
-def nanvar(a: Any, axis: Any = None, dtype: Any = None, *, ddof: Any = 0, keepdims: Any = False) -> Any:
+def nanvar(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    *,
+    ddof: Any = 0,
+    keepdims: Any = False,
+    where: Any = True,
+    mean: Any = None,
+    correction: Any = None,
+) -> Any:
     a = np.asarray(a)
     inside, result = mean_dtypes(a.dtype, dtype)
     x = a.astype(inside)
     missing = np.isnan(x)
-    d = np.where(missing, 0, x - nanmean(x, axis, keepdims=True))
-    count = np.sum(~missing, axis=axis, dtype=np.real(d).dtype, keepdims=keepdims) - ddof
-    squares = np.sum(np.real(d * np.conjugate(d)), axis=axis, keepdims=keepdims)
+    middle = nanmean(x, axis, keepdims=True, where=where) if mean is None else mean
+    d = np.where(missing, 0, x - middle)
+    free = ddof if correction is None else correction
+    count = np.sum(~missing, axis=axis, dtype=np.real(d).dtype, keepdims=keepdims, where=where) - free
+    squares = np.sum(np.real(d * np.conjugate(d)), axis=axis, keepdims=keepdims, where=where)
     variance = np.where(count > 0, squares / np.where(count > 0, count, 1), np.nan)
     return variance.astype(squares.dtype if inside.kind == "c" else result)[()]
 
 
-def nanstd(a: Any, axis: Any = None, dtype: Any = None, *, ddof: Any = 0, keepdims: Any = False) -> Any:
-    return np.sqrt(nanvar(a, axis, dtype, ddof=ddof, keepdims=keepdims))
+def nanstd(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    *,
+    ddof: Any = 0,
+    keepdims: Any = False,
+    where: Any = True,
+    mean: Any = None,
+    correction: Any = None,
+) -> Any:
+    free = ddof if correction is None else correction
+    return np.sqrt(nanvar(a, axis, dtype, ddof=free, keepdims=keepdims, where=where, mean=mean))
 
 
 # ---- differences and sums along a line -----------------------------------------------------------
@@ -165,7 +236,8 @@ def _edge(value: Any, a: Any, axis: int) -> Any:
 
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     x = np.ravel(np.asarray(ary))
-    d = diff(x)
+    check_joined(x.dtype, to_begin is None or np.asarray(to_begin).dtype, to_end is None or np.asarray(to_end).dtype)
+    d = x[1:] - x[:-1]
     if to_begin is not None:
         d = np.concatenate([np.ravel(np.asarray(to_begin)).astype(x.dtype), d])
     if to_end is not None:
@@ -189,7 +261,8 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: Any = -1) -> Any:
 def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: Any = 1) -> Any:
     """Central differences, one-sided at the ends (`edge_order` 1 or 2); a spacing is a number or the coordinates."""
     f = np.asarray(f)
-    axes = tuple(range(f.ndim)) if axis is None else ((axis,) if isinstance(axis, int) else tuple(axis))
+    axes = axes_of(axis, f.ndim)
+    check_gradient(f.shape, axes, len(varargs), known(edge_order))
     steps = varargs if len(varargs) == len(axes) else ((varargs[0] if varargs else 1.0),) * len(axes)
     parts = [_gradient_along(f, h, i, edge_order) for i, h in zip(axes, steps)]
     return parts[0] if len(parts) == 1 else tuple(parts)
@@ -197,6 +270,7 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: Any = 1) -> An
 
 def _gradient_along(f: Any, h: Any, axis: int, edge_order: int) -> Any:
     x = np.moveaxis(f, axis, 0)
+    check_spacing(x.shape[0], np.shape(h))
     if x.dtype.kind in "biu":
         x = x.astype(np.float64)
     if np.ndim(h) == 1:
@@ -231,9 +305,10 @@ def _gradient_at(x: Any, places: Any, edge_order: int) -> Any:
 
 
 def convolve(a: Any, v: Any, mode: Any = "full") -> Any:
-    a, v = np.asarray(a), np.asarray(v)
+    a, v = np.atleast_1d(a), np.atleast_1d(v)
     if v.shape[0] > a.shape[0]:
         a, v = v, a
+    check_convolved(a.shape, v.shape, mode)
     n, m = a.shape[0], v.shape[0]
     out = np.zeros(n + m - 1, dtype=np.result_type(a, v))
     for k in range(m):
@@ -261,10 +336,16 @@ def cov(
     ddof: Any = None,
     fweights: Any = None,
     aweights: Any = None,
+    *,
+    dtype: Any = None,
 ) -> Any:
+    if np.ndim(m) > 2 or (y is not None and np.ndim(y) > 2):
+        raise ValueError("m and y have more than 2 dimensions")
     x = _observations(m, rowvar)
     if y is not None:
         x = np.concatenate([x, _observations(y, rowvar)])
+    if dtype is not None:
+        x = x.astype(dtype)
     free = (0 if bias else 1) if ddof is None else ddof
     if fweights is not None or aweights is not None:
         w = np.ones(x.shape[1]) if fweights is None else np.asarray(fweights).astype(np.float64)
@@ -274,7 +355,8 @@ def cov(
         d = x - np.sum(x * w, axis=1, keepdims=True) / total
         return np.squeeze(d @ np.conjugate(d * w).T / (total - lost))[()]
     d = x - mean(x, 1, keepdims=True)
-    return np.squeeze(d @ np.conjugate(d).T / (x.shape[1] - free))[()]
+    degrees = max(x.shape[1] - free, 0)
+    return np.squeeze(d @ np.conjugate(d).T * np.divide(1, degrees).astype(np.real(d).dtype))[()]
 
 
 def _observations(m: Any, rowvar: bool) -> Any:
@@ -285,8 +367,8 @@ def _observations(m: Any, rowvar: bool) -> Any:
     return x if rowvar or x.shape[0] == 1 else x.T
 
 
-def corrcoef(x: Any, y: Any = None, rowvar: Any = True) -> Any:
-    c = cov(x, y, rowvar)
+def corrcoef(x: Any, y: Any = None, rowvar: Any = True, *, dtype: Any = None) -> Any:
+    c = cov(x, y, rowvar, dtype=dtype)
     if c.ndim == 0:
         return c / c
     s = np.sqrt(np.real(np.diagonal(c)))

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import Diagnostic, ShapeError, UnsupportedError
+from ..errors import AxisError, CutError, Diagnostic, DTypeError, ShapeError, SquareError, UnsupportedError
 
 Axis = int | Sequence[int] | None
 
@@ -29,10 +29,10 @@ def axes_of(axis: Axis, ndim: int) -> tuple[int, ...]:
 
 
 def one_axis(axis: Any, ndim: int) -> int:
-    """A non-negative axis; ShapeError when it is out of range."""
+    """A non-negative axis; AxisError when it is out of range."""
     i = operator.index(axis)
     if not -ndim <= i < ndim:
-        raise ShapeError(f"axis {i} is out of bounds for an array of dimension {ndim}")
+        raise AxisError(i, ndim)
     return i % ndim
 
 
@@ -89,9 +89,26 @@ def triangle(n: int, k: int, m: int | None, upper: bool) -> tuple[Any, Any]:
 
 
 def pad_widths(pad_width: Any, ndim: int) -> tuple[tuple[int, int], ...]:
-    """np.pad's widths, one pair an axis."""
-    pairs = np.broadcast_to(np.asarray(pad_width), (ndim, 2))
-    return tuple((int(a), int(b)) for a, b in pairs)
+    """np.pad's widths, one pair an axis. Raises what NumPy raises for others."""
+    if isinstance(pad_width, dict):
+        pairs: list[Any] = [(0, 0)] * ndim
+        for axis, width in pad_width.items():
+            pairs[axis] = (width, width) if isinstance(width, int | np.integer) else tuple(width)
+        pad_width = pairs
+    widths = np.asarray(pad_width)
+    if widths.dtype.kind not in "iu":
+        raise DTypeError("`pad_width` must be of integral type.")
+    if np.any(widths < 0):
+        raise ValueError("index can't contain negative values")
+    return tuple((int(a), int(b)) for a, b in np.broadcast_to(widths, (ndim, 2)))
+
+
+def stat_lengths(stat_length: Any, ndim: int, axis: int, n: int) -> tuple[int, int]:
+    """From how many elements np.pad takes a statistic at the two ends of an axis."""
+    if stat_length is None:
+        return n, n
+    left, right = np.broadcast_to(np.asarray(stat_length), (ndim, 2))[axis]
+    return min(int(left), n), min(int(right), n)
 
 
 def pad_positions(n: int, before: int, after: int, mode: str) -> Any:
@@ -119,32 +136,25 @@ def halvings(n: int) -> int:
     return int(n).bit_length()
 
 
-QUANTILE_METHODS = ("linear", "lower", "higher", "midpoint", "nearest")
-
-
-def quantile_method(method: str, allowed: Sequence[str] = QUANTILE_METHODS) -> str:
-    """The method itself. Raises UnsupportedError for the others that NumPy has."""
-    if method not in allowed:
-        raise UnsupportedError(
-            Diagnostic(f"a quantile by method={method!r} is not in the language", instead=f"use one of {allowed}")
-        )
-    return method
-
-
-def bin_count(n: Any) -> int:
-    """The number of bins. Raises UnsupportedError where it would depend on the data."""
-    if isinstance(n, str) or n == 0:
-        raise UnsupportedError(
-            Diagnostic(
-                "the number of bins must be known",
-                why="it would depend on the data, and is the size of the result",
-                instead="give np.bincount a minlength and np.histogram a number of bins",
-            )
-        )
-    count = operator.index(n)
-    if count < 0:
-        raise ValueError(f"the number of bins must not be negative, not {count}")
+def bin_count(n: Any, may_be_none: bool = False) -> int:
+    """The number of bins. A rule for it is cut out of the program; NumPy's ValueError for none."""
+    if isinstance(n, str):
+        cut(f"bins={n!r}", "the number of bins depends on the data, and is the size of the result", "give a number")
+    try:
+        count = operator.index(n)
+    except TypeError:
+        raise DTypeError(f"a number of bins must be an integer, not {n!r}") from None
+    if count < 0 or (count == 0 and not may_be_none):
+        what = "'minlength' must not be negative" if may_be_none else "`bins` must be positive, when an integer"
+        raise ValueError(what)
     return count
+
+
+def counted_size(x: Any, minlength: int) -> int:
+    """How many counts np.bincount makes of known elements."""
+    if np.size(x) and np.min(x) < 0:
+        raise ValueError("'list' argument must have no negative elements")
+    return max(minlength, int(np.max(x)) + 1 if np.size(x) else 0)
 
 
 def only_axis(axis: int | None, ndim: int) -> int:
@@ -161,7 +171,8 @@ def delete_positions(n: int, obj: Any) -> Any:
 
 def insert_plan(n: int, obj: Any, count: int) -> tuple[Any, Any, Any]:
     """Where np.insert puts the old elements and the new ones, and which of the `count` values each of those takes."""
-    indices = np.asarray(obj)
+    indices = np.arange(n)[obj] if isinstance(obj, slice) else np.asarray(obj)
+    indices = indices if indices.size else indices.astype(np.int64)
     if indices.dtype.kind == "b":
         indices = np.flatnonzero(indices)
     if np.any((indices < -n) | (indices > n)):
@@ -176,6 +187,89 @@ def insert_plan(n: int, obj: Any, count: int) -> tuple[Any, Any, Any]:
     return old, new, np.zeros(new.size, dtype=np.int64) if count == 1 else np.arange(count)
 
 
+def require_square(shape: Sequence[int]) -> None:
+    """Raises SquareError, a LinAlgError, unless the last two axes of an array have one size."""
+    if len(shape) < 2:
+        raise SquareError(f"{len(shape)}-dimensional array given. Array must be at least two-dimensional")
+    if shape[-1] != shape[-2]:
+        raise SquareError("Last 2 dimensions of the array must be square")
+
+
+def require_system(a: Sequence[int], b: Sequence[int]) -> None:
+    """Raises SquareError, a LinAlgError, unless a is a matrix and b has a number for each of its rows."""
+    if len(a) != 2 or len(b) not in (1, 2):
+        wrong = len(a) if len(a) != 2 else len(b)
+        raise SquareError(f"{wrong}-dimensional array given. Array must be two-dimensional")
+    if a[0] != b[0]:
+        raise SquareError("Incompatible dimensions")
+
+
+def real_kind(dtype: Any) -> Any:
+    """The dtype in which polynomials with roots of a real dtype are. Raises CutError for complex ones."""
+    if np.dtype(dtype).kind == "c":
+        raise CutError(
+            Diagnostic(
+                "np.poly of complex roots is not in the language",
+                why="its result is real where the roots come in conjugate pairs, which depends on the data",
+                instead="multiply the factors with np.convolve",
+            )
+        )
+    return float_of(dtype)
+
+
+def check_fit(count: int, x: Sequence[int], y: Sequence[int]) -> None:
+    """What np.polyfit asks of the number of coefficients and of the shapes of its data."""
+    if count < 1:
+        raise ValueError("expected deg >= 0")
+    if len(x) != 1:
+        raise DTypeError("expected 1D vector for x")
+    if x[0] == 0:
+        raise DTypeError("expected non-empty vector for x")
+    if len(y) not in (1, 2):
+        raise DTypeError("expected 1D or 2D array for y")
+    if x[0] != y[0]:
+        raise DTypeError("expected x and y to have same length")
+
+
+def check_fit_weights(w: Sequence[int], y: Sequence[int]) -> None:
+    if len(w) != 1:
+        raise DTypeError("expected a 1-d array for weights")
+    if w[0] != y[0]:
+        raise DTypeError("expected w and y to have the same length")
+
+
+def factorial_of(n: Any) -> int:
+    """n! of a known integer, 0 below 0. Raises UnsupportedError for arrays, whose factorials need Python's integers."""
+    return math.factorial(_count(n, "factorial")) if _count(n, "factorial") >= 0 else 0
+
+
+def comb_of(n: Any, k: Any, repetition: bool) -> int:
+    """Ways to choose k of n, exactly."""
+    n, k = _count(n, "comb") + (k - 1 if repetition else 0), _count(k, "comb")
+    return math.comb(n, k) if 0 <= k <= n else 0
+
+
+def perm_of(n: Any, k: Any) -> int:
+    n, k = _count(n, "perm"), _count(k, "perm")
+    return math.perm(n, k) if 0 <= k <= n else 0
+
+
+def _count(n: Any, function: str) -> int:
+    try:
+        return operator.index(n)
+    except TypeError:
+        what = f"scipy.special.{function} of arrays with exact=True is not in the language"
+        why = "its results may be too large for the integers of arrays"
+        raise UnsupportedError(Diagnostic(what, why=why, instead="use exact=False, or Python ints")) from None
+
+
+def only_plain(function: str, plain: bool) -> None:
+    """Raises CutError for the options of a function that are left to CPython."""
+    if not plain:
+        what = f"{function} with these options is not in the language"
+        raise CutError(Diagnostic(what, instead="use the usual ones"))
+
+
 def grid_plan(start: Any, stop: Any, step: Any) -> tuple[Any, Any, int]:
     """The first point, step and count of a slice in np.mgrid; an imaginary step is a count, the end included."""
     start, step = start or 0, 1 if step is None else step
@@ -183,6 +277,169 @@ def grid_plan(start: Any, stop: Any, step: Any) -> tuple[Any, Any, int]:
         count = int(abs(step))
         return float(start), (stop - start) / (count - 1) if count > 1 else 0.0, count
     return start, step, max(0, math.ceil((stop - start) / step))
+
+
+ASSOCIATIVE = frozenset(
+    {
+        "maximum",
+        "minimum",
+        "fmax",
+        "fmin",
+        "bitwise_and",
+        "bitwise_or",
+        "bitwise_xor",
+        "logical_and",
+        "logical_or",
+        "logical_xor",
+        "gcd",
+        "lcm",
+    }
+)
+
+
+def is_associative(ufunc: Any, exactly: bool = False) -> bool:
+    """Whether the order in which a ufunc combines elements is free; `exactly`: to the last bit."""
+    return ufunc.__name__ in ASSOCIATIVE or (not exactly and ufunc.__name__ in ("hypot", "logaddexp", "logaddexp2"))
+
+
+def fold_dtype(ufunc: Any, given: Any, wanted: Any) -> Any:
+    """The dtype in which a ufunc combines elements of the dtype `given`. Raises DTypeError where there is no loop."""
+    try:
+        if wanted is None:
+            return ufunc.resolve_dtypes((None, np.dtype(given), None), reduction=True)[0]
+        signature = (np.dtype(wanted), None, None)
+        return ufunc.resolve_dtypes((None, np.dtype(wanted), None), signature=signature, reduction=True)[0]
+    except TypeError as error:
+        raise DTypeError(str(error)) from None
+
+
+def fold_axes(ufunc: Any, axis: Axis, ndim: int) -> tuple[int, ...]:
+    """The axes of a ufunc's reduce. Raises ShapeError for several, where the order of the elements matters."""
+    axes = axes_of(axis, ndim)
+    if len(axes) > 1 and ufunc.identity is None and ufunc.__name__ not in ("fmax", "fmin", "maximum", "minimum"):
+        raise ShapeError(
+            f"reduction operation '{ufunc.__name__}' is not reorderable, so at most one axis may be specified"
+        )
+    return axes
+
+
+def fold_start(ufunc: Any, count: int, has_initial: bool, masked: bool) -> Any:
+    """What the first of `count` elements is combined with; None for `initial`, or for nothing. Raises ShapeError."""
+    name, identity = ufunc.__name__, ufunc.identity
+    if has_initial or (count and not masked):
+        return None
+    if identity is None and count:
+        raise ShapeError(
+            f"reduction operation '{name}' does not have an identity, "
+            "so to use a where mask one has to specify 'initial'"
+        )
+    if identity is None:
+        raise ShapeError(f"zero-size array to reduction operation {name} which has no identity")
+    return identity
+
+
+def wrapped_diagonal(shape: Sequence[int]) -> tuple[Any, Any]:
+    """The diagonal of a tall matrix that starts again below its end, after a free row."""
+    rows, columns = np.unravel_index(np.arange(0, math.prod(shape), shape[1] + 1), tuple(shape))
+    return rows, columns
+
+
+def loop_dtype(ufunc: Any, *dtypes: Any) -> Any:
+    """The dtype of the first argument in the loop that a ufunc takes. Raises DTypeError where there is none."""
+    try:
+        return ufunc.resolve_dtypes((*dtypes, *[None] * ufunc.nout))[0]
+    except TypeError as error:
+        raise DTypeError(str(error)) from None
+
+
+def unsigned_of(dtype: Any) -> Any:
+    """The unsigned integers of the same size."""
+    return np.dtype(f"u{np.dtype(dtype).itemsize}")
+
+
+def bits_of(dtype: Any) -> Any:
+    """The integers of the same size."""
+    return np.dtype(f"i{np.dtype(dtype).itemsize}")
+
+
+def settled(value: Any) -> Any:
+    """The value itself, where its type does not depend on the data; all values in CPython have one."""
+    return value
+
+
+def is_known(value: Any) -> bool:
+    """Whether the value is known while the program is read; CPython knows all."""
+    return True
+
+
+def cut(what: str, why: str, instead: str) -> None:
+    """Refuse what only the run can know: the function is cut there into compiled regions."""
+    raise CutError(Diagnostic(f"{what} is not in the language", why=why, instead=instead))
+
+
+def output_dtypes(otypes: Any) -> tuple[Any, ...]:
+    """The dtypes of np.vectorize's results."""
+    return tuple(np.dtype(t) for t in otypes)
+
+
+def core_shapes(signature: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """How many core dimensions the arguments and the results of a signature like "(m,n),(n)->(m)" have."""
+    parse = np.lib._function_base_impl._parse_gufunc_signature  # type: ignore[attr-defined]
+    given, made = parse(signature)
+    return tuple(map(len, given)), tuple(map(len, made))
+
+
+def mask_positions(n: int, mask_func: Any, k: Any) -> Any:
+    """np.mask_indices of one of NumPy's own masks."""
+    return np.mask_indices(n, mask_func, k)
+
+
+def block_depth(arrays: Any) -> int:
+    """How deep the lists of np.block are nested. Raises ValueError where some are deeper than others, or empty."""
+    if not isinstance(arrays, list):
+        return 0
+    depths = {block_depth(x) for x in arrays}
+    if not depths:
+        raise ValueError("List at arrays cannot be empty")
+    if len(depths) > 1:
+        raise ValueError("List depths are mismatched")
+    return 1 + depths.pop()
+
+
+def subscript_directive(text: str, axis: int, ndim: int, place: int) -> tuple[int, int, int]:
+    """What a leading text asks of np.r_[...]: the axis, how many axes at least, where those of smaller arrays start."""
+    if text in ("r", "c"):
+        raise UnsupportedError(Diagnostic(f"np.r_[{text!r}, ...] makes a matrix", instead="reshape the array"))
+    try:
+        numbers = [int(part) for part in text.split(",")]
+    except ValueError:
+        raise ValueError(f"unknown special directive {text!r}") from None
+    return (*numbers, *(axis, ndim, place)[len(numbers) :])  # type: ignore[return-value]
+
+
+def raised_order(ndim: int, given: int, place: int) -> tuple[int, ...]:
+    """The order that takes the axes of an array of `given` axes, the last of `ndim`, to `place`."""
+    new = ndim - given
+    start = place + new + 1 if place < 0 else place
+    axes = list(range(ndim))
+    return tuple(axes[:start] + axes[new:] + axes[start:new])
+
+
+def bit_shifts(bitorder: Any) -> Any:
+    """By how much each of the eight bits of a byte is shifted."""
+    if bitorder not in ("big", "little"):
+        raise ValueError(f"bitorder must be one of 'big' or 'little' (got {bitorder!r})")
+    shifts = np.arange(8, dtype=np.uint8)
+    return shifts[::-1].copy() if bitorder == "big" else shifts
+
+
+def bits_left(n: int, count: Any) -> int:
+    """How many of `n` bits np.unpackbits returns."""
+    if count is None:
+        return n
+    if count < -n:
+        raise ValueError("-count larger than number of elements")
+    return n + int(count) if count < 0 else int(count)
 
 
 STATIC: tuple[Callable[..., Any], ...] = (
@@ -201,10 +458,34 @@ STATIC: tuple[Callable[..., Any], ...] = (
     reduced_to,
     float_of,
     halvings,
-    quantile_method,
     bin_count,
     only_axis,
     delete_positions,
     insert_plan,
     grid_plan,
+    require_square,
+    only_plain,
+    factorial_of,
+    comb_of,
+    perm_of,
+    real_kind,
+    check_fit,
+    check_fit_weights,
+    require_system,
+    is_associative,
+    fold_dtype,
+    fold_axes,
+    fold_start,
+    wrapped_diagonal,
+    stat_lengths,
+    cut,
+    output_dtypes,
+    core_shapes,
+    mask_positions,
+    block_depth,
+    subscript_directive,
+    raised_order,
+    counted_size,
+    bit_shifts,
+    bits_left,
 )

@@ -13,16 +13,22 @@ import numpy as np
 from .. import surface
 from ..errors import UnsupportedError
 from ..ir import Var
+from .arrays import strides_of
 from .context import Context
+from .demand import refuse_undefined
 from .guards import is_library
+from .hooks import accelerated_function
+from .indexing import copy_of_line, flat_of
 from .values import (
     Bound,
     Closure,
+    Flat,
     Foreign,
     Masked,
     Method,
     Partial,
     Ref,
+    Super,
     Undefined,
     UpdatePlace,
     Updater,
@@ -40,7 +46,7 @@ def get_attribute(ctx: Context, owner: Value, name: str, node: ast.AST) -> Value
     if isinstance(owner, Foreign):
         return _foreign_attribute(ctx, owner, name, node)
     if isinstance(owner, Undefined):
-        ctx.refuse(node, owner.why, instead=owner.instead)
+        refuse_undefined(ctx, owner, node)
     if isinstance(owner, Masked):
         from .selection import attribute, concrete
 
@@ -51,14 +57,20 @@ def get_attribute(ctx: Context, owner: Value, name: str, node: ast.AST) -> Value
         if surface.method_handler(name) is not None or name in _OWN_METHODS:
             return Method(owner, name)
         return array_attribute(ctx, concrete(ctx, owner, node, f"x[mask].{name}"), name, node)
+    if isinstance(owner, Flat):
+        return get_attribute(ctx, copy_of_line(ctx, owner), name, node)
     if isinstance(owner, UpdatePlace):
         from .functional import update_of
 
         return update_of(ctx, owner, name, node)
+    if isinstance(owner, Super):
+        return _inherited(ctx, owner, name, node)
     if isinstance(owner, Closure | Bound | Partial):
         if name == "__name__" and isinstance(owner, Closure):
             return owner.name
         ctx.refuse(node, f"the attribute {name} of {describe(owner)} is not known here")
+    if isinstance(owner, tuple) and name in ("_replace", "_asdict"):
+        return Method(owner, name)
     if isinstance(owner, list | dict | str | tuple | set | frozenset) and not hasattr(owner, "_fields"):
         if not hasattr(owner, name):
             raise AttributeError(f"{type(owner).__name__!r} object has no attribute {name!r}")
@@ -88,28 +100,40 @@ def array_attribute(ctx: Context, owner: Value, name: str, node: ast.AST) -> Val
         from .calls import call_handler
 
         return call_handler(ctx, handler, name, [owner], {}, node)
+    if name == "flat":
+        return flat_of(ctx, owner)
+    if name == "strides":
+        return strides_of(ctx, owner, node)
     if name == "at" and type(owner) is Ref:
         return Updater(Ref(ctx.cell(ctx.read(owner))))
-    if name in _OWN_METHODS or surface.method_handler(name) is not None:
+    of_numbers = not aval.shape or hasattr(np.ndarray, name)
+    if name in _OWN_METHODS or (of_numbers and surface.method_handler(name) is not None):
         return Method(owner, name)
     if not hasattr(np.ndarray, name):
-        raise AttributeError(f"'numpy.ndarray' object has no attribute {name!r} ({_place(ctx, node)})")
-    raise ctx.error(
-        UnsupportedError,
-        node,
-        f"the array attribute .{name} is not in the language",
-        instead="use a NumPy function that gives the same array",
-    )
+        raise AttributeError(f"'numpy.ndarray' object has no attribute {name!r}")
+    what = f"the array attribute .{name} is not in the language"
+    why, instead = _REFUSED.get(name, ("", "use a NumPy function that gives the same array"))
+    raise ctx.error(UnsupportedError, node, what, why, instead)
 
 
-def _place(ctx: Context, node: ast.AST) -> str:
-    return str(ctx.b.span if ctx.frame.fixed else ctx.frame.source.span(node))
+_MEMORY = (
+    "how the elements lie in memory is decided where the program runs, not in the program",
+    "ask for it outside the function, or use shapes, dtypes and indices",
+)
+_FILE = ("compiled code has no files", "return the array and write it outside the function")
+_REFUSED = {
+    **dict.fromkeys(("flags", "setflags", "base", "data", "ctypes", "__array_interface__"), _MEMORY),
+    **dict.fromkeys(("tofile", "dump", "dumps"), _FILE),
+    "resize": ("arrays have one shape for life", "make a new array: np.resize(x, shape), x.reshape(shape)"),
+}
 
 
 def _object_attribute(ctx: Context, owner: Any, name: str, node: ast.AST) -> Value:
     """An attribute of an object that the function made, or of a module, class, dtype, ..."""
     outside = isinstance(owner, type | types.FunctionType) and not is_library(owner)
     static_part = None if isinstance(owner, np.finfo | np.iinfo) else getattr(type(owner), name, None)
+    if accelerated_function(static_part) is not None and not isinstance(owner, type):
+        return Bound(ctx.captures.part(type(owner), name), owner)
     if isinstance(static_part, property | functools.cached_property):
         ctx.captures.part(type(owner), name)
     if isinstance(static_part, property) and hasattr(static_part.fget, "__code__"):
@@ -120,11 +144,9 @@ def _object_attribute(ctx: Context, owner: Any, name: str, node: ast.AST) -> Val
         from .calls import call_value
 
         return call_value(ctx, static_part.func, [owner], {}, node)
-    try:
-        value = ctx.captures.member(owner, name) if outside else getattr(owner, name)
-    except AttributeError as error:
-        error.add_note(f"  --> {_place(ctx, node)}")
-        raise
+    value = ctx.captures.member(owner, name) if outside else getattr(owner, name)
+    if isinstance(owner, types.ModuleType) and callable(value) and not ctx.frame.fixed:
+        ctx.captures.of_module(owner, name, value)
     if isinstance(value, types.MethodType) and value.__self__ is owner:
         ctx.captures.part(type(owner), name)
         return Bound(value.__func__, owner)
@@ -135,12 +157,34 @@ def _object_attribute(ctx: Context, owner: Any, name: str, node: ast.AST) -> Val
     return value
 
 
+def _inherited(ctx: Context, of: Super, name: str, node: ast.AST) -> Value:
+    """super().name: looked up in the classes that come after the method's own."""
+    from .calls import call_value
+
+    obj = of.owner.value if isinstance(of.owner, Foreign) else of.owner
+    order = type(obj).__mro__
+    for cls in order[order.index(of.cls) + 1 :]:
+        if name in cls.__dict__:
+            ctx.captures.part(cls, name)
+            found = cls.__dict__[name]
+            if isinstance(found, property):
+                return call_value(ctx, found.fget, [of.owner], {}, node)
+            if isinstance(found, classmethod):
+                return Bound(found.__func__, type(obj))
+            if isinstance(found, staticmethod):
+                return found.__func__
+            return Bound(found, of.owner) if callable(found) else ctx.captures.member(cls, name)
+    raise AttributeError(f"'super' object has no attribute {name!r}")
+
+
 def _foreign_attribute(ctx: Context, owner: Foreign, name: str, node: ast.AST) -> Value:
     """An attribute of an object or module outside the function: guarded, or captured where it is an array."""
     obj = owner.value
     if not isinstance(obj, types.ModuleType):
         own = getattr(obj, "__dict__", {})
         part = getattr(type(obj), name, None)
+        if accelerated_function(part) is not None:
+            return Bound(ctx.captures.part(type(obj), name), owner)
         if name not in own and isinstance(part, property | functools.cached_property):
             from .calls import call_value
 
@@ -150,9 +194,4 @@ def _foreign_attribute(ctx: Context, owner: Foreign, name: str, node: ast.AST) -
             method = inspect.getattr_static(type(obj), name)
             ctx.captures.method(owner, name)
             return part if isinstance(method, staticmethod) else Bound(part, owner)
-    try:
-        value = getattr(obj, name)
-    except AttributeError as error:
-        error.add_note(f"  --> {_place(ctx, node)}")
-        raise
-    return ctx.captures.attribute(owner, name, value)
+    return ctx.captures.attribute(owner, name, getattr(obj, name))

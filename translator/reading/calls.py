@@ -3,47 +3,49 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import functools
 import inspect
 import re
+import sys
 import types
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import numpy as np
 
-from .. import make, surface, tree
-from ..builder import Builder
-from ..derive.tape import NeedTrip
+from .. import make, surface
 from ..errors import UnsupportedError, UntracedError
-from ..ir import Atom, Var
-from ..rewrite import splice_block
+from ..ir import Var
 from ..surface.arguments import NeedStatic
-from ..tree import Kind
 from . import fence
-from .context import Context, apply_view
+from .context import Context
 from .control import FUNCTION_END, sequence
-from .demand import demand, from_arguments
-from .guards import fetch
-from .hooks import call_hook, is_hook
-from .inner import outside
+from .demand import demand, from_arguments, refuse_undefined, static
+from .generators import Collection
+from .guards import is_library
+from .hooks import accelerated_function, call_hook, is_hook
+from .indexing import copy_of_line
 from .iteration import known_items
 from .liveness import Liveness, liveness
-from .selection import call, concrete
-from .signature import abstract_with_leaves, aval_of
+from .output import signature_of, take_output, write_output
+from .selected import call
+from .selection import concrete
 from .source import FunctionNode, Source, scope_of, source_of
-from .stores import write_in_place
 from .values import (
+    SHARED,
     Bound,
     Closure,
+    Detour,
+    Flat,
     Foreign,
     Frame,
     Masked,
     Method,
-    OpStep,
     Partial,
     Ref,
-    Step,
+    RunRange,
+    SharedNames,
     Undefined,
     Update,
     Value,
@@ -53,13 +55,21 @@ from .values import (
     is_runtime,
     leaves_in,
 )
+from .views import view_of
 
 MAX_DEPTH = 200
-MAX_CALLS = 20_000
+MAX_CALLS = 5_000
 
 
 def call_node(ctx: Context, node: ast.Call) -> Value:
     function = ctx.eval(node.func)
+    if function is print:
+        ctx.cut(
+            node,
+            "`print` is left to CPython",
+            why="it would print once, when the function is translated, and never again",
+            instead="return the value and print it outside",
+        )
     args: list[Value] = []
     for a in node.args:
         if type(a) is ast.Starred:
@@ -96,15 +106,13 @@ def call_value(ctx: Context, f: Value, args: list[Value], kwargs: dict[str, Valu
         return call_value(ctx, f.function, [f.owner, *args], kwargs, node)
     if kind is Partial:
         return call_value(ctx, f.function, [*f.args, *args], {**f.kwargs, **kwargs}, node)
-    if kind is Foreign or not callable(f):
+    if kind is Foreign or kind is np.vectorize or not callable(f):
         return _call_object(ctx, f, args, kwargs, node)
-    if hasattr(f, "__untraced_read__"):
-        return _call_transformed(ctx, f, args, kwargs, node)
-    if is_hook(f):
-        return call_hook(ctx, f, args, kwargs, node)
-    from .pythonic import BUILTINS
+    if hasattr(f, "__untraced_read__") or is_hook(f):
+        return _call_own(ctx, f, args, kwargs, node)
+    from .pythonic import builtin_for
 
-    builtin = BUILTINS.get(f) if isinstance(f, Hashable) else None
+    builtin = builtin_for(f) if isinstance(f, Hashable) else None
     if builtin is not None:
         return builtin(ctx, node, *args, **kwargs)
     handler = surface.handler_for(f)
@@ -120,6 +128,8 @@ def call_value(ctx: Context, f: Value, args: list[Value], kwargs: dict[str, Valu
         return call_value(ctx, f.__func__, [f.__self__, *args], kwargs, node)
     if isinstance(f, type):
         return _construct(ctx, f, args, kwargs, node)
+    if kind is functools._lru_cache_wrapper:
+        return _remembered(ctx, f, args, kwargs, node)
     if kind is functools.partial:
         return call_value(ctx, f.func, [*f.args, *args], {**f.keywords, **kwargs}, node)
     if isinstance(kind.__call__, types.FunctionType):
@@ -127,17 +137,44 @@ def call_value(ctx: Context, f: Value, args: list[Value], kwargs: dict[str, Valu
     return _call_known(ctx, f, args, kwargs, node)
 
 
+def _call_own(ctx: Context, f: Any, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
+    """A function that this package made, or made itself known to it."""
+    function = accelerated_function(f)
+    if function is not None:
+        return inline(ctx, function, args, kwargs, node)
+    if hasattr(f, "__untraced_read__"):
+        from .transformed import call_transformed
+
+        return call_transformed(ctx, f, args, kwargs, node)
+    return call_hook(ctx, f, args, kwargs, node)
+
+
+def _remembered(ctx: Context, f: Any, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
+    """A function behind functools.cache: of known values it is read once."""
+    key = (f, *args, *kwargs.items())
+    known = not any(map(has_runtime, [*args, *kwargs.values()])) and all(isinstance(v, Hashable) for v in key)
+    if known and key in ctx.remembered:
+        return ctx.remembered[key]
+    value = call_value(ctx, f.__wrapped__, args, kwargs, node)
+    if known and not has_runtime(value) and isinstance(value, Hashable):
+        ctx.remembered[key] = value
+    return value
+
+
 def _call_object(ctx: Context, f: Value, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
     """An instance whose class defines __call__."""
     if isinstance(f, Undefined):
-        ctx.refuse(node, f.why, instead=f.instead)
+        refuse_undefined(ctx, f, node)
     obj = f.value if isinstance(f, Foreign) else f
+    if isinstance(obj, np.vectorize):
+        from .pythonic import vectorized
+
+        made = vectorized(obj.pyfunc, obj.otypes, obj.excluded, obj.signature)
+        return call_value(ctx, made, args, kwargs, node)
     if is_runtime(obj) or not callable(obj):
-        raise TypeError(f"{describe(f)} is not callable ({ctx.b.span})")
-    if hasattr(obj, "__untraced_read__"):
-        return _call_transformed(ctx, obj, args, kwargs, node)
-    if is_hook(obj):
-        return call_hook(ctx, obj, args, kwargs, node)
+        raise TypeError(f"{describe(f)} is not callable")
+    if hasattr(obj, "__untraced_read__") or is_hook(obj):
+        return _call_own(ctx, obj, args, kwargs, node)
     method = ctx.captures.part(type(obj), "__call__")
     if isinstance(method, types.FunctionType):
         return inline(ctx, method, [f, *args], kwargs, node)
@@ -147,45 +184,101 @@ def _call_object(ctx: Context, f: Value, args: list[Value], kwargs: dict[str, Va
 _PURE_MODULES = frozenset({"math", "operator", "_operator", "builtins", "itertools", "cmath", "string", "functools"})
 
 
+_BUILTIN_CLASSES = _PURE_MODULES | {"numpy", "collections"}
+
 _EFFECTS = frozenset(
     {
-        "input", "open", "eval", "exec", "compile", "globals", "locals", "vars", "dir", "breakpoint", "help", "exit",
-        "quit", "__import__", "setattr", "delattr", "id", "iter", "next", "memoryview",
+        "input", "open", "breakpoint", "help", "exit", "quit", "__import__", "setattr", "delattr", "id", "iter", "next",
+        "memoryview",
     }
 )  # fmt: skip
+_NAMES = frozenset({"eval", "exec", "compile", "globals", "locals", "vars", "dir"})
+
+
+# of these every call does something anew: CPython makes it, and what is around it is compiled
+_HOST_MODULES = ("time", "_warnings", "warnings", "logging", "_random", "random", "numpy.random", "sys", "datetime")
+
+
+_LEFT_TO_NUMPY = (np.real_if_close, np.nditer)  # the data decide on the type, and what is yielded may be written
+
+
+def _is_of_scipy(f: Any) -> bool:
+    """Whether it is a ufunc of scipy.special, of which none knows its module."""
+    special = sys.modules.get("scipy.special")
+    return isinstance(f, np.ufunc) and special is not None and getattr(special, f.__name__, None) is f
+
+
+def _origin(f: Any) -> str:
+    """The module of a compiled function, that of its object's class for a method."""
+    owner = getattr(f, "__self__", None)
+    if owner is None or isinstance(owner, types.ModuleType):
+        return getattr(f, "__module__", None) or type(f).__module__
+    return (owner if isinstance(owner, type) else type(owner)).__module__
+
+
+def _spelled(ctx: Context, f: Any, node: ast.AST) -> str:
+    """The function as the user calls it, else its name."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Attribute) and not ctx.frame.fixed:
+        return ctx.frame.source.span(node.func).text
+    return getattr(f, "__qualname__", None) or getattr(f, "__name__", None) or repr(f)
 
 
 def _call_known(ctx: Context, f: Any, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
     """A compiled function of known values, when it is known to be pure."""
     from .expressions import run_known
+    from .standard import GETTERS, call_getter
 
-    module = getattr(f, "__module__", None) or getattr(type(f), "__module__", "") or ""
-    label = getattr(f, "__qualname__", None) or getattr(f, "__name__", None) or repr(f)
-    if module.partition(".")[0] == "numpy":
-        ctx.refuse(
+    if isinstance(f, GETTERS):
+        return call_getter(ctx, f, args, node)
+
+    module, label = _origin(f), _spelled(ctx, f, node)
+    if any(module == m or module.startswith(m + ".") for m in _HOST_MODULES):
+        ctx.cut(
             node,
-            f"np.{label} is not in the language",
+            f"{label} is left to CPython",
+            why="what it does, it would do once, when the function is translated, and never again",
+            instead="call it outside and pass what it gives",
+        )
+    if module.partition(".")[0] == "scipy" or any(f is g for g in _LEFT_TO_NUMPY) or _is_of_scipy(f):
+        ctx.cut(
+            node,
+            f"{label} is not in the language",
             why="no rule says how to compile or differentiate it",
             instead="write it with the NumPy functions that the documentation lists",
         )
-    if module.partition(".")[0] not in _PURE_MODULES:
+    of_number = isinstance(getattr(f, "__self__", None), np.generic | np.dtype)
+    if module.partition(".")[0] == "numpy" and not of_number:
+        ctx.refuse(
+            node,
+            f"{label} is not in the language",
+            why="no rule says how to compile or differentiate it",
+            instead="write it with the NumPy functions that the documentation lists",
+        )
+    if module.partition(".")[0] not in _PURE_MODULES and not of_number:
         ctx.refuse(
             node,
             f"{label} cannot be read",
             why="it is compiled code without Python source",
             instead="use a NumPy function, or call it outside",
         )
-    if label in _EFFECTS:
+    if getattr(f, "__name__", "") in _EFFECTS:
         ctx.refuse(
             node,
             f"`{label}` is not in the language",
             why="it would run once, when the function is translated, and never again",
             instead="call it outside and pass what it gives",
         )
+    if getattr(f, "__name__", "") in _NAMES:
+        ctx.refuse(
+            node,
+            f"`{label}` is not in the language",
+            why="which names it reads or binds cannot be told from the source",
+            instead="write the code out, or pass the values as arguments",
+        )
     if any(is_leaf(v) for v in leaves_in([*args, *kwargs.values()])):
         needed = [v for v in leaves_in([*args, *kwargs.values()]) if type(v) is Var]
         if not needed or any(type(v) is Ref for v in leaves_in([*args, *kwargs.values()])):
-            ctx.refuse(node, f"{label} of run-time values is not in the language", instead="use the NumPy function")
+            ctx.cut(node, f"{label} of run-time values is not in the language", instead="use the NumPy function")
         demand(ctx, needed, node, f"an argument of {label}")
     return run_known(ctx, node, functools.partial(f, **kwargs), *args)
 
@@ -209,8 +302,13 @@ def inline(
 ) -> Value:
     """Read a Python function into the current block. `fixed`: its statements keep the span of the call."""
     source = source_of(f)
-    live = prepare(source, source.node)
-    frame = Frame(source, None, ctx.frame, scope_of(f), live, fixed or ctx.frame.fixed, f.__name__)
+    try:
+        live = prepare(source, source.node)
+    except UntracedError as error:
+        error.sites = () if ctx.frame.fixed else (node, *error.sites)
+        raise
+    fixed = fixed or (ctx.frame.fixed and is_library(f))  # a user's function that library source calls is not
+    frame = Frame(source, None, ctx.frame, scope_of(f), live, fixed, f.__name__)
     spec = source.node.args
     frame.env = bind_arguments(f.__name__, spec, args, kwargs, lambda name: _default(ctx, f, spec, name))
     ctx.captures.function(f)
@@ -245,12 +343,12 @@ def run_frame(ctx: Context, frame: Frame, node: FunctionNode, call: ast.AST) -> 
     """Read the body of a function; the value that it returns."""
     ctx.calls += 1
     if ctx.calls > MAX_CALLS:
-        ctx.refuse(call, f"more than {MAX_CALLS} calls would be inlined", instead="write the recursion as a loop")
+        ctx.cut(call, f"more than {MAX_CALLS} calls would be inlined", instead="write the recursion as a loop")
     if ctx.depth >= MAX_DEPTH:
         ends = [v for v in frame.env.values() if type(v) is Var and from_arguments(ctx, v)]
         if ends:
             demand(ctx, ends, call, "an argument of a function that calls itself")
-        ctx.refuse(
+        ctx.cut(
             call,
             f"{frame.name} calls itself more than {MAX_DEPTH} times",
             why="calls are read and inlined, so the recursion must end by values known before the run",
@@ -259,14 +357,31 @@ def run_frame(ctx: Context, frame: Frame, node: FunctionNode, call: ast.AST) -> 
     outer = ctx.frame
     ctx.frame = frame
     ctx.depth += 1
+    hold_shared(frame)
+    collection = Collection(ctx, frame, outer) if frame.live.generates else None
     try:
         if isinstance(node, ast.Lambda):
             return ctx.eval(node.body)
         flow = sequence(ctx, node.body, FUNCTION_END)
+        if collection is not None:
+            return collection.generator(node, call)
         return None if flow is None else flow.value
+    except Detour:
+        raise
+    except Exception as error:
+        ctx.frame = outer
+        ctx.passed(error, frame, call)
+        raise
     finally:
         ctx.frame = outer
         ctx.depth -= 1
+
+
+def hold_shared(frame: Frame) -> None:
+    """Make the place of the names that inner functions bind; parameters among them move there."""
+    if frame.live.shared:
+        held = frame.env[SHARED] = SharedNames()
+        held.__dict__.update((k, frame.env.pop(k)) for k in frame.live.shared & frame.env.keys())
 
 
 def bind_arguments(
@@ -306,12 +421,19 @@ def _construct(ctx: Context, cls: type, args: list[Value], kwargs: dict[str, Val
     """An instance of a user's class: dataclasses and namedtuples hold their values, __init__ of others is read."""
     from .expressions import run_known
 
-    if issubclass(cls, np.generic | BaseException | np.dtype) or cls.__module__ in ("builtins", "numpy", "functools"):
+    if issubclass(cls, np.generic | BaseException | np.dtype) or cls.__module__ in _BUILTIN_CLASSES:
         return _construct_builtin(ctx, cls, args, kwargs, node)
     if issubclass(cls, tuple) and hasattr(cls, "_fields"):
         return run_known(ctx, node, lambda: cls(*args, **kwargs))
     if hasattr(cls, "__dataclass_fields__") and "__post_init__" not in dir(cls):
         return run_known(ctx, node, lambda: cls(*args, **kwargs))
+    if cls.__new__ is not object.__new__:
+        ctx.refuse(
+            node,
+            f"an object of the class {cls.__name__} cannot be made here",
+            why="its class makes objects in a way of its own (__new__)",
+            instead="make it outside the function and pass it",
+        )
     initialise = cls.__init__
     instance: Value = object.__new__(cls)
     if hasattr(cls, "__dataclass_fields__"):
@@ -325,11 +447,15 @@ def _construct(ctx: Context, cls: type, args: list[Value], kwargs: dict[str, Val
 
 def _construct_dataclass(ctx: Context, cls: type, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
     """Fields first, then the user's __post_init__ is read."""
-    bound = inspect.signature(cls).bind(*args, **kwargs)
-    bound.apply_defaults()
+    given = inspect.signature(cls).bind(*args, **kwargs).arguments
     instance: Value = object.__new__(cls)
-    for name, value in bound.arguments.items():
-        object.__setattr__(instance, name, value)
+    for f in dataclasses.fields(cls):
+        if f.name in given:
+            object.__setattr__(instance, f.name, given[f.name])
+        elif f.default_factory is not dataclasses.MISSING:
+            object.__setattr__(instance, f.name, call_value(ctx, f.default_factory, [], {}, node))
+        elif f.default is not dataclasses.MISSING:
+            object.__setattr__(instance, f.name, ctx.captures.member(cls, f.name))
     inline(ctx, cls.__post_init__, [instance], {}, node)  # type: ignore[attr-defined]
     return instance
 
@@ -345,7 +471,7 @@ def _construct_builtin(ctx: Context, cls: type, args: list[Value], kwargs: dict[
         return cls(*(a if not has_runtime(a) else describe(a) for a in args))
     if cls is np.dtype or cls is np.finfo or cls is np.iinfo or not any(map(has_runtime, [*args, *kwargs.values()])):
         return run_known(ctx, node, lambda: cls(*args, **kwargs))
-    raise ctx.error(UnsupportedError, node, f"{cls.__name__}(...) of run-time values is not in the language")
+    return ctx.cut(node, f"{cls.__name__}(...) of run-time values is left to CPython")
 
 
 # ---- NumPy ---------------------------------------------------------------------------------------
@@ -355,12 +481,22 @@ def call_handler(
     ctx: Context, handler: Any, f: Any, args: list[Value], kwargs: dict[str, Value], node: ast.AST
 ) -> Value:
     """A NumPy function, method or attribute. Errors of the arguments are told at the call."""
+    output, args, kwargs = take_output(f, handler, args, kwargs)
+    if output is not None:
+        return write_output(ctx, output, call_handler(ctx, handler, f, args, kwargs, node), node)
     args = [_with_arrays(ctx, a, f, node) if type(a) is list or type(a) is tuple else a for a in args]
+    args = [copy_of_line(ctx, a) if type(a) is Flat else a for a in args]
+    for v in (*args, *kwargs.values()):
+        if type(v) is RunRange:
+            static(ctx, v, node, "the range")
     if any(isinstance(v, Masked) for v in (*args, *kwargs.values())):
         return call(ctx, f, args, kwargs, node, lambda xs, ks: call_handler(ctx, handler, f, list(xs), dict(ks), node))
     if handler.inline:
-        return inline(ctx, handler.function, args, kwargs, node, fixed=True)
-    out = kwargs.pop("out", None) if "out" in kwargs else None
+        try:
+            signature_of(handler.function).bind(*handler.first, *args, **kwargs)
+        except TypeError as error:
+            raise _unknown_arguments(ctx, f, args, kwargs, error, node) from error
+        return inline(ctx, handler.function, [*handler.first, *args], kwargs, node, fixed=True)
     for v in (*args, *kwargs.values()):
         if isinstance(v, Foreign):
             ctx.refuse(
@@ -374,7 +510,7 @@ def call_handler(
     ctx.at(node)
     try:
         if handler.view and args and type(args[0]) is Ref:
-            view = _view(ctx, handler.function, args[0], lowered[1:], keywords)
+            view = view_of(ctx, handler.function, args[0], lowered[1:], keywords)
             if view is not None:
                 return view
         result = handler.function(ctx.b, *lowered, **keywords)
@@ -383,19 +519,43 @@ def call_handler(
     except TypeError as error:
         if isinstance(error, UntracedError):
             raise
-        raise ctx.error(
-            UnsupportedError,
-            node,
-            f"{_label(f)}: {_OWN_NAME.sub('', str(error))}",
-            why="these are not the arguments that the language knows for it",
-            instead="call it with NumPy's usual arguments, and write the rest with other functions",
-        ) from error
-    if out is not None:
-        return _write_out(ctx, out, ctx.wrap(result), node)
+        raise _unknown_arguments(ctx, f, args, kwargs, error, node) from error
     return ctx.wrap(result)
 
 
-_OWN_NAME = re.compile(r"^[\w.<>]+\(\) ")  # of the handler: the user's function is named before it
+def _unknown_arguments(
+    ctx: Context, f: Any, args: list[Value], kwargs: dict[str, Value], error: TypeError, node: ast.AST
+) -> Exception:
+    """A TypeError where NumPy does not take such arguments either."""
+    words = _OWN_NAME.sub("", str(error))
+    if callable(f) and not _takes(f, args, kwargs):
+        return TypeError(f"{getattr(f, '__name__', f)}() {words}")
+    return ctx.error(
+        UnsupportedError,
+        node,
+        f"{_label(f)}: {words}",
+        why="these are not the arguments that the language knows for it",
+        instead="call it with NumPy's usual arguments, and write the rest with other functions",
+    )
+
+
+_OWN_NAME = re.compile(r"^[\w.<>]+(\(\))? (?=takes|got|missing)")  # of the handler: the user's function is named
+
+
+def _takes(function: Any, args: list[Value], kwargs: dict[str, Value]) -> bool:
+    """Whether NumPy's function takes such arguments; taken for granted where its parameters are not known."""
+    if isinstance(function, np.ufunc):
+        return function.nin <= len(args) <= function.nargs and kwargs.keys() <= _UFUNC_OPTIONS
+    try:
+        inspect.signature(function).bind(*args, **kwargs)
+    except TypeError:
+        return False
+    except ValueError:  # no signature is known
+        return True
+    return True
+
+
+_UFUNC_OPTIONS = {"out", "where", "axes", "axis", "keepdims", "casting", "order", "dtype", "subok", "signature"}
 
 
 def _with_arrays(ctx: Context, v: Value, f: Any, node: ast.AST) -> Value:
@@ -409,190 +569,6 @@ def _label(f: Any) -> str:
     if isinstance(f, str):
         return f"the array method .{f}"
     return f"np.{getattr(f, '__name__', f)}"
-
-
-def _write_out(ctx: Context, out: Value, result: Value, node: ast.AST) -> Value:
-    if isinstance(out, tuple) and len(out) == 1:
-        out = out[0]
-    if type(out) is not Ref:
-        ctx.refuse(node, "out= must be an array")
-    write_in_place(ctx, out, ctx.atom(result), node)
-    return out
-
-
-def _view(
-    ctx: Context, function: Callable[..., Any], base: Ref, rest: list[Any], keywords: dict[str, Any]
-) -> Value | None:
-    """The view of `base` that a handler makes; None where it makes a copy, in NumPy too.
-
-    The handler runs on a stand-in, so that what is known of the array's present content hides no step.
-    """
-    scratch, stand_in = Builder(), Var("t", base.aval)
-    atom = function(scratch, stand_in, *rest, **keywords)
-    steps: list[OpStep] = []
-    while atom is not stand_in:
-        made = scratch.definitions.get(atom) if type(atom) is Var else None
-        if made is None or made.op.name not in _VIEWS:
-            return None
-        steps.append(OpStep(made.op, made.attrs, made.args[1:], atom.aval))
-        atom = made.args[0]
-    if not steps:
-        return base
-    view = Ref(base.cell, (*base.path, *reversed(steps)))
-    is_view = takes_views(view.path, np.empty(view.cell.atom.aval.shape, np.int8))
-    if any(isinstance(s, OpStep) and s.op.name == "reshape" for s in view.path):
-        ctx.reshaped.setdefault(view.cell, []).append(len(ctx.reshapes))
-        ctx.reshapes.append((view.cell, view.path, is_view))
-    if not is_view:
-        copy = Ref(ctx.cell(atom_of_copy(ctx, base, steps)))
-        ctx.reshaped[copy.cell] = [len(ctx.reshapes) - 1]
-        return copy
-    return view if view.aval.shape else ctx.wrap(ctx.read(view))
-
-
-def atom_of_copy(ctx: Context, base: Ref, steps: list[OpStep]) -> Atom:
-    atom = ctx.read(base)
-    for step in reversed(steps):
-        atom = apply_view(ctx.b, atom, step.op, step.attrs, step.extra)
-    return atom
-
-
-_VIEWS = frozenset({"reshape", "transpose", "broadcast_to", "expand_dims", "squeeze", "real", "imag"})
-
-
-def takes_views(path: Sequence[Step], array: np.ndarray[Any, Any]) -> bool:
-    """Whether every reshape on the way is a view in NumPy too, and no copy, for an array of this layout."""
-    if not any(isinstance(s, OpStep) and s.op.name == "reshape" for s in path):
-        return True
-    item = np.empty(1, np.int8)
-    array = np.lib.stride_tricks.as_strided(item, array.shape, array.strides)
-    for step in path:
-        if not isinstance(step, OpStep):
-            array = _strided_index(array, step)
-        elif step.op.name == "reshape":
-            try:
-                array = np.reshape(array, step.aval.shape, copy=False)
-            except ValueError:
-                return False
-        elif step.op.name in ("transpose", "expand_dims", "squeeze"):
-            array = getattr(np, step.op.name)(array, step.attrs.axes)  # type: ignore[union-attr]
-        else:
-            return False
-    return True
-
-
-def _strided_index(array: Any, step: Any) -> Any:
-    """The same view at any start: only sizes and steps matter for the layout."""
-    from ..ops.core import At
-
-    shape, strides = [], []
-    for d, stride in zip(step.dims, array.strides, strict=True):
-        if not isinstance(d, At):
-            shape.append(d.size)
-            strides.append(stride * d.step)
-    return np.lib.stride_tricks.as_strided(array, shape, strides)
-
-
-# ---- transformed functions -----------------------------------------------------------------------
-
-
-def _call_transformed(ctx: Context, f: Any, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
-    """A call of grad(f), vmap(f), ...: their own reading is spliced in."""
-
-    def shown(v: Value) -> Any:
-        if isinstance(v, Closure | Bound | Partial):
-            ctx.refuse(
-                node,
-                f"{describe(v)} as an argument of a transformed function",
-                why="an inner function is not an object yet when the function is translated",
-                instead="define it at the top of the module",
-            )
-        if isinstance(v, Foreign):
-            return v.value
-        if isinstance(v, Undefined):
-            ctx.refuse(node, v.why, instead=v.instead)
-        return v.aval if is_runtime(v) else v
-
-    label = f"an argument of {getattr(f, '__name__', f)}"
-    args = [concrete(ctx, v, node, label) if isinstance(v, Masked) else v for v in args]
-    kwargs = {k: concrete(ctx, v, node, label) if isinstance(v, Masked) else v for k, v in kwargs.items()}
-    values = [*args, *kwargs.values()]
-    flat, structure = tree.flatten(values, is_leaf=is_leaf)
-    tree_of_avals = tree.unflatten(structure, [shown(v) for v in flat])
-    keywords = dict(zip(kwargs, tree_of_avals[len(args) :], strict=True))
-    signature, _ = abstract_with_leaves(f, tree_of_avals[: len(args)], keywords)
-    _, leaves = abstract_with_leaves(f, *_marked(values, len(args), kwargs))
-    leaves = [m.value if isinstance(m, _Mark) else m for m in leaves]  # the others are defaults
-    known = tuple(v if not is_runtime(v) else _value_of(ctx, v) for v in leaves)
-    signature = type(signature)(signature.params, signature.avals, known)
-    try:
-        reading = f.__untraced_read__(signature)
-    except NeedTrip as need:  # a loop of an inner function whose length comes from outside it
-        demand(ctx, need.atoms, node, "a number of trips")
-        raise
-    needed = [leaves[i] for i in reading.statics if is_runtime(leaves[i])]
-    if needed:
-        demand(ctx, needed, node, f"an argument of {getattr(f, '__name__', f)}")
-    return _splice_reading(ctx, reading, [v for i, v in enumerate(leaves) if i not in reading.statics], node)
-
-
-class _Mark:
-    """A leaf that carries its abstract value through the binding of arguments."""
-
-    def __init__(self, value: Value) -> None:
-        self.value = value
-        self.aval = value.aval if is_runtime(value) else aval_of(value)
-
-
-def _marked(values: list[Value], count: int, kwargs: dict[str, Value]) -> tuple[list[Any], dict[str, Any]]:
-    flat, structure = tree.flatten(values, is_leaf=is_leaf)
-
-    def mark(v: Value) -> Any:
-        if is_runtime(v) or aval_of(v) is not None:
-            return _Mark(v)
-        return v.value if isinstance(v, Foreign) else v
-
-    marked = tree.unflatten(structure, [mark(v) for v in flat])
-    return marked[:count], dict(zip(kwargs, marked[count:], strict=True))
-
-
-def _value_of(ctx: Context, v: Value) -> Any:
-    leaf = ctx.leaf_of.get(v) if type(v) is Var else None
-    if leaf is not None:
-        return ctx.leaf_values[leaf]
-    return 1 if type(v) is Var and v.aval.weak and v.aval.dtype.kind == "i" else None
-
-
-def _splice_reading(ctx: Context, reading: Any, leaves: list[Value], node: ast.AST) -> Value:
-    function = reading.function
-    atoms = [ctx.atom(v if not isinstance(v, _Mark) else v.value) for v in leaves]
-    cells: list[Value] = list(leaves)
-    for p in function.params:
-        free = outside(p)
-        if free is not None:
-            cells.append(free)
-            atoms.append(free)
-        elif p.capture is not None:
-            value = fetch(p.capture)
-            from .guards import space_of
-
-            captured = ctx.captures.adopt(value, p.capture, space_of(p.capture.function, p.capture.name))
-            cells.append(captured)
-            atoms.append(ctx.atom(captured))
-    ctx.captures.merge(reading.guards)
-    ctx.at(node)
-    results = splice_block(ctx.b, function, atoms)
-    count = function.out.leaf_count
-    for position, new in zip(function.mutated, results[count:], strict=True):
-        target = cells[position]
-        assert type(target) is Ref
-        ctx.write(target, new)
-    return unflatten(function.out, [ctx.wrap(r) for r in results[:count]])
-
-
-def unflatten(structure: tree.TreeDef, leaves: list[Value]) -> Value:
-    assert structure.kind in Kind
-    return tree.unflatten(structure, leaves)
 
 
 Context.expressions[ast.Call] = call_node

@@ -10,13 +10,27 @@ from typing import Any
 import numpy as np
 
 from .. import make
-from ..errors import UnsupportedError
+from ..errors import CutError
 from ..ir import Atom, Aval, Var
 from .aliases import Carried, LoopMemory, memory_of, settle
 from .context import Context, containers_of, restore_container
+from .demand import ask
 from .joins import common_scalar, convert
 from .selection import concrete
-from .values import Cell, Masked, Ref, Undefined, Value, describe, hint_of, is_leaf, is_object, is_runtime, leaves_in
+from .values import (
+    Cell,
+    Detour,
+    Masked,
+    Ref,
+    Undefined,
+    Value,
+    describe,
+    hint_of,
+    is_leaf,
+    is_object,
+    is_runtime,
+    leaves_in,
+)
 
 # ---- containers of leaves ------------------------------------------------------------------------
 
@@ -148,11 +162,19 @@ class Entered:
     carried: dict[int, Carried] = field(default_factory=dict)
 
 
-class NeedsFlags(Exception):
+class NeedsFlags(Detour):
     """The body leaves the loop by `break` or `return`: the loop must carry flags."""
 
 
-class NeedsValue(Exception):
+class NeedsKept(Detour):
+    """A name is bound only where the body leaves the loop by `break`: the loop must carry it under a hidden name."""
+
+    def __init__(self, name: str, value: Value) -> None:
+        self.name = name
+        self.value = value
+
+
+class NeedsValue(Detour):
     """The body returns: the loop must carry a value of this structure."""
 
     def __init__(self, value: Value) -> None:
@@ -286,9 +308,9 @@ def _find_new_places(ctx: Context, plan: Plan, entered: Entered, outcome: Outcom
 
 def _is_older(ctx: Context, place: Place, entered: Entered) -> bool:
     """Whether a changed container or object was there before the body. Cells are told by their births."""
-    return place.kind == "cell" or any(
-        place.target is v for v in containers_of(ctx.frame, entered.env)
-    )
+    if place.kind == "cell" or id(place.target) in ctx.foreign:
+        return True
+    return any(place.target is v for v in containers_of(ctx.frame, entered.env))
 
 
 def _leave_place(ctx: Context, place: Place, entered: Entered, outcome: Outcome) -> None:
@@ -346,7 +368,7 @@ def _leave_out(ctx: Context, place: Place, outcome: Outcome) -> None:
     for v in leaves_in(final):
         if isinstance(v, Masked) and not any(v is old for old in before_loop):
             concrete(ctx, v, ctx.frame.source.node, f"{place.key} keeps, after a loop, a selection x[mask] made in it")
-            raise UnsupportedError(f"{place.key} keeps, after a loop, a slice made in it")
+            raise CutError(f"{place.key} keeps, after a loop, a slice made in it")
     values: list[Value] = []
     shell = open_value(final, values)
     if isinstance(final, Undefined) or any(isinstance(v, Undefined) for v in values):
@@ -460,17 +482,18 @@ def mismatch_error(ctx: Context, outcome: Outcome, node: ast.AST) -> Exception:
     assert outcome.mismatch is not None
     place, before, after = outcome.mismatch
     if isinstance(after, Undefined):
-        return ctx.error(UnsupportedError, node, f"{place.hint} {after.why}", instead=after.instead)
+        ask(ctx, after.needs)
+        return ctx.error(CutError, node, f"{place.hint} {after.why}", instead=after.instead)
     if outcome.grows:
         return ctx.error(
-            UnsupportedError,
+            CutError,
             node,
             "a list changes its length in a loop whose number of steps is known only at run time",
             why="the number of arrays in a program is fixed",
             instead="allocate an array before the loop, out = np.empty((n, ...)), and store out[i] = ...",
         )
     return ctx.error(
-        UnsupportedError,
+        CutError,
         node,
         f"{place.hint} is {describe(before)} before the loop and {describe(after)} after an iteration",
         why="a loop carries values of one type and shape",

@@ -17,19 +17,35 @@ import numpy as np
 
 from .. import make, ops
 from ..builder import Builder
-from ..errors import NOWHERE, AliasError, Diagnostic, Span, UnsupportedError, UntracedError
+from ..errors import (
+    NOWHERE,
+    AliasError,
+    CutError,
+    Diagnostic,
+    DTypeError,
+    Span,
+    UnsupportedError,
+    UntracedError,
+    excerpt,
+)
 from ..ir import Apply, Atom, Const, Statement, Var
-from ..ops.core import Attrs, AxesAttrs, Op, ShapeAttrs
+from ..ops import bits
+from ..ops.core import Attrs, AxesAttrs, Gather, Op, ShapeAttrs
+from .source import is_library_file
 from .values import (
     Bound,
     Cell,
     Closure,
+    Detour,
     Enumerate,
+    Flat,
     Frame,
+    Generator,
     IndexStep,
     Masked,
     Method,
     Partial,
+    Path,
     Ref,
     Reversed,
     Step,
@@ -74,6 +90,9 @@ class Context:
         self.births = 0
         self.captures = captures
         self.foreign: dict[int, Any] = {}  # containers that the caller owns; held, so that ids stay theirs
+        self.foreign_paths: dict[int, Path] = {}  # the way to each of them from the arguments
+        self.cell_paths: dict[Cell, Path] = {}  # that to the arrays which the caller passed
+        self.keeps_changes = False  # whether the caller's containers can be given new contents
         self.leaf_of: dict[Var, int] = {}
         self.leaf_values: tuple[Any, ...] = ()
         self.loop_of: dict[Var, ast.AST] = {}
@@ -83,9 +102,12 @@ class Context:
         self.argument_cells: list[tuple[int, Cell]] = []
         self.reshapes: list[tuple[Cell, tuple[Step, ...], bool]] = []  # of what, how, and whether taken for a view
         self.reshaped: dict[Cell, list[int]] = {}  # cells not written since, and their positions in `reshapes`
+        self.blended: set[Var] = set()  # numbers that are of one kind or of another, depending on a condition
         self.relied_on: set[int] = set()  # positions in `reshapes`: what they show, or their copy, was written later
         self.updated_numbers: set[Var] = set()  # strong scalars with `x += v`: a 0-d array would change in place
         self.origins: dict[Var, Var] = {}  # what a carried scalar is at first
+        self.remembered: dict[Any, Value] = {}  # what functions behind functools.cache gave
+        self.python_bools: set[Var] = set()  # see the module booleans
         self.peeling: set[tuple[ast.AST, Frame]] = set()
 
     # ---- evaluation ------------------------------------------------------------------------------
@@ -96,20 +118,52 @@ class Context:
             return self.expressions[type(node)](self, node)
         except UntracedError as error:
             raise self.located(error, node) from error.__cause__
-        except KeyError:
-            if type(node) in self.expressions:
-                raise
-            self.refuse(node, f"`{type(node).__name__}` expressions are not in the language")
+        except Detour:
+            raise
+        except Exception as error:
+            if type(node) not in self.expressions:
+                self.refuse(node, f"`{type(node).__name__}` expressions are not in the language")
+            self.tell(error, node)
+            raise
 
     def located(self, error: UntracedError, node: ast.AST) -> UntracedError:
         """The error with the span of `node`, unless it has one or the frame keeps its caller's spans."""
+        if not error.sites and not self.frame.fixed:
+            error.sites = (node,)
         if error.diagnostic.span.line or self.frame.fixed:
             return error
         source = self.frame.source
         span = source.span(node)
-        error.diagnostic = replace(error.diagnostic, span=span, source_line=source.line(span.line))
-        error.args = (str(error.diagnostic),)
+        error.say(replace(error.diagnostic, span=span, source_lines=source.lines_of(node)))
         return error
+
+    def tell(self, error: Exception, node: ast.AST) -> None:
+        """Let an exception of Python itself say that it comes from `node`, or from what is inside it, if known."""
+        if not self.frame.fixed and not getattr(error, "_untraced_place", None):
+            span = self.frame.source.span(node)
+            error.__dict__["_untraced_place"] = span
+            error.add_note("\n".join(excerpt(span, self.frame.source.lines_of(node))))
+
+    def passed(self, error: Exception, called: Frame, call: ast.AST) -> None:
+        """Let an exception in the function `called` say that it came up through the call `call`.
+
+        What is wrong in a library is told at the user's call of it.
+        """
+        if isinstance(error, UntracedError):
+            error.sites = () if self.frame.fixed else (call, *error.sites)
+        source = self.frame.source
+        span = source.span(call)
+        if self.frame.fixed or called.fixed or not span.line or span.file.startswith("<untraced"):
+            return
+        if not isinstance(error, UntracedError):
+            if getattr(error, "_untraced_place", span) != span:
+                error.add_note(f"  called from {span}: {span.text}")
+        elif is_library_file(called.source.file) and not is_library_file(source.file):
+            what = f"{called.name} cannot be compiled: {error.diagnostic.what}"
+            instead = "call it outside the function and pass what it gives"
+            error.say(Diagnostic(what, span, error.diagnostic.why, instead, source.lines_of(call)))
+        elif error.diagnostic.span.line:
+            error.say(replace(error.diagnostic, calls=(*error.diagnostic.calls, span)))
 
     def at(self, node: ast.AST) -> None:
         """Statements appended from here on come from `node`."""
@@ -119,12 +173,16 @@ class Context:
     def refuse(self, node: ast.AST, what: str, why: str = "", instead: str = "") -> NoReturn:
         raise self.error(UnsupportedError, node, what, why, instead)
 
+    def cut(self, node: ast.AST, what: str, why: str = "", instead: str = "") -> NoReturn:
+        """Refuse what only CPython can do; `accelerate` cuts the function here."""
+        raise self.error(CutError, node, what, why, instead)
+
     def error(
         self, cls: type[UntracedError], node: ast.AST, what: str, why: str = "", instead: str = ""
     ) -> UntracedError:
         if self.frame.fixed:
             return cls(Diagnostic(what, why=why, instead=instead))
-        return cls(self.frame.source.diagnostic(node, what, why, instead))
+        return self.located(cls(self.frame.source.diagnostic(node, what, why, instead)), node)
 
     @property
     def span(self) -> Span:
@@ -161,9 +219,9 @@ class Context:
         if type(v) is slice:
             return slice(self.lower(v.start), self.lower(v.stop), self.lower(v.step))
         if type(v) is Undefined:
-            raise UnsupportedError(Diagnostic(v.why, instead=v.instead))
+            self.refuse_undefined(v)
         if type(v) is Masked:
-            raise UnsupportedError(Diagnostic(f"{describe(v)} among arrays", instead="use np.where(mask, x, other)"))
+            raise CutError(Diagnostic(f"{describe(v)} among arrays", instead="use np.where(mask, x, other)"))
         return v
 
     def atom(self, v: Value) -> Atom:
@@ -179,8 +237,9 @@ class Context:
         if type(v) is range:
             return make.lift(np.array(v, dtype=np.int64))
         if type(v) is Undefined:
-            raise UnsupportedError(Diagnostic(v.why, instead=v.instead))
-        raise UnsupportedError(f"{describe(v)} cannot stand in arithmetic with arrays")
+            self.refuse_undefined(v)
+        error = DTypeError if v is None or isinstance(v, str | bytes | dict | set) else UnsupportedError
+        raise error(f"{describe(v)} cannot stand in arithmetic with arrays")
 
     def array(self, items: Any) -> Atom:
         """np.array(items) for nested lists that may hold run-time values."""
@@ -190,6 +249,11 @@ class Context:
         if all(type(r) is Const for r in rows):
             return make.lift(np.array([r.value for r in rows]))  # type: ignore[union-attr]
         return make.concatenate(self.b, [make.expand_dims(self.b, r, 0) for r in rows], 0)
+
+    def refuse_undefined(self, v: Undefined) -> NoReturn:
+        from .demand import refuse_undefined
+
+        refuse_undefined(self, v)
 
     def read(self, ref: Ref) -> Atom:
         """What the array holds now."""
@@ -208,11 +272,11 @@ class Context:
         for known in reversed(self.views):
             if key in known:
                 return known[key]
-        atom = self._replay(base, step)
+        atom = self.replay(base, step)
         self.views[-1][key] = atom
         return atom
 
-    def _replay(self, base: Atom, step: Step) -> Atom:
+    def replay(self, base: Atom, step: Step) -> Atom:
         if isinstance(step, IndexStep):
             return make.index(self.b, base, step.dims, step.dynamic)
         return apply_view(self.b, base, step.op, step.attrs, step.extra)
@@ -221,7 +285,12 @@ class Context:
         return Ref(ref.cell, (*ref.path, step))
 
     def write(self, ref: Ref, new: Atom) -> None:
-        """Replace all that the view shows by `new`, which has its shape and dtype."""
+        """Replace all that the view shows by `new`, which has its shape and dtype.
+
+        Raises ValueError, as NumPy does, for views that are read-only.
+        """
+        if any(map(is_read_only, ref.path)):
+            raise ValueError("assignment destination is read-only")
         atoms = [ref.cell.atom]
         for step in ref.path[:-1]:
             atoms.append(self._view(atoms[-1], step))
@@ -245,8 +314,9 @@ class Context:
             case ops.SQUEEZE:
                 assert isinstance(step.attrs, AxesAttrs)
                 return make.expand_dims(self.b, new, step.attrs.axes)
-        why = "NumPy makes it read-only" if step.op is ops.BROADCAST_TO else "the parts cannot be put together exactly"
-        what = f"a view made by {step.op.name} cannot be written"
+        if step.op.name in bits.NAMES:
+            return make.view(self.b, new, base.aval.dtype)
+        what, why = f"a view made by {step.op.name} cannot be written", "the parts cannot be put together exactly"
         raise AliasError(Diagnostic(what, why=why, instead="take a .copy() and write that"))
 
     def set_cell(self, cell: Cell, atom: Atom) -> None:
@@ -280,11 +350,12 @@ class Context:
     # ---- containers ------------------------------------------------------------------------------
 
     def touch(self, container: Any) -> None:
-        """Call before a list or dict is changed. Refused where the caller would not see the change."""
-        if id(container) in self.foreign or id(container) in self.captures.adopted:
+        """Call before a list, dict or set is changed. Refused where the caller would not see the change."""
+        refused = id(container) in self.foreign and not self.keeps_changes
+        if refused or id(container) in self.captures.adopted:
             raise UnsupportedError(
                 Diagnostic(
-                    f"the caller's {type(container).__name__} cannot be changed",
+                    f"a {type(container).__name__} from outside the function cannot be changed",
                     why="only arrays that the caller passes are written back",
                     instead="build a new one, e.g. {**d, key: value} or [*items, value], and return it",
                 )
@@ -292,7 +363,7 @@ class Context:
         self.journal.append((container, None, container.copy()))
 
     def set_attribute(self, obj: Any, name: str, value: Value) -> None:
-        if id(obj) in self.foreign:
+        if id(obj) in self.foreign and not self.keeps_changes:
             raise UnsupportedError(
                 Diagnostic(
                     f"an attribute of the caller's {type(obj).__name__} cannot be changed",
@@ -304,19 +375,19 @@ class Context:
         self.journal.append((obj, name, old))
         object.__setattr__(obj, name, value)
 
-    def adopt_foreign(self, v: Value) -> Value:
-        """Mark the containers in `v` as the caller's."""
-        if isinstance(v, list | dict):
-            self.foreign[id(v)] = v
-            for item in v.values() if isinstance(v, dict) else v:
-                self.adopt_foreign(item)
+    def adopt_foreign(self, v: Value, path: Path = ()) -> Value:
+        """Mark the containers in `v`, which the caller passes at `path`, as the caller's."""
+        if type(v) is Ref:
+            self.cell_paths[v.cell] = path
         elif isinstance(v, tuple):
-            for item in v:
-                self.adopt_foreign(item)
-        elif is_object(v):
-            self.foreign[id(v)] = v
-            for item in list(v.__dict__.values()):
-                self.adopt_foreign(item)
+            for i, item in enumerate(v):
+                self.adopt_foreign(item, (*path, ("item", i)))
+        elif isinstance(v, list | dict | set) or is_object(v):
+            self.foreign[id(v)], self.foreign_paths[id(v)] = v, path
+            how = "attr" if is_object(v) and not isinstance(v, dict | list) else "item"
+            held = v.__dict__ if how == "attr" else v if isinstance(v, dict) else dict(enumerate(v))
+            for key, item in list(held.items()):
+                self.adopt_foreign(item, (*path, (how, key)))
         return v
 
     # ---- blocks ----------------------------------------------------------------------------------
@@ -363,7 +434,7 @@ class Context:
             cell.atom = shot.cells.pop(cell)
         if not shot.containers and not shot.attributes:
             return
-        older = {id(v) for v in containers_of(self.frame, self.frame.env)}
+        older = {*self.foreign, *(id(v) for v in containers_of(self.frame, self.frame.env))}
         for made in [k for k in shot.containers if k not in older]:
             restore_container(*shot.containers.pop(made))
         for key in [k for k in shot.attributes if k[0] not in older]:
@@ -427,6 +498,13 @@ class Context:
         return self.b.append(statement)
 
 
+def is_read_only(step: Step) -> bool:
+    """Views that NumPy does not let anyone write: np.broadcast_to, np.diagonal."""
+    if isinstance(step, IndexStep):
+        return any(isinstance(d, Gather) for d in step.dims)
+    return step.op is ops.BROADCAST_TO
+
+
 def objects_of(frame: Frame, env: dict[str, Value], extra: Value = None) -> Iterator[Any]:
     """All values that the names of `env`, and of the frames around and before this one, lead to, each once."""
     waiting: list[Any] = [extra, *env.values()]
@@ -459,6 +537,10 @@ def objects_of(frame: Frame, env: dict[str, Value], extra: Value = None) -> Iter
             waiting.append(v.inner)
         elif type(v) is Zip:
             waiting += v.parts
+        elif type(v) is Generator:
+            waiting += v.items
+        elif type(v) is Flat:
+            waiting.append(v.line)
         elif type(v) is Masked:
             waiting.append(v.whole)
         elif is_object(v):
@@ -466,8 +548,8 @@ def objects_of(frame: Frame, env: dict[str, Value], extra: Value = None) -> Iter
 
 
 def containers_of(frame: Frame, env: dict[str, Value]) -> Iterator[Any]:
-    """Lists, dicts and objects among them."""
-    return (v for v in objects_of(frame, env) if isinstance(v, list | dict) or is_object(v))
+    """Lists, dicts, sets and objects among them."""
+    return (v for v in objects_of(frame, env) if isinstance(v, list | dict | set) or is_object(v))
 
 
 def restore_container(target: Any, old: Any) -> None:

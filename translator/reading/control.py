@@ -7,6 +7,7 @@ whether control leaves early, each branch is read to the end of the function: `K
 from __future__ import annotations
 
 import ast
+import importlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,13 +15,16 @@ from typing import Any
 import numpy as np
 
 from .. import make, ops
-from ..errors import ShapeError, UnsupportedError, UntracedError
+from ..errors import UntracedError
 from ..ir import Apply, Atom, Var
 from ..ops.core import Elementwise
+from ..surface.python import truth_of_many
 from .context import Context, Snapshot
+from .demand import ask, refuse_undefined
 from .joins import Joiner
+from .liveness import imported_names
 from .protocols import is_instance, truth_of_object
-from .values import Masked, Ref, Undefined, Value, leaves_in
+from .values import Detour, Masked, Ref, Undefined, Value, leaves_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +82,17 @@ def sequence(ctx: Context, body: list[ast.stmt], kont: Kont, start: int = 0) -> 
             flow = ctx.statements[type(s)](ctx, s, after)
         except UntracedError as error:
             raise ctx.located(error, s) from error.__cause__
+        except Detour:
+            raise
+        except Exception as error:
+            ctx.tell(error, s)
+            raise
         if flow is not None:
             return flow  # type: ignore[no-any-return]
     return None
 
 
-_COMPOUND = frozenset({ast.If, ast.For, ast.While, ast.With})
+_COMPOUND = frozenset({ast.If, ast.For, ast.While, ast.With, ast.Match})
 
 
 # ---- conditions ----------------------------------------------------------------------------------
@@ -96,18 +105,13 @@ def truth(ctx: Context, v: Value, node: ast.AST) -> bool | Atom:
     if type(v) is Var or type(v) is Ref:
         aval = v.aval
         if aval.size != 1:
-            raise ctx.error(
-                ShapeError,
-                node,
-                "the truth value of an array with more than one element is ambiguous",
-                why=f"its shape is {aval.shape}",
-                instead="use np.any(...), np.all(...), or np.where(condition, a, b)",
-            )
+            error = truth_of_many(aval.shape, "use np.any(...), np.all(...), or np.where(condition, a, b)")
+            raise ctx.located(error, node)
         ctx.at(node)
         x = make.reshape(ctx.b, ctx.atom(v), ())
         return x if aval.dtype.kind == "b" else make.not_equal(ctx.b, x, 0)
     if type(v) is Undefined:
-        raise ctx.error(UnsupportedError, node, v.why, instead=v.instead)
+        refuse_undefined(ctx, v, node)
     if isinstance(v, Masked):
         from .selection import concrete
 
@@ -123,7 +127,7 @@ def branch_values(
 ) -> Value:
     """The value of a conditional expression: only one side runs."""
     shots = ctx.read_block(then), ctx.read_block(orelse)
-    joiner = Joiner(ctx, *shots)
+    joiner = Joiner(ctx, condition, *shots)
     simple = _logical(ctx, condition, shots)
     if simple is not None:
         return simple
@@ -131,7 +135,7 @@ def branch_values(
     value = joiner.join(shots[0].flow, shots[1].flow, "t")
     check_defined(ctx, value, node)
     ctx.at(node)
-    joiner.finish(condition, value)
+    joiner.finish(value)
     return value
 
 
@@ -177,7 +181,7 @@ def _inline(ctx: Context, shots: tuple[Snapshot, Snapshot]) -> None:
 def check_defined(ctx: Context, value: Value, node: ast.AST) -> None:
     for v in leaves_in(value):
         if isinstance(v, Undefined):
-            ctx.refuse(node, f"the value {v.why}", instead=v.instead)
+            refuse_undefined(ctx, v, node, "the value")
 
 
 # ---- statements ----------------------------------------------------------------------------------
@@ -188,13 +192,20 @@ def if_(ctx: Context, node: ast.If, kont: Kont) -> Flow | None:
     if isinstance(condition, bool):
         return sequence(ctx, node.body if condition else node.orelse, kont)
     return branches(
-        ctx, node, condition, lambda k: sequence(ctx, node.body, k), lambda k: sequence(ctx, node.orelse, k), kont
+        ctx,
+        node,
+        node.test,
+        condition,
+        lambda k: sequence(ctx, node.body, k),
+        lambda k: sequence(ctx, node.orelse, k),
+        kont,
     )
 
 
 def branches(
     ctx: Context,
-    node: ast.If,
+    node: ast.stmt,
+    test: ast.AST,
     condition: Atom,
     then: Callable[[Kont], Flow | None],
     orelse: Callable[[Kont], Flow | None],
@@ -202,37 +213,45 @@ def branches(
 ) -> Flow | None:
     """Read both branches and join them; to the end of the function where one may leave early."""
     live = ctx.frame.live
-    ctx.at(node.test)
+    ctx.at(test)
     span = ctx.b.span
     if node not in live.exits:
         shots = ctx.read_block(lambda: then(kont)), ctx.read_block(lambda: orelse(kont))
         ctx.b.span = span
-        joiner = Joiner(ctx, *shots)
+        joiner = Joiner(ctx, condition, *shots)
         joiner.join_state(live.after[node] | live.inner)
-        joiner.finish(condition)
+        joiner.finish()
         return None
     shots = (
         ctx.read_block(lambda: kont.finish(then(kont))),
         ctx.read_block(lambda: kont.finish(orelse(kont))),
     )
     ctx.b.span = span
+    return join_ends(ctx, node, condition, shots, kont)
+
+
+def join_ends(
+    ctx: Context, node: ast.AST, condition: Atom, shots: tuple[Snapshot, Snapshot], kont: Kont
+) -> Flow:
+    """Join two branches that were read to the end of the function, or of the body of a run-time loop."""
     first, second = shots[0].flow, shots[1].flow
-    joiner = Joiner(ctx, *shots)
+    joiner = Joiner(ctx, condition, *shots)
     if first.kind == "end":
         joiner.join_state(kont.loop_names)
-        joiner.finish(condition)
+        joiner.finish()
         return END
     joiner.join_state(frozenset())
     value = joiner.join(first.value, second.value, "t")
     for v in leaves_in(value):
         if isinstance(v, Undefined):
-            ctx.refuse(
+            ask(ctx, v.needs)
+            ctx.cut(
                 node,
                 f"the result {v.why}",
                 why="a compiled function returns one structure with one shape and dtype each",
                 instead=v.instead,
             )
-    joiner.finish(condition, value)
+    joiner.finish(value)
     return Flow("return", value)
 
 
@@ -251,7 +270,7 @@ def continue_(ctx: Context, node: ast.Continue, kont: Kont) -> Flow:
     return CONTINUE
 
 
-def pass_(ctx: Context, node: ast.Pass, kont: Kont) -> None:
+def pass_(ctx: Context, node: ast.Pass | ast.Global | ast.Nonlocal, kont: Kont) -> None:
     return None
 
 
@@ -266,15 +285,20 @@ def with_(ctx: Context, node: ast.With, kont: Kont) -> Flow | None:
 
 
 def delete(ctx: Context, node: ast.Delete, kont: Kont) -> None:
+    from .stores import delete_item
+
     for t in node.targets:
-        assert isinstance(t, ast.Name)
-        ctx.frame.env.pop(t.id, None)
+        if isinstance(t, ast.Name):
+            ctx.frame.env.pop(t.id, None)
+        else:
+            assert isinstance(t, ast.Subscript)
+            delete_item(ctx, ctx.eval(t.value), ctx.eval(t.slice), t)
 
 
 def raise_(ctx: Context, node: ast.Raise, kont: Kont) -> None:
     """Reached for certain: the user's exception is raised. Under a run-time condition it cannot be."""
     if len(ctx.builders) > 1:
-        ctx.refuse(
+        ctx.cut(
             node,
             "`raise` depends on the data",
             why="compiled code cannot raise an exception in the middle of a run",
@@ -284,7 +308,6 @@ def raise_(ctx: Context, node: ast.Raise, kont: Kont) -> None:
     if isinstance(error, type) and issubclass(error, BaseException):
         error = error()
     if isinstance(error, BaseException):
-        error.add_note(f"  --> {ctx.frame.source.span(node)}")
         raise error
     ctx.refuse(node, "`raise` of something that is no exception")
 
@@ -292,7 +315,7 @@ def raise_(ctx: Context, node: ast.Raise, kont: Kont) -> None:
 def assert_(ctx: Context, node: ast.Assert, kont: Kont) -> None:
     known = truth(ctx, ctx.eval(node.test), node.test)
     if not isinstance(known, bool):
-        ctx.refuse(
+        ctx.cut(
             node,
             "`assert` depends on the data",
             why="compiled code cannot raise an exception in the middle of a run",
@@ -301,20 +324,40 @@ def assert_(ctx: Context, node: ast.Assert, kont: Kont) -> None:
     if not known:
         message = ctx.eval(node.msg) if node.msg is not None else ""
         error = AssertionError(message)
-        error.add_note(f"  --> {ctx.frame.source.span(node)}")
         raise error
 
 
 def function_def(ctx: Context, node: ast.FunctionDef, kont: Kont) -> None:
     from .calls import call_value
     from .expressions import function_defaults
+    from .stores import bind_name
     from .values import Closure
 
     decorators = [ctx.eval(d) for d in node.decorator_list]
     value: Value = Closure(node, ctx.frame, function_defaults(ctx, node.args))
     for decorate, written in zip(reversed(decorators), reversed(node.decorator_list), strict=True):
         value = call_value(ctx, decorate, [value], {}, written)
-    ctx.frame.env[node.name] = value
+    bind_name(ctx, node.name, value)
+
+
+def import_(ctx: Context, node: ast.Import | ast.ImportFrom, kont: Kont) -> None:
+    """Modules are loaded when the function is translated; what is read from them is guarded as ever."""
+    from .attributes import get_attribute
+    from .stores import bind_name
+
+    for alias, name in zip(node.names, imported_names(node), strict=True):
+        if isinstance(node, ast.Import):
+            module = importlib.import_module(alias.name)
+            top = module if alias.asname else importlib.import_module(name)
+            bind_name(ctx, name, ctx.captures.known(top))
+            continue
+        package = ctx.frame.scope.globals.get("__package__")
+        module = importlib.import_module("." * node.level + (node.module or ""), package)
+        try:
+            value = get_attribute(ctx, ctx.captures.known(module), alias.name, node)
+        except AttributeError:
+            value = ctx.captures.known(importlib.import_module(f"{module.__name__}.{alias.name}"))
+        bind_name(ctx, name, value)
 
 
 Context.statements.update(
@@ -324,11 +367,15 @@ Context.statements.update(
         ast.Break: break_,
         ast.Continue: continue_,
         ast.Pass: pass_,
+        ast.Global: pass_,
+        ast.Nonlocal: pass_,
         ast.Expr: expression,
         ast.With: with_,
         ast.Delete: delete,
         ast.Raise: raise_,
         ast.Assert: assert_,
+        ast.Import: import_,
+        ast.ImportFrom: import_,
         ast.FunctionDef: function_def,
     }
 )

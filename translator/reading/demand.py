@@ -9,10 +9,10 @@ from typing import Any, NoReturn
 import numpy as np
 
 from .. import ops
-from ..errors import Diagnostic, UnsupportedError
+from ..errors import CutError, Diagnostic, UnsupportedError
 from ..ir import Apply, Atom, Block, Const, For, If, Statement, Var, While, walk
 from .context import Context
-from .values import Masked, Ref, Restart, RunRange, Value, leaves_in
+from .values import Masked, Ref, Restart, RunRange, Undefined, Value, leaves_in
 
 
 def static(ctx: Context, v: Value, node: ast.AST, what: str) -> Any:
@@ -39,6 +39,30 @@ def static_int(ctx: Context, v: Value, node: ast.AST, what: str) -> int:
     raise ctx.error(UnsupportedError, node, f"{what} must be an integer, not {known!r}")
 
 
+def ask(ctx: Context, values: Iterable[Value]) -> None:
+    """Before a refusal: restart the reading where the run-time numbers in `values` can be known, else go on."""
+    needed = [x for v in values for x in leaves_in(v)]
+    if not any(type(x) is Ref or type(x) is Masked for x in needed):
+        _ask(ctx, [x for x in needed if type(x) is Var])
+
+
+def _ask(ctx: Context, needed: list[Any]) -> None:
+    walkers = [(walker := _Walker(ctx), walker.visit(v)) for v in needed]
+    leaves = frozenset().union(*(w.leaves for w, _ in walkers))
+    loops = frozenset().union(*(w.loops for w, _ in walkers))
+    if all(known for _, known in walkers) and (leaves or loops):
+        raise Restart(leaves, loops)
+
+
+def refuse_undefined(ctx: Context, v: Undefined, node: ast.AST | None = None, label: str = "") -> NoReturn:
+    """A value that is not one thing is used: ask for what decides it, or refuse."""
+    _ask(ctx, list(v.needs))
+    what = f"{label} {v.why}" if label else v.why
+    if node is None:
+        raise CutError(Diagnostic(what, instead=v.instead))
+    ctx.cut(node, what, instead=v.instead)
+
+
 def demand(ctx: Context, needed: Iterable[Value], node: ast.AST, what: str) -> NoReturn:
     """Ask for values: raises Restart, or UnsupportedError where that cannot help."""
     leaves: set[int] = set()
@@ -54,12 +78,12 @@ def demand(ctx: Context, needed: Iterable[Value], node: ast.AST, what: str) -> N
         loops |= walker.loops
     if not leaves and not loops:
         raise ctx.error(UnsupportedError, node, f"{what} is not known when the function is translated")
-    raise Restart(frozenset(leaves), frozenset(loops))
+    span = ctx.b.span if ctx.frame.fixed else ctx.frame.source.span(node)
+    raise Restart(frozenset(leaves), frozenset(loops), f"{what} in `{span.text}` ({span})" if span.line else what)
 
 
 def _refuse(ctx: Context, node: ast.AST, what: str) -> NoReturn:
-    raise ctx.error(
-        UnsupportedError,
+    ctx.cut(
         node,
         f"{what} depends on the data",
         why="shapes, axes and container indices must be known when the function is translated",
@@ -90,7 +114,7 @@ class _Walker:
         loop = self.ctx.loop_of.get(atom)
         if loop is not None:
             self.loops.add(loop)
-            return atom.aval.weak
+            return atom.aval.weak or atom.aval.dtype.kind == "b"
         made: Statement | None = self.ctx.definition(atom) or self.inner.get(atom)
         if made is None and atom in self.ctx.compound:
             return self._compound(atom, *self.ctx.compound[atom])
@@ -107,7 +131,7 @@ class _Walker:
                 return all(map(self.visit, (s.condition, s.then.results[position], s.orelse.results[position])))
             case For() | While() if loop is not None:
                 self.loops.add(loop)
-                return atom.aval.weak
+                return atom.aval.weak or atom.aval.dtype.kind == "b"
         return False
 
     def _index(self, block: Block) -> None:
@@ -140,22 +164,22 @@ _AFFINE_OPS = (ops.ADD, ops.SUBTRACT, ops.MULTIPLY, ops.NEGATIVE)
 def _combine(made: Apply, parts: list[Any]) -> Affine | None:
     x = parts[0]
     if made.op is ops.NEGATIVE:
-        return _scaled(x, -1)
+        return scaled(x, -1)
     y = parts[1]
     if made.op is ops.ADD:
-        return _plus(x, y)
+        return plus(x, y)
     if made.op is ops.SUBTRACT:
-        return _plus(x, _scaled(y, -1))
+        return plus(x, scaled(y, -1))
     if not y[0]:
-        return _scaled(x, y[1])
-    return _scaled(y, x[1]) if not x[0] else None
+        return scaled(x, y[1])
+    return scaled(y, x[1]) if not x[0] else None
 
 
-def _scaled(x: Affine, k: int) -> Affine:
+def scaled(x: Affine, k: int) -> Affine:
     return {v: c * k for v, c in x[0].items() if c * k}, x[1] * k
 
 
-def _plus(x: Affine, y: Affine) -> Affine:
+def plus(x: Affine, y: Affine) -> Affine:
     terms = dict(x[0])
     for v, c in y[0].items():
         terms[v] = terms.get(v, 0) + c
@@ -167,7 +191,7 @@ def difference(ctx: Context, upper: Value, lower: Value) -> int | None:
     a, b = affine(ctx, upper), affine(ctx, lower)
     if a is None or b is None:
         return None
-    terms, constant = _plus(a, _scaled(b, -1))
+    terms, constant = plus(a, scaled(b, -1))
     return None if terms else constant
 
 

@@ -15,14 +15,29 @@ from .. import make, ops
 from ..errors import UnsupportedError
 from ..ir import Atom, Const, Var
 from ..ops.core import Elementwise
-from . import protocols, selection
+from . import protocols, selected, selection
 from .attributes import get_attribute
+from .booleans import is_bool, is_python_bool, marked
 from .context import Context
 from .control import branch_values, truth
-from .demand import static
+from .demand import interval, refuse_undefined, static
 from .indexing import subscript
 from .iteration import known_items
-from .values import Closure, Foreign, Frame, Masked, Ref, Undefined, Value, describe, has_runtime, is_runtime
+from .liveness import Liveness
+from .values import (
+    SHARED,
+    Closure,
+    Foreign,
+    Frame,
+    Masked,
+    Ref,
+    Undefined,
+    Value,
+    describe,
+    has_runtime,
+    is_object,
+    is_runtime,
+)
 
 # ---- names and constants -------------------------------------------------------------------------
 
@@ -39,13 +54,14 @@ def lookup(ctx: Context, identifier: str, node: ast.AST) -> Value:
     """A name by Python's rules: the function's own, those of functions around it, then captured ones."""
     frame: Frame | None = ctx.frame
     while frame is not None:
-        if identifier in frame.env:
-            value = frame.env[identifier]
+        held = frame.env[SHARED].__dict__ if identifier in frame.live.shared else frame.env
+        if identifier in held:
+            value = held[identifier]
             if type(value) is Undefined:
-                ctx.refuse(node, f"{identifier} {value.why}", instead=value.instead)
+                refuse_undefined(ctx, value, node, identifier)
             return value
         if identifier in frame.live.local:
-            ctx.refuse(
+            ctx.cut(
                 node,
                 f"{identifier} may be unbound here",
                 why="nothing has been assigned to it on the way to this line",
@@ -55,14 +71,10 @@ def lookup(ctx: Context, identifier: str, node: ast.AST) -> Value:
             break
         frame = frame.outer
     assert frame is not None
-    try:
-        if frame.fixed:
-            value = library_name(frame, identifier)
-            return ctx.wrap(value) if isinstance(value, np.ndarray) else value
-        return ctx.captures.load(frame.scope, identifier)
-    except NameError as error:
-        error.add_note(f"  --> {ctx.frame.source.span(node)}")
-        raise
+    if frame.fixed:
+        value = library_name(frame, identifier)
+        return ctx.wrap(value) if isinstance(value, np.ndarray) else value
+    return ctx.captures.load(frame.scope, identifier)
 
 
 def library_name(frame: Frame, identifier: str) -> Value:
@@ -113,6 +125,7 @@ _COMPARE: dict[type[ast.cmpop], tuple[Callable[[Any, Any], Any], Elementwise]] =
 _DUNDERS: dict[type[ast.operator], str] = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv", ast.FloorDiv: "floordiv", ast.Mod: "mod",
     ast.Pow: "pow", ast.MatMult: "matmul", ast.BitAnd: "and", ast.BitOr: "or", ast.BitXor: "xor",
+    ast.LShift: "lshift", ast.RShift: "rshift",
 }  # fmt: skip
 
 
@@ -126,7 +139,7 @@ def binary(ctx: Context, kind: type[ast.operator], left: Value, right: Value, no
     python, op = _BINARY[kind]
     if isinstance(left, Masked) or isinstance(right, Masked):
         if kind is ast.MatMult:
-            found = selection.product(ctx, "matmul", left, right, node)
+            found = selected.product(ctx, "matmul", left, right, node)
             if found is not NotImplemented:
                 return found
             what = "a product of x[mask]"
@@ -144,26 +157,56 @@ def binary(ctx: Context, kind: type[ast.operator], left: Value, right: Value, no
     method = _user_operator(ctx, kind, left, right, node)
     if method is not NotImplemented:
         return method
+    if is_bool(left) or is_bool(right) or type(left) is bool or type(right) is bool:
+        left, right = _numbers_of_bools(ctx, kind, left, right)
     ctx.at(node)
     x, y = ctx.atom(left), ctx.atom(right)
     ctx.at(node)
     if op is None:
         return ctx.wrap(make.matmul(ctx.b, x, y))
-    _check_fits(ctx, x, y, node)
-    _check_fits(ctx, y, x, node)
-    if kind is ast.Pow and all(a.aval.weak and a.aval.dtype.kind == "i" for a in (x, y)):
-        # int ** int is an int or a float by the sign of the exponent, which must be known
-        static(ctx, right, node, "the exponent of a Python int")
+    _check_fits(x, y)
+    _check_fits(y, x)
+    of_ints = kind is ast.Pow and all(a.aval.weak and a.aval.dtype.kind == "i" for a in (x, y))
+    # int ** int is an int or a float by the sign of the exponent, which must be known
+    if of_ints and not _power_fits(ctx, left, right) and static(ctx, right, node, "the exponent of a Python int") < 0:
+        x = make.number(ctx.b, x, np.float64)
     return ctx.wrap(make.elementwise(ctx.b, op, x, y))
 
 
-def _check_fits(ctx: Context, number: Atom, other: Atom, node: ast.AST) -> None:
+def _power_fits(ctx: Context, base: Value, exponent: Value) -> bool:
+    """Whether base ** exponent is an int of 64 bits for every exponent that the loops around allow."""
+    low, high = interval(ctx, exponent)
+    if type(base) is not int or low is None or high is None or not 0 <= low <= high < 64:
+        return False
+    return bool(abs(base) ** high < 2**63)
+
+
+def as_number(ctx: Context, v: Value) -> Value:
+    """What Python computes with in place of a bool of its own."""
+    if type(v) is bool:
+        return int(v)
+    return make.number(ctx.b, v, np.int64) if is_bool(v) and is_python_bool(ctx, v) else v
+
+
+def _numbers_of_bools(ctx: Context, kind: type[ast.operator], left: Value, right: Value) -> tuple[Value, Value]:
+    """Python's bools among Python's numbers are 0 and 1; beside NumPy's values they promote as NumPy's do."""
+    mine = [type(v) in (int, float, complex) or is_python_bool(ctx, v) or _is_weak(v) for v in (left, right)]
+    both = all(type(v) is bool or is_bool(v) for v in (left, right))
+    if not all(mine) or (both and kind in (ast.BitAnd, ast.BitOr, ast.BitXor)):
+        return left, right
+    return as_number(ctx, left), as_number(ctx, right)
+
+
+def _is_weak(v: Value) -> bool:
+    return type(v) is Var and v.aval.weak
+
+
+def _check_fits(number: Atom, other: Atom) -> None:
     """Raises OverflowError, as NumPy does, where a Python int is outside of the range of the array's integers."""
     if isinstance(number, Const) and number.aval.weak and number.aval.dtype.kind == "i" and not other.aval.weak:
         dtype = other.aval.dtype
         if dtype.kind in "iu" and not np.iinfo(dtype).min <= int(number.value) <= np.iinfo(dtype).max:
-            where = ctx.b.span if ctx.frame.fixed else ctx.frame.source.span(node)
-            raise OverflowError(f"Python integer {number.value} out of bounds for {dtype} ({where})")
+            raise OverflowError(f"Python integer {number.value} out of bounds for {dtype}")
 
 
 def _known_binary(
@@ -183,13 +226,18 @@ def _known_binary(
 _PLAIN = frozenset({int, float, complex, bool, str, tuple, list, Var, Ref})
 
 
+def in_place_name(kind: type[ast.operator]) -> str:
+    """The special method of `x op= y`."""
+    return f"__i{_DUNDERS[kind]}__"
+
+
 def _user_operator(ctx: Context, kind: type[ast.operator], left: Value, right: Value, node: ast.AST) -> Value:
     """An operator that a user's class defines, read like a call."""
     if type(left) in _PLAIN and type(right) in _PLAIN:
         return NotImplemented
     from .calls import call_value
 
-    word = _DUNDERS.get(kind, "")
+    word = _DUNDERS[kind]
     for owner, other, prefix in ((left, right, "__"), (right, left, "__r")):
         obj = owner.value if isinstance(owner, Foreign) else owner
         function = ctx.captures.part(type(obj), f"{prefix}{word}__")
@@ -204,27 +252,29 @@ def run_known(ctx: Context, node: ast.AST, python: Callable[..., Any], *args: An
         if type(a) is Foreign:
             ctx.refuse(node, f"a {type(a.value).__name__} does not support this operation here")
         if type(a) is Undefined:
-            ctx.refuse(node, a.why, instead=a.instead)
+            refuse_undefined(ctx, a, node)
         if type(a) is Masked:
             selection.refuse(ctx, node, f"this use of {describe(a)}")
-    try:
-        result = python(*args)
-    except Exception as error:
-        if not ctx.frame.fixed:
-            error.add_note(f"  --> {ctx.frame.source.span(node)}")
-        raise
+    result = python(*args)
     return ctx.wrap(result) if isinstance(result, np.ndarray) else result
 
 
 def unary_op(ctx: Context, node: ast.UnaryOp) -> Value:
-    operand = ctx.eval(node.operand)
-    if isinstance(node.op, ast.Not):
-        known = truth(ctx, operand, node.operand)
+    return unary(ctx, node.op, ctx.eval(node.operand), node)
+
+
+def unary(ctx: Context, kind: ast.unaryop, operand: Value, node: ast.AST) -> Value:
+    if isinstance(kind, ast.Not):
+        known = truth(ctx, operand, node)
         if isinstance(known, bool):
             return not known
         ctx.at(node)
-        return ctx.wrap(make.logical_not(ctx.b, known))
-    python, op = _UNARY[type(node.op)]
+        return marked(ctx, ctx.wrap(make.logical_not(ctx.b, known)))
+    python, op = _UNARY[type(kind)]
+    if protocols.is_instance(operand):
+        result = protocols.special(ctx, operand, f"__{python.__name__}__", [], node)
+        if result is not NotImplemented:
+            return result
     if isinstance(operand, Masked):
         return selection.elementwise(ctx, lambda x: _unary(ctx, op, x, node), [operand], node, "")
     if is_runtime(operand) or isinstance(operand, np.generic):
@@ -233,7 +283,7 @@ def unary_op(ctx: Context, node: ast.UnaryOp) -> Value:
 
 
 def _unary(ctx: Context, op: Elementwise, operand: Value, node: ast.AST) -> Value:
-    x = ctx.atom(operand)
+    x = ctx.atom(as_number(ctx, operand))
     ctx.at(node)
     return ctx.wrap(make.elementwise(ctx.b, op, x))
 
@@ -264,7 +314,7 @@ def compare_pair(ctx: Context, kind: ast.cmpop, left: Value, right: Value, node:
             found = contains(ctx, right, left, node)
             if isinstance(found, bool):
                 return found is isinstance(kind, ast.In)
-            return ctx.wrap(found if isinstance(kind, ast.In) else make.logical_not(ctx.b, found))
+            return marked(ctx, ctx.wrap(found if isinstance(kind, ast.In) else make.logical_not(ctx.b, found)))
     python, op = _COMPARE[type(kind)]
     if protocols.is_instance(left) or protocols.is_instance(right):
         result = protocols.compared(ctx, kind, left, right, node)
@@ -285,8 +335,19 @@ def compare_pair(ctx: Context, kind: ast.cmpop, left: Value, right: Value, node:
     if has_runtime(left) or has_runtime(right):
         if type(left) is not type(right) or not isinstance(left, tuple | list):
             return isinstance(kind, ast.NotEq)
+        if isinstance(kind, ast.Eq | ast.NotEq):
+            return _same_items(ctx, kind, left, right, node)
         left, right = (static(ctx, v, node, "a compared container") for v in (left, right))
     return run_known(ctx, node, python, left, right)
+
+
+def _same_items(ctx: Context, kind: ast.Eq | ast.NotEq, left: Any, right: Any, node: ast.AST) -> Value:
+    """Equality of containers with run-time numbers: element by element, up to the first that differ."""
+    equal: Value = len(left) == len(right)
+    if equal:
+        for x, y in zip(left, right, strict=True):
+            equal = logic(ctx, equal, functools.partial(compare_pair, ctx, ast.Eq(), x, y, node), True, node)
+    return equal if isinstance(kind, ast.Eq) else unary(ctx, ast.Not(), equal, node)
 
 
 def _identical(left: Value, right: Value) -> bool:
@@ -306,7 +367,7 @@ def contains(ctx: Context, container: Value, item: Value, node: ast.AST) -> Any:
     if isinstance(container, dict | str | range | set | frozenset) and not is_runtime(item):
         return bool(run_known(ctx, node, operator.contains, container, item))
     if type(container) is Ref:
-        ctx.refuse(node, "`in` over an array", instead="use np.any(x == value)")
+        ctx.cut(node, "`in` over an array", instead="use np.any(x == value)")
     if isinstance(container, list | tuple | set | frozenset | range):
         if not is_runtime(item) and not has_runtime(container):
             return bool(run_known(ctx, node, operator.contains, container, item))
@@ -402,14 +463,16 @@ _Comprehension = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
 
 def comprehension(ctx: Context, node: _Comprehension) -> Value:
     """Unrolled: what it runs over is known. Its names are its own."""
-    frame = ctx.frame
-    outer = frame.env
-    frame.env = dict(outer)
+    outer = ctx.frame
+    frame = Frame(outer.source, outer, outer, outer.scope, Liveness(), outer.fixed, outer.name)
+    ctx.frame = frame
     items: list[Value] = []
     try:
         _comprehend(ctx, node, 0, items)
     finally:
-        frame.env = outer
+        named = {n.target.id for n in ast.walk(node) if isinstance(n, ast.NamedExpr)}
+        outer.env.update((k, v) for k, v in frame.env.items() if k in named)  # those are the function's own
+        ctx.frame = outer
     if isinstance(node, ast.DictComp):
         return dict(items)
     return set(items) if isinstance(node, ast.SetComp) else items
@@ -429,7 +492,7 @@ def _comprehend(ctx: Context, node: _Comprehension, depth: int, items: list[Valu
         assign(ctx, generator.target, item)
         conditions = [truth(ctx, ctx.eval(c), c) for c in generator.ifs]
         if any(not isinstance(c, bool) for c in conditions):
-            ctx.refuse(
+            ctx.cut(
                 generator.ifs[0],
                 "a comprehension keeps elements by data",
                 why="its length would not be known when the function is translated",
@@ -457,10 +520,15 @@ def joined(ctx: Context, node: ast.JoinedStr) -> Value:
 
 
 def formatted(ctx: Context, node: ast.FormattedValue) -> Value:
-    value = static(ctx, ctx.eval(node.value), node.value, "a formatted value")
+    from .pythonic import text_of
+
+    value = ctx.eval(node.value)
     spec = "" if node.format_spec is None else str(ctx.eval(node.format_spec))
-    conversions: dict[int, Callable[[Any], Any]] = {-1: lambda v: v, 115: str, 114: repr, 97: ascii}
-    return run_known(ctx, node, format, conversions[node.conversion](value), spec)
+    if node.conversion == ord("r"):
+        value = text_of(ctx, value, node, repr, ("__repr__",))
+    elif node.conversion != -1 or is_object(value):
+        value = text_of(ctx, value, node, ascii if node.conversion == ord("a") else str)
+    return run_known(ctx, node, format, static(ctx, value, node.value, "a formatted value"), spec)
 
 
 def slice_(ctx: Context, node: ast.Slice) -> Value:

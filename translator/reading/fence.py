@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from ..errors import UnsupportedError
+from ..errors import CutError, UnsupportedError
+from .liveness import own_nodes
 from .source import FunctionNode, Source
 
 Refusal = tuple[str, str, str]  # what, why, instead
@@ -13,63 +14,79 @@ Refusal = tuple[str, str, str]  # what, why, instead
 _PURE = "the language is functions of arrays: what a name means must be decidable from the source of this function"
 
 _NO_WAITING = "nothing inside a compiled function waits"
-_IMPORT = ("`import` inside a compiled function", "a module is imported once", "import it at the top of the file")
 
 _REFUSED: dict[type[ast.AST], Refusal] = {
-    ast.Yield: (
-        "`yield` is not in the language",
-        "a generator keeps running between calls; a compiled function returns once",
-        "collect the values in a list and return it",
-    ),
-    ast.YieldFrom: (
-        "`yield from` is not in the language",
-        "a generator keeps running between calls; a compiled function returns once",
-        "collect the values in a list and return it",
-    ),
     ast.Await: ("`await` is not in the language", _NO_WAITING, "call the function plainly"),
     ast.AsyncFor: ("`async for` is not in the language", _NO_WAITING, "write a plain `for`"),
     ast.AsyncWith: ("`async with` is not in the language", _NO_WAITING, "leave it outside"),
     ast.AsyncFunctionDef: ("`async def` is not in the language", _NO_WAITING, "write a plain `def`"),
-    ast.Try: (
-        "`try` is not in the language",
-        "compiled code raises nothing that it could catch",
-        "test for the condition with `if` or `np.where`, or catch the error around the call of this function",
-    ),
     ast.ClassDef: (
         "a class cannot be defined inside a compiled function",
         "a class is made once, not at every call",
         "define it at the top of the module",
     ),
-    ast.Global: (
-        "`global` is not in the language",
-        _PURE,
-        "return the new value and assign it where the function is called",
-    ),
-    ast.Nonlocal: (
-        "`nonlocal` is not in the language",
-        _PURE,
-        "return the new value from the inner function",
-    ),
-    ast.Import: _IMPORT,
-    ast.ImportFrom: _IMPORT,
-    ast.Match: ("`match` is not in the language yet", "", "write `if` / `elif` / `else`"),
 }
-if hasattr(ast, "TryStar"):
-    _REFUSED[ast.TryStar] = _REFUSED[ast.Try]
+
+_TRY = (
+    "`try` is left to CPython",
+    "compiled code raises nothing that it could catch",
+    "test for the condition with `if` or `np.where`, or catch the error around the call of this function",
+)
+_WITH = (
+    "`with` is left to CPython",
+    "a context manager runs Python code on entry and exit; only `np.errstate(...)` is known",
+    "enter the context around the call of this function",
+)
+_CUT: dict[type[ast.AST], Refusal] = {  # CPython goes through these, and what is around them is compiled
+    ast.Try: _TRY,
+    ast.TryStar: _TRY,
+}
+
+
+_GLOBAL = (
+    "assigning a `global` name is not in the language",
+    _PURE,
+    "return the new value and assign it where the function is called",
+)
 
 
 def check(source: Source) -> None:
-    """Raise UnsupportedError at the first construct (in source order) that is outside the language."""
-    found = list(_violations(source.node))
+    """Raise at the first construct (in source order) that is outside the language: UnsupportedError, or CutError where
+    CPython can go through all that is found.
+    """
+    found = _violations(source.node)
     if not found:
         return
-    node, (what, why, instead) = min(found, key=lambda pair: (pair[0].lineno, pair[0].col_offset))  # type: ignore[attr-defined]
-    raise UnsupportedError(source.diagnostic(node, what, why, instead))
+    refused = [pair for pair in found if not _is_cut(pair[0])]
+    node, (what, why, instead) = min(refused or found, key=lambda pair: (pair[0].lineno, pair[0].col_offset))  # type: ignore[attr-defined]
+    error = (UnsupportedError if refused else CutError)(source.diagnostic(node, what, why, instead))
+    error.sites = (node,)
+    raise error
+
+
+def check_entry(source: Source) -> None:
+    """Raise UnsupportedError for a generator function: it may be called by one that is read, but not read alone."""
+    check(source)
+    found = [n for s in _body(source.node) for n in own_nodes(s) if isinstance(n, ast.Yield | ast.YieldFrom)]
+    if found:
+        what = "a generator function cannot be compiled by itself"
+        why = "a generator keeps running between calls; a compiled function returns once"
+        diagnostic = source.diagnostic(found[0], what, why, "collect the values in a list and return it")
+        raise UnsupportedError(diagnostic)
+
+
+def _body(root: FunctionNode) -> list[ast.stmt]:
+    return root.body if isinstance(root, ast.FunctionDef) else []
+
+
+def _is_cut(node: ast.AST) -> bool:
+    return type(node) in _CUT or isinstance(node, ast.With)
 
 
 def _violations(root: FunctionNode) -> list[tuple[ast.AST, Refusal]]:
     found: list[tuple[ast.AST, Refusal]] = []
     # Decorators, annotations and defaults of the outer function ran when it was defined; only its body is read.
+    assigned = {n.id for n in ast.walk(root) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
     waiting: list[ast.AST] = list(root.body) if isinstance(root, ast.FunctionDef) else [root.body]
     while waiting:
         node = waiting.pop()
@@ -77,6 +94,10 @@ def _violations(root: FunctionNode) -> list[tuple[ast.AST, Refusal]]:
         if kind in _REFUSED:
             found.append((node, _REFUSED[kind]))
             continue
+        if kind in _CUT:
+            found.append((node, _CUT[kind]))
+        if isinstance(node, ast.Global) and not assigned.isdisjoint(node.names):
+            found.append((node, _GLOBAL))
         special = _SPECIAL.get(kind)
         if special is not None:
             refusal = special(node)
@@ -91,11 +112,7 @@ def _with(node: ast.AST) -> Refusal | None:
     calls = [item.context_expr for item in node.items]
     if all(isinstance(c, ast.Call) and _last_name(c.func) == "errstate" for c in calls):
         return None
-    return (
-        "`with` is not in the language",
-        "a context manager runs Python code on entry and exit; only `np.errstate(...)` is known",
-        "enter the context around the call of this function",
-    )
+    return _WITH
 
 
 def _last_name(node: ast.expr) -> str:
@@ -104,12 +121,12 @@ def _last_name(node: ast.expr) -> str:
 
 def _delete(node: ast.AST) -> Refusal | None:
     assert isinstance(node, ast.Delete)
-    if all(isinstance(t, ast.Name) for t in node.targets):
+    if not any(isinstance(t, ast.Attribute) for t in node.targets):
         return None
     return (
-        "`del` of an element or attribute is not in the language",
-        "the structure of containers is fixed when the function is translated",
-        "build the smaller container: {k: v for k, v in d.items() if k != key}",
+        "`del` of an attribute is not in the language",
+        "which attributes an object has is fixed when the function is translated",
+        "set it to None",
     )
 
 

@@ -13,7 +13,7 @@ import ast
 import numpy as np
 
 from .. import make
-from ..library.scattering import scattered
+from ..library.scattering import changed, scattered
 from .context import Context
 from .indexing import index_value, mask_of, parse_key
 from .selection import masked, store_selected
@@ -37,7 +37,7 @@ def update_of(ctx: Context, place: UpdatePlace, name: str, node: ast.AST) -> Upd
     """Raises AttributeError for a name that x.at[i] does not have."""
     if name in ("apply", "get", "set") or name in UPDATES:
         return Update(place, name)
-    raise AttributeError(f"x.at[...] has no attribute {name!r} ({ctx.frame.source.span(node)})")
+    raise AttributeError(f"x.at[...] has no attribute {name!r}")
 
 
 def call_update(ctx: Context, update: Update, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
@@ -46,7 +46,7 @@ def call_update(ctx: Context, update: Update, args: list[Value], kwargs: dict[st
     unique = _promises(ctx, kwargs, node)
     wanted = 0 if name == "get" else 1
     if len(args) != wanted:
-        raise TypeError(f"x.at[...].{name} takes {wanted} arguments, got {len(args)} ({ctx.frame.source.span(node)})")
+        raise TypeError(f"x.at[...].{name} takes {wanted} arguments, got {len(args)}")
     if name == "get":
         return index_value(ctx, array, key, node)
     new = Ref(ctx.cell(ctx.read(array)))
@@ -65,7 +65,7 @@ def _promises(ctx: Context, kwargs: dict[str, Value], node: ast.AST) -> bool:
     """Whether the caller promises that no index is repeated."""
     for name, value in kwargs.items():
         if name not in _PROMISES:
-            raise TypeError(f"x.at[...] has no option {name!r} ({ctx.frame.source.span(node)})")
+            raise TypeError(f"x.at[...] has no option {name!r}")
         if name in ("mode", "fill_value") and value not in (None, "promise_in_bounds"):
             ctx.refuse(
                 node,
@@ -94,7 +94,7 @@ def _combined(
 
 
 def scatter_into(ctx: Context, ufunc: np.ufunc, array: Ref, key: Value, value: Value, node: ast.AST) -> Value:
-    """`array` after ufunc.at(array, key, value): every occurrence of an index counts."""
+    """`array` after ufunc.at(array, key, value): every occurrence of an index counts. No value where it takes none."""
     from .calls import inline
 
     if ufunc in (np.add, np.subtract):
@@ -106,5 +106,5 @@ def scatter_into(ctx: Context, ufunc: np.ufunc, array: Ref, key: Value, value: V
         return ctx.wrap(make.put_add(ctx.b, ctx.read(array), atom, parsed.dims, parsed.atoms))
     numbers = make.lift(np.arange(array.aval.size).reshape(array.aval.shape))
     places = index_value(ctx, ctx.wrap(numbers), key, node)
-    given = [ufunc, array, places, value]
-    return inline(ctx, scattered, given, {}, node, fixed=True)  # type: ignore[arg-type]
+    given = [ufunc, array, places, value] if ufunc.nin == 2 else [ufunc, array, places]
+    return inline(ctx, scattered if ufunc.nin == 2 else changed, given, {}, node, fixed=True)  # type: ignore[arg-type]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import enum
 import functools
-import inspect
+import os
 import sys
 import types
 from collections import OrderedDict
@@ -17,7 +17,7 @@ import numpy as np
 
 from ..ir import Aval, Capture, Param, Root, Var
 from ..tree import LEAF
-from .signature import aval_of
+from .signature import aval_of, runs
 from .source import Scope
 from .values import Bound, Cell, Foreign, Partial, Ref, Value
 
@@ -32,6 +32,18 @@ class Guard:
     kind: str
     expected: Any
     space: Any = field(compare=False, repr=False)  # the dict or closure cell that holds the root, found once
+
+    @property
+    def of_nothing(self) -> bool:
+        """Whether it says that there is no such thing."""
+        return self.expected is _MISSING
+
+    def value(self) -> Any:
+        """What is found there now. Raises LookupError where there is nothing."""
+        value = _from(self.space, self.capture)
+        if value is _MISSING:
+            raise LookupError(self.capture.name)
+        return value
 
     def holds(self) -> bool:
         """Whether the fact still is one."""
@@ -160,6 +172,11 @@ class Captures:
         elif isinstance(owner, type | types.FunctionType) and not is_library(owner):
             self.guard(Capture(self.root(owner), name), "same", _MISSING, self.root(owner))
 
+    def of_module(self, module: types.ModuleType, name: str, value: Any) -> None:
+        """Guards that a function of NumPy or of another library is what it is now: it may be patched."""
+        root = self.root(module)
+        self.guard(Capture(root, name), "same", value, root)
+
     def function(self, f: types.FunctionType) -> None:
         """Guards that a function's code is what was read."""
         if not is_library(f):
@@ -223,7 +240,7 @@ class Captures:
         if isinstance(value, types.ModuleType):
             return value if _is_library(value) else Foreign(value, capture)
         known = (type, enum.Enum, np.dtype, np.ufunc, range, slice)
-        functions = (types.FunctionType, types.BuiltinFunctionType, type(np.sum))
+        functions = (types.FunctionType, types.BuiltinFunctionType, type(np.sum), functools._lru_cache_wrapper)
         if isinstance(value, known + functions) or hasattr(type(value), "__array_ufunc__"):
             return value
         if hasattr(value, "__untraced_read__"):
@@ -262,7 +279,7 @@ class Captures:
 
 def default_guards(fun: Callable[..., Any], given: Iterable[str]) -> tuple[Guard, ...]:
     """The guards of the defaults that a call of `fun` with these parameters takes: they may be changed or replaced."""
-    f = inspect.unwrap(fun)
+    f = runs(fun)
     if not isinstance(f, types.FunctionType):
         return ()
     captures = Captures(Cell)
@@ -284,15 +301,28 @@ def _hint(capture: Capture) -> str:
 
 
 def _is_library(module: types.ModuleType) -> bool:
-    """Modules whose contents nobody rebinds: NumPy, the standard library, untraced itself."""
+    """Modules whose data nobody changes: NumPy, the standard library, untraced itself."""
     return _of_library(module.__name__)
 
 
 def is_library(thing: Any) -> bool:
     """Whether a class or function is one of theirs."""
-    return _of_library(getattr(thing, "__module__", None) or "builtins")
+    module = getattr(thing, "__module__", None) or "builtins"
+    if module == "builtins":  # what is made by exec in a namespace without a name says so, too
+        return not isinstance(thing, types.FunctionType) and not getattr(thing, "__flags__", 0) & _MADE_BY_CLASS
+    return _of_library(module)
+
+
+_MADE_BY_CLASS = 1 << 9  # in the __flags__ of a class: CPython's Py_TPFLAGS_HEAPTYPE
 
 
 def _of_library(module: str) -> bool:
     root = module.partition(".")[0]
-    return root in ("numpy", "untraced", "scipy") or (root in sys.stdlib_module_names and root != "__main__")
+    return root in ("numpy", "untraced", "scipy") or (root in sys.stdlib_module_names and _is_standard(root))
+
+
+@functools.lru_cache(maxsize=256)
+def _is_standard(root: str) -> bool:
+    """Whether a module with the name of a standard one, say `test` or `code`, is that one and not the user's."""
+    file = getattr(sys.modules.get(root), "__file__", None)
+    return root != "__main__" and (file is None or file.startswith(os.path.dirname(os.__file__) + os.sep))

@@ -8,11 +8,18 @@ from __future__ import annotations
 
 import ast
 import inspect
+import types
 from typing import Any
 
 from .context import Context
 from .inner import Inner
 from .values import Bound, Closure, Foreign, Method, Partial, Value, is_leaf
+
+
+def accelerated_function(f: Any) -> types.FunctionType | None:
+    """The Python function behind an accelerated one, which is read like any other; None for all else."""
+    function = getattr(f, "__untraced_function__", None)
+    return function if type(function) is types.FunctionType and not hasattr(function, "__untraced_read__") else None
 
 
 def is_hook(f: Any) -> bool:

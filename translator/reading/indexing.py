@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import collections
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -11,11 +12,13 @@ import numpy as np
 from .. import make, ops, surface
 from ..errors import DTypeError, OutOfBoundsError, ShapeError, UnsupportedError
 from ..ir import Atom, Aval, Const, Shape, Var
-from ..ops.core import At, AxesAttrs, Dim, Dyn, Gather, IndexAttrs, Run, indexed_shape
+from ..ops.core import At, AxesAttrs, Dim, Dyn, Gather, IndexAttrs, Run, ShapeAttrs, indexed_shape
 from .context import Context
 from .demand import demand, difference, from_arguments, interval, static
+from .shifting import backwards
 from .values import (
     Bounds,
+    Flat,
     Foreign,
     IndexStep,
     Masked,
@@ -59,10 +62,13 @@ def index_value(ctx: Context, base: Value, key: Value, node: ast.AST) -> Value:
     """`base[key]` for arrays and containers."""
     if type(base) is Ref:
         return index_array(ctx, base, key, node)
+    if type(base) is Flat:
+        return index_array(ctx, copy_of_line(ctx, base), key, node)
     if type(base) is Var:
         if key == () or key is Ellipsis:
             return base
-        raise ctx.error(OutOfBoundsError, node, "a number has no elements to index", why=f"it is {describe(base)}")
+        error = DTypeError if base.aval.weak else OutOfBoundsError
+        raise ctx.error(error, node, f"{describe(base)} is not subscriptable", instead="index an array")
     source = surface.subscript_source(type(base.value if isinstance(base, Foreign) else base))
     if source is not None:
         from .calls import inline
@@ -86,7 +92,26 @@ def index_value(ctx: Context, base: Value, key: Value, node: ast.AST) -> Value:
 
         return call_value(ctx, method, [base, key], {}, node)
     known = static(ctx, key, node, "the index of a container")
+    if isinstance(base, collections.defaultdict) and known not in base and base.default_factory is not None:
+        from .calls import call_value
+
+        ctx.touch(base)
+        base[known] = call_value(ctx, base.default_factory, [], {}, node)
     return run_known(ctx, node, lambda b, k: b[k], base, known)
+
+
+def flat_of(ctx: Context, x: Value) -> Flat:
+    """`x.flat`. The elements in C order are x's own memory, wherever they lie: no reshape that might copy."""
+    if type(x) is not Ref:
+        return Flat(Ref(ctx.cell(make.reshape(ctx.b, ctx.atom(x), (1,)))))
+    if len(x.aval.shape) == 1:
+        return Flat(x)
+    shape = (x.aval.size,)
+    return Flat(ctx.extend(x, OpStep(ops.RESHAPE, ShapeAttrs(shape), (), Aval(shape, x.aval.dtype))))
+
+
+def copy_of_line(ctx: Context, flat: Flat) -> Ref:
+    return Ref(ctx.cell(ctx.read(flat.line)))
 
 
 def _index_foreign(ctx: Context, base: Foreign, key: Value, node: ast.AST) -> Value:
@@ -100,12 +125,17 @@ def _index_foreign(ctx: Context, base: Foreign, key: Value, node: ast.AST) -> Va
 
 
 def index_array(ctx: Context, base: Ref, key: Value, node: ast.AST) -> Value:
-    from .selection import gathered, masked
+    from .selection import gathered, gathered_at, masked
 
     if type(key) is tuple and len(key) == 1:
         (key,) = key
     if isinstance(key, Masked):
         return gathered(ctx, base, key, node)
+    if type(key) is tuple and any(isinstance(e, Masked) for e in key) and all(map(_is_place, key)):
+        return gathered_at(ctx, base, key, node)
+    turned = backwards(ctx, key, base.aval.shape[0]) if base.aval.shape else None
+    if turned is not None:
+        return index_value(ctx, index_array(ctx, base, turned, node), slice(None, None, -1), node)
     mask = mask_of(ctx, base.aval.shape, key, node)
     if mask is not None:
         return masked(ctx, Ref(ctx.cell(ctx.read(base))), mask)
@@ -117,6 +147,10 @@ def index_array(ctx: Context, base: Ref, key: Value, node: ast.AST) -> Value:
         return ctx.wrap(make.index(ctx.b, ctx.read(base), parsed.dims, parsed.atoms))
     view = extend_index(ctx, base, parsed)
     return view if view.aval.shape else ctx.wrap(ctx.read(view))
+
+
+def _is_place(e: Value) -> bool:
+    return isinstance(e, Masked | int | np.integer | Var | Ref)
 
 
 def selected_view(ctx: Context, base: Ref, parsed: Key, key: Value, node: ast.AST) -> Masked:
@@ -166,7 +200,8 @@ def merge(first: IndexStep, second: Key) -> Key | None:
         if isinstance(d, At):
             dims.append(d)
             continue
-        assert isinstance(d, Run)
+        if isinstance(d, Gather):
+            return None
         combined = _merge_dim(d, next(following), shift)
         if combined is None:
             return None
@@ -232,7 +267,7 @@ def parse_key(ctx: Context, shape: Shape, key: Value, node: ast.AST, selects: bo
             axis += 1
     parsed = Key(tuple(parser.dims), tuple(parser.atoms), tuple(parser.new_axes), tuple(parser.special))
     if parsed.new_axes and parsed.gathers:
-        ctx.refuse(node, "np.newaxis beside an index array", instead="index first, then add the axis: x[i][:, None]")
+        ctx.cut(node, "np.newaxis beside an index array", instead="index first, then add the axis: x[i][:, None]")
     return parsed
 
 
@@ -301,7 +336,7 @@ class _Parser:
     def _part(self, p: Part) -> None:
         if isinstance(p, Places) and any(isinstance(q, Places) for _, q in self.special):
             why = "they pair up their True places"
-            self.ctx.refuse(self.node, "two masks in one index", why=why, instead="use np.where")
+            self.ctx.cut(self.node, "two masks in one index", why=why, instead="use np.where")
         self.special.append((self.kept, p))
 
     def _bounds(self, s: slice, n: int) -> Run | None:
@@ -324,7 +359,7 @@ class _Parser:
             printed = ctx.frame.source.file.startswith("<untraced ")
             if printed or all(from_arguments(ctx, p) for p in ends):
                 return None
-            if low is not None and low >= 0 and high is not None and high + size <= n:
+            if low is not None and low + min(size, 0) >= 0 and high is not None and high + size <= n:
                 return None
         elif all(from_arguments(ctx, p) for p in ends):
             return None
@@ -333,7 +368,7 @@ class _Parser:
 
     def bad(self, e: Value) -> NoReturn:
         if type(e) is Ref and e.aval.dtype.kind == "b":
-            self.ctx.refuse(
+            self.ctx.cut(
                 self.node,
                 "a bool array beside other indices",
                 why="the size of the selection is not known before the run",
@@ -376,6 +411,8 @@ class _Parser:
         if size is None:
             demand(ctx, [p for p in (s.start, s.stop) if type(p) is Var], node, "the length of a slice")
         step = 1 if s.step is None else int(s.step)
+        if (step < 0 or size < 0) and not self._is_plain(s, n, step):
+            demand(ctx, [p for p in (s.start, s.stop) if type(p) is Var], node, "whether an end of a slice is negative")
         count = max(0, -(-size // step))
         if count > n:
             raise ctx.error(
@@ -389,6 +426,15 @@ class _Parser:
         if type(s.start) is not Var:
             return Run(self._inside(int(s.start), n, len(self.dims)), count, step)
         return Run(Dyn(self.atom(s.start)), count, step)
+
+
+    def _is_plain(self, s: slice, n: int, step: int) -> bool:
+        """Whether no end of a slice with a known length counts from the back, and one going back begins inside."""
+        if self.ctx.frame.source.file.startswith("<untraced "):
+            return True
+        (low, high), (least, _) = interval(self.ctx, s.start), interval(self.ctx, s.stop)
+        inside = step > 0 or (high is not None and high < n)
+        return low is not None and low >= 0 and least is not None and least >= 0 and inside
 
 
 def _plain(ctx: Context, p: Value, node: ast.AST) -> Any:

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..errors import Diagnostic, UnsupportedError
-from ..ir import Atom, Capture, Function, Param, Var, free_variables
+from ..ir import Atom, Block, Capture, Function, Param, Var, free_variables
 from ..rewrite import copy_block, prune
 from ..tree import Kind, TreeDef, close_node
 from .context import Context
@@ -63,12 +63,8 @@ class Inner:
                 )
             )
         block = prune(shot.builder.block(variables, results))
-        free = free_variables(block)
-        mapping = {v: Var(v.hint, v.aval) for v in (*variables, *free)}
-        copied = copy_block(type(block)((), block.statements, block.results), dict(mapping))
-        closed = type(block)(tuple(mapping[v] for v in (*variables, *free)), copied.statements, copied.results)
+        closed, hidden = close(block)
         params = [Param(name, t) for name, t in signature.params]
-        hidden = [Param(f"{v.hint}_outside", capture=Capture(v, FREE)) for v in free]
         return Reading(Function(self.__name__.strip("<>"), (*params, *hidden), closed, shot.flow))
 
     def _call(self, values: dict[str, Value]) -> Value:
@@ -95,6 +91,21 @@ class Inner:
             if isinstance(self.value, Closure)
             else source
         )
+
+
+class Argument(Inner):
+    """An inner function among the arguments of a transformed one: part of the structure of that call, so hashable."""
+
+    __hash__ = object.__hash__  # type: ignore[assignment]
+
+
+def close(block: Block) -> tuple[Block, list[Param]]:
+    """The block over fresh variables, those of its surroundings as further parameters; what these stand for."""
+    free = free_variables(block)
+    mapping = {v: Var(v.hint, v.aval) for v in (*block.params, *free)}
+    copied = copy_block(Block((), block.statements, block.results), dict(mapping))
+    closed = Block(tuple(mapping[v] for v in (*block.params, *free)), copied.statements, copied.results)
+    return closed, [Param(f"{v.hint}_outside", capture=Capture(v, FREE)) for v in free]
 
 
 def _signature_of(value: Closure | Bound | Partial) -> inspect.Signature:

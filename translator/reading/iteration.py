@@ -4,16 +4,36 @@ from __future__ import annotations
 
 import ast
 import functools
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NoReturn
+
+import numpy as np
 
 from ..errors import DTypeError
 from ..ir import Var
 from .context import Context
-from .demand import static
+from .demand import refuse_undefined, static
 from .indexing import index_array
-from .protocols import refuse_loop
-from .values import Bounds, Enumerate, Foreign, Masked, Ref, Reversed, RunRange, Undefined, Value, Zip, describe
+from .protocols import is_instance, refuse_loop, special
+from .values import (
+    Bounds,
+    Endless,
+    Enumerate,
+    Flat,
+    Foreign,
+    Generator,
+    Grid,
+    Masked,
+    Ref,
+    Reversed,
+    RunRange,
+    Undefined,
+    Value,
+    Zip,
+    describe,
+)
 
 UNROLL_LIMIT = 2000
 
@@ -35,8 +55,10 @@ class Steps:
 
 def known_items(ctx: Context, v: Value, node: ast.AST) -> list[Value]:
     """All elements, for what runs when the function is translated. Run-time bounds are asked for."""
-    if isinstance(v, Foreign):
+    if isinstance(v, Foreign) and not hasattr(getattr(type(v.value), "__iter__", None), "__code__"):
         refuse_loop(ctx, v, node)
+    if type(v) is Flat:
+        v = v.line
     if type(v) is Ref:
         shape = v.aval.shape
         _check_length(ctx, shape[0], node)
@@ -45,7 +67,16 @@ def known_items(ctx: Context, v: Value, node: ast.AST) -> list[Value]:
         case RunRange():
             static(ctx, v, node, "the range")
         case Zip(parts=parts):
-            return list(zip(*(known_items(ctx, p, node) for p in parts), strict=False))
+            return _zipped(ctx, parts, node)
+        case Endless():
+            _refuse_endless(ctx, node)
+        case Generator():
+            from .generators import taken
+
+            return taken(ctx, v, node)
+        case Grid(shape=shape):
+            _check_length(ctx, math.prod(shape), node)
+            return list(np.ndindex(*shape))
         case Enumerate(inner=inner, start=start):
             return list(enumerate(known_items(ctx, inner, node), static(ctx, start, node, "the start of enumerate")))
         case Reversed(inner=inner):
@@ -55,13 +86,32 @@ def known_items(ctx: Context, v: Value, node: ast.AST) -> list[Value]:
         case Masked():
             return known_items(ctx, _array_of(ctx, v, node), node)
         case Undefined():
-            ctx.refuse(node, v.why, instead=v.instead)
+            refuse_undefined(ctx, v, node)
     from .expressions import run_known
 
+    if is_instance(v):
+        made = special(ctx, v, "__iter__", [], node)
+        if made is not NotImplemented:
+            return known_items(ctx, made, node)
     if isinstance(v, range):
         _check_length(ctx, len(v), node)
     items: list[Value] = run_known(ctx, node, list, v)
     return items
+
+
+def _zipped(ctx: Context, parts: tuple[Value, ...], node: ast.AST) -> list[Value]:
+    """The rows of a zip; an endless part gives as many elements as the shortest of the others."""
+    finite = [known_items(ctx, p, node) for p in parts if not isinstance(p, Endless)]
+    if not finite and parts:
+        _refuse_endless(ctx, node)
+    length = min(map(len, finite), default=0)
+    waiting = iter(finite)
+    columns = [[p.item(i) for i in range(length)] if isinstance(p, Endless) else next(waiting) for p in parts]
+    return list(zip(*columns, strict=False))
+
+
+def _refuse_endless(ctx: Context, node: ast.AST) -> NoReturn:
+    ctx.refuse(node, "a loop over an iterator without an end", instead="write `while True` and a counter")
 
 
 Getter = Callable[[], Value]
@@ -69,13 +119,13 @@ Getter = Callable[[], Value]
 
 def item_getters(ctx: Context, v: Value, node: ast.AST) -> list[Getter]:
     """One function an element, which reads it when its turn comes: the loop may have written the array by then."""
-    if isinstance(v, Foreign):
-        refuse_loop(ctx, v, node)
     match v:
+        case Flat():
+            return item_getters(ctx, v.line, node)
         case Ref():
             _check_length(ctx, v.aval.shape[0], node)
             return [functools.partial(index_array, ctx, v, i, node) for i in range(v.aval.shape[0])]
-        case Zip(parts=parts):
+        case Zip(parts=parts) if not any(isinstance(p, Endless) for p in parts):
             rows = zip(*(item_getters(ctx, p, node) for p in parts), strict=False)
             return [functools.partial(_together, row) for row in rows]
         case Enumerate(inner=inner, start=start):
@@ -83,6 +133,10 @@ def item_getters(ctx: Context, v: Value, node: ast.AST) -> list[Getter]:
             return [functools.partial(_counted, i, get) for i, get in enumerate(item_getters(ctx, inner, node), first)]
         case Reversed(inner=inner):
             return item_getters(ctx, inner, node)[::-1]
+    if type(v) is Generator:
+        from .generators import getters
+
+        return getters(ctx, v, node)
     return [functools.partial(_same, item) for item in known_items(ctx, v, node)]
 
 
@@ -100,7 +154,7 @@ def _same(item: Value) -> Value:
 
 def _check_length(ctx: Context, n: int, node: ast.AST) -> None:
     if n > UNROLL_LIMIT:
-        ctx.refuse(
+        ctx.cut(
             node,
             f"{n} steps would have to be written out",
             why=f"the element is needed when the function is translated; the limit is {UNROLL_LIMIT}",
@@ -120,6 +174,11 @@ def steps_of(ctx: Context, v: Value, node: ast.AST) -> Steps | None:
                 raise ctx.error(DTypeError, node, "iteration over a 0-d array")
             n = v.aval.shape[0]
             return Steps(0, n, 1, n, lambda i: index_array(ctx, v, i, node))
+        case Flat():
+            return steps_of(ctx, v.line, node)
+        case Grid(shape=shape):
+            n = math.prod(shape)
+            return Steps(0, n, 1, n, lambda i: _place(ctx, i, shape, node))
         case Masked(parts=(Bounds() as p, *_), whole=x):
             from .selection import first, past
 
@@ -138,6 +197,17 @@ def steps_of(ctx: Context, v: Value, node: ast.AST) -> Steps | None:
         case Zip(parts=parts):
             return _zip(ctx, parts, node)
     return None
+
+
+def _place(ctx: Context, i: Value, shape: tuple[int, ...], node: ast.AST) -> Value:
+    """The index of element number `i`."""
+    from .expressions import binary
+
+    place: list[Value] = []
+    for n in shape[:0:-1]:
+        place.append(binary(ctx, ast.Mod, i, n, node))
+        i = binary(ctx, ast.FloorDiv, i, n, node)
+    return (i, *reversed(place)) if shape else ()
 
 
 def _array_of(ctx: Context, s: Masked, node: ast.AST) -> Ref:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from .. import make
 from ..builder import Builder
+from ..errors import CutError, Diagnostic
 from ..ir import Atom, Aval, Block, Const, If, Var
 from ..ops.core import promote
 from .aliases import settle
 from .context import Context, Snapshot
+from .demand import ask
 from .values import Cell, Closure, Masked, Ref, Undefined, Value, describe, hint_of
 
 Pair = tuple[Value, Value]
@@ -21,8 +24,9 @@ _LADDER = "ifc"
 class Joiner:
     """Collects pairs of values, one from the end of each branch, and builds the `If` that chooses between them."""
 
-    def __init__(self, ctx: Context, then: Snapshot, orelse: Snapshot) -> None:
+    def __init__(self, ctx: Context, condition: Atom, then: Snapshot, orelse: Snapshot) -> None:
         self.ctx = ctx
+        self.condition = condition
         self.shots = (then, orelse)
         self.results: tuple[list[Atom], list[Atom]] = ([], [])
         self.targets: list[Var] = []
@@ -35,7 +39,8 @@ class Joiner:
         if x is y:
             return x
         if isinstance(x, Undefined) or isinstance(y, Undefined):
-            return x if isinstance(x, Undefined) else y
+            found = x if isinstance(x, Undefined) else y
+            return replace(found, needs=(*found.needs, self.condition))
         if type(x) is Ref and type(y) is Ref:
             return self._arrays(x, y, name)
         if type(x) is Masked and type(y) is Masked and _same_parts(x, y):
@@ -51,19 +56,17 @@ class Joiner:
                 return type(x)(*(self.join(a, b, name) for a, b in zip(x, y, strict=True)))
             if not isinstance(x, tuple | list | dict | Closure) and _equal(x, y):
                 return x
-        return Undefined(
-            f"is {describe(x)} or {describe(y)}, depending on a condition that is known only at run time",
-            "give both branches values of one type and shape",
-        )
+        return self._either(x, y, "give both branches values of one type and shape")
+
+    def _either(self, x: Value, y: Value, instead: str) -> Undefined:
+        why = f"is {describe(x)} or {describe(y)}, depending on a condition that is known only at run time"
+        return Undefined(why, instead, (self.condition,))
 
     def _arrays(self, x: Ref, y: Ref, name: str) -> Value:
         if x.cell is y.cell and x.path == y.path:
             return x
         if x.aval != y.aval:
-            return Undefined(
-                f"is {describe(x)} or {describe(y)}, depending on a condition that is known only at run time",
-                "give both branches arrays of one shape and dtype",
-            )
+            return self._either(x, y, "give both branches arrays of one shape and dtype")
         key = (x.cell, x.path, y.cell, y.path)
         if key not in self.refs:
             target = self.slot(self._read(0, x), self._read(1, y), name)
@@ -91,12 +94,12 @@ class Joiner:
         a, b = self.ctx.atom(x), self.ctx.atom(y)
         aval = common_scalar(a.aval, b.aval)
         if aval is None:
-            return Undefined(
-                f"is {describe(x)} or {describe(y)}, depending on a condition that is known only at run time",
-                "convert both to one dtype",
-            )
+            return self._either(x, y, "convert both to one dtype")
         then, orelse = self.shots
-        return self.slot(convert(then.builder, a, aval), convert(orelse.builder, b, aval), name)
+        target = self.slot(convert(then.builder, a, aval), convert(orelse.builder, b, aval), name)
+        if a.aval.dtype.kind != b.aval.dtype.kind or self.ctx.blended & {a, b}:
+            self.ctx.blended.add(target)
+        return target
 
     # ---- state -----------------------------------------------------------------------------------
 
@@ -133,10 +136,14 @@ class Joiner:
             y = orelse.containers[key][1] if key in orelse.containers else container.copy()
             joined = self.join(x, y, "item")
             if isinstance(joined, Undefined):
-                if isinstance(x, dict):
-                    joined = {k: self.join(x.get(k, _UNBOUND), y.get(k, _UNBOUND), str(k)) for k in {**x, **y}}
-                else:
-                    joined = [Undefined("belongs to a list whose length depends on the data")] * max(len(x), len(y))
+                ask(self.ctx, (self.condition,))
+                raise CutError(
+                    Diagnostic(
+                        f"a {type(container).__name__} changes its length where a condition on the data holds",
+                        why="the structure of containers is fixed when the function is translated",
+                        instead="keep an array of the final size and a count, or select with np.where",
+                    )
+                )
             self.ctx.touch(container)
             from .context import restore_container
 
@@ -150,14 +157,14 @@ class Joiner:
             y = orelse.attributes[key][1] if key in orelse.attributes else now
             self.ctx.set_attribute(obj, key[1], self.join(x, y, key[1]))
 
-    def finish(self, condition: Atom, returned: Value = None) -> None:
+    def finish(self, returned: Value = None) -> None:
         """Append the `If`, unless nothing depends on it, and set the cells that it writes."""
         ctx = self.ctx
         if self.targets:
             then, orelse = (
                 Block((), tuple(s.builder.statements), tuple(r)) for s, r in zip(self.shots, self.results, strict=True)
             )
-            ctx.append(If(tuple(self.targets), condition, then, orelse, ctx.b.span))
+            ctx.append(If(tuple(self.targets), self.condition, then, orelse, ctx.b.span))
         for cell, target in self.cells:
             ctx.set_cell(cell, target)
         settle(ctx, self.chosen, returned)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
+from typing import Any
 
 from .source import FunctionNode
 
@@ -28,6 +29,9 @@ class Liveness:
     exits: frozenset[ast.stmt] = frozenset()
     inner: Names = _NONE
     local: Names = _NONE  # every name that the function binds, parameters apart
+    nonlocals: Names = _NONE  # those of functions around this one that it binds
+    shared: Names = _NONE  # its own that inner functions bind
+    generates: bool = False  # it yields
 
 
 def liveness(function: FunctionNode) -> Liveness:
@@ -38,20 +42,40 @@ def liveness(function: FunctionNode) -> Liveness:
     exits: set[ast.stmt] = set()
     for s in function.body:
         _mark_exits(s, exits)
-    local = frozenset().union(*(stores(s) for s in function.body))
-    result = Liveness(exits=frozenset(exits), inner=inner, local=local)
-    _Flow(result).block(function.body, inner, _NONE, _NONE)
+    bound = frozenset().union(*(stores(s) for s in function.body))
+    nonlocals = _declared(function.body)
+    own = (bound | {a.arg for a in ast.walk(function.args) if isinstance(a, ast.arg)}) - nonlocals
+    shared = own & _NONE.union(*(_declared(d.body) for d in _inner_functions(function.body, deep=True)))
+    result = Liveness(
+        exits=frozenset(exits), inner=inner, local=bound - nonlocals, nonlocals=nonlocals, shared=shared,
+        generates=any(isinstance(n, ast.Yield | ast.YieldFrom) for s in function.body for n in own_nodes(s)),
+    )
+    Flow(result).block(function.body, inner, _NONE, _NONE)
     return result
 
 
-def _inner_functions(body: list[ast.stmt]) -> list[ast.AST]:
+def live_before(body: list[ast.stmt], after: Names) -> Names:
+    """The names that the statements, or what follows them (`after`), may read before the statements bind them."""
+    return Flow(Liveness()).block(body, after, _NONE, _NONE)
+
+
+def _declared(body: list[ast.stmt] | ast.expr) -> Names:
+    """The names that a function declares nonlocal."""
+    if isinstance(body, ast.expr):
+        return _NONE
+    nodes = [n for s in body for n in own_nodes(s)]
+    return frozenset(name for n in nodes if isinstance(n, ast.Nonlocal) for name in n.names)
+
+
+def _inner_functions(body: list[ast.stmt], deep: bool = False) -> list[Any]:
+    """The functions defined in a body; `deep`: those defined in them too."""
     found: list[ast.AST] = []
     waiting: list[ast.AST] = list(body)
     while waiting:
         node = waiting.pop()
         if isinstance(node, ast.FunctionDef | ast.Lambda):
             found.append(node)
-        else:
+        if deep or not isinstance(node, ast.FunctionDef | ast.Lambda):
             waiting.extend(ast.iter_child_nodes(node))
     return found
 
@@ -76,10 +100,12 @@ def _mark_exits(s: ast.stmt, exits: set[ast.stmt]) -> bool:
             leaves = _mark_all([*body, *orelse], exits)
         case ast.With(body=body):
             leaves = _mark_all(body, exits)
+        case ast.Match(cases=cases):
+            leaves = _mark_all([s for c in cases for s in c.body], exits)
         case ast.For(body=body, orelse=orelse) | ast.While(body=body, orelse=orelse):
             _mark_all(body, exits)
             leaves = _mark_all(orelse, exits)
-            leaves = leaves or any(isinstance(n, ast.Return) for c in body for n in _own_nodes(c))
+            leaves = leaves or any(isinstance(n, ast.Return) for c in body for n in own_nodes(c))
         case _:
             return False
     if leaves:
@@ -94,7 +120,7 @@ def _mark_all(body: list[ast.stmt], exits: set[ast.stmt]) -> bool:
     return leaves
 
 
-def _own_nodes(node: ast.AST) -> list[ast.AST]:
+def own_nodes(node: ast.AST) -> list[ast.AST]:
     """The node and its descendants outside inner functions."""
     found, waiting = [], [node]
     while waiting:
@@ -105,10 +131,12 @@ def _own_nodes(node: ast.AST) -> list[ast.AST]:
     return found
 
 
-class _Flow:
-    def __init__(self, result: Liveness) -> None:
-        self.result = result
-        self.effects: dict[ast.stmt, tuple[Names, Names]] = {}
+@dataclass
+class Flow:
+    """Backward data flow: each method gives the names that are live before what it goes over."""
+
+    result: Liveness
+    effects: dict[ast.stmt, tuple[Names, Names]] = field(default_factory=dict)
 
     def block(self, body: list[ast.stmt], after: Names, at_break: Names, at_continue: Names) -> Names:
         live = after
@@ -131,6 +159,14 @@ class _Flow:
                 then = self.block(body, after, at_break, at_continue)
                 other = self.block(orelse, after, at_break, at_continue)
                 return ((then | other) - stores(test)) | reads(test)
+            case ast.Match(subject=subject, cases=cases):
+                self._note(s, after)
+                live = after
+                for c in reversed(cases):
+                    inside = self.block(c.body, after, at_break, at_continue)
+                    guard = _NONE if c.guard is None else reads(c.guard)
+                    live = live | ((inside | guard) - stores(c.pattern)) | reads(c.pattern)
+                return live | reads(subject)
             case ast.For() | ast.While():
                 return self._loop(s, after, at_break, at_continue)
             case ast.With(items=items, body=body):
@@ -167,12 +203,13 @@ class _Flow:
         self.result.after[s] = after
         if s in self.result.stored:
             return
-        nodes = _own_nodes(s)
+        nodes = own_nodes(s)
         targets = [n.target for n in nodes if isinstance(n, ast.AugAssign)]
         augmented = {id(t): t.id for t in targets if isinstance(t, ast.Name)}
         bound = [n for n in nodes if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)]
         names = {n.id for n in bound if id(n) not in augmented}
         names.update(n.name for n in nodes if isinstance(n, ast.FunctionDef))
+        names.update(name for n in nodes for name in (*_pattern_names(n), *imported_names(n)))
         self.result.stored[s] = frozenset(names)
         self.result.augmented[s] = frozenset(augmented.values())
         self.result.written[s] = frozenset(
@@ -193,6 +230,21 @@ def reads(node: ast.AST) -> Names:
 _SCOPES = (ast.FunctionDef, ast.Lambda, ast.ListComp, ast.DictComp, ast.SetComp, ast.GeneratorExp)
 
 
+def _pattern_names(node: ast.AST) -> list[str]:
+    """What a part of a pattern of `match` binds."""
+    match node:
+        case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)) | ast.MatchMapping(rest=str(name)):
+            return [name]
+    return []
+
+
+def imported_names(node: ast.AST) -> list[str]:
+    """What an import binds."""
+    if not isinstance(node, ast.Import | ast.ImportFrom):
+        return []
+    return [a.asname or a.name.partition(".")[0] for a in node.names]
+
+
 def stores(node: ast.AST) -> Names:
     """Names that the node certainly binds. A comprehension's names are its own."""
     names: set[str] = set()
@@ -203,6 +255,8 @@ def stores(node: ast.AST) -> Names:
             names.add(n.id)
         elif isinstance(n, ast.FunctionDef):
             names.add(n.name)
+        names.update(_pattern_names(n))
+        names.update(imported_names(n))
         if not isinstance(n, _SCOPES):
             waiting.extend(ast.iter_child_nodes(n))
     return frozenset(names)

@@ -1,45 +1,42 @@
 """`for` and `while`: a loop stays a loop; it is unrolled over containers, and where its variable must be known.
-
-`break` and `return` under a run-time condition become flags that the loop carries; a `for` with flags is a `while`.
 """
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any, NoReturn
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from .. import make
-from ..errors import UnsupportedError
-from ..ir import Atom, Block, Const, For, Range, Var, While
+from ..errors import AliasError, CutError, UnsupportedError
+from ..ir import Atom, Block, For, Range, Var, While
+from .aliases import LoopMemory
 from .carry import (
     NeedsFlags,
-    NeedsValue,
     Outcome,
-    Place,
     Plan,
     bind_results,
-    close_value,
     enter,
     initial_atoms,
     initial_plan,
     leave,
     loop_memory,
     mismatch_error,
-    open_value,
-    zero,
 )
 from .context import Context, Snapshot
 from .control import BREAK, CONTINUE, END, Flow, Kont, sequence, truth
-from .demand import demand
-from .expressions import binary, compare_pair, logic
+from .demand import ask, demand
 from .iteration import UNROLL_LIMIT, Getter, Steps, item_getters, steps_of
-from .joins import Joiner
 from .stores import assign
-from .values import Restart, Undefined, Value, leaves_in
+from .values import Restart, Value
+
+if TYPE_CHECKING:
+    from .leaving import Flags
 
 _MAX_ATTEMPTS = 30
+MANY_ALIASES = 32  # iterations: more are not unrolled only because what shares memory differs between them
+_FEW = 16  # iterations that are written out where names change places among arrays
 _NESTED_LIMIT = 40  # branches within branches, one for each iteration that may be the last
 
 
@@ -83,11 +80,23 @@ def _for_steps(ctx: Context, node: ast.For, steps: Steps, kont: Kont) -> Flow | 
             loop = _ForLoop(ctx, node, steps, kont)
             shot, outcome = loop.read()
     except NeedsFlags:
-        return _for_with_flags(ctx, node, steps, kont)
-    if outcome.mismatch is None:
-        loop.emit(shot, outcome)
-        return sequence(ctx, node.orelse, kont)
-    return _peel(ctx, node, steps, outcome, kont)
+        from .leaving import for_with_flags
+
+        return for_with_flags(ctx, node, steps, kont)
+    if outcome.mismatch is not None:
+        return _peel(ctx, node, steps, outcome, kont)
+    try:
+        with ctx.attempt():
+            loop.emit(shot, outcome)
+    except AliasError:  # perhaps names share memory in the first iteration alone
+        if steps.length is None or steps.length < 2:
+            raise
+        if (node, ctx.frame) not in ctx.peeling:
+            return _peel(ctx, node, steps, outcome, kont)
+        if steps.length < _FEW:
+            raise Restart(loops=frozenset({node})) from None
+        raise
+    return sequence(ctx, node.orelse, kont)
 
 
 def _peel(ctx: Context, node: ast.For, steps: Steps, outcome: Outcome, kont: Kont) -> Flow | None:
@@ -114,12 +123,8 @@ def _peel(ctx: Context, node: ast.For, steps: Steps, outcome: Outcome, kont: Kon
 
 def _demand_to_peel(ctx: Context, node: ast.For, steps: Steps, outcome: Outcome) -> NoReturn:
     """A first iteration can be read apart when there is one: ask for the bounds, unless no bounds would help."""
-    if outcome.grows:
-        raise mismatch_error(ctx, outcome, node)
-    try:
-        demand(ctx, [v for v in (steps.start, steps.stop) if type(v) is Var], node, "the number of iterations")
-    except UnsupportedError:
-        raise mismatch_error(ctx, outcome, node) from None
+    ask(ctx, (steps.start, steps.stop))
+    raise mismatch_error(ctx, outcome, node)
 
 
 def _after_peel(ctx: Context, node: ast.For, steps: Steps, kont: Kont) -> Flow | None:
@@ -154,7 +159,7 @@ def _attempts(
         if not plan.learn(outcome):
             return shot, outcome
     raise ctx.error(
-        UnsupportedError,
+        CutError,
         node,
         "the types that this loop carries do not settle",
         why="every iteration gives a carried value another type",
@@ -198,8 +203,8 @@ class _ForLoop:
         runs = bool(steps.length)
         inits, unbound = initial_atoms(ctx, outcome.entered, runs)
         if unbound and not runs:
-            self._demand_trips(unbound)
-        memory = loop_memory(ctx, outcome.entered, self.node)
+            _demand_trips(ctx, steps, self.node)
+        memory = self._memory(outcome)
         bounds = Range(ctx.atom(steps.start), ctx.atom(steps.stop), ctx.atom(steps.step), steps.reverse)
         targets = tuple(Var(p.hint, p.aval) for p in outcome.entered.params)
         body = Block((self.index, *outcome.entered.params), tuple(shot.builder.statements), tuple(outcome.results))
@@ -207,13 +212,23 @@ class _ForLoop:
             ctx.append(For(targets, bounds, tuple(inits), body, False, self.span), self.node)
         bind_results(ctx, outcome.entered, memory, list(targets), unbound, runs)
 
-    def _demand_trips(self, unbound: list[Place]) -> None:
-        """Names that only the body binds are known behind the loop when it is known to run: ask for its bounds."""
-        bounds = [v for v in (self.steps.start, self.steps.stop) if type(v) is Var]
+    def _memory(self, outcome: Outcome) -> LoopMemory:
+        """Who shares memory behind the loop. Where that differs between iterations, a short loop is unrolled."""
         try:
-            demand(self.ctx, bounds, self.node, "the number of iterations")
-        except UnsupportedError:
-            return  # the name stays unbound, which is an error where it is used
+            return loop_memory(self.ctx, outcome.entered, self.node)
+        except AliasError:
+            if self.steps.length is None or self.steps.length > MANY_ALIASES:
+                raise
+            raise Restart(loops=frozenset({self.node})) from None
+
+
+def _demand_trips(ctx: Context, steps: Steps, node: ast.AST) -> None:
+    """Names that only the body binds are known behind the loop when it is known to run: ask for its bounds."""
+    bounds = [v for v in (steps.start, steps.stop) if type(v) is Var]
+    try:
+        demand(ctx, bounds, node, "the number of iterations")
+    except UnsupportedError:
+        return  # the name stays unbound, which is an error where it is used
 
 
 def _index_var(node: ast.For) -> Var:
@@ -243,23 +258,29 @@ def while_(ctx: Context, node: ast.While, kont: Kont) -> Flow | None:
     known = ctx.read_block(lambda: truth(ctx, ctx.eval(node.test), node.test)).flow
     if known is False:
         return sequence(ctx, node.orelse, kont)
-    loop = _WhileLoop(ctx, node, node.body, lambda: ctx.eval(node.test), (), None)
+    loop = WhileLoop(ctx, node, node.body, lambda: ctx.eval(node.test), (), None)
     try:
         with ctx.attempt():
             if known is True and isinstance(node.test, ast.Constant):
                 raise NeedsFlags
             shot, outcome = loop.read()
     except NeedsFlags:
-        return _run_flags(ctx, node, kont, lambda: ctx.eval(node.test), None, known is True)
+        from .leaving import run_flags
+
+        return run_flags(ctx, node, kont, lambda: ctx.eval(node.test), None, known is True)
     if outcome.mismatch is not None:
-        return _peel_while(ctx, node, outcome, kont, known is True)
+        return _peel_while(ctx, node, outcome, kont, known)
     loop.emit(shot, outcome, known is True)
     return sequence(ctx, node.orelse, kont)
 
 
-def _peel_while(ctx: Context, node: ast.While, outcome: Outcome, kont: Kont, runs: bool) -> Flow | None:
+def _peel_while(
+    ctx: Context, node: ast.While, outcome: Outcome, kont: Kont, truth_before: bool | Atom
+) -> Flow | None:
     key = (node, ctx.frame)
+    runs = truth_before is True
     if not runs:
+        ask(ctx, (truth_before,))
         raise mismatch_error(ctx, outcome, node)
     if key in ctx.peeling:
         raise Restart(loops=frozenset({node}))
@@ -283,8 +304,9 @@ def _unrolled_while(ctx: Context, node: ast.While, kont: Kont, count: int) -> Fl
     while True:
         known = truth(ctx, ctx.eval(node.test), node.test)
         if not isinstance(known, bool):
-            ctx.refuse(
-                node.test,
+            ask(ctx, (known,))
+            ctx.cut(
+                node,
                 "the condition of this `while` depends on the data, but something it changes must be known",
                 why="a value that the loop computes decides a shape, an axis or a container index",
                 instead="compute that value from Python ints only",
@@ -292,12 +314,12 @@ def _unrolled_while(ctx: Context, node: ast.While, kont: Kont, count: int) -> Fl
         if not known:
             return sequence(ctx, node.orelse, kont)
         if count >= UNROLL_LIMIT:
-            ctx.refuse(node, f"this `while` would be unrolled more than {UNROLL_LIMIT} times")
+            ctx.cut(node, f"this `while` would be unrolled more than {UNROLL_LIMIT} times")
         count += 1
 
         def rest(count: int = count) -> Flow:
             if len(ctx.builders) > _NESTED_LIMIT:
-                ctx.refuse(
+                ctx.cut(
                     node,
                     "this `while` must be unrolled, but when it ends depends on the data",
                     why="what it carries changes its shape or structure from one iteration to the next",
@@ -312,7 +334,7 @@ def _unrolled_while(ctx: Context, node: ast.While, kont: Kont, count: int) -> Fl
             return flow
 
 
-class _WhileLoop:
+class WhileLoop:
     """One `while`. `extra` are hidden names that it carries; `step` runs at the end of each iteration."""
 
     def __init__(
@@ -322,7 +344,7 @@ class _WhileLoop:
         body: list[ast.stmt],
         test: Callable[[], Value],
         extra: tuple[str, ...],
-        flags: _Flags | None,
+        flags: Flags | None,
     ) -> None:
         self.ctx, self.node, self.body, self.test, self.flags = ctx, node, body, test, flags
         self.span = ctx.b.span if ctx.frame.fixed else ctx.frame.source.header(node)
@@ -378,14 +400,17 @@ class _WhileLoop:
         shot = ctx.read_block(body)
         foreign = [c for c in shot.cells if all(c is not p.target for p in plan.places)]
         if foreign or shot.containers:
-            ctx.refuse(self.node, "the condition of a `while` writes an array", instead="write it in the body")
+            ctx.cut(self.node, "the condition of a `while` writes an array", instead="write it in the body")
         outs = [Var(p.hint, p.aval) for p in outcome.entered.params[len(holder[-1]) :]]
         self.condition = (shot, [*holder[-1], *outs], shot.flow)
 
-    def emit(self, shot: Snapshot, outcome: Outcome, runs: bool) -> None:
+    def emit(self, shot: Snapshot, outcome: Outcome, runs: bool, steps: Steps | None = None) -> None:
+        """`steps`: of the `for` that this was."""
         ctx = self.ctx
         ctx.b.span = self.span
         inits, unbound = initial_atoms(ctx, outcome.entered, runs)
+        if unbound and not runs and steps is not None:
+            _demand_trips(ctx, steps, self.node)
         memory = loop_memory(ctx, outcome.entered, self.node)
         test_shot, params, result = self.condition
         test = Block(tuple(params), tuple(test_shot.builder.statements), (result,))
@@ -394,158 +419,6 @@ class _WhileLoop:
         if targets:
             ctx.append(While(targets, tuple(inits), test, body, self.span), self.node)
         bind_results(ctx, outcome.entered, memory, list(targets), unbound, runs)
-
-
-# ---- break and return ----------------------------------------------------------------------------
-
-
-@dataclass(slots=True)
-class _Flags:
-    """The hidden names of one loop that can be left early, and what happens to them."""
-
-    ctx: Context
-    stop: str
-    returned: str
-    value: str
-    counter: str | None
-    before: Callable[[Context], None]
-    after: Callable[[Context], None]
-    template: Value = None  # a value of the structure that the body returns, once known
-    returns: bool = False
-
-    def on_break(self) -> Flow:
-        self.ctx.frame.env[self.stop] = True
-        return END
-
-    def on_return(self, value: Value, node: ast.AST) -> Flow:
-        if not self.returns:
-            leaves: list[Value] = []
-            shell = open_value(value, leaves)
-            for v in leaves_in(value):
-                if isinstance(v, Undefined):
-                    self.ctx.refuse(node, f"the returned value {v.why}", instead=v.instead)
-            raise NeedsValue((shell, [self.ctx.atom(v).aval for v in leaves]))
-        env = self.ctx.frame.env
-        env[self.stop] = env[self.returned] = True
-        env[self.value] = value
-        return END
-
-
-def _for_with_flags(ctx: Context, node: ast.For, steps: Steps, kont: Kont) -> Flow | None:
-    """for i in range(a, b, s) as i = a; while not stop and i < b: ...; i += s."""
-    if steps.reverse:
-        what = "`break` in a loop over reversed(range(...)) with run-time bounds"
-        ctx.refuse(node, what, instead="use a negative step")
-    counter = f"%i{ctx.depth}_{node.lineno}"
-    env = ctx.frame.env
-    env[counter] = steps.start if not isinstance(steps.start, Const) else steps.start.value
-    smaller: ast.cmpop = ast.Lt() if steps.step > 0 else ast.Gt()
-
-    def test() -> Value:
-        return compare_pair(ctx, smaller, ctx.frame.env[counter], steps.stop, node)
-
-    return _run_flags(ctx, node, kont, test, (counter, steps), bool(steps.length))
-
-
-def _run_flags(
-    ctx: Context,
-    node: ast.For | ast.While,
-    kont: Kont,
-    test: Callable[[], Value],
-    count: tuple[str, Steps] | None,
-    runs: bool,
-) -> Flow | None:
-    tag = f"{ctx.depth}_{node.lineno}_{node.col_offset}"
-    flags = _Flags(ctx, f"%stop{tag}", f"%returned{tag}", f"%value{tag}", None, lambda c: None, lambda c: None)
-    span = ctx.b.span
-    if count is not None:
-        _count_with(flags, node, *count)
-
-    def full_test() -> Value:
-        going = ctx.wrap(make.logical_not(ctx.b, ctx.atom(ctx.frame.env[flags.stop])))
-        return logic(ctx, going, test, True, node)
-
-    returned: tuple[Any, list[Any]] | None = None
-    while True:
-        env = ctx.frame.env
-        env[flags.stop] = False
-        extra = [flags.stop, *([count[0]] if count is not None else [])]
-        if returned is not None:
-            env[flags.returned] = False
-            env[flags.value] = close_value(returned[0], iter([ctx.wrap(zero(ctx, a)) for a in returned[1]]))
-            extra += [flags.returned, flags.value]
-        ctx.b.span = span
-        loop = _WhileLoop(ctx, node, node.body, full_test, tuple(extra), flags)
-        try:
-            with ctx.attempt():
-                shot, outcome = loop.read()
-            break
-        except NeedsValue as need:
-            returned, flags.returns = need.value, True
-    if outcome.mismatch is not None:
-        if count is None and runs and node not in ctx.unroll:
-            raise Restart(loops=frozenset({node}))
-        raise mismatch_error(ctx, outcome, node)
-    loop.emit(shot, outcome, runs)
-    return _after_flags(ctx, node, flags, kont)
-
-
-def _count_with(flags: _Flags, node: ast.For | ast.While, counter: str, steps: Steps) -> None:
-    assert isinstance(node, ast.For)
-
-    def before(ctx: Context) -> None:
-        index = ctx.frame.env[counter]
-        ctx.loop_of[index] = node
-        ctx.counters[index] = (steps.start, steps.stop, steps.step)
-        ctx.at(node.iter)
-        assign(ctx, node.target, steps.element(index))
-        flags.template = index
-
-    def after(ctx: Context) -> None:
-        ctx.at(node.iter)
-        ctx.frame.env[counter] = binary(ctx, ast.Add, flags.template, steps.step, node.iter)
-
-    flags.before, flags.after = before, after
-
-
-def _after_flags(ctx: Context, node: ast.For | ast.While, flags: _Flags, kont: Kont) -> Flow | None:
-    """What follows: the loop's else where it was not left, and the return where it was left by one."""
-    env = ctx.frame.env
-    stopped = ctx.atom(env[flags.stop])
-
-    def orelse() -> Flow | None:
-        if not node.orelse:
-            return None
-        shots = ctx.read_block(lambda: None), ctx.read_block(lambda: sequence(ctx, node.orelse, kont))
-        if shots[1].flow is not None:
-            ctx.refuse(node, "control leaves from the `else` of a loop", instead="test a flag behind the loop")
-        joiner = Joiner(ctx, *shots)
-        joiner.join_state(None)
-        joiner.finish(stopped)
-        return None
-
-    if not flags.returns:
-        return orelse()
-    returned = ctx.atom(env[flags.returned])
-
-    def leave_function() -> Flow:
-        value = ctx.frame.env[flags.value]
-        return kont.on_return(value, node) if kont.on_return is not None else Flow("return", value)
-
-    shots = ctx.read_block(leave_function), ctx.read_block(lambda: kont.finish(orelse()))
-    joiner = Joiner(ctx, *shots)
-    first, second = shots[0].flow, shots[1].flow
-    if first.kind == "end":
-        joiner.join_state(kont.loop_names)
-        joiner.finish(returned)
-        return END
-    joiner.join_state(frozenset())
-    value = joiner.join(first.value, second.value, "t")
-    for v in leaves_in(value):
-        if isinstance(v, Undefined):
-            ctx.refuse(node, f"the result {v.why}", instead=v.instead)
-    joiner.finish(returned, value)
-    return Flow("return", value)
 
 
 Context.statements.update({ast.For: for_, ast.While: while_})

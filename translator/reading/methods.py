@@ -8,19 +8,26 @@ from typing import Any
 import numpy as np
 
 from .. import make, surface
+from ..builder import Builder
 from ..errors import DTypeError
+from ..ir import Atom
+from ..surface.arguments import static_dtype
 from ..surface.python import as_python
 from .calls import call_handler
 from .context import Context
-from .demand import static
+from .demand import ask, static
 from .functional import scatter_into
 from .iteration import known_items
-from .selection import call, store_selected
+from .selected import call
+from .selection import store_selected
+from .standard import sorted_items
 from .stores import store_view
-from .values import Masked, Method, Ref, Value, has_runtime, is_runtime
+from .values import Generator, Masked, Method, Ref, Value, has_runtime, is_runtime
 
 _MUTATORS = frozenset(
     {"append", "extend", "insert", "pop", "remove", "clear", "reverse", "sort", "update", "setdefault", "popitem"}
+    | {"move_to_end", "subtract", "add", "discard"}
+    | {"difference_update", "intersection_update", "symmetric_difference_update"}
 )
 
 
@@ -55,14 +62,22 @@ def _call_container_method(
 ) -> Value:
     from .expressions import run_known
 
+    args = [known_items(ctx, a, node) if type(a) is Generator else a for a in args]
     if name == "extend":
         args = [known_items(ctx, args[0], node)]
     if isinstance(owner, dict) and name in ("get", "pop", "setdefault") and args:
         args = [static(ctx, args[0], node, "a dict key"), *args[1:]]
     if isinstance(owner, list) and name in ("pop", "insert") and args:
         args = [static(ctx, args[0], node, "a list position"), *args[1:]]
-    if name in ("sort", "index", "count", "remove") and (has_runtime(owner) or any(map(has_runtime, args))):
-        ctx.refuse(
+    if isinstance(owner, list) and name == "sort":
+        ctx.touch(owner)
+        owner[:] = sorted_items(ctx, node, list(owner), **kwargs)
+        return None
+    if isinstance(owner, set) and args:
+        args = [static(ctx, a, node, "an argument of a set method") for a in args]
+    if name in ("index", "count", "remove") and (has_runtime(owner) or any(map(has_runtime, args))):
+        ask(ctx, [owner, *args])
+        ctx.cut(
             node,
             f"`.{name}` of a {type(owner).__name__} that holds run-time values",
             why="the order would depend on the data",
@@ -70,7 +85,7 @@ def _call_container_method(
         )
     if isinstance(owner, str):
         args = [static(ctx, a, node, "an argument of a string method") for a in args]
-    if name in _MUTATORS and isinstance(owner, list | dict):
+    if name in _MUTATORS and isinstance(owner, list | dict | set):
         ctx.touch(owner)
     result = run_known(ctx, node, lambda: getattr(owner, name)(*args, **kwargs))
     if isinstance(owner, dict) and name in ("keys", "values", "items"):
@@ -83,6 +98,25 @@ def _call_container_method(
 
 def _copy(ctx: Context, owner: Value, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
     return ctx.wrap(ctx.atom(owner))
+
+
+def _astype(ctx: Context, owner: Value, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
+    """A copy, but for copy=False and the dtype that the array has."""
+    handler = surface.method_handler("astype")
+    assert handler is not None
+    converted = call_handler(ctx, handler, "astype", [owner, *args], kwargs, node)
+    copies = args[4] if len(args) > 4 else kwargs.get("copy", True)
+    return converted if copies or type(owner) is not Ref or converted.aval != owner.aval else owner
+
+
+def _conjugate(ctx: Context, owner: Value, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
+    """Of real numbers it is the array itself; of a Python number a Python number."""
+    if owner.aval.dtype.kind != "c" and not args:
+        return owner
+    handler = surface.method_handler("conjugate")
+    assert handler is not None
+    result = call_handler(ctx, handler, "conjugate", [owner, *args], kwargs, node)
+    return ctx.wrap(as_python(ctx.b, result)) if owner.aval.weak else result
 
 
 def _fill(ctx: Context, owner: Value, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> None:
@@ -99,13 +133,18 @@ def _tolist(ctx: Context, owner: Value, args: list[Value], kwargs: dict[str, Val
 
 
 def _view(ctx: Context, owner: Value, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
-    if args or kwargs:
-        ctx.refuse(node, ".view(...) reinterprets memory", instead="use .astype(...) to convert values")
-    return owner
+    """x.view(dtype) between dtypes of one size; of the same memory, as in NumPy."""
+    given = [a for a in (*args, *kwargs.values()) if not (isinstance(a, type) and issubclass(a, np.ndarray))]
+    if not given:
+        return owner
+    return call_handler(ctx, _VIEW, "view", [owner, *given], {}, node)
 
 
-def _flatten(ctx: Context, owner: Value, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
-    return ctx.wrap(make.reshape(ctx.b, ctx.atom(owner), (-1,)))
+def _viewed(b: Builder, x: Atom, dtype: Any) -> Atom:
+    return make.view(b, x, static_dtype(dtype))
+
+
+_VIEW = surface.Handler(_viewed, view=True)
 
 
 def _sort(ctx: Context, owner: Value, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> None:
@@ -131,10 +170,12 @@ _ARRAY_METHODS = {
     "sort": _sort,
     "partition": _partition,
     "copy": _copy,
+    "astype": _astype,
+    "conj": _conjugate,
+    "conjugate": _conjugate,
     "fill": _fill,
     "tolist": _tolist,
     "view": _view,
-    "flatten": _flatten,
 }
 
 
@@ -143,13 +184,16 @@ _ARRAY_METHODS = {
 
 def scatter(ctx: Context, ufunc: np.ufunc, args: list[Value], node: ast.AST) -> None:
     """np.add.at(x, index, value) and its kin: repeated indices accumulate."""
-    if ufunc.nin != 2 or len(args) != 3 or type(args[0]) is not Ref:
+    if ufunc.nin > 2 or ufunc.nout != 1 or len(args) != ufunc.nin + 1 or type(args[0]) is not Ref:
         ctx.refuse(node, f"np.{ufunc.__name__}.at is not in the language here", instead="use np.add.at on an array")
-    target, key, value = args
-    given = ctx.atom(value).aval.dtype
-    if not np.can_cast(given, target.aval.dtype, "same_kind"):
-        what = f"np.{ufunc.__name__}.at cannot cast what it computes with {given} to {target.aval.dtype}"
+    target, key, *values = args
+    dtype = target.aval.dtype
+    given = ctx.atom(values[0]).aval.dtype if values else ufunc.resolve_dtypes((dtype, None))[-1]
+    if not np.can_cast(given, dtype, "same_kind"):
+        what = f"np.{ufunc.__name__}.at cannot cast what it computes with {given} to {dtype}"
+        if not values or ctx.atom(values[0]).aval.weak:  # NumPy casts some of them nevertheless
+            ctx.cut(node, what, instead="cast the array first, x.astype(...)")
         raise ctx.error(DTypeError, node, what, instead="cast the array first, x.astype(...)")
-    new = ctx.atom(scatter_into(ctx, ufunc, target, key, value, node))
+    new = ctx.atom(scatter_into(ctx, ufunc, target, key, values[0] if values else None, node))
     ctx.at(node)
     ctx.write(target, new)

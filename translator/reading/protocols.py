@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 from typing import Any, NoReturn
 
 from .. import make
@@ -31,7 +32,23 @@ def special(ctx: Context, v: Value, name: str, args: list[Value], node: ast.AST)
     if not is_instance(v):
         return NotImplemented
     method = ctx.captures.part(_class(v), name)
+    code = getattr(method, "__code__", None)
+    if dataclasses.is_dataclass(_class(v)) and code is not None and code.co_filename == "<string>":
+        return _of_dataclass(ctx, v, name, args, node)
     return call_value(ctx, method, [v, *args], {}, node) if hasattr(method, "__code__") else NotImplemented
+
+
+def _of_dataclass(ctx: Context, v: Value, name: str, args: list[Value], node: ast.AST) -> Value:
+    """The methods that the decorator wrote: comparisons of the fields."""
+    from .attributes import get_attribute
+    from .expressions import compare_pair
+
+    kinds = {asked: kind for kind, (asked, _) in _COMPARISONS.items()}
+    if name not in kinds or _class(v) is not _class(args[0]):
+        return NotImplemented
+    names = [f.name for f in dataclasses.fields(_class(v)) if f.compare]
+    mine, others = (tuple(get_attribute(ctx, x, n, node) for n in names) for x in (v, args[0]))
+    return compare_pair(ctx, kinds[name](), mine, others, node)
 
 
 def compared(ctx: Context, kind: ast.cmpop, left: Value, right: Value, node: ast.AST) -> Value:

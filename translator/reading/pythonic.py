@@ -4,33 +4,44 @@ from __future__ import annotations
 
 import ast
 import functools
+import operator
 import types
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from .. import surface
 from ..errors import DTypeError
 from ..ir import Var
+from ..library import mapping, support
+from .arrays import ARRAYS
+from .booleans import is_python_bool, marked, python_bool
 from .context import Context
 from .control import truth
 from .demand import static
-from .expressions import run_known
+from .expressions import as_number, run_known
 from .iteration import known_items
+from .protocols import is_instance, special
+from .standard import library_for
 from .values import (
     Bound,
     Closure,
     Enumerate,
+    Flat,
     Foreign,
+    Grid,
     Masked,
     Partial,
     Ref,
     Reversed,
     RunRange,
+    Super,
     Value,
     Zip,
     describe,
-    has_runtime,
+    is_object,
+    leaves_in,
 )
 
 Implementation = Callable[..., Value]
@@ -41,6 +52,8 @@ def _len(ctx: Context, node: ast.AST, x: Value) -> Value:
         if not x.aval.shape:
             raise ctx.error(DTypeError, node, "len() of unsized object")
         return x.aval.shape[0]
+    if isinstance(x, Flat):
+        return x.line.aval.size
     if isinstance(x, Masked):
         from .selection import count
 
@@ -77,6 +90,43 @@ def _enumerate(ctx: Context, node: ast.AST, inner: Value, start: Value = 0) -> V
     return Enumerate(inner, start)
 
 
+def _vectorize(
+    ctx: Context,
+    node: ast.AST,
+    pyfunc: Value,
+    otypes: Value = None,
+    doc: Value = None,
+    excluded: Value = None,
+    cache: Value = False,
+    signature: Value = None,
+) -> Value:
+    return vectorized(pyfunc, otypes, excluded, signature)
+
+
+def vectorized(pyfunc: Value, otypes: Value, excluded: Value, signature: Value) -> Partial:
+    """np.vectorize(pyfunc, ...), which is called as the library's source of it is."""
+    return Partial(mapping.vectorized, (pyfunc, otypes, tuple(excluded or ()), signature), {})
+
+
+def _settled(ctx: Context, node: ast.AST, x: Value) -> Value:
+    """The value itself, unless its type depends on the data."""
+    if any(type(v) is Var and v in ctx.blended for v in leaves_in(x)):
+        ctx.cut(
+            node,
+            "np.vectorize of a function that returns numbers of different kinds is not in the language",
+            why="NumPy gives the result the type of the first element's, whatever the others are",
+            instead="return one kind of number, 0.0 for 0, or say otypes=[float]",
+        )
+    return x
+
+
+def _ndindex(ctx: Context, node: ast.AST, *shape: Value) -> Value:
+    sizes = static(ctx, shape, node, "a shape")
+    if len(sizes) == 1 and not isinstance(sizes[0], int | np.integer):
+        (sizes,) = sizes
+    return Grid(tuple(operator.index(n) for n in sizes))
+
+
 def _reversed(ctx: Context, node: ast.AST, inner: Value) -> Value:
     if isinstance(inner, range | RunRange) or type(inner) is Ref:
         return Reversed(inner)
@@ -88,7 +138,8 @@ def _isinstance(ctx: Context, node: ast.AST, x: Value, kinds: Value) -> Value:
     if type(x) is Ref or type(x) is Masked:
         return any(k in (np.ndarray, object) for k in kinds)
     if type(x) is Var:
-        return any(isinstance(k, type) and issubclass(_number_type(x), k) for k in kinds)
+        kind = bool if is_python_bool(ctx, x) else _number_type(x)
+        return any(isinstance(k, type) and issubclass(kind, k) for k in kinds)
     if isinstance(x, Closure | Bound | Partial):
         return any(k in (types.FunctionType, Callable, object) for k in kinds)
     return run_known(ctx, node, isinstance, x.value if isinstance(x, Foreign) else x, kinds)
@@ -96,31 +147,20 @@ def _isinstance(ctx: Context, node: ast.AST, x: Value, kinds: Value) -> Value:
 
 def _number_type(x: Var) -> type:
     aval = x.aval
-    return {"i": int, "f": float, "c": complex}[aval.dtype.kind] if aval.weak else aval.dtype.type
+    return {"i": int, "f": float, "c": complex, "b": bool}[aval.dtype.kind] if aval.weak else aval.dtype.type
 
 
 def _type(ctx: Context, node: ast.AST, x: Value) -> Value:
     if type(x) is Ref or type(x) is Masked:
         return np.ndarray
     if type(x) is Var:
-        return _number_type(x)
+        return bool if is_python_bool(ctx, x) else _number_type(x)
     return type(x.value if isinstance(x, Foreign) else x)
-
-
-
-
-
-
-
-
 
 
 def _bool(ctx: Context, node: ast.AST, x: Value = False) -> Value:
     known = truth(ctx, x, node)
-    return known if isinstance(known, bool) else ctx.wrap(known)
-
-
-
+    return known if isinstance(known, bool) else python_bool(ctx, ctx.wrap(known))
 
 
 def _sequence(python: type) -> Implementation:
@@ -155,9 +195,6 @@ def _reduce(ctx: Context, node: ast.AST, function: Value, items: Value, *initial
     return total
 
 
-
-
-
 def _getattr(ctx: Context, node: ast.AST, x: Value, name: str, *default: Value) -> Value:
     from .attributes import get_attribute
 
@@ -180,43 +217,102 @@ def _hasattr(ctx: Context, node: ast.AST, x: Value, name: str) -> Value:
         ctx.captures.absent(x, name)
     elif isinstance(x, Foreign):
         ctx.captures.attribute(x, name, getattr(x.value, name))
+    else:
+        ctx.captures.part(x if isinstance(x, type) else type(x), name)
     return found
+
+
+def _asking(builtin: Callable[..., Any], *names: str) -> Implementation:
+    """A builtin that asks the class of an object by its special methods; of all else the surface knows it."""
+
+    def implementation(ctx: Context, node: ast.AST, *args: Value, **kwargs: Value) -> Value:
+        from .calls import call_handler
+
+        for name in names if args and is_instance(args[0]) else ():
+            result = special(ctx, args[0], name, list(args[1:]), node)
+            if result is not NotImplemented:
+                return result
+        return call_handler(ctx, surface.handler_for(builtin), builtin, list(args), kwargs, node)
+
+    return implementation
+
+
+def _gathering(builtin: Callable[..., Any]) -> Implementation:
+    """sum, any and all: of whatever can be iterated over."""
+
+    def implementation(ctx: Context, node: ast.AST, items: Value, *start: Value, **kwargs: Value) -> Value:
+        from .calls import call_handler
+
+        given = items if type(items) in (list, tuple, Ref, Masked) else known_items(ctx, items, node)
+        if builtin is sum and type(given) in (list, tuple) and any(map(is_object, given)):
+            return _reduce(ctx, node, operator.add, given, *(start or kwargs.values() or (0,)))
+        if builtin is sum and type(given) is list:
+            given = [as_number(ctx, x) for x in given]
+        result = call_handler(ctx, surface.handler_for(builtin), builtin, [given, *start], kwargs, node)
+        return result if builtin is sum else marked(ctx, result)
+
+    return implementation
+
+
+def _text(python: Callable[..., str], *names: str) -> Implementation:
+    """str and repr: of known values."""
+
+    def implementation(ctx: Context, node: ast.AST, x: Value = "") -> Value:
+        return text_of(ctx, x, node, python, names)
+
+    return implementation
+
+
+def text_of(
+    ctx: Context, x: Value, node: ast.AST, python: Callable[..., str], names: tuple[str, ...] = ("__str__", "__repr__")
+) -> Value:
+    for name in names:
+        result = special(ctx, x, name, [], node) if is_object(x) else NotImplemented
+        if result is not NotImplemented:
+            return result
+    inside = list(x.__dict__.values()) if is_object(x) else x
+    if any(is_object(v) for v in leaves_in(inside)):
+        ctx.refuse(node, "the text of an object that holds objects", instead="write its parts one by one")
+    static(ctx, inside, node, "a formatted value")
+    return run_known(ctx, node, python, x)
 
 
 def _callable(ctx: Context, node: ast.AST, x: Value) -> Value:
     return isinstance(x, Closure | Bound | Partial) or callable(x.value if isinstance(x, Foreign) else x)
 
 
-def _print(ctx: Context, node: ast.AST, *args: Value, **kwargs: Value) -> Value:
-    ctx.refuse(
-        node,
-        "`print` is not in the language",
-        why="it would print once, when the function is translated, and never again",
-        instead="return the value and print it outside, or run the plain function under NumPy",
-    )
-
-
 def _slice(ctx: Context, node: ast.AST, *args: Value) -> Value:
     return slice(*args)
-
-
-def _sorted(ctx: Context, node: ast.AST, items: Value, key: Value = None, reverse: Value = False) -> Value:
-    known = known_items(ctx, items, node)
-    if any(map(has_runtime, known)) or key is not None:
-        ctx.refuse(node, "sorted() of run-time values", instead="use np.sort on an array")
-    return run_known(ctx, node, lambda: sorted(known, reverse=reverse))
 
 
 def _id(ctx: Context, node: ast.AST, x: Value) -> Value:
     ctx.refuse(node, "`id` is not in the language", instead="compare with `is`")
 
 
+def _super(ctx: Context, node: ast.AST, cls: Value = None, owner: Value = None) -> Value:
+    """super() in a method: of the class that defines it and of its first argument."""
+    frame = ctx.frame
+    if cls is None:
+        cell = frame.scope.cells.get("__class__")
+        arguments = frame.source.node.args
+        if cell is None or not (*arguments.posonlyargs, *arguments.args):
+            raise RuntimeError("super(): no arguments")
+        cls = cell.cell_contents
+        owner = frame.env[(*arguments.posonlyargs, *arguments.args)[0].arg]
+    return Super(cls, owner)
+
+
 BUILTINS: dict[Any, Implementation] = {
+    super: _super,
+    **ARRAYS,
     len: _len,
     range: _range,
     zip: _zip,
     enumerate: _enumerate,
     reversed: _reversed,
+    np.ndindex: _ndindex,
+    np.vectorize: _vectorize,
+    support.settled: _settled,
     isinstance: _isinstance,
     type: _type,
     bool: _bool,
@@ -229,9 +325,21 @@ BUILTINS: dict[Any, Implementation] = {
     getattr: _getattr,
     hasattr: _hasattr,
     callable: _callable,
-    print: _print,
     slice: _slice,
-    sorted: _sorted,
     id: _id,
     functools.reduce: _reduce,
+    abs: _asking(abs, "__abs__"),
+    round: _asking(round, "__round__"),
+    float: _asking(float, "__float__"),
+    int: _asking(int, "__int__", "__index__", "__trunc__"),
+    sum: _gathering(sum),
+    any: _gathering(any),
+    all: _gathering(all),
+    str: _text(str, "__str__", "__repr__"),
+    repr: _text(repr, "__repr__"),
 }
+
+
+def builtin_for(f: Any) -> Implementation | None:
+    """What a call of one of Python's own functions means; None for all else."""
+    return BUILTINS.get(f) or library_for(f)

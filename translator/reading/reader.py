@@ -14,23 +14,27 @@ from __future__ import annotations
 import ast
 import sys
 import types
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NoReturn
 
 import numpy as np
 
 from ..builder import Builder
 from ..errors import Diagnostic, Span, UnsupportedError
-from ..ir import Atom, Aval, Block, Function, Param, Var
+from ..ir import Atom, Aval, Block, Function, Param, Var, free_variables
 from ..rewrite import prune
 from ..tree import LEAF, NONE, Kind, TreeDef, close_node, open_node, static
-from . import attributes, control, expressions, loops, stores
-from .calls import call_value, inline, prepare, takes_views
+from . import attributes, control, expressions, loops, matching, stores
+from .booleans import returned
+from .calls import call_value, hold_shared, inline, prepare
+from .changes import Change, changes_of
 from .context import Context
 from .control import FUNCTION_END, check_defined, sequence
+from .fence import check_entry
 from .guards import Captures, Guard
+from .inner import close
 from .selection import concrete
 from .signature import Signature, specialise, static_value
 from .source import Source, scope_of, source_of
@@ -49,8 +53,9 @@ from .values import (
     is_object,
     is_runtime,
 )
+from .views import takes_views
 
-_MODULES = (attributes, control, expressions, loops, stores)  # they register what they read
+_MODULES = (attributes, control, expressions, loops, matching, stores)  # they register what they read
 _RECURSION_LIMIT = 20_000  # an inlined call takes some ten Python frames
 _MAX_RESTARTS = 100
 
@@ -79,17 +84,26 @@ class Reading:
 
     `statics` are the leaves (positions in `Signature.avals`) whose values the program was specialised on; they are not
     among its parameters. `guards` are the facts about the outside that it relies on, `layouts` those about where the
-    elements of arguments lie in memory.
+    elements of arguments lie in memory. `reasons` say what needs the value of a leaf among the `statics`.
     """
 
     function: Function
     statics: frozenset[int] = frozenset()
     guards: tuple[Guard, ...] = ()
     layouts: tuple[Layout, ...] = ()
+    reasons: tuple[tuple[int, str], ...] = ()
+    changes: tuple[Change, ...] = ()  # then the result is a tuple: what is returned, and the contents for each
 
 
-def read(fun: Callable[..., Any], signature: Signature) -> Reading:
-    """The program of `fun` for arguments of this signature.
+Finish = Callable[[Context, Mapping[str, Value], Value], Value]  # of the parameters and the result, before it is kept
+
+
+def read(
+    fun: Callable[..., Any], signature: Signature, finish: Finish | None = None, keeps_changes: bool = False
+) -> Reading:
+    """The program of `fun` for arguments of this signature; `finish` has the last word on its result.
+
+    With `keeps_changes` the caller's containers may get new contents, `Reading.changes`; else that is refused.
 
     Raises UnsupportedError, ShapeError, DTypeError, AliasError or OutOfBoundsError at the user's line, and what Python
     raises for operations on values that are known.
@@ -99,16 +113,19 @@ def read(fun: Callable[..., Any], signature: Signature) -> Reading:
         return transformed(signature)  # type: ignore[no-any-return]
     owner, function = _unwrap(fun)
     source = source_of(function)
-    prepare(source, source.node)
+    check_entry(source)
     leaves: frozenset[int] = frozenset()
     unroll: frozenset[Any] = frozenset()
+    reasons: dict[int, str] = {}
     with _deep_recursion():
         for _ in range(_MAX_RESTARTS):
             try:
-                return _read_once(function, owner, source, signature, leaves, unroll)
+                reading = _read_once(function, owner, source, signature, leaves, unroll, finish, keeps_changes)
+                return replace(reading, reasons=tuple(reasons.items()))
             except Restart as need:
                 if need.leaves <= leaves and need.loops <= unroll:
                     raise AssertionError("a restart that asks for nothing new") from need
+                reasons |= dict.fromkeys(need.leaves - leaves, need.why)
                 leaves |= need.leaves
                 unroll |= need.loops
     raise UnsupportedError(f"{function.__name__} asks for static values again and again")
@@ -145,46 +162,60 @@ def _read_once(
     signature: Signature,
     leaves: frozenset[int],
     unroll: frozenset[Any],
+    finish: Finish | None,
+    keeps_changes: bool,
 ) -> Reading:
     builder = Builder()
     ctx = _context(builder)
     ctx.unroll = unroll
+    ctx.keeps_changes = keeps_changes
     ctx.leaf_values = signature.values or (None,) * len(signature.avals)
     frame = Frame(source, None, None, scope_of(function), prepare(source, source.node), False, function.__name__)
     ctx.frame = frame
     ctx.captures.function(function)
     params, variables = _bind_parameters(ctx, frame, signature, leaves)
+    entered = dict(frame.env)
     if owner is not _NO_OWNER:
-        raise UnsupportedError(
-            Diagnostic(
-                f"{function.__qualname__} is a method of an object",
-                why="what the object holds could change unseen between calls",
-                instead=f"write a function that takes what {function.__name__} needs, and call the method inside",
-            )
-        )
+        _refuse_method(function)
     if isinstance(source.node, ast.Lambda):
         value: Value = ctx.eval(source.node.body)
     else:
         flow = sequence(ctx, source.node.body, FUNCTION_END)
         value = None if flow is None else flow.value
+    if finish is not None:
+        value = finish(ctx, entered, value)
     results: list[Atom] = []
-    out = result_tree(ctx, value, results, source)
+    contents, changes = changes_of(ctx)
+    out = result_tree(ctx, (value, *contents) if changes else value, results, source)
     hidden = ctx.captures.params
     variables += [v for _, v, _ in hidden]
     cells = [*ctx.argument_cells, *((len(variables) - len(hidden) + i, c) for i, (_, _, c) in enumerate(hidden) if c)]
     mutated = [(i, c) for i, c in cells if c.atom is not variables[i]]
     results += [c.atom for _, c in mutated]
     body = prune(builder.block(variables, results))
+    outside: list[Param] = []
+    if free_variables(body):  # of the function that is being read further out, whose inner functions this one was given
+        body, outside = close(body)
     program = Function(
         function.__name__ if function.__name__ != "<lambda>" else "function",
-        (*params, *(p for p, _, _ in hidden)),
+        (*params, *(p for p, _, _ in hidden), *outside),
         body,
         out,
         tuple(i for i, _ in mutated),
         _header(source),
     )
     layouts = _layouts(ctx, {c for _, c in mutated}, [i for i in range(len(signature.avals)) if i not in leaves])
-    return Reading(program, leaves, tuple(ctx.captures.guards.values()), layouts)
+    return Reading(program, leaves, tuple(ctx.captures.guards.values()), layouts, changes=changes)
+
+
+def _refuse_method(function: types.FunctionType) -> NoReturn:
+    raise UnsupportedError(
+        Diagnostic(
+            f"{function.__qualname__} is a method of an object",
+            why="what the object holds could change unseen between calls",
+            instead=f"write a function that takes what {function.__name__} needs, and call the method inside",
+        )
+    )
 
 
 def _layouts(ctx: Context, mutated: set[Cell], run_time: list[int]) -> tuple[Layout, ...]:
@@ -229,7 +260,10 @@ def _bind_parameters(
     waiting = iter(run_time)
     for name, t in specialise(signature, leaves):
         params.append(Param(name, t))
-        frame.env[name] = ctx.adopt_foreign(_open_parameter(ctx, t, name, signature, waiting, variables))
+        frame.env[name] = ctx.adopt_foreign(
+            _open_parameter(ctx, t, name, signature, waiting, variables), (("item", name),)
+        )
+    hold_shared(frame)
     return params, variables
 
 
@@ -269,7 +303,7 @@ def result_tree(ctx: Context, value: Value, results: list[Atom], source: Source)
     if isinstance(value, Masked):
         value = concrete(ctx, value, source.node, "the function returns a selection x[mask]")
     if is_runtime(value) or is_number(value):
-        results.append(ctx.atom(value))
+        results.append(returned(ctx, value))
         return LEAF
     if value is None:
         return NONE

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 import inspect
+import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,6 +15,7 @@ import numpy as np
 from ..errors import Diagnostic, DTypeError, UnsupportedError
 from ..ir import Aval
 from ..tree import LEAF, NONE, TreeDef, open_node, static
+from .source import without_source
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,15 +71,27 @@ def bind(fun: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
 
 def _python_signature(fun: Callable[..., Any]) -> inspect.Signature:
     try:
-        return inspect.signature(fun)
+        return signature_of(fun)
     except ValueError:
-        raise UnsupportedError(
-            Diagnostic(
-                f"{getattr(fun, '__qualname__', None) or repr(fun)} does not say which arguments it takes",
-                why="it is compiled code, which cannot be read",
-                instead="write a Python function with NumPy's functions",
-            )
-        ) from None
+        raise without_source(fun) from None
+
+
+def signature_of(fun: Callable[..., Any]) -> inspect.Signature:
+    """The parameters of what a call of `fun` runs. A decorator's wrapper is itself, whatever it wraps.
+
+    Raises ValueError for compiled functions that do not tell.
+    """
+    return inspect.signature(runs(fun), follow_wrapped=not isinstance(runs(fun), types.FunctionType))
+
+
+def runs(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """The function inside a transformed or accelerated one."""
+    found: Callable[..., Any] = inspect.unwrap(fun, stop=_is_itself)
+    return found
+
+
+def _is_itself(fun: Any) -> bool:
+    return isinstance(fun, types.FunctionType) and not hasattr(fun, "__untraced_read__")
 
 
 def _is_number(x: Any) -> bool:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import ast
 import inspect
 import linecache
+import os
+import time
 import types
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
-from ..errors import Diagnostic, Span, UnsupportedError
+from ..errors import NOWHERE, Diagnostic, Span, UnsupportedError
 
 FunctionNode = ast.FunctionDef | ast.Lambda
 
@@ -61,7 +64,24 @@ class Source:
 
     def diagnostic(self, node: ast.AST, what: str, why: str = "", instead: str = "") -> Diagnostic:
         span = self.span(node)
-        return Diagnostic(what, span, why, instead, self.line(span.line))
+        return Diagnostic(what, span, why, instead, self.lines_of(node))
+
+    def lines_of(self, node: ast.AST) -> str:
+        """The whole lines of a node; of a compound statement the first."""
+        span = self.span(node)
+        last = span.line if isinstance(getattr(node, "body", None), list) else span.end_line
+        return "".join(self.lines[span.line - 1 : last]) if span.line else ""
+
+
+def definition(fun: Callable[..., Any]) -> Span:
+    """The first line of the definition of a function, for messages; NOWHERE where there is none."""
+    try:
+        source = source_of(fun)
+    except UnsupportedError:
+        return NOWHERE
+    span = source.span(source.node)
+    line = source.line(span.line).rstrip()
+    return Span(span.file, span.line, span.column, span.line, len(line), line.strip())
 
 
 def _characters(line: str, byte_offset: int) -> int:
@@ -69,38 +89,70 @@ def _characters(line: str, byte_offset: int) -> int:
     return len(line.encode()[:byte_offset].decode(errors="ignore"))
 
 
-_sources: dict[types.CodeType, tuple[tuple[str, ...], Source]] = {}
+_sources: dict[types.CodeType, Source] = {}
 _trees: dict[str, tuple[tuple[str, ...], ast.Module]] = {}
+
+
+def without_source(fun: Callable[..., Any]) -> UnsupportedError:
+    """What is told of a builtin or a C function."""
+    return UnsupportedError(
+        Diagnostic(
+            f"{getattr(fun, '__qualname__', None) or repr(fun)} has no Python source",
+            why="untraced reads source text; what is compiled in C cannot be read",
+            instead="call a NumPy function that does the same, or write it as a Python function",
+        )
+    )
 
 
 def source_of(fun: Callable[..., Any]) -> Source:
     """The source of a Python function or lambda.
 
     Raises UnsupportedError for builtins, C functions, generators and functions whose text is not available.
-    Cached for each code object for as long as the file's text, as linecache knows it, stays the same.
+    What was read for a code object stays its source, whatever becomes of the file.
     """
     if not isinstance(fun, types.FunctionType):
-        kind = type(fun).__name__
-        raise UnsupportedError(
-            Diagnostic(
-                f"{getattr(fun, '__qualname__', None) or repr(fun)} is a {kind}: it has no Python source",
-                why="untraced reads source text; what is compiled in C cannot be read",
-                instead="call a NumPy function that does the same, or write it as a Python function",
-            )
-        )
+        raise without_source(fun)
     code = fun.__code__
+    known = _sources.get(code)  # codes that differ in the name of their file alone are equal
+    if known is not None and known.file == code.co_filename:
+        return known
     lines = _lines_of(fun)
-    known = _sources.get(code)
-    if known is not None and known[0] is lines:
-        return known[1]
-    source = Source(fun.__name__, code.co_filename, lines, _find(fun, lines))
-    _sources[code] = (lines, source)
+    node = _find(fun, lines)
+    if _is_new(code.co_filename) and not is_of(node, lines, code):
+        raise _stale(fun)
+    source = _sources[code] = Source(fun.__name__, code.co_filename, lines, _plain_loops(node))
     return source
+
+
+def adopt(fun: types.FunctionType, source: Source) -> None:
+    """Let `source` be that of a function which was made from a syntax tree."""
+    _sources[fun.__code__] = source
+
+
+def _plain_loops(node: FunctionNode) -> FunctionNode:
+    """Where the test of a `while` binds a name (`:=`), the test becomes the first statement of the body.
+
+        while (s := f(x)) > 1:          while True:
+            x = x / s                       if not (s := f(x)) > 1:
+        else:                                   done()
+            done()                              break
+                                            x = x / s
+    """
+    for loop in ast.walk(node):
+        if isinstance(loop, ast.While) and any(isinstance(n, ast.NamedExpr) for n in ast.walk(loop.test)):
+            stop = ast.copy_location(ast.Break(), loop.test)
+            negated = ast.copy_location(ast.UnaryOp(ast.Not(), loop.test), loop.test)
+            leave = ast.copy_location(ast.If(negated, [*loop.orelse, stop], []), loop.test)
+            loop.body, loop.orelse = [leave, *loop.body], []
+            loop.test = ast.copy_location(ast.Constant(True), loop.test)
+    return node
 
 
 def _lines_of(fun: types.FunctionType) -> tuple[str, ...]:
     """The lines of the file; the same tuple for as long as linecache holds the same text."""
     file = fun.__code__.co_filename
+    if os.path.exists(file):
+        linecache.checkcache(file)  # the module may have been reloaded
     if file not in linecache.cache or len(linecache.cache[file]) == 1:
         linecache.getlines(file, fun.__globals__)
     entry = linecache.cache.get(file)
@@ -112,11 +164,25 @@ def _lines_of(fun: types.FunctionType) -> tuple[str, ...]:
                 why="the function was made by exec, in an interactive session without history, or its file is gone",
                 instead="put the function into a file or a notebook cell",
             )
+            if not is_library_file(file)
+            else Diagnostic(
+                f"{fun.__qualname__} cannot be read",
+                why="it comes with Python, without its source",
+                instead="call it outside the function and pass what it gives",
+            )
         )
     held = _texts.get(file)
     if held is None or held[0] is not text:
         held = _texts[file] = (text, tuple(text))
     return held[1]
+
+
+_STANDARD = os.path.dirname(os.__file__) + os.sep
+
+
+def is_library_file(file: str) -> bool:
+    """Whether the user did not write it: a file of Python's own library, or one that was installed."""
+    return file.startswith((_STANDARD, "<frozen ")) or "site-packages" in file or "dist-packages" in file
 
 
 _texts: dict[str, tuple[list[str], tuple[str, ...]]] = {}
@@ -180,6 +246,45 @@ def _stale(fun: types.FunctionType) -> UnsupportedError:
             why=f"line {fun.__code__.co_firstlineno} of the file is something else now: the file changed after import",
             instead="import the module again",
         )
+    )
+
+
+_STARTED = time.time()
+
+
+def _is_new(file: str) -> bool:
+    """Whether a file was written since the program started, perhaps after the import of what it defined."""
+    entry = linecache.cache.get(file, ())
+    return len(entry) == 4 and entry[1] is not None and entry[1] >= _STARTED
+
+
+def is_of(node: FunctionNode, lines: tuple[str, ...], code: types.CodeType) -> bool:
+    """Whether the text compiles to the code. Taken for granted of assertions, which pytest rewrites."""
+    if any(isinstance(n, ast.Assert) for n in ast.walk(node)):
+        return True
+    try:
+        waiting = [_compiled("".join(lines), code.co_filename)]
+    except SyntaxError:
+        return False
+    while waiting:
+        inside = [c for c in waiting.pop().co_consts if isinstance(c, types.CodeType)]
+        if any(c.co_name == code.co_name and _same_code(c, code) for c in inside):
+            return True
+        waiting += inside
+    return False
+
+
+@lru_cache(maxsize=4)
+def _compiled(text: str, file: str) -> types.CodeType:
+    return compile(text, file, "exec", dont_inherit=True)
+
+
+def _same_code(a: types.CodeType, b: types.CodeType) -> bool:
+    if a.co_code != b.co_code or a.co_names != b.co_names or len(a.co_consts) != len(b.co_consts):
+        return False
+    return all(
+        _same_code(x, y) if isinstance(x, types.CodeType) and isinstance(y, types.CodeType) else repr(x) == repr(y)
+        for x, y in zip(a.co_consts, b.co_consts, strict=True)
     )
 
 

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import ast
+import operator
 from typing import Any
 
 import numpy as np
 
 from .. import make
-from ..errors import DTypeError, ShapeError
+from ..errors import Diagnostic, DTypeError, ShapeError, UnsupportedError
 from ..ir import Atom, Aval, Var
 from .context import Context, name_result
 from .control import Kont
 from .demand import static
-from .expressions import binary, lookup
-from .indexing import Key, extend_index, index_value, mask_of, parse_key, selected_view
+from .expressions import binary, in_place_name, lookup, run_known
+from .indexing import Key, extend_index, flat_of, index_value, mask_of, parse_key, selected_view
 from .iteration import known_items
+from .protocols import is_instance, special
 from .selection import concrete, masked, place_of, store_selected
-from .values import Foreign, Masked, Ref, Value, describe
+from .values import SHARED, Flat, Foreign, Frame, Masked, Ref, Value, describe
 
 
 def assign_(ctx: Context, node: ast.Assign, kont: Kont) -> None:
@@ -35,7 +37,7 @@ def assign(ctx: Context, target: ast.expr, value: Value, origin: ast.AST | None 
     """Bind a target; stores that this takes come from the statement `origin`."""
     match target:
         case ast.Name(id=identifier):
-            ctx.frame.env[identifier] = value
+            bind_name(ctx, identifier, value)
             if not ctx.frame.fixed:  # the names of library source are none of the user's
                 name_result(value, identifier)
         case ast.Tuple(elts=elts) | ast.List(elts=elts):
@@ -50,11 +52,33 @@ def assign(ctx: Context, target: ast.expr, value: Value, origin: ast.AST | None 
             ctx.refuse(target, "this target of an assignment is not in the language")
 
 
+def bind_name(ctx: Context, identifier: str, value: Value) -> None:
+    """Bind a name of the function, or the one of a function around it that it declares nonlocal."""
+    owner: Frame | None = ctx.frame
+    live = ctx.frame.live
+    if identifier not in live.shared and identifier not in live.nonlocals:
+        ctx.frame.env[identifier] = value
+        return
+    while owner is not None and identifier not in owner.live.shared:
+        owner = owner.outer
+    if owner is None:
+        raise UnsupportedError(
+            Diagnostic(
+                f"{identifier} belongs to a function that is not read with this one, and cannot be assigned",
+                why="the assignment would have to happen at every call, outside the compiled program",
+                instead="return the new value and assign it where the function is called",
+            )
+        )
+    ctx.set_attribute(owner.env[SHARED], identifier, value)
+
+
 def _unpack(ctx: Context, targets: list[ast.expr], items: list[Value], node: ast.AST) -> None:
     starred = [i for i, t in enumerate(targets) if isinstance(t, ast.Starred)]
     if not starred:
         if len(items) != len(targets):
-            raise ctx.error(ShapeError, node, f"{len(targets)} names for {len(items)} values")
+            what = "too many" if len(items) > len(targets) else "not enough"
+            what += f" values to unpack (expected {len(targets)}, got {len(items)})"
+            raise ctx.error(ShapeError, node, what, instead="name each value, or take the rest as *rest")
         for t, item in zip(targets, items, strict=True):
             assign(ctx, t, item, node)
         return
@@ -68,13 +92,18 @@ def _unpack(ctx: Context, targets: list[ast.expr], items: list[Value], node: ast
 
 
 def _store_attribute(ctx: Context, owner: Value, attr: str, value: Value, node: ast.AST) -> None:
+    if attr == "flat" and type(owner) is Ref:
+        values = ctx.atom(value)
+        store(ctx, flat_of(ctx, owner), slice(None), ctx.wrap(make.reshape(ctx.b, values, (-1,))), node)
+        return
     if isinstance(owner, Ref | Var):
         what = f"an array's `.{attr}` cannot be assigned"
-        ctx.refuse(node, what, instead="make a new array: x.reshape(...), x.astype(...)")
+        ctx.cut(node, what, instead="make a new array: x.reshape(...), x.astype(...)")
     if isinstance(owner, Foreign):
+        name = owner.capture.name or "an object"
         ctx.refuse(
             node,
-            f"an attribute of {owner.capture.name}, which lives outside the function, cannot be assigned",
+            f"an attribute of {name}, which lives outside the function, cannot be assigned",
             why="the assignment would have to happen at every call, outside the compiled program",
             instead="return the new value and assign it where the function is called",
         )
@@ -83,17 +112,19 @@ def _store_attribute(ctx: Context, owner: Value, attr: str, value: Value, node: 
 
 def store(ctx: Context, base: Value, key: Value, value: Value, node: ast.AST) -> None:
     """`base[key] = value`."""
-    if type(base) is Ref:
-        store_array(ctx, base, key, value, node)
+    if type(base) is Ref or type(base) is Flat:
+        store_array(ctx, base.line if isinstance(base, Flat) else base, key, value, node)
         return
     if isinstance(base, Masked):
         _store_in_selection(ctx, base, key, value, node)
         return
     if isinstance(base, dict | list):
         known = static(ctx, key, node, "the index of a container")
-        if isinstance(base, list) and isinstance(known, int | np.integer):
+        if isinstance(base, list) and isinstance(known, slice):
+            value = known_items(ctx, value, node)
+        elif isinstance(base, list) and isinstance(known, int | np.integer):
             if not -len(base) <= known < len(base):
-                raise IndexError(f"list assignment index out of range ({ctx.frame.source.span(node)})")
+                raise IndexError("list assignment index out of range")
             if base[known] is value:
                 return
         elif isinstance(base, dict) and known in base and base[known] is value:
@@ -101,7 +132,19 @@ def store(ctx: Context, base: Value, key: Value, value: Value, node: ast.AST) ->
         ctx.touch(base)
         base[known] = value
         return
-    ctx.refuse(node, f"{describe(base)} does not take item assignment", instead="make it a list, a dict or an array")
+    if is_instance(base) and special(ctx, base, "__setitem__", [key, value], node) is not NotImplemented:
+        return
+    what = f"{describe(base)} does not support item assignment"
+    raise ctx.error(DTypeError, node, what, instead="make it a list, a dict or an array")
+
+
+def delete_item(ctx: Context, base: Value, key: Value, node: ast.AST) -> None:
+    """`del base[key]`."""
+    if not isinstance(base, dict | list):
+        ctx.refuse(node, f"`del` of an element of {describe(base)}", instead="build the smaller one")
+    known = static(ctx, key, node, "the index of a container")
+    ctx.touch(base)
+    run_known(ctx, node, operator.delitem, base, known)
 
 
 def _store_in_selection(ctx: Context, base: Masked, key: Value, value: Value, node: ast.AST) -> None:
@@ -178,7 +221,7 @@ def aug_assign(ctx: Context, node: ast.AugAssign, kont: Kont) -> None:
         case ast.Name(id=identifier):
             current = lookup(ctx, identifier, target)
             updated = augmented(ctx, current, ctx.eval(node.value), node)
-            ctx.frame.env[identifier] = updated
+            bind_name(ctx, identifier, updated)
             if updated is not current and not ctx.frame.fixed:
                 name_result(updated, identifier)
         case ast.Subscript():
@@ -200,12 +243,32 @@ def aug_assign(ctx: Context, node: ast.AugAssign, kont: Kont) -> None:
 
 
 def augmented(ctx: Context, current: Value, value: Value, node: ast.AugAssign) -> Value:
-    """`current op= value`: arrays and lists change in place, everything else gives a new value."""
-    kind = type(node.op)
+    return augmented_value(ctx, type(node.op), current, value, node)
+
+
+_SET_OPERATORS = {ast.BitOr: operator.ior, ast.BitAnd: operator.iand, ast.Sub: operator.isub, ast.BitXor: operator.ixor}
+
+
+def augmented_value(
+    ctx: Context, kind: type[ast.operator], current: Value, value: Value, node: ast.AST
+) -> Value:
+    """`current op= value`: arrays and containers change in place, everything else gives a new value."""
     if type(current) is list and kind is ast.Add:
         ctx.touch(current)
-        current.extend(known_items(ctx, value, node.value))
+        current.extend(known_items(ctx, value, node))
         return current
+    if isinstance(current, set) and isinstance(value, set) and kind in _SET_OPERATORS:
+        ctx.touch(current)
+        run_known(ctx, node, _SET_OPERATORS[kind], current, value)
+        return current
+    if isinstance(current, dict) and kind is ast.BitOr and isinstance(value, dict):
+        ctx.touch(current)
+        current.update(value)
+        return current
+    if is_instance(current):
+        result = special(ctx, current, in_place_name(kind), [value], node)
+        if result is not NotImplemented:
+            return result
     if isinstance(current, Masked):
         store_selected(ctx, current, binary(ctx, kind, current, value, node), node, in_place=True)
         return current

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,7 @@ from ..ops.core import Attrs, Dim, Op
 from .source import Source
 
 Value = Any
+Path = tuple[tuple[str, Any], ...]  # ("item", key) and ("attr", name) steps
 
 
 class Cell:
@@ -43,7 +44,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class IndexStep:
-    """A basic index. Dyn positions in `dims` count from 0 within `dynamic`."""
+    """A basic index, or a diagonal. Positions in `dims`, of Dyn and Gather, count from 0 within `dynamic`."""
 
     dims: tuple[Dim, ...]
     dynamic: tuple[Atom, ...]
@@ -97,6 +98,20 @@ class Zip:
 
 
 @dataclass(frozen=True, slots=True)
+class Grid:
+    """np.ndindex(*shape): the indices of an array of this shape, in C order."""
+
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Flat:
+    """`x.flat`, by the view of x with one axis: iterated over and written it is x; what is read from it is a copy."""
+
+    line: Ref
+
+
+@dataclass(frozen=True, slots=True)
 class Enumerate:
     inner: Value
     start: Value = 0
@@ -105,6 +120,23 @@ class Enumerate:
 @dataclass(frozen=True, slots=True)
 class Reversed:
     inner: Value
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Endless:
+    """itertools.count, cycle, repeat: as many elements as what goes beside it."""
+
+    item: Callable[[int], Value]
+
+
+@dataclass(slots=True, eq=False)
+class Generator:
+    """What a generator function gives: all that it yields, and the arrays that it reads on the way."""
+
+    name: str
+    items: tuple[Value, ...]
+    reads: frozenset[Cell]
+    used: Value = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -120,6 +152,14 @@ class Bound:
     """A Python function with its first argument."""
 
     function: Value
+    owner: Value
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Super:
+    """super(): what the classes behind `cls` give the object."""
+
+    cls: type
     owner: Value
 
 
@@ -210,10 +250,22 @@ class Update:
 
 @dataclass(frozen=True, slots=True)
 class Undefined:
-    """What a name is bound to when its value is not one thing; an error only when the name is used."""
+    """What a name is bound to when its value is not one thing; an error only when the name is used.
+
+    It would be one thing if the run-time values `needs` were known.
+    """
 
     why: str
     instead: str = ""
+    needs: tuple[Value, ...] = ()
+
+
+YIELDS = "%yields"  # the name under which the frame of a generator holds what it has yielded
+SHARED = "%shared"  # the name under which a frame holds its SharedNames
+
+
+class SharedNames:
+    """The names of a function that its inner functions bind (`nonlocal`), as attributes."""
 
 
 class Frame:
@@ -234,12 +286,22 @@ class Frame:
         self.name = name
 
 
-class Restart(Exception):
-    """Reading must start again: these argument leaves are specialised on their values, these loops are unrolled."""
+class Detour(Exception):
+    """No error: how the reader leaves what it was reading to start elsewhere."""
 
-    def __init__(self, leaves: frozenset[int] = frozenset(), loops: frozenset[ast.AST] = frozenset()) -> None:
+
+class Restart(Detour):
+    """Reading must start again: these argument leaves are specialised on their values, these loops are unrolled.
+
+    `why` says what needs the values, and where.
+    """
+
+    def __init__(
+        self, leaves: frozenset[int] = frozenset(), loops: frozenset[ast.AST] = frozenset(), why: str = ""
+    ) -> None:
         self.leaves = leaves
         self.loops = loops
+        self.why = why
 
 
 def is_runtime(v: Value) -> bool:
@@ -258,7 +320,7 @@ def is_number(v: Value) -> bool:
 
 _LEAVES = frozenset(
     {Var, Ref, Masked, Closure, Method, Bound, Partial, Foreign, Undefined, RunRange, Zip, Enumerate, Reversed}
-    | {Updater, UpdatePlace, Update}
+    | {Updater, UpdatePlace, Update, Endless, Flat, Super, Generator}
 )
 
 
@@ -301,7 +363,8 @@ def describe(v: Value) -> str:
     aval = aval_of_value(v)
     if aval is not None:
         if aval.weak:
-            return {"i": "a Python int", "f": "a Python float", "c": "a Python complex"}[aval.dtype.kind]
+            kinds = {"i": "int", "f": "float", "c": "complex", "b": "bool"}
+            return f"a Python {kinds[aval.dtype.kind]}"
         return f"an array of shape {aval.shape} and dtype {aval.dtype}" if aval.shape else f"a {aval.dtype} number"
     if v is None:
         return "None"

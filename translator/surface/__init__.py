@@ -17,22 +17,37 @@ import numpy as np
 
 from .. import ops
 from ..library import (
+    binning,
+    checks,
     comparing,
     composing,
+    grids,
     joining,
     linalg,
+    looping,
+    mapping,
+    numbers,
     ordering,
+    packing,
+    padding,
+    polynomials,
+    quantiles,
     rearranging,
+    scipy_linalg,
     special,
     spectral,
     statistics,
     support,
+    ufuncs,
+    windows,
+    writing,
 )
 from ..ops.core import Elementwise
 from . import create as create
 from . import elementwise as elementwise
 from . import fourier as fourier
 from . import matrices as matrices
+from . import polynomial as polynomial
 from . import product as product
 from . import python as python
 from . import reduce as reduce
@@ -44,7 +59,7 @@ from . import sort as sort
 class Handler:
     """How a callable is read.
 
-    inline   `function` is NumPy source, read and inlined like a user's function.
+    inline   `function` is NumPy source, read and inlined like a user's function, with `first` before the arguments.
     else     `function(b, *args, **kwargs)`, NumPy's own signature after the builder: arrays arrive as atoms, what is
              known as plain Python objects, containers as containers; returns atoms, Python values, tuples of them.
     view     the result shares memory with the first argument: the statements appended lead from it.
@@ -53,6 +68,7 @@ class Handler:
     function: Callable[..., Any]
     view: bool = False
     inline: bool = False
+    first: tuple[Any, ...] = ()
 
 
 _Table = dict[int, tuple[Any, Handler]]  # by identity, as a callable may be unhashable; the object is kept alive
@@ -72,7 +88,7 @@ def handler_for(function: Any) -> Handler | None:
 
 def subscript_source(kind: type) -> Any:
     """NumPy source of `x[key]` for the helpers np.mgrid, np.ogrid, np.r_ and np.c_, by their type."""
-    return composing.SUBSCRIPTS.get(kind)
+    return grids.SUBSCRIPTS.get(kind)
 
 
 def method_handler(name: str) -> Handler | None:
@@ -99,6 +115,8 @@ def _functions() -> _Table:
     for op in ops.ALL:
         if isinstance(op, Elementwise):
             _enter(table, Handler(elementwise.elementwise(op)), [op.evaluate])
+    for alias, op in ((np.degrees, ops.RAD2DEG), (np.radians, ops.DEG2RAD)):
+        _enter(table, Handler(elementwise.elementwise(op)), [alias])
     _enter_numpy(table, _DIRECT, inline=False, view=False)
     _enter_numpy(table, _VIEWS, inline=False, view=True)
     _enter_numpy(table, _library(), inline=True, view=False)
@@ -107,9 +125,12 @@ def _functions() -> _Table:
     for builtin, handler in (*python.MATH.items(), *_BUILTINS.items()):
         _enter(table, Handler(handler), [builtin])
     _enter(table, Handler(elementwise.stop_gradient), [ops.STOP_GRADIENT.evaluate])
-    for source in special.SCIPY_NAMES.values():
+    sources: tuple[Callable[..., Any], ...] = (*special.SCIPY_NAMES.values(), *looping.CALLED, *windows.CALLED)
+    for source in sources:
         _enter(table, Handler(source, inline=True), [source])
-    known: tuple[Callable[..., Any], ...] = (*support.STATIC, *_AT_ONCE)
+    _enter(table, Handler(looping.scan_in_place, inline=True), [looping.scan])
+    _enter(table, Handler(python.is_known), [support.is_known])
+    known: tuple[Callable[..., Any], ...] = (*support.STATIC, *checks.STATIC, *_AT_ONCE)
     for question in known:
         _enter(table, Handler(python.at_once(question)), [question])
     return table
@@ -165,7 +186,6 @@ _DIRECT: dict[str, Callable[..., Any]] = {
     "round": elementwise.round_,
     "around": elementwise.round_,
     "fix": elementwise.fix,
-    "imag": elementwise.imag,
     "conjugate": elementwise.conjugate,
     "astype": elementwise.astype,
     "divmod": elementwise.divmod_,
@@ -188,13 +208,10 @@ _DIRECT: dict[str, Callable[..., Any]] = {
     "take_along_axis": shape.take_along_axis,
     "unravel_index": shape.unravel_index,
     "ravel_multi_index": shape.ravel_multi_index,
-    "broadcast_arrays": shape.broadcast_arrays,
     "shape": shape.shape_of,
     "ndim": shape.ndim_of,
     "size": shape.size_of,
     "copy": shape.copy,
-    "diagonal": shape.diagonal,
-    "linalg.diagonal": shape.diagonal,
     "zeros": create.filled(0),
     "ones": create.filled(1),
     "empty": create.empty,
@@ -209,7 +226,6 @@ _DIRECT: dict[str, Callable[..., Any]] = {
     "identity": create.identity,
     "tri": create.tri,
     "array": create.new_array,
-    "meshgrid": create.meshgrid,
     "indices": create.indices,
     "matmul": product.matmul,
     "dot": product.dot,
@@ -222,9 +238,11 @@ _DIRECT: dict[str, Callable[..., Any]] = {
     "tensordot": product.tensordot,
     "einsum": product.einsum,
     **matrices.HANDLERS,
+    **polynomial.HANDLERS,
     "linalg.multi_dot": product.multi_dot,
+    "i0": elementwise.elementwise(ops.I0),
     "linalg.matmul": product.matmul,
-    "linalg.outer": product.outer,
+    "linalg.outer": product.linalg_outer,
     "linalg.tensordot": product.tensordot,
     "linalg.vecdot": product.vecdot,
     "sort": sort.sort,
@@ -265,11 +283,16 @@ _VIEWS: dict[str, Callable[..., Any]] = {
     "broadcast_to": shape.broadcast_to,
     "expand_dims": shape.expand_dims,
     "squeeze": shape.squeeze,
+    "diagonal": shape.diagonal,
+    "linalg.diagonal": shape.matrix_diagonal,
+    "lib.stride_tricks.as_strided": shape.as_strided,
+    "lib.stride_tricks.sliding_window_view": shape.sliding_window_view,
     "real": elementwise.real,
+    "imag": elementwise.imag,
     "asarray": create.as_array,
     "asanyarray": create.as_array,
-    "ascontiguousarray": create.as_array,
-    "asfortranarray": create.as_array,
+    "ascontiguousarray": create.as_contiguous,
+    "asfortranarray": create.as_contiguous,
 }
 
 _BUILTINS: dict[Callable[..., Any], Callable[..., Any]] = {
@@ -292,7 +315,25 @@ _BUILTINS: dict[Callable[..., Any], Callable[..., Any]] = {
 
 def _library() -> dict[str, Callable[..., Any]]:
     """NumPy's name -> its source in the library."""
-    modules = (statistics, ordering, composing, spectral, joining, rearranging, comparing, linalg)
+    modules = (
+        statistics,
+        numbers,
+        ordering,
+        composing,
+        grids,
+        binning,
+        quantiles,
+        polynomials,
+        spectral,
+        joining,
+        rearranging,
+        comparing,
+        linalg,
+        writing,
+        padding,
+        packing,
+        mapping,
+    )
     return {name: getattr(m, own) for m in modules for name, own in m.NUMPY_NAMES.items()}
 
 
@@ -303,9 +344,8 @@ def _library() -> dict[str, Callable[..., Any]]:
 def _methods() -> dict[str, Handler]:
     table = {name: Handler(function) for name, function in _METHODS.items()}
     table |= {name: Handler(function, view=True) for name, function in _VIEW_METHODS.items()}
-    table |= {name: Handler(function, inline=True) for name, function in statistics.METHODS.items()}
-    table |= {name: Handler(function, inline=True) for name, function in rearranging.METHODS.items()}
-    table |= {name: Handler(function, inline=True) for name, function in ordering.METHODS.items()}
+    for module in (statistics, rearranging, binning, writing, composing, numbers):
+        table |= {name: Handler(function, inline=True) for name, function in module.METHODS.items()}
     return table
 
 
@@ -314,11 +354,11 @@ _SIZE_UNKNOWN = "the size of the result is not known before the run"
 _METHODS: dict[str, Callable[..., Any]] = {
     **{name: _DIRECT[name] for name in ("sum", "prod", "max", "min", "any", "all", "argmax", "argmin")},
     **{name: _DIRECT[name] for name in ("argsort", "argpartition")},
-    **{name: _DIRECT[name] for name in ("cumsum", "cumprod", "take", "dot", "copy", "astype", "diagonal")},
+    **{name: _DIRECT[name] for name in ("cumsum", "cumprod", "take", "dot", "copy", "astype")},
     "round": elementwise.round_,
     "clip": elementwise.clip_method,
-    "conj": elementwise.conjugate,
-    "conjugate": elementwise.conjugate,
+    "conj": elementwise.conjugate_method,
+    "conjugate": elementwise.conjugate_method,
     "flatten": shape.ravel,
     "item": python.item,
     "nonzero": python.refused_method("nonzero", _SIZE_UNKNOWN, "np.where(mask, x, y)"),
@@ -332,6 +372,7 @@ _VIEW_METHODS: dict[str, Callable[..., Any]] = {
     "transpose": shape.transpose_method,
     "swapaxes": shape.swapaxes,
     "squeeze": shape.squeeze,
+    "diagonal": shape.diagonal,
 }
 
 _ATTRIBUTES: dict[str, Handler] = {
@@ -350,27 +391,28 @@ _ATTRIBUTES: dict[str, Handler] = {
 
 def _ufunc_method(ufunc: np.ufunc, name: str) -> Handler | None:
     """np.add.reduce, np.multiply.accumulate, np.subtract.outer, ..."""
-    reductions = {
-        np.add: "sum",
-        np.multiply: "prod",
-        np.maximum: "max",
-        np.minimum: "min",
-        np.logical_or: "any",
-        np.logical_and: "all",
-    }
-    if name == "reduce" and ufunc in reductions:
-        whole = _DIRECT[reductions[ufunc]]
-        return Handler(lambda b, array, axis=0, **options: whole(b, array, axis, **options))
-    accumulations = {np.add: "cumsum", np.multiply: "cumprod"}
-    if name == "accumulate" and ufunc in accumulations:
-        along = _DIRECT[accumulations[ufunc]]
-        return Handler(lambda b, array, axis=0, **options: along(b, array, axis, **options))
-    if name == "accumulate" and ufunc in composing.ACCUMULATIONS:
-        return Handler(composing.ACCUMULATIONS[ufunc], inline=True)
-    binary = _functions().get(id(ufunc))
-    if name == "outer" and binary is not None:
-        return Handler(shape.outer_of(binary[1].function))
-    return None
+    if ufunc.nin != 2 or ufunc.nout != 1 or id(ufunc) not in _functions():
+        return None
+    if name == "reduce" and ufunc in _REDUCTIONS:
+        return Handler(_REDUCTIONS[ufunc])
+    if name == "accumulate" and ufunc in _ACCUMULATIONS:
+        return Handler(_ACCUMULATIONS[ufunc])
+    source = ufuncs.METHODS.get(name)
+    return None if source is None else Handler(source, inline=True, first=(ufunc,))
+
+
+_REDUCTIONS: dict[np.ufunc, Callable[..., Any]] = {
+    np.add: reduce.ufunc_reduce(ops.SUM),
+    np.multiply: reduce.ufunc_reduce(ops.PROD),
+    np.maximum: reduce.ufunc_reduce(ops.MAX),
+    np.minimum: reduce.ufunc_reduce(ops.MIN),
+    np.logical_or: reduce.ufunc_reduce(ops.ANY),
+    np.logical_and: reduce.ufunc_reduce(ops.ALL_),
+}
+_ACCUMULATIONS: dict[np.ufunc, Callable[..., Any]] = {
+    np.add: reduce.cumulative(ops.CUMSUM, 0),
+    np.multiply: reduce.cumulative(ops.CUMPROD, 0),
+}
 
 
 # ---- scipy.special -------------------------------------------------------------------------------
@@ -385,8 +427,8 @@ def _scipy() -> _Table:
 @cache
 def _scipy_linalg() -> _Table:
     table: _Table = {}
-    for name, own in linalg.SCIPY_NAMES.items():
-        _enter(table, Handler(getattr(linalg, own), inline=True), [getattr(sys.modules["scipy.linalg"], name)])
+    for name, own in scipy_linalg.SCIPY_NAMES.items():
+        _enter(table, Handler(getattr(scipy_linalg, own), inline=True), [getattr(sys.modules["scipy.linalg"], name)])
     return table
 
 
@@ -394,8 +436,11 @@ def _scipy_linalg() -> _Table:
 def _scipy_special() -> _Table:
     table: _Table = {}
     theirs = sys.modules["scipy.special"]
-    for name, own in special.SCIPY_NAMES.items():
-        _enter(table, Handler(own, inline=True), [getattr(theirs, name)])
-    for name, op in (("erf", ops.ERF), ("erfc", ops.ERFC), ("gammaln", ops.LGAMMA)):
-        _enter(table, Handler(elementwise.elementwise(op)), [getattr(theirs, name)])
+    known = {name: Handler(own, inline=True) for name, own in special.SCIPY_NAMES.items()}
+    known |= {name: _functions()[id(own)][1] for name, own in special.ROWS.items()}
+    known |= {name: _functions()[id(getattr(np, own))][1] for name, own in special.NUMPY_TWINS.items()}
+    for name, handler in known.items():
+        function = getattr(theirs, name, None)
+        if function is not None:  # an older SciPy lacks a few names
+            _enter(table, handler, [function])
     return table

@@ -40,11 +40,17 @@ def array(b: Builder, x: Any) -> Atom:
     """`x` as an operand: an atom, a number, or nested lists of those, joined as np.array joins them."""
     if isinstance(x, Var | Const):
         return x
-    if isinstance(x, list | tuple):
+    if isinstance(x, list | tuple | range):
         return _joined(b, x)
     if isinstance(x, bool | int | float | complex | np.generic | np.ndarray):
         return make.lift(x)
-    raise DTypeError(f"a {type(x).__name__} is not an array or a number")
+    raise DTypeError(
+        Diagnostic(
+            f"a {type(x).__name__} is not an array or a number",
+            why="objects and strings have no form in compiled code",
+            instead="use numbers or bool, or keep it outside the function",
+        )
+    )
 
 
 def _joined(b: Builder, items: Sequence[Any]) -> Atom:
@@ -63,7 +69,7 @@ def _holds_atoms(x: Any) -> bool:
 
 
 def _plain(x: Any) -> Any:
-    if isinstance(x, list | tuple):
+    if isinstance(x, list | tuple | range):
         return [_plain(item) for item in x]
     return x.value if isinstance(x, Const) else x
 

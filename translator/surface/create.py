@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import make, ops
 from ..builder import Builder
-from ..errors import DTypeError, ShapeError
+from ..errors import ShapeError
 from ..ir import Atom, Const
 from ..ops.core import At, Run
 from .arguments import array, refuse, static, static_bool, static_dtype, static_int, static_shape
@@ -61,7 +61,9 @@ def full_like(
     return make.full(b, aval.shape if shape is None else static_shape(shape), array(b, fill_value), target)
 
 
-def arange(b: Builder, start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *, like: Any = None) -> Atom:
+def arange(
+    b: Builder, start: Any = 0, stop: Any = None, step: Any = None, dtype: Any = None, *, like: Any = None
+) -> Atom:
     """np.arange of known numbers: counting from 0, scaled and shifted in the dtype of the result, as NumPy does."""
     first, last, stride = (static(x, "an end or step of np.arange") for x in (start, stop, step))
     if last is None:
@@ -69,7 +71,7 @@ def arange(b: Builder, start: Any, stop: Any = None, step: Any = None, dtype: An
     stride = 1 if stride is None else stride
     target = static_dtype(dtype) or np.result_type(*(np.asarray(x).dtype for x in (first, last, stride)))
     if target.kind not in "iuf":
-        raise DTypeError(f"np.arange of dtype {target} is not in the language")
+        return make.lift(np.arange(first, last, stride, dtype=target))
     n = len(np.arange(first, last, stride, dtype=target))
     origin = target.type(first)
     with np.errstate(over="ignore"):
@@ -97,6 +99,7 @@ def linspace(
     target = static_dtype(dtype)
     gaps = n - 1 if closed else n
     step = make.divide(b, make.subtract(b, last, first), gaps) if gaps > 0 else make.lift(float("nan"))
+    step = make.astype(b, step, step.aval.dtype)
     points = _points(b, first, last, step, n, closed)
     if axis not in (0, None):
         points = make.transpose(b, points, _front_to(points.aval.ndim, static_int(axis, "an axis")))
@@ -181,6 +184,12 @@ def as_array(b: Builder, a: Any, dtype: Any = None, order: Any = None, *, copy: 
     return make.astype(b, x, static_dtype(dtype) or x.aval.dtype)
 
 
+def as_contiguous(b: Builder, a: Any, dtype: Any = None, *, like: Any = None) -> Atom:
+    """np.ascontiguousarray and np.asfortranarray: at least one axis."""
+    x = as_array(b, a, dtype)
+    return x if x.aval.ndim else make.expand_dims(b, x, 0)
+
+
 def constructor(scalar_type: type) -> Direct:
     """np.float32(x) and its like: a cast."""
 
@@ -210,6 +219,8 @@ def meshgrid(b: Builder, *xi: Any, indexing: Any = "xy", sparse: Any = False, co
 
 def indices(b: Builder, dimensions: Any, dtype: Any = int, sparse: Any = False) -> Any:
     shape = static_shape(dimensions)
+    if not shape:
+        return () if static_bool(sparse, "sparse") else make.zeros(b, (0,), static_dtype(dtype))
     lines = [make.iota(b, n, static_dtype(dtype)) for n in shape]
     grids = meshgrid(b, *lines, indexing="ij", sparse=sparse)
     if static_bool(sparse, "sparse"):

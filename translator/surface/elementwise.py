@@ -9,46 +9,77 @@ import numpy as np
 
 from .. import make, ops
 from ..builder import Builder
-from ..errors import Diagnostic, UnsupportedError
+from ..errors import CutError, Diagnostic, DTypeError
 from ..ir import Atom
 from ..ops.core import Elementwise
-from .arguments import MISSING, array, refuse, refuse_out, static_dtype, static_int
+from .arguments import MISSING, array, refuse_out, static_dtype, static_int
 
 Direct = Callable[..., Any]
 
 
 def elementwise(op: Elementwise) -> Direct:
-    """The handler of a ufunc: NumPy's call, without `out` and `where`."""
+    """The handler of a ufunc: NumPy's call, without `out`. Where `where` is False the result is zero."""
 
-    def handler(b: Builder, *args: Any, out: Any = None, where: Any = MISSING, dtype: Any = None, **rest: Any) -> Atom:
-        refuse_out(op.numpy, out)
-        refuse(op.numpy, where=where, instead=f"np.where(condition, {op.numpy}(...), other)")
+    def handler(b: Builder, *args: Any, where: Any = True, dtype: Any = None, **rest: Any) -> Atom:
         _ignore_casting(op.numpy, rest)
         if len(args) != op.arity:
             raise TypeError(f"{op.numpy} takes {op.arity} arguments, {len(args)} were given")
         atoms = [array(b, a) for a in args]
         target = static_dtype(dtype)
         if target is not None:
-            atoms = [make.astype(b, a, target) for a in atoms]
+            atoms = _in_loop_of(b, op, atoms, target, rest.get("casting", "same_kind"))
         if op.operator and all(a.aval.weak for a in atoms):
             # An operator on Python numbers gives a Python number, the function a NumPy one.
             atoms[0] = make.astype(b, atoms[0], atoms[0].aval.dtype)
-        return make.elementwise(b, op, *atoms)
+        if where is True:
+            return make.elementwise(b, op, *atoms)
+        mask = make.astype(b, array(b, where), np.bool_)
+        safe = _SAFE.get(op.name)
+        if safe is not None:
+            atoms = [make.where(b, mask, a, safe[1]) if i in safe[0] else a for i, a in enumerate(atoms)]
+        result = make.elementwise(b, op, *atoms)
+        return make.where(b, mask, result, result.aval.dtype.type(0))
 
     return handler
 
 
+# Where a mask says that nothing is computed, these arguments are replaced by a value that is as harmless to the
+# derivative as to the result.
+_SAFE: dict[str, tuple[tuple[int, ...], Any]] = {
+    **dict.fromkeys(("divide", "floor_divide", "remainder", "fmod"), ((1,), 1)),
+    **dict.fromkeys(("sqrt", "cbrt", "reciprocal", "log", "log2", "log10", "log1p", "power"), ((0,), 1)),
+    **dict.fromkeys(("exp", "exp2", "expm1", "sinh", "cosh", "float_power", "hypot", "arctan2"), ((0,), 1)),
+    **dict.fromkeys(("arcsin", "arccos", "arctanh"), ((0,), 0)),
+    "arccosh": ((0,), 2),
+}
+
+
+def _in_loop_of(b: Builder, op: Elementwise, atoms: list[Atom], dtype: Any, casting: Any) -> list[Atom]:
+    """The arguments cast to the loop that gives `dtype`. Raises DTypeError where NumPy finds none."""
+    if not isinstance(op.evaluate, np.ufunc):
+        return [make.astype(b, a, dtype) for a in atoms]
+    given = tuple(_PYTHON_TYPES[a.aval.dtype.kind] if a.aval.weak else a.aval.dtype for a in atoms)
+    try:
+        found = op.evaluate.resolve_dtypes((*given, None), signature=(*[None] * op.arity, dtype), casting=casting)
+    except TypeError as error:
+        raise DTypeError(str(error)) from None
+    return [make.astype(b, a, d) for a, d in zip(atoms, found[:-1], strict=True)]
+
+
+_PYTHON_TYPES = {"i": int, "f": float, "c": complex}
+
+
 def _ignore_casting(name: str, options: dict[str, Any]) -> None:
     for option in options:
-        if option not in ("casting", "order", "subok"):
+        if option not in ("casting", "order", "subok", "out"):
             raise TypeError(f"{name} got an unexpected keyword argument {option!r}")
 
 
 def where(b: Builder, condition: Any, x: Any = MISSING, y: Any = MISSING) -> Atom:
     if x is MISSING or y is MISSING:
-        raise UnsupportedError(
+        raise CutError(
             Diagnostic(
-                "np.where with one argument is not in the language",
+                "np.where with one argument is left to NumPy",
                 why="the number of indices is known only at run time",
                 instead="np.where(condition, x, y)",
             )
@@ -135,6 +166,12 @@ def conjugate(b: Builder, x: Any) -> Atom:
     return atom if atom.aval.dtype.kind in "iuf" else make.elementwise(b, ops.CONJUGATE, atom)
 
 
+def conjugate_method(b: Builder, x: Any) -> Atom:
+    """x.conj(): the array itself where it is not complex, a bool one too."""
+    atom = array(b, x)
+    return conjugate(b, atom) if atom.aval.dtype.kind == "c" else atom
+
+
 def stop_gradient(b: Builder, x: Any) -> Any:
     if isinstance(x, tuple | list):
         return type(x)(stop_gradient(b, item) for item in x)
@@ -157,6 +194,7 @@ def divmod_(b: Builder, x: Any, y: Any) -> tuple[Atom, Atom]:
 
 def modf(b: Builder, x: Any) -> tuple[Atom, Atom]:
     atom = array(b, x)
+    atom = make.astype(b, atom, np.modf.resolve_dtypes((atom.aval.dtype, None, None))[0])
     whole = make.elementwise(b, ops.TRUNC, atom)
     infinite = make.elementwise(b, ops.ISINF, atom)
     part = make.where(b, infinite, 0.0, make.subtract(b, atom, whole))

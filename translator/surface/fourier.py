@@ -77,7 +77,8 @@ def _transform(
     if op is ops.IRFFT:
         exact = x.aval.dtype if x.aval.dtype.kind in "fc" else np.dtype(np.float64)
         x = make.astype(b, x, np.result_type(exact, np.complex64))
-    wanted = [x.aval.shape[i] for i in places] if lengths is None else [int(n) for n in lengths]
+    whole = [x.aval.shape[i] for i in places]
+    wanted = whole if lengths is None else [m if n == -1 else int(n) for m, n in zip(whole, lengths, strict=True)]
     size = 0
     if op is ops.IRFFT:
         size = 2 * (wanted[-1] - 1) if lengths is None else wanted[-1]

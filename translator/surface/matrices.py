@@ -9,8 +9,10 @@ import numpy as np
 
 from .. import make, ops
 from ..builder import Builder
-from ..errors import Diagnostic, UnsupportedError
+from ..errors import CutError, Diagnostic, DTypeError, UnsupportedError
 from ..ir import Atom
+from ..library.linalg import pinv_of_hermitian, svd_of_hermitian
+from ..library.support import require_square
 from ..ops.core import Linalg
 from .arguments import array, static, static_bool
 
@@ -32,6 +34,8 @@ def plain(op: Linalg) -> Direct:
 def solve(b: Builder, a: Any, b_: Any) -> Atom:
     """A right side of one axis is a vector; else its last two axes are matrices, which broadcast as NumPy's do."""
     x, y = array(b, a), array(b, b_)
+    if np.float16 in (x.aval.dtype, y.aval.dtype):
+        raise DTypeError("array type float16 is unsupported in np.linalg.solve")
     if y.aval.ndim == 1 and x.aval.ndim > 2:
         column = make.linalg(b, ops.SOLVE, x, make.expand_dims(b, y, 1))
         return make.squeeze(b, column, column.aval.ndim - 1)
@@ -81,11 +85,12 @@ def _wide_qr(b: Builder, x: Atom, mode: str) -> Any:
 
 
 def svd(b: Builder, a: Any, full_matrices: Any = True, compute_uv: Any = True, hermitian: Any = False) -> Any:
-    """For `hermitian` the decomposition is the general one: the values are the same up to rounding."""
     x, full = array(b, a), static_bool(full_matrices, "full_matrices")
+    wanted = static_bool(compute_uv, "compute_uv")
     if static_bool(hermitian, "hermitian"):
-        x = _hermitian(b, x)
-    if not static_bool(compute_uv, "compute_uv") or x.aval.ndim < 2:
+        parts = _spliced(b, svd_of_hermitian, x)
+        return SVDResult(*parts) if wanted else parts[1]
+    if not wanted or x.aval.ndim < 2:
         return make.linalg(b, ops.SVD_S, x)
     m, n = x.aval.shape[-2:]
     made = {}
@@ -94,13 +99,12 @@ def svd(b: Builder, a: Any, full_matrices: Any = True, compute_uv: Any = True, h
     return SVDResult(made[ops.SVD_U], make.linalg(b, ops.SVD_S, x), made[ops.SVD_VH])
 
 
-def _hermitian(b: Builder, x: Atom) -> Atom:
-    """The Hermitian matrix with x's lower triangle, which is all that NumPy reads."""
-    from ..ops.linalg import _from_lower
+def _spliced(b: Builder, source: Callable[..., Any], *args: Atom) -> Any:
+    """What NumPy source makes of a square matrix and others."""
     from ..reading.reader import splice
 
-    made: Atom = splice(b, _from_lower, [x])
-    return made
+    require_square(args[0].aval.shape)
+    return splice(b, source, args)
 
 
 def svdvals(b: Builder, x: Any, /) -> Any:
@@ -133,7 +137,7 @@ def eigvalsh(b: Builder, a: Any, UPLO: Any = "L") -> Any:
 def _complex_matrix(b: Builder, a: Any, function: str) -> Atom:
     x = array(b, a)
     if x.aval.dtype.kind != "c":
-        raise UnsupportedError(
+        raise CutError(
             Diagnostic(
                 f"{function} of real matrices is not in the language",
                 why="whether its result is real or complex depends on the values, not on the types",
@@ -166,10 +170,15 @@ def cholesky(b: Builder, a: Any, /, *, upper: Any = False) -> Atom:
 def pinv(b: Builder, a: Any, rcond: Any = None, hermitian: Any = False, *, rtol: Any = None) -> Atom:
     """`rcond`: 1e-15 by default, as in NumPy."""
     x = array(b, a)
-    if static_bool(hermitian, "hermitian"):
-        x = _hermitian(b, x)
+    if 0 in x.aval.shape[-2:]:
+        *batch, m, n = x.aval.shape
+        return make.zeros(b, (*batch, n, m), x.aval.dtype if x.aval.dtype.kind in "fc" else np.float64)
     cutoff = rcond if rtol is None else rtol
-    return make.linalg(b, ops.PINV, x, array(b, 1e-15 if cutoff is None else cutoff))
+    least = array(b, 1e-15 if cutoff is None else cutoff)
+    if static_bool(hermitian, "hermitian"):
+        result: Atom = _spliced(b, pinv_of_hermitian, x, least)
+        return result
+    return make.linalg(b, ops.PINV, x, least)
 
 
 HANDLERS: dict[str, Direct] = {

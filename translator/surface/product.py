@@ -6,21 +6,43 @@ import string
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from .. import make
 from ..builder import Builder
-from ..errors import Diagnostic, ShapeError, UnsupportedError
+from ..errors import ShapeError, SquareError
 from ..ir import Atom
-from .arguments import array, common_dtype, refuse_out, static, static_dtype, static_int, static_shape
+from .arguments import array, common_dtype, is_atom, refuse_out, static, static_dtype, static_int, static_shape
 
 Labels = tuple[int, ...]
 
 
-def matmul(b: Builder, x1: Any, x2: Any, /, out: Any = None, *, dtype: Any = None) -> Atom:
+def matmul(b: Builder, x1: Any, x2: Any, /, out: Any = None, *, dtype: Any = None, axes: Any = None) -> Atom:
     refuse_out("np.matmul", out)
     x, y = array(b, x1), array(b, x2)
     if dtype is not None:
         x, y = (make.astype(b, a, static_dtype(dtype)) for a in (x, y))
-    return make.matmul(b, x, y)
+    if axes is None:
+        return make.matmul(b, x, y)
+    first, second, *third = (_axis_tuple(a) for a in static(axes, "the axes of np.matmul"))
+    return _result_axes(b, make.matmul(b, _at_end(b, x, first), _at_end(b, y, second)), third)
+
+
+def _axis_tuple(axes: Any) -> Labels:
+    return static_shape(axes, "the axes of a product")
+
+
+def _at_end(b: Builder, x: Atom, axes: Labels) -> Atom:
+    """The axes that a generalized ufunc works on, moved behind the others."""
+    from .shape import moveaxis
+
+    return moveaxis(b, x, axes, tuple(range(-len(axes), 0)))
+
+
+def _result_axes(b: Builder, x: Atom, axes: Sequence[Labels]) -> Atom:
+    from .shape import moveaxis
+
+    return moveaxis(b, x, tuple(range(-len(axes[0]), 0)), axes[0]) if axes and axes[0] else x
 
 
 def dot(b: Builder, a: Any, b_: Any, out: Any = None) -> Atom:
@@ -28,8 +50,13 @@ def dot(b: Builder, a: Any, b_: Any, out: Any = None) -> Atom:
     refuse_out("np.dot", out)
     x, y = array(b, a), array(b, b_)
     if not x.aval.ndim or not y.aval.ndim:
-        return make.multiply(b, x, y)
+        return make.multiply(b, _strong(b, x), _strong(b, y))
     return _over(b, x, y, [x.aval.ndim - 1], [max(0, y.aval.ndim - 2)])
+
+
+def _strong(b: Builder, x: Atom) -> Atom:
+    """A Python number as the array that a product makes of it."""
+    return make.astype(b, x, x.aval.dtype)
 
 
 def _over(b: Builder, x: Atom, y: Atom, x_axes: Sequence[int], y_axes: Sequence[int]) -> Atom:
@@ -44,7 +71,7 @@ def _over(b: Builder, x: Atom, y: Atom, x_axes: Sequence[int], y_axes: Sequence[
 def inner(b: Builder, a: Any, b_: Any) -> Atom:
     x, y = array(b, a), array(b, b_)
     if not x.aval.ndim or not y.aval.ndim:
-        return make.multiply(b, x, y)
+        return make.multiply(b, _strong(b, x), _strong(b, y))
     return _over(b, x, y, [x.aval.ndim - 1], [y.aval.ndim - 1])
 
 
@@ -60,6 +87,15 @@ def outer(b: Builder, a: Any, b_: Any, out: Any = None) -> Atom:
     refuse_out("np.outer", out)
     x, y = make.reshape(b, array(b, a), (-1,)), make.reshape(b, array(b, b_), (-1,))
     return make.contract(b, x, y, (0,), (1,), (0, 1))
+
+
+def linalg_outer(b: Builder, x1: Any, x2: Any, /) -> Atom:
+    x, y = array(b, x1), array(b, x2)
+    if x.aval.ndim != 1 or y.aval.ndim != 1:
+        raise ShapeError(
+            f"Input arrays must be one-dimensional, but they are x1.ndim={x.aval.ndim} and x2.ndim={y.aval.ndim}."
+        )
+    return outer(b, x, y)
 
 
 def vecdot(b: Builder, x1: Any, x2: Any, /, *, axis: Any = -1) -> Atom:
@@ -94,6 +130,8 @@ def vecmat(b: Builder, x1: Any, x2: Any, /) -> Atom:
 def tensordot(b: Builder, a: Any, b_: Any, axes: Any = 2) -> Atom:
     x, y = array(b, a), array(b, b_)
     known = static(axes, "axes")
+    if isinstance(known, np.ndarray):
+        known = known.tolist()
     if isinstance(known, tuple | list):
         left, right = (list(static_shape(part, "axes")) for part in known)
     else:
@@ -107,12 +145,42 @@ def tensordot(b: Builder, a: Any, b_: Any, axes: Any = 2) -> Atom:
 
 
 def multi_dot(b: Builder, arrays: Any, *, out: Any = None) -> Atom:
-    """Matrix products from left to right."""
+    """Matrix products in the order that takes the fewest multiplications."""
     refuse_out("np.linalg.multi_dot", out)
-    first, *rest = (array(b, a) for a in arrays)
-    for y in rest:
-        first = make.matmul(b, first, y)
-    return first
+    atoms = [array(b, a) for a in arrays]
+    if len(atoms) < 2:
+        raise ValueError("Expecting at least two arrays.")
+    for a, allowed in zip(atoms, [(1, 2), *[(2,)] * (len(atoms) - 2), (1, 2)], strict=True):
+        if a.aval.ndim not in allowed:
+            raise SquareError(f"{a.aval.ndim}-dimensional array given. Array must be two-dimensional")
+    first, last = atoms[0].aval.shape, atoms[-1].aval.shape
+    ends = first[0] if len(first) == 2 else 1, last[1] if len(last) == 2 else 1
+    sizes = [ends[0], *(a.aval.shape[0] for a in atoms[1:]), ends[1]]
+    return _chained(b, atoms, cheapest_splits(sizes), 0, len(atoms) - 1)
+
+
+def _chained(b: Builder, atoms: Sequence[Atom], splits: dict[tuple[int, int], int], i: int, j: int) -> Atom:
+    if i == j:
+        return atoms[i]
+    k = splits[i, j]
+    return make.matmul(b, _chained(b, atoms, splits, i, k), _chained(b, atoms, splits, k + 1, j))
+
+
+def cheapest_splits(sizes: Sequence[int]) -> dict[tuple[int, int], int]:
+    """For matrices i to j of a chain, matrix k being sizes[k] by sizes[k + 1]: the last one of the left part.
+
+    T. H. Cormen et al., Introduction to Algorithms, 15.2.
+    """
+    n = len(sizes) - 1
+    cost = {(i, i): 0 for i in range(n)}
+    splits: dict[tuple[int, int], int] = {}
+    for length in range(1, n):
+        for i in range(n - length):
+            j = i + length
+            ways = {k: cost[i, k] + cost[k + 1, j] + sizes[i] * sizes[k + 1] * sizes[j + 1] for k in range(i, j)}
+            splits[i, j] = min(ways, key=lambda k: ways[k])
+            cost[i, j] = ways[splits[i, j]]
+    return splits
 
 
 # ---- einsum --------------------------------------------------------------------------------------
@@ -124,15 +192,14 @@ def einsum(b: Builder, subscripts: Any, *operands: Any, out: Any = None, dtype: 
     for option in options:
         if option not in ("optimize", "order", "casting"):
             raise TypeError(f"np.einsum got an unexpected keyword argument {option!r}")
-    text = static(subscripts, "the subscripts of np.einsum")
-    if not isinstance(text, str):
-        raise UnsupportedError(
-            Diagnostic("np.einsum with lists of labels is not in the language", instead='np.einsum("ij,jk->ik", x, y)')
-        )
+    if is_atom(subscripts) or not isinstance(subscripts, str):
+        subscripts, operands = _from_lists((subscripts, *operands))
     atoms = [array(b, x) for x in operands]
-    inputs, output = parse(text, [a.aval.ndim for a in atoms])
+    inputs, output = parse(subscripts, [a.aval.ndim for a in atoms])
     result_dtype = static_dtype(dtype) or common_dtype(atoms)
     atoms = [make.astype(b, a, result_dtype) for a in atoms]
+    for i in range(len(atoms)):
+        atoms[i], inputs[i] = _diagonals(b, atoms[i], inputs[i])
     for i in range(len(atoms)):
         atoms[i], inputs[i] = _unit_axes_dropped(b, atoms, inputs, i)
     first, labels = atoms[0], inputs[0]
@@ -143,6 +210,30 @@ def einsum(b: Builder, subscripts: Any, *operands: Any, out: Any = None, dtype: 
             keep = output
         first, labels = make.contract(b, first, atoms[i], labels, inputs[i], keep), keep
     return _finished(b, first, labels, output)
+
+
+def _from_lists(args: Sequence[Any]) -> tuple[str, tuple[Any, ...]]:
+    """np.einsum(x, [0, 1], y, [1, 2], [0, 2]) as subscripts and operands."""
+    count = len(args) // 2
+    lists = [static(item, "the labels of np.einsum") for item in (*args[1 : 2 * count : 2], *args[2 * count :])]
+    terms = ["".join("..." if s is Ellipsis else string.ascii_letters[s] for s in labels) for labels in lists]
+    arrow = "->" + terms.pop() if len(terms) > count else ""
+    return ",".join(terms) + arrow, tuple(args[: 2 * count : 2])
+
+
+def _diagonals(b: Builder, x: Atom, labels: Labels) -> tuple[Atom, Labels]:
+    """A label that is repeated runs along a diagonal."""
+    from .shape import diagonal
+
+    while len(set(labels)) < len(labels):
+        s = next(s for s in labels if labels.count(s) > 1)
+        i = labels.index(s)
+        j = labels.index(s, i + 1)
+        if x.aval.shape[i] != x.aval.shape[j]:
+            sizes = f"{x.aval.shape[i]} and {x.aval.shape[j]}"
+            raise ShapeError(f"np.einsum: the axes of one label have different sizes, {sizes}")
+        x, labels = diagonal(b, x, 0, i, j), (*(t for k, t in enumerate(labels) if k not in (i, j)), s)
+    return x, labels
 
 
 def _finished(b: Builder, x: Atom, labels: Labels, output: Labels) -> Atom:
@@ -180,6 +271,8 @@ def parse(subscripts: str, ranks: Sequence[int]) -> tuple[list[Labels], Labels]:
     known = {s for labels in inputs for s in labels}
     if not set(output) <= known:
         raise ShapeError(f"np.einsum: {subscripts!r} has a label in the result that no operand has")
+    if len(set(output)) != len(output):
+        raise ShapeError(f"np.einsum: {subscripts!r} has a label twice in the result")
     return inputs, output
 
 
@@ -188,14 +281,6 @@ def _labels(term: str, rank: int, subscripts: str) -> Labels:
     letters = before + after
     if not all(c in string.ascii_letters for c in letters):
         raise ShapeError(f"np.einsum: {subscripts!r} is not understood")
-    if len(set(letters)) != len(letters):
-        raise UnsupportedError(
-            Diagnostic(
-                f"np.einsum: a label is repeated in {term!r}",
-                why="a diagonal is a view of an operand, not a product",
-                instead="np.diagonal(x)",
-            )
-        )
     rest = rank - len(letters)
     if rest < 0 or (rest and not dots):
         raise ShapeError(f"np.einsum: {term!r} does not name the axes of an array of rank {rank}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -10,9 +11,10 @@ import numpy as np
 
 from .. import make, ops
 from ..builder import Builder
-from ..errors import Diagnostic, DTypeError, UnsupportedError
-from ..ir import Atom, Const, Var
+from ..errors import CutError, Diagnostic, DTypeError, ShapeError, UnsupportedError
+from ..ir import Atom, Const, Shape, Var
 from ..ops.core import Elementwise
+from ..ops.pythonic import MATH as MATH_ROWS
 from .arguments import MISSING, array, arrays, is_atom, static, static_int
 
 Direct = Callable[..., Any]
@@ -20,12 +22,19 @@ _PYTHON_EXAMPLES = {"i": 0, "f": 0.0, "c": 0j}
 
 
 def scalar(b: Builder, x: Any, what: str) -> Atom:
-    """A single number; UnsupportedError for an array."""
+    """A single number; DTypeError for an array."""
     atom = array(b, x)
     if atom.aval.shape:
         message = f"{what} of an array of shape {atom.aval.shape}"
-        raise UnsupportedError(Diagnostic(message, why="only a single number becomes a Python number"))
+        why = "only arrays without axes can be converted to Python numbers"
+        raise DTypeError(Diagnostic(message, why=why, instead="take one element, x[0], or use NumPy's function"))
     return atom
+
+
+def truth_of_many(shape: Shape, instead: str) -> ShapeError:
+    """The error of a condition that is an array."""
+    what = "the truth value of an array with more than one element is ambiguous"
+    return ShapeError(Diagnostic(what, why=f"its shape is {shape}", instead=instead))
 
 
 def _known(x: Any) -> bool:
@@ -38,13 +47,21 @@ def _known(x: Any) -> bool:
 def float_(b: Builder, x: Any = 0.0) -> Any:
     if _known(x):
         return float(static(x, "float"))
-    return make.number(b, scalar(b, x, "float()"), np.float64)
+    return make.number(b, _real(b, x, "float()"), np.float64)
+
+
+def _real(b: Builder, x: Any, what: str) -> Atom:
+    """A single number that is no complex one of Python's."""
+    atom = scalar(b, x, what)
+    if atom.aval.weak and atom.aval.dtype.kind == "c":
+        raise DTypeError(f"{what} argument must be a real number, not 'complex'")
+    return atom
 
 
 def int_(b: Builder, x: Any = 0, *base: Any) -> Any:
     if _known(x):
         return int(static(x, "int"), *base)
-    return make.number(b, scalar(b, x, "int()"), np.int64)
+    return make.number(b, _real(b, x, "int()"), np.int64)
 
 
 def complex_(b: Builder, real: Any = 0, imag: Any = 0) -> Any:
@@ -71,7 +88,13 @@ def item(b: Builder, x: Any, *index: Any) -> Any:
 
         atom = make.index(b, make.reshape(b, atom, (-1,)), (At(flat),))
     if atom.aval.size != 1:
-        raise UnsupportedError(f"item() of an array of shape {atom.aval.shape}: it has not one element")
+        raise ShapeError(
+            Diagnostic(
+                f"item() of an array of shape {atom.aval.shape}",
+                why="only an array of size 1 can be converted to a Python number",
+                instead="take one element: x[0] or x.item(0)",
+            )
+        )
     return as_python(b, make.reshape(b, atom, ()))
 
 
@@ -100,7 +123,7 @@ def round_(b: Builder, number: Any, ndigits: Any = None) -> Any:
     atom = array(b, number)
     if atom.aval.weak and ndigits is not None and atom.aval.dtype.kind == "f":
         what = "round() of a Python float to decimals"
-        raise UnsupportedError(Diagnostic(what, why="Python rounds the decimal text", instead="np.round"))
+        raise CutError(Diagnostic(what, why="Python rounds the decimal text", instead="np.round"))
     rounded = numpy_round(b, scalar(b, atom, "round()"), 0 if ndigits is None else ndigits)
     return make.number(b, rounded, np.int64) if ndigits is None else rounded
 
@@ -127,7 +150,7 @@ def len_(b: Builder, x: Any) -> int:
     if not is_atom(x):
         return len(x)
     if not x.aval.shape:
-        raise DTypeError("len() of a number")
+        raise DTypeError("a number has no len()")
     size: int = x.aval.shape[0]
     return size
 
@@ -143,7 +166,11 @@ def chosen(second_first: Callable[[Builder, Any, Any], Atom], builtin: Callable[
             items = list(items)
         if isinstance(items, list | tuple) and not any(map(is_atom, items)):
             return builtin(items) if default is MISSING else builtin(items, default=default)
-        atoms = [scalar(b, x, f"{builtin.__name__}()") for x in arrays(b, items)]
+        atoms = arrays(b, items)
+        wide = next((a.aval.shape for a in atoms if a.aval.size > 1), None)
+        if wide is not None and len(atoms) > 1:
+            raise truth_of_many(wide, f"np.{builtin.__name__}imum(a, b), or np.{builtin.__name__}(x)")
+        atoms = [scalar(b, a, f"{builtin.__name__}()") for a in atoms]
         best = atoms[0]
         for atom in atoms[1:]:
             weak = best.aval.weak and atom.aval.weak
@@ -213,10 +240,15 @@ def math_function(op: Elementwise, function: Callable[..., Any], result: Any = n
         if all(_known(a) for a in args):
             return function(*(static(a, function.__name__) for a in args))
         name = f"math.{function.__name__}"
-        atoms = [make.astype(b, scalar(b, a, name), np.float64) for a in args]
+        atoms = [scalar(b, a, name) for a in args]
         if len(atoms) != op.arity:
             raise TypeError(f"{name} takes {op.arity} run-time numbers, {len(atoms)} were given")
-        found = make.elementwise(b, op, *atoms)
+        for a in atoms:
+            if a.aval.dtype.kind == "c":
+                raise DTypeError(f"{name} takes real numbers, not {a.aval.dtype}")
+        if op.plain is not None:
+            return make.elementwise(b, op, *atoms)
+        found = make.elementwise(b, op, *(make.astype(b, a, np.float64) for a in atoms))
         return found if result is bool else make.number(b, found, result)
 
     return handler
@@ -225,51 +257,32 @@ def math_function(op: Elementwise, function: Callable[..., Any], result: Any = n
 def math_log(b: Builder, x: Any, base: Any = None) -> Any:
     if _known(x) and _known(base):
         return math.log(static(x, "x")) if base is None else math.log(static(x, "x"), static(base, "base"))
-    log = math_function(ops.LOG, math.log)
+    log = math_function(MATH_ROWS["log"], math.log)
     return log(b, x) if base is None else make.divide(b, log(b, x), log(b, base))
 
 
+def math_hypot(b: Builder, *coordinates: Any) -> Any:
+    """math.hypot of any number of coordinates."""
+    if all(map(_known, coordinates)):
+        return math.hypot(*(static(x, "a coordinate") for x in coordinates))
+    hypot = math_function(MATH_ROWS["hypot"], math.hypot)
+    return functools.reduce(functools.partial(hypot, b), coordinates if len(coordinates) > 1 else (0.0, *coordinates))
+
+
 MATH: dict[Callable[..., Any], Direct] = {
-    getattr(math, name): math_function(op, getattr(math, name), result)
-    for name, op, result in (
-        ("sqrt", ops.SQRT, np.float64),
-        ("cbrt", ops.CBRT, np.float64),
-        ("exp", ops.EXP, np.float64),
-        ("exp2", ops.EXP2, np.float64),
-        ("expm1", ops.EXPM1, np.float64),
-        ("log2", ops.LOG2, np.float64),
-        ("log10", ops.LOG10, np.float64),
-        ("log1p", ops.LOG1P, np.float64),
-        ("sin", ops.SIN, np.float64),
-        ("cos", ops.COS, np.float64),
-        ("tan", ops.TAN, np.float64),
-        ("asin", ops.ARCSIN, np.float64),
-        ("acos", ops.ARCCOS, np.float64),
-        ("atan", ops.ARCTAN, np.float64),
-        ("atan2", ops.ARCTAN2, np.float64),
-        ("sinh", ops.SINH, np.float64),
-        ("cosh", ops.COSH, np.float64),
-        ("tanh", ops.TANH, np.float64),
-        ("asinh", ops.ARCSINH, np.float64),
-        ("acosh", ops.ARCCOSH, np.float64),
-        ("atanh", ops.ARCTANH, np.float64),
-        ("hypot", ops.HYPOT, np.float64),
-        ("pow", ops.POWER, np.float64),
-        ("fmod", ops.FMOD, np.float64),
-        ("fabs", ops.FABS, np.float64),
-        ("copysign", ops.COPYSIGN, np.float64),
-        ("erf", ops.ERF, np.float64),
-        ("erfc", ops.ERFC, np.float64),
-        ("lgamma", ops.LGAMMA, np.float64),
-        ("radians", ops.DEG2RAD, np.float64),
-        ("degrees", ops.RAD2DEG, np.float64),
-        ("floor", ops.FLOOR, np.int64),
-        ("ceil", ops.CEIL, np.int64),
-        ("trunc", ops.TRUNC, np.int64),
-        ("isnan", ops.ISNAN, bool),
-        ("isinf", ops.ISINF, bool),
-        ("isfinite", ops.ISFINITE, bool),
-    )
+    **{getattr(math, name): math_function(op, getattr(math, name)) for name, op in MATH_ROWS.items()},
+    **{
+        getattr(math, name): math_function(op, getattr(math, name), result)
+        for name, op, result in (
+            ("floor", ops.FLOOR, np.int64),
+            ("ceil", ops.CEIL, np.int64),
+            ("trunc", ops.TRUNC, np.int64),
+            ("isnan", ops.ISNAN, bool),
+            ("isinf", ops.ISINF, bool),
+            ("isfinite", ops.ISFINITE, bool),
+        )
+    },
+    math.hypot: math_hypot,
 }
 MATH[math.log] = math_log
 
@@ -303,6 +316,11 @@ def of_kind(kinds: str) -> Direct:
         return array(b, x).aval.dtype.kind in kinds
 
     return handler
+
+
+def is_known(b: Builder, x: Any) -> bool:
+    """Whether no run-time value is in it."""
+    return all(map(functools.partial(is_known, b), x)) if isinstance(x, list | tuple) else not isinstance(x, Var)
 
 
 def at_once(function: Callable[..., Any]) -> Direct:
@@ -347,6 +365,6 @@ def refused_method(name: str, why: str, instead: str) -> Direct:
     """A method that arrays have and the language has not."""
 
     def handler(b: Builder, *args: Any, **kwargs: Any) -> Any:
-        raise UnsupportedError(Diagnostic(f"x.{name}() is not in the language", why=why, instead=instead))
+        raise CutError(Diagnostic(f"x.{name}() is left to NumPy", why=why, instead=instead))
 
     return handler

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from .. import make, ops
 from ..builder import Builder
+from ..errors import ShapeError
 from ..ir import Atom
-from ..ops.core import ArgReduce, Cumulative, Reduce
-from .arguments import MISSING, array, refuse, refuse_out, static_axis, static_bool, static_dtype, static_int
+from ..ops.core import ArgReduce, Cumulative, Reduce, reduced_shape
+from .arguments import MISSING, array, refuse_out, static_axis, static_bool, static_dtype, static_int
 
 Direct = Callable[..., Any]
 
@@ -28,11 +31,10 @@ def sum_like(op: Reduce) -> Direct:
         where: Any = MISSING,
     ) -> Atom:
         refuse_out(op.numpy, out)
-        refuse(op.numpy, instead=f"{op.numpy}(np.where(where, x, neutral))", initial=initial, where=where)
         x, target = array(b, a), static_dtype(dtype)
         if target is not None:
             x = make.astype(b, x, target)
-        result = _reduced(b, op, x, axis, keepdims)
+        result = _reduced(b, op, x, axis, keepdims, initial, where)
         return result if target is None else make.astype(b, result, target)
 
     return handler
@@ -51,8 +53,7 @@ def extreme_like(op: Reduce) -> Direct:
         where: Any = MISSING,
     ) -> Atom:
         refuse_out(op.numpy, out)
-        refuse(op.numpy, instead=f"{op.numpy}(np.where(where, x, neutral))", initial=initial, where=where)
-        return _reduced(b, op, array(b, a), axis, keepdims)
+        return _reduced(b, op, array(b, a), axis, keepdims, initial, where)
 
     return handler
 
@@ -64,14 +65,70 @@ def truth_like(op: Reduce) -> Direct:
         b: Builder, a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = MISSING
     ) -> Atom:
         refuse_out(op.numpy, out)
-        refuse(op.numpy, instead=f"{op.numpy}(np.where(where, x, neutral))", where=where)
-        return _reduced(b, op, array(b, a), axis, keepdims)
+        return _reduced(b, op, array(b, a), axis, keepdims, MISSING, where)
 
     return handler
 
 
-def _reduced(b: Builder, op: Reduce, x: Atom, axis: Any, keepdims: Any) -> Atom:
-    return make.reduce(b, op, x, static_axis(axis), static_bool(keepdims, "keepdims"))
+def ufunc_reduce(op: Reduce) -> Direct:
+    """np.add.reduce and its like: along the first axis, if nothing else is said."""
+
+    def handler(
+        b: Builder,
+        array_: Any,
+        axis: Any = 0,
+        dtype: Any = None,
+        out: Any = None,
+        keepdims: Any = False,
+        initial: Any = MISSING,
+        where: Any = MISSING,
+    ) -> Atom:
+        refuse_out(op.numpy, out)
+        x, target = array(b, array_), static_dtype(dtype)
+        if target is not None:
+            x = make.astype(b, x, target)
+        result = _reduced(b, op, x, axis, keepdims, initial, where)
+        return result if target is None else make.astype(b, result, target)
+
+    return handler
+
+
+def _reduced(b: Builder, op: Reduce, x: Atom, axis: Any, keepdims: Any, initial: Any, where: Any) -> Atom:
+    axes, keep = static_axis(axis), static_bool(keepdims, "keepdims")
+    start = None if initial is MISSING or initial is None else make.astype(b, array(b, initial), op.dtype(x.aval.dtype))
+    if where is not MISSING and where is not True:
+        x = _where(b, op, x, where, start)
+    if start is None:
+        return make.reduce(b, op, x, axes, keep)
+    gone = make.normalize_axes(axes, x.aval.ndim)
+    if op.identity is None and any(x.aval.shape[i] == 0 for i in gone):
+        return make.full(b, reduced_shape(x.aval.shape, gone, keep), start, start.aval.dtype)
+    return _COMBINE[op.name](b, start, make.reduce(b, op, x, axes, keep))
+
+
+_COMBINE = {
+    "sum": make.add,
+    "prod": make.multiply,
+    "max": make.maximum,
+    "min": make.minimum,
+    "any": make.logical_or,
+    "all": make.logical_and,
+}
+
+
+def _where(b: Builder, op: Reduce, x: Atom, where: Any, start: Atom | None) -> Atom:
+    """`x` with elements that change nothing in place of those outside of the mask."""
+    mask = make.astype(b, array(b, where), np.bool_)
+    if np.broadcast_shapes(mask.aval.shape, x.aval.shape) != x.aval.shape:
+        raise ShapeError(f"{op.numpy}: a mask of shape {mask.aval.shape} for an array of shape {x.aval.shape}")
+    x = make.astype(b, x, op.dtype(x.aval.dtype))
+    neutral = start if op.identity is None else make.lift(op.identity(x.aval.dtype))
+    if neutral is None:
+        raise ShapeError(
+            f"reduction operation '{op.name}imum' does not have an identity, "
+            "so to use a where mask one has to specify 'initial'"
+        )
+    return make.where(b, mask, x, neutral)
 
 
 def arg_extreme(op: ArgReduce) -> Direct:
@@ -89,11 +146,11 @@ def arg_extreme(op: ArgReduce) -> Direct:
     return handler
 
 
-def cumulative(op: Cumulative) -> Direct:
-    """np.cumsum and np.cumprod; of the flattened array for no axis."""
+def cumulative(op: Cumulative, along: int | None = None) -> Direct:
+    """np.cumsum and np.cumprod; of the flattened array for no axis, which `along` stands for."""
     accumulate = make.cumsum if op is ops.CUMSUM else make.cumprod
 
-    def handler(b: Builder, a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Atom:
+    def handler(b: Builder, a: Any, axis: Any = along, dtype: Any = None, out: Any = None) -> Atom:
         refuse_out(op.numpy, out)
         x, target = array(b, a), static_dtype(dtype)
         if target is not None:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from .. import make
 from ..builder import Builder
-from ..errors import Diagnostic, ShapeError, UnsupportedError
-from ..ir import Atom, Var
-from ..library.support import axis_size
+from ..errors import AxisError, Diagnostic, ShapeError, UnsupportedError
+from ..ir import Atom, Const, Var
+from ..library.checks import check_cast
+from ..library.support import axes_of, axis_size
 from ..ops.core import Dim, Gather, Run
 from .arguments import (
     MISSING,
@@ -31,27 +32,40 @@ from .arguments import (
 def reshape(
     b: Builder, a: Any, shape: Any = MISSING, order: Any = "C", *, newshape: Any = MISSING, copy: Any = None
 ) -> Atom:
-    _row_major("np.reshape", order)
     target = newshape if shape is MISSING else shape
     if target is MISSING:
         raise TypeError("np.reshape needs a shape")
-    return make.reshape(b, array(b, a), static_shape(target))
+    return _reshaped(b, "np.reshape", array(b, a), static_shape(target), order)
 
 
 def reshape_method(b: Builder, a: Any, *shape: Any, order: Any = "C", copy: Any = None) -> Atom:
     return reshape(b, a, shape[0] if len(shape) == 1 else shape, order)
 
 
-def _row_major(function: str, order: Any) -> None:
-    if order not in ("C", "A", "K"):
+def _reshaped(b: Builder, function: str, x: Atom, shape: tuple[int, ...], order: Any) -> Atom:
+    """Elements in C order, or in Fortran order, in which the first index runs fastest: that of the transpose in C."""
+    if _is_fortran(function, x, order) and max(x.aval.ndim, len(shape)) > 1:
+        return make.transpose(b, make.reshape(b, make.transpose(b, x), shape[::-1]))
+    return make.reshape(b, x, shape)
+
+
+def _is_fortran(function: str, x: Atom | None, order: Any) -> bool:
+    how = static(order, "the order")
+    if how not in ("C", "F", "A", "K", "c", "f", "a", "k", None):
+        raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got {how!r})")
+    if how in ("A", "K", "a", "k") and (x is None or x.aval.ndim > 1):
         raise UnsupportedError(
-            Diagnostic(f"{function}: order={order!r} is not in the language", instead="transpose before and after")
+            Diagnostic(
+                f"{function}: order={how!r} is not in the language",
+                why="it depends on how the elements lie in memory, which differs from one array to the next",
+                instead="write order='C' or order='F'",
+            )
         )
+    return how in ("F", "f")
 
 
 def ravel(b: Builder, a: Any, order: Any = "C") -> Atom:
-    _row_major("np.ravel", order)
-    return make.reshape(b, array(b, a), (-1,))
+    return _reshaped(b, "np.ravel", array(b, a), (-1,), order)
 
 
 def transpose(b: Builder, a: Any, axes: Any = None) -> Atom:
@@ -98,6 +112,8 @@ def rollaxis(b: Builder, a: Any, axis: Any, start: Any = 0) -> Atom:
     i = make.normalize_axis(static_int(axis, "an axis"), x.aval.ndim)
     place = static_int(start, "an axis")
     place = place + x.aval.ndim if place < 0 else place
+    if not 0 <= place <= x.aval.ndim:
+        raise AxisError(place, x.aval.ndim + 1)
     order = [k for k in range(x.aval.ndim) if k != i]
     order.insert(place - 1 if i < place else place, i)
     return make.transpose(b, x, order)
@@ -105,12 +121,6 @@ def rollaxis(b: Builder, a: Any, axis: Any, start: Any = 0) -> Atom:
 
 def broadcast_to(b: Builder, array_: Any, shape: Any, subok: Any = False) -> Atom:
     return make.broadcast_to(b, array(b, array_), static_shape(shape))
-
-
-def broadcast_arrays(b: Builder, *args: Any, subok: Any = False) -> tuple[Atom, ...]:
-    atoms = [array(b, a) for a in args]
-    shape = np.broadcast_shapes(*(a.aval.shape for a in atoms))
-    return tuple(make.broadcast_to(b, a, shape) for a in atoms)
 
 
 def expand_dims(b: Builder, a: Any, axis: Any) -> Atom:
@@ -131,7 +141,11 @@ def concatenate(
         flat = {a: make.reshape(b, a, (-1,)) for a in atoms}
         atoms = [flat[a] for a in atoms]
     joined = make.concatenate(b, atoms, 0 if axis is None else static_int(axis, "an axis"))
-    return joined if dtype is None else make.astype(b, joined, static_dtype(dtype))
+    if dtype is None:
+        return joined
+    target, rule = static_dtype(dtype), static(casting, "the casting")
+    check_cast("array data", joined.aval.dtype, target, rule, False)
+    return make.astype(b, joined, target)
 
 
 def stack(
@@ -142,21 +156,29 @@ def stack(
     if len({a.aval.shape for a in atoms}) > 1:
         raise ShapeError(f"np.stack needs arrays of one shape, not {[a.aval.shape for a in atoms]}")
     place = static_int(axis, "an axis")
-    return concatenate(b, [make.expand_dims(b, a, place) for a in atoms], place, dtype=dtype)
+    return concatenate(b, [make.expand_dims(b, a, place) for a in atoms], place, dtype=dtype, casting=casting)
 
 
 def take(b: Builder, a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "raise") -> Atom:
     """Elements chosen along one axis; of the flattened array for no axis."""
     refuse_out("np.take", out)
-    if mode != "raise":
-        refuse("np.take", mode=mode, instead="np.clip(indices, 0, n - 1) or indices % n")
-    x = array(b, a)
+    x, chosen = array(b, a), array(b, indices)
+    if chosen.aval.dtype.kind == "b" or isinstance(chosen, Const):  # as NumPy casts a list
+        chosen = make.astype(b, chosen, np.int64)
     if axis is None:
         x = make.reshape(b, x, (-1,))
     place = make.normalize_axis(0 if axis is None else static_int(axis, "an axis"), x.aval.ndim)
+    n = x.aval.shape[place]
+    how = static(mode, "the mode")
+    if how not in ("raise", "wrap", "clip"):
+        raise ValueError(f"clipmode must be one of 'clip', 'raise', or 'wrap' (got {how!r})")
+    if how == "wrap":
+        chosen = make.remainder(b, chosen, n)
+    elif how == "clip":
+        chosen = make.minimum(b, make.maximum(b, chosen, 0), n - 1)
     dims: list[Dim] = [Run(0, n) for n in x.aval.shape]
     dims[place] = Gather(0)
-    return make.index(b, x, dims, [array(b, indices)])
+    return make.index(b, x, dims, [chosen])
 
 
 def take_along_axis(b: Builder, arr: Any, indices: Any, axis: Any = -1) -> Atom:
@@ -194,6 +216,10 @@ def diagonal(b: Builder, a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1
     return make.index(b, x, dims, [down, across])
 
 
+def matrix_diagonal(b: Builder, x: Any, /, *, offset: Any = 0) -> Atom:
+    return diagonal(b, x, offset, -2, -1)
+
+
 def shape_of(b: Builder, a: Any) -> tuple[int, ...]:
     return array(b, a).aval.shape
 
@@ -213,15 +239,77 @@ def copy(b: Builder, a: Any, order: Any = "K", subok: Any = False) -> Atom:
     return make.astype(b, x, x.aval.dtype)
 
 
-def outer_of(function: Callable[..., Atom]) -> Callable[..., Atom]:
-    """np.subtract.outer and its like: every element of the one with every element of the other."""
+def sliding_window_view(
+    b: Builder, x: Any, window_shape: Any, axis: Any = None, *, subok: Any = False, writeable: Any = False
+) -> Atom:
+    """Every window of the array, its axes behind the array's own; read-only."""
+    refuse("np.sliding_window_view", "write the array itself", writeable=writeable or None)
+    a = array(b, x)
+    for place, count, width in _window_plan(a.aval.shape, window_shape, static_axis(axis)):
+        dims: list[Dim] = [Run(0, n) for n in a.aval.shape]
+        dims[place] = Gather(0)
+        starts = make.expand_dims(b, make.iota(b, count), 1)
+        a = make.index(b, a, dims, [make.add(b, starts, make.iota(b, width))])
+        order = [i for i in range(a.aval.ndim) if i != place + 1]
+        a = make.transpose(b, a, (*order, place + 1))
+    return a
 
-    def handler(b: Builder, A: Any, B: Any) -> Atom:
-        x, y = array(b, A), array(b, B)
-        spread = make.expand_dims(b, x, tuple(range(x.aval.ndim, x.aval.ndim + y.aval.ndim)))
-        return function(b, spread, y)
 
-    return handler
+def as_strided(
+    b: Builder, x: Any, shape: Any = None, strides: Any = None, subok: Any = False, writeable: Any = True
+) -> Atom:
+    """Elements of an array in C order, by steps in bytes along each axis; read-only, for one may stand there twice."""
+    a = array(b, x)
+    sizes = a.aval.shape if shape is None else static_shape(shape)
+    itemsize = a.aval.dtype.itemsize
+    ahead = tuple(itemsize * math.prod(a.aval.shape[i + 1 :]) for i in range(a.aval.ndim))
+    steps = ahead if strides is None else static_shape(strides, "the strides")
+    if len(steps) != len(sizes):
+        raise ValueError("mismatch in length of strides and shape")
+    reach = [(n - 1) * s for n, s in zip(sizes, steps, strict=True)]
+    if any(s % itemsize for s in steps) or (0 not in sizes and not _is_inside(reach, a.aval.size * itemsize)):
+        raise UnsupportedError(
+            Diagnostic(
+                "np.as_strided reads outside the array",
+                why="compiled code has no memory beside its arrays",
+                instead="use np.lib.stride_tricks.sliding_window_view, or indices",
+            )
+        )
+    place: Atom = make.lift(np.int64(0))
+    for i, (n, s) in enumerate(zip(sizes, steps, strict=True)):
+        line = make.multiply(b, make.iota(b, n), s // itemsize)
+        place = make.add(b, place, make.expand_dims(b, line, tuple(range(1, len(sizes) - i))))
+    return make.index(b, make.reshape(b, a, (-1,)), (Gather(0),), [make.broadcast_to(b, place, sizes)])
+
+
+def _is_inside(reach: Sequence[int], size: int) -> bool:
+    return sum(min(r, 0) for r in reach) >= 0 and sum(max(r, 0) for r in reach) < size
+
+
+def _window_plan(shape: Sequence[int], window: Any, axis: Any) -> tuple[tuple[int, int, int], ...]:
+    """Axis, number and width of the windows of np.sliding_window_view. Raises what NumPy raises."""
+    widths = static_shape(window)
+    if min(widths, default=0) < 0:
+        raise ValueError("`window_shape` cannot contain negative values")
+    if axis is None and len(widths) != len(shape):
+        raise ValueError(
+            f"Since axis is None, must provide window_shape for all dimensions of `x`; got {len(widths)} window_shape "
+            f"elements and `x.ndim` is {len(shape)}."
+        )
+    axes = tuple(range(len(shape))) if axis is None else axes_of(axis, len(shape))
+    if len(axes) != len(widths):
+        raise ValueError(
+            f"Must provide matching length window_shape and axis; got {len(widths)} window_shape elements and "
+            f"{len(axes)} axes elements."
+        )
+    left = list(shape)
+    plan = []
+    for place, width in zip(axes, widths, strict=True):
+        left[place] -= width - 1
+        if left[place] < 1:
+            raise ValueError("window shape cannot be larger than input array shape")
+        plan.append((place, left[place], width))
+    return tuple(plan)
 
 
 # ---- positions in flat arrays --------------------------------------------------------------------
@@ -232,12 +320,13 @@ def unravel_index(b: Builder, indices: Any, shape: Any, order: Any = "C") -> Any
     sizes = static_shape(shape)
     if not isinstance(indices, Var):
         return np.unravel_index(static(indices, "a position"), sizes, order)
-    _row_major("np.unravel_index", order)
     x, parts = make.astype(b, indices, np.int64), []
-    for n in sizes[:0:-1]:
+    fortran = _is_fortran("np.unravel_index", None, order)
+    for n in (sizes if fortran else sizes[::-1])[:-1]:
         parts.append(make.remainder(b, x, n))
         x = make.floor_divide(b, x, n)
-    return (x, *reversed(parts)) if sizes else ()
+    parts.append(x)
+    return tuple(parts if fortran else reversed(parts)) if sizes else ()
 
 
 def ravel_multi_index(b: Builder, multi_index: Any, dims: Any, mode: Any = "raise", order: Any = "C") -> Any:
@@ -246,18 +335,20 @@ def ravel_multi_index(b: Builder, multi_index: Any, dims: Any, mode: Any = "rais
     lines = arrays(b, multi_index)
     if not any(isinstance(x, Var) for x in lines):
         return np.ravel_multi_index(static(multi_index, "a position"), sizes, mode, order)
-    _row_major("np.ravel_multi_index", order)
     if len(lines) != len(sizes):
         raise ShapeError(f"parameter multi_index must be a sequence of length {len(sizes)}")
+    modes = static(mode, "the mode")
+    modes = tuple(modes) if isinstance(modes, tuple | list) else (modes,) * len(sizes)
+    axes = list(zip(lines, sizes, modes, strict=True))
     total: Atom = make.lift(np.int64(0))
     beyond: Atom = make.lift(np.False_)
-    for x, n in zip(lines, sizes, strict=True):
-        if mode == "raise":
+    for x, n, how in reversed(axes) if _is_fortran("np.ravel_multi_index", None, order) else axes:
+        if how == "raise":
             outside = make.logical_or(b, make.less(b, x, 0), make.greater_equal(b, x, n))
             beyond = make.logical_or(b, beyond, outside)
-        elif mode == "wrap":
+        elif how == "wrap":
             x = make.remainder(b, x, n)
         else:
             x = make.minimum(b, make.maximum(b, x, 0), n - 1)
         total = make.add(b, make.multiply(b, total, n), make.astype(b, x, np.int64))
-    return make.where(b, beyond, math.prod(sizes), total) if mode == "raise" else total
+    return make.where(b, beyond, math.prod(sizes), total) if "raise" in modes else total

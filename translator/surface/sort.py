@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import make
 from ..builder import Builder
-from ..errors import Diagnostic, UnsupportedError
+from ..errors import CutError, Diagnostic
 from ..ir import Atom
 from .arguments import array, refuse, static, static_int
 
@@ -89,18 +89,17 @@ DATA_DEPENDENT = {
     "extract": "the mask itself: np.where(mask, x, y)",
     "compress": "the mask itself: np.where(mask, x, y)",
     "trim_zeros": "a slice with known bounds",
-    "polyfit": "np.linalg.lstsq or np.linalg.solve with np.vander(x, degree + 1)",
-    "roots": "np.linalg.eigvals of the companion matrix",
+    "roots": "np.linalg.eigvals of the companion matrix, of complex numbers",
+    "polymul": "np.convolve, which keeps leading zeros",
+    "polydiv": "a loop over the coefficients, which keeps leading zeros",
 }
 
 
 def refused(name: str) -> Direct:
     """A function that NumPy has and the language cannot have."""
-    why = SIZE_UNKNOWN if name not in ("polyfit", "roots") else "no rule says how to compile or differentiate it"
 
     def handler(b: Builder, *args: Any, **kwargs: Any) -> Any:
-        raise UnsupportedError(
-            Diagnostic(f"np.{name} is not in the language", why=why, instead=f"use {DATA_DEPENDENT[name]}")
-        )
+        instead = f"use {DATA_DEPENDENT[name]}"
+        raise CutError(Diagnostic(f"np.{name} is not in the language", why=SIZE_UNKNOWN, instead=instead))
 
     return handler

@@ -1,0 +1,236 @@
+"""Searches and interpolation in sorted arrays, histograms and counts, as NumPy source."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .checks import check_bins, check_counted, check_range, check_search
+from .support import bin_count, counted_size, cut, float_of, halvings, is_known, known
+
+FEW, MANY = 16, 1024  # comparing each of many numbers with each of a few is faster than looking a few up
+
+# ---- searches ------------------------------------------------------------------------------------
+
+
+def searchsorted(a: Any, v: Any, side: Any = "left", sorter: Any = None) -> Any:
+    """How many elements of `a` stand before: counted where they are few, else found bit by bit, the highest first."""
+    a, v = np.asarray(a), np.asarray(v)
+    check_search(a.shape, side)
+    if sorter is not None:
+        a = a[sorter]
+    n = a.shape[0]
+    low = np.zeros(v.shape, dtype=np.int64)
+    if n == 0:
+        return low
+    if n <= FEW and v.size >= MANY:
+        for i in tuple(range(n)):
+            low = low + (_before(a[i], v) if known(side) == "left" else ~_before(v, a[i]))
+        return low[()]
+    width = 2 ** (halvings(n) - 1)
+    for _ in range(halvings(n)):
+        further = low + width
+        here = a[np.clip(further - 1, 0, n - 1)]
+        right = _before(here, v) if known(side) == "left" else ~_before(v, here)
+        low = np.where(right & (further <= n), further, low)
+        width = width // 2
+    return low[()]
+
+
+def _before(x: Any, y: Any) -> Any:
+    """x < y with NaN last."""
+    less = x < y
+    if y.dtype.kind == "f":
+        less = less | (np.isnan(y) & ~np.isnan(x))
+    return less
+
+
+def digitize(x: Any, bins: Any, right: Any = False) -> Any:
+    x, bins = np.asarray(x), np.asarray(bins)
+    if x.dtype.kind == "c":
+        raise TypeError("x may not be complex")
+    if is_known(bins):
+        check_bins(bins, False)
+    if bins.shape[0] == 0:
+        return np.zeros(x.shape, dtype=np.int64)[()]
+    side = "left" if right else "right"
+    up = searchsorted(bins, x, side)
+    down = bins.shape[0] - searchsorted(bins[::-1], x, side)
+    return np.where(bins[0] <= bins[-1], up, down)[()]
+
+
+def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
+    x, xp, fp = np.asarray(x), np.asarray(xp), np.asarray(fp)
+    if xp.ndim != 1 or fp.ndim != 1:
+        raise ValueError("Data points must be 1-D sequences")
+    if xp.shape[0] == 0:
+        raise ValueError("array of sample points is empty")
+    if xp.shape != fp.shape:
+        raise ValueError("fp and xp are not of the same length.")
+    x, xp = x.astype(np.float64), xp.astype(np.float64)
+    fp = fp.astype(np.complex128 if fp.dtype.kind == "c" else np.float64)
+    if period is not None:
+        x, xp = x % np.absolute(period), xp % np.absolute(period)
+        order = np.argsort(xp, kind="stable")
+        xp, fp = xp[order], fp[order]
+        xp = np.concatenate([xp[-1:] - np.absolute(period), xp, xp[:1] + np.absolute(period)])
+        fp = np.concatenate([fp[-1:], fp, fp[:1]])
+    n = xp.shape[0]
+    first = fp[0] if left is None or period is not None else left
+    last = fp[-1] if right is None or period is not None else right
+    if n == 1:
+        return np.where(x < xp[0], first, np.where(x > xp[0], last, fp[0]))[()]
+    i = np.clip(searchsorted(xp, x, "right") - 1, 0, n - 2)
+    slopes = (fp[1:] - fp[:-1]) / (xp[1:] - xp[:-1])
+    y = np.where(x == xp[i], fp[i], slopes[i] * (x - xp[i]) + fp[i])
+    y = np.where(x == xp[n - 1], fp[n - 1], y)
+    return np.where(x < xp[0], first, np.where(x > xp[n - 1], last, y))[()]
+
+
+# ---- histograms ----------------------------------------------------------------------------------
+
+
+def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Any:
+    a = np.ravel(np.asarray(a))
+    if not isinstance(bins, str) and np.ndim(bins) == 1:
+        if is_known(bins):
+            check_bins(bins, True)
+        return np.asarray(bins)
+    low, high = _outer_edges(a, range)
+    return np.linspace(low, high, bin_count(bins) + 1, dtype=float_of(a.dtype))
+
+
+def _outer_edges(a: Any, range: Any) -> Any:
+    """The lowest and highest edge: those given, else the extremes; half a unit around a single value."""
+    if range is None:
+        low, high = (np.min(a), np.max(a)) if a.size else (0.0, 1.0)
+    else:
+        low, high = range
+        if is_known(low) and is_known(high):
+            check_range(low, high)
+    flat = low == high
+    return np.where(flat, low - 0.5, low), np.where(flat, high + 0.5, high)
+
+
+def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> Any:
+    shape = np.shape(a)
+    a = np.ravel(np.asarray(a))
+    if a.dtype.kind == "b":
+        a = a.astype(np.uint8)
+    edges = histogram_bin_edges(a, bins, range)
+    n = edges.shape[0] - 1
+    place, inside = _even_bins_of(a, edges) if np.ndim(bins) == 0 else _bins_of(a, edges)
+    if weights is None:
+        counts = np.zeros(n, dtype=np.int64)
+        np.add.at(counts, place, inside.astype(np.int64))
+    else:
+        if np.shape(weights) != shape:
+            raise ValueError("weights should have the same shape as a.")
+        w = np.ravel(np.asarray(weights))
+        counts = np.zeros(n, dtype=w.dtype)
+        np.add.at(counts, place, np.where(inside, w, w.dtype.type(0)))
+    if density:
+        return counts / np.diff(edges).astype(np.float64) / np.sum(counts), edges
+    return counts, edges
+
+
+def _bins_of(a: Any, edges: Any) -> Any:
+    """The bin of each element, 0 for those in none, and which are in one. The last bin has both of its edges."""
+    n = edges.shape[0] - 1
+    place = searchsorted(edges, a.astype(np.result_type(a, edges)), "right") - 1
+    place = np.where(a == edges[-1], n - 1, place)
+    inside = (a >= edges[0]) & (a <= edges[-1])
+    return np.where(inside, place, 0), inside
+
+
+def _even_bins_of(a: Any, edges: Any) -> Any:
+    """`_bins_of` where the edges are evenly spaced: a division finds the bin, or its neighbour."""
+    n = edges.shape[0] - 1
+    if edges.dtype != np.float64 or a.dtype.kind not in "fiu" or n < 2:
+        return _bins_of(a, edges)
+    a = a.astype(np.float64)
+    low, high = edges[0], edges[-1]
+    inside = (a >= low) & (a <= high)
+    near = np.where(inside, (a - low) / (high - low) * n, 0.0).astype(np.int64)
+    place = np.clip(near, 0, n - 1)
+    place = place - (a < edges[place])
+    place = place + ((a >= edges[np.clip(place + 1, 0, n)]) & (place != n - 1))
+    return np.where(inside, np.clip(place, 0, n - 1), 0), inside
+
+
+def histogramdd(sample: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> Any:
+    x = np.asarray(sample) if isinstance(sample, np.ndarray) else np.atleast_2d(sample).T
+    x = x if x.ndim == 2 else np.atleast_2d(x).T
+    columns = tuple(x.T)
+    sides = tuple(bins) if isinstance(bins, list | tuple | np.ndarray) else (bins,) * len(columns)
+    ranges = (None,) * len(columns) if range is None else tuple(range)
+    if len(sides) != len(columns):
+        raise ValueError("The dimension of bins must be equal to the dimension of the sample x.")
+    if len(ranges) != len(columns):
+        raise ValueError("range argument must have one entry per dimension")
+    edges = [_edges_of(c, b, r) for c, b, r in tuple(zip(columns, sides, ranges))]
+    shape = tuple([e.shape[0] - 1 for e in edges])
+    place, inside = 0, True
+    for c, e in tuple(zip(columns, edges)):
+        here, fits = _bins_of(c, e)
+        place, inside = place * (e.shape[0] - 1) + here, fits & inside
+    w = np.ones(x.shape[0]) if weights is None else np.asarray(weights).astype(np.float64)
+    counts = np.zeros(int(np.prod(shape)))
+    np.add.at(counts, np.where(inside, place, 0), np.where(inside, w, 0.0))
+    counts = np.reshape(counts, shape)
+    if density:
+        total = np.sum(counts)
+        for i, e in tuple(enumerate(edges)):
+            counts = counts / np.reshape(np.diff(e), (1,) * i + (-1,) + (1,) * (len(shape) - 1 - i))
+        counts = counts / total
+    return counts, edges
+
+
+def _edges_of(column: Any, bins: Any, range: Any) -> Any:
+    if np.ndim(bins) == 1:
+        if is_known(bins):
+            check_bins(bins, True)
+        return np.asarray(bins)
+    low, high = _outer_edges(column, range)
+    return np.linspace(low, high, bin_count(bins) + 1)
+
+
+def histogram2d(x: Any, y: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> Any:
+    if len(x) != len(y):
+        raise ValueError("x and y must have the same length.")
+    if isinstance(bins, list | tuple | np.ndarray) and len(bins) != 2 and len(bins) != 1:
+        bins = [np.asarray(bins), np.asarray(bins)]
+    counts, edges = histogramdd([x, y], bins, range, density, weights)
+    return counts, edges[0], edges[1]
+
+
+def bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> Any:
+    """Of `minlength` bins, which must hold every element; others, and negative ones, are an IndexError."""
+    n = bin_count(minlength, True)
+    x = np.asarray(x)
+    check_counted(x.shape, x.dtype, None if weights is None else np.shape(weights))
+    if is_known(x) or x.size == 0:
+        n = counted_size(x if x.size else np.zeros(0, dtype=np.int64), n)
+    elif n == 0:
+        cut("np.bincount without a minlength", "the largest element gives the size of the result", "give a minlength")
+    w = np.ones(x.shape, dtype=np.int64) if weights is None else np.asarray(weights).astype(np.float64)
+    counts = np.zeros(n, dtype=w.dtype)
+    np.add.at(counts, np.where(x < 0, n, x), w)
+    return counts
+
+
+NUMPY_NAMES = {
+    name: name
+    for name in (
+        "searchsorted",
+        "digitize",
+        "interp",
+        "histogram_bin_edges",
+        "histogram",
+        "histogramdd",
+        "histogram2d",
+        "bincount",
+    )
+}
+METHODS = {"searchsorted": searchsorted}

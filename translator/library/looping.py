@@ -1,0 +1,180 @@
+"""JAX's control flow as Python's own: loops, branches and scans of functions, over pytrees.
+
+Each runs under CPython as it stands. Read inside an accelerated function it becomes the loop or the branch that it is
+here; `scan` has a form of its own for that (`scan_in_place`), since a list that grows is no array.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..tree import flatten, tree_map
+
+Fun = Callable[..., Any]
+
+
+def cond(pred: Any, true_fun: Fun, false_fun: Fun, *operands: Any, **options: Any) -> Any:
+    """true_fun(*operands) where `pred`, a bool scalar, holds, else false_fun(*operands). One of them runs."""
+    if "operand" in options:
+        operands = (options["operand"],)
+    if pred:
+        return true_fun(*operands)
+    return false_fun(*operands)
+
+
+def switch(index: Any, branches: Sequence[Fun], *operands: Any) -> Any:
+    """branches[index](*operands), the index clamped into range."""
+    if not len(branches):
+        raise ValueError("switch needs at least one branch")
+    return _chosen(index, branches, 0, operands)
+
+
+def _chosen(index: Any, branches: Sequence[Fun], k: int, operands: tuple[Any, ...]) -> Any:
+    if k == len(branches) - 1:
+        return branches[k](*operands)
+    if index <= k:
+        return branches[k](*operands)
+    return _chosen(index, branches, k + 1, operands)
+
+
+def while_loop(cond_fun: Fun, body_fun: Fun, init_val: Any) -> Any:
+    """val = body_fun(val) while cond_fun(val)."""
+    val = init_val
+    while cond_fun(val):
+        val = body_fun(val)
+    return val
+
+
+def fori_loop(lower: Any, upper: Any, body_fun: Fun, init_val: Any, *, unroll: Any = None) -> Any:
+    """val = body_fun(i, val) for i from `lower` to `upper`, exclusive. `unroll` changes nothing here."""
+    val = init_val
+    for i in range(lower, upper):
+        val = body_fun(i, val)
+    return val
+
+
+# ---- scans ---------------------------------------------------------------------------------------
+
+
+def scan(
+    f: Fun,
+    init: Any,
+    xs: Any = None,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: Any = 1,
+    _split_transpose: bool = False,
+) -> tuple[Any, Any]:
+    """carry, y = f(carry, x) for each x along the leading axis of `xs`; the last carry, and all y stacked.
+
+    `xs` is a pytree of arrays of one length, or None with `length`. Raises ValueError where lengths differ.
+    """
+    n = scan_length(xs, length)
+    carry = init
+    ys: list[Any] = [None] * n
+    for i in reversed(range(n)) if reverse else range(n):
+        carry, ys[i] = f(carry, _row(xs, i))
+    if n:
+        return carry, tree_map(lambda *parts: np.stack(parts), *ys)
+    _, y = f(init, _zero_row(xs))
+    return carry, tree_map(lambda v: np.empty((0, *np.shape(v)), np.result_type(v)), y)
+
+
+def scan_in_place(
+    f: Fun,
+    init: Any,
+    xs: Any = None,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: Any = 1,
+    _split_transpose: bool = False,
+) -> tuple[Any, Any]:
+    """`scan` as it is read: arrays are allocated before the loop. What `f` is called for first is only their shape."""
+    n = scan_length(xs, length)
+    _, y = f(init, _row(xs, 0) if n else _zero_row(xs))
+    ys = tree_map(lambda v: np.empty((n, *np.shape(v)), np.result_type(v)), y)
+    carry = init
+    for i in reversed(range(n)) if reverse else range(n):
+        carry, y = f(carry, _row(xs, i))
+        tree_map(lambda out, v: _store(out, i, v), ys, y)  # noqa: B023  # called at once
+    return carry, ys
+
+
+def scan_length(xs: Any, length: int | None) -> int:
+    """How many steps a scan has."""
+    sizes = {np.shape(x)[0] for x in flatten(xs)[0]} | (set() if length is None else {int(length)})
+    if len(sizes) != 1:
+        raise ValueError(f"scan needs xs of one length, or length=; got lengths {sorted(sizes)}")
+    return int(sizes.pop())
+
+
+def _row(xs: Any, i: Any) -> Any:
+    return tree_map(lambda a: a[i], xs)
+
+
+def _zero_row(xs: Any) -> Any:
+    return tree_map(lambda a: np.zeros(np.shape(a)[1:], np.result_type(a)), xs)
+
+
+def _store(out: Any, i: Any, v: Any) -> Any:
+    out[i] = v
+    return None
+
+
+def map_rows(f: Fun, xs: Any, *, batch_size: int | None = None) -> Any:
+    """f(x) for each x along the leading axis of `xs`, one after the other, stacked (`lax.map`)."""
+    return scan(lambda carry, x: (carry, f(x)), (), xs)[1]
+
+
+def associative_scan(fn: Fun, elems: Any, reverse: bool = False, axis: int = 0) -> Any:
+    """All prefixes y[k] = fn(fn(x[0], x[1]), ... x[k]) of an associative `fn` along an axis, in log2(n) steps.
+
+    `fn` takes and gives trees of arrays and works elementwise along the axis. The even prefixes follow from those of
+    neighbouring pairs: Blelloch, "Prefix sums and their applications", CMU-CS-90-190, 1990.
+    """
+    leaves = flatten(elems)[0]
+    n = leaves[0].shape[axis]
+    if any(x.shape[axis] != n for x in leaves):
+        raise ValueError("associative_scan needs arrays of one length along the axis")
+    if reverse:
+        elems = tree_map(lambda x: np.flip(x, axis), elems)
+    found = _prefixes(fn, elems, n, axis)
+    return tree_map(lambda x: np.flip(x, axis), found) if reverse else found
+
+
+def _prefixes(fn: Fun, elems: Any, n: int, axis: int) -> Any:
+    if n < 2:
+        return elems
+    pairs = fn(_every(elems, 0, n - 1, axis), _every(elems, 1, n, axis))
+    odd = _prefixes(fn, pairs, n // 2, axis)  # those that end with 1, 3, 5, ...
+    if n == 2:
+        return tree_map(lambda x, y: np.concatenate([_part(x, 0, 1, 1, axis), y], axis), elems, odd)
+    even = fn(_run(odd, 0, (n - 1) // 2, axis), _every(elems, 2, n, axis))
+    return tree_map(lambda x, e, o: _woven(_part(x, 0, 1, 1, axis), e, o, n, axis), elems, even, odd)
+
+
+def _every(tree: Any, start: int, stop: int, axis: int) -> Any:
+    return tree_map(lambda x: _part(x, start, stop, 2, axis), tree)
+
+
+def _run(tree: Any, start: int, stop: int, axis: int) -> Any:
+    return tree_map(lambda x: _part(x, start, stop, 1, axis), tree)
+
+
+def _part(x: Any, start: int, stop: int, step: int, axis: int) -> Any:
+    return x[(slice(None),) * (axis % x.ndim) + (slice(start, stop, step),)]
+
+
+def _woven(first: Any, even: Any, odd: Any, n: int, axis: int) -> Any:
+    """first, odd[0], even[0], odd[1], even[1], ..."""
+    out = np.empty((*first.shape[: axis % first.ndim], n, *first.shape[axis % first.ndim + 1 :]), odd.dtype)
+    before = (slice(None),) * (axis % first.ndim)
+    out[(*before, slice(0, n, 2))] = np.concatenate([first, even], axis)
+    out[(*before, slice(1, n, 2))] = odd
+    return out
+
+
+CALLED: tuple[Callable[..., Any], ...] = (cond, switch, while_loop, fori_loop, map_rows, associative_scan)

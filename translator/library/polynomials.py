@@ -1,0 +1,174 @@
+"""Polynomials by their coefficients, the highest power first, as NumPy source.
+
+What NumPy trims (leading zeros of a product, of a remainder) has a size that depends on the data: `polymul` and
+`polydiv` are no part of this; np.convolve gives a product of full length.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .rearranging import vander
+from .statistics import convolve
+from .support import check_fit, check_fit_weights, known, real_kind
+
+
+def polyadd(a1: Any, a2: Any) -> Any:
+    p, q = _aligned(a1, a2)
+    return p + q
+
+
+def polysub(a1: Any, a2: Any) -> Any:
+    p, q = _aligned(a1, a2)
+    return p - q
+
+
+def _aligned(a1: Any, a2: Any) -> Any:
+    p, q = np.atleast_1d(a1), np.atleast_1d(a2)
+    n = max(p.shape[0], q.shape[0])
+    return (
+        np.concatenate([np.zeros(n - p.shape[0], dtype=p.dtype), p]),
+        np.concatenate([np.zeros(n - q.shape[0], dtype=q.dtype), q]),
+    )
+
+
+def polyder(p: Any, m: Any = 1) -> Any:
+    p, m = np.asarray(p), known(m)
+    if m < 0:
+        raise ValueError("Order of derivative must be positive (see polyint)")
+    for _ in tuple(range(m)):
+        p = p[:-1] * np.arange(p.shape[0] - 1, 0, -1)
+    return p
+
+
+def polyint(p: Any, m: Any = 1, k: Any = None) -> Any:
+    p, m = np.asarray(p), known(m)
+    if m < 0:
+        raise ValueError("Order of integral must be positive (see polyder)")
+    constants = np.zeros(m) if k is None else np.atleast_1d(k)
+    if constants.shape[0] == 1 and m > 1:
+        constants = constants[0] * np.ones(m)
+    if constants.shape[0] < m:
+        raise ValueError("k must be a scalar or a rank-1 array of length 1 or >m.")
+    for i in tuple(range(m)):
+        p = np.concatenate([p / np.arange(p.shape[0], 0, -1), constants[i : i + 1]])
+    return p
+
+
+def poly(seq_of_zeros: Any) -> Any:
+    """The polynomial with given roots, or with the eigenvalues of a matrix as roots; of real numbers."""
+    roots = np.atleast_1d(seq_of_zeros)
+    if roots.ndim == 2 and roots.shape[0] == roots.shape[1] and roots.shape[0] != 0:
+        real = real_kind(roots.dtype)
+        return np.real(_from_roots(np.linalg.eigvals(roots.astype(complex)))).astype(real)
+    if roots.ndim != 1:
+        raise ValueError("input must be 1d or non-empty square 2d array.")
+    if roots.shape[0] == 0:
+        return 1.0
+    return _from_roots(roots.astype(real_kind(roots.dtype)))
+
+
+def _from_roots(roots: Any) -> Any:
+    p = np.ones(1, dtype=roots.dtype)
+    for i in tuple(range(roots.shape[0])):
+        p = convolve(p, np.stack([np.ones_like(roots[i]), -roots[i]]))
+    return p
+
+
+def polyfit(x: Any, y: Any, deg: Any, rcond: Any = None, full: Any = False, w: Any = None, cov: Any = False) -> Any:
+    """Least squares by np.linalg.lstsq on scaled powers of x."""
+    count, x, y = known(deg) + 1, np.asarray(x) + 0.0, np.asarray(y) + 0.0
+    check_fit(count, x.shape, y.shape)
+    rcond = x.shape[0] * np.finfo(x.dtype).eps if rcond is None else rcond
+    a, b = vander(x, count), y
+    if w is not None:
+        w = np.asarray(w) + 0.0
+        check_fit_weights(w.shape, y.shape)
+        a, b = a * w[:, None], b * (w[:, None] if y.ndim == 2 else w)
+    scale = np.sqrt(np.sum(a * a, axis=0))
+    c, residuals, rank, s = np.linalg.lstsq(a / scale, b, rcond)
+    c = (c.T / scale).T
+    if known(full):
+        return c, residuals, rank, s, rcond
+    if not known(cov):
+        return c
+    scaled = a / scale
+    base = np.linalg.inv(scaled.T @ scaled) / np.outer(scale, scale)
+    if cov == "unscaled":
+        return c, base if y.ndim == 1 else base[:, :, None] * 1
+    if x.shape[0] <= count:
+        raise ValueError("the number of data points must exceed order to scale the covariance matrix")
+    factor = residuals / (x.shape[0] - count)
+    return c, base * factor if y.ndim == 1 else base[:, :, None] * factor
+
+
+# ---- numpy.polynomial ----------------------------------------------------------------------------
+
+
+def values_at_points(val_f: Any, c: Any, *args: Any) -> Any:
+    """A series of several variables at points, one array of coordinates for each variable."""
+    places = [np.asarray(a) for a in args]
+    if not all([a.shape == places[0].shape for a in places]):
+        raise ValueError("arguments must have the same shape")
+    c = val_f(places[0], c)
+    for x in places[1:]:
+        c = val_f(x, c, tensor=False)
+    return c
+
+
+def values_on_grid(val_f: Any, c: Any, *args: Any) -> Any:
+    for x in args:
+        c = val_f(x, c)
+    return c
+
+
+def fit_series(
+    vander_f: Any, x: Any, y: Any, deg: Any, rcond: Any = None, full: Any = False, w: Any = None
+) -> Any:
+    """Least squares for a series with all degrees up to `deg`, or with those listed in it."""
+    deg, x, y = known(deg), np.asarray(x) + 0.0, np.asarray(y) + 0.0
+    highest = deg if isinstance(deg, int | np.integer) else max(deg)
+    check_fit(highest + 1, x.shape, y.shape)
+    a, b = vander_f(x, highest), y
+    if not isinstance(deg, int | np.integer):
+        a = a[:, np.sort(np.array(deg))]
+    if w is not None:
+        w = np.asarray(w) + 0.0
+        check_fit_weights(w.shape, y.shape)
+        a, b = a * w[:, None], b * (w[:, None] if y.ndim == 2 else w)
+    rcond = x.shape[0] * np.finfo(x.dtype).eps if rcond is None else rcond
+    scale = np.sqrt(np.sum(np.real(a * np.conjugate(a)), axis=0))
+    scale = np.where(scale == 0, 1.0, scale).astype(scale.dtype)
+    c, residuals, rank, s = np.linalg.lstsq(a / scale, b, rcond)
+    c = (c.T / scale).T
+    if not isinstance(deg, int | np.integer):
+        some = c
+        c = np.zeros((highest + 1, *some.shape[1:]), dtype=some.dtype)
+        c[np.sort(np.array(deg))] = some
+    return (c, [residuals, rank, s, rcond]) if known(full) else c
+
+
+def polyval2d(x: Any, y: Any, c: Any) -> Any:
+    return values_at_points(np.polynomial.polynomial.polyval, c, x, y)
+
+
+def polyval3d(x: Any, y: Any, z: Any, c: Any) -> Any:
+    return values_at_points(np.polynomial.polynomial.polyval, c, x, y, z)
+
+
+def polygrid2d(x: Any, y: Any, c: Any) -> Any:
+    return values_on_grid(np.polynomial.polynomial.polyval, c, x, y)
+
+
+def polygrid3d(x: Any, y: Any, z: Any, c: Any) -> Any:
+    return values_on_grid(np.polynomial.polynomial.polyval, c, x, y, z)
+
+
+NUMPY_NAMES = {name: name for name in ("polyadd", "polysub", "polyder", "polyint", "poly", "polyfit")} | {
+    "polynomial.polyutils._valnd": "values_at_points",
+    "polynomial.polyutils._gridnd": "values_on_grid",
+    "polynomial.polyutils._fit": "fit_series",
+    **{f"polynomial.polynomial.{n}": n for n in ("polyval2d", "polyval3d", "polygrid2d", "polygrid3d")},
+}

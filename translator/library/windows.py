@@ -1,0 +1,312 @@
+"""Slices at run-time places, products by dimension numbers, convolutions and windows, under the names of `jax.lax`.
+
+A convolution is a sum over the taps of its kernel: a strided slice of the input times the kernel's matrix at that tap.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+Pairs = Sequence[tuple[int, int]]
+
+
+# ---- slices --------------------------------------------------------------------------------------
+
+
+def dynamic_slice(operand: Any, start_indices: Any, slice_sizes: Sequence[int]) -> Any:
+    """operand[s0 : s0 + n0, s1 : s1 + n1, ...]. Negative starts count from the end; the slice is moved inside."""
+    return operand[_places(operand.shape, start_indices, slice_sizes)].copy()
+
+
+def dynamic_update_slice(operand: Any, update: Any, start_indices: Any) -> Any:
+    """A copy of `operand` with `update` at these starts, which are taken as in dynamic_slice."""
+    out = operand.copy()
+    out[_places(operand.shape, start_indices, update.shape)] = update
+    return out
+
+
+def _places(shape: tuple[int, ...], starts: Any, sizes: Sequence[int]) -> tuple[slice, ...]:
+    return tuple(_inside(starts[axis], sizes[axis], shape[axis]) for axis in range(len(shape)))
+
+
+def _inside(start: Any, size: int, n: int) -> slice:
+    first = np.minimum(np.maximum(np.where(start < 0, start + n, start), 0), n - size)
+    return slice(first, first + size)
+
+
+def dynamic_slice_in_dim(operand: Any, start_index: Any, slice_size: int, axis: int = 0) -> Any:
+    """dynamic_slice along one axis."""
+    return operand[_place(operand, start_index, slice_size, axis)].copy()
+
+
+def dynamic_update_slice_in_dim(operand: Any, update: Any, start_index: Any, axis: int) -> Any:
+    """dynamic_update_slice along one axis."""
+    out = operand.copy()
+    out[_place(operand, start_index, update.shape[axis], axis)] = update
+    return out
+
+
+def dynamic_index_in_dim(operand: Any, index: Any, axis: int = 0, keepdims: bool = True) -> Any:
+    """operand[..., index, ...], the index taken as the starts of dynamic_slice are."""
+    row = dynamic_slice_in_dim(operand, index, 1, axis)
+    return row if keepdims else np.squeeze(row, axis)
+
+
+def dynamic_update_index_in_dim(operand: Any, update: Any, index: Any, axis: int) -> Any:
+    """A copy of `operand` with `update` at one index of an axis."""
+    value = update if np.ndim(update) == operand.ndim else np.expand_dims(update, axis)
+    return dynamic_update_slice_in_dim(operand, value, index, axis)
+
+
+def _place(operand: Any, start: Any, size: int, axis: int) -> tuple[slice, ...]:
+    before = (slice(None) for _ in range(axis % operand.ndim))
+    return (*before, _inside(start, size, operand.shape[axis]))
+
+
+def static_slice(
+    operand: Any, start_indices: Sequence[int], limit_indices: Sequence[int], strides: Sequence[int] | None = None
+) -> Any:
+    """operand[start:limit:stride] along every axis (`lax.slice`)."""
+    steps = strides or (1,) * operand.ndim
+    return operand[tuple(slice(a, b, s) for a, b, s in zip(start_indices, limit_indices, steps, strict=True))].copy()
+
+
+def slice_in_dim(
+    operand: Any, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0
+) -> Any:
+    """operand[start:limit:stride] along one axis."""
+    before = tuple(slice(None) for _ in range(axis % operand.ndim))
+    return operand[(*before, slice(start_index, limit_index, stride))].copy()
+
+
+def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True) -> Any:
+    """operand[..., index, ...]."""
+    row = np.take(operand, index, axis)
+    return np.expand_dims(row, axis) if keepdims else row
+
+
+# ---- shapes --------------------------------------------------------------------------------------
+
+
+def broadcast(operand: Any, sizes: Sequence[int]) -> Any:
+    """New leading axes of these sizes."""
+    return np.broadcast_to(operand, (*sizes, *np.shape(operand)))
+
+
+def broadcast_in_dim(operand: Any, shape: Sequence[int], broadcast_dimensions: Sequence[int]) -> Any:
+    """The axes of `operand` at these axes of the result, the others repeated."""
+    sizes = [1] * len(shape)
+    for axis, place in enumerate(broadcast_dimensions):
+        sizes[place] = np.shape(operand)[axis]
+    return np.broadcast_to(np.reshape(operand, tuple(sizes)), tuple(shape))
+
+
+def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, int, int]]) -> Any:
+    """(low, high, interior) for each axis: interior elements between neighbours; negative ends cut off."""
+    for axis, (low, high, interior) in enumerate(padding_config):
+        spread = _dilated(operand, padding_value, axis, interior + 1)
+        operand = _extended(spread, padding_value, axis, low, high)
+    return operand
+
+
+def _dilated(x: Any, value: Any, axis: int, step: int) -> Any:
+    n = x.shape[axis]
+    if step == 1 or n < 2:
+        return x
+    out = np.full((*x.shape[:axis], (n - 1) * step + 1, *x.shape[axis + 1 :]), value, x.dtype)
+    out[(*(slice(None) for _ in range(axis)), slice(None, None, step))] = x
+    return out
+
+
+def _extended(x: Any, value: Any, axis: int, low: int, high: int) -> Any:
+    n = x.shape[axis]
+    kept = x[(*(slice(None) for _ in range(axis)), slice(max(-low, 0), n - max(-high, 0)))]
+    widths = [(0, 0)] * axis + [(max(low, 0), max(high, 0))] + [(0, 0)] * (x.ndim - axis - 1)
+    return np.pad(kept, widths, constant_values=value) if max(low, high) > 0 else kept
+
+
+# ---- products ------------------------------------------------------------------------------------
+
+
+def dot_general(
+    lhs: Any,
+    rhs: Any,
+    dimension_numbers: Any,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+) -> Any:
+    """Contract and batch axes by number: ((lhs, rhs contracting), (lhs, rhs batch)).
+
+    The result has the batch axes, then those left of `lhs`, then those left of `rhs`.
+    """
+    (contract_l, contract_r), (batch_l, batch_r) = dimension_numbers
+    left = [-1] * lhs.ndim
+    right = [-1] * rhs.ndim
+    count = 0
+    for a, b in [*zip(batch_l, batch_r, strict=True), *zip(contract_l, contract_r, strict=True)]:
+        left[a] = right[b] = count
+        count += 1
+    for labels in (left, right):
+        for axis in range(len(labels)):
+            if labels[axis] < 0:
+                labels[axis] = count
+                count += 1
+    kept = [k for k in left if k not in right] + [k for k in right if k not in left]
+    out = np.einsum(_spelled(left, right, [left[a] for a in batch_l] + kept), lhs, rhs)
+    return out if preferred_element_type is None else out.astype(preferred_element_type)
+
+
+def _spelled(left: list[int], right: list[int], out: list[int]) -> str:
+    letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+    texts = ["".join(letters[k] for k in labels) for labels in (left, right, out)]
+    return f"{texts[0]},{texts[1]}->{texts[2]}"
+
+
+# ---- windows -------------------------------------------------------------------------------------
+
+
+def conv_general_dilated(
+    lhs: Any,
+    rhs: Any,
+    window_strides: Sequence[int],
+    padding: str | Pairs,
+    lhs_dilation: Sequence[int] | None = None,
+    rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: Any = None,
+    feature_group_count: int = 1,
+    batch_group_count: int = 1,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+) -> Any:
+    """A convolution (in truth a correlation) over the spatial axes.
+
+    lhs   batch, features in and spatial axes, in the order that `dimension_numbers` says ("NCHW" by default)
+    rhs   the kernel: features out, features in / groups, spatial axes ("OIHW" by default)
+    """
+    rank = lhs.ndim - 2
+    spec_l, spec_r, spec_o = _layouts(dimension_numbers, rank)
+    x = np.transpose(lhs, [spec_l.index(c) for c in "NC" + _SPATIAL[:rank]])
+    w = np.transpose(rhs, [spec_r.index(c) for c in "OI" + _SPATIAL[:rank]])
+    for axis in range(rank):
+        x = _dilated(x, 0, axis + 2, lhs_dilation[axis] if lhs_dilation else 1)
+    dilation = tuple(rhs_dilation) if rhs_dilation else (1,) * rank
+    pairs = _padding(padding, x.shape[2:], w.shape[2:], window_strides, dilation)
+    for axis in range(rank):
+        x = _extended(x, 0, axis + 2, *pairs[axis])
+    if batch_group_count > 1:
+        groups = np.split(x, batch_group_count, 0), np.split(w, batch_group_count, 0)
+        y = np.concatenate([_correlated(a, b, window_strides, dilation) for a, b in zip(*groups, strict=True)], 1)
+    elif feature_group_count > 1:
+        groups = np.split(x, feature_group_count, 1), np.split(w, feature_group_count, 0)
+        y = np.concatenate([_correlated(a, b, window_strides, dilation) for a, b in zip(*groups, strict=True)], 1)
+    else:
+        y = _correlated(x, w, window_strides, dilation)
+    out = np.transpose(y, [("NC" + _SPATIAL[:rank]).index(c) for c in spec_o])
+    return out if preferred_element_type is None else out.astype(preferred_element_type)
+
+
+_SPATIAL = "0123456789"
+
+
+def _layouts(dimension_numbers: Any, rank: int) -> tuple[str, str, str]:
+    """The three layouts with spatial axes as digits."""
+    if dimension_numbers is None:
+        return "NC" + _SPATIAL[:rank], "OI" + _SPATIAL[:rank], "NC" + _SPATIAL[:rank]
+    lhs, rhs, out = dimension_numbers
+    spatial = [c for c in rhs if c not in "OI"]
+    marks = {c: _SPATIAL[i] for i, c in enumerate(spatial)}
+    left, right, result = ("".join(marks.get(c, c) for c in spec) for spec in (lhs, rhs, out))
+    return left, right, result
+
+
+def _padding(
+    padding: str | Pairs, size: Sequence[int], window: Sequence[int], strides: Sequence[int], dilation: Sequence[int]
+) -> Pairs:
+    if not isinstance(padding, str):
+        return [(a, b) for a, b in padding]
+    if padding == "VALID":
+        return [(0, 0)] * len(window)
+    if padding not in ("SAME", "SAME_LOWER"):
+        raise ValueError(f'padding must be "SAME", "SAME_LOWER", "VALID" or pairs, not {padding!r}')
+    found = []
+    for n, k, s, d in zip(size, window, strides, dilation, strict=True):
+        total = max((math.ceil(n / s) - 1) * s + (k - 1) * d + 1 - n, 0)
+        less, more = total // 2, total - total // 2
+        found.append((more, less) if padding == "SAME_LOWER" else (less, more))
+    return found
+
+
+def _correlated(x: Any, w: Any, strides: Sequence[int], dilation: Sequence[int]) -> Any:
+    """x (N, C, ...) with w (O, C, ...): a product for every tap of the kernel."""
+    sizes = _counts(x.shape[2:], w.shape[2:], strides, dilation)
+    out = np.zeros((x.shape[0], w.shape[0], *sizes), np.result_type(x, w))
+    for tap in itertools.product(*(range(k) for k in w.shape[2:])):
+        seen = x[(slice(None), slice(None), *_seen(tap, sizes, strides, dilation))]
+        out = out + np.einsum("nc...,oc->no...", seen, w[(slice(None), slice(None), *tap)])
+    return out
+
+
+def _counts(
+    size: Sequence[int], window: Sequence[int], strides: Sequence[int], dilation: Sequence[int]
+) -> tuple[int, ...]:
+    """How many places a window has along each axis."""
+    axes = zip(size, window, strides, dilation, strict=True)
+    return tuple(max((n - ((k - 1) * d + 1)) // s + 1, 0) for n, k, s, d in axes)
+
+
+def _seen(
+    tap: Sequence[int], sizes: Sequence[int], strides: Sequence[int], dilation: Sequence[int]
+) -> tuple[slice, ...]:
+    """What one tap of the window sees at all places."""
+    axes = zip(tap, sizes, strides, dilation, strict=True)
+    return tuple(slice(t * d, t * d + max(n - 1, 0) * s + (1 if n else 0), s) for t, n, s, d in axes)
+
+
+def conv(lhs: Any, rhs: Any, window_strides: Sequence[int], padding: str, precision: Any = None) -> Any:
+    """conv_general_dilated in the order NCHW, OIHW."""
+    return conv_general_dilated(lhs, rhs, window_strides, padding)
+
+
+def reduce_window(
+    operand: Any,
+    init_value: Any,
+    computation: Callable[[Any, Any], Any],
+    window_dimensions: Sequence[int],
+    window_strides: Sequence[int],
+    padding: str | Pairs,
+    base_dilation: Sequence[int] | None = None,
+    window_dilation: Sequence[int] | None = None,
+) -> Any:
+    """`computation` over the elements of each window, starting from `init_value`, its neutral element."""
+    dilation = tuple(window_dilation) if window_dilation else (1,) * operand.ndim
+    x = operand
+    for axis in range(operand.ndim):
+        x = _dilated(x, init_value, axis, base_dilation[axis] if base_dilation else 1)
+    pairs = _padding(padding, x.shape, window_dimensions, window_strides, dilation)
+    for axis in range(operand.ndim):
+        x = _extended(x, init_value, axis, *pairs[axis])
+    sizes = _counts(x.shape, window_dimensions, window_strides, dilation)
+    out = np.full(sizes, init_value, x.dtype)
+    for tap in itertools.product(*(range(k) for k in window_dimensions)):
+        out = computation(out, x[_seen(tap, sizes, window_strides, dilation)])
+    return out
+
+
+def top_k(operand: Any, k: int) -> tuple[Any, Any]:
+    """The k largest elements along the last axis, the largest first, and their places; of equal ones the first."""
+    n = operand.shape[-1]
+    order = n - 1 - np.argsort(operand[..., ::-1], axis=-1, kind="stable")[..., ::-1]
+    places = order[..., :k].astype(np.int32)
+    return np.take_along_axis(operand, places, -1), places
+
+
+CALLED: tuple[Callable[..., Any], ...] = (
+    dynamic_slice, dynamic_update_slice, dynamic_slice_in_dim, dynamic_update_slice_in_dim, dynamic_index_in_dim,
+    dynamic_update_index_in_dim, static_slice, slice_in_dim, index_in_dim, broadcast, broadcast_in_dim, pad,
+    dot_general, conv_general_dilated, conv, reduce_window, top_k,
+)  # fmt: skip

@@ -1,0 +1,170 @@
+"""np.array, np.asarray and their kin: whether they take over the memory of their argument or copy it.
+
+    y = np.asarray(x)                 y is x's memory
+    y = np.array(x)                   a copy
+    y = np.ascontiguousarray(x.T)     a copy, since x.T does not lie in C order
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from .. import ops, surface
+from ..ir import Aval
+from ..ops.core import ShapeAttrs
+from .context import Context
+from .demand import static
+from .values import OpStep, Ref, Value
+
+Implementation = Callable[..., Value]
+
+
+def _array(
+    ctx: Context,
+    node: ast.AST,
+    object: Value,
+    dtype: Value = None,
+    *,
+    copy: Value = True,
+    order: Value = "K",
+    subok: Value = False,
+    ndmin: Value = 0,
+    like: Value = None,
+) -> Value:
+    copy = static(ctx, copy, node, "copy")
+    if copy or type(object) is not Ref:
+        _check_copy(copy, object, dtype)
+        return _call(ctx, np.array, [object, dtype], {"ndmin": ndmin}, node)
+    made = _as_array(ctx, node, object, dtype, copy=copy)
+    missing = static(ctx, ndmin, node, "ndmin") - len(object.aval.shape)
+    return _call(ctx, np.expand_dims, [made, tuple(range(missing))], {}, node) if missing > 0 else made
+
+
+def _as_array(
+    ctx: Context,
+    node: ast.AST,
+    a: Value,
+    dtype: Value = None,
+    order: Value = None,
+    *,
+    device: Value = None,
+    copy: Value = None,
+    like: Value = None,
+) -> Value:
+    copy = static(ctx, copy, node, "copy")
+    _check_copy(copy, a, dtype)
+    if copy:
+        return _call(ctx, np.array, [a, dtype], {}, node)
+    made = _call(ctx, np.asarray, [a, dtype], {}, node)
+    return _contiguous(ctx, made, order) if order in ("C", "F") and type(a) is Ref else made
+
+
+def _check_copy(copy: Value, x: Value, dtype: Value) -> None:
+    """Raises ValueError, as NumPy does, where copy=False cannot be had."""
+    if copy is False and (type(x) is not Ref or (dtype is not None and x.aval.dtype != np.dtype(dtype))):
+        raise ValueError("Unable to avoid copy while creating an array as requested.")
+
+
+def _call(ctx: Context, function: Value, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
+    from .calls import call_handler
+
+    return call_handler(ctx, surface.handler_for(function), function, args, kwargs, node)
+
+
+def _as_contiguous(order: str) -> Implementation:
+    def implementation(ctx: Context, node: ast.AST, a: Value, dtype: Value = None, *, like: Value = None) -> Value:
+        made = _call(ctx, np.ascontiguousarray, [a, dtype], {}, node)
+        return _contiguous(ctx, made, order) if type(a) is Ref else made
+
+    return implementation
+
+
+def _einsum(ctx: Context, node: ast.AST, subscripts: Value, *operands: Value, **options: Value) -> Value:
+    """np.einsum; of one operand and without sums it is a view."""
+    order = _view_order(subscripts, operands)
+    if order is None:
+        return _call(ctx, np.einsum, [subscripts, *operands], options, node)
+    letters, wanted = order
+    x: Value = operands[0]
+    while len(set(letters)) < len(letters):
+        twice = next(c for c in letters if letters.count(c) > 1)
+        i = letters.index(twice)
+        j = letters.index(twice, i + 1)
+        x = _call(ctx, np.diagonal, [x, 0, i, j], {}, node)
+        letters = "".join(c for k, c in enumerate(letters) if k not in (i, j)) + twice
+    return _call(ctx, np.transpose, [x, tuple(letters.index(c) for c in wanted)], {}, node)
+
+
+def _view_order(subscripts: Value, operands: tuple[Value, ...]) -> tuple[str, str] | None:
+    """The letters of the operand and of the result where np.einsum gives a view."""
+    if type(subscripts) is not str or len(operands) != 1 or type(operands[0]) is not Ref:
+        return None
+    given, arrow, wanted = subscripts.replace(" ", "").partition("->")
+    if not arrow or "." in given or "," in given or len(given) != len(operands[0].aval.shape):
+        return None
+    return (given, wanted) if set(given) == set(wanted) and len(set(wanted)) == len(wanted) else None
+
+
+def _contiguous(ctx: Context, x: Value, order: str) -> Value:
+    """The array itself if it lies in this order where arrays lie in C order, else a copy.
+
+    That an argument does lie so is looked at when it matters (`Layout`).
+    """
+    from .views import laid_out
+
+    if type(x) is not Ref:
+        return x
+    array = laid_out(x.path, np.empty(x.cell.atom.aval.shape, np.int8))
+    if array is None or not (array.flags.c_contiguous if order == "C" else array.flags.f_contiguous):
+        return Ref(ctx.cell(ctx.read(x)))
+    if order == "C" and len(x.aval.shape) > 1:
+        shape = (math.prod(x.aval.shape),)
+        line = OpStep(ops.RESHAPE, ShapeAttrs(shape), (), Aval(shape, x.aval.dtype))
+        ctx.reshaped.setdefault(x.cell, []).append(len(ctx.reshapes))
+        ctx.reshapes.append((x.cell, (*x.path, line), True))
+    return x
+
+
+def strides_of(ctx: Context, x: Value, node: ast.AST) -> tuple[int, ...]:
+    """`x.strides`, for arguments that lie in C order; others are refused when they come."""
+    from .views import laid_out
+
+    if type(x) is not Ref:
+        return ()
+    array = laid_out(x.path, np.empty(x.cell.atom.aval.shape, np.int8))
+    if array is None:
+        ctx.refuse(node, "the strides of this array are not known here", instead="take a .copy() before")
+    shape = x.cell.atom.aval.shape
+    if len(shape) > 1:
+        line = OpStep(ops.RESHAPE, ShapeAttrs((math.prod(shape),)), (), Aval((math.prod(shape),), x.aval.dtype))
+        ctx.relied_on.add(len(ctx.reshapes))
+        ctx.reshapes.append((x.cell, (line,), True))
+    return tuple(s * x.aval.dtype.itemsize for s in array.strides)
+
+
+def _as_strided(ctx: Context, node: ast.AST, x: Value, *args: Value, **options: Value) -> Value:
+    if type(x) is Ref:
+        ahead = tuple(x.aval.dtype.itemsize * math.prod(x.aval.shape[i + 1 :]) for i in range(len(x.aval.shape)))
+        if strides_of(ctx, x, node) != ahead:
+            ctx.refuse(
+                node,
+                "np.as_strided of a view is not in the language",
+                why="its elements do not lie one after the other",
+                instead="take a .copy() before, or use np.lib.stride_tricks.sliding_window_view",
+            )
+    return _call(ctx, np.lib.stride_tricks.as_strided, [x, *args], options, node)
+
+
+ARRAYS: dict[Value, Implementation] = {
+    np.array: _array,
+    np.asarray: _as_array,
+    np.asanyarray: _as_array,
+    np.ascontiguousarray: _as_contiguous("C"),
+    np.asfortranarray: _as_contiguous("F"),
+    np.einsum: _einsum,
+    np.lib.stride_tricks.as_strided: _as_strided,
+}

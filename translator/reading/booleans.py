@@ -1,0 +1,84 @@
+"""Which bools are Python's own: `a < b` of Python numbers, `not x`, `x in items`, flags. The program types all alike.
+
+    def f(a, b):                    f(a: float, b: float) ->
+        return a < b                    t = less(a, b)
+                                        return bool(t)          # and not NumPy's bool_
+"""
+
+from __future__ import annotations
+
+from .. import make, ops
+from ..ir import Apply, Atom, Block, Const, For, If, Statement, Var, While, walk
+from ..ops.core import CastAttrs
+from .context import Context
+from .values import Value
+
+_COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!="})
+
+
+def is_bool(v: Value) -> bool:
+    return type(v) is Var and not v.aval.shape and v.aval.dtype.kind == "b"
+
+
+def python_bool(ctx: Context, v: Value) -> Value:
+    """A value of its own that is Python's bool of `v`."""
+    if is_bool(v):
+        v = make.emit(ctx.b, ops.ASTYPE, v, attrs=CastAttrs(v.aval.dtype))
+    return marked(ctx, v)
+
+
+def marked(ctx: Context, v: Value) -> Value:
+    """Note that a bool is Python's."""
+    if type(v) is Var:
+        ctx.python_bools.add(v)
+    return v
+
+
+def is_python_bool(ctx: Context, v: Value) -> bool:
+    return type(v) is bool or (is_bool(v) and _Walker(ctx).visit(v))
+
+
+def returned(ctx: Context, v: Value) -> Atom:
+    """A result as an atom: Python's bool is given back as such."""
+    atom = ctx.atom(v)
+    return make.number(ctx.b, atom, bool) if is_python_bool(ctx, v) else atom
+
+
+class _Walker:
+    """`visit`: whether a bool comes from Python's operations alone; through loops by assuming it of what they carry."""
+
+    def __init__(self, ctx: Context) -> None:
+        self.ctx = ctx
+        self.assumed: set[Var] = set()
+        self.inner: dict[Var, Statement] = {}
+
+    def visit(self, atom: Atom) -> bool:
+        if isinstance(atom, Const):
+            return atom.aval.dtype.kind == "b"
+        if atom in self.assumed or atom in self.ctx.python_bools:
+            return True
+        self.assumed.add(atom)
+        made: Statement | None = self.ctx.definition(atom) or self.inner.get(atom)
+        if made is None and atom in self.ctx.compound:
+            made = self.ctx.compound[atom][0]
+        match made:
+            case Apply(op=op, args=args):
+                if getattr(op, "operator", "") in _COMPARISONS:
+                    return all(a.aval.weak for a in args)
+                return op in _CONNECTIVES and all(map(self.visit, args))
+            case If(then=then, orelse=orelse, targets=targets):
+                return self._through(targets.index(atom), then, orelse)
+            case For(targets=targets, inits=inits, body=body) | While(targets=targets, inits=inits, body=body):
+                place = targets.index(atom)
+                self.assumed.add(body.params[place + len(body.params) - len(targets)])
+                return self.visit(inits[place]) and self._through(place, body)
+        return False
+
+    def _through(self, place: int, *blocks: Block) -> bool:
+        for block in blocks:
+            for s in walk(block):
+                self.inner.update((t, s) for t in s.targets)
+        return all(self.visit(block.results[place]) for block in blocks)
+
+
+_CONNECTIVES = frozenset({ops.LOGICAL_AND, ops.LOGICAL_OR, ops.LOGICAL_NOT})

@@ -1,0 +1,241 @@
+"""Loops that control may leave early: `break` and `return` under a run-time condition become flags, which are carried.
+
+    for i in range(n):              i, stop = 0, False
+        if x[i] > 3:                while not stop and i < n:
+            break                       if x[i] > 3: stop = True
+                                        i += 1
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from .. import make
+from ..ir import Const
+from .carry import NeedsKept, NeedsValue, close_value, mismatch_error, open_value, zero
+from .context import Context
+from .control import END, Flow, Kont, join_ends, sequence
+from .demand import ask, refuse_undefined
+from .expressions import binary, compare_pair, logic
+from .iteration import UNROLL_LIMIT, Steps
+from .joins import Joiner
+from .loops import WhileLoop
+from .stores import assign
+from .values import Restart, Undefined, Value, leaves_in
+
+
+@dataclass(slots=True)
+class Flags:
+    """The hidden names of one loop that can be left early, and what happens to them."""
+
+    ctx: Context
+    stop: str
+    returned: str
+    value: str
+    counter: str | None
+    before: Callable[[Context], None]
+    after: Callable[[Context], None]
+    template: Value = None  # a value of the structure that the body returns, once known
+    returns: bool = False
+    breaks: bool = False
+    candidates: frozenset[str] = frozenset()
+
+    kept: dict[str, tuple[Any, list[Any]]] = field(default_factory=dict)  # names that only `break` leaves bound
+    lost: set[str] = field(default_factory=set)  # those that not every `break` leaves bound
+
+    def hidden(self, name: str) -> str:
+        return f"%kept_{name}{self.stop.removeprefix('%stop')}"
+
+    def on_break(self) -> Flow:
+        self.breaks = True
+        env = self.ctx.frame.env
+        env[self.stop] = True
+        for name in sorted(self.candidates - self.lost):
+            value = env.get(name, _NOTHING)
+            if isinstance(value, Undefined):
+                self.lost.add(name)
+            elif name in self.kept:
+                env[self.hidden(name)] = value
+            else:
+                raise NeedsKept(name, self._template(value))
+        return END
+
+    def on_return(self, value: Value, node: ast.AST) -> Flow:
+        if not self.returns:
+            for v in leaves_in(value):
+                if isinstance(v, Undefined):
+                    refuse_undefined(self.ctx, v, node, "the returned value")
+            raise NeedsValue(self._template(value))
+        env = self.ctx.frame.env
+        env[self.stop] = env[self.returned] = True
+        env[self.value] = value
+        return END
+
+    def _template(self, value: Value) -> tuple[Any, list[Any]]:
+        leaves: list[Value] = []
+        shell = open_value(value, leaves)
+        return shell, [self.ctx.atom(v).aval for v in leaves]
+
+
+_NOTHING = Undefined("is not bound")
+
+
+def for_with_flags(ctx: Context, node: ast.For, steps: Steps, kont: Kont) -> Flow | None:
+    """for i in range(a, b, s) as i = a; while not stop and i < b: ...; i += s."""
+    if steps.reverse:
+        steps = _turned(ctx, steps, node)
+    counter = f"%i{ctx.depth}_{node.lineno}"
+    env = ctx.frame.env
+    env[counter] = steps.start if not isinstance(steps.start, Const) else steps.start.value
+    smaller: ast.cmpop = ast.Lt() if steps.step > 0 else ast.Gt()
+
+    def test() -> Value:
+        return compare_pair(ctx, smaller, ctx.frame.env[counter], steps.stop, node)
+
+    return run_flags(ctx, node, kont, test, (counter, steps), bool(steps.length))
+
+
+def _turned(ctx: Context, steps: Steps, node: ast.For) -> Steps:
+    """reversed(range(a, b, s)) as range(c, a - s, -s), where c is the last element."""
+    sign = 1 if steps.step > 0 else -1
+    span = binary(ctx, ast.Sub, binary(ctx, ast.Sub, steps.stop, steps.start, node.iter), sign, node.iter)
+    whole = binary(ctx, ast.Mult, binary(ctx, ast.FloorDiv, span, steps.step, node.iter), steps.step, node.iter)
+    last = binary(ctx, ast.Add, steps.start, whole, node.iter)
+    before = binary(ctx, ast.Sub, steps.start, steps.step, node.iter)
+    return replace(steps, start=last, stop=before, step=-steps.step, reverse=False)
+
+
+def run_flags(
+    ctx: Context,
+    node: ast.For | ast.While,
+    kont: Kont,
+    test: Callable[[], Value],
+    count: tuple[str, Steps] | None,
+    runs: bool,
+) -> Flow | None:
+    tag = f"{ctx.depth}_{node.lineno}_{node.col_offset}"
+    flags = Flags(ctx, f"%stop{tag}", f"%returned{tag}", f"%value{tag}", None, lambda c: None, lambda c: None)
+    span = ctx.b.span
+    if count is not None:
+        _count_with(flags, node, *count)
+
+    def full_test() -> Value:
+        going = ctx.wrap(make.logical_not(ctx.b, ctx.atom(ctx.frame.env[flags.stop])))
+        return logic(ctx, going, test, True, node)
+
+    live = ctx.frame.live
+    unbound = {n for n in live.stored[node] if isinstance(ctx.frame.env.get(n, _NOTHING), Undefined)}
+    flags.candidates = frozenset(unbound & live.after[node])
+    returned: tuple[Any, list[Any]] | None = None
+    while True:
+        env = ctx.frame.env
+        env[flags.stop] = False
+        extra = [flags.stop, *([count[0]] if count is not None else [])]
+        if returned is not None:
+            env[flags.returned] = False
+            env[flags.value] = _empty(ctx, *returned)
+            extra += [flags.returned, flags.value]
+        for name, template in flags.kept.items():
+            env[flags.hidden(name)] = _empty(ctx, *template)
+            extra.append(flags.hidden(name))
+        ctx.b.span = span
+        loop = WhileLoop(ctx, node, node.body, full_test, tuple(extra), flags)
+        try:
+            with ctx.attempt():
+                shot, outcome = loop.read()
+            break
+        except NeedsValue as need:
+            returned, flags.returns = need.value, True
+        except NeedsKept as need:
+            flags.kept[need.name] = need.value
+    if outcome.mismatch is not None:
+        _ask_to_unroll(ctx, node, count, runs)
+        raise mismatch_error(ctx, outcome, node)
+    loop.emit(shot, outcome, runs, count[1] if count is not None else None)
+    return _after_flags(ctx, node, flags, kont)
+
+
+def _empty(ctx: Context, shell: Any, avals: list[Any]) -> Value:
+    """A value of a structure, all zeros: nobody reads it before it is set."""
+    return close_value(shell, iter([ctx.wrap(zero(ctx, a)) for a in avals]))
+
+
+def _ask_to_unroll(
+    ctx: Context, node: ast.For | ast.While, count: tuple[str, Steps] | None, runs: bool
+) -> None:
+    """What a loop with `break` carries changes its type: it may do so where the loop is written out."""
+    if node in ctx.unroll:
+        return
+    if count is None and runs:
+        raise Restart(loops=frozenset({node}))
+    if count is not None:
+        steps = count[1]
+        ask(ctx, (steps.start, steps.stop))
+        if steps.length is not None and steps.length <= UNROLL_LIMIT:
+            raise Restart(loops=frozenset({node}))
+
+
+def _count_with(flags: Flags, node: ast.For | ast.While, counter: str, steps: Steps) -> None:
+    assert isinstance(node, ast.For)
+
+    def before(ctx: Context) -> None:
+        index = ctx.frame.env[counter]
+        ctx.loop_of[index] = node
+        ctx.counters[index] = (steps.start, steps.stop, steps.step)
+        ctx.at(node.iter)
+        assign(ctx, node.target, steps.element(index))
+        flags.template = index
+
+    def after(ctx: Context) -> None:
+        ctx.at(node.iter)
+        ctx.frame.env[counter] = binary(ctx, ast.Add, flags.template, steps.step, node.iter)
+
+    flags.before, flags.after = before, after
+
+
+def _after_flags(ctx: Context, node: ast.For | ast.While, flags: Flags, kont: Kont) -> Flow | None:
+    """What follows: the loop's else where it was not left, and the return where it was left by one."""
+    env = ctx.frame.env
+    if not flags.returns:
+        return _after_break(ctx, node, flags, kont)
+    returned = ctx.atom(env[flags.returned])
+
+    def leave_function() -> Flow:
+        value = ctx.frame.env[flags.value]
+        return kont.on_return(value, node) if kont.on_return is not None else Flow("return", value)
+
+    if isinstance(node, ast.While) and isinstance(node.test, ast.Constant) and not flags.breaks:
+        return leave_function()  # there is no other way out
+    shots = ctx.read_block(leave_function), ctx.read_block(lambda: kont.finish(_after_break(ctx, node, flags, kont)))
+    return join_ends(ctx, node, returned, shots, kont)
+
+
+def _after_break(ctx: Context, node: ast.For | ast.While, flags: Flags, kont: Kont) -> Flow | None:
+    """Behind a loop that was left by `break`, or else has run its `else`."""
+
+    def bind_kept() -> None:
+        env = ctx.frame.env
+        env.update((name, env[flags.hidden(name)]) for name in flags.kept.keys() - flags.lost)
+
+    if isinstance(node, ast.While) and isinstance(node.test, ast.Constant):
+        bind_kept()  # by `break` alone
+        return None
+    if not node.orelse:
+        return None
+    stopped = ctx.atom(ctx.frame.env[flags.stop])
+    shots = ctx.read_block(bind_kept), ctx.read_block(lambda: sequence(ctx, node.orelse, kont))
+    if shots[1].flow is None:
+        joiner = Joiner(ctx, stopped, *shots)
+        joiner.join_state(None)
+        joiner.finish()
+        return None
+
+    def without_else() -> Flow:
+        bind_kept()
+        return kont.rest()
+
+    shots = ctx.read_block(without_else), ctx.read_block(lambda: kont.finish(sequence(ctx, node.orelse, kont)))
+    return join_ends(ctx, node, stopped, shots, kont)

@@ -1,0 +1,86 @@
+"""Slices of one length at different places: one of them is moved to where the other stands.
+
+    y[1 : k + 1] - x[:k]            y - np.concatenate((np.zeros(1), x[:-1]))      under the mask of y's slice
+    x[k:0:-1]                       x[1 : k + 1][::-1]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from .. import make
+from ..ir import Atom, Var
+from ..ops.core import Dim, Dyn, Run
+from .context import Context
+from .demand import Affine, affine, difference, interval, plus, scaled
+from .values import Bounds, Masked, Ref, Value
+
+
+def shifted(ctx: Context, v: Masked, axis: int, to: Bounds) -> Masked | None:
+    """The same elements, to be read only, from a whole in which they stand at `to`; None where the lengths may differ.
+
+    `axis` counts the axes of the selection, each of which is one axis of the whole.
+    """
+    p = v.parts[axis]
+    if not isinstance(p, Bounds) or not (_is_inside(ctx, p) and _is_inside(ctx, to) and _same_length(ctx, p, to)):
+        return None
+    x = _window(ctx, ctx.read(v.whole), axis, p.start, to.start, to.n)
+    return Masked(Ref(ctx.cell(x)), (*v.parts[:axis], to, *v.parts[axis + 1 :]))
+
+
+def _is_inside(ctx: Context, p: Bounds) -> bool:
+    """Whether neither end is outside of the axis, or counted from its back."""
+    if type(p.step) is not int or p.step != 1:
+        return False
+    (low, high), (least, most) = interval(ctx, p.start), interval(ctx, p.stop)
+    ends = (low, high, least, most)
+    return all(e is not None and 0 <= e <= p.n for e in ends)
+
+
+def _same_length(ctx: Context, p: Bounds, q: Bounds) -> bool:
+    total: Affine = ({}, 0)
+    for end, sign in ((p.stop, 1), (p.start, -1), (q.stop, -1), (q.start, 1)):
+        form = affine(ctx, end)
+        if form is None:
+            return False
+        total = plus(total, scaled(form, sign))
+    return total == ({}, 0)
+
+
+def _window(ctx: Context, x: Atom, axis: int, start: Value, to: Value, size: int) -> Atom:
+    """An array in which the elements from `start` stand from `to`, and which has `size` elements along the axis."""
+    b, n = ctx.b, x.aval.shape[axis]
+    before = difference(ctx, to, start)
+    left = right = size
+    if before is not None:
+        left, right = max(before, 0), max(size - n - before, 0)
+
+    def zeros(count: int) -> list[Atom]:
+        shape = (*x.aval.shape[:axis], count, *x.aval.shape[axis + 1 :])
+        return [make.full(b, shape, np.zeros((), x.aval.dtype)[()], x.aval.dtype)] if count else []
+
+    padded = make.concatenate(b, [*zeros(left), x, *zeros(right)], axis)
+    dims: list[Dim] = [Run(0, m) for m in padded.aval.shape]
+    if before is not None:
+        dims[axis] = Run(max(-before, 0), size)
+        return make.index(b, padded, dims)
+    dims[axis] = Run(Dyn(0), size)
+    first = make.add(b, make.subtract(b, ctx.atom(start), ctx.atom(to)), size)
+    return make.index(b, padded, dims, [first])
+
+
+def backwards(ctx: Context, key: Value, n: int) -> slice | None:
+    """For x[a:b:-1] with ends that only the run knows, the slice of which it is the reverse."""
+    if type(key) is not slice or type(key.step) is not int or key.step != -1:
+        return None
+    ends: Sequence[Value] = (key.start, key.stop)
+    if not any(type(e) is Var for e in ends):
+        return None
+    for e in ends:
+        low, high = (0, n - 1) if e is None else interval(ctx, e)
+        if low is None or high is None or low < 0 or high >= n:
+            return None
+    start, stop = (None if e is None else ctx.wrap(make.add(ctx.b, ctx.atom(e), 1)) for e in (key.stop, key.start))
+    return slice(start, stop, None)

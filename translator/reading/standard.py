@@ -1,0 +1,407 @@
+"""Python's standard library over containers that are known: itertools, functools, operator, dataclasses, copy.
+
+A function here sees which elements there are; the elements themselves may be run-time values.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import dataclasses
+import itertools
+import operator
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from .. import surface
+from .context import Context
+from .control import truth
+from .demand import ask, static
+from .expressions import binary, compare_pair, contains, run_known, unary
+from .iteration import known_items
+from .stores import augmented_value, store
+from .values import Endless, Ref, Value, has_runtime, is_object, is_runtime
+
+Implementation = Callable[..., Value]
+
+
+# ---- itertools -----------------------------------------------------------------------------------
+
+
+def _over_items(python: Callable[..., Iterable[Any]]) -> Implementation:
+    """A function that only rearranges the elements of its arguments; options are known values."""
+
+    def implementation(ctx: Context, node: ast.AST, *parts: Value, **options: Value) -> Value:
+        known = {k: v if has_runtime(v) else static(ctx, v, node, k) for k, v in options.items()}
+        return run_known(ctx, node, lambda: list(python(*(known_items(ctx, p, node) for p in parts), **known)))
+
+    return implementation
+
+
+def _first_items(python: Callable[..., Iterable[Any]], what: str) -> Implementation:
+    """The same of a first argument alone; the others are known numbers."""
+
+    def implementation(ctx: Context, node: ast.AST, items: Value, *numbers: Value) -> Value:
+        known = [static(ctx, n, node, what) for n in numbers]
+        return run_known(ctx, node, lambda: list(python(known_items(ctx, items, node), *known)))
+
+    return implementation
+
+
+def _islice(ctx: Context, node: ast.AST, items: Value, *bounds: Value) -> Value:
+    known = [static(ctx, n, node, "a bound of islice") for n in bounds]
+    if isinstance(items, Endless):
+        stop = slice(*known).stop
+        return run_known(ctx, node, lambda: list(itertools.islice([items.item(i) for i in range(stop)], *known)))
+    return run_known(ctx, node, lambda: list(itertools.islice(known_items(ctx, items, node), *known)))
+
+
+def _from_iterable(ctx: Context, node: ast.AST, rows: Value) -> Value:
+    return [x for row in known_items(ctx, rows, node) for x in known_items(ctx, row, node)]
+
+
+def _accumulate(
+    ctx: Context, node: ast.AST, items: Value, func: Value = operator.add, *, initial: Value = None
+) -> Value:
+    from .calls import call_value
+
+    rest = known_items(ctx, items, node)
+    totals = rest[:1] if initial is None else [initial]
+    for x in rest[1:] if initial is None else rest:
+        totals.append(call_value(ctx, func, [totals[-1], x], {}, node))
+    return totals
+
+
+def _starmap(ctx: Context, node: ast.AST, function: Value, rows: Value) -> Value:
+    from .calls import call_value
+
+    return [call_value(ctx, function, known_items(ctx, row, node), {}, node) for row in known_items(ctx, rows, node)]
+
+
+def _verdicts(ctx: Context, node: ast.AST, function: Value, items: list[Value], what: str) -> list[bool]:
+    """Whether a condition holds of each element, all of them known."""
+    from .calls import call_value
+
+    found = [truth(ctx, x if function is None else call_value(ctx, function, [x], {}, node), node) for x in items]
+    open_ones = [v for v in found if not isinstance(v, bool)]
+    if open_ones:
+        ask(ctx, open_ones)
+        ctx.cut(
+            node,
+            f"{what} keeps elements by data",
+            why="its length would not be known when the function is translated",
+            instead="keep all elements and weight them with np.where",
+        )
+    return [bool(v) for v in found]
+
+
+def _filter(ctx: Context, node: ast.AST, function: Value, items: Value) -> Value:
+    known = known_items(ctx, items, node)
+    return list(itertools.compress(known, _verdicts(ctx, node, function, known, "filter()")))
+
+
+def _filterfalse(ctx: Context, node: ast.AST, function: Value, items: Value) -> Value:
+    known = known_items(ctx, items, node)
+    verdicts = _verdicts(ctx, node, function, known, "filterfalse()")
+    return [x for x, kept in zip(known, verdicts, strict=True) if not kept]
+
+
+def _while(taken: bool) -> Implementation:
+    """takewhile and dropwhile."""
+
+    def implementation(ctx: Context, node: ast.AST, function: Value, items: Value) -> Value:
+        known = known_items(ctx, items, node)
+        end = 0
+        while end < len(known) and _verdicts(ctx, node, function, known[end : end + 1], "takewhile()")[0]:
+            end += 1
+        return known[:end] if taken else known[end:]
+
+    return implementation
+
+
+def _groupby(ctx: Context, node: ast.AST, items: Value, key: Value = None) -> Value:
+    known = known_items(ctx, items, node)
+    keys = _keys(ctx, node, known, key, "groupby()")
+    groups: list[tuple[Any, list[Value]]] = []
+    for k, x in zip(keys, known, strict=True):
+        if not groups or groups[-1][0] != k:
+            groups.append((k, []))
+        groups[-1][1].append(x)
+    return groups
+
+
+def _count(ctx: Context, node: ast.AST, start: Value = 0, step: Value = 1) -> Value:
+    def item(i: int) -> Value:
+        return binary(ctx, ast.Add, start, binary(ctx, ast.Mult, i, step, node), node) if i else start
+
+    return Endless(item)
+
+
+def _cycle(ctx: Context, node: ast.AST, items: Value) -> Value:
+    known = known_items(ctx, items, node)
+    return Endless(lambda i: known[i % len(known)])
+
+
+def _repeat(ctx: Context, node: ast.AST, item: Value, times: Value = None) -> Value:
+    if times is None:
+        return Endless(lambda i: item)
+    return [item] * static(ctx, times, node, "the number of repetitions")
+
+
+# ---- by order ------------------------------------------------------------------------------------
+
+
+def _keys(ctx: Context, node: ast.AST, items: list[Value], key: Value, what: str) -> list[Any]:
+    """What decides the order of elements, known; asked for where it depends on arguments."""
+    from .calls import call_value
+
+    keys = items if key is None else [call_value(ctx, key, [x], {}, node) for x in items]
+    if any(map(has_runtime, keys)):
+        ask(ctx, keys)
+        ctx.cut(
+            node,
+            f"{what} of run-time values",
+            why="the order would depend on the data",
+            instead="use np.sort or np.argsort on an array",
+        )
+    return keys
+
+
+def sorted_items(ctx: Context, node: ast.AST, items: Value, key: Value = None, reverse: Value = False) -> list[Value]:
+    """sorted(items, key=key, reverse=reverse): the elements may be arrays where the keys are known."""
+    known = known_items(ctx, items, node)
+    keys = _keys(ctx, node, known, key, "sorted()")
+    order: list[int] = run_known(ctx, node, lambda: sorted(range(len(keys)), key=lambda i: keys[i], reverse=reverse))
+    return [known[i] for i in order]
+
+
+def extreme(builtin: Callable[..., Any]) -> Implementation:
+    """min and max: with a key by known keys, else of known elements at once, of others by the surface."""
+
+    def implementation(ctx: Context, node: ast.AST, *args: Value, key: Value = None, **default: Value) -> Value:
+        from .calls import call_handler
+
+        items = known_items(ctx, args[0], node) if len(args) == 1 and type(args[0]) is not Ref else list(args)
+        if key is None and (type(args[0]) is Ref or any(map(has_runtime, items))):
+            if any(type(x) is tuple or type(x) is list for x in items):
+                _keys(ctx, node, items, None, f"{builtin.__name__}()")
+            given = [items] if type(args[0]) is not Ref or len(args) > 1 else [args[0]]
+            return call_handler(ctx, surface.handler_for(builtin), builtin, given, default, node)
+        keys = _keys(ctx, node, items, key, f"{builtin.__name__}()")
+        if not keys:
+            return run_known(ctx, node, lambda: builtin([], **default))
+        place: int = run_known(ctx, node, lambda: builtin(range(len(keys)), key=lambda i: keys[i]))
+        return items[place]
+
+    return implementation
+
+
+# ---- operator ------------------------------------------------------------------------------------
+
+_BINARY: dict[str, type[ast.operator]] = {
+    "add": ast.Add, "sub": ast.Sub, "mul": ast.Mult, "truediv": ast.Div, "floordiv": ast.FloorDiv, "mod": ast.Mod,
+    "pow": ast.Pow, "lshift": ast.LShift, "rshift": ast.RShift, "and_": ast.BitAnd, "or_": ast.BitOr,
+    "xor": ast.BitXor, "matmul": ast.MatMult,
+}  # fmt: skip
+_COMPARE: dict[str, type[ast.cmpop]] = {
+    "lt": ast.Lt, "le": ast.LtE, "eq": ast.Eq, "ne": ast.NotEq, "gt": ast.Gt, "ge": ast.GtE, "is_": ast.Is,
+    "is_not": ast.IsNot,
+}  # fmt: skip
+_UNARY: dict[str, type[ast.unaryop]] = {
+    "neg": ast.USub, "pos": ast.UAdd, "invert": ast.Invert, "inv": ast.Invert, "not_": ast.Not,
+}  # fmt: skip
+
+
+def _binary_function(kind: type[ast.operator]) -> Implementation:
+    return lambda ctx, node, x, y: binary(ctx, kind, x, y, node)
+
+
+def _in_place_function(kind: type[ast.operator]) -> Implementation:
+    return lambda ctx, node, x, y: augmented_value(ctx, kind, x, y, node)
+
+
+def _comparison(kind: type[ast.cmpop]) -> Implementation:
+    return lambda ctx, node, x, y: compare_pair(ctx, kind(), x, y, node)
+
+
+def _unary_function(kind: type[ast.unaryop]) -> Implementation:
+    return lambda ctx, node, x: unary(ctx, kind(), x, node)
+
+
+def _truth(ctx: Context, node: ast.AST, x: Value) -> Value:
+    known = truth(ctx, x, node)
+    return known if isinstance(known, bool) else ctx.wrap(known)
+
+
+def _contains(ctx: Context, node: ast.AST, container: Value, item: Value) -> Value:
+    found = contains(ctx, container, item, node)
+    return found if isinstance(found, bool) else ctx.wrap(found)
+
+
+def _getitem(ctx: Context, node: ast.AST, x: Value, key: Value) -> Value:
+    from .indexing import index_value
+
+    return index_value(ctx, x, key, node)
+
+
+def _setitem(ctx: Context, node: ast.AST, x: Value, key: Value, value: Value) -> None:
+    store(ctx, x, key, value, node)
+
+
+def call_getter(ctx: Context, getter: Any, args: list[Value], node: ast.AST) -> Value:
+    """operator.itemgetter(...)(x), attrgetter(...)(x) and methodcaller(...)(x)."""
+    from .attributes import get_attribute
+    from .calls import call_value
+    from .indexing import index_value
+
+    (x,) = args
+    kind, wanted = getter.__reduce__()[:2]
+    if isinstance(getter, operator.methodcaller):
+        held: tuple[Any, ...] = getattr(kind, "args", ())  # of the partial that carries keywords
+        given = [*held, *wanted]
+        method = get_attribute(ctx, x, given[0], node)
+        return call_value(ctx, method, given[1:], dict(getattr(kind, "keywords", {})), node)
+    found: list[Value] = []
+    for item in wanted:
+        if isinstance(getter, operator.itemgetter):
+            found.append(index_value(ctx, x, item, node))
+        else:
+            value = x
+            for name in item.split("."):
+                value = get_attribute(ctx, value, name, node)
+            found.append(value)
+    return found[0] if len(found) == 1 else tuple(found)
+
+
+GETTERS = (operator.itemgetter, operator.attrgetter, operator.methodcaller)
+
+
+# ---- dataclasses and copies ----------------------------------------------------------------------
+
+
+def _replace(ctx: Context, node: ast.AST, obj: Value, **changes: Value) -> Value:
+    from .calls import call_value
+
+    given = {f.name: getattr(obj, f.name) for f in dataclasses.fields(obj) if f.init}
+    return call_value(ctx, type(obj), [], {**given, **changes}, node)
+
+
+def _fields_of(obj: Value) -> dict[str, Value]:
+    return {f.name: getattr(obj, f.name) for f in dataclasses.fields(obj)}
+
+
+def _plain(ctx: Context, v: Value, kind: Callable[[dict[str, Value]], Value]) -> Value:
+    """A copy with `kind` of the fields in place of each dataclass."""
+    if is_object(v) and dataclasses.is_dataclass(v):
+        return kind({name: _plain(ctx, x, kind) for name, x in _fields_of(v).items()})
+    return _copied(ctx, v, lambda x: _plain(ctx, x, kind), lambda x: x)
+
+
+def _asdict(ctx: Context, node: ast.AST, obj: Value) -> Value:
+    return _plain(ctx, obj, dict)
+
+
+def _astuple(ctx: Context, node: ast.AST, obj: Value) -> Value:
+    return _plain(ctx, obj, lambda fields: tuple(fields.values()))
+
+
+def _copied(ctx: Context, v: Value, child: Callable[[Value], Value], leaf: Callable[[Value], Value]) -> Value:
+    """A container with `child` of each element, an object with that of each attribute; `leaf` of everything else."""
+    if type(v) in (list, tuple):
+        return type(v)(child(x) for x in v)
+    if isinstance(v, dict):
+        new = copy.copy(v)
+        new.update((k, child(x)) for k, x in v.items())
+        return new
+    if isinstance(v, tuple) and hasattr(v, "_fields"):
+        return type(v)(*(child(x) for x in v))
+    if is_object(v):
+        new = object.__new__(type(v))
+        for name, x in v.__dict__.items():
+            object.__setattr__(new, name, child(x))
+        return new
+    return leaf(v)
+
+
+def _copy(ctx: Context, node: ast.AST, v: Value) -> Value:
+    return _copied(ctx, v, lambda x: x, lambda x: _array_copy(ctx, x))
+
+
+def _deepcopy(ctx: Context, node: ast.AST, v: Value) -> Value:
+    return _copied(ctx, v, lambda x: _deepcopy(ctx, node, x), lambda x: _array_copy(ctx, x))
+
+
+def _array_copy(ctx: Context, v: Value) -> Value:
+    if type(v) is Ref:
+        return ctx.wrap(ctx.read(v))
+    return v.copy() if isinstance(v, set) else v
+
+
+# ---- iterators -----------------------------------------------------------------------------------
+
+
+def _iter(ctx: Context, node: ast.AST, items: Value) -> Value:
+    return items if is_runtime(items) or isinstance(items, Endless) else known_items(ctx, items, node)
+
+
+def _next(ctx: Context, node: ast.AST, items: Value, *default: Value) -> Value:
+    """Of an iterator made in this very call, which nobody asks again."""
+    fresh = isinstance(node, ast.Call) and bool(node.args) and isinstance(node.args[0], ast.GeneratorExp | ast.Call)
+    if not fresh:
+        ctx.refuse(node, "`next` of an iterator that is kept", instead="loop over the container, or index it")
+    known = known_items(ctx, items, node)
+    if not known and not default:
+        raise StopIteration
+    return known[0] if known else default[0]
+
+
+LIBRARY: dict[Any, Implementation] = {
+    itertools.product: _over_items(itertools.product),
+    itertools.chain: _over_items(itertools.chain),
+    itertools.zip_longest: _over_items(itertools.zip_longest),
+    itertools.compress: _over_items(itertools.compress),
+    itertools.pairwise: _over_items(itertools.pairwise),
+    itertools.combinations: _first_items(itertools.combinations, "the length of combinations"),
+    itertools.combinations_with_replacement: _first_items(
+        itertools.combinations_with_replacement, "the length of combinations"
+    ),
+    itertools.permutations: _first_items(itertools.permutations, "the length of permutations"),
+    itertools.islice: _islice,
+    itertools.accumulate: _accumulate,
+    itertools.starmap: _starmap,
+    itertools.filterfalse: _filterfalse,
+    itertools.takewhile: _while(True),
+    itertools.dropwhile: _while(False),
+    itertools.groupby: _groupby,
+    itertools.count: _count,
+    itertools.cycle: _cycle,
+    itertools.repeat: _repeat,
+    filter: _filter,
+    sorted: sorted_items,
+    min: extreme(min),
+    max: extreme(max),
+    iter: _iter,
+    next: _next,
+    operator.truth: _truth,
+    operator.contains: _contains,
+    operator.getitem: _getitem,
+    operator.setitem: _setitem,
+    operator.concat: _binary_function(ast.Add),
+    dataclasses.replace: _replace,
+    dataclasses.asdict: _asdict,
+    dataclasses.astuple: _astuple,
+    copy.copy: _copy,
+    copy.deepcopy: _deepcopy,
+    **{getattr(operator, name): _binary_function(kind) for name, kind in _BINARY.items()},
+    **{getattr(operator, f"i{name.rstrip('_')}"): _in_place_function(kind) for name, kind in _BINARY.items()},
+    **{getattr(operator, name): _comparison(kind) for name, kind in _COMPARE.items()},
+    **{getattr(operator, name): _unary_function(kind) for name, kind in _UNARY.items()},
+}
+"""What a call of each means. `itertools.chain.from_iterable`, a method, is new at every look: see `library_for`."""
+
+
+def library_for(f: Any) -> Implementation | None:
+    """The implementation of a function of the standard library; None for all else."""
+    if getattr(f, "__self__", None) is itertools.chain:
+        return _from_iterable
+    return LIBRARY.get(f)

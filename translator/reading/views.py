@@ -1,0 +1,129 @@
+"""Functions of NumPy that give views: the steps that lead from the array, and where NumPy makes a copy after all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import ops
+from ..builder import Builder
+from ..ir import Atom, Var
+from ..ops import bits
+from ..ops.core import Gather, IndexAttrs, ShapeAttrs
+from ..surface import elementwise, shape
+from .context import Context, is_read_only
+from .values import (
+    IndexStep,
+    OpStep,
+    Ref,
+    Step,
+    Value,
+)
+
+
+def view_of(
+    ctx: Context, function: Callable[..., Any], base: Ref, rest: list[Any], keywords: dict[str, Any]
+) -> Value | None:
+    """The view of `base` that a handler makes; None where it makes a copy, in NumPy too.
+
+    The handler runs on a stand-in, so that what is known of the array's present content hides no step.
+    """
+    if function is elementwise.imag and base.aval.dtype.kind != "c" and base.aval.shape:
+        return _read_only(Ref(ctx.cell(function(ctx.b, ctx.read(base)))))
+    scratch, stand_in = Builder(), Var("t", base.aval)
+    atom = function(scratch, stand_in, *rest, **keywords)
+    steps: list[Step] = []
+    while atom is not stand_in:
+        made = scratch.definitions.get(atom) if type(atom) is Var else None
+        if made is not None and isinstance(made.attrs, IndexAttrs):
+            for positions in made.args[1:]:  # along a diagonal
+                _take_over(ctx, scratch, positions)
+            dims = tuple(Gather(d.arg - 1) if isinstance(d, Gather) else d for d in made.attrs.dims)
+            steps.append(IndexStep(dims, made.args[1:], atom.aval))
+        elif made is None or made.op.name not in _VIEWS:
+            return None
+        else:
+            steps.append(OpStep(made.op, made.attrs, made.args[1:], atom.aval))
+        atom = made.args[0]
+    if not steps:  # the library's NumPy source asks for a shape, not for protection
+        return _read_only(base) if function is shape.broadcast_to and not ctx.frame.fixed else base
+    view = Ref(base.cell, (*base.path, *reversed(steps)))
+    is_view = takes_views(view.path, np.empty(view.cell.atom.aval.shape, np.int8))
+    if any(isinstance(s, OpStep) and s.op.name == "reshape" for s in view.path):
+        ctx.reshaped.setdefault(view.cell, []).append(len(ctx.reshapes))
+        ctx.reshapes.append((view.cell, view.path, is_view))
+    if not is_view:
+        copy = Ref(ctx.cell(atom_of_copy(ctx, base, steps)))
+        ctx.reshaped[copy.cell] = [len(ctx.reshapes) - 1]
+        return copy
+    return view if view.aval.shape else ctx.wrap(ctx.read(view))
+
+
+def _read_only(base: Ref) -> Ref:
+    """The whole of an array, not to be written through."""
+    step = OpStep(ops.BROADCAST_TO, ShapeAttrs(base.aval.shape), (), base.aval)
+    return Ref(base.cell, (*base.path, step))
+
+
+def _take_over(ctx: Context, scratch: Builder, atom: Atom) -> None:
+    """Append what a stand-in's builder made of nothing."""
+    made = scratch.definitions.get(atom) if type(atom) is Var else None
+    if made is not None and ctx.definition(made.targets[0]) is None:
+        for a in made.args:
+            _take_over(ctx, scratch, a)
+        ctx.b.append(made)
+
+
+def atom_of_copy(ctx: Context, base: Ref, steps: list[Step]) -> Atom:
+    atom = ctx.read(base)
+    for step in reversed(steps):
+        atom = ctx.replay(atom, step)
+    return atom
+
+
+_VIEWS = frozenset({"reshape", "transpose", "broadcast_to", "expand_dims", "squeeze", "real", "imag"}) | bits.NAMES
+
+
+def takes_views(path: Sequence[Step], array: np.ndarray[Any, Any]) -> bool:
+    """Whether every reshape on the way is a view in NumPy too, and no copy, for an array of this layout."""
+    if not any(isinstance(s, OpStep) and s.op.name == "reshape" for s in path):
+        return True
+    return laid_out(path, array) is not None
+
+
+def laid_out(path: Sequence[Step], array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any] | None:
+    """An array that lies as the view of one of this layout would; None where NumPy copies."""
+    item = np.empty(1, np.int8)
+    array = np.lib.stride_tricks.as_strided(item, array.shape, array.strides)
+    for step in path:
+        if isinstance(step, OpStep) and step.op.name == "broadcast_to":
+            array = np.broadcast_to(array, step.aval.shape)
+            continue
+        if is_read_only(step):
+            return None
+        if not isinstance(step, OpStep):
+            array = _strided_index(array, step)
+        elif step.op.name == "reshape":
+            try:
+                array = np.reshape(array, step.aval.shape, copy=False)
+            except ValueError:
+                return None
+        elif step.op.name in ("transpose", "expand_dims", "squeeze"):
+            array = getattr(np, step.op.name)(array, step.attrs.axes)  # type: ignore[union-attr]
+        elif step.op.name not in bits.NAMES:
+            return None
+    return array
+
+
+def _strided_index(array: Any, step: Any) -> Any:
+    """The same view at any start: only sizes and steps matter for the layout."""
+    from ..ops.core import At
+
+    shape, strides = [], []
+    for d, stride in zip(step.dims, array.strides, strict=True):
+        if not isinstance(d, At):
+            shape.append(d.size)
+            strides.append(stride * d.step)
+    return np.lib.stride_tricks.as_strided(array, shape, strides)
