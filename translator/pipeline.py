@@ -3,7 +3,7 @@
     read       the source of the function becomes a program
     derive     the program becomes its derivative         once for each grad, jvp, vjp, ... around it
     batch      the program gets a batch axis              once for each vmap around it
-    simplify   constants folded, common work shared, dead code dropped
+    simplify   constants folded, common work shared, dead code dropped; sums over slices of long arrays in windows
     fuse       statements grouped into kernels            not for the target "numpy", which runs the simplified source
 
 A pass is a pure function Function -> Function. The verifier runs after each one, which is
@@ -19,19 +19,30 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
-from .derive.tape import NeedTrip
-from .ir import Function, Var, blocks_of, free_variables, inputs_of, walk
+from .derive.tape import NeedTrip, behind_of
+from .ir import Function
 from .passes.fuse import fuse
 from .passes.simplify import simplify
+from .passes.windows import windows
+from .reading.changes import Change
 from .reading.guards import Guard
 from .reading.inner import free_outside
-from .reading.reader import Layout, Reading, read
+from .reading.reader import Finish, Layout, Reading, read
 from .reading.signature import Signature, specialise
+from .rewrite import without_rules, without_stops
 from .verify import verify
 
 Pass = Callable[[Function], Function]
 
-PASSES: tuple[tuple[str, Pass], ...] = (("simplify", simplify), ("fuse", fuse))
+
+def simplified(function: Function) -> Function:
+    """The program that the target numpy runs, and that is fused for the others."""
+    simple = simplify(without_stops(without_rules(function, barriers=True)))
+    windowed = windows(simple)
+    return simple if windowed is simple else simplify(windowed)
+
+
+PASSES: tuple[tuple[str, Pass], ...] = (("simplify", simplified), ("fuse", fuse))
 
 checking = os.environ.get("UNTRACED_VERIFY", "1") != "0"
 
@@ -49,6 +60,8 @@ class Translation:
     statics: frozenset[int]
     guards: tuple[Guard, ...]
     layouts: tuple[Layout, ...] = ()
+    reasons: tuple[tuple[int, str], ...] = ()  # what needs the values of leaves among the statics
+    changes: tuple[Change, ...] = ()  # of the caller's containers: their contents follow the result
 
     @property
     def source(self) -> Function:
@@ -56,16 +69,18 @@ class Translation:
         return self.stages["simplify"]
 
 
-def translate(fun: Callable[..., Any], signature: Signature) -> Translation:
+def translate(fun: Callable[..., Any], signature: Signature, finish: Finish | None = None) -> Translation:
     """All passes in order. Raises UntracedError where the function is not in the language."""
     with _recording() as stages:
-        reading = read(fun, signature)
+        reading = read(fun, signature, finish, keeps_changes=finish is None)
         if reading.function not in stages.values():
             note("read", reading.function)
         function = reading.function
         for name, apply in PASSES:
             function = note(name, apply(function))
-    return Translation(function, stages, reading.statics, reading.guards, reading.layouts)
+    return Translation(
+        function, stages, reading.statics, reading.guards, reading.layouts, reading.reasons, reading.changes
+    )
 
 
 # ---- what transformations use --------------------------------------------------------------------
@@ -85,13 +100,14 @@ def transform(
     """
     forced: frozenset[int] = frozenset()
     while True:
-        reading = read_specialised(read_with, signature, forced)
+        with _deriving(name == "derive" or deriving()):
+            reading = read_specialised(read_with, signature, forced)
         note("read", reading.function, unless_known=True)
         positions = positions_of(signature, reading.statics)
         try:
             function = rule(reading.function, positions)
         except NeedTrip as need:
-            seen = _behind(reading.function, need.atoms)
+            seen = behind_of(reading.function, need.atoms)
             params = reading.function.body.params
             behind = {
                 leaf for leaf, p in enumerate(positions) if p is not None and params[p] in seen and params[p].aval.weak
@@ -103,10 +119,27 @@ def transform(
                 raise NeedTrip(around, need.diagnostic.span) from None
             forced = reading.statics | behind
             continue
-        return Reading(note(name, function), reading.statics, reading.guards)
+        return Reading(note(name, function), reading.statics, reading.guards, reasons=reading.reasons)
 
 
 Positions = Sequence[int | None]
+
+
+def deriving() -> bool:
+    """Whether what is being read will be differentiated: then custom rules are read too."""
+    return _differentiated.get()
+
+
+_differentiated: ContextVar[bool] = ContextVar("differentiated", default=False)
+
+
+@contextmanager
+def _deriving(on: bool) -> Iterator[None]:
+    token = _differentiated.set(on)
+    try:
+        yield
+    finally:
+        _differentiated.reset(token)
 
 
 def read_specialised(
@@ -121,7 +154,8 @@ def read_specialised(
     values = tuple(signature.values[i] for i in kept)
     narrow = Signature(specialise(signature, forced), tuple(signature.avals[i] for i in kept), values)
     reading = read_with(narrow)
-    return Reading(reading.function, forced | {kept[i] for i in reading.statics}, reading.guards)
+    reasons = tuple((kept[i], why) for i, why in reading.reasons)
+    return Reading(reading.function, forced | {kept[i] for i in reading.statics}, reading.guards, reasons=reasons)
 
 
 def positions_of(signature: Signature, statics: frozenset[int]) -> Positions:
@@ -161,20 +195,3 @@ def _recording() -> Iterator[dict[str, Function]]:
         yield stages
     finally:
         _stages.reset(token)
-
-
-def _behind(function: Function, atoms: Sequence[Var]) -> set[Var]:
-    """All values from which these are computed."""
-    makers = {v: s for s in walk(function.body) for v in (*s.targets, *(p for b in blocks_of(s) for p in b.params))}
-    seen: set[Var] = set()
-    pending = list(atoms)
-    while pending:
-        v = pending.pop()
-        if v in seen:
-            continue
-        seen.add(v)
-        if v in makers:
-            s = makers[v]
-            inner = [x for block in blocks_of(s) for x in free_variables(block)]
-            pending += [a for a in (*inputs_of(s), *inner) if isinstance(a, Var)]
-    return seen

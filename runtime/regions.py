@@ -1,0 +1,245 @@
+"""Functions that were cut: a driver, run by CPython, calls regions, which are compiled when their arguments are known.
+
+A region is translated like any accelerated function, and its results are what CPython would have made (`exact`). Where
+it holds another cut it is cut again; where it is refused its statements run as they are, as NumPy.
+"""
+
+from __future__ import annotations
+
+import ast
+import types
+from collections.abc import Callable
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from ..translator.cutting.functions import make_function
+from ..translator.cutting.partition import Cuts, Partition, as_definition, cuts_at, partition, work_of
+from ..translator.errors import AliasError, TargetError, UntracedError
+from ..translator.ir import Function
+from ..translator.reading.exact import Passed, exact
+from ..translator.reading.signature import signature_of
+from ..translator.reading.source import source_of
+from ..translator.tree import Kind, TreeDef, open_node
+from .accelerate import Accelerated
+from .arguments import Key, open_arguments
+from .entries import Entry, TargetEntry
+from .statics import Static
+
+if TYPE_CHECKING:
+    from .accelerate import Options
+
+_TRANSLATIONS = 4  # after so many, a region that is seldom called twice with arguments of one kind runs as NumPy
+_CALLS_EACH = 4
+LEAST_ELEMENTS = 1000  # operations times elements: below, a call of compiled code may cost more than NumPy's
+_LEAST_SECONDS = 1e-4
+
+Shape = tuple[tuple[int, ...], tuple[str, ...], tuple[str, ...]]  # of a region: statements, inputs, outputs
+
+
+def cut(function: types.FunctionType, error: UntracedError, options: Options) -> Driver:
+    """The function cut where `error` says."""
+    return Driver(function, cuts_at(as_definition(source_of(function).node), error), options, {})
+
+
+class Driver:
+    """A function that is cut. `fun` is called like the function itself, with NumPy arrays.
+
+    `called` are the functions called that are cut themselves, shared by all that are cut together; `known` are regions
+    of a driver before this one.
+    """
+
+    def __init__(
+        self,
+        function: types.FunctionType,
+        cuts: Cuts,
+        options: Options,
+        called: dict[types.FunctionType, Region],
+        known: dict[Shape, Region] | None = None,
+    ) -> None:
+        self.function, self.cuts, self.options, self.called = function, cuts, options, called
+        self.grown: Cuts | None = None  # with what the regions were cut at since
+        source = source_of(function)
+        self.partition: Partition = partition(as_definition(source.node), cuts)
+        self.regions: dict[str, Region] = {}
+        self._calls: set[types.FunctionType] = set()  # of `called`, by this one
+        self._shapes: dict[Shape, Region] = {}
+        for part in self.partition.regions:
+            origins = self.partition.origins
+            shape = tuple(id(origins.get(s, s)) for s in part.run), part.inputs, part.outputs
+            region = (known or {}).get(shape)
+            if region is None:
+                region = Region(make_function(part.node, function, source, {}), options, called)
+            region.grows, region.back = self._grow, part.back
+            self.regions[part.node.name] = self._shapes[shape] = region
+        helpers: dict[str, Any] = dict(self.regions)
+        if self.partition.wrapper is not None:
+            helpers[self.partition.wrapper] = self._callee
+        self.fun = make_function(self.partition.node, function, source, helpers)
+        self.span = source.span(source.node)
+        self.fun.__defaults__, self.fun.__kwdefaults__ = function.__defaults__, function.__kwdefaults__
+
+    def _grow(self, cuts: Cuts) -> None:
+        """A region was cut at these statements: the next call goes through one driver that knows them all."""
+        origins = self.partition.origins
+        mine = Cuts({origins.get(s, s): why for s, why in cuts.hosts.items()}, cuts.calls)
+        self.grown = (self.grown or self.cuts) | mine
+
+    def latest(self) -> Driver:
+        """This driver, or one in whose place regions that were cut are regions of their own."""
+        if self.grown is None:
+            return self
+        return Driver(self.function, self.grown, self.options, self.called, self._shapes)
+
+    def _callee(self, f: Any) -> Any:
+        """A function in which there is a cut, as one that is compiled around it."""
+        if isinstance(f, types.MethodType) and isinstance(f.__func__, types.FunctionType):
+            return types.MethodType(self._callee(f.__func__), f.__self__)
+        if not isinstance(f, types.FunctionType) or f.__closure__:  # a closure is a new function every time
+            return f
+        region = self.called.get(f)
+        if region is None:
+            region = self.called[f] = Region(f, self.options, self.called)
+        self._calls.add(f)
+        return f if region.idle else region
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing in it is compiled, as far as calls have shown."""
+        others = (self.called[f] for f in self._calls)
+        return not self.regions and bool(self._calls) and all(r.again is self or r.idle for r in others)
+
+    def text(self) -> str:
+        """The regions and the driver as source."""
+        parts = []
+        for part in self.partition.regions:
+            first, last = part.lines
+            lines = f"line {first}" if first == last else f"lines {first} to {last}"
+            parts.append(f"# {lines}: {self.regions[part.node.name].state()}\n{ast.unparse(part.node)}")
+        for f in self._calls:
+            region = self.called[f]
+            parts.append(region.again.text().rstrip("\n") if region.again else f"# {f.__name__}: {region.state()}")
+        stays = [f"# line {s.lineno} stays with CPython: {why}" for s, why in self.cuts.hosts.items()]
+        parts.append("\n".join([*stays, ast.unparse(self.partition.node)]))
+        return "\n\n\n".join(parts) + "\n"
+
+
+class Region(Accelerated):
+    """Statements of a cut function, or a function called by one."""
+
+    finish = staticmethod(exact)
+
+    def __init__(
+        self, fun: types.FunctionType, options: Options, called: dict[types.FunctionType, Region]
+    ) -> None:
+        super().__init__(fun, options)
+        self._called = called
+        self._function = fun
+        self.again: Driver | None = None  # where it was cut itself
+        self.grows: Callable[[Cuts], None] = lambda cuts: None
+        self.back: ast.Return | None = None  # what gives back the outputs, no statement of the user's
+        self._calls = 0
+        self._translations = 0
+        self._hosted: dict[Key, str] = {}  # kinds of arguments for which it runs as it is, and why
+        self._worth_it: set[Key] = set()
+        self._always = "" if self.target != "numpy" else "this target compiles nothing"
+        self._work = work_of(as_definition(source_of(fun).node))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self.again is not None:
+            self.again = self.again.latest()
+            return self.again.fun(*args, **kwargs)
+        if self._always:
+            return self.fun(*args, **kwargs)
+        self._calls += 1
+        try:
+            key, leaves = open_arguments([_held(a) for a in args], {k: _held(a) for k, a in kwargs.items()})
+            known = self._entries.get(key)
+        except TypeError:  # an argument that cannot be part of a signature
+            return self.fun(*args, **kwargs)
+        if known is not None:
+            for entry in known:
+                if entry.matches(leaves):
+                    return self._finished(entry, leaves, args, kwargs)
+        if key in self._hosted:
+            return self.fun(*args, **kwargs)
+        return self._first(key, leaves, args, kwargs)
+
+    def _first(self, key: Key, leaves: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call with arguments of a new kind."""
+        if self._work * sum(getattr(x, "size", 1) for x in leaves) < LEAST_ELEMENTS and key not in self._worth_it:
+            return self._tried(key, args, kwargs)
+        if self._translations >= _TRANSLATIONS and self._calls < _CALLS_EACH * self._translations:
+            self._always = "almost every call has arguments of a new kind"
+            return self.fun(*args, **kwargs)
+        self._translations += 1
+        try:
+            held = tuple(_held(a) for a in args), {k: _held(a) for k, a in kwargs.items()}
+            entry = self._specialise(key, leaves, *held)
+        except TargetError:
+            raise
+        except UntracedError as error:
+            cuts = cuts_at(as_definition(source_of(self.fun).node), error)
+            if any(s is not self.back for s in cuts.hosts):
+                self.again = Driver(self._function, cuts, self.options, self._called)
+                self.grows(cuts)
+                return self.again.fun(*args, **kwargs)
+            self._hosted[key] = str(error)
+        except Exception as error:  # what NumPy would raise too it raises now, where it would have
+            self._hosted[key] = str(error)
+        else:
+            return self._finished(entry, leaves, args, kwargs)
+        return self.fun(*args, **kwargs)
+
+    def _tried(self, key: Key, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call that seems to have little to do, run as it is to see whether that is so."""
+        start = perf_counter()
+        result = self.fun(*args, **kwargs)
+        if perf_counter() - start < _LEAST_SECONDS:
+            self._hosted[key] = "too little to do for these arguments"
+        else:
+            self._worth_it.add(key)
+        return result
+
+    def _finished(self, entry: Entry, leaves: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        try:
+            result = entry.run(leaves)
+        except (AliasError, OverflowError):  # raised before anything was written; the latter by ints of over 64 bits
+            return self.fun(*args, **kwargs)
+        if not _has_passed(entry.function.out):
+            return result
+        given = signature_of(self.fun).bind(*args, **kwargs)
+        given.apply_defaults()
+        if type(result) is tuple:
+            return tuple(given.arguments[r.name] if type(r) is Passed else r for r in result)
+        return given.arguments[result.name] if type(result) is Passed else result
+
+    @property
+    def idle(self) -> bool:
+        """Whether it always runs as it is."""
+        return bool(self._always) or (self.again is not None and self.again.idle)
+
+    def _shorten(self, entry: TargetEntry, args: tuple[Any, ...]) -> None:
+        """Results are put together here, so no call goes past this class."""
+
+    def functions(self) -> list[Function]:
+        """The programs that were compiled for it."""
+        return [e.function for entries in self._entries.values() for e in entries]
+
+    def state(self) -> str:
+        """What became of it so far."""
+        if self.again is not None:
+            return "cut again"
+        if self._entries and any(self._entries.values()):
+            return "compiled"
+        reason = self._always or next(iter(self._hosted.values()), "")
+        return f"runs as NumPy: {reason.splitlines()[0]}" if reason else "compiled when its arguments are known"
+
+
+def _held(x: Any) -> Any:
+    """An object of a class of the user's is part of the signature; what is read of it is guarded."""
+    return Static(x) if hasattr(x, "__dict__") and not callable(x) and open_node(x) is None else x
+
+
+def _has_passed(out: TreeDef) -> bool:
+    parts = out.children if out.kind is Kind.TUPLE else (out,)
+    return any(p.kind is Kind.STATIC and type(p.aux) is Passed for p in parts)

@@ -1,0 +1,65 @@
+"""Functions made from syntax trees: they see what the user's function sees, and stand at its places in its file."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import types
+from collections.abc import Mapping
+from typing import Any
+
+from ..reading.source import Source, adopt
+
+_INNER = "_cut"
+
+
+def make_function(
+    node: ast.FunctionDef, like: types.FunctionType, source: Source, helpers: Mapping[str, Any]
+) -> types.FunctionType:
+    """The function that `node` defines, with the globals, closure and defaults of `like`, and `helpers` by name."""
+    free = like.__code__.co_freevars
+    definition = copy.copy(node)
+    definition.name = _INNER  # not its own name, which would hide a global from a function that calls itself
+    definition.args = _without_defaults(node.args)
+    definition.returns = None
+    around = copy.copy(definition)
+    around.name = "around"
+    around.args = ast.arguments(
+        posonlyargs=[], args=[_argument(n, node) for n in (*free, *helpers)], kwonlyargs=[], kw_defaults=[], defaults=[]
+    )
+    around.body = [definition]
+    module = compile(ast.Module([around], []), source.file, "exec")
+    name = like.__qualname__ if node.name == like.__name__ else node.name
+    code = _code_named(_code_named(module, "around"), _INNER).replace(co_name=node.name, co_qualname=name)
+    cells = dict(zip(free, like.__closure__ or (), strict=True))
+    cells.update((name, types.CellType(value)) for name, value in helpers.items())
+    closure = tuple(cells[n] for n in code.co_freevars)
+    made = types.FunctionType(code, like.__globals__, node.name, None, closure)
+    made.__module__ = like.__module__
+    adopt(made, Source(node.name, source.file, source.lines, node))
+    return made
+
+
+def _argument(name: str, place: ast.AST) -> ast.arg:
+    return ast.copy_location(ast.arg(name), place)
+
+
+def _without_defaults(spec: ast.arguments) -> ast.arguments:
+    """The parameters alone: defaults are values that the function carries, annotations were evaluated long ago."""
+
+    def bare(a: ast.arg) -> ast.arg:
+        return ast.copy_location(ast.arg(a.arg), a)
+
+    return ast.arguments(
+        posonlyargs=[bare(a) for a in spec.posonlyargs],
+        args=[bare(a) for a in spec.args],
+        vararg=bare(spec.vararg) if spec.vararg else None,
+        kwonlyargs=[bare(a) for a in spec.kwonlyargs],
+        kw_defaults=[None for _ in spec.kwonlyargs],
+        kwarg=bare(spec.kwarg) if spec.kwarg else None,
+        defaults=[],
+    )
+
+
+def _code_named(code: types.CodeType, name: str) -> types.CodeType:
+    return next(c for c in code.co_consts if isinstance(c, types.CodeType) and c.co_name == name)
