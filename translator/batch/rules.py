@@ -35,6 +35,7 @@ from ..ops.core import (
     Reduce,
     ReduceAttrs,
     Reshape,
+    Ruled,
     ShapeAttrs,
     Sort,
     SortAttrs,
@@ -109,6 +110,8 @@ def apply(b: Builder, op: Op, values: Sequence[Value], attrs: Attrs, size: int) 
             return make.broadcast_to(b, value, (size, *attrs.shape))
         case Index() | Put():
             raise AssertionError("batch_index does these")
+        case Ruled():
+            raise AssertionError("the batcher does these")
         case Cast() | Reduce() | ArgReduce() | Cumulative() | Sort() | Fourier() | Reshape():
             return _unary(b, op, values[0], attrs, size)
         case _:
@@ -117,6 +120,7 @@ def apply(b: Builder, op: Op, values: Sequence[Value], attrs: Attrs, size: int) 
 
 def elementwise(b: Builder, op: Elementwise, values: Sequence[Value]) -> Atom:
     """Operands of lower rank get axes after the batch axis; unbatched ones broadcast as they are."""
+    op = op.plain or op
     ndim = max(v.aval.ndim for v in values)
     operands, result = op.loop_dtypes([v.aval for v in values])
     atoms: list[Atom] = []

@@ -20,7 +20,7 @@ from ..bounds import Interval, analyse
 from ..builder import Builder
 from ..errors import ShapeError, UnsupportedError
 from ..ir import Apply, Atom, Aval, Block, For, Function, Fused, If, Statement, Var, While, blocks_of, inputs_of, walk
-from ..ops.core import Attrs, IndexAttrs, Linalg, Op
+from ..ops.core import Attrs, IndexAttrs, Linalg, Op, RuledAttrs
 from ..passes.dead import dead_code
 from . import control as batch_control
 from . import indexing as batch_index
@@ -222,11 +222,22 @@ class Batcher:
             values = batch_control.guarded_index(self, s, values, s.attrs, self.mask)
         if isinstance(s.op, Linalg) and s.op.error and self.mask is not None:
             values = batch_control.guarded_matrix(self, s, values, self.mask)
+        if isinstance(s.attrs, RuledAttrs) and any(v.batched for v in values):
+            self.ruled(s, values, s.attrs)
+            return
         if not any(v.batched for v in values):
             args = tuple(v.atom for v in values)
             self.b.append(s if args == s.args else replace(s, args=args))
             return
         self.define(s.targets[0], lambda: self.result(s.op, values, s.attrs))
+
+    def ruled(self, s: Apply, values: Sequence[Value], attrs: RuledAttrs) -> None:
+        """Values with a rule of their own: the rule becomes that of the batch."""
+        n = attrs.count
+        rule = attrs.rule and attrs.rule.batched([v.batched for v in values[n:]], self.size)
+        atoms = [*(spread(self.b, v, self.size) for v in values[:n]), *(v.atom for v in values[n:])]
+        targets = tuple(self.fresh(t) for t in s.targets)
+        self.b.append(Apply(targets, s.op, tuple(atoms), RuledAttrs(n, rule), s.span))
 
     def result(self, op: Op, values: Sequence[Value], attrs: Attrs) -> Atom:
         match attrs:

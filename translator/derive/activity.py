@@ -27,6 +27,8 @@ from ..ops.core import (
     Put,
     Reduce,
     Reshape,
+    Ruled,
+    RuledAttrs,
     Sort,
 )
 
@@ -38,9 +40,9 @@ def inexact(aval: Aval) -> bool:
 
 def linked_args(s: Apply) -> tuple[int, ...]:
     """Positions of the arguments that a derivative flows through."""
-    if not inexact(s.targets[0].aval):
-        return ()
     op = s.op
+    if not any(inexact(t.aval) for t in s.targets):
+        return ()
     match op:
         case Elementwise():
             candidates: Iterable[int] = (i for i in range(len(s.args)) if _has_rule(op, i))
@@ -58,6 +60,10 @@ def linked_args(s: Apply) -> tuple[int, ...]:
             candidates = range(len(s.args))
         case Create():
             candidates = range(min(len(s.args), 1))
+        case Ruled():
+            assert isinstance(s.attrs, RuledAttrs)
+            n = s.attrs.count
+            candidates = range(n) if s.attrs.rule is None else range(n, len(s.args))
         case _:
             assert_never(op)
     return tuple(i for i in candidates if inexact(s.args[i].aval))
@@ -83,7 +89,7 @@ def _varied_statement(s: Statement, found: set[Var]) -> None:
     match s:
         case Apply():
             if any(s.args[i] in found for i in linked_args(s)):
-                found.update(s.targets)
+                found.update(t for t in s.targets if inexact(t.aval))
         case If(then=then, orelse=orelse):
             for branch in (then, orelse):
                 _varied_block(branch, found)

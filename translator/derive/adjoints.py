@@ -29,19 +29,23 @@ from ..ops.core import (
     Put,
     Reduce,
     Reshape,
+    Ruled,
     Sort,
 )
 from ..rewrite import Substitution, copy_block, prune
 from .activity import linked_args
-from .cotangents import adjoint_hint, cast_like, materialise, named, strong, total
+from .choices import Choice, chosen_vjp
+from .cotangents import adjoint_hint, cast_like, materialise, named, strong, total, zeros
 from .factors import linalg_vjp
 from .linear import concatenate_vjp, contract_vjp, create_vjp, index_parts, put_vjp_base, put_vjp_value, reshape_vjp
-from .partials import elementwise_vjp
 from .passage import passes_through
 from .reductions import cumulative_vjp, reduce_vjp
+from .ruled import ruled_vjp
+from .segments import Cut, bytes_of, cut
 from .spectra import fourier_vjp, sort_vjp
-from .tape import Plan, copy_retyped, needed_of, plan, position, record, slot
-from .trips import Trips, as_while, counted, in_windows, limit
+from .tape import Plan, carried_pairs, copy_retyped, needed_of, plan, position, record, slot
+from .terms import FEW_TERMS, collected
+from .trips import Trips, Windows, as_while, counted, in_windows, limit, starting_anew
 
 
 class Adjoints:
@@ -55,34 +59,63 @@ class Adjoints:
         self.active = active
         self.trips = trips
         self.table: dict[Var, Atom] = {}
+        self.choices: dict[Var, Choice] = {}  # of cotangents in the table, still to be made
         self.origin: dict[Var, Span] = {}  # the statement that last added to a cotangent
         self.light: set[Var] = set()
+        self.outermost = True
 
     def hint(self, v: Var) -> str:
         """The name of the adjoint: none of its own for a temporary that stands inside an expression."""
         return v.hint if v in self.light else adjoint_hint(v)
 
     def inner(self, span_of: Builder) -> Adjoints:
-        return Adjoints(Builder(span_of.span), self.active, self.trips)
+        inner = Adjoints(Builder(span_of.span), self.active, self.trips)
+        inner.outermost = False
+        return inner
 
-    def add(self, a: Atom, c: Atom | None) -> None:
-        """Add `c` to the cotangent of `a`, if that has one."""
+    def add(self, a: Atom, c: Atom | None, choice: Choice | None = None) -> None:
+        """Add `c`, which may be subject to a choice, to the cotangent of `a`, if that has one."""
         if c is None or not isinstance(a, Var) or a not in self.active:
             return
         old = self.table.get(a)
         self.origin[a] = self.b.span
-        self.table[a] = named(self.b, c if old is None else total(self.b, old, c), self.hint(a))
+        if choice is not None and old is None:
+            self.choices[a] = choice
+        elif choice is not None and not choice.same(self.choices.get(a)):
+            c = choice.made(self.b, c, a.aval)
+        if old is not None and not (choice is not None and choice.same(self.choices.get(a))):
+            old = self.settle(a)
+        whole = c if old is None else total(self.b, old, c)
+        self.table[a] = whole if a in self.choices else named(self.b, whole, self.hint(a))
+
+    def settle(self, v: Var) -> Atom | None:
+        """The cotangent of `v` so far, its choice made."""
+        choice = self.choices.pop(v, None)
+        if choice is not None:
+            with self.b.at(self.origin[v]):
+                self.table[v] = named(self.b, choice.made(self.b, self.table[v], v.aval), self.hint(v))
+        return self.table.get(v)
+
+    def settle_all(self) -> None:
+        for v in tuple(self.choices):
+            self.settle(v)
 
     def scatter(self, x: Atom, c: Atom, dims: tuple[Dim, ...], dyn: tuple[Atom, ...]) -> None:
         """Add `c` to the cotangent of `x` at an index, in place of what has been accumulated there so far."""
         if not isinstance(x, Var) or x not in self.active:
             return
+        self.settle(x)
         so_far = named(self.b, materialise(self.b, self.table.get(x), strong(x.aval)), self.hint(x))
         self.table[x] = named(self.b, make.put_add(self.b, so_far, c, dims, dyn), self.hint(x))
 
     def take(self, v: Var) -> Atom | None:
         """The cotangent of `v`, which is complete: the walk has come to its definition."""
+        self.settle(v)
         return self.table.pop(v, None)
+
+    def take_unsettled(self, v: Var) -> tuple[Atom | None, Choice | None]:
+        """As `take`, and the choice that is still to be made."""
+        return self.table.pop(v, None), self.choices.pop(v, None)
 
 
 def backward_block(statements: Sequence[Statement], adj: Adjoints) -> list[Statement]:
@@ -90,8 +123,11 @@ def backward_block(statements: Sequence[Statement], adj: Adjoints) -> list[State
     adj.light.update(t for s in statements if isinstance(s, Apply) for t in s.targets if _is_light(t, s))
     forward: list[list[Statement]] = []
     for s in reversed(statements):
+        if not isinstance(s, Apply):
+            adj.settle_all()
         with adj.b.at(s.span):
             forward.append(_backward(s, adj))
+    adj.settle_all()
     return [s for group in reversed(forward) for s in group]
 
 
@@ -101,6 +137,14 @@ def _is_light(t: Var, s: Apply) -> bool:
 
 def _backward(s: Statement, adj: Adjoints) -> list[Statement]:
     match s:
+        case Apply(op=Ruled()):
+            return _ruled(s, adj)
+        case Apply(op=Elementwise()):
+            ct, choice = adj.take_unsettled(s.targets[0])
+            if ct is not None:
+                active = [i for i in linked_args(s) if s.args[i] in adj.active]
+                chosen_vjp(adj.b, s, ct, choice, active, adj.add)
+            return [s]
         case Apply():
             ct = adj.take(s.targets[0])
             if ct is not None:
@@ -125,7 +169,7 @@ def _apply(s: Apply, ct: Atom, adj: Adjoints) -> None:
         return
     match op:
         case Elementwise():
-            elementwise_vjp(b, s, ct, active, adj.add)
+            raise AssertionError("choices.py does these")
         case Cast():
             adj.add(x, cast_like(b, ct, x.aval))
         case Reduce():
@@ -156,10 +200,23 @@ def _apply(s: Apply, ct: Atom, adj: Adjoints) -> None:
                 adj.add(s.args[1], put_vjp_value(b, s, ct))
             if 0 in active:
                 adj.add(x, put_vjp_base(b, s, ct))
-        case ArgReduce():
-            raise AssertionError("an integer has no cotangent")
+        case ArgReduce() | Ruled():
+            raise AssertionError("an integer has no cotangent, and a rule has several")
         case _:
             assert_never(op)
+
+
+def _ruled(s: Apply, adj: Adjoints) -> list[Statement]:
+    cts = [adj.take(t) for t in s.targets]
+    if all(c is None for c in cts):
+        return [s]
+    active = [i for i in linked_args(s) if s.args[i] in adj.active]
+    if not active:
+        return [s]
+    forward, found = ruled_vjp(adj.b, s, cts, active, adj.outermost)
+    for i, c in found:
+        adj.add(s.args[i], c)
+    return forward
 
 
 # ---- branches ------------------------------------------------------------------------------------
@@ -234,15 +291,17 @@ def _while(s: While, adj: Adjoints) -> list[Statement]:
     most = limit(s)
     if most is not None:
         adj.trips.limits[turns.body.params[0]] = most
+    adj.trips.uncut.add(turns.body.params[0])
     *tapes, forward = _for(turns, adj)
     assert isinstance(forward, For)
     return [*tapes, as_while(s, forward, trips)]
 
 
-def _for(s: For, adj: Adjoints, again: For | None = None) -> list[Statement]:
+def _for(s: For, adj: Adjoints, again: Sequence[Statement] = (), anew: bool = False) -> list[Statement]:
     """The loop backwards: it carries the cotangents of what the loop carries, and adds up those of what it captures.
 
-    With `again` the forward loop keeps nothing: the backward one runs it, then the body, in front of each trip.
+    With `again` the forward loop keeps nothing: the backward one runs these statements, then the body, in front of each
+    trip. With `anew` it keeps what it carries, and the backward one runs the body from there.
     """
     carried = s.body.params[1:]
     cts = [adj.take(t) for t in s.targets]
@@ -267,20 +326,23 @@ def _for(s: For, adj: Adjoints, again: For | None = None) -> list[Statement]:
             *(materialise(part.b, part.table[v], sums[v].aval) for v in touched),
         )
     body = Block((*(states[k] for k in live), *(sums[v] for v in touched)), tuple(part.b.statements), results)
-    tapes = _tapes(s, forward, body, adj, again)
-    if tapes is None:
+    sizes = (v.aval.size for v in (*carried, *body.params))
+    body, terms = collected(body, range(len(live), len(body.params)), max(FEW_TERMS, *sizes))
+    tapes = _tapes(s, forward, body, adj, again, anew)
+    if not isinstance(tapes, _Tapes):
         adj.table.update((t, c) for t, c in zip(s.targets, cts, strict=True) if c is not None)
-        return _in_windows(s, adj)
+        return _in_windows(s, adj) if tapes is None else _in_segments(s, adj, tapes)
     # What passes through every trip as it is, the body reads from outside the loop.
     unchanged = {k: cts[k] for k in states if k not in live}
     constant = {states[k]: _start(adj, s.targets[k], c, carried[k]) for k, c in unchanged.items()}
     unchanged |= through
-    inits = (
-        *(_start(adj, s.targets[k], cts[k], carried[k]) for k in live),
-        *(_start(adj, v, adj.table.get(v), v) for v in touched),
-    )
-    finals = _backward_loop(s, tapes, inits, constant, adj)
-    adj.table.update(zip(touched, finals[len(live) :], strict=True))
+    starts = [_start(adj, s.targets[k], cts[k], carried[k]) for k in live]
+    for j, v in enumerate(touched, len(live)):
+        starts.append(zeros(adj.b, terms[j].aval) if j in terms else _start(adj, v, adj.table.get(v), v))
+    finals = _backward_loop(s, tapes, tuple(starts), constant, adj)
+    for j, v in enumerate(touched, len(live)):
+        whole = terms[j].total(adj.b, finals[j], adj.table.get(v)) if j in terms else finals[j]
+        adj.table[v] = named(adj.b, whole, adj.hint(v))
     for k, c in (*zip(live, finals, strict=False), *unchanged.items()):
         adj.add(s.inits[k], c)
     return tapes.forward
@@ -295,12 +357,27 @@ def _start(adj: Adjoints, of: Var, c: Atom | None, v: Var) -> Atom:
 def _in_windows(s: For, adj: Adjoints) -> list[Statement]:
     """A loop whose number of trips only the run can tell: `trips.py`. The forward loop stays as it is."""
     w = in_windows(adj.b, s)
+    _know(w, s, adj)
+    _for(w.outer, adj, starting_anew(adj.b, w, positive=s.body.params[0] in adj.trips.uncut))
+    return [s]
+
+
+def _in_segments(s: For, adj: Adjoints, how: Cut) -> list[Statement]:
+    """A loop whose tape would be too long: `segments.py`."""
+    b = Builder(s.span)
+    w = in_windows(b, s, how.size)
+    _know(w, s, adj)
+    adj.trips.limits[w.outer.body.params[0]] = how.count
+    adj.trips.budgets[w.inner.body.params[0]] = how.left
+    return [*b.statements, *_for(w.outer, adj, anew=True)]
+
+
+def _know(w: Windows, s: For, adj: Adjoints) -> None:
+    """What is known of the loop `s` holds for the two that it has become."""
     kept = [v in adj.active or t in adj.active for v, t in zip(s.body.params[1:], s.targets, strict=True)]
     for copies in (w.outer.body.params[1:], w.inner.targets):
         adj.active.update(v for v, k in zip(copies, kept, strict=True) if k)
     adj.trips.limits[w.inner.body.params[0]] = w.size
-    _for(w.outer, adj, w.again)
-    return [s]
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,31 +394,48 @@ class _Tapes:
     retyped: bool
 
 
-def _tapes(s: For, forward: Sequence[Statement], body: Block, adj: Adjoints, again: For | None) -> _Tapes | None:
-    """What the backward loop with this body needs to know of the forward one; None where no tape is long enough."""
+def _tapes(
+    s: For, forward: Sequence[Statement], body: Block, adj: Adjoints, again: Sequence[Statement], anew: bool
+) -> _Tapes | Cut | None:
+    """What the backward loop with this body needs to know of the forward one; None where no tape is long enough, and
+    how the loop is cut where the tape would take too much memory.
+    """
     index = s.body.params[0]
     turn = Var(index.hint, index.aval)
     back = prune(body)
     if not back.params:
         return _Tapes([s], back, turn, (), {}, False)
-    if again is not None:
-        whole = prune(Block(back.params, (again, *forward, *back.statements), back.results))
+    if again:
+        whole = prune(Block(back.params, (*again, *forward, *back.statements), back.results))
         return _Tapes([s], whole, turn, (), {}, False)
+    if anew:
+        back = prune(Block(back.params, (*forward, *back.statements), back.results))
+        forward = s.body.statements
     defined = (*s.body.params, *(t for statement in forward for t in statement.targets))
-    p = plan(needed_of(back, defined), s.body.params, forward, (index,))
+    p = plan(needed_of(back, defined), s.body.params, forward, (index,), [] if anew else carried_pairs(s))
     back = Block(back.params, (*p.recomputed, *back.statements), back.results)
     if not p.saved:
         return _Tapes([s], back, turn, (), {}, False)
     trips = adj.trips.most(s)
     if trips is None:
         return None
+    budget = None if anew else adj.trips.budget_of(s)
+    if budget is not None:
+        how = cut(trips, bytes_of(p.saved), bytes_of(s.body.params[1:]), budget)
+        if how is not None:
+            return how
     inner = Builder(s.span)
-    statements, tapes = record(s, forward, p.saved, trips)
+    statements, tapes = record(s, forward, p.saved, trips, {before for _, before in p.ahead})
     where = position(inner, s.range, turn)
+    after = make.add(inner, where, const(1))
+    kept = [(v, v, where) for v in tapes] + [(v, before, after) for v, before in p.ahead]
     entries: Substitution = {
-        v: named(inner, make.index(inner, tape, slot(v.aval), (where,)), v.hint) for v, tape in tapes.items()
+        v: named(inner, make.index(inner, tapes[of], slot(v.aval), (at,)), v.hint) for v, of, at in kept
     }
-    return _Tapes(statements, back, turn, tuple(inner.statements), entries, any(v.aval.weak for v in p.saved))
+    retyped = any(v.aval.weak for v in p.saved)
+    if anew:  # forward statements are among those to run: their Python numbers are such again
+        entries = {v: make.number(inner, e, v.aval.dtype) if v.aval.weak else e for v, e in entries.items()}
+    return _Tapes(statements, back, turn, tuple(inner.statements), entries, retyped and not anew)
 
 
 def _backward_loop(

@@ -13,6 +13,7 @@ import numpy as np
 from .. import make, ops
 from ..builder import Builder
 from ..ir import Atom, Aval, Const, Shape, Var, const
+from ..ops.core import ContractAttrs
 
 
 def strong(aval: Aval) -> Aval:
@@ -98,10 +99,11 @@ def full_rank(b: Builder, c: Atom, ndim: int) -> Atom:
     return make.reshape(b, c, (1,) * missing + c.aval.shape) if missing else c
 
 
-def unbroadcast(b: Builder, c: Atom, out: Shape, aval: Aval) -> Atom:
+def unbroadcast(b: Builder, c: Atom, out: Shape, aval: Aval, alone: bool = False) -> Atom:
     """Transpose of broadcasting `aval.shape` to `out`: sum the axes that were spread, then cast.
 
     `c` broadcasts to `out`; the result broadcasts to `aval.shape`. An axis that `c` leaves implicit counts by its size.
+    `alone`: nothing else uses `c`, which then need not be computed before the sum.
     """
     n = len(out)
     spread = [i for i, s in enumerate((1,) * (n - aval.ndim) + aval.shape) if s == 1 and out[i] != 1]
@@ -110,20 +112,50 @@ def unbroadcast(b: Builder, c: Atom, out: Shape, aval: Aval) -> Atom:
     count = math.prod(out[i] for i in spread if i < offset or c.aval.shape[i - offset] != out[i])
     kept = tuple(1 if i in explicit else s for i, s in enumerate(c.aval.shape))
     goal = kept[max(0, len(kept) - aval.ndim) :]
+    made = b.definitions.get(c) if explicit and isinstance(c, Var) else None
+    negated = made is not None and made.op is ops.NEGATIVE
+    if made is not None and negated:
+        c = made.args[0]
     if explicit:
         lead = _leading_ones(goal)
         inner = [i for i in explicit if i - (len(kept) - len(goal)) >= lead]
         if not inner:
             goal = goal[lead:]
-            c = make.sum(b, c, explicit)
+            within = _summed_within(b, c, explicit) if alone else None
+            c = make.sum(b, c, explicit) if within is None else within
         else:
             c = make.sum(b, c, explicit, keepdims=True)
+    if negated:
+        c = make.negative(b, c)
     if count != 1:
         scaled = product(b, c, const(float(count)))
         c = scaled if scaled is not None else const(0.0)
     if c.aval.shape != goal:
         c = make.reshape(b, c, goal)
     return cast_like(b, c, aval)
+
+
+def _summed_within(b: Builder, c: Atom, axes: tuple[int, ...]) -> Atom | None:
+    """The sum of `c` over axes, taken of an operand where `c` is a product: `np.sum(x @ y, axis=0)` is
+    `np.sum(x, axis=0) @ y`, which is much less work. None where that is not so.
+    """
+    made = b.definitions.get(c) if isinstance(c, Var) else None
+    if made is None:
+        return None
+    if made.op is ops.ADD and all(a.aval.shape == c.aval.shape for a in made.args):
+        parts = [_summed_within(b, a, axes) for a in made.args]
+        if parts == [None, None]:
+            return None
+        sums = [make.sum(b, a, axes) if p is None else p for a, p in zip(made.args, parts, strict=True)]
+        return make.add(b, *sums)
+    if not isinstance(made.attrs, ContractAttrs):
+        return None
+    lhs, rhs, out = made.attrs.lhs, made.attrs.rhs, made.attrs.out
+    gone = {out[i] for i in axes}
+    if gone & set(lhs) & set(rhs):
+        return None
+    x, y = made.args
+    return make.contract(b, x, y, lhs, rhs, [label for label in out if label not in gone])
 
 
 def _leading_ones(shape: Shape) -> int:

@@ -36,6 +36,7 @@ from ..ops.core import (
     Put,
     Reduce,
     Reshape,
+    Ruled,
     ShapeAttrs,
     Sort,
 )
@@ -48,6 +49,7 @@ from .linear import concatenate_jvp, contract_jvp, index_parts, put_jvp
 from .partials import elementwise_jvp
 from .reductions import cumulative_jvp, reduce_jvp
 from .reverse import unique_names, without_leaves
+from .ruled import ruled_jvp
 from .spectra import fourier_jvp, sort_jvp
 
 
@@ -112,6 +114,11 @@ class _Forward:
 
     def statement(self, b: Builder, s: Statement) -> None:
         match s:
+            case Apply(op=Ruled()):
+                linked = linked_args(s)
+                ts = [self.of(a) if i in linked else None for i, a in enumerate(s.args)]
+                made = ruled_jvp(b, s, ts)
+                self.tangents.update((v, t) for v, t in zip(s.targets, made, strict=True) if t is not None)
             case Apply():
                 b.append(s)
                 if s.targets[0] in self.varied:
@@ -146,7 +153,7 @@ class _Forward:
                 return linalg_jvp(b, s, ts)
             case Put():
                 return put_jvp(b, s, ts[0], ts[1])
-            case ArgReduce():
+            case ArgReduce() | Ruled():
                 return None
             case Cast() | Reduce() | Cumulative() | Sort() | Fourier() | Reshape() | Create() | Index():
                 assert t is not None

@@ -18,6 +18,7 @@ from ..ops.core import (
     Dim,
     Dyn,
     Gather,
+    Index,
     IndexAttrs,
     Reduce,
     ReduceAttrs,
@@ -56,7 +57,19 @@ def _without_axes(b: Builder, ct: Atom, axes: list[int]) -> Atom:
     made = b.definitions.get(ct) if isinstance(ct, Var) else None
     if made is not None and isinstance(made.op, Reduce) and made.attrs == ReduceAttrs(tuple(axes), keepdims=True):
         return make.reduce(b, made.op, made.args[0], axes)
+    if made is not None and isinstance(made.op, Index) and (one := _one_element(made, axes)) is not None:
+        return make.index(b, made.args[0], one, made.args[1:])
     return make.squeeze(b, ct, tuple(axes))
+
+
+def _one_element(s: Apply, axes: list[int]) -> tuple[Dim, ...] | None:
+    """The dims of an index that takes an element where `s` takes a run of one, along each of the axes of its result."""
+    dims, _ = index_parts(s, 1)
+    if len(axes) != 1 or not all(isinstance(d, Run) for d in dims):
+        return None
+    d = dims[axes[0]]
+    assert isinstance(d, Run)
+    return (*dims[: axes[0]], At(d.start), *dims[axes[0] + 1 :])
 
 
 def contract_vjp(b: Builder, s: Apply, ct: Atom, i: int) -> Atom:

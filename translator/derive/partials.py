@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from .. import make
+from .. import make, ops
 from ..builder import Builder
 from ..errors import UnsupportedError
-from ..ir import Apply, Atom, Block, Const, Var
+from ..ir import Apply, Atom, Block, Const, Statement, Var
 from ..ops.core import Elementwise, Rule
 from ..reading.reader import splice
 from ..rewrite import Substitution, prune, substitute
@@ -31,7 +31,7 @@ def elementwise_vjp(b: Builder, s: Apply, ct: Atom, active: Sequence[int], contr
         done.add(x)
         c = _chain(b, s, ct, [j for j in active if s.args[j] is x], op.vjps)
         if c is not None:
-            contribute(x, unbroadcast(b, c, s.targets[0].aval.shape, x.aval))
+            contribute(x, unbroadcast(b, c, s.targets[0].aval.shape, x.aval, alone=len(active) == 1))
 
 
 def elementwise_jvp(b: Builder, s: Apply, tangents: Sequence[Atom | None]) -> Atom | None:
@@ -121,12 +121,21 @@ def splice_rule(b: Builder, rule: Rule, atoms: tuple[Atom, ...]) -> Atom:
 
 def _template(rule: Rule, atoms: Sequence[Atom], first: dict[Var, int]) -> Block | None:
     """The rule read over fresh variables; None when it is more than a sequence of operations."""
-    fresh: Substitution = {v: Var(v.hint, v.aval) for v in first}
+    fresh = {v: Var(v.hint, v.aval) for v in first}
     b = Builder()
-    result = _value_of(rule, splice(b, rule, [substitute(a, fresh) for a in atoms]))
-    params = [v for v in fresh.values() if isinstance(v, Var)]
-    block = prune(b.block(params, (result,)))
+    result = _value_of(rule, splice(b, rule, [fresh[a] if isinstance(a, Var) else a for a in atoms]))
+    block = prune(b.block(tuple(fresh.values()), (result,)))
+    if any(_python_quotient(s) for s in block.statements):
+        b = Builder()
+        cast = {v: make.astype(b, new, new.aval.dtype) for v, new in fresh.items()}
+        result = _value_of(rule, splice(b, rule, [cast[a] if isinstance(a, Var) else a for a in atoms]))
+        block = prune(b.block(tuple(fresh.values()), (result,)))
     return block if all(isinstance(s, Apply) for s in block.statements) else None
+
+
+def _python_quotient(s: Statement) -> bool:
+    """Whether Python itself would divide two numbers, and raise ZeroDivisionError where NumPy gives inf or nan."""
+    return isinstance(s, Apply) and s.op in (ops.DIVIDE, ops.POWER) and s.targets[0].aval.weak
 
 
 def _value_of(rule: Rule, result: object) -> Atom:

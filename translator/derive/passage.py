@@ -23,8 +23,8 @@ def passes_through(body: Block, k: int) -> bool:
     carried = body.params[k + 1]
     if not _follow(body.results[k], carried, makers, chain):
         return False
-    uses = _uses(body)
-    return all(uses[v] == n for v, n in chain.items())
+    counts = uses(body)
+    return all(counts[v] == n for v, n in chain.items())
 
 
 def _follow(a: Atom, start: Var, makers: dict[Var, Statement], chain: Counter[Var]) -> bool:
@@ -61,7 +61,8 @@ def _attempt(a: Atom, start: Var, makers: dict[Var, Statement], chain: Counter[V
     return False
 
 
-def _uses(body: Block) -> Counter[Var]:
+def uses(body: Block) -> Counter[Var]:
+    """How often each value is used in the block and inside its statements."""
     counts: Counter[Var] = Counter()
 
     def count(atoms: Iterable[Atom]) -> None:

@@ -63,16 +63,19 @@ def vjp(function: Function, wrt: Sequence[int], *, out: TreeDef | None = None) -
     return Function(f"{function.name}_vjp", trees, body, out or flat(len(gradients)), span=function.span)
 
 
-def vjp_split(function: Function, wrt: Sequence[int], *, out: TreeDef | None = None) -> tuple[Function, Function]:
+def vjp_split(
+    function: Function, wrt: Sequence[int], *, out: TreeDef | None = None, memory: int | None = None
+) -> tuple[Function, Function]:
     """The two halves of `vjp`, (forward, backward), with the forward values that the backward half needs between them.
 
     forward: the parameters of `function` -> its result leaves, then the residuals, as one flat tuple.
-    backward: the residuals, then `ct` as in `vjp` -> one cotangent for each of `wrt`.
+    backward: the residuals, then `ct` as in `vjp` -> one cotangent for each of `wrt`. Loops whose tapes would take more
+    than `memory` bytes run in segments.
     """
     _check_inputs(function, wrt, "vjp")
     results = function.body.results[: function.out.leaf_count]
     param, cts = _cotangent_param(function)
-    b, forward, gradients = _derive(function, wrt, results, cts)
+    b, forward, gradients = _derive(function, wrt, results, cts, memory)
     ct_vars = tuple(c for c in cts if c is not None)
     backward = prune(Block(ct_vars, tuple(b.statements), gradients))
     residuals = free_variables(backward)
@@ -87,14 +90,18 @@ def vjp_split(function: Function, wrt: Sequence[int], *, out: TreeDef | None = N
 
 
 def _derive(
-    function: Function, wrt: Sequence[int], results: Sequence[Atom], cts: Sequence[Atom | None]
+    function: Function,
+    wrt: Sequence[int],
+    results: Sequence[Atom],
+    cts: Sequence[Atom | None],
+    memory: int | None = None,
 ) -> tuple[Builder, list[Statement], tuple[Atom, ...]]:
     """The builder with the backward statements, the forward statements with their tapes, and the gradients."""
     params = function.body.params
     depends = varied(function.body, (params[i] for i in wrt))
     wanted = useful(function.body, results)
     b = Builder(function.span)
-    adj = Adjoints(b, depends & wanted, Trips(function))
+    adj = Adjoints(b, depends & wanted, Trips(function, memory))
     for r, c in zip(results, cts, strict=True):
         adj.add(r, c)
     forward = backward_block(function.body.statements, adj)

@@ -1,24 +1,40 @@
 """What a backward pass needs of the forward values of an inner block: recomputed, or kept on a tape.
 
-    for i in range(n):                   y_tape = np.empty((n, 3))
-        y = np.sin(y) * x                for i in range(n):
-                                             y_tape[i] = y
-                                             y = np.sin(y) * x
-                                         for i in reversed(range(n)):
-                                             y = y_tape[i]
-                                             d_y = d_y * x * np.cos(y)
+for i in range(n):                   y_tape = np.empty((n, 3))
+    y = np.sin(y) * x                for i in range(n):
+                                         y_tape[i] = y
+                                         y = np.sin(y) * x
+                                     for i in reversed(range(n)):
+                                         y = y_tape[i]
+                                         d_y = d_y * x * np.cos(y)
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 
 from .. import make
 from ..builder import Builder
 from ..errors import Diagnostic, Span, UnsupportedError
-from ..ir import Apply, Atom, Aval, Block, For, If, Range, Statement, Var, free_variables
-from ..ops.core import ArgReduce, At, Cast, Create, Dim, Dyn, Elementwise, Index, Reduce, Reshape, Run
+from ..ir import (
+    Apply,
+    Atom,
+    Aval,
+    Block,
+    For,
+    Function,
+    If,
+    Range,
+    Statement,
+    Var,
+    blocks_of,
+    const,
+    free_variables,
+    inputs_of,
+    walk,
+)
+from ..ops.core import ArgReduce, At, Cast, Concatenate, Create, Dim, Dyn, Elementwise, Index, Reduce, Reshape, Run
 from ..rewrite import Substitution, copy_statement, substitute
 from .cotangents import is_number
 
@@ -43,20 +59,68 @@ class NeedTrip(UnsupportedError):
         )
 
 
+def behind_of(function: Function, atoms: Sequence[Var]) -> set[Var]:
+    """All values from which these are computed."""
+    makers = {v: s for s in walk(function.body) for v in (*s.targets, *(p for b in blocks_of(s) for p in b.params))}
+    seen: set[Var] = set()
+    pending = list(atoms)
+    while pending:
+        v = pending.pop()
+        if v in seen:
+            continue
+        seen.add(v)
+        if v in makers:
+            s = makers[v]
+            inner = [x for block in blocks_of(s) for x in free_variables(block)]
+            pending += [a for a in (*inputs_of(s), *inner) if isinstance(a, Var)]
+    return seen
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Values of the forward block to keep, and statements of it to run again in the backward block, in order."""
+    """Values of the forward block to keep, and statements of it to run again in the backward block, in order.
+
+    `ahead`: carried values as a trip leaves them, and as it finds them, where the tape of these serves for both: what
+    one trip leaves the next one finds.
+    """
 
     saved: tuple[Var, ...]
     recomputed: tuple[Apply, ...]
+    ahead: tuple[tuple[Var, Var], ...] = ()
 
 
-def plan(needed: Iterable[Var], params: Sequence[Var], statements: Sequence[Statement], free: Sequence[Var]) -> Plan:
+def plan(
+    needed: Iterable[Var],
+    params: Sequence[Var],
+    statements: Sequence[Statement],
+    free: Sequence[Var],
+    pairs: Sequence[tuple[Var, Var]] = (),
+) -> Plan:
     """Choose for each needed value what costs less memory: keeping it, or keeping what it is cheaply computed from.
 
     `params` and the targets of `statements` are the values of the block; those in `free` (a loop index) cost nothing.
+    `pairs` are the candidates for `Plan.ahead`.
     """
-    return _Planner(params, statements, free).choose(needed)
+    wanted = set(needed)
+    chosen = _Planner(params, statements, free).choose(wanted)
+    ahead = tuple((after, before) for after, before in pairs if after in wanted)
+    if not ahead:
+        return chosen
+    others = (wanted - {after for after, _ in ahead}) | {before for _, before in ahead}
+    other = _Planner(params, statements, [*free, *(after for after, _ in ahead)]).choose(others)
+    if _total(other.saved) > _total(chosen.saved) or any(before not in other.saved for _, before in ahead):
+        return chosen
+    return Plan(other.saved, other.recomputed, ahead)
+
+
+def carried_pairs(s: For) -> list[tuple[Var, Var]]:
+    """What a trip leaves and finds of each carried value that it changes; none unless trips are known and go up."""
+    exact = s.range.static()
+    if not exact or exact.step < 0:
+        return []
+    inside = {t for statement in s.body.statements for t in statement.targets}
+    both = zip(s.body.results, s.body.params[1:], strict=True)
+    return [(r, p) for r, p in both if isinstance(r, Var) and r in inside and r.aval == p.aval]
 
 
 class _Planner:
@@ -128,7 +192,8 @@ def cheap(s: Apply) -> bool:
     op = s.op
     if isinstance(op, Reduce | ArgReduce):
         return s.args[0].aval.size <= SMALL
-    return isinstance(op, Elementwise | Cast | Reshape | Index) or (isinstance(op, Create) and op.name != "empty")
+    again = isinstance(op, Elementwise | Cast | Reshape | Index | Concatenate)
+    return again or (isinstance(op, Create) and op.name != "empty")
 
 
 # ---- what a block needs --------------------------------------------------------------------------
@@ -144,11 +209,15 @@ def needed_of(block: Block, defined: Iterable[Var]) -> list[Var]:
 
 
 def position(b: Builder, r: Range, index: Var) -> Atom:
-    """Where on a tape the iteration with this index stands."""
-    if is_number(r.start, 0) and is_number(r.step, 1):
+    """Where on a tape the iteration with this index stands: the least index first."""
+    start, step = r.start, r.step
+    exact = r.static()
+    if exact:
+        start, step = const(min(exact[0], exact[-1])), const(abs(exact.step))
+    if is_number(start, 0) and is_number(step, 1):
         return index
-    offset = index if is_number(r.start, 0) else make.subtract(b, index, r.start)
-    return offset if is_number(r.step, 1) else make.floor_divide(b, offset, r.step)
+    offset = index if is_number(start, 0) else make.subtract(b, index, start)
+    return offset if is_number(step, 1) else make.floor_divide(b, offset, step)
 
 
 def slot(aval: Aval) -> tuple[Dim, ...]:
@@ -157,13 +226,17 @@ def slot(aval: Aval) -> tuple[Dim, ...]:
 
 
 def record(
-    s: For, statements: Sequence[Statement], saved: Sequence[Var], trips: int
-) -> tuple[list[Statement], dict[Var, Var]]:
-    """The forward loop over `statements` that writes each value in `saved` to a tape; the statements, and the tapes."""
+    s: For, statements: Sequence[Statement], saved: Sequence[Var], trips: int, whole: Set[Var]
+) -> tuple[list[Statement], dict[Var, Atom]]:
+    """The forward loop over `statements` that writes each value in `saved` to a tape; the statements, and the tapes.
+
+    The tapes of `whole`, carried values, end with what the last trip leaves.
+    """
     outer, inner = Builder(s.span), Builder(s.span)
     index = s.body.params[0]
     where = position(inner, s.range, index)
-    written = {v: Var(f"{v.hint}_tape", Aval((trips, *v.aval.shape), v.aval.dtype)) for v in saved}
+    entries = {v: trips + (v in whole) for v in saved}
+    written = {v: Var(f"{v.hint}_tape", Aval((n, *v.aval.shape), v.aval.dtype)) for v, n in entries.items()}
     starts = [make.empty(outer, t.aval.shape, t.aval.dtype) for t in written.values()]
     last: dict[Var, Atom] = {}
 
@@ -182,7 +255,11 @@ def record(
     results = (*s.body.results, *(last[v] for v in written))
     body = inner.block((*s.body.params, *written.values()), results)
     outer.append(For((*s.targets, *finals.values()), s.range, (*s.inits, *starts), body, s.parallel, s.span))
-    return outer.statements, finals
+    tapes: dict[Var, Atom] = dict(finals)
+    for v, end in zip(s.body.params[1:], s.targets, strict=True):
+        if v in whole:
+            tapes[v] = make.put(outer, finals[v], end, slot(v.aval), (const(trips),))
+    return outer.statements, tapes
 
 
 # ---- Python numbers that have been on a tape -----------------------------------------------------

@@ -6,11 +6,15 @@
                                                trips = trips + 1
 
 The backward pass goes over windows of `trips`, each as long as a tape of fixed size, the last first. What the loop
-carried into a window is computed again from the start, which costs nothing in the first window, and most runs have one:
+carries into every window is computed in one more pass, which is over at once where there is but one window:
 
+    span = 1024 * (trips // 1048576 + 1)
+    for k in range((trips - 1) // span * span + 1):
+        y_starts[-(-k // span)] = y            # what stays in an entry is the state at the start of its span
+        y = 0.5 * (y + x / y)
     for first in reversed(range(0, trips, 1024)):
-        y = 1.0
-        for k in range(first):
+        y = y_starts[first // span]
+        for k in range(first % span):          # no trips, unless the loop has more than a million
             y = 0.5 * (y + x / y)
         for k in range(min(1024, trips - first)):
             y_tape[k] = y
@@ -52,8 +56,9 @@ from ..ir import (
 )
 from ..ops.core import NO_ATTRS
 from ..rewrite import copy_block
-from .cotangents import is_number
-from .tape import NeedTrip
+from .cotangents import is_number, named
+from .segments import Budget
+from .tape import NeedTrip, slot
 
 LONG = 2**24  # trips: a range that is only known to be shorter than this or more is as good as unknown
 WINDOW = 1024  # trips that a tape of unknown length holds at a time, where its entries are small
@@ -62,11 +67,23 @@ INDEX = Aval((), np.dtype(np.int64), weak=True)
 
 
 class Trips:
-    """How often the loops of `function` run. `limits` knows it of loops made by the derivative, by their index."""
+    """How often the loops of `function` run, and what memory their tapes may take (None: any).
 
-    def __init__(self, function: Function) -> None:
-        self.function = function
+    `limits` and `budgets` know these of loops made by the derivative, by their index; `uncut` are not cut up.
+    """
+
+    def __init__(self, function: Function, memory: int | None = None) -> None:
+        self.function, self.memory = function, memory
         self.limits: dict[Var, int] = {}
+        self.budgets: dict[Var, Budget] = {}
+        self.uncut: set[Var] = set()
+
+    def budget_of(self, s: For) -> Budget | None:
+        """What the tapes of this loop may take; None for any."""
+        index = s.body.params[0]
+        if self.memory is None or index in self.uncut:
+            return None
+        return self.budgets.get(index) or Budget(self.memory)
 
     def most(self, s: For) -> int | None:
         """The number of trips, or the most that there can be; None where only the run can tell.
@@ -182,24 +199,27 @@ def _allowed(s: While, test: Apply) -> int | None:
 class Windows:
     """A loop as a loop over windows (`outer`) of a loop over at most `size` trips (`inner`).
 
-    `again` computes what `outer` carries into the window that its index names, from where the loop starts.
+    `turns` is the body with an index that counts the trips. The variables of the body stay what they are.
     """
 
     outer: For
     inner: For
-    again: For
+    turns: Block
+    trips: Atom
     size: int
 
 
-def in_windows(b: Builder, s: For) -> Windows:
-    """`s` in windows. The number of its trips is appended to `b`; the variables of its body stay what they are."""
-    size = _window(s)
+def in_windows(b: Builder, s: For, size: int = 0) -> Windows:
+    """`s` in windows of `size`, or of as many trips as are handy. The number of its trips is appended to `b`."""
+    size = size or _window(s)
     trips = _trips(b, s.range)
     k, turns = _from_zero(b, s, trips)
     first, offset = Var("first", INDEX), Var("k", INDEX)
     outer = Builder(s.span)
-    rest = make.subtract(outer, trips, first)
-    length = _integer(outer, make.minimum(outer, const(size), rest))
+    length: Atom = const(size)
+    if not (isinstance(trips, Const) and int(trips.value) % size == 0):
+        rest = make.minimum(outer, const(size), make.subtract(outer, trips, first))
+        length = named(outer, _integer(outer, rest), "length")
     states, ends = (tuple(Var(v.hint, v.aval) for v in turns.params[1:]) for _ in range(2))
     where: tuple[Statement, ...] = ()
     if k in free_variables(Block((), turns.statements, turns.results)):
@@ -209,8 +229,55 @@ def in_windows(b: Builder, s: For) -> Windows:
     outer.append(inner)
     windows = Range(const(0), trips, const(size))
     whole = For(s.targets, windows, s.inits, outer.block((first, *states), ends), span=s.span)
-    again = For(states, Range(const(0), first, const(1)), s.inits, turns, span=s.span)
-    return Windows(whole, inner, again, size)
+    return Windows(whole, inner, turns, trips, size)
+
+
+def starting_anew(b: Builder, w: Windows, positive: bool) -> tuple[Statement, ...]:
+    """Append to `b` the pass that keeps what is carried into spans of windows; the statements that compute from it what
+    is carried into the window that `w.outer` stands at. `positive`: the number of trips is not below zero.
+    """
+    span = _span(b, w, positive)
+    k, *carried = w.turns.params
+    kept = [Var(f"{v.hint}_starts", Aval((w.size, *v.aval.shape), v.aval.dtype)) for v in carried]
+    empty = [make.empty(b, t.aval.shape, t.aval.dtype) for t in kept]
+    inner = Builder(b.span)
+    where = make.negative(inner, make.floor_divide(inner, make.negative(inner, k), span))
+    after = [make.put(inner, t, v, slot(v.aval), (where,)) for t, v in zip(kept, carried, strict=True)]
+    body = Block((k, *carried, *kept), (*inner.statements, *w.turns.statements), (*w.turns.results, *after))
+    whole_spans = make.multiply(b, make.floor_divide(b, make.subtract(b, w.trips, const(1)), span), span)
+    until = make.add(b, whole_spans, const(1))
+    ends = [Var(v.hint, v.aval) for v in (*carried, *kept)]
+    bounds = Range(const(0), _integer(b, until), const(1))
+    b.append(For(tuple(ends), bounds, (*w.outer.inits, *empty), copy_block(body, {}), span=b.span))
+    return _from_start(b, w, span, ends[len(carried) :])
+
+
+def _span(b: Builder, w: Windows, positive: bool) -> Atom:
+    """How many trips lie between the states that are kept: as many windows as need be that there are not too many."""
+    trips = w.trips if positive else make.maximum(b, w.trips, const(0))
+    windows = make.add(b, make.floor_divide(b, _integer(b, trips), const(w.size**2)), const(1))
+    return named(b, _integer(b, make.multiply(b, const(w.size), windows)), "span")
+
+
+def _from_start(b: Builder, w: Windows, span: Atom, kept: list[Var]) -> tuple[Statement, ...]:
+    inner = Builder(b.span)
+    first, *states = w.outer.body.params
+    where = make.floor_divide(inner, first, span)
+    entries: list[Atom] = []
+    for table, v in zip(kept, states, strict=True):
+        entry = make.index(inner, table, slot(v.aval), (where,))
+        entries.append(make.number(inner, entry, v.aval.dtype) if v.aval.weak else entry)
+    short = make.remainder(inner, first, span)
+    offset = Var("k", INDEX)
+    k, *carried = w.turns.params
+    statements = w.turns.statements
+    if k in free_variables(Block((), statements, w.turns.results)):
+        start = make.subtract(inner, first, short)
+        statements = (Apply((k,), ops.ADD, (start, offset), NO_ATTRS, b.span), *statements)
+    body = Block((offset, *carried), statements, w.turns.results)
+    short = _integer(inner, short)
+    inner.append(For(tuple(states), Range(const(0), short, const(1)), tuple(entries), body, span=b.span))
+    return tuple(inner.statements)
 
 
 def _window(s: For) -> int:

@@ -89,9 +89,11 @@ def made_by(atom: Atom, op: Op, definitions: Definitions) -> Apply | None:
 
 
 def _uniform(atom: Atom, definitions: Definitions) -> Const | None:
-    """The one value that all elements have: of a scalar constant, or of `np.full` of one."""
+    """The one value that all elements have: of a constant of one element, or of `np.full` of one."""
     if isinstance(atom, Const):
-        return atom if atom.aval.shape == () else None
+        if atom.aval.shape == ():
+            return atom
+        return const(atom.value.reshape(())[()]) if atom.aval.size == 1 else None
     made = made_by(atom, ops.FULL, definitions)
     if made is None or not isinstance(made.args[0], Const):
         return None
@@ -412,7 +414,7 @@ def _cast(call: Call, definitions: Definitions) -> Found:
     if inner is None or not _is_exact(inner.args[0].aval.dtype, x.aval.dtype):
         return None
     original = inner.args[0]
-    if original.aval.dtype == call.attrs.dtype and not original.aval.weak:
+    if original.aval.dtype == call.attrs.dtype and not original.aval.weak and not call.attrs.weak:
         return original
     return Call(ops.ASTYPE, (original,), call.attrs)
 

@@ -17,6 +17,13 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar, assert_never
 
 from .. import make, ops
+from ..bounds import (
+    divides_python_numbers,
+    is_integer_power,
+    is_python_function,
+    is_python_int,
+    is_python_power,
+)
 from ..builder import Builder
 from ..errors import UntracedError
 from ..ir import Apply, Atom, Block, Const, For, Function, Fused, If, Range, Statement, Var, While
@@ -129,7 +136,7 @@ class _Walk:
         level = self.level_for(s)
         self.append(s, level)
         self.definitions[target] = s
-        if not _is_buffer(s.op):
+        if not _is_buffer(s.op) and not _is_element(s):
             self.levels[level].known[key] = target
 
     def simplest(self, call: Call, s: Apply, changed: bool) -> Atom | Call:
@@ -285,10 +292,12 @@ class _Walk:
     def level_for(self, s: Apply) -> int:
         """The outermost block that the statement may move to: past loops that its arguments do not depend on."""
         level = len(self.levels) - 1
-        if not self.levels[level].loop or not _may_move(s.op):
+        if not self.levels[level].loop or not _may_move(s):
             return level
         needed = max((self.depth[a] for a in s.args if isinstance(a, Var)), default=0)
         fails = isinstance(s.op, Linalg) and s.op.error != ""
+        fails = fails or divides_python_numbers(s) or is_integer_power(s)
+        fails = fails or is_python_power(s) or is_python_int(s) or is_python_function(s)
         may_raise = fails or (isinstance(s.attrs, IndexAttrs) and len(s.args) > 1)
         while level > needed and self.levels[level].loop and (self.levels[level].certain or not may_raise):
             level -= 1
@@ -309,14 +318,21 @@ def _atom_key(a: Atom) -> object:
     return a.key if a.aval.size <= make.FOLD_LIMIT else id(a.value)
 
 
+def _is_element(s: Apply) -> bool:
+    """A number made an array of one: part of np.array([x, y]), and costs nothing."""
+    return s.op is ops.EXPAND_DIMS and not s.args[0].aval.shape
+
+
 def _is_buffer(op: Op) -> bool:
     """Fresh memory to be stored into: two of them are not one, and a loop that stores into its own needs a new one."""
     return isinstance(op, Create) and op is not ops.IOTA
 
 
-def _may_move(op: Op) -> bool:
-    """Not buffers, nor what would only become an array of repeated elements."""
-    return not (_is_buffer(op) or isinstance(op, Put) or op is ops.BROADCAST_TO)
+def _may_move(s: Apply) -> bool:
+    """Not buffers, what would only become an array of repeated elements, nor `y[1]`, which reads well where it is."""
+    if s.op is ops.INDEX and len(s.args) == 1 and not s.targets[0].aval.shape:
+        return False
+    return not (_is_buffer(s.op) or isinstance(s.op, Put) or s.op is ops.BROADCAST_TO)
 
 
 def _pick(items: Sequence[T], slots: Sequence[int]) -> tuple[T, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import linecache
+import traceback
 import weakref
 from collections.abc import Callable
 from types import FunctionType
@@ -12,7 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from ..ir import Capture, Function, Root
+from ..bounds import divides_python_numbers, is_dynamic, is_integer_power
+from ..errors import tell_place
+from ..ir import Apply, Capture, Function, Root, Statement
+from ..ops.core import IndexAttrs, Linalg
 from .writer import Printed, printed
 
 _numbers = itertools.count(1)
@@ -54,12 +58,38 @@ def compile_source(p: Printed, title: str) -> FunctionType:
     assert isinstance(function, FunctionType)
     linecache.cache[filename] = (len(p.text), None, p.text.splitlines(keepends=True), filename)
     weakref.finalize(function, linecache.cache.pop, filename, None)
+    function.__dict__["__untraced_origins__"] = (filename, p.origins)
     return function
+
+
+def tell_origin(error: Exception, function: Callable[..., Any]) -> None:
+    """Let an exception that came out of an `executable` say which line of the user's source it comes from."""
+    filename, origins = function.__dict__["__untraced_origins__"]
+    places = [n for frame, n in traceback.walk_tb(error.__traceback__) if frame.f_code.co_filename == filename]
+    made_of = origins[places[-1] - 1] if places else ()
+    spans = [s.span for s in sorted(made_of, key=lambda s: not _raises(s, error)) if s.span.line]
+    if spans:
+        said = linecache.getline(filename, places[-1]).lstrip()
+        tell_place(error, spans[0], own_words=said.startswith(("raise ", "assert ")))
+
+
+def _raises(s: Statement, error: Exception) -> bool:
+    """Whether a statement is of the kind that raises such errors."""
+    match error:
+        case IndexError():
+            return isinstance(s, Apply) and isinstance(s.attrs, IndexAttrs) and any(map(is_dynamic, s.attrs.dims))
+        case np.linalg.LinAlgError():
+            return isinstance(s, Apply) and isinstance(s.op, Linalg)
+        case ZeroDivisionError():
+            return isinstance(s, Apply) and divides_python_numbers(s)
+        case ValueError():
+            return isinstance(s, Apply) and is_integer_power(s)
+    return False
 
 
 def _modules(text: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    for name in ("ml_dtypes", "untraced"):
+    for name in ("math", "ml_dtypes", "untraced"):
         if f"{name}." in text:
             found[name] = __import__(name)
     return found

@@ -32,6 +32,7 @@ from ..ops.core import (
     Put,
     Reduce,
     Reshape,
+    Ruled,
     Sort,
 )
 from .lifetimes import Lifetimes
@@ -195,6 +196,8 @@ class Ownership:
                 return fresh
             case Sort() | Fourier() | Linalg():
                 return fresh
+            case Ruled():
+                raise AssertionError("rules are taken out of a program before")
             case _:
                 assert_never(s.op)
 
@@ -360,12 +363,17 @@ class Ownership:
     def _written(self, s: For | While, params: Sequence[Var]) -> Roots:
         """What the stores in the loop write, in this iteration or, handed on under another name, in a later one."""
         found = NOTHING
-        for inner in walk(s.body):
+        waiting = list(s.body.statements)
+        while waiting:
+            inner = waiting.pop()
             if isinstance(inner, Apply) and isinstance(inner.op, Put) and id(inner) not in self.copied:
                 found |= self.of(inner.args[0])
+            elif isinstance(inner, If):
+                waiting += (*inner.then.statements, *inner.orelse.statements)
             elif isinstance(inner, For | While):
                 inner_params = inner.body.params[1:] if isinstance(inner, For) else inner.body.params
                 inner_written = self._written(inner, inner_params)
+                found |= inner_written
                 for k, (init, q) in enumerate(zip(inner.inits, inner_params, strict=True)):
                     if q in inner_written and (id(inner), k) not in self.copied_inits:
                         found |= self.of(init)

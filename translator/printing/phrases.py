@@ -10,7 +10,8 @@ from typing import Any, assert_never
 import numpy as np
 
 from .. import ops
-from ..ir import Apply, Atom, Aval, Const, DType, Shape, Var
+from ..ir import Apply, Atom, Aval, Const, DType, Shape, Var, const
+from ..ops import bits
 from ..ops.core import (
     ArgReduce,
     ArgReduceAttrs,
@@ -39,12 +40,13 @@ from ..ops.core import (
     Reduce,
     ReduceAttrs,
     Reshape,
+    Ruled,
     Run,
     ShapeAttrs,
     Sort,
     SortAttrs,
 )
-from .temporaries import is_affine
+from .temporaries import is_affine, is_stack
 
 OPERATORS: dict[str, type[ast.operator]] = {
     "+": ast.Add,
@@ -60,6 +62,7 @@ OPERATORS: dict[str, type[ast.operator]] = {
     "<<": ast.LShift,
     ">>": ast.RShift,
 }
+SHORT = 4  # the last element of a longer axis is x[-1]
 COMPARISONS: dict[str, type[ast.cmpop]] = {
     "==": ast.Eq,
     "!=": ast.NotEq,
@@ -249,9 +252,7 @@ class Expressions:
                 return self._reshape(s.op, s.args[0], s)
             case Concatenate():
                 assert isinstance(s.attrs, ConcatenateAttrs)
-                parts = ast.List([self.atom(a) for a in s.args], ast.Load())
-                axis = {"axis": integer(s.attrs.axis)} if s.attrs.axis else {}
-                return call("np.concatenate", parts, **axis)
+                return self._concatenate(s, s.attrs.axis)
             case Create():
                 assert isinstance(s.attrs, CreateAttrs)
                 return self._create(s.op, s.args, s.attrs)
@@ -259,8 +260,29 @@ class Expressions:
                 return self._index(s)
             case Put():
                 raise AssertionError("a store is a statement")
+            case Ruled():
+                raise AssertionError("rules are taken out of a program before")
             case _:
                 assert_never(s.op)
+
+    def _concatenate(self, s: Apply, axis: int) -> ast.expr:
+        """np.stack where each part gets a new axis for it, and np.array where the parts are numbers."""
+        function, parts = "np.concatenate", list(s.args)
+        elements = [e for a in s.args if (e := self._element(s, a, axis)) is not None]
+        if len(elements) == len(parts):
+            numbers = all(not e.aval.shape and e.aval.dtype == s.targets[0].aval.dtype for e in elements)
+            function, parts = "np.array" if numbers else "np.stack", elements
+        listed = ast.List([self.atom(a) for a in parts], ast.Load())
+        return call(function, listed, **({"axis": integer(axis)} if axis else {}))
+
+    def _element(self, s: Apply, a: Atom, axis: int) -> Atom | None:
+        """Part `a` of a concatenation without the axis along which it is joined, where it has that for this only."""
+        if isinstance(a, Const):
+            if a.aval.shape != (1,):
+                return None
+            return const(a.value.item()) if a.aval.dtype == np.float64 else const(a.value[0])
+        made = self.folded.get(a)
+        return made.args[0] if made is not None and is_stack(s, a, made) else None
 
     def _elementwise(self, op: Elementwise, args: Sequence[Atom]) -> ast.expr:
         if op.operator in COMPARISONS:
@@ -275,6 +297,9 @@ class Expressions:
             else:
                 left, right = self.numpy_atom(x, [y]), self.numpy_atom(y, [x])
             return ast.BinOp(left, OPERATORS[op.operator](), right)
+        if op.name in bits.NAMES:  # values share no memory, and what is stored through a view has been stored back
+            dtype = dtype_literal(np.dtype(op.name.removeprefix("view_")))
+            return method(method(self.atom(args[0]), "view", dtype), "copy")
         if op.name in ("real", "imag") and args[0].aval.weak:
             # Of a Python number they are a Python number.
             return call(op.numpy, self._cast(args[0], CastAttrs(args[0].aval.dtype)))
@@ -283,7 +308,7 @@ class Expressions:
     def _cast(self, x: Atom, attrs: CastAttrs) -> ast.expr:
         dtype = attrs.dtype
         if attrs.weak:
-            return call({"i": "int", "f": "float", "c": "complex"}[dtype.kind], self.atom(x))
+            return call({"i": "int", "f": "float", "c": "complex", "b": "bool"}[dtype.kind], self.atom(x))
         if x.aval.weak or self.is_python_bool(x):
             return call(dtype_literal(dtype), self.atom(x))
         return method(self.atom(x), "astype", dtype_literal(dtype))
@@ -400,7 +425,7 @@ class Expressions:
                 case At(index=Dyn(arg=a)) | Gather(arg=a):
                     entries.append(self.atom(s.args[a]))
                 case At(index=int(i)):
-                    entries.append(integer(-1 if i == n - 1 and n > 2 else i))
+                    entries.append(integer(-1 if i == n - 1 and n > SHORT else i))
                 case Run(start=Dyn(arg=a), size=size, step=step):
                     entries.append(self._dynamic_run(s.args[a], size, step))
                 case Run(start=int(start), size=size, step=step):

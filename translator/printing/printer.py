@@ -18,7 +18,7 @@ from ..ir import Function
 from .executable import executable
 from .writer import Printed, printed
 
-__all__ = ["executable", "imports", "print_function", "print_module"]
+__all__ = ["Printed", "executable", "imports", "print_function", "print_module", "printed"]
 
 
 def print_function(function: Function, comments: bool = False) -> str:
@@ -34,7 +34,8 @@ def print_module(function: Function, comments: bool = False) -> str:
 
 def imports(p: Printed) -> list[str]:
     """The import lines that the source needs."""
-    lines = ["import numpy as np"]
+    lines = ["import math"] if re.search(r"\bmath\.", p.text) else []
+    lines.append("import numpy as np")
     for module in ("ml_dtypes", "untraced"):
         if re.search(rf"\b{module}\.", p.text):
             lines.append(f"import {module}")

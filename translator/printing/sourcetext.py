@@ -8,14 +8,19 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from ..ir import Statement
+
 COMMENT_COLUMN = 40
 
 
 @dataclass(slots=True)
 class Line:
+    """`origins` are the statements of the program that the line is made of, the one that it is about first."""
+
     indent: int
     text: str
     comment: str = ""
+    origins: tuple[Statement, ...] = ()
 
 
 @lru_cache(maxsize=1)

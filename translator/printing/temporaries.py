@@ -23,8 +23,10 @@ from .. import ops
 from ..ir import Apply, Atom, Block, Const, For, Fused, If, Statement, Var, While, blocks_of
 from ..ops.core import (
     ArgReduce,
+    AxesAttrs,
     Cast,
     Concatenate,
+    ConcatenateAttrs,
     Contract,
     Create,
     Cumulative,
@@ -37,11 +39,13 @@ from ..ops.core import (
     Put,
     Reduce,
     Reshape,
+    Ruled,
     Run,
     Sort,
 )
 
 WIDTH = 64  # characters of an expression, names counted as four: about 90 columns of real text
+FEW, MANY = 3, 1000  # uses of a slice, and of an element, that are written as such
 SMALL = 10  # an expression below this is never worth a line of its own
 
 Roots = Mapping[Var, frozenset[Var]]
@@ -117,18 +121,20 @@ class _Finder:
                 continue
             (v,) = s.targets
             sites = self.sites.get(v, [])
-            if len(sites) != 1 or v in self.kept or sites[0].block is not block:
+            if not 1 <= len(sites) <= _most_uses(s) or v in self.kept or any(x.block is not block for x in sites):
                 continue
-            site = sites[0]
-            if not self._may_fold(v, s, site, role, block):
+            if not all(self._may_fold(v, s, site, role, block) for site in sites):
                 continue
-            user = site.statement
-            at = site.position
-            if user is not None and user.targets and user.targets[0] in self.folded:
-                at = final[user.targets[0]]
+            at = max(self._written_at(site, final) for site in sites)
             if not barriers.between(position, at, s.args):
                 self.folded[v] = s
                 final[v] = at
+
+    def _written_at(self, site: Site, final: Mapping[Var, int]) -> int:
+        user = site.statement
+        if user is not None and user.targets and user.targets[0] in self.folded:
+            return final[user.targets[0]]
+        return site.position
 
     def _may_fold(self, v: Var, s: Apply, site: Site, role: str, block: Block) -> bool:
         if role == "condition":
@@ -157,13 +163,38 @@ class _Finder:
             args = list(_inputs(s))
             total = sum(map(width, args)) + _own_width(s)
             while total > WIDTH:
-                widest = max((a for a in args if isinstance(a, Var) and a in self.folded), key=width, default=None)
+                folded = (self._inside(a, s) for a in args if isinstance(a, Var))
+                widest = max((a for a in folded if a in self.folded), key=width, default=None)
                 if widest is None or width(widest) <= SMALL:
                     break
                 total -= width(widest) - 4
                 del self.folded[widest], widths[widest]
             if s.targets and s.targets[0] in self.folded:
-                widths[s.targets[0]] = total
+                site = self.sites[s.targets[0]][0].statement
+                stacked = isinstance(s, Apply) and is_stack(site, s.targets[0], s)
+                widths[s.targets[0]] = width(s.args[0]) + 2 if stacked and isinstance(s, Apply) else total
+
+    def _inside(self, a: Var, user: Statement) -> Var:
+        """What gets a line of its own where `a` is too long: of an element of np.stack not its new axis."""
+        made = self.folded.get(a)
+        if made is None or not is_stack(user, a, made):
+            return a
+        (x,) = made.args
+        return x if isinstance(x, Var) else a
+
+
+def _most_uses(s: Apply) -> int:
+    """How often an expression is written: `y[1]` wherever it is used, as people do, a slice a few times."""
+    if not (s.op is ops.INDEX and len(s.args) == 1):
+        return 1
+    return FEW if s.targets[0].aval.shape else MANY
+
+
+def is_stack(user: Statement | None, a: Atom, made: Apply) -> bool:
+    """Whether `a`, made by `made`, is a part of a concatenation that puts it along a new axis."""
+    if not isinstance(user, Apply) or not isinstance(user.attrs, ConcatenateAttrs):
+        return False
+    return made.op is ops.EXPAND_DIMS and made.attrs == AxesAttrs((user.attrs.axis,))
 
 
 class _Barriers:
@@ -281,6 +312,8 @@ def _own_width(s: Statement) -> int:
             return 18 + 2 * len(s.args)
         case Index() | Put():
             return 4 + 4 * s.args[0].aval.ndim
+        case Ruled():
+            raise AssertionError("rules are taken out of a program before")
         case _:
             assert_never(s.op)
 

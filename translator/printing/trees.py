@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 import keyword
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from ..errors import UnsupportedError
 from ..ir import Function, Param, Var
-from ..tree import Kind, TreeDef, open_node
+from ..tree import LEAF, Kind, TreeDef, close_node, in_order, open_node
 from .phrases import dtype_literal, integer, name, number, subscript
 
 
@@ -20,6 +20,7 @@ class Scope:
 
     def __init__(self) -> None:
         self.objects: dict[str, Any] = {}
+        self.shells: dict[TreeDef, TreeDef] = {}  # structures of registered classes, each once
 
     def refer(self, value: Any, hint: str) -> ast.expr:
         chosen, n = hint, 0
@@ -91,7 +92,8 @@ def result_tree(t: TreeDef, leaves: Iterator[ast.expr], scope: Scope) -> ast.exp
         case Kind.LIST:
             return ast.List(children(), ast.Load())
         case Kind.DICT:
-            plain = ast.Dict([scope.literal(k) for k in t.keys], list(children()))
+            entries = in_order(t, dict(zip(t.keys, children(), strict=True)))
+            plain = ast.Dict([scope.literal(k) for k in entries], list(entries.values()))
             return plain if t.type in (None, dict) else _mapping(t, plain, scope)
         case Kind.NAMEDTUPLE | Kind.DATACLASS:
             assert t.type is not None
@@ -99,7 +101,12 @@ def result_tree(t: TreeDef, leaves: Iterator[ast.expr], scope: Scope) -> ast.exp
             return ast.Call(scope.refer(t.type, t.type.__name__), [], keywords)
         case Kind.CUSTOM:
             assert t.type is not None
-            raise UnsupportedError(f"a result of the class {t.type.__name__} cannot be printed as source")
+            if t.type is set:
+                return ast.Call(name("set"), [scope.literal(t.aux)], [])
+            shell = replace(t, children=(LEAF,) * len(t.children))
+            structure = scope.refer(scope.shells.setdefault(shell, shell), f"{t.type.__name__.lower()}_structure")
+            closer = scope.refer(close_node, "close_node")
+            return ast.Call(closer, [structure, ast.List(children(), ast.Load())], [])
 
 
 def _mapping(t: TreeDef, plain: ast.expr, scope: Scope) -> ast.expr:

@@ -11,11 +11,12 @@ A printed program has none of them, for they would not be read back: `y = x` is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import assert_never
 
-from ..ir import Apply, Atom, Block, Const, For, Function, Fused, If, Range, Statement, Var, While, walk
+from ..ir import Apply, Atom, Block, Const, For, Function, Fused, If, Var, While, walk
+from ..rewrite import substituted, without_rules
 
 
 def aliases(body: Block) -> dict[Var, Atom]:
@@ -73,32 +74,6 @@ def _equal(x: Atom, y: Atom) -> bool:
 
 def without_trivial(function: Function) -> Function:
     """The function with aliases replaced by what they stand for. Dead code remains to be dropped."""
+    function = without_rules(function)
     found = aliases(function.body)
-    return replace(function, body=_block(function.body, found)) if found else function
-
-
-def _block(block: Block, found: Mapping[Var, Atom]) -> Block:
-    statements = tuple(_statement(s, found) for s in block.statements)
-    return Block(block.params, statements, _use(block.results, found))
-
-
-def _use(atoms: Sequence[Atom], found: Mapping[Var, Atom]) -> tuple[Atom, ...]:
-    return tuple(found.get(a, a) if isinstance(a, Var) else a for a in atoms)
-
-
-def _statement(s: Statement, found: Mapping[Var, Atom]) -> Statement:
-    match s:
-        case Apply() | Fused():
-            return replace(s, args=_use(s.args, found))
-        case If():
-            (condition,) = _use((s.condition,), found)
-            return replace(s, condition=condition, then=_block(s.then, found), orelse=_block(s.orelse, found))
-        case For():
-            start, stop, step = _use((s.range.start, s.range.stop, s.range.step), found)
-            reach = Range(start, stop, step, s.range.reverse)
-            return replace(s, range=reach, inits=_use(s.inits, found), body=_block(s.body, found))
-        case While():
-            test = _block(s.condition, found)
-            return replace(s, inits=_use(s.inits, found), condition=test, body=_block(s.body, found))
-        case _:
-            assert_never(s)
+    return replace(function, body=substituted(function.body, found)) if found else function

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, assert_never
 
 from .. import ops
@@ -45,11 +45,15 @@ WIDE = 96  # columns: a longer line is broken up by naming one of its temporarie
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """The text of a `def`, its name, and the globals it needs beside `np`."""
+    """The text of a `def`, its name, and the globals it needs beside `np`.
+
+    `origins` has the statements of the program that each line of the text is made of.
+    """
 
     text: str
     name: str
     scope: Mapping[str, Any]
+    origins: tuple[tuple[Statement, ...], ...] = ()
 
 
 def printed(function: Function, comments: bool = False) -> Printed:
@@ -62,7 +66,8 @@ def printed(function: Function, comments: bool = False) -> Printed:
         lines = writer.definition()
         wide = writer.too_wide - kept
         if not wide:
-            return Printed(join(lines), identifier(_function_name(function)), scope.objects)
+            origins = tuple(line.origins for line in lines)
+            return Printed(join(lines), identifier(_function_name(function)), scope.objects, origins)
         kept |= wide
 
 
@@ -75,6 +80,7 @@ class _Move:
     target: str
     value: ast.expr
     reads: frozenset[str]
+    origins: tuple[Apply, ...] = ()
 
 
 class Writer:
@@ -135,6 +141,25 @@ class Writer:
     def line(self, text: str, span: Span = NOWHERE, targets: Iterable[Var] = ()) -> None:
         self.lines.append(Line(self.indent, text, self._comment(text, span, targets)))
 
+    def line_of(self, s: Statement, text: str, *atoms: Atom, comment: bool = False) -> None:
+        """A line that does what `s` does with `atoms`."""
+        if comment:
+            self.line(text, s.span, s.targets)
+        else:
+            self.line(text)
+        self.lines[-1].origins = (s, *self.folded_into(atoms))
+
+    def folded_into(self, atoms: Iterable[Atom]) -> tuple[Apply, ...]:
+        """The statements that are written inside the expressions of these atoms."""
+        found: dict[Var, Apply] = {}
+        waiting = list(atoms)
+        while waiting:
+            a = waiting.pop()
+            if isinstance(a, Var) and a not in found and a in self.plan.folding.definitions:
+                found[a] = self.plan.folding.definitions[a]
+                waiting += found[a].args
+        return tuple(found.values())
+
     def _comment(self, text: str, span: Span, targets: Iterable[Var]) -> str:
         if not self.comments or not span.line or not span.text or not any(map(is_adjoint, targets)):
             return ""
@@ -173,6 +198,7 @@ class Writer:
         folded = [a for a in leaves if isinstance(a, Var) and a in self.plan.folding.definitions]
         span = self.plan.folding.definitions[folded[0]].span if len(leaves) == 1 and folded else NOWHERE
         self.line(text, span, folded)
+        self.lines[-1].origins = self.folded_into(leaves)
         self.check_width(leaves)
 
     def result(self, a: Atom) -> ast.expr:
@@ -246,12 +272,12 @@ class Writer:
             self.store(s)
         elif id(s) in self.plan.ownership.updates:
             sign = "+=" if s.op is ops.ADD else "-="
-            self.line(f"{self.names[t]} {sign} {text_of(self.value(s.args[1]))}", s.span, s.targets)
+            self.line_of(s, f"{self.names[t]} {sign} {text_of(self.value(s.args[1]))}", *s.args, comment=True)
         else:
             value = self.like(s) or self.expressions.apply(s)
             if t in self.plan.ownership.copied_views:
                 value = method(value, "copy")
-            self.line(f"{self.names[t]} = {text_of(value)}", s.span, s.targets)
+            self.line_of(s, f"{self.names[t]} = {text_of(value)}", *s.args, comment=True)
 
     def like(self, s: Apply) -> ast.expr | None:
         """np.zeros_like(x) for the adjoint d_x of an x of the same type."""
@@ -292,7 +318,7 @@ class Writer:
             text = text_of(call("np.add.at", name(target), index, value))
         else:
             text = f"{text_of(place)} += {text_of(value)}"
-        self.line(text, s.span, s.targets)
+        self.line_of(s, text, *s.args, comment=True)
 
     def overlaps(self, s: Apply) -> bool:
         """Whether a store, `x[::2] = x[:3]`, reads what it writes with another stride: NumPy copies nothing there."""
@@ -334,7 +360,7 @@ class Writer:
                 value = method(value, "copy")
             elif isinstance(value, ast.Name) and value.id == target:
                 continue
-            found.append(_Move(target, value, self.reads(a)))
+            found.append(_Move(target, value, self.reads(a), self.folded_into([a])))
         return found
 
     def assign(self, moves: Sequence[_Move]) -> None:
@@ -348,14 +374,16 @@ class Writer:
                 targets = ", ".join(m.target for m in waiting)
                 values = text_of(ast.Return(ast.Tuple([m.value for m in waiting], ast.Load()))).removeprefix("return ")
                 self.line(f"{targets} = {values}")
+                self.lines[-1].origins = tuple(s for m in waiting for s in m.origins)
                 return
             self.line(f"{ready.target} = {text_of(ready.value)}")
+            self.lines[-1].origins = ready.origins
             waiting.remove(ready)
 
     # ---- control flow ----
 
     def branch(self, s: If) -> None:
-        self.line(f"if {text_of(self.value(s.condition))}:")
+        self.line_of(s, f"if {text_of(self.value(s.condition))}:", s.condition)
         self.check_width([s.condition])
         self.indented(s.then, s.targets, self.second_names(s.targets, s.then.results))
         mark = len(self.lines)
@@ -398,7 +426,7 @@ class Writer:
     def for_loop(self, s: For) -> None:
         params = s.body.params[1:]
         self.enter(s, params)
-        self.line(f"for {self.names[s.body.params[0]]} in {text_of(self.range(s))}:")
+        self.line_of(s, f"for {self.names[s.body.params[0]]} in {text_of(self.range(s))}:", *inputs_of(s))
         self.indented(s.body, params)
         self.assign(self.moves(s.targets, params))
 
@@ -419,7 +447,7 @@ class Writer:
     def while_loop(self, s: While) -> None:
         params = s.body.params
         self.enter(s, params)
-        self.line(f"while {text_of(_plainly(self.condition(s)))}:")
+        self.line_of(s, f"while {text_of(_plainly(self.condition(s)))}:", *s.condition.results)
         self.indented(s.body, params)
         self.assign(self.moves(s.targets, params))
 
@@ -439,7 +467,7 @@ class Writer:
     def fused(self, s: Fused) -> None:
         out = LEAF if len(s.targets) == 1 else TreeDef(Kind.TUPLE, (LEAF,) * len(s.targets))
         called = self.call_helper(s.kind, s.args, s.body, out, _parameter_names(s.body.params))
-        self.line(f"{', '.join(self.names[t] for t in s.targets)} = {text_of(called)}")
+        self.line_of(s, f"{', '.join(self.names[t] for t in s.targets)} = {text_of(called)}", *s.args)
 
     def call_helper(
         self, kind: str, args: Sequence[Atom], body: Block, out: TreeDef, parameters: Sequence[str]
@@ -459,7 +487,7 @@ class Writer:
             if not writer.too_wide - kept:
                 break
             kept |= writer.too_wide
-        self.helpers.append([Line(line.indent + 1, line.text, line.comment) for line in lines] + [Line(0, "")])
+        self.helpers.append([replace(line, indent=line.indent + 1) for line in lines] + [Line(0, "")])
         return call(helper_name, *(self.expressions.numpy_atom(a) for a in args))
 
     # ---- parameters written in place ----
