@@ -39,6 +39,7 @@ from ..translator.ops.core import (
     Reduce,
     ReduceAttrs,
     Reshape,
+    Ruled,
     ShapeAttrs,
     Sort,
     SortAttrs,
@@ -103,6 +104,8 @@ def apply_on(xp: Any, op: Op, values: Sequence[Any], attrs: Attrs, dtype: DType)
             x = xp.array(values[0])
             store(xp, op.name, x, values, attrs)
             return x
+        case Ruled():
+            return xp.array(values[0])
         case _:
             assert_never(op)
 

@@ -8,10 +8,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..translator.bounds import Interval, Status, index_status, interval_of
-from ..translator.errors import NOWHERE, Span
+from ..translator.bounds import (
+    Interval,
+    Status,
+    divides_python_numbers,
+    index_status,
+    interval_of,
+    is_dynamic,
+    is_integer_power,
+    is_python_function,
+    is_python_int,
+    is_python_power,
+    may_grow,
+)
+from ..translator.errors import NOWHERE, Span, tell_place
 from ..translator.ir import Apply, Block, Const, For, Function, Statement, Var, blocks_of, walk
-from ..translator.ops.core import At, Dyn, Elementwise, Gather, Index, IndexAttrs, Linalg, Put, Run
+from ..translator.ops.core import At, Cast, Dyn, Elementwise, Gather, Index, IndexAttrs, Linalg, Put, Run
 
 SHIFT = 16
 
@@ -26,8 +38,10 @@ class Check:
     span: Span = NOWHERE
 
     def exception(self, flag: int) -> Exception:
-        where = f" ({self.span})" if self.span.line else ""
-        return self.error(self.message.format(index=flag >> SHIFT) + where)
+        error = self.error(self.message.format(index=flag >> SHIFT))
+        if self.span.line:
+            tell_place(error, self.span)
+        return error
 
 
 def raise_failed(checks: tuple[Check, ...], flag: int) -> None:
@@ -74,8 +88,14 @@ class Checked:
         return 0 in self.interval(s.range.step)
 
     def apply(self, s: Apply) -> bool:
+        if isinstance(s.op, Cast):
+            return is_python_int(s)
         if isinstance(s.op, Elementwise):
-            return _is_integer_power(s) and not self.interval(s.args[1]).within(0, 2**63 - 1)
+            if is_python_function(s) or is_python_power(s) or self.outgrows(s):
+                return True
+            if divides_python_numbers(s):
+                return s.args[1].aval.dtype.kind == "f" or 0 in self.interval(s.args[1])
+            return is_integer_power(s) and not self.interval(s.args[1]).within(0, 2**63 - 1)
         if isinstance(s.op, Linalg):
             return bool(s.op.error)
         if not isinstance(s.attrs, IndexAttrs):
@@ -83,6 +103,13 @@ class Checked:
         return any(
             self.status(s, d, n) is Status.UNKNOWN for d, n in zip(s.attrs.dims, s.args[0].aval.shape, strict=True)
         )
+
+    def outgrows(self, s: Apply) -> bool:
+        """Whether Python ints may outgrow 64 bits. By steps of less than 2**31 no program gets that far."""
+        if not may_grow(s) or self.interval(s.targets[0]).within(-(2**63) + 1, 2**63 - 2):
+            return False
+        small = s.op.name in ("add", "subtract") and any(self.interval(a).within(-(2**31), 2**31) for a in s.args)
+        return not small
 
     def status(self, s: Apply, d: At | Run | Gather, n: int) -> Status:
         """How the entry `d` of an axis of size `n` has to be treated."""
@@ -102,17 +129,14 @@ def _may_fail(s: Statement) -> bool:
         case For(range=r):
             return not isinstance(r.step, Const)
         case Apply(op=Index() | Put(), attrs=IndexAttrs(dims=dims)):
-            return any(map(_is_dynamic, dims))
+            return any(map(is_dynamic, dims))
         case Apply(op=Elementwise()):
-            return _is_integer_power(s)
+            return any(question(s) for question in _QUESTIONS)
+        case Apply(op=Cast()):
+            return is_python_int(s)
         case Apply(op=Linalg(error=error)):
             return bool(error)
     return False
 
 
-def _is_dynamic(d: At | Run | Gather) -> bool:
-    return isinstance(d, Gather) or isinstance(d.index if isinstance(d, At) else d.start, Dyn)
-
-
-def _is_integer_power(s: Apply) -> bool:
-    return s.op.name == "power" and s.targets[0].aval.dtype.kind == "i"
+_QUESTIONS = (is_integer_power, is_python_power, divides_python_numbers, may_grow, is_python_function)

@@ -23,6 +23,7 @@ from ..translator.errors import Diagnostic, TargetError
 from ..translator.ir import DType, Shape
 from . import options as compile_flags
 from .checks import Check, raise_failed
+from .copy_guard import NEGLIGIBLE, copied_in_loops
 from .emit import Emitted
 from .emit_linalg import CALLS, register_calls
 from .fusion_guard import swallows_products
@@ -37,7 +38,7 @@ programs to another thread for it, which costs 20 to 60 us a call: a loop over m
 COPY_LIMIT = 1 << 15  # bytes: larger results are handed out without a copy
 STAGING_LIMIT = 1 << 28  # bytes of aligned memory kept for arguments
 LOOP_OPTION = "xla_cpu_small_while_loop_byte_threshold"
-LOOP_BYTES = str(1 << 16)
+LOOP_BYTES = str(1 << 18)
 """Loops whose iterations touch fewer bytes become one native function each, where XLA would dispatch every operation
 of every iteration: 1.3 to 5 times faster, and compiled faster. (The attribute `xla_cpu_small_call` on an outlined call
 does the same, but aborts the process when an argument of the call turns out to be unused.)
@@ -246,18 +247,28 @@ def compile(
     `ynn_reductions`: whether YNNPACK may fuse reductions with products; by default not where it makes one slow kernel
     of several products (see `fusion_guard`).
     """
-    extra = {LOOP_OPTION: LOOP_BYTES, **(extra or {})} if "stablehlo.while" in program.text else extra
+    loops = "stablehlo.while" in program.text
+    extra = {LOOP_OPTION: LOOP_BYTES, **(extra or {})} if loops else extra
     loaded = _compile(program, extra, ynn_reductions is not False)
     if ynn_reductions is None and swallows_products(program.text, loaded):
         loaded = _compile(program, extra, False)
+        ynn_reductions = False
+    copied = copied_in_loops(loaded) if loops else 0
+    if copied > NEGLIGIBLE:
+        other = _compile(program, {**(extra or {}), LOOP_OPTION: "0"}, ynn_reductions is not False, True)
+        loaded = other if copied_in_loops(other) < copied else loaded
     return Executable(program, loaded)
 
 
-def _compile(program: Emitted, extra: Mapping[str, str] | None, ynn_reductions: bool) -> Any:
+def _compile(
+    program: Emitted, extra: Mapping[str, str] | None, ynn_reductions: bool, region_analysis: bool = False
+) -> Any:
     p = platform()
     if f"@{CALLS}" in program.text:
         register_calls()
-    options = compile_flags.compile_options(p.xla_client, extra, ynn_reductions=ynn_reductions)
+    options = compile_flags.compile_options(
+        p.xla_client, extra, ynn_reductions=ynn_reductions, region_analysis=region_analysis
+    )
     try:
         return p.client.compile_and_load(program.text, p.devices, options)
     except RuntimeError as error:

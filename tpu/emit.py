@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, assert_never
@@ -18,10 +19,26 @@ from typing import Literal, assert_never
 import numpy as np
 
 from ..translator import make
-from ..translator.bounds import Status
+from ..translator.bounds import Status, divides_python_numbers, is_integer_power, is_python_power
 from ..translator.builder import Builder
-from ..translator.errors import Diagnostic, UnsupportedError
-from ..translator.ir import Apply, Atom, Aval, Block, Const, DType, For, Function, Fused, If, Range, Shape, Var, While
+from ..translator.errors import Diagnostic, UnsupportedError, errors_at
+from ..translator.ir import (
+    Apply,
+    Atom,
+    Aval,
+    Block,
+    Const,
+    DType,
+    For,
+    Function,
+    Fused,
+    If,
+    Range,
+    Shape,
+    Statement,
+    Var,
+    While,
+)
 from ..translator.ops.core import (
     ArgReduce,
     ArgReduceAttrs,
@@ -45,18 +62,28 @@ from ..translator.ops.core import (
     Reduce,
     ReduceAttrs,
     Reshape,
+    Ruled,
     Sort,
     SortAttrs,
     indexed_shape,
 )
-from . import transcendentals
+from . import hyperbolic, transcendentals
 from .checks import SHIFT, Check, Checked
-from .emit_control import emit_for, emit_fused, emit_if, emit_while
+from .element_stores import element_stores
+from .emit_complex import with_signs
+from .emit_control import emit_branches, emit_for, emit_fused, emit_if, emit_while
 from .emit_cumulative import cumulative
-from .emit_elementwise import COMPARISONS, power_by_constant, representable, rule_for
+from .emit_elementwise import (
+    COMPARISONS,
+    is_kept_as_quotient,
+    power_by_constant,
+    representable,
+    rule_for,
+)
 from .emit_guarded import emit_guarded
 from .emit_index import Store, index, put
 from .emit_linalg import linalg
+from .emit_python import check_function, check_growth, check_int, check_power
 from .emit_reduce import arg_reduce, contract, reduce
 from .emit_sort import argsort, fourier, sort
 from .ping_pong import ping_pong
@@ -94,7 +121,7 @@ def emit(
     writes another element or none. Raises DTypeError for dtypes that XLA lacks, UnsupportedError for
     operations without a StableHLO form.
     """
-    function = ping_pong(function)
+    function = element_stores(ping_pong(function)) if target == "cpu" else ping_pong(function)
     emitter = Emitter(Checked(function, checks), target, shared_values(function))
     w = emitter.writer
     params = []
@@ -151,22 +178,26 @@ class Emitter:
 
     def block(self, block: Block) -> None:
         for s in block.statements:
-            match s:
-                case Apply():
-                    self._origins[s.targets[0]] = () if isinstance(s.op, Put) else s.args
-                    alone = Block((), (s,), s.targets)
-                    if not (isinstance(s.op, Elementwise) and emit_guarded(self, alone, s.targets)):
-                        self.bind(s.targets[0], self.apply(s))
-                case If():
-                    emit_if(self, s)
-                case For():
-                    emit_for(self, s)
-                case While():
-                    emit_while(self, s)
-                case Fused():
-                    emit_fused(self, s)
-                case _:
-                    assert_never(s)
+            with errors_at(s.span):
+                self.statement(s)
+
+    def statement(self, s: Statement) -> None:
+        match s:
+            case Apply():
+                self._origins[s.targets[0]] = () if isinstance(s.op, Put) else s.args
+                alone = Block((), (s,), s.targets)
+                if not (isinstance(s.op, Elementwise) and emit_guarded(self, alone, s.targets)):
+                    self.bind(s.targets[0], self.apply(s))
+            case If():
+                emit_if(self, s)
+            case For():
+                emit_for(self, s)
+            case While():
+                emit_while(self, s)
+            case Fused():
+                emit_fused(self, s)
+            case _:
+                assert_never(s)
 
     # ---- operations -----------------------------------------------------------------------------
 
@@ -176,6 +207,8 @@ class Emitter:
             case Elementwise():
                 return self.elementwise(s, s.op)
             case Cast():
+                if self.checked.statement(s):
+                    check_int(self, s)
                 return w.convert(self.value(args[0]), out.dtype)
             case Reduce(name=name):
                 assert isinstance(attrs, ReduceAttrs)
@@ -210,10 +243,28 @@ class Emitter:
                 return index(w, self.value(args[0]), attrs, out.shape, *self._normalisers(s, 0))
             case Put(name=name):
                 return self.put(name, s)
+            case Ruled():
+                return w.op("optimization_barrier", self.value(args[0]))
             case _:
                 assert_never(s.op)
 
     def elementwise(self, s: Apply, op: Elementwise) -> Value:
+        if not self.checked.statement(s):
+            return self._computed(s, op)
+        if divides_python_numbers(s):
+            self._check_divisor(s)
+        if is_integer_power(s):
+            self._check_exponent(s)
+        result = self._computed(s, op)
+        if self.checked.outgrows(s):
+            check_growth(self, s, result)
+        if op.plain is not None:
+            check_function(self, s, result)
+        if is_python_power(s):
+            check_power(self, s, result)
+        return result
+
+    def _computed(self, s: Apply, op: Elementwise) -> Value:
         w, out = self.writer, s.targets[0].aval
         avals = [a.aval for a in s.args]
         dtypes, loop_result = op.loop_dtypes(avals)
@@ -222,8 +273,6 @@ class Emitter:
             if known is not None:
                 return known
         if op.name in ("power", "float_power"):
-            if self.checked.statement(s):
-                self._check_exponent(s)
             known = self._constant_power(s.args, dtypes, out.shape)
             if known is not None:
                 return known
@@ -234,13 +283,20 @@ class Emitter:
         rule = rule_for(op.name, op.primitive("stablehlo", avals), loop_result)
         if rule is None:
             return self.decomposed(s, op, dtypes)
+        if loop_result.kind == "c":
+            rule = with_signs(op.name, rule)
         values = [self.spread(a, d, out.shape) for a, d in zip(s.args, dtypes, strict=True)]
+        if op.name == "divide" and self.target == "cpu" and is_kept_as_quotient(s.args[1], out.dtype):
+            values[1] = w.op("optimization_barrier", values[1])
         return w.convert(rule(w, *values), out.dtype)
 
     def _expansion(self, name: str, dtype: DType, size: int) -> transcendentals.Rule | None:
         """Arithmetic in place of a call of the C library for each element."""
-        if self.target != "cpu" or size < transcendentals.SMALLEST:
+        if self.target != "cpu":
             return None
+        better = hyperbolic.rule_for(name, dtype)
+        if better is not None or size < transcendentals.SMALLEST:
+            return better
         bounded = transcendentals.bounded_rule_for(name, dtype) if self.bounded else None
         return bounded or transcendentals.rule_for(name, dtype)
 
@@ -347,6 +403,14 @@ class Emitter:
             zero = w.compare("EQ", step, w.integer(0))
             self.fail_where(zero, step, ValueError, "range() arg 3 must not be zero", None)
 
+    def _check_divisor(self, s: Apply) -> None:
+        w, of_ints = self.writer, all(a.aval.dtype.kind == "i" for a in s.args)
+        by = self.value(s.args[1])
+        zero = w.compare("EQ", by, w.splat(0, by))
+        rounded = "integer division or modulo" if of_ints else "float floor division"
+        what = "division" if s.op.name == "divide" else rounded
+        self.fail_where(zero, w.integer(0), ZeroDivisionError, f"{what} by zero", s)
+
     def _check_exponent(self, s: Apply) -> None:
         w = self.writer
         y = self.value(s.args[1])
@@ -411,10 +475,21 @@ def _check_inside(e: Emitter, i: Value, low: int, high: int, message: str, s: Ap
     if not e.checked.enabled:
         return
     w = e.writer
-    bad = w.either(w.compare("LT", i, w.splat(low, i)), w.compare("GT", i, w.splat(high, i)))
+    outside = w.either(w.compare("LT", i, w.splat(low, i)), w.compare("GT", i, w.splat(high, i)))
+    bad, worst = outside, i
     if i.shape:
-        axes = range(len(i.shape))
-        least = w.splat(np.iinfo(np.int64).min, i)
-        i = w.reduce(w.select(bad, i, least), w.integer(np.iinfo(np.int64).min), "maximum", axes)
-        bad = w.reduce(bad, w.constant(False, (), BOOL), "or", axes)
-    e.fail_where(bad, i, IndexError, message, s)
+        bad = w.reduce(outside, w.constant(False, (), BOOL), "or", range(len(i.shape)))
+        if math.prod(i.shape) < _MANY:
+            worst = _worst(w, i, outside)
+        else:
+            (worst,) = w.several("worst", [((), I64)])
+            emit_branches(w, [worst], bad, lambda: [_worst(w, i, outside)], lambda: [w.integer(0)])
+    e.fail_where(bad, worst, IndexError, message, s)
+
+
+_MANY = 4_096  # indices: of more, the one to report is looked for only when there is one
+
+
+def _worst(w: Writer, i: Value, outside: Value) -> Value:
+    least = int(np.iinfo(np.int64).min)
+    return w.reduce(w.select(outside, i, w.splat(least, i)), w.integer(least), "maximum", range(len(i.shape)))

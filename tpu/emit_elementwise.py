@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..translator.ir import DType
+from ..translator.ir import Atom, DType, Var
 from .writer import BOOL, Value, Writer, is_float, real_dtype
 
 Rule = Callable[..., Value]
@@ -38,6 +38,16 @@ def rule_for(name: str, primitive: str, result: DType) -> Rule | None:
         case "isnan":
             return isnan
     return (lambda w, *args: w.op(primitive, *args, dtype=result)) if primitive else None
+
+
+def is_kept_as_quotient(divisor: Atom, dtype: DType) -> bool:
+    """Whether a quotient needs a barrier around its divisor, lest XLA multiply by the reciprocal of a constant, of what
+    is broadcast, of a root or an exponential. That rounds twice: 3 * (1 / 10) is not 3 / 10. Powers of two it may have.
+    The barrier is gone before the fusion.
+    """
+    if dtype.kind not in "fc":
+        return False
+    return isinstance(divisor, Var) or bool(np.any(np.abs(np.frexp(np.real(divisor.value))[0]) != 0.5))
 
 
 def isnan(w: Writer, x: Value) -> Value:

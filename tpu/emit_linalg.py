@@ -305,7 +305,10 @@ def _no_scalar(arg: int, axis: int, low: int, high: int) -> Value:
 def sign_of(lu: Any, exchanges: Any) -> Any:
     d = np.diagonal(lu, axis1=-2, axis2=-1)
     size = np.absolute(d)
-    unit = d / np.where(size == 0, 1.0, size)
+    if d.dtype.kind == "c":
+        unit = d / np.where(size == 0, 1.0, size)
+    else:
+        unit = np.where(d < 0, -1.0, np.where(d == 0, 0.0, 1.0)).astype(d.dtype)  # 1 for NaN, as in NumPy
     turned = np.sum(exchanges != np.arange(1, exchanges.shape[-1] + 1), axis=-1) % 2
     return np.prod(unit, axis=-1) * np.where(turned == 1, -1.0, 1.0).astype(size.dtype)
 

@@ -1,8 +1,9 @@
 """Compile options that XLA's Python interface does not reach: edited in the serialised CompileOptions message.
 
 Field numbers are those of XLA's protos: CompileOptionsProto.executable_build_options = 3,
-ExecutableBuildOptionsProto.debug_options = 3, and in DebugOptions xla_backend_extra_options = 500 (a string map) and
-xla_cpu_experimental_ynn_fusion_type = 422 (a packed list of enums, 3 is REDUCE).
+ExecutableBuildOptionsProto.debug_options = 3, and in DebugOptions xla_backend_extra_options = 500 (a string map),
+xla_cpu_experimental_ynn_fusion_type = 422 (a packed list of enums, 3 is REDUCE) and
+xla_cpu_copy_insertion_use_region_analysis = 337 (a bool).
 """
 
 from __future__ import annotations
@@ -15,22 +16,31 @@ DEBUG_OPTIONS = 3
 EXTRA_OPTIONS = 500
 YNN_FUSION_TYPES = 422
 _YNN_REDUCE = 3
+REGION_ANALYSIS = 337
 
 
 def compile_options(
-    xla_client: Any, extra: Mapping[str, str] | None = None, *, ynn_reductions: bool = True
+    xla_client: Any,
+    extra: Mapping[str, str] | None = None,
+    *,
+    ynn_reductions: bool = True,
+    region_analysis: bool = False,
 ) -> Any:
     """CompileOptions with backend options `extra`. Without `ynn_reductions`, YNNPACK fuses single products only:
-    its graph fusion swallows whole networks with a softmax into one slow kernel.
+    its graph fusion swallows whole networks with a softmax into one slow kernel. With `region_analysis`, arrays in
+    loops are copied only where their old value is needed, not wherever the order of reads and writes is open: what
+    is read is then read first. Not together with loops as native functions, which forget that order.
     """
     options = xla_client.CompileOptions()
-    if not extra and ynn_reductions:
+    if not extra and ynn_reductions and not region_analysis:
         return options
     build = payload_of(options.SerializeAsString(), BUILD_OPTIONS)
     debug = payload_of(build, DEBUG_OPTIONS)
     if not ynn_reductions:
         types = bytes(t for t in payload_of(debug, YNN_FUSION_TYPES) if t != _YNN_REDUCE)
         debug = without(debug, YNN_FUSION_TYPES) + field(YNN_FUSION_TYPES, types)
+    if region_analysis:
+        debug = without(debug, REGION_ANALYSIS) + varint(REGION_ANALYSIS << 3) + varint(1)
     for key, value in (extra or {}).items():
         debug += field(EXTRA_OPTIONS, field(1, key.encode()) + field(2, value.encode()))
     build = without(build, DEBUG_OPTIONS) + field(DEBUG_OPTIONS, debug)

@@ -85,6 +85,8 @@ def _load() -> None:
     os.environ.setdefault("TPU_SKIP_MDS_QUERY", "1")  # no look-up of a cloud metadata server
     if not glob.glob("/dev/accel*") and not glob.glob("/dev/vfio/[0-9]*"):
         os.environ.setdefault("ALLOW_MULTIPLE_LIBTPU_LOAD", "1")  # its lock guards a chip, and here there is none
+        os.environ.setdefault("TPU_ACCELERATOR_TYPE", "v5litepod-4")  # it looks for the host's chips and complains
+        os.environ.setdefault("TPU_WORKER_HOSTNAMES", "localhost")
     os.environ.setdefault("TPU_STDERR_LOG_LEVEL", "3")
     os.environ.setdefault("TPU_MIN_LOG_LEVEL", "3")
     try:

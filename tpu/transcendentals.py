@@ -168,7 +168,7 @@ def _log(w: Writer, x: Value) -> Value:
     return _log_ends(w, x, w.subtract(_scaled(w, k, _LN_2[0]), w.subtract(low, f)))
 
 
-def _log1p(w: Writer, x: Value) -> Value:
+def log1p(w: Writer, x: Value) -> Value:
     """log(u) + c / u for u = 1 + x as rounded, and what the rounding lost, c = x - (u - 1)."""
     one = w.splat(1.0, x)
     u = w.op("maximum", w.add(x, one), w.splat(-1e300, x))  # without it XLA takes (x + 1) - 1 for x
@@ -303,7 +303,6 @@ _RULES: dict[tuple[str, str], Rule] = {
     ("arcsin", "float32"): _arcsin_32,
     ("arccos", "float32"): _arccos_32,
     ("log", "float64"): _log,
-    ("log1p", "float64"): _log1p,
     ("log2", "float64"): _log2,
     ("log10", "float64"): _log10,
     ("arctan", "float64"): _arctan,

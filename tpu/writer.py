@@ -189,14 +189,14 @@ class Writer:
         array = np.asarray(value)
         if array.dtype != dtype:
             array = _cast_constant(value, array, dtype)
-        if array.shape == shape and 0 not in shape:
+        if 0 in shape:
+            text = ""
+        elif array.shape == shape:
             text = dense(array)
         elif array.ndim == 0:
             text = literal(array[()], dtype)
         else:
             return self.broadcast(self.constant(array, array.shape, dtype), shape)
-        if 0 in shape:
-            text = ""
         key = (text, shape, dtype)
         found = self._constants.get(key)
         if found is None:
@@ -266,7 +266,23 @@ class Writer:
             return self.nonzero(x)
         if x.dtype.kind == "c" and dtype.kind != "c":
             return self.convert(self.op("real", x, dtype=real_dtype(x.dtype)), dtype)
+        if is_float(x.dtype) and dtype.kind in "iu":
+            return self._truncated(x, dtype)
         return self.op("convert", x, dtype=dtype)
+
+    def _truncated(self, x: Value, dtype: DType) -> Value:
+        """A float as an integer. Out of range NumPy gives what the processor gives: through 32 or 64 bits, of which nan
+        and what is too large have only the sign bit, and then the low bits.
+        """
+        if x.dtype.itemsize == 2:
+            x = self.op("convert", x, dtype=np.dtype(np.float32))
+        if dtype == np.uint64:
+            beyond = self.compare("GE", x, self.splat(2.0**63, x))
+            return self.select(beyond, self.op("convert", x, dtype=dtype), self.convert(self._truncated(x, I64), dtype))
+        wide = np.dtype(np.int32) if dtype.itemsize < 4 or dtype == np.int32 else I64
+        inside = self.compare("LT", x, self.splat(2.0 ** (8 * wide.itemsize - 1), x))
+        least = self.constant(int(np.iinfo(wide).min), x.shape, wide)
+        return self.convert(self.select(inside, self.op("convert", x, dtype=wide), least), dtype)
 
     def reshape(self, x: Value, shape: Shape) -> Value:
         return x if x.shape == shape else self.op("reshape", x, shape=shape)

@@ -1,0 +1,98 @@
+"""What Python raises for numbers of its own where NumPy gives inf or nan, as run-time checks.
+
+    math.sqrt(x)        ValueError where x is negative
+    x / y, x ** y       ZeroDivisionError
+    int(x)              ValueError for nan, OverflowError for what 64 bits do not hold
+    i + j, i * j        WideIntError for what 64 bits do not hold: the caller runs the function itself then
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..translator.errors import UnsupportedError, WideIntError
+from ..translator.ir import Apply
+from ..translator.ops.core import Elementwise
+from ..translator.ops.pythonic import error_of_infinity
+from .writer import F64, Value, Writer
+
+if TYPE_CHECKING:
+    from .emit import Emitter
+
+_DOMAIN = "math domain error"
+
+
+def check_function(e: Emitter, s: Apply, result: Value) -> None:
+    """Of a function of `math`: nan from numbers, and infinity from finite ones."""
+    assert isinstance(s.op, Elementwise)
+    w = e.writer
+    args = [e.spread(a, F64, ()) for a in s.args]
+    _fail(e, s, w.both(w.is_nan(result), _numbers(w, args)), ValueError, _DOMAIN)
+    infinite = error_of_infinity(s.op)
+    if infinite is None:
+        return
+    diverged = w.both(_is_infinite(w, result), _finite(w, args))
+    if s.op.name == "math_pow":
+        _fail(e, s, w.both(diverged, _is_zero(w, args[0])), ValueError, _DOMAIN)
+    if s.op.name == "math_lgamma":
+        pole = w.compare("LE", args[0], w.splat(0.0, args[0]))
+        _fail(e, s, w.both(diverged, pole), ValueError, _DOMAIN)
+    _fail(e, s, diverged, *infinite)
+
+
+def check_power(e: Emitter, s: Apply, result: Value) -> None:
+    """Of x ** y for Python floats."""
+    w = e.writer
+    x, y = (e.spread(a, F64, ()) for a in s.args)
+    pole = w.both(_is_zero(w, x), w.compare("LT", y, w.splat(0.0, y)))
+    _fail(e, s, pole, ZeroDivisionError, "zero to a negative power")
+    complex_ = w.both(w.is_nan(result), _numbers(w, [x, y]))
+    _fail(e, s, complex_, UnsupportedError, "a negative Python float to a fractional power is a complex number")
+    diverged = w.both(_is_infinite(w, result), _finite(w, [x, y]))
+    _fail(e, s, diverged, OverflowError, "(34, 'Numerical result out of range')")
+
+
+def check_int(e: Emitter, s: Apply) -> None:
+    """Of int(x) for a float."""
+    w = e.writer
+    x = w.convert(e.value(s.args[0]), F64)
+    _fail(e, s, w.is_nan(x), ValueError, "cannot convert float NaN to integer")
+    large = w.compare("GE", w.op("abs", x), w.splat(2.0**63, x))
+    _fail(e, s, large, OverflowError, "cannot convert a float of 2**63 or more, or infinity, to a 64-bit integer")
+
+
+def check_growth(e: Emitter, s: Apply, result: Value) -> None:
+    """Of Python ints, which have no bounds: what 64 bits gave must be what floats give, or nearly."""
+    w = e.writer
+    x, y = (e.value(a) for a in s.args)
+    if s.op.name == "left_shift":
+        bad = w.compare("NE", w.op("shift_right_arithmetic", result, y), x)
+    else:
+        about = w.op(s.op.name, w.convert(x, F64), w.convert(y, F64))
+        apart = w.op("abs", w.op("subtract", w.convert(result, F64), about))
+        bad = w.op("not", w.compare("LT", apart, w.splat(2.0**62, apart)))
+    _fail(e, s, bad, WideIntError, "a Python int of the function is too large for the 64 bits of a compiled program")
+
+
+def _fail(e: Emitter, s: Apply, bad: Value, error: type[Exception], message: str) -> None:
+    e.fail_where(bad, e.writer.integer(0), error, message, s)
+
+
+def _is_zero(w: Writer, x: Value) -> Value:
+    return w.compare("EQ", x, w.splat(0.0, x))
+
+
+def _is_infinite(w: Writer, x: Value) -> Value:
+    return w.compare("EQ", w.op("abs", x), w.splat(np.inf, x))
+
+
+def _numbers(w: Writer, args: list[Value]) -> Value:
+    """Whether none of them is nan."""
+    return reduce(w.both, [w.compare("EQ", x, x) for x in args])
+
+
+def _finite(w: Writer, args: list[Value]) -> Value:
+    return reduce(w.both, [w.compare("LT", w.op("abs", x), w.splat(np.inf, x)) for x in args])
