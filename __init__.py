@@ -1,6 +1,10 @@
 """Source-to-source acceleration of NumPy programs: nothing is traced, every stage can be read."""
 
+import importlib as _importlib
+import importlib.util as _util
 import sys as _sys
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
 
 from .runtime import scipy, testing
 from .runtime import trees as tree
@@ -8,20 +12,71 @@ from .runtime import unp as numpy
 from .runtime.accelerate import accelerate
 from .runtime.array import Array
 from .runtime.devices import block_until_ready, device_get, device_put, devices
-from .runtime.transforms import (
-    grad,
-    hessian,
-    jacfwd,
-    jacobian,
-    jacrev,
-    jvp,
-    linearize,
-    stop_gradient,
-    value_and_grad,
-    vjp,
-    vmap,
+from .translator.errors import (
+    AliasError,
+    DerivativeError,
+    DTypeError,
+    ShapeError,
+    TargetError,
+    UnsupportedError,
+    UntracedError,
 )
-from .translator.errors import AliasError, DTypeError, ShapeError, TargetError, UnsupportedError, UntracedError
+
+if _TYPE_CHECKING:
+    from .runtime import lax
+    from .runtime.checkpointing import checkpoint, checkpoint_policies, remat
+    from .runtime.custom import custom_jvp, custom_vjp
+    from .runtime.edited import use_gradient
+    from .runtime.transforms import (
+        grad,
+        hessian,
+        hvp,
+        jacfwd,
+        jacobian,
+        jacrev,
+        jvp,
+        linearize,
+        stop_gradient,
+        value_and_grad,
+        vjp,
+        vmap,
+    )
+
+_LATER = {  # what `import untraced` does not load: the module of each name
+    name: module
+    for module, names in {
+        "checkpointing": "checkpoint checkpoint_policies remat",
+        "custom": "custom_jvp custom_vjp",
+        "edited": "use_gradient",
+        "transforms": "grad hessian hvp jacfwd jacobian jacrev jvp linearize stop_gradient value_and_grad vjp vmap",
+    }.items()
+    for name in names.split()
+}
+
+
+def __getattr__(name: str) -> _Any:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(_importlib.import_module(f"{__name__}.runtime.{_LATER[name]}"), name)
+    globals()[name] = found
+    return found
+
+
+def _lazy(name: str) -> _Any:
+    """A module that is loaded when something in it is asked for."""
+    spec = _util.find_spec(name)
+    assert spec is not None and spec.loader is not None
+    spec.loader = _util.LazyLoader(spec.loader)
+    module = _sys.modules[name] = _util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    package, _, own = name.rpartition(".")
+    setattr(_sys.modules[package], own, module)
+    return module
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER})
+
 
 jit = accelerate
 __version__ = "0.1.0"
@@ -29,6 +84,7 @@ __version__ = "0.1.0"
 _sys.modules[f"{__name__}.numpy"] = numpy  # import untraced.numpy as unp
 _sys.modules[f"{__name__}.numpy.linalg"] = numpy.linalg
 _sys.modules[f"{__name__}.numpy.fft"] = numpy.fft
+_sys.modules[f"{__name__}.lax"] = globals()["lax"] = _lazy(f"{__name__}.runtime.lax")
 _sys.modules[f"{__name__}.tree"] = tree
 _sys.modules[f"{__name__}.testing"] = testing
 _sys.modules[f"{__name__}.scipy"] = scipy
@@ -38,28 +94,37 @@ __all__ = [
     "AliasError",
     "Array",
     "DTypeError",
+    "DerivativeError",
     "ShapeError",
     "TargetError",
     "UnsupportedError",
     "UntracedError",
     "accelerate",
     "block_until_ready",
+    "checkpoint",
+    "checkpoint_policies",
+    "custom_jvp",
+    "custom_vjp",
     "device_get",
     "device_put",
     "devices",
     "grad",
     "hessian",
+    "hvp",
     "jacfwd",
     "jacobian",
     "jacrev",
     "jit",
     "jvp",
+    "lax",
     "linearize",
     "numpy",
+    "remat",
     "scipy",
     "stop_gradient",
     "testing",
     "tree",
+    "use_gradient",
     "value_and_grad",
     "vjp",
     "vmap",

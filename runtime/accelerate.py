@@ -10,26 +10,29 @@ from __future__ import annotations
 import functools
 import inspect
 import threading
-import warnings
+import types
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..translator.errors import UnsupportedError
-from ..translator.reading.reader import Reading, read
-from ..translator.reading.signature import Signature
+from ..translator.errors import CutError, TargetError, UntracedError, for_users
+from ..translator.reading.reader import Finish, Reading, read
+from ..translator.reading.signature import Signature, signature_of
 from ..translator.tree import open_node
 from .arguments import Key, bind_arguments, open_arguments
 from .array import Array, Spec
 from .callables import BOUND, BoundMethods, bound_function, readable
-from .devices import automatic_target, checked_target, device_put
+from .checks import EVERYWHERE, Sampler
+from .devices import automatic_target, checked_target
 from .entries import Entry, TargetEntry, make_entry
+from .fallback import Fallback, on_host
 from .fastcall import specialised
 from .recompiles import History
 
 if TYPE_CHECKING:
     from .inspection import Inspection
+    from .regions import Driver
 
 Fun = Callable[..., Any]
 Argnums = int | Sequence[int]
@@ -40,6 +43,7 @@ class Accelerated:
     """What `accelerate` returns. Called, inspected, transformed and used as a method like the function it wraps."""
 
     __name__: str
+    finish: Finish | None = None
 
     def __init__(self, fun: Fun, options: Options) -> None:
         functools.update_wrapper(self, fun, updated=())
@@ -49,7 +53,10 @@ class Accelerated:
         self._fast: dict[tuple[Spec | None, ...], TargetEntry] = {}
         self._history = History(getattr(fun, "__name__", repr(fun)))
         self._lock = threading.RLock()
-        self._refused = ""
+        self._refused: set[Key] = set()  # kinds of arguments for which the function runs as it is
+        self._fallback = Fallback(fun, self._history.name)
+        self._drivers: dict[Any, Driver] = {}  # by the place of a cut
+        self._cut: dict[Key, Any] = {}  # kinds of arguments for which only CPython can go through it: by which driver
         self._methods: dict[int, Accelerated] = {}  # of objects without a __dict__
 
     @property
@@ -67,30 +74,88 @@ class Accelerated:
         return self._general(args, kwargs)
 
     def _general(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if self._refused:
-            return self._as_is(args, kwargs)
+        given = args, kwargs
         if self.options.static:
             args, kwargs = self.options.make_static(self.fun, args, kwargs)
         try:
             key, leaves = open_arguments(args, kwargs)
             entries = self._entries.get(key, ())
-        except TypeError:
-            bind_arguments(self.fun, args, kwargs)  # says what is wrong with the arguments
-            raise
+        except TypeError as error:
+            return self._unreadable(error, given, args, kwargs)
         for entry in entries:
             if entry.matches(leaves):
-                return entry.run(leaves)
+                return self._run(entry, leaves, given)
+        if key in self._refused:
+            return on_host(self.fun, *given)
+        if key in self._cut:
+            return on_host(self._latest(self._cut[key]).fun, *given)
         if args and self._is_method_of(args[0]):
             return self.__get__(args[0])(*args[1:], **kwargs)
         try:
             entry = self._specialise(key, leaves, args, kwargs)
-        except UnsupportedError as error:
+        except TargetError:
+            raise
+        except CutError as error:
+            if not isinstance(self.fun, types.FunctionType):
+                return self._as_is(key, error, given)
+            self._cut[key] = error.place
+            return on_host(self.driver(error).fun, *given)
+        except Exception as error:
+            return self._as_is(key, error, given)
+        return self._run(entry, leaves, given)
+
+    def _run(self, entry: Entry, leaves: list[Any], given: tuple[Any, Any]) -> Any:
+        """The result; the caller's containers get what the function put into them."""
+        changes = entry.translation.changes
+        try:
+            result = entry.run(leaves)
+        except OverflowError:  # a Python int of over 64 bits; nothing has been written yet
+            return on_host(self.fun, *given)
+        if not changes:
+            return result
+        bound = signature_of(self.fun).bind(*given[0], **given[1])
+        bound.apply_defaults()
+        result, *contents = result
+        for change, content in zip(changes, contents, strict=True):
+            change.apply(bound.arguments, content)
+        return result
+
+    def _as_is(self, key: Key, error: Exception, given: tuple[Any, Any]) -> Any:
+        """Run what is refused with `error` under CPython; raises the error where that is not wanted."""
+        if self.options.fallback != "numpy":
+            if isinstance(error, UntracedError):
+                raise for_users(error) from None
+            raise error
+        self._refused.add(key)
+        self._history.refuse(str(error))
+        return self._fallback.run(error, *given)
+
+    def driver(self, error: CutError) -> Driver:
+        """The function cut where `error` says."""
+        from .regions import cut
+
+        if not isinstance(self.fun, types.FunctionType):
+            raise error
+        if error.place not in self._drivers:
+            self._drivers[error.place] = cut(self.fun, error, self.options.without_arguments())
+            self._history.cut(str(error))
+        return self._latest(error.place)
+
+    def _latest(self, place: Any) -> Driver:
+        found = self._drivers[place] = self._drivers[place].latest()
+        return found
+
+    def _unreadable(
+        self, error: TypeError, given: tuple[Any, Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """A call whose arguments are of no known kind."""
+        try:
+            bind_arguments(self.fun, args, kwargs)  # says what is wrong with them
+        except Exception as explained:
             if self.options.fallback != "numpy":
                 raise
-            self._refused = str(error)
-            warnings.warn(f"{self.__name__} runs as it is, with NumPy:\n{error}", stacklevel=3)
-            return self._as_is(args, kwargs)
-        return entry.run(leaves)
+            return self._fallback.run(explained, *given)
+        raise error
 
     def _specialise(self, key: Key, leaves: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Entry:
         with self._lock:
@@ -101,14 +166,22 @@ class Accelerated:
             binding = bind_arguments(self.fun, args, kwargs)
             entry = make_entry(self, binding, leaves)
             self._history.add(
-                entry.binding.signature, entry.translation, leaves, [e for e in entries if not e.guards_hold()]
+                entry.binding.signature,
+                entry.translation,
+                leaves,
+                [e for e in entries if not e.guards_hold()],
+                tuple(kwargs),
             )
             entries[:] = [entry, *(e for e in entries if e.guards_hold())]
             if isinstance(entry, TargetEntry) and not kwargs and entry.direct:
-                if all(type(a) is Array for a in args):
-                    self._fast[tuple([a._spec for a in args])] = entry
-                self.__class__ = specialised(entry, args) or type(self)
+                self._shorten(entry, args)
             return entry
+
+    def _shorten(self, entry: TargetEntry, args: tuple[Any, ...]) -> None:
+        """Let further calls with such arguments go straight to the entry."""
+        if all(type(a) is Array for a in args):
+            self._fast[tuple([a._spec for a in args])] = entry
+        self.__class__ = specialised(entry, args) or type(self)
 
     def _is_method_of(self, x: Any) -> bool:
         """Whether this is a call of Class.method(x), or of a property: the class of x has this function."""
@@ -117,18 +190,12 @@ class Accelerated:
         found = inspect.getattr_static(type(x), self.__name__, None)
         return found is self or getattr(found, "fget", getattr(found, "func", None)) is self
 
-    def _as_is(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The function itself, on NumPy arrays."""
-        from . import trees
-
-        device = next((x.device for x in trees.leaves((args, kwargs)) if isinstance(x, Array)), None)
-        if device is None:
-            return self.fun(*args, **kwargs)
-        down = functools.partial(trees.map, lambda x: np.array(x) if isinstance(x, Array) else x)
-        result = self.fun(*down(args), **down(kwargs))
-        return trees.map(lambda x: device_put(x, device) if isinstance(x, np.ndarray | np.generic) else x, result)
-
     # ---- what else can be done with it -----------------------------------------------------------
+
+    @property
+    def __untraced_function__(self) -> Fun:
+        """What is read in its place where another function calls it."""
+        return self.fun
 
     def __untraced_read__(self, signature: Signature) -> Reading:
         """Inside another function it is that function's own code."""
@@ -149,7 +216,7 @@ class Accelerated:
         return self.inspect(*args, compile=False, **kwargs).source
 
     def explain_recompiles(self) -> str:
-        """One line for each time it was translated, saying why the programs before did not do."""
+        """For each time that it was translated why the programs before did not do, and what would avoid it."""
         return self._history.explain()
 
     def clear_cache(self) -> None:
@@ -157,12 +224,15 @@ class Accelerated:
         with self._lock:
             self._entries.clear()
             self._fast.clear()
+            self._refused.clear()
+            self._cut.clear()
+            self._drivers.clear()
             if type(self) is not PlainOrDevice:
                 self.__class__ = Accelerated
 
     def replaced(self, fun: Fun) -> Accelerated:
         """Another function accelerated with the same options but for those that name arguments."""
-        return Accelerated(fun, self.options.without_arguments())
+        return accelerated(fun, self.options.without_arguments())
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         if instance is None:
@@ -174,11 +244,11 @@ class Accelerated:
             methods, key = self._methods, id(instance)
         found = methods.get(key)
         if found is None or found.fun.__globals__["self"] is not instance:
-            found = methods[key] = Accelerated(bound_function(self.fun, instance), self.options.of_method())
+            found = methods[key] = accelerated(bound_function(self.fun, instance), self.options.of_method())
         return found
 
     def __reduce__(self) -> Any:
-        return Accelerated, (self.fun, self.options)
+        return accelerated, (self.fun, self.options)
 
     def __repr__(self) -> str:
         return f"<accelerated {getattr(self.fun, '__qualname__', self.fun)} for {self.options.target}>"
@@ -195,6 +265,7 @@ class Options:
         donate_argnums: Argnums,
         checks: bool,
         fallback: str,
+        check_grads: bool = False,
     ) -> None:
         if fallback not in ("error", "numpy"):
             raise ValueError(f'fallback must be "error" or "numpy", got {fallback!r}')
@@ -204,16 +275,17 @@ class Options:
         self.donate_argnums = _numbers(donate_argnums)
         self.checks = checks
         self.fallback = fallback
+        self.check_grads = check_grads
         self.static = bool(self.static_argnums or self.static_argnames)
 
     def without_arguments(self) -> Options:
-        return Options(self.target, (), (), (), self.checks, self.fallback)
+        return Options(self.target, (), (), (), self.checks, self.fallback, self.check_grads)
 
     def check(self, fun: Fun) -> None:
         """Raises ValueError for static or donated arguments that `fun` does not have."""
         if not (self.static or self.donate_argnums):
             return
-        parameters = inspect.signature(fun).parameters
+        parameters = signature_of(fun).parameters
         kinds = {p.kind for p in parameters.values()}
         count = sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters.values())
         name = getattr(fun, "__name__", repr(fun))
@@ -230,7 +302,8 @@ class Options:
         static, donated = (
             tuple(i - (i > 0) for i in numbers if i != 0) for numbers in (self.static_argnums, self.donate_argnums)
         )
-        return Options(self.target, static, self.static_argnames, donated, self.checks, self.fallback)
+        names = self.static_argnames
+        return Options(self.target, static, names, donated, self.checks, self.fallback, self.check_grads)
 
     def make_static(
         self, fun: Fun, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -244,7 +317,7 @@ class Options:
 
     def _static_places(self, fun: Fun, count: int) -> tuple[set[int], set[str]]:
         """As in JAX an argument named one way is static however it is passed."""
-        parameters = list(inspect.signature(fun).parameters)
+        parameters = list(signature_of(fun).parameters)
         numbers = {i if i >= 0 else count + i for i in self.static_argnums}
         names = {*self.static_argnames, *(parameters[i] for i in numbers if i < len(parameters))}
         return numbers | {i for i, n in enumerate(parameters) if n in names}, names
@@ -273,6 +346,7 @@ def accelerate(
     donate_argnums: Argnums = (),
     checks: bool = True,
     fallback: str = "error",
+    check_grads: bool = False,
 ) -> Any:
     """Compile a NumPy function. A decorator, with or without arguments.
 
@@ -281,13 +355,18 @@ def accelerate(
     static_argnums, static_argnames   arguments on whose values the function is specialised; most are found by
                                       themselves.
     donate_argnums   Arrays whose memory the results may reuse; they cannot be used afterwards.
-    checks           indices that cannot be proven to be in range are checked while the program runs (IndexError).
+    checks           what cannot be proven before is checked while the program runs: indices, divisors of Python
+                     numbers, exponents of integers. It raises what NumPy raises (IndexError, ZeroDivisionError, ...).
     fallback         "numpy": a function outside the language runs as it is, with one warning; "error": it raises.
+    check_grads      the derivatives of the function, or those that a transformed one takes, are compared with
+                     differences at the first call and at samples of later ones; DerivativeError where they part. The
+                     environment variable UNTRACED_CHECK_GRADS=1 does so for every function.
 
     NumPy arrays and Python numbers in give NumPy arrays out, fresh and writable; any Array among the arguments gives
     Arrays, on a GPU without waiting for them. Arguments written in place are written in the caller's arrays.
     """
-    options = Options(target, static_argnums, static_argnames, donate_argnums, checks, fallback)
+    check_grads = check_grads or EVERYWHERE
+    options = Options(target, static_argnums, static_argnames, donate_argnums, checks, fallback, check_grads)
     if fun is None:
         return functools.partial(_accelerate, options=options)
     return _accelerate(fun, options)
@@ -298,13 +377,32 @@ def _accelerate(fun: Fun, options: Options) -> Accelerated:
         raise TypeError(f"write @{type(fun).__name__} above @accelerate, not below it")
     if isinstance(fun, type) or not callable(fun):
         raise TypeError(f"accelerate wants a function, not {fun!r}")
-    made = Accelerated(fun.fun if isinstance(fun, Accelerated) else readable(fun), options)
+    made = accelerated(fun.fun if isinstance(fun, Accelerated) else readable(fun), options)
     options.check(made.fun)
     return made
 
 
 for _made_at_translation in (accelerate, _accelerate):
     _made_at_translation.__dict__["__untraced_static__"] = True  # within a function that is read it is called then
+
+
+def accelerated(fun: Fun, options: Options) -> Accelerated:
+    return (Checked if options.check_grads else Accelerated)(fun, options)
+
+
+class Checked(Accelerated):
+    """Its derivatives are checked at some of the calls, none of which is shortened."""
+
+    def __init__(self, fun: Fun, options: Options) -> None:
+        super().__init__(fun, options)
+        self._sampler = Sampler(fun)
+
+    def _general(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        self._sampler.check(args, kwargs)
+        return super()._general(args, kwargs)
+
+    def _shorten(self, entry: TargetEntry, args: tuple[Any, ...]) -> None:
+        """Every call comes by."""
 
 
 def plain(fun: Fun) -> Accelerated:
@@ -316,6 +414,8 @@ class PlainOrDevice(Accelerated):
     """Runs as NumPy source, but for Arrays, which are computed with where they live."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if EVERYWHERE:
+            self._sampler.check(args, kwargs)
         key, leaves = open_arguments(args, kwargs)
         if any(type(x) is Array for x in leaves):
             return self._on_device(*args, **kwargs)
@@ -323,6 +423,10 @@ class PlainOrDevice(Accelerated):
             if entry.matches(leaves):
                 return entry.run(leaves)
         return self._specialise(key, leaves, args, kwargs).run(leaves)
+
+    @functools.cached_property
+    def _sampler(self) -> Sampler:
+        return Sampler(self.fun)
 
     @functools.cached_property
     def _on_device(self) -> Accelerated:

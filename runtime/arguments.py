@@ -5,15 +5,17 @@ The key is flat and prefix-free, so it is cheap to make and to hash: the hot pat
 
 from __future__ import annotations
 
-import inspect
+import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ..translator.errors import UntracedError
 from ..translator.ir import Aval
-from ..translator.reading.signature import Signature, abstract_with_leaves, aval_of
+from ..translator.reading.signature import Signature, abstract_with_leaves, aval_of, runs, signature_of
+from ..translator.reading.source import definition
 from ..translator.tree import open_node, sorted_keys, tree_map
 from .array import Array
 from .statics import unwrap
@@ -57,7 +59,7 @@ def _open(x: Any, key: list[Any], leaves: list[Any]) -> None:
     elif cls is dict:
         names = sorted_keys(x)
         key.append(cls)
-        key.append(tuple(names))
+        key.append(tuple(x))
         for name in names:
             _open(x[name], key, leaves)
     elif cls in _NAMES:
@@ -123,14 +125,29 @@ def bind_arguments(fun: Callable[..., Any], args: Sequence[Any], kwargs: Mapping
         aval = aval_of(x)
         return x if aval is None else _Slot(aval, next(count))
 
-    marked = [tree_map(mark, a, is_leaf=_is_aval) for a in args]
-    named = {k: tree_map(mark, v, is_leaf=_is_aval) for k, v in kwargs.items()}
-    signature, slots = abstract_with_leaves(fun, marked, named)
+    try:
+        marked = [_marked(mark, a, fun, i) for i, a in enumerate(args)]
+        named = {k: _marked(mark, v, fun, k) for k, v in kwargs.items()}
+        signature, slots = abstract_with_leaves(fun, marked, named)
+    except UntracedError as error:
+        error.name_place(definition(runs(fun)))
+        raise
     sources = tuple(s.position if isinstance(s, _Slot) else Default(s) for s in slots)
     values = tuple(_number(leaves[s]) if isinstance(s, int) else signature.values[i] for i, s in enumerate(sources))
     params = tuple((name, unwrap(tree)) for name, tree in signature.params)
-    given = inspect.signature(fun).bind(*args, **kwargs).arguments
+    given = signature_of(fun).bind(*args, **kwargs).arguments
     return Binding(Signature(params, signature.avals, values), sources, frozenset(given))
+
+
+def _marked(mark: Callable[[Any], Any], x: Any, fun: Callable[..., Any], where: int | str) -> Any:
+    """The argument with `mark` over its leaves. Errors name the argument, given by position or name."""
+    try:
+        return tree_map(mark, x, is_leaf=_is_aval)
+    except UntracedError as error:
+        names = list(signature_of(fun).parameters)
+        name = where if isinstance(where, str) else names[where] if where < len(names) else f"number {where + 1}"
+        error.say(dataclasses.replace(error.diagnostic, what=f"{error.diagnostic.what}, as {name} is here"))
+        raise
 
 
 def _is_aval(x: Any) -> bool:

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from ..translator.reading.signature import static_value
-from ..translator.tree import Kind, TreeDef, close_node
+from ..translator.tree import Kind, TreeDef, close_node, in_order
 
 Assembler = Callable[[Sequence[Any]], Any]
 
@@ -42,8 +42,9 @@ def _expression(t: TreeDef, count: Any, names: dict[str, Any]) -> str:
         case Kind.LIST:
             return f"[{', '.join(_expression(c, count, names) for c in t.children)}]"
         case Kind.DICT if t.type in (None, dict):
-            pairs = zip(t.keys, t.children, strict=True)
-            return "{" + ", ".join(f"{_named(k, names)}: {_expression(c, count, names)}" for k, c in pairs) + "}"
+            parts = [_expression(c, count, names) for c in t.children]
+            entries = in_order(t, dict(zip(t.keys, parts, strict=True)))
+            return "{" + ", ".join(f"{_named(k, names)}: {part}" for k, part in entries.items()) + "}"
         case _:
             children = ", ".join(_expression(c, count, names) for c in t.children)
             return f"{_named(lambda *children: close_node(t, children), names)}({children})"

@@ -20,12 +20,21 @@ from typing import Any
 
 import numpy as np
 
+from ..translator import ops
+from ..translator.ops.core import Elementwise
+
 Fun = Callable[..., Any]
+_OPERATIONS = frozenset(
+    op.evaluate for op in ops.ALL if isinstance(op, Elementwise) and isinstance(op.evaluate, types.FunctionType)
+)
+"""Operations of which NumPy has no function: how they evaluate is no source to be read."""
 _numbers = itertools.count(1)
 
 
 def readable(fun: Fun) -> Fun:
     """`fun` itself where the reader can read it, else a function that calls it."""
+    if isinstance(fun, types.FunctionType) and fun in _OPERATIONS:
+        return _library_function(fun)
     if isinstance(fun, types.FunctionType) or hasattr(fun, "__untraced_read__"):
         return fun
     if isinstance(fun, types.MethodType):

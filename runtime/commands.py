@@ -110,7 +110,9 @@ def shown(result: Any, what: str) -> str:
         case _:
             text = getattr(result, what)
             if text is None:
-                raise UsageError(f"the target {result.target} has no {what}")
+                cut = "cut" in result.stages
+                owner = f"{result.name}, which is cut into regions," if cut else f"the target {result.target}"
+                raise UsageError(f"{owner} has no {what}")
             return str(text).rstrip()
 
 

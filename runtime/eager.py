@@ -110,7 +110,7 @@ def _at_user_line(found: Diagnostic) -> Diagnostic:
 
 @cache
 def _of_function(function: Callable[..., Any], count: int, options: tuple[str, ...]) -> Any:
-    name = function.__name__
+    name = function.__name__ if function.__name__.isidentifier() else "called"
     positional = [f"x{i}" for i in range(count)]
     return _make(
         name, positional, options, f"{spelled(function)}({_arguments(positional, options)})", {"function": function}

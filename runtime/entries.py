@@ -16,8 +16,7 @@ import numpy as np
 from ..translator.errors import AliasError, Diagnostic
 from ..translator.ir import Aval, Function, Param
 from ..translator.pipeline import Translation, translate
-from ..translator.printing.executable import captured_value
-from ..translator.reading.guards import default_guards
+from ..translator.reading.guards import default_guards, fetch
 from ..translator.reading.signature import Signature
 from .arguments import Binding, value_key
 from .array import Array, spec_of
@@ -47,6 +46,7 @@ class Entry:
             if isinstance(s := sources[i], int)
         ]
         self.layouts = translation.layouts
+        self.captures: tuple[Param, ...] = tuple(p for p in self.function.params if p.capture is not None)
         self.mutated = _mutated_leaves(self.function, binding.signature, translation.statics)
 
     def matches(self, leaves: Sequence[Any]) -> bool:
@@ -57,6 +57,23 @@ class Entry:
         """`leaves` in call order; the user's result."""
         raise TypeError(f"{type(self).__name__} cannot run")
 
+    def arguments(self, leaves: Sequence[Any]) -> list[Any]:
+        """What `mutated` counts: the leaves of the signature, then the captured arrays."""
+        return [*self.binding.gather(leaves), *self.captured()]
+
+    def captured(self) -> list[Any]:
+        return [fetch(p.capture) for p in self.captures if p.capture is not None]
+
+    def name_of(self, place: int) -> str:
+        """How the user calls one of `arguments`."""
+        count = len(self.binding.signature.avals)
+        if place < count:
+            return leaf_name(self.binding.signature, place)
+        capture = self.captures[place - count].capture
+        assert capture is not None
+        path = (f".{key}" if how == "attr" else f"[{key!r}]" for how, key in capture.path)
+        return f"{capture.name or 'an object'}{''.join(path)}"
+
     def check_writes(self, arguments: Sequence[Any]) -> None:
         """Refuse, before anything runs, writes that NumPy would refuse and those into memory that is passed twice."""
         for layout in self.layouts:
@@ -65,7 +82,7 @@ class Entry:
                 raise _strided(self, where) if layout.path else _zero_dimensional(self, where)
         for i in self.mutated:
             x = arguments[i]
-            where = leaf_name(self.binding.signature, i)
+            where = self.name_of(i)
             if isinstance(x, Array):
                 raise TypeError(
                     f"{self.function.name} writes into its argument {where}, and an Array is immutable: pass a "
@@ -81,13 +98,13 @@ class Entry:
                 raise ValueError("assignment destination is read-only")
             for j, y in enumerate(arguments):
                 if j != i and isinstance(y, np.ndarray) and np.may_share_memory(x, y) and np.shares_memory(x, y):
-                    raise _overlap(self, where, leaf_name(self.binding.signature, j))
+                    raise _overlap(self, where, self.name_of(j))
 
 
 def _overlap(entry: Entry, where: str, other: str) -> AliasError:
     return AliasError(
         Diagnostic(
-            f"{entry.function.name} writes into its argument {where}, which shares memory with its argument {other}",
+            f"{entry.function.name} writes into {where}, which shares memory with {other}",
             entry.function.span,
             why="the function was read with arguments that do not overlap: a write to one would not be seen "
             "through the other",
@@ -99,10 +116,9 @@ def _overlap(entry: Entry, where: str, other: str) -> AliasError:
 def _strided(entry: Entry, where: str) -> AliasError:
     return AliasError(
         Diagnostic(
-            f"{entry.function.name} writes beside a reshape of its argument {where}, which is not in C order",
+            f"{entry.function.name} relies on C order in memory, and its argument {where} is not in C order",
             entry.function.span,
-            why="NumPy decides by the order in memory whether a reshape is a view or a copy, and the function was read "
-            "for arrays in C order",
+            why="the order decides what the strides are, whether a reshape is a view, which shows writes, or a copy",
             instead=f"pass np.ascontiguousarray({where}), or take a .copy() in the function",
         )
     )
@@ -120,14 +136,15 @@ def _zero_dimensional(entry: Entry, where: str) -> AliasError:
 
 
 def _mutated_leaves(function: Function, signature: Signature, statics: frozenset[int]) -> tuple[int, ...]:
-    """The leaves of the signature that the function writes in place."""
-    kept = [i for i in range(len(signature.avals)) if i not in statics]
-    return tuple(kept[m] for m in function.mutated)
+    """Which of `Entry.arguments` the function writes in place."""
+    count = len(signature.avals)
+    kept = [i for i in range(count) if i not in statics]
+    return tuple(kept[m] if m < len(kept) else count + m - len(kept) for m in function.mutated)
 
 
 def make_entry(accelerated: Accelerated, binding: Binding, leaves: Sequence[Any]) -> Entry:
     """Translate for the signature, and compile for the target. Raises UntracedError."""
-    translation = translate(accelerated.fun, binding.signature)
+    translation = translate(accelerated.fun, binding.signature, accelerated.finish)
     defaults = default_guards(accelerated.fun, binding.given)
     if defaults:
         translation = dataclasses.replace(translation, guards=(*translation.guards, *defaults))
@@ -156,15 +173,25 @@ class HostEntry(Entry):
     def run(self, leaves: Sequence[Any]) -> Any:
         arguments = self.binding.gather(leaves)
         if self.mutated or self.layouts:
-            self.check_writes(arguments)
+            self.check_writes([*arguments, *self.captured()])
         if any(type(x) is Array for x in arguments):
             host = [np.array(x) if type(x) is Array else x for x in arguments]
             device = next(x.device for x in arguments if type(x) is Array)
-            result = self.call(*self.assemble(host))
+            result = self._called(host)
             return tree_map(lambda x: device_put(x, device) if isinstance(x, np.ndarray | np.generic) else x, result)
-        result = self.call(*self.assemble(arguments))
-        given = [x for x in arguments if isinstance(x, np.ndarray)]
+        result = self._called(arguments)
+        given = [x for x in (*arguments, *self.captured()) if isinstance(x, np.ndarray)]
         return tree_map(functools.partial(_own, given=given), result)
+
+
+    def _called(self, arguments: Sequence[Any]) -> Any:
+        try:
+            return self.call(*self.assemble(arguments))
+        except Exception as error:
+            from ..translator.printing.executable import tell_origin
+
+            tell_origin(error, self.call)
+            raise
 
 
 def _own(x: Any, given: Sequence[np.ndarray[Any, Any]]) -> Any:
@@ -190,7 +217,6 @@ class TargetEntry(Entry):
         self.program: Program = load(accelerated.target, f, donated=donated, checks=accelerated.options.checks)
         self.assemble = assembler(f.out)
         self.leaf_count = f.out.leaf_count
-        self.captures: tuple[Param, ...] = tuple(p for p in f.params if p.capture is not None)
         kept = [i for i in range(len(binding.sources)) if i not in translation.statics]
         self.sources = [binding.sources[i] for i in kept]
         results = [r.aval for r in f.body.results[: self.leaf_count]]
@@ -198,7 +224,7 @@ class TargetEntry(Entry):
         self.finish = [_finisher(a) for a in results]
         straight = self.sources == list(range(len(self.sources)))
         # whether a call with Arrays alone can skip all but the guards
-        self.direct = straight and not self.values and not self.captures and not self.mutated
+        self.direct = straight and not self.values and not self.captures and not (self.mutated or translation.changes)
         self.one = f.out.leaf_count == 1 and f.out.kind.name == "LEAF"
 
     def run_arrays(self, args: Sequence[Any]) -> Any:
@@ -211,15 +237,15 @@ class TargetEntry(Entry):
     def run(self, leaves: Sequence[Any]) -> Any:
         values = [leaves[s] if type(s) is int else s.value for s in self.sources]  # type: ignore[union-attr]
         if self.mutated or self.layouts:
-            self.check_writes(self.binding.gather(leaves))
+            self.check_writes(self.arguments(leaves))
         if self.captures:
-            values += [captured_value(p.capture) for p in self.captures if p.capture is not None]
+            values += self.captured()
         if any(type(x) is Array for x in leaves):
             return self._run_on_device(values, leaves)
         host = [np.asarray(x) if type(x) is Array else x for x in values]
         outs = self.program.host(host)
         if self.mutated:
-            arguments = self.binding.gather(leaves)
+            arguments = self.arguments(leaves)
             for i, final in zip(self.mutated, outs[self.leaf_count :], strict=True):
                 arguments[i][...] = final
         if self.one:
@@ -230,7 +256,7 @@ class TargetEntry(Entry):
         data = [self._data(x) if type(x) is Array else x for x in values]
         outs = self.program.on_device(data)
         if self.mutated:
-            arguments = self.binding.gather(leaves)
+            arguments = self.arguments(leaves)
             for i, final in zip(self.mutated, outs[self.leaf_count :], strict=False):
                 arguments[i][...] = self.device.get(final)
         return self._wrapped(outs)

@@ -12,7 +12,7 @@ through to the general path:
                 r._data = execute([a0._data, a1._data]).consume_with_handlers(handlers)[0]
                 r._spec = t0
                 return r
-        except (AttributeError, LookupError, ValueError):
+        except (AttributeError, LookupError, OverflowError, TypeError, ValueError):
             ...
         return general(self, ...)
 
@@ -45,7 +45,7 @@ def guard_function(guards: Sequence[Guard]) -> Callable[[], bool]:
         return _always
     names: dict[str, Any] = {}
     text = _guard_text(guards, names)
-    gone = "except (KeyError, ValueError, AttributeError):\n        return False"
+    gone = "except (LookupError, ValueError, AttributeError, TypeError):\n        return False"
     exec(f"def hold():\n    try:\n        return {text}\n    {gone}\n", names)
     made: Callable[[], bool] = names["hold"]
     return made
@@ -56,7 +56,7 @@ def _always() -> bool:
 
 
 def _guard_text(guards: Sequence[Guard], names: dict[str, Any]) -> str:
-    """An expression; it may raise KeyError, ValueError or AttributeError where a name is gone."""
+    """An expression; it may raise LookupError, ValueError, AttributeError or TypeError where a name is gone."""
     terms = []
     for i, guard in enumerate(guards):
         names[f"h{i}"] = guard.holds
@@ -69,18 +69,34 @@ def _guard_text(guards: Sequence[Guard], names: dict[str, Any]) -> str:
 
 
 def _direct_text(guard: Guard, i: int, names: dict[str, Any]) -> str | None:
-    """The identity test of a plain name; None where there are steps to follow."""
-    if guard.capture.path or guard.kind not in ("same", "equal", "absent"):
+    """The identity test of a name, or of what a way of attributes and items leads to from there; None for others."""
+    if guard.kind not in ("same", "equal", "absent"):
         return None
     names[f"g{i}"], names[f"v{i}"] = guard.space, guard.expected
     if guard.kind == "absent":
-        return f"{guard.capture.name!r} not in g{i}"
+        return f"{guard.capture.name!r} not in g{i}" if not guard.capture.path else None
+    if guard.of_nothing:
+        return None
+    start = _start_text(guard, i, names)
+    steps = [_step_text(how, key) for how, key in guard.capture.path]
+    return f"{start}{''.join(steps)} is v{i}" if start and all(steps) else None
+
+
+def _start_text(guard: Guard, i: int, names: dict[str, Any]) -> str:
+    """What the name of the guard means now; empty where it takes more than a lookup."""
+    name = guard.capture.name
     if isinstance(guard.space, types.CellType):
-        return f"g{i}.cell_contents is v{i}"
-    if isinstance(guard.space, Root) and guard.capture.name.isidentifier():
+        return f"g{i}.cell_contents"
+    if isinstance(guard.space, Root):
         names[f"g{i}"] = guard.space.owner
-        return f"g{i}.{guard.capture.name} is v{i}"
-    return f"g{i}[{guard.capture.name!r}] is v{i}" if isinstance(guard.space, dict) else None
+        return f"g{i}.{name}" if name.isidentifier() else "" if name else f"g{i}"
+    return f"g{i}[{name!r}]" if isinstance(guard.space, dict) else ""
+
+
+def _step_text(how: str, key: Any) -> str:
+    if how == "attr":
+        return f".{key}" if str(key).isidentifier() else ""
+    return f"[{key!r}]" if type(key) in (int, str) else ""
 
 
 def specialised(entry: TargetEntry, args: Sequence[Any]) -> Any:
@@ -108,7 +124,7 @@ def __call__(self, {", ".join(f"a{i}=absent" for i in range(len(args)))}, /, *re
     try:
         if {" and ".join(tests)}:
             {result_text(entry, call)}
-    except (AttributeError, LookupError, ValueError):
+    except (AttributeError, LookupError, OverflowError, TypeError, ValueError):
         pass  # an argument of another kind, or a name that is gone: the general path says what there is to say
     given = ({", ".join(f"a{i}" for i in range(len(args)))},)
     return general(self, *(a for a in given if a is not absent), *rest, **named)
@@ -153,7 +169,8 @@ class _Pattern:
             return True
         if cls not in (tuple, list, dict) or (cls is dict and not all(type(k) is str for k in x)):
             return False
-        self.tests.append(f"type({path}) is {cls.__name__} and len({path}) == {len(x)}")
+        same = f"[*{path}] == {list(x)!r}" if cls is dict else f"len({path}) == {len(x)}"
+        self.tests.append(f"type({path}) is {cls.__name__} and {same}")
         keys = sorted(x) if cls is dict else range(len(x))
         return all(self._child(f"{path}[{k!r}]", x[k]) for k in keys)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..kernels.executor import GpuExecutor
 from ..kernels.executor import kernels_of as generated_kernels
-from ..translator.errors import TargetError
+from ..translator.errors import TargetError, errors_at
 from ..translator.ir import Function
 from .inspection import Kernel
 
@@ -65,7 +65,8 @@ class GpuProgram:
         self.backend = backend_of(target)
         self.avals = [p.aval for p in function.body.params]
         self.results = [r.aval for r in function.body.results]
-        self.run = GpuExecutor(function, self.backend)
+        with errors_at(function.span):
+            self.run = GpuExecutor(function, self.backend)
 
     def _leaf(self, x: Any, place: int) -> Any:
         aval = self.avals[place]

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import functools
+import types
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..translator.errors import CutError
 from ..translator.ir import Function, Fused, Param, walk
 from ..translator.passes.fuse import report
 from ..translator.pipeline import Translation, translate
-from ..translator.printing.printer import print_function
+from ..translator.printing.printer import Printed, print_function, printed
 from ..translator.reading.signature import Signature
 from ..translator.tree import LEAF, Kind, TreeDef
 from .arguments import Binding
 
 if TYPE_CHECKING:
     from .accelerate import Accelerated
+    from .regions import Driver
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +46,18 @@ class Kernel:
 class Stages(Mapping[str, str]):
     """The printed source after each pass, in order; printed when it is looked at."""
 
-    def __init__(self, functions: Mapping[str, Function]) -> None:
+    def __init__(self, functions: Mapping[str, Function | str]) -> None:
         self.functions = functions
-        self._printed: dict[str, str] = {}
+        self._printed: dict[str, Printed] = {}
 
     def __getitem__(self, name: str) -> str:
+        return self.printed(name).text
+
+    def printed(self, name: str) -> Printed:
+        """The source with, for each line, the statements that it is made of."""
         if name not in self._printed:
-            self._printed[name] = print_function(self.functions[name], comments=True)
+            f = self.functions[name]
+            self._printed[name] = Printed(f, name, {}) if isinstance(f, str) else printed(f, comments=True)
         return self._printed[name]
 
     def __iter__(self) -> Any:
@@ -68,6 +76,7 @@ class Inspection:
         self.signature = signature
         self.function = translation.source
         self.fused = translation.function
+        self.span = translation.stages["read"].span
         self.stages = Stages(translation.stages)
         self.statics = translation.statics
         self._compile = compile
@@ -83,7 +92,7 @@ class Inspection:
     @functools.cached_property
     def user_source(self) -> str:
         """The user's function as it stands in its file; empty where it is not one function."""
-        span = self.stages.functions["read"].span
+        span = self.span
         path = Path(span.file)
         if not span.line or not path.is_file():
             return ""
@@ -163,9 +172,45 @@ class Inspection:
         return self.source
 
 
+class CutInspection(Inspection):
+    """Of a function that was cut: the regions that were compiled so far, and the driver that calls them.
+
+    What a region computes is known when it has been called with its arguments, so inspect again after a call.
+    """
+
+    def __init__(self, accelerated: Accelerated, signature: Signature, driver: Driver) -> None:
+        self.name = accelerated.__name__
+        self.target = accelerated.target
+        self.signature = signature
+        self.span = driver.span
+        self.stages = Stages({"cut": driver.text()})
+        self._driver = driver
+        self._compile = False
+        self._history = accelerated.explain_recompiles
+
+    @property
+    def source(self) -> str:
+        """The regions and the driver."""
+        return self.stages["cut"]
+
+    @property
+    def stablehlo(self) -> None:
+        """None: every region has a program of its own."""
+
+    @functools.cached_property
+    def kernels(self) -> list[Kernel]:
+        """The fused groups of the regions that were compiled."""
+        return [k for region in self._driver.regions.values() for f in region.functions() for k in groups_of(f)]
+
+
 def inspect_call(accelerated: Accelerated, binding: Binding, compile: bool) -> Inspection:
     """Translate for a signature. Raises UntracedError where the function or the target refuses it."""
-    translation = translate(accelerated.fun, binding.signature)
+    try:
+        translation = translate(accelerated.fun, binding.signature)
+    except CutError as error:
+        if not isinstance(accelerated.fun, types.FunctionType):
+            raise
+        return CutInspection(accelerated, binding.signature, accelerated.driver(error))
     return Inspection(accelerated, binding.signature, translation, compile)
 
 

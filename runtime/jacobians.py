@@ -16,8 +16,10 @@ from ..translator.builder import Builder
 from ..translator.derive import forward, reverse
 from ..translator.derive.activity import inexact
 from ..translator.derive.cotangents import strong
+from ..translator.derive.ruled import VjpRule
 from ..translator.errors import DTypeError
-from ..translator.ir import Atom, Aval, Block, Function, Var, const
+from ..translator.ir import Apply, Atom, Aval, Block, Function, Var, const, walk
+from ..translator.ops.core import RuledAttrs
 from ..translator.pipeline import Positions
 from ..translator.rewrite import prune, splice_block
 from ..translator.tree import Kind, TreeDef
@@ -49,6 +51,25 @@ def jacobian(
         TreeDef(Kind.TUPLE, (out, aux)) if aux else out,
         span=function.span,
     )
+
+
+def forward_is_better(
+    function: Function, positions: Positions, chosen: Chosen, has_aux: bool, holomorphic: bool
+) -> bool:
+    """Whether the chosen arguments have no more elements than the results; never where forward mode is not defined."""
+    main, _ = split_aux(function.out, has_aux)
+    places, _ = differentiable(function, positions, chosen, allow_int=False)
+    inputs = [function.body.params[i].aval for i in places]
+    outputs = [r.aval for r in function.body.results[: main.leaf_count]]
+    if not all(map(inexact, outputs)):
+        return True
+    backward_only = any(
+        isinstance(s, Apply) and isinstance(s.attrs, RuledAttrs) and isinstance(s.attrs.rule, VjpRule)
+        for s in walk(function.body)
+    )
+    if backward_only or (not holomorphic and any(a.dtype.kind == "c" for a in inputs)):
+        return False
+    return sum(a.size for a in inputs) <= sum(a.size for a in outputs)
 
 
 def _check(

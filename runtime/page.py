@@ -1,97 +1,213 @@
-"""`Inspection.html`: one self-contained page; the pointer on a line lights up what was made from it."""
+"""`Inspection.html`: one self-contained page, two panes side by side; a line lights up with all that was made from it.
+
+Each pane shows one view: the user's source, the program after a pass, the fused groups, a kernel, a backend's text.
+A row of a view carries the places of the user's lines that it comes from, `data-from="0:12"` (file and line), which
+the statements of the program know.
+"""
 
 from __future__ import annotations
 
+import ast
 import html
+import linecache
 import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib import resources
 from typing import TYPE_CHECKING
 
+from ..translator.ir import Apply, Function, Fused, Statement, walk
+from .highlight import highlighted
+
 if TYPE_CHECKING:
-    from .inspection import Inspection
+    from .inspection import Inspection, Kernel
 
-_STYLE = """
-:root { color-scheme: light dark; --line: #8884; --hit: #ffd54a66; --dim: #8889; }
-body { font: 14px/1.5 system-ui, sans-serif; margin: 1.5rem; }
-h1 { font-size: 1.3rem; margin: 0 0 .2rem; } .what { color: #888; margin: 0 0 1rem; }
-main { display: flex; flex-wrap: wrap; gap: 1rem; align-items: flex-start; }
-section { flex: 1 1 30rem; min-width: 20rem; border: 1px solid var(--line); border-radius: 6px; overflow: hidden; }
-h2 { font-size: .95rem; margin: 0; padding: .4rem .8rem; border-bottom: 1px solid var(--line); }
-h2 small { color: #888; font-weight: normal; margin-left: .6rem; }
-pre { margin: 0; padding: .5rem 0; overflow-x: auto; font: 12.5px/1.45 ui-monospace, monospace; }
-pre span { display: block; padding: 0 .8rem; white-space: pre; min-height: 1.45em; }
-pre span[data-lines]:hover, .hit { background: var(--hit); }
-i { color: var(--dim); font-style: normal; user-select: none; }
-details > summary { cursor: pointer; padding: .4rem .8rem; }
-"""
+Place = tuple[str, int]  # file and line
 
-_SCRIPT = """
-const marked = [...document.querySelectorAll('[data-lines]')];
-const of = e => e.dataset.lines.split(' ');
-for (const e of marked) {
-  e.addEventListener('mouseenter', () => {
-    const lines = of(e);
-    for (const o of marked) o.classList.toggle('hit', of(o).some(n => lines.includes(n)));
-  });
-  e.addEventListener('mouseleave', () => marked.forEach(o => o.classList.remove('hit')));
-}
-"""
 
-_FROM = re.compile(r"# from line (\d+)")
+@dataclass(frozen=True, slots=True)
+class View:
+    """What a pane can show: a name for its tab, a remark, and HTML."""
+
+    title: str
+    about: str
+    body: str
 
 
 def page(inspection: Inspection) -> str:
     """The HTML text."""
-    first = inspection.stages.functions["read"].span.line
-    parts = (
-        [_panel("source", str(inspection.signature), _numbered(inspection.user_source, first))]
-        if inspection.user_source
-        else []
-    )
-    for name in inspection.stages:
-        parts.append(_panel(name, "NumPy, as it runs under CPython", _traced(inspection, name)))
-    for k in inspection.kernels:
-        about = f"{k.language}, {k.bytes_moved:,} bytes moved, at least {k.bytes_minimum:,}"
-        parts.append(_panel(k.name, f"{about}; {k.why_cut}" if k.why_cut else about, _lines(k.source, k.lines)))
-    for name, text in (("StableHLO", inspection.stablehlo), ("HLO", inspection.hlo), ("PTX", inspection.ptx)):
+    places = _Places(inspection)
+    views = [*_source_views(inspection, places), *_stage_views(inspection, places), *_kernel_views(inspection, places)]
+    for title, text in (("StableHLO", inspection.stablehlo), ("HLO", inspection.hlo), ("PTX", inspection.ptx)):
         if text:
-            body = _panel(name, "", _lines(text, ()))
-            parts.append(f"<details><summary>{name}</summary>{body}</details>")
-    title = html.escape(f"{inspection.name} for {inspection.target}")
-    return (
-        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title><style>{_STYLE}</style>'
-        f'<h1>{title}</h1><p class="what">Point at a line to see what was made from it.</p>'
-        f"<main>{''.join(parts)}</main><script>{_SCRIPT}</script></html>\n"
+            views.append(View(title, f"{len(text.splitlines()):,} lines", _code(text.splitlines(), title.lower(), [])))
+    title = f"{inspection.name} for {inspection.target}"
+    titles = [v.title for v in views]
+    start = {"left": 0, "right": titles.index("simplify") if "simplify" in titles else len(titles) - 1}
+    template = resources.files(__package__).joinpath("page.html").read_text(encoding="utf-8")
+    parts = {
+        "title": html.escape(title),
+        "facts": "".join(f"<li>{html.escape(f)}</li>" for f in _facts(inspection)),
+        "views": "".join(
+            f'<section class="view" data-title="{html.escape(v.title)}"><p class="about">{html.escape(v.about)}</p>'
+            f"{v.body}</section>"
+            for v in views
+        ),
+        **{side: str(n) for side, n in start.items()},
+    }
+    return re.sub(r"\{\{(\w+)\}\}", lambda m: parts[m.group(1)], template)
+
+
+def _facts(inspection: Inspection) -> Iterator[str]:
+    """What is worth knowing at a glance."""
+    from .recompiles import describe_signature
+
+    yield f"{inspection.name}{describe_signature(inspection.signature)}"
+    final = inspection.stages.functions[list(inspection.stages)[-1]]
+    if isinstance(final, Function):
+        count = sum(isinstance(s, Apply) for s in walk(final.body))
+        yield f"{count} operation{'s' * (count != 1)}"
+    kernels = inspection.kernels
+    if kernels:
+        moved, least = sum(k.bytes_moved for k in kernels), sum(k.bytes_minimum for k in kernels)
+        groups = f"{len(kernels)} group{'s' * (len(kernels) != 1)}"
+        yield f"{groups}, {_bytes(moved)} moved, at least {_bytes(least)}"
+    if inspection.memory:
+        yield f"temporaries {_bytes(inspection.memory.get('temporary', 0))}"
+    if inspection.cost and inspection.cost.get("flops", 0) > 0:
+        yield f"{inspection.cost['flops']:,.0f} flops"
+
+
+def _bytes(n: float) -> str:
+    for unit in ("bytes", "KiB", "MiB"):
+        if n < 10_000:
+            return f"{n:,.0f} {unit}" if unit == "bytes" else f"{n:,.1f} {unit}"
+        n /= 1024
+    return f"{n:,.1f} GiB"
+
+
+# ---- places --------------------------------------------------------------------------------------
+
+
+class _Places:
+    """The user's lines that statements come from: files by number, and the functions that stand around the lines."""
+
+    def __init__(self, inspection: Inspection) -> None:
+        self.main = inspection.span
+        self.files = [self.main.file] if self.main.line else []
+        lines: dict[str, set[int]] = {self.main.file: {self.main.line}} if self.main.line else {}
+        programs = [f for f in inspection.stages.functions.values() if isinstance(f, Function)]
+        for s in (s for f in programs for s in walk(f.body)):
+            if s.span.line and not s.span.file.startswith("<untraced"):
+                lines.setdefault(s.span.file, set()).add(s.span.line)
+        self.functions = [f for file, seen in lines.items() for f in _functions(file, seen)]
+        self.functions.sort(key=lambda f: (f[0] != self.main.file or self.main.line not in f[2], f[0], f[2].start))
+        self.files += [f for f in lines if f not in self.files]
+
+    def of(self, statements: Iterable[Statement]) -> str:
+        """The attribute of a row that is made of these statements."""
+        found: dict[str, None] = {}
+        for s in statements:
+            for t in (s, *walk(s.body)) if isinstance(s, Fused) else (s,):
+                if t.span.line and t.span.file in self.files:
+                    found[f"{self.files.index(t.span.file)}:{t.span.line}"] = None
+        return " ".join(found)
+
+    def of_lines(self, lines: Sequence[int]) -> str:
+        """Lines of the user's own file."""
+        return " ".join(f"0:{n}" for n in lines)
+
+
+def _functions(file: str, lines: set[int]) -> list[tuple[str, str, range]]:
+    """(file, name, lines) of the outermost definitions that hold these lines."""
+    text = "".join(linecache.getlines(file))
+    try:
+        tree = ast.parse(text)
+    except SyntaxError:
+        return []
+    found = []
+    waiting: list[ast.AST] = [tree]
+    while waiting:
+        for node in ast.iter_child_nodes(waiting.pop()):
+            if isinstance(node, ast.FunctionDef | ast.Lambda):
+                first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))])
+                extent = range(first, (node.end_lineno or node.lineno) + 1)
+                if lines & set(extent):
+                    found.append((file, getattr(node, "name", "lambda"), extent))
+                    continue
+            waiting.append(node)
+    return found
+
+
+# ---- views ---------------------------------------------------------------------------------------
+
+
+def _source_views(inspection: Inspection, places: _Places) -> list[View]:
+    """The user's function, and below it those that it calls."""
+    parts = []
+    for file, name, extent in places.functions:
+        number = places.files.index(file)
+        rows = [linecache.getline(file, n).rstrip("\n") for n in extent]
+        parts.append(f"<h3>{html.escape(name)} <small>{html.escape(file)}:{extent.start}</small></h3>")
+        parts.append(_code(rows, "python", [f"{number}:{n}" for n in extent], extent.start))
+    if not parts:
+        return []
+    return [View("source", "as you wrote it; point at a line, click to hold it, Escape to let go", "".join(parts))]
+
+
+_ABOUT = {
+    "read": "the source as a program",
+    "derive": "the derivative; comments say which line a statement comes from",
+    "batch": "with a batch axis",
+    "simplify": "constants folded, common work shared, dead code gone: what the target numpy runs",
+    "fuse": "each nested function is one kernel",
+    "cut": "the compiled regions, and the function that CPython runs around them",
+}
+
+
+def _stage_views(inspection: Inspection, places: _Places) -> list[View]:
+    views = []
+    for name in inspection.stages:
+        printed = inspection.stages.printed(name)
+        origins = [places.of(statements) for statements in printed.origins]
+        about = _ABOUT.get(name.split()[0], "")
+        views.append(View(name, about, _code(printed.text.splitlines(), "python", origins)))
+    return views
+
+
+def _kernel_views(inspection: Inspection, places: _Places) -> list[View]:
+    """A table of the groups, and each with its code."""
+    kernels = inspection.kernels
+    if not kernels:
+        return []
+    rows = "".join(map(_kernel_row, kernels, [places.of_lines(k.lines) for k in kernels]))
+    table = (
+        "<table><tr><th>group<th>kind<th>lines<th>moved<th>at least<th>share, and why it ends here</tr>"
+        f"{rows}</table>"
     )
+    codes = "".join(
+        f'<h3 id="{html.escape(k.name)}">{html.escape(k.name)} <small>{k.language}</small></h3>'
+        + _code(k.source.splitlines(), k.language, [places.of_lines(k.lines)] * len(k.source.splitlines()))
+        for k in kernels
+    )
+    return [View("kernels", "the fused groups: one pass over device memory each", table + codes)]
 
 
-def _panel(title: str, about: str, body: str) -> str:
-    return f"<section><h2>{html.escape(title)}<small>{html.escape(about)}</small></h2><pre>{body}</pre></section>"
+def _kernel_row(k: Kernel, origin: str) -> str:
+    part = min(1.0, k.bytes_minimum / k.bytes_moved) if k.bytes_moved else 1.0
+    title = f"{part:.0%} of what is moved had to be"
+    bar = f'<span class="bar" style="--part:{part:.0%}" title="{title}"></span>'
+    texts = [k.name, k.kind, ", ".join(map(str, k.lines)), _bytes(k.bytes_moved), _bytes(k.bytes_minimum)]
+    cells = "".join(f"<td>{html.escape(text)}" for text in texts)
+    return f'<tr data-from="{origin}">{cells}<td>{bar}{html.escape(k.why_cut)}</tr>'
 
 
-def _numbered(text: str, first: int) -> str:
-    rows = enumerate(text.rstrip("\n").splitlines(), first)
-    return "".join(f'<span data-lines="{n}"><i>{n:4d} </i>{html.escape(row)}</span>' for n, row in rows)
-
-
-def _lines(text: str, covered: tuple[int, ...]) -> str:
-    mark = f' data-lines="{" ".join(map(str, covered))}"' if covered else ""
-    return "".join(f"<span{mark}>{html.escape(row)}</span>" for row in text.rstrip("\n").splitlines())
-
-
-def _traced(inspection: Inspection, stage: str) -> str:
-    """Rows of a stage, each with the user's lines that it comes from: told by its comment, or found by its text."""
-    origins = _statements(inspection)
-    rows = []
-    for row in inspection.stages[stage].rstrip("\n").splitlines():
-        found = _FROM.search(row)
-        code = row.partition("  # from line")[0].strip()
-        line = int(found.group(1)) if found else origins.get(code)
-        mark = f' data-lines="{line}"' if line else ""
-        rows.append(f"<span{mark}>{html.escape(row)}</span>")
-    return "".join(rows)
-
-
-def _statements(inspection: Inspection) -> dict[str, int]:
-    """The user's own statements, which stages that keep them print unchanged."""
-    first = inspection.stages.functions["read"].span.line
-    return {row.strip(): n for n, row in enumerate(inspection.user_source.splitlines(), first) if row.strip()}
+def _code(rows: Sequence[str], language: str, origins: Sequence[str], first: int = 0) -> str:
+    """Rows of code, each with the places that it comes from; numbered from `first`."""
+    marks = [f' data-from="{o}"' if o else "" for o in (*origins, *[""] * (len(rows) - len(origins)))]
+    numbers = [f"<i>{first + n}</i>" if first else f"<i>{n + 1}</i>" for n in range(len(rows))]
+    body = "".join(
+        f"<div{mark}>{number}{highlighted(row, language) or ' '}</div>"
+        for mark, number, row in zip(marks, numbers, rows, strict=True)
+    )
+    return f"<pre>{body}</pre>"

@@ -18,7 +18,7 @@ from ..translator.derive.activity import inexact
 from ..translator.errors import DTypeError
 from ..translator.ir import Atom, Aval, Block, Function, Var, const
 from ..translator.pipeline import Positions
-from ..translator.reading.signature import Signature
+from ..translator.reading.signature import Signature, signature_of
 from ..translator.rewrite import splice_block
 from ..translator.tree import LEAF, Kind, TreeDef
 from .trees import broadcast_prefix, describe
@@ -39,6 +39,12 @@ def checked_argnums(argnums: Argnums) -> int | tuple[int, ...]:
         return tuple(operator.index(i) for i in argnums)  # type: ignore[union-attr]
     except TypeError:
         raise TypeError(f"argnums must be an int or a sequence of ints, got {argnums!r}") from None
+
+
+class ArgumentError(TypeError, ValueError):
+    """`argnums` names an argument that the call does not have: a TypeError, as JAX raises now, and a ValueError, as it
+    did.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,18 +75,18 @@ def positional(fun: Fun, signature: Signature) -> list[tuple[int, TreeDef]]:
 
 def _kinds(fun: Fun) -> dict[str, Any]:
     try:
-        return {name: p.kind for name, p in inspect.signature(fun).parameters.items()}
+        return {name: p.kind for name, p in signature_of(fun).parameters.items()}
     except ValueError:
         return {}
 
 
 def select(fun: Fun, signature: Signature, argnums: int | tuple[int, ...], verb: str) -> Chosen:
-    """Raises ValueError for an argument that the call does not have."""
+    """Raises ArgumentError for an argument that the call does not have."""
     arguments = positional(fun, signature)
     picked = []
     for i in (argnums,) if isinstance(argnums, int) else argnums:
         if not -len(arguments) <= i < len(arguments):
-            raise ValueError(
+            raise ArgumentError(
                 f"differentiating with respect to argnums={i} requires at least {i + 1 if i >= 0 else -i} "
                 "positional arguments to be "
                 f"passed by the caller, but {verb} of {getattr(fun, '__name__', fun)} got only {len(arguments)} "
@@ -106,6 +112,11 @@ def gradient(
     allow_int: bool,
 ) -> Function:
     main, aux = split_aux(function.out, has_aux)
+    if main.kind is not Kind.LEAF:
+        raise DTypeError(
+            f"Gradient only defined for scalar-output functions. Output was {describe(main)}; "
+            "return one number, and others through has_aux=True"
+        )
     places, tree = differentiable(function, positions, chosen, allow_int)
     if holomorphic:
         derived = _holomorphic(function, places, main, aux)
@@ -237,7 +248,7 @@ def input_axes(fun: Fun, signature: Signature, in_axes: Any) -> AxesOfLeaves:
 
 def _optional(fun: Fun, count: int) -> frozenset[int]:
     """The positional arguments that have a default."""
-    parameters = list(inspect.signature(fun).parameters.values())[:count]
+    parameters = list(signature_of(fun).parameters.values())[:count]
     return frozenset(i for i, p in enumerate(parameters) if p.default is not inspect.Parameter.empty)
 
 

@@ -6,12 +6,19 @@ testing.check_grads(loss, (w, x, y))    # forward and reverse, to order 2; Asser
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..translator.tree import flatten, unflatten
+from ..translator.errors import DerivativeError
+from ..translator.tree import flatten, tree_map, unflatten
+
+if TYPE_CHECKING:
+    from . import strategies as strategies
+
+__all__ = ["DerivativeError", "check_grads", "strategies"]
 
 Function = Callable[..., Any]
 Derive = Callable[[Function, int], Function]
@@ -22,6 +29,9 @@ Derive = Callable[[Function, int], Function]
 RELATIVE = {"float64": 1e-6, "float32": 2e-4, "float16": 3e-2, "bfloat16": 2e-1}
 ABSOLUTE = {"float64": 1e-8, "float32": 1e-5, "float16": 1e-2, "bfloat16": 1e-1}
 STEP = 1e-3  # truncation STEP**4, rounding 1e-16 / STEP: they balance in float64
+# Where the function can be evaluated at complex arguments its derivative is f(x + ih).imag / h, without subtraction and
+# good to the rounding of the function; it counts where it agrees with the difference, which an abs or a max breaks.
+COMPLEX_STEP, AGREES, EXACT = 1e-30, 1e-6, 2e-8
 
 
 def check_grads(
@@ -40,16 +50,16 @@ def check_grads(
 ) -> None:
     """Assert that the derivatives of `f` at `args`, trees of numbers and arrays, are right to the given order.
 
-    `f(*args)` may return any tree. Each derivative is projected on random directions and compared with a four-point
-    difference of `reference` (default: `f` itself), taken in float64 whatever the dtype of the arguments. At each
-    order, every mode is checked on the derivatives of every mode. Integer and bool leaves are held fixed; they have no
-    tangent.
+    `f(*args)` may return any tree. Each derivative is projected on random directions and compared with a complex step
+    of `reference` (default: `f` itself) where that is analytic, else with a four-point difference, in double precision
+    whatever the dtype of the arguments. At each order, every mode is checked on the derivatives of every mode. Integer
+    and bool leaves are held fixed; they have no tangent.
 
     `eps` is the step of the difference. Tolerances are by default those of the narrowest dtype among the arguments;
     they are relative to the largest element of what is compared. `pushforward(f, n)` gives (x1..xn, t1..tn) ->
     tangents, and `pullback(f, n)` gives (ct, x1..xn) -> cotangents; by default they are made of `jvp` and `vjp`.
 
-    Raises AssertionError.
+    Raises DerivativeError, an AssertionError, that says which derivative is off and by how much.
     """
     chosen = tuple(modes)
     unknown = set(chosen) - {"fwd", "rev"}
@@ -65,8 +75,45 @@ def check_grads(
         RELATIVE[narrow] if rtol is None else rtol,
         STEP if eps is None else eps,
         np.random.default_rng(seed),
+        narrow != "float64",
     )
     checker.check(g, wide, moving, order, "f")
+
+
+def check_settled(f: Function, args: tuple[Any, ...], order: int, mode: str, name: str) -> None:
+    """Check the derivatives of `f` up to `order` in one mode, where a difference with half the step says the same.
+
+    For calls in a running program, whose arguments nobody has chosen for it. Raises DerivativeError, which starts with
+    `name`.
+    """
+    narrow = _narrowest(args)
+    derive = {"fwd": _pushforward, "rev": _pullback}[mode]
+    checker = _Checker(
+        {mode: derive}, ABSOLUTE[narrow], RELATIVE[narrow], STEP, np.random.default_rng(0), narrow != "float64"
+    )
+    for level in range(order):
+        tangents = checker.direction(args)
+        numeric = checker.difference(f, args, tangents)
+        checker.eps = STEP / 2
+        again = checker.difference(f, args, tangents)
+        checker.eps = STEP
+        if not numeric or not all(map(_settled, numeric, again)):
+            return
+        g = derive(f, len(args))
+        what = f"{name}, of order {level + 1}," if level else name
+        if mode == "fwd":
+            checker.forward(g, args, tangents, numeric, f"{what} in forward mode")
+            f, args = g, (*args, *checker.direction(args))
+        else:
+            ct = checker.direction(f(*tree_map(copied, args)))
+            checker.reverse(g, args, tangents, ct, numeric, f"{what} in reverse mode")
+            f, args = g, (ct, *args)
+
+
+def _settled(x: Any, y: Any) -> bool:
+    """Whether two differences are finite and agree about as well as those of a smooth function do."""
+    scale = float(np.max(np.abs(x), initial=0.0))
+    return bool(np.all(np.isfinite(x)) and np.max(np.abs(x - y), initial=0.0) <= 1e-7 * (1.0 + scale))
 
 
 def _pushforward(f: Function, n: int) -> Function:
@@ -80,7 +127,7 @@ def _pushforward(f: Function, n: int) -> Function:
 
 def _holding_integers(f: Function, args: tuple[Any, ...]) -> tuple[Function, tuple[Any, ...]]:
     """`f` as a function of the arguments that can move, and these: `jvp` refuses the others."""
-    moving = [k for k, a in enumerate(args) if any(map(_inexact, flatten(a)[0]))]
+    moving = [k for k, a in enumerate(args) if any(map(inexact, flatten(a)[0]))]
     if len(moving) == len(args):
         return f, args
 
@@ -106,29 +153,42 @@ class _Checker:
     """`derive` maps "fwd" and "rev" to what takes those derivatives."""
 
     def __init__(
-        self, derive: dict[str, Derive], atol: float, rtol: float, eps: float, rng: np.random.Generator
+        self,
+        derive: dict[str, Derive],
+        atol: float,
+        rtol: float,
+        eps: float,
+        rng: np.random.Generator,
+        narrow: bool = False,
     ) -> None:
         self.derive, self.atol, self.rtol, self.eps, self.rng = derive, atol, rtol, eps, rng
+        self.narrow = narrow  # whether arguments are in less than double precision
+        self.exact = False  # whether what is compared with is exact but for rounding
 
     def check(self, f: Function, reference: Function, args: tuple[Any, ...], order: int, name: str) -> None:
         """Check the first derivatives of `f`, then, one order lower, those of its derivatives."""
         if order < 1:
             return
         tangents = self.direction(args)
+        self.exact = False
         numeric = self.difference(reference, args, tangents)
+        if name == "f":
+            numeric = self.complex_step(reference, args, tangents, numeric)
+        exact = self.exact
         for mode, derive in self.derive.items():
+            self.exact = exact
             g = derive(f, len(args))
             wide = g if reference is f else derive(reference, len(args))
             if mode == "fwd":
                 self.forward(g, args, tangents, numeric, f"jvp of {name}")
                 self.check(g, wide, (*args, *self.direction(args)), order - 1, f"jvp of {name}")
             else:
-                ct = self.direction(f(*args))
+                ct = self.direction(f(*tree_map(copied, args)))
                 self.reverse(g, args, tangents, ct, numeric, f"vjp of {name}")
                 self.check(g, wide, (ct, *args), order - 1, f"vjp of {name}")
 
     def forward(self, g: Function, args: tuple[Any, ...], tangents: Any, numeric: Sequence[Any], name: str) -> None:
-        leaves = [x for x in flatten(g(*args, *tangents))[0] if _inexact(x)]
+        leaves = [x for x in flatten(g(*args, *tangents))[0] if inexact(x)]
         self.expect(len(leaves) == len(numeric), f"{name}: {len(leaves)} tangents for {len(numeric)} results")
         for k, (got, want) in enumerate(zip(leaves, numeric, strict=True)):
             scale = float(np.max(np.abs(want), initial=0.0))
@@ -138,7 +198,7 @@ class _Checker:
         self, g: Function, args: tuple[Any, ...], tangents: Any, ct: Any, numeric: Sequence[Any], name: str
     ) -> None:
         """Re sum(ct * J t) = Re sum(vjp(ct) * t), without conjugates, as in JAX's convention."""
-        back = [x for x in flatten(g(ct, *args))[0] if _inexact(x)]
+        back = [x for x in flatten(g(ct, *args))[0] if inexact(x)]
         ts = flatten(tangents)[0]
         self.expect(len(back) == len(ts), f"{name}: {len(back)} cotangents for {len(ts)} arguments")
         terms = [np.asarray(_wide(c) * d) for c, d in zip(flatten(ct)[0], numeric, strict=True)]
@@ -152,18 +212,21 @@ class _Checker:
         same_nan = np.array_equal(np.isnan(got), np.isnan(want))
         self.expect(same_nan, f"{what}: NaN where the difference has none, or the reverse")
         error = float(np.max(np.abs(np.where(np.isnan(want), 0, got - want)), initial=0.0))
-        limit = self.atol + self.rtol * scale
-        self.expect(error <= limit, f"{what}: off by {error:.3g}, allowed {limit:.3g}\n  got  {got}\n  want {want}")
+        limit = EXACT * (1.0 + scale) if self.exact else self.atol + self.rtol * scale
+        relative = f" (relative error {error / scale:.3g})" if scale else ""
+        self.expect(
+            error <= limit, f"{what}: off by {error:.3g}{relative}, allowed {limit:.3g}\n  got  {got}\n  want {want}"
+        )
 
     @staticmethod
     def expect(condition: bool, message: str) -> None:
         if not condition:
-            raise AssertionError(message)
+            raise DerivativeError(message)
 
     def direction(self, tree: Any) -> Any:
         """Normal random numbers like the real and complex leaves of the tree; None for the others."""
         leaves, treedef = flatten(tree)
-        return unflatten(treedef, [self.random_like(x) if _inexact(x) else None for x in leaves])
+        return unflatten(treedef, [self.random_like(x) if inexact(x) else None for x in leaves])
 
     def random_like(self, x: Any) -> Any:
         shape, dtype = np.shape(x), np.asarray(x).dtype
@@ -181,17 +244,51 @@ class _Checker:
 
         def at(h: float) -> list[Any]:
             feed = iter(steps)
-            moved = [_wide(x) + h * _wide(next(feed)) if _inexact(x) else x for x in leaves]
-            return [_wide(y) for y in flatten(f(*unflatten(treedef, moved)))[0] if _inexact(y)]
+            moved = [_wide(x) + h * _wide(next(feed)) if inexact(x) else copied(x) for x in leaves]
+            return [_wide(y) for y in flatten(f(*unflatten(treedef, moved)))[0] if inexact(y)]
 
         h = self.eps
         near = zip(at(h), at(-h), at(2 * h), at(-2 * h), strict=True)
         return [(8 * (a - b) - (c - d)) / (12 * h) for a, b, c, d in near]
 
 
-def _inexact(x: Any) -> bool:
+    def complex_step(self, f: Function, args: tuple[Any, ...], tangents: Any, numeric: list[Any]) -> list[Any]:
+        """A sharper derivative than `numeric`, which it must agree with; `numeric` where there is none."""
+        leaves, treedef = flatten(args)
+        if self.narrow or self.eps != STEP or not all(_double(x) for x in leaves if inexact(x)):
+            return numeric
+        steps = iter(flatten(tangents)[0])
+        moved = [np.add(x, 1j * COMPLEX_STEP * next(steps)) if inexact(x) else copied(x) for x in leaves]
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                out = flatten(f(*unflatten(treedef, moved)))[0]
+        except Exception:  # whatever a function of real numbers makes of complex ones
+            return numeric
+        found = [np.imag(y) / COMPLEX_STEP for y in out if inexact(y)]
+        if [np.shape(y) for y in found] != [np.shape(y) for y in numeric]:
+            return numeric
+        scales = [float(np.max(np.abs(n), initial=1e-300)) for n in numeric]
+        close = [
+            np.max(np.abs(c - n), initial=0.0) <= AGREES * s for c, n, s in zip(found, numeric, scales, strict=True)
+        ]
+        self.exact = all(close)
+        return found if self.exact else numeric
+
+
+def inexact(x: Any) -> bool:
     """Whether the leaf has a derivative. Kind V holds bfloat16."""
     return not isinstance(x, str) and np.asarray(x).dtype.kind in "fcV"
+
+
+def copied(x: Any) -> Any:
+    """An array that the function may write into."""
+    return x.copy() if isinstance(x, np.ndarray) else x
+
+
+def _double(x: Any) -> bool:
+    """Whether the leaf is a real number in double precision."""
+    return type(x) is float or np.asarray(x).dtype == np.float64
 
 
 def _wide(x: Any) -> Any:
@@ -206,7 +303,16 @@ def _narrowest(args: Any) -> str:
     """The name of the real dtype with the fewest digits among the leaves; float64 where there is none."""
     found = ["float64"]
     for x in flatten(args)[0]:
-        if _inexact(x):
+        if inexact(x):
             dtype = np.asarray(x).dtype
             found.append(np.empty(0, dtype).real.dtype.name if dtype.kind == "c" else dtype.name)
     return max(found, key=list(RELATIVE).index)
+
+
+def __getattr__(name: str) -> Any:
+    """`strategies` is imported when it is first asked for: it needs Hypothesis."""
+    if name != "strategies":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib
+
+    return importlib.import_module(".strategies", __package__)

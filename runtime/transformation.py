@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..translator import pipeline
 from ..translator.ir import Function
 from ..translator.pipeline import Positions
+from ..translator.reading.inner import Inner
 from ..translator.reading.reader import Reading, read
 from ..translator.reading.signature import Signature
 from .callables import readable
@@ -91,6 +92,8 @@ class Transformation:
 def transformed(fun: Fun, kind: type[Transformation], *options: Any) -> Any:
     """`kind(fun, *options)`; accelerated where `fun` is. The same one again for the same arguments, so that what it has
     translated is found again when a step function says `grad(loss)(...)` every time."""
+    if isinstance(fun, Inner):
+        return _made(fun, kind, options)
     try:
         return _remembered(fun, kind, options, repr(options))  # type: ignore[arg-type]  # a class is hashable
     except TypeError as error:

@@ -8,7 +8,7 @@ accelerated function is accelerated.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ..translator import pipeline
@@ -79,22 +79,25 @@ def value_and_grad(
 
 
 class Jacobian(Transformation):
-    """jacfwd and jacrev."""
+    """jacfwd, jacrev, and jacobian, which takes the mode that the sizes ask for (`forward` None)."""
 
     stage = "derive"
 
-    def __init__(self, fun: Fun, argnums: Argnums, has_aux: bool, holomorphic: bool, forward: bool) -> None:
+    def __init__(self, fun: Fun, argnums: Argnums, has_aux: bool, holomorphic: bool, forward: bool | None) -> None:
         self.argnums, self.has_aux, self.holomorphic = rules.checked_argnums(argnums), has_aux, holomorphic
         self.forward = forward
-        self.verb = "jacfwd" if forward else "jacrev"
+        self.verb = "jacobian" if forward is None else "jacfwd" if forward else "jacrev"
         super().__init__(fun)
 
     def rule(self, function: Function, positions: Positions, signature: Signature) -> Function:
-        from .jacobians import jacobian
+        from .jacobians import forward_is_better, jacobian
 
         chosen = rules.select(self.fun, signature, self.argnums, self.verb)
+        forward = self.forward
+        if forward is None:
+            forward = forward_is_better(function, positions, chosen, self.has_aux, self.holomorphic)
         return jacobian(
-            function, positions, chosen, has_aux=self.has_aux, forward=self.forward, holomorphic=self.holomorphic
+            function, positions, chosen, has_aux=self.has_aux, forward=forward, holomorphic=self.holomorphic
         )
 
 
@@ -112,7 +115,11 @@ def jacrev(fun: Fun, argnums: Argnums = 0, has_aux: bool = False, holomorphic: b
     return transformed(fun, Jacobian, argnums, has_aux, holomorphic, False)
 
 
-jacobian = jacrev
+def jacobian(fun: Fun, argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False) -> Any:
+    """As `jacfwd` and `jacrev`, in the mode that the sizes ask for: forward where the chosen arguments have no more
+    elements than the results, else reverse; reverse, too, where only that is defined (complex arguments, custom_vjp).
+    """
+    return transformed(fun, Jacobian, argnums, has_aux, holomorphic, None)
 
 
 def hessian(fun: Fun, argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False) -> Any:
@@ -208,13 +215,31 @@ def vjp(fun: Fun, *primals: Any, has_aux: bool = False) -> Any:
     return (out, vjp_fun, aux) if has_aux else (out, vjp_fun)
 
 
-def linearize(fun: Fun, *primals: Any) -> tuple[Any, Callable[..., Any]]:
-    """(fun(*primals), f_jvp): `f_jvp(*tangents)` is the derivative at the primals in that direction."""
+def linearize(fun: Fun, *primals: Any, has_aux: bool = False) -> Any:
+    """(fun(*primals), f_jvp), and aux as third where `has_aux`: `f_jvp(*tangents)` is the derivative at the primals in
+    that direction. Raises as `jvp` does.
+    """
 
     def f_jvp(*tangents: Any) -> Any:
-        return jvp(fun, primals, tangents)[1]
+        return jvp(fun, primals, tangents, has_aux)[1]
 
+    if has_aux:
+        out, aux = fun(*primals)
+        return out, f_jvp, aux
     return fun(*primals), f_jvp
+
+
+def hvp(fun: Fun, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    """The Hessian of `fun`, which returns one real number, times the direction `tangents`: forward over reverse, at a
+    small multiple of the cost of `fun`, and without the matrix.
+
+    `primals` and `tangents` are as in `jvp`. The result is like the primal where there is one; where there are several
+    it is a tuple like them, of the products with the whole Hessian. Raises TypeError as `grad` and `jvp` do.
+    """
+    _check_sequence("primal", primals)
+    _check_sequence("tangent", tangents)
+    argnums = 0 if len(primals) == 1 else tuple(range(len(primals)))
+    return jvp(grad(fun, argnums), primals, tangents)[1]
 
 
 def _check_sequence(what: str, xs: Any) -> None:
@@ -239,6 +264,7 @@ for _made_at_translation in (
     value_and_grad,
     jacfwd,
     jacrev,
+    jacobian,
     hessian,
     vmap,
     transformed,

@@ -12,6 +12,7 @@ import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
+from ..translator.reading.signature import static_value
 from ..translator.tree import Kind, TreeDef, open_node
 from ..translator.tree import flatten as flatten
 from ..translator.tree import register as register
@@ -110,27 +111,27 @@ def _broadcast_into(out: list[Any], prefix: Any, t: TreeDef, what: str, is_leaf:
         _broadcast_into(out, child, subtree, what, is_leaf)
 
 
-def describe(t: TreeDef) -> str:
-    """A structure in a few words, `*` for a leaf."""
+def describe(t: TreeDef, leaf: Callable[[], str] = lambda: "*") -> str:
+    """A structure in a few words; `leaf` says what stands for each leaf in turn."""
+    parts = [describe(c, leaf) for c in t.children]
     match t.kind:
         case Kind.LEAF:
-            return "*"
+            return leaf()
         case Kind.NONE:
             return "None"
         case Kind.STATIC:
-            return repr(t.aux)
+            return repr(static_value(t))
         case Kind.TUPLE:
-            inner = ", ".join(describe(c) for c in t.children)
-            return f"({inner},)" if len(t.children) == 1 else f"({inner})"
+            return f"({parts[0]},)" if len(parts) == 1 else f"({', '.join(parts)})"
         case Kind.LIST:
-            return f"[{', '.join(describe(c) for c in t.children)}]"
+            return f"[{', '.join(parts)}]"
         case Kind.DICT:
-            return "{" + ", ".join(f"{k!r}: {describe(c)}" for k, c in zip(t.keys, t.children, strict=True)) + "}"
+            return "{" + ", ".join(f"{k!r}: {p}" for k, p in zip(t.keys, parts, strict=True)) + "}"
         case Kind.NAMEDTUPLE | Kind.DATACLASS:
-            inner = ", ".join(f"{k}={describe(c)}" for k, c in zip(t.keys, t.children, strict=True))
+            inner = ", ".join(f"{k}={p}" for k, p in zip(t.keys, parts, strict=True))
             return f"{t.type.__name__ if t.type else ''}({inner})"
         case Kind.CUSTOM:
-            return f"{t.type.__name__ if t.type else ''}({', '.join(describe(c) for c in t.children)})"
+            return f"{t.type.__name__ if t.type else ''}({', '.join(parts)})"
 
 
 def _children_at(t: TreeDef, tree: Any) -> list[Any]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..tpu import client
 from ..tpu.emit import emit
+from ..translator.errors import errors_at
 from ..translator.ir import Function
 
 
@@ -45,8 +46,9 @@ class XlaProgram:
         from .devices import device_of_target
 
         self.device = device_of_target("cpu")
-        emitted = emit(function, donate=donated, checks=checks)
-        self.executable = client.compile(emitted)
+        with errors_at(function.span):
+            emitted = emit(function, donate=donated, checks=checks)
+            self.executable = client.compile(emitted)
         self.checked = bool(emitted.checks)
         self.count = len(emitted.results)
 
