@@ -4,12 +4,12 @@ def network_grad(params, x, y):
     logits = x_1 @ params_1_0 + params[1][1]
     t = np.exp(logits)
     d_logp = y * -0.125                      # from line ..: y * logp
-    t1 = np.sum(y * 0.125, axis=1, keepdims=True) / np.sum(t, axis=1, keepdims=True) * t
+    t1 = -np.sum(d_logp, axis=1, keepdims=True) / np.sum(t, axis=1, keepdims=True) * t
     d_logits = d_logp + t1                   # from line ..: np.exp(logits)
     d_params_1_1 = np.sum(d_logits, axis=0)  # from line ..: x @ w + b
     d_x = d_logits @ params_1_0.T            # from line ..: x @ w
     d_params_1_0 = x_1.T @ d_logits
-    d_t = d_x * (1.0 - x_1 * x_1)            # from line ..: np.tanh(x @ w + b)
-    d_params_0_1 = np.sum(d_t, axis=0)       # from line ..: x @ w + b
-    d_params_0_0 = x.T @ d_t                 # from line ..: x @ w
+    t2 = d_x * (1.0 - x_1 * x_1)
+    d_params_0_1 = np.sum(t2, axis=0)        # from line ..: x @ w + b
+    d_params_0_0 = x.T @ t2                  # from line ..: x @ w
     return [(d_params_0_0, d_params_0_1), (d_params_1_0, d_params_1_1)]

@@ -5,12 +5,18 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+import kernels_dense
+import kernels_discrete
+import kernels_fields
+import kernels_signals
 import numpy as np
 import pytest
 
 from kernels import PROGRAMS
 from untraced import accelerate
 from untraced.translator import tree
+
+FILES = (kernels_dense, kernels_discrete, kernels_fields, kernels_signals)  # each adds its programs to PROGRAMS
 
 
 def assert_same(ours: Any, expected: Any, what: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_reading import run
+from reading import run
 
 from untraced.translator.errors import AliasError, UnsupportedError
 

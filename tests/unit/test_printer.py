@@ -159,7 +159,8 @@ def test_dynamic_indices() -> None:
     assert dynamic([Run(Dyn(0), 3)], 9) == "x[i:i + 3]"
     assert dynamic([Run(Dyn(0), 3, 2)], 9) == "x[i:i + 5:2]"
     assert dynamic([Run(Dyn(0), 3, -1)], 9) == "x[i - 2:i + 1][::-1]"
-    assert dynamic([At(2), At(0)], 3, 4) == "x[-1, 0]"
+    assert dynamic([At(4), At(0)], 5, 4) == "x[-1, 0]"
+    assert dynamic([At(2), At(0)], 3, 4) == "x[2, 0]"  # of a short axis as it is
 
 
 def test_an_offset_start_is_written_into_both_ends() -> None:
@@ -612,3 +613,20 @@ def test_statements_have_no_effect_on_the_arguments_of_python_operators() -> Non
     before = np.ones(3)
     executable(function(Block((x,), (s,), s.targets)))(before)
     assert before.tolist() == [1, 1, 1]
+
+
+def test_results_of_registered_classes() -> None:
+    from untraced import accelerate, grad, tree
+
+    class Pair:
+        def __init__(self, a: object, b: object) -> None:
+            self.a, self.b = a, b
+
+    tree.register(Pair, lambda p: ((p.a, p.b), None), lambda _, children: Pair(*children))
+    pair = Pair(np.ones(2), 3.0)
+    for target in ("cpu", "numpy"):
+        made = accelerate(lambda p: [Pair(p.a * 2, p.b + 1), Pair(p.b, p.a)], target=target)(pair)
+        assert [type(m) for m in made] == [Pair, Pair] and made[0].b == 4.0 and made[1].a == 3.0
+        np.testing.assert_array_equal(made[0].a, [2.0, 2.0])
+    slope = grad(lambda p: np.sum(p.a * p.b))(pair)
+    assert type(slope) is Pair and slope.b == 2.0

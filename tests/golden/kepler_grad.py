@@ -1,0 +1,29 @@
+def kepler_grad(mean, e):
+    x = np.float64(mean)
+    x_tape = np.empty(20)
+    i = 0
+    stop = False
+    trips = 0
+    while np.logical_and(np.logical_not(stop), i < 20):
+        x_tape[trips] = x
+        step = (x - e * np.sin(x) - mean) / (1.0 - e * np.cos(x))
+        x -= step
+        if np.abs(step) < 1e-12:
+            stop = True
+        i += 1
+        trips += 1
+    d_x = np.float64(1.0)
+    d_mean = 0.0
+    for k in reversed(range(trips)):
+        x = x_tape[k]
+        t = np.sin(x)
+        t1 = np.cos(x)
+        t2 = 1.0 - e * t1
+        step = (x - e * t - mean) / t2
+        d_step = -d_x                             # from line ..: x - step
+        t3 = d_step / t2
+        d_x += -(d_step * (-step / t2)) * e * -t  # from line ..: np.cos(x)
+        d_mean -= t3                              # from line ..: x - e * np.sin(x) - mean
+        d_x += t3                                 # from line ..: x - e * np.sin(x)
+        d_x += -t3 * e * t1                       # from line ..: np.sin(x)
+    return d_mean + d_x                           # from line ..: for _ in range(20)

@@ -1,0 +1,37 @@
+def reprojection_grad(rotation, centre, focal, point, feature):
+    theta = np.sqrt(np.sum(rotation ** 2))
+    axis = rotation / theta
+    p = point - centre
+    t = np.cos(theta)
+    t1 = axis[1] * p[2] - axis[2] * p[1]
+    t2 = axis[2] * p[0] - axis[0] * p[2]
+    t3 = axis[0] * p[1] - axis[1] * p[0]
+    t4 = np.array([t1, t2, t3])
+    t5 = np.sin(theta)
+    t6 = axis @ p
+    t7 = axis * t6
+    t8 = 1.0 - t
+    q = p * t + t4 * t5 + t7 * t8
+    t9 = focal * q[:-1] / q[2]
+    r = t9 - feature
+    d_r = 2.0 * r                                                 # from line ..: r @ r
+    d_q = np.zeros_like(q)                                        # from line ..: q[2]
+    d_q[2] += np.sum(d_r * (-t9 / q[2]))
+    d_q[:-1] += d_r / q[2] * focal                                # from line ..: focal * q[:2]
+    t10 = d_q * t8
+    d_theta = np.sum(d_q * t7) * t5                               # from line ..: np.cos(theta)
+    d_t = np.sum(t10 * axis)                                      # from line ..: axis * (axis @ p)
+    d_axis = t10 * t6
+    d_axis += d_t * p                                             # from line ..: axis @ p
+    t11 = d_q * t5
+    d_theta += np.sum(d_q * t4) * t                               # from line ..: np.sin(theta)
+    t12 = t11[2] * p[1] + -t11[1] * p[2]
+    t13 = t11[1] * p[0] + -t11[0] * p[1]
+    t14 = -t11[2] * p[0] + t11[0] * p[2]
+    d_axis[2] += t13                                              # from line ..: np.cross(axis, p)
+    d_axis[1] += t14
+    d_axis[0] += t12
+    d_theta += np.sum(d_q * p) * -t5                              # from line ..: np.cos(theta)
+    d_theta += np.sum(d_axis * (-axis / theta))                   # from line ..: rotation / theta
+    d_rotation = d_axis / theta
+    return d_rotation + d_theta * (0.5 / theta) * (2 * rotation)  # from line ..: rotation**2

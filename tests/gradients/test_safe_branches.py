@@ -1,0 +1,56 @@
+"""Only the branch taken contributes: derivatives beside a singularity of the other one are finite, to second order."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from untraced import accelerate, grad, hessian, jvp
+
+CASES = {
+    "log": (lambda x: np.where(x > 0, np.log(x), 0.0), 0.0, 0.0, 0.0),
+    "log, of a negative number": (lambda x: np.where(x > 0, np.log(x), 0.0), -1.0, 0.0, 0.0),
+    "log, taken": (lambda x: np.where(x > 0, np.log(x), 0.0), 2.0, 0.5, -0.25),
+    "the other way round": (lambda x: np.where(x <= 0, 0.0, np.log(x)), 0.0, 0.0, 0.0),
+    "sqrt": (lambda x: np.where(x > 0, np.sqrt(x), 3.0 * x), 0.0, 3.0, 0.0),
+    "quotient": (lambda x: np.where(x != 0, np.sin(x) / np.where(x != 0, x, 1.0), 1.0), 0.0, 0.0, 0.0),
+    "used twice": (lambda x: np.where(x > 0, x * np.log(x), 0.0), 0.0, 0.0, 0.0),
+    "chain": (lambda x: np.where(x > 0, np.exp(np.sqrt(np.log1p(x))), 1.0), 0.0, 0.0, 0.0),
+    "nested": (lambda x: np.where(x > 0, np.where(x > 1, np.log(np.abs(x - 1)), x * x), 0.0), 1.0, 2.0, 2.0),
+    "select": (lambda x: np.select([x > 0, x < 0], [np.log(x), np.sqrt(-x)], 0.0), 1.0, 1.0, -1.0),
+    "arccos": (lambda x: np.where(np.abs(x) < 1, np.arccos(x), 0.0), 1.0, 0.0, 0.0),
+    "overflow": (lambda x: np.where(x < 1, np.exp(x * 1000.0), x), 2.0, 1.0, 0.0),
+    "sum of masked": (lambda x: np.sum(np.where(x * A > 0, np.log(x * A), 0.0)), 2.0, 0.5, -0.25),
+    "branch taken by an if": (lambda x: np.log(x) if x > 0 else 2.0 * x, 0.0, 2.0, 0.0),
+    "norm at zero": (lambda x: np.linalg.norm(x * A), 0.0, 0.0, 0.0),
+    "sinc": (np.sinc, 0.0, 0.0, -(np.pi**2) / 3),
+}
+A = np.array([-1.0, 0.0, 1.0])
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("kind", [float, np.float64])
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_first_and_second_derivatives(name, kind):
+    f, x, first, second = CASES[name]
+    x = kind(x)
+    assert grad(f)(x) == pytest.approx(first, rel=1e-12)
+    assert jvp(f, (x,), (1.0,))[1] == pytest.approx(first, rel=1e-12)
+    assert grad(grad(f))(x) == pytest.approx(second, rel=1e-12)
+    assert accelerate(grad(f), target="cpu")(x) == pytest.approx(first, rel=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_arrays():
+    x = np.array([0.0, -1.0, 2.0, 0.5])
+    f = lambda x: np.sum(np.where(x > 0, np.sqrt(x) * x, x**2) * 2.0)
+    want = np.where(x > 0, 3.0 * np.sqrt(np.abs(x)), 4.0 * x)
+    np.testing.assert_allclose(grad(f)(x), want, rtol=1e-14)
+    curved = np.where(x > 0, 1.5 / np.sqrt(np.where(x > 0, x, 1.0)), 4.0)
+    np.testing.assert_allclose(hessian(f)(x), np.diag(curved), rtol=1e-14)
+    np.testing.assert_array_equal(grad(lambda x: np.linalg.norm(x))(np.zeros(3)), np.zeros(3))
+
+
+def test_the_choice_is_made_last():
+    source = grad(lambda x: np.sum(np.where(x > 0, np.log(x), 0.0))).source(A)
+    assert "np.where(x > 0, 1.0 / x, 0.0)" in source

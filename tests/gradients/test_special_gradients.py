@@ -1,0 +1,53 @@
+"""Derivatives of special functions and matrix functions composed of operations; batching of them.
+
+The rows among them (erfinv, gamma, i0, ...) are in `test_elementwise_rows.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.linalg
+
+from untraced import testing, vmap
+from untraced.scipy import special as sp
+
+R = np.random.default_rng(1)
+X, POSITIVE, UNIT = R.uniform(-2.5, 2.5, 5), R.uniform(0.3, 5, 5), R.uniform(0.05, 0.95, 5)
+ABOVE_ONE = R.uniform(1.2, 4, 5)
+
+CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    "erfinv": (sp.erfinv, (UNIT,)),  # the row itself, given to the transformations
+    "logistic": (lambda x, u: sp.expit(x) + sp.log_expit(x) + sp.logit(u), (X, UNIT)),
+    "normal": (lambda x, u: sp.ndtr(x) + sp.log_ndtr(2 * x) + sp.ndtri(u), (X, UNIT)),
+    "entropies": (lambda p, q: sp.entr(p) + sp.rel_entr(p, q) + sp.kl_div(q, p), (POSITIVE, POSITIVE[::-1].copy())),
+    "powers": (lambda p, x: sp.boxcox(p, x) + sp.exprel(x) + sp.pseudo_huber(p, x), (POSITIVE, X)),
+    "beta": (lambda a, b: sp.beta(a, b) + sp.betaln(4 * a, 9 * b), (ABOVE_ONE, POSITIVE)),
+    "zeta": (lambda s, q: sp.zeta(s + 1, q) + sp.polygamma(1, q), (ABOVE_ONE, POSITIVE)),
+    "gammainc": (sp.gammainc, (ABOVE_ONE, POSITIVE)),
+    "betainc": (sp.betainc, (ABOVE_ONE[:3], POSITIVE[:3], UNIT[:3])),
+    "logsumexp": (lambda x, b: sp.logsumexp(x, b=b), (X, POSITIVE)),
+    "expm": (lambda a: scipy.linalg.expm(3.0 * a), (R.normal(size=(3, 3)),)),
+    "polyfit": (lambda x, y: np.polyfit(x, y, 2), (X, POSITIVE)),
+    "einsum": (lambda a: np.einsum("ii,ij->j", a, a), (R.normal(size=(3, 3)),)),
+    "svd of hermitian": (lambda a: np.linalg.svd(a + a.T, hermitian=True)[1], (R.normal(size=(3, 3)),)),
+}
+
+
+LONG = ("beta", "zeta", "gammainc", "betainc")  # their second derivatives are long programs
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_derivatives(name: str) -> None:
+    function, args = CASES[name]
+    testing.check_grads(function, args, order=1 if name in LONG else 2, modes=("rev",))
+
+
+@pytest.mark.parametrize("name", ["erfinv", "gammainc", "beta", "zeta"])
+def test_batches_are_loops(name: str) -> None:
+    function, args = CASES[name]
+    one_by_one = np.stack([function(*row) for row in zip(*args, strict=True)])
+    np.testing.assert_allclose(vmap(function)(*args), one_by_one, rtol=1e-13)

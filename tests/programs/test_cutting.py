@@ -1,0 +1,273 @@
+"""Functions that only CPython can go all the way through: cut into compiled regions, they do what NumPy does."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import copy
+import io
+import linecache
+import random
+import sys
+import types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from cut_programs import (
+    FUNCTIONS,
+    draws,
+    helper_that_prints,
+    prints_in_a_loop,
+    quicksort,
+    returns_from_an_endless_loop,
+    selection,
+    sets,
+    shrinks,
+    written_in_place,
+)
+from test_kernels import assert_same
+
+import kernels
+from untraced import Array, accelerate, device_put, grad, vmap
+from untraced.runtime import regions
+from untraced.translator.errors import CutError, UnsupportedError
+
+Fun = Callable[..., Any]
+
+
+@pytest.fixture(autouse=True)
+def compile_everything(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The arrays here are small; regions are compiled all the same."""
+    monkeypatch.setattr(regions, "LEAST_ELEMENTS", 0)
+
+
+def outcome(fun: Fun, args: Any) -> tuple[Any, Any, str, tuple[Any, ...]]:
+    """What a call returns or raises, what it prints, and its arguments afterwards."""
+    own = copy.deepcopy(args)
+    out = io.StringIO()
+    result, error = None, None
+    with contextlib.redirect_stdout(out):
+        try:
+            result = fun(*own)
+        except Exception as e:
+            error = e
+    return result, error, out.getvalue(), own
+
+
+def check(fun: Fun, *args: Any, calls: int = 2) -> Any:
+    """Compare an accelerated function with itself, run by CPython; the accelerated one."""
+    fast = accelerate(fun, target="cpu")
+    want = outcome(fun, args)
+    for _ in range(calls):
+        got = outcome(fast, args)
+        assert type(got[1]) is type(want[1]), (got[1], want[1])
+        assert str(got[1]) == str(want[1])
+        assert got[2] == want[2]
+        assert_same(got[0], want[0], "result")
+        assert_same(list(got[3]), list(want[3]), "arguments")
+    assert fast._drivers
+    return fast
+
+
+# ---- the programs ---------------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("fun", FUNCTIONS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("shift", [0.0, -5.0])
+def test_as_in_numpy(fun: Fun, shift: float) -> None:
+    x = np.linspace(-1, 2, 12) + shift
+    if fun is quicksort:
+        x = x[np.random.default_rng(0).permutation(12)]
+    check(fun, x)
+
+
+def test_a_method() -> None:
+    class Model:
+        def __init__(self) -> None:
+            self.w = np.arange(12.0)
+            self.calls = 0
+
+        @accelerate(target="cpu")
+        def run(self, x: Any) -> Any:
+            y = x * self.w + np.cos(x)
+            print(y.shape)
+            self.calls += 1
+            return y * 2 + self.calls
+
+    model, x = Model(), np.linspace(0, 1, 12)
+    for n in range(1, 4):
+        model.w[0] += 1.0
+        want = (x * model.w + np.cos(x)) * 2 + n
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            np.testing.assert_allclose(model.run(x), want, rtol=1e-13)
+        assert out.getvalue() == "(12,)\n"
+
+
+def test_target_numpy() -> None:
+    want = prints_in_a_loop(np.arange(3.0))
+    np.testing.assert_array_equal(accelerate(prints_in_a_loop, target="numpy")(np.arange(3.0)), want)
+
+
+def test_arrays_in_arrays_out(capsys: pytest.CaptureFixture[str]) -> None:
+    fast = accelerate(selection, target="cpu")
+    got = fast(device_put(np.array([1.0, -1.0, 2.0])))
+    assert isinstance(got, Array)
+    np.testing.assert_array_equal(np.asarray(got), [2.0, 4.0])
+    with pytest.raises(ValueError, match="read-only"):
+        accelerate(written_in_place, target="cpu")(device_put(np.arange(3.0)))
+
+
+def test_of_other_kinds_it_is_compiled_whole() -> None:
+    def f(x: Any, verbose: bool = False) -> Any:
+        y = x * 2 + 1
+        if verbose:
+            print(y.shape)
+        return y
+
+    fast = accelerate(f, target="cpu")
+    fast(np.arange(3.0))
+    assert not fast._drivers
+    fast(np.arange(3.0), True)
+    assert fast._drivers
+
+
+# ---- the form ------------------------------------------------------------------------------------
+
+
+def mean_and_rest(x):  # type: ignore[no-untyped-def]
+    y = np.sqrt(x * x + 1.0)
+    m = np.mean(y)
+    print("mean", m)
+    return (y - m) / np.std(y)
+
+
+CUT = '''\
+# lines {0} to {1}: compiled
+def mean_and_rest_region_1(x):
+    y = np.sqrt(x * x + 1.0)
+    m = np.mean(y)
+    return (y, m)
+
+
+# line {3}: compiled
+def mean_and_rest_region_2(y, m):
+    result = (y - m) / np.std(y)
+    return result
+
+
+# line {2} stays with CPython: `print` is left to CPython
+def mean_and_rest(x):
+    y, m = mean_and_rest_region_1(x)
+    print('mean', m)
+    return mean_and_rest_region_2(y, m)
+'''
+
+
+def test_the_cut_shows_in_the_source(capsys: pytest.CaptureFixture[str]) -> None:
+    fast = check(mean_and_rest, np.arange(4.0))
+    first = mean_and_rest.__code__.co_firstlineno
+    seen = fast.inspect(np.arange(4.0))
+    assert seen.source == CUT.format(*range(first + 1, first + 5))
+    assert [k.lines for k in seen.kernels] == [(first + 1, first + 2), (first + 4,)]
+    assert "cut into regions: `print`" in fast.explain_recompiles()
+
+
+def test_statements_to_the_end_are_one_region() -> None:
+    fast = check(returns_from_an_endless_loop, np.arange(4.0))
+    assert "return returns_from_an_endless_loop_region_1(x)" in fast.inspect(np.arange(4.0)).source
+
+
+def test_regions_cut_again_become_regions_of_one_driver() -> None:
+    fast = check(draws, np.arange(4.0), calls=4)
+    text = fast.inspect(np.arange(4.0)).source
+    assert text.count("def ") == 2
+    assert text.count("stays with CPython") >= 3
+
+
+def test_an_error_in_a_region_names_the_users_line() -> None:
+    def f(x: Any, i: int) -> Any:
+        print("before")
+        y = x * 2
+        return y[i] + y[0]
+
+    fast = accelerate(f, target="cpu")
+    with contextlib.redirect_stdout(io.StringIO()):
+        fast(np.arange(3.0), 1)
+        with pytest.raises(IndexError):
+            fast(np.arange(3.0), 7)
+
+
+def test_transformations_refuse_what_is_cut() -> None:
+    for transformed in (grad(lambda x: np.sum(sets(x)[0])), vmap(shrinks), grad(helper_that_prints)):
+        with pytest.raises((CutError, UnsupportedError)):
+            transformed(np.ones((3, 3)))
+
+
+# ---- anywhere ------------------------------------------------------------------------------------
+
+_CUTS = ("print({!r})", "print({!r})", "try:\n    pass\nfinally:\n    pass")
+
+
+class _Insert(ast.NodeTransformer):
+    """Puts statements that only CPython can do between others."""
+
+    def __init__(self, rng: random.Random, often: float) -> None:
+        self.rng, self.often, self.count = rng, often, 0
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.ClassDef:
+        return node
+
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        super().generic_visit(node)
+        for name in ("body", "orelse"):
+            body = getattr(node, name, None)
+            if isinstance(body, list) and body and not isinstance(node, ast.Module):
+                setattr(node, name, [s for old in body for s in self.around(old)])
+        return node
+
+    def around(self, s: ast.stmt) -> list[ast.stmt]:
+        docstring = isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant)
+        if docstring or self.rng.random() >= self.often:
+            return [s]
+        self.count += 1
+        return [ast.parse(self.rng.choice(_CUTS).format(self.count)).body[0], s]
+
+
+def with_cuts(seed: int) -> types.ModuleType:
+    """The programs of `kernels`, with cuts in random places."""
+    rng = random.Random(seed)
+    tree = _Insert(rng, rng.choice([0.05, 0.15, 0.4])).visit(ast.parse(Path(kernels.__file__).read_text()))
+    text = ast.unparse(ast.fix_missing_locations(tree))
+    file = f"<programs with cuts {seed}>"
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    module = types.ModuleType(f"{kernels.__name__}_{seed}")
+    sys.modules[module.__name__] = module
+    exec(compile(text, file, "exec"), module.__dict__)
+    return module
+
+
+def check_with_cuts(seed: int, every: int) -> None:
+    programs = with_cuts(seed).PROGRAMS
+    for number, (fun, make) in enumerate(programs):
+        if number % every == seed % every:
+            args = make(np.random.default_rng(0))
+            want, got = outcome(fun, args), outcome(accelerate(fun, target="cpu"), args)
+            assert got[1] is None is want[1], (fun.__name__, got[1], want[1])
+            assert got[2] == want[2], fun.__name__
+            assert_same(got[0], want[0], fun.__name__)
+            assert_same(list(got[3]), list(want[3]), fun.__name__)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_programs_with_cuts(seed: int) -> None:
+    check_with_cuts(seed, 12)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4, 24))
+def test_programs_with_many_cuts(seed: int) -> None:
+    check_with_cuts(seed, 1)

@@ -1,0 +1,493 @@
+"""Lists, dicts and sets, made inside and the caller's own, and the standard library over them."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+import operator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from comparing import TARGETS, Cases, check
+
+CASES = Cases()
+
+A = np.arange(6.0)
+
+M = np.arange(12.0).reshape(3, 4)
+
+
+@CASES((30,))
+def sieve_list(n):
+    primes = []
+    for k in range(2, n):
+        for p in primes:
+            if k % p == 0:
+                break
+        else:
+            primes.append(k)
+    return primes
+
+
+@CASES(([1.0, 2.0, 3.0],))
+def mean_list(xs):
+    t = 0
+    for x in xs:
+        t += x
+    return t / len(xs)
+
+
+@CASES(([3, 1, 2],))
+def bubble(xs):
+    n = len(xs)
+    for i in range(n):
+        for j in range(n - 1 - i):
+            if xs[j] > xs[j + 1]:
+                xs[j], xs[j + 1] = (xs[j + 1], xs[j])
+    return xs
+
+
+@CASES((A,))
+def lists(x):
+    L = [1, 2, 3]
+    L.append(4)
+    L.extend([5, 6])
+    L.insert(0, 0)
+    L.pop()
+    L.reverse()
+    L.sort()
+    L.remove(3)
+    L += [9]
+    L = L * 2 + [1]
+    L[1:3] = [7, 7, 7]
+    del L[0]
+    return (
+        L,
+        L[::2],
+        L[-1],
+        L.index(7),
+        L.count(7),
+        (1, 2) + (3,),
+        (1, 2) * 2,
+        (1, 2) < (1, 3),
+        [1, 2] == [1, 2],
+        x * L[0],
+    )
+
+
+@CASES((A,))
+def dicts(x):
+    d = {"a": x, "b": 2}
+    d["c"] = 3
+    d.update(e=5)
+    d.update({"f": 6})
+    d.setdefault("g", 7)
+    z = d.pop("b")
+    del d["e"]
+    t = 0
+    for k, v in d.items():
+        t = t + v
+    e = {**d, "h": 1}
+    f = d | {"z": 1}
+    return (t, z, list(d.keys()), d.get("q"), d.get("q", 1), len(e), "a" in d, sorted(d), list(f), d.copy())
+
+
+@CASES((A,))
+def sets(x):
+    s = {1, 2, 3}
+    s.add(4)
+    s |= {9}
+    s.discard(1)
+    return (sorted(s), 2 in s, len(s & {2, 3}), x * len(s), s - {2} == {3, 4, 9})
+
+
+@CASES((A,))
+def comps(x):
+    return (
+        [i * 2 for i in range(3)],
+        {k: x * k for k in range(3) if k},
+        sorted({i % 2 for i in range(5)}),
+        sum((i * i for i in range(4))),
+        min((x[i] for i in range(3))),
+        max((1, 5, 2)),
+        any((v > 2 for v in (1, 2, 3))),
+        all((v > 0 for v in (1, 2))),
+        tuple((i for i in "abc")),
+        [(i, j) for i in range(2) for j in range(2)],
+    )
+
+
+@CASES((A,))
+def gens(x):
+    return (
+        list(zip(range(3), "abc")),
+        list(enumerate("ab", 1)),
+        list(map(lambda v: v + 1, [1, 2])),
+        list(filter(lambda v: v > 1, [1, 2, 3])),
+        list(reversed([1, 2, 3])),
+        sorted([3, 1, 2], key=lambda v: -v),
+        sorted([3, 1, 2], reverse=True),
+        max([1, -5, 2], key=abs),
+        min("bca"),
+    )
+
+
+@CASES((A,))
+def ftools(x):
+    f = functools.partial(np.add, 1.0)
+    return (
+        functools.reduce(lambda a, b: a * b, [x, 2, 3]),
+        f(x),
+        functools.reduce(operator.add, [1, 2, 3], 10),
+        functools.reduce(np.maximum, [x, x[::-1]]),
+    )
+
+
+@CASES((A,))
+def itools(x):
+    r = []
+    for i, j in itertools.product(range(2), range(2)):
+        r.append(x[i] + j)
+    for a, b in itertools.combinations(range(3), 2):
+        r.append(x[a] * b)
+    for p in itertools.permutations([0, 1, 2]):
+        r.append(x[p[0]])
+    for v in itertools.chain([1, 2], [3]):
+        r.append(v)
+    r += list(itertools.accumulate([1, 2, 3]))
+    r += list(itertools.islice(range(10), 2, 5))
+    r += [b for a, b in itertools.zip_longest([1], [2, 3], fillvalue=0)]
+    r += [i for i, _ in zip(itertools.count(5), "ab")]
+    r += list(itertools.repeat(1, 2))
+    r += list(itertools.chain.from_iterable([[1], [2]]))
+    r += [k for k, g in itertools.groupby([1, 1, 2])]
+    r += [a for a, b in itertools.pairwise([1, 2, 3])]
+    r += list(itertools.starmap(pow, [(2, 3)]))
+    r += list(itertools.takewhile(lambda v: v < 3, [1, 2, 3]))
+    return r
+
+
+@CASES((A,))
+def opmod(x):
+    return (
+        operator.mul(x, 2),
+        operator.add(1, 2),
+        operator.itemgetter(1)([1, 2]),
+        operator.neg(x),
+        operator.getitem(x, 1),
+        operator.truediv(x, 2),
+        operator.lt(x, 2),
+        operator.matmul(x, x),
+        operator.pow(x, 2),
+    )
+
+
+@CASES((A,))
+def unpack(x):
+    a, *b = [1, 2, 3]
+    (c, d), e = ((1, 2), 3)
+    *f, g = x[:3]
+    [h, k] = x[:2]
+
+    def fn(*a, **k):
+        return (len(a), sorted(k))
+
+    return (a, b, c, d, e, f, g, h + k, fn(*b, *(1, 2), z=1, y=2), [*b, *x[:2]], (*b, 1), {"a": 1})
+
+
+@CASES((A,))
+def dels(x):
+    t = x * 2
+    u = t + 1
+    del t
+    return u
+
+
+@CASES((A, "a"), (A, "b"), (A, 3))
+def matching(x, k):
+    match k:
+        case "a":
+            return x
+        case "b" | "c":
+            return x * 2
+        case int(n) if n > 2:
+            return x * n
+        case _:
+            return x * 0
+
+
+@CASES((A, (1, 2)), (A, [3]), (A, {"op": "add", "v": 2}))
+def matching2(x, k):
+    match k:
+        case [a, b]:
+            return x * a + b
+        case [a]:
+            return x * a
+        case {"op": "add", "v": v}:
+            return x + v
+        case None:
+            return x
+
+
+@CASES((A,))
+def fstr(x):
+    n = len(x)
+    name = f"k{n}"
+    d = {f"k{i}": i for i in range(8)}
+    return (
+        x * d[name],
+        f"{n:03d}-{3.14159:.2f}-{x.shape}-{x.dtype}",
+        "%d" % n,
+        "{}".format(n),
+        "a".upper() + "b".join(["x", "y"]),
+        name.startswith("k"),
+        name[0],
+        str(n),
+    )
+
+
+@CASES((3, [1.0, 2.0], True, "s", (1, (2, 3)), {"a": 1}))
+def structs(n, l, b, s, t, d):
+    return (n, l, b, s, t, d, {"k": [n, (b,)]})
+
+
+@CASES(lambda: ([3.0, 1.0, 2.0],))
+def bubble_p3(xs):
+    n = len(xs)
+    for i in range(n):
+        for j in range(n - 1 - i):
+            if xs[j] > xs[j + 1]:
+                xs[j], xs[j + 1] = (xs[j + 1], xs[j])
+    return xs
+
+
+@CASES(([], A))
+def app(l, x):
+    l.append(x * 2)
+    l.append("s")
+    l.append(None)
+    l.append((1, x.sum()))
+
+
+@CASES(({"b": A, "a": 2}, A))
+def dct(d, x):
+    d["z"] = x + 1
+    d["c"] = d["b"]
+    d["a"] += 1
+    del d["b"]
+    return len(d)
+
+
+@CASES(([1, 2, 3],))
+def lsort(l):
+    l.sort(reverse=True)
+    l.insert(1, 9)
+    l.pop()
+
+
+@CASES(([[1, 2], [3]],))
+def nested(l):
+    l[0].append(5)
+    l.append(l[1])
+
+
+@dataclass
+class S:
+    x: np.ndarray
+    n: int = 0
+
+
+@CASES(lambda: (S(A.copy()),))
+def obj(s):
+    s.n += 1
+    s.x = s.x + 1
+    s.x[0] = 9
+    return s.n
+
+
+@CASES(lambda: (S(A.copy()),))
+def obj2(s):
+    for i in range(3):
+        s.n += i
+        s.x *= 2
+    return s.n
+
+
+@CASES(([A],))
+def inpl(l):
+    l[0] += 1
+    l.append(l[0].sum())
+
+
+@CASES((A, []))
+def loopapp(x, out):
+    for i in range(len(x)):
+        out.append(x[i] * 2)
+
+
+@CASES((3, {}))
+def memo(n, m):
+    if n in m:
+        return m[n]
+    m[n] = n if n < 2 else memo(n - 1, m) + memo(n - 2, m)
+    return m[n]
+
+
+@CASES(([1.0, 2.0], 3), ([1.0, 2.0], 0))
+def cond(l, k):
+    if k > 1:
+        l.append(k)
+    else:
+        l[0] = 5.0
+
+
+@CASES(({"b": 1.0, "a": 2.0, "c": A},))
+def order(d):
+    return ([k for k in d], [v for v in d.values()], {k: v * 2 for k, v in d.items()}, {"z": 1, "y": 2})
+
+
+@CASES(({1, 2, 5},))
+def sets_p3(s):
+    s.add(3)
+    t = {9, 8}
+    return (s | {4}, t, frozenset(t))
+
+
+@CASES((A,))
+def dictloop(x):
+    d = {}
+    for i, k in enumerate("abc"):
+        d[k] = x[i]
+    for k in list(d):
+        d[k] = d[k] * 2
+    for k, v in sorted(d.items(), reverse=True):
+        d[k + k] = v
+    return (d, {v: k for k, v in {"p": 1}.items()}, max(d, key=len), list(d.values())[0], d.popitem())
+
+
+@CASES((A,))
+def strbuild(x):
+    s = ""
+    for i in range(3):
+        s += str(i) + ","
+    return (
+        s.rstrip(","),
+        f"{len(s):>5}|{3.5:8.3f}|{'a':^5}|{10:#x}",
+        "{:.2f} {}".format(1.234, "q"),
+        "%5.2f" % 2.5,
+        s.partition(","),
+        "-".join(map(str, range(3))),
+    )
+
+
+@CASES((5, 2), (2, 5))
+def ternaries(a, b):
+    m = a if a > b else b
+    n = "big" if a > 3 else "small"
+    k = (1, 2) if a > b else (3, 4)
+    return (m, n, k, [a, b][a > b], (a > b) * 1, {True: "y", False: "n"}[a > b])
+
+
+@CASES((True, False, 3), (False, True, 0))
+def bools(a, b, n):
+    return (
+        a and b,
+        a or b,
+        not a,
+        a ^ b,
+        a & b,
+        a | b,
+        a == b,
+        int(a) + n,
+        a + b,
+        bool(n),
+        n and a,
+        any([a, b]),
+        all([a, b]),
+        sum([a, b, True]),
+        a is True,
+    )
+
+
+@CASES((10**10, 7), (2**40, 3))
+def bigint(a, b):
+    return (a * b, a % b, a // b, a + b, a - b)
+
+
+@CASES((3,))
+def listmul(n):
+    g = [[0] * n for _ in range(n)]
+    g[1][1] = 5
+    h = [[]] * 2
+    h[0].append(1)
+    a = [0] * n
+    a[-1] = 2
+    z = [None] * n
+    return (g, h, a, z, [*a, *a], a[::-1], a[1:], a + [1], len(g[0]))
+
+
+@CASES(([[1.0, 2.0], [3.0, 4.0]],))
+def npfromlist(l):
+    a = np.array(l)
+    l2 = a.tolist()
+    return (a, l2, np.array(l).sum(), np.mean(l), np.max(l), [r[0] for r in l], sum(map(sum, l)), np.dot(l, l))
+
+
+@CASES(((1, 2, 3),))
+def tupargs(t):
+    a, b, c = t
+    x, *y = t
+    return (
+        a + b + c,
+        y,
+        t[::-1],
+        t + (4,),
+        t * 2,
+        t[1:],
+        len(t),
+        2 in t,
+        t.index(2),
+        t.count(1),
+        min(t),
+        sum(t),
+        sorted(t),
+        t == (1, 2, 3),
+        t < (2,),
+        np.zeros(t).shape,
+    )
+
+
+@CASES((A, (2, 3)))
+def shapearg(x, s):
+    return (x.reshape(s), np.ones(s), x.reshape(*s).T)
+
+
+@CASES((A, "sum"), (A, "max"))
+def getattr_fn(x, name):
+    return (getattr(x, name)(), getattr(np, name)(x))
+
+
+@CASES((A, np.sin), (A, np.cos))
+def fnarg(x, f):
+    return (f(x), [g(1.0) for g in (math.sin, math.cos)], {"a": np.exp, "b": np.log1p}["a"](x))
+
+
+@CASES((A,))
+def zips(x):
+    return (
+        [a * b for a, b in zip(x, [1, 2, 3])],
+        dict(zip(["a", "b"], x)),
+        [(i, j, k) for (i, j), k in zip([(1, 2), (3, 4)], "xy")],
+        list(zip(*[[1, 2], [3, 4]])),
+        [x[i] + j for i, j in enumerate([1, 2], start=1)],
+        sum((i * v for i, v in enumerate(x))),
+    )
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(("function", "arguments"), CASES.found)
+def test_containers(function: Any, arguments: Any, target: str) -> None:
+    check(function, arguments, target)

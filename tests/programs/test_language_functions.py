@@ -1,0 +1,255 @@
+"""Control flow, logic, closures and constants in small functions."""
+
+from __future__ import annotations
+
+import math
+import string
+from typing import Any
+
+import numpy as np
+import pytest
+from comparing import TARGETS, Cases, check
+
+CASES = Cases()
+
+A = np.arange(6.0)
+
+M = np.arange(12.0).reshape(3, 4)
+
+I = np.arange(8)
+
+
+@CASES((5,))
+def fact_rec(n):
+    return 1 if n <= 1 else n * fact_rec(n - 1)
+
+
+@CASES((12345,))
+def digitsum(n):
+    s = 0
+    while n > 0:
+        s += n % 10
+        n //= 10
+    return s
+
+
+@CASES((30,))
+def sieve(n):
+    is_p = np.ones(n + 1, dtype=bool)
+    is_p[:2] = False
+    i = 2
+    while i * i <= n:
+        if is_p[i]:
+            is_p[i * i :: i] = False
+        i += 1
+    return is_p
+
+
+@CASES((np.frombuffer(b"hello world", dtype=np.uint8).copy(),))
+def crc(data):
+    c = 4294967295
+    for b in data:
+        c ^= int(b)
+        for _ in range(8):
+            if c & 1:
+                c = c >> 1 ^ 3988292384
+            else:
+                c >>= 1
+    return c ^ 4294967295
+
+
+@CASES((A,))
+def for_else(x):
+    for i in range(len(x)):
+        if x[i] > 3.5:
+            r = i
+            break
+    else:
+        r = -1
+    return r
+
+
+@CASES((A,), (A - 10,))
+def while_else(x):
+    i = 0
+    while i < len(x):
+        if x[i] > 2:
+            break
+        i += 1
+    else:
+        return -1
+    return i
+
+
+@CASES((A, 3))
+def walrus(x, n):
+    if (m := len(x)) > n:
+        return x * m
+    return x
+
+
+@CASES((A,))
+def walrus2(x):
+    while (s := x.sum()) > 1:
+        x = x / 2
+    return (s, x)
+
+
+@CASES((1, 2), (0, 5), (0, 0))
+def andor(a, b):
+    return (a and b, a or b, not a, a and b or 7)
+
+
+@CASES((A, "sum"), (A, "mean"))
+def modes(x, mode):
+    if mode in ("sum", "total"):
+        return x.sum()
+    elif mode == "mean":
+        return x.mean()
+    raise ValueError(f"unknown mode {mode!r}")
+
+
+@CASES((A, "bad"))
+def modes2(x, mode):
+    if mode == "sum":
+        return x.sum()
+    raise ValueError(f"unknown mode {mode!r}")
+
+
+@CASES((A, None), (A, A))
+def opt(x, y=None):
+    if y is None:
+        y = np.ones_like(x)
+    return x + y
+
+
+@CASES((A,))
+def kwonly(x, /, *, scale=2.0):
+    return x * scale
+
+
+@CASES((A, 2.0, 3.0))
+def varargs(x, *cs):
+    r = x
+    for c in cs:
+        r = r * c
+    return (r, len(cs))
+
+
+@CASES((A,))
+def kwargs_fn(x):
+
+    def inner(a, *args, b=1, **kw):
+        return a + b + sum(args) + kw.get("c", 0) + sum(kw.values())
+
+    return inner(x, 1, 2, b=3, c=4, d=5)
+
+
+@CASES((A,))
+def nonloc(x):
+    count = 0
+    total = 0.0
+
+    def add(v):
+        nonlocal count, total
+        count += 1
+        total = total + v
+
+    for i in range(3):
+        add(x[i])
+    return (count, total)
+
+
+@CASES((A,))
+def closure_state(x):
+    acc = []
+
+    def push(v):
+        acc.append(v)
+        return len(acc)
+
+    push(x)
+    push(x * 2)
+    return (acc, sum(acc))
+
+
+@CASES((2.5,))
+def mathc(a):
+    return (
+        math.pi * a,
+        math.e,
+        math.tau,
+        math.inf,
+        math.floor(a),
+        math.ceil(a),
+        math.gcd(12, 18),
+        math.comb(5, 2),
+        math.factorial(5),
+        math.prod([1, 2, 3]),
+        math.fsum([0.1, 0.2]),
+        math.hypot(a, 1.0),
+        math.isclose(1.0, 1.0),
+        string.ascii_lowercase[:3],
+        math.sqrt(a),
+        math.isqrt(10),
+        math.log(a),
+        math.log(a, 2),
+        math.copysign(1, -a),
+        math.modf(2.5),
+        math.trunc(a),
+        math.degrees(a),
+        math.dist([0.0, 0.0], [3.0, 4.0]),
+    )
+
+
+@CASES((M,))
+def slices(m):
+    s = slice(1, None)
+    e = ...
+    n = np.newaxis
+    t = (s, slice(None, None, 2))
+    return (m[s], m[e, 0], m[n].shape, m[t], m[s, n, :].shape, m[:, None, :, None].shape, m[-1, ::-1], m[s.start :])
+
+
+GK = 3.0
+
+GA = np.arange(6.0)
+
+
+@CASES((A,))
+def globs(x):
+    global GK
+    return x * GK + GA
+
+
+@CASES((A,))
+def asserts(x):
+    assert x.ndim == 1, "need 1d"
+    assert len(x) > 2
+    if x.ndim != 1:
+        raise ValueError("no")
+    return x
+
+
+@CASES((M,))
+def asserts2(x):
+    assert x.ndim == 1, "need 1d"
+    return x
+
+
+@CASES((5,), (0,))
+def fn_none(n):
+    if n:
+        return
+    return None
+
+
+@CASES((3,))
+def sizes(n):
+    return (np.zeros(n), np.arange(n), np.eye(n), np.ones((n, n)))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(("function", "arguments"), CASES.found)
+def test_functions(function: Any, arguments: Any, target: str) -> None:
+    check(function, arguments, target)

@@ -1,0 +1,168 @@
+"""Generator functions called inside: their values, and what is left to CPython for its order of effects."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from comparing import TARGETS, Cases, check
+
+CASES = Cases()
+
+A = np.arange(6.0)
+
+
+def hyield(x, n):
+    for i in range(n):
+        yield (x[i] * 2)
+
+
+def htry(x):
+    try:
+        return x[10]
+    except IndexError:
+        return -1.0
+
+
+@CASES((A,))
+def loop_over(x):
+    s = 0.0
+    for v in hyield(x, 3):
+        s += v
+    return (s, x.sum())
+
+
+@CASES((A,))
+def catches(x):
+    return htry(x) + x.sum()
+
+
+@CASES((A,))
+def listed(x):
+    l = list(hyield(x, 4))
+    return (sum(l), x * 2)
+
+
+@CASES((A,))
+def inner(x):
+
+    def g(n):
+        for i in range(n):
+            yield i
+
+    return [x[i] for i in g(3)]
+
+
+def deco(x):
+    yield from (x[i] for i in range(2))
+    yield x.sum()
+
+
+def filt(x):
+    for i in range(len(x)):
+        if i % 2:
+            continue
+        if i > 4:
+            return
+        yield (i, x[i])
+
+
+def views(m):
+    for i in range(m.shape[0]):
+        yield m[i]
+
+
+def sums(m):
+    for i in range(m.shape[0]):
+        yield m[i].sum()
+
+
+def writer(m):
+    for i in range(3):
+        m[i] = 0
+        yield m.sum()
+
+
+def endless(n):
+    while True:
+        yield n
+        n += 1
+
+
+@CASES((A,))
+def every_consumer(x):
+    a, b, c = deco(x)
+    d = dict(filt(x))
+    e = [v for v in deco(x * 2)]
+    f = max(deco(x))
+    g = list(zip(deco(x), filt(x)))
+    s = ",".join((str(i) for i, _ in filt(x)))
+    h = list(enumerate(deco(x)))
+    return (a, b, c, d, e, f, g, s, h)
+
+
+@CASES(lambda: (np.arange(12.0).reshape(3, 4),))
+def consumer_writes(m):
+    for r in views(m):
+        r *= 2
+    for s in sums(m):
+        m[:] = m + s
+    return m.sum()
+
+
+@CASES(lambda: (np.arange(12.0).reshape(3, 4),))
+def generator_writes(m):
+    return ([v for v in writer(m)], list(writer(m)))
+
+
+@CASES((A,))
+def twice(x):
+    g = deco(x)
+    a = list(g)
+    b = list(g)
+    return (a, b)
+
+
+@CASES((A,))
+def no_end(x):
+    s = 0
+    for k in endless(3):
+        if k > 6:
+            break
+        s += k
+    return s + x.sum()
+
+
+@CASES((A,), (-A,))
+def by_data(x):
+
+    def pos():
+        for i in range(4):
+            if x[i] > 1:
+                yield x[i]
+
+    return (sum(pos()), x)
+
+
+@CASES((5,))
+def chained(n):
+
+    def fibs(n):
+        a, b = (0, 1)
+        for _ in range(n):
+            yield a
+            a, b = (b, a + b)
+
+    def evens(it):
+        for v in it:
+            if v % 2 == 0:
+                yield v
+
+    return (list(fibs(n)), sum(evens(fibs(10))), max(fibs(7)))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(("function", "arguments"), CASES.found)
+def test_generators(function: Any, arguments: Any, target: str) -> None:
+    check(function, arguments, target)

@@ -1,0 +1,225 @@
+"""Names of one array through loops, read-only views, and which functions of NumPy give views."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from comparing import TARGETS, Cases, check
+
+CASES = Cases()
+
+
+def a6():
+    return np.arange(6.0)
+
+
+def m34():
+    return np.arange(12.0).reshape(3, 4)
+
+
+def X(*fs):
+    return lambda: tuple((f() if callable(f) else f for f in fs))
+
+
+@CASES(X(m34))
+def d1(m):
+    d = np.diagonal(m)
+    e = m.diagonal(1)
+    f = np.diag(m)
+    m[0, 0] = 50
+    m[1, 2] = 9
+    m *= 2
+    g = m.T.diagonal()
+    s = 0.0
+    for i in range(3):
+        m[i, i] += 1
+        s += d.sum()
+    return (d, e, f, g, s, np.linalg.diagonal(m), np.trace(m))
+
+
+@CASES(X(m34))
+def d2(m):
+    d = m.diagonal()
+    d[0] = 1
+
+
+@CASES(X(m34))
+def d3(m):
+    d = np.diagonal(m)
+    d += 1
+
+
+@CASES(X(m34))
+def bc(m):
+    b = np.broadcast_to(m[0], (3, 4))
+    m[0, 1] = 7
+    c = b + 0
+    b[0] = 1
+
+
+@CASES(X(m34))
+def bc2(m):
+    b = np.broadcast_to(m[0], (3, 4))
+    m[0, 1] = 7
+    return (b, b.sum())
+
+
+@CASES(X(m34))
+def vv(m):
+    a = np.flip(m)
+    b = np.fliplr(m)
+    c = np.rot90(m)
+    d = np.atleast_3d(m)
+    e = np.flipud(m)
+    f = np.rollaxis(m, 1)
+    g = m[:, np.newaxis]
+    h = np.asarray(m)
+    k = np.ravel(m)
+    l = np.moveaxis(m, 0, 1)
+    n = np.swapaxes(m, 0, 1)
+    o = np.squeeze(m[None])
+    p = np.array_split(m, 2)[1]
+    q = np.hsplit(m, 2)[1]
+    r = np.broadcast_arrays(m, 1)[0]
+    s = np.atleast_2d(m[0])
+    t = m.view()
+    u = np.reshape(m, (4, 3))
+    x = np.copy(m)
+    y = m.flatten()
+    z = np.array(m)
+    z2 = m.astype(float)
+    z3 = m.astype(float, copy=False)
+    z5 = np.nan_to_num(m, copy=False)
+    z6 = np.ascontiguousarray(m)
+    z7 = +m
+    z8 = m.squeeze()
+    z9 = np.real(m)
+    z10 = m.conj()
+    z11 = np.atleast_1d(m)
+    z12 = np.triu(m)
+    m[0, 0] = 100
+    m[2, 1] = -5
+    return (a, b, c, d, e, f, g, h, k, l, n, o, p, q, s, t, u, x, y, z, z2, z3, z5, z6, z7, z8, z9, z10, z11, z12)
+
+
+@CASES(X(m34))
+def vw(m):
+    np.flip(m)[0] = 1
+    np.rot90(m)[0, 0] = 2
+    np.atleast_2d(m[1])[0, 0] = 3
+    np.array_split(m, 2)[1][0] = 4
+    np.squeeze(m[None])[1, 1] = 5
+    m.view()[2, 2] = 6
+    np.asarray(m)[0, 3] = 7
+    np.rollaxis(m, 1)[1, 0] = 8
+    m[None, ..., None][0, 1, 2, 0] = 9
+    np.real(m)[0, 2] = 10
+    m.squeeze()[2, 0] = 11
+    np.moveaxis(m, 0, 1)[3] += 1
+    np.atleast_1d(m)[1] = 3
+    m.T.T[0] = 4
+    m.reshape(2, 6).T[0, 0] = 9
+    m.astype(float, copy=False)[2, 3] = 99
+    np.ascontiguousarray(m)[2, 0] = 98
+    np.hsplit(m, 2)[1][:] = 7
+    m.swapaxes(0, 1)[1:3, 1] = [-1, -2]
+    x = m[1]
+    x[:2], x[2:] = (x[2:].copy(), x[:2].copy())
+
+
+@CASES(X(a6))
+def alias_loop(a):
+    b = a
+    for i in range(3):
+        b = b + 1
+        a[i] = b[i]
+    return b
+
+
+@CASES(X(m34))
+def alias3(m):
+    row = m[0]
+    for i in range(1, 3):
+        row = row + m[i]
+        m[i] = row
+    return row
+
+
+@CASES(X(a6))
+def alias4(u):
+    un = u
+    for t in range(5):
+        un = u.copy()
+        u[1:-1] = un[1:-1] + 0.1 * (un[2:] - 2 * un[1:-1] + un[:-2])
+    return (u, un)
+
+
+@CASES(X(a6))
+def alias5(u):
+    v = u
+    for t in range(4):
+        w = v * 0.5
+        u[t] = w[t]
+        v = w
+    return v
+
+
+@CASES(X(a6, a6))
+def swap2(a, b):
+    for _ in range(3):
+        a[1:] = b[:-1] * 2
+        a, b = (b, a)
+    return (a, b)
+
+
+@CASES(X(a6))
+def lagged(x):
+    y = np.zeros_like(x)
+    prev = x
+    out = []
+    for i in range(4):
+        cur = prev * 0.5 + 1
+        out.append(cur)
+        cur[0] = i
+        prev = cur
+    return (out, prev)
+
+
+@CASES(X(a6))
+def viewlist(a):
+    parts = [a[i : i + 2] for i in range(0, 6, 2)]
+    for p in parts:
+        p *= 2
+        p[0] = -1
+    parts[1][:] = parts[0]
+    return parts
+
+
+@CASES(X(m34))
+def cumul(m):
+    total = np.zeros(4)
+    for row in m:
+        total += row
+        row[:] = total
+    return total
+
+
+@CASES(X(a6))
+def retsame(a):
+    b = a
+    b += 1
+    return (a, b)
+
+
+@CASES(lambda: (np.arange(10),))
+def sv(x):
+    w = np.lib.stride_tricks.sliding_window_view(x, 3)
+    return w.sum(axis=1)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(("function", "arguments"), CASES.found)
+def test_aliases(function: Any, arguments: Any, target: str) -> None:
+    check(function, arguments, target)

@@ -1,0 +1,283 @@
+"""Loops that stay loops, and those that are unrolled, give what CPython and NumPy give."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from reading import RNG, A, B, X, check, count
+
+from untraced.translator.ir import For, While
+from untraced.translator.reading.reader import read
+from untraced.translator.reading.signature import abstract_with_leaves
+
+
+@pytest.mark.parametrize("n", [0, 1, 5])
+def test_a_loop_stays_a_loop(n: int) -> None:
+    def f(x, n):
+        y = x
+        s = 0.0
+        c = 0
+        for i in range(n):
+            y = np.sin(y) * x + i
+            s = s + i * 0.5
+            c += 1
+        return y + 0, s, c
+
+    function = check(f, X, n)
+    assert count(function, For) == 1
+
+
+def test_translation_does_not_depend_on_the_trip_count() -> None:
+    def f(x):
+        for _ in range(100_000):
+            x = x * 0.5
+        return x
+
+    signature, _ = abstract_with_leaves(f, (X,), {})
+    assert count(read(f, signature).function, For) == 1
+
+
+@pytest.mark.parametrize("n", [0, 1, 4])
+def test_stores_in_loops(n: int) -> None:
+    def f(x, n):
+        out = np.zeros(8)
+        for i in range(n):
+            out[i] = x[i] * 2
+            out[i + 1] += 1
+            x[i] = 0
+        return out
+
+    check(f, X, n)
+
+
+def test_loops_over_arrays_zip_enumerate_and_reversed() -> None:
+    def f(a, x):
+        total = np.zeros(5)
+        s = 0.0
+        for row in a:
+            total = total + row**2
+        for i, (p, row) in enumerate(zip(x[:4], a)):
+            total += p * row * i
+        for i in reversed(range(3)):
+            s = s * 2 + x[i]
+        for v in reversed(x):
+            s = s * 0.5 + v
+        for i, v in enumerate(x, 1):
+            s += i * v
+        for i in range(10, 2, -3):
+            s = s + i
+        return total, s
+
+    function = check(f, A, X)
+    assert count(function, For) == 6
+
+
+def test_rows_written_through_loop_variables() -> None:
+    def f(a):
+        for row in a:
+            row[0] = row.sum()
+            row *= 2
+        return a.sum()
+
+    check(f, A)
+
+
+def test_jacobi_with_swap() -> None:
+    def f(u, n):
+        u = u.copy()
+        v = u.copy()
+        for _ in range(n):
+            v[1:-1, 1:-1] = 0.25 * (u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:])
+            u, v = v, u
+        return u
+
+    for n in (0, 1, 2, 3):
+        check(f, A, n)
+
+
+def test_scalars_are_promoted_in_loops() -> None:
+    def f(x):
+        s = 0
+        best = -1.0
+        for v in x:
+            s += v
+            if v > best:
+                best = v
+        return s, best
+
+    check(f, X)
+    check(f, X.astype(np.float32))
+
+
+def test_the_first_iteration_settles_types() -> None:
+    def f(a):
+        total = 0.0
+        last = None
+        for row in a:
+            total = total + row
+            last = row * 2 if last is None else last + row
+        return total, last
+
+    check(f, A)
+
+
+def test_names_from_the_body_are_known_after_a_loop_that_runs() -> None:
+    def f(x):
+        for i in range(3):
+            y = x * i
+        return y, i
+
+    check(f, X)
+
+
+def test_nested_loops_and_carried_containers() -> None:
+    def f(a, n):
+        state = {"x": np.zeros(5), "k": 0}
+        pair = [a[0], 1.0]
+        for i in range(n):
+            for j in range(4):
+                state["x"] = state["x"] + a[j] * i
+                state["k"] += 1
+            pair = [pair[1] * a[i], pair[1] * 2]
+            pair[0], pair[1] = pair[0] + 1.0, pair[1] / 3
+        return state, pair
+
+    check(f, A, 3)
+
+
+def test_a_loop_unrolls_where_its_index_must_be_known() -> None:
+    def f(params, x):
+        for i in range(len(params)):
+            x = np.tanh(x @ params[i]["w"] + params[i]["b"])
+        return x
+
+    function = check(f, [{"w": RNG.standard_normal((6, 6)), "b": 0.1}, {"w": RNG.standard_normal((6, 3)), "b": 0.2}], X)
+    assert count(function, For) == 0
+
+
+def test_loops_over_layers() -> None:
+    def f(params, x):
+        for w, b in params[:-1]:
+            x = np.tanh(x @ w + b)
+        w, b = params[-1]
+        return x @ w + b
+
+    check(f, [(A.T, np.ones(4)), (A, np.zeros(5)), (B, 0.5)], np.ones((2, 5)))
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 7])
+def test_while(n: int) -> None:
+    def f(x, n):
+        k = n
+        y = x
+        while k > 1 and np.sum(y) < 1e6:
+            y = y * 1.5 + k
+            k = k // 2
+        return y + 0, k
+
+    function = check(f, X, n)
+    assert count(function, While) == 1
+
+
+def test_newton_until_small() -> None:
+    def f(a):
+        x = a
+        while abs(x * x - a) > 1e-12:
+            x = 0.5 * (x + a / x)
+        return x
+
+    check(f, 2.0)
+    check(f, np.float64(3.0))
+
+
+@pytest.mark.parametrize("limit", [-100.0, 0.5, 1e9])
+def test_break_and_continue(limit: float) -> None:
+    def f(x, limit):
+        s = 0.0
+        n = 0
+        for i in range(6):
+            if x[i] < 0:
+                continue
+            s = s + x[i]
+            if s > limit:
+                break
+            n += 1
+        else:
+            n = 100
+        return s, n, i
+
+    check(f, X, limit)
+
+
+@pytest.mark.parametrize("target", [-1e9, 0.2, 1e9])
+def test_return_from_a_loop(target: float) -> None:
+    def f(x, target):
+        for i in range(6):
+            if x[i] > target:
+                return i, x * 2
+        return -1, x
+
+    check(f, X, target)
+
+
+def test_while_true_with_break() -> None:
+    def f(x):
+        k = 0
+        while True:
+            x = x * 0.5
+            k += 1
+            if np.max(np.abs(x)) < 1e-3:
+                break
+        return x, k
+
+    check(f, X)
+
+
+def test_return_from_a_nested_loop() -> None:
+    def f(a, t):
+        for i in range(4):
+            for j in range(5):
+                if a[i, j] > t:
+                    return i, j
+        return -1, -1
+
+    for t in (-10.0, 0.5, 1.0, 100.0):
+        check(f, A, t)
+
+
+def test_break_in_an_unrolled_loop() -> None:
+    def f(params, x, limit):
+        for w in params:
+            x = x + w
+            if np.sum(x) > limit:
+                break
+        return x
+
+    for limit in (-100.0, 3.0, 1e9):
+        check(f, [X, 1.0, X * 2], X, limit)
+
+
+def test_loop_variables_index_shapes_when_unrolled() -> None:
+    def f(x):
+        total = 0.0
+        for i in range(1, 4):
+            total = total + np.sum(np.ones(i) * x[:i])
+        return total
+
+    check(f, X)
+
+
+def test_integer_power_keeps_python_semantics() -> None:
+    def f(x, n):
+        return x**n, 2.0**n, x * 2**n
+
+    check(f, X, 3)
+    check(f, X, -1)
+
+
+def test_arrays_of_size_one_are_conditions() -> None:
+    def f(x, s):
+        return x + 1 if s else x
+
+    check(f, X, np.array([1.0]))
+    check(f, X, np.array([[0]]))

@@ -1,0 +1,179 @@
+"""Slices whose ends come from loops: moved beside each other, turned round, summed in windows; and their stores."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from test_kernels import assert_same
+
+from untraced import accelerate
+from untraced.translator.errors import UntracedError
+
+Case = tuple[Callable[..., Any], tuple[Any, ...]]
+X = np.random.default_rng(0).random(9)
+Y = np.random.default_rng(1).random(12)
+CASES: list[Case] = []
+
+
+def case(*arguments: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    def add(f: Callable[..., Any]) -> Callable[..., Any]:
+        CASES.append((f, arguments))
+        return f
+
+    return add
+
+
+@case(X, Y)
+def shifted_by_one(x, y):
+    for k in range(1, len(x)):
+        y[1 : k + 1] -= 0.5 * x[:k]
+        x[:k] += y[1 : k + 1] * y[2 : k + 2]
+    return x, y
+
+
+@case(X, Y)
+def shifted_by_a_loop_index(x, y):
+    total = 0.0
+    for k in range(len(x) + 1):
+        y[k : len(x)] = y[: len(x) - k] + x[k:]
+        total += np.dot(y[: len(x) - k], x[k:])
+    return total
+
+
+@case(X, Y)
+def another_length_of_axis(x, y):
+    for i in range(4):
+        for j in range(5):
+            y[i + 3 : j + i + 3] += x[i : j + i] - y[i : i + j]
+    return y
+
+
+@case(X, np.outer(X, Y))
+def rows_of_a_matrix(x, a):
+    for k in range(2, 7):
+        a[k, 1 : k + 1] = a[k - 1, :k] + a[1 : k + 1, k]
+        a[1 : k + 1, :] -= a[0:k, :] * x[1 : k + 1, None]
+    return a
+
+
+@case(X)
+def backwards(x):
+    out = np.zeros_like(x)
+    for k in range(len(x)):
+        out[k] = np.dot(x[k::-1], x[: k + 1]) + np.sum(x[k:0:-1]) + np.sum(x[:k:-1])
+        out[:k] += x[k:0:-1]
+    return out
+
+
+@case(np.outer(X, X) + np.eye(9))
+def reflections(a):
+    r = a.copy()
+    for k in range(a.shape[1]):
+        x = r[k:, k]
+        e = np.zeros_like(x)
+        e[0] = 1.0
+        v = x + np.copysign(np.linalg.norm(x), x[0]) * e
+        v /= np.linalg.norm(v)
+        r[k:, :] -= 2.0 * np.outer(v, v @ r[k:, :])
+    return r
+
+
+@case(np.outer(X, Y), np.arange(12) % 7 - 2, np.arange(12) % 5)
+def picked_by_two_masked_indices(a, i, j):
+    good = (i >= 0) & (j < 4)
+    out = np.zeros(12)
+    out[good] = a[i[good], j[good]]
+    return out
+
+
+@pytest.mark.parametrize("target", ["cpu", "numpy"])
+@pytest.mark.parametrize("function, arguments", CASES, ids=[f.__name__ for f, _ in CASES])
+def test_equals_numpy(function: Any, arguments: Any, target: str) -> None:
+    plain, ours = copy.deepcopy(arguments), copy.deepcopy(arguments)
+    expected = function(*plain)
+    assert_same(accelerate(function, target=target)(*ours), expected, "result")
+    assert_same(ours, plain, "arguments")
+
+
+@pytest.mark.parametrize("function", [f for f, _ in CASES if f.__name__ != "picked_by_two_masked_indices"])
+def test_loops_stay_loops(function: Any) -> None:
+    arguments = next(a for f, a in CASES if f is function)
+    assert "    for " in accelerate(function, target="numpy").inspect(*copy.deepcopy(arguments)).source
+
+
+def test_lengths_that_differ_are_not_moved() -> None:
+    def f(x: Any, y: Any) -> Any:
+        for k in range(1, 4):
+            y[1 : k + 2] += x[:k]
+        return y
+
+    with pytest.raises((ValueError, UntracedError)):
+        accelerate(f, target="cpu")(X.copy(), Y.copy())
+
+
+# ---- sums in windows -------------------------------------------------------------------------------
+
+
+def rows(starts: Any, columns: Any, values: Any, x: Any) -> Any:
+    y = np.empty(len(starts) - 1)
+    for i in range(len(y)):
+        y[i] = values[starts[i] : starts[i + 1]] @ x[columns[starts[i] : starts[i + 1]]]
+    return y
+
+
+def row_sums(starts: Any, columns: Any, values: Any, x: Any) -> Any:
+    y = np.empty(len(starts) - 1)
+    for i in range(len(y)):
+        y[i] = np.sum(np.exp(values[starts[i] : starts[i + 1]])) + np.mean(columns[starts[i] : starts[i + 1]])
+    return y
+
+
+@pytest.mark.parametrize("target", ["cpu", "numpy"])
+@pytest.mark.parametrize("kind", [np.int64, np.uint32])
+@pytest.mark.parametrize("function", [rows, row_sums])
+def test_sums_of_slices_go_over_windows(function: Any, kind: Any, target: str) -> None:
+    rng = np.random.default_rng(2)
+    starts = np.array([0, 3, 4, 700, 1700, 5990, 6000], kind)
+    columns, values = rng.integers(0, 50, 6000).astype(kind), rng.random(6000)
+    x = rng.random(50)
+    ours = accelerate(function, target=target)
+    np.testing.assert_allclose(ours(starts, columns, values, x), function(starts, columns, values, x), rtol=1e-13)
+    assert ", 512):" in ours.inspect(starts, columns, values, x).source
+
+
+def test_a_window_does_not_see_what_is_outside_of_the_slice() -> None:
+    starts = np.array([0, 100, 600, 5990, 6000])
+    values = np.ones(6000)
+    values[99:101] = np.inf, np.nan
+    expected = rows(starts, np.zeros(6000, np.int64), values, np.ones(2))
+    ours = accelerate(rows, target="cpu")(starts, np.zeros(6000, np.int64), values, np.ones(2))
+    np.testing.assert_array_equal(ours, expected)
+
+
+SIGNS = [
+    lambda x, k: x[k : k - 2],
+    lambda x, k: x[k - 2 : k : -1],
+    lambda x, k: x[k : k - 3 : -1],
+    lambda x, k: x[k + 1 : k - 1 : -1],
+    lambda x, k: x[k : k - 2 : 2],
+]
+
+
+@pytest.mark.parametrize("part", SIGNS)
+def test_ends_that_turn_negative_count_from_the_back(part: Any) -> None:
+    def f(x: Any) -> Any:
+        out = np.zeros(9)
+        for k in range(9):
+            out[k] = np.sum(part(x, k))
+        return out
+
+    def g(x: Any, k: Any) -> Any:
+        return np.sum(part(x, k))
+
+    np.testing.assert_array_equal(accelerate(f, target="numpy")(X), f(X))
+    for k in range(9):
+        np.testing.assert_array_equal(accelerate(g, target="numpy")(X, k), g(X, k))

@@ -1,0 +1,246 @@
+"""Programs that are outside the language, one construct each: what is said of them, and that they run all the same."""
+
+from __future__ import annotations
+
+import asyncio
+import operator
+import pickle
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+X = np.array([3.0, -1.0, 2.0])
+TOTAL = 0.0
+SEEN: list[Any] = []
+SETTINGS = {"calls": 0}
+
+
+class Model:
+    last: Any = None
+
+
+MODEL = Model()
+
+
+class Counted:
+    """A class that makes its objects in a way of its own."""
+
+    made = 0
+
+    def __new__(cls, value: Any) -> Any:
+        cls.made += 1
+        return super().__new__(cls)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+@dataclass(frozen=True)
+class Refused:
+    """`finish` turns the result into arrays where it is none; `seen` shows what else the call changed."""
+
+    fun: Callable[..., Any]
+    args: Callable[[], tuple[Any, ...]] = field(default=lambda: (X.copy(),))
+    finish: Callable[[Any], Any] = field(default=lambda result: result)
+    seen: Callable[[], Any] = field(default=lambda: None)
+
+
+def yields(x):
+    for v in x:
+        yield v * 2
+
+
+def yields_from(x):
+    yield from x
+
+
+async def coroutine(x):
+    return x * 2
+
+
+def inner_coroutine(x):
+    async def later():
+        return x
+
+    return asyncio.run(later()) * 2
+
+
+def class_inside(x):
+    class Pair:
+        def __init__(self, a, b):
+            self.a, self.b = a, b
+
+    pair = Pair(x, 2.0)
+    return pair.a * pair.b
+
+
+def executes_text(x):
+    names = {"x": x}
+    exec("y = x * 2", names)
+    return names["y"]
+
+
+def evaluates_text(x):
+    return eval("x * 2")
+
+
+def asks_for_locals(x):
+    y = x * 2
+    return locals()["y"]
+
+
+def asks_for_globals(x):
+    return globals()["X"] + x
+
+
+def assigns_global(x):
+    global TOTAL
+    TOTAL = TOTAL + x.sum()
+    return x * 2
+
+
+def appends_outside(x):
+    SEEN.append(x.sum())
+    return x * 2
+
+
+def counts_outside(x):
+    SETTINGS["calls"] += 1
+    return x * 2
+
+
+def sets_attribute_outside(x):
+    MODEL.last = x.sum()
+    return x * 2
+
+
+def calls_setattr(x):
+    setattr(MODEL, "last", 3.0)
+    return x * 2
+
+
+def makes_objects_its_own_way(x):
+    return Counted(x).value * 2
+
+
+def pickles(x):
+    return pickle.loads(pickle.dumps(x)) * 2
+
+
+def asks_for_identity(x):
+    return x * (id(x) != 0)
+
+
+def asks_for_flags(x):
+    return x * x.flags.c_contiguous
+
+
+def sets_flags(x):
+    y = x * 2
+    y.setflags(write=False)
+    return y
+
+
+def resizes(x):
+    y = x * 2
+    y.resize((3, 1))
+    return y
+
+
+def array_of_objects(x):
+    pair = np.array([x, None], dtype=object)
+    return pair[0] * 2
+
+
+def array_of_strings(x):
+    names = np.array(["a", "b", "a"])
+    return x * (names == "a")
+
+
+def dates(x):
+    return x * (np.datetime64("2020-01-03") - np.datetime64("2020-01-01")).astype(int)
+
+
+def takes_objects(x):
+    return x[0] * 2
+
+
+def takes_strings(x):
+    return x == "a"
+
+
+def takes_dates(x):
+    return x + 1
+
+
+def takes_records(x):
+    return x["a"] * 2
+
+
+def takes_masked(x):
+    return x * 2
+
+
+def takes_matrix(x):
+    return x * x
+
+
+def takes_object(model, x):
+    return x * (2 if model.last is None else 3)
+
+
+def prints_to_text(x):
+    return np.array2string(x)
+
+
+def _without_source() -> Callable[..., Any]:
+    names: dict[str, Any] = {}
+    exec(compile("def without_source(x):\n    return x * 2\n", "<nowhere>", "exec"), names)
+    made: Callable[..., Any] = names["without_source"]
+    return made
+
+
+def _records() -> tuple[Any, ...]:
+    return (np.array([(1.0, 2), (3.0, 4)], dtype=[("a", float), ("b", int)]),)
+
+
+REFUSED = {
+    r.fun.__name__ if hasattr(r.fun, "__name__") else "compiled_in_c": r
+    for r in [
+        Refused(yields, finish=list),
+        Refused(yields_from, finish=list),
+        Refused(coroutine, finish=asyncio.run),
+        Refused(inner_coroutine),
+        Refused(class_inside),
+        Refused(executes_text),
+        Refused(evaluates_text),
+        Refused(asks_for_locals),
+        Refused(asks_for_globals),
+        Refused(assigns_global, seen=lambda: TOTAL),
+        Refused(appends_outside, seen=lambda: SEEN),
+        Refused(counts_outside, seen=lambda: SETTINGS),
+        Refused(sets_attribute_outside, seen=lambda: MODEL.last),
+        Refused(calls_setattr, seen=lambda: MODEL.last),
+        Refused(makes_objects_its_own_way, seen=lambda: Counted.made),
+        Refused(pickles),
+        Refused(asks_for_identity),
+        Refused(asks_for_flags),
+        Refused(sets_flags),
+        Refused(resizes),
+        Refused(array_of_objects),
+        Refused(array_of_strings),
+        Refused(dates),
+        Refused(takes_objects, lambda: (np.array([1.5, "a"], dtype=object),)),
+        Refused(takes_strings, lambda: (np.array(["a", "b"]),)),
+        Refused(takes_dates, lambda: (np.array(["2020-01-01"], dtype="datetime64[D]"),)),
+        Refused(takes_records, _records),
+        Refused(takes_masked, lambda: (np.ma.masked_less(X, 0.0),)),
+        Refused(takes_matrix, lambda: (np.matrix([[1.0, 2.0], [3.0, 4.0]]),)),
+        Refused(takes_object, lambda: (Model(), X)),
+        Refused(prints_to_text),
+        Refused(_without_source()),
+        Refused(operator.itemgetter(0)),
+    ]
+}

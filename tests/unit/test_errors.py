@@ -1,0 +1,262 @@
+"""Errors as in NumPy: their type, and the place that they name; before the run and during it."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import linecache
+import math
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+from untraced import accelerate, device_put, grad, vmap
+from untraced.translator.errors import AxisError, Diagnostic, ShapeError, Span, SquareError, UntracedError, excerpt
+
+X = np.arange(6.0)
+A = np.ones((4, 6))
+I = np.arange(6)
+
+
+def marked(error: BaseException) -> str:
+    """What stands over the carets of the first excerpt, in the message or in a note."""
+    lines = "\n".join([str(error), *getattr(error, "__notes__", ())]).split("\n")
+    found = []
+    for code, carets in zip(lines, lines[1:]):
+        if carets.strip().startswith("|") and set(carets.strip()) <= set("|^ \t") and "^" in carets:
+            found.append(code[carets.index("^") : carets.rindex("^") + 1])
+    return " ".join(found)
+
+
+def of_numpy(f: Any, args: tuple[Any, ...]) -> Exception:
+    with pytest.raises(Exception) as caught, np.errstate(all="ignore"):
+        f(*copy.deepcopy(args))
+    return caught.value
+
+
+def inner(x: Any, a: Any) -> Any:
+    return x @ a
+
+
+def calls(x: Any, a: Any) -> Any:
+    return inner(x, a)
+
+
+def many_lines(x: Any) -> Any:
+    return np.sin(x) + (
+        x[:2]
+        + x
+    )  # fmt: skip
+
+
+def unpacks(x: Any) -> Any:
+    a, b = x
+    return a
+
+
+def changes_type(i: Any) -> Any:
+    i += 0.5
+    return i
+
+
+def writes_too_much(a: Any, x: Any) -> Any:
+    a[:, 0] = x
+    return a
+
+
+def writes_a_number(x: Any) -> Any:
+    x[0] = 1.0
+    return x
+
+
+def raises(x: Any) -> Any:
+    if x.ndim == 1:
+        raise LookupError(f"{x.ndim} axis")
+    return x
+
+
+def over(f: Any) -> Any:
+    @functools.wraps(f)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        return f(*args, **kwargs)
+
+    return wrapper
+
+
+CASES: list[tuple[Any, tuple[Any, ...], str]] = [
+    # indices, known and not
+    (lambda x: (x * 2)[10], (X,), "(x * 2)[10]"),
+    (lambda a: a[0, 0, 0] + 1, (A,), "a[0, 0, 0]"),
+    (lambda x: x["a"], (X,), 'x["a"]'),
+    (lambda x, i: np.sin(x)[i] + x[0], (X, 7), "np.sin(x)[i]"),
+    (lambda x, i: x[0] + x[i], (X, -7), "x[i]"),
+    (lambda x, i: x[i].sum(), (X, np.array([1, 9])), "x[i]"),
+    (lambda x, i: np.take(x, i), (X, np.array([1, 9])), "np.take(x, i)"),
+    (lambda x: np.take(x, 7), (X,), "np.take(x, 7)"),
+    (lambda x, m: x[m].sum(), (X, np.array([True, False])), "x[m]"),
+    (lambda x: x[0], (3.0,), "x[0]"),
+    (lambda items: items[5], ([1.0, 2.0],), "items[5]"),
+    (lambda d: d["b"], ({"a": 1.0},), 'd["b"]'),
+    # shapes and axes
+    (calls, (X, A), "x @ a"),
+    (many_lines, (X,), "x[:2] + x"),
+    (lambda x: x.reshape(4, 2), (X,), "x.reshape(4, 2)"),
+    (lambda a: np.sum(a, axis=2), (A,), "np.sum(a, axis=2)"),
+    (lambda a: np.sort(a, axis=-3), (A,), "np.sort(a, axis=-3)"),
+    (lambda a: np.concatenate([a, a.T]), (A,), "np.concatenate([a, a.T])"),
+    (lambda a: 1 + np.linalg.inv(a), (A,), "np.linalg.inv(a)"),
+    (lambda x: np.max(x[:0]), (X,), "np.max(x[:0])"),
+    (lambda x: 1 if x else 2, (X,), "x"),
+    (lambda x: max(x, 2 * x), (X,), "max(x, 2 * x)"),
+    (unpacks, (X,), "a, b = x"),
+    (writes_too_much, (A, X), "a[:, 0] = x"),
+    # types
+    (lambda x: ~x, (X,), "~x"),
+    (lambda x: x + None, (X,), "x + None"),
+    (lambda x: x + {"a": 1}, (X,), 'x + {"a": 1}'),
+    (lambda x: float(x), (X,), "float(x)"),
+    (lambda x: math.sin(x), (X,), "math.sin(x)"),
+    (lambda x: x.astype("nonsense"), (X,), 'x.astype("nonsense")'),
+    (lambda x: len(x), (3,), "len(x)"),
+    (lambda x: x(3), (X,), "x(3)"),
+    (changes_type, (I,), "i += 0.5"),
+    (writes_a_number, (3.0,), "x[0] = 1.0"),
+    # names and calls
+    (lambda x: x + undefined, (X,), "undefined"),  # noqa: F821
+    (lambda x: x.nonsense, (X,), "x.nonsense"),
+    (lambda x: np.nonsense(x), (X,), "np.nonsense"),
+    (lambda x: inner(x), (X,), "inner(x)"),
+    (lambda x: inner(x, x, x), (X,), "inner(x, x, x)"),
+    (lambda x: np.sum(x, nonsense=1), (X,), "np.sum(x, nonsense=1)"),
+    (lambda x: np.sin(), (X,), "np.sin()"),
+    (raises, (X,), 'raise LookupError(f"{x.ndim} axis")'),
+    (over(calls), (X, A), "x @ a"),
+    # divisions and powers
+    (lambda n: 1 / (n - 5), (5,), "1 / (n - 5)"),
+    (lambda n: 7 // (n - 5), (5,), "7 // (n - 5)"),
+    (lambda x, n: x * (7 % n), (X, 0), "7 % n"),
+    (lambda i: i ** (i - 3), (I,), "i ** (i - 3)"),
+    (lambda a: np.linalg.cholesky(a - 2 * np.eye(3)), (np.eye(3),), "np.linalg.cholesky(a - 2 * np.eye(3))"),
+]
+
+
+@pytest.mark.parametrize("target", ["cpu", "numpy"])
+@pytest.mark.parametrize(("f", "args", "text"), CASES, ids=[c[2] for c in CASES])
+def test_type_and_place(f: Any, args: tuple[Any, ...], text: str, target: str) -> None:
+    expected = of_numpy(f, args)
+    with pytest.raises(Exception) as caught:
+        accelerate(f, target=target)(*copy.deepcopy(args))
+    wanted = TypeError if "UFunc" in type(expected).__name__ else type(expected)  # NumPy's private subclasses
+    assert isinstance(caught.value, wanted), caught.value
+    assert marked(caught.value) == text
+
+
+def test_zero_divisors_where_nothing_is_wrong() -> None:
+    def none(n: Any, count: Any) -> Any:
+        total = 0
+        for _ in range(count):
+            total += 10 // n
+        return total + (3 // n if n != 0 else 1)
+
+    for target in ("cpu", "numpy"):
+        assert accelerate(none, target=target)(0, 0) == 1
+        np.testing.assert_array_equal(accelerate(lambda i: i // 0, target=target)(I), np.zeros(6))
+
+
+def test_without_checks() -> None:
+    f = accelerate(lambda x, i: x[i], target="cpu", checks=False)
+    assert f(X, 2) == 2.0
+    f(X, 9)
+
+
+def test_a_chain_of_calls() -> None:
+    def middle(x: Any, a: Any) -> Any:
+        return [calls(x, v) for v in (a,)]
+
+    with pytest.raises(ShapeError) as caught:
+        accelerate(lambda x, a: middle(x, a))(X, A)
+    chain = [line.split(": ", 1)[1] for line in str(caught.value).split("\n") if "called from" in line]
+    assert chain == ["inner(x, a)", "calls(x, v)", "middle(x, a)"]
+
+    def down(x: Any, n: Any) -> Any:
+        return x[n] if n > 30 else down(x, n + 1)
+
+    with pytest.raises(IndexError) as deep:
+        accelerate(lambda x: down(x, 0))(X)
+    assert str(deep.value).count("called from") == 4 and "28 more calls" in str(deep.value)
+
+
+def test_python_errors_name_the_calls_too() -> None:
+    def get(d: Any) -> Any:
+        return d["k"]
+
+    with pytest.raises(KeyError) as caught:
+        accelerate(lambda d: get(d))({"a": X})
+    assert str(caught.value) == "'k'"
+    assert any("called from" in note and "get(d)" in note for note in caught.value.__notes__)
+
+
+def test_the_users_own_words_are_kept() -> None:
+    with pytest.raises(LookupError) as caught:
+        accelerate(raises)(X)
+    assert str(caught.value) == "1 axis"
+
+
+@pytest.mark.parametrize("target", ["cpu", "numpy"])
+def test_derivatives_and_batches_name_the_users_line(target: str) -> None:
+    def loss(x: Any, i: Any) -> Any:
+        return np.sum(x[i] * x)
+
+    with pytest.raises(IndexError) as caught:
+        accelerate(grad(loss), target=target)(X, 9)
+    assert marked(caught.value) == "x[i]"
+    with pytest.raises(IndexError) as caught:
+        accelerate(vmap(lambda x, i: x[i]), target=target)(A, np.array([0, 1, 2, 9]))
+    assert marked(caught.value) == "x[i]"
+    with pytest.raises(ShapeError) as shapes:
+        grad(lambda x: np.sum(x[:2] + x))(X)
+    assert marked(shapes.value) == "x[:2] + x"
+
+
+def test_on_a_device() -> None:
+    with pytest.raises(IndexError) as caught:
+        accelerate(lambda x, i: x[i], target="cpu")(device_put(X, "cpu"), 9)
+    assert marked(caught.value) == "x[i]"
+
+
+def test_in_a_notebook_with_odd_text() -> None:
+    text = "def f(x):\r\n\té = 'ü'; 变量 = x[:2] + x\r\n\treturn 变量\r\n"
+    linecache.cache["<cell 7>"] = (len(text), None, text.splitlines(keepends=True), "<cell 7>")
+    space: dict[str, Any] = {"__name__": "__main__"}
+    exec(compile(text, "<cell 7>", "exec"), space)
+    with pytest.raises(ShapeError, match="<cell 7>:2:") as caught:
+        accelerate(space["f"])(X)
+    assert marked(caught.value) == "x[:2] + x"
+    assert "|\t^" in str(caught.value).replace("| \t", "|\t").replace(" ", "").replace("\t^", "\t^")
+
+
+def test_what_is_wrong_in_a_library_is_told_at_the_call() -> None:
+    import json
+
+    with pytest.raises(UntracedError) as caught:
+        accelerate(lambda x: x + len(json.dumps({"a": object()})))(X)
+    assert caught.value.diagnostic.span.file == __file__
+
+
+def test_long_lines_and_many_lines() -> None:
+    row = "y = " + " + ".join(["x"] * 200)
+    lines = excerpt(Span("f.py", 3, 404, 3, 405), row)
+    assert len(lines[1]) < 130 and lines[2].index("^") == lines[1].index("x", lines[2].index("^"))
+    rows = "a(\n    b,\n    c)\n"
+    assert excerpt(Span("f.py", 9, 0, 11, 6), rows)[1:] == [
+        " 9 | a(", "   | ^^", "10 |     b,", "   |     ^^", "11 |     c)", "   |     ^^",
+    ]  # fmt: skip
+
+
+def test_errors_travel_between_processes() -> None:
+    for error in (AxisError(3, 2), SquareError("not square"), ShapeError(Diagnostic("what", why="because"))):
+        again = pickle.loads(pickle.dumps(error))
+        assert type(again) is type(error) and str(again) == str(error)
+    assert (AxisError(3, 2).axis, pickle.loads(pickle.dumps(AxisError(3, 2))).ndim) == (3, 2)

@@ -1,0 +1,277 @@
+"""`untraced.lax` against `jax.lax`: the same programs, un-accelerated, compiled, differentiated and batched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import untraced
+from untraced import accelerate, grad, lax, vmap
+
+Fun = Callable[..., Any]
+R = np.random.default_rng(0)
+V, M = R.normal(size=6), R.normal(size=(5, 4))
+IMAGES, KERNEL = R.normal(size=(2, 3, 8, 7)), R.normal(size=(4, 3, 3, 2))
+OURS = SimpleNamespace(lax=lax, np=np)
+JAXS = SimpleNamespace(lax=jax.lax, np=jnp)
+
+
+def programs(x: Any) -> dict[str, Fun]:
+    """The programs over one pair of namespaces."""
+    lax, np_ = x.lax, x.np
+
+    def cond(v: Any) -> Any:
+        return lax.cond(v.sum() > 0, lambda u: np_.sin(u), lambda u: u * 2, v)
+
+    def switch(i: Any, v: Any) -> Any:
+        return lax.switch(i, [lambda u: u, lambda u: u * 2, lambda u: np_.cos(u)], v)
+
+    def while_loop(v: Any) -> Any:
+        return lax.while_loop(lambda s: s[1] < 10.0, lambda s: (s[0] + 1, s[1] * 1.5 + np_.abs(v).sum()), (0, 1.0))
+
+    def fori_loop(v: Any) -> Any:
+        return lax.fori_loop(0, 5, lambda i, s: s * np_.cos(v) + i, v)
+
+    def scan(v: Any) -> Any:
+        def step(c: Any, t: Any) -> Any:
+            c = c * 0.9 + t
+            return c, (np_.sin(c), c * 2)
+
+        return lax.scan(step, 0.0, v)
+
+    def scan_of_trees(v: Any, m: Any) -> Any:
+        def step(c: Any, t: Any) -> Any:
+            h = {"a": c["a"] + t[0], "b": np_.tanh(c["b"] * t[1])}
+            return h, h["a"] * h["b"].sum()
+
+        return lax.scan(step, {"a": 1.0, "b": np_.ones(4)}, (v[:5], m))
+
+    def scan_reversed(v: Any) -> Any:
+        return lax.scan(lambda c, t: (c + t, c * t), 1.0, v, reverse=True)
+
+    def scan_of_a_length(v: Any) -> Any:
+        return lax.scan(lambda c, _: (c * v, None), v, None, length=3)
+
+    def scan_of_nothing(v: Any) -> Any:
+        return lax.scan(lambda c, t: (c + t, t * c), 1.0, v[:0])
+
+    def map_rows(m: Any) -> Any:
+        return lax.map(lambda r: np_.sum(r * r), m)
+
+    def associative_scan(m: Any) -> Any:
+        def affine(a: Any, b: Any) -> Any:
+            return a[0] * b[0], a[1] * b[0] + b[1]
+
+        return (
+            lax.associative_scan(lambda a, b: a + b, m),
+            lax.associative_scan(lambda a, b: np_.maximum(a, b), m, reverse=True, axis=1),
+            lax.associative_scan(affine, (m, m * 2)),
+        )
+
+    def dynamic_slices(m: Any, i: Any) -> Any:
+        return (
+            lax.dynamic_slice(m, (i, 1), (2, 2)),
+            lax.dynamic_slice_in_dim(m, i, 2, axis=0),
+            lax.dynamic_index_in_dim(m, i, 0, keepdims=False),
+            lax.dynamic_update_slice(m, np_.ones((2, 2)), (i, 1)),
+            lax.dynamic_update_slice_in_dim(m, m[:1] * 0, i, 0),
+            lax.dynamic_update_index_in_dim(m, np_.ones(4), i, 0),
+        )
+
+    def dot_general(a: Any, b: Any) -> Any:
+        return lax.dot_general(a, b, (((1,), (1,)), ((0,), (0,))))
+
+    def convolutions(a: Any, b: Any) -> Any:
+        return (
+            lax.conv_general_dilated(a, b, (1, 1), "SAME"),
+            lax.conv_general_dilated(a, b, (2, 1), "VALID"),
+            lax.conv_general_dilated(a, b, (1, 2), [(1, 2), (0, 1)], rhs_dilation=(2, 1)),
+            lax.conv_general_dilated(a, b, (1, 1), [(2, 2), (2, 2)], lhs_dilation=(2, 2)),
+            lax.conv(a, b, (1, 1), "SAME"),
+        )
+
+    def strided(a: Any, b: Any) -> Any:
+        return lax.conv_general_dilated(a[:1, :, :5, :5], b, (1, 2), [(1, 2), (0, 1)], rhs_dilation=(2, 1))
+
+    def channels_last(a: Any, b: Any) -> Any:
+        a, b = np_.transpose(a, (0, 2, 3, 1)), np_.transpose(b, (2, 3, 1, 0))
+        return lax.conv_general_dilated(a, b, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
+
+    def by_groups(a: Any, b: Any) -> Any:
+        return lax.conv_general_dilated(a, b[:3, :1], (1, 1), "VALID", feature_group_count=3)
+
+    def windows(a: Any) -> Any:
+        return (
+            lax.reduce_window(a, -np.inf, lax.max, (1, 1, 2, 2), (1, 1, 2, 2), "VALID"),
+            lax.reduce_window(a, 0.0, lax.add, (1, 1, 3, 3), (1, 1, 1, 1), "SAME"),
+        )
+
+    def top_k(m: Any) -> Any:
+        return lax.top_k(m, 2)
+
+    def shapes(m: Any) -> Any:
+        return (
+            lax.pad(m, 1.5, ((1, 2, 1), (-1, 0, 0))),
+            lax.broadcast(m, (2,)),
+            lax.broadcast_in_dim(m, (5, 3, 4), (0, 2)),
+            lax.rev(m, (0,)),
+            lax.slice(m, (0, 1), (4, 4), (2, 1)),
+            lax.slice_in_dim(m, 1, 4, 2),
+            lax.expand_dims(m, (0, 2)),
+            lax.concatenate([m, m], 1),
+            lax.reshape(m, (4, 5)),
+            lax.transpose(m, (1, 0)),
+        )
+
+    def elements(m: Any) -> Any:
+        return (
+            lax.select(m > 0, m, m * 2),
+            lax.clamp(-0.5, m, 0.5),
+            lax.rsqrt(np_.abs(m)),
+            lax.cumsum(m, 1, reverse=True),
+            lax.cummax(m, 0),
+            lax.integer_pow(m, 3),
+            lax.logistic(m),
+            lax.erf(m),
+            lax.atan2(m, m * m + 1),
+            lax.div(m, m + 9),
+            lax.stop_gradient(m) * m,
+        )
+
+    def recurrent_network(m: Any, w: Any) -> Any:
+        def cell(h: Any, t: Any) -> Any:
+            h = np_.tanh(w @ h + t)
+            return h, h
+
+        return lax.scan(cell, np_.zeros(4), m)
+
+    found = [
+        cond, switch, while_loop, fori_loop, scan, scan_of_trees, scan_reversed, scan_of_a_length, scan_of_nothing,
+        map_rows, associative_scan, dynamic_slices, dot_general, convolutions, strided, channels_last, by_groups,
+        windows, top_k, shapes, elements, recurrent_network,
+    ]  # fmt: skip
+    return {f.__name__: f for f in found}
+
+
+ARGUMENTS: dict[str, list[tuple[Any, ...]]] = {
+    "cond": [(V,), (-V,)],
+    "switch": [(1, V), (7, V), (-3, V)],
+    "scan_of_trees": [(V, M)],
+    "associative_scan": [(M,), (M[:1, :2],)],
+    "dynamic_slices": [(M, 2), (M, 9), (M, -2)],
+    "dot_general": [(R.normal(size=(3, 4, 5)), R.normal(size=(3, 4, 2)))],
+    "convolutions": [(IMAGES, KERNEL)],
+    "strided": [(IMAGES, KERNEL)],
+    "channels_last": [(IMAGES, KERNEL)],
+    "by_groups": [(IMAGES, KERNEL)],
+    "windows": [(IMAGES,)],
+    "recurrent_network": [(M, R.normal(size=(4, 4)))],
+}
+MATRICES = {"map_rows", "top_k", "shapes", "elements"}
+NO_GRADIENT = {"while_loop", "windows"} | {"convolutions", "channels_last"}  # not in JAX; as `strided`
+CASES = [
+    (name, args) for name in programs(OURS) for args in ARGUMENTS.get(name, [(M,)] if name in MATRICES else [(V,)])
+]
+IDS = [f"{name}{i}" for i, (name, _) in enumerate(CASES)]
+
+
+@pytest.fixture(autouse=True)
+def double_precision() -> Any:
+    with jax.enable_x64(True):
+        yield
+
+
+def same(ours: Any, theirs: Any) -> None:
+    """Equal shapes and values, to the rounding of a few hundred operations."""
+    mine, others = untraced.tree.leaves(ours), jax.tree.leaves(theirs)
+    assert len(mine) == len(others)
+    for a, b in zip(mine, others, strict=True):
+        assert np.shape(a) == np.shape(b)
+        np.testing.assert_allclose(a, np.asarray(b), rtol=1e-10, atol=1e-12)
+
+
+def total(x: Any, fun: Fun) -> Fun:
+    """A number that depends on all that `fun` gives."""
+    leaves = untraced.tree.leaves if x is OURS else jax.tree.leaves
+
+    def summed(*args: Any) -> Any:
+        s = 0.0
+        for leaf in leaves(fun(*args)):
+            if x.np.result_type(leaf).kind == "f":
+                s = s + x.np.sum(x.np.sin(leaf))
+        return s
+
+    return summed
+
+
+@pytest.mark.parametrize(("name", "args"), CASES, ids=IDS)
+def test_values(name: str, args: tuple[Any, ...]) -> None:
+    fun = programs(OURS)[name]
+    want = programs(JAXS)[name](*args)
+    same(fun(*args), want)
+    same(accelerate(fun, target="cpu")(*args), want)
+
+
+@pytest.mark.parametrize(("name", "args"), [c for c in CASES if c[0] not in NO_GRADIENT], ids=lambda c: str(c)[:20])
+def test_gradients(name: str, args: tuple[Any, ...]) -> None:
+    where = tuple(i for i, a in enumerate(args) if isinstance(a, np.ndarray))
+    want = jax.grad(total(JAXS, programs(JAXS)[name]), argnums=where)(*args)
+    same(accelerate(grad(total(OURS, programs(OURS)[name]), argnums=where), target="cpu")(*args), want)
+
+
+@pytest.mark.parametrize(("name", "args"), CASES, ids=IDS)
+def test_batched(name: str, args: tuple[Any, ...]) -> None:
+    axes = tuple(0 if isinstance(a, np.ndarray) else None for a in args)
+    stacks = [np.stack([a, a * 0.5, -a]) if isinstance(a, np.ndarray) else a for a in args]
+    same(vmap(programs(OURS)[name], axes)(*stacks), jax.vmap(programs(JAXS)[name], axes)(*stacks))
+
+
+def test_a_scan_is_a_loop() -> None:
+    text = accelerate(programs(OURS)["recurrent_network"], target="cpu").source(M, np.eye(4))
+    assert text.count("np.tanh") == 1
+    assert "for i in range(5):" in text
+
+
+def test_errors() -> None:
+    with pytest.raises(ValueError, match="one length"):
+        lax.scan(lambda c, x: (c, x), 0.0, (V, M))
+    with pytest.raises(ValueError, match="at least one branch"):
+        lax.switch(0, [])
+    with pytest.raises(ValueError, match="padding must be"):
+        lax.conv(IMAGES, KERNEL, (1, 1), "FULL")
+
+
+SCALE = np.ones(4)
+
+
+def scaled(row: Any) -> Any:
+    return (row * SCALE).sum()
+
+
+def test_what_a_function_given_to_the_library_reads_is_guarded() -> None:
+    def rows(m: Any) -> Any:
+        return np.apply_along_axis(scaled, 1, m), lax.map(scaled, m)
+
+    global SCALE
+    fast = accelerate(rows, target="cpu")
+    for SCALE in (SCALE, np.arange(4.0), np.zeros(4)):
+        same(fast(M), rows(M))
+        SCALE[0] += 1.0
+        same(fast(M), rows(M))
+
+
+def test_arrays_in_a_closure() -> None:
+    a = untraced.numpy.array(np.eye(4) * 2)
+
+    def body(i: Any, v: Any) -> Any:
+        v = a @ v
+        return v / np.linalg.norm(v)
+
+    got = untraced.jit(lambda v: lax.fori_loop(0, 20, body, v))(untraced.numpy.ones(4))
+    np.testing.assert_allclose(np.asarray(got), np.full(4, 0.5), rtol=1e-12)
