@@ -13,13 +13,15 @@ from typing import assert_never
 
 import numpy as np
 
-from .ir import Apply, Atom, Block, Const, DType, For, Function, Fused, If, Range, Var, While
+from .ir import Apply, Atom, Block, Const, DType, For, Function, Fused, If, Raise, Range, Var, While
 from .ops.core import (
     ArgReduce,
     ArgReduceAttrs,
     At,
     Cast,
     CastAttrs,
+    Collective,
+    CollectiveAttrs,
     Concatenate,
     Contract,
     Create,
@@ -108,6 +110,28 @@ def may_grow(s: Apply) -> bool:
     return grows and target.weak and target.dtype.kind == "i"
 
 
+def narrowed_numbers(s: Apply) -> list[tuple[int, DType]]:
+    """Which arguments are Python numbers of the run that take a dtype with less room, which NumPy refuses to overflow.
+
+    These are ints for integers of fewer bits, and floats for integers.
+    """
+    match s.op, s.attrs:
+        case (Cast() | Create()), (CastAttrs(dtype=dtype) | CreateAttrs(dtype=dtype)):
+            taken = [dtype] * len(s.args)
+        case Put(), _:
+            taken = [s.args[0].aval.dtype] * 2
+        case Elementwise(), _ if s.op.name != "where" and s.targets[0].aval.dtype.kind in "iu":
+            taken = list(s.op.loop_dtypes([a.aval for a in s.args])[0])
+        case _:
+            return []
+    weak = [i for i, a in enumerate(s.args[: len(taken)]) if isinstance(a, Var) and a.aval.weak]
+    return [(i, taken[i]) for i in weak if _is_narrower(taken[i], s.args[i].aval.dtype)]
+
+
+def _is_narrower(dtype: DType, given: DType) -> bool:
+    return given.kind in "if" and dtype.kind in "iu" and dtype != given
+
+
 class Status(Enum):
     IN_RANGE = "in range"  # in [0, n)
     MAY_BE_NEGATIVE = "may be negative"  # in [-n, n): the target must wrap it
@@ -193,6 +217,8 @@ class _Walker:
                     self.block(body)
                     for t, r in zip(s.targets, body.results, strict=True):
                         self.bind(t, self.of(r))
+                case Raise(body=body):  # what follows may be computed, to no effect, where it raises too
+                    self.block(body)
                 case _:
                     assert_never(s)
 
@@ -392,7 +418,10 @@ def _of_apply(s: Apply, args: list[Interval]) -> Interval:
             if name == "iota":
                 return Interval(0, s.attrs.shape[0] - 1)
             return args[0] if args and s.args[0].aval.dtype.kind in "biu" else ANYTHING
-        case Put() | Contract() | Cumulative() | Fourier() | Linalg() | Ruled():
+        case Collective(name="axis_index"):
+            assert isinstance(s.attrs, CollectiveAttrs)
+            return Interval(0, s.attrs.size - 1)
+        case Put() | Contract() | Cumulative() | Fourier() | Linalg() | Ruled() | Collective():
             return ANYTHING
         case _:
             assert_never(s.op)

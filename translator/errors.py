@@ -240,6 +240,16 @@ class WideIntError(OverflowError):
     """A Python int that 64 bits do not hold, found while a compiled program ran: CPython must run the function."""
 
 
+class RaisedError(Exception):
+    """A `raise` or `assert` of the user's own, reached while a compiled program ran: CPython must run the function, and
+    so raises that very exception, with its message and whatever was written before.
+    """
+
+
+class PythonComplexError(RaisedError):
+    """A negative Python float to a fractional power, which is a complex number: CPython must run the function."""
+
+
 class AliasError(UntracedError):
     """A write through an alias that cannot be decided before the run."""
 

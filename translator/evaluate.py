@@ -11,7 +11,8 @@ from typing import Any, assert_never
 
 import numpy as np
 
-from .ir import Apply, Atom, Block, Const, For, Function, Fused, If, Var, While
+from .errors import UnsupportedError
+from .ir import Apply, Atom, Block, Const, For, Function, Fused, If, Raise, Var, While
 from .ops.core import (
     ArgReduce,
     ArgReduceAttrs,
@@ -20,6 +21,7 @@ from .ops.core import (
     AxesAttrs,
     Cast,
     CastAttrs,
+    Collective,
     Concatenate,
     ConcatenateAttrs,
     Contract,
@@ -123,6 +125,8 @@ def apply_op(op: Op, values: Sequence[Any], attrs: Attrs) -> Any:
         case Put():
             assert isinstance(attrs, IndexAttrs)
             return _put(op.name, values, attrs)
+        case Collective(name=name):
+            raise UnsupportedError(f"lax.{name} has no value outside the function that is mapped")
         case Ruled():
             raise AssertionError("rules are taken out of a program before")
         case _:
@@ -251,6 +255,10 @@ def run_block(block: Block, arguments: Sequence[Any], outer: _Environment) -> li
                     results = run_block(body, results, env)
             case Fused(args=args, body=body):
                 results = run_block(body, [_value(a, env) for a in args], {})
+            case Raise(condition=condition, body=body, error=error):
+                if _value(condition, env):
+                    raise error.made(run_block(body, (), env))
+                results = ()
             case _:
                 assert_never(statement)
         for target, result in zip(statement.targets, results, strict=True):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, assert_never
+from typing import TYPE_CHECKING, Any, ClassVar, assert_never
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from .tree import LEAF, TreeDef
 
 if TYPE_CHECKING:
     from .ops.core import Attrs, Op
+    from .thrown import Thrown
 
 DType = np.dtype[Any]
 Shape = tuple[int, ...]
@@ -185,7 +186,21 @@ class Fused:
     span: Span = NOWHERE
 
 
-Statement = Apply | If | For | While | Fused
+@dataclass(frozen=True, slots=True)
+class Raise:
+    """`if condition: raise ...`: the function ends there. What follows may be computed all the same, to no effect.
+
+    `body`, without parameters, makes what the message holds; only where the condition is true does it mean anything.
+    """
+
+    targets: ClassVar[tuple[Var, ...]] = ()
+    condition: Atom
+    body: Block
+    error: Thrown
+    span: Span = NOWHERE
+
+
+Statement = Apply | If | For | While | Fused | Raise
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +263,7 @@ def blocks_of(statement: Statement) -> tuple[Block, ...]:
             return ()
         case If(then=then, orelse=orelse):
             return (then, orelse)
-        case For(body=body) | Fused(body=body):
+        case For(body=body) | Fused(body=body) | Raise(body=body):
             return (body,)
         case While(condition=condition, body=body):
             return (condition, body)
@@ -261,7 +276,7 @@ def inputs_of(statement: Statement) -> tuple[Atom, ...]:
     match statement:
         case Apply(args=args) | Fused(args=args):
             return args
-        case If(condition=condition):
+        case If(condition=condition) | Raise(condition=condition):
             return (condition,)
         case For(range=r, inits=inits):
             return (r.start, r.stop, r.step, *inits)
@@ -277,6 +292,11 @@ def walk(block: Block) -> Iterator[Statement]:
         yield s
         for b in blocks_of(s):
             yield from walk(b)
+
+
+def may_raise(s: Statement) -> bool:
+    """Whether a `Raise` is in the statement, however deep."""
+    return isinstance(s, Raise) or any(may_raise(inner) for b in blocks_of(s) for inner in b.statements)
 
 
 def free_variables(block: Block) -> tuple[Var, ...]:

@@ -17,9 +17,11 @@ import numpy as np
 
 from . import ops
 from .builder import Builder
-from .errors import AxisError, DTypeError, OutOfBoundsError, ShapeError
+from .errors import AxisError, CutError, Diagnostic, DTypeError, OutOfBoundsError, ShapeError
 from .evaluate import apply_op
-from .ir import Apply, Atom, Aval, Const, Shape, Var, const
+from .fits import check_beside
+from .fits import check_holds as check_holds
+from .ir import Apply, Atom, Aval, Block, Const, Raise, Shape, Var, const
 from .ops import bits
 from .ops.core import (
     NO_ATTRS,
@@ -49,6 +51,7 @@ from .ops.core import (
     SortAttrs,
     promote,
 )
+from .thrown import Known, Thrown
 
 FOLD_LIMIT = 64  # elements: larger constants would be unreadable in the printed source
 
@@ -107,13 +110,35 @@ def elementwise(b: Builder, op: Elementwise, *args: Any) -> Atom:
         chosen = _known_choice(b, *atoms)
         if chosen is not None:
             return chosen
+    check_beside(op, atoms)
+    op = _of_truths(op, atoms)
     if op is ops.POSITIVE and atoms[0].aval.dtype.kind != "b":
         return atoms[0]
     if op is ops.NEGATIVE:
         inner = definition(b, atoms[0], ops.NEGATIVE)
         if inner is not None:
             return inner.args[0]
+    if op is ops.LOGICAL_NOT:
+        inner = definition(b, atoms[0], ops.LOGICAL_NOT)
+        if inner is not None and inner.args[0].aval.dtype.kind == "b":
+            return inner.args[0]
     return emit(b, op, *atoms)
+
+
+def _of_truths(op: Elementwise, atoms: Sequence[Atom]) -> Elementwise:
+    """`&`, `|`, `~` of arrays of bool as what they are: the logical operations."""
+    logical = _LOGICAL.get(op)
+    if logical is None or all(not a.aval.shape for a in atoms):
+        return op
+    return logical if all(a.aval.dtype.kind == "b" for a in atoms) else op
+
+
+_LOGICAL = {
+    ops.BITWISE_AND: ops.LOGICAL_AND,
+    ops.BITWISE_OR: ops.LOGICAL_OR,
+    ops.BITWISE_XOR: ops.LOGICAL_XOR,
+    ops.INVERT: ops.LOGICAL_NOT,
+}
 
 
 def _without_neutral(b: Builder, op: Elementwise, x: Atom, y: Atom) -> Atom | None:
@@ -234,13 +259,22 @@ def astype(b: Builder, x: object, dtype: Any) -> Atom:
     return emit(b, ops.ASTYPE, x, attrs=CastAttrs(target))
 
 
+def raise_if(b: Builder, bad: object, error: type[Exception], message: str) -> None:
+    """Raises `error(message)` at run time where any of `bad` is true."""
+    bad = lift(bad)
+    if bad.aval.shape:
+        bad = any(b, bad)
+    if not isinstance(bad, Const) or bad.value:
+        b.append(Raise(bad, Block((), (), ()), Thrown(error, (Known(message),)), b.span))
+
+
 def view(b: Builder, x: object, dtype: Any) -> Atom:
     """`x.view(dtype)`: the same bits as numbers of another dtype of the same size. Raises DTypeError."""
     x, target = lift(x), np.dtype(dtype)
     if x.aval.dtype == target:
         return x
     if target not in bits.VIEWS:
-        raise DTypeError(f"an array of dtype {x.aval.dtype} viewed as {target} is not in the language")
+        raise CutError(Diagnostic(f"an array of dtype {x.aval.dtype} viewed as {target}"))
     return emit(b, bits.VIEWS[target], x)
 
 
@@ -524,6 +558,7 @@ def full(b: Builder, shape: Sequence[int], value: object, dtype: Any = None) -> 
     """An array of one repeated scalar, of the scalar's own dtype for None."""
     value = lift(value)
     target = value.aval.dtype if dtype is None else np.dtype(dtype)
+    check_holds(target, value)
     if value.aval.shape != ():
         return broadcast_to(b, astype(b, value, target), shape)
     if not tuple(shape):
@@ -573,6 +608,7 @@ def index(b: Builder, x: object, dims: Sequence[Dim], dyn: Sequence[Any] = ()) -
 def put(b: Builder, x: object, value: object, dims: Sequence[Dim], dyn: Sequence[Any] = ()) -> Atom:
     """`x` with `x[...] = value`; the value is cast to the dtype of `x` and broadcast."""
     x, value = lift(x), lift(value)
+    check_holds(x.aval.dtype, value)
     attrs, used = _index_attrs(x.aval.shape, dims, dyn, 2)
     if _is_whole(x.aval.shape, attrs) and value.aval.ndim <= x.aval.ndim:
         return broadcast_to(b, astype(b, value, x.aval.dtype), x.aval.shape)

@@ -14,6 +14,8 @@ from .ops.core import (
     AxesAttrs,
     Cast,
     CastAttrs,
+    Collective,
+    CollectiveAttrs,
     Concatenate,
     ConcatenateAttrs,
     Contract,
@@ -63,7 +65,7 @@ def remake(b: Builder, op: Op, args: Sequence[Atom], attrs: Attrs) -> Atom:
             return make.concatenate(b, args, axis)
         case Create(), CreateAttrs(shape=shape, dtype=dtype):
             return make.full(b, shape, args[0], dtype) if args else b.apply(op, attrs=attrs)
-        case Ruled(), RuledAttrs():
+        case Ruled() | Collective(), RuledAttrs() | CollectiveAttrs():
             return b.apply(op, *args, attrs=attrs)
         case Linalg(), LinalgAttrs(full=full):
             return make.linalg(b, op, *args, full=full)

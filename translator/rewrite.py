@@ -7,7 +7,24 @@ from dataclasses import replace
 from typing import assert_never
 
 from .builder import Builder
-from .ir import Apply, Atom, Block, For, Function, Fused, If, Range, Statement, Var, While, blocks_of, inputs_of, walk
+from .ir import (
+    Apply,
+    Atom,
+    Block,
+    For,
+    Function,
+    Fused,
+    If,
+    Raise,
+    Range,
+    Statement,
+    Var,
+    While,
+    blocks_of,
+    inputs_of,
+    may_raise,
+    walk,
+)
 from .ops.core import BARRIER, CastAttrs, Ruled
 from .ops.selection import STOP_GRADIENT
 from .ops.structural import ASTYPE
@@ -71,6 +88,8 @@ def copy_statement(s: Statement, mapping: Substitution) -> Statement:
         case Fused():
             args, body = use(s.args), copy_block(s.body, mapping)
             return Fused(_fresh(s.targets, mapping), args, body, s.kind, s.span)
+        case Raise():
+            return Raise(substitute(s.condition, mapping), copy_block(s.body, mapping), s.error, s.span)
         case _:
             assert_never(s)
 
@@ -91,7 +110,7 @@ def prune(block: Block) -> Block:
 def _live_statements(statements: Sequence[Statement], live: set[Var]) -> tuple[Statement, ...]:
     kept: list[Statement] = []
     for s in reversed(statements):
-        if not any(t in live for t in s.targets):
+        if not any(t in live for t in s.targets) and not may_raise(s):
             continue
         s = _prune_inside(s, live)
         live.update(a for a in inputs_of(s) if isinstance(a, Var))
@@ -115,7 +134,7 @@ def _prune_inside(s: Statement, live: set[Var]) -> Statement:
             if len(used) < len(s.targets):
                 s = _narrow(s, used)
             return replace(s, then=inner(s.then), orelse=inner(s.orelse))
-        case For() | Fused():
+        case For() | Fused() | Raise():
             return replace(s, body=inner(s.body))
         case While():
             return replace(s, condition=inner(s.condition), body=inner(s.body))
@@ -130,6 +149,28 @@ def _narrow(s: If, used: Sequence[int]) -> If:
         return Block(block.params, block.statements, tuple(block.results[i] for i in used))
 
     return replace(s, targets=tuple(s.targets[i] for i in used), then=pick(s.then), orelse=pick(s.orelse))
+
+
+def without_raises(statements: Sequence[Statement]) -> tuple[Statement, ...]:
+    """The statements, to be run again after they have run: what they might have raised they have not."""
+    return tuple(_quiet(s) for s in statements if not isinstance(s, Raise))
+
+
+def _quiet(s: Statement) -> Statement:
+    def quiet(block: Block) -> Block:
+        return replace(block, statements=without_raises(block.statements))
+
+    match s:
+        case If():
+            return replace(s, then=quiet(s.then), orelse=quiet(s.orelse))
+        case For():
+            return replace(s, body=quiet(s.body))
+        case While():
+            return replace(s, condition=quiet(s.condition), body=quiet(s.body))
+        case Apply() | Fused() | Raise():
+            return s
+        case _:
+            assert_never(s)
 
 
 # ---- operations replaced, marks taken out --------------------------------------------------------
@@ -197,6 +238,8 @@ def _substituted(s: Statement, found: Mapping[Var, Atom]) -> Statement:
         case While():
             test = substituted(s.condition, found)
             return replace(s, inits=use(s.inits), condition=test, body=substituted(s.body, found))
+        case Raise():
+            return replace(s, condition=substitute(s.condition, found), body=substituted(s.body, found))
         case _:
             assert_never(s)
 
@@ -215,7 +258,7 @@ def _rebuilt(statements: Sequence[Statement], each: Callable[[Apply], Apply | No
                     yield made
             case If():
                 yield replace(s, then=rebuilt(s.then, each), orelse=rebuilt(s.orelse, each))
-            case For() | Fused():
+            case For() | Fused() | Raise():
                 yield replace(s, body=rebuilt(s.body, each))
             case While():
                 yield replace(s, condition=rebuilt(s.condition, each), body=rebuilt(s.body, each))

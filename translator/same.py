@@ -8,10 +8,27 @@ are grouped does.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import assert_never
 
-from .ir import Apply, Atom, Block, Const, For, Function, Fused, If, Statement, Var, While, free_variables, walk
+from .ir import (
+    Apply,
+    Atom,
+    Block,
+    Const,
+    For,
+    Function,
+    Fused,
+    If,
+    Raise,
+    Statement,
+    Var,
+    While,
+    blocks_of,
+    free_variables,
+    walk,
+)
 from .ops.core import Attrs, ContractAttrs
 from .printing.trivial import without_trivial
 from .tree import LEAF, Kind
@@ -41,6 +58,7 @@ def difference(f: Function, g: Function) -> str | None:
     count = f.out.leaf_count
     comparison.require(f.body.results[:count], g.body.results[:count])
     comparison.require(tuple(written.values()), tuple(theirs[i] for i in written))
+    comparison.raises(_raises(f.body), _raises(g.body))
     return comparison.run()
 
 
@@ -99,6 +117,20 @@ def _definitions(body: Block) -> _Side:
     return side
 
 
+_Way = list[tuple[Statement, int]]  # the statements around one, with the block of each that leads to it, and itself
+
+
+def _raises(block: Block) -> list[_Way]:
+    """Every `Raise`, with the way to it."""
+    found: list[_Way] = []
+    for s in block.statements:
+        for k, inner in enumerate(blocks_of(s)):
+            found += [[(s, k), *way] for way in _raises(inner)]
+        if isinstance(s, Raise):
+            found.append([(s, 0)])
+    return found
+
+
 def _define(s: Statement, side: _Side) -> None:
     for i, v in enumerate(s.targets):
         side.definitions[v] = _Definition(s, "target", i)
@@ -114,7 +146,7 @@ def _define(s: Statement, side: _Side) -> None:
         case Fused(targets=targets, args=args, body=body):
             side.aliases.update(zip(body.params, args, strict=True))
             side.aliases.update(zip(targets, body.results, strict=True))
-        case Apply() | If():
+        case Apply() | If() | Raise():
             pass
         case _:
             assert_never(s)
@@ -134,6 +166,21 @@ class _Comparison:
             self.found = self.found or f"{len(left)} and {len(right)} values"
             return
         self.pending += zip(left, right, strict=True)
+
+    def raises(self, left: Sequence[_Way], right: Sequence[_Way]) -> None:
+        """What may be raised: the same exceptions, in order, each inside the same branches and loops."""
+        if len(left) != len(right):
+            self.found = self.found or f"{len(left)} and {len(right)} exceptions that may be raised"
+            return
+        for (*around, (s, _)), (*others, (t, _)) in zip(left, right, strict=True):
+            assert isinstance(s, Raise) and isinstance(t, Raise)
+            kinds = [[(type(x), place) for x, place in way] for way in (around, others)]
+            if kinds[0] != kinds[1] or s.error != t.error:
+                self.found = self.found or f"{s.error} at {s.span} and {t.error} at {t.span}"
+                return
+            self.require((s.condition, *s.body.results), (t.condition, *t.body.results))
+            for (x, _), (y, _) in zip(around, others, strict=True):
+                self.pair_statements(x, y)
 
     def run(self) -> str | None:
         while self.pending and self.found is None:
@@ -194,6 +241,8 @@ class _Comparison:
                 self.ranges(s, t)
             case While(), While():
                 self.require(s.condition.results, t.condition.results)
+            case Raise(), Raise():
+                self.require((s.condition,), (t.condition,))
             case _:
                 raise AssertionError("statements of one kind are compared")
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, NamedTuple
 
 
 class Kind(Enum):
@@ -27,7 +27,7 @@ class TreeDef:
     """The structure of a tree without its leaves; hashable, so that it can stand in a cache key.
 
     `keys` are dict keys or field names, `type` the class to rebuild, `aux` the static value of a STATIC node, the
-    auxiliary data of a CUSTOM one, or the keys of a DICT in the order of the dict where that is another.
+    auxiliary data of a CUSTOM one, the static fields of a DATACLASS by name, or what else there is to a DICT.
     """
 
     kind: Kind
@@ -41,50 +41,97 @@ class TreeDef:
         return 1 if self.kind is Kind.LEAF else sum(c.leaf_count for c in self.children)
 
 
+class Entries(NamedTuple):
+    """What a DICT node has beside its keys: their order in the dict where that is not the sorted one, and the factory
+    of a defaultdict.
+    """
+
+    order: tuple[Any, ...] | None = None
+    factory: Callable[[], Any] | None = None
+
+
 LEAF = TreeDef(Kind.LEAF)
 NONE = TreeDef(Kind.NONE)
 
 
 def static(value: Hashable) -> TreeDef:
-    """A node that carries `value` in the structure itself."""
-    return TreeDef(Kind.STATIC, aux=value)
+    """A node that carries `value` in the structure itself. True, 1 and np.True_ are three nodes."""
+    return TreeDef(Kind.STATIC, type=type(value), aux=value)
 
 
 Flatten = Callable[[Any], tuple[Sequence[Any], Hashable]]
 Unflatten = Callable[[Hashable, Sequence[Any]], Any]
-_registry: dict[type, tuple[Flatten, Unflatten]] = {}
 
 
-def register(cls: type, flatten_node: Flatten, unflatten_node: Unflatten) -> None:
-    """Make `cls` a tree node: `flatten_node(x) -> (children, aux)`, `unflatten_node(aux, children) -> x`."""
+class Registered(NamedTuple):
+    """How a class of the user's is opened and closed. `keys` gives the key of each child where the class names them."""
+
+    flatten: Flatten
+    unflatten: Unflatten
+    keys: Callable[[Any], Sequence[Any]] | None = None
+
+
+_registry: dict[type, Registered] = {}
+
+
+def register(
+    cls: type,
+    flatten_node: Flatten,
+    unflatten_node: Unflatten,
+    keys_of_node: Callable[[Any], Sequence[Any]] | None = None,
+) -> None:
+    """Make `cls` a tree node: `flatten_node(x) -> (children, aux)`, `unflatten_node(aux, children) -> x`, and, where
+    its children have names, `keys_of_node(x) -> keys`. ValueError for a class that is registered already.
+    """
     if cls in _registry:
         raise ValueError(f"{cls.__qualname__} is registered already")
-    _registry[cls] = (flatten_node, unflatten_node)
+    _registry[cls] = Registered(flatten_node, unflatten_node, keys_of_node)
 
 
-_registry[set] = (lambda x: ((), tuple(x)), lambda aux, _: set(aux))  # type: ignore[call-overload]  # all static
+# All of a set belongs to the structure.
+_registry[set] = Registered(lambda x: ((), tuple(x)), lambda aux, _: set(aux))  # type: ignore[call-overload]
+
+
+def registered(cls: type) -> Registered | None:
+    return _registry.get(cls)
 
 
 def open_node(x: Any) -> tuple[Sequence[Any], TreeDef] | None:
     """The children of a container and its structure with LEAF in place of each child; None for a leaf."""
-    if x is None:
-        return (), NONE
+    opened = _opened(x)
+    if opened is None:
+        return None
+    children, kind, keys, cls, aux = opened
+    return children, NONE if kind is Kind.NONE else TreeDef(kind, (LEAF,) * len(children), keys, cls, aux)
+
+
+def _opened(x: Any) -> tuple[Sequence[Any], Kind, tuple[Any, ...], type | None, Hashable] | None:
+    """The children of a container, and of its structure all but the children."""
     cls = type(x)
+    if x is None:
+        return (), Kind.NONE, (), None, None
     if cls in _registry:
-        children, aux = _registry[cls][0](x)
-        return children, TreeDef(Kind.CUSTOM, (LEAF,) * len(children), type=cls, aux=aux)
+        children, aux = _registry[cls].flatten(x)
+        return children if isinstance(children, list | tuple) else tuple(children), Kind.CUSTOM, (), cls, aux
     if cls is tuple or cls is list:
-        return x, TreeDef(Kind.TUPLE if cls is tuple else Kind.LIST, (LEAF,) * len(x))
+        return x, Kind.TUPLE if cls is tuple else Kind.LIST, (), None, None
     if isinstance(x, dict):
         keys = tuple(x) if isinstance(x, OrderedDict) else sorted_keys(x)
-        order = None if keys == tuple(x) else tuple(x)
-        return [x[k] for k in keys], TreeDef(Kind.DICT, (LEAF,) * len(keys), keys, cls, order)
+        return [x[k] for k in keys], Kind.DICT, keys, cls, _entries(x, keys)
     if isinstance(x, tuple) and hasattr(x, "_fields"):
-        return x, TreeDef(Kind.NAMEDTUPLE, (LEAF,) * len(x), x._fields, cls)
+        return x, Kind.NAMEDTUPLE, x._fields, cls, None
     if dataclasses.is_dataclass(x) and not isinstance(x, type):
-        names = tuple(f.name for f in dataclasses.fields(x))
-        return [getattr(x, n) for n in names], TreeDef(Kind.DATACLASS, (LEAF,) * len(names), names, cls)
+        fields = dataclasses.fields(x)
+        names = tuple(f.name for f in fields if not f.metadata.get("static"))
+        kept = tuple((f.name, getattr(x, f.name)) for f in fields if f.metadata.get("static")) or None
+        return [getattr(x, n) for n in names], Kind.DATACLASS, names, cls, kept
     return None
+
+
+def _entries(x: dict[Any, Any], keys: tuple[Any, ...]) -> Entries | None:
+    order = tuple(x)
+    factory = x.default_factory if isinstance(x, defaultdict) else None
+    return None if keys == order and factory is None else Entries(None if keys == order else order, factory)
 
 
 def sorted_keys(d: dict[Any, Any]) -> tuple[Any, ...]:
@@ -102,14 +149,14 @@ def flatten(x: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[
 
 
 def _flatten_into(x: Any, leaves: list[Any], is_leaf: Callable[[Any], bool] | None) -> TreeDef:
-    opened = None if is_leaf is not None and is_leaf(x) else open_node(x)
+    opened = None if is_leaf is not None and is_leaf(x) else _opened(x)
     if opened is None:
         leaves.append(x)
         return LEAF
-    children, shell = opened
-    if not children:
-        return shell
-    return dataclasses.replace(shell, children=tuple(_flatten_into(c, leaves, is_leaf) for c in children))
+    children, kind, keys, cls, aux = opened
+    if kind is Kind.NONE:
+        return NONE
+    return TreeDef(kind, tuple([_flatten_into(c, leaves, is_leaf) for c in children]), keys, cls, aux)
 
 
 def unflatten(treedef: TreeDef, leaves: Iterable[Any]) -> Any:
@@ -146,42 +193,96 @@ def close_node(t: TreeDef, children: Sequence[Any]) -> Any:
         case Kind.DATACLASS:
             assert t.type is not None
             x: Any = object.__new__(t.type)
-            for name, child in zip(t.keys, children, strict=True):
+            for name, child in (*zip(t.keys, children, strict=True), *static_fields(t)):
                 object.__setattr__(x, name, child)
             return x
         case Kind.CUSTOM:
             assert t.type is not None
-            return _registry[t.type][1](t.aux, children)
+            return _registry[t.type].unflatten(t.aux, children)
         case Kind.LEAF:
             raise AssertionError("a leaf is not a node")
 
 
+def static_fields(t: TreeDef) -> tuple[tuple[str, Any], ...]:
+    """The fields of a DATACLASS node that belong to the structure, with their values."""
+    return t.aux or ()  # type: ignore[return-value]
+
+
 def in_order(t: TreeDef, entries: dict[Any, Any]) -> dict[Any, Any]:
     """The entries of a DICT node in the order that the dict had."""
-    return entries if t.aux is None else {k: entries[k] for k in t.aux}  # type: ignore[attr-defined]
+    order = t.aux.order if isinstance(t.aux, Entries) else None
+    return entries if order is None else {k: entries[k] for k in order}
+
+
+def factory_of(t: TreeDef) -> Callable[[], Any] | None:
+    """What a DICT node that is a defaultdict makes of a missing key."""
+    return t.aux.factory if isinstance(t.aux, Entries) else None
 
 
 def without_order(t: TreeDef) -> TreeDef:
     """The structure as JAX compares it: the order of a dict's entries is no part of it."""
-    aux = None if t.kind is Kind.DICT else t.aux
-    return dataclasses.replace(t, children=tuple(map(without_order, t.children)), aux=aux)
+    children = tuple([without_order(c) for c in t.children])
+    same = all(new is old for new, old in zip(children, t.children, strict=True))
+    return _unordered(t) if same else _with_children(_unordered(t), children)
+
+
+def _unordered(t: TreeDef) -> TreeDef:
+    if t.kind is not Kind.DICT or t.aux is None:
+        return t
+    factory = factory_of(t)
+    return TreeDef(t.kind, t.children, t.keys, t.type, Entries(None, factory) if factory else None)
+
+
+def _with_children(t: TreeDef, children: tuple[TreeDef, ...]) -> TreeDef:
+    return TreeDef(t.kind, children, t.keys, t.type, t.aux)
 
 
 def _rebuild_mapping(t: TreeDef, plain: dict[Any, Any]) -> Any:
-    """A dict subclass around the entries: a defaultdict without its factory, which is not part of the structure."""
-    from collections import defaultdict
-
     make: Any = t.type
-    return make(None, plain) if issubclass(make, defaultdict) else make(plain)
+    return make(factory_of(t), plain) if issubclass(make, defaultdict) else make(plain)
+
+
+def child_keys(x: Any, shell: TreeDef) -> Sequence[Any]:
+    """How each child of the container `x` is reached: a position, a dict key, a field name, or the key that a
+    registered class gives.
+    """
+    keys = _registry[type(x)].keys if shell.kind is Kind.CUSTOM else None
+    return keys(x) if keys is not None else shell.keys or range(len(shell.children))
+
+
+def flatten_up_to(t: TreeDef, x: Any, what: str = "tree", path: tuple[Any, ...] = ()) -> list[Any]:
+    """What stands in `x` at each leaf of `t`, of which `x` must be an extension. ValueError where it is not one."""
+    if t.kind is Kind.LEAF:
+        return [x]
+    opened = open_node(x)
+    here = f"{what}{''.join(f'[{k!r}]' for k in path)}"
+    if opened is None:
+        raise ValueError(f"{here} is a leaf of type {type(x).__name__}, where the structure has {_shell(t)}")
+    children, shell = opened
+    if _with_children(_unordered(shell), ()) != _with_children(_unordered(t), ()) or len(children) != len(t.children):
+        raise ValueError(f"{here} is {_shell(shell)}, where the structure has {_shell(t)}")
+    parts = zip(t.children, children, child_keys(x, shell), strict=True)
+    return [leaf for part, child, key in parts for leaf in flatten_up_to(part, child, what, (*path, key))]
+
+
+def _shell(t: TreeDef) -> str:
+    """One node of a structure in words."""
+    match t.kind:
+        case Kind.NONE:
+            return "None"
+        case Kind.DICT:
+            return f"a {t.type.__name__ if t.type else 'dict'} with the keys {list(t.keys)}"
+        case Kind.TUPLE | Kind.LIST:
+            return f"a {t.kind.value} of length {len(t.children)}"
+        case Kind.STATIC:
+            return repr(t.aux)
+        case _:
+            aux = f" with {t.aux!r}" if t.aux is not None else ""
+            return f"a {t.type.__name__ if t.type else t.kind.value} of {len(t.children)} children{aux}"
 
 
 def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
-    """Apply `f` to corresponding leaves; all trees must have the structure of the first."""
+    """Apply `f` to the leaves of `tree` and to what stands in the other trees there, leaves or subtrees."""
     leaves, treedef = flatten(tree, is_leaf)
-    columns = [leaves]
-    for other in rest:
-        other_leaves, other_def = flatten(other, is_leaf)
-        if other_def != treedef and without_order(other_def) != without_order(treedef):
-            raise ValueError(f"structures differ: {treedef} and {other_def}")
-        columns.append(other_leaves)
+    columns = [leaves, *(flatten_up_to(treedef, other, f"tree {i}") for i, other in enumerate(rest, 2))]
     return unflatten(treedef, [f(*xs) for xs in zip(*columns, strict=True)])

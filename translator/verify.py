@@ -8,7 +8,7 @@ from typing import assert_never
 import numpy as np
 
 from .errors import UntracedError
-from .ir import Apply, Atom, Aval, Block, Const, For, Function, Fused, If, Statement, Var, While
+from .ir import Apply, Atom, Aval, Block, Const, For, Function, Fused, If, Raise, Statement, Var, While
 
 INDEX = Aval((), np.dtype(np.int64), weak=True)
 BOOL = Aval((), np.dtype(np.bool_))
@@ -96,6 +96,14 @@ class _Verifier:
                         self.fail("a branch has parameters", s)
                     self.block(branch, scope, s)
                     self.same_types("branch results", branch.results, s.targets, s)
+            case Raise():
+                self.use((s.condition,), scope, s)
+                self.boolean(s.condition, s)
+                if s.body.params:
+                    self.fail("what a message holds has parameters", s)
+                self.block(s.body, scope, s)
+                if not s.error.numbers() <= set(range(len(s.body.results))):
+                    self.fail(f"the message wants more than {len(s.body.results)} values", s)
             case For():
                 self.loop(s, scope)
             case While():
@@ -158,5 +166,7 @@ def describe(s: Statement) -> str:
             return f"{targets} = fused {s.kind}({', '.join(map(repr, s.args))})"
         case If() | For() | While():
             return f"{targets} = {type(s).__name__.lower()} ..."
+        case Raise():
+            return f"raise {s.error.error.__name__} if {s.condition!r}"
         case _:
             assert_never(s)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import Diagnostic, DTypeError
+from ..errors import CutError, Diagnostic, DTypeError
 from ..ir import Aval, DType
 from .core import Elementwise
 
@@ -44,6 +44,9 @@ def _row(dtype: DType) -> Elementwise:
 def _loop(dtype: DType) -> Callable[[Sequence[Aval]], tuple[tuple[DType, ...], DType]]:
     def loop(avals: Sequence[Aval]) -> tuple[tuple[DType, ...], DType]:
         given = avals[0].dtype
+        if given.kind == "c" or (given.itemsize != dtype.itemsize and given.kind in "biuf"):
+            what = f"an array of dtype {given} viewed as {dtype}"
+            raise CutError(Diagnostic(what, why="a view is known between numbers of one size"))
         if given.itemsize != dtype.itemsize or given.kind not in "biuf" or dtype.kind not in "iuf":
             what = f"an array of dtype {given} viewed as {dtype}"
             why = "a view of the same bits is known between numbers of the same size"

@@ -153,6 +153,15 @@ class LinalgAttrs:
 
 
 @dataclass(frozen=True, slots=True)
+class CollectiveAttrs:
+    """The name of the mapped axis that is spoken over, and its size; for ppermute (source, destination) pairs."""
+
+    axis: Any
+    size: int
+    pairs: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class RuledAttrs:
     """How many of the arguments are the values handed on, and where their derivative comes from: a `derive.ruled.Rule`,
     compared by identity. Without one they are what they are, derivative and all.
@@ -170,6 +179,7 @@ Attrs = (
     | CumulativeAttrs
     | SortAttrs
     | FourierAttrs
+    | CollectiveAttrs
     | ContractAttrs
     | ShapeAttrs
     | AxesAttrs
@@ -261,7 +271,8 @@ class Elementwise:
         shape = broadcast_shapes([a.shape for a in avals], self.numpy)
         _, dtype = self.loop_dtypes(avals)
         weak = bool(self.operator) and dtype.kind != "b" and all(a.weak for a in avals)
-        return (Aval(shape, dtype, weak or self.plain is not None),)
+        weak = weak or self.plain is not None
+        return (Aval(shape, dtype, weak),)
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -529,6 +540,26 @@ class Ruled:
         return tuple(avals[: attrs.count])
 
 
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Collective:
+    """What the elements of a mapped axis tell each other. All of them come to it, or none: never one branch's lanes.
+
+    psum        the sum over the axis, the same for all.
+    all_gather  the values of all, along a new first axis.
+    ppermute    the value of another element; zeros where nobody sends.
+    axis_index  no args: the own position in the axis.
+    """
+
+    name: str
+
+    def infer(self, avals: Sequence[Aval], attrs: Attrs) -> tuple[Aval, ...]:
+        assert isinstance(attrs, CollectiveAttrs)
+        if self.name == "axis_index":
+            return (Aval((), np.dtype(np.int64)),)
+        (x,) = avals
+        return (Aval((attrs.size, *x.shape) if self.name == "all_gather" else x.shape, x.dtype),)
+
+
 RULED = Ruled()
 BARRIER = Ruled(name="barrier")  # the value again; what is computed from it is not shared with what is computed without
 
@@ -540,6 +571,7 @@ Op = (
     | Cumulative
     | Sort
     | Fourier
+    | Collective
     | Contract
     | Reshape
     | Concatenate

@@ -112,7 +112,7 @@ def gammaln_source(x: Any) -> Any:
     sine = np.absolute(_sine_of_pi(np.where(low, v, 0.5)))
     y = np.where(low, np.log(np.pi / (np.where(a == 0, 1.0, a) * sine)) - y, y)
     pole = (v <= 0) & (v == np.floor(v))
-    return np.where(pole | (a == np.inf), np.inf, y).astype(x.dtype)
+    return np.where(a == np.inf, v, np.where(pole, np.inf, y)).astype(x.dtype)
 
 
 def digamma_source(x: Any) -> Any:

@@ -51,9 +51,13 @@ def _row(name: str, plain: Elementwise) -> Elementwise:
     def of_two(x: Any, y: Any) -> Any:
         return function(x, y)
 
+    def of_lgamma(x: Any) -> Any:
+        return np.where(x == -np.inf, np.inf, function(x))  # SciPy's is -inf there
+
+    decompose = of_lgamma if name == "lgamma" else of_one if plain.arity == 1 else of_two
     return replace(
         plain, name=f"math_{name}", numpy=f"math.{name}", evaluate=getattr(math, name), operator="", loop=_doubles,
-        decompose=of_one if plain.arity == 1 else of_two, stablehlo="", cuda="", triton="", samples=(), plain=plain,
+        decompose=decompose, stablehlo="", cuda="", triton="", samples=(), plain=plain,
     )  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from .core import (
     ORDERED,
     ArgReduce,
     Cast,
+    Collective,
     Concatenate,
     Contract,
     Create,
@@ -98,6 +99,11 @@ RFFT = Fourier(name="rfft", numpy="np.fft.rfft", evaluate=np.fft.rfftn, samples=
 IRFFT = Fourier(name="irfft", numpy="np.fft.irfft", evaluate=np.fft.irfftn, samples=(NUMBERS,))
 
 CONTRACT = Contract()
+
+PSUM = Collective(name="psum")
+ALL_GATHER = Collective(name="all_gather")
+PPERMUTE = Collective(name="ppermute")
+AXIS_INDEX = Collective(name="axis_index")
 
 RESHAPE = Reshape(name="reshape")
 TRANSPOSE = Reshape(name="transpose")

@@ -1,0 +1,46 @@
+"""Which Python numbers NumPy refuses beside, or in, arrays whose dtype cannot hold them.
+
+np.zeros(3, np.int8) + 300            OverflowError: Python integer 300 out of bounds for int8
+x[0] = 1j                             TypeError where x is an array of floats
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .ir import Atom, Const
+from .ops.core import Elementwise
+
+
+def check_beside(op: Elementwise, atoms: Sequence[Atom]) -> None:
+    """Raises OverflowError where a Python int among the operands is outside the range of the dtype that it takes."""
+    known = any(isinstance(a, Const) and a.aval.weak and a.aval.dtype.kind == "i" for a in atoms)
+    if not known or all(a.aval.weak for a in atoms):
+        return
+    dtypes, result = op.loop_dtypes([a.aval for a in atoms])
+    if result.kind == "b" or op.name == "where":  # comparisons are exact, and np.where wraps
+        return
+    for a, dtype in zip(atoms, dtypes, strict=True):
+        if a.aval.dtype.kind == "i":
+            check_holds(dtype, a)
+
+
+def check_holds(dtype: Any, x: Atom) -> None:
+    """Raises what NumPy raises where a Python number is put into an array of a dtype that cannot hold it."""
+    dtype, given = np.dtype(dtype), x.aval.dtype.kind
+    if not x.aval.weak or dtype.kind not in "iuf":
+        return
+    if given == "c":
+        kind = "float" if dtype.kind == "f" else "int"
+        raise TypeError(f"{kind}() argument must be a string or a real number, not 'complex'")
+    if isinstance(x, Const) and given in "if" and dtype.kind != "f":
+        if np.isnan(x.value):
+            raise ValueError("cannot convert float NaN to integer")
+        if np.isinf(x.value):
+            raise OverflowError("cannot convert float infinity to integer")
+        number, info = int(x.value), np.iinfo(dtype)
+        if not int(info.min) <= number <= int(info.max):
+            raise OverflowError(f"Python integer {number} out of bounds for {dtype}")
