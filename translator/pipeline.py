@@ -19,6 +19,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
+from .batch.lanes import LoopNote
 from .derive.tape import NeedTrip, behind_of
 from .ir import Function
 from .passes.fuse import fuse
@@ -62,6 +63,7 @@ class Translation:
     layouts: tuple[Layout, ...] = ()
     reasons: tuple[tuple[int, str], ...] = ()  # what needs the values of leaves among the statics
     changes: tuple[Change, ...] = ()  # of the caller's containers: their contents follow the result
+    loops: tuple[LoopNote, ...] = ()  # what became of control flow that differs between the lanes of a batch
 
     @property
     def source(self) -> Function:
@@ -69,9 +71,12 @@ class Translation:
         return self.stages["simplify"]
 
 
-def translate(fun: Callable[..., Any], signature: Signature, finish: Finish | None = None) -> Translation:
-    """All passes in order. Raises UntracedError where the function is not in the language."""
-    with _recording() as stages:
+def translate(
+    fun: Callable[..., Any], signature: Signature, finish: Finish | None = None, target: str = "cpu"
+) -> Translation:
+    """All passes in order. Raises UntracedError where the function is not in the language. The program means the same
+    for every `target`, which decides between forms of equal meaning."""
+    with _recording() as stages, _translating_for(target), _noting_loops() as loops:
         reading = read(fun, signature, finish, keeps_changes=finish is None)
         if reading.function not in stages.values():
             note("read", reading.function)
@@ -79,7 +84,14 @@ def translate(fun: Callable[..., Any], signature: Signature, finish: Finish | No
         for name, apply in PASSES:
             function = note(name, apply(function))
     return Translation(
-        function, stages, reading.statics, reading.guards, reading.layouts, reading.reasons, reading.changes
+        function,
+        stages,
+        reading.statics,
+        reading.guards,
+        reading.layouts,
+        reading.reasons,
+        reading.changes,
+        tuple(loops),
     )
 
 
@@ -185,6 +197,43 @@ def note(name: str, function: Function, unless_known: bool = False) -> Function:
 
 
 _stages: ContextVar[dict[str, Function] | None] = ContextVar("stages", default=None)
+
+
+def target() -> str:
+    """What the program being translated is for."""
+    return _target.get()
+
+
+_target: ContextVar[str] = ContextVar("target", default="numpy")
+
+
+@contextmanager
+def _translating_for(name: str) -> Iterator[None]:
+    token = _target.set(name)
+    try:
+        yield
+    finally:
+        _target.reset(token)
+
+
+def note_loops(notes: Sequence[LoopNote]) -> None:
+    """Keep for `Translation.loops` what became of loops; what is found again when a program is read again is one."""
+    known = _loops.get()
+    if known is not None:
+        known.update(dict.fromkeys(notes))
+
+
+_loops: ContextVar[dict[LoopNote, None] | None] = ContextVar("loops", default=None)
+
+
+@contextmanager
+def _noting_loops() -> Iterator[dict[LoopNote, None]]:
+    notes: dict[LoopNote, None] = {}
+    token = _loops.set(notes)
+    try:
+        yield notes
+    finally:
+        _loops.reset(token)
 
 
 @contextmanager

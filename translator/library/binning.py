@@ -55,6 +55,9 @@ def digitize(x: Any, bins: Any, right: Any = False) -> Any:
     if bins.shape[0] == 0:
         return np.zeros(x.shape, dtype=np.int64)[()]
     side = "left" if right else "right"
+    if not is_known(bins) and bins.shape[0] > 1:
+        if np.any(bins[1:] < bins[:-1]) & np.any(bins[1:] > bins[:-1]):
+            raise ValueError("bins must be monotonically increasing or decreasing")
     up = searchsorted(bins, x, side)
     down = bins.shape[0] - searchsorted(bins[::-1], x, side)
     return np.where(bins[0] <= bins[-1], up, down)[()]
@@ -62,6 +65,8 @@ def digitize(x: Any, bins: Any, right: Any = False) -> Any:
 
 def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
     x, xp, fp = np.asarray(x), np.asarray(xp), np.asarray(fp)
+    if x.dtype.kind == "c" or xp.dtype.kind == "c":
+        raise TypeError("Cannot cast array data from complex to float64 according to the rule 'safe'")
     if xp.ndim != 1 or fp.ndim != 1:
         raise ValueError("Data points must be 1-D sequences")
     if xp.shape[0] == 0:
@@ -105,6 +110,8 @@ def _outer_edges(a: Any, range: Any) -> Any:
     """The lowest and highest edge: those given, else the extremes; half a unit around a single value."""
     if range is None:
         low, high = (np.min(a), np.max(a)) if a.size else (0.0, 1.0)
+        if a.dtype.kind == "f" and not np.isfinite(high - low):
+            raise ValueError("autodetected range is not finite")
     else:
         low, high = range
         if is_known(low) and is_known(high):
@@ -206,7 +213,7 @@ def histogram2d(x: Any, y: Any, bins: Any = 10, range: Any = None, density: Any 
 
 
 def bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> Any:
-    """Of `minlength` bins, which must hold every element; others, and negative ones, are an IndexError."""
+    """Of `minlength` bins. What they do not hold is CPython's to count: OverflowError leaves the call to it."""
     n = bin_count(minlength, True)
     x = np.asarray(x)
     check_counted(x.shape, x.dtype, None if weights is None else np.shape(weights))
@@ -216,7 +223,12 @@ def bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> Any:
         cut("np.bincount without a minlength", "the largest element gives the size of the result", "give a minlength")
     w = np.ones(x.shape, dtype=np.int64) if weights is None else np.asarray(weights).astype(np.float64)
     counts = np.zeros(n, dtype=w.dtype)
-    np.add.at(counts, np.where(x < 0, n, x), w)
+    if not is_known(x) and x.size:
+        if np.min(x) < 0:
+            raise ValueError("'list' argument must have no negative elements")
+        if np.max(x) >= n:
+            raise OverflowError("an element of np.bincount beyond its minlength")
+    np.add.at(counts, x, w)
     return counts
 
 

@@ -21,6 +21,12 @@ def check_cast(what: str, given: Any, target: Any, casting: str, is_number: bool
         raise DTypeError(f"Cannot cast {what} from {have!r} to {want!r} according to the rule {casting!r}")
 
 
+def require_real(dtype: np.dtype[Any]) -> None:
+    """Raises DTypeError for complex numbers, which have no sign."""
+    if dtype.kind == "c":
+        raise DTypeError(f"This operation is not supported for {dtype} values because it would be ambiguous.")
+
+
 def check_mask(function: str, mask: Sequence[int], data: Sequence[int]) -> None:
     """Raises ShapeError unless there is one element of the mask for each of the array's."""
     if math.prod(mask) != math.prod(data):
@@ -213,4 +219,5 @@ STATIC: tuple[Callable[..., Any], ...] = (
     check_bins,
     check_range,
     check_counted,
+    require_real,
 )

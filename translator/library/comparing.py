@@ -7,16 +7,19 @@ from typing import Any
 import numpy as np
 
 from .binning import searchsorted
+from .checks import require_real
+from .support import spreads
 
 
 def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: Any = False) -> Any:
     a, b = np.asarray(a), np.asarray(b)
+    b = b.astype(np.result_type(b, 1.0))
     close = (np.absolute(a - b) <= atol + rtol * np.absolute(b)) & np.isfinite(b) | (a == b)
     return close | (np.isnan(a) & np.isnan(b)) if equal_nan else close
 
 
 def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: Any = False) -> Any:
-    return np.all(isclose(a, b, rtol, atol, equal_nan))
+    return bool(np.all(isclose(a, b, rtol, atol, equal_nan)))
 
 
 def array_equal(a1: Any, a2: Any, equal_nan: Any = False) -> Any:
@@ -24,19 +27,24 @@ def array_equal(a1: Any, a2: Any, equal_nan: Any = False) -> Any:
     if a.shape != b.shape:
         return False
     same = a == b
-    return np.all(same | (np.isnan(a) & np.isnan(b)) if equal_nan else same)
+    return bool(np.all(same | (np.isnan(a) & np.isnan(b)) if equal_nan else same))
 
 
 def array_equiv(a1: Any, a2: Any) -> Any:
-    return np.all(np.asarray(a1) == np.asarray(a2))
+    a, b = np.asarray(a1), np.asarray(a2)
+    return bool(np.all(a == b)) if spreads(a.shape, b.shape) else False
 
 
 def isposinf(x: Any) -> Any:
-    return np.asarray(x) == np.inf
+    x = np.asarray(x)
+    require_real(x.dtype)
+    return x == np.inf
 
 
 def isneginf(x: Any) -> Any:
-    return np.asarray(x) == -np.inf
+    x = np.asarray(x)
+    require_real(x.dtype)
+    return x == -np.inf
 
 
 def iscomplex(x: Any) -> Any:
@@ -44,7 +52,7 @@ def iscomplex(x: Any) -> Any:
 
 
 def isreal(x: Any) -> Any:
-    return np.imag(np.asarray(x)) == 0
+    return np.imag(x) == 0
 
 
 FEW = 16  # members that np.isin compares with all elements instead of sorting them
@@ -99,7 +107,7 @@ def sinc(x: Any) -> Any:
 
 def angle(z: Any, deg: Any = False) -> Any:
     z = np.asarray(z)
-    a = np.arctan2(np.imag(z), np.real(z))
+    a = np.arctan2(np.imag(z), np.real(z)) if z.dtype.kind == "c" else np.arctan2(0, z)
     return a * (180 / np.pi) if deg else a
 
 
@@ -138,13 +146,14 @@ def cross(a: Any, b: Any, axisa: Any = -1, axisb: Any = -1, axisc: Any = -1, axi
         )
     if x.shape[-1] == 2 and y.shape[-1] == 2:
         return x[..., 0] * y[..., 1] - x[..., 1] * y[..., 0]
+    p, q, s, t = x[..., 0], x[..., 1], y[..., 0], y[..., 1]
     if x.shape[-1] == 2:
-        x = np.concatenate([x, np.zeros_like(x[..., :1])], axis=-1)
-    if y.shape[-1] == 2:
-        y = np.concatenate([y, np.zeros_like(y[..., :1])], axis=-1)
-    p, q, r = x[..., 0], x[..., 1], x[..., 2]
-    s, t, u = y[..., 0], y[..., 1], y[..., 2]
-    product = np.stack([q * u - r * t, r * s - p * u, p * t - q * s], axis=-1)
+        first, second = q * y[..., 2], -(p * y[..., 2])
+    elif y.shape[-1] == 2:
+        first, second = -(x[..., 2] * t), x[..., 2] * s
+    else:
+        first, second = q * y[..., 2] - x[..., 2] * t, x[..., 2] * s - p * y[..., 2]
+    product = np.stack([first, second, p * t - q * s], axis=-1)
     return np.moveaxis(product, -1, axisc if axis is None else axis)
 
 

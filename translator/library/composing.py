@@ -13,7 +13,7 @@ from .support import delete_positions, insert_plan, known, mask_positions, only_
 
 
 def choose(a: Any, choices: Any, out: Any = None, mode: Any = "raise") -> Any:
-    """Elements of the choice that `a` numbers; a number that there is not is an IndexError."""
+    """Elements of the choice that `a` numbers."""
     a = np.asarray(a)
     rows = np.broadcast_arrays(a.astype(np.int64), *[np.asarray(c) for c in choices])
     which, n = rows[0], len(rows) - 1
@@ -22,7 +22,8 @@ def choose(a: Any, choices: Any, out: Any = None, mode: Any = "raise") -> Any:
     elif mode == "wrap":
         which = which % n
     else:
-        which = np.where(which < 0, n, which)
+        if np.any((which < 0) | (which >= n)):
+            raise ValueError("invalid entry in choice array")
     return np.take_along_axis(np.stack(rows[1:]), which[None], axis=0)[0]
 
 
@@ -67,7 +68,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
     x = np.moveaxis(x, axis, 0)
     obj = known(obj)
     single = isinstance(obj, int | np.integer)
-    v = np.asarray(values).astype(x.dtype)
+    v = np.asarray(values).astype(x.dtype) if isinstance(values, np.ndarray) else np.asarray(values, x.dtype)
     if v.ndim < x.ndim:
         v = np.reshape(v, (1,) * (x.ndim - v.ndim) + v.shape)
     v = v if single else np.moveaxis(v, axis, 0)
@@ -84,7 +85,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
 def correlate(a: Any, v: Any, mode: Any = "valid") -> Any:
     a, v = np.asarray(a), np.asarray(v)
     n, m = a.shape[0], v.shape[0]
-    turned = np.conjugate(v)[::-1]
+    turned = (np.conjugate(v) if v.dtype.kind == "c" else v)[::-1]
     if mode == "same" and n < m:
         return convolve(a, turned, "full")[n // 2 : n // 2 + m]
     return convolve(a, turned, mode)

@@ -140,8 +140,13 @@ def ndenumerate(arr: Any) -> Any:
 
 
 def block(arrays: Any) -> Any:
-    depth = block_depth(arrays)
+    depth = block_depth(_nesting(arrays))
     return _block(arrays, depth, max(depth, _rank(arrays)))
+
+
+def _nesting(arrays: Any) -> Any:
+    """The lists alone."""
+    return [_nesting(x) for x in arrays] if isinstance(arrays, list) else None
 
 
 def _rank(arrays: Any) -> int:

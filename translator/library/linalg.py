@@ -179,7 +179,7 @@ def matrix_rank(A: Any, tol: Any = None, hermitian: Any = False, *, rtol: Any = 
 
 
 def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
-    """Residuals exist for matrices of full column rank only: NumPy returns none for others, here they are NaN."""
+    """Residuals exist for matrices of full column rank only: where others ask for them OverflowError calls CPython."""
     a, b = np.asarray(a), np.asarray(b)
     require_system(a.shape, b.shape)
     m, n = a.shape
@@ -189,8 +189,9 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
     rank = np.sum(s > cut * np.max(s, initial=0)).astype(np.int32)
     if m <= n:
         return x, np.zeros((0,), dtype=s.dtype), rank, s
-    missed = np.sum(_magnitudes(b - a @ x), axis=0)
-    missed = np.where(rank == n, missed, np.nan).astype(s.dtype)
+    if rank != n:
+        raise OverflowError("np.linalg.lstsq gives no residuals where the rank is not full")
+    missed = np.sum(_magnitudes(b - a @ x), axis=0).astype(s.dtype)
     return x, np.reshape(missed, (1,)) if b.ndim == 1 else missed, rank, s
 
 

@@ -95,9 +95,11 @@ def nextafter(x1: Any, x2: Any) -> Any:
 
 
 def spacing(x: Any) -> Any:
-    """The distance to the neighbour that is farther from zero."""
+    """The distance to the neighbour that is farther from zero; in half precision NumPy's is that to the one above."""
     x = np.asarray(x)
     x = x.astype(loop_dtype(np.spacing, x.dtype))
+    if x.dtype.itemsize == 2:
+        return nextafter(x, x.dtype.type(np.inf)) - x + (x - x)
     return nextafter(x, np.copysign(np.inf, x).astype(x.dtype)) - x
 
 

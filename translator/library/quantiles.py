@@ -19,7 +19,8 @@ def median(a: Any, axis: Any = None, *, overwrite_input: Any = False, keepdims: 
     s = np.sort(_lines(a, axis), axis=-1).astype(inside)
     n = s.shape[-1]
     if n == 0:
-        return np.full(reduced_to(a.shape, axis, keepdims), np.nan, dtype=result)[()]
+        nan = complex(np.nan, np.nan) if a.dtype.kind == "c" else np.nan
+        return np.full(reduced_to(a.shape, axis, keepdims), nan, dtype=result)[()]
     middle = s[..., n // 2] if n % 2 else (s[..., n // 2 - 1] + s[..., n // 2]) / 2
     if a.dtype.kind in "fc":
         middle = np.where(np.isnan(s[..., -1]), s[..., -1], middle)
@@ -68,7 +69,11 @@ def _quantile(a: Any, q: Any, weak: bool, axis: Any, method: Any, keepdims: Any,
     how = quantile_method(known(method), a.dtype)
     if is_known(q):
         check_quantile(q)
+    elif not np.all((q >= 0) & (q <= 1)):
+        raise ValueError("Quantiles must be in the range [0, 1]")
     lines = _lines(a, axis)
+    if without_nans and a.size == 0:  # NumPy gives one NaN, however many quantiles there are
+        return np.full(reduced_to(a.shape, axis, keepdims), np.nan, dtype=a.dtype)[()]
     s = np.sort(lines, axis=-1)
     places = np.ravel(q)
     if without_nans:
@@ -79,7 +84,6 @@ def _quantile(a: Any, q: Any, weak: bool, axis: Any, method: Any, keepdims: Any,
         last = n - 1
     found = _pick(s, _virtual_index(n, places, how), last, how, weak)
     if a.dtype.kind == "f":
-        found = np.where((places < 0) | (places > 1), np.nan, found).astype(found.dtype)  # an error in NumPy
         if not without_nans:
             found = np.where(np.isnan(s[..., -1:]), np.nan, found).astype(found.dtype)
     shape = reduced_to(a.shape, axis, keepdims)
@@ -148,6 +152,8 @@ def nanmedian(a: Any, axis: Any = None, *, overwrite_input: Any = False, keepdim
         return median(a, axis, keepdims=keepdims)
     x = _lines(a, axis)
     s = np.sort(x, axis=-1)
+    if s.shape[-1] == 0:
+        return np.full(reduced_to(a.shape, axis, keepdims), np.nan, dtype=a.dtype)[()]
     count = np.sum(~np.isnan(x), axis=-1, keepdims=True)
     low = np.take_along_axis(s, np.maximum(count - 1, 0) // 2, axis=-1)
     high = np.take_along_axis(s, np.minimum(count // 2, s.shape[-1] - 1), axis=-1)

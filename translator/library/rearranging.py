@@ -112,6 +112,8 @@ def triu_indices(n: Any, k: Any = 0, m: Any = None) -> Any:
 
 def vander(x: Any, N: Any = None, increasing: Any = False) -> Any:
     x = np.asarray(x)
+    if x.ndim != 1:
+        raise ValueError("x must be a one-dimensional array or sequence.")
     n = x.shape[0] if N is None else N
     powers = np.arange(n) if known(increasing) else np.arange(n)[::-1]
     return x[:, None] ** powers

@@ -79,9 +79,12 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: Any = False
             axes = weighted_axes(a.shape, w.shape, axis)
             shape = tuple([a.shape[i] if i in axes else 1 for i in range(a.ndim)])
             w = np.reshape(np.transpose(w, tuple([axes.index(i) for i in sorted(axes)])), shape)
+        dtype = np.result_type(a, w, np.float64) if a.dtype.kind in "biu" else np.result_type(a, w)
         w = np.broadcast_to(w, a.shape)
-        scale = np.sum(w, axis=axis, keepdims=keepdims)
-        result = np.sum(a * w, axis=axis, keepdims=keepdims) / scale
+        scale = np.sum(w, axis=axis, dtype=dtype, keepdims=keepdims)
+        if np.any(scale == 0):
+            raise ZeroDivisionError("Weights sum to zero, can't be normalized")
+        result = np.sum(np.multiply(a, w, dtype=dtype), axis=axis, keepdims=keepdims) / scale
     return (result, scale) if returned else result
 
 
@@ -152,15 +155,21 @@ def nanmin(a: Any, axis: Any = None, *, keepdims: Any = False, initial: Any = No
 def nanargmax(a: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
     a = np.asarray(a)
     if a.dtype.kind not in "biu":
-        a = np.where(np.isnan(a), -np.inf, a)
+        a = _not_all_nan(np.where(np.isnan(a), -np.inf, a), a, axis)
     return np.argmax(a, axis=axis, keepdims=keepdims)
 
 
 def nanargmin(a: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
     a = np.asarray(a)
     if a.dtype.kind not in "biu":
-        a = np.where(np.isnan(a), np.inf, a)
+        a = _not_all_nan(np.where(np.isnan(a), np.inf, a), a, axis)
     return np.argmin(a, axis=axis, keepdims=keepdims)
+
+
+def _not_all_nan(filled: Any, a: Any, axis: Any) -> Any:
+    if np.any(np.all(np.isnan(a), axis=axis)):
+        raise ValueError("All-NaN slice encountered")
+    return filled
 
 
 def nanmean(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: Any = False, where: Any = True) -> Any:
@@ -271,10 +280,10 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: Any = 1) -> An
 def _gradient_along(f: Any, h: Any, axis: int, edge_order: int) -> Any:
     x = np.moveaxis(f, axis, 0)
     check_spacing(x.shape[0], np.shape(h))
-    if x.dtype.kind in "biu":
+    if x.dtype.kind in "iu":
         x = x.astype(np.float64)
     if np.ndim(h) == 1:
-        return np.moveaxis(_gradient_at(x, np.asarray(h), edge_order), 0, axis)
+        return np.moveaxis(_gradient_at(x, np.asarray(h), edge_order).astype(x.dtype), 0, axis)
     inner = (x[2:] - x[:-2]) / (2.0 * h)
     if known(edge_order) == 1:
         first = (x[1:2] - x[0:1]) / h
@@ -282,7 +291,7 @@ def _gradient_along(f: Any, h: Any, axis: int, edge_order: int) -> Any:
     else:
         first = (-1.5 * x[0:1] + 2.0 * x[1:2] - 0.5 * x[2:3]) / h
         last = (1.5 * x[-1:] - 2.0 * x[-2:-1] + 0.5 * x[-3:-2]) / h
-    return np.moveaxis(np.concatenate([first, inner, last]), 0, axis)
+    return np.moveaxis(np.concatenate([first, inner, last]).astype(x.dtype), 0, axis)
 
 
 def _gradient_at(x: Any, places: Any, edge_order: int) -> Any:

@@ -367,6 +367,15 @@ def settled(value: Any) -> Any:
     return value
 
 
+def spreads(*shapes: Sequence[int]) -> bool:
+    """Whether arrays of these shapes broadcast."""
+    try:
+        np.broadcast_shapes(*map(tuple, shapes))
+    except ValueError:
+        return False
+    return True
+
+
 def is_known(value: Any) -> bool:
     """Whether the value is known while the program is read; CPython knows all."""
     return True
@@ -444,6 +453,7 @@ def bits_left(n: int, count: Any) -> int:
 
 STATIC: tuple[Callable[..., Any], ...] = (
     known,
+    spreads,
     axes_of,
     one_axis,
     axis_size,
@@ -488,4 +498,7 @@ STATIC: tuple[Callable[..., Any], ...] = (
     counted_size,
     bit_shifts,
     bits_left,
+    loop_dtype,
+    unsigned_of,
+    bits_of,
 )

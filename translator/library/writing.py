@@ -13,7 +13,7 @@ from .support import known, one_axis, wrapped_diagonal
 
 def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
     check_cast("scalar" if np.ndim(src) == 0 else "array data", np.asarray(src).dtype, dst.dtype, casting, _plain(src))
-    value = np.broadcast_to(np.asarray(src).astype(dst.dtype), dst.shape)
+    value = np.broadcast_to(np.asarray(src, dst.dtype) if _plain(src) else np.asarray(src).astype(dst.dtype), dst.shape)
     dst[...] = value if where is True else np.where(where, value, dst)
 
 
@@ -46,11 +46,10 @@ def _unravelled(places: Any, shape: tuple[int, ...]) -> Any:
 def putmask(a: Any, mask: Any, values: Any) -> None:
     """Where the mask is True, the element of `values` at the same place, which start again where they are too short."""
     check_mask("putmask", np.shape(mask), a.shape)
-    v = np.asarray(values)
+    v = np.asarray(values) if isinstance(values, np.ndarray) else np.asarray(values, a.dtype)
     if v.size == 0:
         return
-    if not _plain(values):
-        check_cast("array data", v.dtype, a.dtype, "safe", False)
+    check_cast("array data", v.dtype, a.dtype, "safe", False)
     v = np.ravel(v.astype(a.dtype))
     spread = v[0] if v.size == 1 else resize(v, a.shape)
     a[...] = np.where(np.reshape(np.asarray(mask), a.shape), spread, a)
@@ -59,11 +58,10 @@ def putmask(a: Any, mask: Any, values: Any) -> None:
 def place(arr: Any, mask: Any, vals: Any) -> None:
     """The places where the mask is True take `vals` one after the other; these start again where they are too few."""
     check_mask("place", np.shape(mask), arr.shape)
-    v = np.asarray(vals)
+    v = np.asarray(vals) if isinstance(vals, np.ndarray) else np.asarray(vals, arr.dtype)
     if v.size == 0:
         raise ValueError("Cannot insert from an empty array!")
-    if not _plain(vals):
-        check_cast("array data", v.dtype, arr.dtype, "safe", False)
+    check_cast("array data", v.dtype, arr.dtype, "safe", False)
     v, chosen = np.ravel(v.astype(arr.dtype)), np.ravel(np.asarray(mask)).astype(bool)
     taken = v[0] if v.size == 1 else np.reshape(v[(np.cumsum(chosen) - 1) % v.size], arr.shape)
     arr[...] = np.where(np.reshape(chosen, arr.shape), taken, arr)

@@ -13,12 +13,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .. import ops, surface
-from ..ir import Aval
-from ..ops.core import ShapeAttrs
+from .. import surface
 from .context import Context
 from .demand import static
-from .values import OpStep, Ref, Value
+from .values import Ref, Value
 
 Implementation = Callable[..., Value]
 
@@ -114,35 +112,30 @@ def _contiguous(ctx: Context, x: Value, order: str) -> Value:
 
     That an argument does lie so is looked at when it matters (`Layout`).
     """
-    from .views import laid_out
+    from .views import Lying, laid_out, take_for_granted
 
     if type(x) is not Ref:
         return x
     array = laid_out(x.path, np.empty(x.cell.atom.aval.shape, np.int8))
     if array is None or not (array.flags.c_contiguous if order == "C" else array.flags.f_contiguous):
         return Ref(ctx.cell(ctx.read(x)))
-    if order == "C" and len(x.aval.shape) > 1:
-        shape = (math.prod(x.aval.shape),)
-        line = OpStep(ops.RESHAPE, ShapeAttrs(shape), (), Aval(shape, x.aval.dtype))
-        ctx.reshaped.setdefault(x.cell, []).append(len(ctx.reshapes))
-        ctx.reshapes.append((x.cell, (*x.path, line), True))
+    if order == "C" and x.aval.shape:
+        take_for_granted(ctx, x.cell, Lying(x.path, in_line=True))
     return x
 
 
 def strides_of(ctx: Context, x: Value, node: ast.AST) -> tuple[int, ...]:
     """`x.strides`, for arguments that lie in C order; others are refused when they come."""
-    from .views import laid_out
+    from .views import Lying, laid_out
 
     if type(x) is not Ref:
         return ()
     array = laid_out(x.path, np.empty(x.cell.atom.aval.shape, np.int8))
     if array is None:
         ctx.refuse(node, "the strides of this array are not known here", instead="take a .copy() before")
-    shape = x.cell.atom.aval.shape
-    if len(shape) > 1:
-        line = OpStep(ops.RESHAPE, ShapeAttrs((math.prod(shape),)), (), Aval((math.prod(shape),), x.aval.dtype))
+    if x.cell.atom.aval.shape:
         ctx.relied_on.add(len(ctx.reshapes))
-        ctx.reshapes.append((x.cell, (line,), True))
+        ctx.reshapes.append((x.cell, Lying((), in_line=True)))
     return tuple(s * x.aval.dtype.itemsize for s in array.strides)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .. import surface
-from ..errors import UnsupportedError
+from ..errors import CutError
 from ..ir import Var
 from .arrays import strides_of
 from .context import Context
@@ -80,6 +80,8 @@ def get_attribute(ctx: Context, owner: Value, name: str, node: ast.AST) -> Value
 
 def array_attribute(ctx: Context, owner: Value, name: str, node: ast.AST) -> Value:
     aval = owner.aval
+    if aval.weak and not ctx.frame.fixed and not hasattr(aval.dtype.type(0).item(), name):
+        raise AttributeError(f"{type(aval.dtype.type(0).item()).__name__!r} object has no attribute {name!r}")
     match name:
         case "shape":
             return aval.shape
@@ -106,14 +108,14 @@ def array_attribute(ctx: Context, owner: Value, name: str, node: ast.AST) -> Val
         return strides_of(ctx, owner, node)
     if name == "at" and type(owner) is Ref:
         return Updater(Ref(ctx.cell(ctx.read(owner))))
-    of_numbers = not aval.shape or hasattr(np.ndarray, name)
+    of_numbers = hasattr(np.ndarray, name) or (not aval.shape and (aval.weak or hasattr(aval.dtype.type, name)))
     if name in _OWN_METHODS or (of_numbers and surface.method_handler(name) is not None):
         return Method(owner, name)
-    if not hasattr(np.ndarray, name):
+    if not of_numbers:
         raise AttributeError(f"'numpy.ndarray' object has no attribute {name!r}")
     what = f"the array attribute .{name} is not in the language"
     why, instead = _REFUSED.get(name, ("", "use a NumPy function that gives the same array"))
-    raise ctx.error(UnsupportedError, node, what, why, instead)
+    raise ctx.error(CutError, node, what, why, instead)
 
 
 _MEMORY = (

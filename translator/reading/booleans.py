@@ -64,7 +64,7 @@ class _Walker:
         match made:
             case Apply(op=op, args=args):
                 if getattr(op, "operator", "") in _COMPARISONS:
-                    return all(a.aval.weak for a in args)
+                    return all(a.aval.weak or self.visit(a) for a in args)
                 return op in _CONNECTIVES and all(map(self.visit, args))
             case If(then=then, orelse=orelse, targets=targets):
                 return self._through(targets.index(atom), then, orelse)
@@ -81,4 +81,6 @@ class _Walker:
         return all(self.visit(block.results[place]) for block in blocks)
 
 
-_CONNECTIVES = frozenset({ops.LOGICAL_AND, ops.LOGICAL_OR, ops.LOGICAL_NOT})
+_CONNECTIVES = frozenset(
+    {ops.LOGICAL_AND, ops.LOGICAL_OR, ops.LOGICAL_NOT, ops.BITWISE_AND, ops.BITWISE_OR, ops.BITWISE_XOR}
+)

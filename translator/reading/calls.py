@@ -26,7 +26,7 @@ from .generators import Collection
 from .guards import is_library
 from .hooks import accelerated_function, call_hook, is_hook
 from .indexing import copy_of_line
-from .iteration import known_items
+from .iteration import consumed, held, known_items
 from .liveness import Liveness, liveness
 from .output import signature_of, take_output, write_output
 from .selected import call
@@ -114,7 +114,11 @@ def call_value(ctx: Context, f: Value, args: list[Value], kwargs: dict[str, Valu
 
     builtin = builtin_for(f) if isinstance(f, Hashable) else None
     if builtin is not None:
-        return builtin(ctx, node, *args, **kwargs)
+        value = builtin(ctx, node, *_handed(ctx, f, args, node), **kwargs)
+        if type(value) is list and _gives_iterators(f):
+            ctx.iterators[id(value)] = value
+        return value
+    args = _handed(ctx, f, args, node)
     handler = surface.handler_for(f)
     if handler is not None:
         return call_handler(ctx, handler, f, args, kwargs, node)
@@ -130,11 +134,22 @@ def call_value(ctx: Context, f: Value, args: list[Value], kwargs: dict[str, Valu
         return _construct(ctx, f, args, kwargs, node)
     if kind is functools._lru_cache_wrapper:
         return _remembered(ctx, f, args, kwargs, node)
-    if kind is functools.partial:
+    if issubclass(kind, functools.partial):
         return call_value(ctx, f.func, [*f.args, *args], {**f.keywords, **kwargs}, node)
     if isinstance(kind.__call__, types.FunctionType):
         return inline(ctx, ctx.captures.part(kind, "__call__"), [f, *args], kwargs, node)
     return _call_known(ctx, f, args, kwargs, node)
+
+
+def _gives_iterators(f: Any) -> bool:
+    return any(f is g for g in (iter, map, filter, reversed, zip)) or _origin(f) == "itertools"
+
+
+def _handed(ctx: Context, f: Any, args: list[Value], node: ast.AST) -> list[Value]:
+    """Arguments of a function that is not read; it consumes iterators among them."""
+    if any(f is g for g in (iter, next, type, isinstance)) or isinstance(f, types.FunctionType):
+        return args
+    return [consumed(ctx, a, node) for a in args]
 
 
 def _call_own(ctx: Context, f: Any, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
@@ -199,9 +214,6 @@ _NAMES = frozenset({"eval", "exec", "compile", "globals", "locals", "vars", "dir
 _HOST_MODULES = ("time", "_warnings", "warnings", "logging", "_random", "random", "numpy.random", "sys", "datetime")
 
 
-_LEFT_TO_NUMPY = (np.real_if_close, np.nditer)  # the data decide on the type, and what is yielded may be written
-
-
 def _is_of_scipy(f: Any) -> bool:
     """Whether it is a ufunc of scipy.special, of which none knows its module."""
     special = sys.modules.get("scipy.special")
@@ -239,23 +251,16 @@ def _call_known(ctx: Context, f: Any, args: list[Value], kwargs: dict[str, Value
             why="what it does, it would do once, when the function is translated, and never again",
             instead="call it outside and pass what it gives",
         )
-    if module.partition(".")[0] == "scipy" or any(f is g for g in _LEFT_TO_NUMPY) or _is_of_scipy(f):
+    of_number = isinstance(getattr(f, "__self__", None), np.generic | np.dtype)
+    if (module.partition(".")[0] in ("numpy", "scipy") and not of_number) or _is_of_scipy(f):
         ctx.cut(
             node,
             f"{label} is not in the language",
             why="no rule says how to compile or differentiate it",
             instead="write it with the NumPy functions that the documentation lists",
         )
-    of_number = isinstance(getattr(f, "__self__", None), np.generic | np.dtype)
-    if module.partition(".")[0] == "numpy" and not of_number:
-        ctx.refuse(
-            node,
-            f"{label} is not in the language",
-            why="no rule says how to compile or differentiate it",
-            instead="write it with the NumPy functions that the documentation lists",
-        )
     if module.partition(".")[0] not in _PURE_MODULES and not of_number:
-        ctx.refuse(
+        ctx.cut(
             node,
             f"{label} cannot be read",
             why="it is compiled code without Python source",
@@ -280,6 +285,8 @@ def _call_known(ctx: Context, f: Any, args: list[Value], kwargs: dict[str, Value
         if not needed or any(type(v) is Ref for v in leaves_in([*args, *kwargs.values()])):
             ctx.cut(node, f"{label} of run-time values is not in the language", instead="use the NumPy function")
         demand(ctx, needed, node, f"an argument of {label}")
+    if isinstance(owner := getattr(f, "__self__", None), slice):
+        static(ctx, owner, node, "a slice")
     return run_known(ctx, node, functools.partial(f, **kwargs), *args)
 
 
@@ -357,6 +364,8 @@ def run_frame(ctx: Context, frame: Frame, node: FunctionNode, call: ast.AST) -> 
     outer = ctx.frame
     ctx.frame = frame
     ctx.depth += 1
+    if not frame.fixed:
+        frame.env.update((k, held(ctx, v)) for k, v in frame.env.items())
     hold_shared(frame)
     collection = Collection(ctx, frame, outer) if frame.live.generates else None
     try:
@@ -428,7 +437,7 @@ def _construct(ctx: Context, cls: type, args: list[Value], kwargs: dict[str, Val
     if hasattr(cls, "__dataclass_fields__") and "__post_init__" not in dir(cls):
         return run_known(ctx, node, lambda: cls(*args, **kwargs))
     if cls.__new__ is not object.__new__:
-        ctx.refuse(
+        (ctx.refuse if isinstance(cls.__new__, types.FunctionType) else ctx.cut)(
             node,
             f"an object of the class {cls.__name__} cannot be made here",
             why="its class makes objects in a way of its own (__new__)",

@@ -11,7 +11,7 @@ from collections import ChainMap
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import numpy as np
 
@@ -42,10 +42,12 @@ from .values import (
     Frame,
     Generator,
     IndexStep,
+    Iterated,
     Masked,
     Method,
     Partial,
     Path,
+    Raised,
     Ref,
     Reversed,
     Step,
@@ -55,6 +57,9 @@ from .values import (
     describe,
     is_object,
 )
+
+if TYPE_CHECKING:
+    from .views import Lying
 
 Evaluator = Callable[["Context", Any], Value]
 _MISSING = object()
@@ -82,6 +87,7 @@ class Context:
     def __init__(self, builder: Builder, captures: Any) -> None:
         self.b = builder
         self.builders = [builder]
+        self.branches: set[Builder] = set()  # blocks that may end in a `raise`
         self.views: list[dict[tuple[Atom, Step], Atom]] = [{}]
         self.journal: list[tuple[Any, str | None, Any]] = []
         self.frame: Frame
@@ -100,7 +106,7 @@ class Context:
         self.compound: dict[Var, tuple[Statement, ast.AST | None]] = {}
         self.unroll: frozenset[ast.AST] = frozenset()
         self.argument_cells: list[tuple[int, Cell]] = []
-        self.reshapes: list[tuple[Cell, tuple[Step, ...], bool]] = []  # of what, how, and whether taken for a view
+        self.reshapes: list[tuple[Cell, Lying]] = []  # of what, and what was taken for granted
         self.reshaped: dict[Cell, list[int]] = {}  # cells not written since, and their positions in `reshapes`
         self.blended: set[Var] = set()  # numbers that are of one kind or of another, depending on a condition
         self.relied_on: set[int] = set()  # positions in `reshapes`: what they show, or their copy, was written later
@@ -108,6 +114,7 @@ class Context:
         self.origins: dict[Var, Var] = {}  # what a carried scalar is at first
         self.remembered: dict[Any, Value] = {}  # what functions behind functools.cache gave
         self.python_bools: set[Var] = set()  # see the module booleans
+        self.iterators: dict[int, Value] = {}  # lists that are iterators in Python, by id: see `iteration.held`
         self.peeling: set[tuple[ast.AST, Frame]] = set()
 
     # ---- evaluation ------------------------------------------------------------------------------
@@ -404,6 +411,18 @@ class Context:
             else:
                 object.__setattr__(target, name, old)
 
+    def read_branch(self, body: Callable[[], Any]) -> Snapshot:
+        """`read_block`, of what may end in a `raise`: the flow is then a `Raised`."""
+
+        def ended() -> Any:
+            self.branches.add(self.b)
+            try:
+                return body()
+            except Raised as raised:
+                return raised
+
+        return self.read_block(ended)
+
     def read_block(self, body: Callable[[], Any]) -> Snapshot:
         """Read `body` into a block of its own, undo what it did to the state, and say what that was."""
         mark, births, frame = len(self.journal), self.births, self.frame
@@ -533,7 +552,7 @@ def objects_of(frame: Frame, env: dict[str, Value], extra: Value = None) -> Iter
             waiting.append(v.owner)
         elif type(v) is Partial:
             waiting += [*v.args, *v.kwargs.values()]
-        elif type(v) is Enumerate or type(v) is Reversed:
+        elif type(v) in (Enumerate, Reversed, Iterated):
             waiting.append(v.inner)
         elif type(v) is Zip:
             waiting += v.parts

@@ -14,16 +14,18 @@ from typing import Any
 
 import numpy as np
 
-from .. import make, ops
+from .. import make
 from ..errors import UntracedError
-from ..ir import Apply, Atom, Var
-from ..ops.core import Elementwise
+from ..ir import Atom, Var
+from ..shortcut import runs_always
 from ..surface.python import truth_of_many
+from .booleans import is_python_bool, python_bool
 from .context import Context, Snapshot
 from .demand import ask, refuse_undefined
 from .joins import Joiner
 from .liveness import imported_names
 from .protocols import is_instance, truth_of_object
+from .raising import assert_not, ends_in_raise, keep_message, raise_, read_sides
 from .values import Detour, Masked, Ref, Undefined, Value, leaves_in
 
 
@@ -69,6 +71,7 @@ FUNCTION_END = Kont(rest=lambda: Flow("return", None))
 
 def sequence(ctx: Context, body: list[ast.stmt], kont: Kont, start: int = 0) -> Flow | None:
     """Read statements in order until control leaves; errors gain the place in the user's source."""
+    raises = ends_in_raise(body)
     for i in range(start, len(body)):
         s = body[i]
         after = kont
@@ -79,6 +82,8 @@ def sequence(ctx: Context, body: list[ast.stmt], kont: Kont, start: int = 0) -> 
 
             after = replace(kont, rest=rest)
         try:
+            if raises and keep_message(ctx, body, s):
+                continue
             flow = ctx.statements[type(s)](ctx, s, after)
         except UntracedError as error:
             raise ctx.located(error, s) from error.__cause__
@@ -126,7 +131,9 @@ def branch_values(
     ctx: Context, condition: Atom, then: Callable[[], Value], orelse: Callable[[], Value], node: ast.AST
 ) -> Value:
     """The value of a conditional expression: only one side runs."""
-    shots = ctx.read_block(then), ctx.read_block(orelse)
+    shots = read_sides(ctx, condition, then, orelse)
+    if not isinstance(shots, tuple):
+        return shots()
     joiner = Joiner(ctx, condition, *shots)
     simple = _logical(ctx, condition, shots)
     if simple is not None:
@@ -148,28 +155,22 @@ def _logical(ctx: Context, condition: Atom, shots: tuple[Snapshot, Snapshot]) ->
     then, orelse = values
     if orelse is condition or orelse is False:
         _inline(ctx, shots)
-        return ctx.wrap(make.logical_and(ctx.b, condition, ctx.atom(then)))
-    if then is condition or then is True:
+        found = ctx.wrap(make.logical_and(ctx.b, condition, ctx.atom(then)))
+    elif then is condition or then is True:
         _inline(ctx, shots)
-        return ctx.wrap(make.logical_or(ctx.b, condition, ctx.atom(orelse)))
-    return None
+        found = ctx.wrap(make.logical_or(ctx.b, condition, ctx.atom(orelse)))
+    else:
+        return None
+    pythons = all(is_python_bool(ctx, v) for v in values)
+    return python_bool(ctx, found) if pythons and not is_python_bool(ctx, found) else found
 
 
 def _is_bool(v: Any) -> bool:
     return not isinstance(v, Var) or v.aval.dtype.kind == "b"
 
 
-_MAY_RAISE = frozenset({ops.DIVIDE, ops.FLOOR_DIVIDE, ops.REMAINDER, ops.POWER, ops.LEFT_SHIFT, ops.RIGHT_SHIFT})
-
-
 def _is_cheap(shot: Snapshot) -> bool:
-    if shot.cells or shot.containers or shot.attributes or len(shot.builder.statements) > 8:
-        return False
-    return all(
-        isinstance(s, Apply) and isinstance(s.op, Elementwise) and s.op not in _MAY_RAISE and not t.aval.shape
-        for s in shot.builder.statements
-        for t in s.targets
-    )
+    return not (shot.cells or shot.containers or shot.attributes) and runs_always(shot.builder.statements)
 
 
 def _inline(ctx: Context, shots: tuple[Snapshot, Snapshot]) -> None:
@@ -199,6 +200,7 @@ def if_(ctx: Context, node: ast.If, kont: Kont) -> Flow | None:
         lambda k: sequence(ctx, node.body, k),
         lambda k: sequence(ctx, node.orelse, k),
         kont,
+        ends_in_raise(node.orelse),
     )
 
 
@@ -210,30 +212,39 @@ def branches(
     then: Callable[[Kont], Flow | None],
     orelse: Callable[[Kont], Flow | None],
     kont: Kont,
+    raises: bool = False,
 ) -> Flow | None:
-    """Read both branches and join them; to the end of the function where one may leave early."""
+    """Read both branches and join them; to the end of the function where one may leave early. `raises`: the second ends
+    in a `raise`.
+    """
     live = ctx.frame.live
     ctx.at(test)
     span = ctx.b.span
     if node not in live.exits:
-        shots = ctx.read_block(lambda: then(kont)), ctx.read_block(lambda: orelse(kont))
+        shots = read_sides(ctx, condition, lambda: then(kont), lambda: orelse(kont), raises)
+        if not isinstance(shots, tuple):
+            return shots()  # type: ignore[no-any-return]
         ctx.b.span = span
         joiner = Joiner(ctx, condition, *shots)
         joiner.join_state(live.after[node] | live.inner)
         joiner.finish()
         return None
-    shots = (
-        ctx.read_block(lambda: kont.finish(then(kont))),
-        ctx.read_block(lambda: kont.finish(orelse(kont))),
-    )
+    ends = lambda: kont.finish(then(kont)), lambda: kont.finish(orelse(kont))
+    sides = read_sides(ctx, condition, *ends, raises)
     ctx.b.span = span
-    return join_ends(ctx, node, condition, shots, kont)
+    return join_ends(ctx, node, condition, sides, kont)
 
 
 def join_ends(
-    ctx: Context, node: ast.AST, condition: Atom, shots: tuple[Snapshot, Snapshot], kont: Kont
+    ctx: Context,
+    node: ast.AST,
+    condition: Atom,
+    shots: tuple[Snapshot, Snapshot] | Callable[[], Flow],
+    kont: Kont,
 ) -> Flow:
     """Join two branches that were read to the end of the function, or of the body of a run-time loop."""
+    if not isinstance(shots, tuple):
+        return shots()
     first, second = shots[0].flow, shots[1].flow
     joiner = Joiner(ctx, condition, *shots)
     if first.kind == "end":
@@ -295,36 +306,8 @@ def delete(ctx: Context, node: ast.Delete, kont: Kont) -> None:
             delete_item(ctx, ctx.eval(t.value), ctx.eval(t.slice), t)
 
 
-def raise_(ctx: Context, node: ast.Raise, kont: Kont) -> None:
-    """Reached for certain: the user's exception is raised. Under a run-time condition it cannot be."""
-    if len(ctx.builders) > 1:
-        ctx.cut(
-            node,
-            "`raise` depends on the data",
-            why="compiled code cannot raise an exception in the middle of a run",
-            instead="check before the call, or return a flag and raise outside",
-        )
-    error = ctx.eval(node.exc) if node.exc is not None else RuntimeError("no active exception to re-raise")
-    if isinstance(error, type) and issubclass(error, BaseException):
-        error = error()
-    if isinstance(error, BaseException):
-        raise error
-    ctx.refuse(node, "`raise` of something that is no exception")
-
-
 def assert_(ctx: Context, node: ast.Assert, kont: Kont) -> None:
-    known = truth(ctx, ctx.eval(node.test), node.test)
-    if not isinstance(known, bool):
-        ctx.cut(
-            node,
-            "`assert` depends on the data",
-            why="compiled code cannot raise an exception in the middle of a run",
-            instead="assert on shapes and dtypes here, and on data outside",
-        )
-    if not known:
-        message = ctx.eval(node.msg) if node.msg is not None else ""
-        error = AssertionError(message)
-        raise error
+    assert_not(ctx, node, truth(ctx, ctx.eval(node.test), node.test))
 
 
 def function_def(ctx: Context, node: ast.FunctionDef, kont: Kont) -> None:
@@ -372,7 +355,7 @@ Context.statements.update(
         ast.Expr: expression,
         ast.With: with_,
         ast.Delete: delete,
-        ast.Raise: raise_,
+        ast.Raise: lambda ctx, node, kont: raise_(ctx, node),
         ast.Assert: assert_,
         ast.Import: import_,
         ast.ImportFrom: import_,

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from .. import make, ops
-from ..errors import UnsupportedError
-from ..ir import Atom, Const, Var
+from ..errors import CutError
+from ..ir import Atom, Var
 from ..ops.core import Elementwise
 from . import protocols, selected, selection
 from .attributes import get_attribute
@@ -22,7 +22,7 @@ from .context import Context
 from .control import branch_values, truth
 from .demand import interval, refuse_undefined, static
 from .indexing import subscript
-from .iteration import known_items
+from .iteration import held, known_items
 from .liveness import Liveness
 from .values import (
     SHARED,
@@ -31,10 +31,12 @@ from .values import (
     Frame,
     Masked,
     Ref,
+    RunRange,
     Undefined,
     Value,
     describe,
     has_runtime,
+    is_number,
     is_object,
     is_runtime,
 )
@@ -164,13 +166,22 @@ def binary(ctx: Context, kind: type[ast.operator], left: Value, right: Value, no
     ctx.at(node)
     if op is None:
         return ctx.wrap(make.matmul(ctx.b, x, y))
-    _check_fits(x, y)
-    _check_fits(y, x)
-    of_ints = kind is ast.Pow and all(a.aval.weak and a.aval.dtype.kind == "i" for a in (x, y))
+    if kind is ast.Pow and x.aval.dtype.kind == "b" and type(right) is int and right == 2:
+        return ctx.wrap(make.elementwise(ctx.b, ops.SQUARE, x))  # int8, where other powers of bools are int64
+    of_ints = all(a.aval.weak and a.aval.dtype.kind == "i" for a in (x, y))
+    if of_ints:
+        _cut_wide(ctx, left, right, node)
+    of_ints = of_ints and kind is ast.Pow
     # int ** int is an int or a float by the sign of the exponent, which must be known
     if of_ints and not _power_fits(ctx, left, right) and static(ctx, right, node, "the exponent of a Python int") < 0:
         x = make.number(ctx.b, x, np.float64)
     return ctx.wrap(make.elementwise(ctx.b, op, x, y))
+
+
+def _cut_wide(ctx: Context, left: Value, right: Value, node: ast.AST) -> None:
+    """Python ints have no bounds; those of a compiled program have 64 bits."""
+    if any(type(v) is int and not -(2**63) <= v < 2**63 for v in (left, right)):
+        ctx.cut(node, "a Python int of over 64 bits beside one that is known at run time only")
 
 
 def _power_fits(ctx: Context, base: Value, exponent: Value) -> bool:
@@ -199,14 +210,6 @@ def _numbers_of_bools(ctx: Context, kind: type[ast.operator], left: Value, right
 
 def _is_weak(v: Value) -> bool:
     return type(v) is Var and v.aval.weak
-
-
-def _check_fits(number: Atom, other: Atom) -> None:
-    """Raises OverflowError, as NumPy does, where a Python int is outside of the range of the array's integers."""
-    if isinstance(number, Const) and number.aval.weak and number.aval.dtype.kind == "i" and not other.aval.weak:
-        dtype = other.aval.dtype
-        if dtype.kind in "iu" and not np.iinfo(dtype).min <= int(number.value) <= np.iinfo(dtype).max:
-            raise OverflowError(f"Python integer {number.value} out of bounds for {dtype}")
 
 
 def _known_binary(
@@ -327,9 +330,13 @@ def compare_pair(ctx: Context, kind: ast.cmpop, left: Value, right: Value, node:
         )
     if is_runtime(left) or is_runtime(right):
         if left is None or right is None or isinstance(left, str) or isinstance(right, str):
-            return isinstance(kind, ast.NotEq)
+            return _compare_unlike(ctx, kind, left, right, node)
         ctx.at(node)
         x, y = ctx.atom(left), ctx.atom(right)
+        if x.aval.weak and y.aval.weak and x.aval.dtype.kind == y.aval.dtype.kind == "i":
+            _cut_wide(ctx, left, right, node)
+        if x.aval.weak and y.aval.weak and "c" in x.aval.dtype.kind + y.aval.dtype.kind and op.operator[0] in "<>":
+            raise TypeError(f"{op.operator!r} not supported between {describe(left)} and {describe(right)}")
         ctx.at(node)
         return ctx.wrap(make.elementwise(ctx.b, op, x, y))
     if has_runtime(left) or has_runtime(right):
@@ -341,11 +348,22 @@ def compare_pair(ctx: Context, kind: ast.cmpop, left: Value, right: Value, node:
     return run_known(ctx, node, python, left, right)
 
 
+def _compare_unlike(ctx: Context, kind: ast.cmpop, left: Value, right: Value, node: ast.AST) -> bool:
+    """A run-time value beside None or a string."""
+    if Ref in (type(left), type(right)):
+        ctx.cut(node, f"a comparison of {describe(left)} with {describe(right)}", instead="use `is None`")
+    if not isinstance(kind, ast.Eq | ast.NotEq):
+        raise TypeError(f"{describe(left)} and {describe(right)} have no order")
+    return isinstance(kind, ast.NotEq)
+
+
 def _same_items(ctx: Context, kind: ast.Eq | ast.NotEq, left: Any, right: Any, node: ast.AST) -> Value:
     """Equality of containers with run-time numbers: element by element, up to the first that differ."""
     equal: Value = len(left) == len(right)
     if equal:
         for x, y in zip(left, right, strict=True):
+            if _identical(x, y):
+                continue
             equal = logic(ctx, equal, functools.partial(compare_pair, ctx, ast.Eq(), x, y, node), True, node)
     return equal if isinstance(kind, ast.Eq) else unary(ctx, ast.Not(), equal, node)
 
@@ -368,6 +386,8 @@ def contains(ctx: Context, container: Value, item: Value, node: ast.AST) -> Any:
         return bool(run_known(ctx, node, operator.contains, container, item))
     if type(container) is Ref:
         ctx.cut(node, "`in` over an array", instead="use np.any(x == value)")
+    if isinstance(container, range | RunRange) and (is_number(item) or type(item) is Var):
+        return _in_range(ctx, container, ctx.atom(item), node)
     if isinstance(container, list | tuple | set | frozenset | range):
         if not is_runtime(item) and not has_runtime(container):
             return bool(run_known(ctx, node, operator.contains, container, item))
@@ -377,7 +397,21 @@ def contains(ctx: Context, container: Value, item: Value, node: ast.AST) -> Any:
             found = logic(ctx, found, equal, False, node)
         return found if isinstance(found, bool) else ctx.atom(found)
     static(ctx, item, node, "the key")
-    raise ctx.error(UnsupportedError, node, f"`in` over {describe(container)} is not in the language")
+    raise ctx.error(CutError, node, f"`in` over {describe(container)} is not in the language")
+
+
+def _in_range(ctx: Context, container: range | RunRange, item: Atom, node: ast.AST) -> Atom:
+    """`item in range(...)` of run-time numbers, as Python's bool."""
+    step = static(ctx, container.step, node, "the step of a range")
+    start, stop = ctx.atom(container.start), ctx.atom(container.stop)
+    b = ctx.b
+    low, high = (start, stop) if step > 0 else (stop, start)
+    less, before = (make.less_equal, make.less) if step > 0 else (make.less, make.less_equal)
+    found = make.logical_and(b, less(b, low, item), before(b, item, high))
+    if abs(step) != 1 or item.aval.dtype.kind not in "iu":
+        met = make.equal(b, make.remainder(b, make.subtract(b, item, start), abs(step)), 0)
+        found = make.logical_and(b, found, met)
+    return ctx.atom(marked(ctx, found))
 
 
 def bool_op(ctx: Context, node: ast.BoolOp) -> Value:
@@ -428,7 +462,7 @@ def elements(ctx: Context, nodes: list[ast.expr]) -> list[Value]:
         if isinstance(n, ast.Starred):
             items += known_items(ctx, ctx.eval(n.value), n)
         else:
-            items.append(ctx.eval(n))
+            items.append(held(ctx, ctx.eval(n)))
     return items
 
 
@@ -475,7 +509,9 @@ def comprehension(ctx: Context, node: _Comprehension) -> Value:
         ctx.frame = outer
     if isinstance(node, ast.DictComp):
         return dict(items)
-    return set(items) if isinstance(node, ast.SetComp) else items
+    if isinstance(node, ast.GeneratorExp):
+        ctx.iterators[id(items)] = items
+    return set(static(ctx, items, node, "an element of a set")) if isinstance(node, ast.SetComp) else items
 
 
 def _comprehend(ctx: Context, node: _Comprehension, depth: int, items: list[Value]) -> None:

@@ -32,6 +32,7 @@ from .values import (
     Updater,
     Value,
     describe,
+    is_runtime,
 )
 
 
@@ -82,7 +83,9 @@ def index_value(ctx: Context, base: Value, key: Value, node: ast.AST) -> Value:
         from .selection import index_selection
 
         return index_selection(ctx, base, key, node)
-    if isinstance(base, RunRange | Undefined):
+    if isinstance(base, RunRange):
+        base = static(ctx, base, node, "a range that is indexed")
+    if isinstance(base, Undefined):
         ctx.refuse(node, f"indexing {describe(base)} is not in the language")
     from .expressions import run_known
 
@@ -239,7 +242,8 @@ def parse_key(ctx: Context, shape: Shape, key: Value, node: ast.AST, selects: bo
     `selects`: masks and slices of unknown length become `special` axes, taken whole; else they are refused.
     """
     entries = list(key) if type(key) is tuple else [key]
-    entries = _expand_known_masks(entries)
+    entries = [static(ctx, e, node, "a range that is an index") if isinstance(e, RunRange) else e for e in entries]
+    entries = _expand_known_masks([list(e) if isinstance(e, range | tuple) else e for e in entries])
     consuming = sum(1 for e in entries if e is not None and e is not Ellipsis)
     if consuming > len(shape):
         raise ctx.error(
@@ -367,10 +371,10 @@ class _Parser:
         return Run(0, n)
 
     def bad(self, e: Value) -> NoReturn:
-        if type(e) is Ref and e.aval.dtype.kind == "b":
+        if isinstance(e, bool) or (is_runtime(e) and e.aval.dtype.kind == "b"):
             self.ctx.cut(
                 self.node,
-                "a bool array beside other indices",
+                "a bool array beside other indices" if type(e) is Ref else "a bool as an index",
                 why="the size of the selection is not known before the run",
                 instead="use np.where(mask, x, other)",
             )

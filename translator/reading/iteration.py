@@ -25,6 +25,7 @@ from .values import (
     Foreign,
     Generator,
     Grid,
+    Iterated,
     Masked,
     Ref,
     Reversed,
@@ -70,6 +71,8 @@ def known_items(ctx: Context, v: Value, node: ast.AST) -> list[Value]:
             return _zipped(ctx, parts, node)
         case Endless():
             _refuse_endless(ctx, node)
+        case Iterated():
+            return known_items(ctx, consumed(ctx, v, node), node)
         case Generator():
             from .generators import taken
 
@@ -114,6 +117,24 @@ def _refuse_endless(ctx: Context, node: ast.AST) -> NoReturn:
     ctx.refuse(node, "a loop over an iterator without an end", instead="write `while True` and a counter")
 
 
+def held(ctx: Context, v: Value) -> Value:
+    """`v` as a name or a container holds it: of an iterator it is known when it has been consumed."""
+    lazy = type(v) in (Zip, Enumerate, Reversed, Grid)
+    return Iterated(v) if lazy or ctx.iterators.get(id(v), _NONE) is v else v
+
+
+def consumed(ctx: Context, v: Value, node: ast.AST) -> Value:
+    """What an iterator runs over, which nobody may ask it for again; `v` itself where it is no held iterator."""
+    if type(v) is not Iterated:
+        return v
+    if v.used is not False:
+        why = "it is empty or half-empty after the first time"
+        ctx.cut(node, "an iterator is consumed again", why, "make a list of it first, list(...)")
+    ctx.set_attribute(v, "used", True)
+    return v.inner
+
+
+_NONE = object()
 Getter = Callable[[], Value]
 
 

@@ -23,6 +23,7 @@ from .expressions import binary, compare_pair, logic
 from .iteration import UNROLL_LIMIT, Steps
 from .joins import Joiner
 from .loops import WhileLoop
+from .raising import ends_in_raise, read_sides
 from .stores import assign
 from .values import Restart, Undefined, Value, leaves_in
 
@@ -209,8 +210,11 @@ def _after_flags(ctx: Context, node: ast.For | ast.While, flags: Flags, kont: Ko
 
     if isinstance(node, ast.While) and isinstance(node.test, ast.Constant) and not flags.breaks:
         return leave_function()  # there is no other way out
-    shots = ctx.read_block(leave_function), ctx.read_block(lambda: kont.finish(_after_break(ctx, node, flags, kont)))
-    return join_ends(ctx, node, returned, shots, kont)
+    def go_on() -> Flow:
+        return kont.finish(_after_break(ctx, node, flags, kont))
+
+    sides = read_sides(ctx, returned, leave_function, go_on, ends=True)
+    return join_ends(ctx, node, returned, sides, kont)
 
 
 def _after_break(ctx: Context, node: ast.For | ast.While, flags: Flags, kont: Kont) -> Flow | None:
@@ -226,9 +230,11 @@ def _after_break(ctx: Context, node: ast.For | ast.While, flags: Flags, kont: Ko
     if not node.orelse:
         return None
     stopped = ctx.atom(ctx.frame.env[flags.stop])
-    shots = ctx.read_block(bind_kept), ctx.read_block(lambda: sequence(ctx, node.orelse, kont))
-    if shots[1].flow is None:
-        joiner = Joiner(ctx, stopped, *shots)
+    sides = read_sides(ctx, stopped, bind_kept, lambda: sequence(ctx, node.orelse, kont), ends_in_raise(node.orelse))
+    if not isinstance(sides, tuple):
+        return sides()  # type: ignore[no-any-return]
+    if sides[1].flow is None:
+        joiner = Joiner(ctx, stopped, *sides)
         joiner.join_state(None)
         joiner.finish()
         return None
@@ -237,5 +243,5 @@ def _after_break(ctx: Context, node: ast.For | ast.While, flags: Flags, kont: Ko
         bind_kept()
         return kont.rest()
 
-    shots = ctx.read_block(without_else), ctx.read_block(lambda: kont.finish(sequence(ctx, node.orelse, kont)))
-    return join_ends(ctx, node, stopped, shots, kont)
+    sides = read_sides(ctx, stopped, without_else, lambda: kont.finish(sequence(ctx, node.orelse, kont)))
+    return join_ends(ctx, node, stopped, sides, kont)

@@ -14,7 +14,8 @@ _NONE: Names = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class Liveness:
-    """`after[node]`: names read after the statement; `entry[loop]`: names that an iteration may read before binding.
+    """`after[node]`: names read after the statement, a loop's `else` included; `entry[loop]`: names that an iteration
+    may read before binding.
 
     `exits[node]`: the statement contains `return`, or a `break` or `continue` of a loop around it.
     Names that inner functions see are live everywhere. Of a statement with all that it contains: `stored` are the names
@@ -183,8 +184,8 @@ class Flow:
                 return (after - effect[1]) | effect[0]
 
     def _loop(self, s: ast.For | ast.While, after: Names, at_break: Names, at_continue: Names) -> Names:
-        self._note(s, after)
         done = self.block(s.orelse, after, at_break, at_continue)
+        self._note(s, after | done)
         per_pass = reads(s.test) if isinstance(s, ast.While) else _NONE
         binds = stores(s.target) if isinstance(s, ast.For) else _NONE
         head = done | per_pass

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from .. import make
 from ..errors import AliasError, CutError, UnsupportedError
-from ..ir import Atom, Block, For, Range, Var, While
+from ..ir import Atom, Block, For, Range, Var, While, may_raise
 from .aliases import LoopMemory
 from .carry import (
     NeedsFlags,
@@ -27,7 +27,7 @@ from .carry import (
 from .context import Context, Snapshot
 from .control import BREAK, CONTINUE, END, Flow, Kont, sequence, truth
 from .demand import ask, demand
-from .iteration import UNROLL_LIMIT, Getter, Steps, item_getters, steps_of
+from .iteration import UNROLL_LIMIT, Getter, Steps, consumed, item_getters, steps_of
 from .stores import assign
 from .values import Restart, Value
 
@@ -44,7 +44,7 @@ _NESTED_LIMIT = 40  # branches within branches, one for each iteration that may 
 
 
 def for_(ctx: Context, node: ast.For, kont: Kont) -> Flow | None:
-    iterable = ctx.eval(node.iter)
+    iterable = consumed(ctx, ctx.eval(node.iter), node.iter)
     ctx.at(node.iter)
     steps = None if node in ctx.unroll else steps_of(ctx, iterable, node.iter)
     if steps is None:
@@ -208,7 +208,7 @@ class _ForLoop:
         bounds = Range(ctx.atom(steps.start), ctx.atom(steps.stop), ctx.atom(steps.step), steps.reverse)
         targets = tuple(Var(p.hint, p.aval) for p in outcome.entered.params)
         body = Block((self.index, *outcome.entered.params), tuple(shot.builder.statements), tuple(outcome.results))
-        if targets:
+        if targets or any(map(may_raise, body.statements)):
             ctx.append(For(targets, bounds, tuple(inits), body, False, self.span), self.node)
         bind_results(ctx, outcome.entered, memory, list(targets), unbound, runs)
 
@@ -359,7 +359,7 @@ class WhileLoop:
     def read(self) -> tuple[Snapshot, Outcome]:
         shot, outcome = _attempts(self.ctx, self.plan, self._body, self.node)
         if outcome.mismatch is None:
-            self._read_condition(outcome)
+            self._read_condition(shot, outcome)
         return shot, outcome
 
     def _body(self) -> Outcome:
@@ -376,7 +376,7 @@ class WhileLoop:
             flags.after(ctx)
         return leave(ctx, self.plan, entered)
 
-    def _read_condition(self, outcome: Outcome) -> None:
+    def _read_condition(self, read: Snapshot, outcome: Outcome) -> None:
         """The test over parameters of its own."""
         ctx = self.ctx
         plan = Plan(self.plan.places, [], self.plan.dropped, self.plan.types)
@@ -388,7 +388,8 @@ class WhileLoop:
             known = truth(ctx, self.test(), self.node)
             if isinstance(known, bool):
                 if known:
-                    ctx.refuse(
+                    raises = any(map(may_raise, read.builder.statements))
+                    (ctx.cut if raises else ctx.refuse)(
                         self.node,
                         "this loop never ends",
                         why="nothing that its condition reads changes",
@@ -416,7 +417,7 @@ class WhileLoop:
         test = Block(tuple(params), tuple(test_shot.builder.statements), (result,))
         body = Block(tuple(outcome.entered.params), tuple(shot.builder.statements), tuple(outcome.results))
         targets = tuple(Var(p.hint, p.aval) for p in outcome.entered.params)
-        if targets:
+        if targets or any(map(may_raise, (*test.statements, *body.statements))):
             ctx.append(While(targets, tuple(inits), test, body, self.span), self.node)
         bind_results(ctx, outcome.entered, memory, list(targets), unbound, runs)
 

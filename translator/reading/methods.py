@@ -13,6 +13,7 @@ from ..errors import DTypeError
 from ..ir import Atom
 from ..surface.arguments import static_dtype
 from ..surface.python import as_python
+from .booleans import is_bool, python_bool
 from .calls import call_handler
 from .context import Context
 from .demand import ask, static
@@ -22,7 +23,7 @@ from .selected import call
 from .selection import store_selected
 from .standard import sorted_items
 from .stores import store_view
-from .values import Generator, Masked, Method, Ref, Value, has_runtime, is_runtime
+from .values import Generator, Iterated, Masked, Method, Ref, Value, has_runtime, is_runtime
 
 _MUTATORS = frozenset(
     {"append", "extend", "insert", "pop", "remove", "clear", "reverse", "sort", "update", "setdefault", "popitem"}
@@ -39,7 +40,8 @@ def call_method(ctx: Context, method: Method, args: list[Value], kwargs: dict[st
             return own(ctx, owner, args, kwargs, node)
         handler = surface.method_handler(name)
         assert handler is not None, f"the attribute {name} was looked up"
-        return call_handler(ctx, handler, name, [owner, *args], kwargs, node)
+        value = call_handler(ctx, handler, name, [owner, *args], kwargs, node)
+        return python_bool(ctx, value) if name == "is_integer" else value
     if isinstance(owner, Masked):
         return _call_selection_method(ctx, owner, name, args, kwargs, node)
     return _call_container_method(ctx, owner, name, args, kwargs, node)
@@ -62,7 +64,7 @@ def _call_container_method(
 ) -> Value:
     from .expressions import run_known
 
-    args = [known_items(ctx, a, node) if type(a) is Generator else a for a in args]
+    args = [known_items(ctx, a, node) if type(a) in (Generator, Iterated) else a for a in args]
     if name == "extend":
         args = [known_items(ctx, args[0], node)]
     if isinstance(owner, dict) and name in ("get", "pop", "setdefault") and args:
@@ -128,8 +130,18 @@ def _fill(ctx: Context, owner: Value, args: list[Value], kwargs: dict[str, Value
 
 def _tolist(ctx: Context, owner: Value, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
     if type(owner) is not Ref:
-        return ctx.wrap(as_python(ctx.b, owner))
+        return _pythons(ctx, ctx.wrap(as_python(ctx.b, owner)))
     return [_tolist(ctx, item, [], {}, node) for item in known_items(ctx, owner, node)]
+
+
+def _item(ctx: Context, owner: Value, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
+    handler = surface.method_handler("item")
+    assert handler is not None
+    return _pythons(ctx, call_handler(ctx, handler, "item", [owner, *args], kwargs, node))
+
+
+def _pythons(ctx: Context, number: Value) -> Value:
+    return python_bool(ctx, number) if is_bool(number) else number
 
 
 def _view(ctx: Context, owner: Value, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
@@ -174,6 +186,7 @@ _ARRAY_METHODS = {
     "conj": _conjugate,
     "conjugate": _conjugate,
     "fill": _fill,
+    "item": _item,
     "tolist": _tolist,
     "view": _view,
 }

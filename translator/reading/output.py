@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from .. import make
+from ..errors import ShapeError
 from ..surface import Handler
 from .context import Context
 from .selection import store_selected
@@ -26,11 +27,15 @@ _WIDENED = frozenset({"sum", "prod", "cumsum", "cumprod", "mean", "nansum", "nan
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """Where the results go: an array or None for each; `where` tells which elements, `unsafe` allows every cast."""
+    """Where the results go: an array or None for each; `where` tells which elements, `unsafe` allows every cast.
+
+    `exact` allows none.
+    """
 
     places: tuple[Value, ...]
     where: Value
     unsafe: bool
+    exact: bool
 
 
 def take_output(
@@ -59,7 +64,7 @@ def take_output(
         if kwargs.get("dtype") is None:
             kwargs["dtype"] = np.result_type(args[0].aval.dtype, places[0].aval.dtype)
     where = kwargs.get("where", True) if isinstance(f, np.ufunc) else True
-    return Output(places, where, kwargs.get("casting") == "unsafe"), args, kwargs
+    return Output(places, where, kwargs.get("casting") == "unsafe", name == "dot"), args, kwargs
 
 
 _UFUNC_METHODS = {
@@ -108,6 +113,8 @@ def _written(ctx: Context, place: Value, result: Value, output: Output, node: as
         ctx.refuse(node, "out= must be an array")
     atom = ctx.atom(result)
     ctx.at(node)
+    if output.exact and (atom.aval.dtype, atom.aval.shape) != (place.aval.dtype, place.aval.shape):
+        raise ShapeError("output array is not acceptable (must have the right datatype, number of dimensions)")
     if output.unsafe:
         atom = make.astype(ctx.b, atom, place.aval.dtype)
     if output.where is not True:

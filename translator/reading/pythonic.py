@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import math
 import operator
 import types
 from collections.abc import Callable
@@ -135,11 +136,9 @@ def _reversed(ctx: Context, node: ast.AST, inner: Value) -> Value:
 
 def _isinstance(ctx: Context, node: ast.AST, x: Value, kinds: Value) -> Value:
     kinds = kinds if isinstance(kinds, tuple) else (kinds,)
-    if type(x) is Ref or type(x) is Masked:
-        return any(k in (np.ndarray, object) for k in kinds)
-    if type(x) is Var:
-        kind = bool if is_python_bool(ctx, x) else _number_type(x)
-        return any(isinstance(k, type) and issubclass(kind, k) for k in kinds)
+    if type(x) in (Ref, Masked, Var):
+        kind = _type(ctx, node, x)
+        return any(isinstance(k, type | types.UnionType) and issubclass(kind, k) for k in kinds)
     if isinstance(x, Closure | Bound | Partial):
         return any(k in (types.FunctionType, Callable, object) for k in kinds)
     return run_known(ctx, node, isinstance, x.value if isinstance(x, Foreign) else x, kinds)
@@ -166,6 +165,15 @@ def _bool(ctx: Context, node: ast.AST, x: Value = False) -> Value:
 def _sequence(python: type) -> Implementation:
     def implementation(ctx: Context, node: ast.AST, *args: Value) -> Value:
         return python(known_items(ctx, args[0], node)) if args else python()
+
+    return implementation
+
+
+def _set(python: type) -> Implementation:
+    """Which elements of a set are equal is known when it is made."""
+
+    def implementation(ctx: Context, node: ast.AST, *args: Value) -> Value:
+        return python(static(ctx, known_items(ctx, args[0], node), node, "an element of a set")) if args else python()
 
     return implementation
 
@@ -235,6 +243,27 @@ def _asking(builtin: Callable[..., Any], *names: str) -> Implementation:
         return call_handler(ctx, surface.handler_for(builtin), builtin, list(args), kwargs, node)
 
     return implementation
+
+
+def _question(function: Callable[..., Any]) -> Implementation:
+    """A function whose answer is Python's bool."""
+
+    def implementation(ctx: Context, node: ast.AST, *args: Value, **kwargs: Value) -> Value:
+        from .calls import call_handler
+
+        answer = call_handler(ctx, surface.handler_for(function), function, list(args), kwargs, node)
+        return python_bool(ctx, answer)
+
+    return implementation
+
+
+def _pow(ctx: Context, node: ast.AST, base: Value, exp: Value, mod: Value = None) -> Value:
+    from .calls import call_handler
+    from .expressions import binary
+
+    if mod is None:
+        return binary(ctx, ast.Pow, base, exp, node)
+    return call_handler(ctx, surface.handler_for(pow), pow, [base, exp, mod], {}, node)
 
 
 def _gathering(builtin: Callable[..., Any]) -> Implementation:
@@ -318,8 +347,8 @@ BUILTINS: dict[Any, Implementation] = {
     bool: _bool,
     tuple: _sequence(tuple),
     list: _sequence(list),
-    set: _sequence(set),
-    frozenset: _sequence(frozenset),
+    set: _set(set),
+    frozenset: _set(frozenset),
     dict: _dict,
     map: _map,
     getattr: _getattr,
@@ -332,6 +361,8 @@ BUILTINS: dict[Any, Implementation] = {
     round: _asking(round, "__round__"),
     float: _asking(float, "__float__"),
     int: _asking(int, "__int__", "__index__", "__trunc__"),
+    pow: _pow,
+    **{f: _question(f) for f in (math.isnan, math.isinf, math.isfinite)},
     sum: _gathering(sum),
     any: _gathering(any),
     all: _gathering(all),

@@ -12,6 +12,7 @@
 from __future__ import annotations
 
 import ast
+import enum
 import sys
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -35,6 +36,7 @@ from .control import FUNCTION_END, check_defined, sequence
 from .fence import check_entry
 from .guards import Captures, Guard
 from .inner import close
+from .iteration import held
 from .selection import concrete
 from .signature import Signature, specialise, static_value
 from .source import Source, scope_of, source_of
@@ -45,7 +47,6 @@ from .values import (
     Masked,
     Ref,
     Restart,
-    Step,
     Value,
     describe,
     is_leaf,
@@ -53,7 +54,7 @@ from .values import (
     is_object,
     is_runtime,
 )
-from .views import takes_views
+from .views import Lying
 
 _MODULES = (attributes, control, expressions, loops, matching, stores)  # they register what they read
 _RECURSION_LIMIT = 20_000  # an inlined call takes some ten Python frames
@@ -62,20 +63,19 @@ _MAX_RESTARTS = 100
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """A reshape of the argument leaf `leaf`, the last of `path`, was taken for a view (or not) and something written.
+    """How the argument leaf `leaf` was taken to lie in memory, where that shows.
 
-    NumPy decides by the strides of the array whether a reshape is a view or a copy. Without a path: `x += v` gave a new
-    number, where a 0-d array would have changed.
+    NumPy decides by the strides of the array whether a reshape is a view or a copy. Without `lying`: `x += v` gave a
+    new number, where a 0-d array would have changed.
     """
 
     leaf: int
-    path: tuple[Step, ...] = ()
-    is_view: bool = True
+    lying: Lying | None = None
 
     def holds(self, x: Any) -> bool:
-        if not self.path:
-            return not isinstance(x, np.ndarray)
-        return not isinstance(x, np.ndarray) or x.flags.c_contiguous or takes_views(self.path, x) is self.is_view
+        if not isinstance(x, np.ndarray):
+            return True
+        return self.lying is not None and (x.flags.c_contiguous or self.lying.holds(x))
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +221,7 @@ def _refuse_method(function: types.FunctionType) -> NoReturn:
 def _layouts(ctx: Context, mutated: set[Cell], run_time: list[int]) -> tuple[Layout, ...]:
     """What was taken for granted of the memory of arguments, where it matters: something was written."""
     found = []
-    for number, (cell, path, is_view) in enumerate(ctx.reshapes):
+    for number, (cell, lying) in enumerate(ctx.reshapes):
         waiting, seen = [cell], {cell}
         while waiting:
             new = [c for old in (waiting.pop(),) for c in (*old.sources, *old.twins) if c not in seen]
@@ -229,7 +229,7 @@ def _layouts(ctx: Context, mutated: set[Cell], run_time: list[int]) -> tuple[Lay
             seen.update(new)
         for i, c in ctx.argument_cells:
             if c in seen and (number in ctx.relied_on or (c is not cell and c in mutated)):
-                found.append(Layout(run_time[i], path, is_view))
+                found.append(Layout(run_time[i], lying))
     updated = set()
     for v in ctx.updated_numbers:
         while v in ctx.origins:
@@ -302,13 +302,16 @@ def result_tree(ctx: Context, value: Value, results: list[Atom], source: Source)
     check_defined(ctx, value, source.node)
     if isinstance(value, Masked):
         value = concrete(ctx, value, source.node, "the function returns a selection x[mask]")
+    if type(value) is int and not -(2**63) <= value < 2**63:
+        return static(value)
     if is_runtime(value) or is_number(value):
         results.append(returned(ctx, value))
         return LEAF
     if value is None:
         return NONE
+    value = held(ctx, value)
     if is_leaf(value):
-        ctx.refuse(
+        ctx.cut(
             source.node,
             f"the function returns {describe(value)}",
             why="results are arrays, numbers and containers of them",
@@ -325,10 +328,13 @@ def result_tree(ctx: Context, value: Value, results: list[Atom], source: Source)
 
 
 def _static_result(ctx: Context, value: Value, source: Source) -> TreeDef:
+    if is_object(value) and not isinstance(value, enum.Enum) and not hasattr(value, "__untraced_read__"):
+        what = f"the function returns {describe(value)}"
+        ctx.cut(source.node, what, instead="make it a dataclass, or return its arrays")
     try:
         hash(value)
     except TypeError:
-        ctx.refuse(
+        ctx.cut(
             source.node,
             f"the function returns {describe(value)}",
             why="results are arrays, numbers and containers of them",

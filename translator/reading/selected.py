@@ -14,7 +14,6 @@ import numpy as np
 from .. import make
 from ..ir import Atom
 from ..library.statistics import COUNTS_ARE_INTS
-from ..ops.core import At, Dim, Dyn, Run
 from ..surface.python import as_python
 from .context import Context
 from .selection import (
@@ -130,7 +129,8 @@ def _extreme(largest: bool) -> Callable[..., Atom | None]:
         else:
             neutral = -np.inf if largest else np.inf
         found = (make.max if largest else make.min)(ctx.b, filled(ctx, inside, x, neutral), axes)
-        return _unless_empty(ctx, s, found, over)
+        what = f"reduction operation {'maximum' if largest else 'minimum'} which has no identity"
+        return _unless_empty(ctx, s, found, over, f"zero-size array to {what}")
 
     return handler
 
@@ -150,13 +150,14 @@ def _arg(largest: bool) -> Callable[..., Atom | None]:
         found = make.argmax(b, make.logical_and(b, inside, is_best), 0)
         before = make.less(b, make.iota(b, x.aval.shape[0]), found)
         index = make.sum(b, make.logical_and(b, before, inside))
-        return _unless_empty(ctx, s, index, over)
+        what = "argmax" if largest else "argmin"
+        return _unless_empty(ctx, s, index, over, f"attempt to get {what} of an empty sequence")
 
     return handler
 
 
-def _unless_empty(ctx: Context, s: Masked, found: Atom, over: Sequence[int]) -> Atom:
-    """`found`; an error at run time where nothing was selected: an element is taken that does not exist."""
+def _unless_empty(ctx: Context, s: Masked, found: Atom, over: Sequence[int], message: str) -> Atom:
+    """`found`; ValueError at run time where nothing was selected."""
     doubtful = [p for i, p in enumerate(s.parts) if i in over and p is not None]
     doubtful = [p for p in doubtful if isinstance(p, Places) or may_be_empty(ctx, p)]
     if not doubtful:
@@ -164,9 +165,8 @@ def _unless_empty(ctx: Context, s: Masked, found: Atom, over: Sequence[int]) -> 
     chosen = [i for i, p in enumerate(s.parts) if any(p is q for q in doubtful)]
     b = ctx.b
     nothing = make.logical_not(b, make.any(b, condition(ctx, s, chosen)))
-    row = make.concatenate(b, [make.expand_dims(b, found, 0)], 0)
-    dims: list[Dim] = [At(Dyn(0)), *(Run(0, n) for n in found.aval.shape)]
-    return make.index(b, row, dims, [make.astype(b, nothing, np.int64)])
+    make.raise_if(b, nothing, ValueError, message)
+    return found
 
 
 _reductions: dict[str, Callable[..., Atom | None]] = {

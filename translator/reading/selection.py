@@ -261,6 +261,7 @@ def store_selected(ctx: Context, target: Masked, value: Value, node: ast.AST, in
 
         check_cast(ctx, new.aval, whole.aval.dtype, node)
     ctx.at(node)
+    make.check_holds(whole.aval.dtype, new)
     inside = condition(ctx, target)
     ctx.write(target.whole, make.where(ctx.b, inside, make.astype(ctx.b, new, whole.aval.dtype), whole))
 

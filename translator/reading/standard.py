@@ -20,7 +20,7 @@ from .demand import ask, static
 from .expressions import binary, compare_pair, contains, run_known, unary
 from .iteration import known_items
 from .stores import augmented_value, store
-from .values import Endless, Ref, Value, has_runtime, is_object, is_runtime
+from .values import Endless, Generator, Iterated, Ref, Value, has_runtime, is_object, is_runtime
 
 Implementation = Callable[..., Value]
 
@@ -341,14 +341,16 @@ def _array_copy(ctx: Context, v: Value) -> Value:
 
 
 def _iter(ctx: Context, node: ast.AST, items: Value) -> Value:
-    return items if is_runtime(items) or isinstance(items, Endless) else known_items(ctx, items, node)
+    if isinstance(items, Endless | Iterated | Generator):
+        return items
+    return Iterated(items) if is_runtime(items) else known_items(ctx, items, node)
 
 
 def _next(ctx: Context, node: ast.AST, items: Value, *default: Value) -> Value:
     """Of an iterator made in this very call, which nobody asks again."""
     fresh = isinstance(node, ast.Call) and bool(node.args) and isinstance(node.args[0], ast.GeneratorExp | ast.Call)
     if not fresh:
-        ctx.refuse(node, "`next` of an iterator that is kept", instead="loop over the container, or index it")
+        ctx.cut(node, "`next` of an iterator that is kept", instead="loop over the container, or index it")
     known = known_items(ctx, items, node)
     if not known and not default:
         raise StopIteration

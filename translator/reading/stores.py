@@ -11,12 +11,13 @@ import numpy as np
 from .. import make
 from ..errors import Diagnostic, DTypeError, ShapeError, UnsupportedError
 from ..ir import Atom, Aval, Var
+from ..surface.arguments import holds_atoms, plain
 from .context import Context, name_result
 from .control import Kont
 from .demand import static
 from .expressions import binary, in_place_name, lookup, run_known
 from .indexing import Key, extend_index, flat_of, index_value, mask_of, parse_key, selected_view
-from .iteration import known_items
+from .iteration import held, known_items
 from .protocols import is_instance, special
 from .selection import concrete, masked, place_of, store_selected
 from .values import SHARED, Flat, Foreign, Frame, Masked, Ref, Value, describe
@@ -37,6 +38,7 @@ def assign(ctx: Context, target: ast.expr, value: Value, origin: ast.AST | None 
     """Bind a target; stores that this takes come from the statement `origin`."""
     match target:
         case ast.Name(id=identifier):
+            value = held(ctx, value)
             bind_name(ctx, identifier, value)
             if not ctx.frame.fixed:  # the names of library source are none of the user's
                 name_result(value, identifier)
@@ -178,7 +180,10 @@ def store_array(ctx: Context, base: Ref, key: Value, value: Value, node: ast.AST
         return
     if isinstance(value, Masked):
         value = concrete(ctx, value, node, "a store of a selection x[mask] elsewhere than through the same mask")
-    atom = ctx.atom(value)
+    if isinstance(value, list | tuple) and not holds_atoms(value):
+        atom: Atom = make.lift(np.asarray(plain(value), base.aval.dtype))
+    else:
+        atom = ctx.atom(value)
     ctx.at(node)
     if parsed.gathers:
         ctx.write(base, make.put(ctx.b, ctx.read(base), atom, parsed.dims, parsed.atoms))
@@ -200,6 +205,7 @@ def store_view(ctx: Context, view: Ref, atom: Atom) -> None:
             fits = False
         if not fits:
             raise ShapeError(f"could not broadcast input array from shape {atom.aval.shape} into shape {aval.shape}")
+    make.check_holds(aval.dtype, atom)
     if not view.path or not hasattr(view.path[-1], "dims"):
         atom = make.broadcast_to(ctx.b, make.astype(ctx.b, atom, aval.dtype), aval.shape)
     ctx.write(view, atom)

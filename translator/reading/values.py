@@ -14,8 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import Span
 from ..ir import Atom, Aval, Capture, Var
 from ..ops.core import Attrs, Dim, Op
+from ..thrown import Hole, Thrown
 from .source import Source
 
 Value = Any
@@ -130,6 +132,14 @@ class Endless:
 
 
 @dataclass(slots=True, eq=False)
+class Iterated:
+    """An iterator that somebody holds, by what it runs over: a zip, a map, iter(x), ... It can be consumed once."""
+
+    inner: Value
+    used: Value = False
+
+
+@dataclass(slots=True, eq=False)
 class Generator:
     """What a generator function gives: all that it yields, and the arrays that it reads on the way."""
 
@@ -137,6 +147,14 @@ class Generator:
     items: tuple[Value, ...]
     reads: frozenset[Cell]
     used: Value = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Message:
+    """A text with run-time values in it, that an exception is to be raised with."""
+
+    parts: tuple[str | Hole, ...]
+    values: tuple[Atom, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -290,6 +308,14 @@ class Detour(Exception):
     """No error: how the reader leaves what it was reading to start elsewhere."""
 
 
+class Raised(Detour):
+    """What is being read ends in a `raise`: `error`, of these values."""
+
+    def __init__(self, error: Thrown, values: tuple[Atom, ...], span: Span) -> None:
+        super().__init__(error.error.__name__)
+        self.error, self.values, self.span = error, values, span
+
+
 class Restart(Detour):
     """Reading must start again: these argument leaves are specialised on their values, these loops are unrolled.
 
@@ -320,7 +346,7 @@ def is_number(v: Value) -> bool:
 
 _LEAVES = frozenset(
     {Var, Ref, Masked, Closure, Method, Bound, Partial, Foreign, Undefined, RunRange, Zip, Enumerate, Reversed}
-    | {Updater, UpdatePlace, Update, Endless, Flat, Super, Generator}
+    | {Updater, UpdatePlace, Update, Endless, Flat, Super, Generator, Iterated}
 )
 
 

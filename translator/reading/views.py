@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from ..ops.core import Gather, IndexAttrs, ShapeAttrs
 from ..surface import elementwise, shape
 from .context import Context, is_read_only
 from .values import (
+    Cell,
     IndexStep,
     OpStep,
     Ref,
@@ -47,14 +49,14 @@ def view_of(
         else:
             steps.append(OpStep(made.op, made.attrs, made.args[1:], atom.aval))
         atom = made.args[0]
-    if not steps:  # the library's NumPy source asks for a shape, not for protection
+    in_line = function is shape.ravel and not ctx.frame.fixed
+    if not steps and not in_line:  # the library's NumPy source asks for a shape, not for protection
         return _read_only(base) if function is shape.broadcast_to and not ctx.frame.fixed else base
     view = Ref(base.cell, (*base.path, *reversed(steps)))
-    is_view = takes_views(view.path, np.empty(view.cell.atom.aval.shape, np.int8))
-    if any(isinstance(s, OpStep) and s.op.name == "reshape" for s in view.path):
-        ctx.reshaped.setdefault(view.cell, []).append(len(ctx.reshapes))
-        ctx.reshapes.append((view.cell, view.path, is_view))
-    if not is_view:
+    lying = lies(view, in_line)
+    if in_line or any(isinstance(s, OpStep) and s.op.name == "reshape" for s in view.path):
+        take_for_granted(ctx, view.cell, lying)
+    if not lying.is_view:
         copy = Ref(ctx.cell(atom_of_copy(ctx, base, steps)))
         ctx.reshaped[copy.cell] = [len(ctx.reshapes) - 1]
         return copy
@@ -86,11 +88,46 @@ def atom_of_copy(ctx: Context, base: Ref, steps: list[Step]) -> Atom:
 _VIEWS = frozenset({"reshape", "transpose", "broadcast_to", "expand_dims", "squeeze", "real", "imag"}) | bits.NAMES
 
 
-def takes_views(path: Sequence[Step], array: np.ndarray[Any, Any]) -> bool:
-    """Whether every reshape on the way is a view in NumPy too, and no copy, for an array of this layout."""
-    if not any(isinstance(s, OpStep) and s.op.name == "reshape" for s in path):
+@dataclass(frozen=True, slots=True)
+class Lying:
+    """What was taken for granted of the memory of an array: whether every reshape on the path from it is a view.
+
+    With `in_line` the last array must also have its elements one after the other: np.ravel copies others.
+    """
+
+    path: tuple[Step, ...]
+    is_view: bool = True
+    in_line: bool = False
+
+    def holds(self, array: np.ndarray[Any, Any]) -> bool:
+        """Whether it is so for an array of this layout."""
+        return _takes_views(self.path, array, self.in_line) is self.is_view
+
+
+def lies(view: Ref, in_line: bool = False) -> Lying:
+    """What is to be said of a view of an array in C order."""
+    array = np.empty(view.cell.atom.aval.shape, np.int8)
+    return Lying(view.path, _takes_views(view.path, array, in_line), in_line)
+
+
+def take_for_granted(ctx: Context, cell: Cell, lying: Lying) -> None:
+    """It matters only if the cell, or what was copied of it, is written later."""
+    ctx.reshaped.setdefault(cell, []).append(len(ctx.reshapes))
+    ctx.reshapes.append((cell, lying))
+
+
+def _takes_views(path: Sequence[Step], array: np.ndarray[Any, Any], in_line: bool) -> bool:
+    if not in_line and not any(isinstance(s, OpStep) and s.op.name == "reshape" for s in path):
         return True
-    return laid_out(path, array) is not None
+    found = laid_out(path, array)
+    if found is None or not in_line:
+        return found is not None
+    ahead = array.itemsize
+    for n, stride in zip(reversed(found.shape), reversed(found.strides), strict=True):
+        if n > 1 and stride != ahead:
+            return False
+        ahead *= n
+    return True
 
 
 def laid_out(path: Sequence[Step], array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any] | None:

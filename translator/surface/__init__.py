@@ -17,6 +17,9 @@ import numpy as np
 
 from .. import ops
 from ..library import (
+    across as across_source,
+)
+from ..library import (
     binning,
     checks,
     comparing,
@@ -43,6 +46,7 @@ from ..library import (
     writing,
 )
 from ..ops.core import Elementwise
+from . import across as across
 from . import create as create
 from . import elementwise as elementwise
 from . import fourier as fourier
@@ -125,10 +129,13 @@ def _functions() -> _Table:
     for builtin, handler in (*python.MATH.items(), *_BUILTINS.items()):
         _enter(table, Handler(handler), [builtin])
     _enter(table, Handler(elementwise.stop_gradient), [ops.STOP_GRADIENT.evaluate])
-    sources: tuple[Callable[..., Any], ...] = (*special.SCIPY_NAMES.values(), *looping.CALLED, *windows.CALLED)
+    called: tuple[Callable[..., Any], ...] = (*looping.CALLED, *windows.CALLED, *across_source.CALLED)
+    sources: tuple[Callable[..., Any], ...] = (*special.SCIPY_NAMES.values(), *called)
     for source in sources:
         _enter(table, Handler(source, inline=True), [source])
     _enter(table, Handler(looping.scan_in_place, inline=True), [looping.scan])
+    for primitive, told in across.HANDLERS.items():
+        _enter(table, Handler(told), [primitive])
     _enter(table, Handler(python.is_known), [support.is_known])
     known: tuple[Callable[..., Any], ...] = (*support.STATIC, *checks.STATIC, *_AT_ONCE)
     for question in known:
@@ -240,7 +247,7 @@ _DIRECT: dict[str, Callable[..., Any]] = {
     **matrices.HANDLERS,
     **polynomial.HANDLERS,
     "linalg.multi_dot": product.multi_dot,
-    "i0": elementwise.elementwise(ops.I0),
+    "i0": elementwise.i0,
     "linalg.matmul": product.matmul,
     "linalg.outer": product.linalg_outer,
     "linalg.tensordot": product.tensordot,

@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import make
 from ..builder import Builder
-from ..errors import Diagnostic, DTypeError, ShapeError, UnsupportedError
+from ..errors import CutError, Diagnostic, DTypeError, ShapeError, UnsupportedError, UntracedError
 from ..ir import Atom, Const, Shape, Var
 from ..ops.core import promote
 
@@ -44,7 +44,8 @@ def array(b: Builder, x: Any) -> Atom:
         return _joined(b, x)
     if isinstance(x, bool | int | float | complex | np.generic | np.ndarray):
         return make.lift(x)
-    raise DTypeError(
+    refusal: type[UntracedError] = CutError if isinstance(x, str | bytes) else DTypeError
+    raise refusal(
         Diagnostic(
             f"a {type(x).__name__} is not an array or a number",
             why="objects and strings have no form in compiled code",
@@ -54,8 +55,8 @@ def array(b: Builder, x: Any) -> Atom:
 
 
 def _joined(b: Builder, items: Sequence[Any]) -> Atom:
-    if not _holds_atoms(items):
-        return make.lift(np.array([_plain(x) for x in items]))
+    if not holds_atoms(items):
+        return make.lift(np.array([plain(x) for x in items]))
     rows = [array(b, x) for x in items]
     shapes = {r.aval.shape for r in rows}
     if len(shapes) > 1:
@@ -64,13 +65,13 @@ def _joined(b: Builder, items: Sequence[Any]) -> Atom:
     return make.concatenate(b, [make.expand_dims(b, r, 0) for r in strong], 0)
 
 
-def _holds_atoms(x: Any) -> bool:
-    return any(map(_holds_atoms, x)) if isinstance(x, list | tuple) else isinstance(x, Var)
+def holds_atoms(x: Any) -> bool:
+    return any(map(holds_atoms, x)) if isinstance(x, list | tuple) else isinstance(x, Var)
 
 
-def _plain(x: Any) -> Any:
+def plain(x: Any) -> Any:
     if isinstance(x, list | tuple | range):
-        return [_plain(item) for item in x]
+        return [plain(item) for item in x]
     return x.value if isinstance(x, Const) else x
 
 

@@ -12,7 +12,7 @@ from ..builder import Builder
 from ..errors import ShapeError
 from ..ir import Atom, Const
 from ..ops.core import At, Run
-from .arguments import array, refuse, static, static_bool, static_dtype, static_int, static_shape
+from .arguments import array, holds_atoms, plain, refuse, static, static_bool, static_dtype, static_int, static_shape
 
 Direct = Callable[..., Any]
 
@@ -112,7 +112,8 @@ def linspace(
 def _points(b: Builder, first: Atom, last: Atom, step: Atom, n: int, closed: bool) -> Atom:
     shape = np.broadcast_shapes(first.aval.shape, last.aval.shape)
     kind = make.subtract(b, last, first).aval.dtype
-    counted = make.reshape(b, make.iota(b, n, kind if kind.kind == "f" else np.float64), (n,) + (1,) * len(shape))
+    steps = np.empty((), kind).real.dtype if kind.kind in "fc" else np.float64
+    counted = make.reshape(b, make.iota(b, n, steps), (n,) + (1,) * len(shape))
     if n > 1:
         counted = make.multiply(b, counted, step)
     points = make.add(b, counted, first)
@@ -172,16 +173,20 @@ def new_array(
     ndmin: Any = 0,
 ) -> Atom:
     """np.array: a strong array with the values of its argument."""
-    x = array(b, object_)
-    x = make.astype(b, x, static_dtype(dtype) or x.aval.dtype)
+    x = as_array(b, object_, dtype)
+    x = make.astype(b, x, x.aval.dtype)
     missing = static_int(ndmin, "ndmin") - x.aval.ndim
     return make.expand_dims(b, x, tuple(range(missing))) if missing > 0 else x
 
 
 def as_array(b: Builder, a: Any, dtype: Any = None, order: Any = None, *, copy: Any = None, like: Any = None) -> Atom:
-    """np.asarray: the same array where the dtype is right."""
+    """np.asarray: the same array where the dtype is right. Python numbers that it cannot hold are an error."""
+    target = static_dtype(dtype)
+    if target is not None and isinstance(a, list | tuple | range) and not holds_atoms(a):
+        return make.lift(np.array(plain(a), target))
     x = array(b, a)
-    return make.astype(b, x, static_dtype(dtype) or x.aval.dtype)
+    make.check_holds(target or x.aval.dtype, x)
+    return make.astype(b, x, target or x.aval.dtype)
 
 
 def as_contiguous(b: Builder, a: Any, dtype: Any = None, *, like: Any = None) -> Atom:
@@ -194,7 +199,9 @@ def constructor(scalar_type: type) -> Direct:
     """np.float32(x) and its like: a cast."""
 
     def handler(b: Builder, x: Any = 0) -> Atom:
-        return make.astype(b, array(b, x), scalar_type)
+        given = array(b, x)
+        make.check_holds(scalar_type, given)
+        return make.astype(b, given, scalar_type)
 
     return handler
 

@@ -102,6 +102,10 @@ def clip(
     low = a_min if min is MISSING else min
     high = a_max if max is MISSING else max
     x = array(b, a)
+    if x.aval.dtype.kind in "iu" and not x.aval.weak:
+        info = np.iinfo(x.aval.dtype)
+        low = None if type(low) is int and low <= info.min else low
+        high = None if type(high) is int and high >= info.max else high
     bounds = [None if bound is MISSING or bound is None else array(b, bound) for bound in (low, high)]
     match bounds:
         case [None, None]:
@@ -123,6 +127,8 @@ def round_(b: Builder, a: Any, decimals: Any = 0, out: Any = None) -> Atom:
     """NumPy's rounding: scale, round half to even, scale back."""
     refuse_out("np.round", out)
     x, places = array(b, a), static_int(decimals, "the number of decimals")
+    if x.aval.dtype.kind == "b" and places:
+        raise DTypeError("np.round of bool to decimals: NumPy scales them, and cannot cast that to bool")
     if x.aval.dtype.kind in "iu" and places >= 0:
         return make.astype(b, x, x.aval.dtype)
     if places == 0:
@@ -178,6 +184,12 @@ def stop_gradient(b: Builder, x: Any) -> Any:
     if isinstance(x, dict):
         return {k: stop_gradient(b, item) for k, item in x.items()}
     return make.elementwise(b, ops.STOP_GRADIENT, array(b, x))
+
+
+def i0(b: Builder, x: Any) -> Atom:
+    """np.i0, which takes what is no float for a float64."""
+    given = array(b, x)
+    return make.elementwise(b, ops.I0, given if given.aval.dtype.kind in "fc" else make.astype(b, given, np.float64))
 
 
 def astype(

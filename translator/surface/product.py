@@ -80,7 +80,7 @@ def vdot(b: Builder, a: Any, b_: Any) -> Atom:
 
     x = make.reshape(b, array(b, a), (-1,))
     y = x if a is b_ else make.reshape(b, array(b, b_), (-1,))
-    return _over(b, conjugate(b, x), y, [0], [0])
+    return _over(b, conjugate(b, x) if x.aval.dtype.kind == "c" else x, y, [0], [0])
 
 
 def outer(b: Builder, a: Any, b_: Any, out: Any = None) -> Atom:
@@ -105,8 +105,9 @@ def vecdot(b: Builder, x1: Any, x2: Any, /, *, axis: Any = -1) -> Atom:
 
     x, y = conjugate(b, array(b, x1)), array(b, x2)
     x, y = (moveaxis(b, a, static_int(axis, "an axis"), -1) for a in (x, y))
-    if x.aval.ndim == y.aval.ndim == 1:
-        return make.matmul(b, x, y)
+    if x.aval.shape == y.aval.shape:
+        labels = range(x.aval.ndim)
+        return make.contract(b, x, y, labels, labels, labels[:-1])
     product = make.matmul(b, make.expand_dims(b, x, -2), make.expand_dims(b, y, -1))
     return make.squeeze(b, product, (-2, -1))
 

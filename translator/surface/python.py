@@ -65,6 +65,8 @@ def int_(b: Builder, x: Any = 0, *base: Any) -> Any:
 
 
 def complex_(b: Builder, real: Any = 0, imag: Any = 0) -> Any:
+    if isinstance(real, str):
+        return complex(real)
     if _known(real) and _known(imag):
         return complex(static(real, "complex"), static(imag, "complex"))
     z = make.add(b, scalar(b, real, "complex()"), make.multiply(b, scalar(b, imag, "complex()"), 1j))
@@ -124,13 +126,18 @@ def round_(b: Builder, number: Any, ndigits: Any = None) -> Any:
     if atom.aval.weak and ndigits is not None and atom.aval.dtype.kind == "f":
         what = "round() of a Python float to decimals"
         raise CutError(Diagnostic(what, why="Python rounds the decimal text", instead="np.round"))
+    is_int = atom.aval.weak and atom.aval.dtype.kind == "i"
+    if is_int and static(0 if ndigits is None else ndigits, "ndigits") >= 0:
+        return atom
     rounded = numpy_round(b, scalar(b, atom, "round()"), 0 if ndigits is None else ndigits)
-    return make.number(b, rounded, np.int64) if ndigits is None else rounded
+    return make.number(b, rounded, np.int64) if ndigits is None or is_int else rounded
 
 
 def pow_(b: Builder, base: Any, exp: Any, mod: Any = None) -> Any:
     if mod is not None:
-        raise UnsupportedError("pow() with a modulus is not in the language")
+        if all(map(_known, (base, exp, mod))):
+            return pow(static(base, "pow()"), static(exp, "pow()"), static(mod, "pow()"))
+        raise CutError(Diagnostic("pow() with a modulus of run-time numbers", instead="write x**y % m"))
     if isinstance(base, int | float | complex) and isinstance(exp, int | float | complex):
         return base**exp
     return make.power(b, array(b, base), array(b, exp))
@@ -139,7 +146,7 @@ def pow_(b: Builder, base: Any, exp: Any, mod: Any = None) -> Any:
 def divmod_(b: Builder, x: Any, y: Any) -> tuple[Any, Any]:
     if isinstance(x, int | float) and isinstance(y, int | float):
         return divmod(x, y)
-    p, q = array(b, x), array(b, y)
+    p, q = (array(b, int(v) if type(v) is bool else v) for v in (x, y))
     return make.floor_divide(b, p, q), make.remainder(b, p, q)
 
 
@@ -170,15 +177,31 @@ def chosen(second_first: Callable[[Builder, Any, Any], Atom], builtin: Callable[
         wide = next((a.aval.shape for a in atoms if a.aval.size > 1), None)
         if wide is not None and len(atoms) > 1:
             raise truth_of_many(wide, f"np.{builtin.__name__}imum(a, b), or np.{builtin.__name__}(x)")
+        if not atoms:
+            return builtin(()) if default is MISSING else builtin((), default=default)
         atoms = [scalar(b, a, f"{builtin.__name__}()") for a in atoms]
+        if all(a.aval.weak for a in atoms) and len(atoms) > 1 and any(a.aval.dtype.kind == "c" for a in atoms):
+            raise DTypeError(f"{builtin.__name__}() of complex numbers, which have no order")
         best = atoms[0]
         for atom in atoms[1:]:
             weak = best.aval.weak and atom.aval.weak
+            if not (_fits(best, atom) and _fits(atom, best)):
+                what = f"{builtin.__name__}() of a {best.aval.dtype} and {atom.aval.dtype} that is out of its range"
+                raise CutError(Diagnostic(what, why="which of the two it is decides its type"))
             picked = make.where(b, second_first(b, atom, best), atom, best)
             best = array(b, as_python(b, picked)) if weak else picked
         return best
 
     return handler
+
+
+def _fits(number: Atom, other: Atom) -> bool:
+    """Whether the dtype of `other` can hold what is known to be a Python int."""
+    kinds = number.aval.dtype.kind + other.aval.dtype.kind
+    if not isinstance(number, Const) or not number.aval.weak or kinds not in ("ii", "iu"):
+        return True
+    info = np.iinfo(other.aval.dtype)
+    return int(info.min) <= int(number.value) <= int(info.max)
 
 
 min_ = chosen(make.less, min)
@@ -195,6 +218,8 @@ def sum_(b: Builder, iterable: Any, start: Any = 0) -> Any:
     x = array(b, iterable)
     if not x.aval.ndim:
         raise DTypeError("sum() of a number")
+    if not x.aval.shape[0]:
+        return start
     dtype = x.aval.dtype if x.aval.dtype.kind != "b" else np.dtype(np.int64)
     total = make.astype(b, make.sum(b, x, 0), dtype)
     return total if isinstance(start, int) and start == 0 else _plus(b, start, total)
@@ -217,7 +242,13 @@ def truth(combine: Callable[[Builder, Any, Any], Atom], builtin: Callable[..., A
             iterable = list(iterable)
         if isinstance(iterable, list | tuple) and not any(map(is_atom, iterable)):
             return builtin(iterable)
-        atoms = [scalar(b, x, f"{builtin.__name__}()") for x in arrays(b, iterable)]
+        atoms = arrays(b, iterable)
+        wide = next((a.aval.shape for a in atoms if a.aval.size > 1), None)
+        if wide is not None:
+            raise truth_of_many(wide, f"np.{builtin.__name__}(x)")
+        if not atoms:
+            return builtin(())
+        atoms = [scalar(b, a, f"{builtin.__name__}()") for a in atoms]
         result = bool_(b, atoms[0])
         for atom in atoms[1:]:
             result = combine(b, result, atom)

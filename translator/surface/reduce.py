@@ -95,7 +95,12 @@ def ufunc_reduce(op: Reduce) -> Direct:
 
 def _reduced(b: Builder, op: Reduce, x: Atom, axis: Any, keepdims: Any, initial: Any, where: Any) -> Atom:
     axes, keep = static_axis(axis), static_bool(keepdims, "keepdims")
-    start = None if initial is MISSING or initial is None else make.astype(b, array(b, initial), op.dtype(x.aval.dtype))
+    if not x.aval.ndim and axes in (0, -1):  # NumPy lets ufuncs reduce numbers over an axis that they do not have
+        axes = None
+    start = None if initial is MISSING or initial is None else array(b, initial)
+    if start is not None:
+        make.check_holds(op.dtype(x.aval.dtype), start)
+        start = make.astype(b, start, op.dtype(x.aval.dtype))
     if where is not MISSING and where is not True:
         x = _where(b, op, x, where, start)
     if start is None:

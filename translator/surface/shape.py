@@ -316,11 +316,14 @@ def _window_plan(shape: Sequence[int], window: Any, axis: Any) -> tuple[tuple[in
 
 
 def unravel_index(b: Builder, indices: Any, shape: Any, order: Any = "C") -> Any:
-    """np.unravel_index; of run-time positions by quotients and remainders, one out of range fails where it is used."""
+    """np.unravel_index; of run-time positions by quotients and remainders."""
     sizes = static_shape(shape)
     if not isinstance(indices, Var):
         return np.unravel_index(static(indices, "a position"), sizes, order)
     x, parts = make.astype(b, indices, np.int64), []
+    size = math.prod(sizes)
+    outside = make.logical_or(b, make.less(b, x, 0), make.greater_equal(b, x, size))
+    make.raise_if(b, outside, ValueError, f"index is out of bounds for array with size {size}")
     fortran = _is_fortran("np.unravel_index", None, order)
     for n in (sizes if fortran else sizes[::-1])[:-1]:
         parts.append(make.remainder(b, x, n))
@@ -330,7 +333,7 @@ def unravel_index(b: Builder, indices: Any, shape: Any, order: Any = "C") -> Any
 
 
 def ravel_multi_index(b: Builder, multi_index: Any, dims: Any, mode: Any = "raise", order: Any = "C") -> Any:
-    """np.ravel_multi_index; a run-time position out of range gives one that fails where it is used."""
+    """np.ravel_multi_index; of run-time positions by products and sums."""
     sizes = static_shape(dims)
     lines = arrays(b, multi_index)
     if not any(isinstance(x, Var) for x in lines):
@@ -351,4 +354,5 @@ def ravel_multi_index(b: Builder, multi_index: Any, dims: Any, mode: Any = "rais
         else:
             x = make.minimum(b, make.maximum(b, x, 0), n - 1)
         total = make.add(b, make.multiply(b, total, n), make.astype(b, x, np.int64))
-    return make.where(b, beyond, math.prod(sizes), total) if "raise" in modes else total
+    make.raise_if(b, beyond, ValueError, "invalid entry in coordinates array")
+    return total

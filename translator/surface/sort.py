@@ -67,7 +67,7 @@ def _check_places(function: str, x: Atom, kth: Any, axis: Any) -> None:
         n = x.aval.size
     else:
         n = x.aval.shape[make.normalize_axis(static_int(axis, "an axis"), x.aval.ndim)]
-    for k in places if isinstance(places, tuple | list) else (places,):
+    for k in (places if isinstance(places, tuple | list) else (places,)) if x.aval.size else ():
         if not -n <= int(k) < n:
             raise ValueError(f"{function}: kth(={k}) out of bounds ({n})")
 

@@ -1,0 +1,177 @@
+"""Collectives by the name of a mapped axis, under the names of `jax.lax`: NumPy source over four of them.
+
+`x` may be any tree; `axis_name` may be a tuple of names where a sum, mean or extreme is taken, or a position asked for.
+Outside a mapped function there is no axis: NameError.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..axes import size_of
+from ..tree import tree_map
+
+# ---- what the language knows: outside a mapped function `size_of` raises ------------------------
+
+
+def sum_over(x: Any, axis_name: Any) -> Any:
+    return size_of(axis_name)
+
+
+def gather_over(x: Any, axis_name: Any) -> Any:
+    return size_of(axis_name)
+
+
+def permute_over(x: Any, axis_name: Any, perm: Any) -> Any:
+    return size_of(axis_name)
+
+
+def index_over(axis_name: Any) -> Any:
+    return size_of(axis_name)
+
+
+def size_over(axis_name: Any) -> int:
+    return size_of(axis_name)
+
+
+# ---- the names of jax.lax ------------------------------------------------------------------------
+
+
+def axis_size(axis_name: Any) -> int:
+    """The size of a named axis, a known number; of several their product."""
+    n = 1
+    for name in _names(axis_name):
+        n = n * size_over(name)
+    return n
+
+
+def axis_index(axis_name: Any) -> Any:
+    """The own position along a named axis; along several, the last counts fastest."""
+    first, *others = _names(axis_name)
+    i = index_over(first)
+    for name in others:
+        i = i * size_over(name) + index_over(name)
+    return i
+
+
+def psum(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
+    """The sum over the axis. Of a known number, known: psum(1, "i") is the size."""
+    _whole(axis_index_groups)
+    for name in _names(axis_name):
+        x = tree_map(lambda leaf, over=name: sum_over(leaf, over), x)
+    return x
+
+
+def pmean(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
+    """The mean over the axis."""
+    n = axis_size(axis_name)
+    return tree_map(lambda leaf: leaf / n, psum(x, axis_name, axis_index_groups=axis_index_groups))
+
+
+def pmax(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
+    """The largest over the axis."""
+    _whole(axis_index_groups)
+    for name in _names(axis_name):
+        x = tree_map(lambda leaf, over=name: np.max(gather_over(leaf, over), axis=0), x)
+    return x
+
+
+def pmin(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
+    """The smallest over the axis."""
+    _whole(axis_index_groups)
+    for name in _names(axis_name):
+        x = tree_map(lambda leaf, over=name: np.min(gather_over(leaf, over), axis=0), x)
+    return x
+
+
+def all_gather(x: Any, axis_name: Any, *, axis_index_groups: Any = None, axis: int = 0, tiled: bool = False) -> Any:
+    """The values of all, along a new axis of the result, or one behind the other along one of `x` where `tiled`."""
+    _whole(axis_index_groups)
+    return tree_map(lambda leaf: _placed(gather_over(leaf, axis_name), axis, tiled), x)
+
+
+def ppermute(x: Any, axis_name: Any, perm: Any) -> Any:
+    """The value of another element: `perm` has (source, destination) pairs. Zeros where nobody sends."""
+    return tree_map(lambda leaf: permute_over(leaf, axis_name, perm), x)
+
+
+def pshuffle(x: Any, axis_name: Any, perm: Sequence[int]) -> Any:
+    """The value of element perm[i], at position i."""
+    if sorted(perm) != list(range(size_over(axis_name))):
+        raise ValueError(f"pshuffle over {axis_name!r}: perm={list(perm)} is no permutation of its positions")
+    return ppermute(x, axis_name, [(source, i) for i, source in enumerate(perm)])
+
+
+def all_to_all(
+    x: Any, axis_name: Any, split_axis: int, concat_axis: int, *, axis_index_groups: Any = None, tiled: bool = False
+) -> Any:
+    """Each `x` is cut along `split_axis`; of the pieces every element gets its own from all, along `concat_axis`."""
+    _whole(axis_index_groups)
+
+    def exchanged(leaf: Any) -> Any:
+        return _placed(_own_piece(gather_over(leaf, axis_name), axis_name, split_axis, 1, tiled), concat_axis, tiled)
+
+    return tree_map(exchanged, x)
+
+
+def psum_scatter(
+    x: Any, axis_name: Any, *, scatter_dimension: int = 0, axis_index_groups: Any = None, tiled: bool = False
+) -> Any:
+    """The own piece, along `scatter_dimension`, of the sum over the axis."""
+    _whole(axis_index_groups)
+    return tree_map(lambda leaf: _own_piece(sum_over(leaf, axis_name), axis_name, scatter_dimension, 0, tiled), x)
+
+
+def _names(axis_name: Any) -> Any:
+    return axis_name if isinstance(axis_name, tuple | list) else (axis_name,)
+
+
+def _whole(axis_index_groups: Any) -> None:
+    if axis_index_groups is not None:
+        raise NotImplementedError("axis_index_groups: name an axis of its own for each part of the axis")
+
+
+def _own_piece(x: Any, axis_name: Any, axis: int, front: int, tiled: bool) -> Any:
+    """`x` has `front` axes more than the caller's array, whose `axis` is cut."""
+    n, rank = size_over(axis_name), np.ndim(x) - front
+    if not -rank <= axis < rank:
+        raise ValueError(f"axis {axis} is out of bounds for an array of dimension {rank}")
+    k = axis % rank + front
+    length = np.shape(x)[k]
+    if length % n if tiled else length != n:
+        fits = "a multiple of" if tiled else "equal to"
+        raise ValueError(f"axis {axis} has size {length}, which must be {fits} the size {n} of the axis {axis_name!r}")
+    if tiled:
+        x = np.reshape(x, (*np.shape(x)[:k], n, length // n, *np.shape(x)[k + 1 :]))
+    return np.take(x, index_over(axis_name), axis=k)
+
+
+def _placed(x: Any, axis: int, tiled: bool) -> Any:
+    """The first axis moved to `axis`, or merged into the one that stands there."""
+    rank = np.ndim(x) - tiled
+    if not -rank <= axis < rank:
+        raise ValueError(f"axis {axis} is out of bounds for a result of dimension {rank}")
+    k = axis % rank
+    moved = np.moveaxis(x, 0, k)
+    if not tiled:
+        return moved
+    shape = np.shape(moved)
+    return np.reshape(moved, (*shape[:k], shape[k] * shape[k + 1], *shape[k + 2 :]))
+
+
+CALLED = (
+    all_gather,
+    all_to_all,
+    axis_index,
+    axis_size,
+    pmax,
+    pmean,
+    pmin,
+    ppermute,
+    pshuffle,
+    psum,
+    psum_scatter,
+)
