@@ -18,6 +18,7 @@ NumPy would.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -26,9 +27,10 @@ import numpy as np
 from .. import make, ops
 from ..bounds import Status, index_status, interval_of
 from ..builder import Builder
-from ..ir import Apply, Atom, Aval, Block, Const, For, If, Range, Var, While, const
+from ..ir import Apply, Atom, Aval, Block, Const, For, If, Raise, Range, Var, While, const, may_raise
 from ..ops.core import At, Dim, Dyn, Gather, IndexAttrs, Run
 from ..rewrite import Substitution, copy_block
+from ..thrown import settled
 from .rules import Value, batched_aval, elementwise, pad, renamed, spread
 from .spread import shares_index
 
@@ -208,6 +210,51 @@ def _tested(batcher: Batcher, s: While, values: Sequence[Atom]) -> Atom:
     batcher.mapping.update(zip(condition.params, values, strict=True))
     batcher.statements(condition.statements)
     return batcher.atom(condition.results[0])
+
+
+# ---- raise ---------------------------------------------------------------------------------------
+
+
+def raising(batcher: Batcher, s: Raise) -> None:
+    """Raised where any element that runs it would; the message is that of the first such element."""
+    if not batcher.size:
+        return
+    condition = batcher.value(s.condition)
+    lanes: Atom | None = condition.atom if condition.batched else None
+    if batcher.mask is not None:
+        lanes = make.logical_and(batcher.b, batcher.mask.lanes, condition.atom)
+    bad = condition.atom if lanes is None else _some(batcher.b, lanes)
+    with batcher.block() as b:
+        first = const(0) if lanes is None else make.argmax(b, lanes, 0)
+        only = lanes
+        if any(map(may_raise, s.body.statements)):  # what the first element raises, not what others would
+            only = make.equal(b, make.iota(b, batcher.size), first)
+        with nullcontext() if only is None else batcher.masked(only, s.body):
+            batcher.statements(s.body.statements)
+        error, results = settled(s.error, [_element(b, batcher.value(r), first) for r in s.body.results])
+        body = b.block((), results)
+    batcher.b.append(Raise(bad, body, error, s.span))
+
+
+def _some(b: Builder, lanes: Atom) -> Atom:
+    """np.any(lanes), of `np.logical_not(x)` as `np.logical_not(np.all(x))`."""
+    made = make.definition(b, lanes, ops.LOGICAL_NOT)
+    if made is not None:
+        return make.logical_not(b, make.all_(b, made.args[0]))
+    return make.any(b, lanes)
+
+
+def _element(b: Builder, v: Value, lane: Atom) -> Atom:
+    if not v.batched:
+        return v.atom
+    x, used = v.atom, [lane]
+    dims: tuple[Dim, ...] = (At(Dyn(0)), *(Run(0, n) for n in v.aval.shape))
+    part = make.definition(b, v.atom, ops.INDEX)
+    if part is not None and isinstance(part.attrs, IndexAttrs) and part.attrs.dims[0] == Run(0, v.atom.aval.shape[0]):
+        dims = (At(Dyn(len(part.args))), *part.attrs.dims[1:])  # x[:, i][lane] is x[lane, i]
+        x, used = part.args[0], [*part.args, lane]
+    element = make.index(b, x, dims, used)
+    return make.number(b, element, v.aval.dtype) if v.aval.weak else element
 
 
 # ---- indices under a mask ------------------------------------------------------------------------

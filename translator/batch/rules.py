@@ -16,6 +16,8 @@ from ..ops.core import (
     AxesAttrs,
     Cast,
     CastAttrs,
+    Collective,
+    CollectiveAttrs,
     Concatenate,
     ConcatenateAttrs,
     Contract,
@@ -108,6 +110,9 @@ def apply(b: Builder, op: Op, values: Sequence[Value], attrs: Attrs, size: int) 
             assert isinstance(attrs, CreateAttrs)
             value = pad(b, make.astype(b, values[0].atom, attrs.dtype), len(attrs.shape))
             return make.broadcast_to(b, value, (size, *attrs.shape))
+        case Collective():
+            assert isinstance(attrs, CollectiveAttrs)
+            return _collective(b, op, values[0].atom, attrs)
         case Index() | Put():
             raise AssertionError("batch_index does these")
         case Ruled():
@@ -116,6 +121,12 @@ def apply(b: Builder, op: Op, values: Sequence[Value], attrs: Attrs, size: int) 
             return _unary(b, op, values[0], attrs, size)
         case _:
             assert_never(op)
+
+
+def _collective(b: Builder, op: Collective, x: Atom, attrs: CollectiveAttrs) -> Atom:
+    """Over another axis than that of the batch: what is gathered stands in front of it, and goes behind."""
+    made = b.apply(op, x, attrs=attrs)
+    return make.transpose(b, made, (1, 0, *range(2, made.aval.ndim))) if op is ops.ALL_GATHER else made
 
 
 def elementwise(b: Builder, op: Elementwise, values: Sequence[Value]) -> Atom:

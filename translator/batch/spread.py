@@ -3,20 +3,77 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import assert_never
+from typing import Any, assert_never
 
-from ..errors import UnsupportedError
-from ..ir import Apply, Atom, Block, Const, For, Function, Fused, If, Range, Var, While
+from ..errors import Diagnostic, UnsupportedError
+from ..ir import (
+    Apply,
+    Atom,
+    Block,
+    Const,
+    For,
+    Function,
+    Fused,
+    If,
+    Raise,
+    Range,
+    Statement,
+    Var,
+    While,
+    blocks_of,
+    walk,
+)
+from ..ops.core import Collective, CollectiveAttrs
 
 
-def batched_variables(function: Function, params: Iterable[Var]) -> set[Var]:
-    """All variables that depend on the batched `params`, by data or by a branch or a number of turns."""
+def batched_variables(function: Function, params: Iterable[Var], axis: Any = None) -> set[Var]:
+    """All variables that depend on the batched `params`, by data or by a branch or a number of turns. What collectives
+    over the batch, whose name is `axis`, say to all is the same for all.
+    """
     batched = set(params)
     count = -1
     while len(batched) > count:
         count = len(batched)
-        _block(function.body, batched)
+        _block(function.body, batched, axis)
+    _check_together(function.body, batched, axis)
     return batched
+
+
+def speaks_over(s: Statement, axis: Any) -> bool:
+    """Whether it is a collective over this axis."""
+    return axis is not None and isinstance(s, Apply) and isinstance(s.attrs, CollectiveAttrs) and s.attrs.axis == axis
+
+
+def apart(s: Apply) -> UnsupportedError:
+    """What is said of a collective that some lanes come to, and some do not."""
+    assert isinstance(s.attrs, CollectiveAttrs)
+    return UnsupportedError(
+        Diagnostic(
+            f"lax.{s.op.name} over {s.attrs.axis!r} where the elements of a mapped axis go different ways",
+            s.span,
+            why="the branch or the number of turns around it differs between them, and all must come to it",
+            instead="call it outside, and choose its result with np.where",
+        )
+    )
+
+
+def _check_together(block: Block, batched: set[Var], axis: Any) -> None:
+    """UnsupportedError where lanes go different ways around a collective, which all must come to."""
+    for s in block.statements if axis is not None else ():
+        match s:
+            case If(condition=condition):
+                differs = is_batched(condition, batched)
+            case For(range=r):
+                differs = any(is_batched(a, batched) for a in (r.start, r.stop, r.step))
+            case While(condition=test):
+                differs = any(is_batched(a, batched) for a in test.results[:1])
+            case _:
+                differs = False
+        for inner in blocks_of(s):
+            told = next((t for t in walk(inner) if speaks_over(t, axis)), None) if differs else None
+            if isinstance(told, Apply):
+                raise apart(told)
+            _check_together(inner, batched, axis)
 
 
 def is_batched(a: Atom, batched: set[Var]) -> bool:
@@ -28,18 +85,21 @@ def shares_index(r: Range, batched: set[Var]) -> bool:
     return not is_batched(r.start, batched) and isinstance(r.step, Const)
 
 
-def _block(block: Block, batched: set[Var]) -> None:
+def _block(block: Block, batched: set[Var], axis: Any) -> None:
     def any_of(*atoms: Atom) -> bool:
         return any(is_batched(a, batched) for a in atoms)
 
     for s in block.statements:
         match s:
+            case Apply(op=Collective(name=name)) if speaks_over(s, axis):
+                if name in ("ppermute", "axis_index"):
+                    batched.update(s.targets)
             case Apply():
                 if any_of(*s.args):
                     batched.update(s.targets)
             case If(condition=condition, then=then, orelse=orelse):
-                _block(then, batched)
-                _block(orelse, batched)
+                _block(then, batched, axis)
+                _block(orelse, batched, axis)
                 for t, a, b in zip(s.targets, then.results, orelse.results, strict=True):
                     if any_of(condition, a, b):
                         batched.add(t)
@@ -49,7 +109,7 @@ def _block(block: Block, batched: set[Var]) -> None:
                 for t, p, init, result in zip(s.targets, body.params[1:], inits, body.results, strict=True):
                     if any_of(init, result):
                         batched.update((t, p))
-                _block(body, batched)
+                _block(body, batched, axis)
             case While(inits=inits, condition=test, body=body):
                 if any_of(*test.results):
                     batched.update(test.params, body.params, s.targets)
@@ -57,8 +117,10 @@ def _block(block: Block, batched: set[Var]) -> None:
                 for t, c, p, init, result in rows:
                     if any_of(init, result):
                         batched.update((t, c, p))
-                _block(test, batched)
-                _block(body, batched)
+                _block(test, batched, axis)
+                _block(body, batched, axis)
+            case Raise(body=body):
+                _block(body, batched, axis)
             case Fused():
                 raise UnsupportedError("a program is batched before it is fused, not after")
             case _:

@@ -3,9 +3,9 @@
     def predict(w, b, x):                def predict_batched(w, b, x):      # in_axes=(None, None, 0)
         return np.tanh(w @ x + b)            return np.tanh(x @ w.T + b)
 
-What does not depend on the batch is computed once. A branch whose condition differs between elements computes both
-sides and chooses; a loop whose number of turns differs runs in lockstep until the last element is done, and keeps the
-values of those that are (see `batch_control`).
+What does not depend on the batch is computed once. Where control flow differs between elements there are two forms:
+lockstep (`control`) computes both sides of a branch and chooses, runs a loop until the last element is done and keeps
+the values of those that are; or a loop over lanes (`lanes`), in which each element goes its own way.
 """
 
 from __future__ import annotations
@@ -13,41 +13,71 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import assert_never
+from typing import Any, assert_never
 
 from .. import make
 from ..bounds import Interval, analyse
 from ..builder import Builder
 from ..errors import ShapeError, UnsupportedError
-from ..ir import Apply, Atom, Aval, Block, For, Function, Fused, If, Statement, Var, While, blocks_of, inputs_of, walk
-from ..ops.core import Attrs, IndexAttrs, Linalg, Op, RuledAttrs
+from ..ir import (
+    Apply,
+    Atom,
+    Aval,
+    Block,
+    For,
+    Function,
+    Fused,
+    If,
+    Raise,
+    Statement,
+    Var,
+    While,
+    blocks_of,
+    inputs_of,
+    walk,
+)
+from ..ops.core import Attrs, Collective, IndexAttrs, Linalg, Op, RuledAttrs
 from ..passes.dead import dead_code
+from . import across as batch_across
 from . import control as batch_control
 from . import indexing as batch_index
+from . import lanes as batch_lanes
 from .rules import Value, apply, batched_aval, renamed, spread
-from .spread import batched_variables
+from .spread import apart, batched_variables, speaks_over
 
 Axis = int | None
 
 
-def vmap(function: Function, in_axes: Sequence[Axis], out_axes: Sequence[Axis], size: int) -> Function:
+def vmap(
+    function: Function,
+    in_axes: Sequence[Axis],
+    out_axes: Sequence[Axis],
+    size: int,
+    lanes: batch_lanes.Lanes = batch_lanes.LOCKSTEP,
+    notes: list[batch_lanes.LoopNote] | None = None,
+    axis_name: Any = None,
+) -> Function:
     """The function over a batch of `size` elements.
 
     `in_axes` has an axis for each of `function.body.params`, `out_axes` one for each leaf of `function.out`; None is
-    not batched. A result that does not depend on the batch is repeated where its axis is not None. A batched parameter
-    that is written in place stays so; ShapeError when one that is not batched would receive batched values, when a
-    batched result has the axis None, or when an axis is out of range.
+    not batched. A result that does not depend on the batch is repeated where its axis is not None. `lanes` says how
+    control flow that differs between elements is run, `notes` gains what became of it. Collectives over `axis_name`
+    become operations on the batch axis. A batched parameter that is written in place stays so; ShapeError when one that
+    is not batched would receive batched values, when a batched result has the axis None, or when an axis is out of
+    range.
     """
     if len(in_axes) != len(function.body.params) or len(out_axes) != function.out.leaf_count:
         raise ShapeError(
             f"{function.name} has {len(function.body.params)} parameter leaves and {function.out.leaf_count} result"
             f" leaves, vmap was given {len(in_axes)} in_axes and {len(out_axes)} out_axes"
         )
-    batcher = Batcher(function, in_axes, size)
+    batcher = Batcher(function, in_axes, size, lanes, axis_name)
     params = batcher.enter(in_axes)
     batcher.statements(function.body.statements)
     results = batcher.leave(function, in_axes, out_axes)
     body = batcher.b.block(params, results)
+    if notes is not None:
+        notes += batcher.notes
     return dead_code(replace(function, name=f"{function.name}_batched", body=body))
 
 
@@ -92,10 +122,18 @@ class Mask:
 class Batcher:
     """Writes the batched program into `b`, statement by statement."""
 
-    def __init__(self, function: Function, in_axes: Sequence[Axis], size: int) -> None:
+    def __init__(
+        self,
+        function: Function,
+        in_axes: Sequence[Axis],
+        size: int,
+        lanes: batch_lanes.Lanes = batch_lanes.LOCKSTEP,
+        axis_name: Any = None,
+    ) -> None:
         mapped = [p for p, axis in zip(function.body.params, in_axes, strict=True) if axis is not None]
-        self.function, self.size = function, size
-        self.batched = batched_variables(function, mapped)
+        self.function, self.size, self.lanes, self.axis_name = function, size, lanes, axis_name
+        self.notes: list[batch_lanes.LoopNote] = []
+        self.batched = batched_variables(function, mapped, axis_name)
         self.b = Builder(function.span)
         self.mapping: dict[Var, Atom] = {}
         self.mask: Mask | None = None
@@ -197,9 +235,14 @@ class Batcher:
         return results
 
     def statements(self, statements: Sequence[Statement]) -> None:
-        for s in statements:
-            with self.b.at(s.span):
-                self.statement(s)
+        for part, is_loop in batch_lanes.runs(self, statements):
+            if is_loop:
+                with self.b.at(part[0].span):
+                    batch_lanes.loop(self, part)
+                continue
+            for s in part:
+                with self.b.at(s.span):
+                    self.statement(s)
 
     def statement(self, s: Statement) -> None:
         match s:
@@ -211,6 +254,8 @@ class Batcher:
                 batch_control.for_loop(self, s)
             case While():
                 batch_control.while_loop(self, s)
+            case Raise():
+                batch_control.raising(self, s)
             case Fused():
                 raise UnsupportedError("a program is batched before it is fused, not after")
             case _:
@@ -218,6 +263,11 @@ class Batcher:
 
     def apply(self, s: Apply) -> None:
         values = [self.value(a) for a in s.args]
+        if isinstance(s.op, Collective) and self.mask is not None:
+            raise apart(s)
+        if speaks_over(s, self.axis_name):
+            self.define(s.targets[0], lambda: batch_across.told(self.b, s, values, self.size))
+            return
         if isinstance(s.attrs, IndexAttrs) and self.mask is not None:
             values = batch_control.guarded_index(self, s, values, s.attrs, self.mask)
         if isinstance(s.op, Linalg) and s.op.error and self.mask is not None:

@@ -12,10 +12,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import assert_never
 
-from ..ir import Apply, Atom, Aval, Block, For, Fused, If, Statement, Var, While
+from ..ir import Apply, Atom, Aval, Block, For, Fused, If, Raise, Statement, Var, While
 from ..ops.core import (
     ArgReduce,
     Cast,
+    Collective,
     Concatenate,
     Contract,
     Create,
@@ -58,7 +59,7 @@ def linked_args(s: Apply) -> tuple[int, ...]:
             candidates = (i for i, core in enumerate(op.cores) if core)
         case Concatenate():
             candidates = range(len(s.args))
-        case Create():
+        case Create() | Collective():
             candidates = range(min(len(s.args), 1))
         case Ruled():
             assert isinstance(s.attrs, RuledAttrs)
@@ -102,6 +103,8 @@ def _varied_statement(s: Statement, found: set[Var]) -> None:
                 if not _carry(body.results, carried, found):
                     break
             _carry(carried, s.targets, found)
+        case Raise():
+            pass
         case Fused():
             raise AssertionError("derivatives are taken before fusion")
         case _:
@@ -147,6 +150,8 @@ def _useful_statement(s: Statement, found: set[Var]) -> None:
                 if len(found) == before:
                     break
             _mark((i for c, i in zip(carried, s.inits, strict=True) if c in found), found)
+        case Raise():
+            pass
         case Fused():
             raise AssertionError("derivatives are taken before fusion")
         case _:

@@ -6,17 +6,18 @@ name forward values freely; where those live in a loop or a branch, `tape.py` de
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import assert_never
 
 from .. import make
 from ..builder import Builder
 from ..errors import Span
-from ..ir import Apply, Atom, Aval, Block, For, Fused, If, Range, Statement, Var, While, const, free_variables
+from ..ir import Apply, Atom, Aval, Block, For, Fused, If, Raise, Range, Statement, Var, While, const, free_variables
 from ..ops.core import (
     ArgReduce,
     Cast,
+    Collective,
     Concatenate,
     Contract,
     Create,
@@ -32,7 +33,8 @@ from ..ops.core import (
     Ruled,
     Sort,
 )
-from ..rewrite import Substitution, copy_block, prune
+from ..rewrite import Substitution, copy_block, prune, without_raises
+from .across import collective_vjp
 from .activity import linked_args
 from .choices import Choice, chosen_vjp
 from .cotangents import adjoint_hint, cast_like, materialise, named, strong, total, zeros
@@ -46,6 +48,7 @@ from .spectra import fourier_vjp, sort_vjp
 from .tape import Plan, carried_pairs, copy_retyped, needed_of, plan, position, record, slot
 from .terms import FEW_TERMS, collected
 from .trips import Trips, Windows, as_while, counted, in_windows, limit, starting_anew
+from .undo import stored_into, undone
 
 
 class Adjoints:
@@ -63,6 +66,8 @@ class Adjoints:
         self.origin: dict[Var, Span] = {}  # the statement that last added to a cotangent
         self.light: set[Var] = set()
         self.outermost = True
+        self.changing: frozenset[Var] = frozenset()  # values that the trips of a loop around have each their own of
+        self.restored: dict[Var, Var] = {}  # arrays that loops start from, as their backward loops leave them (undo.py)
 
     def hint(self, v: Var) -> str:
         """The name of the adjoint: none of its own for a temporary that stands inside an expression."""
@@ -71,6 +76,7 @@ class Adjoints:
     def inner(self, span_of: Builder) -> Adjoints:
         inner = Adjoints(Builder(span_of.span), self.active, self.trips)
         inner.outermost = False
+        inner.changing = self.changing
         return inner
 
     def add(self, a: Atom, c: Atom | None, choice: Choice | None = None) -> None:
@@ -156,6 +162,8 @@ def _backward(s: Statement, adj: Adjoints) -> list[Statement]:
             return _for(s, adj)
         case While():
             return _while(s, adj)
+        case Raise():
+            return [s]
         case Fused():
             raise AssertionError("derivatives are taken before fusion")
         case _:
@@ -180,6 +188,8 @@ def _apply(s: Apply, ct: Atom, adj: Adjoints) -> None:
             adj.scatter(x, *sort_vjp(b, s, ct))
         case Fourier():
             adj.add(x, fourier_vjp(b, s, ct))
+        case Collective():
+            adj.add(x, collective_vjp(b, s, ct))
         case Linalg():
             for i in active:
                 adj.add(s.args[i], linalg_vjp(b, s, ct, i))
@@ -239,7 +249,7 @@ def _if(s: If, adj: Adjoints) -> If:
         results = tuple(materialise(part.b, part.table.get(v), strong(v.aval)) for v in touched)
         back = prune(Block((), tuple(part.b.statements), results))
         defined = [t for statement in forward for t in statement.targets]
-        plans.append(plan(needed_of(back, defined), (), forward, ()))
+        plans.append(plan(needed_of(back, defined), (), forward, (), whole=adj.changing))
         backs.append(back)
     statement, kept = _keep(s, forwards, plans)
     then, orelse = (
@@ -309,6 +319,8 @@ def _for(s: For, adj: Adjoints, again: Sequence[Statement] = (), anew: bool = Fa
         return [s]
     live = [k for k, v in enumerate(carried) if v in adj.active or cts[k] is not None]
     part = adj.inner(adj.b)
+    inside = {*s.body.params, *(t for statement in s.body.statements for t in statement.targets)}
+    part.changing |= inside - stored_into(s)
     through = {k: cts[k] for k in live if passes_through(s.body, k)}
     live = [k for k in live if k not in through]
     states = {k: Var(adjoint_hint(carried[k]), strong(carried[k].aval)) for k in live}
@@ -328,7 +340,7 @@ def _for(s: For, adj: Adjoints, again: Sequence[Statement] = (), anew: bool = Fa
     body = Block((*(states[k] for k in live), *(sums[v] for v in touched)), tuple(part.b.statements), results)
     sizes = (v.aval.size for v in (*carried, *body.params))
     body, terms = collected(body, range(len(live), len(body.params)), max(FEW_TERMS, *sizes))
-    tapes = _tapes(s, forward, body, adj, again, anew)
+    tapes = _tapes(s, forward, body, adj, again, anew, part.restored)
     if not isinstance(tapes, _Tapes):
         adj.table.update((t, c) for t, c in zip(s.targets, cts, strict=True) if c is not None)
         return _in_windows(s, adj) if tapes is None else _in_segments(s, adj, tapes)
@@ -339,7 +351,10 @@ def _for(s: For, adj: Adjoints, again: Sequence[Statement] = (), anew: bool = Fa
     starts = [_start(adj, s.targets[k], cts[k], carried[k]) for k in live]
     for j, v in enumerate(touched, len(live)):
         starts.append(zeros(adj.b, terms[j].aval) if j in terms else _start(adj, v, adj.table.get(v), v))
-    finals = _backward_loop(s, tapes, tuple(starts), constant, adj)
+    finals = _backward_loop(s, tapes, (*starts, *(s.targets[k] for k in tapes.undone)), constant, adj)
+    for k, v in zip(tapes.undone, finals[len(starts) :], strict=True):
+        if isinstance(init := s.inits[k], Var):
+            adj.restored[init] = v
     for j, v in enumerate(touched, len(live)):
         whole = terms[j].total(adj.b, finals[j], adj.table.get(v)) if j in terms else finals[j]
         adj.table[v] = named(adj.b, whole, adj.hint(v))
@@ -356,7 +371,8 @@ def _start(adj: Adjoints, of: Var, c: Atom | None, v: Var) -> Atom:
 
 def _in_windows(s: For, adj: Adjoints) -> list[Statement]:
     """A loop whose number of trips only the run can tell: `trips.py`. The forward loop stays as it is."""
-    w = in_windows(adj.b, s)
+    again = replace(s, body=replace(s.body, statements=without_raises(s.body.statements)))
+    w = in_windows(adj.b, again)
     _know(w, s, adj)
     _for(w.outer, adj, starting_anew(adj.b, w, positive=s.body.params[0] in adj.trips.uncut))
     return [s]
@@ -392,10 +408,17 @@ class _Tapes:
     reads: tuple[Statement, ...]
     entries: Substitution
     retyped: bool
+    undone: tuple[int, ...] = ()  # carried values that the backward loop carries too, and puts back
 
 
 def _tapes(
-    s: For, forward: Sequence[Statement], body: Block, adj: Adjoints, again: Sequence[Statement], anew: bool
+    s: For,
+    forward: Sequence[Statement],
+    body: Block,
+    adj: Adjoints,
+    again: Sequence[Statement],
+    anew: bool,
+    given: Mapping[Var, Var],
 ) -> _Tapes | Cut | None:
     """What the backward loop with this body needs to know of the forward one; None where no tape is long enough, and
     how the loop is cut where the tape would take too much memory.
@@ -406,19 +429,23 @@ def _tapes(
     if not back.params:
         return _Tapes([s], back, turn, (), {}, False)
     if again:
-        whole = prune(Block(back.params, (*again, *forward, *back.statements), back.results))
+        whole = prune(Block(back.params, (*again, *without_raises(forward), *back.statements), back.results))
         return _Tapes([s], whole, turn, (), {}, False)
     if anew:
-        back = prune(Block(back.params, (*forward, *back.statements), back.results))
+        back = prune(Block(back.params, (*without_raises(forward), *back.statements), back.results))
         forward = s.body.statements
     defined = (*s.body.params, *(t for statement in forward for t in statement.targets))
     p = plan(needed_of(back, defined), s.body.params, forward, (index,), [] if anew else carried_pairs(s))
-    back = Block(back.params, (*p.recomputed, *back.statements), back.results)
     if not p.saved:
+        back = Block(back.params, (*p.recomputed, *back.statements), back.results)
         return _Tapes([s], back, turn, (), {}, False)
     trips = adj.trips.most(s)
     if trips is None:
         return None
+    kept = undone(s, forward, back, p, given) if not anew else None
+    if kept is not None:
+        p, forward, back = Plan(kept.saved, ()), kept.forward, kept.body
+    back = Block(back.params, (*p.recomputed, *back.statements), back.results)
     budget = None if anew else adj.trips.budget_of(s)
     if budget is not None:
         how = cut(trips, bytes_of(p.saved), bytes_of(s.body.params[1:]), budget)
@@ -428,14 +455,15 @@ def _tapes(
     statements, tapes = record(s, forward, p.saved, trips, {before for _, before in p.ahead})
     where = position(inner, s.range, turn)
     after = make.add(inner, where, const(1))
-    kept = [(v, v, where) for v in tapes] + [(v, before, after) for v, before in p.ahead]
+    places = [(v, v, where) for v in tapes] + [(v, before, after) for v, before in p.ahead]
     entries: Substitution = {
-        v: named(inner, make.index(inner, tapes[of], slot(v.aval), (at,)), v.hint) for v, of, at in kept
+        v: named(inner, make.index(inner, tapes[of], slot(v.aval), (at,)), v.hint) for v, of, at in places
     }
     retyped = any(v.aval.weak for v in p.saved)
     if anew:  # forward statements are among those to run: their Python numbers are such again
         entries = {v: make.number(inner, e, v.aval.dtype) if v.aval.weak else e for v, e in entries.items()}
-    return _Tapes(statements, back, turn, tuple(inner.statements), entries, retyped and not anew)
+    slots = kept.slots if kept is not None else ()
+    return _Tapes(statements, back, turn, tuple(inner.statements), entries, retyped and not anew, slots)
 
 
 def _backward_loop(

@@ -19,11 +19,12 @@ from typing import assert_never
 from .. import make
 from ..builder import Builder
 from ..errors import DTypeError
-from ..ir import Apply, Atom, Block, For, Function, Fused, If, Param, Statement, Var, While
+from ..ir import Apply, Atom, Block, For, Function, Fused, If, Param, Raise, Statement, Var, While
 from ..ops.core import (
     ArgReduce,
     AxesAttrs,
     Cast,
+    Collective,
     Concatenate,
     Contract,
     Create,
@@ -42,6 +43,7 @@ from ..ops.core import (
 )
 from ..rewrite import prune
 from ..tree import Kind, TreeDef
+from .across import collective_jvp
 from .activity import inexact, linked_args, varied
 from .cotangents import adjoint_hint, cast_like, materialise, named, strong
 from .factors import linalg_jvp
@@ -130,6 +132,8 @@ class _Forward:
                 self.branch(b, s)
             case For() | While():
                 self.loop(b, s)
+            case Raise():
+                b.append(s)
             case Fused():
                 raise AssertionError("derivatives are taken before fusion")
             case _:
@@ -155,6 +159,9 @@ class _Forward:
                 return put_jvp(b, s, ts[0], ts[1])
             case ArgReduce() | Ruled():
                 return None
+            case Collective():
+                assert t is not None
+                return collective_jvp(b, s, t)
             case Cast() | Reduce() | Cumulative() | Sort() | Fourier() | Reshape() | Create() | Index():
                 assert t is not None
         match op:

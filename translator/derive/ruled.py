@@ -18,7 +18,7 @@ from ..builder import Builder
 from ..errors import Diagnostic, DTypeError, Span, UnsupportedError
 from ..ir import Apply, Atom, Aval, Block, Const, Function, Statement, Var
 from ..ops.core import BARRIER, RULED, RuledAttrs
-from ..rewrite import Substitution, copy_block, prune, splice_block, substituted
+from ..rewrite import Substitution, copy_block, prune, splice_block, substituted, without_raises
 from ..tree import LEAF, Kind, TreeDef
 from .activity import inexact
 from .cotangents import materialise, strong, zeros
@@ -235,7 +235,9 @@ class Checkpoint(Transposed):
 
         if self.memory is None:
             return recomputing(function, vjp(function, self.linked), self.saved or (lambda s: False))
-        ahead, back = vjp_split(function, self.linked, memory=self.memory)
+        again = dataclasses.replace(function.body, statements=without_raises(function.body.statements))
+        quiet = dataclasses.replace(function, body=again)  # the values were computed in front of the mark
+        ahead, back = vjp_split(quiet, self.linked, memory=self.memory)
         return ahead, _with_inputs(back, function, len(ahead.body.results) - len(function.body.results))
 
     def push(self, b: Builder, s: Apply, ts: Tangents) -> tuple[Sequence[Atom], Sequence[Atom]]:
@@ -272,7 +274,7 @@ def recomputing(function: Function, whole: Function, saved: Callable[[Apply], bo
     wanted = (s.targets[0] for s in function.body.statements if isinstance(s, Apply) and saved(s))
     kept = [v for v in wanted if v in used]
     ahead = dataclasses.replace(function.body, results=(*function.body.results, *kept))
-    rest = tuple(s for s in whole.body.statements if s.targets[0] not in kept)
+    rest = tuple(s for s in without_raises(whole.body.statements) if s.targets[0] not in kept)
     back = copy_block(prune(Block((*kept, *whole.body.params), rest, whole.body.results)), {})
     first = dataclasses.replace(function, body=ahead, out=_flat(len(ahead.results)))
     return first, dataclasses.replace(whole, body=back)

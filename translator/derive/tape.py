@@ -95,20 +95,22 @@ def plan(
     statements: Sequence[Statement],
     free: Sequence[Var],
     pairs: Sequence[tuple[Var, Var]] = (),
+    whole: Set[Var] = frozenset(),
 ) -> Plan:
     """Choose for each needed value what costs less memory: keeping it, or keeping what it is cheaply computed from.
 
     `params` and the targets of `statements` are the values of the block; those in `free` (a loop index) cost nothing.
-    `pairs` are the candidates for `Plan.ahead`.
+    `pairs` are the candidates for `Plan.ahead`. `whole`: values from outside the block that cost what they are, since a
+    loop around it would have to keep them.
     """
     wanted = set(needed)
-    chosen = _Planner(params, statements, free).choose(wanted)
+    chosen = _Planner(params, statements, free, whole).choose(wanted)
     ahead = tuple((after, before) for after, before in pairs if after in wanted)
     if not ahead:
         return chosen
     others = (wanted - {after for after, _ in ahead}) | {before for _, before in ahead}
     other = _Planner(params, statements, [*free, *(after for after, _ in ahead)]).choose(others)
-    if _total(other.saved) > _total(chosen.saved) or any(before not in other.saved for _, before in ahead):
+    if total(other.saved) > total(chosen.saved) or any(before not in other.saved for _, before in ahead):
         return chosen
     return Plan(other.saved, other.recomputed, ahead)
 
@@ -124,9 +126,16 @@ def carried_pairs(s: For) -> list[tuple[Var, Var]]:
 
 
 class _Planner:
-    def __init__(self, params: Sequence[Var], statements: Sequence[Statement], free: Sequence[Var]) -> None:
+    def __init__(
+        self,
+        params: Sequence[Var],
+        statements: Sequence[Statement],
+        free: Sequence[Var],
+        whole: Set[Var] = frozenset(),
+    ) -> None:
         self.statements = statements
         self.free = set(free)
+        self.whole = whole
         self.made_by: dict[Var, Statement | None] = dict.fromkeys(params)
         for s in statements:
             self.made_by.update(dict.fromkeys(s.targets, s))
@@ -137,7 +146,7 @@ class _Planner:
         wanted = sorted({v for v in needed if v in order}, key=order.__getitem__)
         roots = {u: None for v in wanted for u in self.leaves(v)}
         self.saved = self.one_by_one(wanted)
-        if _total(roots) <= _total(self.saved):
+        if total(roots) <= total(self.saved):
             self.saved = roots
         again = self.recomputed(wanted)
         return Plan(tuple(self.saved), tuple(s for s in self.statements if isinstance(s, Apply) and s in again))
@@ -149,7 +158,7 @@ class _Planner:
                 self.saved.setdefault(v)
         for v in wanted:
             more = {u: None for u in self.leaves(v) if u not in self.saved}
-            self.saved.update(more if v.aval.weak or _total(more) <= _total((v,)) else {v: None})
+            self.saved.update(more if v.aval.weak or total(more) <= total((v,)) else {v: None})
         return self.saved
 
     def leaves(self, v: Var) -> tuple[Var, ...]:
@@ -165,6 +174,10 @@ class _Planner:
             self._walk(v, {}, again, seen)
         return again
 
+    def is_piece(self, s: Apply) -> bool:
+        """Whether a small part of a value is read that would have to be kept as a whole."""
+        return isinstance(s.op, Index) and s.args[0] in self.whole and 2 * s.targets[0].aval.size < s.args[0].aval.size
+
     def _walk(self, v: Var, leaves: dict[Var, None], again: dict[Apply, None], seen: set[Var]) -> None:
         if v in seen or v in self.free or v not in self.made_by:
             return
@@ -173,7 +186,7 @@ class _Planner:
             leaves.setdefault(v)
             return
         maker = self.made_by[v]
-        if not isinstance(maker, Apply) or not cheap(maker):
+        if not isinstance(maker, Apply) or not cheap(maker) or self.is_piece(maker):
             leaves.setdefault(v)
             return
         for a in maker.args:
@@ -182,7 +195,7 @@ class _Planner:
         again.setdefault(maker)
 
 
-def _total(values: Iterable[Var]) -> int:
+def total(values: Iterable[Var]) -> int:
     """Bytes."""
     return sum(v.aval.size * v.aval.dtype.itemsize for v in values)
 

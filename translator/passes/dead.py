@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeVar, assert_never
 
-from ..ir import Apply, Atom, Block, For, Function, Fused, If, Statement, Var, While
+from ..ir import Apply, Atom, Block, For, Function, Fused, If, Raise, Statement, Var, While, may_raise
 
 T = TypeVar("T")
 
@@ -23,19 +23,25 @@ T = TypeVar("T")
 def dead_code(function: Function) -> Function:
     """`function` without the statements, carried values and branch results that its results do not need.
 
-    One linear walk finds what each variable is computed from, a second keeps what is reached from the results. A loop
-    that is not needed goes, whether it would have ended or not; so does an index that would have been out of range.
+    One linear walk finds what each variable is computed from, a second keeps what is reached from the results, and from
+    what decides whether something is raised. A loop that is not needed goes, whether it would have ended or not; so
+    does an index that would have been out of range. A `Raise` never goes.
     """
     sources: dict[Var, tuple[Atom, ...]] = {}
-    _note_block(function.body, sources)
-    live = _reached(function.body.results, sources)
+    roots = [*function.body.results]
+    _note_block(function.body, sources, roots)
+    live = _reached(roots, sources)
     body = _kept_block(function.body, live)
     return function if body is function.body else replace(function, body=body)
 
 
-def _note_block(block: Block, sources: dict[Var, tuple[Atom, ...]]) -> None:
-    """Adds to `sources` what each variable is made from, and what decides how often it is."""
+def _note_block(block: Block, sources: dict[Var, tuple[Atom, ...]], roots: list[Atom]) -> bool:
+    """Adds to `sources` what each variable is made from, and what decides how often it is; to `roots` what decides
+    whether something is raised, and what. Whether the block may raise.
+    """
+    raises = False
     for s in block.statements:
+        inside = False
         match s:
             case Apply():
                 for t in s.targets:
@@ -43,15 +49,16 @@ def _note_block(block: Block, sources: dict[Var, tuple[Atom, ...]]) -> None:
             case If(condition=condition, then=then, orelse=orelse):
                 for t, a, b in zip(s.targets, then.results, orelse.results, strict=True):
                     sources[t] = (condition, a, b)
-                _note_block(then, sources)
-                _note_block(orelse, sources)
+                inside = _note_block(then, sources, roots) | _note_block(orelse, sources, roots)
+                roots += (condition,) if inside else ()
             case For(range=r, inits=inits, body=body):
                 turns = (r.start, r.stop, r.step)
                 sources[body.params[0]] = turns
                 for t, p, init, result in zip(s.targets, body.params[1:], inits, body.results, strict=True):
                     sources[t] = (p, *turns)
                     sources[p] = (init, result, *turns)
-                _note_block(body, sources)
+                inside = _note_block(body, sources, roots)
+                roots += turns if inside else ()
             case While(inits=inits, condition=test, body=body):
                 stop = test.results[0]
                 rows = zip(s.targets, test.params, body.params, inits, body.results, strict=True)
@@ -59,14 +66,20 @@ def _note_block(block: Block, sources: dict[Var, tuple[Atom, ...]]) -> None:
                     sources[t] = (p, stop)
                     sources[c] = (p,)
                     sources[p] = (init, result, stop)
-                _note_block(test, sources)
-                _note_block(body, sources)
+                inside = _note_block(test, sources, roots) | _note_block(body, sources, roots)
+                roots += (stop,) if inside else ()
+            case Raise(condition=condition, body=body):
+                inside = True
+                roots += (condition, *body.results)
+                _note_block(body, sources, roots)
             case Fused(args=args, body=body):
                 sources.update((p, (a,)) for p, a in zip(body.params, args, strict=True))
                 sources.update((t, (r,)) for t, r in zip(s.targets, body.results, strict=True))
-                _note_block(body, sources)
+                _note_block(body, sources, roots)
             case _:
                 assert_never(s)
+        raises = raises or inside
+    return raises
 
 
 def _reached(roots: Sequence[Atom], sources: dict[Var, tuple[Atom, ...]]) -> set[Var]:
@@ -127,18 +140,21 @@ def _kept(s: Statement, live: set[Var]) -> Statement | None:
             used = [i for i, p in enumerate(s.body.params) if p in live]
             body = _kept_block(_with_results(s.body, slots, _pick(s.body.params, used)), live)
             new = replace(s, targets=_pick(s.targets, slots), args=_pick(s.args, used), body=body)
+        case Raise():
+            slots = []
+            new = replace(s, body=_kept_block(s.body, live))
         case _:
             assert_never(s)
-    if not slots:
+    if not slots and not may_raise(new):
         return None
-    return s if _same_blocks(s, new) else new
+    return s if len(new.targets) == len(s.targets) and _same_blocks(s, new) else new
 
 
 def _same_blocks(s: Statement, new: Statement) -> bool:
     match s, new:
         case If(), If():
             return s.then is new.then and s.orelse is new.orelse
-        case For() | Fused(), For() | Fused():
+        case For() | Fused() | Raise(), For() | Fused() | Raise():
             return s.body is new.body
         case While(), While():
             return s.body is new.body and s.condition is new.condition

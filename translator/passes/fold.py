@@ -11,15 +11,15 @@ Floating-point sums and products are never reassociated otherwise; `x + 0` stays
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from .. import make, ops
 from ..builder import Builder
-from ..errors import DTypeError
+from ..errors import CutError, DTypeError
 from ..ir import Apply, Atom, Aval, Const, DType, Var, const
 from ..ops.core import (
     NO_ATTRS,
@@ -35,6 +35,8 @@ from ..ops.core import (
     Index,
     IndexAttrs,
     Op,
+    Reduce,
+    ReduceAttrs,
     Reshape,
     Run,
 )
@@ -53,8 +55,32 @@ class Call:
         return aval
 
 
-Definitions = dict[Var, Apply]
-Found = Atom | Call | None
+@dataclass(frozen=True, slots=True)
+class Nested:
+    """An elementwise operation whose operands are still to be computed, all or some."""
+
+    op: Elementwise
+    args: tuple[Atom | Call | Nested, ...]
+
+    def aval(self) -> Aval:
+        (aval,) = self.op.infer([aval_of(a) for a in self.args], NO_ATTRS)
+        return aval
+
+
+def aval_of(x: Atom | Call | Nested) -> Aval:
+    return x.aval() if isinstance(x, Call | Nested) else x.aval
+
+
+@dataclass(slots=True)
+class Definitions:
+    """What made the variables of a program that is rewritten, and how often each was read in it before."""
+
+    uses: Mapping[Var, int] = field(default_factory=dict)
+    made: dict[Var, Apply] = field(default_factory=dict)
+
+    def get(self, v: Var) -> Apply | None:
+        return self.made.get(v)
+Found = Atom | Call | Nested | None
 
 
 def rewrite(call: Call, aval: Aval, definitions: Definitions) -> Found:
@@ -62,7 +88,7 @@ def rewrite(call: Call, aval: Aval, definitions: Definitions) -> Found:
     found = _rules(call, definitions)
     if found is None:
         return None
-    return found if (found.aval() if isinstance(found, Call) else found.aval) == aval else None
+    return found if aval_of(found) == aval else None
 
 
 def _rules(call: Call, definitions: Definitions) -> Found:
@@ -156,6 +182,9 @@ class _Elementwise:
     def made(self, atom: Atom, op: Op) -> Apply | None:
         return made_by(atom, op, self.definitions)
 
+    def uses(self, a: Atom) -> int:
+        return self.definitions.uses.get(a, 0) if isinstance(a, Var) else 0
+
     # operands that broadcasting and promotion make needless
 
     def simpler_operand(self) -> Call | None:
@@ -201,7 +230,7 @@ class _Elementwise:
             if self.op.infer(before, NO_ATTRS) != self.op.infer(after, NO_ATTRS):
                 return False
             return self.op.loop_dtypes(before) == self.op.loop_dtypes(after)
-        except DTypeError:  # NumPy negates and subtracts no bools
+        except (DTypeError, CutError):  # NumPy negates and subtracts no bools; a view is of the same size
             return False
 
     def of_uniform_operands(self) -> Found:
@@ -243,10 +272,9 @@ class _Elementwise:
 
     def add(self) -> Found:
         x, y = self.args
-        if (right := self.made(y, ops.NEGATIVE)) is not None:
-            return self.same_loop(Call(ops.SUBTRACT, (x, right.args[0])))
-        if (left := self.made(x, ops.NEGATIVE)) is not None:
-            return self.same_loop(Call(ops.SUBTRACT, (y, left.args[0])))
+        for a, b in sorted(((x, y), (y, x)), key=lambda pair: self.made(pair[1], ops.NEGATIVE) is None):
+            if (opposite := self.opposite(b)) is not None:
+                return self.with_opposite(ops.SUBTRACT, a, opposite)
         if x is y and (twice := self.regrouped(x, 2.0)) is not None:
             return twice
         if x.aval.dtype.kind in "iu" and y.aval.dtype.kind in "iu":
@@ -255,9 +283,32 @@ class _Elementwise:
 
     def subtract(self) -> Found:
         x, y = self.args
-        if (right := self.made(y, ops.NEGATIVE)) is not None:
-            return self.same_loop(Call(ops.ADD, (x, right.args[0])))
+        if (opposite := self.opposite(y)) is not None:
+            return self.with_opposite(ops.ADD, x, opposite)
         return x if _is_positive_zero(y) else None
+
+    def with_opposite(self, op: Elementwise, a: Atom, opposite: Atom | Call | Nested) -> Found:
+        return Nested(op, (a, opposite)) if self.keeps_loop(a, opposite) else None
+
+    def opposite(self, a: Atom) -> Found:
+        """-a where that is less work than `a`: of -x, and of products and quotients with -x or a negative number,
+        read here only.
+        """
+        if (inner := self.made(a, ops.NEGATIVE)) is not None:
+            return inner.args[0]
+        product = self.made(a, ops.MULTIPLY) or self.made(a, ops.DIVIDE)
+        if product is None or a.aval.dtype.kind != "f" or self.uses(a) != 1:
+            return None
+        x, y = product.args
+        if isinstance(y, Const):
+            number = _number(y)
+            if number is not None and number < 0.0:
+                return self.negated_factor(product.op, x, y, product)
+        for i, factor in enumerate((x, y)):
+            negated = self.opposite(factor)
+            if negated is not None and aval_of(negated) == factor.aval and isinstance(product.op, Elementwise):
+                return Nested(product.op, (negated, y) if i == 0 else (x, negated))
+        return None
 
     def multiply(self) -> Found:
         x, y = self.args
@@ -272,10 +323,10 @@ class _Elementwise:
             if (inner := self.made(a, ops.NEGATIVE)) is not None and a.aval.dtype.kind == "f" and isinstance(b, Const):
                 return self.negated_factor(ops.MULTIPLY, inner.args[0], b, Call(self.op, self.args))
             return self.regrouped(a, number)
-        left, right = self.made(x, ops.NEGATIVE), self.made(y, ops.NEGATIVE)
-        if left is not None and right is not None:
-            return self.same_loop(Call(ops.MULTIPLY, (left.args[0], right.args[0])))
-        return None
+        left, right = self.opposite(x), self.opposite(y)
+        if left is None or right is None:
+            return None
+        return Nested(ops.MULTIPLY, (left, right)) if self.keeps_loop(left, right) else None
 
     def divide(self) -> Found:
         x, y = self.args
@@ -325,10 +376,9 @@ class _Elementwise:
                 return call
         return None
 
-    def same_loop(self, call: Call) -> Call | None:
-        assert isinstance(call.op, Elementwise)
-        before, after = ([a.aval for a in args] for args in (self.args, call.args))
-        return call if call.op.loop_dtypes(after) == self.op.loop_dtypes(before) else None
+    def keeps_loop(self, *args: Atom | Call | Nested) -> bool:
+        """Whether an operation on these computes in the types in which this one does."""
+        return self.op.loop_dtypes([*map(aval_of, args)]) == self.op.loop_dtypes([a.aval for a in self.args])
 
     def where(self) -> Found:
         condition, x, y = self.args
@@ -340,6 +390,10 @@ class _Elementwise:
         negated = self.made(condition, ops.LOGICAL_NOT)
         if negated is not None and negated.args[0].aval.dtype.kind == "b":
             return Call(self.op, (negated.args[0], y, x))
+        for inner, chosen in ((self.made(x, ops.WHERE), 1), (self.made(y, ops.WHERE), 2)):
+            if inner is not None and inner.args[0] is condition:
+                shown = (inner.args[1], y) if chosen == 1 else (x, inner.args[2])
+                return Call(self.op, (condition, *shown))
         return None
 
     def logical_not(self) -> Found:
@@ -423,11 +477,30 @@ def _reshape(call: Call, definitions: Definitions) -> Found:
     """Any change of the axes of `np.full`, and a broadcast scalar constant, are `np.full` themselves."""
     value = _uniform(call.args[0], definitions)
     if value is None:
-        return None
+        if call.op is not ops.EXPAND_DIMS or not isinstance(call.attrs, AxesAttrs):
+            return None
+        return _keepdims(call.args[0], call.attrs.axes, definitions)
     aval = call.aval()
     if not aval.shape:
         return _strong(value, aval.dtype)
     return Call(ops.FULL, (_strong(value, aval.dtype),), CreateAttrs(aval.shape, aval.dtype))
+
+
+def _keepdims(x: Atom, axes: tuple[int, ...], definitions: Definitions) -> Call | Nested | None:
+    """`np.sum(y, axis=1, keepdims=True)` for `np.sum(y, axis=1)[:, None]`, also with something done to it between."""
+    made = definitions.get(x) if isinstance(x, Var) and definitions.uses.get(x) == 1 else None
+    if made is None:
+        return None
+    if isinstance(made.op, Reduce) and isinstance(made.attrs, ReduceAttrs):
+        wanted = made.attrs.axes == axes and not made.attrs.keepdims
+        return Call(made.op, made.args, ReduceAttrs(axes, keepdims=True)) if wanted else None
+    if not isinstance(made.op, Elementwise):
+        return None
+    arrays = [a for a in made.args if not (isinstance(a, Const) and a.aval.shape == ())]
+    inner = _keepdims(arrays[0], axes, definitions) if len(arrays) == 1 else None
+    if inner is None:
+        return None
+    return Nested(made.op, tuple(inner if a is arrays[0] else a for a in made.args))
 
 
 def _index(call: Call, definitions: Definitions) -> Found:

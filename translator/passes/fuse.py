@@ -35,6 +35,7 @@ from ..ir import (
     Function,
     Fused,
     If,
+    Raise,
     Shape,
     Statement,
     Var,
@@ -42,6 +43,7 @@ from ..ir import (
     blocks_of,
     free_variables,
     inputs_of,
+    may_raise,
 )
 from ..ops.core import Cast, Contract, Elementwise, Reduce, ReduceAttrs
 from .alignment import (
@@ -83,6 +85,7 @@ class _Fusion:
         self.unit_of: dict[Var, Unit] = {}
         self.free: dict[Var, Apply] = {}
         self.position: dict[Var, int] = {}
+        self.raising: Unit | None = None  # the last that may raise
 
     def run(self) -> Block:
         for i, s in enumerate(_live(self.block)):
@@ -136,6 +139,10 @@ class _Fusion:
             self.depend(unit, a, hard=True)
         for t in s.targets:
             self.unit_of[t] = unit
+        if self.raising is not None:  # with what it refuses, this might fail, or never end
+            unit.pred |= self.raising.pred | self.raising.bit
+        if may_raise(s):
+            self.raising = unit
 
     def origin(self, a: Atom) -> tuple[Var | None, list[Apply]]:
         """The computed value behind views, and the views from it outwards."""
@@ -449,7 +456,7 @@ def _live(block: Block) -> list[Statement]:
     used = {a for a in block.results if isinstance(a, Var)}
     kept: list[Statement] = []
     for s in reversed(block.statements):
-        if used.isdisjoint(s.targets):
+        if used.isdisjoint(s.targets) and not may_raise(s):
             continue
         kept.append(s)
         used.update(a for a in inputs_of(s) if isinstance(a, Var))
@@ -461,7 +468,7 @@ def _live(block: Block) -> list[Statement]:
 def _fuse_inside(s: Statement, host: Iterable[Var]) -> Statement:
     """Control flow with its blocks fused; a loop index and scalars carried from the host are host scalars."""
     match s:
-        case Apply() | Fused():
+        case Apply() | Fused() | Raise():
             return s
         case If():
             here = frozenset(host)

@@ -12,7 +12,8 @@ No bit of a result changes (a NaN's sign and payload aside), except where a roun
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar, assert_never
 
@@ -23,14 +24,34 @@ from ..bounds import (
     is_python_function,
     is_python_int,
     is_python_power,
+    narrowed_numbers,
 )
 from ..builder import Builder
 from ..errors import UntracedError
-from ..ir import Apply, Atom, Block, Const, For, Function, Fused, If, Range, Statement, Var, While
+from ..ir import (
+    Apply,
+    Atom,
+    Block,
+    Const,
+    For,
+    Function,
+    Fused,
+    If,
+    Raise,
+    Range,
+    Statement,
+    Var,
+    While,
+    blocks_of,
+    inputs_of,
+    may_raise,
+    walk,
+)
 from ..ops.core import Cast, Contract, Create, IndexAttrs, Linalg, Op, Put, Reshape
 from ..remake import remake
+from ..thrown import settled
 from .dead import dead_code
-from .fold import Call, Definitions, rewrite
+from .fold import Call, Definitions, Found, Nested, rewrite
 
 __all__ = ["dead_code", "simplify"]
 
@@ -42,10 +63,10 @@ def simplify(function: Function) -> Function:
 
     Simplifying a simplified program gives the same program.
     """
-    walk = _Walk()
-    walk.open(function.body.params)
-    walk.statements(function.body.statements)
-    body = Block(function.body.params, tuple(walk.close()), walk.atoms(function.body.results))
+    rebuilt = _Walk(_uses(function.body))
+    rebuilt.open(function.body.params)
+    rebuilt.statements(function.body.statements)
+    body = Block(function.body.params, tuple(rebuilt.close()), rebuilt.atoms(function.body.results))
     return dead_code(replace(function, body=body))
 
 
@@ -67,10 +88,10 @@ _COMMUTATIVE = frozenset(
 class _Walk:
     """One forward walk. Blocks around the current one are visible, and receive what can move out to them."""
 
-    def __init__(self) -> None:
+    def __init__(self, uses: Mapping[Var, int]) -> None:
         self.levels: list[_Level] = []
         self.replaced: dict[Var, Atom] = {}
-        self.definitions: Definitions = {}
+        self.definitions = Definitions(uses)
         self.depth: dict[Var, int] = {}
 
     # scopes
@@ -111,6 +132,8 @@ class _Walk:
                     self.for_loop(s)
                 case While():
                     self.while_loop(s)
+                case Raise():
+                    self.raising(s)
                 case Fused():
                     self.append(replace(s, args=self.atoms(s.args)))
                 case _:
@@ -135,7 +158,7 @@ class _Walk:
             s = Apply(s.targets, found.op, found.args, found.attrs, s.span)
         level = self.level_for(s)
         self.append(s, level)
-        self.definitions[target] = s
+        self.definitions.made[target] = s
         if not _is_buffer(s.op) and not _is_element(s):
             self.levels[level].known[key] = target
 
@@ -143,19 +166,34 @@ class _Walk:
         """The end of all rewrites of the call: an atom that has its value, or the call to make."""
         aval = s.targets[0].aval
         while True:
-            found = rewrite(call, aval, self.definitions)
+            found: Found = rewrite(call, aval, self.definitions)
             if found is None and (changed or isinstance(call.op, Reshape | Contract | Cast)):
                 found = self.canonical(call, s)
             if found is None:
                 return call
+            if isinstance(found, Nested):
+                found = self.flat(found, s)
             if not isinstance(found, Call):
                 return found
             call, changed = found, True
 
+    def flat(self, nested: Nested, s: Apply) -> Call:
+        """The outer call, after statements for those within."""
+        return Call(nested.op, tuple(self.computed(a, s) for a in nested.args))
+
+    def computed(self, a: Atom | Call | Nested, s: Apply) -> Atom:
+        if isinstance(a, Nested):
+            a = self.flat(a, s)
+        if not isinstance(a, Call):
+            return a
+        v = Var("", a.aval())
+        self.apply(Apply((v,), a.op, a.args, a.attrs, s.span))
+        return self.atom(v)
+
     def canonical(self, call: Call, s: Apply) -> Atom | Call | None:
         """The call as `make` builds it; None when that is what it is, or when `make` refuses what is now known."""
         b = Builder(s.span)
-        b.definitions = self.definitions
+        b.definitions = self.definitions.made
         try:
             atom = remake(b, call.op, call.args, call.attrs)
         except UntracedError:
@@ -189,6 +227,14 @@ class _Walk:
         then, orelse = (replace(b, results=tuple(b.results[i] for i in kept)) for b in (then, orelse))
         self.append(If(tuple(s.targets[i] for i in kept), condition, then, orelse, s.span))
 
+    def raising(self, s: Raise) -> None:
+        condition = self.atom(s.condition)
+        if isinstance(condition, Const) and not condition.value:
+            return
+        body = self.block(s.body)
+        error, values = settled(s.error, body.results)
+        self.append(Raise(condition, replace(body, results=values), error, s.span))
+
     def block(self, block: Block) -> Block:
         self.open(block.params)
         self.statements(block.statements)
@@ -198,6 +244,7 @@ class _Walk:
         start, stop, step = self.atoms((s.range.start, s.range.stop, s.range.step))
         turns = Range(start, stop, step, s.range.reverse)
         known = turns.static()
+        certain = known is not None and not may_raise(s)
         inits = self.atoms(s.inits)
         if known is not None and not known:
             for t, init in zip(s.targets, inits, strict=True):
@@ -207,7 +254,7 @@ class _Walk:
         self.forget(carried)
         slots = self.varying(carried, s.body.results, inits, range(len(carried)))
         while True:
-            self.open((index, *carried), loop=True, certain=known is not None)
+            self.open((index, *carried), loop=True, certain=certain)
             self.statements(s.body.statements)
             results = self.atoms(s.body.results)
             statements = self.close()
@@ -298,10 +345,21 @@ class _Walk:
         fails = isinstance(s.op, Linalg) and s.op.error != ""
         fails = fails or divides_python_numbers(s) or is_integer_power(s)
         fails = fails or is_python_power(s) or is_python_int(s) or is_python_function(s)
+        fails = fails or bool(narrowed_numbers(s))
         may_raise = fails or (isinstance(s.attrs, IndexAttrs) and len(s.args) > 1)
         while level > needed and self.levels[level].loop and (self.levels[level].certain or not may_raise):
             level -= 1
         return level
+
+
+def _uses(body: Block) -> Counter[Var]:
+    """How often each variable is read, by statements and as a result of a block."""
+    uses = Counter(a for a in body.results if isinstance(a, Var))
+    for s in walk(body):
+        uses.update(a for a in inputs_of(s) if isinstance(a, Var))
+        for inner in blocks_of(s):
+            uses.update(a for a in inner.results if isinstance(a, Var))
+    return uses
 
 
 def _is_same(a: Atom, b: Atom) -> bool:

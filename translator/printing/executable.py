@@ -15,7 +15,7 @@ import numpy as np
 
 from ..bounds import divides_python_numbers, is_dynamic, is_integer_power
 from ..errors import tell_place
-from ..ir import Apply, Capture, Function, Root, Statement
+from ..ir import Apply, Capture, Function, Raise, Root, Statement
 from ..ops.core import IndexAttrs, Linalg
 from .writer import Printed, printed
 
@@ -75,6 +75,8 @@ def tell_origin(error: Exception, function: Callable[..., Any]) -> None:
 
 def _raises(s: Statement, error: Exception) -> bool:
     """Whether a statement is of the kind that raises such errors."""
+    if isinstance(s, Raise):
+        return True
     match error:
         case IndexError():
             return isinstance(s, Apply) and isinstance(s.attrs, IndexAttrs) and any(map(is_dynamic, s.attrs.dims))

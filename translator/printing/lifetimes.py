@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import assert_never
 
-from ..ir import Apply, Atom, Block, For, Fused, If, Statement, Var, While
+from ..ir import Apply, Atom, Block, For, Fused, If, Raise, Statement, Var, While
 from ..ops.core import Put
 from .temporaries import Folding
 
@@ -88,6 +88,8 @@ class Lifetimes:
                         self.index[c] = self.index[p]
                     self._number(s.condition)
                     self._number(s.body)
+                case Raise():
+                    self._number(s.body)
                 case Fused():
                     pass
                 case _:
@@ -126,6 +128,8 @@ class Lifetimes:
                 then = self._block(s.then, base | self.reads(*s.then.results))
                 orelse = self._block(s.orelse, base | self.reads(*s.orelse.results))
                 return then | orelse | self.reads(s.condition)
+            case Raise():
+                return alive | self._block(s.body, self.reads(*s.body.results)) | self.reads(s.condition)
             case For():
                 self._define(s.targets, alive | targets)
                 return self._for(s, base)
@@ -179,6 +183,8 @@ class Lifetimes:
                     read |= self.reads(s.range.start, s.range.stop, s.range.step, *s.inits) | self._free_in(s.body)
                 case While():
                     read |= self.reads(*s.inits) | self._free_in(s.body) | self._free_in(s.condition)
+                case Raise():
+                    read |= self.reads(s.condition) | self._free_in(s.body)
                 case _:
                     assert_never(s)
         return read, bound

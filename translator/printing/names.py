@@ -17,7 +17,7 @@ import re
 from collections.abc import Iterable, Mapping, Set
 from typing import assert_never
 
-from ..ir import Apply, Atom, Block, Const, For, Fused, If, Var, While
+from ..ir import Apply, Atom, Block, Const, For, Fused, If, Raise, Var, While
 from ..ops.core import Put
 from .ownership import Ownership
 from .temporaries import is_temporary
@@ -91,6 +91,8 @@ class Names:
                     for p, t in zip(params, s.targets, strict=True):
                         self._unite(p, t, always=True)
                     self._stores(s.body)
+                case Raise():
+                    self._stores(s.body)
                 case Fused():
                     pass
                 case _:
@@ -112,6 +114,8 @@ class Names:
                         self._unite(p, r)
                         copied = (id(s), k) in self.ownership.copied_inits
                         self._unite(p, init, always=not copied and self.ownership.is_written(p))
+                    self._join(s.body)
+                case Raise():
                     self._join(s.body)
                 case Apply() | Fused():
                     pass

@@ -15,10 +15,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence, Set
 from typing import assert_never
 
-from ..ir import Apply, Atom, Block, Const, For, Function, Fused, If, Var, While, walk
+from ..ir import Apply, Atom, Block, Const, For, Function, Fused, If, Raise, Var, While, walk
 from ..ops.core import (
     ArgReduce,
     Cast,
+    Collective,
     Concatenate,
     Contract,
     Create,
@@ -158,6 +159,8 @@ class Ownership:
                     self._block_of_loop(s, s.body.params[1:])
                 case While():
                     self._block_of_loop(s, s.body.params)
+                case Raise():
+                    self._block(s.body)
                 case Fused():
                     self._fused(s)
                 case _:
@@ -194,7 +197,7 @@ class Ownership:
                 return self._update(s, t) if id(s) in self.may_update else fresh
             case Cast() | Reduce() | ArgReduce() | Cumulative() | Contract() | Concatenate():
                 return fresh
-            case Sort() | Fourier() | Linalg():
+            case Sort() | Fourier() | Linalg() | Collective():
                 return fresh
             case Ruled():
                 raise AssertionError("rules are taken out of a program before")

@@ -19,6 +19,8 @@ from ..ops.core import (
     AxesAttrs,
     Cast,
     CastAttrs,
+    Collective,
+    CollectiveAttrs,
     Concatenate,
     ConcatenateAttrs,
     Contract,
@@ -36,6 +38,7 @@ from ..ops.core import (
     IndexAttrs,
     Linalg,
     LinalgAttrs,
+    Op,
     Put,
     Reduce,
     ReduceAttrs,
@@ -46,6 +49,7 @@ from ..ops.core import (
     Sort,
     SortAttrs,
 )
+from ..shortcut import runs_always
 from .temporaries import is_affine, is_stack
 
 OPERATORS: dict[str, type[ast.operator]] = {
@@ -70,6 +74,13 @@ COMPARISONS: dict[str, type[ast.cmpop]] = {
     "<=": ast.LtE,
     ">": ast.Gt,
     ">=": ast.GtE,
+}
+LOGIC: dict[Op, type[ast.boolop]] = {ops.LOGICAL_AND: ast.And, ops.LOGICAL_OR: ast.Or}
+OF_TRUTHS = {  # how the logical operations of arrays of bool are written
+    ops.LOGICAL_AND: ops.BITWISE_AND,
+    ops.LOGICAL_OR: ops.BITWISE_OR,
+    ops.LOGICAL_XOR: ops.BITWISE_XOR,
+    ops.LOGICAL_NOT: ops.INVERT,
 }
 UNARY: dict[str, type[ast.unaryop]] = {"-": ast.USub, "+": ast.UAdd, "~": ast.Invert}
 
@@ -203,6 +214,31 @@ class Expressions:
             return name(self.names[a])
         return self.paths[a]
 
+    def truth(self, a: Atom) -> ast.expr:
+        """The atom where nothing but its truth counts: `x and not y`, where that is read as those operations."""
+        made = self.folded.get(a) if isinstance(a, Var) and not a.aval.shape else None
+        if made is None or any(x.aval.dtype.kind != "b" for x in made.args):
+            return self.atom(a)
+        if made.op is ops.LOGICAL_NOT:
+            return ast.UnaryOp(ast.Not(), self.truth(made.args[0]))
+        if made.op not in LOGIC:
+            return self.atom(a)
+        left, right = made.args
+        if not runs_always(self.folded_into(right)):
+            return self.atom(a)
+        return ast.BoolOp(LOGIC[made.op](), [self.truth(left), self.truth(right)])
+
+    def folded_into(self, *atoms: Atom) -> tuple[Apply, ...]:
+        """The statements that are written inside the expressions of these atoms."""
+        found: dict[Var, Apply] = {}
+        waiting = list(atoms)
+        while waiting:
+            a = waiting.pop()
+            if isinstance(a, Var) and a not in found and a in self.folded:
+                found[a] = self.folded[a]
+                waiting += found[a].args
+        return tuple(found.values())
+
     def is_python_bool(self, a: Atom) -> bool:
         if isinstance(a, Const):
             return a.aval.shape == () and a.aval.dtype.kind == "b"
@@ -258,6 +294,10 @@ class Expressions:
                 return self._create(s.op, s.args, s.attrs)
             case Index():
                 return self._index(s)
+            case Collective(name=name):
+                assert isinstance(s.attrs, CollectiveAttrs)
+                pairs = [ast.Tuple([shape_tuple(p) for p in s.attrs.pairs], ast.Load())] if name == "ppermute" else []
+                return call(f"lax.{name}", *map(self.atom, s.args), ast.Constant(s.attrs.axis), *pairs)
             case Put():
                 raise AssertionError("a store is a statement")
             case Ruled():
@@ -285,11 +325,15 @@ class Expressions:
         return made.args[0] if made is not None and is_stack(s, a, made) else None
 
     def _elementwise(self, op: Elementwise, args: Sequence[Atom]) -> ast.expr:
+        if op in OF_TRUTHS and any(a.aval.shape for a in args) and all(a.aval.dtype.kind == "b" for a in args):
+            op = OF_TRUTHS[op]
         if op.operator in COMPARISONS:
             left, right = (self.atom(a) for a in args)
             return ast.Compare(left, [COMPARISONS[op.operator]()], [right])
         if op.operator in UNARY and len(args) == 1:
             return ast.UnaryOp(UNARY[op.operator](), self.numpy_atom(args[0]))
+        if (averaged := self._averaged(op, args)) is not None:
+            return averaged
         if op.operator in OPERATORS:
             x, y = args
             if op.operator in "&|^" and self.is_python_bool(x) and self.is_python_bool(y):
@@ -304,6 +348,22 @@ class Expressions:
             # Of a Python number they are a Python number.
             return call(op.numpy, self._cast(args[0], CastAttrs(args[0].aval.dtype)))
         return call("np.abs" if op is ops.ABSOLUTE else op.numpy, *(self.atom(a) for a in args))
+
+    def _averaged(self, op: Elementwise, args: Sequence[Atom]) -> ast.expr | None:
+        """np.mean(x) for np.sum(x) / n, where that is what it is."""
+        if op is not ops.DIVIDE or not isinstance(args[0], Var) or not isinstance(args[1], Const):
+            return None
+        made, count = self.folded.get(args[0]), args[1].value
+        if made is None or made.op is not ops.SUM or args[0].aval.dtype.char not in "fdFD":
+            return None
+        (x,) = made.args
+        assert isinstance(made.attrs, ReduceAttrs)
+        n = math.prod(x.aval.shape[a] for a in made.attrs.axes)
+        if x.aval.dtype != args[0].aval.dtype or type(count) is not int or count != n or n == 0:
+            return None
+        mean = self._reduce(ops.SUM, x, made.attrs)
+        assert isinstance(mean, ast.Call)
+        return ast.Call(dotted("np.mean"), mean.args, mean.keywords)
 
     def _cast(self, x: Atom, attrs: CastAttrs) -> ast.expr:
         dtype = attrs.dtype
@@ -346,12 +406,14 @@ class Expressions:
         lhs, rhs, out = attrs.lhs, attrs.rhs, attrs.out
         if len(lhs) == len(rhs) == 1 and out == lhs + rhs:
             return call("np.outer", left, right)
+        if lhs == rhs and len(lhs) > 1 and out == lhs[:-1] and x.aval.dtype.kind != "c" and y.aval.dtype.kind != "c":
+            return call("np.vecdot", left, right)
         for flip_left, flip_right in ((False, False), (False, True), (True, False), (True, True)):
-            if (flip_left and len(lhs) != 2) or (flip_right and len(rhs) != 2):
+            if (flip_left and len(lhs) < 2) or (flip_right and len(rhs) < 2):
                 continue
-            if is_matmul(lhs[::-1] if flip_left else lhs, rhs[::-1] if flip_right else rhs, out):
-                left = ast.Attribute(left, "T", ast.Load()) if flip_left else left
-                right = ast.Attribute(right, "T", ast.Load()) if flip_right else right
+            if is_matmul(_flipped(lhs) if flip_left else lhs, _flipped(rhs) if flip_right else rhs, out):
+                left = ast.Attribute(left, "T" if len(lhs) == 2 else "mT", ast.Load()) if flip_left else left
+                right = ast.Attribute(right, "T" if len(rhs) == 2 else "mT", ast.Load()) if flip_right else right
                 return ast.BinOp(left, ast.MatMult(), right)
         return call("np.einsum", ast.Constant(einsum_formula(attrs)), left, right)
 
@@ -516,6 +578,11 @@ def _unit(value: int, aval: Aval) -> tuple[object, ...]:
 
 
 # ---- products ------------------------------------------------------------------------------------
+
+
+def _flipped(labels: tuple[int, ...]) -> tuple[int, ...]:
+    """The labels of `x.mT`."""
+    return (*labels[:-2], labels[-1], labels[-2])
 
 
 def is_matmul(lhs: tuple[int, ...], rhs: tuple[int, ...], out: tuple[int, ...]) -> bool:

@@ -18,6 +18,7 @@ from ..ir import (
     Function,
     Fused,
     If,
+    Raise,
     Statement,
     Var,
     While,
@@ -104,7 +105,7 @@ def _moves(body: Block, names: Names) -> Iterator[Var]:
                 pairs = [*zip(params, s.inits, strict=True), *zip(params, s.body.results, strict=True)]
             case If():
                 pairs = [*zip(s.targets, s.then.results, strict=True), *zip(s.targets, s.orelse.results, strict=True)]
-            case Apply() | Fused():
+            case Apply() | Fused() | Raise():
                 continue
             case _:
                 assert_never(s)

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..ir import Statement
 
-COMMENT_COLUMN = 40
+COMMENT_COLUMN, LAST_COMMENT_COLUMN = 40, 66
 
 
 @dataclass(slots=True)
@@ -52,7 +52,7 @@ def join(lines: Sequence[Line]) -> str:
     """The lines as source text. Comments stand in one column where the code leaves room for it."""
     codes = ["    " * line.indent + line.text for line in lines]
     commented = [len(c) for c, line in zip(codes, lines, strict=True) if line.comment]
-    column = max([COMMENT_COLUMN, *(n + 2 for n in commented if n < 2 * COMMENT_COLUMN)]) if commented else 0
+    column = max([COMMENT_COLUMN, *(n + 2 for n in commented if n + 2 <= LAST_COMMENT_COLUMN)]) if commented else 0
     out = []
     for code, line in zip(codes, lines, strict=True):
         out.append(f"{code.ljust(column - 2)}  # {line.comment}" if line.comment else code)

@@ -20,11 +20,12 @@ from typing import assert_never
 import numpy as np
 
 from .. import ops
-from ..ir import Apply, Atom, Block, Const, For, Fused, If, Statement, Var, While, blocks_of
+from ..ir import Apply, Atom, Block, Const, For, Fused, If, Raise, Statement, Var, While, blocks_of
 from ..ops.core import (
     ArgReduce,
     AxesAttrs,
     Cast,
+    Collective,
     Concatenate,
     ConcatenateAttrs,
     Contract,
@@ -44,7 +45,7 @@ from ..ops.core import (
     Sort,
 )
 
-WIDTH = 64  # characters of an expression, names counted as four: about 90 columns of real text
+WIDTH = 72  # characters of an expression; about, for names are given later
 FEW, MANY = 3, 1000  # uses of a slice, and of an element, that are written as such
 SMALL = 10  # an expression below this is never worth a line of its own
 
@@ -108,7 +109,8 @@ class _Finder:
         for s in block.statements:
             for inner in blocks_of(s):
                 if not isinstance(s, Fused):
-                    self.block(inner, "condition" if isinstance(s, While) and inner is s.condition else "inner")
+                    test = isinstance(s, While) and inner is s.condition
+                    self.block(inner, "condition" if test else "return" if isinstance(s, Raise) else "inner")
         self._choose(block, role)
         self._limit_width(block)
 
@@ -157,7 +159,7 @@ class _Finder:
         def width(a: Atom) -> int:
             if isinstance(a, Const):
                 return len(repr(a.value)) if a.aval.size == 1 else 8 * a.aval.size
-            return widths.get(a, 4)
+            return widths.get(a, max(len(a.hint), 2))
 
         for s in block.statements:
             args = list(_inputs(s))
@@ -167,7 +169,7 @@ class _Finder:
                 widest = max((a for a in folded if a in self.folded), key=width, default=None)
                 if widest is None or width(widest) <= SMALL:
                     break
-                total -= width(widest) - 4
+                total -= width(widest) - max(len(widest.hint), 2)
                 del self.folded[widest], widths[widest]
             if s.targets and s.targets[0] in self.folded:
                 site = self.sites[s.targets[0]][0].statement
@@ -246,7 +248,7 @@ def _inputs(s: Statement) -> tuple[Atom, ...]:
     match s:
         case Apply(args=args) | Fused(args=args):
             return args
-        case If(condition=condition):
+        case If(condition=condition) | Raise(condition=condition):
             return (condition,)
         case For(range=r):
             return (r.start, r.stop, r.step)
@@ -302,6 +304,8 @@ def _own_width(s: Statement) -> int:
             return 20
         case Reduce() | ArgReduce() | Cumulative() | Sort() | Fourier():
             return 14
+        case Collective():
+            return 20
         case Linalg(numpy=name, field=field):
             return len(name) + len(field) + 4
         case Contract():
@@ -311,7 +315,9 @@ def _own_width(s: Statement) -> int:
         case Concatenate():
             return 18 + 2 * len(s.args)
         case Index() | Put():
-            return 4 + 4 * s.args[0].aval.ndim
+            assert isinstance(s.attrs, IndexAttrs)
+            shape = s.args[0].aval.shape
+            return sum(4 if isinstance(d, Run) and d.size < n else 3 for d, n in zip(s.attrs.dims, shape, strict=True))
         case Ruled():
             raise AssertionError("rules are taken out of a program before")
         case _:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import keyword
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..ir import Function, Param, Var
-from ..tree import LEAF, Kind, TreeDef, close_node, in_order, open_node
+from ..tree import LEAF, Kind, TreeDef, close_node, factory_of, in_order, open_node, static_fields
 from .phrases import dtype_literal, integer, name, number, subscript
 
 
@@ -98,6 +99,8 @@ def result_tree(t: TreeDef, leaves: Iterator[ast.expr], scope: Scope) -> ast.exp
         case Kind.NAMEDTUPLE | Kind.DATACLASS:
             assert t.type is not None
             keywords = [ast.keyword(k, c) for k, c in zip(t.keys, children(), strict=True)]
+            if t.kind is Kind.DATACLASS:
+                keywords += [ast.keyword(k, scope.literal(v)) for k, v in static_fields(t)]
             return ast.Call(scope.refer(t.type, t.type.__name__), [], keywords)
         case Kind.CUSTOM:
             assert t.type is not None
@@ -111,8 +114,8 @@ def result_tree(t: TreeDef, leaves: Iterator[ast.expr], scope: Scope) -> ast.exp
 
 def _mapping(t: TreeDef, plain: ast.expr, scope: Scope) -> ast.expr:
     assert t.type is not None
-    if issubclass(t.type, dict) and hasattr(t.type, "default_factory"):
-        return ast.Call(scope.refer(t.type, t.type.__name__), [ast.Constant(None), plain], [])
+    if issubclass(t.type, defaultdict):
+        return ast.Call(scope.refer(t.type, t.type.__name__), [scope.literal(factory_of(t)), plain], [])
     return ast.Call(scope.refer(t.type, t.type.__name__), [plain], [])
 
 

@@ -20,6 +20,7 @@ from ..ir import (
     Fused,
     If,
     Param,
+    Raise,
     Statement,
     Var,
     While,
@@ -32,6 +33,8 @@ from ..ir import (
 from ..ops.core import Elementwise, Gather, Index, IndexAttrs, Put, Reshape, Run
 from ..passes.dead import dead_code
 from ..tree import LEAF, Kind, TreeDef
+from .idioms import with_idioms
+from .messages import arguments, class_of
 from .names import identifier
 from .phrases import Expressions, call, integer, method, name, one_or_tuple, slice_call, subscript
 from .plan import Plan, plain_starts, python_bools
@@ -40,7 +43,8 @@ from .temporaries import is_adjoint, is_temporary
 from .trees import Scope, is_plain, leaf_paths, leaf_variables, result_tree
 from .trivial import without_trivial
 
-WIDE = 96  # columns: a longer line is broken up by naming one of its temporaries
+WIDE = 96  # columns: a longer line is broken up by naming one of its temporaries,
+NEARLY_ALL = 72  # of the parts of that, where it is this long itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +62,7 @@ class Printed:
 
 def printed(function: Function, comments: bool = False) -> Printed:
     """Print one function. Refuses nothing but result classes without a constructor form."""
-    function = dead_code(without_trivial(function))
+    function = dead_code(with_idioms(without_trivial(function)))
     scope = Scope()
     kept: set[Var] = set()
     while True:
@@ -117,6 +121,9 @@ class Writer:
             for v, (path, hint) in zip(variables, leaf_paths(p, self.scope), strict=True):
                 self.paths[v] = path
                 hints[v] = hint
+        for s in walk(self.function.body):
+            if isinstance(s, Raise):
+                class_of(s.error, self.scope)
         reserved |= set(self.scope.objects)
         names = self.plan.names
         unnamed = {v for v in self.paths if counts.get(v, 0) <= 1 and not self._needs_name(v)}
@@ -147,18 +154,7 @@ class Writer:
             self.line(text, s.span, s.targets)
         else:
             self.line(text)
-        self.lines[-1].origins = (s, *self.folded_into(atoms))
-
-    def folded_into(self, atoms: Iterable[Atom]) -> tuple[Apply, ...]:
-        """The statements that are written inside the expressions of these atoms."""
-        found: dict[Var, Apply] = {}
-        waiting = list(atoms)
-        while waiting:
-            a = waiting.pop()
-            if isinstance(a, Var) and a not in found and a in self.plan.folding.definitions:
-                found[a] = self.plan.folding.definitions[a]
-                waiting += found[a].args
-        return tuple(found.values())
+        self.lines[-1].origins = (s, *self.expressions.folded_into(*atoms))
 
     def _comment(self, text: str, span: Span, targets: Iterable[Var]) -> str:
         if not self.comments or not span.line or not span.text or not any(map(is_adjoint, targets)):
@@ -198,7 +194,7 @@ class Writer:
         folded = [a for a in leaves if isinstance(a, Var) and a in self.plan.folding.definitions]
         span = self.plan.folding.definitions[folded[0]].span if len(leaves) == 1 and folded else NOWHERE
         self.line(text, span, folded)
-        self.lines[-1].origins = self.folded_into(leaves)
+        self.lines[-1].origins = self.expressions.folded_into(*leaves)
         self.check_width(leaves)
 
     def result(self, a: Atom) -> ast.expr:
@@ -212,7 +208,7 @@ class Writer:
         if len(self.lines[-1].text) + 4 * self.indent <= WIDE:
             return
         folded = [a for a in atoms if isinstance(a, Var) and a in self.plan.folding.definitions]
-        while len(folded) == 1 and len(text_of(self.value(folded[0]))) > WIDE:
+        while len(folded) == 1 and len(text_of(self.value(folded[0]))) > NEARLY_ALL:
             inner = self.plan.folding.definitions[folded[0]].args
             deeper = [a for a in inner if isinstance(a, Var) and a in self.plan.folding.definitions]
             if not deeper:
@@ -263,6 +259,8 @@ class Writer:
                 self.while_loop(s)
             case Fused():
                 self.fused(s)
+            case Raise():
+                self.raising(s)
             case _:
                 assert_never(s)
 
@@ -360,7 +358,7 @@ class Writer:
                 value = method(value, "copy")
             elif isinstance(value, ast.Name) and value.id == target:
                 continue
-            found.append(_Move(target, value, self.reads(a), self.folded_into([a])))
+            found.append(_Move(target, value, self.reads(a), self.expressions.folded_into(a)))
         return found
 
     def assign(self, moves: Sequence[_Move]) -> None:
@@ -383,7 +381,7 @@ class Writer:
     # ---- control flow ----
 
     def branch(self, s: If) -> None:
-        self.line_of(s, f"if {text_of(self.value(s.condition))}:", s.condition)
+        self.line_of(s, f"if {text_of(self.expressions.truth(s.condition))}:", s.condition)
         self.check_width([s.condition])
         self.indented(s.then, s.targets, self.second_names(s.targets, s.then.results))
         mark = len(self.lines)
@@ -391,6 +389,25 @@ class Writer:
         self.indented(s.orelse, s.targets, self.second_names(s.targets, s.orelse.results))
         if self.lines[mark + 1].text == "pass":
             del self.lines[mark:]
+
+    def raising(self, s: Raise) -> None:
+        """`assert`, or a branch of its own that raises."""
+        made = s.error
+        plain = all(t in self.plan.folding.definitions for inner in s.body.statements for t in inner.targets or (None,))
+        asserts = made.error is AssertionError and plain and len(made.args) < 2 and not made.keywords
+        written = arguments(made, [self.expressions.numpy_atom(r) for r in s.body.results], self.scope)
+        if asserts:
+            holds = ast.UnaryOp(ast.Not(), self.expressions.truth(s.condition))
+            message = "".join(f", {text_of(a)}" for a in written)
+            self.line_of(s, f"assert {text_of(_without_nots(holds))}{message}", s.condition, *s.body.results)
+            return
+        self.line_of(s, f"if {text_of(self.expressions.truth(s.condition))}:", s.condition)
+        self.check_width([s.condition])
+        self.indent += 1
+        self.block(s.body)
+        called = f"({', '.join(map(text_of, written))})" if written else ""
+        self.line_of(s, f"raise {text_of(class_of(made, self.scope))}{called}", *s.body.results)
+        self.indent -= 1
 
     def enter(self, s: For | While, params: Sequence[Var]) -> None:
         """The initial values of what a loop carries."""
@@ -447,7 +464,7 @@ class Writer:
     def while_loop(self, s: While) -> None:
         params = s.body.params
         self.enter(s, params)
-        self.line_of(s, f"while {text_of(_plainly(self.condition(s)))}:", *s.condition.results)
+        self.line_of(s, f"while {text_of(self.condition(s))}:", *s.condition.results)
         self.indented(s.body, params)
         self.assign(self.moves(s.targets, params))
 
@@ -456,7 +473,7 @@ class Writer:
         block = s.condition
         folded = self.plan.folding.definitions
         if all(isinstance(inner, Apply) and inner.targets[0] in folded for inner in block.statements):
-            return self.value(block.results[0])
+            return self.expressions.truth(block.results[0])
         free = self.plan.folding.leaves(*free_variables(block))
         arguments = list(dict.fromkeys((*_used(block.params, block), *free)))
         body = Block(tuple(arguments), block.statements, block.results)
@@ -552,9 +569,8 @@ def _used(params: Sequence[Var], block: Block) -> list[Var]:
     return [p for p in params if counts.get(p)]
 
 
-def _plainly(condition: ast.expr) -> ast.expr:
-    """`not c` for np.logical_not(c), where nothing but the truth of it counts."""
+def _without_nots(condition: ast.expr) -> ast.expr:
     match condition:
-        case ast.Call(func=ast.Attribute(attr="logical_not", value=ast.Name(id="np")), args=[inner]):
-            return ast.UnaryOp(ast.Not(), inner)
+        case ast.UnaryOp(op=ast.Not(), operand=ast.UnaryOp(op=ast.Not(), operand=inner)):
+            return inner
     return condition
