@@ -9,6 +9,7 @@ from typing import Any, assert_never
 
 import numpy as np
 
+from ..translator.errors import UnsupportedError
 from ..translator.evaluate import apply_op, numpy_index
 from ..translator.ir import DType
 from ..translator.ops.core import (
@@ -18,6 +19,7 @@ from ..translator.ops.core import (
     AxesAttrs,
     Cast,
     CastAttrs,
+    Collective,
     Concatenate,
     ConcatenateAttrs,
     Contract,
@@ -104,6 +106,8 @@ def apply_on(xp: Any, op: Op, values: Sequence[Any], attrs: Attrs, dtype: DType)
             x = xp.array(values[0])
             store(xp, op.name, x, values, attrs)
             return x
+        case Collective(name=name):
+            raise UnsupportedError(f"lax.{name} has no value outside the function that is mapped")
         case Ruled():
             return xp.array(values[0])
         case _:

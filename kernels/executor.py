@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, assert_never
 
-from ..translator.errors import UnsupportedError
+from ..translator.errors import RaisedError, UnsupportedError
 from ..translator.evaluate import apply_op
 from ..translator.ir import (
     Apply,
@@ -21,6 +21,7 @@ from ..translator.ir import (
     Function,
     Fused,
     If,
+    Raise,
     Statement,
     Var,
     While,
@@ -151,6 +152,10 @@ class GpuExecutor:
                 return self.block(s.then if bool(self.value(s.condition, env)) else s.orelse, [], env)
             case For():
                 return self.loop(s, env)
+            case Raise():
+                if bool(self.value(s.condition, env)):
+                    raise RaisedError(f"{s.error.error.__name__}, which CPython was to raise")
+                return ()
             case While():
                 carried = [self.value(a, env) for a in s.inits]
                 while bool(self.block(s.condition, list(carried), env)[0]):

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from ..translator.bounds import (
     Interval,
     Status,
@@ -20,9 +22,10 @@ from ..translator.bounds import (
     is_python_int,
     is_python_power,
     may_grow,
+    narrowed_numbers,
 )
 from ..translator.errors import NOWHERE, Span, tell_place
-from ..translator.ir import Apply, Block, Const, For, Function, Statement, Var, blocks_of, walk
+from ..translator.ir import Apply, Block, Const, DType, For, Function, Raise, Statement, Var, blocks_of, walk
 from ..translator.ops.core import At, Cast, Dyn, Elementwise, Gather, Index, IndexAttrs, Linalg, Put, Run
 
 SHIFT = 16
@@ -44,6 +47,10 @@ class Check:
         return error
 
 
+def out_of_bounds(axis: int, n: int) -> str:
+    return f"index {{index}} is out of bounds for axis {axis} with size {n}"
+
+
 def raise_failed(checks: tuple[Check, ...], flag: int) -> None:
     """Raise what the flag says, if it says anything: IndexError, ValueError or LinAlgError at the user's line."""
     if flag:
@@ -51,12 +58,16 @@ def raise_failed(checks: tuple[Check, ...], flag: int) -> None:
 
 
 class Checked:
-    """Which statements need a run-time check, by the intervals of their indices; none where `checks` is false."""
+    """Which statements need a run-time check, by the intervals of their indices.
+
+    Where `checks` is false only those of the user: `raise` and `assert`.
+    """
 
     def __init__(self, function: Function, checks: bool = True) -> None:
         self.known: dict[Var, Interval] = {}
         doubtful = any(_may_fail(s) for s in walk(function.body))
         self.enabled = doubtful and checks
+        self.raises = any(isinstance(s, Raise) for s in walk(function.body))
         if doubtful:
             from ..translator.bounds import analyse
 
@@ -67,7 +78,7 @@ class Checked:
         return interval_of(atom, self.known)
 
     def block(self, block: Block) -> bool:
-        if not self.enabled:
+        if not self.enabled and not self.raises:
             return False
         found = self._blocks.get(id(block))
         if found is None:
@@ -75,11 +86,11 @@ class Checked:
         return found
 
     def statement(self, s: Statement) -> bool:
-        if not self.enabled:
-            return False
+        if isinstance(s, Raise):
+            return True
         if isinstance(s, Apply):
-            return self.apply(s)
-        if isinstance(s, For) and self.step(s):
+            return self.enabled and self.apply(s)
+        if self.enabled and isinstance(s, For) and self.step(s):
             return True
         return any(self.block(b) for b in blocks_of(s))
 
@@ -88,6 +99,8 @@ class Checked:
         return 0 in self.interval(s.range.step)
 
     def apply(self, s: Apply) -> bool:
+        if self.too_large(s):
+            return True
         if isinstance(s.op, Cast):
             return is_python_int(s)
         if isinstance(s.op, Elementwise):
@@ -103,6 +116,14 @@ class Checked:
         return any(
             self.status(s, d, n) is Status.UNKNOWN for d, n in zip(s.attrs.dims, s.args[0].aval.shape, strict=True)
         )
+
+    def too_large(self, s: Apply) -> list[tuple[int, DType]]:
+        """Which arguments are Python numbers that may be outside the range of the dtype that they take."""
+        return [
+            (i, d)
+            for i, d in narrowed_numbers(s)
+            if not self.interval(s.args[i]).within(int(np.iinfo(d).min), int(np.iinfo(d).max))
+        ]
 
     def outgrows(self, s: Apply) -> bool:
         """Whether Python ints may outgrow 64 bits. By steps of less than 2**31 no program gets that far."""
@@ -128,6 +149,8 @@ def _may_fail(s: Statement) -> bool:
     match s:
         case For(range=r):
             return not isinstance(r.step, Const)
+        case Apply() if narrowed_numbers(s):
+            return True
         case Apply(op=Index() | Put(), attrs=IndexAttrs(dims=dims)):
             return any(map(is_dynamic, dims))
         case Apply(op=Elementwise()):

@@ -11,6 +11,7 @@ imported it, before or after, both work side by side.
 from __future__ import annotations
 
 import ctypes
+import functools
 import os
 import sys
 import threading
@@ -21,12 +22,14 @@ import numpy as np
 
 from ..translator.errors import Diagnostic, TargetError
 from ..translator.ir import DType, Shape
+from . import host_abi, host_calls
 from . import options as compile_flags
 from .checks import Check, raise_failed
 from .copy_guard import NEGLIGIBLE, copied_in_loops
 from .emit import Emitted
 from .emit_linalg import CALLS, register_calls
 from .fusion_guard import swallows_products
+from .memory import memory_program
 
 Buffer = Any
 """A device array of XLA (`jaxlib._jax.ArrayImpl`)."""
@@ -171,12 +174,12 @@ def host_array(x: Any, dtype: DType | None = None) -> np.ndarray[Any, Any]:
 
 
 class _Owned:
-    """Makes NumPy treat a buffer's memory as its own: the array keeps this object, this object keeps the buffer."""
+    """Makes NumPy treat memory as its own: the array keeps this object, this object keeps the memory's owner."""
 
-    __slots__ = ("__array_interface__", "buffer")
+    __slots__ = ("__array_interface__", "owner")
 
-    def __init__(self, buffer: Buffer, address: int, shape: Shape, typestr: str) -> None:
-        self.buffer = buffer
+    def __init__(self, owner: Any, address: int, shape: Shape, typestr: str) -> None:
+        self.owner = owner
         self.__array_interface__ = {"version": 3, "shape": shape, "typestr": typestr, "data": (address, False)}
 
 
@@ -266,6 +269,8 @@ def _compile(
     p = platform()
     if f"@{CALLS}" in program.text:
         register_calls()
+    if f"@{host_calls.TARGET}" in program.text:
+        host_abi.register(host_calls.TARGET, host_calls.find)
     options = compile_flags.compile_options(
         p.xla_client, extra, ynn_reductions=ynn_reductions, region_analysis=region_analysis
     )
@@ -296,7 +301,9 @@ class Executable:
         self._out_avals = [DeviceAval(a.shape, a.dtype) for a in program.results] + flag
         self._count = len(program.results)
         self._platform = p
-        self.call = _fast_callable(p, program.name, loaded, self._arg_avals, self._out_avals)
+        self.hosted = f"@{host_calls.TARGET}" in program.text
+        call = _fast_callable(p, program.name, loaded, self._arg_avals, self._out_avals)
+        self.call = _waiting(call) if self.hosted else call
 
     def launcher(self) -> tuple[Any, Any]:
         """(execute, handlers): `execute([buffer, ...]).consume_with_handlers(handlers)` is the list of results.
@@ -326,9 +333,12 @@ class Executable:
     def run_numpy(self, leaves: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
         """Fresh, writable NumPy arrays. Raises IndexError or ValueError where a check of the program fails."""
         staged: list[np.ndarray[Any, Any]] = []
+        shifts = self.program.shifts
         arguments = [
-            _staged(x, staged) if type(x) is np.ndarray and x.nbytes > COPY_LIMIT else x for x in leaves
+            _staged(x, shifts.get(k, 0), staged) if type(x) is np.ndarray and x.nbytes > COPY_LIMIT else x
+            for k, x in enumerate(leaves)
         ]
+        arguments += self._memory()
         results = self.call(*arguments) if "jax" not in sys.modules else self.call_beside_jax(arguments)
         if self.checks:
             raise_failed(self.checks, int(np.asarray(results[-1])))
@@ -336,6 +346,11 @@ class Executable:
         for block in staged:  # the results are there, so the arguments have been read
             _staging.give(block)
         return outputs
+
+    def _memory(self) -> Sequence[Buffer]:
+        """What `run_numpy` brings for the large results."""
+        types = tuple((self.program.results[k].shape, self.program.results[k].dtype) for k in self.program.given)
+        return _memory_executable(types).run([]) if types else ()
 
     def call_beside_jax(self, arguments: Sequence[Any]) -> tuple[Buffer, ...]:
         """`call` with any arguments: jax's own switch, when it says 32 bits, would narrow those of 64."""
@@ -373,6 +388,11 @@ class Executable:
         return memory_stats(self.loaded.get_compiled_memory_stats())
 
 
+@functools.lru_cache(maxsize=64)
+def _memory_executable(types: tuple[tuple[Shape, DType], ...]) -> Executable:
+    return compile(memory_program(types))
+
+
 def memory_stats(stats: Any) -> dict[str, int]:
     """The fields of XLA's CompiledMemoryStats that say something on every backend."""
     return {
@@ -384,15 +404,28 @@ def memory_stats(stats: Any) -> dict[str, int]:
     }
 
 
-def _staged(array: np.ndarray[Any, Any], staged: list[np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
-    """The array itself where XLA can read it in place, else a copy in aligned memory that is listed in `staged`."""
-    if array.flags.c_contiguous and array.__array_interface__["data"][0] % ALIGNMENT == 0:
-        return array
-    block = _staging.take(array.nbytes)
+def misplaced(array: np.ndarray[Any, Any]) -> int:
+    """How many of its elements an array lies behind a place where XLA reads it; -1 if it does not lie so."""
+    elements, odd = divmod(array.__array_interface__["data"][0] % ALIGNMENT, array.itemsize)
+    return elements if array.flags.c_contiguous and not odd else -1
+
+
+def _staged(
+    array: np.ndarray[Any, Any], shift: int, staged: list[np.ndarray[Any, Any]]
+) -> np.ndarray[Any, Any]:
+    """The array itself where XLA can read it in place, else a copy in aligned memory that is listed in `staged`; flat
+    with what lies in front of it where the program wants it `shift` elements behind.
+    """
+    front = shift * array.itemsize
+    if misplaced(array) == shift:
+        if not shift:
+            return array
+        address = array.__array_interface__["data"][0] - front
+        return np.asarray(_Owned(array, address, (array.size + shift,), array.dtype.str))
+    block = _staging.take(array.nbytes + front)
     staged.append(block)
-    aligned: np.ndarray[Any, Any] = block.view(array.dtype).reshape(array.shape)
-    np.copyto(aligned, array)
-    return aligned
+    np.copyto(block[front:].view(array.dtype).reshape(array.shape), array)
+    return block.view(array.dtype) if shift else block.view(array.dtype).reshape(array.shape)
 
 
 def _fast_callable(
@@ -420,6 +453,19 @@ def _fast_callable(
     return _jax.pjit(
         name, _unused, cache_miss, [], [], object(), p.trees, _not_a_buffer, _jax.PjitFunctionCache(capacity=16)
     )
+
+
+def _waiting(call: Any) -> Any:
+    """A call that returns when its results are there: no signal may enter Python while XLA does (`running`)."""
+
+    def run(*arguments: Any) -> tuple[Buffer, ...]:
+        with host_abi.running():
+            results: tuple[Buffer, ...] = call(*arguments)
+            for r in results:
+                r.block_until_ready()
+            return results
+
+    return run
 
 
 def _handlers(p: Platform, out_avals: list[DeviceAval]) -> list[Any]:

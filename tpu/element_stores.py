@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from typing import assert_never
 
 from ..translator import make, ops
 from ..translator.bounds import Interval, analyse, interval_of
@@ -22,7 +23,9 @@ from ..translator.ir import (
     Const,
     For,
     Function,
+    Fused,
     If,
+    Raise,
     Statement,
     Var,
     While,
@@ -99,8 +102,12 @@ class _Reads:
             case While(inits=inits, condition=test, body=body):
                 inits = tuple(substitute(a, m) for a in inits)
                 return replace(s, inits=inits, condition=self.block(test, True), body=self.block(body, True))
-            case _:
+            case Raise(body=body):
+                return replace(s, condition=substitute(s.condition, m), body=self.block(body, False))
+            case Fused():
                 return replace(s, args=tuple(substitute(a, m) for a in s.args))
+            case _:
+                assert_never(s)
 
     def read(self, b: Builder, s: Apply, stores: dict[Var, Apply]) -> Atom | None:
         """The element from before the stores, or what they stored at its place; None where that is no better."""

@@ -12,16 +12,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal, assert_never
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, assert_never
 
 import numpy as np
 
 from ..translator import make
-from ..translator.bounds import Status, divides_python_numbers, is_integer_power, is_python_power
+from ..translator.bounds import Status, divides_python_numbers, is_integer_power, is_python_int, is_python_power
 from ..translator.builder import Builder
-from ..translator.errors import Diagnostic, UnsupportedError, errors_at
+from ..translator.errors import Diagnostic, RaisedError, UnsupportedError, errors_at
 from ..translator.ir import (
     Apply,
     Atom,
@@ -33,6 +33,7 @@ from ..translator.ir import (
     Function,
     Fused,
     If,
+    Raise,
     Range,
     Shape,
     Statement,
@@ -42,8 +43,10 @@ from ..translator.ir import (
 from ..translator.ops.core import (
     ArgReduce,
     ArgReduceAttrs,
+    At,
     AxesAttrs,
     Cast,
+    Collective,
     Concatenate,
     ConcatenateAttrs,
     Contract,
@@ -52,9 +55,11 @@ from ..translator.ops.core import (
     CreateAttrs,
     Cumulative,
     CumulativeAttrs,
+    Dyn,
     Elementwise,
     Fourier,
     FourierAttrs,
+    Gather,
     Index,
     IndexAttrs,
     Linalg,
@@ -67,14 +72,17 @@ from ..translator.ops.core import (
     SortAttrs,
     indexed_shape,
 )
-from . import hyperbolic, transcendentals
-from .checks import SHIFT, Check, Checked
+from . import host_calls, hyperbolic, transcendentals
+from .checks import SHIFT, Check, Checked, out_of_bounds
 from .element_stores import element_stores
-from .emit_complex import with_signs
+from .emit_complex import by_parts, with_signs
 from .emit_control import emit_branches, emit_for, emit_fused, emit_if, emit_while
 from .emit_cumulative import cumulative
 from .emit_elementwise import (
     COMPARISONS,
+    extreme,
+    integer_power,
+    is_bound,
     is_kept_as_quotient,
     power_by_constant,
     representable,
@@ -82,13 +90,16 @@ from .emit_elementwise import (
 )
 from .emit_guarded import emit_guarded
 from .emit_index import Store, index, put
+from .emit_join import joined
 from .emit_linalg import linalg
-from .emit_python import check_function, check_growth, check_int, check_power
+from .emit_python import check_function, check_growth, check_int, check_power, check_range
 from .emit_reduce import arg_reduce, contract, reduce
+from .emit_scatter import scattered
 from .emit_sort import argsort, fourier, sort
+from .lanes import blocked
 from .ping_pong import ping_pong
 from .sharing import shared_values
-from .writer import BOOL, I64, Value, Writer, tensor_type
+from .writer import BOOL, I64, Value, Writer, cast_constant, tensor_type
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +107,9 @@ class Emitted:
     """A module whose `@main` takes the leaves of the function's parameters in order and returns its results in order.
 
     Where `checks` is not empty the last result is the flag (int64, see `checks.py`). `donated` are positions of
-    arguments whose buffers the program may reuse.
+    arguments whose buffers the program may reuse. Arguments at the positions in `shifts` are flat, with as many
+    elements in front that do not count (see `shifted.py`). For each of the results at the positions `given` the caller
+    brings the memory, as one more argument behind the others (see `memory.py`).
     """
 
     name: str
@@ -105,6 +118,8 @@ class Emitted:
     results: tuple[Aval, ...]
     checks: tuple[Check, ...] = ()
     donated: tuple[int, ...] = ()
+    shifts: Mapping[int, int] = field(default_factory=dict)
+    given: tuple[int, ...] = ()
 
 
 def emit(
@@ -113,26 +128,33 @@ def emit(
     donate: Sequence[int] = (),
     target: Literal["cpu", "tpu"] = "cpu",
     checks: bool = True,
+    shifts: Mapping[int, int] | None = None,
+    given: Sequence[int] = (),
 ) -> Emitted:
     """The StableHLO of a program, fused or not.
 
     `donate`: positions of parameters whose buffers may be reused. `target`: TPUs are asked for products in full float32
     and scan in windows, CPUs scan in loops. Without `checks` no index is checked: one that is out of range reads or
-    writes another element or none. Raises DTypeError for dtypes that XLA lacks, UnsupportedError for
-    operations without a StableHLO form.
+    writes another element or none; what the program itself raises is raised all the same. Raises DTypeError for dtypes
+    that XLA lacks, UnsupportedError for operations without a StableHLO form.
     """
-    function = element_stores(ping_pong(function)) if target == "cpu" else ping_pong(function)
+    function = element_stores(ping_pong(blocked(function))) if target == "cpu" else ping_pong(function)
+    shifts = shifts or {}
     emitter = Emitter(Checked(function, checks), target, shared_values(function))
     w = emitter.writer
     params = []
     for k, p in enumerate(function.body.params):
-        value = Value(w.fresh(p.hint), p.aval.shape, p.aval.dtype)
-        emitter.bind(p, value)
+        aval = _with_front(p.aval, shifts.get(k, 0))
+        value = Value(w.fresh(p.hint), aval.shape, aval.dtype)
+        emitter.bind(p, w.without_front(value, shifts[k], p.aval.shape) if k in shifts else value)
         donor = " {jax.buffer_donor = true}" if k in donate else ""
-        params.append(f"{value.name}: {tensor_type(p.aval.shape, p.aval.dtype)}{donor}")
+        params.append(f"{value.name}: {tensor_type(aval.shape, aval.dtype)}{donor}")
     emitter.block(function.body)
     results = [emitter.value(r) for r in function.body.results]
     avals = tuple(r.aval for r in function.body.results)
+    for k in given:
+        memory = tensor_type(avals[k].shape, avals[k].dtype)
+        params.append(f"{w.fresh('memory')}: {memory} {{tf.aliasing_output = {k} : i32}}")
     if emitter.checks:
         results.append(emitter.flag_value())
     types = [tensor_type(r.shape, r.dtype) for r in results]
@@ -140,8 +162,14 @@ def emit(
     head = f"  func.func public @main({', '.join(params)}) -> ({', '.join(types)}) {{"
     name = function.name if function.name.isidentifier() and function.name.isascii() else "program"
     text = "\n".join([f"module @{name} {{", head, *w.lines, "  }", "}", ""])
-    args = tuple(p.aval for p in function.body.params)
-    return Emitted(function.name, text, args, avals, tuple(emitter.checks), tuple(sorted(donate)))
+    args = tuple(_with_front(p.aval, shifts.get(k, 0)) for k, p in enumerate(function.body.params))
+    args += tuple(avals[k] for k in given)
+    checks_made, donated = tuple(emitter.checks), tuple(sorted(donate))
+    return Emitted(function.name, text, args, avals, checks_made, donated, shifts, tuple(given))
+
+
+def _with_front(aval: Aval, shift: int) -> Aval:
+    return Aval((aval.size + shift,), aval.dtype) if shift else aval
 
 
 class Emitter:
@@ -149,6 +177,7 @@ class Emitter:
 
     def __init__(self, checked: Checked, target: Literal["cpu", "tpu"], shared: frozenset[Var]) -> None:
         self.writer = Writer()
+        self.writer.host = target == "cpu" and host_calls.AVAILABLE
         self.target = target
         self.checked = checked
         self.checks: list[Check] = []
@@ -157,7 +186,7 @@ class Emitter:
         self.bounded: bool | None = None  # in a group that `emit_guarded` writes: whether sines' arguments are small
         self._shared = shared
         self.spliced: list[Block] = []  # blocks of rules: kept, as `checked` knows blocks by their ids
-        self._zeros: set[Var] = set()
+        self._fills: dict[Var, Any] = {}
         self._origins: dict[Var, tuple[Atom, ...]] = {}
 
     def bind(self, var: Var, value: Value) -> None:
@@ -196,6 +225,9 @@ class Emitter:
                 emit_while(self, s)
             case Fused():
                 emit_fused(self, s)
+            case Raise():
+                what = f"{s.error.error.__name__}, which CPython was to raise"
+                self.fail_where(self.value(s.condition), self.writer.integer(0), RaisedError, what, s)
             case _:
                 assert_never(s)
 
@@ -203,11 +235,13 @@ class Emitter:
 
     def apply(self, s: Apply) -> Value:
         w, out, args, attrs = self.writer, s.targets[0].aval, s.args, s.attrs
+        for operand, dtype in self.checked.too_large(s) if self.checked.enabled else ():
+            check_range(self, s, operand, dtype)
         match s.op:
             case Elementwise():
                 return self.elementwise(s, s.op)
             case Cast():
-                if self.checked.statement(s):
+                if self.checked.enabled and is_python_int(s):
                     check_int(self, s)
                 return w.convert(self.value(args[0]), out.dtype)
             case Reduce(name=name):
@@ -234,15 +268,20 @@ class Emitter:
                 return self.reshape(name, self.value(args[0]), s)
             case Concatenate():
                 assert isinstance(attrs, ConcatenateAttrs)
-                return w.concatenate([w.convert(self.value(a), out.dtype) for a in args], attrs.axis)
+                pieces = [w.convert(self.value(a), out.dtype) for a in args]
+                return joined(w, pieces, attrs.axis, self.target == "cpu")
             case Create(name=name):
                 assert isinstance(attrs, CreateAttrs)
                 return self.create(name, s, attrs)
             case Index():
                 assert isinstance(attrs, IndexAttrs)
+                if 0 in args[0].aval.shape and out.size:
+                    return self._of_nothing(s, attrs)
                 return index(w, self.value(args[0]), attrs, out.shape, *self._normalisers(s, 0))
             case Put(name=name):
                 return self.put(name, s)
+            case Collective(name=name):
+                raise UnsupportedError(f"lax.{name} has no value outside the function that is mapped")
             case Ruled():
                 return w.op("optimization_barrier", self.value(args[0]))
             case _:
@@ -276,16 +315,24 @@ class Emitter:
             known = self._constant_power(s.args, dtypes, out.shape)
             if known is not None:
                 return known
+            if loop_result.kind in "iu" and not self.checked.interval(s.args[1]).within(0, 63):
+                return w.convert(integer_power(w, *(self.spread(a, loop_result, out.shape) for a in s.args)), out.dtype)
         expanded = self._expansion(op.name, loop_result, out.size)
         if expanded is not None:
             result = w.convert(expanded(w, self.spread(s.args[0], dtypes[0], out.shape)), out.dtype)
             return w.op("optimization_barrier", result) if s.targets[0] in self._shared else result
         rule = rule_for(op.name, op.primitive("stablehlo", avals), loop_result)
+        if loop_result.kind == "c":
+            rule = by_parts(op.name) or (rule and with_signs(op.name, rule))
+        elif op.name in ("maximum", "minimum") and not any(isinstance(a, Const) and np.all(a.value) for a in s.args):
+            rule = extreme(op.name, loop_result) or rule
         if rule is None:
             return self.decomposed(s, op, dtypes)
-        if loop_result.kind == "c":
-            rule = with_signs(op.name, rule)
         values = [self.spread(a, d, out.shape) for a, d in zip(s.args, dtypes, strict=True)]
+        if is_bound(op.name, s.args, dtypes):
+            result = rule(w, *values)
+            w.bounded[result.name] = COMPARISONS[op.name][0], values[0], self.spread(s.args[1], dtypes[1], ())
+            return result
         if op.name == "divide" and self.target == "cpu" and is_kept_as_quotient(s.args[1], out.dtype):
             values[1] = w.op("optimization_barrier", values[1])
         return w.convert(rule(w, *values), out.dtype)
@@ -351,8 +398,8 @@ class Emitter:
             return w.constant(0, attrs.shape, attrs.dtype)
         fill = s.args[0]
         if isinstance(fill, Const):
-            if fill.aval.shape == () and not fill.value:
-                self._zeros.add(s.targets[0])
+            if fill.aval.shape == ():
+                self._fills[s.targets[0]] = cast_constant(fill.value, attrs.dtype)[()]
             return w.constant(fill.value, attrs.shape, attrs.dtype)
         return w.broadcast(w.convert(self.value(fill), attrs.dtype), attrs.shape)
 
@@ -360,10 +407,20 @@ class Emitter:
         assert isinstance(s.attrs, IndexAttrs)
         x, value = s.args[:2]
         shape = indexed_shape(s.attrs, [a.aval for a in s.args])
-        store = Store(name == "put_add", x in self._zeros, self._reads(value, x))
+        zero = self._fill(x) == 0
+        done = scattered(self, s, self._fill(value), *self._normalisers(s, 0))
+        if done is not None:
+            return done
+        store = Store(name == "put_add", zero, self._reads(value, x))
         return put(
             self.writer, self.value(x), self.value(value), s.attrs, shape, store, *self._normalisers(s, 0)
         )
+
+    def _fill(self, a: Atom) -> Any:
+        """The number that is everywhere in an array; None where it is not known."""
+        if isinstance(a, Var):
+            return self._fills.get(a)
+        return None if a.aval.shape else a.value
 
     def alias(self, var: Var, atom: Atom) -> None:
         """`var` is another name of `atom`: a parameter or a result of a group that is written in line."""
@@ -383,10 +440,22 @@ class Emitter:
 
     # ---- run-time checks ------------------------------------------------------------------------
 
+    def _of_nothing(self, s: Apply, attrs: IndexAttrs) -> Value:
+        """An element of an axis that has none: the check of the index fails."""
+        one, several = self._normalisers(s, 0)
+        for axis, (d, n) in enumerate(zip(attrs.dims, s.args[0].aval.shape, strict=True)):
+            if n == 0 and isinstance(d, At) and isinstance(d.index, Dyn):
+                one(d.index.arg, axis, 0, -1)
+            elif n == 0 and isinstance(d, Gather):
+                several(d.arg, axis, 0)
+        return self.writer.constant(0, s.targets[0].aval.shape, s.targets[0].aval.dtype)
+
     def _normalisers(self, s: Apply, operand: int) -> tuple[_Scalar, _Array]:
         return _Scalar(self, s, operand), _Array(self, s, operand)
 
-    def fail_where(self, bad: Value, index: Value, error: type[Exception], message: str, s: Apply | For | None) -> None:
+    def fail_where(
+        self, bad: Value, index: Value, error: type[Exception], message: str, s: Apply | For | Raise | None
+    ) -> None:
         """Set the flag where `bad` (bool scalar) and no earlier check has failed."""
         w = self.writer
         number = len(self.checks) + 1
@@ -440,7 +509,7 @@ class _Scalar:
             _check_inside(e, i, low, high, message, s)
             return i
         if not interval.within(-n, n - 1):
-            _check_inside(e, i, -n, n - 1, _message(axis, n), s)
+            _check_inside(e, i, -n, n - 1, out_of_bounds(axis, n), s)
         return i if interval.within(0, 2**63 - 1) else _wrapped(w, i, n)
 
 
@@ -458,12 +527,8 @@ class _Array:
         i = w.convert(e.value(s.args[arg]), I64)
         status = e.checked.status(s, s.attrs.dims[axis], n) if isinstance(s.attrs, IndexAttrs) else Status.UNKNOWN
         if status is Status.UNKNOWN:
-            _check_inside(e, i, -n, n - 1, _message(axis, n), s)
+            _check_inside(e, i, -n, n - 1, out_of_bounds(axis, n), s)
         return i if e.checked.interval(s.args[arg]).within(0, 2**63 - 1) else _wrapped(w, i, n)
-
-
-def _message(axis: int, n: int) -> str:
-    return f"index {{index}} is out of bounds for axis {axis} with size {n}"
 
 
 def _wrapped(w: Writer, i: Value, n: int) -> Value:

@@ -8,6 +8,8 @@ these have f(conj z) = conj f(z), the odd ones f(-z) = -f(z), the even ones f(-z
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from ..translator import ops
@@ -43,6 +45,90 @@ def with_signs(name: str, rule: Rule) -> Rule:
         return w.op("complex", real, imag, dtype=z.dtype)
 
     return whole
+
+
+def by_parts(name: str) -> Rule | None:
+    """The rule of a complex function that NumPy computes part by part, infinities and zeros with it."""
+    function = _BY_PARTS.get(name)
+    if function is None:
+        return None
+
+    def rule(w: Writer, z: Value) -> Value:
+        part = real_dtype(z.dtype)
+        re, im = function(w, w.op("real", z, dtype=part), w.op("imag", z, dtype=part))
+        return w.op("complex", re, im, dtype=z.dtype)
+
+    return rule
+
+
+def _rint(w: Writer, re: Value, im: Value) -> tuple[Value, Value]:
+    return w.op(ops.RINT.stablehlo, re), w.op(ops.RINT.stablehlo, im)
+
+
+def _reciprocal(w: Writer, re: Value, im: Value) -> tuple[Value, Value]:
+    """By the quotient of the smaller part and the larger."""
+    one, tall = w.splat(1, re), w.compare("GT", w.op("abs", im), w.op("abs", re))
+    large, small = w.select(tall, im, re), w.select(tall, re, im)
+    ratio = w.divide(small, large)
+    size = w.add(large, w.multiply(small, ratio))
+    along, across = w.divide(one, size), w.divide(ratio, size)
+    return w.select(tall, across, along), w.op("negate", w.select(tall, along, across))
+
+
+def _sign(w: Writer, re: Value, im: Value) -> tuple[Value, Value]:
+    """z / |z|; of one infinite part its sign alone, of two NaN."""
+    size = w.op("abs", w.op("complex", re, im, dtype=_COMPLEX[re.dtype]), dtype=re.dtype)
+    zero, infinity = w.splat(0, re), w.splat(np.inf, re)
+    beyond = w.compare("EQ", size, infinity)
+    parts = []
+    for x in (re, im):
+        infinite = w.compare("EQ", w.op("abs", x), infinity)
+        of_large = w.select(infinite, w.op("sign", x), zero)
+        parts.append(w.select(beyond, of_large, w.divide(x, size)))
+    both = w.both(*(w.compare("EQ", w.op("abs", x), infinity) for x in (re, im)))
+    nowhere = w.compare("EQ", size, zero)
+    nan = w.splat(np.nan, re)
+    first, second = (w.select(both, nan, w.select(nowhere, zero, p)) for p in parts)
+    return first, second
+
+
+def _logarithm(unit: float) -> Parts:
+    def function(w: Writer, re: Value, im: Value) -> tuple[Value, Value]:
+        z = with_signs("log", _log)(w, w.op("complex", re, im, dtype=_COMPLEX[re.dtype]))
+        x, y = (w.op(part, z, dtype=re.dtype) for part in ("real", "imag"))
+        return w.multiply(x, w.splat(unit, x)), w.multiply(y, w.splat(unit, y))
+
+    return function
+
+
+def _exp2(w: Writer, re: Value, im: Value) -> tuple[Value, Value]:
+    unit = w.splat(np.log(2.0), re)
+    z = w.op("complex", w.multiply(re, unit), w.multiply(im, unit), dtype=_COMPLEX[re.dtype])
+    z = with_signs("exp", _exp)(w, z)
+    return w.op("real", z, dtype=re.dtype), w.op("imag", z, dtype=re.dtype)
+
+
+def _log(w: Writer, *args: Value) -> Value:
+    return w.op(ops.LOG.stablehlo, *args)
+
+
+def _exp(w: Writer, *args: Value) -> Value:
+    return w.op(ops.EXP.stablehlo, *args)
+
+
+Parts = Callable[[Writer, Value, Value], tuple[Value, Value]]
+_COMPLEX: dict[DType, DType] = {
+    np.dtype(np.float32): np.dtype(np.complex64),
+    np.dtype(np.float64): np.dtype(np.complex128),
+}
+_BY_PARTS: dict[str, Parts] = {
+    "rint": _rint,
+    "reciprocal": _reciprocal,
+    "sign": _sign,
+    "log2": _logarithm(1 / np.log(2.0)),
+    "log10": _logarithm(1 / np.log(10.0)),
+    "exp2": _exp2,
+}
 
 
 def _value(w: Writer, name: str, rule: Rule, re: Value, im: Value, dtype: DType) -> tuple[Value, Value]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from ..translator.ir import Apply, Block, Const, For, Fused, If, Range, Var, While
+from ..translator.ir import Apply, Block, Const, For, Fused, If, Range, Var, While, may_raise
 from ..translator.ops.core import Cast, Elementwise, Reshape
 from .writer import BOOL, I64, Value, Writer, tensor_type
 
@@ -106,12 +106,17 @@ def bind_results(e: Emitter, targets: Sequence[Var], results: Sequence[Value], f
 
 
 def emit_for(e: Emitter, s: For) -> None:
-    """A while over a counter 0, 1, ... n - 1, whose trip count XLA recognises; the index is computed from it."""
+    """A while over a counter 0, 1, ... n - 1, whose trip count XLA recognises; the index is computed from it.
+
+    A loop that raises ends there: it may be long.
+    """
     flagged = e.checked.statement(s)
     if not s.targets and not flagged:
         return
     w = e.writer
     start, step, trips = _plan(e, s.range)
+    if e.flag is not None and not isinstance(trips, int):  # it may be what a `raise` refused
+        trips = w.select(_all_is_well(w, e.flag), trips, w.integer(0))
     inits = [e.result(a, p) for a, p in zip(s.inits, s.body.params[1:], strict=True)]
     if flagged:
         inits.append(e.flag_value())
@@ -124,7 +129,10 @@ def emit_for(e: Emitter, s: For) -> None:
     _open_while(w, results, [counter, *carried], [zero, *inits])
     with w.region():
         limit = w.integer(trips) if isinstance(trips, int) else trips
-        _return(w, [w.compare("LT", counter, limit)])
+        go = w.compare("LT", counter, limit)
+        if flagged and may_raise(s):
+            go = w.both(go, _all_is_well(w, carried[-1]))
+        _return(w, [go])
     w.line("} do {")
     with w.region():
         e.bind(s.body.params[0], _loop_index(w, counter, start, step, trips, s.range.reverse))
@@ -145,6 +153,10 @@ def _open_while(w: Writer, results: Sequence[Value], params: Sequence[Value], in
     pairs = ", ".join(f"{p.name} = {i.name}" for p, i in zip(params, inits, strict=True))
     w.line(f"{_names_of(results)} = stablehlo.while({pairs}) : {', '.join(_types(params))}")
     w.line("cond {")
+
+
+def _all_is_well(w: Writer, flag: Value) -> Value:
+    return w.compare("EQ", flag, w.integer(0))
 
 
 Number = int | Value
@@ -203,7 +215,7 @@ def _loop_index(w: Writer, counter: Value, start: Number, step: Number, trips: N
 def emit_while(e: Emitter, s: While) -> None:
     """As it stands; where the condition itself may fail, it is evaluated before the loop and at the end of the body.
 
-    A failed check ends the loop: it might otherwise never end.
+    A failed check ends the loop, and those behind it: they might otherwise never end.
     """
     flagged = e.checked.statement(s)
     early = e.checked.block(s.condition)
@@ -222,7 +234,9 @@ def emit_while(e: Emitter, s: While) -> None:
     with w.region():
         go = carried[count] if early else _condition(e, s.condition, carried[:count])
         if flagged:
-            go = w.both(go, w.compare("EQ", carried[-1], w.integer(0)))
+            go = w.both(go, _all_is_well(w, carried[-1]))
+        elif e.flag is not None:
+            go = w.both(go, _all_is_well(w, e.flag))
         _return(w, [go])
     w.line("} do {")
     with w.region():

@@ -112,7 +112,7 @@ def _loop(w: Writer, combine: str, x: Value, sizes: tuple[int, int, int]) -> Val
 def _walk(w: Writer, combine: str, x: Value, sizes: tuple[int, int, int]) -> Value:
     """for line in range(outer): for step in range(n // size): ...; the rest of the line in one shorter step."""
     outer, n, inner = sizes
-    size = _STEP if inner == 1 else 1
+    size = min(_STEP, n) if inner == 1 else 1
     start = w.constant(0, sizes, x.dtype)
     line, y = Value(w.fresh("line"), (), I64), Value(w.fresh("y"), sizes, x.dtype)
     lines = w.several("lines", [((), I64), (sizes, x.dtype)])

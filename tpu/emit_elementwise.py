@@ -7,7 +7,7 @@ values that have been cast to the loop's dtypes and broadcast to one shape.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,13 @@ COMPARISONS: dict[str, tuple[str, Callable[[Any, Any], bool]]] = {
     "greater": ("GT", operator.gt),
     "greater_equal": ("GE", operator.ge),
 }
+
+
+def is_bound(name: str, args: Sequence[Atom], dtypes: Sequence[DType]) -> bool:
+    """Whether a comparison asks if integers are within a bound: any and all of them then need an extreme only."""
+    ordered = name in ("less", "less_equal", "greater", "greater_equal")
+    of_ints = ordered and dtypes[0] == dtypes[1] and dtypes[0].kind in "iu"
+    return of_ints and args[0].aval.size > 0 and not args[1].aval.shape
 
 
 def rule_for(name: str, primitive: str, result: DType) -> Rule | None:
@@ -54,6 +61,14 @@ def isnan(w: Writer, x: Value) -> Value:
     return w.constant(False, x.shape, BOOL) if x.dtype.kind in "iub" else w.is_nan(x)
 
 
+def extreme(name: str, dtype: DType) -> Rule | None:
+    """The larger or smaller of two floats; of zeros of different signs the one that NumPy takes."""
+    if dtype.kind != "f":
+        return None
+    direction = ("GE" if name == "maximum" else "LE") if dtype.itemsize == 2 else ("GT" if name == "maximum" else "LT")
+    return lambda w, x, y: w.select(w.either(w.compare(direction, x, y), w.is_nan(x)), x, y)
+
+
 # ---- powers --------------------------------------------------------------------------------------
 
 
@@ -79,6 +94,18 @@ def power_by_constant(w: Writer, x: Value, exponent: float) -> Value | None:
             infinite = w.compare("EQ", x, w.splat(-np.inf, x))  # pow(-inf, 1.5) is inf, not NaN
             return w.select(infinite, w.splat(np.inf, x), w.multiply(x, w.op("sqrt", x)))
     return None
+
+
+def integer_power(w: Writer, x: Value, y: Value) -> Value:
+    """x ** y modulo the number of bits, for exponents that are not negative: XLA's looks at six bits of them only."""
+    bits, low = 8 * y.dtype.itemsize - (y.dtype.kind == "i"), w.splat(63, y)
+    result = w.op("power", x, w.op("and", y, low))
+    for first in range(6, bits, 6):
+        x = w.op("power", x, w.splat(32, x))
+        x = w.multiply(x, x)
+        digit = w.op("and", w.op("shift_right_logical", y, w.splat(first, y)), low)
+        result = w.multiply(result, w.op("power", x, digit))
+    return result
 
 
 # ---- comparisons ---------------------------------------------------------------------------------

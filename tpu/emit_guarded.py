@@ -34,7 +34,7 @@ def emit_guarded(e: Emitter, block: Block, targets: Sequence[Var]) -> bool:
     """
     if e.bounded is not None or e.target != "cpu" or len(block.statements) > _LONGEST or e.checked.block(block):
         return False
-    arguments = [s.args[0] for s in block.statements if isinstance(s, Apply) and _is_slow(s)]
+    arguments = [s.args[0] for s in block.statements if isinstance(s, Apply) and is_slow(s)]
     cheap = _cheap_statements(block.statements, arguments)
     if not arguments or cheap is None:
         return False
@@ -56,7 +56,8 @@ def emit_guarded(e: Emitter, block: Block, targets: Sequence[Var]) -> bool:
     return True
 
 
-def _is_slow(s: Apply) -> bool:
+def is_slow(s: Apply) -> bool:
+    """Whether a statement asks for two versions of its group."""
     if not isinstance(s.op, Elementwise) or s.targets[0].aval.size < SMALLEST:
         return False
     return transcendentals.bounded_rule_for(s.op.name, s.targets[0].aval.dtype) is not None

@@ -120,7 +120,7 @@ def index(
     box = x if region.is_whole(x.shape) and region.is_dense and not region.reversed else read_region(w, x, region)
     if not any(isinstance(d, Gather) for d in dims):
         return w.reshape(box, out)
-    return _gather(w, box, dims, out, _points(w, x.shape, dims, normalise, normalise_gather))
+    return _gather(w, box, dims, out, points_of(w, x.shape, dims, normalise, normalise_gather))
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ class Points:
     shape: Shape
 
 
-def _points(
+def points_of(
     w: Writer, whole: Shape, dims: Sequence[Dim], normalise: Normalise, normalise_gather: NormaliseGather
 ) -> Points:
     axes = tuple(i for i, d in enumerate(dims) if not isinstance(d, Run))
@@ -205,13 +205,13 @@ def put(
     normalise_gather: NormaliseGather,
 ) -> Value:
     """`x` with `value` stored, broadcast to the `indexed` shape and cast."""
-    value = _fit(w, w.convert(value, x.dtype), indexed)
+    value = fit(w, w.convert(value, x.dtype), indexed)
     dims = attrs.dims
     region = region_of(w, x.shape, dims, normalise)
     if 0 in indexed:
         return x
     if any(isinstance(d, Gather) for d in dims):
-        points = _points(w, x.shape, dims, normalise, normalise_gather)
+        points = points_of(w, x.shape, dims, normalise, normalise_gather)
         if region.is_whole(x.shape) and region.is_dense and not region.reversed:
             return _scatter(w, x, value, dims, points, store.accumulate)
         box = _scatter(w, read_region(w, x, region), value, dims, points, store.accumulate)
@@ -219,7 +219,7 @@ def put(
     return _replace(w, x, w.reshape(value, region.sizes), region, store)
 
 
-def _fit(w: Writer, value: Value, shape: Shape) -> Value:
+def fit(w: Writer, value: Value, shape: Shape) -> Value:
     """A store drops leading axes of size one, then broadcasts."""
     extra = len(value.shape) - len(shape)
     if extra > 0:

@@ -371,9 +371,9 @@ def _eigh(e: Emitter, s: Apply, name: str, a: Value) -> Value:
         _fail(e, s, made[2])
         return made
 
-    if name == "eigh_values" and ("lapack", "V", a.name) not in e.writer.made:
-        return _once(e, "N", a, lambda: call("N"))[1]
-    return _once(e, "V", a, lambda: call("V"))[name == "eigh_values"]
+    if name == "eigh_values" and ("lapack", "syevd V", a.name) not in e.writer.made:
+        return _once(e, "syevd N", a, lambda: call("N"))[1]
+    return _once(e, "syevd V", a, lambda: call("V"))[name == "eigh_values"]
 
 
 def _eig(e: Emitter, s: Apply, name: str, a: Value) -> Value:
@@ -405,7 +405,7 @@ def _svd(e: Emitter, s: Apply, name: str, a: Value, full: bool) -> Value:
         _fail(e, s, made[4])
         return made
 
-    done = [mode for mode in "SA" if ("lapack", mode, a.name) in e.writer.made]
+    done = [mode for mode in "SA" if ("lapack", f"gesdd {mode}", a.name) in e.writer.made]
     if full:
         mode = "A"
     elif name == "svd_s":
@@ -414,4 +414,4 @@ def _svd(e: Emitter, s: Apply, name: str, a: Value, full: bool) -> Value:
         square = m <= n if name == "svd_u" else n <= m  # the same in both modes
         mode = done[0] if done and square else "S"
     position = {"svd_s": 1, "svd_u": 2, "svd_vh": 3}[name]
-    return _once(e, mode, a, lambda: call(mode))[position]
+    return _once(e, f"gesdd {mode}", a, lambda: call(mode))[position]

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..translator.errors import UnsupportedError, WideIntError
-from ..translator.ir import Apply
+from ..translator.errors import PythonComplexError, WideIntError
+from ..translator.ir import Apply, DType
 from ..translator.ops.core import Elementwise
 from ..translator.ops.pythonic import error_of_infinity
 from .writer import F64, Value, Writer
@@ -50,7 +50,7 @@ def check_power(e: Emitter, s: Apply, result: Value) -> None:
     pole = w.both(_is_zero(w, x), w.compare("LT", y, w.splat(0.0, y)))
     _fail(e, s, pole, ZeroDivisionError, "zero to a negative power")
     complex_ = w.both(w.is_nan(result), _numbers(w, [x, y]))
-    _fail(e, s, complex_, UnsupportedError, "a negative Python float to a fractional power is a complex number")
+    _fail(e, s, complex_, PythonComplexError, "a negative Python float to a fractional power is a complex number")
     diverged = w.both(_is_infinite(w, result), _finite(w, [x, y]))
     _fail(e, s, diverged, OverflowError, "(34, 'Numerical result out of range')")
 
@@ -64,12 +64,27 @@ def check_int(e: Emitter, s: Apply) -> None:
     _fail(e, s, large, OverflowError, "cannot convert a float of 2**63 or more, or infinity, to a 64-bit integer")
 
 
+def check_range(e: Emitter, s: Apply, operand: int, dtype: DType) -> None:
+    """Of a Python number that takes a dtype of integers; CPython tells what is wrong with it."""
+    w, info = e.writer, np.iinfo(dtype)
+    x = e.value(s.args[operand])
+    if x.dtype.kind == "f":
+        above = w.compare("GT", x, w.splat(float(info.min) - 1, x))
+        inside = w.both(above, w.compare("LT", x, w.splat(float(info.max) + 1, x)))
+        e.fail_where(w.op("not", inside), w.integer(0), OverflowError, f"a Python float out of bounds for {dtype}", s)
+        return
+    low = w.compare("LT", x, w.splat(max(int(info.min), -(2**63)), x))
+    outside = w.either(low, w.compare("GT", x, w.splat(min(int(info.max), 2**63 - 1), x)))
+    e.fail_where(outside, x, OverflowError, f"Python integer {{index}} out of bounds for {dtype}", s)
+
+
 def check_growth(e: Emitter, s: Apply, result: Value) -> None:
     """Of Python ints, which have no bounds: what 64 bits gave must be what floats give, or nearly."""
     w = e.writer
     x, y = (e.value(a) for a in s.args)
     if s.op.name == "left_shift":
         bad = w.compare("NE", w.op("shift_right_arithmetic", result, y), x)
+        _fail(e, s, w.compare("LT", y, w.splat(0, y)), ValueError, "negative shift count")
     else:
         about = w.op(s.op.name, w.convert(x, F64), w.convert(y, F64))
         apart = w.op("abs", w.op("subtract", w.convert(result, F64), about))

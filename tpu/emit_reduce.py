@@ -10,10 +10,12 @@ import numpy as np
 
 from ..translator.ir import DType, Shape
 from ..translator.ops.core import ArgReduceAttrs, ContractAttrs, ReduceAttrs, reduced_shape
+from . import host_calls
 from .emit_elementwise import complex_order
 from .writer import BOOL, F32, F64, I32, I64, Value, Writer, is_float, real_dtype, tensor_type
 
 _COMBINE = {"sum": "add", "prod": "multiply", "max": "maximum", "min": "minimum", "any": "or", "all": "and"}
+U8 = np.dtype(np.uint8)
 _BOOL_COMBINE = {"max": "or", "min": "and", "any": "or", "all": "and"}
 
 
@@ -25,13 +27,49 @@ def accumulator(dtype: DType) -> DType:
 def reduce(w: Writer, name: str, x: Value, attrs: ReduceAttrs, result: DType) -> Value:
     shape = reduced_shape(x.shape, attrs.axes, attrs.keepdims)
     if name in ("any", "all"):
+        if x.name in w.bounded:
+            return w.reshape(_within_bound(w, name, *w.bounded[x.name], attrs.axes), shape)
         x = w.nonzero(x)
+    if w.host and x.name in w.shifted and host_calls.reduces(name, x, result):
+        axes = " ".join(map(str, attrs.axes))
+        found = host_calls.call(w, f"{name} {axes}", [x], reduced_shape(x.shape, attrs.axes, False), result)
+        return w.reshape(found, shape)
+    if x.dtype == BOOL and name in _OF_TRUTHS and len(attrs.axes) == len(x.shape) and math.prod(x.shape) >= _MANY:
+        return w.reshape(w.convert(_of_truths(w, name, x), result), shape)
     if name in ("max", "min"):
         return w.reshape(_extreme(w, name, x, attrs.axes), shape)
     working = accumulator(result)
     x = w.convert(x, working)
     init = w.constant(_identity(name, working), (), working)
     return w.reshape(w.convert(w.reduce(x, init, _COMBINE[name], attrs.axes), result), shape)
+
+
+_OF_TRUTHS = {"sum": "add", "any": "maximum", "all": "minimum"}
+_LINE = 128  # truths, whose count is a byte
+_MANY = 1 << 14
+
+
+def _of_truths(w: Writer, name: str, x: Value) -> Value:
+    """How many truth values are true, whether any or all are: first along lines, as bytes. XLA would write each of them
+    out as wide as the result, which takes 3 to 6 times as long.
+    """
+    combine, neutral, count = _OF_TRUTHS[name], int(name == "all"), math.prod(x.shape)
+    line = w.reshape(x, (count,))
+    if count % _LINE:
+        line = w.pad(line, w.constant(bool(neutral), (), BOOL), [0], [-count % _LINE], [0])
+    lines = w.convert(w.reshape(line, (-(-count // _LINE), _LINE)), U8)
+    parts = w.reduce(lines, w.constant(neutral, (), U8), combine, (1,))
+    if name == "sum":
+        return w.reduce(w.convert(parts, I64), w.integer(0), combine, (0,))
+    return w.nonzero(w.reduce(parts, w.constant(neutral, (), U8), combine, (0,)))
+
+
+def _within_bound(w: Writer, name: str, direction: str, x: Value, bound: Value, axes: Sequence[int]) -> Value:
+    """Whether any or all of x are less (greater) than a bound: whether the least or the greatest of them is."""
+    least = direction in ("LT", "LE")
+    extreme = "min" if least == (name == "any") else "max"
+    found = reduce(w, extreme, x, ReduceAttrs(tuple(axes), False), x.dtype)
+    return w.compare(direction, found, w.broadcast(bound, found.shape))
 
 
 def _identity(name: str, dtype: DType) -> object:
@@ -84,6 +122,9 @@ def _complex_extreme(w: Writer, name: str, x: Value, axes: Sequence[int]) -> Val
 def arg_reduce(w: Writer, name: str, x: Value, attrs: ArgReduceAttrs) -> Value:
     """The extreme first, then the smallest position that holds it: two plain reductions, which vectorise."""
     axis = attrs.axis
+    if w.host and host_calls.searches(x, axis):
+        first = host_calls.call(w, f"{name} {axis}", [x], reduced_shape(x.shape, (axis,), False), I64)
+        return w.reshape(first, reduced_shape(x.shape, (axis,), attrs.keepdims))
     found = _holders(w, name, x, axis)
     index = I32 if x.shape[axis] < 2**31 else I64
     positions = w.iota(x.shape, index, axis)
@@ -139,9 +180,16 @@ def contract(w: Writer, x: Value, y: Value, attrs: ContractAttrs, dtype: DType, 
     free_y = [label for label in rhs if label in out and label not in batch]
     if [*batch, *free_y, *free_x] == list(out) and free_x and free_y:
         x, y, lhs, rhs, free_x, free_y = y, x, rhs, lhs, free_y, free_x
-    if target == "cpu" and not batch and len(lhs) == 2 and lhs[0] in summed and _worth_turning(sizes, dtype):
+    faster = not batch and host_calls.multiplies_faster(dtype, math.prod(sizes.values()))
+    as_it_is = (x.name in w.shifted or y.name in w.shifted) and host_calls.multiplies(attrs, x, y, dtype)
+    on_host = w.host and (faster or as_it_is)
+    turned = target == "cpu" and not (batch or on_host) and len(lhs) == 2 and lhs[0] in summed
+    if turned and _worth_turning(sizes, dtype):
         x, lhs = w.op("optimization_barrier", w.transpose(x, (1, 0))), (lhs[1], lhs[0])
     have = [*batch, *free_x, *free_y]
+    if on_host:
+        z = _host_product(w, (x, lhs, free_x), (y, rhs, free_y), sizes)
+        return w.transpose(w.reshape(z, tuple(sizes[s] for s in have)), [have.index(s) for s in out])
     parts = [f"contracting_dims = {_pair(summed, lhs, rhs)}"]
     if batch:
         parts.insert(0, f"batching_dims = {_pair(batch, lhs, rhs)}")
@@ -149,6 +197,28 @@ def contract(w: Writer, x: Value, y: Value, attrs: ContractAttrs, dtype: DType, 
         parts.append("precision = [HIGHEST, HIGHEST]")
     z = w.op("dot_general", x, y, shape=tuple(sizes[s] for s in have), attrs=", ".join(parts))
     return w.transpose(z, [have.index(s) for s in out])
+
+
+Side = tuple[Value, Sequence[int], Sequence[int]]  # an operand, its labels, those of them that are not summed
+
+
+def _host_product(w: Writer, left: Side, right: Side, sizes: dict[int, int]) -> Value:
+    """BLAS's product of two matrices, which the axes of each operand are taken together to."""
+    summed = [label for label in left[1] if label not in left[2]]
+    operands, turned = [], 0
+    for k, (x, labels, free) in enumerate((left, right)):
+        first, second = (free, summed) if k == 0 else (summed, free)
+        if list(labels) == [*second, *first]:
+            turned |= k + 1
+            first, second = second, first
+        x = w.transpose(x, [labels.index(s) for s in (*first, *second)])
+        operands.append(w.reshape(x, (_product(sizes, first), _product(sizes, second))))
+    shape = (_product(sizes, left[2]), _product(sizes, right[2]))
+    return host_calls.call(w, f"matmul {turned}", operands, shape, left[0].dtype)
+
+
+def _product(sizes: dict[int, int], labels: Sequence[int]) -> int:
+    return math.prod(sizes[label] for label in labels)
 
 
 def _worth_turning(sizes: dict[int, int], dtype: DType) -> bool:

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..translator.ir import DType, Shape
 from ..translator.ops.core import FourierAttrs
+from . import host_calls
 from .writer import BOOL, I64, Value, Writer, is_float, real_dtype, tensor_type
 
 Target = Literal["cpu", "tpu"]
@@ -26,6 +27,8 @@ def sort(w: Writer, x: Value, axis: int, target: Target) -> Value:
     """np.sort: the elements in order, NaN last."""
     if x.shape[axis] < 2 or 0 in x.shape:
         return x
+    if w.host and host_calls.sorts(x):
+        return host_calls.call(w, f"sort {axis}", [x], x.shape, x.dtype)
     if x.dtype.kind == "c":
         return _sort_complex(w, x, axis)
     if x.dtype == BOOL:
@@ -44,6 +47,8 @@ def argsort(w: Writer, x: Value, axis: int, target: Target) -> Value:
     """np.argsort(x, kind="stable")."""
     if x.shape[axis] < 2 or 0 in x.shape:
         return w.constant(0, x.shape, I64)
+    if w.host and host_calls.sorts(x) and x.dtype.itemsize > 4:
+        return host_calls.call(w, f"argsort {axis}", [x], x.shape, I64)
     if x.dtype.kind == "c":
         keys = _complex_keys(w, x)
     elif x.dtype == BOOL:
@@ -68,7 +73,11 @@ def _packed(w: Writer, key: Value, axis: int) -> Value:
     if key.dtype.kind == "u":
         wide = w.subtract(wide, w.splat(2**31, wide))
     high = w.op("shift_left", wide, w.splat(_INDEX_BITS, wide))
-    (found,) = _sorted(w, [w.either(high, w.iota(key.shape, I64, axis))], 1, axis)
+    packed = w.either(high, w.iota(key.shape, I64, axis))
+    if w.host and host_calls.sorts(packed):
+        found = host_calls.call(w, f"sort {axis}", [packed], packed.shape, I64)
+    else:
+        (found,) = _sorted(w, [packed], 1, axis)
     return w.both(found, w.splat(2**_INDEX_BITS - 1, found))
 
 

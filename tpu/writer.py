@@ -128,6 +128,9 @@ class Writer:
         self.indent = "    "
         self._used: dict[str, int] = {}
         self._constants: dict[tuple[object, ...], Value] = {}
+        self.host = False  # whether NumPy's functions may be called (`host_calls`)
+        self.bounded: dict[str, tuple[str, Value, Value]] = {}  # name -> the comparison of integers with a scalar it is
+        self.shifted: dict[str, tuple[Value, int]] = {}  # name -> (parameter, elements in front) that it is the rest of
         self.made: dict[tuple[object, ...], list[Value]] = {}  # what this region, or one around it, need not make again
 
     def fresh(self, hint: str = "t") -> str:
@@ -186,9 +189,7 @@ class Writer:
 
     def constant(self, value: Any, shape: Shape, dtype: DType) -> Value:
         """A scalar spread over a shape, or an array of that shape."""
-        array = np.asarray(value)
-        if array.dtype != dtype:
-            array = _cast_constant(value, array, dtype)
+        array = cast_constant(value, dtype)
         if 0 in shape:
             text = ""
         elif array.shape == shape:
@@ -259,9 +260,14 @@ class Writer:
         return x if x.dtype == BOOL else self.compare("NE", x, self.splat(0, x))
 
     def convert(self, x: Value, dtype: DType) -> Value:
-        """NumPy's astype: to bool is `!= 0`, complex to real drops the imaginary part."""
+        """NumPy's astype: to bool is `!= 0`, complex to real drops the imaginary part.
+
+        A bool becomes a float by a choice: products with its `convert` XLA makes choices, so that inf * 0 were 0.
+        """
         if x.dtype == dtype:
             return x
+        if x.dtype == BOOL and (is_float(dtype) or dtype.kind == "c"):
+            return self.select(x, self.constant(1, x.shape, dtype), self.constant(0, x.shape, dtype))
         if dtype == BOOL:
             return self.nonzero(x)
         if x.dtype.kind == "c" and dtype.kind != "c":
@@ -285,7 +291,12 @@ class Writer:
         return self.convert(self.select(inside, self.op("convert", x, dtype=wide), least), dtype)
 
     def reshape(self, x: Value, shape: Shape) -> Value:
-        return x if x.shape == shape else self.op("reshape", x, shape=shape)
+        if x.shape == shape:
+            return x
+        result = self.op("reshape", x, shape=shape)
+        if x.name in self.shifted:
+            self.shifted[result.name] = self.shifted[x.name]
+        return result
 
     def broadcast(self, x: Value, shape: Shape) -> Value:
         """NumPy's broadcast_to."""
@@ -316,6 +327,12 @@ class Writer:
         result = Value(self.fresh(), shape, x.dtype)
         types = f"({tensor_type(x.shape, x.dtype)}) -> {tensor_type(shape, x.dtype)}"
         self.line(f"{result.name} = stablehlo.slice {x.name} [{ranges}] : {types}")
+        return result
+
+    def without_front(self, x: Value, count: int, shape: Shape) -> Value:
+        """A flat array without its first elements, in another shape; remembered as such in `shifted`."""
+        result = self.reshape(self.slice(x, [count], x.shape, [1]), shape)
+        self.shifted[result.name] = x, count
         return result
 
     def reverse(self, x: Value, axes: Sequence[int]) -> Value:
@@ -357,7 +374,11 @@ class Writer:
         return self.op("concatenate", *xs, shape=shape, attrs=f"dim = {axis}")
 
 
-def _cast_constant(value: Any, array: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any]:
+def cast_constant(value: Any, dtype: DType) -> np.ndarray[Any, Any]:
+    """A number or an array in a dtype, as NumPy would cast it."""
+    array = np.asarray(value)
+    if array.dtype == dtype:
+        return array
     if dtype.kind in "iu" and array.dtype.kind == "O":
         return np.asarray(int(value) & ((1 << (8 * dtype.itemsize)) - 1)).astype(f"u{dtype.itemsize}").view(dtype)
     with np.errstate(all="ignore"):
