@@ -6,7 +6,7 @@ import sys as _sys
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
-from .runtime import scipy, testing
+from .runtime import scipy, testing, tree_util
 from .runtime import trees as tree
 from .runtime import unp as numpy
 from .runtime.accelerate import accelerate
@@ -48,7 +48,8 @@ _LATER = {  # what `import untraced` does not load: the module of each name
         "checkpointing": "checkpoint checkpoint_policies remat",
         "custom": "custom_jvp custom_vjp",
         "edited": "use_gradient",
-        "transforms": "grad hessian hvp jacfwd jacobian jacrev jvp linearize stop_gradient value_and_grad vjp vmap",
+        "transforms": "grad hessian hvp jacfwd jacobian jacrev jvp linearize stop_gradient value_and_grad "
+        "vjp vmap",
     }.items()
     for name in names.split()
 }
@@ -86,6 +87,7 @@ _sys.modules[f"{__name__}.numpy.linalg"] = numpy.linalg
 _sys.modules[f"{__name__}.numpy.fft"] = numpy.fft
 _sys.modules[f"{__name__}.lax"] = globals()["lax"] = _lazy(f"{__name__}.runtime.lax")
 _sys.modules[f"{__name__}.tree"] = tree
+_sys.modules[f"{__name__}.tree_util"] = tree_util
 _sys.modules[f"{__name__}.testing"] = testing
 _sys.modules[f"{__name__}.scipy"] = scipy
 _sys.modules[f"{__name__}.scipy.special"] = scipy.special
@@ -124,6 +126,7 @@ __all__ = [
     "stop_gradient",
     "testing",
     "tree",
+    "tree_util",
     "use_gradient",
     "value_and_grad",
     "vjp",

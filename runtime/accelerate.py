@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..translator.errors import CutError, TargetError, UntracedError, for_users
+from ..translator.reading.raising import CERTAIN
 from ..translator.reading.reader import Finish, Reading, read
 from ..translator.reading.signature import Signature, signature_of
 from ..translator.tree import open_node
@@ -26,7 +27,7 @@ from .callables import BOUND, BoundMethods, bound_function, readable
 from .checks import EVERYWHERE, Sampler
 from .devices import automatic_target, checked_target
 from .entries import Entry, TargetEntry, make_entry
-from .fallback import Fallback, on_host
+from .fallback import HOST_ERRORS, Fallback, on_host
 from .fastcall import specialised
 from .recompiles import History
 
@@ -70,7 +71,10 @@ class Accelerated:
         if args and not kwargs and type(args[0]) is Array:
             entry = self._fast.get(tuple([getattr(a, "_spec", None) for a in args]))
             if entry is not None and entry.guards_hold():
-                return entry.run_arrays(args)
+                try:
+                    return entry.run_arrays(args)
+                except HOST_ERRORS:
+                    return on_host(self.fun, args, kwargs)
         return self._general(args, kwargs)
 
     def _general(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -109,7 +113,7 @@ class Accelerated:
         changes = entry.translation.changes
         try:
             result = entry.run(leaves)
-        except OverflowError:  # a Python int of over 64 bits; nothing has been written yet
+        except HOST_ERRORS:  # nothing has been written yet
             return on_host(self.fun, *given)
         if not changes:
             return result
@@ -122,6 +126,8 @@ class Accelerated:
 
     def _as_is(self, key: Key, error: Exception, given: tuple[Any, Any]) -> Any:
         """Run what is refused with `error` under CPython; raises the error where that is not wanted."""
+        if hasattr(error, CERTAIN):
+            return on_host(self.fun, *given)
         if self.options.fallback != "numpy":
             if isinstance(error, UntracedError):
                 raise for_users(error) from None
@@ -357,6 +363,7 @@ def accelerate(
     donate_argnums   Arrays whose memory the results may reuse; they cannot be used afterwards.
     checks           what cannot be proven before is checked while the program runs: indices, divisors of Python
                      numbers, exponents of integers. It raises what NumPy raises (IndexError, ZeroDivisionError, ...).
+                     `raise` and `assert` of the function's own do not depend on it.
     fallback         "numpy": a function outside the language runs as it is, with one warning; "error": it raises.
     check_grads      the derivatives of the function, or those that a transformed one takes, are compared with
                      differences at the first call and at samples of later ones; DerivativeError where they part. The

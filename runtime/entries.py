@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..translator.errors import AliasError, Diagnostic
-from ..translator.ir import Aval, Function, Param
+from ..translator.ir import Aval, Function, Param, may_raise
 from ..translator.pipeline import Translation, translate
 from ..translator.reading.guards import default_guards, fetch
 from ..translator.reading.signature import Signature
@@ -79,7 +79,7 @@ class Entry:
         for layout in self.layouts:
             if not layout.holds(arguments[layout.leaf]):
                 where = leaf_name(self.binding.signature, layout.leaf)
-                raise _strided(self, where) if layout.path else _zero_dimensional(self, where)
+                raise _strided(self, where) if layout.lying else _zero_dimensional(self, where)
         for i in self.mutated:
             x = arguments[i]
             where = self.name_of(i)
@@ -144,7 +144,7 @@ def _mutated_leaves(function: Function, signature: Signature, statics: frozenset
 
 def make_entry(accelerated: Accelerated, binding: Binding, leaves: Sequence[Any]) -> Entry:
     """Translate for the signature, and compile for the target. Raises UntracedError."""
-    translation = translate(accelerated.fun, binding.signature, accelerated.finish)
+    translation = translate(accelerated.fun, binding.signature, accelerated.finish, accelerated.target)
     defaults = default_guards(accelerated.fun, binding.given)
     if defaults:
         translation = dataclasses.replace(translation, guards=(*translation.guards, *defaults))
@@ -214,6 +214,8 @@ class TargetEntry(Entry):
         f = self.function
         self.device = device_of_target(accelerated.target)
         donated = _donated(accelerated.options.donate_argnums, accelerated.fun, binding.signature, translation.statics)
+        if any(map(may_raise, f.body.statements)):  # CPython may have to run the call again
+            donated = ()
         self.program: Program = load(accelerated.target, f, donated=donated, checks=accelerated.options.checks)
         self.assemble = assembler(f.out)
         self.leaf_count = f.out.leaf_count
@@ -224,7 +226,8 @@ class TargetEntry(Entry):
         self.finish = [_finisher(a) for a in results]
         straight = self.sources == list(range(len(self.sources)))
         # whether a call with Arrays alone can skip all but the guards
-        self.direct = straight and not self.values and not self.captures and not (self.mutated or translation.changes)
+        unseen = not (self.values or self.captures or self.mutated or self.layouts)
+        self.direct = straight and unseen and not translation.changes
         self.one = f.out.leaf_count == 1 and f.out.kind.name == "LEAF"
 
     def run_arrays(self, args: Sequence[Any]) -> Any:

@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from ..translator.errors import AliasError, UnsupportedError
+from ..translator.errors import AliasError, RaisedError, UnsupportedError
 from . import trees
 from .array import Array
 from .devices import device_put
+
+HOST_ERRORS = (RaisedError, OverflowError)  # CPython runs the call again, as it is: the latter for ints of over 64 bits
 
 
 class Fallback:

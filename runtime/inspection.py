@@ -79,6 +79,8 @@ class Inspection:
         self.span = translation.stages["read"].span
         self.stages = Stages(translation.stages)
         self.statics = translation.statics
+        self.loops = translation.loops
+        """What became of control flow that differs between the lanes of a batch, and why."""
         self._compile = compile
         self._history = accelerated.explain_recompiles
         if compile:
@@ -184,6 +186,7 @@ class CutInspection(Inspection):
         self.signature = signature
         self.span = driver.span
         self.stages = Stages({"cut": driver.text()})
+        self.loops = ()
         self._driver = driver
         self._compile = False
         self._history = accelerated.explain_recompiles
@@ -206,7 +209,7 @@ class CutInspection(Inspection):
 def inspect_call(accelerated: Accelerated, binding: Binding, compile: bool) -> Inspection:
     """Translate for a signature. Raises UntracedError where the function or the target refuses it."""
     try:
-        translation = translate(accelerated.fun, binding.signature)
+        translation = translate(accelerated.fun, binding.signature, target=accelerated.target)
     except CutError as error:
         if not isinstance(accelerated.fun, types.FunctionType):
             raise

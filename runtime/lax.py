@@ -12,6 +12,19 @@ from typing import Any
 
 import numpy as np
 
+from ..translator.library.across import (
+    all_gather,
+    all_to_all,
+    axis_index,
+    axis_size,
+    pmax,
+    pmean,
+    pmin,
+    ppermute,
+    pshuffle,
+    psum,
+    psum_scatter,
+)
 from ..translator.library.looping import (
     associative_scan,
     cond,
@@ -201,9 +214,13 @@ def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
 
 __all__ = [
     *_UFUNCS,
+    "all_gather",
+    "all_to_all",
     "argmax",
     "argmin",
     "associative_scan",
+    "axis_index",
+    "axis_size",
     "batch_matmul",
     "broadcast",
     "broadcast_in_dim",
@@ -245,6 +262,13 @@ __all__ = [
     "logistic",
     "map",
     "pad",
+    "pmax",
+    "pmean",
+    "pmin",
+    "ppermute",
+    "pshuffle",
+    "psum",
+    "psum_scatter",
     "reciprocal",
     "reduce_window",
     "rem",

@@ -72,6 +72,7 @@ def _facts(inspection: Inspection) -> Iterator[str]:
         moved, least = sum(k.bytes_moved for k in kernels), sum(k.bytes_minimum for k in kernels)
         groups = f"{len(kernels)} group{'s' * (len(kernels) != 1)}"
         yield f"{groups}, {_bytes(moved)} moved, at least {_bytes(least)}"
+    yield from map(str, inspection.loops)
     if inspection.memory:
         yield f"temporaries {_bytes(inspection.memory.get('temporary', 0))}"
     if inspection.cost and inspection.cost.get("flops", 0) > 0:

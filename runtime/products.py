@@ -20,7 +20,7 @@ from ..translator.reading.signature import Signature, abstract_with_leaves, spec
 from ..translator.rewrite import splice_block
 from ..translator.tree import Kind, TreeDef, close_node
 from .rules import Fun, split_aux
-from .trees import describe
+from .tree_util import describe
 
 
 def product_signature(*names: str) -> inspect.Signature:

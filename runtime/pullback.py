@@ -12,6 +12,8 @@ import dataclasses
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..translator.builder import Builder
 from ..translator.derive import reverse
 from ..translator.derive.activity import inexact
@@ -19,7 +21,7 @@ from ..translator.ir import Atom, Block, Function, Param, Var
 from ..translator.pipeline import Positions, note
 from ..translator.reading.reader import Reading
 from ..translator.reading.signature import Signature
-from ..translator.rewrite import splice_block
+from ..translator.rewrite import splice_block, without_raises
 from ..translator.tree import LEAF, NONE, Kind, TreeDef, static
 from . import rules
 from .products import fitting, product_signature
@@ -63,7 +65,8 @@ class Forward(Transformation):
         outer = tuple(Var(v.hint, v.aval) for v in function.body.params)
         b = Builder(function.span)
         outs = splice_block(b, ahead, outer)
-        extra = splice_block(b, function, outer)[main.leaf_count : function.out.leaf_count] if aux else ()
+        again = dataclasses.replace(function.body, statements=without_raises(function.body.statements))
+        extra = splice_block(b, again, outer)[main.leaf_count : function.out.leaf_count] if aux else ()
         m = main.leaf_count
         residuals = outs[m:]
         tree = TreeDef(
@@ -89,6 +92,10 @@ class Backward(Transformation):
         super().__init__(_named(function.name))
         self.__signature__ = product_signature("residuals", "ct")
         del self.__wrapped__
+
+    def __call__(self, residuals: Any, ct: Any) -> Any:
+        """Conditions among the residuals, Python's bools where Python numbers are compared, are data here."""
+        return super().__call__(tuple(np.bool_(r) if type(r) is bool else r for r in residuals), ct)
 
     def __untraced_read__(self, signature: Signature) -> Reading:
         (_, residuals), (_, given) = signature.params

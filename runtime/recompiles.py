@@ -20,7 +20,7 @@ from ..translator.reading.guards import Guard
 from ..translator.reading.signature import Signature, static_value
 from ..translator.tree import Kind, TreeDef
 from .array import Array
-from .trees import describe
+from .tree_util import describe
 
 Change = tuple[str, str]  # what changed, and what to do about it
 

@@ -23,6 +23,7 @@ from ..translator.tree import Kind, TreeDef, open_node
 from .accelerate import Accelerated
 from .arguments import Key, open_arguments
 from .entries import Entry, TargetEntry
+from .fallback import HOST_ERRORS
 from .statics import Static
 
 if TYPE_CHECKING:
@@ -203,7 +204,7 @@ class Region(Accelerated):
     def _finished(self, entry: Entry, leaves: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         try:
             result = entry.run(leaves)
-        except (AliasError, OverflowError):  # raised before anything was written; the latter by ints of over 64 bits
+        except (AliasError, *HOST_ERRORS):  # raised before anything was written
             return self.fun(*args, **kwargs)
         if not _has_passed(entry.function.out):
             return result

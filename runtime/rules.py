@@ -12,16 +12,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..translator.batch import vmap as batch
+from ..translator.batch.lanes import Form, Lanes, LoopNote
 from ..translator.builder import Builder
 from ..translator.derive import reverse
 from ..translator.derive.activity import inexact
 from ..translator.errors import DTypeError
 from ..translator.ir import Atom, Aval, Block, Function, Var, const
-from ..translator.pipeline import Positions
+from ..translator.pipeline import Positions, deriving, note_loops, target
 from ..translator.reading.signature import Signature, signature_of
 from ..translator.rewrite import splice_block
-from ..translator.tree import LEAF, Kind, TreeDef
-from .trees import broadcast_prefix, describe
+from ..translator.tree import LEAF, Kind, TreeDef, flatten
+from .tree_util import broadcast_prefix, describe
 
 Argnums = int | Sequence[int]
 Fun = Callable[..., Any]
@@ -218,9 +219,7 @@ def check_axes(in_axes: Any, out_axes: Any) -> None:
 
 
 def axis_leaves(axes: Any) -> list[Any]:
-    from .trees import leaves
-
-    return leaves(axes, is_leaf=lambda x: x is None)
+    return flatten(axes, is_leaf=lambda x: x is None)[0]
 
 
 AxesOfLeaves = tuple[int | None, ...]
@@ -316,14 +315,35 @@ def without_batch(signature: Signature, axes: AxesOfLeaves) -> Signature:
     return Signature(signature.params, avals, values)
 
 
-def batched(function: Function, positions: Positions, axes: AxesOfLeaves, out_axes: Any, size: int) -> Function:
+def batched(
+    function: Function, positions: Positions, axes: AxesOfLeaves, out_axes: Any, size: int, lanes: Form, axis_name: Any
+) -> Function:
     ins: list[int | None] = [None] * len(function.body.params)
     for place, axis in zip(positions, axes, strict=True):
         if place is not None:
             ins[place] = axis
     outs = broadcast_prefix(out_axes, function.out, "vmap out_axes", is_leaf=lambda x: x is None)
     results = function.body.results[: function.out.leaf_count]
-    return batch.vmap(function, ins, [_out_axis(a, r) for a, r in zip(outs, results, strict=True)], size)
+    notes: list[LoopNote] = []
+    out = [_out_axis(a, r) for a, r in zip(outs, results, strict=True)]
+    made = batch.vmap(function, ins, out, size, _wanted(lanes), notes, axis_name)
+    note_loops(notes)
+    return made
+
+
+def _wanted(form: Form) -> Lanes:
+    """Where nobody chose, who runs the program decides between a loop over lanes and lockstep."""
+    if form != "auto":
+        return Lanes(form)
+    if deriving():
+        return Lanes("lockstep", "a derivative of the batch is taken")
+    match target():
+        case "cpu":
+            return Lanes("auto")
+        case "numpy":
+            return Lanes("lockstep", "CPython is faster on whole arrays than in loops")
+        case other:
+            return Lanes("lockstep", f"the target {other} computes on whole arrays")
 
 
 def _out_axis(axis: int | None, result: Atom) -> int | None:

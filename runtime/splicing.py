@@ -28,7 +28,7 @@ from ..translator.rewrite import rebuilt, splice_block
 from ..translator.tree import LEAF, Kind, TreeDef
 from .products import rebuild
 from .rules import positional
-from .trees import describe
+from .tree_util import describe
 
 if TYPE_CHECKING:
     from .custom import Custom

@@ -9,9 +9,11 @@ accelerated function is accelerated.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, get_args
 
 from ..translator import pipeline
+from ..translator.axes import named_axis
+from ..translator.batch.lanes import Form
 from ..translator.ir import Function
 from ..translator.ops import STOP_GRADIENT
 from ..translator.pipeline import Positions
@@ -136,23 +138,42 @@ class Batched(Transformation):
     verb = "vmap"
     stage = "batch"
 
-    def __init__(self, fun: Fun, in_axes: Axes, out_axes: Axes, axis_name: Any, axis_size: int | None) -> None:
+    def __init__(
+        self, fun: Fun, in_axes: Axes, out_axes: Axes, axis_name: Any, axis_size: int | None, lanes: Form
+    ) -> None:
         self.in_axes, self.out_axes, self.axis_name, self.axis_size = in_axes, out_axes, axis_name, axis_size
+        self.lanes = lanes
         rules.check_axes(in_axes, out_axes)
+        if lanes not in get_args(Form):
+            raise ValueError(f"vmap: lanes must be one of {', '.join(map(repr, get_args(Form)))}, not {lanes!r}")
         super().__init__(fun)
 
     def __untraced_read__(self, signature: Signature) -> Reading:
         axes = rules.input_axes(self.fun, signature, self.in_axes)
         size = rules.batch_size(self.fun, signature, axes, self.axis_size)
+
+        def read_with(inner: Signature) -> Reading:
+            with named_axis(self.axis_name, size):
+                return read(self.fun, inner)
+
         return pipeline.transform(
             self.stage,
-            lambda inner: read(self.fun, inner),
+            read_with,
             rules.without_batch(signature, axes),
-            lambda function, positions: rules.batched(function, positions, axes, self.out_axes, size),
+            lambda function, positions: rules.batched(
+                function, positions, axes, self.out_axes, size, self.lanes, self.axis_name
+            ),
         )
 
 
-def vmap(fun: Fun, in_axes: Axes = 0, out_axes: Axes = 0, axis_name: Any = None, axis_size: int | None = None) -> Any:
+def vmap(
+    fun: Fun,
+    in_axes: Axes = 0,
+    out_axes: Axes = 0,
+    axis_name: Any = None,
+    axis_size: int | None = None,
+    lanes: Form = "auto",
+) -> Any:
     """A function that maps `fun` over an axis of its arguments, as one vectorised program.
 
     in_axes    an int, or a tuple with one entry for each positional argument: the axis to map, None for an argument
@@ -160,11 +181,15 @@ def vmap(fun: Fun, in_axes: Axes = 0, out_axes: Axes = 0, axis_name: Any = None,
                same for all, or a tree of these that is a prefix of the argument. Keyword arguments are mapped over
                axis 0.
     out_axes   where the axis goes in the results, likewise.
+    axis_name  a name for the axis: `lax.psum`, `lax.all_gather` and their kin in `fun` speak over it.
     axis_size  the size, needed only where nothing is mapped.
+    lanes      how branches and loops that differ between elements are run: "loop", a loop over the elements, each with
+               its own branches and number of turns; "lockstep", all together, until the slowest is done; "auto"
+               chooses by cost. `inspect(...).loops` says what was chosen, and why.
 
     Raises ValueError when the sizes differ, when an axis is out of range, or when `in_axes` does not fit the arguments.
     """
-    return transformed(fun, Batched, in_axes, out_axes, axis_name, axis_size)
+    return transformed(fun, Batched, in_axes, out_axes, axis_name, axis_size, lanes)
 
 
 # ---- products with the Jacobian ------------------------------------------------------------------
