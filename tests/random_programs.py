@@ -313,14 +313,17 @@ _count = itertools.count()
 
 
 @st.composite
-def sources(draw: st.DrawFn, statements: int = 8) -> Program:
-    """A random NumPy function with assignments, slices, stores, views, branches, loops and calls of a helper."""
-    return random_source(draw(st.randoms(use_true_random=False)), statements)
+def sources(draw: st.DrawFn, statements: int = 8, raising: bool = False) -> Program:
+    """A random NumPy function with assignments, slices, stores, views, branches, loops and calls of a helper.
+
+    `raising`: and with `raise` and `assert`.
+    """
+    return random_source(draw(st.randoms(use_true_random=False)), statements, raising)
 
 
-def random_source(random: Random, statements: int = 8) -> Program:
+def random_source(random: Random, statements: int = 8, raising: bool = False) -> Program:
     """As `sources`, from a plain generator of random numbers."""
-    text = _SourceGenerator(random).text(statements)
+    text = _SourceGenerator(random, raising).text(statements)
     rng = np.random.default_rng(random.randint(0, 2**16))
     args = (rng.normal(size=(N, M)), rng.normal(size=M), random.randint(0, N))
     return Program(compile_text(text), args, text)
@@ -353,8 +356,9 @@ def smooth(a, rate=0.5):
 class _SourceGenerator:
     """Writes source. `shapes` maps the names in scope to shapes; names of one shape never change it."""
 
-    def __init__(self, random: Random) -> None:
+    def __init__(self, random: Random, raising: bool = False) -> None:
         self.random = random
+        self.raising = raising
         self.lines: list[str] = []
         self.shapes: dict[str, tuple[int, ...]] = {"x": (N, M), "v": (M,)}
         self.owned: set[str] = set()
@@ -412,6 +416,9 @@ class _SourceGenerator:
 
     def block(self, indent: int, count: int, depth: int) -> None:
         for _ in range(self.random.randint(1, count)):
+            if self.raising and self.chance(30):
+                self.refusal(indent, depth)
+                continue
             kind = self.random.randint(0, 19)
             if kind <= 5:
                 self.assignment(indent)
@@ -491,6 +498,28 @@ class _SourceGenerator:
         if self.chance(60):
             self.emit(indent, "else:")
             self.inside(indent + 1, depth)
+
+    def refusal(self, indent: int, depth: int) -> None:
+        """What raises where some number is large, or is not."""
+        number, limit = self.expression((), 1), self.pick(("0.7", "1.5", "4.0"))
+        place = self.pick([*self.counters, "n"])
+        error = self.pick(("ValueError", "KeyError"))
+        message = f'f"{self.pick(("large", "{n} turns"))}: {{{self.expression((), 1)}:.4f}} at {{{place}}}"'
+        match self.random.randint(0, 4):
+            case 0 | 1:
+                self.emit(indent, f"if {number} > {limit}:")
+                if depth and self.chance(30):
+                    self.inside(indent + 1, depth, 2)
+                self.emit(indent + 1, f"raise {error}({message})")
+            case 2 if depth:
+                self.emit(indent, f"if {number} < {limit}:")
+                self.inside(indent + 1, depth)
+                self.emit(indent, "else:")
+                self.emit(indent + 1, f"raise {error}({message}, {place})")
+            case 3:
+                self.emit(indent, f"assert {number} < {limit}, {message}")
+            case _:
+                self.emit(indent, f"assert np.all({self.pick(self.of_shape((M,)))} < {limit})")
 
     def loop(self, indent: int, depth: int) -> None:
         counter = "ijk"[len(self.counters)]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import operator
-import pickle
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -125,28 +124,8 @@ def makes_objects_its_own_way(x):
     return Counted(x).value * 2
 
 
-def pickles(x):
-    return pickle.loads(pickle.dumps(x)) * 2
-
-
 def asks_for_identity(x):
     return x * (id(x) != 0)
-
-
-def asks_for_flags(x):
-    return x * x.flags.c_contiguous
-
-
-def sets_flags(x):
-    y = x * 2
-    y.setflags(write=False)
-    return y
-
-
-def resizes(x):
-    y = x * 2
-    y.resize((3, 1))
-    return y
 
 
 def array_of_objects(x):
@@ -191,10 +170,6 @@ def takes_object(model, x):
     return x * (2 if model.last is None else 3)
 
 
-def prints_to_text(x):
-    return np.array2string(x)
-
-
 def _without_source() -> Callable[..., Any]:
     names: dict[str, Any] = {}
     exec(compile("def without_source(x):\n    return x * 2\n", "<nowhere>", "exec"), names)
@@ -224,11 +199,7 @@ REFUSED = {
         Refused(sets_attribute_outside, seen=lambda: MODEL.last),
         Refused(calls_setattr, seen=lambda: MODEL.last),
         Refused(makes_objects_its_own_way, seen=lambda: Counted.made),
-        Refused(pickles),
         Refused(asks_for_identity),
-        Refused(asks_for_flags),
-        Refused(sets_flags),
-        Refused(resizes),
         Refused(array_of_objects),
         Refused(array_of_strings),
         Refused(dates),
@@ -239,7 +210,6 @@ REFUSED = {
         Refused(takes_masked, lambda: (np.ma.masked_less(X, 0.0),)),
         Refused(takes_matrix, lambda: (np.matrix([[1.0, 2.0], [3.0, 4.0]]),)),
         Refused(takes_object, lambda: (Model(), X)),
-        Refused(prints_to_text),
         Refused(_without_source()),
         Refused(operator.itemgetter(0)),
     ]

@@ -2,7 +2,7 @@ import numpy as np
 
 
 def attention(q, k, v):
-    scores = np.einsum("ijk,ilk->ijl", q, k) / 2.0
+    scores = q @ k.mT / 2.0
     shifted = scores - np.max(scores, axis=2, keepdims=True)
     e = np.exp(shifted)
     return e / np.sum(e, axis=2, keepdims=True) @ v

@@ -14,10 +14,9 @@ def gaussian_process_grad(x, y, scale, noise):
     t5 = t3 >= t2
     t6 = low.T @ np.where(t5, d_low, 0.0)
     t7 = t3 + -1 >= t2
-    t8 = 0.5 * np.where(t5, np.where(t7, 0.0, t6), 0.0)
-    t9 = np.linalg.solve(t4, np.where(t7, t6, 0.0) + t8)
-    t10 = np.linalg.solve(t4, t9.T)
-    t11 = 0.5 * (t10.T + t10)
-    d_k = np.where(t5, t11, 0.0) + np.where(t7, t11, 0.0)  # from line ..: np.linalg.cholesky(k)
+    t8 = np.where(t7, t6, 0.0) + 0.5 * np.where(t5, np.where(t7, 0.0, t6), 0.0)
+    t9 = np.linalg.solve(t4, np.linalg.solve(t4, t8).T)
+    t10 = 0.5 * (t9.T + t9)
+    d_k = np.where(t5, t10, 0.0) + np.where(t7, t10, 0.0)  # from line ..: np.linalg.cholesky(k)
     d_d = d_k * t1 / t * -0.5 * (2 * d)                    # from line ..: d**2
     return np.sum(d_d, axis=1) - np.sum(d_d, axis=0)       # from line ..: x[:, None] - x

@@ -9,8 +9,6 @@ def option_grad(spot, strike, time, rate, volatility):
     t3 = np.exp(-1.702 * d2)
     t4 = 1.0 + t3
     n2 = 1.0 / t4
-    d_n2 = -(strike * np.exp(-rate * time))    # from line ..: strike * np.exp(-rate * time) * n2
-    d_d2 = d_n2 * (-n2 / t4) * t3 * -1.702     # from line ..: -1.702 * d2
     d_d1 = spot * (-n1 / t2) * t1 * -1.702     # from line ..: -1.702 * d1
-    d_d1 += d_d2                               # from line ..: d1 - deviation
+    d_d1 -= strike * np.exp(-rate * time) * (n2 / t4) * t3 * 1.702  # from line ..: d1 - deviation
     return n1 + d_d1 / deviation / t / strike  # from line ..: spot / strike

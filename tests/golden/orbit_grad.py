@@ -9,5 +9,5 @@ def orbit_grad(q, p, n):
     for i in reversed(range(5)):
         q = q_tape[i]
         d_p += d_q * 0.1                # from line ..: 0.1 * p
-        d_q += d_p * -0.1 * np.cos(q)   # from line ..: np.sin(q)
+        d_q -= d_p * 0.1 * np.cos(q)    # from line ..: np.sin(q)
     return d_q

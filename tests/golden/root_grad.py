@@ -25,5 +25,5 @@ def root_grad(x):
             y = y_tape[k]
             d_y = d_y * 0.5             # from line ..: 0.5 * (y + x / y)
             d_x += d_y / y              # from line ..: x / y
-            d_y += d_y * (-(x / y) / y)
+            d_y -= d_y * (x / y / y)
     return d_x

@@ -13,5 +13,5 @@ def softmax_regression_grad(w, b, x, labels):
     d_s += d_p / t2 * t1
     t4 = s == t
     t5 = t4 / np.sum(t4.astype(np.float64), axis=1, keepdims=True)
-    d_s += -np.sum(d_s, axis=1, keepdims=True) * t5            # from line ..: np.max(s, axis=1, keepdims=True)
+    d_s -= np.sum(d_s, axis=1, keepdims=True) * t5             # from line ..: np.max(s, axis=1, keepdims=True)
     return d_w + x.T @ d_s                                     # from line ..: x @ w

@@ -50,9 +50,8 @@ def thomas_grad(a, b, c, d):
         d_d[i] += t13                             # from line ..: d[i]
         t15 = d_c[i]
         d_c[i] = 0.0                              # from line ..: c[i] = c[i] / m
-        d_m += t15 * (-t_tape_1[t9] / m)          # from line ..: c[i] / m
+        d_m -= t15 * (t_tape_1[t9] / m)           # from line ..: c[i] / m
         d_c[i] += t15 / m                         # from line ..: c[i]
-        t16 = -d_m
-        d_c[t9] += t16 * t11                      # from line ..: c[i - 1]
-        d_a[i] += t14 * t_tape_2[t9] + t16 * t10  # from line ..: a[i]
+        d_c[t9] += -d_m * t11                     # from line ..: c[i - 1]
+        d_a[i] += t14 * t_tape_2[t9] - d_m * t10  # from line ..: a[i]
     return d_a

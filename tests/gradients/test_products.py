@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from untraced import accelerate, custom_vjp, grad, hessian, hvp, jacfwd, jacobian, jacrev, linearize
+from untraced import accelerate, custom_vjp, grad, hessian, hvp, jacfwd, jacobian, jacrev, linearize, vjp
 
 A = np.arange(6.0).reshape(2, 3) / 3 + 0.2
 
@@ -61,3 +61,17 @@ def test_errors_of_jax():
         grad(cubic, 2)(A, A)
     with pytest.raises(TypeError, match=r"scalar-output functions. Output was \(\*,\)"):
         grad(lambda x: (np.sum(x),))(A)
+
+
+def test_a_condition_on_python_numbers_is_kept_between_the_halves_of_vjp():
+    def f(x, k):
+        y = np.zeros_like(x)
+        if k > 0:
+            for i in range(3):
+                y[i] = x[i] * k
+        return np.sum(y * y)
+
+    for k in (2.0, -2.0):
+        d_x, d_k = vjp(f, np.arange(3.0), k)[1](1.0)
+        np.testing.assert_array_equal(d_x, [0.0, 8.0, 16.0] if k > 0 else np.zeros(3))
+        assert d_k == (20.0 if k > 0 else 0.0)

@@ -265,6 +265,22 @@ def thomas(a, b, c, d):
     return np.sum(d)
 
 
+def validated(x, sigma):
+    if sigma <= 0:
+        raise ValueError(f"sigma must be positive, got {sigma}")
+    assert not np.any(np.isnan(x)), "x has NaNs"
+    return np.sum(np.exp(-((x / sigma) ** 2)))
+
+
+def guarded_recurrence(x, limit):
+    y = x
+    for i in range(20):
+        y = np.sin(y) * x + y
+        if np.max(y) > limit:
+            raise OverflowError(f"step {i}: {np.max(y):.3g} is beyond {limit}")
+    return np.sum(y)
+
+
 SPD = DATA[:5].T @ DATA[:5] + 3.0 * np.eye(5)
 
 GRADIENTS: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
@@ -301,4 +317,6 @@ GRADIENTS: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
     (kepler, (0.8, 0.4)),
     (two_springs, (X, X, 0.4, 5)),
     (thomas, (X, X + 3.0, X, X)),
+    (validated, (X, 0.7)),
+    (guarded_recurrence, (X, 1e9)),
 ]

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from batched_programs import BATCHED, Batched
 from derivative_programs import GRADIENTS
 from laws_helpers import read_program
 from programs import PROGRAMS, Example
 
-from untraced import grad, tree
+from untraced import accelerate, grad, tree, vmap
 from untraced.translator.derive.reverse import vjp
 from untraced.translator.passes.simplify import simplify
 from untraced.translator.printing.printer import print_module
@@ -68,3 +69,27 @@ def test_printed_gradients(
     got, want = scope[f"{fun.__name__}_grad"](*args), grad(fun)(*args)
     for g, w in zip(tree.leaves(got), tree.leaves(want), strict=True):
         np.testing.assert_array_equal(g, w)
+
+
+@pytest.mark.parametrize("case", BATCHED, ids=lambda c: c.fun.__name__)
+def test_printed_batches(case: Batched, golden: Callable[[str, str], None]) -> None:
+    many = vmap(case.fun, in_axes=case.in_axes, out_axes=case.out_axes, lanes=case.lanes)
+    source = many.source(*case.args)
+    golden(f"batched/{case.fun.__name__}.py", re.sub(r"from line (\d+)", "from line ..", source))
+    want = _one_by_one(case)
+    for got in (many(*case.args), accelerate(many)(*case.args)):
+        for g, w in zip(tree.leaves(got), want, strict=True):
+            np.testing.assert_allclose(g, w, rtol=1e-12, atol=1e-12)
+
+
+def _one_by_one(case: Batched) -> list[Any]:
+    axes = case.in_axes if isinstance(case.in_axes, tuple) else (case.in_axes,) * len(case.args)
+    size = next(tree.leaves(a)[0].shape[axis] for a, axis in zip(case.args, axes, strict=True) if axis is not None)
+    results = []
+    for i in range(size):
+        one = [
+            a if axis is None else tree.map(lambda x, axis=axis, i=i: np.take(x, i, axis), a)
+            for a, axis in zip(case.args, axes, strict=True)
+        ]
+        results.append(tree.leaves(case.fun(*one)))
+    return [np.stack(leaf, case.out_axes) for leaf in zip(*results, strict=True)]

@@ -20,13 +20,16 @@ from laws_helpers import (
 from programs import PROGRAMS, Example
 from random_programs import Program, sources
 
+from untraced import vmap as batched_with_lanes
 from untraced.translator.batch.vmap import vmap
 from untraced.translator.derive.reverse import vjp
 from untraced.translator.errors import AliasError
 from untraced.translator.evaluate import evaluate
-from untraced.translator.ir import Function
+from untraced.translator.ir import For, Function, walk
 from untraced.translator.passes.fuse import fuse
 from untraced.translator.passes.simplify import simplify
+from untraced.translator.reading.reader import read
+from untraced.translator.reading.signature import abstract
 from untraced.translator.tree import flatten, unflatten
 from untraced.translator.verify import verify
 
@@ -102,3 +105,30 @@ def test_laws_of_random_source(stage: str, program: Program) -> None:
         check_l2(function, program.args)
     else:
         check_l2_l3_in_two_steps(function, program.args)
+
+
+def test_laws_of_loops_over_lanes() -> None:
+    x = np.linspace(-2.0, 2.0, 6)
+    for f in (countdown, two_loops):
+        many = batched_with_lanes(f, lanes="loop")
+        function = simplify(read(many, abstract(many, (x,), {})).function)
+        assert any(isinstance(s, For) and s.parallel for s in walk(function.body))
+        check_laws(function, (x,), (x,))
+        check_against_numpy(many, function, (x,))
+
+
+def countdown(x: float) -> float:
+    n = 0.0
+    while x > n:
+        n += 0.25
+    return n * x
+
+
+def two_loops(x: float) -> tuple[float, int]:
+    k = 0
+    for i in range(int(4.0 + x)):
+        k += i
+    y = np.sin(x) + k
+    while y * y < 50.0:
+        y = y * 1.5 + 1.0
+    return y, k

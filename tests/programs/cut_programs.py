@@ -78,6 +78,7 @@ def sized_by_data(x: Any) -> Any:
 def raises_by_data(x: Any) -> Any:
     s = np.sum(x * x)
     assert s >= 0, "negative"
+    print("checked")
     if s > 100:
         raise ValueError(f"too large: {s:.3f}")
     return s / 2 + 1
@@ -87,7 +88,8 @@ def fails_after_a_store(x: Any) -> None:
     x[0] = 3
     y = x * 2 + 1
     if y.max() > 0:
-        raise KeyError("k", 3)
+        x[1] = 4
+        raise KeyError("k", x[x > 0][0])
 
 
 def catches(x: Any) -> Any:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import bisect
+import heapq
 import math
+import pickle
 import string
 from typing import Any
 
@@ -247,6 +250,91 @@ def fn_none(n):
 @CASES((3,))
 def sizes(n):
     return (np.zeros(n), np.arange(n), np.eye(n), np.ones((n, n)))
+
+
+# Python's numbers
+
+
+@CASES((25,))
+def wide_when_translated(n):
+    return fact_rec(n), np.iinfo(np.uint64).max
+
+
+@CASES((5,), (15,), (-25,))
+def moduli_and_places(n):
+    return pow(3, abs(n), 7), round(n, -1), round(n, 1), complex("1+2j") * n
+
+
+@CASES((-2.0,), (2.0,))
+def fractional_powers(x):
+    return x**0.5, (-x) ** (1 / 3)
+
+
+@CASES((1j, 1.0), (1.0, None), ("a", 1.0), (np.float64(1.0), None))
+def no_order(x, y):
+    return x < y
+
+
+@CASES((1,), (1.5,), (A,), ([1],))
+def attributes_of_numbers(x):
+    return getattr(x, "shape", None), hasattr(x, "ndim"), hasattr(x, "real"), x == True, x == None  # noqa: E711, E712
+
+
+@CASES((2.5,), (np.float64(np.nan),), (-3,), (np.int64(4),), (0,), (True,))
+def answers_are_pythons(x):
+    return math.isnan(x), [math.isfinite(v) for v in (x, 1.0)], float(x).is_integer(), math.isinf(x) + 1, pow(2, int(x))
+
+
+@CASES((np.float64(2.5),), (np.int64(3),), (np.float32(1.0),))
+def methods_of_numbers(x):
+    names = ("is_integer", "as_integer_ratio", "bit_length", "bit_count", "hex", "numerator", "nothing")
+    return [hasattr(x, name) for name in names], x.is_integer(), isinstance(x, np.floating) and x.as_integer_ratio()
+
+
+@CASES((np.float64(2.5),))
+def no_method_of_a_number(x):
+    return x.bit_count()
+
+
+@CASES((3,), (-5,))
+def wide_constants(n):
+    return n + 2**63, n ^ (n << 13) & 0xFFFFFFFFFFFFFFFF, n < 2**70, n * 2.0**70
+
+
+@CASES((2,), (-1,))
+def shifts(n):
+    return 5 << n, 0 << n
+
+
+@CASES((1j,), (2.0,))
+def extreme_of_complex(z):
+    return max(z, 1j) if isinstance(z, complex) else max(z, 1)
+
+
+@CASES((M,))
+def truth_of_rows(x):
+    return any(row > 0 for row in x)
+
+
+# what only CPython can call
+
+
+@CASES(([5, 1, 7],))
+def heap(a):
+    heapq.heapify(a)
+    smallest = heapq.heappop(a)
+    bisect.insort(a, 6)
+    return smallest, a, bisect.bisect(a, 6)
+
+
+@CASES((A,), (M,))
+def text_and_memory(x):
+    y = x * 2
+    y.setflags(write=False)
+    z = x * 3
+    z.resize((3, 2))
+    same = pickle.loads(pickle.dumps(x))
+    return np.array2string(x), repr(y), x.flags.c_contiguous, y.flags.writeable, z, np.shares_memory(x, x[1:]), same + 1
 
 
 @pytest.mark.parametrize("target", TARGETS)

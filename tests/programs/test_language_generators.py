@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from comparing import TARGETS, Cases, check
 
+from untraced import accelerate
+
 CASES = Cases()
 
 A = np.arange(6.0)
@@ -160,6 +162,70 @@ def chained(n):
                 yield v
 
     return (list(fibs(n)), sum(evens(fibs(10))), max(fibs(7)))
+
+
+# an iterator that somebody holds is empty after the first time
+
+
+@CASES((4,))
+def expression_summed_twice(n):
+    g = (i * i for i in range(n))
+    return sum(g), sum(g)
+
+
+@CASES(([1, 2],), (A,))
+def held_iterators(a):
+    m, z, e, f = map(lambda t: t + 1, a), zip(a, a), enumerate(a), filter(None, [0, 1])
+    return list(m), list(m), list(z), list(z), list(e), list(e), list(f), list(f)
+
+
+@CASES(([1, 2, 3],), (A,))
+def left_half_way(a):
+    rest = iter(a)
+    s = 0
+    for v in rest:
+        s += v
+        break
+    return s, list(rest), list(rest)
+
+
+@CASES(([1, 2, 3, 4],))
+def pairs_of_one_iterator(a):
+    it = iter(a)
+    return list(zip(it, it, strict=True)), list(zip(*[iter(a)] * 2, strict=True))
+
+
+@CASES(([1, 2, 3],), (A,), ([1],))
+def asks_for_the_next(a):
+    it = iter(a)
+    return next(it), next(it), list(it), next(it, -1)
+
+
+def _total_twice(values):
+    return sum(values), sum(values)
+
+
+@CASES(([1, 2, 3],), (A,))
+def passes_an_iterator(a):
+    return _total_twice(map(abs, a)), [v for v in zip(a, a, strict=True)], 2 in (v for v in [1, 2])
+
+
+@CASES((A,))
+def runs_over_a_held_iterator(x):
+    s = 0.0
+    places = enumerate(x)
+    for i, v in places:
+        s += i * v
+    return s
+
+
+def test_iterators_are_returned_as_such() -> None:
+    def returns_iterators(a):
+        return map(abs, a), zip(a, a, strict=True), (v for v in a)
+
+    for found, expected in zip(accelerate(returns_iterators)([1, 2]), returns_iterators([1, 2]), strict=True):
+        assert type(found) is type(expected)
+        assert list(found) == list(expected)
 
 
 @pytest.mark.parametrize("target", TARGETS)

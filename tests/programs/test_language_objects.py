@@ -517,6 +517,33 @@ def lru(n):
     return _lru(n)
 
 
+class Total:
+    def __init__(self, x):
+        self.x = x
+
+    def __eq__(self, other):
+        return type(other) is Total and bool(np.all(self.x == other.x))
+
+    __hash__ = None
+
+
+@CASES((3,), (A,))
+def returns_an_object(x):
+    t = Total(x)
+    t.x = t.x + 1
+    return t, [t], {int(v) for v in [1, 2, 1]}
+
+
+@CASES(([1, 2, 1],), ((1, 3),))
+def sets_of_arguments(a):
+    return set(a), {v % 2 for v in a}, len(frozenset(a))
+
+
+@CASES((A,))
+def identical_items_are_equal(x):
+    return (x, 1) == (x, 1), [x, 2] != [x, 1]
+
+
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize(("function", "arguments"), CASES.found)
 def test_objects(function: Any, arguments: Any, target: str) -> None:

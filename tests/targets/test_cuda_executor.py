@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
 import pytest
 from kernel_programs import arguments, program
+from raising_programs import CALLS, Calls
 
+from untraced import vmap
 from untraced.kernels.arrays import product
 from untraced.kernels.executor import GpuExecutor
 from untraced.translator import make, ops
 from untraced.translator.builder import Builder
+from untraced.translator.errors import RaisedError
 from untraced.translator.evaluate import evaluate
-from untraced.translator.ir import Aval, Block, For, Function, If, Range, Var, While, const
+from untraced.translator.ir import Aval, Block, For, Function, If, Range, Var, While, const, walk
 from untraced.translator.ops.core import At, ContractAttrs, Dyn, Gather, Run
 from untraced.translator.passes.fuse import fuse
+from untraced.translator.passes.simplify import simplify
+from untraced.translator.pipeline import translate
+from untraced.translator.reading.reader import read
+from untraced.translator.reading.signature import abstract_with_leaves
 
 
 class OneByOne:
@@ -169,3 +177,37 @@ def test_sorts_and_transforms(backend: OneByOne) -> None:
     leaves = [np.random.default_rng(0).normal(size=(6, 4)).astype("f4")]
     (got,) = GpuExecutor(fuse(function), backend)(list(leaves))
     np.testing.assert_array_equal(got, evaluate(function, leaves)[0])
+
+
+@pytest.mark.parametrize("calls", CALLS, ids=repr)
+def test_what_a_program_raises_is_asked_on_the_host(calls: Calls, backend: OneByOne) -> None:
+    for args in (calls.good, *calls.bad):
+        signature, leaves = abstract_with_leaves(calls.fun, args, {})
+        reading = read(calls.fun, signature)
+        given = [x for i, x in enumerate(leaves) if i not in reading.statics]
+        executor = GpuExecutor(fuse(simplify(reading.function)), backend)
+        try:
+            want = calls.fun(*copy.deepcopy(args))
+        except Exception:
+            with np.errstate(all="ignore"), pytest.raises(RaisedError):
+                executor(given)
+        else:
+            np.testing.assert_allclose(executor(given)[0], want, rtol=1e-12)
+
+
+def test_loops_over_lanes_run_lane_by_lane(backend: OneByOne) -> None:
+    """Where nobody asks for them these targets run in lockstep."""
+
+    def escape(a: Any) -> Any:
+        x, n = 0.0, 0
+        while x < 2.0 and n < 20:
+            x, n = x * x + a, n + 1
+        return n
+
+    points = np.linspace(-1.0, 2.0, 7)
+    for lanes in ("loop", "auto"):
+        many = vmap(escape, lanes=lanes)
+        translation = translate(many, abstract_with_leaves(many, (points,), {})[0], target="triton")
+        assert any(isinstance(s, For) for s in walk(translation.function.body)) == (lanes == "loop")
+        (got,) = GpuExecutor(translation.function, backend)([points])
+        np.testing.assert_array_equal(got, [escape(a) for a in points])

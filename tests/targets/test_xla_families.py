@@ -7,8 +7,10 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from xla_programs import check
+from xla_programs import check, program
 
+from untraced.tpu import emit_join
+from untraced.tpu.emit import emit
 from untraced.translator import make, ops
 from untraced.translator.ops.core import At, Dyn, Gather, Run
 
@@ -285,3 +287,18 @@ def test_weak_scalars_and_constants() -> None:
 def test_zero_dimensional_and_empty() -> None:
     check(lambda b, x: [make.add(b, x, 1.0), make.reshape(b, x, (1,)), make.sum(b, x, ())], np.float64(2.5))
     check(lambda b, x: [make.add(b, x, 1.0), make.transpose(b, x, (1, 0)), x], np.zeros((0, 3)))
+
+
+@pytest.mark.parametrize("dtype", ["f8", "?", "i4", "c16"])
+@pytest.mark.parametrize("large", [0, 1, 2])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_small_pieces_beside_a_large_one(dtype: str, large: int, axis: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(emit_join, "SMALLEST", 1)
+    pieces = [np.arange(3 * n).reshape((n, 3) if axis == 0 else (3, n)) % 5 for n in (1, 0, 2)]
+    pieces.insert(large, np.arange(72).reshape((24, 3) if axis == 0 else (3, 24)) % 7)
+    examples = [p.astype(dtype) for p in pieces]
+    check(lambda b, *xs: make.concatenate(b, xs, axis), *examples)
+    text = emit(program(lambda b, *xs: make.concatenate(b, xs, axis), *examples)).text
+    assert "concatenate" not in text and text.count("dynamic_update_slice") == 2
+    equal = emit(program(lambda b, x, y: make.concatenate(b, [x, y], axis), examples[large], examples[large])).text
+    assert "concatenate" in equal

@@ -7,13 +7,16 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from random_programs import functions
 
+from untraced.tpu.lanes import blocked
+from untraced.translator.batch.lanes import LOCKSTEP, Lanes
 from untraced.translator.batch.vmap import vmap
 from untraced.translator.evaluate import evaluate
 from untraced.translator.ir import Function
+from untraced.translator.passes.fuse import fuse
 from untraced.translator.passes.simplify import simplify
 from untraced.translator.verify import verify
 
-SIZE = 3
+SIZE = 5
 
 
 @given(functions(statements=12), st.lists(st.booleans(), min_size=8, max_size=8), st.integers(0, 99))
@@ -29,8 +32,9 @@ def test_vmap(case: tuple[Function, list[Any]], choice: list[bool], seed: int) -
     each = [[x if a is None else x[k] for x, a in zip(batch, axes, strict=True)] for k in range(SIZE)]
     with np.errstate(all="ignore"):
         want = [np.stack(column) for column in zip(*(evaluate(f, e) for e in each), strict=True)]
-        g = vmap(f, axes, [0] * f.out.leaf_count, SIZE)
-        for h in (g, simplify(g)):
+        g, of_lanes = (vmap(f, axes, [0] * f.out.leaf_count, SIZE, form) for form in (LOCKSTEP, Lanes("loop")))
+        simple = simplify(of_lanes)
+        for h in (g, simplify(g), of_lanes, simple, blocked(fuse(simple), most=48)):
             verify(h)
             for got, w in zip(evaluate(h, batch), want, strict=True):
                 assert np.asarray(got).dtype == w.dtype

@@ -28,7 +28,7 @@ def loss(w, x):
     return np.mean(h * h)
 
 def refused(x):
-    return x.flags
+    return id(x)
 
 NUMBER = 3
 """
@@ -194,7 +194,7 @@ def test_module_entry_point(file: str) -> None:
 
 def test_refusals_are_told_when_inspecting() -> None:
     def f(x: Any) -> Any:
-        return x.flags
+        return id(x)
 
     with pytest.raises(UnsupportedError):
         accelerate(f, target="cpu").inspect(X)

@@ -256,7 +256,7 @@ def test_print_and_raise() -> None:
 
     def g(x, s):
         if s > 0:
-            raise ValueError("no")  # here
+            raise ValueError(x[x > s])  # here
         return x
 
     refused(g, X, 1.0, match="raise")

@@ -188,6 +188,11 @@ EXPRESSIONS: list[tuple[str, tuple[Any, ...]]] = [
     ("np.roll(x, y), np.diff(x, y), np.tile(x, y), np.repeat(x, y), np.eye(y), np.linalg.norm(x, y, 1)", (X, 2)),
     ("np.zeros((y, 2)) + x[0, :2], np.arange(y), x.reshape(y, -1), np.mean(x, y - 2), np.linspace(0, 1, y)", (X, 2)),
     ("math.sin(y[0, 0]), math.isnan(y[0, 0]), complex(x, 1.0) * y", (2.5, F)),
+    # what is read whole, with questions about dtypes and nesting answered on the way
+    ("np.gcd(x, 6), np.lcm(x, 4), np.bitwise_count(x), np.ldexp(y, x), np.block([[x, x], [x, x]])", (I, X)),
+    ("np.nextafter(x, 1), np.spacing(x), np.frexp(x)", (F.astype(np.float16),)),
+    ("np.spacing(x), np.nextafter(x, x), x.astype(np.float16).view(np.int16)", (B,)),
+    ("np.angle(x), np.vdot(x, x), np.sort_complex(x.astype(np.float16))", (B,)),
 ]
 
 
@@ -212,6 +217,8 @@ REFUSED = [
     ("np.sum(x, x)", X, "axis"),
     ("np.linalg.eigvals(x)", X, "real matrices"),
     ("np.zeros(x)", X, "shape"),
+    ("np.isposinf(x)", Z, "ambiguous"),
+    ("np.round(x, 1)", B, "bool"),
 ]
 
 

@@ -6,10 +6,12 @@ import dataclasses
 from collections import OrderedDict, defaultdict, namedtuple
 from typing import Any
 
+import numpy as np
 import pytest
 
-from untraced import tree
+from untraced import accelerate, tree, tree_util
 from untraced.runtime.assembly import assembler
+from untraced.translator.tree import static
 
 Point = namedtuple("Point", "x y")
 
@@ -47,20 +49,23 @@ def test_leaves_and_roundtrip_agree_with_jax(x: Any) -> None:
 @pytest.mark.parametrize("x", TREES, ids=repr)
 def test_generated_assembly_is_unflatten(x: Any) -> None:
     leaves, treedef = tree.flatten(x)
-    assert assembler(treedef)(leaves) == tree.unflatten(treedef, leaves)
+    assert assembler(treedef.node)(leaves) == tree.unflatten(treedef, leaves)
 
 
 def test_dataclasses_are_nodes() -> None:
     layer = Layer(1, [2, 3])
     doubled = tree.map(lambda v: 2 * v, layer)
     assert doubled == Layer(2, [4, 6])
-    assert assembler(tree.structure(layer))([5, 6, 7]) == Layer(5, [6, 7])
+    assert assembler(tree.structure(layer).node)([5, 6, 7]) == Layer(5, [6, 7])
 
 
 def test_map_over_several_trees_wants_one_structure() -> None:
     assert tree.map(lambda a, b: a + b, {"x": 1, "y": (2,)}, {"x": 10, "y": (20,)}) == {"x": 11, "y": (22,)}
-    with pytest.raises(ValueError, match="structures differ"):
+    assert tree.map(lambda a, b: (a, b), (1, {"k": 2}), ((1, 2), {"k": [3]})) == ((1, (1, 2)), {"k": (2, [3])})
+    with pytest.raises(ValueError, match="tree 2 is a tuple of length 3, where the structure has a tuple of length 2"):
         tree.map(lambda a, b: a, (1, 2), (1, 2, 3))
+    with pytest.raises(ValueError, match=r"tree 3\['k'\]\[0\] is a leaf of type int, where the structure has None"):
+        tree.map(lambda a, b, c: a, {"k": [None]}, {"k": [None]}, {"k": [5]})
 
 
 def test_reduce_all_any() -> None:
@@ -74,14 +79,16 @@ def test_transpose() -> None:
     outer, inner = tree.structure([0, 0]), tree.structure({"a": 0, "b": 0})
     assert tree.transpose(outer, inner, [{"a": 1, "b": 2}, {"a": 3, "b": 4}]) == {"a": [1, 3], "b": [2, 4]}
     assert tree.transpose(outer, None, [(1, 2), (3, 4)]) == ([1, 3], [2, 4])
-    with pytest.raises(ValueError, match="no 2 trees"):
+    with pytest.raises(TypeError, match=r"the tree is PyTreeDef\(\[\*, \*\]\), not"):
         tree.transpose(outer, inner, [1, 2])
 
 
 def test_paths() -> None:
     x = {"b": [1, (2,)], "a": Point(3, 4)}
-    assert tree.leaves_with_path(x) == [(("a", "x"), 3), (("a", "y"), 4), (("b", 0), 1), (("b", 1, 0), 2)]
-    assert tree.map_with_path(lambda p, v: (p[0], v), [5, 6]) == [(0, 5), (1, 6)]
+    paths = [(tree_util.keystr(path), leaf) for path, leaf in tree.leaves_with_path(x)]
+    assert paths == [("['a'].x", 3), ("['a'].y", 4), ("['b'][0]", 1), ("['b'][1][0]", 2)]
+    assert tree.map_with_path(lambda p, v, w: (p[0].idx, v, w), [5, 6], [7, (8,)]) == [(0, 5, 7), (1, 6, (8,))]
+    assert tree.leaves_with_path(x, lambda path, _: len(path) == 1, is_leaf_takes_path=True)[0][1] == Point(3, 4)
 
 
 def test_broadcast_of_a_prefix() -> None:
@@ -116,11 +123,117 @@ def test_meta_fields_belong_to_the_structure() -> None:
         w: Any
         name: str
 
+    with pytest.raises(ValueError, match=r"Model has the fields \['name', 'w'\]; .* name \['w'\]"):
+        tree.register_dataclass(Model, data_fields=["w"], meta_fields=[])
     tree.register_dataclass(Model, data_fields=["w"], meta_fields=["name"])
     assert tree.leaves(Model([1, 2], "m")) == [1, 2]
     assert tree.map(lambda v: -v, Model(1, "m")) == Model(-1, "m")
+    assert tree_util.keystr(tree.leaves_with_path(Model([1, 2], "m"))[1][0]) == ".w[1]"
+
+
+@dataclasses.dataclass
+class Scaled:
+    w: Any
+    power: int = tree.static(default=2)
+
+
+def test_static_fields_belong_to_the_structure() -> None:
+    assert tree.leaves(Scaled([1, 2], 3)) == [1, 2]
+    assert tree.structure(Scaled(0, 3)) != tree.structure(Scaled(0, 4))
+    assert tree.map(lambda v: -v, Scaled(1, 7)) == Scaled(-1, 7)
+
+    @accelerate
+    def power(s: Scaled) -> Any:
+        return Scaled(s.w**s.power, s.power + 1)
+
+    assert power(Scaled(3.0, 2)) == Scaled(9.0, 3) and power(Scaled(3.0, 3)) == Scaled(27.0, 4)
 
 
 def test_defaultdict_stays_one() -> None:
     d = defaultdict(list, {"a": 1})
     assert isinstance(tree.map(lambda v: v, d), defaultdict)
+    made = accelerate(lambda x: defaultdict(list, {"b": x, "a": x + 1}))(1.0)
+    assert type(made) is defaultdict and made.default_factory is list and list(made) == ["b", "a"]
+
+
+def test_classes_with_keys() -> None:
+    @tree.register_pytree_with_keys_class
+    class Pair:
+        def __init__(self, a: Any, b: Any) -> None:
+            self.a, self.b = a, b
+
+        def tree_flatten_with_keys(self) -> Any:
+            return ((tree_util.GetAttrKey("a"), self.a), (tree_util.GetAttrKey("b"), self.b)), None
+
+        @classmethod
+        def tree_unflatten(cls, aux: Any, children: Any) -> Any:
+            return cls(*children)
+
+    paths = [path for path, _ in tree.leaves_with_path([Pair(1, {"k": 2})])]
+    assert [*map(tree_util.keystr, paths)] == ["[0].a", "[0].b['k']"]
+    assert tree_util.keystr(paths[1], simple=True, separator="/") == "0/b/k"
+    assert tree.map(lambda v: v + 1, Pair(1, 2)).b == 3
+
+
+def test_static_classes_have_no_leaves() -> None:
+    @tree.register_static
+    class Config(str):
+        pass
+
+    assert tree.leaves([Config("a"), 1]) == [1]
+    assert tree.map(lambda v: v + 1, [Config("a"), 1]) == [Config("a"), 2]
+    assert tree.structure(Config("a")) != tree.structure(Config("b"))
+
+
+def test_equal_values_of_other_types_are_other_structures() -> None:
+    values = [True, 1, 1.0, np.True_]
+    nodes = [static(v) for v in values]
+    assert len({*nodes}) == len(values)
+    assert [type(assembler(n)([])) for n in nodes] == [type(v) for v in values]
+
+
+def test_structures_have_the_methods_of_jax() -> None:
+    jax = pytest.importorskip("jax")
+    for x in [*TREES, {"b": 1, "a": (2, None)}, [Point(1, [2, {}])]]:
+        ours, theirs = tree.structure(x), jax.tree.structure(x)
+        assert (ours.num_leaves, ours.num_nodes) == (theirs.num_leaves, theirs.num_nodes)
+        if not isinstance(x, OrderedDict) and "Point" not in repr(x):
+            assert repr(ours) == repr(theirs)
+            assert repr(ours.compose(tree.structure((0, 0)))) == repr(theirs.compose(jax.tree.structure((0, 0))))
+            assert repr(ours.children()) == repr(theirs.children())
+    t = tree.structure({"b": 1, "a": (2, None)})
+    assert t == tree.structure({"a": (2, None), "b": 1}) and t.unflatten([1, 2]) == {"a": (1, None), "b": 2}
+    assert t.flatten_up_to({"b": (5, 6), "a": ([1], None)}) == [[1], (5, 6)]
+    assert tree_util.treedef_tuple([t, t]) == tree.structure(({"a": (0, None), "b": 0},) * 2)
+    assert tree_util.treedef_is_leaf(tree.structure(0)) and not tree_util.treedef_is_leaf(t)
+    assert tree_util.all_leaves([1, "x"]) and not tree_util.all_leaves([1, None])
+
+
+def test_names_of_jax_are_here() -> None:
+    jax = pytest.importorskip("jax")
+    missing = {n for n in dir(jax.tree) if n[0] != "_"} - {*dir(tree)}
+    of_util = {n for n in dir(jax.tree_util) if n[0] != "_"} - {*dir(tree_util)}
+    assert not missing
+    assert of_util <= {"default_registry", "flatten_one_level", "flatten_one_level_with_keys", "is_tree_node"}
+
+
+def test_structures_and_paths_inside_an_accelerated_function() -> None:
+    @accelerate
+    def scaled(p: Any) -> Any:
+        leaves, treedef = tree.flatten(p)
+        doubled = treedef.unflatten([2 * v for v in leaves])
+        named = tree.map_with_path(lambda path, v: v * (1 if path[0].key == "a" else 10), doubled)
+        return named, tree.reduce(lambda a, b: a + b, named), tree_util.tree_reduce_associative(max, p)
+
+    assert scaled({"b": 1.0, "a": (2.0, None)}) == ({"b": 20.0, "a": (4.0, None)}, 24.0, 2.0)
+
+
+def test_partial_is_a_function_with_leaves() -> None:
+    def line(a: Any, x: Any, *, b: Any) -> Any:
+        return a * x + b
+
+    p = tree_util.Partial(line, 3.0, b=1.0)
+    assert tree.leaves(p) == [3.0, 1.0] and p(2.0) == 7.0
+    call = accelerate(lambda f, x: f(x))
+    assert call(p, 2.0) == 7.0 and call(tree_util.Partial(line, 5.0, b=0.0), 2.0) == 10.0
+    assert "was translated 1 time" in call.explain_recompiles()

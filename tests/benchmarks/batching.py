@@ -1,0 +1,256 @@
+"""Batched programs against JAX's vmap: time of a call, and of getting to the compiler.
+
+    python tests/benchmarks/batching.py                                     # all figures
+    python tests/benchmarks/batching.py --markdown docs/performance.md      # and into the page
+
+One process; times are the least of interleaved rounds, so that the ratios hold on a machine that others use too. JAX
+runs the same mathematics as a person would write it there: `jax.lax.while_loop` for loops, `jnp.where` for branches.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parent))
+from derivatives import best
+from run import prepare_jax, pretty, to_device, wait
+
+BEGIN, END = "<!-- batching -->", "<!-- end of batching -->"
+Arrays = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """`ours()` and `jax()` give batched functions, not yet compiled, of the same arguments."""
+
+    name: str
+    ours: Callable[[], Any]
+    jax: Callable[[], Any]
+    arguments: Callable[[np.random.Generator], Arrays]
+
+
+# ---- loops that differ between lanes -------------------------------------------------------------
+
+
+def escape(a: float, b: float) -> int:
+    x = y = 0.0
+    n = 0
+    while x * x + y * y <= 4.0 and n < 500:
+        x, y = x * x - y * y + a, 2.0 * x * y + b
+        n += 1
+    return n
+
+
+def jax_escape(a: Any, b: Any) -> Any:
+    import jax
+
+    def going(s: Any) -> Any:
+        x, y, n = s
+        return (x * x + y * y <= 4.0) & (n < 500)
+
+    def step(s: Any) -> Any:
+        x, y, n = s
+        return x * x - y * y + a, 2.0 * x * y + b, n + 1
+
+    return jax.lax.while_loop(going, step, (0.0 * a, 0.0 * b, 0))[2]
+
+
+def plane(rng: np.random.Generator) -> Arrays:
+    return tuple(np.ascontiguousarray(c) for c in np.meshgrid(np.linspace(-2, 1, 512), np.linspace(-1.5, 1.5, 512)))
+
+
+def oscillator(y: float, mu: float) -> float:
+    """Van der Pol's, by Heun's method, steps as long as the error allows."""
+    t, h, v = 0.0, 0.01, 0.0
+    while t < 3.0:
+        k1, l1 = v, mu * (1.0 - y * y) * v - y
+        p, q = y + h * k1, v + h * l1
+        k2, l2 = q, mu * (1.0 - p * p) * q - p
+        error = 0.5 * h * np.sqrt((k2 - k1) ** 2 + (l2 - l1) ** 2)
+        if error <= 1e-4:
+            t = t + h
+            y, v = y + 0.5 * h * (k1 + k2), v + 0.5 * h * (l1 + l2)
+        scale = np.minimum(2.0, np.maximum(0.3, 0.9 * np.sqrt(1e-4 / (error + 1e-12))))
+        h = np.minimum(h * scale, 3.0 - t + 1e-9)
+    return y
+
+
+def jax_oscillator(y: Any, mu: Any) -> Any:
+    import jax
+    import jax.numpy as jnp
+
+    def step(s: Any) -> Any:
+        t, h, y, v = s
+        k1, l1 = v, mu * (1.0 - y * y) * v - y
+        p, q = y + h * k1, v + h * l1
+        k2, l2 = q, mu * (1.0 - p * p) * q - p
+        error = 0.5 * h * jnp.sqrt((k2 - k1) ** 2 + (l2 - l1) ** 2)
+        taken = error <= 1e-4
+        t = jnp.where(taken, t + h, t)
+        new = jnp.where(taken, y + 0.5 * h * (k1 + k2), y), jnp.where(taken, v + 0.5 * h * (l1 + l2), v)
+        scale = jnp.minimum(2.0, jnp.maximum(0.3, 0.9 * jnp.sqrt(1e-4 / (error + 1e-12))))
+        return t, jnp.minimum(h * scale, 3.0 - t + 1e-9), *new
+
+    return jax.lax.while_loop(lambda s: s[0] < 3.0, step, (0.0, 0.01, y, 0.0 * y))[2]
+
+
+def sweep(rng: np.random.Generator) -> Arrays:
+    return rng.uniform(0.5, 2.0, 20_000), np.geomspace(0.4, 20.0, 20_000)
+
+
+def shuffled(rng: np.random.Generator) -> Arrays:
+    y, mu = sweep(rng)
+    return y, rng.permutation(mu)
+
+
+# ---- whole arrays --------------------------------------------------------------------------------
+
+
+def network(np: Any) -> Any:
+    def network(w1: Any, b1: Any, w2: Any, b2: Any, x: Any) -> Any:
+        return np.tanh(w2 @ np.tanh(w1 @ x + b1) + b2)
+
+    return network
+
+
+def loss(np: Any) -> Any:
+    forward = network(np)
+
+    def loss(w1: Any, b1: Any, w2: Any, b2: Any, x: Any, y: Any) -> Any:
+        return np.sum((forward(w1, b1, w2, b2, x) - y) ** 2)
+
+    return loss
+
+
+def layers(rng: np.random.Generator) -> Arrays:
+    w1, w2 = 0.1 * rng.standard_normal((128, 64)), 0.1 * rng.standard_normal((10, 128))
+    return w1, np.zeros(128), w2, np.zeros(10)
+
+
+def ours_of(f: Callable[..., Any], in_axes: Any = 0, derivative: bool = False, twice: bool = False) -> Any:
+    import untraced
+
+    f = untraced.grad(f, argnums=(0, 1, 2, 3)) if derivative else f
+    return untraced.vmap(untraced.vmap(f) if twice else f, in_axes=in_axes)
+
+
+def jax_of(f: Callable[..., Any], in_axes: Any = 0, derivative: bool = False, twice: bool = False) -> Any:
+    import jax
+
+    f = jax.grad(f, argnums=(0, 1, 2, 3)) if derivative else f
+    return jax.vmap(jax.vmap(f) if twice else f, in_axes=in_axes)
+
+
+def jnp() -> Any:
+    import jax.numpy
+
+    return jax.numpy
+
+
+SHARED = (None, None, None, None, 0)
+BATCHES = (
+    Batch(
+        "Mandelbrot, 512 x 512, up to 500 steps",
+        lambda: ours_of(escape, twice=True),
+        lambda: jax_of(jax_escape, twice=True),
+        plane,
+    ),
+    Batch(
+        "adaptive ODE steps, sweep of 20000", lambda: ours_of(oscillator), lambda: jax_of(jax_oscillator), sweep
+    ),
+    Batch(
+        "the same, lanes in random order", lambda: ours_of(oscillator), lambda: jax_of(jax_oscillator), shuffled
+    ),
+    Batch(
+        "MLP 64-128-10, batch 4096",
+        lambda: ours_of(network(np), SHARED),
+        lambda: jax_of(network(jnp()), SHARED),
+        lambda rng: (*layers(rng), rng.standard_normal((4096, 64))),
+    ),
+    Batch(
+        "per-example gradients, batch 256",
+        lambda: ours_of(loss(np), (*SHARED, 0), derivative=True),
+        lambda: jax_of(loss(jnp()), (*SHARED, 0), derivative=True),
+        lambda rng: (*layers(rng), rng.standard_normal((256, 64)), rng.standard_normal((256, 10))),
+    ),
+    Batch(
+        "matrix products 16 x 16, batch 4096",
+        lambda: ours_of(lambda a, b: a @ b),
+        lambda: jax_of(lambda a, b: a @ b),
+        lambda rng: (rng.standard_normal((4096, 16, 16)), rng.standard_normal((4096, 16, 16))),
+    ),
+)
+
+
+def measure(batch: Batch, budget: float) -> dict[str, float]:
+    """Microseconds of a call, and of translation: to the source here, to StableHLO there."""
+    import jax
+
+    import untraced
+    from untraced.translator.pipeline import translate
+    from untraced.translator.reading.signature import abstract
+
+    arguments = batch.arguments(np.random.default_rng(0))
+    made = _least(lambda f: translate(f, abstract(f, arguments, {})), batch.ours)
+    traced = _least(lambda f: jax.jit(f).trace(*arguments), batch.jax)
+    ours, theirs = untraced.accelerate(batch.ours(), target="cpu"), jax.jit(batch.jax())
+    given, there = to_device(untraced.device_put, arguments), to_device(jax.device_put, arguments)
+    for got, want in zip(_leaves(ours(*given)), _leaves(theirs(*there)), strict=True):
+        np.testing.assert_allclose(np.mean(got), np.mean(want), rtol=1e-5)  # single pixels are contracted otherwise
+    figures = best({"ours": lambda: wait(ours(*given)), "jax": lambda: wait(theirs(*there))}, budget)
+    return figures | {"translation": made, "trace": traced}
+
+
+def _least(run: Callable[[Any], Any], make: Callable[[], Any]) -> float:
+    """Microseconds of `run` on a function made anew each time."""
+    times = []
+    for _ in range(4):
+        f = make()
+        begun = time.perf_counter()
+        run(f)
+        times.append(time.perf_counter() - begun)
+    return 1e6 * min(times)
+
+
+def _leaves(x: Any) -> Any:
+    return x if isinstance(x, tuple) else (x,)
+
+
+def report(options: argparse.Namespace) -> str:
+    """The figures as Markdown; printed as they come."""
+    rows = ["| program | untraced | jax.jit | JAX / untraced | translation | JAX's trace |", "| --- |" + " ---: |" * 5]
+    print("\n".join(rows))
+    for batch in BATCHES:
+        if options.only and not any(o in batch.name for o in options.only):
+            continue
+        row = measure(batch, options.seconds)
+        cells = [batch.name, pretty(row["ours"]), pretty(row["jax"]), f"{row['jax'] / row['ours']:.2f}"]
+        rows.append("| " + " | ".join([*cells, pretty(row["translation"]), pretty(row["trace"])]) + " |")
+        print(rows[-1], flush=True)
+    return "\n".join(rows) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=4.0, help="time for each program")
+    parser.add_argument("--only", nargs="*", default=[], help="parts of names of programs")
+    parser.add_argument("--markdown", metavar="FILE", help="replace the figures between the markers in FILE")
+    options = parser.parse_args()
+    prepare_jax()
+    figures = report(options)
+    if options.markdown:
+        page = Path(options.markdown)
+        before, _, rest = page.read_text().partition(f"{BEGIN}\n")
+        page.write_text(f"{before}{BEGIN}\n{figures}{END}{rest.partition(END)[2]}")
+
+
+if __name__ == "__main__":
+    main()

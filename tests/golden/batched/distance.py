@@ -1,0 +1,2 @@
+def distance_batched(x, y):
+    return np.sqrt(np.sum((x - y) ** 2, axis=1))

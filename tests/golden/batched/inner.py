@@ -1,0 +1,2 @@
+def inner_batched(x, y):
+    return np.vecdot(x, y)

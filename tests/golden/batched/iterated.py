@@ -1,0 +1,4 @@
+def iterated_batched(x, n):
+    for _ in range(n):
+        x = x + np.sin(x)
+    return x

@@ -1,0 +1,2 @@
+def quadratic_form_batched(x, a):
+    return np.vecdot(x @ a, x)

@@ -1,0 +1,2 @@
+def two_largest_batched(x):
+    return np.sort(x)[:, 2:]

@@ -1,0 +1,201 @@
+"""Collectives by the name of a mapped axis: as JAX's, under vmap, nested, and with derivatives around and inside."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+import untraced
+from untraced import accelerate, grad, jvp, lax, vmap
+from untraced import tree as trees
+
+X = np.arange(24.0).reshape(4, 2, 3) / 7 - 1
+SQUARE = np.arange(16.0).reshape(4, 4) ** 2
+RING = [(0, 1), (1, 2), (2, 3), (3, 0)]
+
+
+def share(lib: Any) -> Callable[..., Any]:
+    """The same program over `untraced.lax` and over `jax.lax`."""
+
+    def normalised(x):
+        return x / (1.0 + lib.psum(x * x, "i"))
+
+    def statistics(x):
+        return {"mean": lib.pmean(x, "i"), "range": (lib.pmax(x, "i"), lib.pmin(x, "i")), "n": lib.psum(1, "i") * x}
+
+    def places(x):
+        return x * lib.axis_index("i"), lib.all_gather(x, "i"), lib.all_gather(x, "i", axis=1, tiled=True)
+
+    def rings(x):
+        return lib.ppermute(x, "i", RING), lib.pshuffle(x, "i", [2, 0, 3, 1]), lib.pshuffle(x, "i", [3, 2, 1, 0])
+
+    def exchanged(x):
+        rows = lib.all_to_all(x, "i", 0, 0)
+        tiled = lib.all_to_all(x, "i", 0, 0, tiled=True)
+        return rows, tiled, lib.psum_scatter(x, "i"), lib.psum_scatter(x * x, "i", tiled=True)
+
+    return {f.__name__: f for f in (normalised, statistics, places, rings, exchanged)}[share.name]  # type: ignore
+
+
+def both(name: str) -> tuple[Any, Any]:
+    share.name = name  # type: ignore[attr-defined]
+    return share(lax), share(jax.lax)
+
+
+def same(ours: Any, theirs: Any) -> None:
+    given, wanted = trees.leaves(ours), jax.tree.leaves(theirs)
+    assert len(given) == len(wanted)
+    for a, b in zip(given, wanted, strict=True):
+        np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=1e-12, atol=1e-12)
+
+
+@pytest.fixture(autouse=True)
+def wide() -> Any:
+    with jax.enable_x64(True):
+        yield
+
+
+@pytest.mark.parametrize("name", ["normalised", "statistics", "places", "rings", "exchanged"])
+def test_as_in_jax_under_vmap(name):
+    ours, theirs = both(name)
+    x = SQUARE if name == "exchanged" else X
+    wanted = jax.vmap(theirs, axis_name="i")(x)
+    same(vmap(ours, axis_name="i")(x), wanted)
+    same(accelerate(vmap(ours, axis_name="i"), target="cpu")(x), wanted)
+
+
+@pytest.mark.parametrize("name", ["normalised", "rings", "places"])
+def test_derivatives_inside_and_outside(name):
+    ours, theirs = both(name)
+
+    def loss(x):
+        return sum(np.sum(np.sin(y)) for y in untraced.tree.leaves(ours(x)))
+
+    def their_loss(x):
+        return sum(jax.numpy.sum(jax.numpy.sin(y)) for y in jax.tree.leaves(theirs(x)))
+
+    same(vmap(grad(loss), axis_name="i")(X), jax.vmap(jax.grad(their_loss), axis_name="i")(X))
+    total, their_total = vmap(loss, axis_name="i"), jax.vmap(their_loss, axis_name="i")
+    same(grad(lambda x: np.sum(total(x)))(X), jax.grad(lambda x: jax.numpy.sum(their_total(x)))(X))
+    pushed = vmap(lambda x: jvp(loss, (x,), (x * x,))[1], axis_name="i")(X)
+    same(pushed, jax.vmap(lambda x: jax.jvp(their_loss, (x,), (x * x,))[1], axis_name="i")(X))
+
+
+def test_nested_axes():
+    def nested(lib, mapped, x):
+        def inner(y):
+            both_axes = lib.psum(y, ("i", "j")) + lib.axis_index(("i", "j"))
+            gathered = lib.all_gather(y, "i") * lib.pmean(y, "j")
+            return both_axes, gathered, lib.ppermute(y, "i", RING), lib.pmax(y, "j")
+
+        return mapped(mapped(inner, axis_name="j"), axis_name="i")(x)
+
+    same(nested(lax, vmap, X), nested(jax.lax, jax.vmap, X))
+
+
+def test_printed_as_a_person_would():
+    def share_of(x):
+        return x / lax.psum(x, "i")
+
+    def passed_on(x):
+        return x + lax.ppermute(x, "i", RING)
+
+    assert "x / np.sum(x, axis=0)" in vmap(share_of, axis_name="i").source(X)
+    assert "x + np.concatenate([x[3:], x[:-1]])" in vmap(passed_on, axis_name="i").source(X)
+
+
+def test_zeros_where_nobody_sends():
+    def partly(x):
+        return lax.ppermute(x, "i", [(0, 2), (3, 1)]) * lax.axis_size("i")
+
+    zero = np.zeros((2, 3))
+    assert np.array_equal(vmap(partly, axis_name="i")(X), 4 * np.stack([zero, X[3], X[0], zero]))
+    back = vmap(grad(lambda x: np.sum(partly(x) * x)), axis_name="i")(X)
+    np.testing.assert_allclose(back, 4 * np.stack([X[2], X[3], X[0], X[1]]))
+
+
+def test_what_is_the_same_for_all_needs_no_axis():
+    def total(x):
+        return lax.psum(x, "i")
+
+    assert np.array_equal(vmap(total, axis_name="i", out_axes=None)(X), np.sum(X, axis=0))
+    fives = vmap(total, in_axes=None, axis_name="i", axis_size=5)(X)
+    assert np.array_equal(fives, np.broadcast_to(5 * X, (5, 4, 2, 3)))
+    assert np.array_equal(vmap(total, axis_name="i")(X.astype(np.float32) > 0)[0], np.sum(X > 0, axis=0))
+
+
+def test_errors_name_the_axis_and_the_line():
+    def unknown(x):
+        return lax.psum(x, "rows")
+
+    def outside(x):
+        return lax.ppermute(x, "i", [(0, 9)])
+
+    def twice(x):
+        return lax.ppermute(x, "i", [(0, 1), (2, 1)])
+
+    def uneven(x):
+        return lax.all_to_all(x, "i", 0, 0)
+
+    def apart(x):
+        if x[0, 0] > 0:
+            return lax.psum(x, "i")
+        return x
+
+    with pytest.raises(NameError, match=r"unbound axis name: rows(.|\n)*'i'(.|\n)*lax.psum\(x, \"rows\"\)"):
+        vmap(unknown, axis_name="i")(X)
+    with pytest.raises(NameError, match="unbound axis name: rows"):
+        unknown(X)
+    with pytest.raises(ValueError, match=r"size is 4: a destination(.|\n)*\[\(0, 9\)\]"):
+        vmap(outside, axis_name="i")(X)
+    with pytest.raises(ValueError, match="destination indices of perm must be unique"):
+        vmap(twice, axis_name="i")(X)
+    with pytest.raises(ValueError, match="axis 0 has size 2, which must be equal to the size 4 of the axis 'i'"):
+        vmap(uneven, axis_name="i")(X)
+    with pytest.raises(untraced.UnsupportedError, match=r"lax.psum over 'i'(.|\n)*np.where"):
+        vmap(apart, axis_name="i")(X)
+    with pytest.raises(untraced.UnsupportedError, match=r"lax.psum over 'i'(.|\n)*np.where"):
+        vmap(vmap(apart, axis_name="j"), axis_name="i")(np.stack([X, X]))
+
+
+def halvings(x):
+    n = 0
+    while x > 1.0:
+        x = x / 2
+        n += 1
+    return x
+
+
+def both_ways(x):
+    y = halvings(x)
+    share = y / lax.psum(y, "i")
+    return halvings(share * 1000.0) + lax.pmax(y, "i")
+
+
+@pytest.mark.parametrize("lanes", ["loop", "lockstep"])
+def test_between_loops_of_lanes(lanes):
+    x = np.linspace(1.0, 900.0, 50)
+    y = np.array([halvings(v) for v in x])
+    wanted = [halvings(v) + np.max(y) for v in y / np.sum(y) * 1000.0]
+    batched = vmap(both_ways, axis_name="i", lanes=lanes)
+    for run in (batched, accelerate(batched)):
+        np.testing.assert_allclose(run(x), wanted, rtol=1e-12)
+
+
+def test_laws_and_reading_again():
+    def network(w, x):
+        h = np.tanh(x @ w)
+        g = lax.pmean(np.outer(x, h), "i")
+        return w - 0.1 * g, lax.ppermute(h, "i", RING)
+
+    w, x = np.ones((3, 2)), X[:, 0]
+    batched = vmap(network, in_axes=(None, 0), out_axes=(None, 0), axis_name="i")
+    source = batched.source(w, x)
+    scope: dict[str, Any] = {"np": np}
+    exec(source, scope)
+    given = scope["network_batched"](w, x)
+    for a, b in zip(given, batched(w, x), strict=True):
+        assert np.array_equal(a, b)
+    assert "lax" not in source
