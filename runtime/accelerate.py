@@ -14,22 +14,20 @@ import types
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from ..translator.errors import CutError, TargetError, UntracedError, for_users
+from ..translator.reading.changes import apply_changes
 from ..translator.reading.raising import CERTAIN
 from ..translator.reading.reader import Finish, Reading, read
 from ..translator.reading.signature import Signature, signature_of
-from ..translator.tree import open_node
 from .arguments import Key, bind_arguments, open_arguments
 from .array import Array, Spec
-from .callables import BOUND, BoundMethods, bound_function, readable
+from .callables import BOUND, HELD, BoundMethods, holding, is_users_object, readable
 from .checks import EVERYWHERE, Sampler
 from .devices import automatic_target, checked_target
 from .entries import Entry, TargetEntry, make_entry
 from .fallback import HOST_ERRORS, Fallback, on_host
 from .fastcall import specialised
-from .recompiles import History
+from .recompiles import Changing, History
 
 if TYPE_CHECKING:
     from .inspection import Inspection
@@ -37,6 +35,8 @@ if TYPE_CHECKING:
 
 Fun = Callable[..., Any]
 Argnums = int | Sequence[int]
+_HOLDERS = 16
+"""Of so many objects each has programs of its own; a translation takes tens of milliseconds."""
 Argnames = str | Iterable[str]
 
 
@@ -54,11 +54,13 @@ class Accelerated:
         self._fast: dict[tuple[Spec | None, ...], TargetEntry] = {}
         self._history = History(getattr(fun, "__name__", repr(fun)))
         self._lock = threading.RLock()
+        self._numbers = Changing()
         self._refused: set[Key] = set()  # kinds of arguments for which the function runs as it is
         self._fallback = Fallback(fun, self._history.name)
         self._drivers: dict[Any, Driver] = {}  # by the place of a cut
         self._cut: dict[Key, Any] = {}  # kinds of arguments for which only CPython can go through it: by which driver
-        self._methods: dict[int, Accelerated] = {}  # of objects without a __dict__
+        self._methods: dict[Any, Accelerated] = {}  # of objects without a __dict__
+        self._holders = 0
 
     @property
     def target(self) -> str:
@@ -91,10 +93,12 @@ class Accelerated:
                 return self._run(entry, leaves, given)
         if key in self._refused:
             return on_host(self.fun, *given)
+        objects = self._objects(args, kwargs)
+        if objects:
+            rest = [x for i, x in enumerate(args) if i not in objects]
+            return self._holding(objects)(*rest, **{k: x for k, x in kwargs.items() if k not in objects})
         if key in self._cut:
             return on_host(self._latest(self._cut[key]).fun, *given)
-        if args and self._is_method_of(args[0]):
-            return self.__get__(args[0])(*args[1:], **kwargs)
         try:
             entry = self._specialise(key, leaves, args, kwargs)
         except TargetError:
@@ -119,10 +123,8 @@ class Accelerated:
             return result
         bound = signature_of(self.fun).bind(*given[0], **given[1])
         bound.apply_defaults()
-        result, *contents = result
-        for change, content in zip(changes, contents, strict=True):
-            change.apply(bound.arguments, content)
-        return result
+        apply_changes(changes, bound.arguments, result)
+        return result[0]
 
     def _as_is(self, key: Key, error: Exception, given: tuple[Any, Any]) -> Any:
         """Run what is refused with `error` under CPython; raises the error where that is not wanted."""
@@ -170,14 +172,10 @@ class Accelerated:
                 if entry.matches(leaves):
                     return entry
             binding = bind_arguments(self.fun, args, kwargs)
-            entry = make_entry(self, binding, leaves)
-            self._history.add(
-                entry.binding.signature,
-                entry.translation,
-                leaves,
-                [e for e in entries if not e.guards_hold()],
-                tuple(kwargs),
-            )
+            stale = [e for e in entries if not e.guards_hold()]
+            with self._numbers.read_at_calls(stale):
+                entry = make_entry(self, binding, leaves)
+            self._history.add(entry.binding.signature, entry.translation, leaves, stale, tuple(kwargs))
             entries[:] = [entry, *(e for e in entries if e.guards_hold())]
             if isinstance(entry, TargetEntry) and not kwargs and entry.direct:
                 self._shorten(entry, args)
@@ -189,12 +187,34 @@ class Accelerated:
             self._fast[tuple([a._spec for a in args])] = entry
         self.__class__ = specialised(entry, args) or type(self)
 
-    def _is_method_of(self, x: Any) -> bool:
-        """Whether this is a call of Class.method(x), or of a property: the class of x has this function."""
-        if type(x) in (np.ndarray, Array) or not hasattr(x, "__dict__") or open_node(x) is not None:
-            return False
-        found = inspect.getattr_static(type(x), self.__name__, None)
-        return found is self or getattr(found, "fget", getattr(found, "func", None)) is self
+    def _objects(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[int | str, Any]:
+        """The arguments, by position or name, that are objects of classes of the user's.
+
+        What they hold is read as if they were found outside the function, so each has a program of its own. Where that
+        would be too many none is named, and CPython does what is done with them.
+        """
+        places: Iterable[tuple[int | str, Any]] = (*enumerate(args), *kwargs.items())
+        found = {place: x for place, x in places if is_users_object(x)}
+        return found if found and (self._held(found) is not None or self._holders < _HOLDERS) else {}
+
+    def _held(self, objects: dict[Any, Any]) -> Accelerated | None:
+        """The function with these arguments bound, where it has been made."""
+        first, *others = objects.values()
+        methods = getattr(first, "__dict__", {}).get(BOUND, self._methods)
+        found = methods.get((id(self), *objects, *map(id, others)))
+        return found if found is not None and found.fun.__globals__[HELD][0] is first else None
+
+    def _holding(self, objects: dict[Any, Any]) -> Accelerated:
+        """The function with these arguments bound."""
+        found = self._held(objects)
+        if found is None:
+            self._holders += 1
+            first, *others = objects.values()
+            own = getattr(first, "__dict__", None)  # none with __slots__; a class has one that cannot be written
+            methods = own.setdefault(BOUND, BoundMethods()) if isinstance(own, dict) else self._methods
+            found = accelerated(holding(self.fun, objects), self.options.without(self.fun, objects))
+            methods[(id(self), *objects, *map(id, others))] = found
+        return found
 
     # ---- what else can be done with it -----------------------------------------------------------
 
@@ -243,15 +263,7 @@ class Accelerated:
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         if instance is None:
             return self
-        held = getattr(instance, "__dict__", None)
-        if isinstance(held, dict):
-            methods, key = held.setdefault(BOUND, BoundMethods()), id(self)
-        else:  # __slots__, or a class, which a classmethod is bound to
-            methods, key = self._methods, id(instance)
-        found = methods.get(key)
-        if found is None or found.fun.__globals__["self"] is not instance:
-            found = methods[key] = accelerated(bound_function(self.fun, instance), self.options.of_method())
-        return found
+        return self._holding({0: instance})
 
     def __reduce__(self) -> Any:
         return accelerated, (self.fun, self.options)
@@ -303,13 +315,19 @@ class Options:
         if unknown and inspect.Parameter.VAR_KEYWORD not in kinds:
             raise ValueError(f"static_argnames={min(unknown)!r} of {name}, which has no argument of that name")
 
-    def of_method(self) -> Options:
-        """Those of the function with its first argument bound: positions count from the next one."""
-        static, donated = (
-            tuple(i - (i > 0) for i in numbers if i != 0) for numbers in (self.static_argnums, self.donate_argnums)
+    def without(self, fun: Fun, held: Iterable[int | str]) -> Options:
+        """Those of the function with these arguments bound: positions count without them."""
+        names = list(signature_of(fun).parameters)
+        gone = {names.index(h) if isinstance(h, str) else h for h in held}
+
+        def moved(numbers: tuple[int, ...]) -> tuple[int, ...]:
+            counted = [i if i >= 0 else len(names) + i for i in numbers]
+            return tuple(i - sum(g < i for g in gone) for i in counted if i not in gone)
+
+        static, donated = moved(self.static_argnums), moved(self.donate_argnums)
+        return Options(
+            self.target, static, self.static_argnames, donated, self.checks, self.fallback, self.check_grads
         )
-        names = self.static_argnames
-        return Options(self.target, static, names, donated, self.checks, self.fallback, self.check_grads)
 
     def make_static(
         self, fun: Fun, args: tuple[Any, ...], kwargs: dict[str, Any]

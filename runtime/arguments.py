@@ -14,7 +14,7 @@ import numpy as np
 
 from ..translator.errors import UntracedError
 from ..translator.ir import Aval
-from ..translator.reading.signature import Signature, abstract_with_leaves, aval_of, runs, signature_of
+from ..translator.reading.signature import Signature, abstract_with_leaves, aval_of, known, runs, signature_of
 from ..translator.reading.source import definition
 from ..translator.tree import open_node, sorted_keys, tree_map
 from .array import Array
@@ -85,7 +85,7 @@ def _open_rare(x: Any, key: list[Any], leaves: list[Any]) -> None:
         key.append((type(x), aval_of(x)))
         leaves.append(x)
     else:
-        key.append((type(x), x))
+        key.append((type(x), known(x)))
 
 
 @dataclass(frozen=True, slots=True)

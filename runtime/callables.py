@@ -22,6 +22,9 @@ import numpy as np
 
 from ..translator import ops
 from ..translator.ops.core import Elementwise
+from ..translator.reading.guards import is_library
+from ..translator.reading.signature import Opaque, aval_of, known
+from ..translator.tree import open_node
 
 Fun = Callable[..., Any]
 _OPERATIONS = frozenset(
@@ -54,16 +57,43 @@ def _is_numpys(fun: Fun) -> bool:
 
 def bound_function(method: Fun, instance: Any) -> Fun:
     """`method` with its first argument bound."""
-    signature = inspect.signature(method)
-    rest = list(signature.parameters.values())[1:]
-    name = getattr(method, "__name__", "method")
-    return _compiled(name, rest, "method(self, {})", {"method": method, "self": instance}, method)
+    return holding(method, {0: instance})
+
+
+def holding(fun: Fun, held: Mapping[Any, Any]) -> Fun:
+    """`fun` with these arguments, by position or name, bound; they are globals of the function that is made."""
+    parameters = list(inspect.signature(fun).parameters.values())
+    callee = next(n for n in ("method", "function", "callee") if all(p.name != n for p in parameters))
+    name = getattr(fun, "__name__", callee)
+    space = {callee: fun, HELD: tuple(held.values())}
+    if 0 in held and parameters and parameters[0].kind is inspect.Parameter.VAR_POSITIONAL:
+        return _compiled(name, parameters, f"{callee}(self, {_arguments(parameters)})", {**space, "self": held[0]}, fun)
+    named = {parameters[place].name if isinstance(place, int) else place: x for place, x in held.items()}
+    rest = [p for p in parameters if p.name not in named]
+    return _compiled(name, rest, f"{callee}({_arguments(parameters)})", {**space, **named}, fun)
+
+
+HELD = "_untraced_held"  # under which such a function has them all
+
+
+def is_users_object(x: Any) -> bool:
+    """An object of a class of the user's that is neither an array, a container, a value nor a function."""
+    if type(x) in _COMMON or not isinstance(known(x), Opaque) or is_library(type(x)):
+        return False
+    return aval_of(x) is None and open_node(x) is None
+
+
+_COMMON = (np.ndarray, float, int, bool, str, list, tuple, dict, type(None))
 
 
 def _calling(fun: Fun, signature: inspect.Signature, name: str) -> Fun:
-    inner = getattr(fun, "func", fun)
+    inner, parameters = getattr(fun, "func", fun), list(signature.parameters.values())
     return _compiled(
-        getattr(inner, "__name__", name), list(signature.parameters.values()), "function({})", {"function": fun}, inner
+        getattr(inner, "__name__", name),
+        parameters,
+        f"function({_arguments(parameters)})",
+        {"function": fun},
+        inner,
     )
 
 
@@ -81,7 +111,8 @@ def _library_function(fun: Fun) -> Fun:
         positional = (kind.POSITIONAL_ONLY, kind.POSITIONAL_OR_KEYWORD)
         required = [p for p in parameters if p.default is kind.empty and p.kind in positional]
     options = [kind("options", kind.VAR_KEYWORD)]
-    return _compiled(fun.__name__, [*required, *options], spelled(fun) + "({})", {"function": fun, "np": np}, fun)
+    call = f"{spelled(fun)}({_arguments([*required, *options])})"
+    return _compiled(fun.__name__, [*required, *options], call, {"function": fun, "np": np}, fun)
 
 
 def spelled(fun: Fun) -> str:
@@ -97,10 +128,10 @@ def spelled(fun: Fun) -> str:
 
 
 def _compiled(name: str, parameters: list[inspect.Parameter], call: str, names: Mapping[str, Any], wrapped: Fun) -> Fun:
-    """def name(parameters): return call(arguments). Defaults are values in the function's globals."""
+    """def name(parameters): return call. Defaults are values in the function's globals."""
     name = name if name.isidentifier() and name not in names else "called"
     space: dict[str, Any] = {**names, "__name__": getattr(wrapped, "__module__", None) or "untraced.generated"}
-    text = f"def {name}({_parameters(parameters, space)}):\n    return {call.format(_arguments(parameters))}\n"
+    text = f"def {name}({_parameters(parameters, space)}):\n    return {call}\n"
     file = f"<untraced {name}-{next(_numbers)}>"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     exec(compile(text, file, "exec"), space)
@@ -144,7 +175,7 @@ def _arguments(parameters: list[inspect.Parameter]) -> str:
     return ", ".join(parts)
 
 
-class BoundMethods(dict[int, Any]):
+class BoundMethods(dict[Any, Any]):
     """The accelerated bound methods of one object, kept in its __dict__; neither copied nor pickled with it."""
 
     def __reduce__(self) -> Any:

@@ -10,17 +10,23 @@ hold. So what made the next one necessary is what differs from the nearest one b
 from __future__ import annotations
 
 import types
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..translator.ir import Aval
 from ..translator.pipeline import Translation
-from ..translator.reading.guards import Guard
+from ..translator.reading.guards import Guard, varying
 from ..translator.reading.signature import Signature, static_value
 from ..translator.tree import Kind, TreeDef
 from .array import Array
 from .tree_util import describe
+
+if TYPE_CHECKING:
+    from ..translator.reading.values import Outside
+    from .entries import Entry
 
 Change = tuple[str, str]  # what changed, and what to do about it
 
@@ -31,6 +37,7 @@ _STRUCTURE = "pass containers of one structure: the same type, keys and length"
 _OPTION = "a bool, string or function is part of the program; every value has one of its own"
 _STATIC = "every value has a program of its own; if there are many, let no shape, axis or container index depend on it"
 _KIND = "Arrays and NumPy arrays have programs of their own; keep data in Arrays between calls, or never"
+_CHANGES = 2  # a number that changed but once may be an exponent, of which a program that knows it makes more
 _WAY = "pass arguments the same way at every call"
 _GLOBAL = "it is part of the program; pass it as an argument, or keep it in an array, which is read at every call"
 
@@ -100,6 +107,23 @@ class History:
                 first, *rest = reason.splitlines()
                 lines += [f"{how}: {first}", *(f"  {line}" for line in rest)]
         return "\n".join(lines)
+
+
+class Changing:
+    """The numbers outside a function that change again and again: programs made later read them at every call."""
+
+    def __init__(self) -> None:
+        self._seen: Counter[Outside] = Counter()
+
+    @contextmanager
+    def read_at_calls(self, stale: Sequence[Entry]) -> Iterator[None]:
+        """While a program is made in place of these, whose guards have failed."""
+        self._seen.update({g.place for e in stale for g in e.translation.guards if g.of_number and not g.holds()})
+        token = varying.set(varying.get() | {place for place, times in self._seen.items() if times >= _CHANGES})
+        try:
+            yield
+        finally:
+            varying.reset(token)
 
 
 # ---- what the outside changed --------------------------------------------------------------------

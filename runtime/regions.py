@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -16,12 +16,14 @@ from ..translator.cutting.functions import make_function
 from ..translator.cutting.partition import Cuts, Partition, as_definition, cuts_at, partition, work_of
 from ..translator.errors import AliasError, TargetError, UntracedError
 from ..translator.ir import Function
+from ..translator.reading.changes import apply_changes
 from ..translator.reading.exact import Passed, exact
 from ..translator.reading.signature import signature_of
 from ..translator.reading.source import source_of
-from ..translator.tree import Kind, TreeDef, open_node
+from ..translator.tree import Kind, TreeDef
 from .accelerate import Accelerated
 from .arguments import Key, open_arguments
+from .callables import is_users_object
 from .entries import Entry, TargetEntry
 from .fallback import HOST_ERRORS
 from .statics import Static
@@ -206,10 +208,14 @@ class Region(Accelerated):
             result = entry.run(leaves)
         except (AliasError, *HOST_ERRORS):  # raised before anything was written
             return self.fun(*args, **kwargs)
-        if not _has_passed(entry.function.out):
+        changes = entry.translation.changes
+        if not changes and not _has_passed(entry.function.out):
             return result
         given = signature_of(self.fun).bind(*args, **kwargs)
         given.apply_defaults()
+        if changes:
+            apply_changes(changes, given.arguments, result)
+            result = result[0]
         if type(result) is tuple:
             return tuple(given.arguments[r.name] if type(r) is Passed else r for r in result)
         return given.arguments[result.name] if type(result) is Passed else result
@@ -238,7 +244,7 @@ class Region(Accelerated):
 
 def _held(x: Any) -> Any:
     """An object of a class of the user's is part of the signature; what is read of it is guarded."""
-    return Static(x) if hasattr(x, "__dict__") and not callable(x) and open_node(x) is None else x
+    return Static(x) if is_users_object(x) and isinstance(x, Hashable) else x
 
 
 def _has_passed(out: TreeDef) -> bool:

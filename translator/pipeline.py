@@ -26,6 +26,7 @@ from .passes.fuse import fuse
 from .passes.simplify import simplify
 from .passes.windows import windows
 from .reading.changes import Change
+from .reading.exact import exact
 from .reading.guards import Guard
 from .reading.inner import free_outside
 from .reading.reader import Finish, Layout, Reading, read
@@ -77,7 +78,7 @@ def translate(
     """All passes in order. Raises UntracedError where the function is not in the language. The program means the same
     for every `target`, which decides between forms of equal meaning."""
     with _recording() as stages, _translating_for(target), _noting_loops() as loops:
-        reading = read(fun, signature, finish, keeps_changes=finish is None)
+        reading = read(fun, signature, finish, keeps_changes=finish in (None, exact))
         if reading.function not in stages.values():
             note("read", reading.function)
         function = reading.function

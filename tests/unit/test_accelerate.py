@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from untraced import AliasError, Array, DTypeError, UnsupportedError, accelerate, device_put, grad, jit
+from untraced import AliasError, Array, DTypeError, accelerate, device_put, grad, jit
 from untraced.runtime import devices as devices_module
 
 rng = np.random.default_rng(2)
@@ -287,7 +287,7 @@ class TestErrors:
         f = accelerate(simple, target=target)
         with pytest.raises(DTypeError, match="object"):
             f(np.array([object()]))
-        with pytest.raises(UnsupportedError, match="neither a number, an array nor a known container"):
+        with pytest.raises(TypeError, match="ufunc"):
             f(object())
         with pytest.raises(ValueError):
             f(X, np.zeros(3))

@@ -59,12 +59,12 @@ def test_fallback(name: str) -> None:
 
 @pytest.mark.filterwarnings("ignore:.*runs as it is")
 def test_it_runs_once() -> None:
-    r = REFUSED["appends_outside"]
+    r = REFUSED["makes_objects_its_own_way"]
     f = accelerate(r.fun, fallback="numpy")
-    before = len(r.seen())
+    before = r.seen()
     for _ in range(3):
         f(*r.args())
-    assert len(r.seen()) == before + 3
+    assert r.seen() == before + 3
 
 
 X = np.array([3.0, -1.0, 2.0])
@@ -149,6 +149,7 @@ def test_methods() -> None:
 
         @accelerate(fallback="numpy")
         def __call__(self, x: Any) -> Any:
+            exec("")
             self.calls += 1
             return x * self.calls
 

@@ -34,12 +34,6 @@ def defines_a_class(x):
     return x
 
 
-def writes_a_global(x):
-    global counter  # here
-    counter = 1
-    return x
-
-
 def deletes_an_attribute(d):
     del d.x  # here
     return d
@@ -51,7 +45,6 @@ def deletes_an_attribute(d):
         tries,
         enters,
         defines_a_class,
-        writes_a_global,
         deletes_an_attribute,
     ],
     ids=lambda f: f.__name__,

@@ -300,8 +300,9 @@ def test_containers_of_the_caller() -> None:
     def view(x, items):
         items.append(x[1:])
 
-    with pytest.raises(AliasError, match="shares memory with an argument"):
-        accelerate(view, target="numpy")(X, [])
+    held: list[Any] = []
+    accelerate(view, target="numpy")(X, held)  # CPython does that
+    assert np.shares_memory(held[0], X)
 
     def grows(x, items):
         if x.sum() > 0:

@@ -16,7 +16,7 @@ from ..ir import Var
 from .arrays import strides_of
 from .context import Context
 from .demand import refuse_undefined
-from .guards import is_library
+from .guards import is_library, place_within
 from .hooks import accelerated_function
 from .indexing import copy_of_line, flat_of
 from .values import (
@@ -26,8 +26,10 @@ from .values import (
     Foreign,
     Masked,
     Method,
+    Mirror,
     Partial,
     Ref,
+    SharedNames,
     Super,
     Undefined,
     UpdatePlace,
@@ -182,6 +184,10 @@ def _inherited(ctx: Context, of: Super, name: str, node: ast.AST) -> Value:
 def _foreign_attribute(ctx: Context, owner: Foreign, name: str, node: ast.AST) -> Value:
     """An attribute of an object or module outside the function: guarded, or captured where it is an array."""
     obj = owner.value
+    if ctx.has_put(obj, name):
+        return ctx.mirrors[id(obj)].__dict__[name]
+    if name == "__dict__":
+        ctx.cut(node, f"the attributes of a {type(obj).__name__} as a dict")
     if not isinstance(obj, types.ModuleType):
         own = getattr(obj, "__dict__", {})
         part = getattr(type(obj), name, None)
@@ -197,3 +203,60 @@ def _foreign_attribute(ctx: Context, owner: Foreign, name: str, node: ast.AST) -
             ctx.captures.method(owner, name)
             return part if isinstance(method, staticmethod) else Bound(part, owner)
     return ctx.captures.attribute(owner, name, getattr(obj, name))
+
+
+# ---- obj.name = value ----------------------------------------------------------------------------
+
+
+def set_attribute(ctx: Context, owner: Value, name: str, value: Value, node: ast.AST) -> None:
+    """What `owner.name = value` does: a property's setter is called; else the object holds the value."""
+    from .calls import call_value
+
+    cls = type(owner.value) if isinstance(owner, Foreign) else type(owner)
+    part = None if is_library(cls) else getattr(cls, name, None)
+    if isinstance(part, property) and hasattr(part.fset, "__code__"):
+        ctx.captures.part(cls, name)
+        call_value(ctx, part.fset, [owner, value], {}, node)
+    elif _is_plain(owner, cls, name, part):
+        ctx.set_attribute(_mirror(ctx, owner, name, node) if isinstance(owner, Foreign) else owner, name, value)
+    else:
+        what = f"how {describe(owner)} takes a new attribute {name} is not known here"
+        ctx.cut(node, what, why="its class has a way of its own to do that, or it is no instance of a class of yours")
+
+
+def _is_plain(owner: Value, cls: type, name: str, part: Any) -> bool:
+    """Whether an assignment does no more than to bind the name in the object."""
+    if isinstance(owner, type | types.FunctionType | types.ModuleType) or is_library(cls) or cls.__flags__ & _FIXED:
+        return isinstance(owner, SharedNames)
+    slot = isinstance(part, types.MemberDescriptorType)
+    return not _defines(cls, "__setattr__") and name not in _OF_OBJECTS and (slot or not hasattr(part, "__set__"))
+
+
+def _defines(cls: type, name: str) -> bool:
+    return any(name in c.__dict__ for c in cls.__mro__[:-1])
+
+
+_FIXED = 1 << 8  # in the __flags__ of a class: CPython's Py_TPFLAGS_IMMUTABLETYPE
+_OF_OBJECTS = frozenset({"__class__", "__dict__"})
+
+
+def _mirror(ctx: Context, owner: Foreign, name: str, node: ast.AST) -> Mirror:
+    """What holds the attributes of an object outside that the function changes, with what `name` is there at first.
+
+    A number is read at every call from then on, lest every value have a program of its own.
+    """
+    obj, capture = owner.value, owner.capture
+    if isinstance(obj, types.ModuleType) or not ctx.keeps_changes:
+        ctx.refuse(
+            node,
+            f"an attribute of {capture.name or 'an object'}, which lives outside the function, cannot be assigned",
+            why="the assignment would have to happen at every call, outside the compiled program",
+            instead="return the new value and assign it where the function is called",
+        )
+    mirror = ctx.mirror(obj, capture)
+    if name not in mirror.__dict__ and hasattr(obj, name):
+        mirror.__dict__[name] = ctx.captures.attribute(owner, name, getattr(obj, name))
+        ctx.captures.vary(place_within(capture, name))
+    elif name not in mirror.__dict__:
+        ctx.captures.absent(owner, name)
+    return mirror

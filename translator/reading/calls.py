@@ -203,7 +203,7 @@ _BUILTIN_CLASSES = _PURE_MODULES | {"numpy", "collections"}
 
 _EFFECTS = frozenset(
     {
-        "input", "open", "breakpoint", "help", "exit", "quit", "__import__", "setattr", "delattr", "id", "iter", "next",
+        "input", "open", "breakpoint", "help", "exit", "quit", "__import__", "delattr", "id", "iter", "next",
         "memoryview",
     }
 )  # fmt: skip
@@ -508,7 +508,7 @@ def call_handler(
         return inline(ctx, handler.function, [*handler.first, *args], kwargs, node, fixed=True)
     for v in (*args, *kwargs.values()):
         if isinstance(v, Foreign):
-            ctx.refuse(
+            ctx.cut(
                 node,
                 f"{_label(f)} of a {type(v.value).__name__} from outside the function",
                 why="what it holds cannot be seen, so a change of it could go unnoticed",

@@ -9,32 +9,50 @@ Who runs the program puts the contents into the caller's containers. Arrays in p
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import AliasError, Diagnostic
+from ..errors import CutError, Diagnostic
+from ..ir import Capture
+from ..tree import Kind, open_node
 from .aliases import memory_of
 from .context import Context
-from .values import Cell, Path, Ref, Value
+from .guards import fetch
+from .values import Cell, Foreign, Path, Ref, Value, is_leaf
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A part of what the program gives: of the result, which is number 0, or of the contents for a change."""
+
+    number: int
+    path: Path
+
+
+Origin = Path | Capture | Made  # where a thing is found: among the arguments, outside the function, in what it gives
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """The container at `path` of the arguments has new contents; of an object, the attributes in a dict.
+    """The container at `path`, of the arguments or outside, has new contents; of an object, the attributes in a dict.
 
-    `given`: parts of the contents, by their paths in it, that are things which the caller passed, by theirs.
+    `given`: parts of the contents, by their paths in it, that are things which are found elsewhere, too.
     """
 
-    path: Path
-    given: tuple[tuple[Path, Path], ...]
+    path: Path | Capture
+    given: tuple[tuple[Path, Origin], ...]
 
-    def apply(self, arguments: dict[str, Any], contents: Any) -> None:
-        """Let the caller see it."""
-        target = follow(arguments, self.path)
-        for inside, outside in self.given:
+    def find(self, arguments: dict[str, Any], made: Sequence[Any], contents: Any) -> Any:
+        """The container; what is given stands in its new contents. Nothing of the caller's is changed yet."""
+        for inside, origin in self.given:
             holder: Any = follow(contents, inside[:-1])
-            holder[inside[-1][1]] = follow(arguments, outside)
+            holder[inside[-1][1]] = _found(arguments, made, origin)
+        return _found(arguments, made, self.path)
+
+    @staticmethod
+    def apply(target: Any, contents: Any) -> None:
+        """Let the caller see it."""
         if isinstance(target, list):
             target[:] = contents
         elif isinstance(target, dict | set):
@@ -42,7 +60,22 @@ class Change:
             target.update(contents)
         else:
             for name, value in contents.items():
-                object.__setattr__(target, name, value)
+                setattr(target, name, value)
+
+
+def apply_changes(changes: Sequence[Change], arguments: dict[str, Any], made: Sequence[Any]) -> None:
+    """Give the caller's containers their new contents, which stand in `made` behind the result."""
+    targets = [c.find(arguments, made, contents) for c, contents in zip(changes, made[1:], strict=True)]
+    for target, contents in zip(targets, made[1:], strict=True):
+        Change.apply(target, contents)
+
+
+def _found(arguments: dict[str, Any], made: Sequence[Any], origin: Origin) -> Any:
+    if isinstance(origin, Capture):
+        return fetch(origin)
+    if isinstance(origin, Made):
+        return follow(made[origin.number], origin.path)
+    return follow(arguments, origin)
 
 
 def follow(value: Any, path: Path) -> Any:
@@ -66,48 +99,79 @@ def changed_containers(ctx: Context) -> Iterator[tuple[Any, Any]]:
     yield from attributes.values()
 
 
-def changes_of(ctx: Context) -> tuple[list[Value], tuple[Change, ...]]:
+def changes_of(ctx: Context, result: Value) -> tuple[list[Value], tuple[Change, ...]]:
     """The new contents of the caller's containers, and where they belong."""
+    changed = list(changed_containers(ctx))
+    if not changed:
+        return [], ()
     contents: list[Value] = []
     changes: list[Change] = []
-    for target, content in changed_containers(ctx):
-        given: list[tuple[Path, Path]] = []
-        contents.append(_without_given(ctx, content, (), given))
+    origins = _Origins(ctx, result)
+    for number, (target, content) in enumerate(changed, 1):
+        given: list[tuple[Path, Origin]] = []
+        contents.append(origins.without_given(content, number, (), given))
         changes.append(Change(ctx.foreign_paths[id(target)], tuple(given)))
     return contents, tuple(changes)
 
 
-def _without_given(ctx: Context, v: Value, path: Path, given: list[tuple[Path, Path]]) -> Value:
-    """Contents with None in place of what the caller passed."""
-    if path and id(v) in ctx.foreign:
-        given.append((path, ctx.foreign_paths[id(v)]))
-        return None
-    if type(v) is Ref:
-        return _array(ctx, v, path, given)
-    if type(v) is list:
-        return [_without_given(ctx, x, (*path, ("item", i)), given) for i, x in enumerate(v)]
-    if isinstance(v, dict):
-        return {k: _without_given(ctx, x, (*path, ("item", k)), given) for k, x in v.items()}
-    if isinstance(v, tuple):
-        found: list[tuple[Path, Path]] = []
-        for i, x in enumerate(v):
-            _without_given(ctx, x, (*path, ("item", i)), found)
-        if found:
-            raise _undecided("an array that the caller passed is put, in a tuple, into a container of the caller")
-    return v
+class _Origins:
+    """Where the arrays and containers are found that contents may share with the arguments, the outside, the result."""
 
+    def __init__(self, ctx: Context, result: Value) -> None:
+        self.ctx = ctx
+        self.known: dict[Cell, Origin] = {**ctx.cell_paths}
+        self.known.update((cell, p.capture) for p, _, cell in ctx.captures.params if cell is not None and p.capture)
+        self._add(result, ())
 
-def _array(ctx: Context, v: Ref, path: Path, given: list[tuple[Path, Path]]) -> Value:
-    for cell in (v.cell, *v.cell.twins):
-        if cell in ctx.cell_paths and not v.path:
-            given.append((path, ctx.cell_paths[cell]))
+    def _add(self, v: Value, path: Path) -> None:
+        if type(v) is Ref:
+            if not v.path:
+                self.known.setdefault(v.cell, Made(0, path))
+            return
+        opened = None if is_leaf(v) or id(v) in self.ctx.foreign else open_node(v)
+        if opened is None or opened[1].kind is Kind.CUSTOM:
+            return
+        children, shell = opened
+        keys = range(len(children)) if isinstance(v, tuple) else shell.keys or range(len(children))
+        how = "attr" if shell.kind is Kind.DATACLASS else "item"
+        for key, child in zip(keys, children, strict=True):
+            self._add(child, (*path, (how, key)))
+
+    def without_given(self, v: Value, number: int, path: Path, given: list[tuple[Path, Origin]]) -> Value:
+        """Contents with None in place of what is found elsewhere."""
+        if path and id(v) in self.ctx.foreign:
+            given.append((path, self.ctx.foreign_paths[id(v)]))
             return None
-    if not memory_of(v.cell).isdisjoint(ctx.cell_paths):
-        raise _undecided("an array that shares memory with an argument is put into a container of the caller")
-    return v
+        if type(v) is Foreign:
+            given.append((path, v.capture))
+            return None
+        if type(v) is Ref:
+            return self._array(v, number, path, given)
+        if type(v) is list:
+            return [self.without_given(x, number, (*path, ("item", i)), given) for i, x in enumerate(v)]
+        if isinstance(v, dict):
+            return {k: self.without_given(x, number, (*path, ("item", k)), given) for k, x in v.items()}
+        if isinstance(v, tuple):
+            found: list[tuple[Path, Origin]] = []
+            for i, x in enumerate(v):
+                self.without_given(x, number, (*path, ("item", i)), found)
+            if found:
+                raise _undecided("an array that is found elsewhere, too, is put, in a tuple, into a container")
+        return v
+
+    def _array(self, v: Ref, number: int, path: Path, given: list[tuple[Path, Origin]]) -> Value:
+        for cell in (v.cell, *v.cell.twins):
+            if cell in self.known and not v.path:
+                given.append((path, self.known[cell]))
+                return None
+        if not memory_of(v.cell).isdisjoint(self.known):
+            raise _undecided("an array that shares memory with another is put into a container")
+        self.known[v.cell] = Made(number, path)
+        return v
 
 
-def _undecided(what: str) -> AliasError:
-    return AliasError(
+def _undecided(what: str) -> CutError:
+    what += " that the caller holds"
+    return CutError(
         Diagnostic(what, why="the caller would get a copy, where NumPy gives a view", instead="put a .copy() there")
     )

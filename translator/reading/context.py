@@ -28,10 +28,10 @@ from ..errors import (
     UntracedError,
     excerpt,
 )
-from ..ir import Apply, Atom, Const, Statement, Var
+from ..ir import Apply, Atom, Capture, Const, Statement, Var
 from ..ops import bits
 from ..ops.core import Attrs, AxesAttrs, Gather, Op, ShapeAttrs
-from .source import is_library_file
+from .source import Scope, is_library_file
 from .values import (
     Bound,
     Cell,
@@ -45,11 +45,13 @@ from .values import (
     Iterated,
     Masked,
     Method,
+    Mirror,
     Partial,
     Path,
     Raised,
     Ref,
     Reversed,
+    SharedNames,
     Step,
     Undefined,
     Value,
@@ -96,7 +98,9 @@ class Context:
         self.births = 0
         self.captures = captures
         self.foreign: dict[int, Any] = {}  # containers that the caller owns; held, so that ids stay theirs
-        self.foreign_paths: dict[int, Path] = {}  # the way to each of them from the arguments
+        self.foreign_paths: dict[int, Path | Capture] = {}  # the way to each of them from the arguments
+        self.mirrors: dict[int, Mirror] = {}  # of objects outside the function which it changes, by their ids
+        self.mirrored = SharedNames()  # holds them for those who look through what the names lead to
         self.cell_paths: dict[Cell, Path] = {}  # that to the arrays which the caller passed
         self.keeps_changes = False  # whether the caller's containers can be given new contents
         self.leaf_of: dict[Var, int] = {}
@@ -360,10 +364,10 @@ class Context:
         """Call before a list, dict or set is changed. Refused where the caller would not see the change."""
         refused = id(container) in self.foreign and not self.keeps_changes
         if refused or id(container) in self.captures.adopted:
-            raise UnsupportedError(
+            raise CutError(
                 Diagnostic(
                     f"a {type(container).__name__} from outside the function cannot be changed",
-                    why="only arrays that the caller passes are written back",
+                    why="only what the caller passes is written back",
                     instead="build a new one, e.g. {**d, key: value} or [*items, value], and return it",
                 )
             )
@@ -381,6 +385,36 @@ class Context:
         old = obj.__dict__.get(name, _MISSING) if hasattr(obj, "__dict__") else getattr(obj, name, _MISSING)
         self.journal.append((obj, name, old))
         object.__setattr__(obj, name, value)
+
+    def mirror(self, of: Any, capture: Capture) -> Mirror:
+        """What holds the attributes that the function puts into an object outside it, which `capture` leads to."""
+        mirror = self.mirrors.get(id(of))
+        if mirror is None:
+            mirror = self.mirrors[id(of)] = Mirror()
+            self.foreign[id(mirror)], self.foreign_paths[id(mirror)] = mirror, capture
+            setattr(self.mirrored, str(id(mirror)), mirror)
+        return mirror
+
+    def has_put(self, obj: Any, name: str) -> bool:
+        """Whether the function has put this attribute into an object outside it."""
+        return name in self.mirrors[id(obj)].__dict__ if id(obj) in self.mirrors else False
+
+    def variable(self, scope: Scope, name: str) -> Value:
+        """The value of a name outside the function."""
+        space = scope.space(name)
+        return self.mirrors[id(space)].__dict__[name] if self.has_put(space, name) else self.captures.load(scope, name)
+
+    def set_variable(self, scope: Scope, name: str, value: Value) -> None:
+        """Bind a name outside the function."""
+        space = scope.space(name)
+        mirror = self.mirror(space, self.captures.variables(space))
+        if name not in mirror.__dict__:
+            try:
+                mirror.__dict__[name] = self.captures.load(scope, name)
+                self.captures.vary((id(space), name, ()))
+            except NameError:
+                self.captures.unbound(scope, name)
+        self.set_attribute(mirror, name, value)
 
     def adopt_foreign(self, v: Value, path: Path = ()) -> Value:
         """Mark the containers in `v`, which the caller passes at `path`, as the caller's."""

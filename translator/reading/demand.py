@@ -12,7 +12,7 @@ from .. import ops
 from ..errors import CutError, Diagnostic, UnsupportedError
 from ..ir import Apply, Atom, Block, Const, For, If, Statement, Var, While, walk
 from .context import Context
-from .values import Masked, Ref, Restart, RunRange, Undefined, Value, leaves_in
+from .values import Masked, Outside, Ref, Restart, RunRange, Undefined, Value, leaves_in
 
 
 def static(ctx: Context, v: Value, node: ast.AST, what: str) -> Any:
@@ -50,8 +50,9 @@ def _ask(ctx: Context, needed: list[Any]) -> None:
     walkers = [(walker := _Walker(ctx), walker.visit(v)) for v in needed]
     leaves = frozenset().union(*(w.leaves for w, _ in walkers))
     loops = frozenset().union(*(w.loops for w, _ in walkers))
-    if all(known for _, known in walkers) and (leaves or loops):
-        raise Restart(leaves, loops)
+    outside = frozenset().union(*(w.outside for w, _ in walkers))
+    if all(known for _, known in walkers) and (leaves or loops or outside):
+        raise Restart(leaves, loops, known=outside)
 
 
 def refuse_undefined(ctx: Context, v: Undefined, node: ast.AST | None = None, label: str = "") -> NoReturn:
@@ -67,6 +68,7 @@ def demand(ctx: Context, needed: Iterable[Value], node: ast.AST, what: str) -> N
     """Ask for values: raises Restart, or UnsupportedError where that cannot help."""
     leaves: set[int] = set()
     loops: set[ast.AST] = set()
+    outside: set[Outside] = set()
     for v in needed:
         atom = v if type(v) is Var else ctx.read(v)
         if type(v) is Ref:
@@ -76,10 +78,12 @@ def demand(ctx: Context, needed: Iterable[Value], node: ast.AST, what: str) -> N
             _refuse(ctx, node, what)
         leaves |= walker.leaves
         loops |= walker.loops
-    if not leaves and not loops:
+        outside |= walker.outside
+    if not leaves and not loops and not outside:
         raise ctx.error(UnsupportedError, node, f"{what} is not known when the function is translated")
     span = ctx.b.span if ctx.frame.fixed else ctx.frame.source.span(node)
-    raise Restart(frozenset(leaves), frozenset(loops), f"{what} in `{span.text}` ({span})" if span.line else what)
+    why = f"{what} in `{span.text}` ({span})" if span.line else what
+    raise Restart(frozenset(leaves), frozenset(loops), why, known=frozenset(outside))
 
 
 def _refuse(ctx: Context, node: ast.AST, what: str) -> NoReturn:
@@ -92,12 +96,15 @@ def _refuse(ctx: Context, node: ast.AST, what: str) -> NoReturn:
 
 
 class _Walker:
-    """Collects the argument leaves and the loops that a scalar depends on; `visit` is False for array data."""
+    """Collects the argument leaves, the loops and the numbers outside the function that a scalar depends on; `visit` is
+    False for array data.
+    """
 
     def __init__(self, ctx: Context) -> None:
         self.ctx = ctx
         self.leaves: set[int] = set()
         self.loops: set[ast.AST] = set()
+        self.outside: set[Outside] = set()
         self.inner: dict[Var, Statement] = {}
         self.seen: set[Var] = set()
 
@@ -111,6 +118,10 @@ class _Walker:
         if leaf is not None:
             self.leaves.add(leaf)
             return self.ctx.leaf_values[leaf] is not None
+        place = self.ctx.captures.numbers.get(atom)
+        if place is not None:
+            self.outside.add(place)
+            return True
         loop = self.ctx.loop_of.get(atom)
         if loop is not None:
             self.loops.add(loop)

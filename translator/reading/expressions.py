@@ -55,6 +55,8 @@ def name(ctx: Context, node: ast.Name) -> Value:
 def lookup(ctx: Context, identifier: str, node: ast.AST) -> Value:
     """A name by Python's rules: the function's own, those of functions around it, then captured ones."""
     frame: Frame | None = ctx.frame
+    if identifier in ctx.frame.live.globals:
+        return ctx.variable(ctx.frame.scope, identifier)
     while frame is not None:
         held = frame.env[SHARED].__dict__ if identifier in frame.live.shared else frame.env
         if identifier in held:
@@ -76,7 +78,7 @@ def lookup(ctx: Context, identifier: str, node: ast.AST) -> Value:
     if frame.fixed:
         value = library_name(frame, identifier)
         return ctx.wrap(value) if isinstance(value, np.ndarray) else value
-    return ctx.captures.load(frame.scope, identifier)
+    return ctx.variable(frame.scope, identifier)
 
 
 def library_name(frame: Frame, identifier: str) -> Value:
@@ -253,7 +255,7 @@ def run_known(ctx: Context, node: ast.AST, python: Callable[..., Any], *args: An
     """Python itself runs an operation on known values; what it raises is the user's error, at this line."""
     for a in args:
         if type(a) is Foreign:
-            ctx.refuse(node, f"a {type(a.value).__name__} does not support this operation here")
+            ctx.cut(node, f"a {type(a.value).__name__} does not support this operation here")
         if type(a) is Undefined:
             refuse_undefined(ctx, a, node)
         if type(a) is Masked:

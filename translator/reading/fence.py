@@ -43,13 +43,6 @@ _CUT: dict[type[ast.AST], Refusal] = {  # CPython goes through these, and what i
 }
 
 
-_GLOBAL = (
-    "assigning a `global` name is not in the language",
-    _PURE,
-    "return the new value and assign it where the function is called",
-)
-
-
 def check(source: Source) -> None:
     """Raise at the first construct (in source order) that is outside the language: UnsupportedError, or CutError where
     CPython can go through all that is found.
@@ -86,7 +79,6 @@ def _is_cut(node: ast.AST) -> bool:
 def _violations(root: FunctionNode) -> list[tuple[ast.AST, Refusal]]:
     found: list[tuple[ast.AST, Refusal]] = []
     # Decorators, annotations and defaults of the outer function ran when it was defined; only its body is read.
-    assigned = {n.id for n in ast.walk(root) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
     waiting: list[ast.AST] = list(root.body) if isinstance(root, ast.FunctionDef) else [root.body]
     while waiting:
         node = waiting.pop()
@@ -96,8 +88,6 @@ def _violations(root: FunctionNode) -> list[tuple[ast.AST, Refusal]]:
             continue
         if kind in _CUT:
             found.append((node, _CUT[kind]))
-        if isinstance(node, ast.Global) and not assigned.isdisjoint(node.names):
-            found.append((node, _GLOBAL))
         special = _SPECIAL.get(kind)
         if special is not None:
             refusal = special(node)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import contextvars
 import enum
 import functools
 import os
@@ -19,9 +20,12 @@ from ..ir import Aval, Capture, Param, Root, Var
 from ..tree import LEAF
 from .signature import aval_of, runs
 from .source import Scope
-from .values import Bound, Cell, Foreign, Partial, Ref, Value
+from .values import Bound, Cell, Foreign, Outside, Partial, Ref, Restart, Value
 
 _MISSING = object()
+
+varying: contextvars.ContextVar[frozenset[Outside]] = contextvars.ContextVar("varying", default=frozenset())
+"""Numbers outside the function that are known to change: they are read at every call, and no part of the program."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +36,15 @@ class Guard:
     kind: str
     expected: Any
     space: Any = field(compare=False, repr=False)  # the dict or closure cell that holds the root, found once
+
+    @property
+    def place(self) -> Outside:
+        return place_of(self.capture, self.space)
+
+    @property
+    def of_number(self) -> bool:
+        """Whether it says that a number, which may just as well be read at every call, is what it was."""
+        return self.kind == "equal" and _is_number(self.expected)
 
     @property
     def of_nothing(self) -> bool:
@@ -59,6 +72,20 @@ class Guard:
                 return value is not _MISSING and aval_of(value) == self.expected
             case _:
                 return value is not _MISSING and _structure(value) == self.expected
+
+
+def place_of(capture: Capture, space: Any) -> Outside:
+    return id(space.owner if isinstance(space, Root) else space), capture.name, capture.path
+
+
+def place_within(capture: Capture, name: str) -> Outside:
+    """The place of an attribute of what the capture leads to."""
+    number, root, path = place_of(capture, space_of(capture.function, capture.name))
+    return number, root, (*path, ("attr", name))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | complex | np.number) and not isinstance(value, bool)
 
 
 def fetch(capture: Capture) -> Any:
@@ -107,22 +134,48 @@ def _structure(v: Any) -> Any:
     return (type(v), len(v)) if isinstance(v, list | tuple) else type(v)
 
 
-class Captures:
-    """The captures and guards of one reading. `new_cell` makes the storage of a captured array."""
+class Variables:
+    """The names in a dict of globals, or the one of a closure cell, as attributes that can be set."""
 
-    def __init__(self, new_cell: Callable[[Var], Cell]) -> None:
+    def __init__(self, space: Any) -> None:
+        self.__dict__["space"] = space
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        space = self.__dict__["space"]
+        if isinstance(space, types.CellType):
+            space.cell_contents = value
+        else:
+            space[name] = value
+
+
+class Captures:
+    """The captures and guards of one reading. `new_cell` makes the storage of a captured array.
+
+    Numbers at the places in `varying` are hidden parameters like arrays, unless they must be `known`; `numbers` says
+    which of those belongs to which place.
+    """
+
+    def __init__(
+        self,
+        new_cell: Callable[[Var], Cell],
+        varying: frozenset[Outside] = frozenset(),
+        known: frozenset[Outside] = frozenset(),
+    ) -> None:
         self.new_cell = new_cell
+        self.varying = varying - known
+        self.pinned = known
+        self.numbers: dict[Var, Outside] = {}
         self.guards: dict[tuple[int, str, Any, str], Guard] = {}
         self.params: list[tuple[Param, Var, Cell | None]] = []
-        self.values: dict[tuple[int, str, Any], Value] = {}
+        self.values: dict[Outside, Value] = {}
         self.adopted: dict[int, Any] = {}
         self.roots: dict[int, Root] = {}
 
     def load(self, scope: Scope, name: str) -> Value:
         """The value of a name outside the function. Raises NameError."""
-        space = scope.cells.get(name)
-        if space is None:
-            space = scope.globals if name in scope.globals else vars(builtins)
+        space: Any = scope.space(name)
+        if space is scope.globals and name not in space:
+            space = vars(builtins)
         key = (id(space), name, ())
         if key in self.values:
             return self.values[key]
@@ -189,6 +242,21 @@ class Captures:
         capture = Capture(root, attribute, (("item", key),))
         return self.adopt(getattr(f, attribute)[key], capture, root)
 
+    def vary(self, place: Outside) -> None:
+        """Of what the function itself changes: a number there is read at every call, else every value would have a
+        program of its own. Raises Restart where it was not so far.
+        """
+        if _is_number(self.values.get(place)) and place not in self.pinned:
+            raise Restart(varying=frozenset({place}))
+
+    def variables(self, space: Any) -> Capture:
+        """The way to the names in the globals of a module, or to the one of a closure cell."""
+        return Capture(self.roots.setdefault(id(space), Root(Variables(space))), "")
+
+    def unbound(self, scope: Scope, name: str) -> None:
+        """Guards that there is no such name."""
+        self.guard(Capture(scope.function, name), "same", _MISSING, scope.space(name))
+
     def attribute(self, owner: Foreign, name: str, value: Any) -> Value:
         """A value read from an attribute of a foreign object."""
         capture = Capture(owner.capture.function, owner.capture.name, (*owner.capture.path, ("attr", name)))
@@ -196,7 +264,7 @@ class Captures:
 
     def adopt(self, value: Any, capture: Capture, space: Any) -> Value:
         """The abstract value of something outside, with the guard that it needs."""
-        key = (id(space), capture.name, capture.path)
+        key = place_of(capture, space)
         if key not in self.values:
             self.values[key] = self._adopt(value, capture, space)
         return self.values[key]
@@ -221,6 +289,13 @@ class Captures:
         return Ref(cell) if cell is not None else var
 
     def _adopt(self, value: Any, capture: Capture, space: Any) -> Value:
+        if self.varying and _is_number(value) and place_of(capture, space) in self.varying:
+            aval = aval_of(value)
+            assert aval is not None
+            self.guard(capture, "array", aval, space)
+            hidden = self.hidden(aval, capture)
+            self.numbers[hidden] = place_of(capture, space)
+            return hidden
         if value is None or isinstance(value, bool | int | float | complex | str | bytes | np.generic):
             self.guard(capture, "equal", value, space)
             return value

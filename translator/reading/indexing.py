@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from .. import make, ops, surface
-from ..errors import DTypeError, OutOfBoundsError, ShapeError, UnsupportedError
+from ..errors import CutError, DTypeError, OutOfBoundsError, ShapeError
 from ..ir import Atom, Aval, Const, Shape, Var
 from ..ops.core import At, AxesAttrs, Dim, Dyn, Gather, IndexAttrs, Run, ShapeAttrs, indexed_shape
 from .context import Context
@@ -124,7 +124,7 @@ def _index_foreign(ctx: Context, base: Foreign, key: Value, node: ast.AST) -> Va
     if hasattr(method, "__code__"):
         return call_value(ctx, method, [base, key], {}, node)
     what = f"indexing a {type(base.value).__name__} from outside the function"
-    raise ctx.error(UnsupportedError, node, what, instead="pass it as an argument")
+    raise ctx.error(CutError, node, what, instead="pass it as an argument")
 
 
 def index_array(ctx: Context, base: Ref, key: Value, node: ast.AST) -> Value:

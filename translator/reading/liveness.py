@@ -31,6 +31,7 @@ class Liveness:
     inner: Names = _NONE
     local: Names = _NONE  # every name that the function binds, parameters apart
     nonlocals: Names = _NONE  # those of functions around this one that it binds
+    globals: Names = _NONE  # those of its module that it binds
     shared: Names = _NONE  # its own that inner functions bind
     generates: bool = False  # it yields
 
@@ -44,11 +45,12 @@ def liveness(function: FunctionNode) -> Liveness:
     for s in function.body:
         _mark_exits(s, exits)
     bound = frozenset().union(*(stores(s) for s in function.body))
-    nonlocals = _declared(function.body)
-    own = (bound | {a.arg for a in ast.walk(function.args) if isinstance(a, ast.arg)}) - nonlocals
+    nonlocals, globals = _declared(function.body), _declared(function.body, ast.Global)
+    bound -= nonlocals | globals
+    own = bound | {a.arg for a in ast.walk(function.args) if isinstance(a, ast.arg)}
     shared = own & _NONE.union(*(_declared(d.body) for d in _inner_functions(function.body, deep=True)))
     result = Liveness(
-        exits=frozenset(exits), inner=inner, local=bound - nonlocals, nonlocals=nonlocals, shared=shared,
+        exits=frozenset(exits), inner=inner, local=bound, nonlocals=nonlocals, globals=globals, shared=shared,
         generates=any(isinstance(n, ast.Yield | ast.YieldFrom) for s in function.body for n in own_nodes(s)),
     )
     Flow(result).block(function.body, inner, _NONE, _NONE)
@@ -60,12 +62,12 @@ def live_before(body: list[ast.stmt], after: Names) -> Names:
     return Flow(Liveness()).block(body, after, _NONE, _NONE)
 
 
-def _declared(body: list[ast.stmt] | ast.expr) -> Names:
-    """The names that a function declares nonlocal."""
+def _declared(body: list[ast.stmt] | ast.expr, kind: type[ast.Global | ast.Nonlocal] = ast.Nonlocal) -> Names:
+    """The names that a function declares nonlocal, or global."""
     if isinstance(body, ast.expr):
         return _NONE
     nodes = [n for s in body for n in own_nodes(s)]
-    return frozenset(name for n in nodes if isinstance(n, ast.Nonlocal) for name in n.names)
+    return frozenset(name for n in nodes if isinstance(n, kind) for name in n.names)
 
 
 def _inner_functions(body: list[ast.stmt], deep: bool = False) -> list[Any]:

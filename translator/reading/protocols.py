@@ -95,7 +95,7 @@ def refuse_loop(ctx: Context, v: Foreign, node: ast.AST) -> NoReturn:
 
 
 def _refuse(ctx: Context, v: Foreign, what: str, node: ast.AST) -> NoReturn:
-    ctx.refuse(
+    ctx.cut(
         node,
         f"{what} a {_class(v).__name__} from outside the function",
         why="what it holds cannot be seen, so a change of it could go unnoticed",

@@ -215,11 +215,21 @@ def _getattr(ctx: Context, node: ast.AST, x: Value, name: str, *default: Value) 
         raise
 
 
+def _setattr(ctx: Context, node: ast.AST, x: Value, name: Value, value: Value) -> None:
+    from .attributes import set_attribute
+
+    if type(x) is Ref or type(x) is Var or not isinstance(name, str):
+        ctx.cut(node, f"setattr of {describe(x)}")
+    set_attribute(ctx, x, name, value, node)
+
+
 def _hasattr(ctx: Context, node: ast.AST, x: Value, name: str) -> Value:
     if type(x) is Ref:
         return hasattr(np.ndarray, name)
     if type(x) is Var:
         return hasattr(_type(ctx, node, x), name)
+    if isinstance(x, Foreign) and ctx.has_put(x.value, name):
+        return True
     found = hasattr(x.value if isinstance(x, Foreign) else x, name)
     if not found:
         ctx.captures.absent(x, name)
@@ -352,6 +362,7 @@ BUILTINS: dict[Any, Implementation] = {
     dict: _dict,
     map: _map,
     getattr: _getattr,
+    setattr: _setattr,
     hasattr: _hasattr,
     callable: _callable,
     slice: _slice,

@@ -18,6 +18,7 @@ import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NoReturn
 
 import numpy as np
@@ -34,19 +35,22 @@ from .changes import Change, changes_of
 from .context import Context
 from .control import FUNCTION_END, check_defined, sequence
 from .fence import check_entry
-from .guards import Captures, Guard
+from .guards import Captures, Guard, varying
 from .inner import close
 from .iteration import held
 from .selection import concrete
-from .signature import Signature, specialise, static_value
+from .signature import Opaque, Signature, specialise, static_value
 from .source import Source, scope_of, source_of
 from .values import (
+    MIRRORS,
     Cell,
     Closure,
     Frame,
     Masked,
+    Outside,
     Ref,
     Restart,
+    Undefined,
     Value,
     describe,
     is_leaf,
@@ -117,17 +121,24 @@ def read(
     leaves: frozenset[int] = frozenset()
     unroll: frozenset[Any] = frozenset()
     reasons: dict[int, str] = {}
+    changing, known = varying.get(), frozenset[Outside]()
     with _deep_recursion():
         for _ in range(_MAX_RESTARTS):
+            captures = partial(Captures, varying=changing, known=known)
             try:
-                reading = _read_once(function, owner, source, signature, leaves, unroll, finish, keeps_changes)
+                reading = _read_once(
+                    function, owner, source, signature, leaves, unroll, finish, keeps_changes, captures
+                )
                 return replace(reading, reasons=tuple(reasons.items()))
             except Restart as need:
-                if need.leaves <= leaves and need.loops <= unroll:
+                news = need.leaves - leaves, need.loops - unroll, need.varying - changing, need.known - known
+                if not any(news):
                     raise AssertionError("a restart that asks for nothing new") from need
                 reasons |= dict.fromkeys(need.leaves - leaves, need.why)
                 leaves |= need.leaves
                 unroll |= need.loops
+                changing |= need.varying
+                known |= need.known
     raise UnsupportedError(f"{function.__name__} asks for static values again and again")
 
 
@@ -143,6 +154,7 @@ def _unwrap(fun: Callable[..., Any]) -> tuple[Any, types.FunctionType]:
 
 
 _NO_OWNER = object()
+_UNKNOWN = "pass its arrays, make it a dataclass, or register it with untraced.tree.register"
 
 
 @contextmanager
@@ -164,9 +176,10 @@ def _read_once(
     unroll: frozenset[Any],
     finish: Finish | None,
     keeps_changes: bool,
+    captures: Callable[[Callable[[Var], Cell]], Captures],
 ) -> Reading:
     builder = Builder()
-    ctx = _context(builder)
+    ctx = _context(builder, captures)
     ctx.unroll = unroll
     ctx.keeps_changes = keeps_changes
     ctx.leaf_values = signature.values or (None,) * len(signature.avals)
@@ -185,7 +198,7 @@ def _read_once(
     if finish is not None:
         value = finish(ctx, entered, value)
     results: list[Atom] = []
-    contents, changes = changes_of(ctx)
+    contents, changes = changes_of(ctx, value)
     out = result_tree(ctx, (value, *contents) if changes else value, results, source)
     hidden = ctx.captures.params
     variables += [v for _, v, _ in hidden]
@@ -245,9 +258,9 @@ def _header(source: Source) -> Span:
     return Span(span.file, span.line, span.column, span.line, len(line), line.strip())
 
 
-def _context(builder: Builder) -> Context:
+def _context(builder: Builder, captures: Callable[[Callable[[Var], Cell]], Captures] = Captures) -> Context:
     ctx = Context(builder, None)
-    ctx.captures = Captures(ctx.cell)
+    ctx.captures = captures(ctx.cell)
     return ctx
 
 
@@ -264,6 +277,7 @@ def _bind_parameters(
             _open_parameter(ctx, t, name, signature, waiting, variables), (("item", name),)
         )
     hold_shared(frame)
+    frame.env[MIRRORS] = ctx.mirrored
     return params, variables
 
 
@@ -283,6 +297,8 @@ def _open_parameter(
         return Ref(cell)
     if t.kind is Kind.STATIC:
         value = static_value(t)
+        if isinstance(value, Opaque):
+            return Undefined(f"is a {value.cls.__name__}, of which nothing is known before the run", _UNKNOWN)
         changeable = (callable(value) or is_object(value)) and not hasattr(value, "__untraced_read__")
         return ctx.captures.known(value) if changeable else value
     labels = t.keys or range(len(t.children))

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import Diagnostic, DTypeError, UnsupportedError
+from ..errors import Diagnostic, DTypeError
 from ..ir import Aval
 from ..tree import LEAF, NONE, TreeDef, open_node, static
 from .source import without_source
@@ -164,14 +164,26 @@ def static_node(x: Any, where: str) -> TreeDef:
     """A value that the function is specialised on: bool, string, dtype, function, class, slice, range, ..."""
     if isinstance(x, slice):
         return static(_Slice(x))
+    return static(known(x))
+
+
+@dataclass(frozen=True, slots=True)
+class Opaque:
+    """Stands for an object of this class, of which nothing else is known: a random generator, a file, a date."""
+
+    cls: type
+
+
+_PLAIN = (bool, str, bytes, enum.Enum, np.dtype, type, range, type(Ellipsis), frozenset, type(np))
+
+
+def known(x: Any) -> Any:
+    """What the function is specialised on where `x` is passed: the value itself, or what stands for it."""
     try:
         hash(x)
     except TypeError:
-        raise UnsupportedError(_not_a_node(x, where)) from None
-    plain = (bool, str, bytes, enum.Enum, np.dtype, type, range, type(Ellipsis), frozenset, type(np))
-    if isinstance(x, plain) or callable(x):
-        return static(x)
-    raise UnsupportedError(_not_a_node(x, where))
+        return Opaque(type(x))
+    return x if isinstance(x, _PLAIN) or callable(x) else Opaque(type(x))
 
 
 class _Slice:
@@ -192,14 +204,6 @@ class _Slice:
 def static_value(node: TreeDef) -> Any:
     """The value in a STATIC node."""
     return node.aux.value if isinstance(node.aux, _Slice) else node.aux
-
-
-def _not_a_node(x: Any, where: str) -> Diagnostic:
-    return Diagnostic(
-        f"the argument {where} is a {type(x).__qualname__}, which is neither a number, an array nor a known container",
-        why="what it holds cannot be seen, so a change of it could go unnoticed",
-        instead="pass its arrays, make it a dataclass, or register it with untraced.tree.register",
-    )
 
 
 def specialise(signature: Signature, leaves: frozenset[int]) -> tuple[tuple[str, TreeDef], ...]:

@@ -328,6 +328,10 @@ class Scope:
     cells: dict[str, Any]
     globals: dict[str, Any]
 
+    def space(self, name: str) -> Any:
+        """What holds the name unless it is a builtin: a closure cell, or the dict of the module's globals."""
+        return self.cells.get(name, self.globals)
+
 
 def scope_of(fun: types.FunctionType) -> Scope:
     free = fun.__code__.co_freevars

@@ -12,6 +12,7 @@ from .. import make
 from ..errors import Diagnostic, DTypeError, ShapeError, UnsupportedError
 from ..ir import Atom, Aval, Var
 from ..surface.arguments import holds_atoms, plain
+from .attributes import set_attribute
 from .context import Context, name_result
 from .control import Kont
 from .demand import static
@@ -20,7 +21,8 @@ from .indexing import Key, extend_index, flat_of, index_value, mask_of, parse_ke
 from .iteration import held, known_items
 from .protocols import is_instance, special
 from .selection import concrete, masked, place_of, store_selected
-from .values import SHARED, Flat, Foreign, Frame, Masked, Ref, Value, describe
+from .source import Scope
+from .values import SHARED, Flat, Frame, Masked, Ref, Value, describe
 
 
 def assign_(ctx: Context, node: ast.Assign, kont: Kont) -> None:
@@ -57,21 +59,32 @@ def assign(ctx: Context, target: ast.expr, value: Value, origin: ast.AST | None 
 def bind_name(ctx: Context, identifier: str, value: Value) -> None:
     """Bind a name of the function, or the one of a function around it that it declares nonlocal."""
     owner: Frame | None = ctx.frame
-    live = ctx.frame.live
+    live, scope = ctx.frame.live, ctx.frame.scope
+    if identifier in live.globals:
+        _bind_outside(ctx, Scope(scope.function, {}, scope.globals), identifier, value)
+        return
     if identifier not in live.shared and identifier not in live.nonlocals:
         ctx.frame.env[identifier] = value
         return
     while owner is not None and identifier not in owner.live.shared:
+        scope = owner.scope
         owner = owner.outer
     if owner is None:
+        _bind_outside(ctx, scope, identifier, value)
+        return
+    ctx.set_attribute(owner.env[SHARED], identifier, value)
+
+
+def _bind_outside(ctx: Context, scope: Scope, identifier: str, value: Value) -> None:
+    if not ctx.keeps_changes:
         raise UnsupportedError(
             Diagnostic(
-                f"{identifier} belongs to a function that is not read with this one, and cannot be assigned",
-                why="the assignment would have to happen at every call, outside the compiled program",
+                f"{identifier} lives outside the function, and cannot be assigned",
+                why="the assignment would have to happen at every call, outside the derivative or the batch",
                 instead="return the new value and assign it where the function is called",
             )
         )
-    ctx.set_attribute(owner.env[SHARED], identifier, value)
+    ctx.set_variable(scope, identifier, value)
 
 
 def _unpack(ctx: Context, targets: list[ast.expr], items: list[Value], node: ast.AST) -> None:
@@ -101,15 +114,7 @@ def _store_attribute(ctx: Context, owner: Value, attr: str, value: Value, node: 
     if isinstance(owner, Ref | Var):
         what = f"an array's `.{attr}` cannot be assigned"
         ctx.cut(node, what, instead="make a new array: x.reshape(...), x.astype(...)")
-    if isinstance(owner, Foreign):
-        name = owner.capture.name or "an object"
-        ctx.refuse(
-            node,
-            f"an attribute of {name}, which lives outside the function, cannot be assigned",
-            why="the assignment would have to happen at every call, outside the compiled program",
-            instead="return the new value and assign it where the function is called",
-        )
-    ctx.set_attribute(owner, attr, value)
+    set_attribute(ctx, owner, attr, value, node)
 
 
 def store(ctx: Context, base: Value, key: Value, value: Value, node: ast.AST) -> None:

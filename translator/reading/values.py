@@ -209,6 +209,13 @@ class Foreign:
     capture: Capture
 
 
+Outside = tuple[int, str, Path]  # a place outside the function: where its name is kept, the name, the way from there
+
+
+class Mirror:
+    """The attributes that the function has put into an object outside it, as they are now."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Bounds:
     """A run of an axis of size `n` whose length is not known: `start:stop:step`, the step positive."""
@@ -282,6 +289,9 @@ YIELDS = "%yields"  # the name under which the frame of a generator holds what i
 SHARED = "%shared"  # the name under which a frame holds its SharedNames
 
 
+MIRRORS = "%mirrors"  # that under which the outermost frame holds those that there are
+
+
 class SharedNames:
     """The names of a function that its inner functions bind (`nonlocal`), as attributes."""
 
@@ -319,15 +329,23 @@ class Raised(Detour):
 class Restart(Detour):
     """Reading must start again: these argument leaves are specialised on their values, these loops are unrolled.
 
-    `why` says what needs the values, and where.
+    Of the numbers outside the function those in `varying` are read at every call, those in `known` are specialised on
+    after all. `why` says what needs the values, and where.
     """
 
     def __init__(
-        self, leaves: frozenset[int] = frozenset(), loops: frozenset[ast.AST] = frozenset(), why: str = ""
+        self,
+        leaves: frozenset[int] = frozenset(),
+        loops: frozenset[ast.AST] = frozenset(),
+        why: str = "",
+        varying: frozenset[Outside] = frozenset(),
+        known: frozenset[Outside] = frozenset(),
     ) -> None:
         self.leaves = leaves
         self.loops = loops
         self.why = why
+        self.varying = varying
+        self.known = known
 
 
 def is_runtime(v: Value) -> bool:

@@ -1,0 +1,271 @@
+"""What a function binds outside itself: attributes of objects, globals, variables of functions around it."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+from untraced import UnsupportedError, accelerate, grad
+
+X = np.array([1.0, -2.0, 3.0])
+COUNT = 0
+BEST: Any = None
+
+
+class Cell:
+    """A recurrent cell, and things that are done to its attributes."""
+
+    limit = 3
+
+    def __init__(self) -> None:
+        self.w, self.h = np.eye(3) * 0.5, np.zeros(3)
+        self.t, self.energy, self.log = 0, 0.0, []
+        self.seen: dict[str, Any] = {}
+
+    def step(self, x):
+        self.h = np.tanh(self.w @ self.h + x)
+        self.t += 1
+        self.energy = float(np.sum(self.h**2))
+        return self.h
+
+    def run(self, x):
+        for i in range(5):
+            self.step(x * i)
+            if self.energy > 2.0:
+                break
+        return self.t
+
+    def record(self, x):
+        self.step(x)
+        self.log.append(self.energy)
+        self.seen["last"] = self.h
+        return len(self.log)
+
+    def share(self):
+        self.h = np.zeros_like(self.h)
+        self.other = self.h
+
+    def swap(self):
+        self.w, self.h = self.h, self.w
+
+    def in_place(self, x):
+        self.h[1:] += x[1:]
+        before = self.h
+        self.h = self.h * 2
+        before[0] = 7.0
+        return before
+
+    def branch(self, x):
+        if x.sum() > 0:
+            self.t += 10
+            self.h = x + 1
+        else:
+            self.energy = -1.0
+
+    def count_on_class(self):
+        self.limit += 1
+        return self.limit
+
+    @property
+    def norm(self):
+        return np.sqrt(np.sum(self.h**2))
+
+    @norm.setter
+    def norm(self, value):
+        self.h = self.h * (value / self.norm)
+        self.t += 1
+
+    def normalize(self):
+        self.norm = 2.0
+        return self.norm
+
+    def by_name(self, x):
+        setattr(self, "h", x * 2)
+        return getattr(self, "h") + getattr(self, "missing", 1.0) if hasattr(self, "h") else x
+
+
+def state(cell: Cell) -> dict[str, Any]:
+    return {k: v for k, v in vars(cell).items() if not k.startswith("_untraced")}
+
+
+def assert_same(a: Any, b: Any) -> None:
+    assert type(a) is type(b)
+    if isinstance(a, dict):
+        assert list(a) == list(b)
+        for k in a:
+            assert_same(a[k], b[k])
+    elif isinstance(a, list):
+        assert len(a) == len(b)
+        for x, y in zip(a, b, strict=True):
+            assert_same(x, y)
+    elif a is not None:
+        np.testing.assert_allclose(a, b, rtol=1e-14)
+
+
+@pytest.mark.parametrize("target", ["cpu", "numpy"])
+@pytest.mark.parametrize("how", ["bound", "argument"])
+@pytest.mark.parametrize(
+    "name",
+    ["step", "run", "record", "share", "swap", "in_place", "branch", "count_on_class", "normalize", "by_name"],
+)
+def test_methods_that_change_their_object(name: str, how: str, target: str) -> None:
+    mine, theirs = Cell(), Cell()
+    method = getattr(Cell, name)
+    takes = (X,) if method.__code__.co_argcount > 1 else ()
+    for cell in (mine, theirs):
+        cell.h = np.array([0.5, 0.25, -1.0])
+    fast = accelerate(getattr(mine, name) if how == "bound" else method, target=target)
+    for sign in (1, -1, 1):
+        given = tuple(sign * x for x in takes)
+        result = fast(*given) if how == "bound" else fast(mine, *given)
+        assert_same(result, getattr(theirs, name)(*given))
+        assert_same(state(mine), state(theirs))
+
+
+def test_what_is_one_object_stays_one() -> None:
+    cell = Cell()
+    cell.share = accelerate(cell.share)  # type: ignore[method-assign]
+    cell.share()
+    assert cell.other is cell.h  # type: ignore[attr-defined]
+    w, h = cell.w, cell.h
+    accelerate(cell.swap)()
+    assert cell.w is h and cell.h is w
+    step = accelerate(Cell.step)
+    cell = Cell()
+    assert step(cell, X) is cell.h
+
+
+def test_a_number_that_changes_is_read_at_every_call() -> None:
+    cell = Cell()
+    step = accelerate(cell.step)
+    for _ in range(5):
+        step(X)
+    assert cell.t == 5 and step.explain_recompiles().startswith("step was translated 1 time.")
+
+    scaled = accelerate(lambda x: x * CONFIG.scale)
+    for value in (1.0, 2.0, 3.0, 4.0, 5.0):
+        CONFIG.scale = value
+        np.testing.assert_array_equal(scaled(X), X * value)
+    assert "was translated 3 times." in scaled.explain_recompiles()
+
+    sized = accelerate(lambda x: np.full(CONFIG.size, x[0]))
+    for n in (1, 2, 3, 4):
+        CONFIG.size = n
+        assert sized(X).shape == (n,)
+
+
+class Config:
+    scale = 1.0
+    size = 1
+
+
+CONFIG = Config()
+
+
+def test_globals_and_variables_of_functions_around() -> None:
+    @accelerate
+    def best(x):
+        global BEST, COUNT
+        for v in x:
+            if BEST is None or v > BEST:
+                BEST = v
+        COUNT += 1
+        return BEST * 2
+
+    @accelerate
+    def creates(x):
+        global CREATED
+        CREATED = x * 2
+
+    globals().update(BEST=None, COUNT=0)
+    assert best(X) == 6.0 and best(2 * X) == 12.0 and BEST == 6.0 and COUNT == 2
+    creates(X)
+    np.testing.assert_array_equal(CREATED, X * 2)  # type: ignore[name-defined]
+
+    total = 0.0
+
+    @accelerate
+    def add(x):
+        nonlocal total
+        total = total + np.sum(x)
+        return total
+
+    assert add(X) == 2.0 and add(X) == 4.0 and total == 4.0
+
+
+def test_derivatives_do_not_change_what_lies_outside() -> None:
+    def f(x):
+        CONFIG.scale = 3.0
+        return np.sum(x)
+
+    def g(x):
+        global COUNT
+        COUNT += 1
+        return np.sum(x)
+
+    for fun in (f, g):
+        with pytest.raises(UnsupportedError, match="outside the function"):
+            grad(fun)(X)
+
+
+@dataclass(frozen=True)
+class Frozen:
+    a: float = 1.0
+
+
+class Guarded:
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"no {name}")
+
+
+class Slotted:
+    __slots__ = ("h",)
+
+    def __init__(self) -> None:
+        self.h = X.copy()
+
+
+def test_objects_with_a_way_of_their_own() -> None:
+    def assigns(obj, x):
+        obj.a = x
+        return obj
+
+    for obj in (Frozen(), Guarded()):
+        with pytest.raises(AttributeError):
+            accelerate(assigns)(obj, X)
+
+    @accelerate
+    def doubles(obj):
+        obj.h = obj.h * 2
+
+    slotted = Slotted()
+    doubles(slotted)
+    np.testing.assert_array_equal(slotted.h, X * 2)
+
+
+def test_objects_of_which_nothing_is_known() -> None:
+    @accelerate
+    def draw(rng, n, out):
+        x = rng.normal(size=n)
+        y = np.exp(-x * x) * 2
+        print(f"{y.mean():.3f}", file=out)
+        return y
+
+    out = io.StringIO()
+    for seed in (0, 1):
+        x = np.random.default_rng(seed).normal(size=2000)
+        np.testing.assert_allclose(draw(np.random.default_rng(seed), 2000, out), np.exp(-x * x) * 2, rtol=1e-14)
+    assert len(out.getvalue().splitlines()) == 2
+
+
+def test_many_objects_share_what_is_compiled_for_none() -> None:
+    move = accelerate(Cell.step)
+    cells, theirs = [Cell() for _ in range(20)], Cell()
+    theirs.step(X)
+    for cell in cells:
+        move(cell, X)
+        assert_same(state(cell), state(theirs))
