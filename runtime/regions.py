@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import types
 from collections.abc import Callable, Hashable
-from time import perf_counter
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..translator.cutting.functions import make_function
@@ -27,14 +27,10 @@ from .callables import is_users_object
 from .entries import Entry, TargetEntry
 from .fallback import HOST_ERRORS
 from .statics import Static
+from .worth import Ledger, size_of
 
 if TYPE_CHECKING:
     from .accelerate import Options
-
-_TRANSLATIONS = 4  # after so many, a region that is seldom called twice with arguments of one kind runs as NumPy
-_CALLS_EACH = 4
-LEAST_ELEMENTS = 1000  # operations times elements: below, a call of compiled code may cost more than NumPy's
-_LEAST_SECONDS = 1e-4
 
 Shape = tuple[tuple[int, ...], tuple[str, ...], tuple[str, ...]]  # of a region: statements, inputs, outputs
 
@@ -140,12 +136,9 @@ class Region(Accelerated):
         self.again: Driver | None = None  # where it was cut itself
         self.grows: Callable[[Cuts], None] = lambda cuts: None
         self.back: ast.Return | None = None  # what gives back the outputs, no statement of the user's
-        self._calls = 0
-        self._translations = 0
         self._hosted: dict[Key, str] = {}  # kinds of arguments for which it runs as it is, and why
-        self._worth_it: set[Key] = set()
         self._always = "" if self.target != "numpy" else "this target compiles nothing"
-        self._work = work_of(as_definition(source_of(fun).node))
+        self._ledger = Ledger(work_of(as_definition(source_of(fun).node)))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.again is not None:
@@ -153,31 +146,34 @@ class Region(Accelerated):
             return self.again.fun(*args, **kwargs)
         if self._always:
             return self.fun(*args, **kwargs)
-        self._calls += 1
+        size = size_of(args)
+        if not self._entries and not self._ledger.allows(size):
+            return self._ledger.run(size, self.fun, args, kwargs)
         try:
             key, leaves = open_arguments([_held(a) for a in args], {k: _held(a) for k, a in kwargs.items()})
-            known = self._entries.get(key)
+            known = self._entries.get(key, ())
         except TypeError:  # an argument that cannot be part of a signature
             return self.fun(*args, **kwargs)
-        if known is not None:
-            for entry in known:
-                if entry.matches(leaves):
-                    return self._finished(entry, leaves, args, kwargs)
         if key in self._hosted:
             return self.fun(*args, **kwargs)
+        for entry in known:
+            if entry.matches(leaves):
+                if not self._ledger.on_trial(size):
+                    return self._finished(entry, leaves, args, kwargs)
+                result = self._ledger.try_out(size, partial(self._finished, entry, leaves, args, kwargs))
+                if self._ledger.is_slower(size):
+                    self._hosted[key] = "NumPy is faster for these arguments"
+                    del self._entries[key]
+                return result
+        if not self._ledger.allows(size):
+            return self._ledger.run(size, self.fun, args, kwargs)
         return self._first(key, leaves, args, kwargs)
 
     def _first(self, key: Key, leaves: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call with arguments of a new kind."""
-        if self._work * sum(getattr(x, "size", 1) for x in leaves) < LEAST_ELEMENTS and key not in self._worth_it:
-            return self._tried(key, args, kwargs)
-        if self._translations >= _TRANSLATIONS and self._calls < _CALLS_EACH * self._translations:
-            self._always = "almost every call has arguments of a new kind"
-            return self.fun(*args, **kwargs)
-        self._translations += 1
+        held = tuple(_held(a) for a in args), {k: _held(a) for k, a in kwargs.items()}
         try:
-            held = tuple(_held(a) for a in args), {k: _held(a) for k, a in kwargs.items()}
-            entry = self._specialise(key, leaves, *held)
+            entry = self._ledger.translate(lambda: self._specialise(key, leaves, *held))
         except TargetError:
             raise
         except UntracedError as error:
@@ -192,16 +188,6 @@ class Region(Accelerated):
         else:
             return self._finished(entry, leaves, args, kwargs)
         return self.fun(*args, **kwargs)
-
-    def _tried(self, key: Key, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """A call that seems to have little to do, run as it is to see whether that is so."""
-        start = perf_counter()
-        result = self.fun(*args, **kwargs)
-        if perf_counter() - start < _LEAST_SECONDS:
-            self._hosted[key] = "too little to do for these arguments"
-        else:
-            self._worth_it.add(key)
-        return result
 
     def _finished(self, entry: Entry, leaves: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         try:

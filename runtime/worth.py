@@ -1,0 +1,92 @@
+"""Whether compiling a region pays: before a translation its price is saved up, in time that NumPy spent on the region.
+
+So a program that is cut never takes much more than twice the time of NumPy, however its regions are called. What is
+plainly worth it is compiled at once; what turns out to be slower than NumPy was goes back to NumPy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from time import perf_counter
+from typing import Any
+
+PLAINLY = 1_000_000
+"""Operations times elements from which a region is compiled at its first call: about a millisecond of NumPy's."""
+_AT_ONCE = 2  # so many times, lest arguments that are of a new kind at every call cost a translation each
+_PRICE = 0.1  # seconds that a translation takes, as long as none was made
+_TRIAL = 10
+
+
+class Ledger:
+    """The account of one region; `work` counts its operations. `size` is that of a call, see `size_of`."""
+
+    def __init__(self, work: int) -> None:
+        self._work = work
+        self._at_once = _AT_ONCE
+        self._saved, self._price = 0.0, _PRICE
+        self._numpy: dict[int, Timing] = {}  # by size
+        self._compiled: dict[int, Timing] = {}
+        self._compiled_in_vain: set[int] = set()
+
+    def allows(self, size: int) -> bool:
+        """Whether a translation for arguments of this size may be made now."""
+        saved = self._saved >= self._price or (self._at_once > 0 and self._work * size >= PLAINLY)
+        return saved and size not in self._compiled_in_vain
+
+    def run(self, size: int, function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """A call of the statements as they are, which saves what it takes."""
+        start = perf_counter()
+        try:
+            return function(*args, **kwargs)
+        finally:
+            elapsed = perf_counter() - start
+            self._saved += elapsed
+            self._numpy.setdefault(size, Timing()).add(elapsed)
+
+    def translate(self, make: Callable[[], Any]) -> Any:
+        """A translation, which is paid for."""
+        if self._saved < self._price:
+            self._at_once -= 1
+        self._saved = 0.0
+        start = perf_counter()
+        try:
+            return make()
+        finally:
+            self._price = perf_counter() - start
+
+    def on_trial(self, size: int) -> bool:
+        """Whether compiled calls of this size are still compared with NumPy's."""
+        return size in self._numpy and self._compiled.setdefault(size, Timing()).count < _TRIAL
+
+    def try_out(self, size: int, run: Callable[[], Any]) -> Any:
+        """One of those calls."""
+        start = perf_counter()
+        result = run()
+        self._compiled[size].add(perf_counter() - start)
+        return result
+
+    def is_slower(self, size: int) -> bool:
+        """Whether compiled calls have shown to be slower than NumPy's were."""
+        compiled = self._compiled[size]
+        slower = compiled.count == _TRIAL and compiled.least > self._numpy[size].least
+        if slower:
+            self._compiled_in_vain.add(size)
+        return slower
+
+
+class Timing:
+    """Of calls that do the same; the least is what they take, the rest is the machine's."""
+
+    __slots__ = ("count", "least")
+
+    def __init__(self) -> None:
+        self.count, self.least = 0, float("inf")
+
+    def add(self, seconds: float) -> None:
+        self.count += 1
+        self.least = min(self.least, seconds)
+
+
+def size_of(values: Iterable[Any]) -> int:
+    """Elements in all."""
+    return sum([getattr(x, "size", 1) for x in values])
