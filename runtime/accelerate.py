@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import math
 import threading
 import types
 from collections.abc import Callable, Iterable, Sequence
@@ -28,6 +29,7 @@ from .entries import Entry, TargetEntry, make_entry
 from .fallback import HOST_ERRORS, Fallback, on_host
 from .fastcall import specialised
 from .recompiles import Changing, History
+from .worth import Ledger, size_of
 
 if TYPE_CHECKING:
     from .inspection import Inspection
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
 
 Fun = Callable[..., Any]
 Argnums = int | Sequence[int]
+_KINDS = 32
+"""For so many kinds of arguments it is compiled at once; for those after them when that pays."""
 _HOLDERS = 16
 """Of so many objects each has programs of its own; a translation takes tens of milliseconds."""
 Argnames = str | Iterable[str]
@@ -55,6 +59,7 @@ class Accelerated:
         self._history = History(getattr(fun, "__name__", repr(fun)))
         self._lock = threading.RLock()
         self._numbers = Changing()
+        self._ledger = Ledger(math.inf, _KINDS)
         self._refused: set[Key] = set()  # kinds of arguments for which the function runs as it is
         self._fallback = Fallback(fun, self._history.name)
         self._drivers: dict[Any, Driver] = {}  # by the place of a cut
@@ -99,8 +104,13 @@ class Accelerated:
             return self._holding(objects)(*rest, **{k: x for k, x in kwargs.items() if k not in objects})
         if key in self._cut:
             return on_host(self._latest(self._cut[key]).fun, *given)
+        size = size_of(leaves)
+        if self.target == "cpu" and not self._ledger.allows(size):
+            self._history.is_often_new()
+            as_it_is = self._latest(next(reversed(self._cut.values()))).fun if self._cut else self.fun
+            return self._ledger.run(size, on_host, (as_it_is, *given), {})
         try:
-            entry = self._specialise(key, leaves, args, kwargs)
+            entry = self._ledger.translate(lambda: self._specialise(key, leaves, args, kwargs))
         except TargetError:
             raise
         except CutError as error:

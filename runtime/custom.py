@@ -44,8 +44,8 @@ class Wrapper:
     def __init__(self, fun: Fun) -> None:
         if not callable(fun):
             raise TypeError(f"{self.verb} wants a function, not {fun!r}")
-        functools.update_wrapper(self, fun, updated=())
         self.fun = readable(fun)
+        functools.update_wrapper(self, self.fun, updated=())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.__wrapped__(*args, **kwargs)

@@ -19,7 +19,7 @@ from ..translator.reading.reader import Reading, read
 from ..translator.reading.signature import Signature, abstract_with_leaves, specialise, static_value
 from ..translator.rewrite import splice_block
 from ..translator.tree import Kind, TreeDef, close_node
-from .rules import Fun, split_aux
+from .rules import Fun, MismatchError, split_aux
 from .tree_util import describe
 
 
@@ -110,7 +110,7 @@ def _check_tangent(primal: Aval, tangent: Aval) -> None:
         )
     if primal.shape != tangent.shape:
         raise ValueError(f"jvp called with different primal and tangent shapes: {primal.shape} and {tangent.shape}.")
-    if primal.dtype != tangent.dtype and not (primal.weak or tangent.weak):
+    if not _castable(tangent, primal):
         raise TypeError(
             "primal and tangent arguments to jvp do not match; dtypes must be equal, "
             f"but got primal dtype {primal.dtype.name} and tangent dtype {tangent.dtype.name}."
@@ -183,16 +183,27 @@ def _outer_variables(function: Function, signature: Signature, inner: Inner, pos
 def fitting(b: Builder, x: Atom, aval: Aval) -> Atom:
     """A tangent of the dtype of its primal; a cotangent broadcasts to nothing: shapes must be equal."""
     if x.aval.shape != aval.shape:
-        raise ValueError(f"a cotangent of shape {x.aval.shape} was given for a result of shape {aval.shape}")
+        raise MismatchError(f"a cotangent of shape {x.aval.shape} was given for a result of shape {aval.shape}")
     if x.aval == aval:
         return x
-    if not x.aval.weak and x.aval.dtype != aval.dtype and not (aval.weak and np.can_cast(x.aval.dtype, aval.dtype)):
-        raise TypeError(f"a cotangent of dtype {x.aval.dtype.name} was given for a result of dtype {aval.dtype.name}")
-    return x if x.aval.dtype == aval.dtype and aval.weak else make.astype(b, x, aval.dtype)
+    if not _castable(x.aval, aval):
+        raise MismatchError(
+            f"a cotangent of dtype {x.aval.dtype.name} was given for a result of dtype {aval.dtype.name}"
+        )
+    if aval.weak:
+        return x if x.aval.dtype == aval.dtype else make.number(b, x, aval.dtype)
+    return make.astype(b, x, aval.dtype)
+
+
+def _castable(given: Aval, aval: Aval) -> bool:
+    """Whether a tangent or cotangent will do for a value of type `aval`: of the same dtype, or a number, or for one."""
+    if given.weak or aval.weak:
+        return np.can_cast(given.dtype, aval.dtype, "same_kind")
+    return given.dtype == aval.dtype
 
 
 def _lifted(fun: Fun, inner: Inner, rule: Callable[[Function, Positions], Function]) -> Reading:
     """Read `fun` at the inner signature and apply `rule`; statics are told in leaves of the outer one."""
-    reading = transform("derive", lambda s: read(fun, s), inner.signature, rule)
+    reading = transform("derive", lambda s: read(fun, s, changes="dropped"), inner.signature, rule)
     statics = frozenset(s for leaf in reading.statics if (s := inner.sources[leaf]) is not None)
     return Reading(reading.function, statics, reading.guards)

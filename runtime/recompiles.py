@@ -85,6 +85,10 @@ class History:
         """Record that the function was cut into regions."""
         self.cuts.append(reason)
 
+    def is_often_new(self) -> None:
+        """Record that calls run as they are because a translation for each would take longer."""
+        self.refuse("it is called with arguments of ever new kinds, and runs as it is for some until compiling pays")
+
     def _changes(
         self, signature: Signature, kind: tuple[bool, tuple[str, ...]], values: dict[int, Any], translation: Translation
     ) -> tuple[Change, ...]:

@@ -32,6 +32,8 @@ from .worth import Ledger, size_of
 if TYPE_CHECKING:
     from .accelerate import Options
 
+AT_ONCE = 2  # translations of a region, lest arguments that are of a new kind at every call cost one each
+
 Shape = tuple[tuple[int, ...], tuple[str, ...], tuple[str, ...]]  # of a region: statements, inputs, outputs
 
 
@@ -138,7 +140,7 @@ class Region(Accelerated):
         self.back: ast.Return | None = None  # what gives back the outputs, no statement of the user's
         self._hosted: dict[Key, str] = {}  # kinds of arguments for which it runs as it is, and why
         self._always = "" if self.target != "numpy" else "this target compiles nothing"
-        self._ledger = Ledger(work_of(as_definition(source_of(fun).node)))
+        self._ledger = Ledger(work_of(as_definition(source_of(fun).node)), AT_ONCE)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.again is not None:

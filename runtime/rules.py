@@ -42,9 +42,9 @@ def checked_argnums(argnums: Argnums) -> int | tuple[int, ...]:
         raise TypeError(f"argnums must be an int or a sequence of ints, got {argnums!r}") from None
 
 
-class ArgumentError(TypeError, ValueError):
-    """`argnums` names an argument that the call does not have: a TypeError, as JAX raises now, and a ValueError, as it
-    did.
+class MismatchError(TypeError, ValueError):
+    """What does not fit the function whose derivative is taken: `argnums` that the call does not have, a cotangent of
+    another shape or dtype. Versions of JAX raise the one or the other.
     """
 
 
@@ -82,12 +82,12 @@ def _kinds(fun: Fun) -> dict[str, Any]:
 
 
 def select(fun: Fun, signature: Signature, argnums: int | tuple[int, ...], verb: str) -> Chosen:
-    """Raises ArgumentError for an argument that the call does not have."""
+    """Raises MismatchError for an argument that the call does not have."""
     arguments = positional(fun, signature)
     picked = []
     for i in (argnums,) if isinstance(argnums, int) else argnums:
         if not -len(arguments) <= i < len(arguments):
-            raise ArgumentError(
+            raise MismatchError(
                 f"differentiating with respect to argnums={i} requires at least {i + 1 if i >= 0 else -i} "
                 "positional arguments to be "
                 f"passed by the caller, but {verb} of {getattr(fun, '__name__', fun)} got only {len(arguments)} "
@@ -130,7 +130,7 @@ def split_aux(out: TreeDef, has_aux: bool) -> tuple[TreeDef, TreeDef | None]:
     """The trees of the main result and of aux. Raises TypeError where has_aux is set and the result is not a pair."""
     if not has_aux:
         return out, None
-    if out.kind is not Kind.TUPLE or len(out.children) != 2:
+    if out.kind not in (Kind.TUPLE, Kind.LIST, Kind.NAMEDTUPLE) or len(out.children) != 2:
         raise TypeError(
             f"with has_aux=True the function must return a pair (output, aux), but it returns {describe(out)}"
         )

@@ -27,7 +27,7 @@ from ..translator.reading.signature import Signature, abstract_with_leaves
 from ..translator.rewrite import rebuilt, splice_block
 from ..translator.tree import LEAF, Kind, TreeDef
 from .products import rebuild
-from .rules import positional
+from .rules import MismatchError, positional
 from .tree_util import describe
 
 if TYPE_CHECKING:
@@ -437,10 +437,12 @@ def _matched(tree: TreeDef, given: TreeDef, feed: Iterator[Atom], message: str) 
 
 
 def _derivative(b: Builder, a: Atom | None, of: Aval, what: str) -> Atom:
-    """A tangent or cotangent of a value of this type. Raises TypeError where it does not have its shape and dtype."""
+    """A tangent or cotangent of a value of this type. Raises MismatchError where it does not have its shape and dtype."""
     aval = strong(of)
     if a is not None and (a.aval.shape != aval.shape or not _castable(a.aval, aval)):
-        raise TypeError(f"{what} must have the shape and dtype of what it belongs to, {aval}, but has {strong(a.aval)}")
+        raise MismatchError(
+            f"{what} must have the shape and dtype of what it belongs to, {aval}, but has {strong(a.aval)}"
+        )
     return materialise(b, a, aval)
 
 

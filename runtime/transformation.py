@@ -48,7 +48,7 @@ class Transformation:
         """The program of this transformation for a signature."""
         return pipeline.transform(
             self.stage,
-            lambda inner: read(self.fun, inner),
+            lambda inner: read(self.fun, inner, changes="dropped"),
             signature,
             lambda function, positions: self.rule(function, positions, signature),
         )

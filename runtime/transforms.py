@@ -154,7 +154,7 @@ class Batched(Transformation):
 
         def read_with(inner: Signature) -> Reading:
             with named_axis(self.axis_name, size):
-                return read(self.fun, inner)
+                return read(self.fun, inner, changes="dropped")
 
         return pipeline.transform(
             self.stage,

@@ -12,17 +12,20 @@ from typing import Any
 
 PLAINLY = 1_000_000
 """Operations times elements from which a region is compiled at its first call: about a millisecond of NumPy's."""
-_AT_ONCE = 2  # so many times, lest arguments that are of a new kind at every call cost a translation each
 _PRICE = 0.1  # seconds that a translation takes, as long as none was made
 _TRIAL = 10
 
 
 class Ledger:
-    """The account of one region; `work` counts its operations. `size` is that of a call, see `size_of`."""
+    """The account of one region, or of a function that is called with arguments of ever new kinds.
 
-    def __init__(self, work: int) -> None:
+    `work` counts its operations; `at_once` translations may be made without savings. `size` is that of a call, see
+    `size_of`.
+    """
+
+    def __init__(self, work: float, at_once: int) -> None:
         self._work = work
-        self._at_once = _AT_ONCE
+        self._at_once = at_once
         self._saved, self._price = 0.0, _PRICE
         self._numpy: dict[int, Timing] = {}  # by size
         self._compiled: dict[int, Timing] = {}
@@ -30,7 +33,7 @@ class Ledger:
 
     def allows(self, size: int) -> bool:
         """Whether a translation for arguments of this size may be made now."""
-        saved = self._saved >= self._price or (self._at_once > 0 and self._work * size >= PLAINLY)
+        saved = self._saved >= self._price or (self._at_once > 0 and self._work * max(size, 1) >= PLAINLY)
         return saved and size not in self._compiled_in_vain
 
     def run(self, size: int, function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:

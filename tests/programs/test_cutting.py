@@ -32,7 +32,7 @@ from test_kernels import assert_same
 
 import kernels
 from untraced import Array, accelerate, device_put, grad, vmap
-from untraced.runtime import worth
+from untraced.runtime import regions, worth
 from untraced.translator.errors import CutError, UnsupportedError
 
 Fun = Callable[..., Any]
@@ -42,7 +42,7 @@ Fun = Callable[..., Any]
 def compile_everything(monkeypatch: pytest.MonkeyPatch) -> None:
     """The arrays here are small; regions are compiled all the same."""
     monkeypatch.setattr(worth, "PLAINLY", 0)
-    monkeypatch.setattr(worth, "_AT_ONCE", 1000)
+    monkeypatch.setattr(regions, "AT_ONCE", 1000)
 
 
 def outcome(fun: Fun, args: Any) -> tuple[Any, Any, str, tuple[Any, ...]]:

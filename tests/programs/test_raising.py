@@ -11,7 +11,7 @@ import pytest
 from raising_programs import CALLS, CUT, Calls, X, stores_then_raises, with_a_match
 
 from untraced import Array, accelerate, checkpoint, custom_jvp, device_put, grad, jvp, vjp, vmap
-from untraced.runtime import worth
+from untraced.runtime import regions, worth
 from untraced.testing import check_grads
 from untraced.translator.errors import CutError
 
@@ -219,7 +219,7 @@ def test_inside_another_function() -> None:
 @pytest.mark.parametrize("fun", CUT, ids=lambda f: f.__name__)
 def test_what_stays_cut(fun: Fun, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worth, "PLAINLY", 0)
-    monkeypatch.setattr(worth, "_AT_ONCE", 1000)
+    monkeypatch.setattr(regions, "AT_ONCE", 1000)
     fast = accelerate(fun, target="cpu")
     for x in (X, -X, X):
         check(fast, fun, (x,))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 
+from untraced import accelerate
 from untraced.runtime import worth
 from untraced.runtime.worth import PLAINLY, Ledger
 
@@ -29,7 +31,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 def test_what_is_plainly_worth_it_is_compiled_at_once_but_not_for_ever(clock: Clock) -> None:
-    ledger = Ledger(10)
+    ledger = Ledger(10, 2)
     assert not ledger.allows(PLAINLY // 10 - 1)
     for _ in range(2):
         assert ledger.allows(PLAINLY // 10)
@@ -38,7 +40,7 @@ def test_what_is_plainly_worth_it_is_compiled_at_once_but_not_for_ever(clock: Cl
 
 
 def test_a_translation_is_saved_up(clock: Clock) -> None:
-    ledger = Ledger(1)
+    ledger = Ledger(1, 2)
     calls = 0
     while not ledger.allows(5):
         ledger.run(5, clock.taking(0.03), (), {})
@@ -53,7 +55,7 @@ def test_a_translation_is_saved_up(clock: Clock) -> None:
 
 @pytest.mark.parametrize(("seconds", "slower"), [(0.02, False), (0.04, True)])
 def test_what_is_slower_goes_back_to_numpy(clock: Clock, seconds: float, slower: bool) -> None:
-    ledger = Ledger(1)
+    ledger = Ledger(1, 2)
     while not ledger.allows(5):
         ledger.run(5, clock.taking(0.03), (), {})
     ledger.translate(clock.taking(0.01))
@@ -66,3 +68,12 @@ def test_what_is_slower_goes_back_to_numpy(clock: Clock, seconds: float, slower:
     assert calls == 10 and ledger.is_slower(5) is slower
     ledger.run(5, clock.taking(1.0), (), {})
     assert ledger.allows(5) is not slower
+
+
+def test_ever_new_shapes_cost_no_more_than_numpy() -> None:
+    f = accelerate(lambda x: np.sum(x * x))
+    for n in range(1, 60):
+        assert f(np.ones(n)) == n
+    told = f.explain_recompiles()
+    assert "was translated 32 times" in told and "arguments of ever new kinds" in told
+    assert accelerate(f, target="numpy")(np.ones(3)) == 3.0
