@@ -34,6 +34,7 @@ import kernels
 from untraced import Array, accelerate, device_put, grad, vmap
 from untraced.runtime import regions, worth
 from untraced.translator.errors import CutError, UnsupportedError
+from untraced.translator.reading import context
 
 Fun = Callable[..., Any]
 
@@ -272,3 +273,23 @@ def test_programs_with_cuts(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(4, 24))
 def test_programs_with_many_cuts(seed: int) -> None:
     check_with_cuts(seed, 1)
+
+
+def test_what_takes_too_long_to_read_is_left_to_cpython(monkeypatch: pytest.MonkeyPatch) -> None:
+    def queens(x, n):
+        found = []
+
+        def place(columns):
+            if len(columns) == n:
+                found.append(columns)
+            for c in range(n) if len(columns) < n else ():
+                if all(c != other and abs(c - other) != len(columns) - i for i, other in enumerate(columns)):
+                    place([*columns, c])
+
+        place([])
+        return np.sum(np.array(found, dtype=float) * x)
+
+    monkeypatch.setattr(context, "MOST_EVALUATIONS", 500)
+    fast = accelerate(queens)
+    assert fast(2.0, 5) == queens(2.0, 5) == 200.0
+    assert "reading this far takes longer" in fast.explain_recompiles()

@@ -52,6 +52,7 @@ from .values import (
     Ref,
     Reversed,
     SharedNames,
+    Site,
     Step,
     Undefined,
     Value,
@@ -65,6 +66,12 @@ if TYPE_CHECKING:
 
 Evaluator = Callable[["Context", Any], Value]
 _MISSING = object()
+MOST_EVALUATIONS = 50_000  # of expressions, where CPython can take over: a few seconds
+_TOO_LONG = Diagnostic(
+    "reading this far takes longer than the program is worth",
+    why="what is known before the run is computed while the function is read, a thousand times slower than by CPython",
+    instead="pass what these statements compute, or let it depend on an array or a number that is given at the call",
+)
 
 
 @dataclass(slots=True)
@@ -95,7 +102,9 @@ class Context:
         self.frame: Frame
         self.depth = 0
         self.calls = 0
+        self.repeats = 0  # calls of functions that are being read
         self.births = 0
+        self.evaluations = 0
         self.captures = captures
         self.foreign: dict[int, Any] = {}  # containers that the caller owns; held, so that ids stay theirs
         self.foreign_paths: dict[int, Path | Capture] = {}  # the way to each of them from the arguments
@@ -103,12 +112,13 @@ class Context:
         self.mirrored = SharedNames()  # holds them for those who look through what the names lead to
         self.cell_paths: dict[Cell, Path] = {}  # that to the arrays which the caller passed
         self.keeps_changes = False  # whether the caller's containers can be given new contents
+        self.transforms = False  # whether this is read to be transformed: CPython can run no part of it
         self.leaf_of: dict[Var, int] = {}
         self.leaf_values: tuple[Any, ...] = ()
-        self.loop_of: dict[Var, ast.AST] = {}
+        self.loop_of: dict[Var, Site] = {}
         self.counters: dict[Var, tuple[Value, Value, Value]] = {}  # start, stop, step of a loop's index
         self.compound: dict[Var, tuple[Statement, ast.AST | None]] = {}
-        self.unroll: frozenset[ast.AST] = frozenset()
+        self.unroll: frozenset[Site] = frozenset()
         self.argument_cells: list[tuple[int, Cell]] = []
         self.reshapes: list[tuple[Cell, Lying]] = []  # of what, and what was taken for granted
         self.reshaped: dict[Cell, list[int]] = {}  # cells not written since, and their positions in `reshapes`
@@ -125,7 +135,10 @@ class Context:
 
     def eval(self, node: ast.expr) -> Value:
         """The abstract value of an expression; errors gain the place in the user's source."""
+        self.evaluations += 1
         try:
+            if self.evaluations > MOST_EVALUATIONS and self.keeps_changes:
+                raise CutError(_TOO_LONG)
             return self.expressions[type(node)](self, node)
         except UntracedError as error:
             raise self.located(error, node) from error.__cause__
