@@ -130,7 +130,9 @@ def composed() -> str:
 
 def derivative(op: Elementwise) -> str:
     rules: tuple[Callable[..., Any] | None, ...] = (*op.partials, *op.jvps, *op.vjps)
-    return "yes" if any(rule is not None for rule in rules) else "zero"
+    if not any(rule is not None for rule in rules):
+        return "zero"
+    return "of complex numbers" if "f" in op.flat else "yes"
 
 
 def primitive(op: Elementwise, text: str) -> str:

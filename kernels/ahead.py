@@ -10,7 +10,7 @@ from hashlib import sha1
 from typing import Any
 
 from ..translator.errors import TargetError
-from .plan import Program
+from .program import Program
 
 INSTALL = "pip install 'untraced[gpu]'"
 _DIVISIBLE = [["tt.divisibility", 16]]

@@ -21,6 +21,7 @@ from ..translator.ir import (
     Function,
     Fused,
     If,
+    Invoke,
     Raise,
     Statement,
     Var,
@@ -30,10 +31,14 @@ from ..translator.ir import (
     inputs_of,
 )
 from ..translator.ops.core import Contract, Elementwise, IndexAttrs, Put
-from ..translator.passes.groups import close, kind_of, report
+from ..translator.passes.groups import kind_of, report
+from ..translator.routines import left_to_cpython
 from .arrays import apply_on, is_host, store
 from .decompose import decompose
-from .plan import GroupPlan, Launch, Program, plan, single
+from .facts import H200, Facts
+from .plan import plan, single
+from .program import GroupPlan, Launch, Program
+from .settle import settle
 
 
 class Backend(Protocol):
@@ -98,11 +103,10 @@ class _Group:
 class GpuExecutor:
     """A callable program: `executor(leaves)` takes values of `body.params` and returns those of `body.results`."""
 
-    def __init__(self, function: Function, backend: Backend) -> None:
-        self.function = function
+    def __init__(self, function: Function, backend: Backend, facts: Facts = H200) -> None:
+        self.function = settle(function, backend.language, facts)
         self.backend = backend
         self.groups: dict[int, _Group] = {}
-        self.products: dict[int, tuple[list[Apply], Apply, Fused | None]] = {}
         self.singles: dict[int, Fused] = {}
         self.constants: dict[int, Any] = {}
         self.last_uses: dict[int, list[list[Var]]] = {}
@@ -144,14 +148,14 @@ class GpuExecutor:
                 return (self.put(s, env, dying),)
             case Apply():
                 return (self.apply(s, env),)
-            case Fused(kind="contract"):
-                return self.contract(s, env)
             case Fused():
                 return self.fused(s, [self.value(a, env) for a in s.args])
             case If():
                 return self.block(s.then if bool(self.value(s.condition, env)) else s.orelse, [], env)
             case For():
                 return self.loop(s, env)
+            case Invoke():
+                raise left_to_cpython(s)
             case Raise():
                 if bool(self.value(s.condition, env)):
                     raise RaisedError(f"{s.error.error.__name__}, which CPython was to raise")
@@ -243,23 +247,6 @@ class GpuExecutor:
             self.backend.launch(launch, arguments)
         return outputs
 
-    def contract(self, s: Fused, env: _Environment) -> list[Any]:
-        """The product by the array module's (cuBLAS), then the work on its result as one kernel."""
-        views, product, epilogue = self.split(s)
-        inner = {p: self.value(a, env) for p, a in zip(s.body.params, s.args, strict=True)}
-        for v in (*views, product):
-            values = [self.value(a, inner) for a in v.args]
-            inner[v.targets[0]] = apply_on(self.backend.xp, v.op, values, v.attrs, v.targets[0].aval.dtype)
-        if epilogue is not None:
-            made = self.fused(epilogue, [self.value(a, inner) for a in epilogue.args])
-            inner.update(zip(epilogue.targets, made, strict=True))
-        return [self.value(r, inner) for r in s.body.results]
-
-    def split(self, s: Fused) -> tuple[list[Apply], Apply, Fused | None]:
-        if id(s) not in self.products:
-            self.products[id(s)] = split_contract(s)
-        return self.products[id(s)]
-
     def one_by_one(self, s: Fused, values: Sequence[Any]) -> list[Any]:
         """The operations of a group that no kernel can express, through the array module."""
         inner: _Environment = dict(zip(s.body.params, values, strict=True))
@@ -286,36 +273,15 @@ def _typed(value: Any, param: Var) -> Any:
     return value if value.dtype == param.aval.dtype else value.astype(param.aval.dtype)
 
 
-def split_contract(s: Fused) -> tuple[list[Apply], Apply, Fused | None]:
-    """The views that the product needs, the product, and the rest as a pointwise group."""
-    statements = [b for b in s.body.statements if isinstance(b, Apply)]
-    (product,) = [b for b in statements if isinstance(b.op, Contract)]
-    makers = {b.targets[0]: b for b in statements}
-    views: list[Apply] = []
-
-    def need(a: Atom) -> None:
-        if isinstance(a, Var) and a in makers and makers[a] not in views:
-            for inner in makers[a].args:
-                need(inner)
-            views.append(makers[a])
-
-    for a in product.args:
-        need(a)
-    wanted = [r for r in s.body.results if isinstance(r, Var) and r is not product.targets[0] and r in makers]
-    rest = [b for b in statements if b is not product]
-    if not wanted:
-        return views, product, None
-    return views, product, close(rest, wanted, "pointwise")
-
-
 # ---- inspecting ----------------------------------------------------------------------------------
 
 
-def kernels_of(function: Function, language: str) -> tuple[Kernel, ...]:
+def kernels_of(function: Function, language: str, facts: Facts = H200) -> tuple[Kernel, ...]:
     """The kernels of a fused program, in order, for arrays in C order; groups that no kernel can express have none.
 
     `language` is "triton" or "cuda". Needs neither a device nor the language's compiler.
     """
+    function = settle(function, language, facts)
     groups = iter(report(function, lone=True))
     found: list[Kernel] = []
     for s in _kernel_statements(function.body):
@@ -346,6 +312,6 @@ def _kernel_statements(block: Block) -> list[Statement]:
 
 def _as_group(s: Statement) -> Fused | None:
     if isinstance(s, Fused):
-        return split_contract(s)[2] if s.kind == "contract" else s
+        return s
     assert isinstance(s, Apply)
     return None if isinstance(s.op, Contract) else single(s, kind_of(s))

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..translator.errors import TargetError
 from .ahead import INSTALL, Compiled, compile_program
-from .plan import Launch, Program
+from .program import Launch, Program
 
 ALIGNMENT = 16  # bytes, and elements: what Triton's divisibility promise is about
 PACK_ALIGNMENT = 32  # of four doubles

@@ -35,23 +35,45 @@ class Axis:
 
 
 @dataclass(slots=True)
-class Layout:
-    """`outer` are the axes that count rows (elements, where nothing is reduced), `inner` those along a row."""
+class Space:
+    """Axes that one index of a kernel walks; the index and the number of its values have these names in the source."""
 
-    outer: list[Axis]
-    inner: list[Axis]
+    axes: list[Axis]
+    variable: str
+    extent_name: str
+
+    @property
+    def size(self) -> int:
+        return _product(a.extent for a in self.axes)
+
+
+@dataclass(slots=True)
+class Layout:
+    """The spaces of a kernel, the slowest index first.
+
+    Of a row kernel `outer` are the axes that count rows (elements, where nothing is reduced), `inner` those along it.
+    """
+
+    spaces: list[Space]
     wide: bool
-    inner_name: str
     integers: dict[str, int] = field(default_factory=dict)
     known: dict[tuple[object, ...], str] = field(default_factory=dict)
 
     @property
+    def outer(self) -> list[Axis]:
+        return self.spaces[0].axes
+
+    @property
+    def inner(self) -> list[Axis]:
+        return self.spaces[1].axes if len(self.spaces) > 1 else []
+
+    @property
     def rows(self) -> int:
-        return _product(a.extent for a in self.outer)
+        return self.spaces[0].size
 
     @property
     def columns(self) -> int:
-        return _product(a.extent for a in self.inner)
+        return self.spaces[1].size if len(self.spaces) > 1 else 1
 
     def address(self, name: str, array: object, access: Access, names: Names) -> str:
         """The address as an expression; strides that the pattern does not give become integer arguments.
@@ -59,7 +81,7 @@ class Layout:
         Loads of one `array` share their arguments.
         """
         terms: list[str] = []
-        axes = [*self.walk(self.outer, access), *self.walk(self.inner, access)]
+        axes = [step for space in self.spaces for step in self.walk(space, access)]
         for k, (variable, stride) in enumerate(axes):
             below = self.below(k, axes)
             if stride == 1:
@@ -73,19 +95,19 @@ class Layout:
             terms.append(self.shared(f"{name}_offset", (array, access.offset), access.offset, names))
         return " + ".join(terms) or "0"
 
-    def walk(self, axes: list[Axis], access: Access) -> list[tuple[str, int]]:
+    def walk(self, space: Space, access: Access) -> list[tuple[str, int]]:
         """(variable, stride) for each axis; for the running index alone where the array walks them in one step."""
+        axes = space.axes
         strides = [access.strides[a.members[-1]] for a in axes]
         in_one = all(strides[k] == strides[k + 1] * axes[k + 1].extent for k in range(len(axes) - 1))
         if len(axes) > 1 and in_one:
-            running = "row" if self.inner_name and axes is self.outer else self.inner_name or "i"
-            return [(running, strides[-1])]
+            return [(space.variable, strides[-1])]
         return [(a.variable, s) for a, s in zip(axes, strides, strict=True)]
 
     def below(self, k: int, axes: list[tuple[str, int]]) -> list[tuple[str, int]]:
         """(name, extent) of the axes inside the k-th one of an address; empty where an extent has no name."""
-        known = {a.variable: (a.extent_name, a.extent) for a in (*self.outer, *self.inner)}
-        known["column"] = ("columns", self.columns)
+        known = {a.variable: (a.extent_name, a.extent) for space in self.spaces for a in space.axes}
+        known.update((space.variable, (space.extent_name, space.size)) for space in self.spaces)
         found = [known.get(variable, ("", 0)) for variable, _ in axes[k + 1 :]]
         return found if all(text for text, _ in found) else []
 
@@ -101,7 +123,7 @@ class Layout:
 
     def position(self, axis: int) -> str:
         """The index along one axis of the domain (which `merge_axes` has kept apart)."""
-        found = [a for a in (*self.outer, *self.inner) if a.members == (axis,)]
+        found = [a for space in self.spaces for a in space.axes if a.members == (axis,)]
         return found[0].variable if found else "0"
 
 
@@ -132,23 +154,33 @@ def access_of(where: Map, strides: Strides, ndim: int) -> Access:
 
 
 def make_layout(lowered: Lowered, accesses: Sequence[Access]) -> Layout:
-    """Merge neighbouring axes that every array walks in one step, and name what is left."""
-    domain, reduced = lowered.domain, set(lowered.axes)
+    """The layout of a pointwise kernel, which has one index, or of one that walks along rows."""
+    every, reduced = range(len(lowered.domain)), set(lowered.axes)
+    if not reduced:
+        return layout_over(lowered, accesses, [(list(every), "i", "n")])
+    rows, along = [i for i in every if i not in reduced], sorted(reduced)
+    return layout_over(lowered, accesses, [(rows, "row", "rows"), (along, "column", "columns")])
+
+
+def layout_over(
+    lowered: Lowered, accesses: Sequence[Access], spaces: Sequence[tuple[Sequence[int], str, str]]
+) -> Layout:
+    """Merge neighbouring axes that every array walks in one step, and name what is left.
+
+    `spaces`: (axes of the domain, the index over them, the name of its extent).
+    """
+    domain = lowered.domain
     kept_apart = {v.source.term.axis for v in lowered.values if isinstance(v.source, Position)}
-    outer = _merge([i for i in range(len(domain)) if i not in reduced], domain, accesses, kept_apart)
-    inner = _merge([i for i in range(len(domain)) if i in reduced], domain, accesses, kept_apart)
     spans = [sum(abs(s) * n for s, n in zip(a.strides, domain, strict=True)) for a in accesses]
     reach = max((abs(a.offset) + span for a, span in zip(accesses, spans, strict=True)), default=0)
-    layout = Layout(outer, inner, max(reach, _product(domain)) > INT32, "column" if lowered.axes else "")
-    if lowered.axes:
-        _name(layout, outer, "row", "rows", lowered.names)
-        _name(layout, inner, "column", "columns", lowered.names)
-    else:
-        _name(layout, outer, "i", "n", lowered.names)
+    made = [Space(_merge(axes, domain, accesses, kept_apart), index, extent) for axes, index, extent in spaces]
+    layout = Layout(made, max(reach, _product(domain)) > INT32)
+    for space in made:
+        _name(layout, space, lowered.names)
     return layout
 
 
-def _merge(axes: list[int], domain: Shape, accesses: Sequence[Access], kept_apart: set[int]) -> list[Axis]:
+def _merge(axes: Sequence[int], domain: Shape, accesses: Sequence[Access], kept_apart: set[int]) -> list[Axis]:
     merged: list[Axis] = []
     for i in axes:
         if domain[i] == 1:
@@ -165,8 +197,9 @@ def _merge(axes: list[int], domain: Shape, accesses: Sequence[Access], kept_apar
     return merged
 
 
-def _name(layout: Layout, axes: list[Axis], variable: str, extent: str, names: Names) -> None:
-    """One axis is counted by `variable` itself; of several each gets its own, and its extent is an argument."""
+def _name(layout: Layout, space: Space, names: Names) -> None:
+    """One axis is counted by the space's index itself; of several each gets its own, and its extent is an argument."""
+    axes, variable, extent = space.axes, space.variable, space.extent_name
     if len(axes) == 1:
         axes[0].variable, axes[0].extent_name = variable, extent
         return
@@ -177,8 +210,9 @@ def _name(layout: Layout, axes: list[Axis], variable: str, extent: str, names: N
             layout.integers[axis.extent_name] = axis.extent
 
 
-def decomposition(axes: Sequence[Axis], variable: str, divide: str) -> list[tuple[str, str]]:
+def decomposition(space: Space, divide: str) -> list[tuple[str, str]]:
     """(variable, expression) that take a running index apart, one index an axis, by the language's division."""
+    axes, variable = space.axes, space.variable
     if len(axes) < 2:
         return []
     lines: list[tuple[str, str]] = []

@@ -143,19 +143,20 @@ class Names:
     """Deterministic, unique names that are no words of Python or C."""
 
     taken: set[str] = field(default_factory=set)
+    reserved: frozenset[str] = field(default_factory=lambda: RESERVED)
 
     def fresh(self, hint: str) -> str:
         base = "".join(c if c.isalnum() or c == "_" else "_" for c in hint) or "t"
         base = base if base.isascii() and not base[0].isdigit() else "t"
         name, n = base, 0
-        while name in self.taken or name in RESERVED or keyword.iskeyword(name):
+        while name in self.taken or name in self.reserved or keyword.iskeyword(name):
             n += 1
             name = f"{base}_{n}"
         self.taken.add(name)
         return name
 
 
-RESERVED = frozenset(
+RESERVED: frozenset[str] = frozenset(
     """
     BLOCK Largest Pack Product ROWS Smallest Sum abs acos acosh asin asinh asm atan atan2 atanh auto begin bfloat_t
     blockDim blockIdx bool break case cbrt ceil char chunk chunk_length chunks class column column_mask columns
@@ -170,12 +171,14 @@ RESERVED = frozenset(
 )
 
 
-def lower(fused: Fused, scalars: frozenset[int]) -> Lowered:
+def lower(fused: Fused, scalars: frozenset[int], names: Names | None = None) -> Lowered:
     """Lower a pointwise, row or reduce group. `scalars` are the parameters that are passed by value.
+
+    `names`: those of the kernel that the lines become part of.
 
     Raises UnsupportedError for complex numbers and for what the kernel's axes cannot express.
     """
-    return _Lowering(fused, scalars).run()
+    return _Lowering(fused, scalars, names or Names()).run()
 
 
 def domain_of(fused: Fused) -> tuple[Shape, tuple[int, ...]]:
@@ -188,7 +191,7 @@ def domain_of(fused: Fused) -> tuple[Shape, tuple[int, ...]]:
 
 
 class _Lowering:
-    def __init__(self, fused: Fused, scalars: frozenset[int]) -> None:
+    def __init__(self, fused: Fused, scalars: frozenset[int], names: Names) -> None:
         self.fused = fused
         self.scalars = scalars
         self.domain, self.axes = domain_of(fused)
@@ -202,7 +205,7 @@ class _Lowering:
         self.counts = {m for shape in shapes for m in _products(shape) if m > 4}
         self.memo: dict[tuple[Any, ...], Value] = {}
         self.values: list[Value] = []
-        self.names = Names()
+        self.names = names
 
     def run(self) -> Lowered:
         outputs = []

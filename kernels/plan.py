@@ -1,72 +1,27 @@
-"""From a group to kernels ready to be launched: sources, arguments and grids.
-
-A `Program` is what a compiler sees: it holds no extent, so that arrays of other lengths, planned anew in microseconds,
-find it compiled.
-"""
+"""From a group to kernels ready to be launched: sources, arguments and grids."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 
+from ..translator.errors import Diagnostic, UnsupportedError
 from ..translator.ir import Apply, Aval, Block, DType, Fused, Shape, Var
 from ..translator.ops.core import Cast, CastAttrs, Reduce, ReduceAttrs, Reshape, ShapeAttrs
-from ..translator.passes.groups import close, kernel_name, spans_of
+from ..translator.passes.groups import close, kernel_name
 from .body import DIALECTS, Body, Pass
-from .dialects import Triton, accumulator, carrier
-from .layout import Access, Strides, access_of, contiguous, decomposition, make_layout
+from .contract import plan_contract
+from .dialects import accumulator
+from .layout import Access, Strides, access_of, contiguous, make_layout
 from .lower import Call, Load, Lowered, Position, lower
-from .render import render
+from .program import Argument, GroupPlan, Launch, header, make_launch
 
 TILE = 4096  # longest row that a Triton program holds in registers
 BUCKETS = (16, 64, 256, 1024, TILE)  # few block sizes, so that a new row length seldom compiles anew
 CUDA_BLOCK = 256
 MANY_BLOCKS = 1024  # enough to fill any device several times
-
-
-@dataclass(frozen=True, slots=True)
-class Program:
-    """One kernel's source and how to compile it. `constants` and `num_warps` are Triton's."""
-
-    name: str
-    language: str
-    source: str
-    signature: tuple[tuple[str, str], ...]
-    constants: tuple[tuple[str, int], ...] = ()
-    num_warps: int = 4
-
-
-@dataclass(frozen=True, slots=True)
-class Argument:
-    """`role`: in, out, partial (arrays; `index` is the place there), scalar (an `in` by value) or number (`value`)."""
-
-    role: str
-    index: int
-    dtype: DType
-    value: Any = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Launch:
-    """One kernel launch. `by4`: the extent that must be a multiple of 4 for a CUDA kernel's packed twin; 0: no twin."""
-
-    program: Program
-    arguments: tuple[Argument, ...]
-    grid: tuple[int, int]
-    block: int
-    by4: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class GroupPlan:
-    """The launches of one group, in order, and the arrays that hold partial results between them."""
-
-    name: str
-    launches: tuple[Launch, ...]
-    partials: tuple[tuple[Shape, DType], ...] = ()
 
 
 def plan(
@@ -76,7 +31,7 @@ def plan(
     strides: Mapping[int, Strides] | None = None,
     scalars: frozenset[int] | None = None,
 ) -> GroupPlan:
-    """Kernels for a pointwise, row or reduce group whose body needs no decomposition (see `decompose`).
+    """Kernels for a group whose body needs no decomposition (see `decompose`).
 
     `strides`, in elements, of arguments that are not in C order; `scalars`: arguments passed by value (default: all
     0-d ones). Raises UnsupportedError for what the kernels cannot express.
@@ -85,6 +40,10 @@ def plan(
         scalars if scalars is not None else frozenset(i for i, p in enumerate(fused.body.params) if not p.aval.shape)
     )
     name = kernel_name(function, fused)
+    if fused.kind == "contract":
+        if language != "triton":
+            raise UnsupportedError(Diagnostic("a product is the library's", fused.span))
+        return plan_contract(fused, name, strides or {}, by_value)
     lowered = lower(fused, by_value)
     if fused.kind == "reduce":
         return _plan_reduce(fused, lowered, language, name, strides or {}, by_value)
@@ -128,7 +87,7 @@ def _plan_one(fused: Fused, lowered: Lowered, language: str, name: str, strides:
     grid = (_ceil(layout.rows, rows), 1) if language == "triton" else (min(layout.rows, 1 << 20), 1)
     constants = (("ROWS", rows), ("BLOCK", block)) if language == "triton" else ()
     warps = 8 if block >= 2048 else 4
-    return _launch(body, f"row.{language}.j2", name, heading, sections, extents, grid, block, constants, warps)
+    return make_launch(body, f"row.{language}.j2", name, heading, sections, extents, grid, block, constants, warps)
 
 
 def _sections(body: Body) -> dict[str, object]:
@@ -143,14 +102,14 @@ def _plan_pointwise(body: Body, heading: list[str], name: str, language: str) ->
         calls = sum(isinstance(v.source, Call) and "libdevice" in v.source.op.triton for v in body.lowered.values)
         block = 1024 if calls <= 8 else 256  # long chains of transcendental functions compile slowly in large blocks
         grid = (_ceil(layout.rows, block), 1)
-        return _launch(
+        return make_launch(
             body, "pointwise.triton.j2", name, heading, sections, extents, grid, block, (("BLOCK", block),), 4
         )
     by4 = layout.rows if _can_pack(body) else 0
     if by4:
         sections["packed"] = _packed(body)
     grid = (max(1, min(_ceil(layout.rows, CUDA_BLOCK), 4 * MANY_BLOCKS)), 1)
-    launch = _launch(body, "pointwise.cuda.j2", name, heading, sections, extents, grid, CUDA_BLOCK, (), 4)
+    launch = make_launch(body, "pointwise.cuda.j2", name, heading, sections, extents, grid, CUDA_BLOCK, (), 4)
     return replace(launch, by4=by4)
 
 
@@ -260,7 +219,7 @@ def _first_stage(
     if language == "cuda":
         extents.append(("row_threads", rows))
     constants = (("ROWS", rows), ("BLOCK", block)) if language == "triton" else ()
-    launch = _launch(
+    launch = make_launch(
         body, f"reduce.{language}.j2", f"{name}_parts", heading, sections, extents, (tiles, chunks), 256, constants, 4
     )
     moved = tuple(replace(a, index=places[a.index]) if a.role == "out" else a for a in launch.arguments)
@@ -307,71 +266,6 @@ def _redirect(a: Argument, count: int, roles: Sequence[int]) -> Argument:
     if a.role in ("in", "scalar"):
         return replace(a, role="partial") if a.index < count else replace(a, index=a.index - count)
     return a
-
-
-# ---- the launch ----------------------------------------------------------------------------------
-
-
-def _launch(
-    body: Body,
-    template: str,
-    name: str,
-    heading: list[str],
-    sections: Mapping[str, object],
-    extents: Sequence[tuple[str, int]],
-    grid: tuple[int, int],
-    block: int,
-    constants: tuple[tuple[str, int], ...],
-    num_warps: int,
-) -> Launch:
-    """Render the source and list its arguments: arrays, scalars, strides and offsets, extents."""
-    layout, dialect = body.layout, body.dialect
-    index = np.dtype(np.int64 if layout.wide else np.int32)
-    names: list[tuple[str, Argument]] = []
-    for p in body.pointers.values():
-        names.append((p.name, Argument(p.role, p.index, p.dtype)))
-    for param, (scalar, dtype) in body.scalars.items():
-        names.append((scalar, Argument("scalar", param, carrier(dtype))))
-    for count, (number, dtype) in body.counts.items():
-        names.append((count, Argument("number", 0, carrier(dtype), number)))
-    for integer, value in (*layout.integers.items(), *extents):
-        names.append((integer, Argument("number", 0, index, value)))
-    signature = tuple((n, _type(dialect, a)) for n, a in names)
-    parameters = [n for n, _ in signature] if isinstance(dialect, Triton) else [_declare(body, n, a) for n, a in names]
-    source = render(
-        template,
-        name=name,
-        header=heading,
-        parameters=parameters,
-        wide=layout.wide,
-        outer_indices=decomposition(layout.outer, "row" if body.lowered.axes else "i", dialect.divide),
-        inner_indices=decomposition(layout.inner, "column", dialect.divide),
-        dialect=dialect.name,
-        **sections,
-    )
-    program = Program(name, dialect.name, source, signature, constants, num_warps)
-    return Launch(program, tuple(a for _, a in names), grid, block)
-
-
-def _type(dialect: object, a: Argument) -> str:
-    triton = DIALECTS["triton"]
-    assert isinstance(triton, Triton)
-    return triton.signature(a.dtype) if a.role in ("scalar", "number") else triton.pointer(a.dtype)
-
-
-def _declare(body: Body, name: str, a: Argument) -> str:
-    if a.role == "number" and a.dtype.kind == "i":
-        return f"index_t {name}"
-    if a.role in ("scalar", "number"):
-        return f"{body.dialect.type_name(a.dtype)} {name}"
-    const = "const " if a.role == "in" else ""
-    return f"{const}{body.dialect.type_name(a.dtype)}* __restrict__ {name}"
-
-
-def header(fused: Fused) -> list[str]:
-    """The source lines that a group covers, as they stand in the user's file."""
-    seen = {span.line: f"line {span.line}: {span.text}" for span in spans_of(fused)}
-    return [text for _, text in sorted(seen.items())][:24]
 
 
 def _ceil(n: int, d: int) -> int:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..translator.errors import AliasError, Diagnostic
-from ..translator.ir import Aval, Function, Param, may_raise
+from ..translator.ir import Aval, Function, Param, may_raise, routines_of
 from ..translator.pipeline import Translation, translate
 from ..translator.reading.guards import default_guards, fetch
 from ..translator.reading.signature import Signature
@@ -148,7 +148,7 @@ def make_entry(accelerated: Accelerated, binding: Binding, leaves: Sequence[Any]
     defaults = default_guards(accelerated.fun, binding.given)
     if defaults:
         translation = dataclasses.replace(translation, guards=(*translation.guards, *defaults))
-    if accelerated.target == "numpy":
+    if accelerated.target == "numpy" or routines_of(translation.function.body):
         return HostEntry(translation, binding)
     return TargetEntry(translation, binding, accelerated)
 

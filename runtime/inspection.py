@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..translator.errors import CutError
-from ..translator.ir import Function, Fused, Param, walk
+from ..translator.ir import Function, Fused, Param, routines_of, walk
 from ..translator.passes.fuse import report
 from ..translator.pipeline import Translation, translate
 from ..translator.printing.printer import Printed, print_function, printed
@@ -72,7 +72,7 @@ class Inspection:
 
     def __init__(self, accelerated: Accelerated, signature: Signature, translation: Translation, compile: bool) -> None:
         self.name = getattr(accelerated.fun, "__name__", translation.function.name)
-        self.target = accelerated.target
+        self.target = "numpy" if routines_of(translation.source.body) else accelerated.target
         self.signature = signature
         self.function = translation.source
         self.fused = translation.function

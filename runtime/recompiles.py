@@ -40,6 +40,7 @@ _KIND = "Arrays and NumPy arrays have programs of their own; keep data in Arrays
 _CHANGES = 2  # a number that changed but once may be an exponent, of which a program that knows it makes more
 _WAY = "pass arguments the same way at every call"
 _GLOBAL = "it is part of the program; pass it as an argument, or keep it in an array, which is read at every call"
+_MASK = "x[mask] has a size that its program knows; select with np.where(mask, x, neutral), which takes any mask"
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +146,8 @@ def _broken(guard: Guard) -> Change:
         return f"{name} changed: it was defined again", ""
     if guard.kind == "structure":
         return f"{name} changed: it is another container, or one of another length or with other keys", _GLOBAL
+    if guard.kind == "content":
+        return f"{name} changed: it selects other elements", _MASK
     if guard.kind == "array":
         return f"{name} changed: it is {_kind_of(now)} and was {guard.expected}", _SHAPE
     return f"{name} changed: it is {_short(now)} and was {_short(guard.expected)}", _GLOBAL

@@ -12,19 +12,17 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..translator import pipeline
 from ..translator.builder import Builder
 from ..translator.derive.activity import inexact
 from ..translator.derive.cotangents import materialise, strong, zeros
-from ..translator.derive.reverse import unique_names
 from ..translator.derive.ruled import JvpRule, Rule, VjpRule, fitted, inputs_of_mark, mark
 from ..translator.errors import Diagnostic, UnsupportedError
 from ..translator.ir import Apply, Atom, Aval, Const, Function, Param, Var, const
 from ..translator.ops.core import RuledAttrs
 from ..translator.reading.guards import Guard
-from ..translator.reading.reader import Reading, read
+from ..translator.reading.reader import Reading, read, read_specialised
 from ..translator.reading.signature import Signature, abstract_with_leaves
-from ..translator.rewrite import rebuilt, splice_block
+from ..translator.rewrite import rebuilt, splice_block, unique_names
 from ..translator.tree import LEAF, Kind, TreeDef
 from .products import rebuild
 from .rules import MismatchError, positional
@@ -123,7 +121,7 @@ class Site:
             _pending.reset(token)
         statics = frozenset().union(*(p.statics for p in parts))
         if not statics <= self.primal.statics:
-            return pipeline.read_specialised(
+            return read_specialised(
                 self.custom.__untraced_read__, self.signature, self.primal.statics | statics
             )
         hidden = _unified([*self.hidden, *(p for part in parts for p in part.hidden)])
@@ -437,7 +435,7 @@ def _matched(tree: TreeDef, given: TreeDef, feed: Iterator[Atom], message: str) 
 
 
 def _derivative(b: Builder, a: Atom | None, of: Aval, what: str) -> Atom:
-    """A tangent or cotangent of a value of this type. Raises MismatchError where it does not have its shape and dtype."""
+    """A tangent or cotangent of a value of this type. Raises MismatchError where its shape or dtype is another."""
     aval = strong(of)
     if a is not None and (a.aval.shape != aval.shape or not _castable(a.aval, aval)):
         raise MismatchError(

@@ -33,8 +33,8 @@ STEP = 1e-3  # truncation STEP**4, rounding 1e-16 / STEP: they balance in float6
 # Where the function can be evaluated at complex arguments its derivative is f(x + ih).imag / h, without subtraction and
 # good to the rounding of the function; it counts where it agrees with the difference, which an abs or a max breaks.
 COMPLEX_STEP, AGREES, EXACT = 1e-30, 1e-6, 2e-8
-# A difference may reach across a jump or a kink beside the point. A derivative that it does not confirm is compared with
-# those of smaller steps, which rounding still leaves good to 1e-10; a wrong derivative agrees with none of them.
+# A difference may reach across a jump or a kink beside the point. A derivative that it does not confirm is compared
+# with those of smaller steps, which rounding still leaves good to 1e-10; a wrong derivative agrees with none of them.
 NEARER = (1 / 16, 1 / 256)
 
 
@@ -208,7 +208,9 @@ class _Checker:
             finally:
                 self.eps = step
 
-    def agrees(self, compare: Callable[[Sequence[Any]], None], f: Function, args: Any, tangents: Any, eps: float) -> bool:
+    def agrees(
+        self, compare: Callable[[Sequence[Any]], None], f: Function, args: Any, tangents: Any, eps: float
+    ) -> bool:
         self.eps = eps
         try:
             compare(self.difference(f, args, tangents))

@@ -22,7 +22,7 @@ import numpy as np
 
 from ..translator.errors import Diagnostic, TargetError
 from ..translator.ir import DType, Shape
-from . import host_abi, host_calls
+from . import compiler, host_abi, host_calls
 from . import options as compile_flags
 from .checks import Check, raise_failed
 from .copy_guard import NEGLIGIBLE, copied_in_loops
@@ -271,6 +271,7 @@ def _compile(
         register_calls()
     if f"@{host_calls.TARGET}" in program.text:
         host_abi.register(host_calls.TARGET, host_calls.find)
+    compiler.register(program.natives)
     options = compile_flags.compile_options(
         p.xla_client, extra, ynn_reductions=ynn_reductions, region_analysis=region_analysis
     )

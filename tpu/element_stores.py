@@ -25,6 +25,7 @@ from ..translator.ir import (
     Function,
     Fused,
     If,
+    Invoke,
     Raise,
     Statement,
     Var,
@@ -104,7 +105,7 @@ class _Reads:
                 return replace(s, inits=inits, condition=self.block(test, True), body=self.block(body, True))
             case Raise(body=body):
                 return replace(s, condition=substitute(s.condition, m), body=self.block(body, False))
-            case Fused():
+            case Fused() | Invoke():
                 return replace(s, args=tuple(substitute(a, m) for a in s.args))
             case _:
                 assert_never(s)

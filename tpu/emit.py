@@ -18,6 +18,7 @@ from typing import Any, Literal, assert_never
 
 import numpy as np
 
+from ..kernels.loops import NativeLoop
 from ..translator import make
 from ..translator.bounds import Status, divides_python_numbers, is_integer_power, is_python_int, is_python_power
 from ..translator.builder import Builder
@@ -33,6 +34,7 @@ from ..translator.ir import (
     Function,
     Fused,
     If,
+    Invoke,
     Raise,
     Range,
     Shape,
@@ -72,6 +74,7 @@ from ..translator.ops.core import (
     SortAttrs,
     indexed_shape,
 )
+from ..translator.routines import left_to_cpython
 from . import host_calls, hyperbolic, transcendentals
 from .checks import SHIFT, Check, Checked, out_of_bounds
 from .element_stores import element_stores
@@ -84,6 +87,8 @@ from .emit_elementwise import (
     integer_power,
     is_bound,
     is_kept_as_quotient,
+    is_positive_zero,
+    plus_zero,
     power_by_constant,
     representable,
     rule_for,
@@ -97,6 +102,7 @@ from .emit_reduce import arg_reduce, contract, reduce
 from .emit_scatter import scattered
 from .emit_sort import argsort, fourier, sort
 from .lanes import blocked
+from .native import emit_native, native_loops
 from .ping_pong import ping_pong
 from .sharing import shared_values
 from .writer import BOOL, I64, Value, Writer, cast_constant, tensor_type
@@ -109,7 +115,7 @@ class Emitted:
     Where `checks` is not empty the last result is the flag (int64, see `checks.py`). `donated` are positions of
     arguments whose buffers the program may reuse. Arguments at the positions in `shifts` are flat, with as many
     elements in front that do not count (see `shifted.py`). For each of the results at the positions `given` the caller
-    brings the memory, as one more argument behind the others (see `memory.py`).
+    brings the memory, as one more argument behind the others (see `memory.py`). The program calls the `natives`.
     """
 
     name: str
@@ -120,6 +126,7 @@ class Emitted:
     donated: tuple[int, ...] = ()
     shifts: Mapping[int, int] = field(default_factory=dict)
     given: tuple[int, ...] = ()
+    natives: tuple[NativeLoop, ...] = ()
 
 
 def emit(
@@ -138,7 +145,10 @@ def emit(
     writes another element or none; what the program itself raises is raised all the same. Raises DTypeError for dtypes
     that XLA lacks, UnsupportedError for operations without a StableHLO form.
     """
-    function = element_stores(ping_pong(blocked(function))) if target == "cpu" else ping_pong(function)
+    if target == "cpu":
+        function = element_stores(ping_pong(blocked(native_loops(function, checks))))
+    else:
+        function = ping_pong(function)
     shifts = shifts or {}
     emitter = Emitter(Checked(function, checks), target, shared_values(function))
     w = emitter.writer
@@ -165,7 +175,7 @@ def emit(
     args = tuple(_with_front(p.aval, shifts.get(k, 0)) for k, p in enumerate(function.body.params))
     args += tuple(avals[k] for k in given)
     checks_made, donated = tuple(emitter.checks), tuple(sorted(donate))
-    return Emitted(function.name, text, args, avals, checks_made, donated, shifts, tuple(given))
+    return Emitted(function.name, text, args, avals, checks_made, donated, shifts, tuple(given), tuple(emitter.natives))
 
 
 def _with_front(aval: Aval, shift: int) -> Aval:
@@ -181,6 +191,7 @@ class Emitter:
         self.target = target
         self.checked = checked
         self.checks: list[Check] = []
+        self.natives: list[NativeLoop] = []
         self.flag: Value | None = None
         self.values: dict[Var, Value] = {}
         self.bounded: bool | None = None  # in a group that `emit_guarded` writes: whether sines' arguments are small
@@ -223,8 +234,12 @@ class Emitter:
                 emit_for(self, s)
             case While():
                 emit_while(self, s)
+            case Fused(kind="loops"):
+                emit_native(self, s)
             case Fused():
                 emit_fused(self, s)
+            case Invoke():
+                raise left_to_cpython(s)
             case Raise():
                 what = f"{s.error.error.__name__}, which CPython was to raise"
                 self.fail_where(self.value(s.condition), self.writer.integer(0), RaisedError, what, s)
@@ -335,6 +350,10 @@ class Emitter:
             return result
         if op.name == "divide" and self.target == "cpu" and is_kept_as_quotient(s.args[1], out.dtype):
             values[1] = w.op("optimization_barrier", values[1])
+        if op.name == "add" and loop_result.kind in "fc":
+            for a, other in zip(s.args, reversed(values), strict=True):
+                if is_positive_zero(a):
+                    return w.convert(plus_zero(w, other), out.dtype)
         return w.convert(rule(w, *values), out.dtype)
 
     def _expansion(self, name: str, dtype: DType, size: int) -> transcendentals.Rule | None:
@@ -462,9 +481,9 @@ class Emitter:
         span = s.span if s is not None else Builder().span
         self.checks.append(Check(number, error, message, span))
         code = w.op("or", w.op("shift_left", index, w.integer(SHIFT)), w.integer(number))
-        flag = self.flag_value()
-        first = w.both(bad, w.compare("EQ", flag, w.integer(0)))
-        self.flag = w.select(first, code, flag)
+        # In this order XLA writes out the flag so far once; behind a reduction in `bad` it would do so twice per check.
+        flag, zero = self.flag_value(), w.integer(0)
+        self.flag = w.select(w.compare("NE", flag, zero), flag, w.select(bad, code, zero))
 
     def check_step(self, step: Value, r: Range) -> None:
         if self.checked.enabled and 0 in self.checked.interval(r.step):

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..translator.ir import Atom, DType, Var
+from ..translator.ir import Atom, Const, DType, Var
 from .writer import BOOL, Value, Writer, is_float, real_dtype
 
 Rule = Callable[..., Value]
@@ -55,6 +55,20 @@ def is_kept_as_quotient(divisor: Atom, dtype: DType) -> bool:
     if dtype.kind not in "fc":
         return False
     return isinstance(divisor, Var) or bool(np.any(np.abs(np.frexp(np.real(divisor.value))[0]) != 0.5))
+
+
+def is_positive_zero(a: Atom) -> bool:
+    if not isinstance(a, Const) or a.aval.shape or a.value != 0:
+        return False
+    return not np.signbit(np.real(a.value)) and not np.signbit(np.imag(a.value))
+
+
+def plus_zero(w: Writer, x: Value) -> Value:
+    """x + 0.0, which is 0.0 where x is -0.0: XLA would take it for x, whatever stands around the zero."""
+    if x.dtype.kind != "c":
+        return w.select(w.compare("EQ", x, w.splat(0, x)), w.splat(0, x), x)
+    part = real_dtype(x.dtype)
+    return w.op("complex", *(plus_zero(w, w.op(name, x, dtype=part)) for name in ("real", "imag")), dtype=x.dtype)
 
 
 def isnan(w: Writer, x: Value) -> Value:

@@ -24,6 +24,7 @@ from ..translator.ir import (
     Function,
     Fused,
     If,
+    Invoke,
     Raise,
     Statement,
     Var,
@@ -102,7 +103,7 @@ class _Reach:
                 self.block(s.body)
                 for t, r in zip(s.targets, s.body.results, strict=True):
                     self._rename(t, r)
-            case If() | For() | While() | Raise():
+            case If() | For() | While() | Raise() | Invoke():
                 self._copy((*inputs_of(s), *(v for b in blocks_of(s) for v in free_variables(b))))
             case _:
                 assert_never(s)

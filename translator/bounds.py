@@ -6,14 +6,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import assert_never
 
 import numpy as np
 
-from .ir import Apply, Atom, Block, Const, DType, For, Function, Fused, If, Raise, Range, Var, While
+from .ir import Apply, Atom, Block, Const, DType, For, Function, Fused, If, Invoke, Raise, Range, Var, While
 from .ops.core import (
     ArgReduce,
     ArgReduceAttrs,
@@ -145,13 +145,17 @@ def index_status(interval: Interval, size: int) -> Status:
     return Status.MAY_BE_NEGATIVE if interval.within(-size, size - 1) else Status.UNKNOWN
 
 
-def analyse(function: Function, *, refine: bool = True) -> dict[Var, Interval]:
+def analyse(
+    function: Function, *, refine: bool = True, known: Mapping[Var, Interval] | None = None
+) -> dict[Var, Interval]:
     """The interval of every bool or integer variable, loop indices and arrays included, that is known to have one.
 
     Comparisons refine what they compare, inside the branch and the loop body that they guard; not so when `refine` is
-    False: then the intervals also hold where a branch is computed for all and its result chosen afterwards.
+    False: then the intervals also hold where a branch is computed for all and its result chosen afterwards. `known` are
+    those of variables that the function uses and does not define.
     """
     walker = _Walker(refine)
+    walker.known.update(known or {})
     walker.block(function.body)
     return {v: i for v, i in walker.known.items() if i != ANYTHING}
 
@@ -217,6 +221,9 @@ class _Walker:
                     self.block(body)
                     for t, r in zip(s.targets, body.results, strict=True):
                         self.bind(t, self.of(r))
+                case Invoke():
+                    for t in s.targets:
+                        self.bind(t, ANYTHING)
                 case Raise(body=body):  # what follows may be computed, to no effect, where it raises too
                     self.block(body)
                 case _:

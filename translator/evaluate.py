@@ -12,7 +12,7 @@ from typing import Any, assert_never
 import numpy as np
 
 from .errors import UnsupportedError
-from .ir import Apply, Atom, Block, Const, For, Function, Fused, If, Raise, Var, While
+from .ir import Apply, Atom, Block, Const, For, Function, Fused, If, Invoke, Raise, Var, While
 from .ops.core import (
     ArgReduce,
     ArgReduceAttrs,
@@ -255,6 +255,8 @@ def run_block(block: Block, arguments: Sequence[Any], outer: _Environment) -> li
                     results = run_block(body, results, env)
             case Fused(args=args, body=body):
                 results = run_block(body, [_value(a, env) for a in args], {})
+            case Invoke(args=args, routine=routine):
+                results = evaluate(routine.function, [_value(a, env) for a in args])
             case Raise(condition=condition, body=body, error=error):
                 if _value(condition, env):
                     raise error.made(run_block(body, (), env))

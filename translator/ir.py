@@ -200,7 +200,17 @@ class Raise:
     span: Span = NOWHERE
 
 
-Statement = Apply | If | For | While | Fused | Raise
+@dataclass(frozen=True, slots=True)
+class Invoke:
+    """`targets = routine(*args)`: a call of a function that calls itself, so that its body cannot stand here."""
+
+    targets: tuple[Var, ...]
+    args: tuple[Atom, ...]
+    routine: Routine
+    span: Span = NOWHERE
+
+
+Statement = Apply | If | For | While | Fused | Raise | Invoke
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,9 +267,44 @@ class Function:
     span: Span = NOWHERE
 
 
+class Routine:
+    """A function that a program calls, and that calls itself, maybe through others; compared by identity.
+
+    `function` is closed, writes no argument, and has one parameter a leaf and a flat tuple of results; it is set when
+    all that it calls is there to be called. `derived` has the routines made of this one.
+    """
+
+    __slots__ = ("derived", "function", "name")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.function: Function
+        self.derived: dict[Any, Routine] = {}
+
+    @property
+    def is_made(self) -> bool:
+        return hasattr(self, "function")
+
+    def __repr__(self) -> str:
+        return f"{self.name}@{id(self) & 0xFFFF:04x}"
+
+
+def routines_of(block: Block) -> tuple[Routine, ...]:
+    """The routines that a block calls, and those that they call, in order of first call; not what is still being made."""
+    found: dict[Routine, None] = {}
+    waiting = [block]
+    while waiting:
+        for s in walk(waiting.pop()):
+            if isinstance(s, Invoke) and s.routine not in found:
+                found[s.routine] = None
+                if s.routine.is_made:
+                    waiting.append(s.routine.function.body)
+    return tuple(found)
+
+
 def blocks_of(statement: Statement) -> tuple[Block, ...]:
     match statement:
-        case Apply():
+        case Apply() | Invoke():
             return ()
         case If(then=then, orelse=orelse):
             return (then, orelse)
@@ -274,7 +319,7 @@ def blocks_of(statement: Statement) -> tuple[Block, ...]:
 def inputs_of(statement: Statement) -> tuple[Atom, ...]:
     """The atoms that the statement itself uses, not counting its blocks."""
     match statement:
-        case Apply(args=args) | Fused(args=args):
+        case Apply(args=args) | Fused(args=args) | Invoke(args=args):
             return args
         case If(condition=condition) | Raise(condition=condition):
             return (condition,)
@@ -295,7 +340,10 @@ def walk(block: Block) -> Iterator[Statement]:
 
 
 def may_raise(s: Statement) -> bool:
-    """Whether a `Raise` is in the statement, however deep."""
+    """Whether a `Raise` is in the statement, however deep, or in what it calls."""
+    if isinstance(s, Invoke):
+        called = routines_of(Block((), (s,), ()))
+        return any(not r.is_made or any(isinstance(x, Raise) for x in walk(r.function.body)) for r in called)
     return isinstance(s, Raise) or any(may_raise(inner) for b in blocks_of(s) for inner in b.statements)
 
 

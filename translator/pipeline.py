@@ -7,7 +7,7 @@
     fuse       statements grouped into kernels            not for the target "numpy", which runs the simplified source
 
 A pass is a pure function Function -> Function. The verifier runs after each one, which is
-cheap; UNTRACED_VERIFY=0 leaves it out.
+cheap; UNTRACED_VERIFY=0 leaves it out. UNTRACED_VECTORISE=0 leaves loops as they are written.
 """
 
 from __future__ import annotations
@@ -29,9 +29,13 @@ from .reading.changes import Change
 from .reading.exact import exact
 from .reading.guards import Guard
 from .reading.inner import free_outside
-from .reading.reader import Finish, Layout, Reading, read
-from .reading.signature import Signature, specialise
+from .reading.reader import Finish, Layout, Reading, read, read_specialised
+from .reading.recursion import kept
+from .reading.signature import Signature
 from .rewrite import without_rules, without_stops
+from .routines import everywhere
+from .vectorise.cost import CPU, EVERYWHERE
+from .vectorise.loops import vectorise
 from .verify import verify
 
 Pass = Callable[[Function], Function]
@@ -39,14 +43,30 @@ Pass = Callable[[Function], Function]
 
 def simplified(function: Function) -> Function:
     """The program that the target numpy runs, and that is fused for the others."""
+    return everywhere(function, _simplified)
+
+
+def _simplified(function: Function) -> Function:
     simple = simplify(without_stops(without_rules(function, barriers=True)))
-    windowed = windows(simple)
-    return simple if windowed is simple else simplify(windowed)
+    for apply in (vectorised, windows):
+        made = apply(simple)
+        simple = simple if made is simple else simplify(made)
+    return simple
+
+
+def vectorised(function: Function) -> Function:
+    """The program with whole-array statements for its independent loops, in the form that suits the target."""
+    notes: list[LoopNote] = []
+    policy = CPU if target() == "cpu" else EVERYWHERE
+    made = vectorise(function, policy, notes) if vectorising else function
+    note_loops(notes)
+    return made
 
 
 PASSES: tuple[tuple[str, Pass], ...] = (("simplify", simplified), ("fuse", fuse))
 
 checking = os.environ.get("UNTRACED_VERIFY", "1") != "0"
+vectorising = os.environ.get("UNTRACED_VECTORISE", "1") != "0"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +98,7 @@ def translate(
     """All passes in order. Raises UntracedError where the function is not in the language. The program means the same
     for every `target`, which decides between forms of equal meaning."""
     with _recording() as stages, _translating_for(target), _noting_loops() as loops:
-        reading = read(fun, signature, finish, keeps_changes=finish in (None, exact))
+        reading = read(fun, signature, finish, changes="kept" if finish in (None, exact) else "refused")
         if reading.function not in stages.values():
             note("read", reading.function)
         function = reading.function
@@ -118,7 +138,8 @@ def transform(
         note("read", reading.function, unless_known=True)
         positions = positions_of(signature, reading.statics)
         try:
-            function = rule(reading.function, positions)
+            inner = vectorised(reading.function) if name == "derive" else reading.function
+            function = rule(inner, positions)
         except NeedTrip as need:
             seen = behind_of(reading.function, need.atoms)
             params = reading.function.body.params
@@ -148,27 +169,12 @@ _differentiated: ContextVar[bool] = ContextVar("differentiated", default=False)
 
 @contextmanager
 def _deriving(on: bool) -> Iterator[None]:
-    token = _differentiated.set(on)
+    token, calls = _differentiated.set(on), kept.set(on)
     try:
         yield
     finally:
         _differentiated.reset(token)
-
-
-def read_specialised(
-    read_with: Callable[[Signature], Reading], signature: Signature, forced: frozenset[int]
-) -> Reading:
-    """Read with the leaves `forced` specialised on their values; `statics` of the result count the leaves of
-    `signature`.
-    """
-    if not forced:
-        return read_with(signature)
-    kept = [i for i in range(len(signature.avals)) if i not in forced]
-    values = tuple(signature.values[i] for i in kept)
-    narrow = Signature(specialise(signature, forced), tuple(signature.avals[i] for i in kept), values)
-    reading = read_with(narrow)
-    reasons = tuple((kept[i], why) for i, why in reading.reasons)
-    return Reading(reading.function, forced | {kept[i] for i in reading.statics}, reading.guards, reasons=reasons)
+        kept.reset(calls)
 
 
 def positions_of(signature: Signature, statics: frozenset[int]) -> Positions:

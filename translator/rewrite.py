@@ -15,6 +15,7 @@ from .ir import (
     Function,
     Fused,
     If,
+    Invoke,
     Raise,
     Range,
     Statement,
@@ -88,6 +89,9 @@ def copy_statement(s: Statement, mapping: Substitution) -> Statement:
         case Fused():
             args, body = use(s.args), copy_block(s.body, mapping)
             return Fused(_fresh(s.targets, mapping), args, body, s.kind, s.span)
+        case Invoke():
+            args = use(s.args)
+            return Invoke(_fresh(s.targets, mapping), args, s.routine, s.span)
         case Raise():
             return Raise(substitute(s.condition, mapping), copy_block(s.body, mapping), s.error, s.span)
         case _:
@@ -138,7 +142,7 @@ def _prune_inside(s: Statement, live: set[Var]) -> Statement:
             return replace(s, body=inner(s.body))
         case While():
             return replace(s, condition=inner(s.condition), body=inner(s.body))
-        case Apply():
+        case Apply() | Invoke():
             return s
         case _:
             assert_never(s)
@@ -167,7 +171,7 @@ def _quiet(s: Statement) -> Statement:
             return replace(s, body=quiet(s.body))
         case While():
             return replace(s, condition=quiet(s.condition), body=quiet(s.body))
-        case Apply() | Fused() | Raise():
+        case Apply() | Fused() | Raise() | Invoke():
             return s
         case _:
             assert_never(s)
@@ -226,7 +230,7 @@ def _substituted(s: Statement, found: Mapping[Var, Atom]) -> Statement:
         return tuple(substitute(a, found) for a in atoms)
 
     match s:
-        case Apply() | Fused():
+        case Apply() | Fused() | Invoke():
             return replace(s, args=use(s.args))
         case If():
             then, orelse = substituted(s.then, found), substituted(s.orelse, found)
@@ -262,5 +266,21 @@ def _rebuilt(statements: Sequence[Statement], each: Callable[[Apply], Apply | No
                 yield replace(s, body=rebuilt(s.body, each))
             case While():
                 yield replace(s, condition=rebuilt(s.condition, each), body=rebuilt(s.body, each))
+            case Invoke():
+                yield s
             case _:
                 assert_never(s)
+
+
+def unique_names(wanted: Sequence[str], taken: set[str]) -> list[str]:
+    """The names, numbered where they are taken already or repeated."""
+    used = set(taken)
+    names = []
+    for w in wanted:
+        name, n = w, 1
+        while name in used:
+            n += 1
+            name = f"{w}_{n}"
+        used.add(name)
+        names.append(name)
+    return names

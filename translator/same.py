@@ -21,7 +21,9 @@ from .ir import (
     Function,
     Fused,
     If,
+    Invoke,
     Raise,
+    Routine,
     Statement,
     Var,
     While,
@@ -44,6 +46,10 @@ def same(f: Function, g: Function) -> bool:
 
 def difference(f: Function, g: Function) -> str | None:
     """The first difference found, in words; None when the programs are the same."""
+    return _difference(f, g, set())
+
+
+def _difference(f: Function, g: Function, routines: _Pairs) -> str | None:
     f, g = without_trivial(f), without_trivial(g)
     f, g = _specialised_as(f, g), _specialised_as(g, f)
     if [p.tree for p in f.params] != [p.tree for p in g.params]:
@@ -53,7 +59,7 @@ def difference(f: Function, g: Function) -> str | None:
     written, theirs = _written(f), _written(g)
     if f.out != g.out or written.keys() != theirs.keys():
         return f"result trees {f.out}, {list(written)} and {g.out}, {list(theirs)}"
-    comparison = _Comparison(_definitions(f.body), _definitions(g.body))
+    comparison = _Comparison(_definitions(f.body), _definitions(g.body), routines)
     comparison.require(f.body.params, g.body.params)
     count = f.out.leaf_count
     comparison.require(f.body.results[:count], g.body.results[:count])
@@ -146,14 +152,20 @@ def _define(s: Statement, side: _Side) -> None:
         case Fused(targets=targets, args=args, body=body):
             side.aliases.update(zip(body.params, args, strict=True))
             side.aliases.update(zip(targets, body.results, strict=True))
-        case Apply() | If() | Raise():
+        case Apply() | If() | Raise() | Invoke():
             pass
         case _:
             assert_never(s)
 
 
+_Pairs = set[tuple[Routine, Routine]]
+
+
 class _Comparison:
-    def __init__(self, left: _Side, right: _Side) -> None:
+    """`routines` are pairs of them that are being compared, or have been."""
+
+    def __init__(self, left: _Side, right: _Side, routines: _Pairs) -> None:
+        self.routines = routines
         self.left, self.right = left, right
         self.compared: set[tuple[Var, Var]] = set()  # taken as equal: a value may be computed twice on one side
         self.statements: dict[int, int] = {}
@@ -213,6 +225,9 @@ class _Comparison:
             case Apply(), Apply():
                 if d.place != e.place:
                     self.found = f"results {d.place} and {e.place} of {d.statement.op.name}"
+            case Invoke(), Invoke():
+                if d.place != e.place:
+                    self.found = f"results {d.place} and {e.place} of {d.statement.routine.name}"
             case If() as p, If() as q:
                 for x, y in ((p.then, q.then), (p.orelse, q.orelse)):
                     self.pending.append((x.results[d.place], y.results[e.place]))
@@ -226,13 +241,18 @@ class _Comparison:
     def pair_statements(self, s: Statement, t: Statement) -> None:
         there = self.statements.setdefault(id(s), id(t))
         back = self.statements_back.setdefault(id(t), id(s))
-        if not isinstance(s, Apply) and (there != id(t) or back != id(s)):
+        if not isinstance(s, Apply | Invoke) and (there != id(t) or back != id(s)):
             self.found = f"{type(s).__name__} at {s.span} and at {t.span} are grouped differently"
             return
         match s, t:
             case Apply(), Apply():
                 if s.op is not t.op or canonical(s.attrs) != canonical(t.attrs):
                     self.found = f"{s.op.name} {s.attrs} at {s.span} and {t.op.name} {t.attrs} at {t.span}"
+                self.require(s.args, t.args)
+            case Invoke(), Invoke():
+                if (s.routine, t.routine) not in self.routines:
+                    self.routines.add((s.routine, t.routine))
+                    self.found = self.found or _difference(s.routine.function, t.routine.function, self.routines)
                 self.require(s.args, t.args)
             case If(), If():
                 self.require((s.condition,), (t.condition,))

@@ -8,7 +8,24 @@ from typing import assert_never
 import numpy as np
 
 from .errors import UntracedError
-from .ir import Apply, Atom, Aval, Block, Const, For, Function, Fused, If, Raise, Statement, Var, While
+from .ir import (
+    Apply,
+    Atom,
+    Aval,
+    Block,
+    Const,
+    For,
+    Function,
+    Fused,
+    If,
+    Invoke,
+    Raise,
+    Statement,
+    Var,
+    While,
+    free_variables,
+    routines_of,
+)
 
 INDEX = Aval((), np.dtype(np.int64), weak=True)
 BOOL = Aval((), np.dtype(np.bool_))
@@ -26,6 +43,11 @@ def verify(function: Function) -> None:
     with the trees.
     """
     _Verifier(function.name).function(function)
+    for routine in routines_of(function.body):
+        called = routine.function
+        _Verifier(called.name).function(called)
+        if called.mutated or free_variables(called.body):
+            raise VerificationError(f"{called.name}: a routine writes no argument and sees nothing around it")
 
 
 class _Verifier:
@@ -125,6 +147,11 @@ class _Verifier:
                         self.fail("a fused body is not straight-line", s)
                 self.block(s.body, set(), s)
                 self.same_types("results of a fused group", s.body.results, s.targets, s)
+            case Invoke():
+                self.use(s.args, scope, s)
+                called = s.routine.function
+                self.same_types(f"arguments of {s.routine.name}", s.args, called.body.params, s)
+                self.same_types(f"results of {s.routine.name}", called.body.results, s.targets, s)
             case _:
                 assert_never(s)
 
@@ -164,6 +191,8 @@ def describe(s: Statement) -> str:
             return f"{targets} = {s.op.name}({', '.join(map(repr, s.args))}) {s.attrs}"
         case Fused():
             return f"{targets} = fused {s.kind}({', '.join(map(repr, s.args))})"
+        case Invoke():
+            return f"{targets} = {s.routine.name}({', '.join(map(repr, s.args))})"
         case If() | For() | While():
             return f"{targets} = {type(s).__name__.lower()} ..."
         case Raise():

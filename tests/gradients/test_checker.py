@@ -77,3 +77,22 @@ def test_trees_and_integers():
         return lambda p, k, t, _: {"y": t["a"] * p["b"] ** k + p["a"] * k * p["b"] ** (k - 1) * t["b"]}
 
     check_grads(g, ({"a": X, "b": 1.3}, 3), order=1, modes=("fwd",), pushforward=push)
+
+
+JUMP = X[0, 0] + 1e-4  # within the reach of the first difference
+
+
+def jumping(x):
+    return np.where(x > JUMP, x * 0.5, x * x)
+
+
+@pytest.mark.parametrize(("factor", "right"), [(1.0, True), (1.001, False)])
+def test_a_jump_beside_the_point_is_no_error_and_hides_none(factor, right):
+    derive = {
+        "pushforward": lambda g, n: lambda x, t: factor * np.where(x > JUMP, 0.5, 2 * x) * t,
+        "pullback": lambda g, n: lambda ct, x: (factor * np.where(x > JUMP, 0.5, 2 * x) * ct,),
+    }
+    if right:
+        return check_grads(jumping, (X,), order=1, **derive)
+    with pytest.raises(AssertionError, match="off by"):
+        check_grads(jumping, (X,), order=1, **derive)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from untraced.kernels.launch import packs_by_four
-from untraced.kernels.plan import Launch, Program
+from untraced.kernels.program import Launch, Program
 
 FLAGS = ("-O1", "-std=c++17", "-fPIC", "-shared", "-ffp-contract=off", "-w", "-x", "c++")
 

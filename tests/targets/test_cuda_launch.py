@@ -15,7 +15,8 @@ from untraced.kernels import launch as launching
 from untraced.kernels.ahead import Compiled
 from untraced.kernels.executor import GpuExecutor
 from untraced.kernels.launch import CupyBackend, is_aligned, pack_arguments, packs_by_four
-from untraced.kernels.plan import Launch, plan
+from untraced.kernels.plan import plan
+from untraced.kernels.program import Launch
 from untraced.translator.errors import TargetError
 from untraced.translator.ir import Function, Fused
 from untraced.translator.passes.fuse import fuse

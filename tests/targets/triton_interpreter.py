@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from untraced.kernels.plan import Launch
+from untraced.kernels.program import Launch
 
 CHILD = os.path.join(os.path.dirname(__file__), "triton_interpreter_child.py")
 

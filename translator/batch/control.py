@@ -118,6 +118,11 @@ def _counted(batcher: Batcher, s: For, bounds: Sequence[Value]) -> tuple[Range, 
         if s.range.reverse:
             done = make.subtract(b, make.subtract(b, turns, 1), counter)
         i = make.add(b, start, make.multiply(b, done, step))
+        inside = interval_of(index, batcher.intervals)  # which elements that are done would leave
+        if inside.high is not None and inside.high < 2**62:
+            i = make.minimum(b, i, inside.high)
+        if inside.low is not None and inside.low > -(2**62):
+            i = make.maximum(b, i, inside.low)
         return spread(b, Value(i, i.aval.ndim > 0, index.aval), batcher.size)
 
     with batcher.block() as b:

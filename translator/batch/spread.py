@@ -15,6 +15,7 @@ from ..ir import (
     Function,
     Fused,
     If,
+    Invoke,
     Raise,
     Range,
     Statement,
@@ -121,6 +122,9 @@ def _block(block: Block, batched: set[Var], axis: Any) -> None:
                 _block(body, batched, axis)
             case Raise(body=body):
                 _block(body, batched, axis)
+            case Invoke():
+                if any_of(*s.args):
+                    batched.update(s.targets)
             case Fused():
                 raise UnsupportedError("a program is batched before it is fused, not after")
             case _:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import assert_never
 
-from ..ir import Apply, Atom, Aval, Block, For, Fused, If, Raise, Statement, Var, While
+from ..ir import Apply, Atom, Aval, Block, For, Fused, If, Invoke, Raise, Statement, Var, While
 from ..ops.core import (
     ArgReduce,
     Cast,
@@ -46,7 +46,8 @@ def linked_args(s: Apply) -> tuple[int, ...]:
         return ()
     match op:
         case Elementwise():
-            candidates: Iterable[int] = (i for i in range(len(s.args)) if _has_rule(op, i))
+            curved = (i for i, a in enumerate(s.args) if a.aval.dtype.kind not in op.flat)
+            candidates: Iterable[int] = (i for i in curved if _has_rule(op, i))
         case Reduce():
             candidates = (0,) if op.name in ("sum", "prod", "max", "min") else ()
         case ArgReduce():
@@ -90,6 +91,9 @@ def _varied_statement(s: Statement, found: set[Var]) -> None:
     match s:
         case Apply():
             if any(s.args[i] in found for i in linked_args(s)):
+                found.update(t for t in s.targets if inexact(t.aval))
+        case Invoke():
+            if any(a in found for a in s.args):
                 found.update(t for t in s.targets if inexact(t.aval))
         case If(then=then, orelse=orelse):
             for branch in (then, orelse):
@@ -135,6 +139,9 @@ def _useful_statement(s: Statement, found: set[Var]) -> None:
         case Apply():
             if any(t in found for t in s.targets):
                 _mark((s.args[i] for i in linked_args(s)), found)
+        case Invoke():
+            if any(t in found for t in s.targets):
+                _mark(s.args, found)
         case If(then=then, orelse=orelse):
             for branch in (then, orelse):
                 _mark((r for t, r in zip(s.targets, branch.results, strict=True) if t in found), found)

@@ -13,7 +13,25 @@ from typing import assert_never
 from .. import make
 from ..builder import Builder
 from ..errors import Span
-from ..ir import Apply, Atom, Aval, Block, For, Fused, If, Raise, Range, Statement, Var, While, const, free_variables
+from ..ir import (
+    Apply,
+    Atom,
+    Aval,
+    Block,
+    For,
+    Fused,
+    If,
+    Invoke,
+    Raise,
+    Range,
+    Statement,
+    Var,
+    While,
+    blocks_of,
+    const,
+    free_variables,
+    walk,
+)
 from ..ops.core import (
     ArgReduce,
     Cast,
@@ -42,6 +60,7 @@ from .factors import linalg_vjp
 from .linear import concatenate_vjp, contract_vjp, create_vjp, index_parts, put_vjp_base, put_vjp_value, reshape_vjp
 from .passage import passes_through
 from .reductions import cumulative_vjp, reduce_vjp
+from .routines import routine_vjp
 from .ruled import ruled_vjp
 from .segments import Cut, bytes_of, cut
 from .spectra import fourier_vjp, sort_vjp
@@ -163,6 +182,9 @@ def _backward(s: Statement, adj: Adjoints) -> list[Statement]:
         case While():
             return _while(s, adj)
         case Raise():
+            return [s]
+        case Invoke():
+            routine_vjp(s, adj)
             return [s]
         case Fused():
             raise AssertionError("derivatives are taken before fusion")
@@ -460,10 +482,16 @@ def _tapes(
         v: named(inner, make.index(inner, tapes[of], slot(v.aval), (at,)), v.hint) for v, of, at in places
     }
     retyped = any(v.aval.weak for v in p.saved)
-    if anew:  # forward statements are among those to run: their Python numbers are such again
+    if retyped and (anew or _hands_on_numbers(back)):  # forward statements are to run: their Python numbers are such
         entries = {v: make.number(inner, e, v.aval.dtype) if v.aval.weak else e for v, e in entries.items()}
+        retyped = False
     slots = kept.slots if kept is not None else ()
-    return _Tapes(statements, back, turn, tuple(inner.statements), entries, retyped and not anew, slots)
+    return _Tapes(statements, back, turn, tuple(inner.statements), entries, retyped, slots)
+
+
+def _hands_on_numbers(back: Block) -> bool:
+    """Whether a loop or branch in it carries Python numbers: one of the forward pass, run again for a loop inside."""
+    return any(r.aval.weak for s in walk(back) for inner in blocks_of(s) for r in inner.results)
 
 
 def _backward_loop(

@@ -19,7 +19,7 @@ from typing import assert_never
 from .. import make
 from ..builder import Builder
 from ..errors import DTypeError
-from ..ir import Apply, Atom, Block, For, Function, Fused, If, Param, Raise, Statement, Var, While
+from ..ir import Apply, Atom, Block, For, Function, Fused, If, Invoke, Param, Raise, Statement, Var, While
 from ..ops.core import (
     ArgReduce,
     AxesAttrs,
@@ -41,7 +41,7 @@ from ..ops.core import (
     ShapeAttrs,
     Sort,
 )
-from ..rewrite import prune
+from ..rewrite import prune, unique_names
 from ..tree import Kind, TreeDef
 from .across import collective_jvp
 from .activity import inexact, linked_args, varied
@@ -50,7 +50,8 @@ from .factors import linalg_jvp
 from .linear import concatenate_jvp, contract_jvp, index_parts, put_jvp
 from .partials import elementwise_jvp
 from .reductions import cumulative_jvp, reduce_jvp
-from .reverse import unique_names, without_leaves
+from .reverse import without_leaves
+from .routines import routine_jvp
 from .ruled import ruled_jvp
 from .spectra import fourier_jvp, sort_jvp
 
@@ -71,13 +72,11 @@ def jvp(function: Function, active: Sequence[bool]) -> Function:
                 f"but got {v.aval.dtype.name} for `{v.hint}` of {function.name}"
             )
     seeds = {v: Var(adjoint_hint(v), v.aval) for v, on in zip(params, active, strict=True) if on}
-    pass_ = _Forward(varied(function.body, seeds))
-    pass_.tangents.update(seeds)
     b = Builder(function.span)
-    pass_.block(b, function.body.statements)
+    found = forward(b, function.body, dict(seeds))
     results = function.body.results[: function.out.leaf_count]
     marks = [inexact(r.aval) for r in results]
-    outs = [materialise(b, pass_.of(r), strong(r.aval)) for r, m in zip(results, marks, strict=True) if m]
+    outs = [materialise(b, t, strong(r.aval)) for t, r, m in zip(found, results, marks, strict=False) if m]
     body = prune(Block((*params, *seeds.values()), tuple(b.statements), (*results, *outs)))
     tree = TreeDef(Kind.TUPLE, (function.out, without_leaves(function.out, marks)))
     all_params = (*function.params, *_tangent_params(function, active))
@@ -93,6 +92,14 @@ def _tangent_params(function: Function, active: Sequence[bool]) -> list[Param]:
             chosen.append((f"d_{p.name}", without_leaves(p.tree, marks)))
     names = unique_names([name for name, _ in chosen], {p.name for p in function.params})
     return [Param(name, tree) for name, (_, tree) in zip(names, chosen, strict=True)]
+
+
+def forward(b: Builder, body: Block, tangents: dict[Var, Atom]) -> list[Atom | None]:
+    """Append the statements of a body and of its tangents, those of `tangents` given; the tangents of its results."""
+    pass_ = _Forward(varied(body, tangents))
+    pass_.tangents.update(tangents)
+    pass_.block(b, body.statements)
+    return [pass_.of(r) for r in body.results]
 
 
 class _Forward:
@@ -134,6 +141,8 @@ class _Forward:
                 self.loop(b, s)
             case Raise():
                 b.append(s)
+            case Invoke():
+                self.tangents.update(routine_jvp(b, s, [self.of(a) for a in s.args], forward))
             case Fused():
                 raise AssertionError("derivatives are taken before fusion")
             case _:

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from .. import ops
-from ..ir import Apply, Atom, Block, For, If, Statement, Var, inputs_of, walk
+from ..ir import Apply, Atom, Block, For, If, Invoke, Statement, Var, inputs_of, walk
 
 
 def passes_through(body: Block, k: int) -> bool:
@@ -74,7 +74,7 @@ def uses(body: Block) -> Counter[Var]:
         match s:
             case If(then=then, orelse=orelse):
                 count((*then.results, *orelse.results))
-            case Apply():
+            case Apply() | Invoke():
                 pass
             case _:
                 count(s.body.results)

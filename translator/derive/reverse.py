@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from ..builder import Builder
 from ..errors import Diagnostic, DTypeError
 from ..ir import Atom, Block, Function, Param, Statement, Var, const, free_variables
-from ..rewrite import copy_block, prune
+from ..rewrite import copy_block, prune, unique_names
 from ..tree import LEAF, NONE, Kind, TreeDef
 from .activity import inexact, useful, varied
 from .adjoints import Adjoints, backward_block
@@ -160,17 +160,3 @@ def without_leaves(tree: TreeDef, keep: Sequence[bool]) -> TreeDef:
 def flat(count: int) -> TreeDef:
     """A tuple of leaves; the leaf itself when there is one."""
     return LEAF if count == 1 else TreeDef(Kind.TUPLE, (LEAF,) * count)
-
-
-def unique_names(wanted: Sequence[str], taken: set[str]) -> list[str]:
-    """The names, numbered where they are taken already or repeated."""
-    used = set(taken)
-    names = []
-    for w in wanted:
-        name, n = w, 1
-        while name in used:
-            n += 1
-            name = f"{w}_{n}"
-        used.add(name)
-        names.append(name)
-    return names

@@ -69,11 +69,12 @@ INDEX = Aval((), np.dtype(np.int64), weak=True)
 class Trips:
     """How often the loops of `function` run, and what memory their tapes may take (None: any).
 
+    `ask`: the function may be specialised.
     `limits` and `budgets` know these of loops made by the derivative, by their index; `uncut` are not cut up.
     """
 
-    def __init__(self, function: Function, memory: int | None = None) -> None:
-        self.function, self.memory = function, memory
+    def __init__(self, function: Function, memory: int | None = None, ask: bool = True) -> None:
+        self.function, self.memory, self.ask = function, memory, ask
         self.limits: dict[Var, int] = {}
         self.budgets: dict[Var, Budget] = {}
         self.uncut: set[Var] = set()
@@ -102,7 +103,7 @@ class Trips:
             if first is not None and last is not None and abs(last - first) < LONG:
                 return len(range(first, last, step.low))
         atoms = tuple(a for a in (r.start, r.stop, r.step) if isinstance(a, Var))
-        if self._from_integers(atoms):
+        if self.ask and self._from_integers(atoms):
             raise NeedTrip(atoms, s.span)
         return None
 

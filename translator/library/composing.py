@@ -7,9 +7,27 @@ from typing import Any
 import numpy as np
 
 from .statistics import convolve
-from .support import delete_positions, insert_plan, known, mask_positions, only_axis
+from .support import delete_positions, insert_plan, known, mask_positions, one_axis, only_axis
 
 # ---- choices -------------------------------------------------------------------------------------
+
+
+def extract(condition: Any, arr: Any) -> Any:
+    return np.ravel(arr)[np.ravel(condition).astype(bool)]
+
+
+def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
+    """What stands at the True places of an axis, of all of `a` for None; the condition may be shorter."""
+    condition, x = np.asarray(condition), np.asarray(a) if axis is not None else np.ravel(a)
+    if condition.ndim != 1:
+        raise ValueError("condition must be a 1-d array")
+    along = 0 if axis is None else one_axis(axis, x.ndim)
+    before = (slice(None),) * along
+    return x[(*before, slice(condition.size))][(*before, condition.astype(bool))]
+
+
+def compress_method(a: Any, condition: Any, axis: Any = None, out: Any = None) -> Any:
+    return compress(condition, a, axis)
 
 
 def choose(a: Any, choices: Any, out: Any = None, mode: Any = "raise") -> Any:
@@ -151,6 +169,8 @@ NUMPY_NAMES = {
     name: name
     for name in (
         "choose",
+        "compress",
+        "extract",
         "piecewise",
         "delete",
         "insert",
@@ -164,4 +184,6 @@ NUMPY_NAMES = {
         "mask_indices",
     )
 }
-METHODS = {"choose": choose}
+
+
+METHODS = {"choose": choose, "compress": compress_method}

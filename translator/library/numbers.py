@@ -79,7 +79,7 @@ def frexp(x: Any) -> Any:
     tiny = np.absolute(y) < np.finfo(np.float64).tiny
     bits = np.where(tiny, y * 2.0**54, y).view(np.int64)
     exponent = ((bits >> _MANTISSA) & 0x7FF) - (_BIAS - 1) - np.where(tiny, 54, 0)
-    mantissa = ((bits & ~(0x7FF << _MANTISSA)) | ((_BIAS - 1) << _MANTISSA)).view(np.float64)
+    mantissa = ldexp(y, -exponent)
     plain = np.isfinite(y) & (y != 0)
     return np.where(plain, mantissa, y).astype(result)[()], np.where(plain, exponent, 0).astype(np.int32)[()]
 

@@ -67,7 +67,7 @@ def poly(seq_of_zeros: Any) -> Any:
         raise ValueError("input must be 1d or non-empty square 2d array.")
     if roots.shape[0] == 0:
         return 1.0
-    return _from_roots(roots.astype(real_kind(roots.dtype)))
+    return _from_roots(roots.astype(np.float64 if roots.dtype == np.float16 else real_kind(roots.dtype)))
 
 
 def _from_roots(roots: Any) -> Any:

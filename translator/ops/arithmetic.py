@@ -371,9 +371,19 @@ def by_sign(x: Any) -> Any:
     return s if x.dtype.kind == "i" else np.where(x != x, x, s)
 
 
+def j_sign(t: Any, x: Any, y: Any) -> Any:
+    r = np.absolute(x)
+    return 1j * y * np.imag(np.conjugate(y) * t) / np.where(r == 0, 1.0, r)
+
+
+def v_sign(t: Any, x: Any, y: Any) -> Any:
+    r = np.absolute(x)
+    return 1j * np.conjugate(y) * np.imag(y * t) / np.where(r == 0, 1.0, r)
+
+
 SIGN = Elementwise(
-    name="sign", numpy="np.sign", evaluate=np.sign, decompose=by_sign,
-    stablehlo="sign", stablehlo_kinds="ic", samples=(Domain(kinds="fiu"),), kinks=(0.0,),
+    name="sign", numpy="np.sign", evaluate=np.sign, jvps=(j_sign,), vjps=(v_sign,), flat="fV", decompose=by_sign,
+    stablehlo="sign", stablehlo_kinds="ic", samples=(Domain(kinds="fiuc"),), kinks=(0.0,),
 )
 
 

@@ -226,6 +226,7 @@ class Elementwise:
     loop       (avals) -> (argument dtypes, result dtype), for what is no ufunc.
     partials   one function (*args, y) -> d y / d arg for each argument; None: the derivative is zero.
     jvps/vjps  where tangent * partial is unsafe or wrong (0*inf, complex): functions (t, *args, y), one an argument.
+    flat       the dtype kinds of an argument for which the derivative is zero whatever the rules say.
     decompose  NumPy source in simpler operations, for targets with no primitive of their own.
     stablehlo  the StableHLO operation ("tanh"); cuda, triton: expression templates, {0} {1} the arguments,
                {f} the C suffix of the float type ("f" for float32). Empty: `decompose` is used.
@@ -244,6 +245,7 @@ class Elementwise:
     partials: tuple[Rule | None, ...] = ()
     jvps: tuple[Rule | None, ...] = ()
     vjps: tuple[Rule | None, ...] = ()
+    flat: str = ""
     decompose: Rule | None = None
     stablehlo: str = ""
     cuda: str = ""

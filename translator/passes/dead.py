@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeVar, assert_never
 
-from ..ir import Apply, Atom, Block, For, Function, Fused, If, Raise, Statement, Var, While, may_raise
+from ..ir import Apply, Atom, Block, For, Function, Fused, If, Invoke, Raise, Statement, Var, While, may_raise
 
 T = TypeVar("T")
 
@@ -72,6 +72,10 @@ def _note_block(block: Block, sources: dict[Var, tuple[Atom, ...]], roots: list[
                 inside = True
                 roots += (condition, *body.results)
                 _note_block(body, sources, roots)
+            case Invoke(args=args):
+                sources.update((t, args) for t in s.targets)
+                inside = may_raise(s)
+                roots += args if inside else ()
             case Fused(args=args, body=body):
                 sources.update((p, (a,)) for p, a in zip(body.params, args, strict=True))
                 sources.update((t, (r,)) for t, r in zip(s.targets, body.results, strict=True))
@@ -113,6 +117,8 @@ def _kept(s: Statement, live: set[Var]) -> Statement | None:
     match s:
         case Apply():
             return s if any(t in live for t in s.targets) else None
+        case Invoke():
+            return s if any(t in live for t in s.targets) or may_raise(s) else None
         case If():
             slots = [i for i, t in enumerate(s.targets) if t in live]
             then, orelse = (_kept_block(_with_results(b, slots), live) for b in (s.then, s.orelse))

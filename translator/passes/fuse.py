@@ -35,6 +35,7 @@ from ..ir import (
     Function,
     Fused,
     If,
+    Invoke,
     Raise,
     Shape,
     Statement,
@@ -468,7 +469,7 @@ def _live(block: Block) -> list[Statement]:
 def _fuse_inside(s: Statement, host: Iterable[Var]) -> Statement:
     """Control flow with its blocks fused; a loop index and scalars carried from the host are host scalars."""
     match s:
-        case Apply() | Fused() | Raise():
+        case Apply() | Fused() | Raise() | Invoke():
             return s
         case If():
             here = frozenset(host)

@@ -7,7 +7,23 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from ..errors import Span
-from ..ir import Apply, Atom, Block, Const, For, Function, Fused, If, Raise, Statement, Var, While, blocks_of, inputs_of
+from ..ir import (
+    Apply,
+    Atom,
+    Block,
+    Const,
+    For,
+    Function,
+    Fused,
+    If,
+    Invoke,
+    Raise,
+    Statement,
+    Var,
+    While,
+    blocks_of,
+    inputs_of,
+)
 from ..ops.core import Cast, Contract, Elementwise, Reduce, ReduceAttrs
 from .alignment import is_free, nbytes, reduction_kind
 
@@ -103,7 +119,7 @@ def kind_of(s: Statement) -> str:
             return reduction_kind(args[0].aval.shape, axes)
         case Apply(op=Elementwise() | Cast(), targets=targets):
             return "pointwise" if targets[0].aval.shape else ""
-        case Apply() | If() | For() | While() | Raise():
+        case Apply() | If() | For() | While() | Raise() | Invoke():
             return ""
         case _:
             assert_never(s)

@@ -37,6 +37,7 @@ from ..ir import (
     Function,
     Fused,
     If,
+    Invoke,
     Raise,
     Range,
     Statement,
@@ -134,7 +135,7 @@ class _Walk:
                     self.while_loop(s)
                 case Raise():
                     self.raising(s)
-                case Fused():
+                case Fused() | Invoke():
                     self.append(replace(s, args=self.atoms(s.args)))
                 case _:
                     assert_never(s)

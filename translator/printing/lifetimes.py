@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import assert_never
 
-from ..ir import Apply, Atom, Block, For, Fused, If, Raise, Statement, Var, While
+from ..ir import Apply, Atom, Block, For, Fused, If, Invoke, Raise, Statement, Var, While
 from ..ops.core import Put
 from .temporaries import Folding
 
@@ -90,7 +90,7 @@ class Lifetimes:
                     self._number(s.body)
                 case Raise():
                     self._number(s.body)
-                case Fused():
+                case Fused() | Invoke():
                     pass
                 case _:
                     assert_never(s)
@@ -116,7 +116,7 @@ class Lifetimes:
         self.after[id(s)] = alive | targets
         base = alive & ~targets
         match s:
-            case Apply() | Fused():
+            case Apply() | Fused() | Invoke():
                 reads = self.reads(*s.args)
                 self._define(s.targets, alive | targets)
                 if isinstance(s, Apply) and isinstance(s.op, Put):
@@ -175,7 +175,7 @@ class Lifetimes:
                 continue
             bound |= self.mask(s.targets)
             match s:
-                case Apply() | Fused():
+                case Apply() | Fused() | Invoke():
                     read |= self.reads(*s.args)
                 case If():
                     read |= self.reads(s.condition) | self._free_in(s.then) | self._free_in(s.orelse)

@@ -17,7 +17,7 @@ import re
 from collections.abc import Iterable, Mapping, Set
 from typing import assert_never
 
-from ..ir import Apply, Atom, Block, Const, For, Fused, If, Raise, Var, While
+from ..ir import Apply, Atom, Block, Const, For, Fused, If, Invoke, Raise, Var, While
 from ..ops.core import Put
 from .ownership import Ownership
 from .temporaries import is_temporary
@@ -93,7 +93,7 @@ class Names:
                     self._stores(s.body)
                 case Raise():
                     self._stores(s.body)
-                case Fused():
+                case Fused() | Invoke():
                     pass
                 case _:
                     assert_never(s)
@@ -117,7 +117,7 @@ class Names:
                     self._join(s.body)
                 case Raise():
                     self._join(s.body)
-                case Apply() | Fused():
+                case Apply() | Fused() | Invoke():
                     pass
                 case _:
                     assert_never(s)

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence, Set
 from typing import assert_never
 
-from ..ir import Apply, Atom, Block, Const, For, Function, Fused, If, Raise, Var, While, walk
+from ..ir import Apply, Atom, Block, Const, For, Function, Fused, If, Invoke, Raise, Var, While, walk
 from ..ops.core import (
     ArgReduce,
     Cast,
@@ -163,6 +163,13 @@ class Ownership:
                     self._block(s.body)
                 case Fused():
                     self._fused(s)
+                case Invoke():  # what it gives may be an argument of it
+                    given = frozenset[Var]().union(*map(self.of, s.args))
+                    for t in s.targets:
+                        self.roots[t] = (given | {t}) if t.aval.shape else NOTHING
+                        self.storage[t] = t
+                        if t.aval.shape:
+                            self.unowned.add(t)
                 case _:
                     assert_never(s)
 
@@ -231,7 +238,7 @@ class Ownership:
         if not base & self.unowned and not sharers and x not in self.views:
             self.storage[t] = self.storage.get(x, x)
             return base
-        if not base & self.unowned and x not in sharers:
+        if not base & self.unowned and sharers and x not in sharers:
             views = [v for v in sharers if self._is_view_of_smaller(v, x)]
             if len(views) == len(sharers):
                 self.copied_views.update(views)

@@ -18,6 +18,7 @@ from ..ir import (
     Function,
     Fused,
     If,
+    Invoke,
     Raise,
     Statement,
     Var,
@@ -105,7 +106,7 @@ def _moves(body: Block, names: Names) -> Iterator[Var]:
                 pairs = [*zip(params, s.inits, strict=True), *zip(params, s.body.results, strict=True)]
             case If():
                 pairs = [*zip(s.targets, s.then.results, strict=True), *zip(s.targets, s.orelse.results, strict=True)]
-            case Apply() | Fused() | Raise():
+            case Apply() | Fused() | Raise() | Invoke():
                 continue
             case _:
                 assert_never(s)

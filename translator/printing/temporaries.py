@@ -20,7 +20,7 @@ from typing import assert_never
 import numpy as np
 
 from .. import ops
-from ..ir import Apply, Atom, Block, Const, For, Fused, If, Raise, Statement, Var, While, blocks_of
+from ..ir import Apply, Atom, Block, Const, For, Fused, If, Invoke, Raise, Statement, Var, While, blocks_of
 from ..ops.core import (
     ArgReduce,
     AxesAttrs,
@@ -204,7 +204,7 @@ class _Barriers:
 
     def __init__(self, block: Block, roots: Roots) -> None:
         self.roots = roots
-        self.compound = [i for i, s in enumerate(block.statements) if not isinstance(s, Apply | Fused)]
+        self.compound = [i for i, s in enumerate(block.statements) if not isinstance(s, Apply | Fused | Invoke)]
         self.stores: list[tuple[int, frozenset[Var]]] = []
         self.named: dict[str, list[int]] = {}
         for i, s in enumerate(block.statements):
@@ -246,7 +246,7 @@ def is_affine(s: Apply) -> bool:
 
 def _inputs(s: Statement) -> tuple[Atom, ...]:
     match s:
-        case Apply(args=args) | Fused(args=args):
+        case Apply(args=args) | Fused(args=args) | Invoke(args=args):
             return args
         case If(condition=condition) | Raise(condition=condition):
             return (condition,)

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import assert_never
 
-from ..ir import Apply, Atom, Block, Const, For, Function, Fused, If, Raise, Var, While, walk
+from ..ir import Apply, Atom, Block, Const, For, Function, Fused, If, Invoke, Raise, Var, While, walk
 from ..rewrite import substituted, without_rules
 
 
@@ -37,7 +37,7 @@ def aliases(body: Block) -> dict[Var, Atom]:
                     _carried(s, found, resolve)
                 case If():
                     _joined(s, found, resolve)
-                case Apply() | Fused() | Raise():
+                case Apply() | Fused() | Raise() | Invoke():
                     pass
                 case _:
                     assert_never(s)

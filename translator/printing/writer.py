@@ -19,8 +19,10 @@ from ..ir import (
     Function,
     Fused,
     If,
+    Invoke,
     Param,
     Raise,
+    Routine,
     Statement,
     Var,
     While,
@@ -28,10 +30,13 @@ from ..ir import (
     const,
     free_variables,
     inputs_of,
+    routines_of,
     walk,
 )
 from ..ops.core import Elementwise, Gather, Index, IndexAttrs, Put, Reshape, Run
 from ..passes.dead import dead_code
+from ..rewrite import unique_names
+from ..routines import everywhere
 from ..tree import LEAF, Kind, TreeDef
 from .idioms import with_idioms
 from .messages import arguments, class_of
@@ -62,17 +67,34 @@ class Printed:
 
 def printed(function: Function, comments: bool = False) -> Printed:
     """Print one function. Refuses nothing but result classes without a constructor form."""
-    function = dead_code(with_idioms(without_trivial(function)))
+    function = everywhere(function, lambda f: dead_code(with_idioms(without_trivial(f))))
     scope = Scope()
+    own = identifier(_function_name(function))
+    called = routines_of(function.body)
+    labels = unique_names([identifier(r.name) for r in called], {own, *(p.name for p in function.params)})
+    routines = dict(zip(called, labels, strict=True))
+    first, *body = _written(function, scope, comments, routines)
+    for r, label in routines.items():
+        inner = _written(replace(r.function, name=label), scope, comments, routines)
+        body = [*(replace(line, indent=line.indent + 1) for line in inner), Line(0, ""), *body]
+    lines = [first, *body]
+    return Printed(join(lines), own, scope.objects, tuple(line.origins for line in lines))
+
+
+def _written(function: Function, scope: Scope, comments: bool, routines: Mapping[Routine, str]) -> list[Line]:
+    """The lines of one `def`; its longest expressions are broken up."""
     kept: set[Var] = set()
     while True:
-        writer = Writer(function, Plan.make(function, kept), scope, comments)
+        writer = Writer(function, Plan.make(function, kept), scope, comments, routines)
         lines = writer.definition()
-        wide = writer.too_wide - kept
-        if not wide:
-            origins = tuple(line.origins for line in lines)
-            return Printed(join(lines), identifier(_function_name(function)), scope.objects, origins)
-        kept |= wide
+        if not writer.too_wide - kept:
+            return lines
+        kept |= writer.too_wide
+
+
+def _out_of(s: Invoke) -> TreeDef:
+    """What a call of a routine gives: a tuple, or the one result itself."""
+    return LEAF if len(s.targets) == 1 else TreeDef(Kind.TUPLE, (LEAF,) * len(s.targets))
 
 
 def _function_name(function: Function) -> str:
@@ -88,10 +110,16 @@ class _Move:
 
 
 class Writer:
-    """Writes one `def`; nested ones (fused groups, long loop conditions) are written by writers of their own."""
+    """Writes one `def`; nested ones (fused groups, long loop conditions) are written by writers of their own.
 
-    def __init__(self, function: Function, plan: Plan, scope: Scope, comments: bool) -> None:
+    `routines` are the names of those that the function calls.
+    """
+
+    def __init__(
+        self, function: Function, plan: Plan, scope: Scope, comments: bool, routines: Mapping[Routine, str]
+    ) -> None:
         self.function = function
+        self.routines = routines
         self.plan = plan
         self.scope = scope
         self.comments = comments
@@ -111,7 +139,7 @@ class Writer:
         fixed: dict[Var, str] = {}
         self.paths: dict[Var, ast.expr] = {}
         hints: dict[Var, str] = {}
-        reserved = set(self.scope.objects)
+        reserved = {*self.scope.objects, *self.routines.values()}
         counts = _use_counts(self.function.body)
         for p, variables in leaf_variables(self.function):
             if is_plain(p):
@@ -124,7 +152,7 @@ class Writer:
         for s in walk(self.function.body):
             if isinstance(s, Raise):
                 class_of(s.error, self.scope)
-        reserved |= set(self.scope.objects)
+        reserved.update(self.scope.objects)
         names = self.plan.names
         unnamed = {v for v in self.paths if counts.get(v, 0) <= 1 and not self._needs_name(v)}
         self.unpacked = [v for v in self.paths if v not in unnamed]
@@ -172,9 +200,14 @@ class Writer:
         for v in self.unpacked:
             self.line(f"{self.names[v]} = {text_of(self.paths[v])}")
         self.bound = {self.names[v] for v in f.body.params if v in self.names}
-        self.block(f.body)
-        self.final_stores()
-        self.return_statement()
+        last = f.body.statements[-1] if f.body.statements else None
+        if isinstance(last, Invoke) and not f.mutated and f.body.results == last.targets and f.out == _out_of(last):
+            self.block(replace(f.body, statements=f.body.statements[:-1]))
+            self.line_of(last, f"return {text_of(self.invoked(last))}", *last.args)
+        else:
+            self.block(f.body)
+            self.final_stores()
+            self.return_statement()
         body = [line for helper in self.helpers for line in helper] + self.lines
         if not body:
             body = [Line(1, "pass")]
@@ -204,8 +237,9 @@ class Writer:
         return self.expressions.numpy_atom(a) if isinstance(a, Const) else self.value(a)
 
     def check_width(self, atoms: Iterable[Atom]) -> None:
-        """Remember the temporary to be named when the line just written is too long."""
-        if len(self.lines[-1].text) + 4 * self.indent <= WIDE:
+        """Remember the temporaries to be named when the line just written is too long: no more than certainly needed."""
+        excess = len(self.lines[-1].text) + 4 * self.indent - WIDE
+        if excess <= 0:
             return
         folded = [a for a in atoms if isinstance(a, Var) and a in self.plan.folding.definitions]
         while len(folded) == 1 and len(text_of(self.value(folded[0]))) > NEARLY_ALL:
@@ -214,8 +248,12 @@ class Writer:
             if not deeper:
                 break
             folded = deeper
-        if folded:
-            self.too_wide.add(max(folded, key=lambda v: len(text_of(self.value(v)))))
+        lengths = {v: len(text_of(self.value(v))) for v in folded}
+        for v in sorted(lengths, key=lambda v: -lengths[v]):
+            if excess <= 0:
+                break
+            self.too_wide.add(v)
+            excess -= lengths[v]
 
     def value(self, a: Atom) -> ast.expr:
         return self.expressions.atom(a)
@@ -261,8 +299,15 @@ class Writer:
                 self.fused(s)
             case Raise():
                 self.raising(s)
+            case Invoke():
+                named = ", ".join(self.names[t] for t in s.targets)
+                self.line_of(s, f"{named} = {text_of(self.invoked(s))}", *s.args, comment=True)
+                self.check_width(s.args)
             case _:
                 assert_never(s)
+
+    def invoked(self, s: Invoke) -> ast.expr:
+        return call(self.routines[s.routine], *(self.expressions.numpy_atom(a) for a in s.args))
 
     def apply(self, s: Apply) -> None:
         (t,) = s.targets
@@ -497,13 +542,7 @@ class Writer:
         self.helper_names[kind] = n
         helper_name = f"{kind}_{n}"
         helper = Function(helper_name, tuple(Param(p, LEAF) for p in parameters), body, out)
-        kept: set[Var] = set()
-        while True:
-            writer = Writer(helper, Plan.make(helper, kept), self.scope, self.comments)
-            lines = writer.definition()
-            if not writer.too_wide - kept:
-                break
-            kept |= writer.too_wide
+        lines = _written(helper, self.scope, self.comments, self.routines)
         self.helpers.append([replace(line, indent=line.indent + 1) for line in lines] + [Line(0, "")])
         return call(helper_name, *(self.expressions.numpy_atom(a) for a in args))
 

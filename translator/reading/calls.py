@@ -9,16 +9,17 @@ import inspect
 import re
 import sys
 import types
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from typing import Any
 
 import numpy as np
 
 from .. import make, surface
-from ..errors import UnsupportedError, UntracedError
+from ..errors import CutError, UntracedError
 from ..ir import Var
 from ..surface.arguments import NeedStatic
-from . import fence
+from . import fence, recursion
+from .contents import call_of_known
 from .context import Context
 from .control import FUNCTION_END, sequence
 from .demand import demand, from_arguments, refuse_undefined, static
@@ -44,6 +45,7 @@ from .values import (
     Method,
     Partial,
     Ref,
+    Restart,
     RunRange,
     SharedNames,
     Undefined,
@@ -59,6 +61,7 @@ from .views import view_of
 
 MAX_DEPTH = 200
 MAX_CALLS = 5_000
+MAX_REPEATS = 300  # calls of functions by themselves: more are compiled one by one, not as one program of seconds
 
 
 def call_node(ctx: Context, node: ast.Call) -> Value:
@@ -119,6 +122,9 @@ def call_value(ctx: Context, f: Value, args: list[Value], kwargs: dict[str, Valu
             ctx.iterators[id(value)] = value
         return value
     args = _handed(ctx, f, args, node)
+    known = call_of_known(ctx, f, args, kwargs)
+    if known is not NotImplemented:
+        return known
     handler = surface.handler_for(f)
     if handler is not None:
         return call_handler(ctx, handler, f, args, kwargs, node)
@@ -346,21 +352,62 @@ def _inline_closure(ctx: Context, f: Closure, args: list[Value], kwargs: dict[st
     return run_frame(ctx, frame, f.node, node)
 
 
+def _repeats(frame: Frame) -> bool:
+    """Whether a call is one of a function that calls itself, directly or through others."""
+    caller = frame.caller
+    while caller is not None and caller.live is not frame.live:
+        caller = caller.caller
+    return caller is not None
+
+
 def run_frame(ctx: Context, frame: Frame, node: FunctionNode, call: ast.AST) -> Value:
-    """Read the body of a function; the value that it returns."""
+    """Read the body of a function; the value that it returns. Where the data say how often it calls itself, a call."""
     ctx.calls += 1
+    if recursion.mark(node) in ctx.unroll:
+        return recursion.call_routine(ctx, frame, node, call, lambda inside: _run(ctx, inside, node, call))
+    stays = recursion.may_stay(ctx, frame, node)
+    if stays:
+        frame.entered = recursion.described(frame)
+        if recursion.repeats(frame):
+            _ask_for_end(ctx, frame, call, floats=False)
+            raise Restart(loops=frozenset({recursion.mark(node)}))
     if ctx.calls > MAX_CALLS:
+        if stays and any(around.source.node is node for around in _callers(frame)):
+            raise Restart(loops=frozenset({recursion.mark(node)}))
         ctx.cut(call, f"more than {MAX_CALLS} calls would be inlined", instead="write the recursion as a loop")
+    ctx.repeats += _repeats(frame)
+    if ctx.repeats > MAX_REPEATS and ctx.keeps_changes:
+        ctx.cut(call, f"{frame.name} calls itself over {MAX_REPEATS} times", instead="write the recursion as a loop")
     if ctx.depth >= MAX_DEPTH:
-        ends = [v for v in frame.env.values() if type(v) is Var and from_arguments(ctx, v)]
-        if ends:
-            demand(ctx, ends, call, "an argument of a function that calls itself")
+        if stays:
+            raise Restart(loops=frozenset({recursion.mark(node)}))
+        _ask_for_end(ctx, frame, call, floats=True)
         ctx.cut(
             call,
             f"{frame.name} calls itself more than {MAX_DEPTH} times",
             why="calls are read and inlined, so the recursion must end by values known before the run",
             instead="write the recursion as a loop",
         )
+    return _run(ctx, frame, node, call)
+
+
+def _ask_for_end(ctx: Context, frame: Frame, call: ast.AST, floats: bool) -> None:
+    """Ask for the numbers that a recursion may end by: integers, for a float beside them may carry a derivative."""
+    ends = [v for v in frame.env.values() if type(v) is Var and from_arguments(ctx, v)]
+    counts = [v for v in ends if v.aval.dtype.kind != "f"]
+    if counts or (ends and floats):
+        demand(ctx, counts or ends, call, "an argument of a function that calls itself")
+
+
+def _callers(frame: Frame) -> Iterator[Frame]:
+    around = frame.caller
+    while around is not None:
+        yield around
+        around = around.caller
+
+
+def _run(ctx: Context, frame: Frame, node: FunctionNode, call: ast.AST) -> Value:
+    """Read the body of a function into the current block."""
     outer = ctx.frame
     ctx.frame = frame
     ctx.depth += 1
@@ -540,7 +587,7 @@ def _unknown_arguments(
     if callable(f) and not _takes(f, args, kwargs):
         return TypeError(f"{getattr(f, '__name__', f)}() {words}")
     return ctx.error(
-        UnsupportedError,
+        CutError,
         node,
         f"{_label(f)}: {words}",
         why="these are not the arguments that the language knows for it",

@@ -127,6 +127,7 @@ class Context:
         self.updated_numbers: set[Var] = set()  # strong scalars with `x += v`: a 0-d array would change in place
         self.origins: dict[Var, Var] = {}  # what a carried scalar is at first
         self.remembered: dict[Any, Value] = {}  # what functions behind functools.cache gave
+        self.recursions: Any = None  # see the module recursion
         self.python_bools: set[Var] = set()  # see the module booleans
         self.iterators: dict[int, Value] = {}  # lists that are iterators in Python, by id: see `iteration.held`
         self.peeling: set[tuple[ast.AST, Frame]] = set()

@@ -12,7 +12,7 @@ from .. import ops
 from ..errors import CutError, Diagnostic, UnsupportedError
 from ..ir import Apply, Atom, Block, Const, For, If, Statement, Var, While, walk
 from .context import Context
-from .values import Masked, Outside, Ref, Restart, RunRange, Undefined, Value, leaves_in
+from .values import Masked, Outside, Ref, Restart, RunRange, Site, Undefined, Value, leaves_in
 
 
 def static(ctx: Context, v: Value, node: ast.AST, what: str) -> Any:
@@ -67,7 +67,7 @@ def refuse_undefined(ctx: Context, v: Undefined, node: ast.AST | None = None, la
 def demand(ctx: Context, needed: Iterable[Value], node: ast.AST, what: str) -> NoReturn:
     """Ask for values: raises Restart, or UnsupportedError where that cannot help."""
     leaves: set[int] = set()
-    loops: set[ast.AST] = set()
+    loops: set[Site] = set()
     outside: set[Outside] = set()
     for v in needed:
         atom = v if type(v) is Var else ctx.read(v)
@@ -103,7 +103,7 @@ class _Walker:
     def __init__(self, ctx: Context) -> None:
         self.ctx = ctx
         self.leaves: set[int] = set()
-        self.loops: set[ast.AST] = set()
+        self.loops: set[Site] = set()
         self.outside: set[Outside] = set()
         self.inner: dict[Var, Statement] = {}
         self.seen: set[Var] = set()

@@ -13,8 +13,8 @@ import numpy as np
 
 from .. import make, ops
 from ..errors import CutError
-from ..ir import Atom, Var
-from ..ops.core import Elementwise
+from ..ir import Atom, Aval, Var
+from ..ops.core import Elementwise, promote
 from . import protocols, selected, selection
 from .attributes import get_attribute
 from .booleans import is_bool, is_python_bool, marked
@@ -164,7 +164,7 @@ def binary(ctx: Context, kind: type[ast.operator], left: Value, right: Value, no
     if is_bool(left) or is_bool(right) or type(left) is bool or type(right) is bool:
         left, right = _numbers_of_bools(ctx, kind, left, right)
     ctx.at(node)
-    x, y = ctx.atom(left), ctx.atom(right)
+    x, y = _operand(ctx, left, right), _operand(ctx, right, left)
     ctx.at(node)
     if op is None:
         return ctx.wrap(make.matmul(ctx.b, x, y))
@@ -178,6 +178,14 @@ def binary(ctx: Context, kind: type[ast.operator], left: Value, right: Value, no
     if of_ints and not _power_fits(ctx, left, right) and static(ctx, right, node, "the exponent of a Python int") < 0:
         x = make.number(ctx.b, x, np.float64)
     return ctx.wrap(make.elementwise(ctx.b, op, x, y))
+
+
+def _operand(ctx: Context, v: Value, other: Value) -> Atom:
+    """An operand; a number of one dtype or another where the other operand decides the dtype of the result."""
+    if type(v) is Undefined and v.number is not None and (type(other) is Var or type(other) is Ref):
+        if {promote([Aval((), d), other.aval]) for d in v.dtypes} == {other.aval.dtype}:
+            return make.astype(ctx.b, v.number, other.aval.dtype)
+    return ctx.atom(v)
 
 
 def _cut_wide(ctx: Context, left: Value, right: Value, node: ast.AST) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ..ir import Aval, Capture, Param, Root, Var
+from ..ir import Atom, Aval, Capture, Param, Root, Var, const
 from ..tree import LEAF
 from .signature import aval_of, runs
 from .source import Scope
@@ -30,7 +30,7 @@ varying: contextvars.ContextVar[frozenset[Outside]] = contextvars.ContextVar("va
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """A fact about the outside that a reading relies on. `kind`: same, equal, array, structure, absent."""
+    """A fact about the outside that a reading relies on. `kind`: same, equal, array, content, structure, absent."""
 
     capture: Capture
     kind: str
@@ -70,6 +70,8 @@ class Guard:
                 return type(value) is type(self.expected) and _equal(value, self.expected)
             case "array":
                 return value is not _MISSING and aval_of(value) == self.expected
+            case "content":
+                return isinstance(value, np.ndarray) and value.dtype == bool and np.array_equal(value, self.expected)
             case _:
                 return value is not _MISSING and _structure(value) == self.expected
 
@@ -152,12 +154,13 @@ class Captures:
     """The captures and guards of one reading. `new_cell` makes the storage of a captured array.
 
     Numbers at the places in `varying` are hidden parameters like arrays, unless they must be `known`; `numbers` says
-    which of those belongs to which place.
+    which of those belongs to which place. An array of bool at a place in `known` is one, too: its contents are part of
+    the program. `masks` says to which place those that are not belong.
     """
 
     def __init__(
         self,
-        new_cell: Callable[[Var], Cell],
+        new_cell: Callable[[Atom], Cell],
         varying: frozenset[Outside] = frozenset(),
         known: frozenset[Outside] = frozenset(),
     ) -> None:
@@ -165,6 +168,7 @@ class Captures:
         self.varying = varying - known
         self.pinned = known
         self.numbers: dict[Var, Outside] = {}
+        self.masks: dict[Atom, Outside] = {}
         self.guards: dict[tuple[int, str, Any, str], Guard] = {}
         self.params: list[tuple[Param, Var, Cell | None]] = []
         self.values: dict[Outside, Value] = {}
@@ -301,8 +305,15 @@ class Captures:
             return value
         aval = aval_of(value)
         if aval is not None:
+            is_mask = isinstance(value, np.ndarray) and value.dtype == bool
+            if is_mask and place_of(capture, space) in self.pinned:
+                self.guard(capture, "content", value.copy(), space)
+                return Ref(self.new_cell(const(value.copy())))
             self.guard(capture, "array", aval, space)
-            return self.hidden(aval, capture)
+            hidden = self.hidden(aval, capture)
+            if is_mask and isinstance(hidden, Ref):
+                self.masks[hidden.cell.atom] = place_of(capture, space)
+            return hidden
         if type(value) in (tuple, list, dict, OrderedDict) or (isinstance(value, tuple) and hasattr(value, "_fields")):
             self.guard(capture, "structure", _structure(value), space)
             return self._container(value, capture, space)

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from ..errors import Diagnostic, UnsupportedError
@@ -43,13 +44,25 @@ class Inner:
 
     def __untraced_read__(self, signature: Signature) -> Any:
         """Raises UnsupportedError where the function writes to an array outside it."""
+        from .reader import read_specialised
+
+        known = {i for i, value in enumerate(signature.values) if value is not None}
+        asked = frozenset(i for i in known if (self.node, i) in self.ctx.unroll)
+        left = [i if i in known else None for i in range(len(signature.avals)) if i not in asked]
+        return read_specialised(partial(self._read, left), signature, asked)
+
+    def _read(self, leaves: Sequence[int | None], signature: Signature) -> Any:
+        """`leaves` numbers those of the signature whose value can be asked for."""
         from .reader import Reading, result_tree
 
         variables: list[Var] = []
         results: list[Atom] = []
 
         def body() -> TreeDef:
-            value = self._call(_arguments(self.ctx, signature, variables))
+            arguments = _arguments(self.ctx, signature, variables)
+            known = ((v, i) for v, i in zip(variables, leaves, strict=True) if i is not None)
+            self.ctx.loop_of.update((v, (self.node, i)) for v, i in known)
+            value = self._call(arguments)
             return result_tree(self.ctx, value, results, self._source())
 
         shot = self.ctx.read_block(body)

@@ -40,7 +40,7 @@ class Joiner:
             return x
         if isinstance(x, Undefined) or isinstance(y, Undefined):
             found = x if isinstance(x, Undefined) else y
-            return replace(found, needs=(*found.needs, self.condition))
+            return replace(found, needs=(*found.needs, self.condition), number=None)
         if type(x) is Ref and type(y) is Ref:
             return self._arrays(x, y, name)
         if type(x) is Masked and type(y) is Masked and _same_parts(x, y):
@@ -93,9 +93,14 @@ class Joiner:
             return x
         a, b = self.ctx.atom(x), self.ctx.atom(y)
         aval = common_scalar(a.aval, b.aval)
-        if aval is None:
-            return self._either(x, y, "convert both to one dtype")
         then, orelse = self.shots
+        if aval is None:
+            either = self._either(x, y, "convert both to one dtype")
+            held = _holding(a.aval, b.aval)
+            if held is None:
+                return either
+            number = self.slot(convert(then.builder, a, held), convert(orelse.builder, b, held), name)
+            return replace(either, number=number, dtypes=(a.aval.dtype, b.aval.dtype))
         target = self.slot(convert(then.builder, a, aval), convert(orelse.builder, b, aval), name)
         if a.aval.dtype.kind != b.aval.dtype.kind or self.ctx.blended & {a, b}:
             self.ctx.blended.add(target)
@@ -201,6 +206,13 @@ def common_scalar(a: Aval, b: Aval) -> Aval | None:
     if not a.weak and not b.weak:
         return None
     return Aval((), promote([a, b]))
+
+
+def _holding(a: Aval, b: Aval) -> Aval | None:
+    """The type of NumPy numbers that keeps each value of both; None where there is none."""
+    if a.weak or b.weak or a.dtype.kind != b.dtype.kind or a.dtype.kind not in "iufc":
+        return None
+    return Aval((), np.promote_types(a.dtype, b.dtype))
 
 
 def convert(b: Builder, atom: Atom, aval: Aval) -> Atom:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from .. import make
 from ..errors import AliasError, CutError, UnsupportedError
-from ..ir import Atom, Block, For, Range, Var, While, may_raise
+from ..ir import Atom, Block, For, Range, Var, While, blocks_of, may_raise, walk
 from .aliases import LoopMemory
 from .carry import (
     NeedsFlags,
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 _MAX_ATTEMPTS = 30
 MANY_ALIASES = 32  # iterations: more are not unrolled only because what shares memory differs between them
+WRITTEN_LIMIT = 1000  # operations: XLA takes a second or more for them
 _FEW = 16  # iterations that are written out where names change places among arrays
 _NESTED_LIMIT = 40  # branches within branches, one for each iteration that may be the last
 
@@ -58,8 +59,24 @@ def for_(ctx: Context, node: ast.For, kont: Kont) -> Flow | None:
     return flow
 
 
+def _check_written(ctx: Context, node: ast.For | ast.While, since: int, trip: int) -> None:
+    """Leave a loop to CPython when its iterations have become too long a program; a derivative has no such choice."""
+    if trip % 16 or node not in ctx.unroll or not ctx.keeps_changes:
+        return
+    written = sum(1 for s in ctx.b.statements[since:] for _ in (s, *(i for b in blocks_of(s) for i in walk(b))))
+    if written > WRITTEN_LIMIT:
+        ctx.cut(
+            node,
+            f"the first {trip} iterations of this loop, written out one by one, are {written} operations",
+            why="something in it must be known when the function is translated, and compiling it all takes seconds",
+            instead="let the loop variable be a number or an array index only, and keep types and shapes the same",
+        )
+
+
 def _unrolled(ctx: Context, node: ast.For, items: list[Getter], start: int, kont: Kont) -> Flow | None:
+    since = len(ctx.b.statements)
     for k in range(start, len(items)):
+        _check_written(ctx, node, since, k - start)
         assign(ctx, node.target, items[k]())
 
         def rest(k: int = k) -> Flow:
@@ -301,7 +318,9 @@ def _peel_while(
 
 
 def _unrolled_while(ctx: Context, node: ast.While, kont: Kont, count: int) -> Flow | None:
+    since, first = len(ctx.b.statements), count
     while True:
+        _check_written(ctx, node, since, count - first)
         known = truth(ctx, ctx.eval(node.test), node.test)
         if not isinstance(known, bool):
             ask(ctx, (known,))

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 
@@ -38,6 +38,7 @@ from .fence import check_entry
 from .guards import Captures, Guard, varying
 from .inner import close
 from .iteration import held
+from .recursion import Recursions, call_routine, described, mark, may_stay
 from .selection import concrete
 from .signature import Opaque, Signature, specialise, static_value
 from .source import Source, scope_of, source_of
@@ -102,12 +103,16 @@ class Reading:
 Finish = Callable[[Context, Mapping[str, Value], Value], Value]  # of the parameters and the result, before it is kept
 
 
+Changes = Literal["kept", "dropped", "refused"]
+
+
 def read(
-    fun: Callable[..., Any], signature: Signature, finish: Finish | None = None, keeps_changes: bool = False
+    fun: Callable[..., Any], signature: Signature, finish: Finish | None = None, changes: Changes = "refused"
 ) -> Reading:
     """The program of `fun` for arguments of this signature; `finish` has the last word on its result.
 
-    With `keeps_changes` the caller's containers may get new contents, `Reading.changes`; else that is refused.
+    Of new contents that `fun` gives to lists, dicts, sets and objects of the caller the program either gives an account
+    in `Reading.changes`, or its arguments are copies of which the caller sees nothing, or they are refused.
 
     Raises UnsupportedError, ShapeError, DTypeError, AliasError or OutOfBoundsError at the user's line, and what Python
     raises for operations on values that are known.
@@ -127,7 +132,7 @@ def read(
             captures = partial(Captures, varying=changing, known=known)
             try:
                 reading = _read_once(
-                    function, owner, source, signature, leaves, unroll, finish, keeps_changes, captures
+                    function, owner, source, signature, leaves, unroll, finish, changes, captures
                 )
                 return replace(reading, reasons=tuple(reasons.items()))
             except Restart as need:
@@ -140,6 +145,22 @@ def read(
                 changing |= need.varying
                 known |= need.known
     raise UnsupportedError(f"{function.__name__} asks for static values again and again")
+
+
+def read_specialised(
+    read_with: Callable[[Signature], Reading], signature: Signature, forced: frozenset[int]
+) -> Reading:
+    """Read with the leaves `forced` specialised on their values; `statics` of the result count the leaves of
+    `signature`.
+    """
+    if not forced:
+        return read_with(signature)
+    kept = [i for i in range(len(signature.avals)) if i not in forced]
+    values = tuple(signature.values[i] for i in kept)
+    narrow = Signature(specialise(signature, forced), tuple(signature.avals[i] for i in kept), values)
+    reading = read_with(narrow)
+    reasons = tuple((kept[i], why) for i, why in reading.reasons)
+    return Reading(reading.function, forced | {kept[i] for i in reading.statics}, reading.guards, reasons=reasons)
 
 
 def _unwrap(fun: Callable[..., Any]) -> tuple[Any, types.FunctionType]:
@@ -175,31 +196,31 @@ def _read_once(
     leaves: frozenset[int],
     unroll: frozenset[Any],
     finish: Finish | None,
-    keeps_changes: bool,
-    captures: Callable[[Callable[[Var], Cell]], Captures],
+    changes: Changes,
+    captures: Callable[[Callable[[Atom], Cell]], Captures],
 ) -> Reading:
     builder = Builder()
     ctx = _context(builder, captures)
     ctx.unroll = unroll
-    ctx.keeps_changes = keeps_changes
+    ctx.keeps_changes = changes == "kept"
+    ctx.transforms = changes == "dropped"
     ctx.leaf_values = signature.values or (None,) * len(signature.avals)
     frame = Frame(source, None, None, scope_of(function), prepare(source, source.node), False, function.__name__)
     ctx.frame = frame
     ctx.captures.function(function)
-    params, variables = _bind_parameters(ctx, frame, signature, leaves)
+    params, variables = _bind_parameters(ctx, frame, signature, leaves, shared=changes != "dropped")
     entered = dict(frame.env)
     if owner is not _NO_OWNER:
         _refuse_method(function)
     if isinstance(source.node, ast.Lambda):
         value: Value = ctx.eval(source.node.body)
     else:
-        flow = sequence(ctx, source.node.body, FUNCTION_END)
-        value = None if flow is None else flow.value
+        value = _returned(ctx, frame, source)
     if finish is not None:
         value = finish(ctx, entered, value)
     results: list[Atom] = []
-    contents, changes = changes_of(ctx, value)
-    out = result_tree(ctx, (value, *contents) if changes else value, results, source)
+    contents, changed = changes_of(ctx, value)
+    out = result_tree(ctx, (value, *contents) if changed else value, results, source)
     hidden = ctx.captures.params
     variables += [v for _, v, _ in hidden]
     cells = [*ctx.argument_cells, *((len(variables) - len(hidden) + i, c) for i, (_, _, c) in enumerate(hidden) if c)]
@@ -218,7 +239,25 @@ def _read_once(
         _header(source),
     )
     layouts = _layouts(ctx, {c for _, c in mutated}, [i for i in range(len(signature.avals)) if i not in leaves])
-    return Reading(program, leaves, tuple(ctx.captures.guards.values()), layouts, changes=changes)
+    return Reading(program, leaves, tuple(ctx.captures.guards.values()), layouts, changes=changed)
+
+
+def _returned(ctx: Context, frame: Frame, source: Source) -> Value:
+    """What the function returns: the value of a call of it, where its own calls of itself stay calls."""
+
+    def body(inside: Frame) -> Value:
+        ctx.frame = inside
+        try:
+            flow = sequence(ctx, source.node.body, FUNCTION_END)
+        finally:
+            ctx.frame = frame
+        return None if flow is None else flow.value
+
+    if mark(source.node) in ctx.unroll:
+        return call_routine(ctx, frame, source.node, source.node, body)
+    if may_stay(ctx, frame, source.node):
+        frame.entered = described(frame)
+    return body(frame)
 
 
 def _refuse_method(function: types.FunctionType) -> NoReturn:
@@ -258,14 +297,15 @@ def _header(source: Source) -> Span:
     return Span(span.file, span.line, span.column, span.line, len(line), line.strip())
 
 
-def _context(builder: Builder, captures: Callable[[Callable[[Var], Cell]], Captures] = Captures) -> Context:
+def _context(builder: Builder, captures: Callable[[Callable[[Atom], Cell]], Captures] = Captures) -> Context:
     ctx = Context(builder, None)
+    ctx.recursions = Recursions()
     ctx.captures = captures(ctx.cell)
     return ctx
 
 
 def _bind_parameters(
-    ctx: Context, frame: Frame, signature: Signature, leaves: frozenset[int]
+    ctx: Context, frame: Frame, signature: Signature, leaves: frozenset[int], shared: bool
 ) -> tuple[list[Param], list[Var]]:
     params: list[Param] = []
     variables: list[Var] = []
@@ -273,9 +313,8 @@ def _bind_parameters(
     waiting = iter(run_time)
     for name, t in specialise(signature, leaves):
         params.append(Param(name, t))
-        frame.env[name] = ctx.adopt_foreign(
-            _open_parameter(ctx, t, name, signature, waiting, variables), (("item", name),)
-        )
+        value = _open_parameter(ctx, t, name, signature, waiting, variables)
+        frame.env[name] = ctx.adopt_foreign(value, (("item", name),)) if shared else value
     hold_shared(frame)
     frame.env[MIRRORS] = ctx.mirrored
     return params, variables

@@ -20,6 +20,7 @@ from .. import make
 from ..errors import ShapeError
 from ..ir import Atom, Var
 from ..surface.python import as_python
+from .contents import known_arrays
 from .context import Context
 from .demand import demand, difference, interval
 from .shifting import shifted
@@ -39,9 +40,24 @@ def concrete(ctx: Context, s: Masked, node: ast.AST, what: str) -> Ref:
     if s.strict is not None:
         return s.strict
     if any(isinstance(p, Places) for p in s.parts):
-        refuse(ctx, node, what)
+        masks = known_arrays(ctx, [p.mask for p in s.parts if isinstance(p, Places)])
+        if masks is None or any(isinstance(p, Bounds) for p in s.parts):
+            refuse(ctx, node, what)
+        return _at_true(ctx, s, masks, node)
     ends = [v for p in s.parts if isinstance(p, Bounds) for v in (p.start, p.stop, p.step) if type(v) is Var]
     return demand(ctx, ends, node, "the length of a slice")
+
+
+def _at_true(ctx: Context, s: Masked, masks: Sequence[np.ndarray[Any, Any]], node: ast.AST) -> Ref:
+    """The selection where the masks hold these values: one gather for each, the last first, as each joins its axes."""
+    from .indexing import index_array
+
+    x, feed = s.whole, iter(reversed(masks))
+    for i in reversed(range(len(s.parts))):
+        if isinstance(s.parts[i], Places):
+            before = (slice(None),) * sum(map(width_of, s.parts[:i]))
+            x = index_array(ctx, x, (*before, *np.nonzero(next(feed))), node)
+    return x
 
 
 def refuse(ctx: Context, node: ast.AST, what: str) -> NoReturn:

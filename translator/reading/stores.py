@@ -22,7 +22,7 @@ from .iteration import held, known_items
 from .protocols import is_instance, special
 from .selection import concrete, masked, place_of, store_selected
 from .source import Scope
-from .values import SHARED, Flat, Frame, Masked, Ref, Value, describe
+from .values import SHARED, Flat, Frame, Masked, Ref, Undefined, Value, describe
 
 
 def assign_(ctx: Context, node: ast.Assign, kont: Kont) -> None:
@@ -185,8 +185,10 @@ def store_array(ctx: Context, base: Ref, key: Value, value: Value, node: ast.AST
         return
     if isinstance(value, Masked):
         value = concrete(ctx, value, node, "a store of a selection x[mask] elsewhere than through the same mask")
-    if isinstance(value, list | tuple) and not holds_atoms(value):
-        atom: Atom = make.lift(np.asarray(plain(value), base.aval.dtype))
+    if isinstance(value, Undefined) and value.number is not None:
+        atom: Atom = value.number
+    elif isinstance(value, list | tuple) and not holds_atoms(value):
+        atom = make.lift(np.asarray(plain(value), base.aval.dtype))
     else:
         atom = ctx.atom(value)
     ctx.at(node)

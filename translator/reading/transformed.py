@@ -15,7 +15,7 @@ from ..rewrite import splice_block
 from ..tree import Kind
 from .aliases import memory_of
 from .context import Context
-from .demand import demand, refuse_undefined
+from .demand import ask, demand, refuse_undefined
 from .guards import fetch
 from .inner import Argument, outside
 from .selection import concrete
@@ -63,6 +63,7 @@ def call_transformed(ctx: Context, f: Any, args: list[Value], kwargs: dict[str, 
         demand(ctx, need.atoms, node, "a number of trips")
         raise
     except UntracedError as error:
+        ask(ctx, [v for v in leaves if _is_guessed(ctx, v)])
         error.sites = ()  # the statement of the call is what stays with CPython
         raise
     needed = [leaves[i] for i in reading.statics if is_runtime(leaves[i])]
@@ -95,7 +96,14 @@ def _value_of(ctx: Context, v: Value) -> Any:
     leaf = ctx.leaf_of.get(v) if type(v) is Var else None
     if leaf is not None:
         return ctx.leaf_values[leaf]
-    return 1 if type(v) is Var and v.aval.weak and v.aval.dtype.kind == "i" else None
+    return 1 if _is_guessed(ctx, v) else None
+
+
+def _is_guessed(ctx: Context, v: Value) -> bool:
+    """Whether this is an int that only the run knows: where a reading needs its value it is taken to be 1, and asked
+    for behind the reading, or when that fails.
+    """
+    return type(v) is Var and v not in ctx.leaf_of and v.aval.weak and v.aval.dtype.kind == "i"
 
 
 def _splice_reading(ctx: Context, reading: Any, leaves: list[Value], node: ast.AST) -> Value:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import Span
-from ..ir import Atom, Aval, Capture, Var
+from ..ir import Atom, Aval, Capture, DType, Var
 from ..ops.core import Attrs, Dim, Op
 from ..thrown import Hole, Thrown
 from .source import Source
@@ -277,12 +277,15 @@ class Update:
 class Undefined:
     """What a name is bound to when its value is not one thing; an error only when the name is used.
 
-    It would be one thing if the run-time values `needs` were known.
+    It would be one thing if the run-time values `needs` were known. A number of one dtype or another, `dtypes`, is
+    `number` in a dtype that holds both: what casts it to its own dtype, as a store does, may use that.
     """
 
     why: str
     instead: str = ""
     needs: tuple[Value, ...] = ()
+    number: Atom | None = None
+    dtypes: tuple[DType, ...] = ()
 
 
 YIELDS = "%yields"  # the name under which the frame of a generator holds what it has yielded
@@ -299,7 +302,7 @@ class SharedNames:
 class Frame:
     """One call being read: its source, its names, and the scope in which the function was defined."""
 
-    __slots__ = ("caller", "env", "fixed", "live", "name", "outer", "scope", "source")
+    __slots__ = ("caller", "entered", "env", "fixed", "live", "name", "outer", "scope", "source")
 
     def __init__(
         self, source: Source, outer: Frame | None, caller: Frame | None, scope: Any, live: Any, fixed: bool, name: str
@@ -312,6 +315,7 @@ class Frame:
         self.live = live
         self.fixed = fixed  # spans stay those of the caller: library source and derivative rules
         self.name = name
+        self.entered: Any = None  # what the arguments were, where somebody asks for it (recursion.py)
 
 
 class Detour(Exception):
@@ -326,8 +330,12 @@ class Raised(Detour):
         self.error, self.values, self.span = error, values, span
 
 
+Site = ast.AST | tuple[ast.AST, int]  # a loop, or of a call of a transformed inner function one leaf
+
+
 class Restart(Detour):
-    """Reading must start again: these argument leaves are specialised on their values, these loops are unrolled.
+    """Reading must start again: these argument leaves, of the function or of calls of inner ones, are specialised on
+    their values, these loops are unrolled.
 
     Of the numbers outside the function those in `varying` are read at every call, those in `known` are specialised on
     after all. `why` says what needs the values, and where.
@@ -336,7 +344,7 @@ class Restart(Detour):
     def __init__(
         self,
         leaves: frozenset[int] = frozenset(),
-        loops: frozenset[ast.AST] = frozenset(),
+        loops: frozenset[Site] = frozenset(),
         why: str = "",
         varying: frozenset[Outside] = frozenset(),
         known: frozenset[Outside] = frozenset(),

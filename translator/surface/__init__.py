@@ -369,7 +369,6 @@ _METHODS: dict[str, Callable[..., Any]] = {
     "flatten": shape.ravel,
     "item": python.item,
     "nonzero": python.refused_method("nonzero", _SIZE_UNKNOWN, "np.where(mask, x, y)"),
-    "compress": python.refused_method("compress", _SIZE_UNKNOWN, "np.where(mask, x, y)"),
     "tobytes": python.refused_method("tobytes", "bytes are not arrays", "return the array"),
 }
 

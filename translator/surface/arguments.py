@@ -148,11 +148,11 @@ def static_dtype(x: Any) -> Any:
 
 
 def refuse(function: str, instead: str = "", **options: Any) -> None:
-    """Raise UnsupportedError for the first option that was given: those left alone are MISSING or None."""
+    """Raise CutError for the first option that was given: those left alone are MISSING or None."""
     for name, value in options.items():
         if value is not MISSING and value is not None:
             what = f"{function}: the argument `{name}` is not in the language"
-            raise UnsupportedError(Diagnostic(what, instead=instead))
+            raise CutError(Diagnostic(what, instead=instead))
 
 
 def refuse_out(function: str, out: Any) -> None:

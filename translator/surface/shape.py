@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import make
 from ..builder import Builder
-from ..errors import AxisError, Diagnostic, ShapeError, UnsupportedError
+from ..errors import AxisError, CutError, Diagnostic, ShapeError, UnsupportedError
 from ..ir import Atom, Const, Var
 from ..library.checks import check_cast
 from ..library.support import axes_of, axis_size
@@ -54,7 +54,7 @@ def _is_fortran(function: str, x: Atom | None, order: Any) -> bool:
     if how not in ("C", "F", "A", "K", "c", "f", "a", "k", None):
         raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got {how!r})")
     if how in ("A", "K", "a", "k") and (x is None or x.aval.ndim > 1):
-        raise UnsupportedError(
+        raise CutError(
             Diagnostic(
                 f"{function}: order={how!r} is not in the language",
                 why="it depends on how the elements lie in memory, which differs from one array to the next",

@@ -86,8 +86,6 @@ DATA_DEPENDENT = {
     "nonzero": "the mask itself: np.where(mask, x, y)",
     "flatnonzero": "the mask itself: np.where(mask, x, y)",
     "argwhere": "the mask itself: np.where(mask, x, y)",
-    "extract": "the mask itself: np.where(mask, x, y)",
-    "compress": "the mask itself: np.where(mask, x, y)",
     "trim_zeros": "a slice with known bounds",
     "roots": "np.linalg.eigvals of the companion matrix, of complex numbers",
     "polymul": "np.convolve, which keeps leading zeros",

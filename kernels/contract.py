@@ -1,0 +1,131 @@
+"""Products as one Triton kernel with the work on their operands and on their result, where that beats the library.
+
+y = gelu((x * scale) @ w + b)      one kernel: x and scale are read block by block, the sum never leaves the registers
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from ..translator.errors import Diagnostic, UnsupportedError
+from ..translator.ir import Apply, Atom, DType, Fused, Var
+from ..translator.ops.core import Contract, ContractAttrs
+from ..translator.passes.alignment import is_free, nbytes
+from .dialects import accumulator, is_half
+from .facts import Facts
+from .layout import Strides
+from .program import GroupPlan, header, make_launch
+from .tiles import Held, Index, Tiles, applies, statements_for
+
+SUMMED = {"float16": 64, "bfloat16": 64, "float32": 32, "float64": 16}  # summed elements a step: 64 KB of operands
+WIDEST = {"float16": 128, "bfloat16": 128, "float32": 64, "float64": 32}
+
+
+def product_of(fused: Fused) -> Apply:
+    (found,) = [s for s in applies(fused) if isinstance(s.op, Contract)]
+    return found
+
+
+def plan_contract(
+    fused: Fused, name: str, strides: Mapping[int, Strides], scalars: frozenset[int], precision: str = "ieee"
+) -> GroupPlan:
+    """The kernel of a contract group. `precision`: of float32 operands, "ieee" or "tf32".
+
+    Raises UnsupportedError for products of integers, and for results that are not the product's elements in place.
+    """
+    product = product_of(fused)
+    (target,), (x, y), attrs = product.targets, product.args, product.attrs
+    assert isinstance(attrs, ContractAttrs)
+    dtype = target.aval.dtype
+    if dtype.name not in SUMMED:
+        raise UnsupportedError(Diagnostic(f"kernels do not support products of {dtype.name}", product.span))
+    if any(t.aval.shape != target.aval.shape for t in fused.targets):
+        raise UnsupportedError(Diagnostic("kernels do not support results of several shapes", product.span))
+    tiles = Tiles(fused, strides, scalars)
+    roles = Roles(product)
+    batch = Index(roles.batch, "batch", "batches", guarded=False)
+    i, j = Index(roles.left, "i", "rows"), Index(roles.right, "j", "columns")
+    left = tiles.tile([x], attrs.lhs, [batch, i, Index(roles.summed, "k_across", "depth")])
+    right = tiles.tile([y], attrs.rhs, [batch, Index(roles.summed, "k_down", "depth"), j])
+    gathered = Held("accumulator", accumulator(dtype))
+    after = tiles.tile(fused.body.results, attrs.out, [batch, i, j], {target: gathered})
+    tiles.settle()
+    high, broad = _block(roles.rows, dtype), _block(roles.columns, dtype)
+    sections = {
+        "operands": [*left.lines(), *right.lines()],
+        "left": left.operand(dtype, "[BLOCK_I, BLOCK_K]", "k_across < depth"),
+        "right": right.operand(dtype, "[BLOCK_K, BLOCK_J]", "k_down < depth"),
+        "precision": precision,
+        "sum_type": after.dialect.type_name(gathered.dtype),
+        "epilogue": [*after.lines(), *after.stores()],
+    }
+    extents = [("rows", roles.rows), ("columns", roles.columns), ("depth", roles.depth), ("batches", roles.batches)]
+    grid = (roles.batches * -(-roles.rows // high) * -(-roles.columns // broad), 1)
+    warps = 8 if is_half(dtype) and high * broad > 64 * 64 else 4
+    constants = (("BLOCK_I", high), ("BLOCK_J", broad), ("BLOCK_K", SUMMED[dtype.name]))
+    body, heading = tiles.collect(), header(fused)
+    launch = make_launch(body, "contract.triton.j2", name, heading, sections, extents, grid, 0, constants, warps)
+    return GroupPlan(name, (launch,))
+
+
+def _block(extent: int, dtype: DType) -> int:
+    """Few sizes, so that a new extent seldom compiles anew; 16 is the least that `tl.dot` takes."""
+    return next((b for b in (16, 64) if extent <= b < WIDEST[dtype.name]), WIDEST[dtype.name])
+
+
+class Roles:
+    """The labels of a product as those of a batch of matrix products, and their extents."""
+
+    def __init__(self, product: Apply) -> None:
+        attrs = product.attrs
+        assert isinstance(attrs, ContractAttrs)
+        lhs, rhs, out = attrs.lhs, attrs.rhs, attrs.out
+        sizes: dict[int, int] = {}
+        for labels, a in zip((lhs, rhs), product.args, strict=True):
+            sizes.update(zip(labels, a.aval.shape, strict=True))
+        self.batch = tuple(n for n in out if n in lhs and n in rhs)
+        self.left = tuple(n for n in out if n not in rhs)
+        self.right = tuple(n for n in out if n not in lhs)
+        self.summed = tuple(n for n in lhs if n not in out)
+        self.batches, self.rows, self.columns, self.depth = (
+            math.prod(sizes[n] for n in labels) for labels in (self.batch, self.left, self.right, self.summed)
+        )
+
+    @property
+    def operations(self) -> float:
+        return 2.0 * self.batches * self.rows * self.columns * self.depth
+
+
+def is_worth(fused: Fused, facts: Facts) -> bool:
+    """Whether the kernel beats the library's product with kernels before and after it: by a model of the device.
+
+    The library multiplies faster; the kernel saves what would go through memory between them.
+    """
+    product = product_of(fused)
+    before, after = stages(applies(fused), product, fused.body.results)
+    roles = Roles(product)
+    # A grid of few blocks leaves most of the device idle; the library divides the sum there.
+    if min(roles.rows, roles.columns) < 16 or roles.depth > 64 * roles.batches * max(roles.rows, roles.columns):
+        return False
+    (target,) = product.targets
+    saved = 2 * sum(nbytes(v) for v in before)
+    if after:
+        saved += nbytes(target) * (1 if target in fused.body.results else 2)
+    name = target.aval.dtype.name
+    slower = roles.operations * (1 / facts.kernel_rate(name) - 1 / facts.library_rate(name))
+    return saved / facts.bandwidth + facts.launch * (len(before) + bool(after)) > slower
+
+
+def stages(statements: Sequence[Apply], product: Apply, results: Sequence[Atom]) -> tuple[list[Var], list[Apply]]:
+    """The computed values that the product's operands are views of, and the work that results need after it."""
+    makers = {s.targets[0]: s for s in statements}
+    before: list[Var] = []
+    for a in product.args:
+        while isinstance(a, Var) and a in makers and is_free(makers[a]) and makers[a].args:
+            a = makers[a].args[0]
+        if isinstance(a, Var) and a in makers and makers[a].args and a not in before:
+            before.append(a)
+    (target,) = product.targets
+    after = statements_for(statements, results, frozenset((target,)))
+    return before, after if any(target in s.args for s in after) else []

@@ -1,0 +1,308 @@
+"""C++ for the host, as CUDA's dialect writes it, with what NumPy defines and C does not.
+
+Integer division by zero gives 0 and does not trap, floor division and remainder follow the divisor's sign, complex
+numbers are pairs. The source needs no header of the C++ library, which would take longer to read than the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..translator.errors import NOWHERE
+from ..translator.ir import Const, DType
+from ..translator.ops.core import Elementwise
+from .dialects import Cuda, call_expression, is_half
+from .lower import Call, Number, Value
+
+_COMPLEX = {"complex64": "complex_t<float>", "complex128": "complex_t<double>"}
+_RANK = {"less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">="}
+
+_INTEGERS = {
+    "floor_divide": "floor_divide({0}, {1})",
+    "remainder": "remainder_of({0}, {1})",
+    "fmod": "truncated_remainder({0}, {1})",
+    "quotient": "quotient({0}, {1})",
+    "power": "integer_power({0}, {1})",
+}
+_FLOATS = {"floor_divide": "floor_divide({0}, {1})", "remainder": "remainder_of({0}, {1})"}
+_PAIRS = {
+    "add": "({0} + {1})",
+    "subtract": "({0} - {1})",
+    "multiply": "({0} * {1})",
+    "divide": "({0} / {1})",
+    "negative": "(-{0})",
+    "equal": "({0} == {1})",
+    "not_equal": "(!({0} == {1}))",
+    "where": "({0} ? {1} : {2})",
+    "absolute": "modulus({0})",
+    "real": "{0}.re",
+    "imag": "{0}.im",
+    "conjugate": "conjugate({0})",
+    "exp": "complex_exp({0})",
+    "log": "complex_log({0})",
+    "sqrt": "complex_sqrt({0})",
+    "sin": "complex_sin({0})",
+    "cos": "complex_cos({0})",
+    "tanh": "complex_tanh({0})",
+}
+_MIXED = {"equal": "== 0", "not_equal": "!= 0", "less": "< 0", "less_equal": "<= 0", "greater": "> 0"} | {
+    "greater_equal": ">= 0"
+}
+_POWERS = {
+    1.0: "{0}",
+    2.0: "({0} * {0})",
+    3.0: "({0} * {0} * {0})",
+    4.0: "(({0} * {0}) * ({0} * {0}))",
+}
+_FLOAT_POWERS = {0.5: "sqrt{f}({0})", -1.0: "(1 / {0})", -2.0: "(1 / ({0} * {0}))"}
+
+
+@dataclass(frozen=True)
+class Host(Cuda):
+    """CUDA's dialect with complex numbers."""
+
+    def type_name(self, dtype: DType) -> str:
+        return _COMPLEX.get(dtype.name) or super().type_name(dtype)
+
+    def literal(self, value: Any, dtype: DType) -> str:
+        if dtype.kind != "c":
+            return super().literal(value, dtype)
+        part = np.dtype(np.float32 if dtype.itemsize == 8 else np.float64)
+        number = complex(value)
+        return f"{self.type_name(dtype)}{{{self.literal(number.real, part)}, {self.literal(number.imag, part)}}}"
+
+    def convert(self, text: str, source: DType, target: DType) -> str:
+        if source == target or (source.kind != "c" and target.kind != "c"):
+            return super().convert(text, source, target)
+        if source.kind == "c" and target.kind == "c":
+            return f"convert<{_part(target)}>({text})"
+        if target.kind == "c":
+            part = np.dtype(np.float32 if target.itemsize == 8 else np.float64)
+            return f"{self.type_name(target)}{{{super().convert(text, source, part)}, 0}}"
+        if target.kind == "b":
+            return f"({text}.re != 0 || {text}.im != 0)"
+        part = np.dtype(np.float32 if source.itemsize == 8 else np.float64)
+        return super().convert(f"{text}.re", part, target)
+
+
+def _part(dtype: DType) -> str:
+    return "float" if dtype.itemsize == 8 else "double"
+
+
+HOST = Host()
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """One number: an expression that may be read any number of times, and what it is where that is known."""
+
+    text: str
+    dtype: DType
+    constant: Const | None = None
+
+    def as_type(self, dtype: DType) -> str:
+        """The expression in another dtype. A constant adapts as NumPy's and Python's numbers do."""
+        if self.constant is not None:
+            return HOST.literal(np.asarray(self.constant.value).astype(dtype)[()], dtype)
+        return HOST.convert(self.text, self.dtype, dtype)
+
+
+def constant(atom: Const, dtype: DType | None = None) -> Scalar:
+    """A 0-d constant."""
+    dtype = atom.aval.dtype if dtype is None else dtype
+    value = np.asarray(atom.value).astype(dtype)[()]
+    return Scalar(HOST.literal(value, dtype), dtype, atom)
+
+
+def expression(op: Elementwise, args: Sequence[Scalar], dtypes: Sequence[DType], result: DType) -> str | None:
+    """An elementwise operation on scalars, in the loop's dtypes; None where it has to be decomposed."""
+    template = _template(op, args, dtypes)
+    if template is not None:
+        texts = [a.as_type(d) for a, d in zip(args, dtypes, strict=True)]
+        f = "f" if dtypes[0] == np.float32 else ""
+        return HOST.call(template, texts, f)
+    kind = "f" if dtypes[-1].kind == "V" else dtypes[-1].kind
+    if kind not in op.kernel_kinds or not op.cuda or any(d.kind == "c" for d in dtypes):
+        return None
+    call = Call(op, tuple(dtypes))
+    values = tuple(_value(a, d) for a, d in zip(args, dtypes, strict=True))
+    return call_expression(HOST, Value("", result, call, values, False, 0, NOWHERE), call)
+
+
+def _value(a: Scalar, dtype: DType) -> Value:
+    if a.constant is None:
+        return Value(a.text, a.dtype, Call(None, ()), (), False, 0, NOWHERE)  # type: ignore[arg-type]
+    number = np.asarray(a.constant.value).astype(dtype)[()]
+    return Value("", dtype, Number(number), (), False, 0, NOWHERE)
+
+
+def _template(op: Elementwise, args: Sequence[Scalar], dtypes: Sequence[DType]) -> str | None:
+    """What C++ has for the operation on the host alone."""
+    name, kind = op.name, dtypes[-1].kind
+    if name in ("power", "float_power") and args[1].constant is not None and kind in "iufc" and not is_half(dtypes[-1]):
+        exponent = args[1].constant.value
+        if np.imag(exponent) == 0:
+            found = _POWERS.get(float(np.real(exponent)))
+            if found is None and kind == "f":
+                found = _FLOAT_POWERS.get(float(exponent))
+            if found is not None:
+                return found
+    if kind == "c":
+        return _PAIRS.get(name)
+    if name in _MIXED and {d.kind for d in dtypes} == {"i", "u"}:
+        return f"(order({{0}}, {{1}}) {_MIXED[name]})"
+    if kind in "iu":
+        return _INTEGERS.get(name)
+    return _FLOATS.get(name) if kind == "f" and not is_half(dtypes[-1]) else None
+
+
+_UNARY = "acos acosh asin asinh atan atanh cbrt ceil cos cosh erf erfc exp exp2 expm1 fabs floor lgamma log log10 log1p"
+_UNARY += " log2 rint sin sinh sqrt tan tanh trunc"
+_BINARY = "atan2 copysign fmod hypot pow"
+_CALLS = frozenset(f"{name}{f}" for name in f"{_UNARY} {_BINARY}".split() for f in ("", "f"))
+
+WORDS = frozenset(
+    """
+    absolute alignas alignof and and_eq argument answered asm auto bitand bitor bits bool break case catch char class
+    compl complex_t conjugate const const_cast constexpr continue convert decltype default delete do double
+    dynamic_cast else enum explicit export extern failed false float floor_divide for frame friend goto if inline int
+    integer_power joined larger linux long memory modulus mutable namespace new noexcept not not_eq nullptr operator or
+    or_eq order pair pow powf private protected public quotient register reinterpret_cast remainder_of result return
+    run short signbit signed sizeof smaller static static_assert static_cast struct switch template this thread_local
+    throw true truncated_remainder try typedef typeid typename union unix unsigned using virtual void volatile wchar_t
+    while xor xor_eq
+    """.split()  # noqa: SIM905
+) | _CALLS
+
+
+def _declared() -> str:
+    lines = []
+    for name in _UNARY.split():
+        lines.append(f"double {name}(double); float {name}f(float);")
+    for name in _BINARY.split():
+        lines.append(f"double {name}(double, double); float {name}f(float, float);")
+    for name in ("exp", "log", "sqrt", "sin", "cos", "tanh"):
+        lines.append(f"_Complex double c{name}(_Complex double); _Complex float c{name}f(_Complex float);")
+    return "\n".join(lines)
+
+
+def _complex_calls() -> str:
+    return "\n".join(
+        f"static inline complex_t<double> complex_{n}(complex_t<double> x) {{ return pair(c{n}(joined(x))); }}\n"
+        f"static inline complex_t<float> complex_{n}(complex_t<float> x) {{ return pair(c{n}f(joined(x))); }}"
+        for n in ("exp", "log", "sqrt", "sin", "cos", "tanh")
+    )
+
+
+PRELUDE = f"""#include "xla/ffi/api/c_api.h"
+extern "C" {{
+{_declared()}
+}}
+#define signbit __builtin_signbit
+template <class To, class From> static inline To bits(From from) {{
+    To to;
+    __builtin_memcpy(&to, &from, sizeof to);
+    return to;
+}}
+static inline float __int_as_float(int x) {{ return bits<float>(x); }}
+static inline int __float_as_int(float x) {{ return bits<int>(x); }}
+static inline double __longlong_as_double(long long x) {{ return bits<double>(x); }}
+static inline long long __double_as_longlong(double x) {{ return bits<long long>(x); }}
+
+// Integers: C++ traps on a divisor of 0, and on the least integer by -1.
+template <class T> static inline T floor_divide(T x, T y) {{
+    if (y == 0) return 0;
+    if (T(-1) < 0 && y == T(-1)) return T(0) - x;
+    T q = x / y;
+    return q * y != x && (x < 0) != (y < 0) ? q - 1 : q;
+}}
+template <class T> static inline T truncated_remainder(T x, T y) {{
+    return y == 0 || (T(-1) < 0 && y == T(-1)) ? 0 : x % y;
+}}
+template <class T> static inline T remainder_of(T x, T y) {{
+    T m = truncated_remainder(x, y);
+    return m != 0 && (m < 0) != (y < 0) ? m + y : m;
+}}
+template <class T> static inline T quotient(T x, T y) {{
+    return y == 0 ? 0 : T(-1) < 0 && y == T(-1) ? T(0) - x : x / y;
+}}
+template <class T> static inline T integer_power(T x, T y) {{
+    T z = 1;
+    for (; y > 0; y >>= 1, x *= x)
+        if (y & 1) z *= x;
+    return z;
+}}
+static inline int order(long long x, unsigned long long y) {{
+    return x < 0 || (unsigned long long)x < y ? -1 : (unsigned long long)x > y;
+}}
+static inline int order(unsigned long long x, long long y) {{ return -order(y, x); }}
+static inline int order(long long x, long long y) {{ return x < y ? -1 : x > y; }}
+
+// Floating-point numbers: floor division and remainder as Python defines them.
+static inline double remainder_of(double x, double y) {{
+    double m = fmod(x, y);
+    return m == 0 ? copysign(0.0, y) : (y < 0) != (m < 0) ? m + y : m;
+}}
+static inline float remainder_of(float x, float y) {{
+    float m = fmodf(x, y);
+    return m == 0 ? copysignf(0.0f, y) : (y < 0) != (m < 0) ? m + y : m;
+}}
+static inline double floor_divide(double x, double y) {{
+    if (y == 0) return x / y;
+    double m = fmod(x, y), q = (x - m) / y;
+    if (m != 0 && (y < 0) != (m < 0)) q = q - 1;
+    if (q == 0) return copysign(0.0, x / y);
+    double f = floor(q);
+    return q - f > 0.5 ? f + 1 : f;
+}}
+static inline float floor_divide(float x, float y) {{
+    if (y == 0) return x / y;
+    float m = fmodf(x, y), q = (x - m) / y;
+    if (m != 0 && (y < 0) != (m < 0)) q = q - 1;
+    if (q == 0) return copysignf(0.0f, x / y);
+    float f = floorf(q);
+    return q - f > 0.5f ? f + 1 : f;
+}}
+template <class T> static inline T larger(T x, T y) {{ return x > y || x != x ? x : y; }}
+template <class T> static inline T smaller(T x, T y) {{ return x < y || x != x ? x : y; }}
+static inline long long failed(long long index, int number) {{
+    return (long long)((unsigned long long)index << 16 | (unsigned)number);
+}}
+"""
+
+COMPLEX = f"""
+template <class T> struct complex_t {{ T re, im; }};
+#define PAIR template <class T> static inline complex_t<T>
+PAIR operator+(complex_t<T> x, complex_t<T> y) {{ return {{x.re + y.re, x.im + y.im}}; }}
+PAIR operator-(complex_t<T> x, complex_t<T> y) {{ return {{x.re - y.re, x.im - y.im}}; }}
+PAIR operator-(complex_t<T> x) {{ return {{-x.re, -x.im}}; }}
+PAIR operator*(complex_t<T> x, complex_t<T> y) {{ return {{x.re * y.re - x.im * y.im, x.re * y.im + x.im * y.re}}; }}
+PAIR conjugate(complex_t<T> x) {{ return {{x.re, -x.im}}; }}
+static inline double absolute(double x) {{ return fabs(x); }}
+static inline float absolute(float x) {{ return fabsf(x); }}
+PAIR operator/(complex_t<T> x, complex_t<T> y) {{
+    if (absolute(y.re) >= absolute(y.im)) {{
+        if (y.re == 0 && y.im == 0) return {{x.re / absolute(y.re), x.im / absolute(y.re)}};
+        T ratio = y.im / y.re, scale = 1 / (y.re + y.im * ratio);
+        return {{(x.re + x.im * ratio) * scale, (x.im - x.re * ratio) * scale}};
+    }}
+    T ratio = y.re / y.im, scale = 1 / (y.im + y.re * ratio);
+    return {{(x.re * ratio + x.im) * scale, (x.im * ratio - x.re) * scale}};
+}}
+template <class T> static inline bool operator==(complex_t<T> x, complex_t<T> y) {{
+    return x.re == y.re && x.im == y.im;
+}}
+#undef PAIR
+template <class U, class T> static inline complex_t<U> convert(complex_t<T> x) {{ return {{(U)x.re, (U)x.im}}; }}
+static inline double modulus(complex_t<double> x) {{ return hypot(x.re, x.im); }}
+static inline float modulus(complex_t<float> x) {{ return hypotf(x.re, x.im); }}
+static inline complex_t<double> pair(_Complex double x) {{ return bits<complex_t<double>>(x); }}
+static inline complex_t<float> pair(_Complex float x) {{ return bits<complex_t<float>>(x); }}
+static inline _Complex double joined(complex_t<double> x) {{ return bits<_Complex double>(x); }}
+static inline _Complex float joined(complex_t<float> x) {{ return bits<_Complex float>(x); }}
+{_complex_calls()}
+"""

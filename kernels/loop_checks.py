@@ -1,0 +1,130 @@
+"""What a native loop checks while it runs: what Python and NumPy raise, as the number of a failure that it returns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from ..translator.bounds import Interval, divides_python_numbers, is_integer_power, is_python_power
+from ..translator.errors import PythonComplexError, Span, WideIntError
+from ..translator.ir import Apply, Const, DType, Statement, Var
+from ..translator.ops.core import Elementwise
+from ..translator.ops.pythonic import error_of_infinity
+from .host import HOST, Scalar
+from .lifetimes import Lifetimes
+from .loop_values import Values
+
+INT = np.dtype(np.int64)
+DOUBLE = np.dtype(np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """One thing that can go wrong in a loop; its number is its place in the list, from 1."""
+
+    error: type[Exception]
+    message: str
+    span: Span
+
+
+class Checks(Protocol):
+    """Which statements need a run-time check."""
+
+    @property
+    def enabled(self) -> bool: ...
+    def interval(self, atom: Var | Const) -> Interval: ...
+    def statement(self, s: Statement) -> bool: ...
+    def too_large(self, s: Apply) -> list[tuple[int, DType]]: ...
+    def outgrows(self, s: Apply) -> bool: ...
+
+
+class Checking(Values):
+    """Writes the checks of a statement beside it."""
+
+    def __init__(self, lifetimes: Lifetimes, checks: Checks) -> None:
+        super().__init__(lifetimes)
+        self.checks = checks
+        self.failures: list[Failure] = []
+        self._decomposing = 0
+
+    # ---- failing -----------------------------------------------------------------------------------
+
+    def fail_where(self, bad: str, index: str, error: type[Exception], message: str, span: Span) -> None:
+        self.failures.append(Failure(error, message, span))
+        self.line(f"if (__builtin_expect({bad}, 0)) return failed({index}, {len(self.failures)});")
+
+    def needs_check(self, s: Statement) -> bool:
+        return not self._decomposing and self.checks.statement(s)
+
+    # ---- what Python refuses -----------------------------------------------------------------------
+
+    def check_before(self, s: Apply, args: Sequence[Scalar]) -> None:
+        """Divisors and exponents."""
+        if divides_python_numbers(s):
+            rounded = all(a.aval.dtype.kind == "i" for a in s.args)
+            kind = "integer division or modulo" if rounded else "float floor division"
+            what = "division" if s.op.name == "divide" else kind
+            zero = f"{args[1].text} == 0"
+            self.fail_where(zero, "0", ZeroDivisionError, f"{what} by zero", s.span)
+        if is_integer_power(s):
+            message = "Integers to negative integer powers are not allowed."
+            self.fail_where(f"{args[1].text} < 0", "0", ValueError, message, s.span)
+
+    def check_after(self, s: Apply, op: Elementwise, args: Sequence[Scalar], made: Scalar) -> None:
+        if self.checks.outgrows(s):
+            self.check_growth(s, args, made)
+        numbers = [a.as_type(DOUBLE) for a in args]
+        known = " && ".join(f"{x} == {x}" for x in numbers)
+        finite = " && ".join(f"fabs({x}) < __builtin_inf()" for x in numbers)
+        nan, infinite = f"{made.text} != {made.text}", f"fabs({made.text}) == __builtin_inf()"
+        if op.plain is not None:
+            domain = "math domain error"
+            self.fail_where(f"{nan} && {known}", "0", ValueError, domain, s.span)
+            beyond = error_of_infinity(op)
+            if beyond is not None:
+                if op.name == "math_pow":
+                    self.fail_where(f"{infinite} && {finite} && {numbers[0]} == 0", "0", ValueError, domain, s.span)
+                if op.name == "math_lgamma":
+                    self.fail_where(f"{infinite} && {finite} && {numbers[0]} <= 0", "0", ValueError, domain, s.span)
+                self.fail_where(f"{infinite} && {finite}", "0", *beyond, s.span)
+        if is_python_power(s):
+            x, y = numbers
+            pole = f"{x} == 0 && {y} < 0"
+            self.fail_where(pole, "0", ZeroDivisionError, "zero to a negative power", s.span)
+            message = "a negative Python float to a fractional power is a complex number"
+            self.fail_where(f"{nan} && {known}", "0", PythonComplexError, message, s.span)
+            message = "(34, 'Numerical result out of range')"
+            self.fail_where(f"{infinite} && {finite}", "0", OverflowError, message, s.span)
+
+    def check_growth(self, s: Apply, args: Sequence[Scalar], made: Scalar) -> None:
+        """Of Python ints, which have no bounds."""
+        x, y = (a.as_type(INT) for a in args)
+        message = "a Python int of the function is too large for the 64 bits of a compiled program"
+        if s.op.name == "left_shift":
+            self.fail_where(f"{y} < 0", "0", ValueError, "negative shift count", s.span)
+            self.fail_where(f"{y} > 63 || {made.text} >> {y} != {x}", "0", WideIntError, message, s.span)
+        elif s.op.name == "power":
+            about = f"__builtin_pow({x}, {y})"
+            bad = f"!(fabs({made.text} - {about}) < 4611686018427387904.0)"
+            self.fail_where(bad, "0", WideIntError, message, s.span)
+        else:
+            kind = {"add": "add", "subtract": "sub", "multiply": "mul"}[s.op.name]
+            spare = self.names.fresh("spare")
+            self.line(f"long long {spare};")
+            bad = f"__builtin_{kind}_overflow((long long){x}, (long long){y}, &{spare})"
+            self.fail_where(bad, "0", WideIntError, message, s.span)
+
+    def check_range(self, s: Apply, x: Scalar, dtype: DType) -> None:
+        """Of a Python number that takes a dtype of integers."""
+        info = np.iinfo(dtype)
+        if x.dtype.kind == "f":
+            inside = f"{x.text} > {float(info.min) - 1!r} && {x.text} < {float(info.max) + 1!r}"
+            self.fail_where(f"!({inside})", "0", OverflowError, f"a Python float out of bounds for {dtype}", s.span)
+            return
+        low = HOST.literal(max(int(info.min), -(2**63)), INT)
+        high = HOST.literal(min(int(info.max), 2**63 - 1), INT)
+        message = f"Python integer {{index}} out of bounds for {dtype}"
+        self.fail_where(f"{x.text} < {low} || {x.text} > {high}", x.text, OverflowError, message, s.span)

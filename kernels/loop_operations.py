@@ -1,0 +1,610 @@
+"""Operations on numbers and small arrays as C++ statements, with the checks that NumPy and Python make."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import assert_never
+
+import numpy as np
+
+from ..translator.bounds import is_python_int
+from ..translator.builder import Builder
+from ..translator.ir import Apply, Aval, Const, DType, Shape, Statement, Var
+from ..translator.ops.core import (
+    ArgReduce,
+    ArgReduceAttrs,
+    At,
+    AxesAttrs,
+    Cast,
+    Collective,
+    Concatenate,
+    ConcatenateAttrs,
+    Contract,
+    ContractAttrs,
+    Create,
+    CreateAttrs,
+    Cumulative,
+    CumulativeAttrs,
+    Dyn,
+    Elementwise,
+    Fourier,
+    Gather,
+    Index,
+    IndexAttrs,
+    Linalg,
+    Put,
+    Reduce,
+    ReduceAttrs,
+    Reshape,
+    Ruled,
+    Run,
+    Sort,
+    gather_position,
+    indexed_shape,
+)
+from .host import HOST, Scalar, expression
+from .lifetimes import Lifetimes
+from .loop_checks import DOUBLE, INT, Checking
+from .loop_values import Array, Indices, Lazy, NotNative, Stored, address_of, broadcast
+
+MOST_MULTIPLICATIONS = 1 << 15
+"""Of a product inside a loop: larger ones are the library's."""
+LANES = 8
+"""Partial sums of a long sum, which one vector instruction adds to."""
+
+_COMPARE: dict[str, Callable[[int, int], bool]] = {
+    "equal": lambda x, y: x == y,
+    "not_equal": lambda x, y: x != y,
+    "less": lambda x, y: x < y,
+    "less_equal": lambda x, y: x <= y,
+    "greater": lambda x, y: x > y,
+    "greater_equal": lambda x, y: x >= y,
+}
+_FOLDS = {
+    "sum": "{a} + {x}",
+    "prod": "{a} * {x}",
+    "max": "larger({a}, {x})",
+    "min": "smaller({a}, {x})",
+    "any": "{a} || {x}",
+    "all": "{a} && {x}",
+}
+
+
+def reads_elements(lifetimes: Lifetimes, value: Var) -> bool:
+    """Whether the statement that reads a value asks for each of its elements once."""
+    reader = lifetimes.reader[value]
+    if not isinstance(reader, Apply):
+        return True  # what a block hands on is put into memory there
+    out = reader.targets[0].aval
+    match reader.op:
+        case Elementwise() | Cast() | Reshape():
+            return out.size == value.aval.size
+        case Reduce():
+            return True
+        case Put():
+            assert isinstance(reader.attrs, IndexAttrs)
+            size = math.prod(indexed_shape(reader.attrs, [a.aval for a in reader.args]))
+            return lifetimes.root(reader.args[1]) is value and size == value.aval.size
+    return False
+
+
+class Operations(Checking):
+    """Writes one operation after another."""
+
+    # ---- operations --------------------------------------------------------------------------------
+
+    def apply(self, s: Apply) -> None:
+        (target,) = s.targets
+        if self.checks.enabled and not self._decomposing:
+            for operand, dtype in self.checks.too_large(s):
+                self.check_range(s, self.scalar(s.args[operand]), dtype)
+        made = self._made(s)
+        if not target.aval.shape and not isinstance(made, Scalar):
+            made = self.element(made, ())
+        self.bind(target, made)
+
+    def _made(self, s: Apply) -> Scalar | Array:
+        match s.op:
+            case Elementwise():
+                return self.elementwise(s, s.op)
+            case Cast():
+                return self.cast(s)
+            case Reduce():
+                return self.reduce(s, s.op)
+            case ArgReduce():
+                return self.arg_reduce(s, s.op)
+            case Cumulative():
+                return self.cumulative(s, s.op)
+            case Contract():
+                return self.contract(s)
+            case Reshape():
+                return self.reshape(s, s.op)
+            case Concatenate():
+                return self.concatenate(s)
+            case Create():
+                return self.create(s, s.op)
+            case Index():
+                return self.index(s)
+            case Put():
+                return self.put(s, accumulate=s.op.name == "put_add")
+            case Ruled():
+                return self.value(s.args[0])
+            case Sort() | Fourier() | Linalg() | Collective():
+                raise NotNative(f"{s.op.name} is a library's")
+            case _:
+                assert_never(s.op)
+
+    # ---- elementwise -------------------------------------------------------------------------------
+
+    def elementwise(self, s: Apply, op: Elementwise) -> Scalar | Array:
+        (target,) = s.targets
+        shape, dtype, checked = target.aval.shape, target.aval.dtype, self.needs_check(s)
+        self.type_name(dtype)
+        if not shape:
+            args = [self.scalar(a) for a in s.args]
+            if checked:
+                self.check_before(s, args)
+            made = self.computed(op, args, [a.aval for a in s.args], dtype, target.hint)
+            if checked:
+                self.check_after(s, op, args, made)
+            return made
+        values = [self.value(a) for a in s.args]
+
+        def element(indices: Indices) -> Scalar:
+            found = [
+                v if isinstance(v, Scalar) else self.element(v, broadcast(indices, v.shape)) for v in values
+            ]
+            if checked:
+                self.check_before(s, found)
+            return self.computed(op, found, [a.aval for a in s.args], dtype, target.hint)
+
+        reads = frozenset(b for v in values if not isinstance(v, Scalar) for b in v.reads)
+        lazy = Lazy(shape, dtype, element, reads)
+        return self.stored(lazy, target.hint) if checked else lazy
+
+    def computed(
+        self, op: Elementwise, args: Sequence[Scalar], avals: Sequence[Aval], dtype: DType, hint: str
+    ) -> Scalar:
+        """An operation on numbers. `avals`: of the arguments as they were, which decide on the loop's dtypes."""
+        dtypes, result = op.loop_dtypes(avals)
+        if op.name in _COMPARE:
+            for k, a in enumerate(args):
+                outside = a.constant is not None and a.constant.aval.weak and not _fits(a.constant.value, dtypes[k])
+                if outside and a.constant is not None:
+                    sides = (a.constant.value, 0) if k == 0 else (0, a.constant.value)
+                    return Scalar("true" if _COMPARE[op.name](*sides) else "false", np.dtype(np.bool_))
+        text = expression(op, args, dtypes, result)
+        if text is not None:
+            return self.declare(hint, HOST.convert(text, result, dtype), dtype)
+        if op.decompose is None:
+            raise NotNative(f"{op.numpy} of {dtypes[-1].name}")
+        return self._decomposed(op, args, dtypes, dtype)
+
+    def _decomposed(self, op: Elementwise, args: Sequence[Scalar], dtypes: Sequence[DType], dtype: DType) -> Scalar:
+        from ..translator.reading.reader import splice
+
+        assert op.decompose is not None
+        b = Builder()
+        atoms: list[Var | Const] = []
+        for a, d in zip(args, dtypes, strict=True):
+            if a.constant is not None:
+                value = np.asarray(a.constant.value).astype(d)[()]
+                atoms.append(Const(value, Aval((), d)))
+                continue
+            var = Var("t", Aval((), d))
+            self.env[var] = Scalar(a.as_type(d), d)
+            atoms.append(var)
+        result = splice(b, op.decompose, atoms)
+        assert isinstance(result, Var | Const)
+        self._decomposing += 1
+        for s in b.statements:
+            self.statement(s)
+        self._decomposing -= 1
+        made = self.scalar(result)
+        return made if made.dtype == dtype else Scalar(made.as_type(dtype), dtype)
+
+    def statement(self, s: Statement) -> None:
+        raise NotImplementedError
+
+    def cast(self, s: Apply) -> Scalar | Array:
+        (target,) = s.targets
+        dtype = target.aval.dtype
+        self.type_name(dtype)
+        if not target.aval.shape:
+            x = self.scalar(s.args[0])
+            if self.checks.enabled and is_python_int(s):
+                value = x.as_type(DOUBLE)
+                self.fail_where(f"{value} != {value}", "0", ValueError, "cannot convert float NaN to integer", s.span)
+                message = "cannot convert a float of 2**63 or more, or infinity, to a 64-bit integer"
+                self.fail_where(f"fabs({value}) >= 9223372036854775808.0", "0", OverflowError, message, s.span)
+            return x if x.dtype == dtype else self.declare(target.hint, x.as_type(dtype), dtype)
+        whole = self.array(s.args[0])
+        if whole.dtype == dtype:
+            return whole
+
+        def element(indices: Indices) -> Scalar:
+            return self.declare(target.hint, self.element(whole, indices).as_type(dtype), dtype)
+
+        return Lazy(whole.shape, dtype, element, whole.reads)
+
+    # ---- reductions --------------------------------------------------------------------------------
+
+    def reduce(self, s: Apply, op: Reduce) -> Scalar | Array:
+        assert isinstance(s.attrs, ReduceAttrs)
+        (target,) = s.targets
+        x, axes, dtype = self.array(s.args[0]), s.attrs.axes, target.aval.dtype
+        if dtype.kind == "c" and op.name not in ("sum",):
+            raise NotNative(f"{op.numpy} of complex numbers")
+        kept = tuple(1 if k in axes else n for k, n in enumerate(x.shape))
+        reduced = tuple(n if k in axes else 1 for k, n in enumerate(x.shape))
+
+        def total(where: Indices) -> Scalar:
+            return self._folded(op, x, dtype, where, reduced, axes, target.hint)
+
+        if not target.aval.shape:
+            return total(("0",) * len(x.shape))
+        out = self.fresh(target.hint, dtype, target.aval.shape)
+        if 0 in out.shape:
+            return out
+        with self.nest(kept) as indices:
+            own = indices if s.attrs.keepdims else tuple(i for k, i in enumerate(indices) if k not in axes)
+            made = total(indices)
+            self.line(f"{out.buffer.name}[{address_of(out.shape, own)}] = {made.text};")
+        return out
+
+    def _folded(
+        self, op: Reduce, x: Array, dtype: DType, where: Indices, reduced: Shape, axes: tuple[int, ...], hint: str
+    ) -> Scalar:
+        """The reduction of the elements at `where`, but for the reduced axes."""
+        start = HOST.literal(_start(op, x.dtype), dtype)
+        if op.name == "sum" and dtype.kind == "f" and reduced and reduced[-1] >= 2 * LANES:
+            return self._long_sum(x, dtype, where, reduced, axes, hint)
+        held = self.declare(hint, start, dtype, fixed=False)
+        with self.nest(reduced) as indices:
+            at = tuple(i if k in axes else w for k, (i, w) in enumerate(zip(indices, where, strict=True)))
+            found = self.element(x, at).as_type(dtype)
+            self.line(f"{held.text} = {_FOLDS[op.name].format(a=held.text, x=found)};")
+        return held
+
+    def _long_sum(
+        self, x: Array, dtype: DType, where: Indices, reduced: Shape, axes: tuple[int, ...], hint: str
+    ) -> Scalar:
+        """In partial sums, as NumPy adds, which lose less than one after another, and vector instructions make."""
+        kind, n = self.type_name(dtype), reduced[-1]
+        parts, held = self.names.fresh(f"{hint}_parts"), self.declare(hint, "0", dtype, fixed=False)
+        with self.nest((*reduced[:-1], 1)) as outer:
+            at = [i if k in axes else w for k, (i, w) in enumerate(zip(outer, where, strict=True))]
+            self.line(f"{kind} {parts}[{LANES}] = {{}};")
+            block, lane = self.names.fresh("i"), self.names.fresh("i")
+            for first, last, step in ((0, n - n % LANES, LANES), (n - n % LANES, n, n % LANES)):
+                if first == last:
+                    continue
+                head = f"for (long long {block} = {first}; {block} < {last}; {block} += {step})"
+                with self.braces(head), self.braces(f"for (int {lane} = 0; {lane} < {step}; {lane}++)"):
+                    self._known.append({})
+                    found = self.element(x, (*at[:-1], f"{block} + {lane}")).as_type(dtype)
+                    self._known.pop()
+                    self.line(f"{parts}[{lane}] += {found};")
+            pairs = [f"{parts}[{k}]" for k in range(LANES)]
+            while len(pairs) > 1:
+                pairs = [f"({a} + {b})" for a, b in zip(pairs[::2], pairs[1::2], strict=True)]
+            self.line(f"{held.text} += {pairs[0]};")
+        return held
+
+    def arg_reduce(self, s: Apply, op: ArgReduce) -> Scalar | Array:
+        assert isinstance(s.attrs, ArgReduceAttrs)
+        (target,) = s.targets
+        x, axis = self.array(s.args[0]), s.attrs.axis
+        if x.dtype.kind == "c":
+            raise NotNative(f"{op.numpy} of complex numbers")
+        out = self.fresh(target.hint, target.aval.dtype, target.aval.shape)
+        if 0 in out.shape:
+            return out
+        kept = tuple(1 if k == axis else n for k, n in enumerate(x.shape))
+        order = ">" if op.name == "argmax" else "<"
+        with self.nest(kept) as indices:
+            own = indices if s.attrs.keepdims else tuple(i for k, i in enumerate(indices) if k != axis)
+            best = self.declare("best", self.element(x, indices).text, x.dtype, fixed=False).text
+            place = self.declare("place", "0", INT, fixed=False).text
+            with self.nest(tuple(n if k == axis else 1 for k, n in enumerate(x.shape))) as along:
+                at = tuple(along[k] if k == axis else i for k, i in enumerate(indices))
+                found = self.element(x, at).text
+                test = f"{found} {order} {best}"
+                if x.dtype.kind == "f":
+                    test = f"{best} == {best} && ({test} || {found} != {found})"
+                self.line(f"if ({test}) {best} = {found}, {place} = {along[axis]};")
+            self.line(f"{out.buffer.name}[{address_of(out.shape, own)}] = {place};")
+        return out
+
+    def cumulative(self, s: Apply, op: Cumulative) -> Array:
+        assert isinstance(s.attrs, CumulativeAttrs)
+        (target,) = s.targets
+        x, axis, dtype = self.array(s.args[0]), s.attrs.axis, target.aval.dtype
+        out = self.fresh(target.hint, dtype, target.aval.shape)
+        if 0 in out.shape:
+            return out
+        sign, start = ("+", 0) if op.name == "cumsum" else ("*", 1)
+        with self.nest(tuple(1 if k == axis else n for k, n in enumerate(x.shape))) as indices:
+            held = self.declare(target.hint, HOST.literal(start, dtype), dtype, fixed=False).text
+            with self.nest(tuple(n if k == axis else 1 for k, n in enumerate(x.shape))) as along:
+                at = tuple(along[k] if k == axis else i for k, i in enumerate(indices))
+                self.line(f"{held} = {held} {sign} {self.element(x, at).as_type(dtype)};")
+                self.line(f"{out.buffer.name}[{address_of(out.shape, at)}] = {held};")
+        return out
+
+    def contract(self, s: Apply) -> Scalar | Array:
+        """A small product: with the last axis innermost where it is the second operand's, else sum by sum."""
+        assert isinstance(s.attrs, ContractAttrs)
+        (target,) = s.targets
+        labels, dtype = s.attrs, target.aval.dtype
+        sizes = dict(zip((*labels.lhs, *labels.rhs), (*s.args[0].aval.shape, *s.args[1].aval.shape), strict=True))
+        if math.prod(sizes.values()) > MOST_MULTIPLICATIONS:
+            raise NotNative("a large product is a library's")
+        x, y = (self.array(a) for a in s.args)
+        x, y = (v if isinstance(v, Stored) or v.view else self.stored(v, "x") for v in (x, y))
+        summed = tuple(k for k in sizes if k not in labels.out)
+        out = self.fresh(target.hint, dtype, target.aval.shape)
+        if 0 in out.shape:
+            return out
+
+        def product(at: dict[int, str]) -> str:
+            a = self.element(x, tuple("0" if n == 1 else at[k] for k, n in zip(labels.lhs, x.shape, strict=True)))
+            b = self.element(y, tuple("0" if n == 1 else at[k] for k, n in zip(labels.rhs, y.shape, strict=True)))
+            if dtype.kind == "b":
+                return f"({a.text} && {b.text})"
+            return f"{a.as_type(dtype)} * {b.as_type(dtype)}"
+
+        def add(place: str, text: str) -> None:
+            self.line(f"{place} = {place} {'||' if dtype.kind == 'b' else '+'} {text};")
+
+        zero = HOST.literal(0, dtype)
+        if labels.out and labels.out[-1] == labels.rhs[-1] and summed:
+            self.fill(out, Lazy(out.shape, dtype, lambda _: Scalar(zero, dtype), frozenset()))
+            order = (*labels.out[:-1], *summed, labels.out[-1])
+            with self.nest(tuple(sizes[k] for k in order)) as indices:
+                at = dict(zip(order, indices, strict=True))
+                add(f"{out.buffer.name}[{address_of(out.shape, tuple(at[k] for k in labels.out))}]", product(at))
+            return out
+        with self.nest(out.shape) as indices:
+            at = dict(zip(labels.out, indices, strict=True))
+            held = self.declare(target.hint, zero, dtype, fixed=False).text
+            with self.nest(tuple(sizes[k] for k in summed)) as along:
+                add(held, product({**at, **dict(zip(summed, along, strict=True))}))
+            self.line(f"{out.buffer.name}[{address_of(out.shape, indices)}] = {held};")
+        return out
+
+    # ---- shapes ------------------------------------------------------------------------------------
+
+    def reshape(self, s: Apply, op: Reshape) -> Scalar | Array:
+        (target,) = s.targets
+        x, shape, attrs = self.array(s.args[0]), target.aval.shape, s.attrs
+        view: Callable[[Indices], Indices]
+        match op.name, attrs:
+            case "transpose", AxesAttrs(axes=axes):
+                view = lambda i: tuple(i[axes.index(k)] for k in range(len(axes)))  # noqa: E731
+            case "broadcast_to", _:
+                view = lambda i: broadcast(i, x.shape)  # noqa: E731
+            case _ if isinstance(x, Lazy) and op.name == "expand_dims" and isinstance(attrs, AxesAttrs):
+                new = attrs.axes
+                view = lambda i: tuple(j for k, j in enumerate(i) if k not in new)  # noqa: E731
+            case _:
+                return Stored(self.stored(x, target.hint).buffer, shape)
+        return Lazy(shape, x.dtype, lambda i: self.element(x, view(i)), x.reads, isinstance(x, Stored) or x.view)
+
+    def concatenate(self, s: Apply) -> Array:
+        assert isinstance(s.attrs, ConcatenateAttrs)
+        (target,) = s.targets
+        out, axis, first = self.fresh(target.hint, target.aval.dtype, target.aval.shape), s.attrs.axis, 0
+        for a in s.args:
+            x = self.array(a)
+            if 0 not in x.shape:
+                with self.nest(x.shape) as indices:
+                    at = tuple(f"{first} + {i}" if k == axis else i for k, i in enumerate(indices))
+                    found = self.element(x, indices).as_type(out.dtype)
+                    self.line(f"{out.buffer.name}[{address_of(out.shape, at)}] = {found};")
+            first += x.shape[axis]
+        return out
+
+    def create(self, s: Apply, op: Create) -> Scalar | Array:
+        assert isinstance(s.attrs, CreateAttrs)
+        shape, dtype = s.attrs.shape, s.attrs.dtype
+        self.type_name(dtype)
+        if op.name == "iota":
+            return Lazy(shape, dtype, lambda i: Scalar(HOST.convert(i[0], INT, dtype), dtype), frozenset(), True)
+        if op.name == "full":
+            fill = self.array(s.args[0])
+            if fill.shape:
+                filled = lambda i: _typed(self.element(fill, broadcast(i, fill.shape)), dtype)  # noqa: E731
+                return Lazy(shape, dtype, filled, fill.reads)
+            number = _typed(self.scalar(s.args[0]), dtype)
+        else:
+            number = Scalar(HOST.literal(0, dtype), dtype)
+        return Lazy(shape, dtype, lambda _: number, frozenset(), True)
+
+    # ---- elements and slices -----------------------------------------------------------------------
+
+    def places(self, s: Apply, *, storing: bool = False) -> Callable[[Indices], Indices]:
+        """From indices into what an index selects to those into the array. Single indices are checked here."""
+        assert isinstance(s.attrs, IndexAttrs)
+        dims, shape = s.attrs.dims, s.args[0].aval.shape
+        fixed = [self._start(s, axis, d, shape[axis]) for axis, d in enumerate(dims)]
+        tables = {d.arg: self.array(s.args[d.arg]) for d in dims if isinstance(d, Gather)}
+        if storing:  # the store must not change where the next one goes
+            tables = {k: self.copied(t) for k, t in tables.items()}
+        rank = max((len(t.shape) for t in tables.values()), default=0)
+        position = gather_position(dims) if tables else 0
+
+        def place(indices: Indices) -> Indices:
+            gathered = indices[position : position + rank]
+            runs = iter((*indices[:position], *indices[position + rank :]))
+            found = []
+            for axis, d in enumerate(dims):
+                match d:
+                    case At():
+                        found.append(fixed[axis])
+                    case Run(step=step):
+                        i = next(runs)
+                        i = i if step == 1 or i == "0" else f"{i} * {step}"
+                        found.append(i if fixed[axis] == "0" else fixed[axis] if i == "0" else f"{fixed[axis]} + {i}")
+                    case Gather(arg=arg):
+                        table = tables[arg]
+                        number = self.element(table, broadcast(gathered, table.shape))
+                        found.append(self._normal(s, arg, number, axis, shape[axis]))
+            return tuple(found)
+
+        return place
+
+    def _start(self, s: Apply, axis: int, d: At | Run | Gather, n: int) -> str:
+        match d:
+            case At(index=Dyn(arg=arg)):
+                return self._normal(s, arg, self.scalar(s.args[arg]), axis, n)
+            case At(index=int() as i):
+                return str(i)
+            case Run(start=Dyn(arg=arg), size=size, step=step):
+                if not size:
+                    return "0"
+                reach = (size - 1) * abs(step)
+                low, high = (0, n - 1 - reach) if step > 0 else (reach, n - 1)
+                text = self.scalar(s.args[arg]).as_type(INT)
+                if not self.checks.interval(s.args[arg]).within(low, high):
+                    message = f"a slice that starts at {{index}} leaves axis {axis} with size {n}"
+                    text = self._inside(s, text, low, high, message)
+                return text
+            case Run(start=int() as i):
+                return str(i)
+        return ""
+
+    def _normal(self, s: Apply, arg: int, number: Scalar, axis: int, n: int) -> str:
+        """An index of one element: inside the axis, not negative."""
+        if number.constant is not None and -n <= (known := int(number.constant.value)) < n:
+            return str(known % n)
+        text = number.as_type(INT)
+        interval = self.checks.interval(s.args[arg])
+        if interval.within(0, n - 1):
+            return text
+        wraps = not interval.within(0, 2**63 - 1)
+        message = f"index {{index}} is out of bounds for axis {axis} with size {n}"
+        if not interval.within(-n, n - 1):
+            return self._inside(s, text, -n, n - 1, message, wraps)
+        return self._wrapped(text, n)
+
+    def _wrapped(self, text: str, n: int) -> str:
+        return self.declare("k", f"{text} < 0 ? {text} + {n} : {text}", INT).text
+
+    def _inside(self, s: Apply, text: str, low: int, high: int, message: str, wraps: bool = False) -> str:
+        """Checked, once; where nothing is checked, moved inside, so that no other memory is touched."""
+        key = text, low, high
+        if key in self.inside:
+            return self.inside[key]
+        found = text
+        if not self.checks.enabled:
+            found = self.declare("k", f"{text} < {low} ? {low} : {text} > {high} ? {high} : {text}", INT).text
+        elif self.needs_check(s):
+            self.fail_where(f"{text} < {low} || {text} > {high}", text, IndexError, message, s.span)
+        self.inside[key] = found = self._wrapped(found, high + 1) if wraps else found
+        return found
+
+    def index(self, s: Apply) -> Scalar | Array:
+        assert isinstance(s.attrs, IndexAttrs)
+        (target,) = s.targets
+        x, place = self.array(s.args[0]), self.places(s)
+        if not target.aval.shape:
+            return self.element(x, place(()))
+        tables = [self.array(s.args[d.arg]) for d in s.attrs.dims if isinstance(d, Gather)]
+        reads = x.reads.union(*(t.reads for t in tables))
+        plain = not tables and (isinstance(x, Stored) or x.view)
+        made = Lazy(target.aval.shape, x.dtype, lambda i: self.element(x, place(i)), reads, plain)
+        if plain and isinstance(x, Stored) and s.attrs.dims == _whole(x.shape):
+            return x
+        return self.stored(made, target.hint) if tables and self.needs_check(s) else made
+
+    def put(self, s: Apply, *, accumulate: bool) -> Array:
+        """In place where nobody reads the array any more, else in a copy."""
+        assert isinstance(s.attrs, IndexAttrs)
+        (target,) = s.targets
+        live = self.lifetimes.behind(s) if self.lifetimes.knows(s) else frozenset()
+        shape = indexed_shape(s.attrs, [a.aval for a in s.args])
+        x, value, place = self.array(s.args[0]), self.value(s.args[1]), self.places(s, storing=True)
+        if 0 in shape:
+            return x
+        if isinstance(x, Stored) and self.dies(x.buffer, live):
+            out = Stored(x.buffer, x.shape)
+            self.overwrite(x.buffer, live)
+        else:
+            out = self.fresh(target.hint, x.dtype, x.shape)
+            self.fill(out, x)
+        scatters = any(isinstance(d, Gather) for d in s.attrs.dims)
+        mark, told, failures = len(self.lines), self._told, len(self.failures)
+        if not self._put_elements(s, out, value, shape, place, accumulate, scatters):
+            del self.lines[mark:], self.failures[failures:]
+            self._told = told
+            assert not isinstance(value, Scalar)
+            value = self.copied(value)
+            self._put_elements(s, out, value, shape, place, accumulate, scatters)
+        return out
+
+    def _put_elements(
+        self,
+        s: Apply,
+        out: Stored,
+        value: Scalar | Array,
+        shape: Shape,
+        place: Callable[[Indices], Indices],
+        accumulate: bool,
+        scatters: bool,
+    ) -> bool:
+        """Whether the stores may go element by element: no value is read from where another was stored before."""
+        name, safe = out.buffer.name, True
+
+        def store(indices: Indices) -> None:
+            nonlocal safe
+            self.loads = []
+            at = address_of(out.shape, place(indices))
+            if isinstance(value, Scalar):
+                found = value.as_type(out.dtype)
+            else:
+                own = value.shape[max(0, len(value.shape) - len(shape)) :]
+                outer = ("0",) * (len(value.shape) - len(own))
+                found = self.element(value, (*outer, *broadcast(indices, own))).as_type(out.dtype)
+            moving = len(indices) > indices.count("0")
+            safe = not moving or not any(b is out.buffer and (scatters or a != at) for b, a in self.loads)
+            sign = "=" if not accumulate else "|=" if out.dtype.kind == "b" else "+="
+            if sign == "+=" and out.dtype.kind == "c":
+                self.line(f"{name}[{at}] = {name}[{at}] + {found};")
+            else:
+                self.line(f"{name}[{at}] {sign} {found};")
+
+        if not shape:
+            store(())
+        else:
+            with self.nest(shape) as indices:
+                store(indices)
+        return safe
+
+
+def _typed(x: Scalar, dtype: DType) -> Scalar:
+    return Scalar(x.as_type(dtype), dtype)
+
+
+def _whole(shape: Shape) -> tuple[Run, ...]:
+    return tuple(Run(0, n) for n in shape)
+
+
+def _fits(value: object, dtype: DType) -> bool:
+    """Whether a Python integer fits an integer dtype; NumPy compares integers that do not fit exactly."""
+    if type(value) is not int or dtype.kind not in "iu":
+        return True
+    info = np.iinfo(dtype)
+    return int(info.min) <= value <= int(info.max)
+
+
+def _start(op: Reduce, dtype: DType) -> object:
+    if op.identity is not None:
+        return op.identity(dtype)
+    if dtype.kind == "b":
+        return op.name == "min"
+    if dtype.kind == "f":
+        return -np.inf if op.name == "max" else np.inf
+    info = np.iinfo(dtype)
+    return info.min if op.name == "max" else info.max

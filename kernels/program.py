@@ -1,0 +1,127 @@
+"""Kernels ready to be launched, and how their sources are put together.
+
+A `Program` is what a compiler sees: it holds no extent, so that arrays of other lengths, planned anew in microseconds,
+find it compiled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..translator.ir import DType, Fused, Shape
+from ..translator.passes.groups import spans_of
+from .body import DIALECTS, Body
+from .dialects import Triton, carrier
+from .layout import decomposition
+from .render import render
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """One kernel's source and how to compile it. `constants` and `num_warps` are Triton's."""
+
+    name: str
+    language: str
+    source: str
+    signature: tuple[tuple[str, str], ...]
+    constants: tuple[tuple[str, int], ...] = ()
+    num_warps: int = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """`role`: in, out, partial (arrays; `index` is the place there), scalar (an `in` by value) or number (`value`)."""
+
+    role: str
+    index: int
+    dtype: DType
+    value: Any = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """One kernel launch. `by4`: the extent that must be a multiple of 4 for a CUDA kernel's packed twin; 0: no twin."""
+
+    program: Program
+    arguments: tuple[Argument, ...]
+    grid: tuple[int, int]
+    block: int
+    by4: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class GroupPlan:
+    """The launches of one group, in order, and the arrays that hold partial results between them."""
+
+    name: str
+    launches: tuple[Launch, ...]
+    partials: tuple[tuple[Shape, DType], ...] = ()
+
+
+# ---- the launch ----------------------------------------------------------------------------------
+
+
+def make_launch(
+    body: Body,
+    template: str,
+    name: str,
+    heading: list[str],
+    sections: Mapping[str, object],
+    extents: Sequence[tuple[str, int]],
+    grid: tuple[int, int],
+    block: int,
+    constants: tuple[tuple[str, int], ...],
+    num_warps: int,
+) -> Launch:
+    """Render the source and list its arguments: arrays, scalars, strides and offsets, extents."""
+    layout, dialect = body.layout, body.dialect
+    index = np.dtype(np.int64 if layout.wide else np.int32)
+    names: list[tuple[str, Argument]] = []
+    for p in body.pointers.values():
+        names.append((p.name, Argument(p.role, p.index, p.dtype)))
+    for param, (scalar, dtype) in body.scalars.items():
+        names.append((scalar, Argument("scalar", param, carrier(dtype))))
+    for count, (number, dtype) in body.counts.items():
+        names.append((count, Argument("number", 0, carrier(dtype), number)))
+    for integer, value in (*layout.integers.items(), *extents):
+        names.append((integer, Argument("number", 0, index, value)))
+    signature = tuple((n, _type(dialect, a)) for n, a in names)
+    parameters = [n for n, _ in signature] if isinstance(dialect, Triton) else [_declare(body, n, a) for n, a in names]
+    source = render(
+        template,
+        name=name,
+        header=heading,
+        parameters=parameters,
+        wide=layout.wide,
+        outer_indices=decomposition(layout.spaces[0], dialect.divide),
+        inner_indices=decomposition(layout.spaces[1], dialect.divide) if len(layout.spaces) > 1 else [],
+        dialect=dialect.name,
+        **sections,
+    )
+    program = Program(name, dialect.name, source, signature, constants, num_warps)
+    return Launch(program, tuple(a for _, a in names), grid, block)
+
+
+def _type(dialect: object, a: Argument) -> str:
+    triton = DIALECTS["triton"]
+    assert isinstance(triton, Triton)
+    return triton.signature(a.dtype) if a.role in ("scalar", "number") else triton.pointer(a.dtype)
+
+
+def _declare(body: Body, name: str, a: Argument) -> str:
+    if a.role == "number" and a.dtype.kind == "i":
+        return f"index_t {name}"
+    if a.role in ("scalar", "number"):
+        return f"{body.dialect.type_name(a.dtype)} {name}"
+    const = "const " if a.role == "in" else ""
+    return f"{const}{body.dialect.type_name(a.dtype)}* __restrict__ {name}"
+
+
+def header(fused: Fused) -> list[str]:
+    """The source lines that a group covers, as they stand in the user's file."""
+    seen = {span.line: f"line {span.line}: {span.text}" for span in spans_of(fused)}
+    return [text for _, text in sorted(seen.items())][:24]

@@ -1,0 +1,181 @@
+"""Which groups around products are kernels on this device, and which are the library's product between kernels.
+
+    before                                      after, where the library wins
+    def contract(x, w, b):                      h = x @ w
+        h = x @ w                               y = pointwise(h, b)
+        return np.tanh(h + b)
+    y = contract(x, w, b)
+
+Where a kernel wins it takes in the elementwise work that makes its operands, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from ..translator.errors import UnsupportedError
+from ..translator.ir import (
+    Apply,
+    Atom,
+    Block,
+    For,
+    Function,
+    Fused,
+    If,
+    Statement,
+    Var,
+    While,
+    blocks_of,
+    free_variables,
+    inputs_of,
+)
+from ..translator.ops.core import Cast, Contract, Elementwise
+from ..translator.passes.alignment import is_free
+from ..translator.passes.groups import close
+from .contract import is_worth, plan_contract, stages
+from .facts import H200, Facts
+from .tiles import statements_for
+
+LONGEST = 64  # statements of one kernel
+
+
+def settle(function: Function, language: str, facts: Facts = H200) -> Function:
+    """The fused program with every product either a kernel's or the library's."""
+    return replace(function, body=_in_block(function.body, language, facts))
+
+
+def _in_block(block: Block, language: str, facts: Facts) -> Block:
+    statements = []
+    for s in block.statements:
+        match s:
+            case If():
+                s = replace(s, then=_in_block(s.then, language, facts), orelse=_in_block(s.orelse, language, facts))
+            case For():
+                s = replace(s, body=_in_block(s.body, language, facts))
+            case While():
+                condition = _in_block(s.condition, language, facts)
+                s = replace(s, condition=condition, body=_in_block(s.body, language, facts))
+            case _:
+                pass
+        statements.append(s)
+    block = replace(block, statements=tuple(statements))
+    for s in block.statements:
+        if (isinstance(s, Fused) and s.kind == "contract") or (isinstance(s, Apply) and isinstance(s.op, Contract)):
+            block = _settled(block, s, language, facts)
+    return block
+
+
+def _settled(block: Block, s: Statement, language: str, facts: Facts) -> Block:
+    """The block with one product settled: with its operands' work or without it a kernel, or else the library's."""
+    if language == "triton":
+        inside = _with_operands(block, s)
+        for chosen in ([inside] if len(inside) > 1 else []) + [[s]]:
+            statements = [b for c in chosen for b in inline(c)]
+            group = close(statements, s.targets, "contract")
+            if len(statements) <= LONGEST and _fits(group) and is_worth(group, facts):
+                return _replaced(block, {**{id(c): [] for c in chosen}, id(s): [group]})
+    return _replaced(block, {id(s): parts(s)}) if isinstance(s, Fused) else block
+
+
+def _fits(group: Fused) -> bool:
+    """Whether a kernel can be written; operations without a form in Triton have one once they are decomposed."""
+    try:
+        plan_contract(group, "trial", {}, frozenset(i for i, p in enumerate(group.body.params) if not p.aval.shape))
+    except UnsupportedError:
+        return False
+    return True
+
+
+def _replaced(block: Block, by: Mapping[int, Sequence[Statement]]) -> Block:
+    return replace(block, statements=tuple(new for s in block.statements for new in by.get(id(s), (s,))))
+
+
+def inline(s: Statement) -> list[Apply]:
+    """A group's statements in terms of the values around it; a lone statement itself."""
+    if isinstance(s, Apply):
+        return [s]
+    assert isinstance(s, Fused)
+    known: dict[Atom, Atom] = dict(zip(s.body.params, s.args, strict=True))
+    renamed = dict(zip(s.body.results, s.targets, strict=True))
+    made = []
+    for b in s.body.statements:
+        assert isinstance(b, Apply)
+        args = tuple(known.get(a, a) for a in b.args)
+        targets = tuple(renamed.get(t, t) for t in b.targets)
+        known.update(zip(b.targets, targets, strict=True))
+        made.append(replace(b, targets=targets, args=args))
+    return made
+
+
+# ---- operands ------------------------------------------------------------------------------------
+
+
+def _with_operands(block: Block, s: Statement) -> list[Statement]:
+    """The product's statement and those whose elementwise work makes operands for it alone, in order."""
+    users = _users(block)
+    makers = {t: b for b in block.statements for t in b.targets}
+    inside = {id(s)}
+    for a in _operands(s):
+        chain: list[Statement] = []
+        maker = makers.get(a) if isinstance(a, Var) else None
+        while isinstance(maker, Apply) and is_free(maker) and maker.args:
+            chain.append(maker)
+            a = maker.args[0]
+            maker = makers.get(a) if isinstance(a, Var) else None
+        if maker is None or not _is_elementwise(maker):
+            continue
+        chain.append(maker)
+        there = inside | {id(c) for c in chain}
+        if all(users.get(t, set()) <= there for c in chain for t in c.targets):
+            inside = there
+    return [b for b in block.statements if id(b) in inside]
+
+
+def _operands(s: Statement) -> list[Atom]:
+    """What the product of a group reads from outside it, behind views."""
+    own = inline(s)
+    (product,) = [b for b in own if isinstance(b.op, Contract)]
+    known = {b.targets[0]: b for b in own}
+    found: list[Atom] = []
+    for a in product.args:
+        while isinstance(a, Var) and a in known and is_free(known[a]) and known[a].args:
+            a = known[a].args[0]
+        found.append(a)
+    return found
+
+
+def _is_elementwise(s: Statement) -> bool:
+    if isinstance(s, Fused):
+        return s.kind == "pointwise" and len(s.targets) == 1
+    return isinstance(s, Apply) and isinstance(s.op, Elementwise | Cast) and bool(s.targets[0].aval.shape)
+
+
+def _users(block: Block) -> dict[Var, set[int]]:
+    """Who reads each value: ids of statements, 0 for the block's results."""
+    users: dict[Var, set[int]] = {}
+    for s in block.statements:
+        for a in (*inputs_of(s), *(v for inner in blocks_of(s) for v in free_variables(inner))):
+            if isinstance(a, Var):
+                users.setdefault(a, set()).add(id(s))
+    for a in block.results:
+        if isinstance(a, Var):
+            users.setdefault(a, set()).add(0)
+    return users
+
+
+# ---- the library's -------------------------------------------------------------------------------
+
+
+def parts(s: Fused) -> list[Statement]:
+    """The work before a product, the product with the views that it needs, and the work after it."""
+    statements = inline(s)
+    (product,) = [b for b in statements if isinstance(b.op, Contract)]
+    before, after = stages(statements, product, s.targets)
+    found: list[Statement] = [close(statements_for(statements, [v], frozenset()), [v], "pointwise") for v in before]
+    found += statements_for(statements, product.args, frozenset(before))
+    found.append(product)
+    if after:
+        targets = [t for t in s.targets if t is not product.targets[0]]
+        found.append(close(after, targets, "pointwise"))
+    return found

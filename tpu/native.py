@@ -1,0 +1,232 @@
+"""Native loops inside XLA's programs: which loops they are, and how they are called.
+
+    for i in range(1, n):         %y = stablehlo.custom_call @untraced_y_4f0c...(%y0, %x)
+        y[i] = y[i - 1] + x[i]
+
+XLA runs a loop of scalar work at 10 to 1000 ns a statement and copies arrays where it does not see that it need not;
+C++ (`kernels/loops`) takes a few nanoseconds, and 0.1 s to compile (`compiler`). None where there is no compiler, or
+with UNTRACED_NATIVE_LOOPS=0: then the loops are XLA's own.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ..kernels.loop_values import NotNative
+from ..kernels.loops import NativeLoop, arguments_of, loop_of, write_loop
+from ..translator.ir import (
+    Apply,
+    Block,
+    For,
+    Function,
+    Fused,
+    If,
+    Raise,
+    Statement,
+    Var,
+    While,
+    blocks_of,
+    free_variables,
+    walk,
+)
+from ..translator.ops.core import Cast, Create, Elementwise, Index, IndexAttrs, Put, Reduce, Reshape, indexed_shape
+from ..translator.passes.units import COSTLY
+from ..translator.rewrite import Substitution, copy_statement, substitute
+from . import compiler
+from .checks import Check, Checked
+from .writer import I64, Value, tensor_type
+
+if TYPE_CHECKING:
+    from .emit import Emitter
+
+LEAST_WORK = 10_000
+"""Operations on elements that a loop makes, as far as they can be told: compiling takes as long as XLA needs for about
+a million. Programs run more than once.
+"""
+WIDEST = 1 << 13
+"""Elements: operations on more of them are XLA's, which has vector instructions and threads for them."""
+WIDEST_FUNCTION = 64
+"""The same for sines and the like: XLA's are vectorised, the C library's are not."""
+TURNS = 100  # of a loop of which nothing is known
+
+
+def enabled() -> bool:
+    return os.environ.get("UNTRACED_NATIVE_LOOPS", "0") != "0" and compiler.available()
+
+
+def native_loops(function: Function, checks: bool) -> Function:
+    """The outermost loops that native code does better, as groups of kind "loops"; the same object without any."""
+    if not any(isinstance(s, For | While) for s in walk(function.body)) or not enabled():
+        return function
+    groups = _Groups(Checked(function, checks))
+    body = groups.block(function.body)
+    return replace(function, body=body) if groups.found else function
+
+
+class _Groups:
+    def __init__(self, checked: Checked) -> None:
+        self.checked = checked
+        self.found = 0
+
+    def block(self, block: Block) -> Block:
+        return replace(block, statements=tuple(map(self.statement, block.statements)))
+
+    def statement(self, s: Statement) -> Statement:
+        match s:
+            case If():
+                return replace(s, then=self.block(s.then), orelse=self.block(s.orelse))
+            case For() | While():
+                made = self.group(s)
+                if made is not None:
+                    self.found += 1
+                    return made
+                if isinstance(s, While):
+                    return replace(s, condition=self.block(s.condition), body=self.block(s.body))
+                return replace(s, body=self.block(s.body))
+        return s
+
+    def group(self, s: For | While) -> Fused | None:
+        if not s.targets or work(s) < LEAST_WORK or any(map(_is_wide, walk(Block((), (s,), ())))):
+            return None
+        inits = tuple(Var(p.hint, p.aval) for p in _carried(s))
+        free = free_variables(Block((), (replace(s, inits=inits),), ()))
+        others = tuple(v for v in free if v not in inits)
+        body = Block((*inits, *others), (replace(s, inits=inits),), s.targets)
+        try:
+            write_loop(Fused(s.targets, (*s.inits, *others), body, "loops", s.span), self.checked)
+        except NotNative:
+            return None
+        params = tuple(Var(v.hint, v.aval) for v in others)
+        inside: Substitution = dict(zip(others, params, strict=True))
+        loop = copy_statement(replace(s, inits=inits), inside)
+        closed = Block((*inits, *params), (loop,), tuple(substitute(t, inside) for t in s.targets))
+        return Fused(s.targets, (*s.inits, *others), closed, "loops", s.span)
+
+
+def _carried(s: For | While) -> tuple[Var, ...]:
+    return s.body.params[1:] if isinstance(s, For) else s.body.params
+
+
+def work(s: For | While) -> float:
+    """Operations on elements, with a guess at the turns that only the run knows."""
+    inside = sum(map(_operations, _below(s)))
+    return _turns(s) * (inside or 1)
+
+
+def _turns(s: For | While) -> float:
+    turns = s.range.static() if isinstance(s, For) else None
+    return TURNS if turns is None else len(turns)
+
+
+def _below(s: Statement) -> Iterator[Statement]:
+    for b in blocks_of(s):
+        yield from b.statements
+
+
+def _operations(s: Statement) -> float:
+    match s:
+        case For() | While():
+            return work(s)
+        case If() | Fused():
+            return sum(map(_operations, _below(s)))
+        case Raise():
+            return 1
+        case Apply():
+            return _elements(s)
+    return 1
+
+
+def _elements(s: Apply) -> int:
+    """How many elements a statement computes or stores; views none."""
+    match s.op:
+        case Reshape() | Create():
+            return 0
+        case Put():
+            assert isinstance(s.attrs, IndexAttrs)
+            return max(1, _count(indexed_shape(s.attrs, [a.aval for a in s.args])))
+        case Reduce():
+            return s.args[0].aval.size
+        case Index():
+            return 1
+    return max(t.aval.size for t in s.targets)
+
+
+def _count(shape: tuple[int, ...]) -> int:
+    n = 1
+    for size in shape:
+        n *= size
+    return n
+
+
+def _is_wide(s: Statement) -> bool:
+    if not isinstance(s, Apply):
+        return False
+    most = WIDEST
+    if isinstance(s.op, Elementwise) and s.op.name in COSTLY:
+        most = WIDEST_FUNCTION
+    elif isinstance(s.op, Cast | Create | Reshape):
+        return False
+    return _elements(s) > most
+
+
+# ---- in the program ------------------------------------------------------------------------------
+
+
+def emit_native(e: Emitter, s: Fused) -> None:
+    """A call of the loop's handler; arrays that the loop carries are updated in place."""
+    w = e.writer
+    guarded = e.flag is not None
+    native = write_loop(s, e.checked, guarded=guarded)
+    given = dict(zip(s.body.params, s.args, strict=True))
+    carried, others = arguments_of(s)
+    args = [e.result(given[p], p) for p in (*carried, *others)]
+    if guarded:
+        args.append(e.flag_value())
+    targets = loop_of(s).targets
+    types = [(t.aval.shape, t.aval.dtype) for t in targets]
+    if native.failures:
+        types.append(((), I64))
+    results = w.several(targets[0].hint, types)
+    _call(e, native, args, results, [k for k, t in enumerate(targets) if t.aval.shape])
+    made = dict(zip(targets, results, strict=False))
+    for t, r in zip(s.targets, s.body.results, strict=True):
+        assert isinstance(r, Var)
+        e.bind(t, made[r])
+    if native.failures:
+        base = len(e.checks)
+        e.checks += [Check(base + k, f.error, f.message, f.span) for k, f in enumerate(native.failures, 1)]
+        failed, zero, before = results[-1], w.integer(0), e.flag_value()
+        number = w.select(w.compare("NE", failed, zero), w.add(failed, w.integer(base)), zero)
+        e.flag = w.select(w.compare("NE", before, zero), before, number)
+    e.natives.append(native)
+
+
+def _call(e: Emitter, loop: NativeLoop, args: list[Value], results: list[Value], in_place: list[int]) -> None:
+    aliases = ", ".join(
+        f"#stablehlo.output_operand_alias<output_tuple_indices = [{k if len(results) > 1 else ''}], "
+        f"operand_index = {k}, operand_tuple_indices = []>"
+        for k in in_place
+    )
+    fields = [
+        "api_version = 4 : i32",
+        f"operand_layouts = [{', '.join(_rows(a) for a in args)}]",
+        f"result_layouts = [{', '.join(map(_rows, results))}]",
+        f"output_operand_aliases = [{aliases}]",
+    ]
+    names = results[0].name.partition("#")[0] + (f":{len(results)}" if len(results) > 1 else "")
+    given = ", ".join(tensor_type(a.shape, a.dtype) for a in args)
+    made = ", ".join(tensor_type(r.shape, r.dtype) for r in results)
+    e.writer.line(
+        f"{names} = stablehlo.custom_call @{loop.name}({', '.join(a.name for a in args)}) "
+        f"{{{', '.join(fields)}}} : ({given}) -> " + (f"({made})" if len(results) > 1 else made)
+    )
+
+
+def _rows(value: Value) -> str:
+    """The layout in which the last axis changes fastest."""
+    rank = len(value.shape)
+    order = ", ".join(map(str, range(rank - 1, -1, -1)))
+    return f"dense<[{order}]> : tensor<{rank}xindex>" if rank else "dense<> : tensor<0xindex>"

@@ -1,0 +1,89 @@
+"""Derivatives of functions that call themselves: each is a function that calls itself.
+
+    def f(x):                       def f_vjp(x, ct):                     def f_jvp(x, d_x):
+        if x > 10.0:                    if x > 10.0:                          if x > 10.0:
+            return x                        return ct                             return x, d_x
+        return f(x * x)                 d_t = f_vjp(x * x, ct)                return f_jvp(x * x, d_x * x + d_x * x)
+                                        return d_t * x + d_t * x
+
+The pullback computes again what the function computed, so that nothing has to be kept between the two: what it does not
+need is dead code, for most functions the calls of the function itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from ..builder import Builder
+from ..ir import Atom, Block, Invoke, Routine, Var
+from ..rewrite import copy_block
+from ..routines import program_of
+from .activity import inexact, useful, varied
+from .cotangents import adjoint_hint, materialise, strong
+
+if TYPE_CHECKING:
+    from .adjoints import Adjoints
+
+Forward = Callable[[Builder, Block, dict[Var, Atom]], Sequence[Atom | None]]
+
+
+def routine_jvp(b: Builder, s: Invoke, tangents: Sequence[Atom | None], forward: Forward) -> dict[Var, Atom]:
+    """Append the call of the values and their tangents, which are returned; `forward` goes through the body."""
+    moving = tuple(i for i, t in enumerate(tangents) if t is not None)
+    if not moving:
+        b.append(s)
+        return {}
+    seeds = [materialise(b, tangents[i], strong(s.args[i].aval)) for i in moving]
+    out = {t: Var(adjoint_hint(t), strong(t.aval)) for t in s.targets if inexact(t.aval)}
+    routine = s.routine.derived.get(("jvp", moving)) or _jvp_routine(s.routine, moving, forward)
+    b.append(Invoke((*s.targets, *out.values()), (*s.args, *seeds), routine, s.span))
+    return dict(out)
+
+
+def _jvp_routine(of: Routine, moving: tuple[int, ...], forward: Forward) -> Routine:
+    made = of.derived["jvp", moving] = Routine(f"{of.name}_jvp")
+    body = copy_block(of.function.body, {})
+    seeds = {body.params[i]: Var(adjoint_hint(body.params[i]), strong(body.params[i].aval)) for i in moving}
+    b = Builder(of.function.span)
+    found = forward(b, body, dict(seeds))
+    pairs = [(r, t) for r, t in zip(body.results, found, strict=True) if inexact(r.aval)]
+    outs = [materialise(b, t, strong(r.aval)) for r, t in pairs]
+    whole = b.block((*body.params, *seeds.values()), (*body.results, *outs))
+    made.function = program_of(made.name, whole, of.function.span)
+    return made
+
+
+def routine_vjp(s: Invoke, adj: Adjoints) -> None:
+    """Append the call of the pullback, where any of the results has a cotangent."""
+    cts = {t: adj.take(t) for t in s.targets}
+    moving = tuple(i for i, a in enumerate(s.args) if a in adj.active)
+    if not moving or all(c is None for c in cts.values()):
+        return
+    given = [materialise(adj.b, c, strong(t.aval)) for t, c in cts.items() if inexact(t.aval)]
+    routine = s.routine.derived.get(("vjp", moving)) or _vjp_routine(s.routine, moving)
+    params = [s.routine.function.body.params[i] for i in moving]
+    out = [Var(adjoint_hint(v), strong(v.aval)) for v in params]
+    adj.b.append(Invoke(tuple(out), (*s.args, *given), routine, s.span))
+    for i, c in zip(moving, out, strict=True):
+        adj.add(s.args[i], c)
+
+
+def _vjp_routine(of: Routine, moving: tuple[int, ...]) -> Routine:
+    from .adjoints import Adjoints, backward_block
+    from .trips import Trips
+
+    made = of.derived["vjp", moving] = Routine(f"{of.name}_vjp")
+    body = copy_block(of.function.body, {})
+    cts = {k: Var("ct", strong(r.aval)) for k, r in enumerate(body.results) if inexact(r.aval)}
+    b = Builder(of.function.span)
+    active = varied(body, (body.params[i] for i in moving)) & useful(body, body.results)
+    adj = Adjoints(b, active, Trips(of.function, ask=False))
+    for k, c in cts.items():
+        adj.add(body.results[k], c)
+    ahead = backward_block(body.statements, adj)
+    wanted = [body.params[i] for i in moving]
+    found = tuple(materialise(b, adj.table.get(v), strong(v.aval)) for v in wanted)
+    whole = Block((*body.params, *cts.values()), (*ahead, *b.statements), found)
+    made.function = program_of(made.name, whole, of.function.span)
+    return made
