@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from ..translator.errors import Diagnostic, UnsupportedError
 from ..translator.ir import DType
-from .dialects import CUDA, TRITON, Cuda, Triton, accumulator, call_expression, carrier
+from .dialects import CUDA, TRITON, Cuda, Triton, accumulator, bare, call_expression, carrier
 from .layout import Access, Layout, access_of, contiguous
-from .lower import Call, Convert, Count, Fold, Load, Lowered, Number, Output, Position, Scalar, Value
+from .lower import Call, Convert, Count, Fold, Load, Lowered, Number, Output, Position, Scalar, Scan, Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,7 @@ class Body:
         self.scalars: dict[int, tuple[str, DType]] = {}
         self.counts: dict[str, tuple[Any, DType]] = {}
         self.packed = False
+        self.carried: dict[int, str] = {}
 
     # ---- parameters --------------------------------------------------------------------------------
 
@@ -89,12 +91,14 @@ class Body:
                 return [self.declare(v, call_expression(self.dialect, v, v.source))]
             case Fold():
                 raise AssertionError("reductions are written by their pass")
+            case Scan():
+                return self.scan(v, v.source)
 
     def text(self, v: Value) -> str:
         return self.dialect.literal(v.source.value, v.dtype) if isinstance(v.source, Number) else v.name
 
     def declare(self, v: Value, expression: str) -> str:
-        expression = _bare(expression)
+        expression = bare(expression)
         if isinstance(self.dialect, Triton):
             return f"{v.name} = {expression}"
         return f"const {self.dialect.type_name(v.dtype)} {v.name} = {expression};"
@@ -200,6 +204,33 @@ class Body:
         folded = self.fold(g, gathered) if isinstance(self.dialect, Triton) else gathered
         return self.declare(g.value, self.dialect.convert(folded, g.dtype, g.value.dtype))
 
+    # ---- running reductions ------------------------------------------------------------------------
+
+    def scan(self, v: Value, source: Scan) -> list[str]:
+        """Along the whole row, or along one block of it from what the blocks before it came to."""
+        if isinstance(self.dialect, Cuda):
+            raise UnsupportedError(Diagnostic(f"CUDA kernels do not support {source.op.numpy}", v.span))
+        dtype, (arg,) = accumulator(v.dtype), v.args
+        zero = self.dialect.literal(1 if source.op.name == "cumprod" else 0, dtype)
+        given = f"tl.where(mask, {self.dialect.convert(self.text(arg), arg.dtype, dtype)}, {zero})"
+        if id(v) not in self.carried:
+            return [self.declare(v, self.dialect.convert(f"tl.{source.op.name}({given}, axis=1)", dtype, v.dtype))]
+        sofar, sign = self.carried[id(v)], "*" if source.op.name == "cumprod" else "+"
+        fold = _TRITON_FOLD["prod" if source.op.name == "cumprod" else "sum"]
+        block = self.lowered.names.fresh(f"{v.name}_block")
+        return [
+            f"{block} = {given}",
+            self.declare(v, self.dialect.convert(f"({sofar} {sign} tl.{source.op.name}({block}, axis=1))", dtype, v.dtype)),
+            f"{sofar} = {sofar} {sign} {fold.format(block)}",
+        ]
+
+    def carry(self, v: Value, source: Scan) -> list[str]:
+        """What a running reduction has come to, before the first block of a row."""
+        dtype = accumulator(v.dtype)
+        sofar = self.carried[id(v)] = self.lowered.names.fresh(f"{v.name}_sofar")
+        zero = self.dialect.literal(1 if source.op.name == "cumprod" else 0, dtype)
+        return [f"{sofar} = tl.full([ROWS, 1], {zero}, {self.dialect.type_name(dtype)})"]
+
     # ---- the whole ---------------------------------------------------------------------------------
 
     def straight(self) -> list[str]:
@@ -231,6 +262,8 @@ class Body:
             folds = [v for v in values if isinstance(v.source, Fold) and v.stage == p + 1]
             stored = [(i, o) for i, o in enumerate(outputs) if o.along and o.value.stage == p]
             needed = self.along([f.args[0] for f in folds] + [o.value for _, o in stored])
+            for v in needed:
+                step.before += self.carry(v, v.source) if isinstance(v.source, Scan) else []
             step.inside = [text for v in needed for text in self.line(v)]
             step.gathered = [self.gathered(f) for f in folds]
             step.stores = [self.store(i, o) for i, o in stored]
@@ -250,18 +283,6 @@ class Body:
 
     def row_stores(self) -> list[str]:
         return [self.store(i, o) for i, o in enumerate(self.lowered.outputs) if not o.along]
-
-
-def _bare(expression: str) -> str:
-    """Without the parentheses around the whole, which templates have for their neighbours' sake."""
-    if not (expression.startswith("(") and expression.endswith(")")):
-        return expression
-    depth = 0
-    for k, c in enumerate(expression):
-        depth += (c == "(") - (c == ")")
-        if depth == 0 and k < len(expression) - 1:
-            return expression
-    return expression[1:-1]
 
 
 def identity_of(op: str, dtype: DType) -> object:

@@ -48,7 +48,7 @@ def plan_contract(
     i, j = Index(roles.left, "i", "rows"), Index(roles.right, "j", "columns")
     left = tiles.tile([x], attrs.lhs, [batch, i, Index(roles.summed, "k_across", "depth")])
     right = tiles.tile([y], attrs.rhs, [batch, Index(roles.summed, "k_down", "depth"), j])
-    gathered = Held("accumulator", accumulator(dtype))
+    gathered = Held("accumulator", accumulator(dtype), attrs.out)
     after = tiles.tile(fused.body.results, attrs.out, [batch, i, j], {target: gathered})
     tiles.settle()
     high, broad = _block(roles.rows, dtype), _block(roles.columns, dtype)
@@ -105,8 +105,8 @@ def is_worth(fused: Fused, facts: Facts) -> bool:
     product = product_of(fused)
     before, after = stages(applies(fused), product, fused.body.results)
     roles = Roles(product)
-    # A grid of few blocks leaves most of the device idle; the library divides the sum there.
-    if min(roles.rows, roles.columns) < 16 or roles.depth > 64 * roles.batches * max(roles.rows, roles.columns):
+    widest = max(roles.rows, roles.columns, 1)
+    if min(roles.rows, roles.columns) < facts.narrowest or roles.depth > facts.deepest * roles.batches * widest:
         return False
     (target,) = product.targets
     saved = 2 * sum(nbytes(v) for v in before)

@@ -132,7 +132,7 @@ class Triton:
         bare = len(variables) == len(value.args) or value.dtype in (np.float32, np.int32)
         if settled and bare and any(d == value.dtype for d in source.dtypes) and variables:
             return text
-        return f"({text}).to({self.type_name(value.dtype)})"
+        return f"{_atom(text)}.to({self.type_name(value.dtype)})"
 
 
 _C_TYPES = {
@@ -193,7 +193,19 @@ class Cuda:
 
 
 def _atom(text: str) -> str:
-    return text if _PLAIN.fullmatch(text) else f"({text})"
+    return text if _PLAIN.fullmatch(text) or bare(text) != text else f"({text})"
+
+
+def bare(expression: str) -> str:
+    """Without the parentheses around the whole, which templates have for their neighbours' sake."""
+    if not (expression.startswith("(") and expression.endswith(")")):
+        return expression
+    depth = 0
+    for k, c in enumerate(expression):
+        depth += (c == "(") - (c == ")")
+        if depth == 0 and k < len(expression) - 1:
+            return expression
+    return expression[1:-1]
 
 
 TRITON = Triton()

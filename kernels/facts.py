@@ -8,10 +8,16 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Rates in bytes and operations a second. `share`: how much of the library's rate a generated product reaches."""
+    """Rates in bytes and operations a second. `share`: how much of the library's rate a generated product reaches.
+
+    `narrowest`, `deepest`: products of fewer rows or columns, or of longer sums for their size, leave most of a device
+    idle that does not divide the sum; the library does.
+    """
 
     bandwidth: float = 4.8e12
     launch: float = 3e-6
+    narrowest: int = 16
+    deepest: int = 64
     rates: Mapping[str, float] = field(
         default_factory=lambda: {"float16": 9.9e14, "bfloat16": 9.9e14, "float32": 6.7e13, "float64": 6.7e13}
     )
@@ -27,4 +33,19 @@ class Facts:
         return self.library_rate(dtype) * self.share.get(dtype, 1.0)
 
 
+def _facts(bandwidth: float, half: float, single: float, double: float) -> Facts:
+    return Facts(bandwidth, rates={"float16": half, "bfloat16": half, "float32": single, "float64": double})
+
+
 H200 = Facts()
+KNOWN = {  # by compute capability: the largest device of each, from its data sheet
+    80: _facts(2.0e12, 3.1e14, 1.95e13, 1.95e13),
+    89: _facts(1.0e12, 3.3e14, 8.2e13, 1.3e12),
+    90: H200,
+    100: _facts(8.0e12, 2.2e15, 7.5e13, 3.7e13),
+}
+
+
+def facts_of(architecture: int) -> Facts:
+    """Of the nearest known device that is not newer."""
+    return KNOWN[max((a for a in KNOWN if a <= architecture), default=min(KNOWN))]

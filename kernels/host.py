@@ -28,7 +28,11 @@ _INTEGERS = {
     "quotient": "quotient({0}, {1})",
     "power": "integer_power({0}, {1})",
 }
-_FLOATS = {"floor_divide": "floor_divide({0}, {1})", "remainder": "remainder_of({0}, {1})"}
+_FLOATS = {
+    "floor_divide": "floor_divide({0}, {1})",
+    "remainder": "remainder_of({0}, {1})",
+    "float_power": "pow{f}({0}, {1})",
+}
 _PAIRS = {
     "add": "({0} + {1})",
     "subtract": "({0} - {1})",

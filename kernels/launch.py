@@ -55,6 +55,11 @@ class CupyBackend:
         self.xp = _cupy()
         self.loaded: dict[tuple[Program, bool, bool, int], Loaded] = {}
 
+    @property
+    def architecture(self) -> int:
+        """The compute capability of CuPy's current device."""
+        return int(self.xp.cuda.Device(int(self.xp.cuda.runtime.getDevice())).compute_capability)
+
     def asarray(self, value: Any) -> Any:
         """A NumPy array or scalar in device memory. bfloat16, which CuPy does not know, raises TargetError."""
         if getattr(getattr(value, "dtype", None), "kind", "f") == "V":
@@ -81,8 +86,7 @@ class CupyBackend:
         device = int(self.xp.cuda.runtime.getDevice())
         key = (program, aligned, packed, device)
         if key not in self.loaded:
-            architecture = int(self.xp.cuda.Device(device).compute_capability)
-            compiled = compile_program(program, architecture, aligned)
+            compiled = compile_program(program, self.architecture, aligned)
             module = self.xp.cuda.function.Module()
             module.load(compiled.cubin)
             function = module.get_function(f"{compiled.entry}_by4" if packed else compiled.entry)

@@ -46,7 +46,7 @@ from ..translator.ops.core import (
 from .host import HOST, Scalar, expression
 from .lifetimes import Lifetimes
 from .loop_checks import DOUBLE, INT, Checking
-from .loop_values import Array, Indices, Lazy, NotNative, Stored, address_of, broadcast
+from .loop_values import Array, Buffer, Indices, Lazy, NotNative, Stored, address_of, broadcast
 
 MOST_MULTIPLICATIONS = 1 << 15
 """Of a product inside a loop: larger ones are the library's."""
@@ -424,14 +424,15 @@ class Operations(Checking):
 
     # ---- elements and slices -----------------------------------------------------------------------
 
-    def places(self, s: Apply, *, storing: bool = False) -> Callable[[Indices], Indices]:
-        """From indices into what an index selects to those into the array. Single indices are checked here."""
+    def places(self, s: Apply, written: Buffer | None = None) -> Callable[[Indices], Indices]:
+        """From indices into what an index selects to those into the array. Single indices are checked here. Tables of
+        indices that lie in a buffer that is `written` are copied: a store must not change where the next one goes.
+        """
         assert isinstance(s.attrs, IndexAttrs)
         dims, shape = s.attrs.dims, s.args[0].aval.shape
         fixed = [self._start(s, axis, d, shape[axis]) for axis, d in enumerate(dims)]
         tables = {d.arg: self.array(s.args[d.arg]) for d in dims if isinstance(d, Gather)}
-        if storing:  # the store must not change where the next one goes
-            tables = {k: self.copied(t) for k, t in tables.items()}
+        tables = {k: self.copied(t) if written in t.reads else t for k, t in tables.items()}
         rank = max((len(t.shape) for t in tables.values()), default=0)
         position = gather_position(dims) if tables else 0
 
@@ -525,7 +526,7 @@ class Operations(Checking):
         (target,) = s.targets
         live = self.lifetimes.behind(s) if self.lifetimes.knows(s) else frozenset()
         shape = indexed_shape(s.attrs, [a.aval for a in s.args])
-        x, value, place = self.array(s.args[0]), self.value(s.args[1]), self.places(s, storing=True)
+        x, value = self.array(s.args[0]), self.value(s.args[1])
         if 0 in shape:
             return x
         if isinstance(x, Stored) and self.dies(x.buffer, live):
@@ -534,6 +535,7 @@ class Operations(Checking):
         else:
             out = self.fresh(target.hint, x.dtype, x.shape)
             self.fill(out, x)
+        place = self.places(s, out.buffer)
         scatters = any(isinstance(d, Gather) for d in s.attrs.dims)
         mark, told, failures = len(self.lines), self._told, len(self.failures)
         if not self._put_elements(s, out, value, shape, place, accumulate, scatters):

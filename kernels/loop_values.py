@@ -104,7 +104,7 @@ class Values:
 
     @contextmanager
     def braces(self, head: str) -> Iterator[None]:
-        self.line(f"{head} {{")
+        self.line(f"{head} {{".lstrip())
         self._depth += 1
         yield
         self._depth -= 1

@@ -22,6 +22,8 @@ from ..translator.ops.core import (
     AxesAttrs,
     Cast,
     Create,
+    Cumulative,
+    CumulativeAttrs,
     Elementwise,
     Index,
     IndexAttrs,
@@ -100,7 +102,14 @@ class Fold:
     op: Reduce
 
 
-Source = Load | Scalar | Number | Count | Position | Call | Convert | Fold
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """The reductions of all that stands before an element in its row, and of it; `op` is cumsum or cumprod."""
+
+    op: Cumulative
+
+
+Source = Load | Scalar | Number | Count | Position | Call | Convert | Fold | Scan
 
 
 @dataclass(slots=True, eq=False)
@@ -187,6 +196,9 @@ def domain_of(fused: Fused) -> tuple[Shape, tuple[int, ...]]:
         if isinstance(s, Apply) and isinstance(s.op, Reduce):
             assert isinstance(s.attrs, ReduceAttrs)
             return s.args[0].aval.shape, s.attrs.axes
+        if isinstance(s, Apply) and isinstance(s.op, Cumulative):
+            assert isinstance(s.attrs, CumulativeAttrs)
+            return s.args[0].aval.shape, (s.attrs.axis,)
     return fused.targets[0].aval.shape, ()
 
 
@@ -269,6 +281,8 @@ class _Lowering:
                 return self.add(key, a.hint, a.aval.dtype, Convert(), (arg,), arg.along, maker.span)
             case Reduce():
                 return self.reduction(key, maker, where)
+            case Cumulative():
+                return self.scan(key, maker, where)
             case Create(name="full"):
                 value = self.value(maker.args[0], (), a.aval.dtype)
                 if value.dtype != a.aval.dtype:
@@ -316,6 +330,16 @@ class _Lowering:
             inner.append(FIXED if n == 1 else term)
         arg = self.value(s.args[0], tuple(inner))
         return self.add(key, s.targets[0].hint, s.targets[0].aval.dtype, Fold(s.op), (arg,), False, s.span)
+
+
+    def scan(self, key: tuple[Any, ...], s: Apply, where: Map) -> Value:
+        assert isinstance(s.op, Cumulative) and isinstance(s.attrs, CumulativeAttrs)
+        shape = s.args[0].aval.shape
+        in_place = tuple(FIXED if n == 1 else Term(i) for i, n in enumerate(shape))
+        if shape != self.domain or (s.attrs.axis,) != self.axes or where != in_place:
+            raise _refused("running sums over another shape than the work around them", s.span)
+        arg = self.value(s.args[0], where)
+        return self.add(key, s.targets[0].hint, s.targets[0].aval.dtype, Scan(s.op), (arg,), True, s.span)
 
 
 def _products(shape: Shape) -> set[int]:

@@ -11,6 +11,7 @@ from ..translator.errors import Diagnostic, UnsupportedError
 from ..translator.ir import Apply, Aval, Block, DType, Fused, Shape, Var
 from ..translator.ops.core import Cast, CastAttrs, Reduce, ReduceAttrs, Reshape, ShapeAttrs
 from ..translator.passes.groups import close, kernel_name
+from .attention import plan_attention
 from .body import DIALECTS, Body, Pass
 from .contract import plan_contract
 from .dialects import accumulator
@@ -18,8 +19,8 @@ from .layout import Access, Strides, access_of, contiguous, make_layout
 from .lower import Call, Load, Lowered, Position, lower
 from .program import Argument, GroupPlan, Launch, header, make_launch
 
-TILE = 4096  # longest row that a Triton program holds in registers
-BUCKETS = (16, 64, 256, 1024, TILE)  # few block sizes, so that a new row length seldom compiles anew
+TILE = 16384  # longest row that a Triton program holds in registers
+BUCKETS = (16, 64, 256, 1024, 4096, 8192, TILE)  # few block sizes, so that a new row length seldom compiles anew
 CUDA_BLOCK = 256
 MANY_BLOCKS = 1024  # enough to fill any device several times
 
@@ -44,6 +45,8 @@ def plan(
         if language != "triton":
             raise UnsupportedError(Diagnostic("a product is the library's", fused.span))
         return plan_contract(fused, name, strides or {}, by_value)
+    if fused.kind == "attention":
+        return plan_attention(fused, name, strides or {}, by_value)
     lowered = lower(fused, by_value)
     if fused.kind == "reduce":
         return _plan_reduce(fused, lowered, language, name, strides or {}, by_value)
@@ -86,7 +89,7 @@ def _plan_one(fused: Fused, lowered: Lowered, language: str, name: str, strides:
     extents = [("rows", layout.rows), ("columns", layout.columns)]
     grid = (_ceil(layout.rows, rows), 1) if language == "triton" else (min(layout.rows, 1 << 20), 1)
     constants = (("ROWS", rows), ("BLOCK", block)) if language == "triton" else ()
-    warps = 8 if block >= 2048 else 4
+    warps = min(32, max(4, block // 512)) if "tile" in sections else 8
     return make_launch(body, f"row.{language}.j2", name, heading, sections, extents, grid, block, constants, warps)
 
 

@@ -1,4 +1,4 @@
-"""Which groups around products are kernels on this device, and which are the library's product between kernels.
+"""What becomes a kernel on this device, and what the library's: products, and running sums.
 
     before                                      after, where the library wins
     def contract(x, w, b):                      h = x @ w
@@ -6,7 +6,8 @@
         return np.tanh(h + b)
     y = contract(x, w, b)
 
-Where a kernel wins it takes in the elementwise work that makes its operands, too.
+Where a kernel wins it takes in the elementwise work that makes its operands, too. So does a running sum along rows
+that one block of threads can take.
 """
 
 from __future__ import annotations
@@ -30,11 +31,15 @@ from ..translator.ir import (
     free_variables,
     inputs_of,
 )
-from ..translator.ops.core import Cast, Contract, Elementwise
-from ..translator.passes.alignment import is_free
+from ..translator.ops.core import Cast, Contract, Cumulative, CumulativeAttrs, Elementwise
+from ..translator.passes.alignment import is_free, reduction_kind
 from ..translator.passes.groups import close
-from .contract import is_worth, plan_contract, stages
+from ..translator.routines import everywhere
+from .attention import is_worth_fusing
+from .contract import is_worth, stages
+from .decompose import decompose
 from .facts import H200, Facts
+from .plan import plan
 from .tiles import statements_for
 
 LONGEST = 64  # statements of one kernel
@@ -42,7 +47,7 @@ LONGEST = 64  # statements of one kernel
 
 def settle(function: Function, language: str, facts: Facts = H200) -> Function:
     """The fused program with every product either a kernel's or the library's."""
-    return replace(function, body=_in_block(function.body, language, facts))
+    return everywhere(function, lambda f: replace(f, body=_in_block(f.body, language, facts)))
 
 
 def _in_block(block: Block, language: str, facts: Facts) -> Block:
@@ -60,9 +65,58 @@ def _in_block(block: Block, language: str, facts: Facts) -> Block:
                 pass
         statements.append(s)
     block = replace(block, statements=tuple(statements))
+    for s in block.statements if language == "triton" else ():
+        if _is_product(s):
+            block = _with_attention(block, s, facts)
+    for s in block.statements if language == "triton" else ():
+        if isinstance(s, Apply) and isinstance(s.op, Cumulative):
+            block = _with_neighbours(block, s)
     for s in block.statements:
-        if (isinstance(s, Fused) and s.kind == "contract") or (isinstance(s, Apply) and isinstance(s.op, Contract)):
+        if _is_product(s):
             block = _settled(block, s, language, facts)
+    return block
+
+
+def _is_product(s: Statement) -> bool:
+    return (isinstance(s, Fused) and s.kind == "contract") or (isinstance(s, Apply) and isinstance(s.op, Contract))
+
+
+def _with_neighbours(block: Block, s: Apply) -> Block:
+    """The block with a running reduction, the elementwise work before it and that after it as one kernel."""
+    assert isinstance(s.attrs, CumulativeAttrs)
+    ((x,), (target,), shape) = s.args, s.targets, s.targets[0].aval.shape
+    if s.attrs.axis != len(shape) - 1 or reduction_kind(shape, (s.attrs.axis,)) != "row":
+        return block  # the library divides long rows among blocks
+    users = _users(block)
+    before = [b for b in block.statements if x in b.targets and _is_elementwise(b) and users[b.targets[0]] == {id(s)}]
+    after = [b for b in block.statements if users.get(target) == {id(b)} and _is_elementwise(b)]
+    for chosen in ([*before, s, *after], [s, *after], [*before, s]):
+        if len(chosen) == 1:
+            continue
+        group = close([b for c in chosen for b in inline(c)], chosen[-1].targets, "scan")
+        if len(group.body.statements) <= LONGEST and _fits(group):
+            return _replaced(block, {**{id(c): [] for c in chosen}, id(chosen[-1]): [group]})
+    return block
+
+
+def _with_attention(block: Block, s: Statement, facts: Facts) -> Block:
+    """The block with a product, the softmax that makes its operand, and the product before that as one kernel."""
+    users = _users(block)
+    makers = {t: b for b in block.statements for t in b.targets}
+    for softmax in {id(m): m for a in _operands(s) if isinstance(a, Var) and (m := makers.get(a)) is not None}.values():
+        if not (isinstance(softmax, Fused) and softmax.kind == "row"):
+            continue
+        for a in softmax.args:
+            scores = makers.get(a) if isinstance(a, Var) else None
+            if scores is None or not _is_product(scores):
+                continue
+            chosen = (scores, softmax, s)
+            inside = {id(c) for c in chosen}
+            if any(not users.get(t, set()) <= inside for c in chosen[:2] for t in c.targets):
+                continue
+            group = close([b for c in chosen for b in inline(c)], s.targets, "attention")
+            if len(group.body.statements) <= LONGEST and _fits(group) and is_worth_fusing(group, facts):
+                return _replaced(block, {id(scores): [], id(softmax): [], id(s): [group]})
     return block
 
 
@@ -79,9 +133,9 @@ def _settled(block: Block, s: Statement, language: str, facts: Facts) -> Block:
 
 
 def _fits(group: Fused) -> bool:
-    """Whether a kernel can be written; operations without a form in Triton have one once they are decomposed."""
+    """Whether a kernel can be written."""
     try:
-        plan_contract(group, "trial", {}, frozenset(i for i, p in enumerate(group.body.params) if not p.aval.shape))
+        plan(decompose(group, "triton"), "triton")
     except UnsupportedError:
         return False
     return True

@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ..translator.errors import Diagnostic, UnsupportedError
-from ..translator.ir import Apply, Atom, Block, DType, Fused, Var
+from ..translator.ir import Apply, Atom, Block, DType, Fused, Shape, Var
+from ..translator.ops.core import Contract, Reduce
 from .body import Body
 from .dialects import TRITON
 from .layout import Access, Space, Strides, access_of, contiguous, decomposition, layout_over
@@ -18,7 +19,7 @@ from .lower import FIXED, Load, Lowered, Map, Names, Output, Position, Term, Val
 
 WORDS = frozenset(
     """accumulator batch block blocks_i blocks_j columns depth group height i inside j k_across k_down rows start top
-    total largest rescale weight channel channels lane lanes""".split()  # noqa: SIM905
+    total largest higher rescale shift weight score query channel channels j_down""".split()  # noqa: SIM905
 )
 
 
@@ -34,10 +35,11 @@ class Index:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A value that the kernel has in registers, as a block of this dtype under this name."""
+    """A value that the kernel has in registers: the name and dtype of the block, the labels of the value's axes."""
 
     name: str
     dtype: DType
+    labels: tuple[int, ...]
 
 
 class Tile(Body):
@@ -51,6 +53,7 @@ class Tile(Body):
         super().__init__(lowered, layout_over(lowered, [*accesses.values(), *stores], spaces), accesses, TRITON)
         self.guarded = frozenset(i.variable for i in indices if i.guarded)
         self.held: dict[int, Held] = {}
+        self.hints: list[str] = []
 
     @property
     def value(self) -> Value:
@@ -65,6 +68,18 @@ class Tile(Body):
 
     def stores(self) -> list[str]:
         return [self.store(i, o) for i, o in enumerate(self.lowered.outputs)]
+
+    def hold(self, held: dict[int, Held]) -> None:
+        """What the kernel has of the value's dtype needs no name of its own."""
+        self.held = held
+        for v in self.lowered.values:
+            if isinstance(v.source, Load) and v.source.param in held and held[v.source.param].dtype == v.dtype:
+                v.name = held[v.source.param].name
+
+    def line(self, v: Value) -> list[str]:
+        if isinstance(v.source, Load) and v.source.param in self.held and v.name == self.held[v.source.param].name:
+            return []
+        return super().line(v)
 
     def load(self, v: Value, source: Load) -> str:
         if source.param in self.held:
@@ -82,9 +97,10 @@ class Tile(Body):
         return edges[0] if len(edges) == 1 else " & ".join(f"({e})" for e in edges)
 
     def store(self, index: int, out: Output) -> str:
-        pointer = self.pointer("out", index, out.value.name or "out", out.dtype)
+        hint = self.hints[index]
+        pointer = self.pointer("out", index, hint, out.dtype)
         access = access_of(out.map, contiguous(out.aval_shape), len(self.lowered.domain))
-        address = self.layout.address(out.value.name or "out", ("out", index), access, self.lowered.names)
+        address = self.layout.address(hint, ("out", index), access, self.lowered.names)
         # The address must have the shape of the block, also along axes of one element.
         flat = [s.variable for s in self.layout.spaces if s.variable in self.guarded and not _walks(s, access)]
         address = " + ".join([*([] if address == "0" else [address]), *flat])
@@ -139,6 +155,8 @@ class Tiles:
         if any(not isinstance(r, Var) or r.aval.shape != results[0].aval.shape for r in results):
             raise self.refused("results of several shapes from one product")
         needed = statements_for(applies(self.group), results, frozenset(held))
+        if any(isinstance(s.op, Reduce | Contract) for s in needed):
+            raise self.refused("another reduction beside this product")
         targets = tuple(Var(r.hint, r.aval) for r in results if isinstance(r, Var))
         piece = Fused(targets, params, Block(params, tuple(needed), tuple(results)), "pointwise", self.group.span)
         lowered = lower(piece, self.scalars, self.names)
@@ -148,11 +166,14 @@ class Tiles:
                 shape = own[v.source.param].aval.shape
                 own_strides = self.strides.get(v.source.param, contiguous(shape))
                 accesses[id(v)] = access_of(v.source.map, own_strides, len(lowered.domain))
-            elif isinstance(v.source, Load) and not _in_place(v.source.map, lowered.domain):
-                raise self.refused("a product used along another axis than its own")
+            elif isinstance(v.source, Load):
+                block = list(held.values())[v.source.param - len(own)]
+                if v.source.map != _in_place(block.labels, labels, lowered.domain):
+                    raise self.refused("a product used along another axis than its own")
         axes = [[labels.index(n) for n in i.labels if n in labels] for i in indices]
         tile = Tile(lowered, accesses, indices, axes)
-        tile.held = {len(own) + k: h for k, h in enumerate(held.values())}
+        tile.hold({len(own) + k: h for k, h in enumerate(held.values())})
+        tile.hints = [t.hint for t in self.group.targets]
         if self.made:
             first = self.made[0]
             tile.pointers, tile.scalars, tile.counts = first.pointers, first.scalars, first.counts
@@ -193,5 +214,7 @@ def statements_for(statements: Sequence[Apply], results: Sequence[Atom], known: 
     return [s for s in statements if s.targets[0] in found]
 
 
-def _in_place(where: Map, domain: tuple[int, ...]) -> bool:
-    return where == tuple(FIXED if n == 1 else Term(i) for i, n in enumerate(domain))
+def _in_place(own: Sequence[int], labels: Sequence[int], domain: Shape) -> Map:
+    """Where a value with these labels lies in a domain with those, nothing moved; it has one element along others."""
+    places = [labels.index(n) if n in labels else -1 for n in own]
+    return tuple(FIXED if p < 0 or domain[p] == 1 else Term(p) for p in places)

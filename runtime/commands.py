@@ -121,6 +121,8 @@ def _kernel(k: Any) -> str:
     head = f"# {k.name} ({k.language}): lines {lines}; {k.bytes_moved:,} bytes moved, at least {k.bytes_minimum:,}"
     if k.why_cut:
         head += f"; {k.why_cut}"
+    if k.resources:
+        head += f"\n# {k.resources}"
     return f"{head}\n{k.source.rstrip()}"
 
 

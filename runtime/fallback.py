@@ -14,7 +14,10 @@ from . import trees
 from .array import Array
 from .devices import device_put
 
-HOST_ERRORS = (RaisedError, OverflowError)  # CPython runs the call again, as it is: the latter for ints of over 64 bits
+HOST_ERRORS = (RaisedError, OverflowError, AliasError)
+"""Raised before anything is written; CPython runs the call again, as it is: for exceptions of the user, ints of over 64
+bits, and arguments that share memory or lie in it otherwise than the program takes for granted.
+"""
 
 
 class Fallback:

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..kernels.executor import GpuExecutor
 from ..kernels.executor import kernels_of as generated_kernels
+from ..kernels.facts import facts_of
+from ..kernels.program import Program
+from ..kernels.resources import resources_of
 from ..translator.errors import TargetError, errors_at
 from ..translator.ir import Function
 from .inspection import Kernel
+
+if TYPE_CHECKING:
+    from ..kernels.ahead import Compiled
 
 ARCHITECTURE = 90  # for which kernels are shown on a machine without a GPU
 
@@ -66,7 +72,7 @@ class GpuProgram:
         self.avals = [p.aval for p in function.body.params]
         self.results = [r.aval for r in function.body.results]
         with errors_at(function.span):
-            self.run = GpuExecutor(function, self.backend)
+            self.run = GpuExecutor(function, self.backend, facts_of(self.backend.architecture))
 
     def _leaf(self, x: Any, place: int) -> Any:
         aval = self.avals[place]
@@ -93,21 +99,23 @@ class GpuProgram:
 
 
 def kernels_of(function: Function, language: str, compile: bool) -> list[Kernel]:
-    """The generated kernels; with `compile` their PTX too, where this machine has the compiler."""
+    """The generated kernels; with `compile` their PTX and resources too, where this machine has the compiler."""
     kernels = []
     for k in generated_kernels(function, language):
-        ptx = _ptx(k.program) if compile else None
+        made = _compiled(k.program) if compile else None
+        ptx = made.ptx if made else None
+        taken = resources_of(made.cubin, made.entry, made.shared) if made else None
         kernels.append(
-            Kernel(k.name, k.language, k.source, k.lines, k.bytes_moved, k.bytes_minimum, k.why_cut, k.kind, ptx)
+            Kernel(k.name, k.language, k.source, k.lines, k.bytes_moved, k.bytes_minimum, k.why_cut, k.kind, ptx, taken)
         )
     return kernels
 
 
-def _ptx(program: Any) -> str | None:
+def _compiled(program: Program) -> Compiled | None:
     from ..kernels.ahead import compile_program
 
     try:
-        return compile_program(program, ARCHITECTURE).ptx
+        return compile_program(program, ARCHITECTURE)
     except TargetError as error:
         if "pip install" in str(error):  # not installed: there is none to show
             return None

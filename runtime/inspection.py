@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import functools
 import types
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..kernels.resources import Resources
 from ..translator.errors import CutError
-from ..translator.ir import Function, Fused, Param, routines_of, walk
+from ..translator.ir import Block, Function, Fused, Param, blocks_of, routines_of
 from ..translator.passes.fuse import report
+from ..translator.passes.groups import Group
 from ..translator.pipeline import Translation, translate
 from ..translator.printing.printer import Printed, print_function, printed
 from ..translator.reading.signature import Signature
@@ -27,9 +29,9 @@ if TYPE_CHECKING:
 class Kernel:
     """One fused group, or one generated kernel.
 
-    `language` is "numpy" (a group, for XLA to compile), "triton" or "cuda"; `lines` are those of the user's source
-    that it covers; `bytes_moved` counts device memory, `bytes_minimum` what no program could avoid; `why_cut` says
-    why it is not larger.
+    `language` is "numpy" (a group, for XLA to compile), "c++", "triton" or "cuda"; `lines` are those of the user's
+    source that it covers; `bytes_moved` counts device memory, `bytes_minimum` what no program could avoid; `why_cut` says
+    why it is not larger. `resources` are the compiled kernel's registers, stack and shared memory, for sm_90.
     """
 
     name: str
@@ -41,6 +43,7 @@ class Kernel:
     why_cut: str
     kind: str = ""
     ptx: str | None = None
+    resources: Resources | None = None
 
 
 class Stages(Mapping[str, str]):
@@ -146,7 +149,7 @@ class Inspection:
             from .gpu import kernels_of
 
             return kernels_of(self.fused, self.target, self._compile)
-        return groups_of(self.fused)
+        return groups_of(self.fused, self.target)
 
     @property
     def ptx(self) -> str | None:
@@ -203,7 +206,8 @@ class CutInspection(Inspection):
     @functools.cached_property
     def kernels(self) -> list[Kernel]:
         """The fused groups of the regions that were compiled."""
-        return [k for region in self._driver.regions.values() for f in region.functions() for k in groups_of(f)]
+        functions = (f for region in self._driver.regions.values() for f in region.functions())
+        return [k for f in functions for k in groups_of(f, self.target)]
 
 
 def inspect_call(accelerated: Accelerated, binding: Binding, compile: bool) -> Inspection:
@@ -217,13 +221,36 @@ def inspect_call(accelerated: Accelerated, binding: Binding, compile: bool) -> I
     return Inspection(accelerated, binding.signature, translation, compile)
 
 
-def groups_of(function: Function) -> list[Kernel]:
-    """The fused groups as NumPy source."""
-    fused = [s for s in walk(function.body) if isinstance(s, Fused)]
-    return [
-        Kernel(g.name, "numpy", _group_source(g.name, s), g.lines, g.bytes_moved, g.bytes_minimum, g.why_cut, s.kind)
-        for s, g in zip(fused, report(function), strict=True)
-    ]
+def groups_of(function: Function, target: str) -> list[Kernel]:
+    """The fused groups as NumPy source; on the target "cpu" loops that are native code as C++."""
+    if target == "cpu":
+        from ..tpu.lanes import blocked
+        from ..tpu.native import native_loops
+
+        given = blocked(function)
+        grouped = native_loops(given, checks=True)
+        function = function if grouped is given else grouped
+    return [_kernel(s, g, function) for s, g in zip(_groups(function.body), report(function), strict=True)]
+
+
+def _groups(block: Block) -> Iterator[Fused]:
+    """In the order of the report: what is inside a group is part of it."""
+    for s in block.statements:
+        if isinstance(s, Fused):
+            yield s
+        else:
+            for inner in blocks_of(s):
+                yield from _groups(inner)
+
+
+def _kernel(s: Fused, g: Group, function: Function) -> Kernel:
+    if s.kind == "loops":
+        from ..tpu.native import source_of
+
+        language, source = "c++", source_of(s, function)
+    else:
+        language, source = "numpy", _group_source(g.name, s)
+    return Kernel(g.name, language, source, g.lines, g.bytes_moved, g.bytes_minimum, g.why_cut, s.kind)
 
 
 def _group_source(name: str, s: Fused) -> str:

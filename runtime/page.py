@@ -187,11 +187,15 @@ def _kernel_views(inspection: Inspection, places: _Places) -> list[View]:
         f"{rows}</table>"
     )
     codes = "".join(
-        f'<h3 id="{html.escape(k.name)}">{html.escape(k.name)} <small>{k.language}</small></h3>'
+        f'<h3 id="{html.escape(k.name)}">{html.escape(k.name)} <small>{_made_of(k)}</small></h3>'
         + _code(k.source.splitlines(), k.language, [places.of_lines(k.lines)] * len(k.source.splitlines()))
         for k in kernels
     )
     return [View("kernels", "the fused groups: one pass over device memory each", table + codes)]
+
+
+def _made_of(k: Kernel) -> str:
+    return f"{k.language}: {k.resources}" if k.resources else k.language
 
 
 def _kernel_row(k: Kernel, origin: str) -> str:

@@ -19,7 +19,7 @@ from ..translator.reading.reader import Reading, read
 from ..translator.reading.signature import Signature, abstract_with_leaves, specialise, static_value
 from ..translator.rewrite import splice_block
 from ..translator.tree import Kind, TreeDef, close_node
-from .rules import Fun, MismatchError, split_aux
+from .rules import Fun, MismatchError, moving, split_aux
 from .tree_util import describe
 
 
@@ -85,9 +85,8 @@ def pushforward(fun: Fun, signature: Signature, has_aux: bool) -> Reading:
         active = [False] * len(function.body.params)
         feeds: list[int] = []
         for leaf, source in enumerate(inner.sources):
-            place = positions[leaf]
-            if source is not None and place is not None and inexact(function.body.params[place].aval):
-                active[place] = True
+            if source is not None and inexact(inner.signature.avals[leaf]):
+                active[moving(function, positions, leaf)] = True
                 feeds.append(count + source)
         return _outer(
             forward.jvp(function, active),

@@ -53,8 +53,7 @@ class Forward(Transformation):
             function, body=dataclasses.replace(function.body, results=results), out=main, mutated=()
         )
         arguments = rules.positional(self.fun, signature)[: self.count]
-        leaves = tuple(leaf for first, tree in arguments for leaf in range(first, first + tree.leaf_count))
-        chosen = rules.Chosen(leaves, TreeDef(Kind.TUPLE, tuple(tree for _, tree in arguments)))
+        chosen = rules.Chosen.of(arguments, signature, TreeDef(Kind.TUPLE, tuple(tree for _, tree in arguments)))
         places, tree = rules.differentiable(only, positions, chosen, allow_int=True)
         ahead, back = reverse.vjp_split(only, places, out=tree)
         return self._with_aux(function, ahead, main, aux, Backward(back, main))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..translator.cutting.functions import make_function
 from ..translator.cutting.partition import Cuts, Partition, as_definition, cuts_at, partition, work_of
-from ..translator.errors import AliasError, TargetError, UntracedError
+from ..translator.errors import TargetError, UntracedError
 from ..translator.ir import Function
 from ..translator.reading.changes import apply_changes
 from ..translator.reading.exact import Passed, exact
@@ -194,7 +194,7 @@ class Region(Accelerated):
     def _finished(self, entry: Entry, leaves: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         try:
             result = entry.run(leaves)
-        except (AliasError, *HOST_ERRORS):  # raised before anything was written
+        except HOST_ERRORS:  # raised before anything was written
             return self.fun(*args, **kwargs)
         changes = entry.translation.changes
         if not changes and not _has_passed(entry.function.out):

@@ -50,10 +50,16 @@ class MismatchError(TypeError, ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The arguments that `argnums` names: their leaves in the signature, and the tree of them."""
+    """The arguments that `argnums` names: their leaves in the signature, the types of these, and the tree of them."""
 
     leaves: tuple[int, ...]
+    avals: tuple[Aval, ...]
     tree: TreeDef
+
+    @classmethod
+    def of(cls, arguments: Sequence[tuple[int, TreeDef]], signature: Signature, tree: TreeDef) -> Chosen:
+        leaves = tuple(leaf for first, tree in arguments for leaf in range(first, first + tree.leaf_count))
+        return cls(leaves, tuple(signature.avals[i] for i in leaves), tree)
 
 
 def positional(fun: Fun, signature: Signature) -> list[tuple[int, TreeDef]]:
@@ -94,9 +100,8 @@ def select(fun: Fun, signature: Signature, argnums: int | tuple[int, ...], verb:
                 "positional arguments."
             )
         picked.append(arguments[i])
-    leaves = tuple(leaf for first, tree in picked for leaf in range(first, first + tree.leaf_count))
     trees = tuple(tree for _, tree in picked)
-    return Chosen(leaves, trees[0] if isinstance(argnums, int) else TreeDef(Kind.TUPLE, trees))
+    return Chosen.of(picked, signature, trees[0] if isinstance(argnums, int) else TreeDef(Kind.TUPLE, trees))
 
 
 # ---- gradients -----------------------------------------------------------------------------------
@@ -142,21 +147,22 @@ def differentiable(
 ) -> tuple[list[int], TreeDef]:
     """The places of the chosen leaves, and their tree; with `allow_int` None stands where an integer is."""
     places: list[int] = []
-    keep: list[bool] = []
-    params = function.body.params
-    for leaf in chosen.leaves:
-        place = positions[leaf]
-        fits = place is not None and inexact(params[place].aval)
-        keep.append(fits or not allow_int)
-        if fits or not allow_int:
-            if place is None:
-                raise DTypeError(
-                    f"the derivative with respect to argument leaf {leaf} of {function.name} does not exist: its "
-                    "value decides a shape, "
-                    "a branch known in advance or an index, so the function is specialised on it"
-                )
-            places.append(place)
+    keep = [inexact(aval) or not allow_int for aval in chosen.avals]
+    for leaf, wanted in zip(chosen.leaves, keep, strict=True):
+        if wanted:
+            places.append(moving(function, positions, leaf))
     return places, chosen.tree if all(keep) else reverse.without_leaves(chosen.tree, keep)
+
+
+def moving(function: Function, positions: Positions, leaf: int) -> int:
+    """The place of a leaf that a derivative is taken with respect to. Raises DTypeError where it is specialised."""
+    place = positions[leaf]
+    if place is None:
+        raise DTypeError(
+            f"the derivative with respect to argument leaf {leaf} of {function.name} does not exist: its value decides "
+            "a shape, a branch known in advance or an index, so the function is specialised on it"
+        )
+    return place
 
 
 def _holomorphic(function: Function, places: list[int], main: TreeDef, aux: TreeDef | None) -> Function:

@@ -14,6 +14,7 @@ from untraced.translator.errors import DTypeError, Span
 from untraced.translator.evaluate import evaluate
 from untraced.translator.ir import Apply, Atom, Aval, Block, Function, Param, Var
 from untraced.translator.ops.core import At, Elementwise, Run
+from untraced.translator.passes.extremes import extremes
 from untraced.translator.passes.fuse import fuse
 from untraced.translator.passes.groups import close
 from untraced.translator.tree import LEAF, Kind, TreeDef
@@ -255,14 +256,15 @@ CASES = {
     "softmax": softmax(37, 29),
     "softmax_one": softmax(1, 1),
     "softmax_of_one": softmax(70, 1),
-    "softmax_long": softmax(3, 5003),
+    "softmax_wide": softmax(3, 5003),
+    "softmax_long": softmax(2, 17003),
     "softmax_no_rows": softmax(0, 5),
     "softmax_half": softmax(9, 65, np.float16),
     "softmax_double": softmax(5, 300, np.float64),
     "layer_norm": layer_norm(70, 33),
-    "layer_norm_long": layer_norm(2, 4500),
+    "layer_norm_long": layer_norm(2, 17500),
     "logsumexp": logsumexp(12, 100),
-    "logsumexp_long": logsumexp(2, 9000),
+    "logsumexp_long": logsumexp(2, 20000),
     "masked": masked(13, 7),
     "masked_double": masked(6, 31, np.float64),
     "stencil": stencil(9, 14),
@@ -291,6 +293,26 @@ def reductions(dtype: Any) -> Function:
         return tuple(f(b, x, (1,)) for f in (make.sum, make.prod, make.max, make.min, make.any, make.all_))
 
     return program(f"reductions_{np.dtype(dtype).name}", [("x", (6, 9), dtype)], body)
+
+
+def places(dtype: Any) -> Function:
+    """Where the extremes stand: along each axis, of the whole, after other work."""
+
+    def body(b: Builder, x: Atom) -> tuple[Atom, ...]:
+        doubled = make.add(b, x, x) if np.dtype(dtype).kind == "f" else x
+        flat = make.reshape(b, x, (54,))
+        return make.argmax(b, doubled, 1), make.argmin(b, x, 0, True), make.argmax(b, flat, 0), make.argmin(b, x, 1)
+
+    return program(f"places_{np.dtype(dtype).name}", [("x", (6, 9), dtype)], body)
+
+
+def check_places(dtype: Any, backend: Any) -> None:
+    """As reductions that fuse, the places are NumPy's: of ties the first, of NaNs the first."""
+    function = places(dtype)
+    leaves = with_specials(function)
+    spelled = extremes(function)
+    for got, want in zip(check(spelled, backend, 0.0, leaves), evaluate(function, leaves), strict=True):
+        np.testing.assert_array_equal(got, want)
 
 
 REDUCED_DTYPES = ["f2", "f4", "f8", "i1", "i4", "i8", "u1", "u4", "?"]

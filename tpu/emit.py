@@ -146,7 +146,7 @@ def emit(
     that XLA lacks, UnsupportedError for operations without a StableHLO form.
     """
     if target == "cpu":
-        function = element_stores(ping_pong(blocked(native_loops(function, checks))))
+        function = element_stores(ping_pong(native_loops(blocked(function), checks)))
     else:
         function = ping_pong(function)
     shifts = shifts or {}

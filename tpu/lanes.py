@@ -56,7 +56,10 @@ FEWEST = 4  # lanes of a block: of fewer there are no vector instructions
 
 
 def blocked(function: Function, most: int = FEW) -> Function:
-    """Every innermost parallel loop in blocks of at most `most` lanes; the same function object where there is none."""
+    """Every innermost parallel loop in blocks of at most `most` lanes; the same function object where there is none.
+
+    Only the loops over blocks are still marked `parallel`.
+    """
     if not any(isinstance(s, For) and s.parallel for s in walk(function.body)):
         return function
     plain = replace(function, body=_unfused(function.body))
@@ -113,7 +116,7 @@ class _Blocks:
                 return replace(s, condition=self.block(s.condition), body=self.block(s.body))
             case For():
                 if s.parallel and not any(isinstance(inner, For) and inner.parallel for inner in walk(s.body)):
-                    return self.loop(s) or s
+                    return self.loop(s) or replace(s, parallel=False)
                 return replace(s, body=self.block(s.body))
         return s
 
@@ -140,7 +143,7 @@ class _Blocks:
         lanes.statements(kept)
         results = [lanes.stored(store) for store in stores]
         whole = Range(const(0), const(-(-len(turns) // width)), const(1))
-        return replace(s, range=whole, body=lanes.b.block((k, *carried), results), parallel=False)
+        return replace(s, range=whole, body=lanes.b.block((k, *carried), results))
 
 
 def _start(b: Builder, k: Atom, width: int, turns: range) -> Atom:

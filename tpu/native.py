@@ -5,7 +5,7 @@
 
 XLA runs a loop of scalar work at 10 to 1000 ns a statement and copies arrays where it does not see that it need not;
 C++ (`kernels/loops`) takes a few nanoseconds, and 0.1 s to compile (`compiler`). None where there is no compiler, or
-with UNTRACED_NATIVE_LOOPS=0: then the loops are XLA's own.
+with UNTRACED_NATIVE_LOOPS=0: then the loops are XLA's own. With UNTRACED_NATIVE_LOOPS=all little loops are native too.
 """
 
 from __future__ import annotations
@@ -53,22 +53,23 @@ WIDEST_FUNCTION = 64
 TURNS = 100  # of a loop of which nothing is known
 
 
-def enabled() -> bool:
-    return os.environ.get("UNTRACED_NATIVE_LOOPS", "0") != "0" and compiler.available()
+def _asked() -> str:
+    return os.environ.get("UNTRACED_NATIVE_LOOPS", "1")
 
 
 def native_loops(function: Function, checks: bool) -> Function:
     """The outermost loops that native code does better, as groups of kind "loops"; the same object without any."""
-    if not any(isinstance(s, For | While) for s in walk(function.body)) or not enabled():
+    asked = _asked()
+    if asked == "0" or not any(isinstance(s, For | While) for s in walk(function.body)) or not compiler.available():
         return function
-    groups = _Groups(Checked(function, checks))
+    groups = _Groups(Checked(function, checks), 0 if asked == "all" else LEAST_WORK)
     body = groups.block(function.body)
     return replace(function, body=body) if groups.found else function
 
 
 class _Groups:
-    def __init__(self, checked: Checked) -> None:
-        self.checked = checked
+    def __init__(self, checked: Checked, least: float) -> None:
+        self.checked, self.least = checked, least
         self.found = 0
 
     def block(self, block: Block) -> Block:
@@ -78,7 +79,7 @@ class _Groups:
         match s:
             case If():
                 return replace(s, then=self.block(s.then), orelse=self.block(s.orelse))
-            case For() | While():
+            case For() | While() if not _in_blocks(s):
                 made = self.group(s)
                 if made is not None:
                     self.found += 1
@@ -89,7 +90,8 @@ class _Groups:
         return s
 
     def group(self, s: For | While) -> Fused | None:
-        if not s.targets or work(s) < LEAST_WORK or any(map(_is_wide, walk(Block((), (s,), ())))):
+        inside = tuple(walk(Block((), (s,), ())))
+        if not s.targets or work(s) < self.least or any(map(_is_wide, inside)) or any(map(_in_blocks, inside)):
             return None
         inits = tuple(Var(p.hint, p.aval) for p in _carried(s))
         free = free_variables(Block((), (replace(s, inits=inits),), ()))
@@ -100,10 +102,15 @@ class _Groups:
         except NotNative:
             return None
         params = tuple(Var(v.hint, v.aval) for v in others)
-        inside: Substitution = dict(zip(others, params, strict=True))
-        loop = copy_statement(replace(s, inits=inits), inside)
-        closed = Block((*inits, *params), (loop,), tuple(substitute(t, inside) for t in s.targets))
+        renamed: Substitution = dict(zip(others, params, strict=True))
+        loop = copy_statement(replace(s, inits=inits), renamed)
+        closed = Block((*inits, *params), (loop,), tuple(substitute(t, renamed) for t in s.targets))
         return Fused(s.targets, (*s.inits, *others), closed, "loops", s.span)
+
+
+def source_of(group: Fused, function: Function) -> str:
+    """The C++ source of a group of `native_loops`."""
+    return write_loop(group, Checked(function)).source
 
 
 def _carried(s: For | While) -> tuple[Var, ...]:
@@ -159,6 +166,11 @@ def _count(shape: tuple[int, ...]) -> int:
     for size in shape:
         n *= size
     return n
+
+
+def _in_blocks(s: Statement) -> bool:
+    """Whether a loop goes over blocks of lanes (`lanes`): XLA makes vector instructions of a block, 4 times as fast."""
+    return isinstance(s, For) and s.parallel
 
 
 def _is_wide(s: Statement) -> bool:

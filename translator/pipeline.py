@@ -22,6 +22,8 @@ from typing import Any
 from .batch.lanes import LoopNote
 from .derive.tape import NeedTrip, behind_of
 from .ir import Function
+from .passes.extremes import extremes
+from .passes.branches import joined_branches
 from .passes.fuse import fuse
 from .passes.simplify import simplify
 from .passes.windows import windows
@@ -47,8 +49,8 @@ def simplified(function: Function) -> Function:
 
 
 def _simplified(function: Function) -> Function:
-    simple = simplify(without_stops(without_rules(function, barriers=True)))
-    for apply in (vectorised, windows):
+    simple = simplify(joined_branches(without_stops(without_rules(function, barriers=True))))
+    for apply in (windows, vectorised):
         made = apply(simple)
         simple = simple if made is simple else simplify(made)
     return simple
@@ -63,7 +65,12 @@ def vectorised(function: Function) -> Function:
     return made
 
 
-PASSES: tuple[tuple[str, Pass], ...] = (("simplify", simplified), ("fuse", fuse))
+def grouped(function: Function) -> Function:
+    """The program in kernels; GPUs find the place of an extreme by reductions that fuse."""
+    return fuse(everywhere(function, extremes) if target() in ("triton", "cuda") else function)
+
+
+PASSES: tuple[tuple[str, Pass], ...] = (("simplify", simplified), ("fuse", grouped))
 
 checking = os.environ.get("UNTRACED_VERIFY", "1") != "0"
 vectorising = os.environ.get("UNTRACED_VECTORISE", "1") != "0"
@@ -138,8 +145,7 @@ def transform(
         note("read", reading.function, unless_known=True)
         positions = positions_of(signature, reading.statics)
         try:
-            inner = vectorised(reading.function) if name == "derive" else reading.function
-            function = rule(inner, positions)
+            function = rule(vectorised(reading.function), positions)
         except NeedTrip as need:
             seen = behind_of(reading.function, need.atoms)
             params = reading.function.body.params

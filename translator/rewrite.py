@@ -250,22 +250,30 @@ def _substituted(s: Statement, found: Mapping[Var, Atom]) -> Statement:
 
 def rebuilt(block: Block, each: Callable[[Apply], Apply | None]) -> Block:
     """The block with `each(s)` in place of every operation, also of those in blocks inside; None drops it."""
-    return replace(block, statements=tuple(_rebuilt(block.statements, each)))
+
+    def one(s: Apply) -> Sequence[Statement]:
+        made = each(s)
+        return () if made is None else (made,)
+
+    return spelled_out(block, one)
 
 
-def _rebuilt(statements: Sequence[Statement], each: Callable[[Apply], Apply | None]) -> Iterator[Statement]:
+def spelled_out(block: Block, each: Callable[[Apply], Sequence[Statement]]) -> Block:
+    """The block with the statements `each(s)` in place of every operation, also of those in blocks inside."""
+    return replace(block, statements=tuple(_spelled_out(block.statements, each)))
+
+
+def _spelled_out(statements: Sequence[Statement], each: Callable[[Apply], Sequence[Statement]]) -> Iterator[Statement]:
     for s in statements:
         match s:
             case Apply():
-                made = each(s)
-                if made is not None:
-                    yield made
+                yield from each(s)
             case If():
-                yield replace(s, then=rebuilt(s.then, each), orelse=rebuilt(s.orelse, each))
+                yield replace(s, then=spelled_out(s.then, each), orelse=spelled_out(s.orelse, each))
             case For() | Fused() | Raise():
-                yield replace(s, body=rebuilt(s.body, each))
+                yield replace(s, body=spelled_out(s.body, each))
             case While():
-                yield replace(s, condition=rebuilt(s.condition, each), body=rebuilt(s.body, each))
+                yield replace(s, condition=spelled_out(s.condition, each), body=spelled_out(s.body, each))
             case Invoke():
                 yield s
             case _:

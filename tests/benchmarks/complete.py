@@ -22,6 +22,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parent.parent / "programs"))
+import kernels_applied
 import kernels_dense
 import kernels_discrete
 import kernels_fields
@@ -31,7 +32,7 @@ from run import pretty
 import untraced
 from kernels import PROGRAMS
 
-FILES = (kernels_dense, kernels_discrete, kernels_fields, kernels_signals)
+FILES = (kernels_applied, kernels_dense, kernels_discrete, kernels_fields, kernels_signals)
 
 SIZES = {
     "cholesky_cols": 300,
@@ -84,6 +85,12 @@ SIZES = {
     "viterbi": 3000,
     "ray_sphere": 300_000,
     "cubic_spline": 10_000,
+    "solve_system": 300,
+    "boids": 150,
+    "em_mixture": 20_000,
+    "gray_scott_views": 300,
+    "train_mlp": 500,
+    "portfolio": 1000,
 }
 
 

@@ -51,3 +51,23 @@ def test_batches_are_loops(name: str) -> None:
     function, args = CASES[name]
     one_by_one = np.stack([function(*row) for row in zip(*args, strict=True)])
     np.testing.assert_allclose(vmap(function)(*args), one_by_one, rtol=1e-13)
+
+
+EQUAL = np.array([0.5, 2.0, 14.0])
+SMOOTH_THERE: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    "the middle of expit": (lambda x: sp.expit(x) + sp.log_expit(x) + sp.softplus(x), (0.0,)),
+    "beta of equal numbers": (sp.betaln, (EQUAL, EQUAL.copy())),
+    "log(y), times 0": (lambda x, y: sp.xlogy(x, y) + sp.xlog1py(x, y), (np.zeros(3), EQUAL)),
+    "no residual": (sp.pseudo_huber, (EQUAL, np.zeros(3))),
+    "the middle of ndtr": (lambda x: sp.ndtr(x) + sp.log_ndtr(x) + sp.erfcx(x), (np.array([0.0, 1.0, -1.0]),)),
+    "Bessel functions": (lambda x: sp.i0(x) + sp.i1(x), (np.array([0.0, 8.0]),)),
+    "removed singularities": (lambda x: sp.exprel(x) + np.sinc(x) + sp.cosm1(x), (np.array([0.0, 1e-9, 1e-4]),)),
+    "sums of equal terms": (lambda x: np.logaddexp(x, x[::-1]) + sp.logsumexp(x) + sp.softmax(x), (np.ones(3),)),
+    "equal sides": (lambda x, y: np.hypot(x, y) + np.arctan2(x, y), (EQUAL, EQUAL.copy())),
+}
+
+
+@pytest.mark.parametrize("name", SMOOTH_THERE)
+def test_no_kinks_where_a_formula_has_its_seams(name: str) -> None:
+    function, args = SMOOTH_THERE[name]
+    testing.check_grads(function, args)

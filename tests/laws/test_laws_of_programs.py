@@ -36,6 +36,7 @@ from untraced.translator.verify import verify
 STAGES: dict[str, Callable[[Function], Function]] = {
     "read": lambda f: f,
     "simplify": simplify,
+    "vectorise": lambda f: simplify(vectorise(simplify(f))),
     "fuse": lambda f: fuse(simplify(f)),
 }
 

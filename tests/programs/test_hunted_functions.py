@@ -9,7 +9,6 @@ import pytest
 from comparing import TARGETS, Cases, check
 
 from untraced import accelerate
-from untraced.translator.errors import AliasError
 
 CASES = Cases()
 X = np.array([0.5, -1.5, 2.0, -0.25, 3.0])
@@ -230,13 +229,13 @@ def test_ravel_of_what_does_not_lie_in_line_is_a_copy(target: str) -> None:
     check(whole, (X,), target)
     fast = accelerate(whole, target=target)
     for view in (X[::2], np.outer(X, X)[::-1, ::-1]):
-        with pytest.raises(AliasError, match="C order"):
-            fast(view.copy()[::-1])
+        ours, theirs = (np.copy(view)[::-1] for _ in range(2))
+        np.testing.assert_array_equal(fast(ours), whole(theirs))
+        np.testing.assert_array_equal(ours, theirs)
 
 
 def test_strides_are_looked_at_in_every_call() -> None:
     fast = accelerate(lambda x: (x.strides, x.sum()), target="cpu")
     for _ in range(2):
         assert fast(np.ones((2, 3)))[0] == (24, 8)
-    with pytest.raises(AliasError, match="C order"):
-        fast(np.asfortranarray(np.ones((2, 3))))
+    assert fast(np.asfortranarray(np.ones((2, 3))))[0] == (8, 16)

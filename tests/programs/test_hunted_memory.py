@@ -10,7 +10,6 @@ import pytest
 from test_kernels import assert_same
 
 from untraced import accelerate
-from untraced.translator.errors import AliasError
 
 A = np.arange(20.0).reshape(4, 5)
 
@@ -56,11 +55,12 @@ def test_reshapes_in_c_order(function: Any, target: str) -> None:
 
 @pytest.mark.parametrize("target", ["cpu", "numpy"])
 @pytest.mark.parametrize("function", WRITERS)
-def test_reshapes_of_other_layouts_are_refused(function: Any, target: str) -> None:
+def test_reshapes_of_other_layouts_are_left_to_cpython(function: Any, target: str) -> None:
     fast = accelerate(function, target=target)
-    with pytest.raises(AliasError, match="C order"):
-        fast(np.asfortranarray(A))
-    fast(A.copy())
+    for make in (np.asfortranarray, np.copy, np.asfortranarray):
+        ours, theirs = make(A), make(A)
+        assert_same(fast(ours), function(theirs), "result")
+        assert_same(ours, theirs, "the argument")
 
 
 @pytest.mark.parametrize("target", ["cpu", "numpy"])
@@ -83,21 +83,23 @@ def test_arrays_without_axes_do_not_change_silently(target: str) -> None:
 
     for f in (straight, in_a_loop):
         fast = accelerate(f, target=target)
-        with pytest.raises(AliasError, match="0-d array"):
-            fast(np.array(3.0))
+        ours, theirs = np.array(3.0), np.array(3.0)
+        assert fast(ours) == f(theirs) and ours == theirs
         assert fast(np.float64(3.0)) == f(np.float64(3.0))
 
 
 @pytest.mark.parametrize("target", ["cpu", "numpy"])
-def test_overlapping_arguments_are_refused(target: str) -> None:
+def test_overlapping_arguments_are_left_to_cpython(target: str) -> None:
     def f(x, y):
         x[1:] = y[:-1]
+        y[0] = 7.0
         return x
 
-    x = np.arange(6.0)
-    for a, b in ((x, x), (x[1:], x[:-1])):
-        with pytest.raises(AliasError, match="shares memory"):
-            accelerate(f, target=target)(a, b)
+    for first in (0, 1):
+        ours, theirs = np.arange(6.0), np.arange(6.0)
+        found = accelerate(f, target=target)(ours[first:], ours[: 6 - first])
+        assert_same(found, f(theirs[first:], theirs[: 6 - first]), "result")
+        assert_same(ours, theirs, "the memory")
 
 
 @pytest.mark.parametrize("target", ["cpu", "numpy"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+import kernels_applied
 import kernels_dense
 import kernels_discrete
 import kernels_fields
@@ -16,7 +17,7 @@ from kernels import PROGRAMS
 from untraced import accelerate
 from untraced.translator import tree
 
-FILES = (kernels_dense, kernels_discrete, kernels_fields, kernels_signals)  # each adds its programs to PROGRAMS
+FILES = (kernels_applied, kernels_dense, kernels_discrete, kernels_fields, kernels_signals)  # they add to PROGRAMS
 
 
 def assert_same(ours: Any, expected: Any, what: str) -> None:

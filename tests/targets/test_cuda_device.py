@@ -13,17 +13,20 @@ from kernel_programs import (
     arguments,
     casts,
     check_rows,
+    places,
     random_program,
     reductions,
     tolerance,
     views_of_arguments,
     with_specials,
 )
+from product_programs import ATTENTION, KERNELS_WIN, PRODUCTS
 
 from untraced.kernels.executor import GpuExecutor
 from untraced.kernels.launch import CupyBackend
 from untraced.translator.evaluate import evaluate
 from untraced.translator.ir import Function
+from untraced.translator.passes.extremes import extremes
 from untraced.translator.passes.fuse import fuse
 
 pytestmark = pytest.mark.gpu
@@ -80,6 +83,21 @@ def test_programs(name: str, device: Device) -> None:
 def test_reductions(dtype: str, device: Device) -> None:
     function = reductions(dtype)
     agree(function, device, 2e-3, with_specials(function))
+
+
+@pytest.mark.parametrize("dtype", REDUCED_DTYPES)
+def test_places_of_extremes(dtype: str, device: Device) -> None:
+    function = places(dtype)
+    agree(extremes(function), device, 0.0, with_specials(function))
+
+
+@pytest.mark.parametrize("name", [n for n in PRODUCTS | ATTENTION if "bfloat16" not in n])  # CuPy has no bfloat16
+def test_products_and_attention(name: str, device: Device) -> None:
+    import cupy
+
+    case = (PRODUCTS | ATTENTION)[name]
+    executor = GpuExecutor(case.translated(device.backend.language), device.backend, KERNELS_WIN)
+    case.check([cupy.asnumpy(r) for r in executor([_to_device(cupy, a) for a in case.args])])
 
 
 def test_casts(device: Device) -> None:

@@ -15,6 +15,7 @@ from kernel_programs import (
     casts,
     chain,
     check,
+    check_places,
     layer_norm,
     logsumexp,
     masked,
@@ -27,10 +28,11 @@ from kernel_programs import (
     views_of_arguments,
     with_specials,
 )
+from product_programs import ATTENTION, KERNELS_WIN, PRODUCTS
 
 from untraced.kernels import layout
 from untraced.kernels.ahead import compile_program
-from untraced.kernels.executor import kernels_of
+from untraced.kernels.executor import GpuExecutor, kernels_of
 from untraced.translator.errors import TargetError
 from untraced.translator.ir import Function
 from untraced.translator.passes.fuse import fuse
@@ -54,6 +56,19 @@ def test_programs(name: str, backend: HostCuda) -> None:
 def test_reductions(dtype: str, backend: HostCuda) -> None:
     function = reductions(dtype)
     check(function, backend, 2e-3, with_specials(function))
+
+
+@needs_compiler
+@pytest.mark.parametrize("dtype", REDUCED_DTYPES)
+def test_places_of_extremes(dtype: str, backend: HostCuda) -> None:
+    check_places(dtype, backend)
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", ["gelu_float32", "scaled_half", "two_results", "causal", "heads"])
+def test_products_are_the_library_s(name: str, backend: HostCuda) -> None:
+    case = (PRODUCTS | ATTENTION)[name]
+    case.check(GpuExecutor(case.translated("cuda"), backend, KERNELS_WIN)(list(case.args)))
 
 
 @needs_compiler

@@ -12,6 +12,7 @@ from kernel_programs import (
     REDUCED_DTYPES,
     casts,
     check,
+    check_places,
     layer_norm,
     logsumexp,
     masked,
@@ -29,6 +30,7 @@ from kernel_programs import (
 from untraced.kernels import layout
 from untraced.kernels.ahead import compile_program
 from untraced.kernels.executor import kernels_of
+from untraced.kernels.resources import resources_of
 from untraced.translator import make
 from untraced.translator.errors import TargetError
 from untraced.translator.ir import Function
@@ -54,6 +56,11 @@ def test_programs(name: str, backend: TritonInterpreter) -> None:
 def test_reductions(dtype: str, backend: TritonInterpreter) -> None:
     function = reductions(dtype)
     check(function, backend, 2e-3, with_specials(function))
+
+
+@pytest.mark.parametrize("dtype", REDUCED_DTYPES)
+def test_places_of_extremes(dtype: str, backend: TritonInterpreter) -> None:
+    check_places(dtype, backend)
 
 
 def test_casts(backend: TritonInterpreter) -> None:
@@ -97,7 +104,7 @@ def check_complex(function: Function, backend: TritonInterpreter, z: Any) -> lis
 
 def test_indices_of_64_bits(backend: TritonInterpreter, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(layout, "INT32", -1)
-    for function in (softmax(9, 33), logsumexp(2, 4500), masked(7, 5), totals(300, 70), stencil(9, 14)):
+    for function in (softmax(9, 33), logsumexp(2, 17500), masked(7, 5), totals(300, 70), stencil(9, 14)):
         check(function, backend, tolerance(function))
         for k in kernels_of(fuse(function), "triton"):
             assert compile_program(k.program, 90).cubin
@@ -106,7 +113,9 @@ def test_indices_of_64_bits(backend: TritonInterpreter, monkeypatch: pytest.Monk
 COMPILED = {
     "softmax": softmax(64, 256),
     "softmax_long": softmax(3, 50_000, np.float16),
+    "softmax_wide": softmax(64, 16384),
     "layer_norm": layer_norm(64, 96),
+    "layer_norm_wide": layer_norm(64, 8192, np.float64),
     "masked": masked(30, 50),
     "stencil": stencil(33, 65, np.float64),
     "totals": totals(3000, 700),
@@ -124,6 +133,7 @@ def test_kernels_compile_ahead_of_time(name: str, architecture: int) -> None:
         compiled = compile_program(k.program, architecture, aligned=architecture == 90)
         assert compiled.cubin[:4] == b"\x7fELF" and f"sm_{architecture}" in compiled.ptx
         assert compiled.hidden == 2 and compiled.threads % 32 == 0
+        assert resources_of(compiled.cubin, compiled.entry).stack == 0  # nothing is spilled
 
 
 def test_a_new_length_is_the_same_program() -> None:

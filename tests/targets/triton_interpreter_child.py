@@ -124,7 +124,14 @@ def folded(self: Any, inputs: Any) -> Any:
     return [self.to_tensor(data, x.dtype)]
 
 
+def dot(self: Any, a: Any, b: Any, d: Any, precision: Any, imprecise: Any) -> Any:
+    """A product of numbers: the interpreter would multiply the bits of bfloat16."""
+    x, y = (np.ascontiguousarray(t.data).view(EXACT[t.dtype.scalar]).astype(d.data.dtype) for t in (a, b))
+    return interpreter.TensorHandle(np.matmul(x, y) + d.data, d.dtype.scalar)
+
+
 interpreter._convert_float = convert_float
+interpreter.InterpreterBuilder.create_dot = dot
 interpreter.ReduceOps.generic_reduce = folded
 
 

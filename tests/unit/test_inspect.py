@@ -87,6 +87,16 @@ def test_gpu_kernels_without_a_gpu(target: str, mark: str) -> None:
     assert all(k.language == target and k.lines for k in r.kernels)
 
 
+@pytest.mark.parametrize(("target", "compiler"), [("triton", "triton"), ("cuda", "cupy")])
+def test_what_a_kernel_takes_of_the_device(target: str, compiler: str, tmp_path: Path) -> None:
+    pytest.importorskip(compiler)
+    r = accelerate(softmax, target=target).inspect(X)
+    (kernel,) = r.kernels
+    assert kernel.resources is not None and 8 <= kernel.resources.registers <= 255
+    assert kernel.resources.stack == 0 and kernel.resources.shared < 48 << 10
+    assert str(kernel.resources) in r.html(tmp_path / "page.html").read_text()
+
+
 def test_running_on_a_gpu_that_is_not_there_says_so() -> None:
     from untraced.runtime.devices import cuda_present
 

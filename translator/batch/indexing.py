@@ -21,7 +21,7 @@ LANE: Tag = ("lane", 0)
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class Place:
     """A batched index. `order[k]` is the axis of NumPy's result that is axis k of the wanted one, lanes first."""
 
     dims: tuple[Dim, ...]
@@ -36,20 +36,20 @@ class _Place:
 def index(b: Builder, values: Sequence[Value], attrs: IndexAttrs, size: int) -> Atom:
     """x[...] where x, an index, or both are batched."""
     x = values[0]
-    place = _place(b, attrs, values, size, x.batched)
-    return make.transpose(b, make.index(b, x.atom, place.dims, place.dyn), place.order)
+    at = place(b, attrs, values, size, x.batched)
+    return make.transpose(b, make.index(b, x.atom, at.dims, at.dyn), at.order)
 
 
 def put(b: Builder, op: Op, values: Sequence[Value], attrs: IndexAttrs, size: int) -> Atom:
     """A store into a batched array: into a batch of copies where the array was not batched."""
     assert isinstance(op, Put)
     x, value = values[0], values[1]
-    place = _place(b, attrs, values, size, True)
+    at = place(b, attrs, values, size, True)
     store = make.put if op is ops.PUT else make.put_add
-    return store(b, spread(b, x, size), _aligned(b, value, place), place.dims, place.dyn)
+    return store(b, spread(b, x, size), aligned(b, value, at), at.dims, at.dyn)
 
 
-def _aligned(b: Builder, v: Value, place: _Place) -> Atom:
+def aligned(b: Builder, v: Value, place: Place) -> Atom:
     """The stored value with its axes where the index has them."""
     ndim = len(place.order) - 1
     excess = max(0, v.aval.ndim - ndim)
@@ -64,7 +64,7 @@ def _aligned(b: Builder, v: Value, place: _Place) -> Atom:
     return make.transpose(b, atom, [place.order.index(a) for a in range(ndim + 1)])
 
 
-def _place(b: Builder, attrs: IndexAttrs, values: Sequence[Value], size: int, lanes: bool) -> _Place:
+def place(b: Builder, attrs: IndexAttrs, values: Sequence[Value], size: int, lanes: bool) -> Place:
     """The batched form of an index into an array that has a batch axis if `lanes`."""
     gathered = [values[d.arg].aval.shape for d in attrs.dims if isinstance(d, Gather)]
     rank = len(broadcast_shapes(gathered, "index arrays")) if gathered else 0
@@ -77,7 +77,7 @@ def _place(b: Builder, attrs: IndexAttrs, values: Sequence[Value], size: int, la
         return _gathering(b, attrs, values, size, lanes, logical, rank)
     dims = (Run(0, size), *attrs.dims)
     actual = _inserted([LANE, *runs], gathers, gather_position(dims)) if gathered else [LANE, *runs]
-    return _Place(dims, tuple(v.atom for v in values), _order(actual, logical))
+    return Place(dims, tuple(v.atom for v in values), _order(actual, logical))
 
 
 def _gathering(
@@ -88,7 +88,7 @@ def _gathering(
     lanes: bool,
     logical: list[Tag],
     rank: int,
-) -> _Place:
+) -> Place:
     """A batched index picks lane by lane: batched entries become index arrays of shape (size, runs, gathers)."""
     moved = [k for k, d in enumerate(attrs.dims) if isinstance(d, Run) and _is_batched(d, values)]
     inner = len(moved) + rank
@@ -122,7 +122,7 @@ def _gathering(
     staying: list[Tag] = [("run", k) for k, d in enumerate(attrs.dims) if isinstance(d, Run) and k not in moved]
     advanced: list[Tag] = [LANE, *(("run", k) for k in moved), *(("gather", k) for k in range(rank))]
     actual = _inserted(staying, advanced, gather_position(tuple(dims)))
-    return _Place(tuple(dims), tuple(dyn), _order(actual, logical))
+    return Place(tuple(dims), tuple(dyn), _order(actual, logical))
 
 
 def _argument(d: Dim) -> int | None:

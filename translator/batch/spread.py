@@ -25,6 +25,7 @@ from ..ir import (
     walk,
 )
 from ..ops.core import Collective, CollectiveAttrs
+from .routines import batched_results
 
 
 def batched_variables(function: Function, params: Iterable[Var], axis: Any = None) -> set[Var]:
@@ -123,8 +124,8 @@ def _block(block: Block, batched: set[Var], axis: Any) -> None:
             case Raise(body=body):
                 _block(body, batched, axis)
             case Invoke():
-                if any_of(*s.args):
-                    batched.update(s.targets)
+                lanes = batched_results(s.routine, tuple(is_batched(a, batched) for a in s.args))
+                batched.update(t for t, lane in zip(s.targets, lanes, strict=True) if lane)
             case Fused():
                 raise UnsupportedError("a program is batched before it is fused, not after")
             case _:

@@ -18,7 +18,7 @@ from typing import Any, assert_never
 from .. import make
 from ..bounds import Interval, analyse
 from ..builder import Builder
-from ..errors import Diagnostic, ShapeError, UnsupportedError
+from ..errors import ShapeError, UnsupportedError
 from ..ir import (
     Apply,
     Atom,
@@ -43,6 +43,7 @@ from . import across as batch_across
 from . import control as batch_control
 from . import indexing as batch_index
 from . import lanes as batch_lanes
+from . import routines as batch_routines
 from .rules import Value, apply, batched_aval, renamed, spread
 from .spread import apart, batched_variables, speaks_over
 
@@ -258,27 +259,11 @@ class Batcher:
             case Raise():
                 batch_control.raising(self, s)
             case Invoke():
-                self.invoke(s)
+                batch_routines.invoke(self, s)
             case Fused():
                 raise UnsupportedError("a program is batched before it is fused, not after")
             case _:
                 assert_never(s)
-
-    def invoke(self, s: Invoke) -> None:
-        """A call that is the same for all elements. Raises UnsupportedError for others."""
-        values = [self.value(a) for a in s.args]
-        if any(v.batched for v in values) or self.mask is not None:
-            raise UnsupportedError(
-                Diagnostic(
-                    f"vmap of {s.routine.name}, which calls itself as the data ask for",
-                    s.span,
-                    why="the elements of a batch would call themselves to different depths",
-                    instead="write the recursion as a loop, or map in Python: [f(x) for x in xs]",
-                )
-            )
-        targets = tuple(Var(t.hint, t.aval) for t in s.targets)
-        self.b.append(Invoke(targets, tuple(v.atom for v in values), s.routine, s.span))
-        self.mapping.update(zip(s.targets, targets, strict=True))
 
     def apply(self, s: Apply) -> None:
         values = [self.value(a) for a in s.args]

@@ -63,8 +63,10 @@ from .reductions import cumulative_vjp, reduce_vjp
 from .routines import routine_vjp
 from .ruled import ruled_vjp
 from .segments import Cut, bytes_of, cut
+from .settled import settled
 from .spectra import fourier_vjp, sort_vjp
 from .tape import Plan, carried_pairs, copy_retyped, needed_of, plan, position, record, slot
+from .tape import total as total_of
 from .terms import FEW_TERMS, collected
 from .trips import Trips, Windows, as_while, counted, in_windows, limit, starting_anew
 from .undo import stored_into, undone
@@ -148,7 +150,7 @@ def backward_block(statements: Sequence[Statement], adj: Adjoints) -> list[State
     adj.light.update(t for s in statements if isinstance(s, Apply) for t in s.targets if _is_light(t, s))
     forward: list[list[Statement]] = []
     for s in reversed(statements):
-        if not isinstance(s, Apply):
+        if not isinstance(s, Apply | Raise):
             adj.settle_all()
         with adj.b.at(s.span):
             forward.append(_backward(s, adj))
@@ -457,7 +459,11 @@ def _tapes(
         back = prune(Block(back.params, (*without_raises(forward), *back.statements), back.results))
         forward = s.body.statements
     defined = (*s.body.params, *(t for statement in forward for t in statement.targets))
-    p = plan(needed_of(back, defined), s.body.params, forward, (index,), [] if anew else carried_pairs(s))
+    pairs = [] if anew else carried_pairs(s)
+    p = plan(needed_of(back, defined), s.body.params, forward, (index,), pairs)
+    if adj.outermost and not anew:
+        left = plan(needed_of(back, defined), s.body.params, settled(s, forward), (index,), pairs)
+        p = left if total_of(left.saved) < total_of(p.saved) else p
     if not p.saved:
         back = Block(back.params, (*p.recomputed, *back.statements), back.results)
         return _Tapes([s], back, turn, (), {}, False)

@@ -42,12 +42,11 @@ def chosen_vjp(b: Builder, s: Apply, ct: Atom, choice: Choice | None, active: Se
     out = s.targets[0].aval
     whole = [i for i in active if s.args[i].aval.shape == out.shape]
     rest = [i for i in active if i not in whole]
-    if choice is not None and (rest or s.op is ops.WHERE):
-        settled = choice.made(b, ct, out)
-    else:
-        settled = ct
+    settled = ct if choice is None or s.op is not ops.WHERE else choice.made(b, ct, out)
     if rest:
-        elementwise_vjp(b, s, settled, rest, lambda x, c: add(x, c, None))
+        last = choice if s.op is not ops.WHERE else None
+        made = None if last is None else lambda c: last.made(b, c, out)  # before the axes are summed over
+        elementwise_vjp(b, s, settled, rest, lambda x, c: add(x, c, None), made)
     if s.op is ops.WHERE and s.args[1] is not s.args[2]:
         for i in whole:
             x = s.args[i]

@@ -16,10 +16,18 @@ from .cotangents import cast_like, is_number, product, same_atom, strong, total,
 Contribute = Callable[[Var, Atom], None]
 
 
-def elementwise_vjp(b: Builder, s: Apply, ct: Atom, active: Sequence[int], contribute: Contribute) -> None:
+def elementwise_vjp(
+    b: Builder,
+    s: Apply,
+    ct: Atom,
+    active: Sequence[int],
+    contribute: Contribute,
+    chosen: Callable[[Atom], Atom] | None = None,
+) -> None:
     """Send `ct * partial` to each active argument, summed over the axes along which the argument was broadcast.
 
-    An argument that stands in several places gets one contribution: `x * x` gives `2.0 * x * ct`.
+    An argument that stands in several places gets one contribution: `x * x` gives `2.0 * x * ct`. `chosen` is applied
+    to `ct * partial`.
     """
     op = s.op
     assert isinstance(op, Elementwise)
@@ -30,6 +38,8 @@ def elementwise_vjp(b: Builder, s: Apply, ct: Atom, active: Sequence[int], contr
             continue
         done.add(x)
         c = _chain(b, s, ct, [j for j in active if s.args[j] is x], op.vjps)
+        if c is not None and chosen is not None:
+            c = chosen(c)
         if c is not None:
             contribute(x, unbroadcast(b, c, s.targets[0].aval.shape, x.aval, alone=len(active) == 1))
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from ..builder import Builder
-from ..ir import Atom, Block, Invoke, Routine, Var
+from ..ir import Atom, Block, Const, Invoke, Routine, Var, const, walk
 from ..rewrite import copy_block
 from ..routines import program_of
 from .activity import inexact, useful, varied
@@ -34,7 +34,8 @@ def routine_jvp(b: Builder, s: Invoke, tangents: Sequence[Atom | None], forward:
     if not moving:
         b.append(s)
         return {}
-    seeds = [materialise(b, tangents[i], strong(s.args[i].aval)) for i in moving]
+    moving = _settled(s.routine, moving)
+    seeds = [_full(b, tangents[i], s.args[i]) for i in moving]
     out = {t: Var(adjoint_hint(t), strong(t.aval)) for t in s.targets if inexact(t.aval)}
     routine = s.routine.derived.get(("jvp", moving)) or _jvp_routine(s.routine, moving, forward)
     b.append(Invoke((*s.targets, *out.values()), (*s.args, *seeds), routine, s.span))
@@ -60,13 +61,34 @@ def routine_vjp(s: Invoke, adj: Adjoints) -> None:
     moving = tuple(i for i, a in enumerate(s.args) if a in adj.active)
     if not moving or all(c is None for c in cts.values()):
         return
-    given = [materialise(adj.b, c, strong(t.aval)) for t, c in cts.items() if inexact(t.aval)]
+    wanted, moving = set(moving), _settled(s.routine, moving)
+    given = [_full(adj.b, c, t) for t, c in cts.items() if inexact(t.aval)]
     routine = s.routine.derived.get(("vjp", moving)) or _vjp_routine(s.routine, moving)
-    params = [s.routine.function.body.params[i] for i in moving]
-    out = [Var(adjoint_hint(v), strong(v.aval)) for v in params]
+    out = [Var(adjoint_hint(a) if isinstance(a, Var) else "d_t", strong(a.aval)) for a in (s.args[i] for i in moving)]
     adj.b.append(Invoke(tuple(out), (*s.args, *given), routine, s.span))
     for i, c in zip(moving, out, strict=True):
-        adj.add(s.args[i], c)
+        if i in wanted:
+            adj.add(s.args[i], c)
+
+
+def _full(b: Builder, c: Atom | None, of: Atom) -> Atom:
+    """The tangent or cotangent of a value, of its shape and dtype."""
+    aval = strong(of.aval)
+    if isinstance(c, Const) and not aval.shape:
+        return const(aval.dtype.type(c.value))
+    return materialise(b, c, aval)
+
+
+def _settled(of: Routine, moving: tuple[int, ...]) -> tuple[int, ...]:
+    """The arguments that move in the calls of itself, where these move in the first: one derivative serves for all."""
+    body, found = of.function.body, set(moving)
+    while True:
+        moved = varied(body, (body.params[i] for i in found))
+        own = (s.args for s in walk(body) if isinstance(s, Invoke) and s.routine is of)
+        more = {i for args in own for i, a in enumerate(args) if a in moved} | found
+        if more == found:
+            return tuple(sorted(found))
+        found = more
 
 
 def _vjp_routine(of: Routine, moving: tuple[int, ...]) -> Routine:

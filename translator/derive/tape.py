@@ -11,6 +11,7 @@ for i in range(n):                   y_tape = np.empty((n, 3))
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 
@@ -34,11 +35,26 @@ from ..ir import (
     inputs_of,
     walk,
 )
-from ..ops.core import ArgReduce, At, Cast, Concatenate, Create, Dim, Dyn, Elementwise, Index, Reduce, Reshape, Run
+from ..ops.core import (
+    ArgReduce,
+    At,
+    Cast,
+    Concatenate,
+    Contract,
+    ContractAttrs,
+    Create,
+    Dim,
+    Dyn,
+    Elementwise,
+    Index,
+    Reduce,
+    Reshape,
+    Run,
+)
 from ..rewrite import Substitution, copy_statement, substitute
 from .cotangents import is_number
 
-SMALL = 256  # elements: a reduction of so few is cheaper to do again than to keep
+SMALL = 256  # elements: a reduction of so few, a product of so many terms, is cheaper to do again than to keep
 
 
 class NeedTrip(UnsupportedError):
@@ -205,6 +221,11 @@ def cheap(s: Apply) -> bool:
     op = s.op
     if isinstance(op, Reduce | ArgReduce):
         return s.args[0].aval.size <= SMALL
+    if isinstance(op, Contract):
+        assert isinstance(s.attrs, ContractAttrs)
+        x, y = s.args
+        sizes = dict(zip((*s.attrs.lhs, *s.attrs.rhs), (*x.aval.shape, *y.aval.shape), strict=True))
+        return math.prod(sizes.values()) <= SMALL
     again = isinstance(op, Elementwise | Cast | Reshape | Index | Concatenate)
     return again or (isinstance(op, Create) and op.name != "empty")
 

@@ -77,7 +77,7 @@ def undone(
 
     `given`: for arrays that inner loops start from, what their backward loops leave.
     """
-    chains = _chains(s, forward, given)
+    chains = chains_of(s, forward, given)
     while True:
         planned = _plan(s, forward, back, chains)
         used = [c for c in chains if planned.needs(c)]
@@ -94,7 +94,8 @@ def undone(
     return Undone(_reading_olds(forward, chains), saved, body, tuple(c.slot for c in chains))
 
 
-def _chains(s: For, forward: Sequence[Statement], given: Mapping[Var, Var]) -> list[Chain]:
+def chains_of(s: For, forward: Sequence[Statement], given: Mapping[Var, Var]) -> list[Chain]:
+    """The arrays that the trips of a loop store into, and by nothing but stores and loops of stores."""
     makers = {t: statement for statement in forward for t in statement.targets}
     both = enumerate(zip(s.body.params[1:], s.body.results, strict=True))
     return [c for k, (p, r) in both if p.aval.shape and (c := _chain(k, p, r, makers, given)) is not None]
@@ -102,7 +103,7 @@ def _chains(s: For, forward: Sequence[Statement], given: Mapping[Var, Var]) -> l
 
 def stored_into(s: For) -> set[Var]:
     """The versions, in a trip, of the arrays whose stores a backward loop can undo by itself."""
-    return {v for c in _chains(s, s.body.statements, {}) for v in c.versions}
+    return {v for c in chains_of(s, s.body.statements, {}) for v in c.versions}
 
 
 def _chain(k: int, start: Var, end: Atom, makers: Mapping[Var, Statement], given: Mapping[Var, Var]) -> Chain | None:

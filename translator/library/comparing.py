@@ -101,8 +101,10 @@ def _finite(x: Any, nan: Any, top: Any, bottom: Any) -> Any:
 def sinc(x: Any) -> Any:
     x = np.asarray(x)
     y = np.pi * x
-    near = 1.0 - y * y / 6.0  # what the function is beside 0 as far as its second derivative goes
-    return np.where(x == 0, near, np.sin(y) / np.where(x == 0, 1.0, y))[()]
+    small = np.absolute(y) < 0.03  # where the derivatives of the quotient would cancel
+    s = y * y
+    near = 1.0 - s / 6.0 * (1.0 - s / 20.0 * (1.0 - s / 42.0 * (1.0 - s / 72.0)))
+    return np.where(small, near, np.sin(y) / np.where(small, 1.0, y))[()]
 
 
 def angle(z: Any, deg: Any = False) -> Any:

@@ -104,7 +104,7 @@ def _not_zero(x: Any) -> Any:
 def betaln(a: Any, b: Any) -> Any:
     """log(abs(beta(a, b))); of large numbers by Stirling's formula, in which nothing cancels."""
     a, b, dtype = doubles(a, b)
-    p, q = np.minimum(a, b), np.maximum(a, b)
+    p, q = np.where(a < b, a, b), np.where(a < b, b, a)  # where they are equal a minimum would share out its derivative
     large, both = q >= 12.0, p >= 12.0
     z = np.where(large, q, 12.0)
     s = np.where(both, p, np.where(large, p, 1.0))

@@ -62,7 +62,7 @@ def log_softmax(x: Any, axis: Any = None) -> Any:
 def expit(x: Any) -> Any:
     """The logistic function, which overflows nowhere: exp(x) / (1 + exp(x)), of -|x| and mirrored."""
     x = _floats(x)
-    e = np.exp(-np.absolute(x))
+    e = np.exp(np.where(x < 0, x, -x))  # of -|x|, whose derivative at 0 would be 0
     return (np.where(x < 0, e, 1.0) / (1.0 + e)).astype(x.dtype)[()]
 
 
@@ -87,14 +87,19 @@ def logit(x: Any) -> Any:
 
 
 def xlogy(x: Any, y: Any) -> Any:
-    """x * log(y), and 0 where x is 0."""
-    zero = (x == 0) & ~np.isnan(y)
+    """x * log(y), and 0 where x is 0 and log(y) is no number; elsewhere log(y) is the derivative there."""
+    zero = (x == 0) & _has_no_log(y)
     return np.where(zero, 0.0, x * np.log(np.where(zero, 1.0, y)))[()]
 
 
 def xlog1py(x: Any, y: Any) -> Any:
-    zero = (x == 0) & ~np.isnan(y)
+    zero = (x == 0) & _has_no_log(np.asarray(y) + 1)
     return np.where(zero, 0.0, x * np.log1p(np.where(zero, 0.0, y)))[()]
+
+
+def _has_no_log(y: Any) -> Any:
+    y = np.asarray(y)
+    return (y == 0) | np.isinf(y) if y.dtype.kind == "c" else (y <= 0) | (y == np.inf)
 
 
 def entr(x: Any) -> Any:
@@ -162,9 +167,9 @@ def exp10(x: Any) -> Any:
 def exprel(x: Any) -> Any:
     """(exp(x) - 1) / x, and 1 at 0."""
     x = _floats(x)
-    small = np.absolute(x) < 1e-5
+    small = np.absolute(x) < 0.01  # where the derivatives of the quotient would cancel
     safe = np.where(small, 1.0, x)
-    series = 1.0 + x * (0.5 + x * (1 / 6 + x / 24))
+    series = 1.0 + x * (1 / 2 + x * (1 / 6 + x * (1 / 24 + x * (1 / 120 + x * (1 / 720 + x / 5040)))))
     high = np.where(np.isposinf(x), np.inf, np.expm1(safe) / safe)
     return np.where(small, series, high).astype(x.dtype)[()]
 
@@ -183,24 +188,33 @@ def boxcox1p(x: Any, lmbda: Any) -> Any:
 
 
 def _power_less_one(log: Any, power: Any) -> Any:
+    """expm1(power * log) / power, and log where power is 0."""
     power = _floats(power)
-    small = np.absolute(power) < 1e-150
-    safe = np.where(small, 1.0, power)
-    return np.where(small, log, np.expm1(safe * log) / safe).astype(np.result_type(log, power))[()]
+    t = power * log
+    small = np.absolute(t) < 0.01
+    safe = np.where(small | (power == 0), 1.0, power)
+    value = np.where(small, log * exprel(np.where(small, t, 0.0)), np.expm1(safe * log) / safe)
+    return np.where((np.absolute(power) < 1e-150) & np.isinf(log), log, value).astype(np.result_type(log, power))[()]
+
+
+def _log1p_by(y: Any, power: Any) -> Any:
+    """log1p(power * y) / power, and y where power is 0."""
+    t = power * y
+    small = np.absolute(t) < 0.01
+    safe = np.where(small | (power == 0), 1.0, power)
+    s = np.where(small, t, 0.0)
+    series = 1.0 - s * (1 / 2 - s * (1 / 3 - s * (1 / 4 - s * (1 / 5 - s * (1 / 6 - s * (1 / 7 - s / 8))))))
+    return np.where(small | (power == 0), y * series, np.log1p(safe * y) / safe)
 
 
 def inv_boxcox(y: Any, lmbda: Any) -> Any:
     y, power = _floats(y), _floats(lmbda)
-    safe = np.where(power == 0, 1.0, power)
-    value = np.where(power == 0, np.exp(y), np.exp(np.log1p(safe * y) / safe))
-    return value.astype(np.result_type(y, power))[()]
+    return np.exp(_log1p_by(y, power)).astype(np.result_type(y, power))[()]
 
 
 def inv_boxcox1p(y: Any, lmbda: Any) -> Any:
     y, power = _floats(y), _floats(lmbda)
-    safe = np.where(power == 0, 1.0, power)
-    value = np.where(power == 0, np.expm1(y), np.expm1(np.log1p(safe * y) / safe))
-    return value.astype(np.result_type(y, power))[()]
+    return np.expm1(_log1p_by(y, power)).astype(np.result_type(y, power))[()]
 
 
 # ---- losses --------------------------------------------------------------------------------------
@@ -218,7 +232,8 @@ def pseudo_huber(delta: Any, r: Any) -> Any:
     safe = np.where(delta > 0, delta, 1.0)
     s = (r / safe) ** 2
     value = safe * safe * s / (np.sqrt(1.0 + s) + 1.0)
-    return np.where(delta < 0, np.inf, np.where((delta == 0) | (r == 0), 0.0, value)).astype(value.dtype)[()]
+    flat = (delta == 0) | ((r == 0) & ~np.isfinite(delta))
+    return np.where(delta < 0, np.inf, np.where(flat, 0.0, value)).astype(value.dtype)[()]
 
 
 # ---- gamma and beta ------------------------------------------------------------------------------
@@ -334,12 +349,21 @@ def binom(x: Any, y: Any) -> Any:
     short = (k == np.floor(k)) & (k >= 0) & (k < 20)
     top, bottom = np.ones_like(k), np.ones_like(k)
     for i in tuple(range(1, 20)):
-        top = np.where(i <= k, top * (i + x - k), top)
+        top = np.where(i <= k, top * (x - (k - i)), top)
         bottom = np.where(i <= k, bottom * i, bottom)
-    p, r = np.where(short, 1.0, 1.0 + x - y), np.where(short, 1.0, 1.0 + y)
-    general = 1.0 / ((1.0 + np.where(short, 1.0, x)) * beta(p, r))
+    inside = (x > -1) & (y > -1) & (x - y > -1)
+    used = inside | ~short
+    p, r = np.where(used, 1.0 + x - y, 1.0), np.where(used, 1.0 + y, 1.0)
+    general = 1.0 / ((1.0 + np.where(used, x, 1.0)) * beta(p, r))
+    product = top / bottom
+    exact = np.where(inside & np.isfinite(general), _like(product, general), product)
     integer = (y == np.floor(y)) & (y < 0)
-    return np.where(short, top / bottom, np.where(integer, 0.0, general)).astype(dtype)[()]
+    return np.where(short, exact, np.where(integer, 0.0, general)).astype(dtype)[()]
+
+
+def _like(value: Any, smooth: Any) -> Any:
+    """`value`, with the derivatives of a smooth function that has the same value, up to rounding."""
+    return stop_gradient(value) + (smooth - stop_gradient(smooth))
 
 
 def comb(N: Any, k: Any, *, exact: Any = False, repetition: Any = False) -> Any:
@@ -369,7 +393,8 @@ def poch(z: Any, m: Any) -> Any:
     direct = gamma(np.where(small, z + m, 1.0)) * rgamma(np.where(small, z, 1.0))
     large = np.exp(gammaln(np.where(small, 1.0, z + m)) - gammaln(np.where(small, 1.0, z)))
     value = np.where(small, direct, gammasgn(z + m) * gammasgn(z) * large)
-    return np.where(m == 0, 1.0, value).astype(dtype)[()]
+    none = np.where(np.isfinite(value), _like(1.0, np.where(np.isfinite(value), value, 1.0)), 1.0)
+    return np.where(m == 0, none, value).astype(dtype)[()]
 
 
 psi = digamma

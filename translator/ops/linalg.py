@@ -152,12 +152,37 @@ def c_solve_b(ct: Any, a: Any, b: Any, y: Any) -> Any:
     return np.linalg.solve(a.mT, ct)
 
 
+def _cofactors(a: Any, y: Any) -> Any:
+    """The derivative of det(a) = y, of singular matrices too: the product of the other rows, where there are few."""
+    n = a.shape[-1]
+    if n < 2:
+        return np.ones_like(a)
+    if n == 2:
+        return a[..., ::-1, ::-1] * np.array([[1.0, -1.0], [-1.0, 1.0]], a.real.dtype)
+    if n == 3:
+        return np.cross(a[..., [1, 2, 0], :], a[..., [2, 0, 1], :])
+    if np.all(y != 0):
+        return _as_matrix(y) * np.linalg.inv(a).mT
+    singular = _as_matrix(y == 0)
+    return np.where(singular, _adjugate(a), _as_matrix(y) * np.linalg.inv(np.where(singular, np.eye(n), a))).mT
+
+
+def _adjugate(a: Any) -> Any:
+    """adj(a) = det(a) inv(a) without quotients, in n products; U. Leverrier's recursion as D. K. Faddeev wrote it."""
+    n = a.shape[-1]
+    m = np.zeros_like(a) + np.eye(n, dtype=a.dtype)
+    for k in range(1, n):
+        p = a @ m
+        m = p - _as_matrix(np.sum(_diagonal(p), axis=-1) / k) * np.eye(n, dtype=a.dtype)
+    return m if n % 2 else -m
+
+
 def t_det(t: Any, a: Any, y: Any) -> Any:
-    return y * np.sum(_diagonal(np.linalg.solve(a, t)), axis=-1)
+    return np.sum(_cofactors(a, y) * t, axis=(-2, -1))
 
 
 def c_det(ct: Any, a: Any, y: Any) -> Any:
-    return _as_matrix(ct * y) * np.linalg.inv(a).mT
+    return _as_matrix(ct) * _cofactors(a, y)
 
 
 def t_sign(t: Any, a: Any, y: Any) -> Any:

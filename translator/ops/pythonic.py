@@ -16,7 +16,7 @@ from ..ir import Aval, DType
 from .arithmetic import CBRT, COPYSIGN, FABS, FMOD, HYPOT, POWER, SQRT
 from .core import Elementwise
 from .exponential import EXP, EXP2, EXPM1, LOG, LOG1P, LOG2, LOG10
-from .gamma import LGAMMA
+from .gamma import GAMMA, LGAMMA
 from .special import ERF, ERFC
 from .trigonometric import (
     ARCCOS,
@@ -93,6 +93,7 @@ MATH: dict[str, Elementwise] = {
         ("copysign", COPYSIGN),
         ("erf", ERF),
         ("erfc", ERFC),
+        ("gamma", GAMMA),
         ("lgamma", LGAMMA),
         ("radians", DEG2RAD),
         ("degrees", RAD2DEG),
@@ -105,7 +106,7 @@ _TOO_LARGE = (OverflowError, "math range error")
 # what Python raises instead of giving infinity for finite arguments; instead of nan it always raises _OUT_OF_DOMAIN
 _INFINITIES = {
     **dict.fromkeys(("log", "log2", "log10", "log1p", "atanh"), _OUT_OF_DOMAIN),
-    **dict.fromkeys(("exp", "exp2", "expm1", "sinh", "cosh", "pow", "lgamma"), _TOO_LARGE),
+    **dict.fromkeys(("exp", "exp2", "expm1", "sinh", "cosh", "pow", "gamma", "lgamma"), _TOO_LARGE),
 }
 _NEVER_FAIL = frozenset({"cbrt", "atan", "atan2", "tanh", "asinh", "hypot", "fabs", "copysign", "erf", "erfc"})
 

@@ -244,8 +244,13 @@ class _Fusion:
         return len(joined) > 1 and self.path_between(joined[0], joined[1])
 
     def path_between(self, a: Unit, b: Unit) -> bool:
-        """Whether one reaches the other through a third unit, or needs its values in memory."""
+        """Whether one reaches the other through a third unit, or needs its values in memory.
+
+        A reduction in two stages has its values only when all blocks have, so that another needs them in memory.
+        """
         if a.hard & b.bit or b.hard & a.bit:
+            return True
+        if a.kind == b.kind == "reduce" and (a.pred & b.bit or b.pred & a.bit):
             return True
         for source, sink in ((a, b), (b, a)):
             between = sink.pred & ~source.bit

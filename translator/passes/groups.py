@@ -23,6 +23,7 @@ from ..ir import (
     While,
     blocks_of,
     inputs_of,
+    walk,
 )
 from ..ops.core import Cast, Contract, Elementwise, Reduce, ReduceAttrs
 from .alignment import is_free, nbytes, reduction_kind
@@ -126,7 +127,7 @@ def kind_of(s: Statement) -> str:
 
 
 def spans_of(s: Statement) -> list[Span]:
-    inner = [b.span for b in s.body.statements] if isinstance(s, Fused) else [s.span]
+    inner = [b.span for b in walk(s.body)] if isinstance(s, Fused) else [s.span]
     return [span for span in inner if span.line]
 
 

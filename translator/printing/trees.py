@@ -13,7 +13,7 @@ import numpy as np
 
 from ..ir import Function, Param, Var
 from ..tree import LEAF, Kind, TreeDef, close_node, factory_of, in_order, open_node, static_fields
-from .phrases import dtype_literal, integer, name, number, subscript
+from .phrases import call, dtype_literal, integer, name, number, subscript
 
 
 class Scope:
@@ -40,7 +40,8 @@ class Scope:
         if type(value) in (int, float, complex):
             return number(value)
         if isinstance(value, np.dtype):
-            return dtype_literal(value)
+            written = dtype_literal(value)  # the class of its numbers, where it has one: that is no dtype yet
+            return written if isinstance(written, ast.Call) else call("np.dtype", written)
         if type(value) is tuple:
             return ast.Tuple([self.literal(v) for v in value], ast.Load())
         hint = getattr(value, "__name__", "") or type(value).__name__.lower()

@@ -140,7 +140,7 @@ class Writer:
         self.paths: dict[Var, ast.expr] = {}
         hints: dict[Var, str] = {}
         reserved = {*self.scope.objects, *self.routines.values()}
-        counts = _use_counts(self.function.body)
+        counts = self.counts = _use_counts(self.function.body)
         for p, variables in leaf_variables(self.function):
             if is_plain(p):
                 fixed[variables[0]] = p.name
@@ -300,7 +300,7 @@ class Writer:
             case Raise():
                 self.raising(s)
             case Invoke():
-                named = ", ".join(self.names[t] for t in s.targets)
+                named = ", ".join(self.names[t] if t in self.counts else "_" for t in s.targets)
                 self.line_of(s, f"{named} = {text_of(self.invoked(s))}", *s.args, comment=True)
                 self.check_width(s.args)
             case _:
@@ -426,7 +426,8 @@ class Writer:
     # ---- control flow ----
 
     def branch(self, s: If) -> None:
-        self.line_of(s, f"if {text_of(self.expressions.truth(s.condition))}:", s.condition)
+        start, test = len(self.lines), self.expressions.truth(s.condition)
+        self.line_of(s, f"if {text_of(test)}:", s.condition)
         self.check_width([s.condition])
         self.indented(s.then, s.targets, self.second_names(s.targets, s.then.results))
         mark = len(self.lines)
@@ -434,6 +435,9 @@ class Writer:
         self.indented(s.orelse, s.targets, self.second_names(s.targets, s.orelse.results))
         if self.lines[mark + 1].text == "pass":
             del self.lines[mark:]
+        elif self.lines[start + 1].text == "pass" and not isinstance(test, ast.UnaryOp):
+            self.lines[start].text = f"if {text_of(ast.UnaryOp(ast.Not(), test))}:"
+            del self.lines[start + 1 : mark + 1]
 
     def raising(self, s: Raise) -> None:
         """`assert`, or a branch of its own that raises."""

@@ -20,6 +20,7 @@ from .guards import is_library, place_within
 from .hooks import accelerated_function
 from .indexing import copy_of_line, flat_of
 from .values import (
+    LAZY,
     Bound,
     Closure,
     Flat,
@@ -70,7 +71,9 @@ def get_attribute(ctx: Context, owner: Value, name: str, node: ast.AST) -> Value
     if isinstance(owner, Closure | Bound | Partial):
         if name == "__name__" and isinstance(owner, Closure):
             return owner.name
-        ctx.refuse(node, f"the attribute {name} of {describe(owner)} is not known here")
+        ctx.cut(node, f"the attribute {name} of {describe(owner)} is not known here")
+    if isinstance(owner, LAZY) or (type(owner) is list and ctx.iterators.get(id(owner)) is owner):
+        ctx.cut(node, f"the attribute {name} of an iterator", instead="write a `for` loop, or call list(...)")
     if isinstance(owner, tuple) and name in ("_replace", "_asdict"):
         return Method(owner, name)
     if isinstance(owner, list | dict | str | tuple | set | frozenset) and not hasattr(owner, "_fields"):

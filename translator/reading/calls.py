@@ -9,7 +9,7 @@ import inspect
 import re
 import sys
 import types
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import numpy as np
@@ -363,7 +363,7 @@ def _repeats(frame: Frame) -> bool:
 def run_frame(ctx: Context, frame: Frame, node: FunctionNode, call: ast.AST) -> Value:
     """Read the body of a function; the value that it returns. Where the data say how often it calls itself, a call."""
     ctx.calls += 1
-    if recursion.mark(node) in ctx.unroll:
+    if recursion.mark(node) in ctx.unroll or recursion.is_routine(frame, node):
         return recursion.call_routine(ctx, frame, node, call, lambda inside: _run(ctx, inside, node, call))
     stays = recursion.may_stay(ctx, frame, node)
     if stays:
@@ -371,16 +371,18 @@ def run_frame(ctx: Context, frame: Frame, node: FunctionNode, call: ast.AST) -> 
         if recursion.repeats(frame):
             _ask_for_end(ctx, frame, call, floats=False)
             raise Restart(loops=frozenset({recursion.mark(node)}))
+    if stays and recursion.branches_out(ctx, frame, node):
+        _keep_most_called(ctx, frame)
     if ctx.calls > MAX_CALLS:
-        if stays and any(around.source.node is node for around in _callers(frame)):
-            raise Restart(loops=frozenset({recursion.mark(node)}))
+        if stays:
+            _keep_most_called(ctx, frame)
         ctx.cut(call, f"more than {MAX_CALLS} calls would be inlined", instead="write the recursion as a loop")
     ctx.repeats += _repeats(frame)
     if ctx.repeats > MAX_REPEATS and ctx.keeps_changes:
         ctx.cut(call, f"{frame.name} calls itself over {MAX_REPEATS} times", instead="write the recursion as a loop")
     if ctx.depth >= MAX_DEPTH:
         if stays:
-            raise Restart(loops=frozenset({recursion.mark(node)}))
+            _keep_most_called(ctx, frame)
         _ask_for_end(ctx, frame, call, floats=True)
         ctx.cut(
             call,
@@ -394,16 +396,16 @@ def run_frame(ctx: Context, frame: Frame, node: FunctionNode, call: ast.AST) -> 
 def _ask_for_end(ctx: Context, frame: Frame, call: ast.AST, floats: bool) -> None:
     """Ask for the numbers that a recursion may end by: integers, for a float beside them may carry a derivative."""
     ends = [v for v in frame.env.values() if type(v) is Var and from_arguments(ctx, v)]
-    counts = [v for v in ends if v.aval.dtype.kind != "f"]
+    counts = [v for v in ends if v.aval.dtype.kind not in "fc"]
     if counts or (ends and floats):
         demand(ctx, counts or ends, call, "an argument of a function that calls itself")
 
 
-def _callers(frame: Frame) -> Iterator[Frame]:
-    around = frame.caller
-    while around is not None:
-        yield around
-        around = around.caller
+def _keep_most_called(ctx: Context, frame: Frame) -> None:
+    """Read again with the calls of the function that calls itself as calls."""
+    found = recursion.most_called(frame)
+    if recursion.may_stay(ctx, found, found.source.node):
+        raise Restart(loops=frozenset({recursion.mark(found.source.node)}))
 
 
 def _run(ctx: Context, frame: Frame, node: FunctionNode, call: ast.AST) -> Value:
@@ -426,8 +428,10 @@ def _run(ctx: Context, frame: Frame, node: FunctionNode, call: ast.AST) -> Value
         raise
     except Exception as error:
         ctx.frame = outer
-        ctx.passed(error, frame, call)
-        raise
+        passed = ctx.passed(error, frame, call)
+        if passed is error:
+            raise
+        raise passed from error
     finally:
         ctx.frame = outer
         ctx.depth -= 1

@@ -23,6 +23,8 @@ from ..errors import (
     CutError,
     Diagnostic,
     DTypeError,
+    OutOfBoundsError,
+    ShapeError,
     Span,
     UnsupportedError,
     UntracedError,
@@ -31,6 +33,7 @@ from ..errors import (
 from ..ir import Apply, Atom, Capture, Const, Statement, Var
 from ..ops import bits
 from ..ops.core import Attrs, AxesAttrs, Gather, Op, ShapeAttrs
+from ..thrown import Known, Thrown
 from .source import Scope, is_library_file
 from .values import (
     Bound,
@@ -169,8 +172,8 @@ class Context:
             error.__dict__["_untraced_place"] = span
             error.add_note("\n".join(excerpt(span, self.frame.source.lines_of(node))))
 
-    def passed(self, error: Exception, called: Frame, call: ast.AST) -> None:
-        """Let an exception in the function `called` say that it came up through the call `call`.
+    def passed(self, error: Exception, called: Frame, call: ast.AST) -> Exception:
+        """An exception in the function `called`, which says that it came up through the call `call`.
 
         What is wrong in a library is told at the user's call of it.
         """
@@ -179,7 +182,7 @@ class Context:
         source = self.frame.source
         span = source.span(call)
         if self.frame.fixed or called.fixed or not span.line or span.file.startswith("<untraced"):
-            return
+            return error
         if not isinstance(error, UntracedError):
             if getattr(error, "_untraced_place", span) != span:
                 error.add_note(f"  called from {span}: {span.text}")
@@ -187,8 +190,13 @@ class Context:
             what = f"{called.name} cannot be compiled: {error.diagnostic.what}"
             instead = "call it outside the function and pass what it gives"
             error.say(Diagnostic(what, span, error.diagnostic.why, instead, source.lines_of(call)))
+            if type(error) is UnsupportedError:  # CPython can call the library's function all the same
+                cut = CutError(error.diagnostic)
+                cut.sites = error.sites
+                return cut
         elif error.diagnostic.span.line:
             error.say(replace(error.diagnostic, calls=(*error.diagnostic.calls, span)))
+        return error
 
     def at(self, node: ast.AST) -> None:
         """Statements appended from here on come from `node`."""
@@ -342,7 +350,7 @@ class Context:
         if step.op.name in bits.NAMES:
             return make.view(self.b, new, base.aval.dtype)
         what, why = f"a view made by {step.op.name} cannot be written", "the parts cannot be put together exactly"
-        raise AliasError(Diagnostic(what, why=why, instead="take a .copy() and write that"))
+        raise CutError(Diagnostic(what, why=why, instead="take a .copy() and write that"))
 
     def set_cell(self, cell: Cell, atom: Atom) -> None:
         if cell.ambiguous:
@@ -460,7 +468,11 @@ class Context:
                 object.__setattr__(target, name, old)
 
     def read_branch(self, body: Callable[[], Any]) -> Snapshot:
-        """`read_block`, of what may end in a `raise`: the flow is then a `Raised`."""
+        """`read_block`, of what may end in a `raise`: the flow is then a `Raised`.
+
+        So it is where NumPy would raise: a branch that nobody takes may hold a product of shapes that do not fit. In a
+        call that accelerate can leave to CPython that is; a derivative refuses it.
+        """
 
         def ended() -> Any:
             self.branches.add(self.b)
@@ -468,6 +480,12 @@ class Context:
                 return body()
             except Raised as raised:
                 return raised
+            except (ShapeError, DTypeError, OutOfBoundsError, ZeroDivisionError) as error:
+                if not self.keeps_changes:
+                    raise
+                cls = next(c for c in (ValueError, TypeError, IndexError, ArithmeticError) if isinstance(error, c))
+                what = error.diagnostic.what if isinstance(error, UntracedError) else str(error)
+                return Raised(Thrown(cls, (Known(what),)), (), self.b.span)
 
         return self.read_block(ended)
 

@@ -189,18 +189,21 @@ def check_defined(ctx: Context, value: Value, node: ast.AST) -> None:
 
 
 def if_(ctx: Context, node: ast.If, kont: Kont) -> Flow | None:
-    condition = truth(ctx, ctx.eval(node.test), node.test)
+    test, body, orelse = node.test, node.body, node.orelse
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        test, body, orelse = test.operand, orelse, body
+    condition = truth(ctx, ctx.eval(test), test)
     if isinstance(condition, bool):
-        return sequence(ctx, node.body if condition else node.orelse, kont)
+        return sequence(ctx, body if condition else orelse, kont)
     return branches(
         ctx,
         node,
-        node.test,
+        test,
         condition,
-        lambda k: sequence(ctx, node.body, k),
-        lambda k: sequence(ctx, node.orelse, k),
+        lambda k: sequence(ctx, body, k),
+        lambda k: sequence(ctx, orelse, k),
         kont,
-        ends_in_raise(node.orelse),
+        ends_in_raise(orelse),
     )
 
 

@@ -141,6 +141,8 @@ def bin_op(ctx: Context, node: ast.BinOp) -> Value:
 def binary(ctx: Context, kind: type[ast.operator], left: Value, right: Value, node: ast.AST) -> Value:
     """`left op right`: run by Python where both are known, a statement otherwise."""
     python, op = _BINARY[kind]
+    if kind is ast.Mod and isinstance(left, str | bytes):
+        return run_known(ctx, node, python, left, static(ctx, right, node, "a formatted value"))
     if isinstance(left, Masked) or isinstance(right, Masked):
         if kind is ast.MatMult:
             found = selected.product(ctx, "matmul", left, right, node)
@@ -182,10 +184,10 @@ def binary(ctx: Context, kind: type[ast.operator], left: Value, right: Value, no
 
 def _operand(ctx: Context, v: Value, other: Value) -> Atom:
     """An operand; a number of one dtype or another where the other operand decides the dtype of the result."""
-    if type(v) is Undefined and v.number is not None and (type(other) is Var or type(other) is Ref):
-        if {promote([Aval((), d), other.aval]) for d in v.dtypes} == {other.aval.dtype}:
-            return make.astype(ctx.b, v.number, other.aval.dtype)
-    return ctx.atom(v)
+    if type(v) is not Undefined or v.number is None or not (type(other) is Var or type(other) is Ref):
+        return ctx.atom(v)
+    decided = {promote([Aval((), d), other.aval]) for d in v.dtypes} == {other.aval.dtype}
+    return make.astype(ctx.b, v.number, other.aval.dtype) if decided else ctx.atom(v)
 
 
 def _cut_wide(ctx: Context, left: Value, right: Value, node: ast.AST) -> None:

@@ -139,6 +139,11 @@ def index_array(ctx: Context, base: Ref, key: Value, node: ast.AST) -> Value:
     turned = backwards(ctx, key, base.aval.shape[0]) if base.aval.shape else None
     if turned is not None:
         return index_value(ctx, index_array(ctx, base, turned, node), slice(None, None, -1), node)
+    if type(key) is tuple and any(e is None for e in key) and any(map(_gathers, key)):
+        # a new axis counts as a slice of what has that axis
+        axes = tuple(e if e is None or e is Ellipsis else slice(None) for e in key for _ in range(_axes_taken(e)))
+        base = index_value(ctx, base, axes, node)
+        key = tuple(slice(None) if e is None else e for e in key)
     mask = mask_of(ctx, base.aval.shape, key, node)
     if mask is not None:
         return masked(ctx, Ref(ctx.cell(ctx.read(base))), mask)
@@ -273,6 +278,11 @@ def parse_key(ctx: Context, shape: Shape, key: Value, node: ast.AST, selects: bo
     if parsed.new_axes and parsed.gathers:
         ctx.cut(node, "np.newaxis beside an index array", instead="index first, then add the axis: x[i][:, None]")
     return parsed
+
+
+def _axes_taken(e: Value) -> int:
+    """How many axes of the array an entry of an index stands for; one for what is no axis of it."""
+    return e.aval.ndim if type(e) is Ref and e.aval.dtype.kind == "b" else 1
 
 
 def _gathers(e: Value) -> bool:

@@ -24,12 +24,12 @@ from .carry import (
     loop_memory,
     mismatch_error,
 )
-from .context import Context, Snapshot
+from .context import Context, Snapshot, containers_of
 from .control import BREAK, CONTINUE, END, Flow, Kont, sequence, truth
 from .demand import ask, demand
 from .iteration import UNROLL_LIMIT, Getter, Steps, consumed, item_getters, steps_of
 from .stores import assign
-from .values import Restart, Value
+from .values import Cell, Restart, Value
 
 if TYPE_CHECKING:
     from .leaving import Flags
@@ -404,7 +404,17 @@ class WhileLoop:
         def body() -> Atom:
             entered = enter(ctx, plan, self.node)
             holder.append(entered.params)
+            births, older = ctx.births, {id(v) for v in containers_of(ctx.frame, ctx.frame.env)}
             known = truth(ctx, self.test(), self.node)
+            if any(
+                target.birth <= births if isinstance(target, Cell) else id(target) in older
+                for target, _, _ in ctx.journal[entered.mark :]
+            ):
+                ctx.cut(
+                    self.node,
+                    "the condition of a `while` changes an array, a container or an object",
+                    instead="write `while True:` with `if not ...: break` as its first statement",
+                )
             if isinstance(known, bool):
                 if known:
                     raises = any(map(may_raise, read.builder.statements))
@@ -418,9 +428,6 @@ class WhileLoop:
             return known
 
         shot = ctx.read_block(body)
-        foreign = [c for c in shot.cells if all(c is not p.target for p in plan.places)]
-        if foreign or shot.containers:
-            ctx.cut(self.node, "the condition of a `while` writes an array", instead="write it in the body")
         outs = [Var(p.hint, p.aval) for p in outcome.entered.params[len(holder[-1]) :]]
         self.condition = (shot, [*holder[-1], *outs], shot.flow)
 

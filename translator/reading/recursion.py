@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ast
 import operator
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -30,9 +31,11 @@ from .aliases import settle
 from .context import Context
 from .demand import demand
 from .joins import common_scalar
-from .values import Frame, Masked, Raised, Ref, Site, Undefined, Value, describe, is_leaf, is_runtime
+from .values import MIRRORS, Frame, Masked, Raised, Ref, Site, Undefined, Value, describe, is_leaf, is_runtime
 
 ATTEMPTS = 5  # readings until the results have their types
+GENERATED = "<untraced "  # what the names of files with printed source begin with
+MANY, DEEP = 256, 6  # inlined calls of one function, branches on the data within each other
 MOST = 200  # routines that one function may become, for arguments of different structure or known value
 
 kept: ContextVar[bool] = ContextVar("kept", default=False)  # whether calls may stay calls: a derivative is to be taken
@@ -63,11 +66,20 @@ class Recursions:
     pending: list[_Pending] = field(default_factory=list)
     group: list[_Pending] = field(default_factory=list)
     done: list[Routine] = field(default_factory=list)
+    counts: Counter[ast.AST] = field(default_factory=Counter)  # how often functions have been inlined
 
 
 def mark(node: ast.AST) -> Site:
     """What asks for the calls of a function to stay calls."""
     return node, -1
+
+
+def is_routine(frame: Frame, node: ast.AST) -> bool:
+    """Whether a call in printed source is one of a routine."""
+    if not (kept.get() and isinstance(node, ast.FunctionDef) and frame.outer is not None):
+        return False
+    own = (isinstance(n, ast.Name) and n.id == node.name for n in ast.walk(node))
+    return frame.source.file.startswith(GENERATED) and any(own)
 
 
 def may_stay(ctx: Context, frame: Frame, node: ast.AST) -> bool:
@@ -86,9 +98,33 @@ def repeats(frame: Frame) -> bool:
     return False
 
 
+def branches_out(ctx: Context, frame: Frame, node: ast.AST) -> bool:
+    """Whether so many calls of a function would be inlined, in branches within branches, that they had better stay."""
+    counts = ctx.recursions.counts
+    counts[node] += 1
+    frame.blocks = len(ctx.builders)
+    if counts[node] < MANY:
+        return False
+    found: set[int] = set()
+    around: Frame | None = frame
+    while around is not None:
+        found |= {around.blocks} if around.source.node is node else set()
+        around = around.caller
+    return len(found) > DEEP
+
+
+def most_called(frame: Frame) -> Frame:
+    """Of the calls around one, and itself, the latest of the function that is called most often."""
+    calls = [frame]
+    while calls[-1].caller is not None:
+        calls.append(calls[-1].caller)
+    count = Counter(id(c.source.node) for c in calls)
+    return max(calls, key=lambda c: count[id(c.source.node)])
+
+
 def described(frame: Frame) -> Key | None:
     """Structure, types and known values of the arguments of a call; None for what cannot be compared."""
-    flat, structure = tree.flatten(list(frame.env.values()), is_leaf=is_leaf)
+    flat, structure = tree.flatten(list(_arguments(frame).values()), is_leaf=is_leaf)
     found = tuple(v.aval if is_runtime(v) else _identity(v) for v in flat)
     return structure, found
 
@@ -118,7 +154,8 @@ def call_routine(ctx: Context, frame: Frame, node: ast.AST, call: ast.AST, body:
             raise Raised(Thrown(RecursionError), (), ctx.span)
         ctx.cut(call, f"every way through {frame.name} calls it again", instead="end the recursion with an `if`")
     targets = tuple(Var("t", a) for a in found.avals)
-    ctx.at(call)
+    if call is not node:
+        ctx.at(call)
     ctx.append(Invoke(targets, (*given.args, *found.free), found.routine, ctx.span))
     return _result(ctx, found.out, targets, given.leaves)
 
@@ -138,7 +175,8 @@ class _Given:
 
     @staticmethod
     def of(ctx: Context, frame: Frame, node: ast.AST, call: ast.AST) -> _Given:
-        flat, structure = tree.flatten(list(frame.env.values()), is_leaf=is_leaf)
+        env = _arguments(frame)
+        flat, structure = tree.flatten(list(env.values()), is_leaf=is_leaf)
         places = []
         for i, v in enumerate(flat):
             if isinstance(v, Undefined | Masked):
@@ -151,7 +189,7 @@ class _Given:
         args = tuple(ctx.atom(v) for v in leaves)
         known = tuple(_identity(v) for i, v in enumerate(flat) if i not in places)
         key = (node, id(frame.outer), structure, tuple(places), tuple(a.aval for a in args), known)
-        return _Given(key, list(frame.env), flat, structure, places, leaves, args, _hints(frame))
+        return _Given(key, list(env), flat, structure, places, leaves, args, _hints(env))
 
     def opened(self, ctx: Context) -> tuple[list[Value], list[Var]]:
         """The arguments as a routine finds them, and its parameters."""
@@ -171,9 +209,13 @@ def _identity(v: Value) -> Any:
     return (type(v), v) if plain or isinstance(v, np.generic) else id(v)
 
 
-def _hints(frame: Frame) -> list[str]:
+def _arguments(frame: Frame) -> dict[str, Value]:
+    return {name: v for name, v in frame.env.items() if name != MIRRORS}
+
+
+def _hints(env: dict[str, Value]) -> list[str]:
     found: list[str] = []
-    for name, value in frame.env.items():
+    for name, value in env.items():
         count = len(tree.flatten(value, is_leaf=is_leaf)[0])
         found += [name] if count == 1 else [f"{name}_{k}" for k in range(count)]
     return found
@@ -225,7 +267,7 @@ def _once(ctx: Context, given: _Given, frame: Frame, body: Body, call: ast.AST) 
         new = Frame(frame.source, frame.outer, ctx.frame, frame.scope, frame.live, frame.fixed, frame.name)
         values, variables = given.opened(ctx)
         params.extend(variables)
-        new.env = dict(zip(given.names, values, strict=True))
+        new.env = {**frame.env, **dict(zip(given.names, values, strict=True))}
         before, _ = tree.flatten(values, is_leaf=is_leaf)
         out = result_tree(ctx, body(new), results, frame.source)
         after, structure = tree.flatten(values, is_leaf=is_leaf)
@@ -288,10 +330,14 @@ def _close(state: Recursions) -> None:
     for r in bodies:
         r.function = replace(r.function, body=prune(r.function.body))
     state.group.clear()
-    known = {r: next((d for d in state.done if same(d.function, r.function)), r) for r in bodies}
-    for p in group.values():
-        p.routine = known[p.routine]
-    state.done += [r for r, d in known.items() if d is r]
+    known: dict[Routine, Routine] = {}
+    for r in bodies:
+        known[r] = next((d for d in state.done if same(d.function, r.function)), r)
+        state.done += [r] if known[r] is r else []
+    for r in bodies:
+        body = with_calls(r.function.body, lambda s: replace(s, routine=known.get(s.routine, s.routine)))
+        r.function = replace(r.function, body=body)
+        group[r].routine = known[r]
 
 
 def _bound(body: Block) -> set[Var]:

@@ -242,7 +242,8 @@ def aug_assign(ctx: Context, node: ast.AugAssign, kont: Kont) -> None:
             current = index_value(ctx, base, key, target)
             updated = augmented(ctx, current, ctx.eval(node.value), node)
             shown = current.whole if isinstance(current, Masked) else current
-            copied = type(base) is Ref and type(shown) is Ref and shown.cell is not base.cell
+            line = base.line if isinstance(base, Flat) else base
+            copied = type(line) is Ref and type(shown) is Ref and shown.cell is not line.cell
             if updated is not current or copied:
                 store(ctx, base, key, updated, node)
         case ast.Attribute(attr=attr):

@@ -149,6 +149,9 @@ class Generator:
     used: Value = False
 
 
+LAZY = (RunRange, Zip, Grid, Enumerate, Reversed, Endless, Iterated, Generator)  # what stands for a Python iterator
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Message:
     """A text with run-time values in it, that an exception is to be raised with."""
@@ -302,7 +305,7 @@ class SharedNames:
 class Frame:
     """One call being read: its source, its names, and the scope in which the function was defined."""
 
-    __slots__ = ("caller", "entered", "env", "fixed", "live", "name", "outer", "scope", "source")
+    __slots__ = ("blocks", "caller", "entered", "env", "fixed", "live", "name", "outer", "scope", "source")
 
     def __init__(
         self, source: Source, outer: Frame | None, caller: Frame | None, scope: Any, live: Any, fixed: bool, name: str
@@ -315,6 +318,7 @@ class Frame:
         self.live = live
         self.fixed = fixed  # spans stay those of the caller: library source and derivative rules
         self.name = name
+        self.blocks = 0  # that were being read when it was entered (recursion.py)
         self.entered: Any = None  # what the arguments were, where somebody asks for it (recursion.py)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from .. import make, ops
 from ..bounds import Interval, interval_of
 from ..builder import Builder
-from ..ir import Apply, Atom, Block, Const, For, Var, blocks_of, walk
+from ..ir import Apply, Atom, Block, Const, For, Var, free_variables, walk
 from ..ops.core import CastAttrs
 
 MOST_TRIPS = 1 << 16  # trips of loops whose places are compared one by one
@@ -61,8 +61,8 @@ class Affine:
 class Forms:
     """The linear forms of the integers of a loop; `inductions` are carried ones that every trip changes alike."""
 
-    def __init__(self, loop: For, trips: range, inside: set[Var]) -> None:
-        self.inside = inside
+    def __init__(self, loop: For, trips: range) -> None:
+        self.shared = set(free_variables(Block((), (loop,), ())))
         self.made = {t: s for s in walk(loop.body) if isinstance(s, Apply) for t in s.targets}
         self.found: dict[Var, Affine | None] = {loop.body.params[0]: Affine(trips.step, trips.start)}
         self.inductions: dict[int, Affine] = {}
@@ -95,7 +95,7 @@ class Forms:
     def _made(self, v: Var) -> Affine | None:
         if v.aval.shape or v.aval.dtype.kind not in "iu":
             return None
-        if v not in self.inside:
+        if v in self.shared:
             return Affine(0, 0, frozenset(((v, 1),)))
         s = self.made.get(v)
         if s is None or not _counts(v):
@@ -122,16 +122,6 @@ def _counts(v: Var) -> bool:
     return not v.aval.shape and v.aval.dtype == np.int64
 
 
-def bound_in(block: Block) -> set[Var]:
-    """All variables that have their definition in the block, its parameters included."""
-    found = set(block.params)
-    for s in block.statements:
-        found.update(s.targets)
-        for inner in blocks_of(s):
-            found |= bound_in(inner)
-    return found
-
-
 # ---- where places meet ---------------------------------------------------------------------------
 
 
@@ -147,8 +137,8 @@ def meets_earlier(write: Affine, read: Affine, trips: int) -> bool:
     if trips > MOST_TRIPS or not write.scale:
         return True
     k = np.arange(trips)
-    behind, rest = np.divmod(read.scale * k + read.const - write.const, write.scale)
-    return bool(np.any((rest == 0) & (behind >= 0) & (behind <= k)))
+    behind, left = np.divmod(read.scale * k + read.const - write.const, write.scale)
+    return bool(np.any((left == 0) & (behind >= 0) & (behind <= k)))
 
 
 def never_meet(x: Affine, y: Affine, trips: int) -> bool:

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
@@ -79,6 +80,12 @@ class Trip:
         for x in self.scatters:
             self.shared.update(dict.fromkeys(x.chain.versions, x.chain.slot))
 
+    def continued(self, b: Builder) -> Trip:
+        """The same trip, what follows written into another builder."""
+        other = copy(self)
+        other.b, other.effects = b, []
+        return other
+
     # values
 
     def atom(self, a: Atom) -> Atom:
@@ -117,7 +124,8 @@ class Trip:
                 body = Block((), tuple(b.statements), self.args(s.body.results))
                 self.b.append(replace(s, condition=self.atom(s.condition), body=body))
             case Fused() | Invoke():
-                raise Dependence(f"it {'has been fused' if isinstance(s, Fused) else 'calls what calls itself'}", s.span)
+                why = "has been fused" if isinstance(s, Fused) else "calls what calls itself"
+                raise Dependence(f"it {why}", s.span)
             case _:
                 assert_never(s)
 
@@ -233,8 +241,8 @@ class Trip:
             inside = {t for made in here.statements for t in made.targets}
             for e in effects:
                 self.effects.append(self.chosen(e, inside, there, taken, both))
-        blocks = (Block((), tuple(b.statements), tuple(p[n] for p in sides)) for n, b in enumerate((then, orelse)))
-        self.b.append(If(tuple(targets), self.atom(s.condition), *blocks, s.span))
+        on, off = (Block((), tuple(b.statements), tuple(p[n] for p in sides)) for n, b in enumerate((then, orelse)))
+        self.b.append(If(tuple(targets), self.atom(s.condition), on, off, s.span))
 
     def chosen(self, e: Effect, inside: set[Var], other: Builder, taken: bool, both: Both) -> Effect:
         """An addition under a branch: on the other side of it 0 is added; at place 0 if the place is known in the
@@ -288,7 +296,8 @@ class Trip:
         b = self.inner(block)
         if len(self.effects) > count:
             e = self.effects[count]
-            raise Dependence(f"an inner loop adds to elements of {name_of(e.store.targets[0])} that iterations share", e.store.span)
+            array = name_of(e.store.targets[0])
+            raise Dependence(f"an inner loop adds to elements of {array} that iterations share", e.store.span)
         return b
 
     def entered(self, carried: Sequence[Var], inits: Sequence[Atom]) -> tuple[list[Var], list[Atom]]:

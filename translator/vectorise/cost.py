@@ -14,6 +14,7 @@ from ..ops.core import Contract, Create, Elementwise, Index, Linalg, Put, Reduce
 from .stores import Dependence
 
 WIDEST = 1 << 14  # elements that one trip works on at a time: then the loop itself costs nothing
+ELEMENTS = 64  # the same, where trips differ in how long they take
 LARGEST = 1 << 27  # bytes of one value of all trips together, or
 TIMES = 4  # so many times the largest array that the loop reads or writes
 BRANCH = 32  # operations that a branch costs like
@@ -24,8 +25,8 @@ _CHEAP = frozenset(("add", "subtract", "multiply", "negative", "maximum", "minim
 @dataclass(frozen=True, slots=True)
 class Policy:
     """What suits a target. `lanes`: how control flow that differs between trips is run. `fewest` trips are worth it,
-    and `least` operations in all; `inner` in a loop that stays. `series`: running sums are computed as such. `diagonals`:
-    stores into diagonals gather."""
+    and `least` operations in all; `inner` in a loop that stays. `series`: running sums are computed as such.
+    `diagonals`: stores into diagonals gather."""
 
     lanes: Lanes = LOCKSTEP
     fewest: int = 4
@@ -76,16 +77,25 @@ def check_work(loop: For, policy: Policy, least: int) -> None:
         raise Dependence("it has too little to do", loop.span)
     wide, products = 0, False
     for s in walk(loop.body):
-        if isinstance(s, Apply):
-            products = products or isinstance(s.op, Contract | Linalg)
-            if isinstance(s.op, Elementwise | Reduce):
-                wide = max(wide, *(a.aval.size for a in (*s.args, *s.targets)))
+        if isinstance(s, For | While) and (isinstance(s, While) or s.range.static() is None):
+            elements = max(map(_width, walk(s.body)), default=0)
+            if elements > ELEMENTS:
+                raise Dependence(f"an inner loop of unknown length works on {elements} elements at a time", s.span)
+        products = products or (isinstance(s, Apply) and isinstance(s.op, Contract | Linalg))
+        wide = max(wide, _width(s))
     if wide > WIDEST and not products:
         raise Dependence(f"an iteration works on {wide} elements at a time", loop.span)
 
 
+def _width(s: Statement) -> int:
+    """On how many elements the statement itself computes."""
+    if isinstance(s, Apply) and isinstance(s.op, Elementwise | Reduce):
+        return max(a.aval.size for a in (*s.args, *s.targets))
+    return 0
+
+
 def check_memory(loop: For, block: Block) -> None:
-    """Raises Dependence where the values of all trips together, in the block that stands for the loop, are too large."""
+    """Raises Dependence where the values of all trips together are too large. `block` stands for the loop."""
 
     def size(a: Atom) -> int:
         return a.aval.size * a.aval.dtype.itemsize

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import assert_never
@@ -30,8 +31,10 @@ from ..ir import (
     blocks_of,
     free_variables,
     inputs_of,
+    walk,
 )
-from ..ops.core import At, Dim, Dyn, Gather, IndexAttrs, Put, Run
+from ..ops.core import NO_ATTRS, At, Dim, Dyn, Gather, IndexAttrs, Put, Run
+from ..rewrite import rebuilt
 from .affine import Affine, Forms, meets_earlier, never_meet
 
 
@@ -210,6 +213,52 @@ def _entries(s: Apply, attrs: IndexAttrs, forms: Forms) -> tuple[Entry | None, .
     return tuple(map(entry, attrs.dims))
 
 
+# ---- `y[i] -= v` as `y[i] += -v` -----------------------------------------------------------------
+
+
+def with_additions(block: Block) -> Block:
+    """The block with what is taken from elements added to them negated, which is the same to the bit."""
+    made = {t: s for s in walk(block) if isinstance(s, Apply) for t in s.targets}
+    uses = Counter(a for s in walk(block) for a in inputs_of(s))
+    uses.update(r for s in walk(block) for b in blocks_of(s) for r in b.results)
+    new: dict[int, Apply | None] = {}
+    for s in walk(block):
+        if not isinstance(s, Apply) or s.op is not ops.PUT or s.targets[0].aval.dtype.kind not in "fci":
+            continue
+        less = made.get(s.args[1]) if isinstance(s.args[1], Var) else None
+        if less is None or less.op is not ops.SUBTRACT or less.targets[0].aval.dtype != s.targets[0].aval.dtype:
+            continue
+        part, v = made.get(less.args[0]) if isinstance(less.args[0], Var) else None, less.args[1]
+        alone = uses[less.targets[0]] == 1 and uses[less.args[0]] == 1
+        if part is None or part.op is not ops.INDEX or not alone or v.aval.dtype.kind not in "fci":
+            continue
+        if part.args[0] is s.args[0] and _place_of(part, 1) == _place_of(s, 2):
+            taken = Var("t", v.aval)
+            new[id(part)] = None
+            new[id(less)] = Apply((taken,), ops.NEGATIVE, (v,), NO_ATTRS, less.span)
+            new[id(s)] = Apply(s.targets, ops.PUT_ADD, (s.args[0], taken, *s.args[2:]), s.attrs, s.span)
+    return rebuilt(block, lambda s: new.get(id(s), s)) if new else block
+
+
+def _place_of(s: Apply, offset: int) -> list[object]:
+    """What is selected, comparable with what other statements select; nothing is equal where index arrays are."""
+    assert isinstance(s.attrs, IndexAttrs)
+
+    def known(i: int | Dyn) -> Atom | int:
+        return s.args[i.arg] if isinstance(i, Dyn) else i
+
+    places: list[object] = []
+    for d in s.attrs.dims:
+        match d:
+            case At(index=i):
+                places.append((known(i),))
+            case Run(start=i, size=size, step=step):
+                places.append((known(i), size, step))
+            case Gather():
+                places.append(s)  # may add to one place twice, where a store is made once
+    return places
+
+
 # ---- who has what --------------------------------------------------------------------------------
 
 
@@ -229,7 +278,8 @@ def cells_of(chain: Chain, trips: int, intervals: Callable[[], dict[Var, Interva
     axis, keys = best
     for k, x in enumerate(keys):
         if not all(never_meet(x, y, trips) for y in keys[k + 1 :]):
-            raise Dependence(f"iterations may store into the same elements of {name_of(chain.param)}", writes[0].statement.span)
+            where = writes[0].statement.span
+            raise Dependence(f"iterations may store into the same elements of {name_of(chain.param)}", where)
     of: dict[int, int] = {}
     for a in chain.accesses:
         key = _key(a, axis, shape[axis], trips, intervals)
@@ -237,7 +287,10 @@ def cells_of(chain: Chain, trips: int, intervals: Callable[[], dict[Var, Interva
             of[id(a.statement)] = keys.index(key)
         else:
             _check_foreign(chain, a, writes, axis, trips, intervals)
-    cells = [Cell(key, _fixed(chain, axis, [a for a in chain.accesses if of.get(id(a.statement)) == k])) for k, key in enumerate(keys)]
+    cells = []
+    for k, key in enumerate(keys):
+        own = [a for a in chain.accesses if of.get(id(a.statement)) == k]
+        cells.append(Cell(key, _fixed(chain, axis, own)))
     return Cells(chain, axis, cells, of)
 
 
@@ -277,7 +330,8 @@ def _check_foreign(
         key = _key(w, axis, n, trips, intervals)
         assert key is not None
         if place is None or meets_earlier(key, place, trips):
-            raise Dependence(f"an iteration may read what an earlier one has stored into {name_of(chain.param)}", read.statement.span)
+            why = f"an iteration may read what an earlier one has stored into {name_of(chain.param)}"
+            raise Dependence(why, read.statement.span)
 
 
 def _apart(x: Access, y: Access, axis: int) -> bool:

@@ -18,9 +18,9 @@ import numpy as np
 
 from .. import make, ops
 from ..builder import Builder
-from ..ir import Apply, Atom, Aval, Block, Const, For, If, Statement, Var
-from ..ops.core import Op, Reduce
-from .stores import Dependence, name_of, uses
+from ..ir import Apply, Atom, Aval, Block, Const, For, If, Statement, Var, free_variables
+from ..ops.core import Elementwise, Reduce, Run
+from .stores import uses
 
 Rule = Literal["first largest", "first smallest", "last true", "while true", "until true", "last"]
 
@@ -35,7 +35,7 @@ _REDUCTIONS: dict[str, Reduce] = {
     "bitwise_and": ops.ALL_,  # of bools only, as the two above
     "bitwise_or": ops.ANY,
 }
-_COMBINE: dict[str, Op] = {
+_COMBINE: dict[str, Elementwise] = {
     "sum": ops.ADD,
     "prod": ops.MULTIPLY,
     "max": ops.MAXIMUM,
@@ -65,7 +65,12 @@ def sum_of(loop: For, slot: int) -> Sum | None:
         return None
     if found.reduction in (ops.ALL_, ops.ANY) and param.aval.dtype.kind != "b":
         return None
-    return found
+    return None if is_half(param.aval) and found.reduction in (ops.SUM, ops.PROD) else found
+
+
+def is_half(aval: Aval) -> bool:
+    """Whether numbers have so few digits that a sum depends on its order in the first ones."""
+    return aval.dtype.kind not in "biufc" or (aval.dtype.kind == "f" and aval.dtype.itemsize < 4)
 
 
 def _linear(found: Sum, block: Block, current: Var) -> Var | None:
@@ -104,7 +109,7 @@ def _advanced(found: Sum, s: Statement, current: Var) -> Var | None:
                     return t
         case For(inits=inits, body=body):
             slots = [k for k, a in enumerate(inits) if a is current]
-            if len(slots) != 1 or current in uses_of_block(body) or current in (s.range.start, s.range.stop, s.range.step):
+            if len(slots) != 1 or current in (*free_variables(body), s.range.start, s.range.stop, s.range.step):
                 return None
             k = slots[0]
             end = _linear(found, body, body.params[k + 1])
@@ -112,12 +117,6 @@ def _advanced(found: Sum, s: Statement, current: Var) -> Var | None:
                 found.versions.add(body.params[k + 1])
                 return s.targets[k]
     return None
-
-
-def uses_of_block(block: Block) -> set[Atom]:
-    from ..ir import free_variables
-
-    return set(free_variables(block))
 
 
 def neutral(reduction: Reduce, aval: Aval) -> Any:
@@ -140,9 +139,7 @@ def neutral(reduction: Reduce, aval: Aval) -> Any:
 
 
 def combined(b: Builder, reduction: Reduce, x: Atom, y: Atom) -> Atom:
-    op = _COMBINE[reduction.name]
-    assert op.name
-    return make.elementwise(b, op, x, y)  # type: ignore[arg-type]
+    return make.elementwise(b, _COMBINE[reduction.name], x, y)
 
 
 # ---- choices -------------------------------------------------------------------------------------
@@ -160,29 +157,31 @@ class Choice:
     key: Atom | None
     leader: int = -1  # of the slots, the one that holds the extreme
 
+    @property
+    def is_flag(self) -> bool:
+        return self.rule in ("while true", "until true")
 
-def choices_of(loop: For, slots: list[int]) -> tuple[list[Choice], set[int]]:
-    """The carried values that are chosen; and the statements, by id, that do nothing but choose."""
-    params, results = loop.body.params[1:], loop.body.results
+
+def choices_of(loop: For, slots: list[int]) -> list[Choice]:
+    """The carried values among `slots` that are chosen."""
+    results = loop.body.results
     found: list[Choice] = []
-    spent: set[int] = set()
     groups: dict[int, tuple[Statement, list[int]]] = {}
     made = {t: s for s in loop.body.statements for t in s.targets}
     for k in slots:
-        s = made.get(results[k]) if isinstance(results[k], Var) else None
+        r = results[k]
+        s = made.get(r) if isinstance(r, Var) else None
         if isinstance(s, If) or (isinstance(s, Apply) and s.op is ops.WHERE):
             groups.setdefault(id(s), (s, []))[1].append(k)
     for s, members in groups.values():
         choice = _choice(loop, s, members, made)
         if choice is not None:
             found.append(choice)
-            if set(s.targets) == {results[k] for k in choice.slots}:
-                spent.add(id(s))
     chosen = {k for c in found for k in c.slots}
     for k in slots:
         if k not in chosen:
             found.append(Choice("last", (k,), (results[k],), (), None))
-    return found, spent
+    return found
 
 
 def _choice(loop: For, s: Statement, members: list[int], made: dict[Var, Statement]) -> Choice | None:
@@ -191,7 +190,7 @@ def _choice(loop: For, s: Statement, members: list[int], made: dict[Var, Stateme
     orelse: dict[int, Atom] = {}
     for k in members:
         if isinstance(s, If):
-            place = s.targets.index(results[k])  # type: ignore[arg-type]
+            place = next(n for n, t in enumerate(s.targets) if t is results[k])
             then[k], orelse[k] = s.then.results[place], s.orelse.results[place]
         elif isinstance(s, Apply) and not s.targets[0].aval.shape:
             then[k], orelse[k] = s.args[1], s.args[2]
@@ -206,12 +205,12 @@ def _choice(loop: For, s: Statement, members: list[int], made: dict[Var, Stateme
         return None
     test = made.get(condition) if isinstance(condition, Var) else None
     if isinstance(test, Apply) and test.op in (ops.GREATER, ops.LESS):
-        for key, best, rule in ((0, 1, "first largest"), (1, 0, "first smallest")):
-            leader = next((k for k in kept if params[k] is test.args[best]), None)
-            if leader is not None and then[leader] is test.args[key]:
-                if test.op is ops.LESS:
-                    rule = "first smallest" if rule == "first largest" else "first largest"
-                return Choice(rule, kept, tuple(then[k] for k in kept), inner, test.args[key], leader)  # type: ignore[arg-type]
+        for key, best in ((test.args[0], test.args[1]), (test.args[1], test.args[0])):
+            leader = next((k for k in kept if params[k] is best), None)
+            if leader is not None and then[leader] is key:
+                rises = (test.op is ops.GREATER) == (key is test.args[0])
+                rule: Rule = "first largest" if rises else "first smallest"
+                return Choice(rule, kept, tuple(then[k] for k in kept), inner, key, leader)
     return Choice("last true", kept, tuple(then[k] for k in kept), inner, condition)
 
 
@@ -238,24 +237,10 @@ def first_or_last(b: Builder, rule: Rule, key: Atom) -> Atom:
     """The trip that decides, of the keys of all trips."""
     if rule == "last true":
         n = key.aval.shape[0]
-        backwards = make.index(b, key, (make_run(n),))
+        backwards = make.index(b, key, (Run(n - 1, n, -1),))
         return make.subtract(b, n - 1, make.argmax(b, backwards, 0))
     is_max = rule == "first largest"
     if key.aval.dtype.kind == "f":
         number = make.equal(b, key, key)  # nan is never larger or smaller
         key = make.where(b, number, key, key.aval.dtype.type(-np.inf if is_max else np.inf))
     return make.argmax(b, key, 0) if is_max else make.argmin(b, key, 0)
-
-
-def make_run(n: int) -> Any:
-    from ..ops.core import Run
-
-    return Run(n - 1, n, -1)
-
-
-def unresolved(v: Var, at: Statement | None) -> Dependence:
-    """What is said of a carried value that later trips need."""
-    from ..errors import NOWHERE
-
-    why = f"an iteration needs {name_of(v)} as the one before has left it"
-    return Dependence(why, at.span if at is not None else NOWHERE)

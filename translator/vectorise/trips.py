@@ -27,7 +27,8 @@ WIDEST = 16  # elements of a window (`x[i : i + 5]`) that is put together of sli
 def as_function(params: Sequence[Var], block: Block) -> Function:
     """A block as a function of its parameters, for passes that take functions; it may use what is around it."""
     tree = TreeDef(Kind.TUPLE, (LEAF,) * len(block.results))
-    return Function("trip", tuple(Param(p.hint) for p in params), Block(tuple(params), block.statements, block.results), tree)
+    body = Block(tuple(params), block.statements, block.results)
+    return Function("trip", tuple(Param(p.hint) for p in params), body, tree)
 
 
 class Trips(Batcher):

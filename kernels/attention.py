@@ -1,0 +1,225 @@
+"""Two products with a softmax between them as one Triton kernel: the matrix of scores is never in memory.
+
+s = np.where(mask, q @ k.T * scale, -np.inf)
+e = np.exp(s - np.max(s, axis=1, keepdims=True))         one kernel: each block of rows of q walks along k and v,
+y = e / np.sum(e, axis=1, keepdims=True) @ v             and keeps the softmax of the columns that it has seen
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ..translator.errors import Diagnostic, UnsupportedError
+from ..translator.ir import Apply, Atom, DType, Fused, Var
+from ..translator.ops.core import Contract, ContractAttrs, Elementwise, Reduce, ReduceAttrs
+from ..translator.passes.alignment import is_free, nbytes
+from .contract import SUMMED, Roles
+from .dialects import accumulator, is_half
+from .facts import Facts
+from .layout import Strides
+from .program import GroupPlan, header, make_launch
+from .tiles import Held, Index, Tile, Tiles, applies, statements_for
+
+WIDEST_HEAD = 128  # elements of a row of q, k or v: more do not fit beside each other in shared memory
+FAR = 1 << 20  # the first of the labels that only the scores' product has
+
+
+@dataclass(frozen=True, slots=True)
+class Attention:
+    """The parts of the pattern. Axes of the scores are labelled as the second product labels its operand.
+
+    `score` is what the softmax is of, `weight` its exponential; `divided`: the second product takes it over its sum.
+    """
+
+    first: Apply
+    second: Apply
+    query: Atom
+    key: Atom
+    value: Atom
+    query_labels: tuple[int, ...]
+    key_labels: tuple[int, ...]
+    value_labels: tuple[int, ...]
+    scores: tuple[int, ...]
+    column: int
+    score: Var
+    largest: Apply
+    weight: Var
+    divided: bool
+
+
+def match_attention(fused: Fused) -> Attention:
+    """Raises UnsupportedError where the group is anything else than softmax(x(q @ k)) @ v with elementwise x."""
+    makers = {s.targets[0]: s for s in applies(fused)}
+    products = [s for s in applies(fused) if isinstance(s.op, Contract)]
+    folds = [s for s in applies(fused) if isinstance(s.op, Reduce)]
+    if len(products) != 2 or sorted(s.op.name for s in folds) != ["max", "sum"]:
+        raise _refused(fused, "this softmax between products")
+    first, second = products
+    largest, total = sorted(folds, key=lambda s: s.op.name)
+    assert isinstance(first.attrs, ContractAttrs) and isinstance(second.attrs, ContractAttrs)
+    assert isinstance(largest.attrs, ReduceAttrs) and isinstance(total.attrs, ReduceAttrs)
+    operands = list(zip(second.args, (second.attrs.lhs, second.attrs.rhs), strict=True))
+    operands.sort(key=lambda pair: largest not in statements_for(applies(fused), [pair[0]], frozenset()))
+    (share, scores), (value, value_labels) = operands
+    weight, divided = _weight(fused, share, total, makers)
+    score = _exponent(fused, weight, largest, makers)
+    summed = [n for n in scores if n not in second.attrs.out]
+    if largest.attrs.axes != total.attrs.axes or [scores.index(n) for n in summed] != list(largest.attrs.axes):
+        raise _refused(fused, "a softmax along other axes than the product after it sums")
+    if len(summed) != 1 or total.args[0] is not weight or first.targets[0].aval.shape != share.aval.shape:
+        raise _refused(fused, "a softmax over several axes between products")
+    names = dict(zip(first.attrs.out, scores, strict=True))
+    renamed = [tuple(names.get(n, FAR + n) for n in labels) for labels in (first.attrs.lhs, first.attrs.rhs)]
+    sides = sorted(zip(first.args, renamed, strict=True), key=lambda side: summed[0] in side[1])
+    (query, query_labels), (key, key_labels) = sides
+    return Attention(
+        first, second, query, key, value, query_labels, key_labels, value_labels, scores, summed[0], score, largest,
+        weight, divided,
+    )  # fmt: skip
+
+
+def _weight(fused: Fused, share: Atom, total: Apply, makers: Mapping[Var, Apply]) -> tuple[Var, bool]:
+    """The exponentials in what the second product takes: over their sum, or as they are."""
+    maker = makers.get(share) if isinstance(share, Var) else None
+    if maker is not None and isinstance(maker.op, Elementwise) and maker.op.name == "divide":
+        dividend, divisor = maker.args
+        if isinstance(dividend, Var) and _behind(divisor, makers) is total.targets[0]:
+            return dividend, True
+    if maker is None or not isinstance(share, Var):
+        raise _refused(fused, "this softmax between products")
+    return share, False
+
+
+def _exponent(fused: Fused, weight: Var, largest: Apply, makers: Mapping[Var, Apply]) -> Var:
+    """The x of exp(x - max(x))."""
+    maker = makers.get(weight)
+    if maker is not None and maker.op.name == "exp" and isinstance(maker.args[0], Var):
+        difference = makers.get(maker.args[0])
+        if difference is not None and difference.op.name == "subtract":
+            x, top = difference.args
+            if x is largest.args[0] and isinstance(x, Var) and _behind(top, makers) is largest.targets[0]:
+                return x
+    raise _refused(fused, "a softmax without its maximum between products")
+
+
+def _behind(a: Atom, makers: Mapping[Var, Apply]) -> Atom:
+    while isinstance(a, Var) and a in makers and is_free(makers[a]) and makers[a].args:
+        a = makers[a].args[0]
+    return a
+
+
+def _refused(fused: Fused, what: str) -> UnsupportedError:
+    return UnsupportedError(Diagnostic(f"kernels do not support {what}", fused.span))
+
+
+class _Indices:
+    """The indices of the kernel, and their extents."""
+
+    def __init__(self, fused: Fused, a: Attention) -> None:
+        sizes: dict[int, int] = {}
+        for labels, atom in ((a.query_labels, a.query), (a.key_labels, a.key), (a.value_labels, a.value)):
+            sizes.update(zip(labels, atom.aval.shape, strict=True))
+        assert isinstance(a.second.attrs, ContractAttrs)
+        batch = tuple(n for n in a.scores if n in a.query_labels and n in a.key_labels)
+        rows = tuple(n for n in a.scores if n not in a.key_labels)
+        depth = tuple(n for n in a.query_labels if n not in a.scores)
+        channels = tuple(n for n in a.value_labels if n not in a.scores)
+        if {*a.key_labels} - {*batch, *depth} != {a.column} or {*a.value_labels} & {*a.scores} != {*batch, a.column}:
+            raise _refused(fused, "products of this form around a softmax")
+        self.batch = Index(batch, "batch", "batches", guarded=False)
+        self.i, self.j = Index(rows, "i", "rows"), Index((a.column,), "j", "columns")
+        self.j_down = Index((a.column,), "j_down", "columns")
+        self.across, self.down = Index(depth, "k_across", "depth"), Index(depth, "k_down", "depth")
+        self.channel = Index(channels, "channel", "channels")
+        self.extents = {
+            i.extent_name: math.prod(sizes[n] for n in i.labels)
+            for i in (self.batch, self.i, self.j, self.across, self.channel)
+        }
+
+
+def plan_attention(
+    fused: Fused, name: str, strides: Mapping[int, Strides], scalars: frozenset[int], precision: str = "ieee"
+) -> GroupPlan:
+    """The kernel of an attention group. Raises UnsupportedError for other patterns and for wide heads."""
+    a = match_attention(fused)
+    index = _Indices(fused, a)
+    extents = index.extents
+    dtype, score_dtype = a.second.targets[0].aval.dtype, a.first.targets[0].aval.dtype
+    if dtype.name not in SUMMED or score_dtype.name not in SUMMED:
+        raise _refused(fused, f"products of {dtype.name}")
+    if max(extents["depth"], extents["channels"]) > WIDEST_HEAD:
+        raise _refused(fused, f"more than {WIDEST_HEAD} elements in a row of attention's operands")
+    tiles = Tiles(fused, strides, scalars)
+    queries = tiles.tile([a.query], a.query_labels, [index.batch, index.i, index.across])
+    keys = tiles.tile([a.key], a.key_labels, [index.batch, index.down, index.j])
+    grid = [index.batch, index.i, index.j]
+    wide = accumulator(score_dtype)
+    scores = tiles.tile([a.score], a.scores, grid, {a.first.targets[0]: Held("score", wide, a.scores)})
+    held = Held(scores.text(scores.value), a.score.aval.dtype, a.scores)
+    assert isinstance(a.largest.attrs, ReduceAttrs)
+    kept = tuple(-1 if n == a.column else n for n in a.scores if a.largest.attrs.keepdims or n != a.column)
+    shift = Held("shift", accumulator(dtype), kept)
+    weights = tiles.tile([a.weight], a.scores, grid, {a.score: held, a.largest.targets[0]: shift})
+    values = tiles.tile([a.value], a.value_labels, [index.batch, index.j_down, index.channel])
+    assert isinstance(a.second.attrs, ContractAttrs)
+    gathered = Held("accumulator", accumulator(dtype), a.second.attrs.out)
+    after = tiles.tile(
+        fused.body.results, a.second.attrs.out, [index.batch, index.i, index.channel], {a.second.targets[0]: gathered}
+    )
+    tiles.settle()
+    high, broad = _blocks(dtype, extents["rows"])
+    blocks = {
+        "BLOCK_I": high,
+        "BLOCK_J": broad,
+        "BLOCK_K": _power(extents["depth"]),
+        "BLOCK_C": _power(extents["channels"]),
+    }
+    summed = weights.dialect.convert(weights.text(weights.value), a.weight.aval.dtype, gathered.dtype)
+    scored = scores.dialect.convert(held.name, held.dtype, gathered.dtype)
+    sections = {
+        "queries": _operand(queries, score_dtype, "[BLOCK_I, BLOCK_K]", "k_across < depth"),
+        "keys": _operand(keys, score_dtype, "[BLOCK_K, BLOCK_J]", "k_down < depth"),
+        "scores": {"lines": scores.lines(), "text": scored},
+        "weights": {
+            "lines": weights.lines(),
+            "text": summed,
+            "operand": f"weight.to({weights.dialect.type_name(dtype)})",
+        },
+        "values": _operand(values, dtype, "[BLOCK_J, BLOCK_C]", "j_down < columns"),
+        "divided": a.divided,
+        "precision": precision,
+        "sum_type": after.dialect.type_name(gathered.dtype),
+        "score_type": after.dialect.type_name(wide),
+        "epilogue": [*after.lines(), *after.stores()],
+    }
+    launch = make_launch(
+        tiles.collect(), "attention.triton.j2", name, header(fused), sections, tuple(extents.items()),
+        (extents["batches"] * -(-extents["rows"] // high), 1), 0, tuple(blocks.items()), 8 if high > 64 else 4,
+    )  # fmt: skip
+    return GroupPlan(name, (launch,))
+
+
+def _operand(tile: Tile, dtype: DType, block: str, guard: str) -> dict[str, object]:
+    return {"lines": tile.lines(), "operand": tile.operand(dtype, block, guard)}
+
+
+def _blocks(dtype: DType, rows: int) -> tuple[int, int]:
+    """Rows of the result and columns of the scores that a program works on at a time."""
+    high, broad = (128, 64) if is_half(dtype) else (64, 32) if dtype.itemsize == 4 else (16, 16)
+    return (high if rows > 16 else 16), broad
+
+
+def _power(extent: int) -> int:
+    return max(16, 1 << (extent - 1).bit_length())
+
+
+def is_worth_fusing(fused: Fused, facts: Facts) -> bool:
+    """Whether keeping the scores out of memory makes up for products that are slower than the library's."""
+    a = match_attention(fused)
+    name = a.second.targets[0].aval.dtype.name
+    saved = 4 * nbytes(a.first.targets[0])
+    slower = 1 / facts.kernel_rate(name) - 1 / facts.library_rate(name)
+    operations = Roles(a.first).operations + Roles(a.second).operations
+    return saved / facts.bandwidth + 2 * facts.launch > operations * slower

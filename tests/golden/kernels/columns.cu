@@ -1,0 +1,75 @@
+// np.max(np.abs(x), axis=0)
+typedef int index_t;
+
+struct Sum { template <class T> __device__ T operator()(T a, T b) const { return a + b; } };
+struct Product { template <class T> __device__ T operator()(T a, T b) const { return a * b; } };
+struct Largest { template <class T> __device__ T operator()(T a, T b) const { return a > b || a != a ? a : b; } };
+struct Smallest { template <class T> __device__ T operator()(T a, T b) const { return a < b || a != a ? a : b; } };
+
+// Thread k of the first `row_threads` gets the fold of the values of all threads that work on its row.
+template <class Fold, class T> __device__ T tile_fold(T value, int row_threads) {
+    const Fold fold;
+    __shared__ T partial[256];
+    __syncthreads();
+    partial[threadIdx.x] = value;
+    __syncthreads();
+    for (int half = blockDim.x / 2; half >= row_threads; half >>= 1) {
+        if ((int)threadIdx.x < half) partial[threadIdx.x] = fold(partial[threadIdx.x], partial[threadIdx.x + half]);
+        __syncthreads();
+    }
+    return partial[threadIdx.x];
+}
+
+extern "C" __global__ void columns_t_parts(const float* __restrict__ x_ptr, float* __restrict__ t_1_part_ptr, index_t x_stride, index_t rows, index_t columns, index_t chunks, index_t chunk_length, index_t row_threads) {
+    const index_t row = (index_t)blockIdx.x * row_threads + threadIdx.x % row_threads;
+    const index_t chunk = blockIdx.y;
+    const index_t begin = chunk * chunk_length;
+    const index_t end = begin + chunk_length < columns ? begin + chunk_length : columns;
+    float t_1_sofar = __int_as_float(0xff800000);
+    if (row < rows) {
+        for (index_t column = begin + threadIdx.x / row_threads; column < end; column += blockDim.x / row_threads) {
+            const float x = x_ptr[row + column * x_stride];
+            const float t = fabsf(x);
+            t_1_sofar = Largest()(t_1_sofar, t);
+        }
+    }
+    t_1_sofar = tile_fold<Largest>(t_1_sofar, row_threads);
+    if ((int)threadIdx.x < row_threads && row < rows) t_1_part_ptr[row * chunks + chunk] = t_1_sofar;
+}
+
+// np.max(np.abs(x), axis=0)
+typedef int index_t;
+
+struct Sum { template <class T> __device__ T operator()(T a, T b) const { return a + b; } };
+struct Product { template <class T> __device__ T operator()(T a, T b) const { return a * b; } };
+struct Largest { template <class T> __device__ T operator()(T a, T b) const { return a > b || a != a ? a : b; } };
+struct Smallest { template <class T> __device__ T operator()(T a, T b) const { return a < b || a != a ? a : b; } };
+
+// All threads of the block get the fold of their values: within warps by shuffles, between them through shared memory.
+template <class Fold, class T> __device__ T block_fold(T value, T identity) {
+    const Fold fold;
+    for (int offset = 16; offset > 0; offset >>= 1) value = fold(value, __shfl_xor_sync(0xffffffffu, value, offset));
+    if (blockDim.x <= 32) return value;
+    __shared__ T partial[32];
+    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+    __syncthreads();
+    if (lane == 0) partial[warp] = value;
+    __syncthreads();
+    value = lane < (int)(blockDim.x >> 5) ? partial[lane] : identity;
+    for (int offset = 16; offset > 0; offset >>= 1) value = fold(value, __shfl_xor_sync(0xffffffffu, value, offset));
+    return value;
+}
+
+extern "C" __global__ void columns_t_finish(const float* __restrict__ t_part_ptr, float* __restrict__ t_ptr, index_t rows, index_t columns) {
+    for (index_t row = blockIdx.x; row < rows; row += gridDim.x) {
+        float t_sofar = __int_as_float(0xff800000);
+        for (index_t column = threadIdx.x; column < columns; column += blockDim.x) {
+            const float t_part = t_part_ptr[row * columns + column];
+            t_sofar = Largest()(t_sofar, t_part);
+        }
+        const float t = block_fold<Largest, float>(t_sofar, __int_as_float(0xff800000));
+        if (threadIdx.x == 0) {
+            t_ptr[row] = t;
+        }
+    }
+}

@@ -1,0 +1,39 @@
+# x @ w + b
+# 0.5 * h * (1 + np.tanh(0.8 * (h + 0.045 * h * h * h)))
+import triton
+import triton.language as tl
+from triton.language.extra import libdevice
+
+
+@triton.jit
+def gelu_layer_t(x_ptr, w_ptr, b_ptr, t_ptr, rows, columns, depth, batches, BLOCK_I: tl.constexpr, BLOCK_J: tl.constexpr, BLOCK_K: tl.constexpr):
+    # Blocks of the result go in groups of 8 block rows, whose operands stay in the cache meanwhile.
+    blocks_i = tl.cdiv(rows, BLOCK_I)
+    blocks_j = tl.cdiv(columns, BLOCK_J)
+    block = tl.program_id(0) % (blocks_i * blocks_j)
+    batch = tl.program_id(0) // (blocks_i * blocks_j)
+    group = block // (8 * blocks_j)
+    height = tl.minimum(blocks_i - 8 * group, 8)
+    top = (8 * group + block % (8 * blocks_j) % height) * BLOCK_I
+    i = top + tl.arange(0, BLOCK_I)[:, None]
+    j = (block % (8 * blocks_j) // height) * BLOCK_J + tl.arange(0, BLOCK_J)[None, :]
+    accumulator = tl.zeros([BLOCK_I, BLOCK_J], tl.float32)
+    for start in range(0, depth, BLOCK_K):
+        k_across = start + tl.arange(0, BLOCK_K)[None, :]
+        k_down = start + tl.arange(0, BLOCK_K)[:, None]
+        x = tl.load(x_ptr + i * depth + k_across, mask=(i < rows) & (k_across < depth), other=0)
+        w = tl.load(w_ptr + k_down * columns + j, mask=(k_down < depth) & (j < columns), other=0)
+        accumulator = tl.dot(x, w, accumulator, input_precision="ieee", out_dtype=tl.float32)
+    t = accumulator.to(tl.float16)
+    b = tl.load(b_ptr + j, mask=j < columns, other=0)
+    h = (t.to(tl.float32) + b.to(tl.float32)).to(tl.float16)
+    t_1 = (0.5 * h.to(tl.float32)).to(tl.float16)
+    t_2 = (0.045013428 * h.to(tl.float32)).to(tl.float16)
+    t_3 = (t_2.to(tl.float32) * h.to(tl.float32)).to(tl.float16)
+    t_4 = (t_3.to(tl.float32) * h.to(tl.float32)).to(tl.float16)
+    t_5 = (h.to(tl.float32) + t_4.to(tl.float32)).to(tl.float16)
+    t_6 = (0.7998047 * t_5.to(tl.float32)).to(tl.float16)
+    t_7 = (libdevice.tanh(t_6.to(tl.float32))).to(tl.float16)
+    t_8 = (1.0 + t_7.to(tl.float32)).to(tl.float16)
+    t_9 = (t_1.to(tl.float32) * t_8.to(tl.float32)).to(tl.float16)
+    tl.store(t_ptr + i * columns + j, t_9, mask=(i < rows) & (j < columns))

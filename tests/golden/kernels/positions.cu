@@ -1,0 +1,17 @@
+// np.arange(x.shape[0])
+// np.where(i >= j, x, 0)
+typedef int index_t;
+
+extern "C" __global__ void positions_t(const float* __restrict__ x_ptr, float* __restrict__ t_3_ptr, index_t n_1, index_t n) {
+    const index_t step = (index_t)gridDim.x * blockDim.x;
+    for (index_t i = (index_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += step) {
+        const index_t i_1 = i % n_1;
+        const index_t i_0 = i / n_1;
+        const long long t = (long long)i_0;
+        const long long t_1 = (long long)i_1;
+        const bool t_2 = t >= t_1;
+        const float x = x_ptr[i];
+        const float t_3 = t_2 ? x : 0.0f;
+        t_3_ptr[i] = t_3;
+    }
+}

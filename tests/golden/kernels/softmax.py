@@ -1,0 +1,26 @@
+# np.exp(x - np.max(x, axis=1, keepdims=True))
+# e / np.sum(e, axis=1, keepdims=True)
+import triton
+import triton.language as tl
+from triton.language.extra import libdevice
+
+
+@triton.jit
+def larger_of(a, b):
+    return tl.maximum(a, b, propagate_nan=tl.PropagateNan.ALL)
+
+
+@triton.jit
+def softmax_t(x_ptr, t_3_ptr, rows, columns, ROWS: tl.constexpr, BLOCK: tl.constexpr):
+    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]
+    row_mask = row < rows
+    column = tl.arange(0, BLOCK)[None, :]
+    column_mask = column < columns
+    mask = row_mask & column_mask
+    x = tl.load(x_ptr + row * columns + column, mask=mask)
+    t = tl.reduce(tl.where(mask, x, float("-inf")), 1, larger_of, keep_dims=True)
+    t_1 = x - t
+    e = libdevice.exp(t_1)
+    t_2 = tl.sum(tl.where(mask, e, 0.0), axis=1, keep_dims=True)
+    t_3 = e / t_2
+    tl.store(t_3_ptr + row * columns + column, t_3, mask=mask)

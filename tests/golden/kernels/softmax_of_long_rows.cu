@@ -1,0 +1,49 @@
+// np.exp(x - np.max(x, axis=1, keepdims=True))
+// e / np.sum(e, axis=1, keepdims=True)
+typedef int index_t;
+
+struct Sum { template <class T> __device__ T operator()(T a, T b) const { return a + b; } };
+struct Product { template <class T> __device__ T operator()(T a, T b) const { return a * b; } };
+struct Largest { template <class T> __device__ T operator()(T a, T b) const { return a > b || a != a ? a : b; } };
+struct Smallest { template <class T> __device__ T operator()(T a, T b) const { return a < b || a != a ? a : b; } };
+
+// All threads of the block get the fold of their values: within warps by shuffles, between them through shared memory.
+template <class Fold, class T> __device__ T block_fold(T value, T identity) {
+    const Fold fold;
+    for (int offset = 16; offset > 0; offset >>= 1) value = fold(value, __shfl_xor_sync(0xffffffffu, value, offset));
+    if (blockDim.x <= 32) return value;
+    __shared__ T partial[32];
+    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+    __syncthreads();
+    if (lane == 0) partial[warp] = value;
+    __syncthreads();
+    value = lane < (int)(blockDim.x >> 5) ? partial[lane] : identity;
+    for (int offset = 16; offset > 0; offset >>= 1) value = fold(value, __shfl_xor_sync(0xffffffffu, value, offset));
+    return value;
+}
+
+extern "C" __global__ void softmax_t(const float* __restrict__ x_ptr, float* __restrict__ t_3_ptr, index_t rows, index_t columns) {
+    for (index_t row = blockIdx.x; row < rows; row += gridDim.x) {
+        float t_sofar = __int_as_float(0xff800000);
+        for (index_t column = threadIdx.x; column < columns; column += blockDim.x) {
+            const float x = x_ptr[row * columns + column];
+            t_sofar = Largest()(t_sofar, x);
+        }
+        const float t = block_fold<Largest, float>(t_sofar, __int_as_float(0xff800000));
+        float t_2_sofar = 0.0f;
+        for (index_t column = threadIdx.x; column < columns; column += blockDim.x) {
+            const float x = x_ptr[row * columns + column];
+            const float t_1 = x - t;
+            const float e = expf(t_1);
+            t_2_sofar = Sum()(t_2_sofar, e);
+        }
+        const float t_2 = block_fold<Sum, float>(t_2_sofar, 0.0f);
+        for (index_t column = threadIdx.x; column < columns; column += blockDim.x) {
+            const float x = x_ptr[row * columns + column];
+            const float t_1 = x - t;
+            const float e = expf(t_1);
+            const float t_3 = e / t_2;
+            t_3_ptr[row * columns + column] = t_3;
+        }
+    }
+}

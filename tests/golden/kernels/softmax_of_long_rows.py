@@ -1,0 +1,43 @@
+# np.exp(x - np.max(x, axis=1, keepdims=True))
+# e / np.sum(e, axis=1, keepdims=True)
+import triton
+import triton.language as tl
+from triton.language.extra import libdevice
+
+
+@triton.jit
+def larger_of(a, b):
+    return tl.maximum(a, b, propagate_nan=tl.PropagateNan.ALL)
+
+
+@triton.jit
+def softmax_t(x_ptr, t_3_ptr, rows, columns, ROWS: tl.constexpr, BLOCK: tl.constexpr):
+    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]
+    row_mask = row < rows
+    t_sofar = tl.full([ROWS, BLOCK], float("-inf"), tl.float32)
+    for start in range(0, columns, BLOCK):
+        column = start + tl.arange(0, BLOCK)[None, :]
+        column_mask = column < columns
+        mask = row_mask & column_mask
+        x = tl.load(x_ptr + row * columns + column, mask=mask)
+        t_sofar = tl.where(mask, tl.maximum(t_sofar, x, propagate_nan=tl.PropagateNan.ALL), t_sofar)
+    t = tl.reduce(t_sofar, 1, larger_of, keep_dims=True)
+    t_2_sofar = tl.full([ROWS, BLOCK], 0.0, tl.float32)
+    for start in range(0, columns, BLOCK):
+        column = start + tl.arange(0, BLOCK)[None, :]
+        column_mask = column < columns
+        mask = row_mask & column_mask
+        x = tl.load(x_ptr + row * columns + column, mask=mask)
+        t_1 = x - t
+        e = libdevice.exp(t_1)
+        t_2_sofar = tl.where(mask, t_2_sofar + e, t_2_sofar)
+    t_2 = tl.sum(t_2_sofar, axis=1, keep_dims=True)
+    for start in range(0, columns, BLOCK):
+        column = start + tl.arange(0, BLOCK)[None, :]
+        column_mask = column < columns
+        mask = row_mask & column_mask
+        x = tl.load(x_ptr + row * columns + column, mask=mask)
+        t_1 = x - t
+        e = libdevice.exp(t_1)
+        t_3 = e / t_2
+        tl.store(t_3_ptr + row * columns + column, t_3, mask=mask)

@@ -1,0 +1,103 @@
+"""Functions whose generated kernels are kept in `tests/golden/kernels`, to be read as a person would read them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import product_programs as products
+
+from untraced.translator.ir import Aval
+
+
+def chain(x: Any, y: Any) -> Any:
+    mixed = 0.5 * (x + y)
+    return np.sin(mixed) - mixed * x
+
+
+def leaky(x: Any, gain: Any, offset: Any, slope: float) -> Any:
+    scaled = x * gain + offset[:, None]
+    positive = scaled > 0
+    return np.where(positive, scaled, slope * scaled), positive
+
+
+def heat(u: Any) -> Any:
+    around = u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:]
+    return 0.5 * u[1:-1, 1:-1] + 0.125 * around
+
+
+def turned(x: Any, y: Any) -> Any:
+    return x.T[::-1] * 2 + y
+
+
+def half_precision(x: Any, y: Any) -> Any:
+    return np.tanh(x) * y + 1
+
+
+def positions(x: Any) -> Any:
+    i = np.arange(x.shape[0])[:, None]
+    j = np.arange(x.shape[1])
+    return np.where(i >= j, x, 0)
+
+
+def softmax(x: Any) -> Any:
+    e = np.exp(x - np.max(x, axis=1, keepdims=True))
+    return e / np.sum(e, axis=1, keepdims=True)
+
+
+def layer_norm(x: Any, gain: Any, bias: Any) -> Any:
+    mean = np.mean(x, axis=-1, keepdims=True)
+    variance = np.var(x, axis=-1, keepdims=True)
+    return (x - mean) / np.sqrt(variance + 1e-5) * gain + bias
+
+
+def cross_entropy(logits: Any, targets: Any) -> Any:
+    top = np.max(logits, axis=1, keepdims=True)
+    total = np.log(np.sum(np.exp(logits - top), axis=1)) + top[:, 0]
+    return total - np.sum(logits * targets, axis=1)
+
+
+def best(scores: Any, weight: Any) -> Any:
+    return np.argmax(scores * weight, axis=1)
+
+
+def mean_square(x: Any, y: Any) -> Any:
+    error = x - y
+    return np.mean(error * error)
+
+
+def columns(x: Any) -> Any:
+    return np.max(np.abs(x), axis=0)
+
+
+def f(*shape: int) -> Aval:
+    return Aval(shape, np.dtype(np.float32))
+
+
+def h(*shape: int) -> Aval:
+    return Aval(shape, np.dtype(np.float16))
+
+
+BOTH: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    "chain": (chain, (f(1 << 20), f(1 << 20))),
+    "leaky": (leaky, (f(256, 512), f(512), f(256), Aval((), np.dtype(np.float64), weak=True))),
+    "heat": (heat, (f(512, 512),)),
+    "turned": (turned, (f(300, 500), f(500, 300))),
+    "half_precision": (half_precision, (h(1000), h(1000))),
+    "positions": (positions, (f(300, 300),)),
+    "softmax": (softmax, (f(512, 1000),)),
+    "softmax_of_long_rows": (softmax, (f(512, 100_000),)),
+    "layer_norm": (layer_norm, (f(512, 768), f(768), f(768))),
+    "cross_entropy": (cross_entropy, (f(512, 1000), f(512, 1000))),
+    "best": (best, (f(512, 1000), f(1000))),
+    "mean_square": (mean_square, (f(1 << 20), f(1 << 20))),
+    "columns": (columns, (f(5000, 300),)),
+}
+TRITON: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    "gelu_layer": (products.gelu_layer, (h(512, 64), h(64, 512), h(512))),
+    "scaled": (products.scaled, (f(300, 20), f(300), f(300, 20))),
+    "many": (products.many, (f(8, 300, 16), f(8, 16, 300), f(8, 300))),
+    "attention": (products.attention, (h(512, 64), h(512, 64), h(512, 64))),
+    "causal": (products.causal, (f(8, 512, 32), f(8, 512, 32), f(8, 512, 32))),
+}

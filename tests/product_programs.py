@@ -1,0 +1,163 @@
+"""Programs around matrix products, and attention, as a user writes them; every test of products runs on these."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from untraced.kernels.facts import Facts
+from untraced.translator.ir import Function
+from untraced.translator.pipeline import translate
+from untraced.translator.reading.signature import abstract_with_leaves
+
+DTYPES = ("float16", "bfloat16", "float32", "float64")
+# A device on which a kernel always beats the library, so that small shapes become kernels.
+KERNELS_WIN = Facts(1.0, 1.0, 0, 1 << 60, rates=dict.fromkeys(DTYPES, 1e12), share=dict.fromkeys(DTYPES, 1.0))
+TOLERANCE = {"float16": 2e-2, "bfloat16": 1e-1, "float32": 3e-5, "float64": 1e-10}
+BFLOAT = np.dtype(ml_dtypes.bfloat16)
+
+
+@dataclass(frozen=True)
+class Case:
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+
+    def translated(self, language: str) -> Function:
+        return translate(self.function, abstract_with_leaves(self.function, self.args, {})[0], target=language).function
+
+    @property
+    def tolerance(self) -> float:
+        return TOLERANCE[self.args[0].dtype.name]
+
+    def expected(self) -> tuple[Any, ...]:
+        with np.errstate(all="ignore"):
+            found = self.function(*self.args)
+        return found if isinstance(found, tuple) else (found,)
+
+    def check(self, got: Any) -> None:
+        for a, want in zip(got, self.expected(), strict=True):
+            a = np.asarray(a)
+            assert (a.dtype, a.shape) == (want.dtype, want.shape)
+            np.testing.assert_allclose(
+                a.astype("f8"), want.astype("f8"), rtol=self.tolerance, atol=self.tolerance, equal_nan=True
+            )
+
+
+def gelu_layer(x: Any, w: Any, b: Any) -> Any:
+    h = x @ w + b
+    return 0.5 * h * (1 + np.tanh(0.8 * (h + 0.045 * h * h * h)))
+
+
+def scaled(x: Any, s: Any, w: Any) -> Any:
+    return (np.exp(x) * s[:, None]) @ np.maximum(w, 0).T * 0.5
+
+
+def turned(x: Any, w: Any) -> Any:
+    return x.T @ w.T + 1
+
+
+def many(x: Any, w: Any, b: Any) -> Any:
+    return np.tanh(x @ w + b[:, None])
+
+
+def labelled(x: Any, w: Any) -> Any:
+    return np.einsum("aibk,kajb->abij", x, w) * 2
+
+
+def two_axes(x: Any, w: Any, b: Any) -> Any:
+    return np.einsum("abk,kc->abc", x, w) + b
+
+
+def two_results(x: Any, w: Any) -> Any:
+    h = x @ w
+    return h, np.maximum(h, 0)
+
+
+def widened(x: Any, w: Any) -> Any:
+    return np.sqrt(np.abs(x)).astype(np.float32) @ w.astype(np.float32) - 1
+
+
+def with_itself(x: Any) -> Any:
+    return x @ x.T / x.shape[1]
+
+
+def positions(x: Any, w: Any) -> Any:
+    h = x @ w
+    n, m = h.shape
+    return np.where(np.arange(n)[:, None] >= np.arange(m), h, 0)
+
+
+def attention(q: Any, k: Any, v: Any) -> Any:
+    s = q @ k.T / q.shape[1] ** 0.5
+    e = np.exp(s - np.max(s, axis=1, keepdims=True))
+    return e / np.sum(e, axis=1, keepdims=True) @ v
+
+
+def causal(q: Any, k: Any, v: Any) -> Any:
+    s = q @ k.transpose(0, 2, 1) * 0.25
+    s = np.where(np.tril(np.ones(s.shape[1:], bool)), s, -np.inf)
+    e = np.exp(s - s.max(axis=-1, keepdims=True))
+    return e / e.sum(axis=-1, keepdims=True) @ v + 1
+
+
+def heads(q: Any, k: Any, v: Any, bias: Any) -> Any:
+    s = np.einsum("bihd,bjhd->bhij", q, k) + bias
+    e = np.exp(s - np.max(s, axis=-1)[..., None])
+    p = e / np.sum(e, axis=-1)[..., None]
+    return np.einsum("bhij,bjhd->bihd", p, v)
+
+
+def masked(q: Any, k: Any, v: Any, keep: Any) -> Any:
+    s = np.where(keep, q @ k.T, -np.inf)
+    e = np.exp(s - np.max(s, axis=1, keepdims=True))
+    return e / np.sum(e, axis=1, keepdims=True) @ v
+
+
+def some(*shape: int, dtype: Any = "float32", seed: int = 0) -> Any:
+    return np.random.default_rng([seed, *shape]).standard_normal(shape).astype(dtype)
+
+
+def _masks(n: int, m: int) -> Any:
+    """Rows that see everything, nothing at first, nothing at all."""
+    keep = np.ones((n, m), bool)
+    keep[1, : m - 1] = False
+    keep[2] = False
+    return keep
+
+
+PRODUCTS = {
+    **{
+        f"gelu_{d}": Case(gelu_layer, (some(37, 45, dtype=d), some(45, 70, dtype=d), some(70, dtype=d))) for d in DTYPES
+    },
+    "gelu_one": Case(gelu_layer, (some(1, 1), some(1, 1), some(1))),
+    "gelu_no_rows": Case(gelu_layer, (some(0, 5), some(5, 3), some(3))),
+    "gelu_no_depth": Case(gelu_layer, (some(20, 0), some(0, 17), some(17))),
+    "scaled": Case(scaled, (some(33, 20), some(33), some(18, 20))),
+    "scaled_half": Case(scaled, (some(33, 20, dtype="f2"), some(33, dtype="f2"), some(18, 20, dtype="f2"))),
+    "turned": Case(turned, (some(20, 35), some(17, 20))),
+    "many": Case(many, (some(3, 18, 5), some(3, 5, 21), some(3, 21))),
+    "one_for_many": Case(many, (some(4, 18, 5), some(5, 21), some(4, 21))),
+    "labelled": Case(labelled, (some(2, 5, 3, 4), some(4, 2, 6, 3))),
+    "two_axes": Case(two_axes, (some(4, 9, 33), some(33, 20), some(20))),
+    "two_results": Case(two_results, (some(20, 33, dtype="f8"), some(33, 20, dtype="f8"))),
+    "widened": Case(widened, (some(20, 33, dtype="f2"), some(33, 20, dtype="f2"))),
+    "with_itself": Case(with_itself, (some(40, 19),)),
+    "positions": Case(positions, (some(40, 19), some(19, 40))),
+    "backwards": Case(turned, (some(20, 35)[::-1, ::-1], some(34, 20)[::2])),
+    "broadcast": Case(turned, (np.broadcast_to(some(35), (20, 35)), np.broadcast_to(some(17, 1), (17, 20)))),
+}
+ATTENTION = {
+    **{f"attention_{d}": Case(attention, (some(70, 20, dtype=d), *some(2, 45, 20, dtype=d))) for d in DTYPES},
+    "attention_one": Case(attention, (some(1, 1), some(1, 1), some(1, 1))),
+    "attention_no_queries": Case(attention, (some(0, 4), some(5, 4), some(5, 4))),
+    "attention_strided": Case(attention, (some(20, 70).T, some(45, 20)[::-1], some(90, 33)[::2])),
+    "causal": Case(causal, (some(2, 70, 16), some(2, 70, 16, seed=1), some(2, 70, 16, seed=2))),
+    "causal_half": Case(causal, tuple(some(2, 70, 16, dtype="f2", seed=k) for k in range(3))),
+    "heads": Case(heads, (some(2, 40, 3, 8), some(2, 50, 3, 8), some(2, 50, 3, 8), some(3, 1, 50))),
+    "masked": Case(masked, (some(9, 8), some(70, 8), some(70, 8), _masks(9, 70))),
+    "infinite": Case(attention, (np.where(some(20, 4) > 1.5, np.inf, some(20, 4)), np.abs(some(9, 4)), some(9, 4))),
+}  # fmt: skip

@@ -1,0 +1,138 @@
+"""What was refused, wrong or endless once, though NumPy runs it: compiled now, or left to CPython where it must be."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from comparing import TARGETS, Cases, check
+
+from untraced import accelerate
+from untraced.translator.reading import calls, loops
+
+CASES = Cases()
+X, WIDE = np.linspace(-1.0, 2.0, 12, dtype=np.float32), np.linspace(0.0, 1.0, 12)
+
+
+@CASES((X, WIDE), (WIDE, X), (X, X))
+def number_of_either_dtype_is_stored(gaps, service):
+    finish = np.zeros(len(gaps))
+    for i in range(len(gaps)):
+        start = gaps[i] if i % 3 == 0 else finish[i - 1]
+        finish[i] = start
+        finish[i] += (gaps[i] if service[i] > 0.5 else finish[0]) * WIDE[1] + service[i]
+    return finish
+
+
+@CASES((X,), (-X,))
+def error_where_nobody_goes(x):
+    if x[0] > 0:
+        y = x.reshape(5, 5)
+    elif x[1] > 100:
+        y = np.zeros(3) @ np.zeros(4) + x[100]
+    else:
+        y = x * 2
+    return y
+
+
+@CASES((WIDE,), (-WIDE,))
+def error_behind_an_early_return(x):
+    if x.sum() >= 0:
+        return x + 1
+    return np.concatenate([x, x.reshape(3, 4)])
+
+
+@CASES((X, WIDE))
+def options_without_a_rule(x, w):
+    return np.quantile(x, [0.25, 0.5], weights=w, method="inverted_cdf") + 1, np.ravel(x.reshape(3, 4), "K")
+
+
+@CASES(([1.0, 2.5],), (["a"],))
+def iterators_asked_for_their_methods(items):
+    return enumerate(items).__next__(), zip(items, items).__next__(), items.__iter__().__next__()
+
+
+@CASES((X,), (WIDE,), (np.arange(12),))
+def dtypes_are_results(x):
+    return x.dtype, {"of": (x + 1.5).dtype, "as": np.dtype(np.int8)}, type(x[0])
+
+
+@CASES((X,), (WIDE,))
+def texts_of_numbers(x):
+    return "%.2f %s" % (x[0], x.shape), "%d" % x[1], "%s of %d" % ("one", len(x))
+
+
+@CASES((np.arange(9.0).reshape(3, 3),))
+def elements_in_line_are_changed(x):
+    x.flat[::4] += 1
+    x.flat[3] *= 2
+    x.flat[[1, 2]] -= 5
+    x.flat[x.ravel() > 6] /= 2
+
+
+@CASES((X.astype(np.complex64),))
+def parts_of_complex_numbers_are_written(z):
+    z.real[:2] = 0
+    z.imag = z.real + 1
+    return z * 1j
+
+
+@CASES((X,), (WIDE,))
+def iterator_made_by_an_expression(x):
+    return (v * 2 for v in x).__next__() + x
+
+
+@CASES((X,))
+def classes_of_libraries(x):
+    return np.ma.array(x, mask=x > 0).mean() + x
+
+
+@CASES((WIDE.astype(np.float16),))
+def polynomial_of_halves(x):
+    return np.poly(x[:3])
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("function, arguments", CASES.found)
+def test_functions(function: Any, arguments: tuple[Any, ...], target: str) -> None:
+    check(function, arguments, target)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.complex128, np.complex64])
+def test_zero_is_added_to_negative_zero(dtype: Any) -> None:
+    x = np.array([-0.0, 0.0, 1.0, np.nan], dtype)
+    for f in (lambda x: x + 0.0, lambda x: 0 + x, lambda x: x + -0.0, lambda x: np.where(x == 1, 0, x) + 0):
+        found, expected = accelerate(f, target="cpu")(x), f(x)
+        for part in (np.real, np.imag):
+            np.testing.assert_array_equal(np.signbit(part(found))[:3], np.signbit(part(expected))[:3])
+            np.testing.assert_array_equal(part(found), part(expected))
+
+
+def grows(x, n):
+    y = x[:1]
+    for k in range(n):
+        y = np.append(y, y[-1] * 0.5 + x[k])
+    return y
+
+
+def halves(x, n):
+    return x if n == 0 else np.concatenate([halves(x[::2] + 1, n - 1), halves(x[1::2], n - 1)])
+
+
+@pytest.mark.parametrize(
+    "function, n, module, limit, size",
+    [(grows, 40, loops, "WRITTEN_LIMIT", 100), (halves, 4, calls, "MAX_REPEATS", 20)],
+)
+def test_long_programs_are_left_to_cpython(
+    function: Any, n: int, module: Any, limit: str, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A loop that must be written out, a recursion: compiled while it is short, region by region when it is long."""
+    x = np.linspace(0, 1, 64)
+    whole = accelerate(function, target="cpu")
+    np.testing.assert_allclose(whole(x, n), function(x, n), rtol=1e-14)
+    assert not whole._cut
+    monkeypatch.setattr(module, limit, size)
+    parts = accelerate(function, target="cpu")
+    np.testing.assert_allclose(parts(x, n), function(x, n), rtol=1e-14)
+    assert parts._cut

@@ -1,0 +1,518 @@
+"""Loops over elements: whole-array statements where iterations are independent, what the loop does to the bit or nearly."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from random_programs import Program, loops, random_loops
+
+from untraced import accelerate, grad, vmap
+from untraced.translator import pipeline
+from untraced.translator.batch.lanes import Lanes
+from untraced.translator.errors import UntracedError
+from untraced.translator.vectorise.cost import Policy
+
+N = 12
+X = np.random.default_rng(0).normal(size=N)
+Y = np.random.default_rng(1).normal(size=N)
+A = np.random.default_rng(2).normal(size=(N, N))
+I = np.random.default_rng(3).integers(0, N, N)
+
+
+def same(got: Any, want: Any, exact: bool = False) -> None:
+    if want is None:
+        assert got is None
+        return
+    if isinstance(want, tuple):
+        assert isinstance(got, tuple)
+        for g, w in zip(got, want, strict=True):
+            same(g, w, exact)
+        return
+    g, w = np.asarray(got), np.asarray(want)
+    assert g.dtype == w.dtype
+    np.testing.assert_allclose(g, w, rtol=0 if exact else 1e-12, atol=0 if exact else 1e-12)
+
+
+def forms(fun: Callable[..., Any], *args: Any, target: str = "numpy") -> list[str]:
+    """What became of each loop, outermost last."""
+    inspection = accelerate(fun, target=target).inspect(*copy.deepcopy(args), compile=False)
+    return [note.form for note in inspection.loops]
+
+
+def run(fun: Callable[..., Any], *args: Any, target: str = "numpy", exact: bool = True) -> str:
+    """The accelerated function does what the function does; the form of its outermost loop."""
+    theirs, ours = copy.deepcopy(args), copy.deepcopy(args)
+    same(accelerate(fun, target=target)(*ours), fun(*theirs), exact)
+    same(ours, theirs, exact)
+    return forms(fun, *args, target=target)[-1]
+
+
+# ---- stores --------------------------------------------------------------------------------------
+
+
+def shifted(x, y):
+    for i in range(1, N - 1):
+        y[i] = np.sin(x[i]) - x[i - 1] + x[i + 1] * i
+
+
+def reads_ahead(x, y):
+    for i in range(N - 1):
+        x[i] = x[i + 1] * 2
+
+
+def reads_behind_backwards(x, y):
+    for i in range(N - 1, 0, -1):
+        x[i] = x[i - 1] + x[i]
+
+
+def odd_from_even(x, y):
+    for i in range(N // 2):
+        x[2 * i + 1] = x[2 * i]
+
+
+def swapped_ends(x, y):
+    for i in range(N // 2):
+        x[i], x[N - 1 - i] = x[N - 1 - i], x[i]
+
+
+def interleaved(x, y):
+    for i in range(N // 2):
+        y[2 * i] = x[i]
+        y[2 * i + 1] = -x[i]
+
+
+def other_elements_kept(x, y):
+    for i in range(0, N, 3):
+        if x[i] > 0:
+            y[i] += x[i]
+
+
+def from_the_end(x, y):
+    for i in range(N):
+        y[-1 - i] = x[i - 3]
+
+
+def looked_up(x, y):
+    for i in range(N):
+        y[i] = x[i % 5] + x[i // 2]
+
+
+def two_names(x, y):
+    z = x
+    for i in range(N):
+        z[i] = x[i] * 2
+
+
+def before(x, y):
+    last = x[0]
+    for i in range(N):
+        y[i] = x[i] - last
+        last = x[i]
+    return last
+
+
+def counted(x, y):
+    k = 1
+    for i in range(N // 2):
+        y[i] = x[k]
+        k += 2
+    return k
+
+
+def windows(x, y):
+    for i in range(N - 3):
+        y[i] = np.max(x[i : i + 3])
+
+
+INDEPENDENT = [
+    shifted, reads_ahead, reads_behind_backwards, odd_from_even, swapped_ends, interleaved, other_elements_kept,
+    from_the_end, looked_up, two_names, before, counted, windows,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("fun", INDEPENDENT)
+def test_iterations_with_elements_of_their_own(fun: Callable[..., Any]) -> None:
+    assert run(fun, X, Y) == "vectorised"
+
+
+def flows(x, y):
+    for i in range(1, N):
+        x[i] = x[i - 1] + 1
+
+
+def flows_backwards(x, y):
+    for i in range(N - 2, -1, -1):
+        x[i] = x[i + 1] + x[i]
+
+
+def mirrored(x, y):
+    for i in range(N):
+        x[i] = x[N - 1 - i] + 1
+
+
+def every_other(x, y):
+    for i in range(N // 2 - 1):
+        x[2 * i + 2] = x[2 * i] * 3
+
+
+def through_a_view(x, y):
+    z = x[1:]
+    for i in range(N - 1):
+        z[i] = x[i] * 2
+
+
+def through_another_name(x, y):
+    z = x
+    for i in range(1, N):
+        z[i] = x[i - 1] * 2
+
+
+def filtered(x, y):
+    s = 0.0
+    for i in range(N):
+        s = 0.5 * s + x[i]
+        y[i] = s
+
+
+def last_one_wins(x, y):
+    for i in range(N):
+        y[(i * i) % 7] = x[i]
+
+
+@pytest.mark.parametrize(
+    "fun", [flows, flows_backwards, mirrored, every_other, through_a_view, through_another_name, filtered, last_one_wins]
+)
+def test_iterations_that_need_each_other(fun: Callable[..., Any]) -> None:
+    assert run(fun, X, Y) == "in order"
+
+
+def matrix_product(a, b):
+    c = np.zeros((N, N))
+    for i in range(N):
+        for j in range(N):
+            for k in range(N):
+                c[i, j] += a[i, k] * b[k, j]
+    return c
+
+
+def stencil(a, b):
+    for i in range(1, N - 1):
+        for j in range(1, N - 1):
+            b[i, j] = 0.25 * (a[i - 1, j] + a[i + 1, j] + a[i, j - 1] + a[i, j + 1])
+
+
+def lower_triangle(a, b):
+    for i in range(N):
+        for j in range(i):
+            b[i, j] = a[j, i] * j
+            b[i, i] -= a[i, j]
+
+
+def rows(a, b):
+    for i in range(N):
+        row = a[i]
+        for j in range(N):
+            row[j] = row[j] * 2 + b[j, i]
+
+
+def columns(a, b):
+    for i in range(N):
+        b[1:-1, i] = a[i, 2:] - a[i, :-2]
+
+
+def row_recurrences(a, b):
+    for i in range(N):
+        for j in range(1, N):
+            a[i, j] += a[i, j - 1] * 0.5
+
+
+def diagonals(a, b):
+    for i in range(N):
+        a[i, i] += b[i, N - 1 - i]
+
+
+@pytest.mark.parametrize("fun", [matrix_product, stencil, lower_triangle, rows, columns, row_recurrences, diagonals])
+def test_loops_in_loops(fun: Callable[..., Any]) -> None:
+    assert run(fun, A, A + 1.0, exact=False) == "vectorised"
+
+
+def test_products_become_products() -> None:
+    assert "A @ B" in accelerate(matrix_product, target="numpy").inspect(A, A).source.replace("a @ b", "A @ B")
+
+
+# ---- what all iterations share -------------------------------------------------------------------
+
+
+def sums(x, p):
+    s, c, product, largest = 0.0, 0, 1.0, -np.inf
+    for v in x:
+        if v > 0:
+            s += v * v
+            c += 1
+        else:
+            s -= v
+        product *= v
+        largest = np.maximum(largest, v)
+    return s, c, product, largest
+
+
+def extremes(x, p):
+    best, where, other = np.inf, -1, 0.0
+    for i in range(N):
+        d = (x[i] - 0.3) ** 2
+        if d < best:
+            best, where, other = d, i, x[i]
+    return best, where, other, i
+
+
+def flags(x, p):
+    ok, found, last = True, False, -1
+    for i in range(N):
+        ok = ok and x[i] < 5.0
+        found = found or x[i] > 5.0
+        if x[i] > 0:
+            last = i
+    return ok, found, last
+
+
+def counts(x, p):
+    h = np.zeros(N)
+    for i in range(N):
+        h[p[i]] += x[i]
+        if x[i] > 0:
+            h[p[i] // 2] -= 1.0
+    return h
+
+
+def running(x, p):
+    s, y = 0.0, np.zeros(N)
+    for i in range(N):
+        s += x[i]
+        y[i] = s
+    return y, s
+
+
+def quadrature(x, p):
+    s = 0.0
+    for i in range(N):
+        s += 4.0 / (1.0 + ((i + 0.5) / N) ** 2) * math.sqrt(i)
+    return s
+
+
+@pytest.mark.parametrize("fun", [sums, extremes, flags, counts, running, quadrature])
+def test_what_iterations_add_up_or_choose(fun: Callable[..., Any]) -> None:
+    assert run(fun, X, I, exact=False) == "vectorised"
+
+
+def test_the_first_of_equal_extremes_and_no_nan() -> None:
+    x = np.array([0.0, np.nan, -0.0, 3.0, 1.0, 3.0, np.nan, 3.0, 0.0, 0.0, 0.0, 0.0])
+
+    def largest(x, p):
+        m, k = -1.0, -1
+        for i in range(N):
+            if x[i] > m:
+                m, k = x[i], i
+        return m, k
+
+    assert run(largest, x, I) == "vectorised"
+    assert run(largest, x * 0.0, I) == "vectorised"
+    assert run(largest, x * np.nan, I) == "vectorised"
+
+
+def test_half_precision_is_summed_in_order() -> None:
+    def total(x):
+        s = np.float16(0)
+        for i in range(5000):
+            s += x[i]
+        return s
+
+    assert run(total, np.ones(5000, np.float16)) == "in order"  # 2048, not 5000
+
+
+# ---- what is raised ------------------------------------------------------------------------------
+
+
+def divides(x, k):
+    s = 0.0
+    for i in range(N):
+        s += 1.0 / (i - k)
+    return s
+
+
+def root(x, k):
+    for i in range(N):
+        x[i] = math.sqrt(k - i)
+
+
+def refuses(x, k):
+    for i in range(N):
+        x[i] = 0.0
+        if i == k:
+            raise ValueError(f"at {i}")
+
+
+@pytest.mark.parametrize("fun", [divides, root, refuses])
+@pytest.mark.parametrize("target", ["numpy", "cpu"])
+def test_exceptions(fun: Callable[..., Any], target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pipeline, "CPU", Policy(Lanes("auto")))
+    theirs, ours = X.copy(), X.copy()
+    for k in (5, 100):
+        fast = accelerate(fun, target=target)
+        try:
+            want = fun(theirs, k)
+        except Exception as error:
+            with pytest.raises(type(error)) as caught:
+                fast(ours, k)
+            if target == "cpu":  # where CPython has run the call again
+                assert str(caught.value).splitlines()[0] in (str(error), str(error).removeprefix("float "))
+                same(ours, theirs)
+        else:
+            same(fast(ours, k), want)
+    assert forms(fun, X, 5, target=target)[-1] == "vectorised"
+
+
+def test_division_only_where_a_branch_lets_it() -> None:
+    def f(x, k):
+        s = 0.0
+        for i in range(N):
+            if i != k:
+                s += 1.0 / (i - k)
+        return s
+
+    assert run(f, X, 5, exact=False) == "vectorised"
+
+
+def test_python_ints_that_outgrow_64_bits() -> None:
+    def factorial(n):
+        f = 1
+        for i in range(1, 30):
+            f *= i
+        return f
+
+    assert accelerate(factorial, target="cpu")(0) == math.factorial(29)
+
+
+# ---- what becomes of it --------------------------------------------------------------------------
+
+
+def test_notes_say_what_and_why() -> None:
+    loop = accelerate(filtered, target="numpy").inspect(X, Y).loops[-1]
+    line = filtered.__code__.co_firstlineno
+    assert str(loop) == f"line {line + 2}: in order: an iteration needs s as the one before has left it (line {line + 3})"
+
+
+def test_short_work_stays_a_loop_on_the_cpu() -> None:
+    def doubled(x):
+        y = np.empty(len(x))
+        for i in range(len(x)):
+            y[i] = np.sin(x[i]) * 2
+        return y
+
+    def steps(x):
+        for _ in range(50):
+            for i in range(1, len(x) - 1):
+                x[i] = x[i + 1] * 0.5
+            s = x[0]
+        return s
+
+    assert forms(doubled, X, target="cpu") == ["in order"]
+    assert forms(doubled, np.zeros(5000), target="cpu") == ["vectorised"]
+    assert forms(steps, np.zeros(1000), target="cpu") == ["vectorised", "in order"]
+
+
+def test_large_values_stay_in_the_loop() -> None:
+    def f(a):
+        s = 0.0
+        for i in range(len(a)):
+            s += np.sum(np.outer(a[i], a[i]) @ a)
+        return s
+
+    assert forms(f, np.zeros((400, 400))) == ["in order"]
+    assert forms(f, np.zeros((40, 40))) == ["vectorised"]
+
+
+def test_it_is_what_vmap_gives() -> None:
+    def g(v):
+        return np.tanh(v) * v if v > 0 else v * v
+
+    def mapped(x):
+        y = np.empty(len(x))
+        for i in range(len(x)):
+            y[i] = g(x[i])
+        return y
+
+    text = accelerate(mapped, target="numpy").inspect(X).source
+    many = accelerate(vmap(g), target="numpy").inspect(X).source
+    assert text.splitlines()[1:] == many.replace("(v", "(x").replace("v * v", "x * x").replace("v > 0", "x > 0").replace(
+        "* v", "* x").splitlines()[1:]  # fmt: skip
+
+
+def test_derivatives_of_loops_have_no_loops() -> None:
+    def loss(x, y):
+        s = 0.0
+        for i in range(1, N - 1):
+            if x[i] > 0:
+                s += np.exp(x[i - 1]) * x[i + 1]
+            else:
+                s += np.log(1.0 - x[i]) * y[i]
+        return s
+
+    def whole(x, y):
+        m = x[1:-1]
+        return np.sum(np.where(m > 0, np.exp(x[:-2]) * x[2:], np.log(1.0 - np.minimum(m, 0.0)) * y[1:-1]))
+
+    both = grad(loss, argnums=(0, 1))
+    assert "for " not in "".join(line.split("#")[0] for line in both.source(X, Y).splitlines())
+    same(both(X, Y), grad(whole, argnums=(0, 1))(X, Y))
+    same(accelerate(both, target="cpu")(X, Y), both(X, Y))
+
+
+def test_mapped_loops() -> None:
+    def f(x):
+        s = 0.0
+        for i in range(N):
+            if x[i] > 0:
+                s += x[i] * i
+        return s
+
+    same(accelerate(vmap(f), target="numpy")(A), np.array([f(a) for a in A]))
+    assert forms(vmap(f), A) == ["vectorised"]
+
+
+# ---- random loops --------------------------------------------------------------------------------
+
+
+def check(program: Program, target: str) -> None:
+    theirs, ours = copy.deepcopy(program.args), copy.deepcopy(program.args)
+    fast = accelerate(program.fun, target=target)
+    with np.errstate(all="ignore"):
+        try:
+            want = program.fun(*theirs)
+        except IndexError:
+            with pytest.raises(IndexError):
+                fast(*ours)
+            return
+        try:
+            got = fast(*ours)
+        except UntracedError:
+            assume(False)
+    for g, w in zip((*got, *ours), (*want, *theirs), strict=True):
+        np.testing.assert_allclose(g, w, rtol=1e-9, atol=1e-9)
+
+
+@given(program=loops())
+def test_random_loops(program: Program) -> None:
+    check(program, "numpy")
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_loops_on_the_cpu(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pipeline, "CPU", Policy(Lanes("auto")))
+    check(random_loops(Random(seed)), "cpu")

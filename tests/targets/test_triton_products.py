@@ -1,0 +1,104 @@
+"""Products and attention as Triton kernels: executed in Triton's interpreter, compiled ahead of time, reported."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from product_programs import ATTENTION, KERNELS_WIN, PRODUCTS, Case, attention, causal, gelu_layer, scaled, some
+
+from untraced.kernels import layout
+from untraced.kernels.executor import GpuExecutor, Kernel, kernels_of
+from untraced.translator.ir import Aval
+
+pytest.importorskip("triton")
+from triton_interpreter import TritonInterpreter  # noqa: E402
+
+from untraced.kernels.ahead import compile_program  # noqa: E402
+
+CASES = {**PRODUCTS, **ATTENTION}
+
+
+@pytest.fixture(scope="module")
+def backend() -> Iterator[TritonInterpreter]:
+    interpreter = TritonInterpreter()
+    yield interpreter
+    interpreter.close()
+
+
+def kernels(case: Case) -> tuple[Kernel, ...]:
+    return kernels_of(case.translated("triton"), "triton", KERNELS_WIN)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_programs(name: str, backend: TritonInterpreter) -> None:
+    case = CASES[name]
+    assert [k.kind for k in kernels(case)] == ["contract" if name in PRODUCTS else "attention"]
+    case.check(GpuExecutor(case.translated("triton"), backend, KERNELS_WIN)(list(case.args)))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_library_between_kernels_gives_the_same(name: str, backend: TritonInterpreter) -> None:
+    """As where the library wins: products are its own, with kernels before and after them."""
+    case = CASES[name]
+    if case.args[0].dtype.name == "bfloat16":
+        pytest.skip("NumPy multiplies no matrices of bfloat16")
+    case.check(GpuExecutor(case.translated("triton"), backend)(list(case.args)))
+
+
+@pytest.mark.parametrize("architecture", [80, 90])
+@pytest.mark.parametrize(
+    "name", ["gelu_bfloat16", "gelu_float64", "scaled", "causal_half", "attention_float64", "heads"]
+)
+def test_kernels_compile_ahead_of_time(name: str, architecture: int) -> None:
+    for k in kernels(CASES[name]):
+        compiled = compile_program(k.program, architecture, aligned=architecture == 90)
+        assert compiled.cubin[:4] == b"\x7fELF" and compiled.shared <= 160 << 10
+
+
+def test_indices_of_64_bits(backend: TritonInterpreter, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(layout, "INT32", -1)
+    for name in ("gelu_float32", "many", "positions", "causal", "heads"):
+        case = CASES[name]
+        case.check(GpuExecutor(case.translated("triton"), backend, KERNELS_WIN)(list(case.args)))
+        assert all(compile_program(k.program, 90).cubin for k in kernels(case))
+
+
+def test_a_new_length_is_the_same_program() -> None:
+    def programs(case: Case) -> set[object]:
+        return {k.program for k in kernels(case)}
+
+    def layer(n: int, k: int, m: int) -> Case:
+        return Case(gelu_layer, (some(n, k), some(k, m), some(m)))
+
+    assert programs(layer(100, 70, 90)) == programs(layer(77, 50, 65))
+    assert programs(Case(causal, (some(2, 70, 24),) * 3)) == programs(Case(causal, (some(3, 99, 20),) * 3))
+
+
+def shapes(function: object, *avals: tuple[tuple[int, ...], str]) -> Case:
+    return Case(function, tuple(Aval(s, np.dtype(d)) for s, d in avals))  # type: ignore[arg-type]
+
+
+def test_what_the_model_chooses() -> None:
+    """Large products are the library's; where the sums are short, or the scores large, memory decides."""
+
+    def kinds(case: Case) -> list[str]:
+        return [k.kind for k in kernels_of(case.translated("triton"), "triton")]
+
+    square = [((8192, 8192), "f2"), ((8192, 8192), "f2"), ((8192,), "f2")]
+    assert kinds(shapes(gelu_layer, *square)) == ["pointwise"]
+    assert kinds(shapes(gelu_layer, ((8192, 256), "f2"), ((256, 8192), "f2"), ((8192,), "f2"))) == ["contract"]
+    assert kinds(shapes(gelu_layer, ((64, 1 << 20), "f2"), ((1 << 20, 64), "f2"), ((64,), "f2"))) == ["pointwise"]
+    assert kinds(shapes(attention, *[((8192, 128), "f2")] * 3)) == ["attention"]
+    assert kinds(shapes(attention, *[((8192, 512), "f2")] * 3))[-1] == "row"  # wider than shared memory
+
+
+def test_report() -> None:
+    (kernel,) = kernels(CASES["scaled"])
+    first = scaled.__code__.co_firstlineno + 1
+    assert kernel.lines == (first,) and kernel.why_cut == ""
+    assert kernel.bytes_moved == kernel.bytes_minimum == 4 * (33 * 20 + 33 + 18 * 20 + 33 * 18)
+    assert f"# line {first}:" in kernel.source and "libdevice.exp(x)" in kernel.source
+    (kernel,) = kernels(CASES["attention_float32"])
+    assert kernel.bytes_moved == kernel.bytes_minimum == 4 * (70 * 20 + 45 * 20 + 45 * 20 + 70 * 20)

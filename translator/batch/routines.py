@@ -1,0 +1,82 @@
+"""Calls of routines for a batch: where its elements go one way together, the routine itself is batched.
+
+    d_x = f_vjp(x, ct)          ->          d_x = f_vjp_batched(x, ct)          # ct batched, x not
+
+Elements that would call to different depths are refused.
+"""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from typing import TYPE_CHECKING
+
+from ..errors import Diagnostic, UnsupportedError
+from ..ir import Invoke, Routine
+from ..routines import program_of
+
+if TYPE_CHECKING:
+    from .vmap import Batcher
+
+Lanes = tuple[bool, ...]  # which values have a batch axis
+
+_taken: ContextVar[dict[tuple[Routine, Lanes], Lanes] | None] = ContextVar("taken", default=None)
+
+
+def batched_results(routine: Routine, lanes: Lanes) -> Lanes:
+    """Which results differ between the elements of a batch, where the arguments `lanes` do: the least fixed point."""
+    from .spread import batched_variables
+
+    taken = _taken.get()
+    key = (routine, lanes)
+    if taken is None:
+        token = _taken.set({})
+        try:
+            return batched_results(routine, lanes)
+        finally:
+            _taken.reset(token)
+    if key in taken:
+        return taken[key]
+    body = routine.function.body
+    taken[key] = (False,) * len(body.results)
+    while True:
+        found = batched_variables(routine.function, [p for p, lane in zip(body.params, lanes, strict=True) if lane])
+        results = tuple(r in found for r in body.results)
+        if results == taken[key]:
+            return results
+        taken[key] = results
+        for later in list(taken)[list(taken).index(key) + 1 :]:  # what rests on less
+            del taken[later]
+
+
+def invoke(batcher: Batcher, s: Invoke) -> None:
+    """Append the call for all elements. Raises UnsupportedError where they would not make it together."""
+    values = [batcher.value(a) for a in s.args]
+    if batcher.mask is not None:
+        raise UnsupportedError(
+            Diagnostic(
+                f"vmap of {s.routine.name}, which calls itself as the data ask for",
+                s.span,
+                why="the elements of a batch would call it to different depths",
+                instead="write the recursion as a loop, or map in Python: [f(x) for x in xs]",
+            )
+        )
+    lanes = tuple(v.batched for v in values)
+    routine = _batched(s.routine, lanes, batcher) if any(lanes) else s.routine
+    targets = tuple(batcher.fresh(t) for t in s.targets)
+    batcher.b.append(Invoke(targets, tuple(v.atom for v in values), routine, s.span))
+
+
+def _batched(of: Routine, lanes: Lanes, batcher: Batcher) -> Routine:
+    from .vmap import vmap
+
+    key = ("lanes", lanes, batcher.size)
+    if key not in of.derived:
+        made = of.derived[key] = Routine(f"{of.name}_batched")
+        outs = [0 if lane else None for lane in batched_results(of, lanes)]
+        try:
+            function = vmap(of.function, [0 if lane else None for lane in lanes], outs, batcher.size)
+        except UnsupportedError:
+            del of.derived[key]
+            raise
+        made.function = program_of(made.name, function.body, of.function.span)
+    return of.derived[key]
