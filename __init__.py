@@ -11,7 +11,18 @@ from .runtime import trees as tree
 from .runtime import unp as numpy
 from .runtime.accelerate import accelerate
 from .runtime.array import Array
-from .runtime.devices import block_until_ready, device_get, device_put, devices
+from .runtime.config import config
+from .runtime.devices import (
+    block_until_ready,
+    device_count,
+    device_get,
+    device_put,
+    devices,
+    local_device_count,
+    local_devices,
+    process_count,
+    process_index,
+)
 from .translator.errors import (
     AliasError,
     DerivativeError,
@@ -23,10 +34,11 @@ from .translator.errors import (
 )
 
 if _TYPE_CHECKING:
-    from .runtime import lax
+    from .runtime import distributed, lax
     from .runtime.checkpointing import checkpoint, checkpoint_policies, remat
     from .runtime.custom import custom_jvp, custom_vjp
     from .runtime.edited import use_gradient
+    from .runtime.pmap import device_put_replicated, device_put_sharded, pmap
     from .runtime.transforms import (
         grad,
         hessian,
@@ -48,6 +60,7 @@ _LATER = {  # what `import untraced` does not load: the module of each name
         "checkpointing": "checkpoint checkpoint_policies remat",
         "custom": "custom_jvp custom_vjp",
         "edited": "use_gradient",
+        "pmap": "device_put_replicated device_put_sharded pmap",
         "transforms": "grad hessian hvp jacfwd jacobian jacrev jvp linearize stop_gradient value_and_grad "
         "vjp vmap",
     }.items()
@@ -86,6 +99,7 @@ _sys.modules[f"{__name__}.numpy"] = numpy  # import untraced.numpy as unp
 _sys.modules[f"{__name__}.numpy.linalg"] = numpy.linalg
 _sys.modules[f"{__name__}.numpy.fft"] = numpy.fft
 _sys.modules[f"{__name__}.lax"] = globals()["lax"] = _lazy(f"{__name__}.runtime.lax")
+_sys.modules[f"{__name__}.distributed"] = globals()["distributed"] = _lazy(f"{__name__}.runtime.distributed")
 _sys.modules[f"{__name__}.tree"] = tree
 _sys.modules[f"{__name__}.tree_util"] = tree_util
 _sys.modules[f"{__name__}.testing"] = testing
@@ -105,11 +119,16 @@ __all__ = [
     "block_until_ready",
     "checkpoint",
     "checkpoint_policies",
+    "config",
     "custom_jvp",
     "custom_vjp",
+    "device_count",
     "device_get",
     "device_put",
+    "device_put_replicated",
+    "device_put_sharded",
     "devices",
+    "distributed",
     "grad",
     "hessian",
     "hvp",
@@ -120,7 +139,12 @@ __all__ = [
     "jvp",
     "lax",
     "linearize",
+    "local_device_count",
+    "local_devices",
     "numpy",
+    "pmap",
+    "process_count",
+    "process_index",
     "remat",
     "scipy",
     "stop_gradient",

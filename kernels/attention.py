@@ -17,7 +17,7 @@ from ..translator.ops.core import Contract, ContractAttrs, Elementwise, Reduce, 
 from ..translator.passes.alignment import is_free, nbytes
 from .contract import SUMMED, Roles
 from .dialects import accumulator, is_half
-from .facts import Facts
+from .facts import Facts, precision
 from .layout import Strides
 from .program import GroupPlan, header, make_launch
 from .tiles import Held, Index, Tile, Tiles, applies, statements_for
@@ -139,9 +139,7 @@ class _Indices:
         }
 
 
-def plan_attention(
-    fused: Fused, name: str, strides: Mapping[int, Strides], scalars: frozenset[int], precision: str = "ieee"
-) -> GroupPlan:
+def plan_attention(fused: Fused, name: str, strides: Mapping[int, Strides], scalars: frozenset[int]) -> GroupPlan:
     """The kernel of an attention group. Raises UnsupportedError for other patterns and for wide heads."""
     a = match_attention(fused)
     index = _Indices(fused, a)
@@ -189,14 +187,14 @@ def plan_attention(
         },
         "values": _operand(values, dtype, "[BLOCK_J, BLOCK_C]", "j_down < columns"),
         "divided": a.divided,
-        "precision": precision,
+        "precision": precision(),
         "sum_type": after.dialect.type_name(gathered.dtype),
         "score_type": after.dialect.type_name(wide),
         "epilogue": [*after.lines(), *after.stores()],
     }
     launch = make_launch(
         tiles.collect(), "attention.triton.j2", name, header(fused), sections, tuple(extents.items()),
-        (extents["batches"] * -(-extents["rows"] // high), 1), 0, tuple(blocks.items()), 8 if high > 64 else 4,
+        (extents["batches"] * -(-extents["rows"] // high), 1), 0, tuple(blocks.items()), 8 if high > 16 else 4,
     )  # fmt: skip
     return GroupPlan(name, (launch,))
 

@@ -61,6 +61,7 @@ class Body:
         self.counts: dict[str, tuple[Any, DType]] = {}
         self.packed = False
         self.carried: dict[int, str] = {}
+        self.walks: list[set[int]] = []  # the arrays that each pass reads along the row
 
     # ---- parameters --------------------------------------------------------------------------------
 
@@ -218,9 +219,10 @@ class Body:
         sofar, sign = self.carried[id(v)], "*" if source.op.name == "cumprod" else "+"
         fold = _TRITON_FOLD["prod" if source.op.name == "cumprod" else "sum"]
         block = self.lowered.names.fresh(f"{v.name}_block")
+        reached = f"({sofar} {sign} tl.{source.op.name}({block}, axis=1))"
         return [
             f"{block} = {given}",
-            self.declare(v, self.dialect.convert(f"({sofar} {sign} tl.{source.op.name}({block}, axis=1))", dtype, v.dtype)),
+            self.declare(v, self.dialect.convert(reached, dtype, v.dtype)),
             f"{sofar} = {sofar} {sign} {fold.format(block)}",
         ]
 
@@ -264,6 +266,7 @@ class Body:
             needed = self.along([f.args[0] for f in folds] + [o.value for _, o in stored])
             for v in needed:
                 step.before += self.carry(v, v.source) if isinstance(v.source, Scan) else []
+            self.walks.append({v.source.param for v in needed if isinstance(v.source, Load)})
             step.inside = [text for v in needed for text in self.line(v)]
             step.gathered = [self.gathered(f) for f in folds]
             step.stores = [self.store(i, o) for i, o in stored]

@@ -10,15 +10,16 @@ from collections.abc import Mapping, Sequence
 
 from ..translator.errors import Diagnostic, UnsupportedError
 from ..translator.ir import Apply, Atom, DType, Fused, Var
-from ..translator.ops.core import Contract, ContractAttrs
+from ..translator.ops.core import Cast, Contract, ContractAttrs, Elementwise
 from ..translator.passes.alignment import is_free, nbytes
+from ..translator.passes.units import COSTLY
 from .dialects import accumulator, is_half
-from .facts import Facts
+from .facts import Facts, precision
 from .layout import Strides
 from .program import GroupPlan, header, make_launch
 from .tiles import Held, Index, Tiles, applies, statements_for
 
-SUMMED = {"float16": 64, "bfloat16": 64, "float32": 32, "float64": 16}  # summed elements a step: 64 KB of operands
+SUMMED = {"float16": 64, "bfloat16": 64, "float32": 16, "float64": 16}  # summed elements a step
 WIDEST = {"float16": 128, "bfloat16": 128, "float32": 64, "float64": 32}
 
 
@@ -27,10 +28,8 @@ def product_of(fused: Fused) -> Apply:
     return found
 
 
-def plan_contract(
-    fused: Fused, name: str, strides: Mapping[int, Strides], scalars: frozenset[int], precision: str = "ieee"
-) -> GroupPlan:
-    """The kernel of a contract group. `precision`: of float32 operands, "ieee" or "tf32".
+def plan_contract(fused: Fused, name: str, strides: Mapping[int, Strides], scalars: frozenset[int]) -> GroupPlan:
+    """The kernel of a contract group.
 
     Raises UnsupportedError for products of integers, and for results that are not the product's elements in place.
     """
@@ -56,7 +55,7 @@ def plan_contract(
         "operands": [*left.lines(), *right.lines()],
         "left": left.operand(dtype, "[BLOCK_I, BLOCK_K]", "k_across < depth"),
         "right": right.operand(dtype, "[BLOCK_K, BLOCK_J]", "k_down < depth"),
-        "precision": precision,
+        "precision": precision(),
         "sum_type": after.dialect.type_name(gathered.dtype),
         "epilogue": [*after.lines(), *after.stores()],
     }
@@ -114,7 +113,16 @@ def is_worth(fused: Fused, facts: Facts) -> bool:
         saved += nbytes(target) * (1 if target in fused.body.results else 2)
     name = target.aval.dtype.name
     slower = roles.operations * (1 / facts.kernel_rate(name) - 1 / facts.library_rate(name))
+    for operand, other in zip(product.args, (roles.columns, roles.rows), strict=True):
+        again = -(-other // WIDEST.get(name, 64)) - 1  # each block of the other operand has this one made again
+        slower += again * _work(statements_for(applies(fused), [operand], frozenset())) / facts.rates["float32"]
     return saved / facts.bandwidth + facts.launch * (len(before) + bool(after)) > slower
+
+
+def _work(statements: Sequence[Apply]) -> float:
+    """Operations of elementwise work, roughly."""
+    computed = [s for s in statements if isinstance(s.op, Elementwise | Cast)]
+    return sum(s.targets[0].aval.size * (32.0 if s.op.name in COSTLY else 4.0) for s in computed)
 
 
 def stages(statements: Sequence[Apply], product: Apply, results: Sequence[Atom]) -> tuple[list[Var], list[Apply]]:

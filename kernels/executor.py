@@ -293,9 +293,8 @@ def kernels_of(function: Function, language: str, facts: Facts = H200) -> tuple[
         for chosen in group.plans.values():
             for launch in chosen.launches:
                 p = launch.program
-                found.append(
-                    Kernel(p.name, language, p.source, g.lines, g.bytes_moved, g.bytes_minimum, g.why_cut, g.kind, p)
-                )
+                moved = g.bytes_moved + chosen.bytes_between
+                found.append(Kernel(p.name, language, p.source, g.lines, moved, g.bytes_minimum, g.why_cut, g.kind, p))
     return tuple(found)
 
 

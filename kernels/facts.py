@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -27,10 +28,19 @@ class Facts:
 
     def library_rate(self, dtype: str) -> float:
         """Of its matrix products; integers, which no library multiplies fast, count as float32."""
+        if dtype == "float32" and precision() == "tf32":
+            return self.rates["float16"] / 2
         return self.rates.get(dtype, self.rates["float32"])
 
     def kernel_rate(self, dtype: str) -> float:
-        return self.library_rate(dtype) * self.share.get(dtype, 1.0)
+        """Of products in generated kernels."""
+        share = self.share.get("float16" if dtype == "float32" and precision() == "tf32" else dtype, 1.0)
+        return self.library_rate(dtype) * share
+
+
+def precision() -> str:
+    """Of products of float32: exact, or tf32 where CuPy's own switch, CUPY_TF32=1, asks its library for that, too."""
+    return "tf32" if os.environ.get("CUPY_TF32", "0") not in ("", "0") else "ieee"
 
 
 def _facts(bandwidth: float, half: float, single: float, double: float) -> Facts:

@@ -6,6 +6,7 @@ numbers are pairs. The source needs no header of the C++ library, which would ta
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +17,7 @@ from ..translator.errors import NOWHERE
 from ..translator.ir import Const, DType
 from ..translator.ops.core import Elementwise
 from .dialects import Cuda, call_expression, is_half
-from .lower import Call, Number, Value
+from .lower import Call, Names, Number, Value
 
 _COMPLEX = {"complex64": "complex_t<float>", "complex128": "complex_t<double>"}
 _RANK = {"less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">="}
@@ -181,6 +182,18 @@ WORDS = frozenset(
     while xor xor_eq
     """.split()  # noqa: SIM905
 ) | _CALLS
+
+_MACROS = re.compile("NULL$|U?INT|SIZE|PTRDIFF|SIG_|WCHAR|WINT|XLA")
+
+
+class HostNames(Names):
+    """Names that C++ and its headers do not use."""
+
+    def __init__(self) -> None:
+        super().__init__(reserved=WORDS)
+
+    def fresh(self, hint: str) -> str:
+        return super().fresh(f"{hint}_" if _MACROS.match(hint) else hint)
 
 
 def _declared() -> str:

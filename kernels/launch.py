@@ -6,13 +6,14 @@ expects); Triton's kernels take hidden pointers after their arguments, and block
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ..translator.errors import TargetError
+from ..translator.errors import Diagnostic, TargetError
 from .ahead import INSTALL, Compiled, compile_program
 from .program import Launch, Program
 
@@ -60,10 +61,22 @@ class CupyBackend:
         """The compute capability of CuPy's current device."""
         return int(self.xp.cuda.Device(int(self.xp.cuda.runtime.getDevice())).compute_capability)
 
+    @contextmanager
+    def memory_told(self) -> Iterator[None]:
+        """What does not fit the device raises TargetError with what was asked for and what is free."""
+        try:
+            yield
+        except self.xp.cuda.memory.OutOfMemoryError as error:
+            free, whole = self.xp.cuda.runtime.memGetInfo()
+            why = f"{error}; {free:,} of the device's {whole:,} bytes are free"
+            instead = "work on smaller pieces, or let go of arrays; CuPy's pool gives memory back by free_all_blocks()"
+            raise TargetError(Diagnostic("too little device memory", why=why, instead=instead)) from error
+
     def asarray(self, value: Any) -> Any:
         """A NumPy array or scalar in device memory. bfloat16, which CuPy does not know, raises TargetError."""
         if getattr(getattr(value, "dtype", None), "kind", "f") == "V":
-            raise TargetError(f"CuPy has no arrays of {value.dtype.name}")
+            name = value.dtype.name
+            raise TargetError(Diagnostic(f"CuPy has no arrays of {name}", instead="use float16, or the target cpu"))
         return self.xp.asarray(value)
 
     def launch(self, launch: Launch, arguments: Sequence[Any]) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 from ..translator.errors import Span
 from ..translator.ir import Atom, Const, DType, Shape, Statement, Var, blocks_of, free_variables
 from .dialects import is_half
-from .host import HOST, WORDS, Scalar, constant
+from .host import HOST, HostNames, Scalar, constant
 from .lifetimes import Lifetimes
 from .lower import Names
 
@@ -84,7 +84,7 @@ class Values:
     def __init__(self, lifetimes: Lifetimes) -> None:
         self.lifetimes = lifetimes
         self.lines: list[str] = []
-        self.names = Names(reserved=WORDS)
+        self.names: Names = HostNames()
         self.env: dict[Var, Scalar | Array] = {}
         self.lazies: dict[Var, Lazy] = {}
         self.temporaries: list[Buffer] = []

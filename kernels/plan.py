@@ -10,6 +10,7 @@ import numpy as np
 from ..translator.errors import Diagnostic, UnsupportedError
 from ..translator.ir import Apply, Aval, Block, DType, Fused, Shape, Var
 from ..translator.ops.core import Cast, CastAttrs, Reduce, ReduceAttrs, Reshape, ShapeAttrs
+from ..translator.passes.alignment import nbytes
 from ..translator.passes.groups import close, kernel_name
 from .attention import plan_attention
 from .body import DIALECTS, Body, Pass
@@ -19,9 +20,10 @@ from .layout import Access, Strides, access_of, contiguous, make_layout
 from .lower import Call, Load, Lowered, Position, lower
 from .program import Argument, GroupPlan, Launch, header, make_launch
 
-TILE = 16384  # longest row that a Triton program holds in registers
-BUCKETS = (16, 64, 256, 1024, 4096, 8192, TILE)  # few block sizes, so that a new row length seldom compiles anew
+TILE = 1 << 16  # bytes of the longest row that a Triton program holds in registers, for each value along it
+BUCKETS = (16, 64, 256, 1024, 4096, 8192, 16384)  # few block sizes, so that a new row length seldom compiles anew
 CUDA_BLOCK = 256
+CACHED = 1 << 17  # bytes of a row that caches keep from one pass to the next, with all multiprocessors on rows
 MANY_BLOCKS = 1024  # enough to fill any device several times
 
 
@@ -76,7 +78,8 @@ def _plan_one(fused: Fused, lowered: Lowered, language: str, name: str, strides:
     heading = header(fused)
     if not lowered.axes:
         return _plan_pointwise(body, heading, name, language)
-    if language == "triton" and layout.columns <= TILE:
+    widest = max((v.dtype.itemsize for v in body.lowered.values if v.along), default=4)
+    if language == "triton" and layout.columns <= min(TILE // max(widest, 4), BUCKETS[-1]):
         block = next(b for b in BUCKETS if b >= layout.columns)
         rows = max(1, 1024 // block) if layout.outer else 1
         sections: dict[str, object] = {"tile": body.tile()}
@@ -90,7 +93,19 @@ def _plan_one(fused: Fused, lowered: Lowered, language: str, name: str, strides:
     grid = (_ceil(layout.rows, rows), 1) if language == "triton" else (min(layout.rows, 1 << 20), 1)
     constants = (("ROWS", rows), ("BLOCK", block)) if language == "triton" else ()
     warps = min(32, max(4, block // 512)) if "tile" in sections else 8
-    return make_launch(body, f"row.{language}.j2", name, heading, sections, extents, grid, block, constants, warps)
+    template = f"row.{language}.j2"
+    launch = make_launch(body, template, name, heading, sections, extents, grid, block, constants, warps)
+    return replace(launch, reread=_reread(fused, body))
+
+
+def _reread(fused: Fused, body: Body) -> int:
+    """Bytes of the arrays that passes after their first one read, where rows are longer than caches hold."""
+    found, seen = 0, set[int]()
+    for walk in body.walks:
+        arrays = [fused.body.params[p] for p in walk & seen]
+        found += sum(nbytes(a) for a in arrays if body.layout.columns * a.aval.dtype.itemsize > CACHED)
+        seen |= walk
+    return found
 
 
 def _sections(body: Body) -> dict[str, object]:

@@ -6,6 +6,7 @@ find it compiled.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -44,13 +45,17 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """One kernel launch. `by4`: the extent that must be a multiple of 4 for a CUDA kernel's packed twin; 0: no twin."""
+    """One kernel launch. `by4`: the extent that must be a multiple of 4 for a CUDA kernel's packed twin; 0: no twin.
+
+    `reread`: bytes that it reads again from device memory, of rows that no cache is likely to hold till then.
+    """
 
     program: Program
     arguments: tuple[Argument, ...]
     grid: tuple[int, int]
     block: int
     by4: int = 0
+    reread: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +65,12 @@ class GroupPlan:
     name: str
     launches: tuple[Launch, ...]
     partials: tuple[tuple[Shape, DType], ...] = ()
+
+    @property
+    def bytes_between(self) -> int:
+        """What the plan moves beyond the group's arguments and results; partial results go out and come back."""
+        partial = sum(math.prod(shape) * dtype.itemsize for shape, dtype in self.partials)
+        return 2 * partial + sum(launch.reread for launch in self.launches)
 
 
 # ---- the launch ----------------------------------------------------------------------------------

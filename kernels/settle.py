@@ -82,14 +82,14 @@ def _is_product(s: Statement) -> bool:
 
 
 def _with_neighbours(block: Block, s: Apply) -> Block:
-    """The block with a running reduction, the elementwise work before it and that after it as one kernel."""
+    """The block with a running reduction and the work along the same rows before and after it as one kernel."""
     assert isinstance(s.attrs, CumulativeAttrs)
     ((x,), (target,), shape) = s.args, s.targets, s.targets[0].aval.shape
     if s.attrs.axis != len(shape) - 1 or reduction_kind(shape, (s.attrs.axis,)) != "row":
         return block  # the library divides long rows among blocks
     users = _users(block)
-    before = [b for b in block.statements if x in b.targets and _is_elementwise(b) and users[b.targets[0]] == {id(s)}]
-    after = [b for b in block.statements if users.get(target) == {id(b)} and _is_elementwise(b)]
+    before = [b for b in block.statements if b.targets == (x,) and _is_along_rows(b) and users[b.targets[0]] == {id(s)}]
+    after = [b for b in block.statements if users.get(target) == {id(b)} and _is_along_rows(b)]
     for chosen in ([*before, s, *after], [s, *after], [*before, s]):
         if len(chosen) == 1:
             continue
@@ -97,6 +97,10 @@ def _with_neighbours(block: Block, s: Apply) -> Block:
         if len(group.body.statements) <= LONGEST and _fits(group):
             return _replaced(block, {**{id(c): [] for c in chosen}, id(chosen[-1]): [group]})
     return block
+
+
+def _is_along_rows(s: Statement) -> bool:
+    return _is_elementwise(s) or (isinstance(s, Fused) and s.kind in ("pointwise", "row"))
 
 
 def _with_attention(block: Block, s: Statement, facts: Facts) -> Block:

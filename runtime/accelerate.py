@@ -188,7 +188,8 @@ class Accelerated:
             self._history.add(entry.binding.signature, entry.translation, leaves, stale, tuple(kwargs))
             entries[:] = [entry, *(e for e in entries if e.guards_hold())]
             if isinstance(entry, TargetEntry) and not kwargs and entry.direct:
-                self._shorten(entry, args)
+                if all(x.device is entry.device for x in leaves if type(x) is Array):
+                    self._shorten(entry, args)
             return entry
 
     def _shorten(self, entry: TargetEntry, args: tuple[Any, ...]) -> None:

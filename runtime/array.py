@@ -14,7 +14,7 @@ import numpy as np
 
 from ..translator.ir import Aval, DType, Shape
 from . import eager
-from .devices import Device
+from .devices import Device, home
 
 
 class Spec:
@@ -154,9 +154,9 @@ class Array:
     def __iter__(self) -> Iterator[Any]:
         if not self._spec.aval.shape:
             raise TypeError("iteration over a 0-d array")
+        place = home(self.device)
         return (
-            Array(self.device.put(np.array(row)), spec_of(Aval(row.shape, row.dtype), self.device))
-            for row in self.__array__()
+            Array(place.put(np.array(row)), spec_of(Aval(row.shape, row.dtype), place)) for row in self.__array__()
         )
 
     def __contains__(self, x: Any) -> bool:

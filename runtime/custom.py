@@ -50,6 +50,11 @@ class Wrapper:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.__wrapped__(*args, **kwargs)
 
+    @property
+    def __untraced_original__(self) -> Fun:
+        """What is read where the function calls itself: the rule of the call around speaks for all that is within."""
+        return self.fun
+
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
 

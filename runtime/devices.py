@@ -25,8 +25,10 @@ class Device(Protocol):
     """Where data lives. `data` is the backend's own handle: a PJRT buffer, a CuPy array, a NumPy array."""
 
     platform: str
-    id: int
     dlpack_device: tuple[int, int]
+
+    @property
+    def id(self) -> int: ...
 
     def put(self, host: np.ndarray[Any, Any]) -> Any:
         """A copy of `host` on the device."""
@@ -116,9 +118,9 @@ def device_of_target(target: str) -> Device:
         case "numpy":
             return HostDevice()
         case "cpu":
-            from .xla import XlaDevice
+            from .xla import local_devices
 
-            return XlaDevice()
+            return local_devices()[0]
         case "triton" | "cuda":
             return _cuda_device()
         case _:
@@ -153,8 +155,54 @@ def _cuda_device() -> Device:
 
 
 def devices(target: str = "auto") -> list[Device]:
-    """The devices of a target ("auto": where accelerated functions run by default)."""
-    return [device_of_target(checked_target(target))]
+    """The devices of a target ("auto": where accelerated functions run by default), those of this process.
+
+    The processor is one device, or as many as `untraced.config.cpu_devices` says.
+    """
+    found = checked_target(target) if target != "auto" else automatic_target()
+    first = device_of_target(found)
+    if found != "cpu":
+        return [first]
+    from .xla import local_devices as of_the_processor
+
+    return list(of_the_processor())
+
+
+local_devices = devices
+
+
+def local_device_count(target: str = "auto") -> int:
+    """How many devices this process has."""
+    return len(devices(target))
+
+
+def device_count(target: str = "auto") -> int:
+    """How many devices all processes have together."""
+    if (automatic_target() if target == "auto" else checked_target(target)) != "cpu":
+        return local_device_count(target)
+    from ..tpu import client
+
+    return int(client.platform().client.device_count())
+
+
+def process_index() -> int:
+    """The number of this process among those that `distributed.initialize` has brought together; 0 where it is alone."""
+    from ..tpu import client
+
+    return client.process_index()
+
+
+def process_count() -> int:
+    from ..tpu import client
+
+    return client.process_count()
+
+
+def home(device: Device) -> Device:
+    """A single device, for what is made of arrays in pieces."""
+    from .xla import Pieces
+
+    return device_of_target("cpu") if isinstance(device, Pieces) else device
 
 
 def device_put(x: Any, device: Device | str | None = None) -> Any:
@@ -164,7 +212,7 @@ def device_put(x: Any, device: Device | str | None = None) -> Any:
     """
     from .array import Array, spec_of
 
-    place = device_of_target(device or "auto") if isinstance(device, str | None) else device
+    place = device_of_target(device or "auto") if isinstance(device, str | None) else home(device)
 
     def put(leaf: Any) -> Array:
         if isinstance(leaf, Array):

@@ -213,7 +213,7 @@ class TargetEntry(Entry):
         super().__init__(translation, binding)
         f = self.function
         self.device = device_of_target(accelerated.target)
-        donated = _donated(accelerated.options.donate_argnums, accelerated.fun, binding.signature, translation.statics)
+        donated = donated_places(accelerated.options.donate_argnums, accelerated.fun, binding.signature, translation.statics)
         if any(map(may_raise, f.body.statements)):  # CPython may have to run the call again
             donated = ()
         self.program: Program = load(accelerated.target, f, donated=donated, checks=accelerated.options.checks)
@@ -267,6 +267,8 @@ class TargetEntry(Entry):
     def _data(self, x: Array) -> Any:
         if x.device is self.device:
             return x._data
+        if x.device.platform == self.device.platform == "cpu":
+            return self.device.put(x.device.get(x._data))
         raise ValueError(
             f"an Array on {x.device} was passed to {self.function.name}, which runs on {self.device}: move it "
             "with device_put"
@@ -282,7 +284,7 @@ def _finisher(aval: Aval) -> Callable[[np.ndarray[Any, Any]], Any]:
     return lambda x: x
 
 
-def _donated(
+def donated_places(
     argnums: Sequence[int], fun: Callable[..., Any], signature: Signature, statics: frozenset[int]
 ) -> tuple[int, ...]:
     """The places in the body of the donated arguments' leaves."""

@@ -82,8 +82,12 @@ class GpuProgram:
             return self.backend.asarray(np.ascontiguousarray(x, aval.dtype))
         return x if aval.weak else aval.dtype.type(x)
 
+    def outputs(self, values: Sequence[Any]) -> list[Any]:
+        with self.backend.memory_told():
+            return self.run([self._leaf(x, i) for i, x in enumerate(values)])
+
     def host(self, values: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
-        outs = self.run([self._leaf(x, i) for i, x in enumerate(values)])
+        outs = self.outputs(values)
         return [self._to_host(o, a.dtype) for o, a in zip(outs, self.results, strict=True)]
 
     def _to_host(self, x: Any, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
@@ -91,7 +95,7 @@ class GpuProgram:
         return np.array(host, dtype)
 
     def on_device(self, values: Sequence[Any]) -> Sequence[Any]:
-        outs = self.run([self._leaf(x, i) for i, x in enumerate(values)])
+        outs = self.outputs(values)
         return [
             o if isinstance(o, self.backend.xp.ndarray) else self.backend.asarray(np.asarray(o, a.dtype))
             for o, a in zip(outs, self.results, strict=True)

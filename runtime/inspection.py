@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,8 +30,8 @@ class Kernel:
     """One fused group, or one generated kernel.
 
     `language` is "numpy" (a group, for XLA to compile), "c++", "triton" or "cuda"; `lines` are those of the user's
-    source that it covers; `bytes_moved` counts device memory, `bytes_minimum` what no program could avoid; `why_cut` says
-    why it is not larger. `resources` are the compiled kernel's registers, stack and shared memory, for sm_90.
+    source that it covers; `bytes_moved` counts device memory, `bytes_minimum` what no program could avoid; `why_cut`
+    says why it is not larger. `resources` are the compiled kernel's registers, stack and shared memory, for sm_90.
     """
 
     name: str
@@ -83,7 +83,7 @@ class Inspection:
         self.stages = Stages(translation.stages)
         self.statics = translation.statics
         self.loops = translation.loops
-        """What became of control flow that differs between the lanes of a batch, and why."""
+        """What became of each loop (vectorised, in order), and of control flow that differs between lanes, and why."""
         self._compile = compile
         self._history = accelerated.explain_recompiles
         if compile:
@@ -116,6 +116,12 @@ class Inspection:
     def stablehlo(self) -> str | None:
         """What XLA is given; None for targets without XLA."""
         return str(self._emitted.text) if self.target in ("cpu", "tpu") else None
+
+    def use(self, emitted: Any, compile: Callable[[Any], Any] | None) -> None:
+        """Show what was given to XLA for several devices, and what it made of that."""
+        self._emitted, self._compile = emitted, compile is not None
+        if compile is not None:
+            self._executable = compile(emitted)
 
     @functools.cached_property
     def _executable(self) -> Any:

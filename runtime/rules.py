@@ -206,12 +206,12 @@ def _arranged(derived: Function, main: TreeDef, aux: TreeDef | None, tree: TreeD
 # ---- batching ------------------------------------------------------------------------------------
 
 
-def check_axes(in_axes: Any, out_axes: Any) -> None:
+def check_axes(in_axes: Any, out_axes: Any, verb: str) -> None:
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
     if not isinstance(in_axes, int | tuple | type(None)) or isinstance(in_axes, bool):
         raise TypeError(
-            "vmap in_axes must be an int, None, or a tuple of entries corresponding to the positional arguments "
+            f"{verb} in_axes must be an int, None, or a tuple of entries corresponding to the positional arguments "
             "passed to the "
             f"function, but got {in_axes!r}."
         )
@@ -219,7 +219,7 @@ def check_axes(in_axes: Any, out_axes: Any) -> None:
         for axis in axis_leaves(axes):
             if axis is not None and (not isinstance(axis, int) or isinstance(axis, bool)):
                 raise TypeError(
-                    f"vmap {name} must be an int, None, or (nested) container with those types as leaves, but "
+                    f"{verb} {name} must be an int, None, or (nested) container with those types as leaves, but "
                     f"got {axes!r}."
                 )
 
@@ -231,24 +231,24 @@ def axis_leaves(axes: Any) -> list[Any]:
 AxesOfLeaves = tuple[int | None, ...]
 
 
-def input_axes(fun: Fun, signature: Signature, in_axes: Any) -> AxesOfLeaves:
+def input_axes(fun: Fun, signature: Signature, in_axes: Any, verb: str) -> AxesOfLeaves:
     """For each leaf of the signature the axis that is mapped, non-negative. Raises ValueError where in_axes does not
     fit.
     """
     axes: list[int | None] = [None] * len(signature.avals)
     arguments = positional(fun, signature)
-    entries = _entries(fun, in_axes, arguments)
+    entries = _entries(fun, in_axes, arguments, verb)
     covered = 0
     optional = _optional(fun, len(arguments)) if isinstance(in_axes, int) else frozenset()
     for i, ((first, tree), entry) in enumerate(zip(arguments, entries, strict=False)):
         if i in optional and tree.kind is Kind.LEAF and signature.avals[first].weak:
             entry = None  # a default that was not given
-        chosen = broadcast_prefix(entry, tree, "vmap in_axes", is_leaf=lambda x: x is None)
+        chosen = broadcast_prefix(entry, tree, f"{verb} in_axes", is_leaf=lambda x: x is None)
         axes[first : first + tree.leaf_count] = chosen
         covered = first + tree.leaf_count
     for leaf in range(covered, len(axes)):  # keyword arguments are mapped over axis 0, numbers among them are not
         axes[leaf] = 0 if signature.avals[leaf].shape else None
-    return tuple(_normal_axis(a, signature.avals[i], fun) for i, a in enumerate(axes))
+    return tuple(_normal_axis(a, signature, i, fun, verb) for i, a in enumerate(axes))
 
 
 def _optional(fun: Fun, count: int) -> frozenset[int]:
@@ -257,12 +257,12 @@ def _optional(fun: Fun, count: int) -> frozenset[int]:
     return frozenset(i for i, p in enumerate(parameters) if p.default is not inspect.Parameter.empty)
 
 
-def _entries(fun: Fun, in_axes: Any, arguments: Sequence[tuple[int, TreeDef]]) -> Sequence[Any]:
+def _entries(fun: Fun, in_axes: Any, arguments: Sequence[tuple[int, TreeDef]], verb: str) -> Sequence[Any]:
     if not isinstance(in_axes, tuple | list):
         return [in_axes] * len(arguments)
     if len(in_axes) > len(arguments):
         raise ValueError(
-            "vmap in_axes must be an int, None, or a tuple of entries corresponding to the positional arguments "
+            f"{verb} in_axes must be an int, None, or a tuple of entries corresponding to the positional arguments "
             "passed to the function, "
             f"but got {len(in_axes)} entries for {len(arguments)} positional arguments of "
             f"{getattr(fun, '__name__', fun)}."
@@ -270,26 +270,27 @@ def _entries(fun: Fun, in_axes: Any, arguments: Sequence[tuple[int, TreeDef]]) -
     return in_axes
 
 
-def _normal_axis(axis: int | None, aval: Aval, fun: Fun) -> int | None:
+def _normal_axis(axis: int | None, signature: Signature, leaf: int, fun: Fun, verb: str) -> int | None:
     if axis is None:
         return None
+    aval = signature.avals[leaf]
     if not -aval.ndim <= axis < aval.ndim:
         raise ValueError(
-            f"vmap was requested to map axis {axis} of an argument of {getattr(fun, '__name__', fun)} that has "
-            f"shape {aval.shape}: "
+            f"{verb} was requested to map axis {axis} of the argument {_leaf_name(signature, leaf)} of "
+            f"{getattr(fun, '__name__', fun)} that has shape {aval.shape}: "
             f"it has only {aval.ndim} axes. Give None in in_axes for arguments that are the same for all."
         )
     return axis % aval.ndim
 
 
-def batch_size(fun: Fun, signature: Signature, axes: AxesOfLeaves, axis_size: int | None) -> int:
+def batch_size(fun: Fun, signature: Signature, axes: AxesOfLeaves, axis_size: int | None, verb: str) -> int:
     sizes = {signature.avals[i].shape[a] for i, a in enumerate(axes) if a is not None}
     if axis_size is not None:
         sizes.add(axis_size)
     if len(sizes) == 1:
         return sizes.pop()
     if not sizes:
-        raise ValueError("vmap must have at least one non-None value in in_axes, or axis_size")
+        raise ValueError(f"{verb} must have at least one non-None value in in_axes, or axis_size")
     each = [
         f"{_leaf_name(signature, i)}: size {signature.avals[i].shape[a]} along axis {a}"
         for i, a in enumerate(axes)
@@ -297,7 +298,7 @@ def batch_size(fun: Fun, signature: Signature, axes: AxesOfLeaves, axis_size: in
     ]
     given = [f"axis_size={axis_size}"] if axis_size is not None else []
     raise ValueError(
-        f"vmap got inconsistent sizes for array axes to be mapped in {getattr(fun, '__name__', fun)}:\n  "
+        f"{verb} got inconsistent sizes for array axes to be mapped in {getattr(fun, '__name__', fun)}:\n  "
         + "\n  ".join(each + given)
     )
 
@@ -331,7 +332,7 @@ def batched(
     outs = broadcast_prefix(out_axes, function.out, "vmap out_axes", is_leaf=lambda x: x is None)
     results = function.body.results[: function.out.leaf_count]
     notes: list[LoopNote] = []
-    out = [_out_axis(a, r) for a, r in zip(outs, results, strict=True)]
+    out = [output_axis(a, r, "vmap") for a, r in zip(outs, results, strict=True)]
     made = batch.vmap(function, ins, out, size, _wanted(lanes), notes, axis_name)
     note_loops(notes)
     return made
@@ -352,12 +353,12 @@ def _wanted(form: Form) -> Lanes:
             return Lanes("lockstep", f"the target {other} computes on whole arrays")
 
 
-def _out_axis(axis: int | None, result: Atom) -> int | None:
+def output_axis(axis: int | None, result: Atom, verb: str) -> int | None:
     if axis is None:
         return None
     ndim = result.aval.ndim + 1
     if not -ndim <= axis < ndim:
-        raise ValueError(f"vmap out_axes={axis} is out of range for a result with {ndim} axes")
+        raise ValueError(f"{verb} out_axes={axis} is out of range for a result with {ndim} axes")
     return axis % ndim
 
 

@@ -143,14 +143,14 @@ class Batched(Transformation):
     ) -> None:
         self.in_axes, self.out_axes, self.axis_name, self.axis_size = in_axes, out_axes, axis_name, axis_size
         self.lanes = lanes
-        rules.check_axes(in_axes, out_axes)
+        rules.check_axes(in_axes, out_axes, self.verb)
         if lanes not in get_args(Form):
             raise ValueError(f"vmap: lanes must be one of {', '.join(map(repr, get_args(Form)))}, not {lanes!r}")
         super().__init__(fun)
 
     def __untraced_read__(self, signature: Signature) -> Reading:
-        axes = rules.input_axes(self.fun, signature, self.in_axes)
-        size = rules.batch_size(self.fun, signature, axes, self.axis_size)
+        axes = rules.input_axes(self.fun, signature, self.in_axes, self.verb)
+        size = rules.batch_size(self.fun, signature, axes, self.axis_size, self.verb)
 
         def read_with(inner: Signature) -> Reading:
             with named_axis(self.axis_name, size):

@@ -13,20 +13,32 @@ from ..tpu import client
 from ..tpu.emit import emit
 from ..tpu.memory import large_results
 from ..tpu.placement import Placements
+from ..tpu.several import Devices
 from ..tpu.shifted import read_in_place
 from ..translator.errors import errors_at
-from ..translator.ir import Function
+from ..translator.ir import Aval, Function
 
 
 class XlaDevice:
-    """XLA's CPU device. Data are its buffers."""
+    """A CPU device of XLA's, of this process: the processor, or a part of it. Data are its buffers."""
 
     platform = "cpu"
-    id = 0
     dlpack_device = (1, 0)
 
+    def __init__(self, number: int = 0) -> None:
+        self.number = number
+
+    @property
+    def id(self) -> int:
+        """Its number among those of all processes."""
+        return int(client.platform().local[self.number].id) if self.number or client.linked() else 0
+
+    @property
+    def process_index(self) -> int:
+        return client.process_index()
+
     def put(self, host: np.ndarray[Any, Any]) -> Any:
-        return client.to_device(host)
+        return client.to_device(host, number=self.number)
 
     def get(self, data: Any) -> np.ndarray[Any, Any]:
         view = client.view(data)
@@ -40,7 +52,69 @@ class XlaDevice:
         return self.get(data).copy().__dlpack__(**options)
 
     def __repr__(self) -> str:
-        return "CpuDevice(0)"
+        return f"CpuDevice({self.id})"
+
+
+class Pieces:
+    """Several CPU devices, each with one piece of an array, along `axis`; with the whole where that is None. Data are
+    XLA's buffers of several pieces. Made by `pieces_on`.
+    """
+
+    platform = "cpu"
+    dlpack_device = (1, 0)
+
+    def __init__(self, numbers: tuple[int, ...], axis: int | None) -> None:
+        self.numbers, self.axis = numbers, axis
+        self.devices = devices_in_step(numbers)
+
+    @property
+    def id(self) -> int:
+        return self.numbers[0]
+
+    def aval(self, piece: Aval) -> Aval:
+        """The type of the array that has such pieces."""
+        if self.axis is None:
+            return piece
+        return Aval((*piece.shape[: self.axis], len(self.numbers), *piece.shape[self.axis :]), piece.dtype)
+
+    def put(self, host: np.ndarray[Any, Any]) -> Any:
+        """One piece for each device."""
+        if self.axis is None:
+            return self.devices.put([host] * len(self.numbers))
+        return self.devices.put(list(np.moveaxis(host, self.axis, 0)))
+
+    def get(self, data: Any) -> np.ndarray[Any, Any]:
+        pieces = self.devices.pieces(data)
+        whole: np.ndarray[Any, Any] = pieces[0] if self.axis is None else np.stack(pieces, self.axis)
+        whole.setflags(write=False)
+        return whole
+
+    def wait(self, data: Any) -> None:
+        data.block_until_ready()
+
+    def dlpack(self, data: Any, **options: Any) -> Any:
+        return self.get(data).copy().__dlpack__(**options)
+
+    def __repr__(self) -> str:
+        where = "all of it" if self.axis is None else f"pieces along axis {self.axis}"
+        return f"CpuDevices({', '.join(map(str, self.numbers))}; {where})"
+
+
+@functools.cache
+def pieces_on(numbers: tuple[int, ...], axis: int | None) -> Pieces:
+    """The one `Pieces` of these devices and this axis."""
+    return Pieces(numbers, axis)
+
+
+@functools.cache
+def devices_in_step(numbers: tuple[int, ...]) -> Devices:
+    return Devices(numbers)
+
+
+@functools.cache
+def local_devices() -> list[XlaDevice]:
+    """The CPU devices of this process. Starts XLA."""
+    return [XlaDevice(k) for k in range(len(client.platform().local))]
 
 
 def _compiled(

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from untraced.kernels.executor import GpuExecutor
+from untraced.kernels.facts import H200, Facts
 from untraced.translator import make, ops
 from untraced.translator.builder import Builder
 from untraced.translator.errors import DTypeError, Span
@@ -176,12 +177,14 @@ def arguments(function: Function, seed: int = 0) -> list[Any]:
     return found
 
 
-def check(function: Function, backend: Any, rtol: float, leaves: Sequence[Any] | None = None) -> list[Any]:
+def check(
+    function: Function, backend: Any, rtol: float, leaves: Sequence[Any] | None = None, facts: Facts = H200
+) -> list[Any]:
     """The fused program on the backend gives what the program means."""
     leaves = arguments(function) if leaves is None else leaves
     with np.errstate(all="ignore"):
         expected = evaluate(function, leaves)
-        results = GpuExecutor(fuse(function), backend)(leaves)
+        results = GpuExecutor(fuse(function), backend, facts)(leaves)
     for got, want in zip(results, expected, strict=True):
         got, want = np.asarray(got), np.asarray(want)
         assert (got.dtype, got.shape) == (want.dtype, want.shape)
@@ -195,14 +198,17 @@ def check(function: Function, backend: Any, rtol: float, leaves: Sequence[Any] |
 # ---- random programs -----------------------------------------------------------------------------
 
 
-def random_program(seed: int, n: int = 5, m: int = 7, length: int = 10) -> Function:
-    """Elementwise work, reductions, views and products on values of a few shapes that broadcast together."""
+def random_program(seed: int, n: int = 5, m: int = 7, length: int = 10, rich: bool = False) -> Function:
+    """Elementwise work, reductions, views and products on values of a few shapes that broadcast together.
+
+    A rich one has matrix products, running sums, softmaxes and places of extremes besides.
+    """
     rng = np.random.default_rng(seed)
 
     def body(b: Builder, x: Atom, y: Atom, row: Atom, column: Atom, square: Atom, s: Atom) -> tuple[Atom, ...]:
         values = [x, y, row, column, square, s]
         for _ in range(length):
-            values.append(_random_step(b, rng, values))
+            values.append((rich and _rich_step(b, rng, values)) or _random_step(b, rng, values))
         chosen = [values[-1]] + [v for v in values[6:-1] if rng.random() < 0.25]
         return tuple(dict.fromkeys(v for v in chosen if isinstance(v, Var)))
 
@@ -234,6 +240,23 @@ def _random_step(b: Builder, rng: np.random.Generator, values: list[Atom]) -> At
     start = int(rng.integers(0, size))
     dims = (Run(start, size - start), *(Run(0, k) for k in x.aval.shape[1:]))
     return make.index(b, x, dims, ())
+
+
+def _rich_step(b: Builder, rng: np.random.Generator, values: list[Atom]) -> Atom | None:
+    tables = [v for v in values if v.aval.ndim == 2]
+    x, kind = tables[-1] if rng.random() < 0.5 else tables[rng.integers(len(tables))], rng.random()
+    if kind < 0.15:
+        y = tables[rng.integers(len(tables))]
+        y = make.transpose(b, y, (1, 0)) if rng.random() < 0.5 else y
+        return make.multiply(b, make.matmul(b, x, y), 0.2) if x.aval.shape[1] == y.aval.shape[0] else None
+    if kind < 0.3:
+        return make.multiply(b, make.cumsum(b, x, 1), 0.3)
+    if kind < 0.36:
+        return make.astype(b, make.argmax(b, x, int(rng.integers(2)), True), np.dtype("f8"))
+    if kind < 0.42:
+        e = make.elementwise(b, ops.EXP, make.subtract(b, x, make.max(b, x, (1,), True)))
+        return make.divide(b, e, make.sum(b, e, (1,), True))
+    return None
 
 
 def _broadcasts(a: Atom, x: Atom) -> bool:

@@ -99,5 +99,7 @@ TRITON: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "scaled": (products.scaled, (f(300, 20), f(300), f(300, 20))),
     "many": (products.many, (f(8, 300, 16), f(8, 16, 300), f(8, 300))),
     "attention": (products.attention, (h(512, 64), h(512, 64), h(512, 64))),
+    "shares": (products.shares, (f(512, 1000),)),
+    "running": (products.running, (f(512, 50_000), f(50_000))),
     "causal": (products.causal, (f(8, 512, 32), f(8, 512, 32), f(8, 512, 32))),
 }

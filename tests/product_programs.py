@@ -1,4 +1,4 @@
-"""Programs around matrix products, and attention, as a user writes them; every test of products runs on these."""
+"""Programs around products, attention and running sums, as a user writes them; every test of such kernels runs them."""
 
 from __future__ import annotations
 
@@ -117,6 +117,27 @@ def masked(q: Any, k: Any, v: Any, keep: Any) -> Any:
     return e / np.sum(e, axis=1, keepdims=True) @ v
 
 
+def running(x: Any, y: Any) -> Any:
+    return np.exp(np.cumsum(x * y, axis=1) * 0.1)
+
+
+def shares(x: Any) -> Any:
+    return np.cumsum(x, axis=-1) / np.sum(x, axis=-1, keepdims=True)
+
+
+def likeliest(x: Any) -> Any:
+    e = np.exp(x - np.max(x, axis=1, keepdims=True))
+    return np.cumsum(e / np.sum(e, axis=1, keepdims=True), axis=1) < 0.9
+
+
+def growth(x: Any) -> Any:
+    return np.cumprod(1 + x * 0.01) - 1
+
+
+def counts(x: Any) -> Any:
+    return np.cumsum(x > 0, axis=1) * 2
+
+
 def some(*shape: int, dtype: Any = "float32", seed: int = 0) -> Any:
     return np.random.default_rng([seed, *shape]).standard_normal(shape).astype(dtype)
 
@@ -149,6 +170,18 @@ PRODUCTS = {
     "positions": Case(positions, (some(40, 19), some(19, 40))),
     "backwards": Case(turned, (some(20, 35)[::-1, ::-1], some(34, 20)[::2])),
     "broadcast": Case(turned, (np.broadcast_to(some(35), (20, 35)), np.broadcast_to(some(17, 1), (17, 20)))),
+}
+RUNNING = {
+    **{f"running_{d}": Case(running, tuple(some(2, 40, 50, dtype=d))) for d in ("float16", "float32", "float64")},
+    "running_far": Case(running, (some(64, 17_000, dtype="f8"), some(17_000, dtype="f8") * 1e-3)),
+    "running_backwards": Case(running, (some(40, 50).T[::-1], some(40))),
+    "running_nothing": Case(running, (some(5, 0), some(5, 0))),
+    "running_no_rows": Case(running, (some(0, 5), some(5))),
+    "running_one": Case(running, (some(7, 1), some(7, 1))),
+    "shares": Case(shares, (np.abs(some(5, 6, 70)),)),
+    "likeliest": Case(likeliest, (some(9, 70),)),
+    "growth": Case(growth, (some(300, dtype="f8"),)),
+    "counts": Case(counts, (some(20, 33),)),
 }
 ATTENTION = {
     **{f"attention_{d}": Case(attention, (some(70, 20, dtype=d), *some(2, 45, 20, dtype=d))) for d in DTYPES},

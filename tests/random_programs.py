@@ -1,8 +1,8 @@
 """Hypothesis strategies for random programs.
 
 `functions()` builds typed programs directly, `sources()` writes NumPy source: values stay moderate (products pass
-through tanh), trip counts are at most three, every index is in range. `loops()` writes loops over elements, some of which
-raise an IndexError.
+through tanh), trip counts are at most three, every index is in range. `loops()` writes loops over elements, some of
+which raise an IndexError.
 """
 
 from __future__ import annotations

@@ -29,6 +29,7 @@ from ..translator.ir import Apply, Block, Const, DType, For, Function, Raise, St
 from ..translator.ops.core import At, Cast, Dyn, Elementwise, Gather, Index, IndexAttrs, Linalg, Put, Run
 
 SHIFT = 16
+FAILED_ELSEWHERE = 1 << SHIFT  # no number: what failed is told by the flag of another device
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ import os
 import sys
 import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -46,6 +47,7 @@ LOOP_BYTES = str(1 << 18)
 of every iteration: 1.3 to 5 times faster, and compiled faster. (The attribute `xla_cpu_small_call` on an outlined call
 does the same, but aborts the process when an argument of the call turns out to be unused.)
 """
+MOST_DEVICES = 4_096
 ALIGNMENT = 64  # XLA's CPU kernels load whole vectors
 
 
@@ -62,24 +64,19 @@ class Platform:
     """jaxlib, its CPU client, and the pieces of it that are used at every call."""
 
     def __init__(self) -> None:
-        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
-        try:
-            import jaxlib._jax as _jax
-            import jaxlib.xla_client as xla
-        except ImportError as error:
-            raise TargetError(
-                Diagnostic(
-                    "the cpu target needs jaxlib, which cannot be imported",
-                    why=str(error),
-                    instead="pip install 'jaxlib>=0.10.2,<0.11'",
-                )
-            ) from error
+        _jax = load_jaxlib()
+        import jaxlib.xla_client as xla
+
         xla_client: Any = xla
         self.jaxlib: Any = _jax
         self.xla_client = xla_client
         _register_states(_jax)
-        self.client = xla_client.make_cpu_client(asynchronous=ASYNCHRONOUS)
-        self.device = self.client.local_devices()[0]
+        start = _start()
+        self.client = xla_client.make_cpu_client(
+            asynchronous=ASYNCHRONOUS, num_devices=start.devices, **start.others
+        )
+        self.local = tuple(self.client.local_devices())
+        self.device = self.local[0]
         self.devices = _jax.DeviceList((self.device,))
         self.sharding = _one_device(_jax, xla_client, self.device)
         self.trees = _jax.pytree.default_registry()
@@ -92,6 +89,23 @@ class Platform:
         """jax's switch between 32 and 64 bits; None until jax is imported."""
         self.jax_x64 = getattr(sys.modules.get("jax._src.config"), "enable_x64", None)
         return self.jax_x64
+
+
+def load_jaxlib() -> Any:
+    """jaxlib's C++ module. Raises TargetError where it is missing."""
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
+    try:
+        import jaxlib._jax as _jax
+        import jaxlib.xla_client  # noqa: F401  # missing together
+    except ImportError as error:
+        raise TargetError(
+            Diagnostic(
+                "the cpu target needs jaxlib, which cannot be imported",
+                why=str(error),
+                instead="pip install 'jaxlib>=0.10.2,<0.11'",
+            )
+        ) from error
+    return _jax
 
 
 def _register_states(_jax: Any) -> None:
@@ -116,6 +130,59 @@ def _one_device(_jax: Any, xla_client: Any, device: Any) -> Any:
     return cls(device)
 
 
+def _asked_for() -> int | None:
+    """What the environment says; one device where it says nothing."""
+    said = os.environ.get("UNTRACED_CPU_DEVICES", "")
+    return checked_count("UNTRACED_CPU_DEVICES", int(said) if said.isdecimal() else said) if said else None
+
+
+def checked_count(where: str, count: object) -> int:
+    if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= MOST_DEVICES:
+        raise ValueError(f"{where} must be an int from 1 to {MOST_DEVICES}, not {count!r}")
+    return count
+
+
+@dataclass(slots=True)
+class Start:
+    """What the client is started with: how many devices the processor is taken for, and the link to other processes."""
+
+    devices: int | None = field(default_factory=_asked_for)
+    others: dict[str, Any] = field(default_factory=dict)
+
+
+@functools.cache
+def _start() -> Start:
+    return Start()
+
+
+def starting() -> Start:
+    """To be changed. Raises RuntimeError where the client has been started: then it is too late."""
+    if _platform is not None:
+        raise RuntimeError(
+            "XLA has been started by a computation or a question for devices before this: set the number of devices "
+            "and initialize untraced.distributed first thing in the program"
+        )
+    return _start()
+
+
+def device_count() -> int:
+    """The devices of this process, without starting the client for it."""
+    return (_start().devices or 1) if _platform is None else len(_platform.local)
+
+
+def linked() -> bool:
+    """Whether there are other processes."""
+    return bool(_start().others)
+
+
+def process_index() -> int:
+    return int(_start().others.get("node_id", 0))
+
+
+def process_count() -> int:
+    return int(_start().others.get("num_nodes", 1))
+
+
 _platform: Platform | None = None
 _lock = threading.Lock()
 
@@ -133,12 +200,14 @@ def platform() -> Platform:
 # ---- buffers -------------------------------------------------------------------------------------
 
 
-def to_device(x: Any, dtype: DType | None = None) -> Buffer:
-    """A device buffer with a copy of `x`: later writes to `x` are not seen."""
+def to_device(x: Any, dtype: DType | None = None, number: int = 0) -> Buffer:
+    """A buffer of a device with a copy of `x`: later writes to `x` are not seen."""
     p = platform()
     array = host_array(x, dtype)
     aval = DeviceAval(array.shape, array.dtype)
-    return p.put(aval, p.sharding, [array], [p.device], False, False, p.copying, True)
+    device = p.local[number]
+    sharding = p.sharding if number == 0 else _one_device(p.jaxlib, p.xla_client, device)
+    return p.put(aval, sharding, [array], [device], False, False, p.copying, True)
 
 
 def to_numpy(buffer: Buffer) -> np.ndarray[Any, Any]:
@@ -146,13 +215,16 @@ def to_numpy(buffer: Buffer) -> np.ndarray[Any, Any]:
     return np.array(view(buffer))
 
 
-def view(buffer: Buffer) -> np.ndarray[Any, Any]:
-    """A read-only view of a buffer's memory, which it keeps alive. Waits for the value."""
-    dtype = buffer.aval.dtype
+def view(buffer: Buffer, aval: DeviceAval | None = None) -> np.ndarray[Any, Any]:
+    """A read-only view of a buffer's memory, which it keeps alive. Waits for the value. `aval`: its type, where the
+    buffer does not know.
+    """
+    aval = aval or buffer.aval
+    dtype = aval.dtype
     if dtype.kind != "V":
         return np.asarray(buffer)
     bits = np.dtype(f"u{dtype.itemsize}")  # bfloat16 has no code in the buffer protocol
-    array: np.ndarray[Any, Any] = np.asarray(_Owned(buffer, _address(buffer), buffer.aval.shape, bits.str))
+    array: np.ndarray[Any, Any] = np.asarray(_Owned(buffer, _address(buffer), aval.shape, bits.str))
     array = array.view(dtype)
     array.setflags(write=False)
     return array
@@ -245,26 +317,41 @@ class FastPathData(NamedTuple):
 def compile(
     program: Emitted, extra: Mapping[str, str] | None = None, *, ynn_reductions: bool | None = None
 ) -> Executable:
-    """Compile for the CPU. `extra` are XLA's backend options. Raises TargetError with the compiler's message.
+    """Compile for the CPU. `extra` are XLA's backend options. Raises TargetError with the compiler's message."""
+    return Executable(program, loaded(program, extra, ynn_reductions=ynn_reductions))
+
+
+def loaded(
+    program: Emitted,
+    extra: Mapping[str, str] | None = None,
+    *,
+    ynn_reductions: bool | None = None,
+    assignment: Any = None,
+) -> Any:
+    """XLA's own executable, for the first device or those of an `assignment`.
 
     `ynn_reductions`: whether YNNPACK may fuse reductions with products; by default not where it makes one slow kernel
     of several products (see `fusion_guard`).
     """
     loops = "stablehlo.while" in program.text
     extra = {LOOP_OPTION: LOOP_BYTES, **(extra or {})} if loops else extra
-    loaded = _compile(program, extra, ynn_reductions is not False)
-    if ynn_reductions is None and swallows_products(program.text, loaded):
-        loaded = _compile(program, extra, False)
+    made = _compile(program, extra, ynn_reductions is not False, assignment=assignment)
+    if ynn_reductions is None and swallows_products(program.text, made):
+        made = _compile(program, extra, False, assignment=assignment)
         ynn_reductions = False
-    copied = copied_in_loops(loaded) if loops else 0
+    copied = copied_in_loops(made) if loops else 0
     if copied > NEGLIGIBLE:
-        other = _compile(program, {**(extra or {}), LOOP_OPTION: "0"}, ynn_reductions is not False, True)
-        loaded = other if copied_in_loops(other) < copied else loaded
-    return Executable(program, loaded)
+        other = _compile(program, {**(extra or {}), LOOP_OPTION: "0"}, ynn_reductions is not False, True, assignment)
+        made = other if copied_in_loops(other) < copied else made
+    return made
 
 
 def _compile(
-    program: Emitted, extra: Mapping[str, str] | None, ynn_reductions: bool, region_analysis: bool = False
+    program: Emitted,
+    extra: Mapping[str, str] | None,
+    ynn_reductions: bool,
+    region_analysis: bool = False,
+    assignment: Any = None,
 ) -> Any:
     p = platform()
     if f"@{CALLS}" in program.text:
@@ -275,8 +362,12 @@ def _compile(
     options = compile_flags.compile_options(
         p.xla_client, extra, ynn_reductions=ynn_reductions, region_analysis=region_analysis
     )
+    devices = p.devices
+    if assignment is not None:
+        devices = assignment.devices
+        assignment.put_into(options)
     try:
-        return p.client.compile_and_load(program.text, p.devices, options)
+        return p.client.compile_and_load(program.text, devices, options)
     except RuntimeError as error:
         raise backend_error(f"XLA cannot compile {program.name}", error) from error
 

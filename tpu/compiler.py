@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import hashlib
+import importlib.util
 import os
 import platform
 import shutil
@@ -55,7 +56,9 @@ def _compiler() -> tuple[str, str] | None:
 @functools.cache
 def available() -> bool:
     """Whether there is a compiler that works."""
-    if _compiler() is None or not sys.platform.startswith("linux") or not _headers().is_dir():
+    if not sys.platform.startswith("linux") or _compiler() is None or importlib.util.find_spec("jaxlib") is None:
+        return False
+    if not _headers().is_dir():
         return False
     try:
         return int(ctypes.CDLL(str(_library(_PROBE))).untraced_probe()) == 42

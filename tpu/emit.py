@@ -78,6 +78,7 @@ from ..translator.routines import left_to_cpython
 from . import host_calls, hyperbolic, transcendentals
 from .checks import SHIFT, Check, Checked, out_of_bounds
 from .element_stores import element_stores
+from .emit_across import across
 from .emit_complex import by_parts, with_signs
 from .emit_control import emit_branches, emit_for, emit_fused, emit_if, emit_while
 from .emit_cumulative import cumulative
@@ -115,7 +116,8 @@ class Emitted:
     Where `checks` is not empty the last result is the flag (int64, see `checks.py`). `donated` are positions of
     arguments whose buffers the program may reuse. Arguments at the positions in `shifts` are flat, with as many
     elements in front that do not count (see `shifted.py`). For each of the results at the positions `given` the caller
-    brings the memory, as one more argument behind the others (see `memory.py`). The program calls the `natives`.
+    brings the memory, as one more argument behind the others (see `memory.py`). The program calls the `natives`. It is
+    for as many devices in step as there are `replicas`; None where it is for one alone.
     """
 
     name: str
@@ -127,6 +129,7 @@ class Emitted:
     shifts: Mapping[int, int] = field(default_factory=dict)
     given: tuple[int, ...] = ()
     natives: tuple[NativeLoop, ...] = ()
+    replicas: int | None = None
 
 
 def emit(
@@ -137,20 +140,22 @@ def emit(
     checks: bool = True,
     shifts: Mapping[int, int] | None = None,
     given: Sequence[int] = (),
+    replicas: int | None = None,
 ) -> Emitted:
     """The StableHLO of a program, fused or not.
 
     `donate`: positions of parameters whose buffers may be reused. `target`: TPUs are asked for products in full float32
     and scan in windows, CPUs scan in loops. Without `checks` no index is checked: one that is out of range reads or
-    writes another element or none; what the program itself raises is raised all the same. Raises DTypeError for dtypes
-    that XLA lacks, UnsupportedError for operations without a StableHLO form.
+    writes another element or none; what the program itself raises is raised all the same. `replicas` devices in step
+    make the axis that collectives speak over. Raises DTypeError for dtypes that XLA lacks, UnsupportedError for
+    operations without a StableHLO form.
     """
     if target == "cpu":
         function = element_stores(ping_pong(native_loops(blocked(function), checks)))
     else:
         function = ping_pong(function)
     shifts = shifts or {}
-    emitter = Emitter(Checked(function, checks), target, shared_values(function))
+    emitter = Emitter(Checked(function, checks), target, shared_values(function), replicas)
     w = emitter.writer
     params = []
     for k, p in enumerate(function.body.params):
@@ -171,11 +176,13 @@ def emit(
     w.line(f"return {', '.join(r.name for r in results)} : {', '.join(types)}" if results else "return")
     head = f"  func.func public @main({', '.join(params)}) -> ({', '.join(types)}) {{"
     name = function.name if function.name.isidentifier() and function.name.isascii() else "program"
-    text = "\n".join([f"module @{name} {{", head, *w.lines, "  }", "}", ""])
+    attributes = "" if replicas is None else f" attributes {{mhlo.num_replicas = {replicas} : i32}}"
+    text = "\n".join([f"module @{name}{attributes} {{", head, *w.lines, "  }", "}", ""])
     args = tuple(_with_front(p.aval, shifts.get(k, 0)) for k, p in enumerate(function.body.params))
     args += tuple(avals[k] for k in given)
     checks_made, donated = tuple(emitter.checks), tuple(sorted(donate))
-    return Emitted(function.name, text, args, avals, checks_made, donated, shifts, tuple(given), tuple(emitter.natives))
+    natives = tuple(emitter.natives)
+    return Emitted(function.name, text, args, avals, checks_made, donated, shifts, tuple(given), natives, replicas)
 
 
 def _with_front(aval: Aval, shift: int) -> Aval:
@@ -185,10 +192,13 @@ def _with_front(aval: Aval, shift: int) -> Aval:
 class Emitter:
     """Where the values of one program stand in its text."""
 
-    def __init__(self, checked: Checked, target: Literal["cpu", "tpu"], shared: frozenset[Var]) -> None:
+    def __init__(
+        self, checked: Checked, target: Literal["cpu", "tpu"], shared: frozenset[Var], replicas: int | None = None
+    ) -> None:
         self.writer = Writer()
         self.writer.host = target == "cpu" and host_calls.AVAILABLE
         self.target = target
+        self.replicas = replicas
         self.checked = checked
         self.checks: list[Check] = []
         self.natives: list[NativeLoop] = []
@@ -295,8 +305,8 @@ class Emitter:
                 return index(w, self.value(args[0]), attrs, out.shape, *self._normalisers(s, 0))
             case Put(name=name):
                 return self.put(name, s)
-            case Collective(name=name):
-                raise UnsupportedError(f"lax.{name} has no value outside the function that is mapped")
+            case Collective():
+                return across(self, s, s.op)
             case Ruled():
                 return w.op("optimization_barrier", self.value(args[0]))
             case _:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..translator.ir import Apply, Block, Const, For, Fused, If, Range, Var, While, may_raise
 from ..translator.ops.core import Cast, Elementwise, Reshape
+from .emit_across import agreed, holds_collective
 from .writer import BOOL, I64, Value, Writer, tensor_type
 
 if TYPE_CHECKING:
@@ -114,6 +115,7 @@ def emit_for(e: Emitter, s: For) -> None:
     if not s.targets and not flagged:
         return
     w = e.writer
+    together = _met(e, s)
     start, step, trips = _plan(e, s.range)
     if e.flag is not None and not isinstance(trips, int):  # it may be what a `raise` refused
         trips = w.select(_all_is_well(w, e.flag), trips, w.integer(0))
@@ -143,10 +145,22 @@ def emit_for(e: Emitter, s: For) -> None:
         e.block(s.body)
         after = [e.result(r, p) for r, p in zip(s.body.results, s.body.params[1:], strict=True)]
         if flagged:
-            after.append(e.flag_value())
+            after.append(_known_flag(e, together))
         _return(w, [w.add(counter, w.integer(1)), *after])
     w.line("}")
     bind_results(e, s.targets, results[1:], flagged)
+
+
+def _met(e: Emitter, s: For | While) -> bool:
+    """Whether devices meet inside the loop: then its first turn, too, knows what failed on any of them."""
+    together = e.replicas is not None and holds_collective(s)
+    if e.flag is not None:
+        e.flag = _known_flag(e, together)
+    return together
+
+
+def _known_flag(e: Emitter, together: bool) -> Value:
+    return agreed(e, e.flag_value()) if together else e.flag_value()
 
 
 def _open_while(w: Writer, results: Sequence[Value], params: Sequence[Value], inits: Sequence[Value]) -> None:
@@ -219,6 +233,7 @@ def emit_while(e: Emitter, s: While) -> None:
     """
     flagged = e.checked.statement(s)
     early = e.checked.block(s.condition)
+    together = _met(e, s)
     w = e.writer
     inits = [e.result(a, p) for a, p in zip(s.inits, s.body.params, strict=True)]
     if early:
@@ -249,7 +264,7 @@ def emit_while(e: Emitter, s: While) -> None:
         if early:
             after.append(_condition(e, s.condition, after))
         if flagged:
-            after.append(e.flag_value())
+            after.append(_known_flag(e, together))
         _return(w, after)
     w.line("}")
     bind_results(e, s.targets, [*results[:count], *results[-1:]] if flagged else results, flagged)

@@ -53,16 +53,20 @@ WIDEST_FUNCTION = 64
 TURNS = 100  # of a loop of which nothing is known
 
 
+def wanted() -> bool:
+    """Whether loops become native code."""
+    return _asked() != "0" and compiler.available()
+
+
 def _asked() -> str:
     return os.environ.get("UNTRACED_NATIVE_LOOPS", "1")
 
 
 def native_loops(function: Function, checks: bool) -> Function:
     """The outermost loops that native code does better, as groups of kind "loops"; the same object without any."""
-    asked = _asked()
-    if asked == "0" or not any(isinstance(s, For | While) for s in walk(function.body)) or not compiler.available():
+    if not any(isinstance(s, For | While) for s in walk(function.body)) or not wanted():
         return function
-    groups = _Groups(Checked(function, checks), 0 if asked == "all" else LEAST_WORK)
+    groups = _Groups(Checked(function, checks), 0 if _asked() == "all" else LEAST_WORK)
     body = groups.block(function.body)
     return replace(function, body=body) if groups.found else function
 

@@ -290,7 +290,7 @@ class Routine:
 
 
 def routines_of(block: Block) -> tuple[Routine, ...]:
-    """The routines that a block calls, and those that they call, in order of first call; not what is still being made."""
+    """The routines that a block calls, and those that they call, in order of first call."""
     found: dict[Routine, None] = {}
     waiting = [block]
     while waiting:

@@ -3,7 +3,8 @@
     read       the source of the function becomes a program
     derive     the program becomes its derivative         once for each grad, jvp, vjp, ... around it
     batch      the program gets a batch axis              once for each vmap around it
-    simplify   constants folded, common work shared, dead code dropped; sums over slices of long arrays in windows
+    simplify   constants folded, common work shared, dead code dropped; sums over slices of long arrays in windows;
+               loops whose iterations are independent as whole-array statements, also before derive and batch
     fuse       statements grouped into kernels            not for the target "numpy", which runs the simplified source
 
 A pass is a pure function Function -> Function. The verifier runs after each one, which is
@@ -22,8 +23,8 @@ from typing import Any
 from .batch.lanes import LoopNote
 from .derive.tape import NeedTrip, behind_of
 from .ir import Function
-from .passes.extremes import extremes
 from .passes.branches import joined_branches
+from .passes.extremes import extremes
 from .passes.fuse import fuse
 from .passes.simplify import simplify
 from .passes.windows import windows
@@ -36,7 +37,7 @@ from .reading.recursion import kept
 from .reading.signature import Signature
 from .rewrite import without_rules, without_stops
 from .routines import everywhere
-from .vectorise.cost import CPU, EVERYWHERE
+from .vectorise.cost import CPU, EVERYWHERE, NATIVE
 from .vectorise.loops import vectorise
 from .verify import verify
 
@@ -56,10 +57,19 @@ def _simplified(function: Function) -> Function:
     return simple
 
 
-def vectorised(function: Function) -> Function:
-    """The program with whole-array statements for its independent loops, in the form that suits the target."""
+def _none_compiled() -> bool:
+    return False
+
+
+compiles_loops: Callable[[], bool] = _none_compiled
+"""Whether the target cpu makes native code of loops: `runtime` knows, and says so here."""
+
+
+def vectorised(function: Function, derives: bool = False) -> Function:
+    """The program with whole-array statements for its independent loops, in the form that suits the target. What is
+    about to be derived has as few loops as can be: no tapes are kept of whole arrays."""
     notes: list[LoopNote] = []
-    policy = CPU if target() == "cpu" else EVERYWHERE
+    policy = EVERYWHERE if derives or target() != "cpu" else NATIVE if compiles_loops() else CPU
     made = vectorise(function, policy, notes) if vectorising else function
     note_loops(notes)
     return made
@@ -145,7 +155,7 @@ def transform(
         note("read", reading.function, unless_known=True)
         positions = positions_of(signature, reading.statics)
         try:
-            function = rule(vectorised(reading.function), positions)
+            function = rule(vectorised(reading.function, derives=name == "derive"), positions)
         except NeedTrip as need:
             seen = behind_of(reading.function, need.atoms)
             params = reading.function.body.params

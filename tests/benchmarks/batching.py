@@ -220,6 +220,157 @@ def _least(run: Callable[[Any], Any], make: Callable[[], Any]) -> float:
     return 1e6 * min(times)
 
 
+# ---- loops as people write them ------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Loop:
+    """`loop` and `mapped` do the same: one writes the loop out, the other is a vmap of its body. `jax` is JAX's."""
+
+    name: str
+    loop: Callable[..., Any]
+    mapped: Callable[[], Any]
+    jax: Callable[[], Any]
+    arguments: Callable[[np.random.Generator], Arrays]
+
+
+def bent(x: Any) -> Any:
+    return np.exp(-x) * x if x > 0 else x * x
+
+
+def bent_all(x: Any) -> Any:
+    y = np.empty_like(x)
+    for i in range(len(x)):
+        if x[i] > 0:
+            y[i] = np.exp(-x[i]) * x[i]
+        else:
+            y[i] = x[i] * x[i]
+    return y
+
+
+def shares(row: Any) -> Any:
+    e = np.exp(row - np.max(row))
+    return e / np.sum(e)
+
+
+def shares_of_rows(a: Any) -> Any:
+    out = np.empty_like(a)
+    for i in range(len(a)):
+        e = np.exp(a[i] - np.max(a[i]))
+        out[i] = e / np.sum(e)
+    return out
+
+
+def distances(a: Any, b: Any) -> Any:
+    d = np.empty((len(a), len(b)))
+    for i in range(len(a)):
+        for j in range(len(b)):
+            s = 0.0
+            for k in range(a.shape[1]):
+                s += (a[i, k] - b[j, k]) ** 2
+            d[i, j] = np.sqrt(s)
+    return d
+
+
+def product(a: Any, b: Any) -> Any:
+    c = np.zeros((len(a), b.shape[1]))
+    for i in range(len(a)):
+        for j in range(b.shape[1]):
+            for k in range(len(b)):
+                c[i, j] += a[i, k] * b[k, j]
+    return c
+
+
+def distance(np: Any) -> Any:
+    return lambda u, v: np.sqrt(np.sum((u - v) ** 2))
+
+
+def all_pairs(vmap: Any, f: Any) -> Any:
+    return vmap(lambda u, b: vmap(lambda v: f(u, v))(b), in_axes=(0, None))
+
+
+def jax_shares(row: Any) -> Any:
+    e = jnp().exp(row - jnp().max(row))
+    return e / jnp().sum(e)
+
+
+def jax_bent(x: Any) -> Any:
+    return jnp().where(x > 0, jnp().exp(-x) * x, x * x)
+
+
+def our_vmap() -> Any:
+    import untraced
+
+    return untraced.vmap
+
+
+def jax_vmap() -> Any:
+    import jax
+
+    return jax.vmap
+
+
+LOOPS = (
+    Loop(
+        "a branch for each of 1e6 numbers",
+        bent_all,
+        lambda: our_vmap()(bent),
+        lambda: jax_vmap()(jax_bent),
+        lambda rng: (rng.standard_normal(1_000_000),),
+    ),
+    Loop(
+        "softmax of 4000 rows of 100",
+        shares_of_rows,
+        lambda: our_vmap()(shares),
+        lambda: jax_vmap()(jax_shares),
+        lambda rng: (rng.standard_normal((4000, 100)),),
+    ),
+    Loop(
+        "distances of 1000 x 1000 points, three loops",
+        distances,
+        lambda: all_pairs(our_vmap(), distance(np)),
+        lambda: all_pairs(jax_vmap(), distance(jnp())),
+        lambda rng: (rng.standard_normal((1000, 8)), rng.standard_normal((1000, 8))),
+    ),
+    Loop(
+        "matrix product, 256, three loops",
+        product,
+        lambda: all_pairs(our_vmap(), lambda u, v: u @ v),
+        lambda: all_pairs(jax_vmap(), lambda u, v: u @ v),
+        lambda rng: (rng.standard_normal((256, 256)), rng.standard_normal((256, 256))),
+    ),
+)
+
+
+def measure_loop(loop: Loop, budget: float) -> dict[str, float]:
+    """Microseconds of a call of the loop, of the same loop left a loop, of vmap, and of JAX's vmap."""
+    import jax
+
+    import untraced
+    from untraced.translator import pipeline
+
+    arguments = loop.arguments(np.random.default_rng(0))
+    mapped = arguments if loop.loop is not product else (arguments[0], np.ascontiguousarray(arguments[1].T))
+    ours, many = (untraced.accelerate(f, target="cpu") for f in (loop.loop, loop.mapped()))
+    theirs, there = jax.jit(loop.jax()), to_device(jax.device_put, mapped)
+    given, also = to_device(untraced.device_put, arguments), to_device(untraced.device_put, mapped)
+    pipeline.vectorising = False
+    kept = untraced.accelerate(loop.loop, target="cpu")
+    kept(*given)
+    pipeline.vectorising = True
+    for f, a in ((kept, given), (many, also), (theirs, there)):
+        np.testing.assert_allclose(np.asarray(f(*a)), np.asarray(ours(*given)), rtol=1e-9)
+    return best(
+        {
+            "loop": lambda: wait(ours(*given)),
+            "kept": lambda: wait(kept(*given)),
+            "vmap": lambda: wait(many(*also)),
+            "jax": lambda: wait(theirs(*there)),
+        },
+        budget,
+    )
+
+
 def _leaves(x: Any) -> Any:
     return x if isinstance(x, tuple) else (x,)
 
@@ -234,6 +385,16 @@ def report(options: argparse.Namespace) -> str:
         row = measure(batch, options.seconds)
         cells = [batch.name, pretty(row["ours"]), pretty(row["jax"]), f"{row['jax'] / row['ours']:.2f}"]
         rows.append("| " + " | ".join([*cells, pretty(row["translation"]), pretty(row["trace"])]) + " |")
+        print(rows[-1], flush=True)
+    head = ["", "| loops as written | untraced | left a loop | vmap | jax.vmap |", "| --- |" + " ---: |" * 4]
+    rows += head
+    print("\n".join(head))
+    for loop in LOOPS:
+        if options.only and not any(o in loop.name for o in options.only):
+            continue
+        figures = measure_loop(loop, options.seconds)
+        cells = [loop.name, *(pretty(figures[k]) for k in ("loop", "kept", "vmap", "jax"))]
+        rows.append("| " + " | ".join(cells) + " |")
         print(rows[-1], flush=True)
     return "\n".join(rows) + "\n"
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import inspect
+import math
 import statistics
 import sys
 import tempfile
@@ -340,6 +341,58 @@ def measure(loss: Loss, budget: float, with_jax: bool) -> dict[str, float]:
     return best(runners, budget) | memory
 
 
+def steps(np: Any, n: int) -> Body:
+    """A loop of `n` steps over a state that takes far more than its parameters."""
+
+    def steps(x: Any, k: Any) -> Any:
+        for _ in range(n):
+            x = x + k * np.sin(x) * np.exp(-x * x)
+        return x
+
+    return steps
+
+
+def scanned(n: int) -> Body:
+    import jax
+    import jax.numpy as jnp
+
+    def steps(x: Any, k: Any) -> Any:
+        def step(x: Any, _: Any) -> Any:
+            return x + k * jnp.sin(x) * jnp.exp(-x * x), None
+
+        return jax.lax.scan(step, x, None, length=n)[0]
+
+    return steps
+
+
+def memory_of_steps(n: int, size: int) -> tuple[float, float, float]:
+    """Bytes of temporaries of the gradient through `n` steps over an array of `size`: with a whole tape, with
+    `checkpoint` and memory for 2 sqrt(n) states, and of JAX's scan.
+    """
+    import jax
+
+    import untraced
+
+    x, k = np.linspace(0.1, 1.0, size), 0.1
+    held = untraced.checkpoint(steps(np, n), memory=round((2 * math.sqrt(n) + 2) * x.nbytes))
+    ours = (
+        untraced.accelerate(untraced.grad(lambda x, k, f=f: np.sum(f(x, k) ** 2)), target="cpu")
+        for f in (steps(np, n), held)
+    )
+    plain, root = (float(g.inspect(x, k).memory["temporary"]) for g in ours)
+    theirs = jax.jit(jax.grad(lambda x, k: (scanned(n)(x, k) ** 2).sum()))
+    return plain, root, float(theirs.lower(x, k).compile().memory_analysis().temp_size_in_bytes)
+
+
+def memory_table(size: int = 1000) -> list[str]:
+    rows = ["", "| steps over 1,000 numbers | memory | with `checkpoint(memory=...)` | JAX's scan |"]
+    rows.append("| ---: " * 4 + "|")
+    for n in (1000, 4000, 16000):
+        figures = " | ".join(f"{b / 1e6:.3g} MB" for b in memory_of_steps(n, size))
+        rows.append(f"| {n:,} | {figures} |")
+    return rows
+
+
 def translation(lines: int, repeats: int) -> float:
     """Seconds of processor time from a function of so many lines, each time a new one, to its gradient's source."""
     import untraced
@@ -405,6 +458,9 @@ def report(options: argparse.Namespace) -> str:
         ]
         rows.append("| " + " | ".join(cells) + " |")
         print(rows[-1], flush=True)
+    table = memory_table()
+    print("\n".join(table))
+    rows += table
     found = lengths()
     for what, loops in (("straight-line", False), ("with loops", True)):
         ratios = {name: d / f for name, (f, d, looped) in found.items() if looped is loops}

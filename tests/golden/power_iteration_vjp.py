@@ -4,15 +4,10 @@ import numpy as np
 def power_iteration_vjp(a, v, ct):
     ct_1 = ct[1]
     v_tape = np.empty((6, 4))
-    v_tape_1 = np.empty((5, 4))
-    t_tape = np.empty(5)
     for i in range(5):
         v_tape[i] = v
         v = a @ v
-        v_tape_1[i] = v
-        t = v @ v
-        t_tape[i] = t
-        v = v / np.sqrt(t)
+        v = v / np.sqrt(v @ v)
     v_tape[-1] = v
     d_v = ct[0] + ct_1 * (a @ v)        # from line ..: v @ (a @ v)
     d_t = v * ct_1
@@ -20,15 +15,15 @@ def power_iteration_vjp(a, v, ct):
     d_v += a.T @ d_t
     for i in reversed(range(5)):
         v = v_tape[i]
-        v_1 = v_tape_1[i]
-        v_2 = v_tape[i + 1]
-        t1 = np.sqrt(t_tape[i])
-        t2 = d_v * (-v_2 / t1)
-        d_v = d_v / t1                  # from line ..: v / np.sqrt(v @ v)
-        d_t = np.sum(t2) * (0.5 / t1)   # from line ..: np.sqrt(v @ v)
-        t3 = d_t * v_1
-        d_v += t3                       # from line ..: v @ v
-        d_v += t3
+        v_1 = v_tape[i + 1]
+        v_2 = a @ v
+        t = np.sqrt(v_2 @ v_2)
+        t1 = d_v * (-v_1 / t)
+        d_v = d_v / t                   # from line ..: v / np.sqrt(v @ v)
+        d_t = np.sum(t1) * (0.5 / t)    # from line ..: np.sqrt(v @ v)
+        t2 = d_t * v_2
+        d_v += t2                       # from line ..: v @ v
+        d_v += t2
         d_a += np.outer(d_v, v)         # from line ..: a @ v
         d_v = a.T @ d_v
     return d_a

@@ -276,7 +276,7 @@ def tapes(f: Function) -> list[tuple[int, ...]]:
 
 
 @pytest.mark.parametrize(
-    ("fun", "shapes"), [(decay, [(4, 5)]), (stencil, []), (recurrence, [(4,)]), (overwritten, []), (accumulated, [])]
+    ("fun", "shapes"), [(decay, [(4, 5)]), (stencil, []), (recurrence, []), (overwritten, []), (accumulated, [])]
 )
 def test_tapes_hold_what_is_needed(fun, shapes):
     p = read_program(fun, *CASES[fun])

@@ -2,10 +2,27 @@
 
 from __future__ import annotations
 
+from collections import namedtuple
+
 import numpy as np
 import pytest
 
-from untraced import accelerate, custom_vjp, grad, hessian, hvp, jacfwd, jacobian, jacrev, linearize, vjp
+from untraced import (
+    accelerate,
+    checkpoint,
+    custom_jvp,
+    custom_vjp,
+    grad,
+    hessian,
+    hvp,
+    jacfwd,
+    jacobian,
+    jacrev,
+    jvp,
+    linearize,
+    value_and_grad,
+    vjp,
+)
 
 A = np.arange(6.0).reshape(2, 3) / 3 + 0.2
 
@@ -75,3 +92,66 @@ def test_a_condition_on_python_numbers_is_kept_between_the_halves_of_vjp():
         d_x, d_k = vjp(f, np.arange(3.0), k)[1](1.0)
         np.testing.assert_array_equal(d_x, [0.0, 8.0, 16.0] if k > 0 else np.zeros(3))
         assert d_k == (20.0 if k > 0 else 0.0)
+
+
+Loss = namedtuple("Loss", "value extra")
+
+
+@pytest.mark.parametrize("pair", [list, lambda p: Loss(*p), tuple])
+def test_aux_in_any_pair(pair):
+    (value, extra), d = value_and_grad(lambda x: pair((np.sum(x * x), x)), has_aux=True)(A)
+    assert value == np.sum(A * A)
+    np.testing.assert_array_equal(extra, A)
+    np.testing.assert_array_equal(d, 2 * A)
+
+
+def test_tangents_and_cotangents_of_other_types():
+    """Python's numbers do for any real number; what does not fit is a TypeError, of cotangents a ValueError, too."""
+    double = lambda x: x * 2  # noqa: E731
+    assert jvp(double, (2.0,), (1,)) == (4.0, 2.0)
+    assert jvp(accelerate(double), (2.0,), (1,)) == (4.0, 2.0)
+    for bad in (1j, np.ones(2)):
+        with pytest.raises((TypeError, ValueError)):
+            jvp(double, (2.0,), (bad,))
+    with pytest.raises(TypeError, match="dtypes must be equal"):
+        jvp(double, (A,), (A * 1j,))
+    for bad in (A.astype(np.float32), A * 1j, A[0]):
+        for error in (TypeError, ValueError):
+            with pytest.raises(error, match="a cotangent of"):
+                vjp(double, A)[1](bad)
+
+
+def test_no_tangent_of_a_specialised_number_is_dropped():
+    """int(n) decides a shape: the function is read for the value of n, so that there is nothing to move."""
+    repeated = lambda x, n: x * np.sum(np.ones(int(n)))  # noqa: E731
+    for derivative in (
+        lambda: jvp(repeated, (2.0, 3.0), (1.0, 1.0)),
+        lambda: vjp(repeated, 2.0, 3.0),
+        lambda: linearize(repeated, 2.0, 3.0)[1](1.0, 1.0),
+        lambda: jacfwd(repeated, (0, 1))(2.0, 3.0),
+        lambda: grad(repeated, (0, 1))(2.0, 3.0),
+    ):
+        with pytest.raises(TypeError, match="its value decides a shape"):
+            derivative()
+    assert grad(repeated)(2.0, 3.0) == 3.0
+    assert vjp(repeated, 2.0, 3)[1](1.0) == (3.0, None)
+
+
+def test_rules_around_functions_of_numpy():
+    sine = custom_jvp(np.sin)
+    sine.defjvp(lambda primals, tangents: (np.sin(primals[0]), 5.0 * tangents[0]))
+    np.testing.assert_array_equal(grad(lambda x: np.sum(sine(x)))(A), np.full_like(A, 5.0))
+    np.testing.assert_allclose(grad(lambda x: np.sum(checkpoint(np.sin)(x)))(A), np.cos(A), rtol=1e-15)
+
+
+def test_containers_that_are_changed_are_copies():
+    def loss(p):
+        p["b"] = p.pop("a") * 2.0
+        return np.sum(p["b"] ** 2)
+
+    given = {"a": A}
+    found = [grad(loss)(given), accelerate(grad(loss))(given), vjp(loss, given)[1](1.0)[0], jacfwd(loss)(given)]
+    for d in found:
+        np.testing.assert_allclose(d["a"], 8.0 * A, rtol=1e-15)
+    np.testing.assert_allclose(jvp(loss, (given,), (given,))[1], 8.0 * np.sum(A * A), rtol=1e-14)
+    assert list(given) == ["a"]

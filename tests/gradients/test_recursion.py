@@ -249,3 +249,23 @@ def test_refused():
         untraced.grad(lambda v: np.sum(shapes(v)))(np.array([1.0, 0.5]))
     with pytest.raises(UnsupportedError, match="vmap of squared"):
         untraced.vmap(untraced.grad(squared))(np.array([1.5, 2.5]))
+
+
+def test_with_rules_of_the_users_own():
+    @untraced.custom_jvp
+    def f(x):
+        return x if x > 10 else f(x * x)
+
+    @f.defjvp
+    def f_jvp(primals, tangents):
+        return f(*primals), 3.0 * tangents[0] * f(*primals)
+
+    assert untraced.grad(f)(1.7) == pytest.approx(3.0 * f(1.7))
+    kept = untraced.checkpoint(lambda x: product_tree(x) * x)
+    check_grads(kept, (3.3,), order=2)
+
+    @untraced.checkpoint
+    def shrunk(x):
+        return np.sin(x) if x < 1 else shrunk(x * 0.6) * x
+
+    check_grads(shrunk, (3.7,), order=2)

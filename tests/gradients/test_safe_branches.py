@@ -54,3 +54,23 @@ def test_arrays():
 def test_the_choice_is_made_last():
     source = grad(lambda x: np.sum(np.where(x > 0, np.log(x), 0.0))).source(A)
     assert "np.where(x > 0, 1.0 / x, 0.0)" in source
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_a_value_that_broadcasts_beside_a_singularity():
+    nodes, values = np.arange(4.0), np.array([0.3, -1.0, 0.5, 2.0])
+    gaps = nodes[:, None] - nodes
+
+    def lagrange(t):
+        return values @ np.prod(np.where(gaps != 0, (t - nodes) / gaps, 1.0), axis=1)
+
+    def raising(t):
+        factors = (t - nodes) / gaps
+        if np.any(np.isnan(t)):
+            raise ValueError
+        return values @ np.prod(np.where(gaps != 0, factors, 1.0), axis=1)
+
+    cubic = np.polynomial.Polynomial.fit(nodes, values, 3)
+    for f in (lagrange, raising):
+        assert grad(f)(1.7) == pytest.approx(cubic.deriv()(1.7), rel=1e-10)
+        assert grad(grad(f))(1.7) == pytest.approx(cubic.deriv(2)(1.7), rel=1e-10)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from untraced import testing, vmap
+from untraced import grad, testing, vmap
 from untraced.scipy import special as sp
 
 R = np.random.default_rng(1)
@@ -63,6 +63,10 @@ SMOOTH_THERE: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "Bessel functions": (lambda x: sp.i0(x) + sp.i1(x), (np.array([0.0, 8.0]),)),
     "removed singularities": (lambda x: sp.exprel(x) + np.sinc(x) + sp.cosm1(x), (np.array([0.0, 1e-9, 1e-4]),)),
     "sums of equal terms": (lambda x: np.logaddexp(x, x[::-1]) + sp.logsumexp(x) + sp.softmax(x), (np.ones(3),)),
+    "binomials of whole numbers": (sp.binom, (np.array([4.0, 7.5]), np.array([2.0, 3.0]))),
+    "no step": (sp.poch, (EQUAL, np.zeros(3))),
+    "the power 0": (lambda x, p: sp.boxcox(x, p) + sp.inv_boxcox1p(x, p), (EQUAL, np.zeros(3))),
+    "exponents of 0": (lambda x, p: x**p, (EQUAL, np.array([0.0, 1.0, 2.0]))),
     "equal sides": (lambda x, y: np.hypot(x, y) + np.arctan2(x, y), (EQUAL, EQUAL.copy())),
 }
 
@@ -70,4 +74,10 @@ SMOOTH_THERE: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
 @pytest.mark.parametrize("name", SMOOTH_THERE)
 def test_no_kinks_where_a_formula_has_its_seams(name: str) -> None:
     function, args = SMOOTH_THERE[name]
-    testing.check_grads(function, args)
+    testing.check_grads(function, args, order=1 if "binomials" in name else 2, modes=("rev",))
+
+
+def test_fractions_that_end_at_whole_numbers() -> None:
+    """With respect to that number; the values are those of 30 digits of mpmath."""
+    assert grad(sp.betainc, 1)(2.0, 2.0, 0.5) == pytest.approx(0.22157359027997265, rel=1e-12)
+    assert grad(sp.gammainc)(2.0, 5.0) == pytest.approx(-0.05585989605253678, rel=1e-11)

@@ -133,6 +133,38 @@ def read_between_loops(x):
     return total + np.sum(x)
 
 
+def two_back(x):
+    y = x.copy()
+    for i in range(2, len(x)):
+        v = x[i] * np.sin(y[i - 1])
+        y[i] = np.exp(v) / (1.0 + v * v) + y[i - 2] * y[i - 1]
+    return np.sum(y * y)
+
+
+def from_the_end(x):
+    y = x.copy()
+    for i in range(len(x) - 2, -1, -1):
+        y[i] = np.sin(y[i] * y[i + 1])
+    for j in range(1, len(x)):
+        y[j] *= y[j - 1]
+    return np.sum(y * y)
+
+
+def read_ahead_and_around(x):
+    y = x.copy()
+    for i in range(len(x) - 1):
+        y[i] = np.sin(y[i + 1]) * np.cos(y[i - 1])
+    return np.sum(y * y)
+
+
+def stored_again(x):
+    y = x.copy()
+    for i in range(1, len(x)):
+        y[i] = np.sin(y[i - 1])
+        y[i - 1] = y[i] * y[i - 1]
+    return np.sum(y * y)
+
+
 PROGRAMS: list[tuple[Callable[..., Any], np.ndarray[Any, Any]]] = [
     (cholesky, DEFINITE),
     (eliminated, DEFINITE),
@@ -146,6 +178,10 @@ PROGRAMS: list[tuple[Callable[..., Any], np.ndarray[Any, Any]]] = [
     (stores_in_branches, ROW),
     (whole_rows, SQUARE),
     (read_between_loops, ROW),
+    (two_back, ROW),
+    (from_the_end, ROW),
+    (read_ahead_and_around, ROW),
+    (stored_again, ROW),
 ]
 
 
@@ -165,3 +201,8 @@ def test_only_what_is_overwritten_is_kept(f: Callable[..., Any], stores: int) ->
     source = grad(f).source(DEFINITE)
     shapes = [re.findall(r"\d+", text) for text in re.findall(r"tape\S* = np\.empty\((.*)\)", source)]
     assert shapes and sum(math.prod(map(int, shape)) for shape in shapes) <= 12 * stores
+
+
+def test_an_array_that_is_filled_in_order_is_its_own_tape() -> None:
+    assert "tape" not in grad(two_back).source(ROW)
+    assert "tape" in grad(read_ahead_and_around).source(ROW)

@@ -223,3 +223,20 @@ def test_negation_of_a_comparison_in_a_second_derivative():
         untraced.hessian(angle)(X), untraced.jacfwd(untraced.grad(angle))(X), rtol=1e-12
     )
     check_source(angle, X)
+
+
+def test_loops_of_unknown_length_in_loops_that_keep_python_numbers():
+    def shell_sort(x):
+        a = x * 1.0
+        gap = len(a) // 2
+        while gap > 0:
+            for i in range(gap, len(a)):
+                key, j = a[i], i
+                while j >= gap and a[j - gap] > key:
+                    a[j] = a[j - gap]
+                    j -= gap
+                a[j] = key
+            gap //= 2
+        return np.sum(a**2 * np.arange(len(a)))
+
+    check_source(shell_sort, X[:5], order=2)

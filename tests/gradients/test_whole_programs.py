@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from gradient_helpers import check_source
 
+import untraced
+
 RNG = np.random.default_rng(23)
 V = RNG.uniform(0.2, 0.9, 5)
 M = RNG.standard_normal((4, 3))
@@ -261,3 +263,29 @@ CASES = [
 @pytest.mark.parametrize(("fun", "args"), CASES, ids=lambda v: getattr(v, "__name__", ""))
 def test_derivatives(fun, args):
     check_source(fun, *args, order=2)
+
+
+def test_a_second_derivative_adds_to_the_real_part_of_a_complex_cotangent():
+    def spectrum(x):
+        def transform(v):
+            if len(v) == 1:
+                return v
+            even, odd = transform(v[::2]), transform(v[1::2])
+            turned = np.exp(-2j * np.pi * np.arange(len(v) // 2) / len(v)) * odd
+            return np.concatenate([even + turned, even - turned])
+
+        return np.sum(np.abs(transform(x + 0j)) ** 2 * np.arange(len(x)))
+
+    x = RNG.standard_normal(4)
+    along = untraced.grad(lambda x: np.sum(untraced.grad(spectrum)(x) * x))(x)
+    np.testing.assert_allclose(along, 2.0 * untraced.grad(spectrum)(x), rtol=1e-12)  # quadratic: H x = g, twice
+
+
+def test_an_integer_ends_a_recursion_whose_other_arguments_have_derivatives():
+    def expanded(x, y, n):
+        def f(k, a):
+            return a if k == 0 else f(k - 1, a * y) + f(k - 1, a) * x
+
+        return f(n, 1.0)
+
+    np.testing.assert_allclose(untraced.grad(expanded, argnums=(0, 1))(3.0, 2.0, 4), (500.0, 500.0))  # (x + y)**4

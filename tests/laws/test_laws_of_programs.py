@@ -31,6 +31,7 @@ from untraced.translator.passes.simplify import simplify
 from untraced.translator.reading.reader import read
 from untraced.translator.reading.signature import abstract
 from untraced.translator.tree import flatten, unflatten
+from untraced.translator.vectorise.loops import vectorise
 from untraced.translator.verify import verify
 
 STAGES: dict[str, Callable[[Function], Function]] = {

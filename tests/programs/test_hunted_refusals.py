@@ -9,6 +9,7 @@ import pytest
 from comparing import TARGETS, Cases, check
 
 from untraced import accelerate
+from untraced.translator.errors import AliasError
 from untraced.translator.reading import calls, loops
 
 CASES = Cases()
@@ -88,6 +89,42 @@ def classes_of_libraries(x):
     return np.ma.array(x, mask=x > 0).mean() + x
 
 
+@CASES((np.arange(12.0).reshape(3, 4) ** 2,), (np.ones((3, 4)),), (np.zeros((2, 3)),))
+def row_echelon(m):
+    lead = 0
+    for row in range(m.shape[0]):
+        if lead >= m.shape[1]:
+            return m
+        i = row
+        while m[i, lead] == 0:
+            i += 1
+            if i == m.shape[0]:
+                i = row
+                lead += 1
+                if lead == m.shape[1]:
+                    return m
+        m[[i, row]] = m[[row, i]]
+        m[row] /= m[row, lead]
+        for i in range(m.shape[0]):
+            if i != row:
+                m[i] -= m[row] * m[i, lead]
+        lead += 1
+    return m
+
+
+@CASES((WIDE.copy(), 3.0), (WIDE.copy(), 0.4), (-WIDE, 3.0))
+def arrays_returned_from_a_loop(x, limit):
+    y, k = x * 2, 0
+    while True:
+        x[k] += 1
+        if x[k] > limit:
+            return x, y, k
+        k += 1
+        if k == 6:
+            return x, y, -k
+        y += x[k]
+
+
 @CASES((WIDE.astype(np.float16),))
 def polynomial_of_halves(x):
     return np.poly(x[:3])
@@ -107,6 +144,24 @@ def test_zero_is_added_to_negative_zero(dtype: Any) -> None:
         for part in (np.real, np.imag):
             np.testing.assert_array_equal(np.signbit(part(found))[:3], np.signbit(part(expected))[:3])
             np.testing.assert_array_equal(part(found), part(expected))
+
+
+def test_arrays_without_axes_are_no_numbers_with_two_names() -> None:
+    def total(x):
+        a = np.array(0.0)
+        a += x.sum()
+        return a
+
+    def shared(x):
+        a = np.zeros(())
+        a += x.sum()
+        b = a
+        b += 1
+        return a
+
+    assert accelerate(total, target="cpu")(WIDE) == pytest.approx(WIDE.sum())
+    with pytest.raises(AliasError, match="two names"):
+        accelerate(shared, target="cpu")(WIDE)
 
 
 def grows(x, n):

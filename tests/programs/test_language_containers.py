@@ -142,6 +142,7 @@ def ftools(x):
         functools.reduce(lambda a, b: a * b, [x, 2, 3]),
         f(x),
         functools.reduce(operator.add, [1, 2, 3], 10),
+        math.prod([x[0], 2, x[1]], start=3),
         functools.reduce(np.maximum, [x, x[::-1]]),
     )
 

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from reading import RNG, A, B, X, check, count
 
+from untraced import accelerate, grad
+from untraced.translator.errors import CutError
 from untraced.translator.ir import For, While
 from untraced.translator.reading.reader import read
 from untraced.translator.reading.signature import abstract_with_leaves
@@ -281,3 +283,72 @@ def test_arrays_of_size_one_are_conditions() -> None:
 
     check(f, X, np.array([1.0]))
     check(f, X, np.array([[0]]))
+
+
+def test_a_while_carries_what_containers_hold() -> None:
+    def f(x):
+        state = {"t": x, "log": [x * 2, 0.0]}
+        while state["t"] < 4.0:
+            while state["log"][0] < state["t"] + 1.0:
+                state["log"][0] += 0.3 * state["t"]
+            state["t"] += state["log"][1] + 0.7
+            state["log"][1] = state["t"] * 0.1
+        return state["t"], state["log"]
+
+    assert count(check(f, 0.5), While) == 2
+
+
+def test_what_the_condition_of_a_while_changes_is_not_lost() -> None:
+    def array(x):
+        a = np.zeros(2)
+
+        def bump():
+            a[0] += 1.0
+            return a[0]
+
+        while bump() < 4.0:
+            a[1] += x
+        return x * a[0] + a[1]
+
+    def entry(x):
+        a = {"k": 0}
+
+        def bump():
+            a["k"] += 1
+            return a["k"]
+
+        while bump() < 4:
+            x = x * 1.1
+        return x * a["k"]
+
+    for f in (array, entry):
+        assert accelerate(f)(2.0) == f(2.0)
+        with pytest.raises(CutError, match="the condition of a `while` changes"):
+            grad(f)(2.0)
+
+
+def test_containers_in_containers_change_in_loops() -> None:
+    def f(x):
+        state = {"inner": {"b": x, "c": [1.0, x]}, "n": 0}
+        rows = [[x, 1.0], [2.0, x]]
+        first = rows[0]
+        for _ in range(5):
+            state["inner"]["b"] = state["inner"]["b"] * x + state["inner"]["c"][0]
+            state["inner"]["c"][1] += state["inner"]["b"]
+            state["inner"]["c"] = [state["inner"]["c"][1] * 0.1, state["inner"]["c"][0]]
+            state["n"] += 1
+            first[0] *= 1.1
+            rows[1][1] += first[0]
+            rows[0][1] += rows[1][1]
+        return state["inner"]["c"], state["n"], rows, first[1]
+
+    check(f, 0.7)
+
+    def grows(x):
+        state = {"at": x, "log": []}
+        for _ in range(4):
+            state["at"] += 0.1 * state["at"]
+            state["log"].append(state["at"])
+        return state["log"]
+
+    check(grows, 0.7)

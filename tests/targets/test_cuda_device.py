@@ -20,7 +20,7 @@ from kernel_programs import (
     views_of_arguments,
     with_specials,
 )
-from product_programs import ATTENTION, KERNELS_WIN, PRODUCTS
+from product_programs import ATTENTION, KERNELS_WIN, PRODUCTS, RUNNING
 
 from untraced.kernels.executor import GpuExecutor
 from untraced.kernels.launch import CupyBackend
@@ -91,11 +91,12 @@ def test_places_of_extremes(dtype: str, device: Device) -> None:
     agree(extremes(function), device, 0.0, with_specials(function))
 
 
-@pytest.mark.parametrize("name", [n for n in PRODUCTS | ATTENTION if "bfloat16" not in n])  # CuPy has no bfloat16
-def test_products_and_attention(name: str, device: Device) -> None:
+# CuPy has no arrays of bfloat16.
+@pytest.mark.parametrize("name", [n for n in PRODUCTS | ATTENTION | RUNNING if "bfloat16" not in n])
+def test_products_attention_and_running_sums(name: str, device: Device) -> None:
     import cupy
 
-    case = (PRODUCTS | ATTENTION)[name]
+    case = (PRODUCTS | ATTENTION | RUNNING)[name]
     executor = GpuExecutor(case.translated(device.backend.language), device.backend, KERNELS_WIN)
     case.check([cupy.asnumpy(r) for r in executor([_to_device(cupy, a) for a in case.args])])
 

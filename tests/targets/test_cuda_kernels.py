@@ -28,7 +28,7 @@ from kernel_programs import (
     views_of_arguments,
     with_specials,
 )
-from product_programs import ATTENTION, KERNELS_WIN, PRODUCTS
+from product_programs import ATTENTION, KERNELS_WIN, PRODUCTS, RUNNING
 
 from untraced.kernels import layout
 from untraced.kernels.ahead import compile_program
@@ -65,9 +65,9 @@ def test_places_of_extremes(dtype: str, backend: HostCuda) -> None:
 
 
 @needs_compiler
-@pytest.mark.parametrize("name", ["gelu_float32", "scaled_half", "two_results", "causal", "heads"])
+@pytest.mark.parametrize("name", ["gelu_float32", "scaled_half", "two_results", "causal", "heads", "shares"])
 def test_products_are_the_library_s(name: str, backend: HostCuda) -> None:
-    case = (PRODUCTS | ATTENTION)[name]
+    case = (PRODUCTS | ATTENTION | RUNNING)[name]
     case.check(GpuExecutor(case.translated("cuda"), backend, KERNELS_WIN)(list(case.args)))
 
 

@@ -97,6 +97,15 @@ def test_triton_gets_exact_scalars_and_its_hidden_pointers(cupy: FakeCupy) -> No
     assert len([a for a in given if isinstance(a, FakeArray)]) == 5  # three arguments, two results
 
 
+def test_too_little_memory_says_what_is_free(cupy: FakeCupy) -> None:
+    full = type("OutOfMemoryError", (MemoryError,), {})
+    cupy.cuda.memory = SimpleNamespace(OutOfMemoryError=full)
+    cupy.cuda.runtime.memGetInfo = lambda: (1_000, 80_000)
+    with pytest.raises(TargetError, match="allocating 4,096 bytes; 1,000 of the device's 80,000 bytes are free"):
+        with CupyBackend("cuda").memory_told():
+            raise full("allocating 4,096 bytes")
+
+
 def test_cuda_gets_its_own_block(cupy: FakeCupy) -> None:
     ((name, grid, block, args, shared),) = run(softmax(100, 37), "cuda", [np.ones((100, 37), "f4")], cupy)
     assert name.startswith("softmax") and grid == (100, 1, 1) and block == (32, 1, 1) and shared == 0

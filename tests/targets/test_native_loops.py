@@ -1,4 +1,4 @@
-"""Loops as native code against NumPy and CPython: values to the bit, exceptions, arrays in place, without a compiler."""
+"""Loops as native code against NumPy and CPython: values, exceptions, arrays in place; without a compiler."""
 
 from __future__ import annotations
 
@@ -205,12 +205,13 @@ def scattered(x, at, n):
     return x
 
 
-def narrow(x, n):
-    total = np.uint8(0)
-    for i in range(n):
-        total = total + x[i] * np.uint8(7)
-        x[i] = total >> np.uint8(1)
-    return total, x
+def narrow(x, int):  # names that are words of C++, or macros
+    NULL = np.uint8(0)
+    for linux in range(int):
+        NULL = NULL + x[linux] * np.uint8(7)
+        x[linux] = NULL >> np.uint8(1)
+    INT8_MAX = NULL
+    return INT8_MAX, x
 
 
 def searched(x, limit):
@@ -363,6 +364,24 @@ def test_without_a_compiler_loops_are_xlas(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(compiler, "available", lambda: False)
     assert not sources(relaxed, R.random((7, 9)))
     assert accelerate(checksum)(np.arange(9, dtype=np.uint8)) == checksum(np.arange(9, dtype=np.uint8))
+
+
+def test_what_would_be_padded_or_little_is_native_code() -> None:
+    def rows(values, starts, out):
+        for i in range(out.shape[0]):
+            for k in range(starts[i], starts[i + 1]):
+                out[i] += values[k]
+        return out
+
+    def swept(x):
+        for i in range(1, x.shape[0]):
+            for j in range(x.shape[1]):
+                x[i, j] += x[i - 1, j]
+        return x
+
+    starts = np.array([0, 3, 3, 9000])
+    assert len(sources(rows, R.random(9000), starts, np.zeros(3))) == 1
+    assert len(sources(swept, R.random((9, 900)))) == 1
 
 
 def test_short_loops_are_left_to_xla(monkeypatch: pytest.MonkeyPatch) -> None:

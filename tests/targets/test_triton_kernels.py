@@ -116,6 +116,7 @@ COMPILED = {
     "softmax_wide": softmax(64, 16384),
     "layer_norm": layer_norm(64, 96),
     "layer_norm_wide": layer_norm(64, 8192, np.float64),
+    "layer_norm_long": layer_norm(64, 16384, np.float64),
     "masked": masked(30, 50),
     "stencil": stencil(33, 65, np.float64),
     "totals": totals(3000, 700),

@@ -1,4 +1,4 @@
-"""Products and attention as Triton kernels: executed in Triton's interpreter, compiled ahead of time, reported."""
+"""Products, attention and running sums as Triton kernels: in the interpreter, compiled ahead of time, reported."""
 
 from __future__ import annotations
 
@@ -6,18 +6,38 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from product_programs import ATTENTION, KERNELS_WIN, PRODUCTS, Case, attention, causal, gelu_layer, scaled, some
+from kernel_programs import check, random_program
+from product_programs import (
+    ATTENTION,
+    KERNELS_WIN,
+    PRODUCTS,
+    RUNNING,
+    Case,
+    attention,
+    causal,
+    gelu_layer,
+    running,
+    scaled,
+    some,
+)
 
 from untraced.kernels import layout
 from untraced.kernels.executor import GpuExecutor, Kernel, kernels_of
 from untraced.translator.ir import Aval
+from untraced.translator.passes.extremes import extremes
 
 pytest.importorskip("triton")
 from triton_interpreter import TritonInterpreter  # noqa: E402
 
 from untraced.kernels.ahead import compile_program  # noqa: E402
+from untraced.kernels.resources import resources_of  # noqa: E402
 
-CASES = {**PRODUCTS, **ATTENTION}
+CASES = {**PRODUCTS, **ATTENTION, **RUNNING}
+KINDS = {
+    **dict.fromkeys(PRODUCTS, "contract"),
+    **dict.fromkeys(ATTENTION, "attention"),
+    **dict.fromkeys(RUNNING, "scan"),
+}
 
 
 @pytest.fixture(scope="module")
@@ -34,11 +54,11 @@ def kernels(case: Case) -> tuple[Kernel, ...]:
 @pytest.mark.parametrize("name", CASES)
 def test_programs(name: str, backend: TritonInterpreter) -> None:
     case = CASES[name]
-    assert [k.kind for k in kernels(case)] == ["contract" if name in PRODUCTS else "attention"]
+    assert [k.kind for k in kernels(case)] == [KINDS[name]]
     case.check(GpuExecutor(case.translated("triton"), backend, KERNELS_WIN)(list(case.args)))
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", PRODUCTS | ATTENTION)
 def test_the_library_between_kernels_gives_the_same(name: str, backend: TritonInterpreter) -> None:
     """As where the library wins: products are its own, with kernels before and after them."""
     case = CASES[name]
@@ -47,14 +67,30 @@ def test_the_library_between_kernels_gives_the_same(name: str, backend: TritonIn
     case.check(GpuExecutor(case.translated("triton"), backend)(list(case.args)))
 
 
-@pytest.mark.parametrize("architecture", [80, 90])
+@pytest.mark.parametrize("seed", range(24))
+def test_random_programs(seed: int, backend: TritonInterpreter) -> None:
+    check(extremes(random_program(seed, rich=True)), backend, 1e-9, facts=KERNELS_WIN)
+
+
+COMPILED = ["gelu_bfloat16", "gelu_float64", "scaled", "causal_half", "attention_float64", "heads", "likeliest"]
+
+
 @pytest.mark.parametrize(
-    "name", ["gelu_bfloat16", "gelu_float64", "scaled", "causal_half", "attention_float64", "heads"]
+    ("name", "architecture"), [(n, 90) for n in COMPILED] + [(n, a) for n in COMPILED[::3] for a in (80, 100)]
 )
 def test_kernels_compile_ahead_of_time(name: str, architecture: int) -> None:
     for k in kernels(CASES[name]):
-        compiled = compile_program(k.program, architecture, aligned=architecture == 90)
-        assert compiled.cubin[:4] == b"\x7fELF" and compiled.shared <= 160 << 10
+        compiled = compile_program(k.program, architecture, aligned=architecture != 80)
+        taken = resources_of(compiled.cubin, compiled.entry, compiled.shared)
+        assert taken.stack == 0 and taken.shared <= 160 << 10  # nothing is spilled, and it fits
+
+
+def test_float32_is_exact_unless_cupy_is_told_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+    for switch, found in (("0", False), ("1", True)):
+        monkeypatch.setenv("CUPY_TF32", switch)
+        for name in ("gelu_float32", "attention_float32"):
+            (kernel,) = kernels(CASES[name])
+            assert (".tf32" in compile_program(kernel.program, 90).ptx) == found
 
 
 def test_indices_of_64_bits(backend: TritonInterpreter, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,7 +98,7 @@ def test_indices_of_64_bits(backend: TritonInterpreter, monkeypatch: pytest.Monk
     for name in ("gelu_float32", "many", "positions", "causal", "heads"):
         case = CASES[name]
         case.check(GpuExecutor(case.translated("triton"), backend, KERNELS_WIN)(list(case.args)))
-        assert all(compile_program(k.program, 90).cubin for k in kernels(case))
+    assert all(compile_program(k.program, 90).cubin for k in kernels(CASES["causal"]))
 
 
 def test_a_new_length_is_the_same_program() -> None:
@@ -73,6 +109,7 @@ def test_a_new_length_is_the_same_program() -> None:
         return Case(gelu_layer, (some(n, k), some(k, m), some(m)))
 
     assert programs(layer(100, 70, 90)) == programs(layer(77, 50, 65))
+    assert programs(Case(running, (some(64, 900), some(900)))) == programs(Case(running, (some(99, 700), some(700))))
     assert programs(Case(causal, (some(2, 70, 24),) * 3)) == programs(Case(causal, (some(3, 99, 20),) * 3))
 
 
@@ -89,8 +126,11 @@ def test_what_the_model_chooses() -> None:
     square = [((8192, 8192), "f2"), ((8192, 8192), "f2"), ((8192,), "f2")]
     assert kinds(shapes(gelu_layer, *square)) == ["pointwise"]
     assert kinds(shapes(gelu_layer, ((8192, 256), "f2"), ((256, 8192), "f2"), ((8192,), "f2"))) == ["contract"]
+    # Exponentials would be made again for each of 64 blocks of columns.
+    assert kinds(shapes(scaled, ((8192, 64), "f4"), ((8192,), "f4"), ((8192, 64), "f4")))[0] == "pointwise"
     assert kinds(shapes(gelu_layer, ((64, 1 << 20), "f2"), ((1 << 20, 64), "f2"), ((64,), "f2"))) == ["pointwise"]
     assert kinds(shapes(attention, *[((8192, 128), "f2")] * 3)) == ["attention"]
+    assert kinds(shapes(running, ((3, 1 << 20), "f4"), ((1 << 20,), "f4"))) == ["pointwise"] * 2
     assert kinds(shapes(attention, *[((8192, 512), "f2")] * 3))[-1] == "row"  # wider than shared memory
 
 

@@ -53,7 +53,7 @@ class TritonInterpreter:
         assert not isinstance(answer, str), f"{answer}\n{program.source}"
         written = [k for k, a in enumerate(launch.arguments) if a.role in ("out", "partial")]
         for k, buffer in zip(written, (answer[k] for k in written), strict=True):
-            arguments[k][...] = np.frombuffer(buffer, arguments[k].dtype).reshape(arguments[k].shape)
+            arguments[k][...] = np.frombuffer(buffer, arguments[k].dtype, arguments[k].size).reshape(arguments[k].shape)
 
     def close(self) -> None:
         if self.child is not None and self.child.stdin is not None:

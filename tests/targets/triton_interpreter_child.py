@@ -130,7 +130,14 @@ def dot(self: Any, a: Any, b: Any, d: Any, precision: Any, imprecise: Any) -> An
     return interpreter.TensorHandle(np.matmul(x, y) + d.data, d.dtype.scalar)
 
 
+def splat(self: Any, whole: Any, x: Any) -> Any:
+    """A block of one value, of the block's type: the interpreter takes what was compared for a comparison's."""
+    dtype = interpreter._get_np_dtype(whole.scalar)
+    return interpreter.TensorHandle(np.full(whole.shape, np.asarray(x.data).flat[0], dtype), whole.scalar)
+
+
 interpreter._convert_float = convert_float
+interpreter.InterpreterBuilder.create_splat = splat
 interpreter.InterpreterBuilder.create_dot = dot
 interpreter.ReduceOps.generic_reduce = folded
 

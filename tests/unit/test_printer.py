@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import untraced
 from untraced.translator import make, ops
 from untraced.translator.builder import Builder
 from untraced.translator.errors import Span
@@ -32,6 +33,8 @@ from untraced.translator.ir import (
     const,
 )
 from untraced.translator.ops.core import NO_ATTRS, At, Dim, Dyn, Gather, Run
+from untraced.translator.printing import ownership
+from untraced.translator.printing.plan import Plan
 from untraced.translator.printing.printer import executable, print_function, print_module
 from untraced.translator.tree import LEAF, NONE, Kind, TreeDef, static
 
@@ -630,3 +633,58 @@ def test_results_of_registered_classes() -> None:
         np.testing.assert_array_equal(made[0].a, [2.0, 2.0])
     slope = grad(lambda p: np.sum(p.a * p.b))(pair)
     assert type(slope) is Pair and slope.b == 2.0
+
+
+def _times_analysed(depth: int, monkeypatch: pytest.MonkeyPatch) -> int:
+    """How often the inner loops of a nest are looked at until it is known who owns what they carry."""
+    count = 0
+    analyse = ownership.Ownership._block_of_loop
+
+    def counting(self: ownership.Ownership, s: For | While, params: tuple[Var, ...]) -> None:
+        nonlocal count
+        count += 1
+        analyse(self, s, params)
+
+    def nest(b: Builder, x: Atom, y: Atom, level: int) -> tuple[Var, ...]:
+        params = (Var(f"i{level}", INDEX), Var("x", x.aval), Var("y", y.aval))
+        inner = Builder()
+        if level:
+            first, second = nest(inner, params[1], params[2], level - 1)
+        else:
+            first, second = params[1], params[2]
+        last = make.put(inner, second, const(1.0), (At(Dyn(0)),), (const(level),))
+        body = inner.block(params, (last, first))
+        targets = (Var("x", x.aval), Var("y", y.aval))
+        b.append(For(targets, Range(const(0), const(3), const(1)), (x, y), body))
+        return targets
+
+    b = Builder()
+    x, y = Var("x", Aval((8,), F8)), Var("y", Aval((8,), F8))
+    results = nest(b, x, y, depth - 1)
+    tree = TreeDef(Kind.TUPLE, (LEAF, LEAF))
+    with monkeypatch.context() as m:
+        m.setattr(ownership.Ownership, "_block_of_loop", counting)
+        print_function(Function("f", (Param("x"), Param("y")), b.block([x, y], results), tree))
+    return count
+
+
+def test_the_work_for_nested_loops_grows_with_their_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert _times_analysed(8, monkeypatch) <= 5 * _times_analysed(4, monkeypatch)
+
+
+def test_a_long_stack_is_planned_a_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    count = 0
+    planned = Plan.make
+
+    def counting(function: Function, kept: set[Var]) -> Plan:
+        nonlocal count
+        count += 1
+        return planned(function, kept)
+
+    monkeypatch.setattr(Plan, "make", staticmethod(counting))
+
+    def f(x: Any) -> Any:
+        return np.array([np.sin(x * i) * np.exp(-x * i) + np.cos(x + i) * np.tanh(x - i) for i in range(40)])
+
+    assert len(untraced.accelerate(f, target="numpy").inspect(1.5).source.splitlines()) > 40
+    assert count <= 12

@@ -51,12 +51,12 @@ def _of_chain(s: For, chain: Chain, makers: Mapping[Var, Apply], trips: range) -
                 continue
             if (read - row) * trips.step < 0 or (read == row and a.args[0] is chain.last):
                 yield v, replace(a, args=(final, *a.args[1:]))
-    last = puts[0]
-    v = last.args[1]
-    old = chain.links[0].old
-    whole = last.op is ops.PUT and len(last.args) == 3 and isinstance(v, Var) and v in makers
-    if whole and isinstance(v, Var) and old is not None and old.targets[0].aval == v.aval:
-        yield v, replace(old, targets=(v,), args=(final, *old.args[1:]))
+    last, old = puts[0], chain.links[0].old
+    stored = last.args[1]
+    if last.op is not ops.PUT or len(last.args) != 3 or not isinstance(stored, Var) or old is None:
+        return
+    if stored in makers and old.targets[0].aval == stored.aval:
+        yield stored, replace(old, targets=(stored,), args=(final, *old.args[1:]))
 
 
 def _row(s: Apply, index: Var, makers: Mapping[Var, Apply]) -> int | None:

@@ -15,6 +15,7 @@ from .support import float_of
 
 _MOST = 5000  # trips of a loop; about 6 sqrt(a) are needed
 _LEAST = 1e-300  # stands for a denominator of zero
+_STILL = 12  # steps without a change: where a is an integer the fraction ends, and its derivatives do not
 
 
 def gammainc(a: Any, x: Any) -> Any:
@@ -84,15 +85,16 @@ def _fraction(a: Any, x: Any) -> Any:
     c = np.full_like(x, 1.0 / _LEAST)
     d = 1.0 / b
     h = d
-    change = np.zeros_like(x)
+    still = np.zeros(x.shape, np.int64)
     n = 1
-    while n < _MOST and np.any(np.absolute(change - 1.0) > 2.5e-16):
+    while n < _MOST and np.any(still < _STILL):
         top = n * (a - n)
         b = b + 2.0
         d = 1.0 / _not_zero(top * d + b)
         c = _not_zero(b + top / c)
         change = c * d
         h = h * change
+        still = np.where(np.absolute(change - 1.0) > 2.5e-16, 0, still + 1)
         n += 1
     return h
 
@@ -148,9 +150,9 @@ def _beta_fraction(p: Any, q: Any, z: Any) -> Any:
     c = np.ones_like(z)
     d = 1.0 / _not_zero(1.0 - (p + q) * z / (p + 1.0))
     h = d
-    change = np.zeros_like(z)
+    still = np.zeros(z.shape, np.int64)
     n = 1
-    while n < _MOST and np.any(np.absolute(change - 1.0) > 2.5e-16):
+    while n < _MOST and np.any(still < _STILL):
         even = n * (q - n) * z / ((p + 2.0 * n - 1.0) * (p + 2.0 * n))
         d = 1.0 / _not_zero(1.0 + even * d)
         c = _not_zero(1.0 + even / c)
@@ -160,5 +162,6 @@ def _beta_fraction(p: Any, q: Any, z: Any) -> Any:
         c = _not_zero(1.0 + odd / c)
         change = c * d
         h = h * change
+        still = np.where(np.absolute(change - 1.0) > 2.5e-16, 0, still + 1)
         n += 1
     return h

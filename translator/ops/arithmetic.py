@@ -196,9 +196,15 @@ def by_power(x: Any, y: Any) -> Any:
 
 
 def d_power_x(x: Any, y: Any, z: Any) -> Any:
-    if isinstance(y, (int, float)):
+    if isinstance(y, int):
         return np.where(y == 0, 0.0, y * x ** (y - 1))
-    return np.where(y == 0, 0.0, y * x ** np.where(y == 0, 1, y - 1))
+    if isinstance(y, float):
+        p = y * x ** (y - 1)
+        return np.where(y == 0, np.where(x == 0, 0.0, p), p)
+    if y.dtype.kind in "biu":
+        return np.where(y == 0, 0.0, y * x ** np.where(y == 0, 1, y - 1))
+    # 0 where x and y are, but with the derivative 1 / x where y alone is, as above
+    return y * x ** np.where(y == 0, np.where(x == 0, 1, y - 1), y - 1)
 
 
 def d_power_y(x: Any, y: Any, z: Any) -> Any:

@@ -29,6 +29,7 @@ from ..ops.core import (
     Cast,
     CastAttrs,
     CreateAttrs,
+    Dim,
     Dyn,
     Elementwise,
     Gather,
@@ -511,12 +512,34 @@ def _index(call: Call, definitions: Definitions) -> Found:
         value = _uniform(x, definitions)
         if value is not None:
             return _reshape(Call(ops.INDEX, call.args, call.attrs), definitions)
+    part = made_by(x, ops.INDEX, definitions)
+    if part is not None and isinstance(part.attrs, IndexAttrs) and len(part.args) == 1 and not dynamic:
+        return Call(ops.INDEX, part.args, IndexAttrs(_composed(part.attrs.dims, call.attrs.dims)))
     stored = made_by(x, ops.PUT, definitions)
     if stored is None or any(isinstance(d, Gather) for d in call.attrs.dims):
         return None
     assert isinstance(stored.attrs, IndexAttrs)
     same = _place(call.attrs, call.args) == _place(stored.attrs, stored.args)
     return stored.args[1] if same else None
+
+
+def _composed(outer: tuple[Dim, ...], inner: tuple[Dim, ...]) -> tuple[Dim, ...]:
+    """The index x[outer][inner], both known: a slice of a slice is a slice."""
+    rest = iter(inner)
+    dims: list[Dim] = []
+    for d in outer:
+        if not isinstance(d, Run):
+            dims.append(d)
+            continue
+        match next(rest):
+            case At(index=int(i)):
+                dims.append(At(int(d.start) + i * d.step))  # type: ignore[arg-type]
+            case Run(start=int(start), size=size, step=step):
+                first = int(d.start) + start * d.step  # type: ignore[arg-type]
+                dims.append(Run(first, size, d.step * step if size > 1 else 1) if size else Run(0, 0))
+            case other:
+                raise AssertionError(f"{other} is not known")
+    return tuple(dims)
 
 
 def _place(attrs: IndexAttrs, args: tuple[Atom, ...]) -> tuple[object, ...]:

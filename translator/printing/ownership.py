@@ -80,6 +80,7 @@ class Ownership:
             self.storage: dict[Var, Var] = {}
             self.unowned: set[Var] = set()
             self.views: set[Var] = set()
+            self.weakened: dict[int, tuple[dict[int, Roots], set[int]]] = {}
             try:
                 self._run()
                 return
@@ -285,9 +286,12 @@ class Ownership:
     # ---- loops ----
 
     def _block_of_loop(self, s: For | While, params: tuple[Var, ...]) -> None:
-        """Assume that the carried arrays are owned and apart; weaken the assumption until the body keeps it."""
-        shared: dict[int, Roots] = {}
-        copied: set[int] = set()
+        """Assume that the carried arrays are owned and apart; weaken the assumption until the body keeps it.
+
+        A loop around this one, which weakens its own, comes here again: what did not hold then does not hold now. So the
+        work is linear in the depth of loops, not exponential.
+        """
+        shared, copied = self.weakened.setdefault(id(s), ({}, set()))
         index = s.body.params[: len(s.body.params) - len(params)]
         for p in index:
             self.roots[p] = NOTHING

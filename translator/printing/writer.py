@@ -237,7 +237,7 @@ class Writer:
         return self.expressions.numpy_atom(a) if isinstance(a, Const) else self.value(a)
 
     def check_width(self, atoms: Iterable[Atom]) -> None:
-        """Remember the temporaries to be named when the line just written is too long: no more than certainly needed."""
+        """Remember the temporaries to be named when the line just written is too long: no more than surely needed."""
         excess = len(self.lines[-1].text) + 4 * self.indent - WIDE
         if excess <= 0:
             return

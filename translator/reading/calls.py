@@ -166,6 +166,9 @@ def _call_own(ctx: Context, f: Any, args: list[Value], kwargs: dict[str, Value],
     if hasattr(f, "__untraced_read__"):
         from .transformed import call_transformed
 
+        original = getattr(f, "__untraced_original__", None)
+        if type(original) is types.FunctionType and recursion.is_within(ctx.frame, original):
+            return inline(ctx, original, args, kwargs, node)
         return call_transformed(ctx, f, args, kwargs, node)
     return call_hook(ctx, f, args, kwargs, node)
 
@@ -580,7 +583,14 @@ def call_handler(
         if isinstance(error, UntracedError):
             raise
         raise _unknown_arguments(ctx, f, args, kwargs, error, node) from error
-    return ctx.wrap(result)
+    found = ctx.wrap(result)
+    if f in _MAKERS and type(found) is not Ref and not any(a is found for a in args):
+        ctx.without_axes[id(found)] = found
+    return found
+
+
+_LIKE = {np.zeros_like, np.ones_like, np.empty_like, np.full_like}
+_MAKERS = frozenset({np.array, np.copy, np.zeros, np.ones, np.empty, np.full}) | _LIKE
 
 
 def _unknown_arguments(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,19 +38,23 @@ Shell = Any
 _LEAF = "leaf"
 
 
-def open_value(v: Value, leaves: list[Value]) -> Shell:
-    """The structure of a value over its carried leaves: arrays, numbers and bool. All else must stay what it is."""
+def open_value(v: Value, leaves: list[Value], apart: Set[int] = frozenset()) -> Shell:
+    """The structure of a value over its carried leaves: arrays, numbers and bool. All else must stay what it is, and so
+    must containers and objects that are carried by themselves: those whose identities are in `apart`.
+    """
     if is_runtime(v) or isinstance(v, bool | int | float | complex | np.generic):
         leaves.append(v)
         return _LEAF
+    if id(v) in apart:
+        return ("static", None, _Same(v))
     if type(v) in (tuple, list):
-        return (type(v), None, tuple(open_value(x, leaves) for x in v))
+        return (type(v), None, tuple(open_value(x, leaves, apart) for x in v))
     if type(v) is dict:
-        return (dict, tuple(v), tuple(open_value(x, leaves) for x in v.values()))
+        return (dict, tuple(v), tuple(open_value(x, leaves, apart) for x in v.values()))
     if isinstance(v, tuple) and hasattr(v, "_fields"):
-        return (type(v), None, tuple(open_value(x, leaves) for x in v))
+        return (type(v), None, tuple(open_value(x, leaves, apart) for x in v))
     if is_object(v):
-        return (type(v), tuple(v.__dict__), tuple(open_value(x, leaves) for x in v.__dict__.values()))
+        return (type(v), tuple(v.__dict__), tuple(open_value(x, leaves, apart) for x in v.__dict__.values()))
     return ("static", None, _Same(v))
 
 
@@ -109,6 +113,11 @@ class Place:
         label = self.key if isinstance(self.key, str) else self.key[1] if self.kind == "attribute" else "t"
         return hint_of(str(label))
 
+    @property
+    def holds(self) -> bool:
+        """Whether it is in a container or an object."""
+        return self.kind in ("container", "attribute")
+
     def read(self, ctx: Context) -> Value:
         """The value there now."""
         match self.kind:
@@ -160,6 +169,7 @@ class Entered:
     births: int
     env: dict[str, Value]  # the names as they were before the body
     carried: dict[int, Carried] = field(default_factory=dict)
+    apart: frozenset[int] = frozenset()  # the containers and objects that have places of their own
 
 
 class NeedsFlags(Detour):
@@ -244,9 +254,10 @@ def initial_plan(ctx: Context, node: ast.For | ast.While, extra: tuple[str, ...]
 def enter(ctx: Context, plan: Plan, node: ast.AST) -> Entered:
     """Bind the carried places to fresh parameters."""
     entered = Entered([], {}, {}, 0, ctx.births, dict(ctx.frame.env))
+    entered.apart = frozenset(id(p.target) for p in plan.places if p.holds)
     for place in plan.places:
         inits: list[Value] = []
-        shell = open_value(place.read(ctx), inits)
+        shell = open_value(place.read(ctx), inits, entered.apart if place.holds else frozenset())
         values: list[Value] = []
         leaves: list[Leaf] = []
         for i, init in enumerate(inits):
@@ -323,7 +334,7 @@ def _leave_place(ctx: Context, place: Place, entered: Entered, outcome: Outcome)
         return
     final = place.read(ctx)
     values: list[Value] = []
-    shell = open_value(final, values)
+    shell = open_value(final, values, entered.apart if place.holds else frozenset())
     if place.kind == "name" and _is_kept(shell == entered.shells[place], leaves, values):
         outcome.unchanged.append(place)
     if shell != entered.shells[place] or any(isinstance(v, Undefined) for v in values):

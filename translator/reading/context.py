@@ -125,6 +125,7 @@ class Context:
         self.argument_cells: list[tuple[int, Cell]] = []
         self.reshapes: list[tuple[Cell, Lying]] = []  # of what, and what was taken for granted
         self.reshaped: dict[Cell, list[int]] = {}  # cells not written since, and their positions in `reshapes`
+        self.without_axes: dict[int, Value] = {}  # numbers that are new arrays of shape () in NumPy, by id
         self.blended: set[Var] = set()  # numbers that are of one kind or of another, depending on a condition
         self.relied_on: set[int] = set()  # positions in `reshapes`: what they show, or their copy, was written later
         self.updated_numbers: set[Var] = set()  # strong scalars with `x += v`: a 0-d array would change in place

@@ -25,7 +25,7 @@ from .joins import Joiner
 from .loops import WhileLoop
 from .raising import ends_in_raise, read_sides
 from .stores import assign
-from .values import Restart, Undefined, Value, leaves_in
+from .values import Ref, Restart, Undefined, Value, leaves_in
 
 
 @dataclass(slots=True)
@@ -39,7 +39,9 @@ class Flags:
     counter: str | None
     before: Callable[[Context], None]
     after: Callable[[Context], None]
-    template: Value = None  # a value of the structure that the body returns, once known
+    births: int  # cells that are older than the loop
+    template: Value = None  # the loop index, where there is one
+    returned_as: Parts | None = None  # how the body returns its value, once known
     returns: bool = False
     breaks: bool = False
     candidates: frozenset[str] = frozenset()
@@ -65,20 +67,59 @@ class Flags:
         return END
 
     def on_return(self, value: Value, node: ast.AST) -> Flow:
-        if not self.returns:
+        parts = Parts.of(value, self.births)
+        if self.returned_as is None:
             for v in leaves_in(value):
                 if isinstance(v, Undefined):
                     refuse_undefined(self.ctx, v, node, "the returned value")
-            raise NeedsValue(self._template(value))
+            self.returned_as = parts
+        elif not self.returned_as.same(parts) and any(self.returned_as.stay):  # `return m` here, another array there
+            self.returned_as, self.returns = Parts.of(value, -1), False
+        if not self.returns:
+            raise NeedsValue(self._template(self.returned_as.carried(value)))
         env = self.ctx.frame.env
         env[self.stop] = env[self.returned] = True
-        env[self.value] = value
+        env[self.value] = self.returned_as.carried(value)
         return END
 
     def _template(self, value: Value) -> tuple[Any, list[Any]]:
         leaves: list[Value] = []
         shell = open_value(value, leaves)
         return shell, [self.ctx.atom(v).aval for v in leaves]
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """A value that is returned from inside a loop: its structure, and which of its leaves are whole arrays older than
+    the loop. Those need not be carried: the loop ends with the return, so they stay as they are then.
+    """
+
+    shell: Any
+    stay: tuple[Ref | None, ...]
+
+    @staticmethod
+    def of(value: Value, births: int) -> Parts:
+        leaves: list[Value] = []
+        shell = open_value(value, leaves)
+        old = (type(v) is Ref and not v.path and v.cell.birth <= births for v in leaves)
+        return Parts(shell, tuple(v if stays else None for v, stays in zip(leaves, old, strict=True)))
+
+    def same(self, other: Parts) -> bool:
+        mine, theirs = ([v and v.cell for v in parts.stay] for parts in (self, other))
+        return self.shell == other.shell and mine == theirs
+
+    def carried(self, value: Value) -> Value:
+        """What the loop carries of a value: all of it, or the leaves that do not stay."""
+        leaves: list[Value] = []
+        if not any(self.stay) or open_value(value, leaves) != self.shell:
+            return value
+        return tuple(v for v, stays in zip(leaves, self.stay, strict=True) if stays is None)
+
+    def whole(self, carried: Value) -> Value:
+        if not any(self.stay):
+            return carried
+        left = iter(carried)
+        return close_value(self.shell, iter([next(left) if v is None else v for v in self.stay]))
 
 
 _NOTHING = Undefined("is not bound")
@@ -118,7 +159,8 @@ def run_flags(
     runs: bool,
 ) -> Flow | None:
     tag = f"{ctx.depth}_{node.lineno}_{node.col_offset}"
-    flags = Flags(ctx, f"%stop{tag}", f"%returned{tag}", f"%value{tag}", None, lambda c: None, lambda c: None)
+    names = f"%stop{tag}", f"%returned{tag}", f"%value{tag}"
+    flags = Flags(ctx, *names, None, lambda c: None, lambda c: None, ctx.births)
     span = ctx.b.span
     if count is not None:
         _count_with(flags, node, *count)
@@ -205,7 +247,8 @@ def _after_flags(ctx: Context, node: ast.For | ast.While, flags: Flags, kont: Ko
     returned = ctx.atom(env[flags.returned])
 
     def leave_function() -> Flow:
-        value = ctx.frame.env[flags.value]
+        assert flags.returned_as is not None
+        value = flags.returned_as.whole(ctx.frame.env[flags.value])
         return kont.on_return(value, node) if kont.on_return is not None else Flow("return", value)
 
     if isinstance(node, ast.While) and isinstance(node.test, ast.Constant) and not flags.breaks:

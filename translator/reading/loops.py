@@ -407,8 +407,8 @@ class WhileLoop:
             births, older = ctx.births, {id(v) for v in containers_of(ctx.frame, ctx.frame.env)}
             known = truth(ctx, self.test(), self.node)
             if any(
-                target.birth <= births if isinstance(target, Cell) else id(target) in older
-                for target, _, _ in ctx.journal[entered.mark :]
+                what == "atom" and target.birth <= births if isinstance(target, Cell) else id(target) in older
+                for target, what, _ in ctx.journal[entered.mark :]
             ):
                 ctx.cut(
                     self.node,

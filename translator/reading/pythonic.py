@@ -203,6 +203,10 @@ def _reduce(ctx: Context, node: ast.AST, function: Value, items: Value, *initial
     return total
 
 
+def _prod(ctx: Context, node: ast.AST, items: Value, *, start: Value = 1) -> Value:
+    return _reduce(ctx, node, operator.mul, items, start)
+
+
 def _getattr(ctx: Context, node: ast.AST, x: Value, name: str, *default: Value) -> Value:
     from .attributes import get_attribute
 
@@ -368,6 +372,7 @@ BUILTINS: dict[Any, Implementation] = {
     slice: _slice,
     id: _id,
     functools.reduce: _reduce,
+    math.prod: _prod,
     abs: _asking(abs, "__abs__"),
     round: _asking(round, "__round__"),
     float: _asking(float, "__float__"),

@@ -212,10 +212,7 @@ def _read_once(
     entered = dict(frame.env)
     if owner is not _NO_OWNER:
         _refuse_method(function)
-    if isinstance(source.node, ast.Lambda):
-        value: Value = ctx.eval(source.node.body)
-    else:
-        value = _returned(ctx, frame, source)
+    value = _returned(ctx, frame, source)
     if finish is not None:
         value = finish(ctx, entered, value)
     results: list[Atom] = []
@@ -245,17 +242,21 @@ def _read_once(
 def _returned(ctx: Context, frame: Frame, source: Source) -> Value:
     """What the function returns: the value of a call of it, where its own calls of itself stay calls."""
 
+    node = source.node
+
     def body(inside: Frame) -> Value:
         ctx.frame = inside
         try:
-            flow = sequence(ctx, source.node.body, FUNCTION_END)
+            if isinstance(node, ast.Lambda):
+                return ctx.eval(node.body)
+            flow = sequence(ctx, node.body, FUNCTION_END)
         finally:
             ctx.frame = frame
         return None if flow is None else flow.value
 
-    if mark(source.node) in ctx.unroll:
-        return call_routine(ctx, frame, source.node, source.node, body)
-    if may_stay(ctx, frame, source.node):
+    if mark(node) in ctx.unroll:
+        return call_routine(ctx, frame, node, node, body)
+    if may_stay(ctx, frame, node):
         frame.entered = described(frame)
     return body(frame)
 

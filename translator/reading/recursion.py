@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ast
 import operator
+import types
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
@@ -31,6 +32,7 @@ from .aliases import settle
 from .context import Context
 from .demand import demand
 from .joins import common_scalar
+from .source import source_of
 from .values import MIRRORS, Frame, Masked, Raised, Ref, Site, Undefined, Value, describe, is_leaf, is_runtime
 
 ATTEMPTS = 5  # readings until the results have their types
@@ -120,6 +122,17 @@ def most_called(frame: Frame) -> Frame:
         calls.append(calls[-1].caller)
     count = Counter(id(c.source.node) for c in calls)
     return max(calls, key=lambda c: count[id(c.source.node)])
+
+
+def is_within(frame: Frame, f: types.FunctionType) -> bool:
+    """Whether a call of this function is being read."""
+    node = source_of(f).node
+    around: Frame | None = frame
+    while around is not None:
+        if around.source.node is node:
+            return True
+        around = around.caller
+    return False
 
 
 def described(frame: Frame) -> Key | None:

@@ -26,7 +26,8 @@ _CHEAP = frozenset(("add", "subtract", "multiply", "negative", "maximum", "minim
 class Policy:
     """What suits a target. `lanes`: how control flow that differs between trips is run. `fewest` trips are worth it,
     and `least` operations in all; `inner` in a loop that stays. `series`: running sums are computed as such.
-    `diagonals`: stores into diagonals gather."""
+    `diagonals`: stores into diagonals gather. `padding`: an inner loop whose length only the run knows is run as
+    long as the longest of all trips' is."""
 
     lanes: Lanes = LOCKSTEP
     fewest: int = 4
@@ -34,10 +35,15 @@ class Policy:
     inner: int = 0
     series: bool = True
     diagonals: bool = True
+    padding: bool = True
 
 
 EVERYWHERE = Policy()
 CPU = Policy(Lanes("auto"), least=4096, inner=512, series=False, diagonals=False)
+NATIVE = Policy(Lanes("auto"), least=4096, inner=1 << 40, series=False, diagonals=False, padding=False)
+"""Of the target cpu where loops over elements become native code, at 1 ns a trip: a loop in a loop that stays is left
+to it, and so are those over rows of different lengths.
+"""
 
 
 def work(block: Block) -> int:
@@ -81,6 +87,8 @@ def check_work(loop: For, policy: Policy, least: int) -> None:
             elements = max(map(_width, walk(s.body)), default=0)
             if elements > ELEMENTS:
                 raise Dependence(f"an inner loop of unknown length works on {elements} elements at a time", s.span)
+        if isinstance(s, For) and s.range.static() is None and not policy.padding:
+            raise Dependence("an inner loop of unknown length is native code", s.span)
         products = products or (isinstance(s, Apply) and isinstance(s.op, Contract | Linalg))
         wide = max(wide, _width(s))
     if wide > WIDEST and not products:

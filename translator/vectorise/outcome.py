@@ -8,15 +8,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
 
 from .. import make, ops
 from ..batch.indexing import aligned, place
 from ..batch.rules import Value, pad, spread
-from ..bounds import Interval
+from ..bounds import Interval, is_dynamic
 from ..builder import Builder
 from ..errors import Span
 from ..ir import Atom, Aval, Const, Var
-from ..ops.core import At, Contract, ContractAttrs, Dim, Dyn, Gather, Index, Reshape, Run, gather_position
+from ..ops.core import At, Contract, ContractAttrs, Dim, Dyn, Gather, Index, IndexAttrs, Reshape, Run, gather_position
 from .affine import Affine
 from .body import Effect
 from .stores import Cells, Dependence, Entry, name_of
@@ -39,6 +42,33 @@ def numbers(b: Builder, form: Affine, trips: int) -> Atom:
         x = make.multiply(b, x, form.scale)
     first = form.first(b)
     return x if isinstance(first, Const) and not first.value else make.add(b, x, first)
+
+
+def first_trips(b: Builder, x: Atom, n: int) -> Atom:
+    """The values of the first n trips."""
+    array, dims, axis, run = _slice_of(b, x)
+    return make.index(b, array, [*dims[:axis], replace(run, size=n), *dims[axis + 1 :]])
+
+
+def of_trip(b: Builder, x: Atom, k: Atom) -> Atom:
+    """The value of trip k."""
+    array, dims, axis, run = _slice_of(b, x)
+    place = make.multiply(b, make.number(b, k, np.int64), run.step) if run.step != 1 else k
+    place = make.add(b, place, run.start) if run.start else place
+    return make.index(b, array, [*dims[:axis], At(Dyn(0)), *dims[axis + 1 :]], [place])
+
+
+def _slice_of(b: Builder, x: Atom) -> tuple[Atom, list[Dim], int, Run]:
+    """The array of which the values of all trips are a slice, the index, and the run of the trips in it: a part of a
+    slice is a part of the array."""
+    made = make.definition(b, x, ops.INDEX)
+    if made is not None and isinstance(made.attrs, IndexAttrs) and not any(map(is_dynamic, made.attrs.dims)):
+        dims = list(made.attrs.dims)
+        for axis, d in enumerate(dims):
+            if isinstance(d, Run):
+                return made.args[0], dims, axis, d
+    runs = [Run(0, n) for n in x.aval.shape]
+    return x, list(runs), 0, runs[0]
 
 
 # ---- cells ---------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from ..batch.rules import Value, pad, spread
 from ..batch.spread import batched_variables
 from ..bounds import Interval, Status, analyse, index_status, interval_of
 from ..builder import Builder
+from ..errors import UntracedError
 from ..ir import (
     Apply,
     Atom,
@@ -31,12 +32,13 @@ from ..ir import (
 )
 from ..ops.core import At, Collective, Dyn, Gather, IndexAttrs, Linalg, Put, Run
 from ..passes.dead import dead_code
-from ..rewrite import splice_block, without_raises
+from ..remake import remake
+from ..rewrite import Substitution, copy_statement, substitute, without_raises
 from .affine import Affine, Forms
 from .body import Effect, Trip
 from .cost import Policy, check_memory
 from .hazards import Guard
-from .outcome import cells_after, cells_before, numbers, scattered, total, typed
+from .outcome import cells_after, cells_before, first_trips, numbers, of_trip, scattered, total, typed
 from .stores import Cells, Dependence, Scatter, cells_of, chain_of, name_of, scatter_of, with_additions
 from .sums import Choice, Sum, choices_of, combined, first_or_last, is_half, sum_of
 from .trips import Trips, as_function
@@ -200,7 +202,7 @@ class Trial:
             return False
         b, subtracts = self.b, isinstance(step, Apply) and step.op is ops.SUBTRACT
         first = make.expand_dims(b, make.astype(b, self.loop.inits[slot], p.aval.dtype), 0)
-        later = _part(b, v.atom, self.size - 1) if v.batched else spread(b, v, self.size - 1)
+        later = first_trips(b, v.atom, self.size - 1) if v.batched else spread(b, v, self.size - 1)
         later = make.astype(b, later, p.aval.dtype)
         if later.aval.shape[1:] != p.aval.shape:
             later = pad(b, later, p.aval.ndim - (later.aval.ndim - 1))
@@ -307,7 +309,7 @@ class Trial:
             return dict(zip(map(self.target, c.slots), last, strict=True))
         key = spread(b, deciding, self.size)
         which = first_or_last(b, c.rule, key)
-        best = make.index(b, key, (At(Dyn(0)),), (which,))
+        best = of_trip(b, key, which)
         taken = best
         if c.rule != "last true":
             compare = make.greater if c.rule == "first largest" else make.less
@@ -339,16 +341,24 @@ class Trial:
             if form is not None:
                 given.append(make.add(b, form.first(b), make.multiply(b, make.number(b, which, np.int64), form.scale)))
                 continue
-            x = make.index(b, all_, (At(Dyn(0)), *(Run(0, n) for n in p.aval.shape)), (which,))
-            given.append(make.number(b, x, p.aval.dtype) if p.aval.weak else x)
+            given.append(typed(b, of_trip(b, all_, which), p.aval))
         quiet = Block(one.body.params, without_raises(one.body.statements), one.body.results)
-        found = splice_block(b, quiet, given)
+        found = _made_anew(b, quiet, given)
         return [typed(b, a, self.target(k).aval) for a, k in zip(found, c.slots, strict=True)]
 
 
-def _part(b: Builder, x: Atom, n: int) -> Atom:
-    """The first n along the axis of the trips."""
-    return make.index(b, x, (Run(0, n), *(Run(0, m) for m in x.aval.shape[1:])))
+def _made_anew(b: Builder, block: Block, given: Sequence[Atom]) -> list[Atom]:
+    """The results of a block for these parameters, in canonical form: its indices may be known now."""
+    atoms: Substitution = dict(zip(block.params, given, strict=True))
+    for s in block.statements:
+        if isinstance(s, Apply) and len(s.targets) == 1:
+            try:
+                atoms[s.targets[0]] = remake(b, s.op, [substitute(a, atoms) for a in s.args], s.attrs)
+                continue
+            except UntracedError:  # what is known now to fail fails when it runs
+                pass
+        b.append(copy_statement(s, atoms))
+    return [substitute(r, atoms) for r in block.results]
 
 
 _SERIES = {ops.ADD: make.cumsum, ops.SUBTRACT: make.cumsum, ops.MULTIPLY: make.cumprod}
