@@ -77,7 +77,10 @@ def left() -> str:
     calls = "calls into `time`, `random`, `np.random`, `warnings`, `logging`, `datetime` and `sys`"
     names = listed(f"np.{n}" for n in sorted(DATA_DEPENDENT))
     sizes = f"a size that depends on data, as in {names}, `x[mask]` returned"
-    return f"{language}; {calls}; {sizes}.\n"
+    options = 'options without a rule (`order="K"`, weights of quantiles), functions of libraries that cannot be read'
+    lengths = "loops that would be written out at length, long recursions"
+    memory = "calls whose arguments share memory and are written"
+    return f"{language}; {calls}; {sizes}; {options}; {lengths}; {memory}.\n"
 
 
 def known(f: Any) -> bool:

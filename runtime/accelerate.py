@@ -187,9 +187,8 @@ class Accelerated:
                 entry = make_entry(self, binding, leaves)
             self._history.add(entry.binding.signature, entry.translation, leaves, stale, tuple(kwargs))
             entries[:] = [entry, *(e for e in entries if e.guards_hold())]
-            if isinstance(entry, TargetEntry) and not kwargs and entry.direct:
-                if all(x.device is entry.device for x in leaves if type(x) is Array):
-                    self._shorten(entry, args)
+            if isinstance(entry, TargetEntry) and not kwargs and entry.direct and entry.holds(leaves):
+                self._shorten(entry, args)
             return entry
 
     def _shorten(self, entry: TargetEntry, args: tuple[Any, ...]) -> None:

@@ -186,7 +186,7 @@ def device_count(target: str = "auto") -> int:
 
 
 def process_index() -> int:
-    """The number of this process among those that `distributed.initialize` has brought together; 0 where it is alone."""
+    """The number of this process among those that `distributed.initialize` has brought together, from 0."""
     from ..tpu import client
 
     return client.process_index()

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import socket
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,8 +47,9 @@ def initialize(
     num_processes, process_id   how many there are, and which this is.
     coordinator_bind_address    where process 0 listens; by default on all its addresses, at that port.
 
-    What is not given is taken from the environment of SLURM or Open MPI. Raises ValueError where something is missing or
-    out of range, RuntimeError where it is too late, called twice, or the others do not come in time.
+    What is not given is taken from the environment of SLURM or Open MPI. Raises ValueError where something is missing
+    or out of range, RuntimeError where it is too late, called twice, or process 0 cannot be reached in time. Where
+    another process does not come in time, XLA ends this one with a message.
     """
     global _link
     from ..tpu import client
@@ -82,6 +84,8 @@ def initialize(
                 heartbeat_timeout=heartbeat_timeout_seconds,
                 shutdown_timeout=END_SECONDS,
             )
+        else:
+            _reach(host, int(port), initialization_timeout)
         link = jaxlib.get_distributed_runtime_client(
             address,
             number,
@@ -96,6 +100,19 @@ def initialize(
         raise RuntimeError(f"distributed.initialize: process {number} of {count} at {address}: {error}") from error
     start.others = {"distributed_client": link, "node_id": number, "num_nodes": count, "collectives": own}
     _link = _Link(link, service)
+
+
+def _reach(host: str, port: int, seconds: float) -> None:
+    """Wait until somebody listens there: XLA would end the process where nobody does. Raises OSError."""
+    end = time.monotonic() + seconds
+    while True:
+        try:
+            socket.create_connection((host.strip("[]"), port), timeout=max(end - time.monotonic(), 0.1)).close()
+            return
+        except OSError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.1)
 
 
 def shutdown() -> None:

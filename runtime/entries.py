@@ -213,7 +213,9 @@ class TargetEntry(Entry):
         super().__init__(translation, binding)
         f = self.function
         self.device = device_of_target(accelerated.target)
-        donated = donated_places(accelerated.options.donate_argnums, accelerated.fun, binding.signature, translation.statics)
+        donated = donated_places(
+            accelerated.options.donate_argnums, accelerated.fun, binding.signature, translation.statics
+        )
         if any(map(may_raise, f.body.statements)):  # CPython may have to run the call again
             donated = ()
         self.program: Program = load(accelerated.target, f, donated=donated, checks=accelerated.options.checks)
@@ -229,6 +231,10 @@ class TargetEntry(Entry):
         unseen = not (self.values or self.captures or self.mutated or self.layouts)
         self.direct = straight and unseen and not translation.changes
         self.one = f.out.leaf_count == 1 and f.out.kind.name == "LEAF"
+
+    def holds(self, leaves: Sequence[Any]) -> bool:
+        """Whether the Arrays lie where the program runs."""
+        return all(x.device is self.device for x in leaves if type(x) is Array)
 
     def run_arrays(self, args: Sequence[Any]) -> Any:
         """All arguments are Arrays of this device, in the order of the parameters."""

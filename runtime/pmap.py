@@ -108,9 +108,9 @@ class Parallel(Batched):
             return tuple(d.number for d in self.devices)
         if size > client.device_count():
             raise ValueError(
-                f"compiling computation that requires {size} logical devices, but only {client.device_count()} XLA "
-                f"devices are available (num_replicas={size}). Each element of the axis that pmap maps has a device of "
-                "its own; set untraced.config.cpu_devices first thing in the program, or use vmap"
+                f"pmap: compiling computation that requires {size} logical devices, but only {client.device_count()} "
+                f"XLA devices are available (num_replicas={size}). Each element of the mapped axis has a device of its "
+                "own; set untraced.config.cpu_devices first thing in the program, or use vmap"
             )
         return tuple(range(size))
 
@@ -129,7 +129,9 @@ class Parallel(Batched):
         except HOST_ERRORS:  # the very exception, of the first element that raises it
             return self._plain(*device_get(given[0]), **device_get(given[1]))
 
-    def _specialise(self, key: Key, leaves: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> ReplicatedEntry:
+    def _specialise(
+        self, key: Key, leaves: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> ReplicatedEntry:
         with self._lock:
             entries = self._entries.setdefault(key, [])
             for known in entries:

@@ -578,7 +578,8 @@ class _LoopGenerator:
             reach = self.pick(f"{n}", f"1, {n - 1}", f"{n - 1}, 0, -1", f"0, {n - 1}, 2", f"{n - 1}")
             self.lines.append(f"    for i in range({reach}):")
             self.block(2, 2)
-        start = "z, h, s, t, c, k = np.zeros(9), np.zeros(4), 0.0, 0.0, 0, 0\n    m, best, where, ok = -1.5, 0.1, -1, True"
+        start = "z, h, s, t, c, k = np.zeros(9), np.zeros(4), 0.0, 0.0, 0, 0\n"
+        start += "    m, best, where, ok = -1.5, 0.1, -1, True"
         body = "\n".join(self.lines)
         header = "import numpy as np\n\n\ndef program(x, y, a, p, q):\n"
         return f"{header}    {start}\n{body}\n    return z, h, s, t, c, k, m, best, where, ok\n"

@@ -378,7 +378,29 @@ def backend_error(what: str, error: Exception) -> TargetError:
     return TargetError(Diagnostic(what, why=lines[0][:500] if lines else type(error).__name__))
 
 
-class Executable:
+class Loaded:
+    """What XLA has compiled, to look into."""
+
+    loaded: Any
+
+    @property
+    def hlo(self) -> str:
+        """The optimised HLO."""
+        text: str = self.loaded.hlo_modules()[0].to_string()
+        return text
+
+    @property
+    def cost(self) -> dict[str, float]:
+        """XLA's cost analysis: flops, bytes accessed, ..."""
+        return dict(self.loaded.cost_analysis())
+
+    @property
+    def memory(self) -> dict[str, int]:
+        """Bytes of arguments, results, temporaries and code."""
+        return memory_stats(self.loaded.get_compiled_memory_stats())
+
+
+class Executable(Loaded):
     """A compiled program. `call(*buffers) -> tuple of buffers` is the leanest way in: device buffers of the right
     types only, results (the flag last where there are checks).
     """
@@ -460,24 +482,6 @@ class Executable:
             return results
         finally:
             x64.set_local(before)
-
-    # ---- looking inside -------------------------------------------------------------------------
-
-    @property
-    def hlo(self) -> str:
-        """The optimised HLO."""
-        text: str = self.loaded.hlo_modules()[0].to_string()
-        return text
-
-    @property
-    def cost(self) -> dict[str, float]:
-        """XLA's cost analysis: flops, bytes accessed, ..."""
-        return dict(self.loaded.cost_analysis())
-
-    @property
-    def memory(self) -> dict[str, int]:
-        """Bytes of arguments, results, temporaries and code."""
-        return memory_stats(self.loaded.get_compiled_memory_stats())
 
 
 @functools.lru_cache(maxsize=64)

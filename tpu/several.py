@@ -114,7 +114,7 @@ _launching = threading.Lock()
 _in_flight: list[client.Buffer] = []
 
 
-class Replicated:
+class Replicated(client.Loaded):
     """A program of which every device runs a replica."""
 
     def __init__(self, program: Emitted, devices: Devices) -> None:

@@ -37,7 +37,7 @@ from .reading.recursion import kept
 from .reading.signature import Signature
 from .rewrite import without_rules, without_stops
 from .routines import everywhere
-from .vectorise.cost import CPU, EVERYWHERE, NATIVE
+from .vectorise.cost import CPU, DERIVED, EVERYWHERE, NATIVE
 from .vectorise.loops import vectorise
 from .verify import verify
 
@@ -69,7 +69,11 @@ def vectorised(function: Function, derives: bool = False) -> Function:
     """The program with whole-array statements for its independent loops, in the form that suits the target. What is
     about to be derived has as few loops as can be: no tapes are kept of whole arrays."""
     notes: list[LoopNote] = []
-    policy = EVERYWHERE if derives or target() != "cpu" else NATIVE if compiles_loops() else CPU
+    native = target() == "cpu" and compiles_loops()
+    if derives:
+        policy = DERIVED if native else EVERYWHERE
+    else:
+        policy = NATIVE if native else CPU if target() == "cpu" else EVERYWHERE
     made = vectorise(function, policy, notes) if vectorising else function
     note_loops(notes)
     return made

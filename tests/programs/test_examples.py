@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -22,7 +23,7 @@ def load(name: str) -> ModuleType:
 
 
 def test_no_example_is_forgotten() -> None:
-    tested = {"digits_mlp", "heat", "read_the_derivative"}
+    tested = {"digits_data_parallel", "digits_mlp", "heat", "read_the_derivative"}
     assert {p.stem for p in EXAMPLES.glob("*.py")} == tested
 
 
@@ -34,6 +35,18 @@ def test_digits_mlp_learns(target: str, tmp_path: Path, capsys: pytest.CaptureFi
     assert accuracy > 0.85
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert "with @accelerate" in capsys.readouterr().out
+
+
+def test_digits_data_parallel_is_the_same_on_devices_and_processes() -> None:
+    script, size = EXAMPLES / "digits_data_parallel.py", ["--epochs", "2", "--hidden", "16"]
+    said = []
+    for spread in (["--devices", "4"], ["--devices", "2", "--processes", "2"]):
+        command = [sys.executable, str(script), *size, *spread]
+        said.append(subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout)
+    one, two = (out[out.index("loss of") :] for out in said)
+    assert one == two
+    assert "4 devices in 2 processes" in said[1]
+    assert float(one.split()[-1]) > 0.8
 
 
 def test_heat_equals_numpy(tmp_path: Path) -> None:

@@ -212,4 +212,4 @@ def test_loops_over_elements_stay_loops() -> None:
     big = RNG.normal(size=(300, 400))
     wanted = np.sum(big * np.add.outer(np.arange(300), np.arange(400)))
     np.testing.assert_allclose(untraced.accelerate(function, target="cpu")(big), wanted, rtol=1e-9)
-    assert "for " in untraced.accelerate(function).inspect(big).source
+    assert "for " in untraced.accelerate(function).inspect(big).stages["read"]

@@ -131,16 +131,15 @@ def _collective(b: Builder, op: Collective, x: Atom, attrs: CollectiveAttrs) -> 
 
 def elementwise(b: Builder, op: Elementwise, values: Sequence[Value]) -> Atom:
     """Operands of lower rank get axes after the batch axis; unbatched ones broadcast as they are."""
-    op = op.plain or op
     ndim = max(v.aval.ndim for v in values)
     operands, result = op.loop_dtypes([v.aval for v in values])
     atoms: list[Atom] = []
     for v, dtype in zip(values, operands, strict=True):
-        atom = v.atom
+        atom = make.astype(b, v.atom, dtype) if op.plain is not None else v.atom  # math's take doubles, whatever comes
         if v.batched:
-            atom = pad(b, _adapted(b, v, dtype), ndim - v.aval.ndim)
+            atom = pad(b, _adapted(b, replace(v, atom=atom), dtype), ndim - v.aval.ndim)
         atoms.append(atom)
-    return make.astype(b, make.elementwise(b, op, *atoms), result)
+    return make.astype(b, make.elementwise(b, op.plain or op, *atoms), result)
 
 
 def _adapted(b: Builder, v: Value, dtype: DType) -> Atom:

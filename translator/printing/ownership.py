@@ -288,8 +288,8 @@ class Ownership:
     def _block_of_loop(self, s: For | While, params: tuple[Var, ...]) -> None:
         """Assume that the carried arrays are owned and apart; weaken the assumption until the body keeps it.
 
-        A loop around this one, which weakens its own, comes here again: what did not hold then does not hold now. So the
-        work is linear in the depth of loops, not exponential.
+        A loop around this one, which weakens its own, comes here again: what did not hold then does not hold now. So
+        the work is not exponential in the depth of loops.
         """
         shared, copied = self.weakened.setdefault(id(s), ({}, set()))
         index = s.body.params[: len(s.body.params) - len(params)]

@@ -22,7 +22,7 @@ from . import fence, recursion
 from .contents import call_of_known
 from .context import Context
 from .control import FUNCTION_END, sequence
-from .demand import demand, from_arguments, refuse_undefined, static
+from .demand import demand, refuse_undefined, static
 from .generators import Collection
 from .guards import is_library
 from .hooks import accelerated_function, call_hook, is_hook
@@ -45,7 +45,6 @@ from .values import (
     Method,
     Partial,
     Ref,
-    Restart,
     RunRange,
     SharedNames,
     Undefined,
@@ -368,25 +367,15 @@ def run_frame(ctx: Context, frame: Frame, node: FunctionNode, call: ast.AST) -> 
     ctx.calls += 1
     if recursion.mark(node) in ctx.unroll or recursion.is_routine(frame, node):
         return recursion.call_routine(ctx, frame, node, call, lambda inside: _run(ctx, inside, node, call))
-    stays = recursion.may_stay(ctx, frame, node)
-    if stays:
-        frame.entered = recursion.described(frame)
-        if recursion.repeats(frame):
-            _ask_for_end(ctx, frame, call, floats=False)
-            raise Restart(loops=frozenset({recursion.mark(node)}))
-    if stays and recursion.branches_out(ctx, frame, node):
-        _keep_most_called(ctx, frame)
+    if recursion.may_stay(ctx, frame, node):
+        recursion.watch(ctx, frame, node, call, ctx.calls > MAX_CALLS or ctx.depth >= MAX_DEPTH)
     if ctx.calls > MAX_CALLS:
-        if stays:
-            _keep_most_called(ctx, frame)
         ctx.cut(call, f"more than {MAX_CALLS} calls would be inlined", instead="write the recursion as a loop")
     ctx.repeats += _repeats(frame)
     if ctx.repeats > MAX_REPEATS and ctx.keeps_changes:
         ctx.cut(call, f"{frame.name} calls itself over {MAX_REPEATS} times", instead="write the recursion as a loop")
     if ctx.depth >= MAX_DEPTH:
-        if stays:
-            _keep_most_called(ctx, frame)
-        _ask_for_end(ctx, frame, call, floats=True)
+        recursion.ask_for_end(ctx, frame, call, floats=True)
         ctx.cut(
             call,
             f"{frame.name} calls itself more than {MAX_DEPTH} times",
@@ -394,21 +383,6 @@ def run_frame(ctx: Context, frame: Frame, node: FunctionNode, call: ast.AST) -> 
             instead="write the recursion as a loop",
         )
     return _run(ctx, frame, node, call)
-
-
-def _ask_for_end(ctx: Context, frame: Frame, call: ast.AST, floats: bool) -> None:
-    """Ask for the numbers that a recursion may end by: integers, for a float beside them may carry a derivative."""
-    ends = [v for v in frame.env.values() if type(v) is Var and from_arguments(ctx, v)]
-    counts = [v for v in ends if v.aval.dtype.kind not in "fc"]
-    if counts or (ends and floats):
-        demand(ctx, counts or ends, call, "an argument of a function that calls itself")
-
-
-def _keep_most_called(ctx: Context, frame: Frame) -> None:
-    """Read again with the calls of the function that calls itself as calls."""
-    found = recursion.most_called(frame)
-    if recursion.may_stay(ctx, found, found.source.node):
-        raise Restart(loops=frozenset({recursion.mark(found.source.node)}))
 
 
 def _run(ctx: Context, frame: Frame, node: FunctionNode, call: ast.AST) -> Value:
@@ -589,8 +563,8 @@ def call_handler(
     return found
 
 
-_LIKE = {np.zeros_like, np.ones_like, np.empty_like, np.full_like}
-_MAKERS = frozenset({np.array, np.copy, np.zeros, np.ones, np.empty, np.full}) | _LIKE
+_LIKE: set[Any] = {np.zeros_like, np.ones_like, np.empty_like, np.full_like}
+_MAKERS: set[Any] = {np.array, np.copy, np.zeros, np.ones, np.empty, np.full, *_LIKE}
 
 
 def _unknown_arguments(

@@ -30,10 +30,10 @@ from ..thrown import Thrown
 from ..tree import TreeDef
 from .aliases import settle
 from .context import Context
-from .demand import demand
+from .demand import demand, from_arguments
 from .joins import common_scalar
 from .source import source_of
-from .values import MIRRORS, Frame, Masked, Raised, Ref, Site, Undefined, Value, describe, is_leaf, is_runtime
+from .values import MIRRORS, Frame, Masked, Raised, Ref, Restart, Site, Undefined, Value, describe, is_leaf, is_runtime
 
 ATTEMPTS = 5  # readings until the results have their types
 GENERATED = "<untraced "  # what the names of files with printed source begin with
@@ -90,7 +90,27 @@ def may_stay(ctx: Context, frame: Frame, node: ast.AST) -> bool:
     return kept.get() and not (frame.fixed or live.generates or live.shared or mark(node) in ctx.unroll)
 
 
-def repeats(frame: Frame) -> bool:
+def watch(ctx: Context, frame: Frame, node: ast.AST, call: ast.AST, full: bool) -> None:
+    """Before a call is inlined: raises Restart where calls had better stay. `full`: no more can be inlined."""
+    frame.entered = described(frame)
+    if _repeats(frame):
+        ask_for_end(ctx, frame, call, floats=False)
+        raise Restart(loops=frozenset({mark(node)}))
+    if _branches_out(ctx, frame, node) or full:
+        most = _most_called(frame)
+        if may_stay(ctx, most, most.source.node):
+            raise Restart(loops=frozenset({mark(most.source.node)}))
+
+
+def ask_for_end(ctx: Context, frame: Frame, call: ast.AST, floats: bool) -> None:
+    """Ask for the numbers that a recursion may end by: integers, for a float beside them may carry a derivative."""
+    ends = [v for v in frame.env.values() if type(v) is Var and from_arguments(ctx, v)]
+    counts = [v for v in ends if v.aval.dtype.kind not in "fc"]
+    if counts or (ends and floats):
+        demand(ctx, counts or ends, call, "an argument of a function that calls itself")
+
+
+def _repeats(frame: Frame) -> bool:
     """Whether a call has the structure, the types and the known values of one that it is made within."""
     around = frame.caller
     while around is not None:
@@ -100,7 +120,7 @@ def repeats(frame: Frame) -> bool:
     return False
 
 
-def branches_out(ctx: Context, frame: Frame, node: ast.AST) -> bool:
+def _branches_out(ctx: Context, frame: Frame, node: ast.AST) -> bool:
     """Whether so many calls of a function would be inlined, in branches within branches, that they had better stay."""
     counts = ctx.recursions.counts
     counts[node] += 1
@@ -115,7 +135,7 @@ def branches_out(ctx: Context, frame: Frame, node: ast.AST) -> bool:
     return len(found) > DEEP
 
 
-def most_called(frame: Frame) -> Frame:
+def _most_called(frame: Frame) -> Frame:
     """Of the calls around one, and itself, the latest of the function that is called most often."""
     calls = [frame]
     while calls[-1].caller is not None:

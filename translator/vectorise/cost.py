@@ -44,6 +44,10 @@ NATIVE = Policy(Lanes("auto"), least=4096, inner=1 << 40, series=False, diagonal
 """Of the target cpu where loops over elements become native code, at 1 ns a trip: a loop in a loop that stays is left
 to it, and so are those over rows of different lengths.
 """
+DERIVED = Policy(inner=1 << 40, padding=False)
+"""Of what is derived there: as few loops as can be, but for those that masks would run over whole arrays in every turn
+of another one. The gradient of sums over a triangle of 600 rows takes 2 ms, where the masks make it 760.
+"""
 
 
 def work(block: Block) -> int:

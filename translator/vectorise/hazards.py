@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .. import make
+from .. import make, ops
 from ..bounds import (
     Interval,
     divides_python_numbers,
@@ -125,8 +125,6 @@ def _fits(x: Interval, bits: int) -> bool:
 
 
 def _absolute(b: Builder, x: Atom) -> Atom:
-    from .. import ops
-
     return make.elementwise(b, ops.ABSOLUTE, x)
 
 

@@ -11,7 +11,6 @@ from typing import Any
 
 from .. import make, ops
 from ..batch.lanes import Lanes
-from ..batch.rules import Value
 from ..batch.vmap import Batcher
 from ..bounds import Interval, interval_of
 from ..builder import Builder
@@ -161,6 +160,3 @@ def _end_of_group(form: Affine, k: int, trips: int, n: int, group: int | None) -
         else:
             high = middle
     return low + 1
-
-
-__all__ = ["Trips", "Value", "as_function", "slices"]
