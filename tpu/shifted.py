@@ -42,6 +42,8 @@ from ..translator.ops.core import (
     Contract,
     ContractAttrs,
     Create,
+    Cumulative,
+    CumulativeAttrs,
     Elementwise,
     Fourier,
     Index,
@@ -123,7 +125,7 @@ class _Reach:
                 self._stream(s)
             case Put() if _is_static(s):
                 self._stream(s)
-            case Put() | ArgReduce() | Sort() if _is_host_call(s):
+            case Put() | ArgReduce() | Cumulative() | Sort() if _is_host_call(s):
                 pass
             case Reduce() | Contract() if _is_host_call(s):
                 if s.args[0].aval.dtype.kind not in "iub":
@@ -176,6 +178,8 @@ def _is_host_call(s: Apply) -> bool:
             return host_calls.scatters(avals[0], dims, math.prod(indexed_shape(attrs, avals)))
         case ArgReduce(), ArgReduceAttrs(axis=axis):
             return host_calls.searches(avals[0], axis)
+        case Cumulative(), CumulativeAttrs(axis=axis):
+            return host_calls.accumulates(avals[0], axis, out.dtype)
         case Sort(), _:
             return host_calls.sorts(avals[0])
         case Reduce(name=name), _:

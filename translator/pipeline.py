@@ -27,6 +27,7 @@ from .passes.branches import joined_branches
 from .passes.extremes import extremes
 from .passes.fuse import fuse
 from .passes.simplify import simplify
+from .passes.ties import ties
 from .passes.windows import windows
 from .reading.changes import Change
 from .reading.exact import exact
@@ -81,7 +82,7 @@ def vectorised(function: Function, derives: bool = False) -> Function:
 
 def grouped(function: Function) -> Function:
     """The program in kernels; GPUs find the place of an extreme by reductions that fuse."""
-    return fuse(everywhere(function, extremes) if target() in ("triton", "cuda") else function)
+    return fuse(everywhere(function, extremes if target() in ("triton", "cuda") else ties))
 
 
 PASSES: tuple[tuple[str, Pass], ...] = (("simplify", simplified), ("fuse", grouped))

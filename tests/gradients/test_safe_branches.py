@@ -74,3 +74,22 @@ def test_a_value_that_broadcasts_beside_a_singularity():
     for f in (lagrange, raising):
         assert grad(f)(1.7) == pytest.approx(cubic.deriv()(1.7), rel=1e-10)
         assert grad(grad(f))(1.7) == pytest.approx(cubic.deriv(2)(1.7), rel=1e-10)
+
+
+def test_shares_of_an_extreme_that_the_compiler_computes_twice() -> None:
+    """XLA computes `b` once for its maximum and once to compare with it, with other roundings."""
+
+    def f(x, y):
+        b = np.sin(x) * y
+        u = x[1] * y
+        b[0] += np.sin(np.arctan(x[2]) - x[0])
+        b[1] += np.sin((x[1] - x[0]) * np.sum(x[1:]) / (1.5 + ((x[2] - u) * (y * 0.5 + np.max(b))) ** 2))
+        return np.sum(np.sin(b))
+
+    derivative = grad(f)
+    fast = accelerate(derivative, target="cpu")
+    for seed in range(5008, 5018):
+        x = np.random.default_rng(seed).uniform(0.1, 0.9, 4)
+        np.testing.assert_allclose(fast(x, 0.7), derivative(x, 0.7), rtol=1e-12)
+    ties = accelerate(grad(lambda x: np.max(x * np.array([2.0, 1.0, -np.inf]))), target="cpu")
+    np.testing.assert_array_equal(ties(np.array([1.0, 2.0, 5.0]))[:2], [1.0, 0.5])

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.skipif(not host_calls.AVAILABLE, reason="host calls are
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Host calls and shifted arguments for arrays of any size."""
-    for name in ("SMALLEST", "SHORTEST_LINE", "SMALLEST_PRODUCT"):
+    for name in ("SMALLEST", "SHORTEST_LINE", "SHORTEST_SUM", "SMALLEST_PRODUCT"):
         monkeypatch.setattr(host_calls, name, 1)
     monkeypatch.setattr(emit_reduce, "_MANY", 1)
     monkeypatch.setattr(shifted, "SMALLEST", 1)
@@ -102,6 +102,11 @@ CALLS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "median": (lambda x: np.median(x, axis=1), (TABLE,)),
     "argmax": (lambda x: (np.argmax(x), np.argmin(x)), (SPECIAL,)),
     "argmin of rows": (lambda x: np.argmin(x, axis=1, keepdims=True), (TABLE,)),
+    "running sums": (lambda x: (np.cumsum(x), np.cumprod(x)), (TABLE,)),
+    "running sums of rows": (lambda x: np.cumsum(x, axis=1), (SPECIAL.reshape(6, 10),)),
+    "running sums of complex": (lambda x: np.cumprod(x), (COMPLEX,)),
+    "running sums float16": (lambda x: np.cumsum(x), (TIES.astype(np.float16),)),
+    "running sums int32": (lambda x: np.cumsum(x), (TIES.astype(np.int32),)),
     "add at": (counted, (PLACES, RANDOM.random(60))),
     "add at int32": (counted, (PLACES.astype(np.int32), TIES.astype(np.int32))),
     "add at complex": (counted, (PLACES[:10], COMPLEX[0])),
@@ -161,7 +166,7 @@ def called(f: Callable[..., Any], *arguments: Any) -> str:
 
 def test_what_is_worth_a_call(monkeypatch: pytest.MonkeyPatch) -> None:
     names = {"sort": "sort 0", "order": "argsort 0", "order float32": "sort 0", "argmax": "argmax 0"}
-    names |= {"add at": "add_at"}
+    names |= {"add at": "add_at", "running sums": "cumsum 0"}
     for name, call in names.items():
         assert f'call = "{call}"' in called(CALLS[name][0], *CALLS[name][1])
     for dtype in (np.int8, np.bool_, ml_dtypes.bfloat16):
@@ -259,7 +264,7 @@ def test_from_many_threads_with_arrays_in_flight() -> None:
 # ---- arguments where they lie ---------------------------------------------------------------------
 
 IN_PLACE = [
-    "sort", "order", "argmax", "add at", "stored", "bincount", "complex product", "sums", "extremes", "bounds",
+    "sort", "order", "argmax", "running sums", "add at", "stored", "bincount", "complex product", "sums", "extremes", "bounds",
     "matrix times vector", "vector times vector", "elementwise", "differences", "truths",
 ]  # fmt: skip
 
@@ -276,7 +281,7 @@ def test_nothing_is_copied(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     "f",
     [
         lambda x: np.sum(x * x),
-        lambda x: np.cumsum(x),
+        lambda x: np.cumsum(x, axis=0),
         lambda x: np.abs(np.linalg.qr(x)[1]),
         lambda x: (x + 1.0) @ x.T,
         lambda x: x[np.array([1, 2])],
