@@ -280,7 +280,7 @@ class Emitter:
                 return cumulative(w, name, self.value(args[0]), attrs.axis, out.dtype, self.target == "cpu")
             case Sort(name=name):
                 assert isinstance(attrs, SortAttrs)
-                return (sort if name == "sort" else argsort)(w, self.value(args[0]), attrs.axis, self.target)
+                return (sort if name == "sort" else argsort)(w, self.value(args[0]), attrs, self.target)
             case Fourier(name=name):
                 assert isinstance(attrs, FourierAttrs)
                 return fourier(w, name, self.value(args[0]), attrs, out.shape, out.dtype)

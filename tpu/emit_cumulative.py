@@ -5,8 +5,8 @@ Short ones are reduce_windows, over blocks of 16:
     x (n)  ->  blocks (m, 16), the running sums of each; to which those of the m totals, found the same way, are added
 
 Long ones, on the CPU, are a loop of 8 elements a step (a row, where other axes lie behind) that carries the running
-value and that XLA makes one native kernel. That is 3 to 4 times faster than windows. Rows it adds at once; along the last
-axis NumPy is twice as fast, and called where that is worth it (`host_calls`).
+value and that XLA makes one native kernel. That is 3 to 4 times faster than windows. Along the last axis NumPy is twice
+as fast, and called where that is worth it (`host_calls`).
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 
 from ..translator.ir import DType, Shape
-from ..translator.ops.core import FourierAttrs
+from ..translator.ops.core import FourierAttrs, SortAttrs
 from . import host_calls
 from .writer import BOOL, I64, Value, Writer, is_float, real_dtype, tensor_type
 
@@ -23,12 +23,13 @@ I8, U8, I32 = np.dtype(np.int8), np.dtype(np.uint8), np.dtype(np.int32)
 _INDEX_BITS = 32  # the lower half of a packed key
 
 
-def sort(w: Writer, x: Value, axis: int, target: Target) -> Value:
-    """np.sort: the elements in order, NaN last."""
+def sort(w: Writer, x: Value, attrs: SortAttrs, target: Target) -> Value:
+    """np.sort: the elements in order, NaN last. A partition is NumPy's, or a sort."""
+    axis = attrs.axis
     if x.shape[axis] < 2 or 0 in x.shape:
         return x
     if w.host and host_calls.sorts(x):
-        return host_calls.call(w, f"sort {axis}", [x], x.shape, x.dtype)
+        return host_calls.call(w, _named("sort", "partition", attrs), [x], x.shape, x.dtype)
     if x.dtype.kind == "c":
         return _sort_complex(w, x, axis)
     if x.dtype == BOOL:
@@ -43,12 +44,13 @@ def sort(w: Writer, x: Value, axis: int, target: Target) -> Value:
     return w.select(w.nonzero(missing), w.splat(np.nan, value), value)
 
 
-def argsort(w: Writer, x: Value, axis: int, target: Target) -> Value:
+def argsort(w: Writer, x: Value, attrs: SortAttrs, target: Target) -> Value:
     """np.argsort(x, kind="stable")."""
+    axis = attrs.axis
     if x.shape[axis] < 2 or 0 in x.shape:
         return w.constant(0, x.shape, I64)
-    if w.host and host_calls.sorts(x) and x.dtype.itemsize > 4:
-        return host_calls.call(w, f"argsort {axis}", [x], x.shape, I64)
+    if w.host and host_calls.sorts(x) and (attrs.places or x.dtype.itemsize > 4):
+        return host_calls.call(w, _named("argsort", "argpartition", attrs), [x], x.shape, I64)
     if x.dtype.kind == "c":
         keys = _complex_keys(w, x)
     elif x.dtype == BOOL:
@@ -65,6 +67,11 @@ def argsort(w: Writer, x: Value, axis: int, target: Target) -> Value:
         return _packed(w, keys[0], axis)
     positions = w.iota(x.shape, I32 if x.shape[axis] < 2**31 else I64, axis)
     return w.convert(_sorted(w, [*keys, positions], len(keys), axis)[-1], I64)
+
+
+def _named(whole: str, partial: str, attrs: SortAttrs) -> str:
+    """The name of a host call: with the axis, and the places of a partition."""
+    return " ".join(map(str, (partial if attrs.places else whole, attrs.axis, *attrs.places)))
 
 
 def _packed(w: Writer, key: Value, axis: int) -> Value:

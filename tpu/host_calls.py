@@ -1,4 +1,4 @@
-"""What NumPy does better than XLA on a CPU, called inside XLA's programs: sorts, places of extremes, running and scattered sums.
+"""What NumPy does better than XLA on a CPU, called inside XLA's programs: sorts, extremes' places, sums of some kinds.
 
     %s = stablehlo.custom_call @untraced_host(%x) {backend_config = {call = "sort 0"}} ...
 
@@ -191,6 +191,17 @@ def _argsort(axis: int, results: Sequence[NDArray], args: Sequence[NDArray]) -> 
     np.copyto(np.moveaxis(order, axis, -1), found)
 
 
+def _partition(*numbers: Any) -> None:
+    axis, *places, results, args = numbers
+    np.copyto(results[0], args[0])
+    results[0].partition(places, axis=axis)
+
+
+def _argpartition(*numbers: Any) -> None:
+    axis, *places, results, args = numbers
+    np.copyto(results[0], np.argpartition(args[0], places, axis=axis))
+
+
 def _argmax(axis: int, results: Sequence[NDArray], args: Sequence[NDArray]) -> None:
     np.argmax(args[0], axis=axis, out=results[0])
 
@@ -243,6 +254,8 @@ def _advise(results: Sequence[NDArray], args: Sequence[NDArray]) -> None:
 _FUNCTIONS: dict[str, Callable[..., None]] = {
     "sort": _sort,
     "argsort": _argsort,
+    "partition": _partition,
+    "argpartition": _argpartition,
     "argmax": _argmax,
     "argmin": _argmin,
     "add_at": functools.partial(_scatter, np.add.at),

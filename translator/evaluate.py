@@ -98,6 +98,8 @@ def apply_op(op: Op, values: Sequence[Any], attrs: Attrs) -> Any:
             return op.evaluate(values[0], axis=attrs.axis)
         case Sort():
             assert isinstance(attrs, SortAttrs)
+            if attrs.places:
+                return op.partial(values[0], attrs.places, axis=attrs.axis)
             return op.evaluate(values[0], axis=attrs.axis)
         case Fourier():
             assert isinstance(attrs, FourierAttrs)

@@ -360,16 +360,16 @@ def cumprod(b: Builder, x: object, axis: int) -> Atom:
     return emit(b, ops.CUMPROD, x, attrs=CumulativeAttrs(normalize_axis(axis, x.aval.ndim)))
 
 
-def sort(b: Builder, x: object, axis: int) -> Atom:
-    """The elements in ascending order along an axis, NaN last."""
+def sort(b: Builder, x: object, axis: int, places: tuple[int, ...] = ()) -> Atom:
+    """The elements in ascending order along an axis, NaN last; `places`: a partition at these."""
     x = lift(x)
-    return emit(b, ops.SORT, x, attrs=SortAttrs(normalize_axis(axis, x.aval.ndim)))
+    return emit(b, ops.SORT, x, attrs=SortAttrs(normalize_axis(axis, x.aval.ndim), places))
 
 
-def argsort(b: Builder, x: object, axis: int) -> Atom:
-    """The positions in which `sort` takes the elements; equal ones in the order in which they stand."""
+def argsort(b: Builder, x: object, axis: int, places: tuple[int, ...] = ()) -> Atom:
+    """The positions in which `sort` takes the elements; equal ones, but for partitions, in the order they stand in."""
     x = lift(x)
-    return emit(b, ops.ARGSORT, x, attrs=SortAttrs(normalize_axis(axis, x.aval.ndim)))
+    return emit(b, ops.ARGSORT, x, attrs=SortAttrs(normalize_axis(axis, x.aval.ndim), places))
 
 
 def fourier(b: Builder, op: Fourier, x: object, axes: Sequence[int], size: int = 0) -> Atom:

@@ -99,6 +99,10 @@ CALLS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "order of columns": (lambda x: np.argsort(x, axis=0, kind="stable"), (TIES.reshape(6, 10),)),
     "order float32": (lambda x: np.argsort(x, kind="stable"), (SPECIAL.astype(np.float32),)),
     "order complex": (lambda x: np.argsort(x, kind="stable"), (COMPLEX.round(),)),
+    "partition": (lambda x: (np.partition(x, 20), np.partition(x, (3, -2), axis=None)), (SPECIAL,)),
+    "partition of columns": (lambda x: (np.partition(x, 2, axis=0), x.argpartition((1, 4), axis=0)), (TABLE,)),
+    "order at places": (lambda x: np.argpartition(x, (-7, 20)), (SPECIAL,)),
+    "order at places float32": (lambda x: np.argpartition(x, 8), (TABLE[0].astype(np.float32),)),
     "median": (lambda x: np.median(x, axis=1), (TABLE,)),
     "argmax": (lambda x: (np.argmax(x), np.argmin(x)), (SPECIAL,)),
     "argmin of rows": (lambda x: np.argmin(x, axis=1, keepdims=True), (TABLE,)),
@@ -264,8 +268,8 @@ def test_from_many_threads_with_arrays_in_flight() -> None:
 # ---- arguments where they lie ---------------------------------------------------------------------
 
 IN_PLACE = [
-    "sort", "order", "argmax", "running sums", "add at", "stored", "bincount", "complex product", "sums", "extremes", "bounds",
-    "matrix times vector", "vector times vector", "elementwise", "differences", "truths",
+    "sort", "order", "partition", "argmax", "running sums", "add at", "stored", "bincount", "complex product", "sums",
+    "extremes", "bounds", "matrix times vector", "vector times vector", "elementwise", "differences", "truths",
 ]  # fmt: skip
 
 

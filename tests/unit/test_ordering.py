@@ -100,6 +100,8 @@ SEARCHES += [("np.digitize(x, y, right=True)", S, S), ("np.digitize(x, y, right=
 SEARCHES += [("np.interp(x, y, z)", X, S, V), ("np.interp(x, y, z, left=-1.0, right=7.0)", X, S, V)]
 SEARCHES += [("np.interp(x, y, z, period=1.5)", X, S, V), ("np.interp(x, y, z)", 0.2, S, Z.ravel()[:9])]
 
+EVEN = np.linspace(-3.0, 3.0, 40)
+MANY = np.concatenate([np.random.default_rng(0).standard_normal(2000), EVEN, np.nextafter(EVEN, 9), [np.nan, np.inf]])
 COUNTS: list[Case] = [
     ("np.histogram(x)", X),
     ("np.histogram(x, 5)", I),
@@ -107,6 +109,7 @@ COUNTS: list[Case] = [
     ("np.histogram(x, bins=7, range=(-1.0, 1.0))", F),
     ("np.histogram(x, y)", X, S),
     ("np.histogram(x, [-2, 0, 1])", X),
+    *(("np.histogram(x, y)", MANY, edges) for edges in (EVEN, EVEN**3, np.append(EVEN, np.inf), np.zeros(40))),
     ("np.histogram(x, bins=4, density=True)", X),
     ("np.histogram(x, bins=4, range=(-1, 1), weights=y)", X, X**2),
     ("np.histogram(x, 3)", np.ones(4)),
@@ -165,6 +168,7 @@ COMPOSED: list[Case] = [
         for mode in ("full", "same", "valid")
         for n, m in ((9, 4), (4, 6), (5, 6), (6, 6), (8, 5))
     ),
+    *((f"np.convolve(x, y, {k})", np.tile(MANY, 2), V[:m]) for k in ("'full'", "'same'", "'valid'") for m in (2, 5, 6)),
     ("np.correlate(x, y, 'full')", Z[0], Z[1]),
     ("np.polyadd(x, y)", V, V[:3]),
     ("np.polysub(x, y)", V[:4], V),

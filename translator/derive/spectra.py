@@ -34,14 +34,22 @@ def sort_jvp(b: Builder, s: Apply, t: Atom) -> Atom:
 
 
 def _chosen(b: Builder, s: Apply) -> tuple[tuple[Dim, ...], tuple[Atom, ...]]:
-    """The index that sorts the operand."""
+    """The index that sorts the operand; of a partition the one that gives the very result, by the ranks in it."""
     assert isinstance(s.attrs, SortAttrs)
     x, axis = s.args[0], s.attrs.axis
     order = make.argsort(b, x, axis)
-    ndim = x.aval.ndim
+    if s.attrs.places:
+        ranks = make.argsort(b, make.argsort(b, s.targets[0], axis), axis)
+        order = make.index(b, order, *_along(b, ranks, axis))
+    return _along(b, order, axis)
+
+
+def _along(b: Builder, order: Atom, axis: int) -> tuple[tuple[Dim, ...], tuple[Atom, ...]]:
+    """The index of the elements at positions along an axis, as in np.take_along_axis."""
+    ndim = order.aval.ndim
     positions = [
         order if i == axis else make.expand_dims(b, make.iota(b, n), tuple(k for k in range(ndim) if k != i))
-        for i, n in enumerate(x.aval.shape)
+        for i, n in enumerate(order.aval.shape)
     ]
     return tuple(Gather(i) for i in range(ndim)), tuple(positions)
 

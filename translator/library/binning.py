@@ -145,22 +145,40 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, we
 def _bins_of(a: Any, edges: Any) -> Any:
     """The bin of each element, 0 for those in none, and which are in one. The last bin has both of its edges."""
     n = edges.shape[0] - 1
+    if n <= FEW or a.size < MANY or edges.dtype != np.float64 or a.dtype.kind not in "fiu":
+        return _bins_by_search(a, edges)
+    finite = np.where(np.isfinite(edges) & (edges[0] < edges[-1]), edges, np.nan)  # inf - inf and 0 / 0 would warn
+    guesses, bins = np.floor(_near(finite, finite)), np.arange(n + 1)
+    if np.all((guesses == bins) | (guesses == bins - 1)):
+        place, inside = _even_bins_of(a, edges)
+    else:
+        place, inside = _bins_by_search(a, edges)
+    return place, inside
+
+
+def _bins_by_search(a: Any, edges: Any) -> Any:
+    n = edges.shape[0] - 1
     place = searchsorted(edges, a.astype(np.result_type(a, edges)), "right") - 1
     place = np.where(a == edges[-1], n - 1, place)
     inside = (a >= edges[0]) & (a <= edges[-1])
     return np.where(inside, place, 0), inside
 
 
+def _near(a: Any, edges: Any) -> Any:
+    """Where elements stand among even edges. It rises with them: if it is right for each edge, or one less, then it is
+    off by one at most for what lies between two edges.
+    """
+    return (a - edges[0]) / (edges[-1] - edges[0]) * (edges.shape[0] - 1)
+
+
 def _even_bins_of(a: Any, edges: Any) -> Any:
     """`_bins_of` where the edges are evenly spaced: a division finds the bin, or its neighbour."""
     n = edges.shape[0] - 1
     if edges.dtype != np.float64 or a.dtype.kind not in "fiu" or n < 2:
-        return _bins_of(a, edges)
+        return _bins_by_search(a, edges)
     a = a.astype(np.float64)
-    low, high = edges[0], edges[-1]
-    inside = (a >= low) & (a <= high)
-    near = np.where(inside, (a - low) / (high - low) * n, 0.0).astype(np.int64)
-    place = np.clip(near, 0, n - 1)
+    inside = (a >= edges[0]) & (a <= edges[-1])
+    place = np.clip(np.where(inside, _near(a, edges), 0.0).astype(np.int64), 0, n - 1)
     place = place - (a < edges[place])
     place = place + ((a >= edges[np.clip(place + 1, 0, n)]) & (place != n - 1))
     return np.where(inside, np.clip(place, 0, n - 1), 0), inside

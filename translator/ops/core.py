@@ -52,7 +52,10 @@ class CumulativeAttrs:
 
 @dataclass(frozen=True, slots=True)
 class SortAttrs:
+    """`places`: where the order must hold, as of np.partition; nothing for all of them."""
+
     axis: int
+    places: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,11 +347,15 @@ class Cumulative:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Sort:
-    """sort, argsort along one axis: NaN last; the positions that argsort gives are those of a stable sort."""
+    """sort, argsort along one axis: NaN last; the positions that argsort gives are those of a stable sort.
+
+    `partial`: of the attributes' places alone. Every sort is a partition, and may be made where one is asked for.
+    """
 
     name: str
     numpy: str
     evaluate: Callable[..., Any]
+    partial: Callable[..., Any]
     samples: tuple[Domain, ...] = (REALS,)
 
     def infer(self, avals: Sequence[Aval], attrs: Attrs) -> tuple[Aval, ...]:

@@ -90,8 +90,10 @@ ARGMIN = ArgReduce(name="argmin", numpy="np.argmin", evaluate=np.argmin, samples
 CUMSUM = Cumulative(name="cumsum", numpy="np.cumsum", evaluate=np.cumsum, dtype=wide, samples=(NUMBERS,))
 CUMPROD = Cumulative(name="cumprod", numpy="np.cumprod", evaluate=np.cumprod, dtype=wide, samples=(NUMBERS,))
 
-SORT = Sort(name="sort", numpy="np.sort", evaluate=np.sort, samples=(SORTABLE,))
-ARGSORT = Sort(name="argsort", numpy="np.argsort", evaluate=stable_order, samples=(SORTABLE,))
+SORT = Sort(name="sort", numpy="np.sort", evaluate=np.sort, partial=np.partition, samples=(SORTABLE,))
+ARGSORT = Sort(
+    name="argsort", numpy="np.argsort", evaluate=stable_order, partial=np.argpartition, samples=(SORTABLE,)
+)
 
 FFT = Fourier(name="fft", numpy="np.fft.fft", evaluate=np.fft.fftn, samples=(NUMBERS,))
 IFFT = Fourier(name="ifft", numpy="np.fft.ifft", evaluate=np.fft.ifftn, samples=(NUMBERS,))

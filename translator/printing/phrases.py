@@ -271,6 +271,9 @@ class Expressions:
             case Sort():
                 assert isinstance(s.attrs, SortAttrs)
                 along = {} if s.attrs.axis == s.args[0].aval.ndim - 1 else {"axis": integer(s.attrs.axis)}
+                if places := s.attrs.places:
+                    where = one_or_tuple([integer(k) for k in places])
+                    return call(f"np.{s.op.partial.__name__}", self.atom(s.args[0]), where, **along)
                 stable = {"kind": ast.Constant("stable")} if s.op is ops.ARGSORT else {}
                 return call(s.op.numpy, self.atom(s.args[0]), **along, **stable)
             case Fourier():

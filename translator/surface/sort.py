@@ -35,16 +35,15 @@ def argsort(
 
 
 def partition(b: Builder, a: Any, kth: Any, axis: Any = -1, kind: Any = "introselect", order: Any = None) -> Atom:
-    """np.partition: a sorted array is partitioned everywhere."""
     refuse("np.partition", order=order)
-    _check_places("np.partition", array(b, a), kth, axis)
-    return sort(b, a, axis)
+    x, place = _along(b, a, axis)
+    return make.sort(b, x, place, _places("np.partition", x, kth, place))
 
 
 def argpartition(b: Builder, a: Any, kth: Any, axis: Any = -1, kind: Any = "introselect", order: Any = None) -> Atom:
     refuse("np.argpartition", order=order)
-    _check_places("np.argpartition", array(b, a), kth, axis)
-    return argsort(b, a, axis)
+    x, place = _along(b, a, axis)
+    return make.argsort(b, x, place, _places("np.argpartition", x, kth, place))
 
 
 def _check_kind(function: str, kind: Any, order: Any) -> None:
@@ -61,15 +60,17 @@ def _along(b: Builder, a: Any, axis: Any) -> tuple[Atom, int]:
     return x, static_int(axis, "an axis")
 
 
-def _check_places(function: str, x: Atom, kth: Any, axis: Any) -> None:
+def _places(function: str, x: Atom, kth: Any, axis: int) -> tuple[int, ...]:
+    """The places of a partition, counted from the front; none in an array without elements."""
     places = static(kth, "the place of a partition")
-    if axis is None:
-        n = x.aval.size
-    else:
-        n = x.aval.shape[make.normalize_axis(static_int(axis, "an axis"), x.aval.ndim)]
+    n = x.aval.shape[make.normalize_axis(axis, x.aval.ndim)]
+    found = set()
     for k in (places if isinstance(places, tuple | list) else (places,)) if x.aval.size else ():
         if not -n <= int(k) < n:
             raise ValueError(f"{function}: kth(={k}) out of bounds ({n})")
+        found.add(int(k) % n)
+    return tuple(sorted(found))
+
 
 
 # ---- sizes that depend on the data ---------------------------------------------------------------
