@@ -11,14 +11,14 @@ fused with, so of a computed x no element might equal it, and the share would be
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from .. import make, ops
 from ..builder import Builder
-from ..ir import Apply, Function, Statement, Var, inputs_of, walk
+from ..ir import Apply, Atom, Function, Statement, inputs_of, walk
 from ..ops.core import Cast, Reduce
 from ..rewrite import spelled_out
 
@@ -27,7 +27,7 @@ _ROUNDINGS = 8
 
 def ties(function: Function) -> Function:
     """Apply to every comparison of floats that does nothing else but divide by its own count."""
-    uses: defaultdict[Var, list[Statement]] = defaultdict(list)
+    uses: defaultdict[Atom, list[Statement]] = defaultdict(list)
     for s in walk(function.body):
         for v in set(inputs_of(s)):
             uses[v].append(s)
@@ -45,7 +45,7 @@ def ties(function: Function) -> Function:
     return replace(function, body=spelled_out(function.body, written))
 
 
-def _is_share(s: Apply, uses: dict[Var, list[Statement]]) -> bool:
+def _is_share(s: Apply, uses: Mapping[Atom, list[Statement]]) -> bool:
     (mask,) = s.targets
     found = uses.get(mask, [])
     casts = [u for u in found if isinstance(u, Apply) and isinstance(u.op, Cast)]
