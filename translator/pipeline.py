@@ -80,6 +80,12 @@ def vectorised(function: Function, derives: bool = False) -> Function:
     return made
 
 
+def _prepared(function: Function, derives: bool) -> Function:
+    """What a transformation works on. What is about to be derived computes nothing twice: a value has one cotangent."""
+    function = vectorised(function, derives)
+    return simplify(function) if derives else function
+
+
 def grouped(function: Function) -> Function:
     """The program in kernels; GPUs find the place of an extreme by reductions that fuse."""
     return fuse(everywhere(function, extremes if target() in ("triton", "cuda") else ties))
@@ -160,7 +166,7 @@ def transform(
         note("read", reading.function, unless_known=True)
         positions = positions_of(signature, reading.statics)
         try:
-            function = rule(vectorised(reading.function, derives=name == "derive"), positions)
+            function = rule(_prepared(reading.function, derives=name == "derive"), positions)
         except NeedTrip as need:
             seen = behind_of(reading.function, need.atoms)
             params = reading.function.body.params

@@ -12,25 +12,24 @@ def cholesky_grad(a):
             t_tape[j] = low[i, j]
             low[i, j] = t
         t_tape_tape[i] = t_tape
-    d_low = np.ones_like(low)                          # from line ..: np.sum(low)
-    d_a = np.zeros_like(a)                             # from line ..: for i in range(n)
+    d_low = np.ones_like(low)                       # from line ..: np.sum(low)
+    d_a = np.zeros_like(a)                          # from line ..: for i in range(n)
     for i in reversed(range(5)):
         t_tape = t_tape_tape[i]
         for j in reversed(range(i + 1)):
-            d_t = d_low[i, j]                          # from line ..: low[i, j] = np.sqrt(s) if i == j else s / low[j, j]
+            d_t = d_low[i, j]                       # from line ..: low[i, j] = np.sqrt(s) if i == j else s / low[j, j]
             d_low[i, j] = 0.0
             low[i, j] = t_tape[j]
             t1 = low[i]
             t2 = low[j]
             s = a[i, j] - t1 @ t2
             if i == j:
-                d_s = d_t * (0.5 / np.sqrt(s))         # from line ..: np.sqrt(s)
+                d_s = d_t * (0.5 / np.sqrt(s))      # from line ..: np.sqrt(s)
             else:
                 t3 = low[j, j]
-                d_s = d_t / t3                         # from line ..: s / low[j, j]
-                d_low[j, j] += d_t * (-(s / t3) / t3)  # from line ..: low[j, j]
-            d_t = -d_s                                 # from line ..: a[i, j] - low[i] @ low[j]
-            d_low[j] += t1 * d_t                       # from line ..: low[i] @ low[j]
-            d_low[i] += d_t * t2
-            d_a[i, j] += d_s                           # from line ..: a[i, j]
+                d_s = d_t / t3                      # from line ..: s / low[j, j]
+                d_low[j, j] -= d_t * (s / t3 / t3)  # from line ..: low[j, j]
+            d_low[j] -= t1 * d_s                    # from line ..: low[i] @ low[j]
+            d_low[i] -= d_s * t2
+            d_a[i, j] += d_s                        # from line ..: a[i, j]
     return d_a

@@ -33,12 +33,11 @@ def relax_until_still_grad(u, k):
             v[0] = v[1]
         for k_1 in reversed(range(length)):
             v = v_tape[k_1]
-            t = d_v[0]
+            d_v[1] += d_v[0]            # from line ..: v[1]
             d_v[0] = 0.0                # from line ..: v[0] = v[1]
-            d_v[1] += t                 # from line ..: v[1]
-            t1 = d_v[1:-1].copy()
-            t2 = t1 * v[1:-1] * k
-            d_v[:-2] += t2              # from line ..: v[2:] - 2.0 * v[1:-1] + v[:-2]
-            d_v[2:] += t2               # from line ..: v[2:] - 2.0 * v[1:-1]
-            d_v[1:-1] += t1 * (k * (v[2:] - 2.0 * v[1:-1] + v[:-2])) - t2 * 2.0  # from line ..: 2.0 * v[1:-1]
+            t = d_v[1:-1].copy()
+            t1 = t * v[1:-1] * k
+            d_v[:-2] += t1              # from line ..: v[2:] - 2.0 * v[1:-1] + v[:-2]
+            d_v[2:] += t1               # from line ..: v[2:] - 2.0 * v[1:-1]
+            d_v[1:-1] += t * (k * (v[2:] - 2.0 * v[1:-1] + v[:-2])) - t1 * 2.0  # from line ..: 2.0 * v[1:-1]
     return d_v

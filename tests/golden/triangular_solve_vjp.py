@@ -7,17 +7,16 @@ def triangular_solve_vjp(a, b, ct):
     for i in range(4):
         t_tape[i] = x[i]
         x[i] = (b[i] - a[i] @ x) / a[i, i]
-    d_a = np.zeros_like(a)                               # from line ..: for i in range(n)
+    d_a = np.zeros_like(a)                            # from line ..: for i in range(n)
     d_x = ct.copy()
     for i in reversed(range(4)):
         t = d_x[i]
-        d_x[i] = 0.0                                     # from line ..: x[i] = (b[i] - a[i, :] @ x) / a[i, i]
         t1 = a[i, i]
         t2 = t / t1
         t3 = a[i]
         x[i] = t_tape[i]
-        d_a[i, i] += t * (-((b[i] - t3 @ x) / t1) / t1)  # from line ..: a[i, i]
-        d_t = -t2                                        # from line ..: b[i] - a[i, :] @ x
-        d_x -= t3 * t2                                   # from line ..: a[i, :] @ x
-        d_a[i] += d_t * x
+        d_a[i, i] -= t * ((b[i] - t3 @ x) / t1 / t1)  # from line ..: a[i, i]
+        d_x[i] = 0.0                                  # from line ..: x[i] = (b[i] - a[i, :] @ x) / a[i, i]
+        d_x -= t3 * t2                                # from line ..: a[i, :] @ x
+        d_a[i] -= t2 * x
     return d_a

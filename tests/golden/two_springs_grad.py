@@ -11,11 +11,7 @@ def two_springs_grad(x, v, k, n):
     for _ in reversed(range(n)):
         d_v += d_x * 0.1                # from line ..: 0.1 * v
         d_f = d_v * 0.1                 # from line ..: 0.1 * f
-        t1 = d_f[1:].copy()
-        d_f[1:] = 0.0                   # from line ..: f[1:] -= k * (x[1:] - x[:-1])
-        d_f[1:] += t1                   # from line ..: k * (x[1:] - x[:-1])
-        t2 = -t1 * k
-        t3 = d_f[:-1] * k
-        d_x[:-1] += -t2 - t3            # from line ..: x[1:] - x[:-1]
-        d_x[1:] += t2 + t3
+        t1 = (d_f[:-1] - d_f[1:]) * k
+        d_x[:-1] -= t1                  # from line ..: x[1:] - x[:-1]
+        d_x[1:] += t1
     return d_x

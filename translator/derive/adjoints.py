@@ -6,11 +6,12 @@ name forward values freely; where those live in a loop or a branch, `tape.py` de
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import assert_never
+from typing import assert_never, cast
 
-from .. import make
+from .. import make, ops
 from ..builder import Builder
 from ..errors import Span
 from ..ir import (
@@ -59,6 +60,7 @@ from .cotangents import adjoint_hint, cast_like, materialise, named, strong, tot
 from .factors import linalg_vjp
 from .linear import concatenate_vjp, contract_vjp, create_vjp, index_parts, put_vjp_base, put_vjp_value, reshape_vjp
 from .passage import passes_through
+from .places import Hole, Makers, Place, untouched
 from .reductions import cumulative_vjp, reduce_vjp
 from .routines import routine_vjp
 from .ruled import ruled_vjp
@@ -89,6 +91,8 @@ class Adjoints:
         self.outermost = True
         self.changing: frozenset[Var] = frozenset()  # values that the trips of a loop around have each their own of
         self.restored: dict[Var, Var] = {}  # arrays that loops start from, as their backward loops leave them (undo.py)
+        self.holes: dict[Var, Hole] = {}  # in cotangents in the table, still to be set to zero
+        self.made: dict[Var, Apply] = {}  # what made the forward values
 
     def hint(self, v: Var) -> str:
         """The name of the adjoint: none of its own for a temporary that stands inside an expression."""
@@ -98,7 +102,13 @@ class Adjoints:
         inner = Adjoints(Builder(span_of.span), self.active, self.trips)
         inner.outermost = False
         inner.changing = self.changing
+        inner.made = self.made
         return inner
+
+    @property
+    def makers(self) -> Makers:
+        """What made the values that backward statements name."""
+        return ChainMap(cast(dict[Var, Apply], self.b.definitions), self.made)
 
     def add(self, a: Atom, c: Atom | None, choice: Choice | None = None) -> None:
         """Add `c`, which may be subject to a choice, to the cotangent of `a`, if that has one."""
@@ -116,24 +126,51 @@ class Adjoints:
         self.table[a] = whole if a in self.choices else named(self.b, whole, self.hint(a))
 
     def settle(self, v: Var) -> Atom | None:
-        """The cotangent of `v` so far, its choice made."""
-        choice = self.choices.pop(v, None)
+        """The cotangent of `v` so far, its choice made, its hole empty."""
+        hole, choice = self.holes.pop(v, None), self.choices.pop(v, None)
+        if hole is not None:
+            with self.b.at(hole.span):
+                emptied = make.put(self.b, self.table[v], const(0.0), hole.place.dims, hole.place.dyn)
+                self.table[v] = named(self.b, emptied, self.hint(v))
         if choice is not None:
             with self.b.at(self.origin[v]):
                 self.table[v] = named(self.b, choice.made(self.b, self.table[v], v.aval), self.hint(v))
         return self.table.get(v)
 
     def settle_all(self) -> None:
-        for v in tuple(self.choices):
+        for v in (*self.choices, *self.holes):
             self.settle(v)
 
     def scatter(self, x: Atom, c: Atom, dims: tuple[Dim, ...], dyn: tuple[Atom, ...]) -> None:
         """Add `c` to the cotangent of `x` at an index, in place of what has been accumulated there so far."""
         if not isinstance(x, Var) or x not in self.active:
             return
-        self.settle(x)
+        place, makers, hole = Place(x.aval.shape, dims, dyn), self.makers, self.holes.get(x)
+        fills = hole is not None and hole.place.same(place, makers) and place.distinct(makers)
+        if hole is not None and fills:
+            del self.holes[x]
+            if hole.holds(c, makers):
+                return
+        elif hole is None or not hole.place.apart(place, makers):
+            self.settle(x)
         so_far = named(self.b, materialise(self.b, self.table.get(x), strong(x.aval)), self.hint(x))
-        self.table[x] = named(self.b, make.put_add(self.b, so_far, c, dims, dyn), self.hint(x))
+        anew = fills or (untouched(so_far, place, makers) and place.distinct(makers))
+        store = make.put if anew else make.put_add
+        self.table[x] = named(self.b, store(self.b, so_far, c, dims, dyn), self.hint(x))
+
+    def stored_over(self, s: Apply, ct: Atom) -> None:
+        """Send on the cotangent `ct` of what the store `s` leaves: what it overwrote has none.
+
+        That is written down when something has to know it: where the new value was computed from the old one, as in
+        `x[i] = f(x[i])`, the old one's cotangent is stored there next.
+        """
+        x = s.args[0]
+        if not isinstance(x, Var) or x not in self.active or x in self.table or s.op is not ops.PUT:
+            self.add(x, put_vjp_base(self.b, s, ct))
+            return
+        whole = materialise(self.b, ct, strong(x.aval))
+        self.add(x, whole)
+        self.holes[x] = Hole(Place(x.aval.shape, *index_parts(s, 2)), whole, self.b.span)
 
     def take(self, v: Var) -> Atom | None:
         """The cotangent of `v`, which is complete: the walk has come to its definition."""
@@ -142,12 +179,15 @@ class Adjoints:
 
     def take_unsettled(self, v: Var) -> tuple[Atom | None, Choice | None]:
         """As `take`, and the choice that is still to be made."""
+        if v in self.holes:
+            self.settle(v)
         return self.table.pop(v, None), self.choices.pop(v, None)
 
 
 def backward_block(statements: Sequence[Statement], adj: Adjoints) -> list[Statement]:
     """Append the backward pass of the statements to `adj.b`; the forward statements, with what must be kept for it."""
     adj.light.update(t for s in statements if isinstance(s, Apply) for t in s.targets if _is_light(t, s))
+    adj.made.update((t, s) for s in statements if isinstance(s, Apply) for t in s.targets)
     forward: list[list[Statement]] = []
     for s in reversed(statements):
         if not isinstance(s, Apply | Raise):
@@ -231,9 +271,10 @@ def _apply(s: Apply, ct: Atom, adj: Adjoints) -> None:
             adj.scatter(x, ct, *index_parts(s, 1))
         case Put():
             if 1 in active:
-                adj.add(s.args[1], put_vjp_value(b, s, ct))
+                place = Place(s.targets[0].aval.shape, *index_parts(s, 2))
+                adj.add(s.args[1], put_vjp_value(b, s, ct, place.distinct(adj.makers)))
             if 0 in active:
-                adj.add(x, put_vjp_base(b, s, ct))
+                adj.stored_over(s, ct)
         case ArgReduce() | Ruled():
             raise AssertionError("an integer has no cotangent, and a rule has several")
         case _:

@@ -152,15 +152,16 @@ def put_vjp_base(b: Builder, s: Apply, ct: Atom) -> Atom:
     return make.put(b, materialise(b, ct, strong(base)), const(0.0), dims, dyn)
 
 
-def put_vjp_value(b: Builder, s: Apply, ct: Atom) -> Atom:
-    """The cotangent of the value stored: what stands at the index; of repeated indices the last store wins."""
+def put_vjp_value(b: Builder, s: Apply, ct: Atom, distinct: bool) -> Atom:
+    """The cotangent of the value stored: what stands at the index; of repeated indices the last store wins. `distinct`:
+    it is known that none is repeated."""
     dims, dyn = index_parts(s, 2)
     base, value = s.args[0].aval, s.args[1].aval
     assert isinstance(s.attrs, IndexAttrs)
     shape = indexed_shape(s.attrs, [a.aval for a in s.args])
     if ct.aval.shape:
         ct = make.index(b, materialise(b, ct, strong(base)), dims, dyn)
-    if s.op.name == "put" and not _distinct(s):
+    if s.op.name == "put" and not distinct and not _distinct(s):
         ct = make.multiply(b, ct, make.astype(b, _survivors(b, s, shape), base.dtype))
     while len(value.shape) > len(shape):
         value = type(value)(value.shape[1:], value.dtype)

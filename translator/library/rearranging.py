@@ -94,12 +94,12 @@ def trace(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1, dtype: Any = 
 
 def tril(m: Any, k: Any = 0) -> Any:
     m = np.asarray(m)
-    return np.where(np.tri(m.shape[-2:][0], m.shape[-1], k=k, dtype=bool), m, m.dtype.type(0))
+    return np.where(np.tri(m.shape[-2:][0], m.shape[-1], k=k, dtype=bool), m, m.dtype.type(0).item())
 
 
 def triu(m: Any, k: Any = 0) -> Any:
     m = np.asarray(m)
-    return np.where(np.tri(m.shape[-2:][0], m.shape[-1], k=k - 1, dtype=bool), m.dtype.type(0), m)
+    return np.where(np.tri(m.shape[-2:][0], m.shape[-1], k=k - 1, dtype=bool), m.dtype.type(0).item(), m)
 
 
 def tril_indices(n: Any, k: Any = 0, m: Any = None) -> Any:

@@ -86,15 +86,14 @@ def _from_lower(t: Any) -> Any:
     return low + _adjoint(low) + np.real(np.tril(np.triu(t)))
 
 
-def _to_lower(s: Any) -> Any:
-    """The transpose of `_from_lower`."""
-    h = 0.5 * (s + _adjoint(s))
-    return np.tril(h) + np.tril(h, -1)
-
-
 def _half_lower(x: Any) -> Any:
     """The lower triangle with half of the diagonal."""
-    return np.tril(x, -1) + 0.5 * np.tril(np.triu(x))
+    return 0.5 * (np.tril(x) + np.tril(x, -1))
+
+
+def _to_lower(s: Any) -> Any:
+    """The transpose of `_from_lower`."""
+    return _half_lower(s + _adjoint(s))
 
 
 def _diagonal(x: Any) -> Any:

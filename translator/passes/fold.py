@@ -92,6 +92,11 @@ def rewrite(call: Call, aval: Aval, definitions: Definitions) -> Found:
     return found if aval_of(found) == aval else None
 
 
+def opposite(a: Atom, definitions: Definitions) -> Found:
+    """-a, where that is less work than `a`."""
+    return _Elementwise(ops.NEGATIVE, (a,), definitions).opposite(a)
+
+
 def _rules(call: Call, definitions: Definitions) -> Found:
     match call.op:
         case Elementwise():
@@ -221,8 +226,14 @@ class _Elementwise:
             and inner is not None
             and not inner.aval.weak
             and (a.aval.dtype == loop or _is_exact(inner.aval.dtype, a.aval.dtype))
+            and not self.is_unit(inner)
         ):
             yield inner
+
+    def is_unit(self, a: Atom) -> bool:
+        """Whether these are the ones of np.eye: people write it with numbers, not with bools."""
+        compared = self.made(a, ops.EQUAL)
+        return compared is not None and self.made(compared.args[1], ops.IOTA) is not None
 
     def computes_the_same(self, call: Call) -> bool:
         """Whether type and loop are those of the operation as it stands."""

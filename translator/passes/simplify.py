@@ -27,6 +27,7 @@ from ..bounds import (
     narrowed_numbers,
 )
 from ..builder import Builder
+from ..derive.linear import index_parts
 from ..errors import UntracedError
 from ..ir import (
     Apply,
@@ -52,7 +53,7 @@ from ..ops.core import Cast, Contract, Create, IndexAttrs, Linalg, Op, Put, Resh
 from ..remake import remake
 from ..thrown import settled
 from .dead import dead_code
-from .fold import Call, Definitions, Found, Nested, rewrite
+from .fold import Call, Definitions, Found, Nested, opposite, rewrite
 
 __all__ = ["dead_code", "simplify"]
 
@@ -145,6 +146,9 @@ class _Walk:
             self.append(replace(s, args=self.atoms(s.args)))
             return
         target, args = s.targets[0], self.atoms(s.args)
+        if s.op is ops.PUT_ADD and (less := opposite(args[1], self.definitions)) is not None:
+            s = self.subtracting(replace(s, args=args), less)
+            args = s.args
         changed = any(a is not b for a, b in zip(args, s.args, strict=True))
         found = self.simplest(Call(s.op, args, s.attrs), s, changed)
         if not isinstance(found, Call):
@@ -177,6 +181,21 @@ class _Walk:
             if not isinstance(found, Call):
                 return found
             call, changed = found, True
+
+    def subtracting(self, s: Apply, less: Atom | Call | Nested) -> Apply:
+        """`x[i] -= v` for `x[i] += -v`; the same values. Stores at computed places, which may be repeated, stay."""
+        assert isinstance(s.attrs, IndexAttrs)
+        if make.any_gather(s.attrs):
+            return s
+        dims, dyn = index_parts(s, 2)
+        b = Builder(s.span)
+        part = make.index(b, s.args[0], dims, dyn)
+        value = self.computed(less, s)
+        if value.aval != s.args[1].aval or value.aval.shape != part.aval.shape:
+            return s
+        self.statements(b.statements)
+        rest = self.computed(Call(ops.SUBTRACT, (self.atom(part), value)), s)
+        return replace(s, op=ops.PUT, args=(s.args[0], rest, *s.args[2:]))
 
     def flat(self, nested: Nested, s: Apply) -> Call:
         """The outer call, after statements for those within."""

@@ -9,32 +9,130 @@ What the name makes needless is dead code then.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from .. import ops
-from ..ir import Apply, Atom, Const, Function, Var, walk
-from ..ops.core import Op, Reduce, ReduceAttrs
+from ..ir import Apply, Atom, Const, Function, Shape, Var, const, walk
+from ..ops.core import (
+    AxesAttrs,
+    Create,
+    CreateAttrs,
+    Linalg,
+    LinalgAttrs,
+    Op,
+    Reduce,
+    ReduceAttrs,
+)
 from ..ops.structural import same, zero
 from ..rewrite import rebuilt
+from .temporaries import is_temporary
+
+
+def _first_shape(shapes: Sequence[Shape], full: bool) -> Shape:
+    return shapes[0]
+
 
 # For the printer only: a program has the statements.
 NORM = Reduce(name="norm", numpy="np.linalg.norm", evaluate=np.linalg.norm, dtype=same, identity=zero, stablehlo="")
+EYE, TRI = Create(name="eye"), Create(name="tri")
+TRIL = Linalg(name="tril", numpy="np.tril", evaluate=np.tril, shape=_first_shape)
+TRIU = Linalg(name="triu", numpy="np.triu", evaluate=np.triu, shape=_first_shape)
+INV = Linalg(name="inv", numpy="np.linalg.inv", evaluate=np.linalg.inv, shape=_first_shape)
 
 
 def with_idioms(function: Function) -> Function:
     makers = {s.targets[0]: s for s in walk(function.body) if isinstance(s, Apply) and len(s.targets) == 1}
-    return replace(function, body=rebuilt(function.body, lambda s: _norm(s, makers.get) or s))
+
+    def named(s: Apply) -> Apply:
+        for idiom in (_norm, _triangle, _unit, _inverse):
+            if (found := idiom(s, makers.get)) is not None:
+                return found
+        return s
+
+    return replace(function, body=rebuilt(function.body, named))
 
 
-def _norm(s: Apply, maker: Callable[[Var], Apply | None]) -> Apply | None:
+Maker = Callable[[Var], Apply | None]
+
+
+def _made(a: Atom, op: Op, maker: Maker) -> tuple[Atom, ...] | None:
+    by = maker(a) if isinstance(a, Var) else None
+    return by.args if by is not None and by.op is op else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Mask:
+    """Where row + `k` == column ("eye") or row + `k` >= column ("tri")."""
+
+    op: Create
+    shape: Shape
+    k: int
+
+    def diagonal(self, main: int = 0) -> tuple[Atom, ...]:
+        return () if self.k == main else (const(self.k - main),)
+
+
+def _mask(a: Atom, maker: Maker) -> _Mask | None:
+    """What np.eye and np.tri compare: numbers of rows, which stand in a column, and numbers of columns."""
+    for op, compared in ((EYE, ops.EQUAL), (TRI, ops.GREATER_EQUAL)):
+        sides = _made(a, compared, maker)
+        if sides is None or not isinstance(a, Var) or not is_temporary(a):
+            continue
+        down, across = sides
+        shifted, k = _made(down, ops.ADD, maker), 0
+        if shifted is not None and isinstance(shifted[1], Const) and shifted[1].aval.weak:
+            down, k = shifted[0], int(shifted[1].value)
+        column = maker(down) if isinstance(down, Var) else None
+        if column is None or column.op is not ops.EXPAND_DIMS or column.attrs != AxesAttrs((1,)):
+            continue
+        rows = column.args[0]
+        if all(_made(n, ops.IOTA, maker) is not None and n.aval.dtype == np.int64 for n in (rows, across)):
+            return _Mask(op, (rows.aval.size, across.aval.size), k)
+    return None
+
+
+def _unit(s: Apply, maker: Maker) -> Apply | None:
+    """np.eye and np.tri, of bool where they are nothing but a comparison."""
+    t = s.targets[0]
+    mask = _mask(s.args[0], maker) if s.op is ops.ASTYPE else _mask(t, maker)
+    if mask is None or t.aval.weak:
+        return None
+    return Apply(s.targets, mask.op, mask.diagonal(), CreateAttrs(mask.shape, t.aval.dtype), s.span)
+
+
+def _triangle(s: Apply, maker: Maker) -> Apply | None:
+    """np.tril and np.triu."""
+    if s.op is not ops.WHERE:
+        return None
+    mask = _mask(s.args[0], maker)
+    aval = s.targets[0].aval
+    if mask is None or mask.op is not TRI or aval.shape[-2:] != mask.shape:
+        return None
+    for op, x, other, main in ((TRIL, s.args[1], s.args[2], 0), (TRIU, s.args[2], s.args[1], -1)):
+        if x.aval == aval and isinstance(other, Const) and other.aval.weak and _is(other, 0):
+            return Apply(s.targets, op, (x, *mask.diagonal(main)), LinalgAttrs(), s.span)
+    return None
+
+
+def _inverse(s: Apply, maker: Maker) -> Apply | None:
+    """np.linalg.inv of one matrix."""
+    if s.op is not ops.SOLVE or s.args[0].aval.ndim != 2:
+        return None
+    unit = _made(s.args[1], ops.ASTYPE, maker)
+    mask = _mask(unit[0], maker) if unit is not None else None
+    if mask is None or mask.op is not EYE or mask.k or mask.shape != s.args[0].aval.shape:
+        return None
+    return Apply(s.targets, INV, s.args[:1], LinalgAttrs(), s.span)
+
+
+def _norm(s: Apply, maker: Maker) -> Apply | None:
     """np.linalg.norm of real numbers along one axis, or of a whole array of one or two."""
 
     def made(a: Atom, op: Op) -> tuple[Atom, ...] | None:
-        by = maker(a) if isinstance(a, Var) else None
-        return by.args if by is not None and by.op is op else None
+        return _made(a, op, maker)
 
     if s.op is not ops.WHERE or not _is(s.args[1], 0.0):
         return None

@@ -50,6 +50,7 @@ from ..ops.core import (
     SortAttrs,
 )
 from ..shortcut import runs_always
+from .idioms import EYE, TRI
 from .temporaries import is_affine, is_stack
 
 OPERATORS: dict[str, type[ast.operator]] = {
@@ -162,6 +163,10 @@ def constant(value: Any, aval: Aval) -> ast.expr:
         return _filled("np.zeros", array.shape, aval.dtype)  # a nested list would lose the empty axes
     natural = np.asarray(array.reshape(-1)[:1].tolist()).dtype == aval.dtype and array.size > 0
     return call("np.array", _nested(array), **({} if natural else {"dtype": dtype_literal(aval.dtype)}))
+
+
+def _plain_dtype(dtype: DType) -> ast.expr:
+    return name("bool") if dtype.kind == "b" else dtype_literal(dtype)
 
 
 def _scalar(value: Any, dtype: DType) -> ast.expr:
@@ -446,6 +451,12 @@ class Expressions:
         if op is ops.IOTA:
             dtype = {} if attrs.dtype == np.int64 else {"dtype": dtype_literal(attrs.dtype)}
             return call("np.arange", ast.Constant(attrs.shape[0]), **dtype)
+        if op in (EYE, TRI):
+            rows, columns = attrs.shape
+            across = [ast.Constant(columns)] if columns != rows else []
+            shift = {"k": self.atom(args[0])} if args else {}
+            dtype = {} if attrs.dtype == np.float64 else {"dtype": _plain_dtype(attrs.dtype)}
+            return call(f"np.{op.name}", ast.Constant(rows), *across, **shift, **dtype)
         (value,) = args
         if isinstance(value, Const):
             for function, unit in (("np.zeros", 0), ("np.ones", 1)):

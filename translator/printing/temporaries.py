@@ -186,7 +186,9 @@ class _Finder:
 
 
 def _most_uses(s: Apply) -> int:
-    """How often an expression is written: `y[1]` wherever it is used, as people do, a slice a few times."""
+    """How often an expression is written: `y[1]` wherever it is used, as people do, a slice or `a.T` a few times."""
+    if s.op is ops.TRANSPOSE and s.args[0].aval.ndim == 2:
+        return FEW
     if not (s.op is ops.INDEX and len(s.args) == 1):
         return 1
     return FEW if s.targets[0].aval.shape else MANY
@@ -310,6 +312,8 @@ def _own_width(s: Statement) -> int:
             return len(name) + len(field) + 4
         case Contract():
             return 6
+        case Reshape() if s.op is ops.TRANSPOSE and s.targets[0].aval.ndim == 2:
+            return 2
         case Reshape() | Create():
             return 8 + 4 * s.targets[0].aval.ndim
         case Concatenate():

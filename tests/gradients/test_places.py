@@ -1,0 +1,108 @@
+"""Cotangents of arrays that are stored into: right where places meet, and written down without needless zeros."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from untraced import grad
+from untraced.testing import check_grads
+
+RNG = np.random.default_rng(11)
+X = RNG.uniform(0.5, 1.5, 6)
+SQUARE = RNG.uniform(0.5, 1.5, (4, 4))
+PLACES = np.array([4, 1, 1, 2])
+
+
+def in_place(x):
+    x = x.copy()
+    for i in range(1, len(x)):
+        x[i] = np.sin(x[i]) * x[i - 1]
+    return np.sum(x * x)
+
+
+def wrapping(x):
+    x = x.copy()
+    for i in range(len(x)):
+        x[i] = x[i] * x[i - 1] + x[i - len(x)]
+    return np.sum(x * x)
+
+
+def computed_places(x, k):
+    x = x.copy()
+    for i in k:
+        x[i] = x[i] * x[i + 1]
+        x[i + 1] = np.sin(x[0]) * x[i + 1]
+    return np.sum(x * x)
+
+
+def overlapping_slices(x):
+    x = x.copy()
+    x[1:4] = x[1:4] * x[2:5]
+    x[3:] = np.sin(x[:3]) + x[3:] * x[3:]
+    x[::2] = x[1::2] * x[::2]
+    return np.sum(x * x)
+
+
+def diagonal(a):
+    n = np.arange(len(a))
+    a = a.copy()
+    a[n, n] = np.sin(a[n, n]) * a[n, (n + 1) % len(a)]
+    return np.sum(a[n, n] * a) + np.sum(a[n, n - 1] ** 2)
+
+
+def repeated(x, k):
+    x = x.copy()
+    x[k] = np.sin(x[k]) * x[k + 1]
+    return np.sum(x * x) + np.sum(x[k] ** 3)
+
+
+def overwritten(x):
+    y = np.zeros_like(x)
+    y[1] = x[0] * x[1]
+    y[:3] = x[:3] ** 2
+    y[2] = x[2] * y[1]
+    return np.sum(y * y)
+
+
+@pytest.mark.parametrize(
+    ("fun", "args"),
+    [
+        (in_place, (X,)),
+        (wrapping, (X,)),
+        (computed_places, (X, PLACES)),
+        (overlapping_slices, (X,)),
+        (diagonal, (SQUARE,)),
+        (repeated, (X, PLACES)),
+        (overwritten, (X,)),
+    ],
+    ids=lambda v: getattr(v, "__name__", ""),
+)
+def test_cotangents_of_stored_arrays(fun: Callable[..., Any], args: tuple[Any, ...]) -> None:
+    check_grads(lambda x: fun(x, *args[1:]), args[:1], order=2, modes=("rev",))
+
+
+def test_what_is_stored_again_is_not_set_to_zero_before() -> None:
+    assert "= 0.0" not in grad(in_place).source(X)
+    assert "d_x[i] = " in grad(in_place).source(X)
+
+
+def test_first_contributions_are_stored_and_places_apart_too() -> None:
+    def f(x):
+        return x[0] * np.sum(x[2:4] ** 2) + np.sum(x[4:])
+
+    source = grad(f).source(X)
+    assert "d_x[0] = " in source and "d_x[2:-2] = " in source and "np.zeros_like" in source
+
+
+def test_subtractions_read_as_such() -> None:
+    def f(x):
+        x = x.copy()
+        for i in range(1, len(x)):
+            x[i] = x[i] - np.sin(x[i - 1])
+        return np.sum(x * x)
+
+    assert "] -= d_x[i] * np.cos(" in grad(f).source(X)

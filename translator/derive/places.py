@@ -1,0 +1,123 @@
+"""Which elements of an array an index touches: whether two indices touch the same ones, or none in common.
+
+    d_x[i] = 0.0                    # a store x[i] = f(x[i]) has been gone through
+    d_x[i - 1] += d_t * a           # touches others
+    d_x[i] += d_t                   # the same: the three are `d_x[i - 1] += d_t * a` and `d_x[i] = d_t`
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from .. import ops
+from ..errors import Span
+from ..ir import Apply, Atom, Const, Shape, Var
+from ..ops.core import At, Dim, Dyn, Gather, Put, Run
+from .cotangents import is_number, same_atom
+from .linear import index_parts
+
+Makers = Mapping[Var, Apply]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """An index into an array of this shape, as `make.put` takes it."""
+
+    shape: Shape
+    dims: tuple[Dim, ...]
+    dyn: tuple[Atom, ...]
+
+    def same(self, other: Place, makers: Makers) -> bool:
+        """Surely the same elements, in the same order."""
+        return all(self._same(p, other, q, makers) for p, q in zip(self.dims, other.dims, strict=True))
+
+    def apart(self, other: Place, makers: Makers) -> bool:
+        """Surely no element in common: along one axis there is none."""
+        sides = zip(self.dims, other.dims, self.shape, strict=True)
+        return any(self._apart(p, other, q, n, makers) for p, q, n in sides)
+
+    def distinct(self, makers: Makers) -> bool:
+        """Surely no element twice: there are no arrays of indices, or one of those that go together is np.arange."""
+        arrays = [self.dyn[d.arg] for d in self.dims if isinstance(d, Gather)]
+        if not arrays:
+            return True
+        longest = max(a.aval.size for a in arrays)
+        counted = [a for a in arrays if isinstance(a, Var) and a in makers and makers[a].op is ops.IOTA]
+        return any(a.aval.ndim == 1 and a.aval.size == longest for a in counted) and all(
+            a.aval.ndim <= 1 for a in arrays
+        )
+
+    def _same(self, p: Dim, other: Place, q: Dim, makers: Makers) -> bool:
+        match p, q:
+            case At(index=i), At(index=j):
+                return self._start(i, makers) == other._start(j, makers)
+            case Run(start=i, size=n, step=s), Run(start=j, size=m, step=t):
+                return (n, s) == (m, t) and self._start(i, makers) == other._start(j, makers)
+            case Gather(arg=a), Gather(arg=c):
+                return same_atom(self.dyn[a], other.dyn[c])
+            case _:
+                return False
+
+    def _apart(self, p: Dim, other: Place, q: Dim, n: int, makers: Makers) -> bool:
+        if isinstance(p, Gather) or isinstance(q, Gather):
+            return False
+        base, mine = self._span(p, makers)
+        theirs_base, theirs = other._span(q, makers)
+        if base is not theirs_base:
+            return False
+        # Indices below zero count from the end: places that differ by less than the length are others either way.
+        gaps = (mine[:, None] - theirs[None, :]) % n if n else np.zeros(0, np.int64)
+        return bool(np.all(gaps != 0))
+
+    def _span(self, d: At | Run, makers: Makers) -> tuple[Var | None, np.ndarray]:
+        """The places along an axis, counted from a value that only the run knows, or from nothing."""
+        base, offset = self._start(d.index if isinstance(d, At) else d.start, makers)
+        return base, offset + (np.arange(d.size) * d.step if isinstance(d, Run) else np.zeros(1, np.int64))
+
+    def _start(self, i: int | Dyn, makers: Makers) -> tuple[Var | None, int]:
+        return offset_of(self.dyn[i.arg], makers) if isinstance(i, Dyn) else (None, i)
+
+
+def offset_of(a: Atom, makers: Makers) -> tuple[Var | None, int]:
+    """The value as a sum of one that nothing is known about, or none, and a number."""
+    total = 0
+    while isinstance(a, Var):
+        made = makers.get(a)
+        if made is None or made.op not in (ops.ADD, ops.SUBTRACT) or a.aval.shape or a.aval.dtype.kind not in "iu":
+            return a, total
+        by = made.args[1]
+        if not isinstance(by, Const):
+            return a, total
+        total += int(by.value) if made.op is ops.ADD else -int(by.value)
+        a = made.args[0]
+    return None, total + int(a.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Hole:
+    """A place where a cotangent still has to be set to zero. `whole` is what it was before anything was added to it."""
+
+    place: Place
+    whole: Atom
+    span: Span
+
+    def holds(self, c: Atom, makers: Makers) -> bool:
+        """Whether `c` is what stood there, so that nothing need be done to have it there."""
+        made = makers.get(c) if isinstance(c, Var) else None
+        if made is None or made.op is not ops.INDEX or made.args[0] is not self.whole:
+            return False
+        return Place(self.place.shape, *index_parts(made, 1)).same(self.place, makers)
+
+
+def untouched(x: Atom, place: Place, makers: Makers) -> bool:
+    """Whether there are nothing but zeros at the place, in an array made of zeros and stored into elsewhere only."""
+    while isinstance(x, Var) and (made := makers.get(x)) is not None:
+        if made.op is ops.FULL:
+            return is_number(made.args[0], 0)
+        if not isinstance(made.op, Put) or not place.apart(Place(place.shape, *index_parts(made, 2)), makers):
+            return False
+        x = made.args[0]
+    return False
