@@ -15,7 +15,9 @@ import types
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..translator.errors import CutError, TargetError, UntracedError, for_users
+import numpy as np
+
+from ..translator.errors import CutError, TargetError, UntracedError, for_users, tell_place
 from ..translator.reading.changes import apply_changes
 from ..translator.reading.raising import CERTAIN
 from ..translator.reading.reader import Finish, Reading, read
@@ -29,6 +31,7 @@ from .entries import Entry, TargetEntry, make_entry
 from .fallback import HOST_ERRORS, Fallback, on_host
 from .fastcall import specialised
 from .recompiles import Changing, History
+from .trees import leaves as leaves_of
 from .worth import Ledger, size_of
 
 if TYPE_CHECKING:
@@ -129,6 +132,8 @@ class Accelerated:
             result = entry.run(leaves)
         except HOST_ERRORS:  # nothing has been written yet
             return on_host(self.fun, *given)
+        except Exception as error:
+            return self._last_word(error, given)
         if not changes:
             return result
         bound = signature_of(self.fun).bind(*given[0], **given[1])
@@ -141,12 +146,39 @@ class Accelerated:
         if hasattr(error, CERTAIN):
             return on_host(self.fun, *given)
         if self.options.fallback != "numpy":
-            if isinstance(error, UntracedError):
-                raise for_users(error) from None
-            raise error
+            result = self._last_word(error, given)
+            self._refused.add(key)
+            self._history.refuse(str(error))
+            return result
         self._refused.add(key)
         self._history.refuse(str(error))
         return self._fallback.run(error, *given)
+
+    def _last_word(self, error: Exception, given: tuple[Any, Any]) -> Any:
+        """What NumPy says where it would raise `error`, as it seems: its own exception, or the result of the call.
+
+        `error` is raised where it is of NumPy's type, since it shows the place; so is what refuses a construct.
+        """
+        if not self._asks_numpy(error, given):
+            if isinstance(error, UntracedError):
+                raise for_users(error) from None
+            raise error
+        try:
+            return self._fallback.run(error, *given)
+        except Exception as theirs:
+            if not isinstance(error, type(theirs)) and not _is_of_arrays(theirs):
+                if isinstance(error, UntracedError):
+                    tell_place(theirs, error.diagnostic.span)
+                raise
+        raise for_users(error) if isinstance(error, UntracedError) else error
+
+    def _asks_numpy(self, error: Exception, given: tuple[Any, Any]) -> bool:
+        """Whether CPython can run the call: it is the user's own function, and his arguments are NumPy's."""
+        if isinstance(error, UntracedError) and error.refuses:
+            return False
+        if self.options.donate_argnums or not isinstance(self.fun, types.FunctionType):
+            return False
+        return not hasattr(self.fun, "__untraced_read__") and not any(type(x) is Array for x in leaves_of(given))
 
     def driver(self, error: CutError) -> Driver:
         """The function cut where `error` says."""
@@ -280,6 +312,11 @@ class Accelerated:
 
     def __repr__(self) -> str:
         return f"<accelerated {getattr(self.fun, '__qualname__', self.fun)} for {self.options.target}>"
+
+
+def _is_of_arrays(error: Exception) -> bool:
+    """Whether CPython missed what only this package gives to arrays: `x.at[...]`."""
+    return isinstance(error, AttributeError) and isinstance(error.obj, np.ndarray) and error.name == "at"
 
 
 class Options:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -174,6 +175,10 @@ class HostEntry(Entry):
         arguments = self.binding.gather(leaves)
         if self.mutated or self.layouts:
             self.check_writes([*arguments, *self.captured()])
+        with _undone([x for i, x in enumerate([*arguments, *self.captured()]) if i in self.mutated]):
+            return self._result(arguments)
+
+    def _result(self, arguments: Sequence[Any]) -> Any:
         if any(type(x) is Array for x in arguments):
             host = [np.array(x) if type(x) is Array else x for x in arguments]
             device = next(x.device for x in arguments if type(x) is Array)
@@ -183,7 +188,6 @@ class HostEntry(Entry):
         given = [x for x in (*arguments, *self.captured()) if isinstance(x, np.ndarray)]
         return tree_map(functools.partial(_own, given=given), result)
 
-
     def _called(self, arguments: Sequence[Any]) -> Any:
         try:
             return self.call(*self.assemble(arguments))
@@ -192,6 +196,18 @@ class HostEntry(Entry):
 
             tell_origin(error, self.call)
             raise
+
+
+@contextmanager
+def _undone(written: Sequence[np.ndarray[Any, Any]]) -> Iterator[None]:
+    """Arrays are as they were where an exception comes out: CPython may be asked to run the call from its start."""
+    before = [x.copy() for x in written]
+    try:
+        yield
+    except Exception:
+        for x, old in zip(written, before, strict=True):
+            x[...] = old
+        raise
 
 
 def _own(x: Any, given: Sequence[np.ndarray[Any, Any]]) -> Any:

@@ -196,6 +196,8 @@ class Region(Accelerated):
             result = entry.run(leaves)
         except HOST_ERRORS:  # raised before anything was written
             return self.fun(*args, **kwargs)
+        except Exception as error:
+            return self._last_word(error, (args, kwargs))
         changes = entry.translation.changes
         if not changes and not _has_passed(entry.function.out):
             return result

@@ -128,6 +128,7 @@ class UntracedError(Exception):
     """
 
     remedy = ""  # what helps with errors of the class, where the diagnostic says nothing more to the point
+    refuses = True  # whether it says that the package cannot do something; else that NumPy would raise, too
     sites: tuple[Any, ...] = ()
 
     def __init__(self, diagnostic: Diagnostic | str) -> None:
@@ -186,6 +187,12 @@ def for_users(error: UntracedError) -> UntracedError:
     return error if os.environ.get("UNTRACED_TRACEBACK") == "full" else error.with_traceback(None)
 
 
+class NumPyError(UntracedError):
+    """What NumPy would raise as well; it comes before anything runs, and shows the place."""
+
+    refuses = False
+
+
 class UnsupportedError(UntracedError):
     """A construct that is not in the language."""
 
@@ -197,7 +204,7 @@ class CutError(UnsupportedError):
     """
 
 
-class ShapeError(UntracedError, ValueError):
+class ShapeError(NumPyError, ValueError):
     """Shapes that do not fit together; a ValueError, as NumPy raises."""
 
     remedy = "reshape, transpose or index the operands so that their shapes fit"
@@ -222,15 +229,22 @@ class SquareError(ShapeError, np.linalg.LinAlgError):
     remedy = "pass square matrices, or use np.linalg.lstsq, np.linalg.pinv or np.linalg.svd"
 
 
-class DTypeError(UntracedError, TypeError):
+class DTypeError(NumPyError, TypeError):
     """Dtypes that an operation does not take; a TypeError, as NumPy raises."""
+
+    @classmethod
+    def refusing(cls, diagnostic: Diagnostic | str) -> DTypeError:
+        """One for dtypes that NumPy takes, and the language does not: objects, strings, dates, records."""
+        error = cls(diagnostic)
+        error.refuses = True
+        return error
 
 
 class DerivativeError(UntracedError, AssertionError):
     """A derivative that is not that of the function; what `testing.check_grads` and its kin raise."""
 
 
-class OutOfBoundsError(UntracedError, IndexError):
+class OutOfBoundsError(NumPyError, IndexError):
     """An index outside its axis, known before the run; an IndexError, as NumPy raises."""
 
     remedy = "use integers within the axis, slices, or arrays of integers or bool"

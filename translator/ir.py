@@ -86,7 +86,7 @@ def const(value: Any) -> Const:
         return Const(value, Aval((), np.result_type(type(value)), weak=True))
     array = np.array(value)
     if array.dtype.hasobject or array.dtype.kind not in "biufcV":
-        raise DTypeError(
+        raise DTypeError.refusing(
             Diagnostic(
                 f"an array or number of dtype {array.dtype} is not in the language",
                 why="objects, strings, dates and records have no form in compiled code",

@@ -253,7 +253,7 @@ def astype(b: Builder, x: object, dtype: Any) -> Atom:
     """`x.astype(dtype)`: strong, even where `x` is a Python number of that dtype."""
     x, target = lift(x), np.dtype(dtype)
     if target.hasobject or target.kind not in "biufcV" or target.fields is not None:
-        raise DTypeError(f"arrays of dtype {target} are not in the language")
+        raise DTypeError.refusing(f"arrays of dtype {target} are not in the language")
     if x.aval.dtype == target and not x.aval.weak:
         return x
     return emit(b, ops.ASTYPE, x, attrs=CastAttrs(target))

@@ -259,3 +259,46 @@ def test_errors_travel_between_processes() -> None:
         again = pickle.loads(pickle.dumps(error))
         assert type(again) is type(error) and str(again) == str(error)
     assert (AxisError(3, 2).axis, pickle.loads(pickle.dumps(AxisError(3, 2))).ndim) == (3, 2)
+
+
+# ---- NumPy has the last word ---------------------------------------------------------------------
+
+
+def adds_then_fails(x: Any, n: Any) -> Any:
+    x += 1
+    return x[n]
+
+
+def writes_sometimes(x: Any, n: Any) -> Any:
+    if n > 3:
+        x[0] = 1.0
+    return x * 2
+
+
+def of_too_few_axes(x: Any) -> Any:
+    return np.correlate(x, [1.0, 2.0], mode="same")
+
+
+@pytest.mark.parametrize("target", ["cpu", "numpy"])
+class TestLastWord:
+    def test_type(self, target: str) -> None:
+        for f, x in ((lambda x: np.gcd(x, 2), X), (of_too_few_axes, np.float64(1.0)), (lambda x: x @ x, np.int64(3))):
+            with pytest.raises(Exception) as theirs:
+                f(x)
+            with pytest.raises(type(theirs.value)):
+                accelerate(f, target=target)(x)
+
+    def test_what_was_written_before(self, target: str) -> None:
+        x = X.copy()
+        with pytest.raises(IndexError):
+            accelerate(adds_then_fails, target=target)(x, 100)
+        np.testing.assert_array_equal(x, X + 1)  # once, also where the program had written it already
+
+    def test_nothing_is_wrong_after_all(self, target: str) -> None:
+        x = X.copy()
+        x.setflags(write=False)
+        f = accelerate(writes_sometimes, target=target)
+        with pytest.warns(UserWarning, match="runs as it is"):
+            np.testing.assert_array_equal(f(x, 1), X * 2)
+        with pytest.raises(ValueError, match="read-only"):
+            f(x, 4)

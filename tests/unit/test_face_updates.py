@@ -86,5 +86,3 @@ def test_what_is_refused() -> None:
         jit(lambda x: x.at[0].set(1.0, mode="drop"))(X)
     with pytest.raises(AttributeError, match="nothing"):
         jit(lambda x: x.at[0].nothing(1.0))(X)
-    with pytest.raises(TypeError, match=r"cannot cast"):
-        jit(lambda x: np.multiply.at(x, I, V))(np.arange(6))

@@ -125,7 +125,7 @@ def aval_of(x: Any) -> Aval | None:
     cls = type(x)
     if cls is np.ndarray or isinstance(x, np.generic):
         if x.dtype.kind not in "biufc" and not _extended_float(x.dtype):
-            raise DTypeError(
+            raise DTypeError.refusing(
                 Diagnostic(
                     f"an array of dtype {x.dtype} cannot be an argument",
                     why="arrays of numbers and bool are in the language; objects, strings, dates and records are not",
@@ -150,7 +150,7 @@ def _extended_float(dtype: np.dtype[Any]) -> bool:
 
 def _subclass(x: np.ndarray[Any, Any]) -> Aval:
     if isinstance(x, np.matrix | np.ma.MaskedArray):
-        raise DTypeError(
+        raise DTypeError.refusing(
             Diagnostic(
                 f"a {type(x).__name__} cannot be an argument",
                 why="it redefines what * or arithmetic means" if isinstance(x, np.matrix) else "its mask would be lost",

@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import make
 from ..builder import Builder
-from ..errors import CutError, Diagnostic, DTypeError, ShapeError, UnsupportedError, UntracedError
+from ..errors import CutError, Diagnostic, DTypeError, ShapeError, UnsupportedError
 from ..ir import Atom, Const, Shape, Var
 from ..ops.core import promote
 
@@ -44,14 +44,12 @@ def array(b: Builder, x: Any) -> Atom:
         return _joined(b, x)
     if isinstance(x, bool | int | float | complex | np.generic | np.ndarray):
         return make.lift(x)
-    refusal: type[UntracedError] = CutError if isinstance(x, str | bytes) else DTypeError
-    raise refusal(
-        Diagnostic(
-            f"a {type(x).__name__} is not an array or a number",
-            why="objects and strings have no form in compiled code",
-            instead="use numbers or bool, or keep it outside the function",
-        )
+    refusal = Diagnostic(
+        f"a {type(x).__name__} is not an array or a number",
+        why="objects and strings have no form in compiled code",
+        instead="use numbers or bool, or keep it outside the function",
     )
+    raise CutError(refusal) if isinstance(x, str | bytes) else DTypeError.refusing(refusal)
 
 
 def _joined(b: Builder, items: Sequence[Any]) -> Atom:
