@@ -47,10 +47,12 @@ from ..translator.ops.core import (
     SortAttrs,
 )
 
+NUMBERS = (int, float, complex, np.generic)
+
 
 def is_host(value: Any) -> bool:
     """A number in the host's memory."""
-    return isinstance(value, int | float | complex | np.generic)
+    return isinstance(value, NUMBERS)
 
 
 def apply_on(xp: Any, op: Op, values: Sequence[Any], attrs: Attrs, dtype: DType) -> Any:
@@ -116,11 +118,9 @@ def apply_on(xp: Any, op: Op, values: Sequence[Any], attrs: Attrs, dtype: DType)
 
 def product(xp: Any, x: Any, y: Any, attrs: ContractAttrs) -> Any:
     """A labelled product as one (batched) matrix product: axes are merged in the order batch, free, summed."""
-    lhs, rhs, out = attrs.lhs, attrs.rhs, attrs.out
-    batch = [a for a in lhs if a in rhs and a in out]
-    summed = [a for a in lhs if a not in out]
-    left = [a for a in lhs if a not in rhs and a in out]
-    right = [a for a in rhs if a not in lhs]
+    lhs, rhs = attrs.lhs, attrs.rhs
+    batch, left, right = _outer(attrs)
+    summed = [a for a in lhs if a not in attrs.out]
     sizes = {**dict(zip(lhs, x.shape, strict=True)), **dict(zip(rhs, y.shape, strict=True))}
 
     def size(labels: Sequence[int]) -> int:
@@ -131,9 +131,23 @@ def product(xp: Any, x: Any, y: Any, attrs: ContractAttrs) -> Any:
     outer = (size(batch),) if batch else ()
     x = x.reshape((*outer, size(left), size(summed)))
     y = y.reshape((*outer, size(summed), size(right)))
-    have = [*batch, *left, *right]
+    have = product_order(attrs)
     z = xp.matmul(x, y).reshape([sizes[a] for a in have])
-    return z.transpose([have.index(a) for a in out])
+    return z.transpose([have.index(a) for a in attrs.out])
+
+
+def product_order(attrs: ContractAttrs) -> tuple[int, ...]:
+    """The axes of a product as the library gives it: batch, then the left operand's, then the right one's."""
+    return tuple(a for part in _outer(attrs) for a in part)
+
+
+def _outer(attrs: ContractAttrs) -> tuple[list[int], list[int], list[int]]:
+    lhs, rhs, out = attrs.lhs, attrs.rhs, attrs.out
+    return (
+        [a for a in lhs if a in rhs and a in out],
+        [a for a in lhs if a not in rhs and a in out],
+        [a for a in rhs if a not in lhs],
+    )
 
 
 def _linalg(xp: Any, op: Linalg, values: Sequence[Any], attrs: LinalgAttrs, dtype: DType) -> Any:

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..translator.errors import Diagnostic, TargetError
 from .ahead import INSTALL, Compiled, compile_program
+from .backend import Backend
 from .program import Launch, Program
 
 ALIGNMENT = 16  # bytes, and elements: what Triton's divisibility promise is about
@@ -34,10 +35,17 @@ def is_aligned(launch: Launch, pointers: Sequence[int]) -> bool:
     return not any(p % ALIGNMENT for p in pointers) and not any(n % ALIGNMENT for n in integers)
 
 
-def pack_arguments(compiled: Compiled, arguments: Sequence[Any], scratch: Any) -> tuple[Any, ...]:
-    """What goes to the driver: the arguments, and Triton's hidden pointers (scratch, then null)."""
-    hidden = [scratch if k == 0 and scratch is not None else np.uint64(0) for k in range(compiled.hidden)]
-    return (*arguments, *hidden)
+_NULL = np.uint64(0)
+
+
+class _Variant(NamedTuple):
+    """How a kernel is called. `scratch`: bytes of memory that it needs, and how many hidden pointers follow it."""
+
+    function: Callable[..., Any]
+    block: tuple[int, int, int]
+    shared: int
+    hidden: tuple[Any, ...] | None
+    scratch: tuple[int, int] | None = None
 
 
 @dataclass(slots=True)
@@ -48,7 +56,7 @@ class Loaded:
     function: Callable[..., Any]
 
 
-class CupyBackend:
+class CupyBackend(Backend):
     """A CUDA device under CuPy. `language` is "triton" or "cuda"."""
 
     def __init__(self, language: str) -> None:
@@ -79,21 +87,64 @@ class CupyBackend:
             raise TargetError(Diagnostic(f"CuPy has no arrays of {name}", instead="use float16, or the target cpu"))
         return self.xp.asarray(value)
 
-    def launch(self, launch: Launch, arguments: Sequence[Any]) -> None:
-        """Enqueue one kernel on CuPy's current stream; an empty grid is nothing to do (CuPy would run one block)."""
-        if launch.grid[0] == 0 or launch.grid[1] == 0:
-            return
-        arrays = [a for a in arguments if isinstance(a, self.xp.ndarray)]
-        pointers = [int(a.data.ptr) for a in arrays]
+    def prepare(self, launch: Launch) -> Callable[..., None]:
+        """The launch on the current device and CuPy's current stream, with only the variant left to decide.
+
+        def launch(x, y, t):
+            key = device(), (x.data.ptr | y.data.ptr | t.data.ptr) % 16     # 0: what alignment promises holds
+            function, block, shared, hidden, scratch = variants.get(key) or variant(*key)
+            function(grid, block, (x, y, t, n0, n1, *hidden), shared)
+        """
         triton = self.language == "triton"
-        aligned = triton and is_aligned(launch, pointers)
-        packed = not triton and packs_by_four(launch, pointers)
-        kernel = self.load(launch.program, aligned, packed)
-        blocks = launch.grid[0] * launch.grid[1]
-        scratch = self.xp.empty(blocks * kernel.compiled.scratch, np.uint8) if kernel.compiled.scratch else None
-        threads = kernel.compiled.threads or launch.block
-        given = pack_arguments(kernel.compiled, arguments, scratch)
-        kernel.function((launch.grid[0], launch.grid[1], 1), (threads, 1, 1), given, kernel.compiled.shared)
+        promise = ALIGNMENT if triton else PACK_ALIGNMENT
+        promising = is_aligned(launch, ()) if triton else packs_by_four(launch, ())
+        variants: dict[tuple[int, int], _Variant] = {}
+
+        def variant(device: int, misaligned: int) -> _Variant:
+            promised = promising and not misaligned
+            kernel = self.load(launch.program, triton and promised, not triton and promised)
+            made = kernel.compiled
+            blocks = launch.grid[0] * launch.grid[1]
+            hidden = (_NULL,) * made.hidden if not made.scratch else None
+            found = _Variant(kernel.function, (made.threads or launch.block, 1, 1), made.shared, hidden)
+            if made.scratch:
+                found = found._replace(scratch=(blocks * made.scratch, made.hidden - 1))
+            return variants.setdefault((device, misaligned), found)
+
+        def with_scratch(size: int, others: int) -> tuple[Any, ...]:
+            return (self.xp.empty(size, np.uint8), *(_NULL,) * others)
+
+        namespace: dict[str, Any] = {
+            "device": self.xp.cuda.runtime.getDevice,
+            "variants": variants,
+            "variant": variant,
+            "with_scratch": with_scratch,
+            "grid": (*launch.grid, 1),
+        }
+        parameters, arguments, pointers = [], [], []
+        for k, a in enumerate(launch.arguments):
+            if a.role == "number":
+                namespace[f"n{k}"] = a.dtype.type(a.value)
+                arguments.append(f"n{k}")
+                continue
+            parameters.append(f"x{k}")
+            if a.role == "scalar":
+                namespace[f"t{k}"] = a.dtype.type
+                arguments.append(f"t{k}(x{k})")
+            else:
+                arguments.append(f"x{k}")
+                pointers.append(f"x{k}.data.ptr")
+        text = (
+            f"def launch({', '.join(parameters)}):\n"
+            f"    key = device(), ({' | '.join(pointers) or '0'}) % {promise if promising else 1}\n"
+            "    function, block, shared, hidden, scratch = variants.get(key) or variant(*key)\n"
+            "    if scratch:\n"
+            "        hidden = with_scratch(*scratch)\n"
+            f"    function(grid, block, ({', '.join(arguments)}, *hidden), shared)\n"
+        )
+        exec(compile(text, f"<launch of {launch.program.name}>", "exec"), namespace)
+        made: Callable[..., None] = namespace["launch"]
+        return made
 
     def load(self, program: Program, aligned: bool, packed: bool) -> Loaded:
         device = int(self.xp.cuda.runtime.getDevice())

@@ -22,7 +22,7 @@ from ..translator.ir import Aval
 from .devices import TARGETS
 
 TRANSFORMS = ("grad", "value_and_grad", "jacfwd", "jacrev", "hessian", "vmap")
-SHOWN = ("source", "stages", "kernels", "stablehlo", "hlo", "ptx")
+SHOWN = ("source", "stages", "kernels", "driver", "stablehlo", "hlo", "ptx")
 
 _DTYPES = {
     "f16": "float16", "f32": "float32", "f64": "float64", "bf16": "bfloat16", "i8": "int8", "i16": "int16",

@@ -157,6 +157,17 @@ class Inspection:
             return kernels_of(self.fused, self.target, self._compile)
         return groups_of(self.fused, self.target)
 
+    @functools.cached_property
+    def driver(self) -> str | None:
+        """The host source that allocates, launches the kernels and calls the library, for arrays in C order; None for
+        targets without it.
+        """
+        if self.target not in ("triton", "cuda"):
+            return None
+        from ..kernels.executor import driver_of
+
+        return driver_of(self.fused, self.target).text
+
     @property
     def ptx(self) -> str | None:
         """The PTX of all kernels; None for other targets, and where this machine has no compiler for it."""

@@ -38,7 +38,13 @@ def page(inspection: Inspection) -> str:
     """The HTML text."""
     places = _Places(inspection)
     views = [*_source_views(inspection, places), *_stage_views(inspection, places), *_kernel_views(inspection, places)]
-    for title, text in (("StableHLO", inspection.stablehlo), ("HLO", inspection.hlo), ("PTX", inspection.ptx)):
+    texts = {
+        "Host source": inspection.driver,
+        "StableHLO": inspection.stablehlo,
+        "HLO": inspection.hlo,
+        "PTX": inspection.ptx,
+    }
+    for title, text in texts.items():
         if text:
             views.append(View(title, f"{len(text.splitlines()):,} lines", _code(text.splitlines(), title.lower(), [])))
     title = f"{inspection.name} for {inspection.target}"

@@ -436,7 +436,7 @@ def check_rows(
         expected = evaluate(function, leaves)
         executor = GpuExecutor(whole, backend)
         results = [back(r) for r in executor([to(a) for a in leaves])]
-    refusals = [g.refusal for g in executor.groups.values() if g.fused is None]
+    refusals = [g.refusal for g in executor.made.groups.values() if g and g.fused is None]
     assert not refusals, refusals
     wrong = {}
     for s, got, want in zip(statements, results, expected, strict=True):

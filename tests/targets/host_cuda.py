@@ -12,13 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from untraced.kernels.backend import Backend
 from untraced.kernels.launch import packs_by_four
 from untraced.kernels.program import Launch, Program
 
 FLAGS = ("-O1", "-std=c++17", "-fPIC", "-shared", "-ffp-contract=off", "-w", "-x", "c++")
 
 
-class HostCuda:
+class HostCuda(Backend):
     """Launches CUDA kernels on NumPy arrays; every source is compiled once."""
 
     language = "cuda"
@@ -28,9 +29,6 @@ class HostCuda:
         self.folder = tempfile.TemporaryDirectory(prefix="untraced-host-")
         self.libraries: dict[str, ctypes.CDLL] = {}
         self.packed_launches = 0
-
-    def asarray(self, value: Any) -> Any:
-        return np.asarray(value)
 
     def library(self, program: Program) -> ctypes.CDLL:
         if program.source not in self.libraries:

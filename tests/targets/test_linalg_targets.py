@@ -11,6 +11,7 @@ import pytest
 from linalg_programs import CASES, H, S, Z, assert_same, program_of
 
 from untraced import accelerate, grad
+from untraced.kernels.backend import Backend
 from untraced.kernels.executor import GpuExecutor
 from untraced.tpu.emit import emit
 from untraced.translator.errors import UnsupportedError
@@ -140,7 +141,7 @@ def test_eigenvalues_of_real_matrices_have_the_type_that_the_data_give() -> None
     assert_same(accelerate(target="cpu")(lambda a: L.eigvals(a))(Z), L.eigvals(Z))
 
 
-class Host:
+class Host(Backend):
     """NumPy for a device: no kernels, groups run operation by operation."""
 
     language = "none"

@@ -15,12 +15,13 @@ from typing import Any
 
 import numpy as np
 
+from untraced.kernels.backend import Backend
 from untraced.kernels.program import Launch
 
 CHILD = os.path.join(os.path.dirname(__file__), "triton_interpreter_child.py")
 
 
-class TritonInterpreter:
+class TritonInterpreter(Backend):
     """Launches Triton kernels on NumPy arrays."""
 
     language = "triton"
@@ -28,9 +29,6 @@ class TritonInterpreter:
 
     def __init__(self) -> None:
         self.child: subprocess.Popen[bytes] | None = None
-
-    def asarray(self, value: Any) -> Any:
-        return np.asarray(value)
 
     def start(self) -> subprocess.Popen[bytes]:
         if self.child is None or self.child.poll() is not None:

@@ -1,0 +1,430 @@
+"""The host side of a GPU program as Python source: allocations, launches, the library's calls, last uses, control flow.
+
+    before (fused program)                     after (text)
+    h = contract(x, w)                         # line 3: y = np.tanh(x @ w + b)
+    y = pointwise(h, b)                        h = matmul(x, w)
+                                               y = empty((128, 10), float64)
+                                               layer_y(h, b, y)              # 5 blocks of 256 threads
+                                               del h
+
+The text is written for what each argument is: a number, or an array of given strides. What is known of a value follows
+from there; where strides are not known before the run, the group is called as a function that plans by them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, assert_never
+
+import numpy as np
+
+from ..translator.errors import RaisedError, Span
+from ..translator.ir import (
+    Apply,
+    Atom,
+    Block,
+    DType,
+    For,
+    Function,
+    Fused,
+    If,
+    Invoke,
+    Raise,
+    Shape,
+    Statement,
+    Var,
+    While,
+    blocks_of,
+    free_variables,
+    inputs_of,
+    walk,
+)
+from ..translator.ops.core import Cast, ContractAttrs, CreateAttrs, Elementwise, Put
+from ..translator.passes.groups import spans_of
+from ..translator.printing.lifetimes import Lifetimes
+from ..translator.printing.names import Names, identifier
+from ..translator.printing.ownership import Ownership
+from ..translator.printing.sourcetext import Line, join
+from ..translator.printing.temporaries import Folding
+from ..translator.routines import left_to_cpython
+from ..translator.tree import LEAF, Kind, TreeDef
+from .backend import Backend
+from .forms import Form, Number, Strided, Unknown, in_order, joined
+from .program import GroupPlan, Launch
+from .steps import Group, comes_in_order, copying, either, given_of, lone_group, operation, storing
+from .views import subscript_of, view_of
+
+
+@dataclass(frozen=True, slots=True)
+class Driver:
+    """The source of the host side, the name of its function, and the globals that it needs."""
+
+    text: str
+    name: str
+    namespace: Mapping[str, Any]
+
+
+class Made:
+    """What was made for the statements of a program; the sources for other arguments find it again."""
+
+    def __init__(self) -> None:
+        self.groups: dict[int, Group | None] = {}
+        self.tables: dict[int, Any] = {}
+
+
+def write_driver(function: Function, backend: Backend, forms: Sequence[Form], made: Made) -> Driver:
+    """The host source of a settled program without rules, for parameters of these forms."""
+    out = TreeDef(Kind.TUPLE, (LEAF,) * len(function.body.results))
+    alone = Function(function.name, function.params, function.body, out, span=function.span)  # nothing is written back
+    return _Writer(alone, backend, made).write(forms)
+
+
+class _Writer:
+    def __init__(self, function: Function, backend: Backend, made: Made) -> None:
+        self.function = function
+        self.backend = backend
+        self.made = made
+        self.ownership = Ownership(function, lambda keep: Lifetimes(function.body, Folding(), keep), frozenset())
+        self.lifetimes = self.ownership.lifetimes
+        self.read = _read(function.body)
+        self.namespace: dict[str, Any] = {
+            "empty": backend.xp.empty,
+            "copy": copying(backend),
+            "RaisedError": RaisedError,
+        }
+        self.bound: dict[Any, str] = {}  # names of what the namespace holds, by what it was made of
+        self.forms: dict[Var, Form] = {}
+        self.lines: list[Line] = []
+        self.indent = 1
+        self.said = ""
+        called = {s.op.name for s in walk(function.body) if isinstance(s, Apply)}
+        names = Names(function.body, self.ownership)
+        self.names = names.assign({}, {}, frozenset(), {*self.namespace, *called})
+        self.taken = set(self.names.values())
+
+    def write(self, forms: Sequence[Form]) -> Driver:
+        body = self.function.body
+        self.forms.update(zip(body.params, forms, strict=True))
+        name = identifier(self.function.name.strip("<>") or "function")
+        self.block(body)
+        self.line(f"return {_tuple([self.atom(a) for a in body.results])}")
+        parameters = ", ".join(self.names[p] for p in body.params)
+        return Driver(join([Line(0, f"def {name}({parameters}):"), *self.lines]), name, self.namespace)
+
+    # ---- lines and names ---------------------------------------------------------------------------
+
+    def line(self, text: str, comment: str = "") -> None:
+        self.lines.append(Line(self.indent, text, comment))
+
+    def say(self, spans: Iterable[Span]) -> None:
+        """Which of the user's lines the next statements come from, where that is not what was said last."""
+        lines = {span.line: span.text.strip() for span in spans if span.line}
+        said = "; ".join(f"line {n}: {text}" for n, text in sorted(lines.items()))
+        if len(lines) > 2:
+            said = f"lines {min(lines)} to {max(lines)}"
+        if said and said != self.said:
+            self.line(f"# {said}")
+        self.said = said
+
+    def free_name(self, wanted: str) -> str:
+        free, n = wanted, 1
+        while free in self.namespace or free in self.taken:
+            n += 1
+            free = f"{wanted}_{n}"
+        self.taken.add(free)
+        return free
+
+    def name_for(self, wanted: str, thing: Any, key: Any) -> str:
+        """A global name for something that the source calls or reads; the same for the same key."""
+        if key not in self.bound:
+            self.bound[key] = self.free_name(wanted)
+            self.namespace[self.bound[key]] = thing
+        return self.bound[key]
+
+    def atom(self, a: Atom) -> str:
+        if isinstance(a, Var):
+            return self.names[a]
+        if a.aval.shape:
+            if id(a) not in self.made.tables:
+                self.made.tables[id(a)] = self.backend.asarray(a.value)
+            return self.name_for("table", self.made.tables[id(a)], id(a))
+        plain = a.value.item() if isinstance(a.value, np.generic) else a.value
+        if type(plain) not in (bool, int, float) or not math.isfinite(plain) or a.aval.dtype.kind == "V":
+            return self.name_for("number", a.value, id(a))
+        if isinstance(a.value, np.generic):
+            return f"{self.dtype(a.aval.dtype)}({plain!r})"
+        return f"({plain!r})" if plain < 0 else repr(plain)
+
+    def form(self, a: Atom) -> Form:
+        if isinstance(a, Var):
+            return self.forms[a]
+        return in_order(a.aval.shape) if a.aval.shape else Number()
+
+    def dtype(self, dtype: DType) -> str:
+        return self.name_for(dtype.name, dtype.type, dtype)
+
+    def allocation(self, shape: Shape, dtype: DType) -> str:
+        return f"empty({shape!r}, {self.dtype(dtype)})"
+
+    # ---- blocks ------------------------------------------------------------------------------------
+
+    def block(self, block: Block) -> None:
+        """The statements of a block. Arrays of its own are let go of after their last use."""
+        own = set(block.params).union(*(s.targets for s in block.statements))
+        for s in block.statements:
+            self.statement(s)
+            used = [a for a in inputs_of(s) if isinstance(a, Var)]
+            if not isinstance(s, Fused):
+                used += [v for inner in blocks_of(s) for v in free_variables(inner)]
+            after = self.lifetimes.members(self.lifetimes.after[id(s)])
+            alive = {self.names[v] for v in after if v in self.read}
+            ends = [v for v in (*used, *s.targets) if v in own and v.aval.shape and self.names[v] not in alive]
+            if ends and not (block is self.function.body and s is block.statements[-1]):
+                self.line(f"del {', '.join(dict.fromkeys(self.names[v] for v in ends))}")
+
+    def statement(self, s: Statement) -> None:
+        match s:
+            case Apply(op=Put()):
+                self.say([s.span])
+                self.put(s)
+            case Apply():
+                self.say([s.span])
+                self.apply(s)
+            case Fused():
+                self.say(spans_of(s))
+                if id(s) not in self.made.groups:
+                    self.made.groups[id(s)] = Group(s, self.function.name, self.backend)
+                group = self.made.groups[id(s)]
+                assert group is not None
+                self.group(s.targets, group, s.args)
+            case If():
+                self.branch(s)
+            case For():
+                self.counted(s)
+            case While():
+                self.repeated(s)
+            case Raise():
+                self.line(f"if {self.truth(s.condition)}:")
+                self.line(f'    raise RaisedError("{s.error.error.__name__}, which CPython was to raise")')
+            case Invoke():
+                raise left_to_cpython(s)
+            case _:
+                assert_never(s)
+
+    def moves(self, targets: Sequence[Var], sources: Sequence[Atom], copied: Sequence[bool] = ()) -> None:
+        """Let the targets have the values of the sources, all at once."""
+        chosen = copied or [False] * len(targets)
+        texts = [f"copy({self.atom(a)})" if c else self.atom(a) for a, c in zip(sources, chosen, strict=True)]
+        pairs = [(self.names[t], x) for t, x in zip(targets, texts, strict=True) if self.names[t] != x]
+        if pairs:
+            self.line(f"{', '.join(t for t, _ in pairs)} = {', '.join(x for _, x in pairs)}")
+
+    def truth(self, a: Atom) -> str:
+        return self.atom(a) if isinstance(self.form(a), Number) else f"bool({self.atom(a)})"
+
+    def integer(self, a: Atom) -> str:
+        return self.atom(a) if isinstance(self.form(a), Number) and a.aval.weak else f"int({self.atom(a)})"
+
+    # ---- control flow ------------------------------------------------------------------------------
+
+    def branch(self, s: If) -> None:
+        for head, block in ((f"if {self.truth(s.condition)}:", s.then), ("else:", s.orelse)):
+            self.line(head)
+            start, self.said = len(self.lines), ""
+            self.indent += 1
+            self.block(block)
+            self.moves(s.targets, block.results)
+            if len(self.lines) == start:
+                self.line("pass")
+            self.indent -= 1
+        self.said = ""
+        for t, a, b in zip(s.targets, s.then.results, s.orelse.results, strict=True):
+            self.forms[t] = joined(self.form(a), self.form(b))
+
+    def counted(self, s: For) -> None:
+        r = s.range
+        index, *params = s.body.params
+        self.forms[index] = Number()
+        self.start(s, params)
+        start, stop, step = map(self.integer, (r.start, r.stop, r.step))
+        numbers = [stop] if (start, step) == ("0", "1") else [start, stop] if step == "1" else [start, stop, step]
+        turns = f"range({', '.join(numbers)})"
+        turns = f"reversed({turns})" if r.reverse else turns
+        self.turns(s, params, f"for {self.names[index]} in {turns}:")
+
+    def repeated(self, s: While) -> None:
+        self.start(s, s.body.params)
+        self.turns(s, s.body.params, "while True:")
+
+    def start(self, s: For | While, params: Sequence[Var]) -> None:
+        copied = [(id(s), k) in self.ownership.copied_inits for k in range(len(params))]
+        self.moves(params, s.inits, copied)
+        for p, init, c in zip(params, s.inits, copied, strict=True):
+            self.forms[p] = in_order(p.aval.shape) if c else self.form(init)
+
+    def turns(self, s: For | While, params: Sequence[Var], head: str) -> None:
+        """The loop, written for what is known of the carried values at the start of every turn."""
+        start = len(self.lines)
+        while True:
+            del self.lines[start:]
+            self.said = ""
+            known = [self.forms[p] for p in params]
+            self.line(head)
+            self.indent += 1
+            if isinstance(s, While):
+                self.forms.update(zip(s.condition.params, known, strict=True))
+                self.block(s.condition)
+                self.line(f"if not {self.truth(s.condition.results[0])}:")
+                self.line("    break")
+            self.block(s.body)
+            self.moves(params, s.body.results)
+            if len(self.lines) == start + 1:
+                self.line("pass")
+            self.indent -= 1
+            after = [joined(k, self.form(r)) for k, r in zip(known, s.body.results, strict=True)]
+            if after == known:
+                break
+            self.forms.update(zip(params, after, strict=True))
+        self.said = ""
+        self.moves(s.targets, params)
+        self.forms.update(zip(s.targets, known, strict=True))
+
+    # ---- groups ------------------------------------------------------------------------------------
+
+    def group(self, targets: Sequence[Var], group: Group, args: Sequence[Atom]) -> None:
+        """Launches where the strides of all arguments are known, else a call that finds out."""
+        forms = [self.form(a) for a in args]
+        numbers = all(isinstance(f, Number) for f in forms) and not any(t.aval.shape for t in targets)
+        if group.fused is None or numbers or any(isinstance(f, Unknown) for f in forms):
+            name = self.name_for(group.name, group, id(group))
+            self.line(f"{', '.join(self.names[t] for t in targets)} = {name}({', '.join(map(self.atom, args))})")
+            plain = numbers and all(isinstance(b, Apply) and _counts(b) for b in group.whole.body.statements)
+            for t in targets:
+                self.forms[t] = (
+                    Number() if plain else Unknown() if numbers or group.fused is None else in_order(t.aval.shape)
+                )
+            return
+        scalars = frozenset(i for i, f in enumerate(forms) if isinstance(f, Number))
+        strides = {
+            i: f.strides
+            for i, (f, a) in enumerate(zip(forms, args, strict=True))
+            if isinstance(f, Strided) and f != in_order(a.aval.shape)
+        }
+        self.launches(group.plan_for(strides, scalars), targets, args)
+        self.forms.update((t, in_order(t.aval.shape)) for t in targets)
+
+    def launches(self, chosen: GroupPlan, targets: Sequence[Var], args: Sequence[Atom]) -> None:
+        inputs = [self.atom(a) for a in args]
+        outputs = [self.names[t] for t in targets]
+        bound: dict[str, str] = {}  # a result with the name of an argument has it when all kernels are enqueued
+        for k, name in enumerate(outputs):
+            if name in inputs:
+                bound[name] = outputs[k] = self.free_name(f"{name}_new")
+        for t, name in zip(targets, outputs, strict=True):
+            self.line(f"{name} = {self.allocation(t.aval.shape, t.aval.dtype)}")
+        partials = [self.free_name("part") for _ in chosen.partials]
+        for name, (shape, dtype) in zip(partials, chosen.partials, strict=True):
+            self.line(f"{name} = {self.allocation(shape, dtype)}")
+        arrays = {"in": inputs, "scalar": inputs, "out": outputs, "partial": partials}
+        for launch in chosen.launches:
+            if launch.grid[0] * launch.grid[1]:
+                kernel = self.name_for(launch.program.name, self.backend.prepare(launch), (id(chosen), id(launch)))
+                given = ", ".join(arrays[a.role][a.index] for a in given_of(launch))
+                self.line(f"{kernel}({given})", _grid(launch))
+        if bound:
+            self.line(f"{', '.join(bound)} = {', '.join(bound.values())}")
+        if partials or bound:
+            self.line(f"del {', '.join((*partials, *bound.values()))}")
+
+    # ---- what is no kernel -------------------------------------------------------------------------
+
+    def apply(self, s: Apply) -> None:
+        (t,) = s.targets
+        forms = [self.form(a) for a in s.args]
+        view = view_of(s, forms, list(map(self.atom, s.args)), self)
+        if view is not None:
+            text, self.forms[t] = view
+            if t in self.ownership.copied_views:
+                text, self.forms[t] = f"copy({text})", in_order(t.aval.shape)
+            self.line(f"{self.names[t]} = {text}")
+            return
+        if isinstance(s.attrs, CreateAttrs) and s.op.name in ("full", "empty") and t.aval.shape:
+            self.line(f"{self.names[t]} = {self.allocation(s.attrs.shape, s.attrs.dtype)}")
+            if s.op.name == "full":
+                self.line(f"{self.names[t]}[...] = {self.atom(s.args[0])}")
+            self.forms[t] = in_order(t.aval.shape)
+            return
+        if all(isinstance(f, Number) for f in forms) and _counts(s):
+            self.call(s, operation(s, self.backend))
+            self.forms[t] = Number()
+            return
+        if id(s) not in self.made.groups:
+            self.made.groups[id(s)] = lone_group(s, self.function.name, self.backend)
+        group = self.made.groups[id(s)]
+        if group is None:
+            self.call(s, operation(s, self.backend))
+            self.forms[t] = in_order(t.aval.shape) if comes_in_order(s) else Unknown()
+        elif t.aval.shape or any(isinstance(f, Strided) for f in forms):
+            self.group(s.targets, group, group.whole.args)
+        else:
+            self.call(s, either(s, group, self.backend))
+            self.forms[t] = Unknown()
+
+    def call(self, s: Apply, made: Any) -> None:
+        (t,) = s.targets
+        name = self.name_for(s.op.name, made, (id(s), made.__name__))
+        text = f"{name}({', '.join(map(self.atom, s.args))})"
+        text = f"copy({text})" if t in self.ownership.copied_views else text
+        self.line(f"{self.names[t]} = {text}", _labels(s.attrs) if isinstance(s.attrs, ContractAttrs) else "")
+
+    def put(self, s: Apply) -> None:
+        (t,), x = s.targets, s.args[0]
+        name = self.names[t]
+        if not isinstance(x, Var) or id(s) in self.ownership.copied:
+            self.line(f"{name} = copy({self.atom(x)})")
+            self.forms[t] = in_order(t.aval.shape)
+        else:
+            self.moves([t], [x])
+            self.forms[t] = self.form(x)
+        key = subscript_of(s, [self.form(a) for a in s.args], list(map(self.atom, s.args)))
+        if key is not None:
+            self.line(f"{name}[{key}] {'=' if s.op.name == 'put' else '+='} {self.atom(s.args[1])}")
+            return
+        store = self.name_for(s.op.name, storing(s, self.backend), id(s))
+        self.line(f"{store}({', '.join([name, *map(self.atom, s.args[1:])])})")
+
+
+def _counts(s: Apply) -> bool:
+    """Whether the operation gives a number where all operands are numbers."""
+    return isinstance(s.op, Elementwise | Cast) and not s.targets[0].aval.shape
+
+
+def _read(block: Block) -> frozenset[Var]:
+    """All that is read anywhere; what only a loop's condition reads, as what the loop carries."""
+    found: set[Var] = {a for a in block.results if isinstance(a, Var)}
+    for s in walk(block):
+        found.update(a for a in inputs_of(s) if isinstance(a, Var))
+        for inner in blocks_of(s):
+            found.update(a for a in inner.results if isinstance(a, Var))
+    for s in walk(block):
+        if isinstance(s, While):
+            found.update(p for c, p in zip(s.condition.params, s.body.params, strict=True) if c in found)
+    return frozenset(found)
+
+
+def _labels(attrs: ContractAttrs) -> str:
+    """A product's axes as einsum has them."""
+    x, y, out = ("".join(chr(ord("a") + label) for label in part) for part in (attrs.lhs, attrs.rhs, attrs.out))
+    return f"{x},{y}->{out}"
+
+
+def _tuple(parts: Sequence[str]) -> str:
+    return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
+
+
+def _grid(launch: Launch) -> str:
+    blocks = f"{launch.grid[0]} x {launch.grid[1]}" if launch.grid[1] > 1 else f"{launch.grid[0]}"
+    threads = 32 * launch.program.num_warps if launch.program.language == "triton" else launch.block
+    return f"{blocks} block{'s' * (blocks != '1')} of {threads} threads"

@@ -1,0 +1,140 @@
+"""The host source of GPU programs: what it says, and that it runs on arrays of any strides."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from host_cuda import HostCuda
+from test_cuda_executor import OneByOne
+
+from untraced import accelerate, grad
+from untraced.kernels.executor import GpuExecutor
+from untraced.translator.errors import UnsupportedError
+from untraced.translator.pipeline import translate
+from untraced.translator.reading.signature import abstract_with_leaves
+
+
+def network(w1: Any, b1: Any, w2: Any, x: Any, y: Any) -> Any:
+    h = np.tanh(x @ w1 + b1)
+    z = h @ w2
+    p = np.exp(z - z.max(axis=1, keepdims=True))
+    p = p / p.sum(axis=1, keepdims=True)
+    return -np.mean(np.sum(y * np.log(p), axis=1))
+
+
+def heat(u: Any, n: Any) -> Any:
+    v = u.copy()
+    for i in range(n):
+        v[1:-1, 1:-1] += 0.1 * (v[2:, 1:-1] + v[:-2, 1:-1] + v[1:-1, 2:] + v[1:-1, :-2] - 4 * v[1:-1, 1:-1])
+        v[0] = v[-2] * (i + 1)
+    return v
+
+
+def settled(a: Any, b: Any, tol: Any) -> Any:
+    x, err, k = np.zeros_like(b), 1.0, 0
+    while err > tol and k < 100:
+        new = b - a * np.roll(x, 1)
+        err, x, k = np.max(np.abs(new - x)), new, k + 1
+    return x, k
+
+
+def swapped(a: Any, b: Any, n: Any) -> Any:
+    old, new = a.copy(), b.copy()
+    for i in range(n):
+        new[i:] = old[i:] * 2 + new[i]
+        old, new = new, old + 0.0
+    return old, new
+
+
+def chosen(x: Any, flip: Any) -> Any:
+    y = x.T if flip > 0 else x * 2
+    y = np.sort(y, axis=0)
+    z = y[::-1]
+    y = y.copy()
+    y[0] = 7
+    return np.exp(y) + z, y.sum()
+
+
+rng = np.random.default_rng(3)
+_NETWORK = [rng.normal(size=s).astype("f4") for s in ((8, 16), (16,), (16, 10), (32, 8), (32, 10))]
+PROGRAMS: dict[str, tuple[Callable[..., Any], list[Any]]] = {
+    "network": (network, _NETWORK),
+    "network_grad": (grad(network, argnums=(0, 1, 2)), _NETWORK),
+    "heat": (heat, [rng.normal(size=(9, 12)), 5]),
+    "settled": (settled, [np.full(6, 0.4), np.arange(6.0), 1e-6]),
+    "swapped": (swapped, [np.arange(6.0), np.ones(6), 5]),
+    "chosen": (chosen, [rng.normal(size=(5, 5)), 1.0]),
+}
+
+
+def executor_of(fun: Callable[..., Any], args: list[Any], backend: Any) -> tuple[GpuExecutor, list[Any]]:
+    signature, leaves = abstract_with_leaves(fun, args, {})
+    translation = translate(fun, signature, target="triton")
+    given = [x for i, x in enumerate(leaves) if i not in translation.statics]
+    return GpuExecutor(translation.function, backend), given
+
+
+@pytest.fixture
+def one_by_one(monkeypatch: pytest.MonkeyPatch) -> OneByOne:
+    def refuse(fused: Any, language: str) -> Any:
+        raise UnsupportedError("no kernels here")
+
+    monkeypatch.setattr("untraced.kernels.steps.decompose", refuse)
+    return OneByOne()
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_runs_on_arrays_of_any_strides(name: str, one_by_one: OneByOne) -> None:
+    same_for_all_strides(name, one_by_one)
+
+
+@pytest.mark.parametrize("name", ["heat", "chosen"])
+def test_kernels_read_arrays_of_any_strides(name: str) -> None:
+    same_for_all_strides(name, HostCuda())
+
+
+def same_for_all_strides(name: str, backend: Any) -> None:
+    fun, args = PROGRAMS[name]
+    executor, given = executor_of(fun, args, backend)
+    expected = executor(given)
+    want = fun(*[np.array(a) if isinstance(a, np.ndarray) else a for a in args])
+    for got, w in zip(expected, want if isinstance(want, tuple) else (want,), strict=False):
+        np.testing.assert_allclose(got, w, rtol=1e-5 if name.startswith("network") else 1e-12, atol=1e-6)
+    turned = [np.asfortranarray(a)[::-1][::-1] if isinstance(a, np.ndarray) else a for a in given]
+    strided = [np.repeat(a, 2, axis=-1)[..., ::2] if isinstance(a, np.ndarray) else a for a in given]
+    before = [np.array(a) for a in given]
+    for other in (turned, strided):
+        for got, w in zip(executor(other), expected, strict=True):
+            np.testing.assert_array_equal(got, w)
+        for a, b in zip(other, before, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+def test_numbers_may_lie_on_the_device(one_by_one: OneByOne) -> None:
+    executor, (u, n) = executor_of(heat, [rng.normal(size=(9, 12)), 5], one_by_one)
+    np.testing.assert_array_equal(executor([u, np.array(n)])[0], executor([u, n])[0])
+
+
+@pytest.mark.parametrize("target", ["triton", "cuda"])
+@pytest.mark.parametrize("name", ["network_grad", "heat", "settled"])
+def test_golden_host_source(name: str, target: str, golden: Callable[[str, str], None]) -> None:
+    fun, args = PROGRAMS[name]
+    r = accelerate(fun, target=target).inspect(*args, compile=False)
+    assert r.driver is not None
+    golden(f"host/{name}.{target}.py", r.driver)
+
+
+def test_other_targets_have_no_host_source() -> None:
+    assert accelerate(network, target="cpu").inspect(*_NETWORK, compile=False).driver is None
+
+
+def test_tracebacks_show_the_host_source(one_by_one: OneByOne) -> None:
+    executor, given = executor_of(network, _NETWORK, one_by_one)
+    given[0] = np.ones((3, 3), "f4")
+    with pytest.raises(ValueError, match="cannot reshape") as caught:
+        executor(given)
+    assert "contract(" in "".join(traceback.format_exception(caught.value))
