@@ -22,6 +22,7 @@ from ..translator.reading.changes import apply_changes
 from ..translator.reading.raising import CERTAIN
 from ..translator.reading.reader import Finish, Reading, read
 from ..translator.reading.signature import Signature, signature_of
+from .adopted import OnGpu, adopted
 from .arguments import Key, bind_arguments, open_arguments
 from .array import Array, Spec
 from .callables import BOUND, HELD, BoundMethods, holding, is_users_object, readable
@@ -198,7 +199,9 @@ class Accelerated:
     def _unreadable(
         self, error: TypeError, given: tuple[Any, Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        """A call whose arguments are of no known kind."""
+        """A call whose arguments are of no known kind, or arrays of another library's on a GPU."""
+        if isinstance(error, OnGpu):
+            return self(*adopted(given[0]), **adopted(given[1]))
         try:
             bind_arguments(self.fun, args, kwargs)  # says what is wrong with them
         except Exception as explained:
@@ -275,6 +278,7 @@ class Accelerated:
         """
         from .inspection import inspect_call
 
+        args, kwargs = adopted(args), adopted(kwargs)
         if self.options.static:
             args, kwargs = self.options.make_static(self.fun, args, kwargs)
         return inspect_call(self, bind_arguments(self.fun, args, kwargs), compile)
@@ -488,7 +492,10 @@ class PlainOrDevice(Accelerated):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if EVERYWHERE:
             self._sampler.check(args, kwargs)
-        key, leaves = open_arguments(args, kwargs)
+        try:
+            key, leaves = open_arguments(args, kwargs)
+        except OnGpu:
+            return self._on_device(*args, **kwargs)
         if any(type(x) is Array for x in leaves):
             return self._on_device(*args, **kwargs)
         for entry in self._entries.get(key, ()):

@@ -17,6 +17,7 @@ from ..translator.ir import Aval
 from ..translator.reading.signature import Signature, abstract_with_leaves, aval_of, known, runs, signature_of
 from ..translator.reading.source import definition
 from ..translator.tree import open_node, sorted_keys, tree_map
+from .adopted import OnGpu, is_on_gpu
 from .array import Array
 from .statics import unwrap
 
@@ -81,6 +82,8 @@ def _open_rare(x: Any, key: list[Any], leaves: list[Any]) -> None:
             _open(child, key, leaves)
     elif isinstance(x, slice):
         key.append((slice, repr(x)))
+    elif is_on_gpu(x):
+        raise OnGpu(f"an array of {type(x).__module__} on a GPU: make it an Array with untraced.device_put")
     elif isinstance(aval_of(x), Aval):
         key.append((type(x), aval_of(x)))
         leaves.append(x)

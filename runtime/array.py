@@ -113,6 +113,12 @@ class Array:
             return host.astype(dtype)
         return host.copy() if copy else host
 
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """The memory where it lies, read-only, for other libraries on the GPU. Arrays elsewhere have none."""
+        there: dict[str, Any] = self._data.__cuda_array_interface__
+        return {**there, "data": (there["data"][0], True)}
+
     def __dlpack__(self, **options: Any) -> Any:
         return self.device.dlpack(self._data, **options)
 

@@ -210,11 +210,14 @@ def device_put(x: Any, device: Device | str | None = None) -> Any:
 
     `device` is a Device or the name of a target; by default where accelerated functions run.
     """
+    from .adopted import adopted, is_on_gpu
     from .array import Array, spec_of
 
     place = device_of_target(device or "auto") if isinstance(device, str | None) else home(device)
 
     def put(leaf: Any) -> Array:
+        if is_on_gpu(leaf):
+            return put(adopted(leaf))
         if isinstance(leaf, Array):
             return leaf if leaf.device is place else device_put(np.asarray(leaf), place)
         host = np.asarray(leaf)

@@ -38,6 +38,10 @@ class CudaDevice:
     def put(self, host: np.ndarray[Any, Any]) -> Any:
         return self.cupy.asarray(host, order="C")
 
+    def adopt(self, x: Any) -> Any:
+        """Another library's array on this device as a CuPy array of the same memory. Its stream is waited for."""
+        return self.cupy.from_dlpack(x) if hasattr(x, "__dlpack__") else self.cupy.asarray(x)
+
     def get(self, data: Any) -> np.ndarray[Any, Any]:
         host: np.ndarray[Any, Any] = self.cupy.asnumpy(data)
         host.setflags(write=False)

@@ -1,0 +1,41 @@
+"""Arrays of other libraries in a GPU's memory (CuPy's, PyTorch's, ...), taken as Arrays where they lie."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..translator.ir import Aval
+from ..translator.tree import tree_map
+from .array import Array, spec_of
+
+_CUDA = (2, 3, 13)  # DLPack's kinds of memory that a GPU reads: its own, pinned, managed
+
+
+class OnGpu(TypeError):
+    """An argument is an array of another library's in a GPU's memory."""
+
+
+def is_on_gpu(x: Any) -> bool:
+    """Whether another library's array can be taken where it lies. Of PyTorch's tensors those on a GPU."""
+    if type(x) is Array or isinstance(x, type):
+        return False
+    if getattr(x, "__cuda_array_interface__", None) is not None:
+        return True
+    place = getattr(x, "__dlpack_device__", None)
+    return place is not None and hasattr(x, "__dlpack__") and int(place()[0]) in _CUDA
+
+
+def adopted(tree: Any) -> Any:
+    """The tree with an Array in place of each such array: the same memory, which must not be written while it is used.
+
+    Raises TargetError where this process has no GPU or no CuPy.
+    """
+    return tree_map(lambda x: _adopt(x) if is_on_gpu(x) else x, tree, is_leaf=is_on_gpu)
+
+
+def _adopt(x: Any) -> Array:
+    from .devices import device_of_target
+
+    device: Any = device_of_target("cuda")
+    data = device.adopt(x)
+    return Array(data, spec_of(Aval(tuple(data.shape), data.dtype), device))
