@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .arrays import is_host
 from .program import Launch
 
 
@@ -39,3 +40,32 @@ class Backend:
             self.launch(launch, arguments)
 
         return run
+
+    def truths(self, flags: Sequence[Any]) -> list[bool]:
+        """What conditions are, those of the device fetched together."""
+        there = [f for f in flags if not is_host(f)]
+        answers = iter(self.fetched(self.xp.stack(there)) if there else ())
+        return [bool(f if is_host(f) else next(answers)) for f in flags]
+
+    def fetched(self, x: Any) -> np.ndarray[Any, Any]:
+        """An array of the device on the host."""
+        return np.asarray(x)
+
+    def place(self) -> Any:
+        """Which of several devices kernels are launched on now."""
+        return 0
+
+    def record(self, loop: Callable[..., tuple[Any, ...]], values: Sequence[Any]) -> Recording | None:
+        """What the loop enqueues for values like these, to be enqueued at once; None where that cannot be."""
+        return None
+
+    def same(self, x: Any, y: Any) -> bool:
+        """Whether two results are the same to the bit."""
+        if is_host(x) or is_host(y):
+            return type(x) is type(y) and np.asarray(x).tobytes() == np.asarray(y).tobytes()
+        bits = [self.xp.ascontiguousarray(a).reshape(-1).view(np.uint8) for a in (x, y)]
+        return bool((bits[0] == bits[1]).all())
+
+
+Recording = Callable[[Sequence[Any]], tuple[Any, ...]]
+"""Gives what the recorded loop would give for these values, in memory of the results' own."""

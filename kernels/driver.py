@@ -41,7 +41,8 @@ from ..translator.ir import (
     inputs_of,
     walk,
 )
-from ..translator.ops.core import Cast, ContractAttrs, CreateAttrs, Elementwise, Put
+from ..translator.ops.core import At, Cast, ContractAttrs, CreateAttrs, Dyn, Elementwise, IndexAttrs, Linalg, Put, Run
+from ..translator.passes.alignment import nbytes
 from ..translator.passes.groups import spans_of
 from ..translator.printing.lifetimes import Lifetimes
 from ..translator.printing.names import Names, identifier
@@ -54,6 +55,7 @@ from .backend import Backend
 from .forms import Form, Number, Strided, Unknown, in_order, joined
 from .program import GroupPlan, Launch
 from .steps import Group, comes_in_order, copying, either, given_of, lone_group, operation, storing
+from .turns import CHEAP, RECORDED, Recorder, turning
 from .views import subscript_of, view_of
 
 
@@ -99,6 +101,9 @@ class _Writer:
         self.lines: list[Line] = []
         self.indent = 1
         self.said = ""
+        self.looping = 0  # how many loops are around
+        self.enqueued = 0  # launches, and
+        self.waits = 0  # what may wait for the device or call a library: statements written so far
         called = {s.op.name for s in walk(function.body) if isinstance(s, Apply)}
         names = Names(function.body, self.ownership)
         self.names = names.assign({}, {}, frozenset(), {*self.namespace, *called})
@@ -222,10 +227,16 @@ class _Writer:
             self.line(f"{', '.join(t for t, _ in pairs)} = {', '.join(x for _, x in pairs)}")
 
     def truth(self, a: Atom) -> str:
-        return self.atom(a) if isinstance(self.form(a), Number) else f"bool({self.atom(a)})"
+        if isinstance(self.form(a), Number):
+            return self.atom(a)
+        self.waits += 1
+        return f"bool({self.atom(a)})"
 
     def integer(self, a: Atom) -> str:
-        return self.atom(a) if isinstance(self.form(a), Number) and a.aval.weak else f"int({self.atom(a)})"
+        if isinstance(self.form(a), Number):
+            return self.atom(a) if a.aval.weak else f"int({self.atom(a)})"
+        self.waits += 1
+        return f"int({self.atom(a)})"
 
     # ---- control flow ------------------------------------------------------------------------------
 
@@ -244,19 +255,67 @@ class _Writer:
             self.forms[t] = joined(self.form(a), self.form(b))
 
     def counted(self, s: For) -> None:
-        r = s.range
+        start, told = len(self.lines), (self.enqueued, self.waits)
+        self.for_loop(s)
+        launches, waits = self.enqueued - told[0], self.waits - told[1]
+        if self.looping or waits or not launches or not self.may_record(s):
+            return
+        del self.lines[start:]
+        self.said = ""
+        name = self.free_name("loop")
+        outside = [a for a in (*free_variables(s.body), *inputs_of(s)) if isinstance(a, Var)]
+        given = ", ".join(dict.fromkeys(self.names[v] for v in outside))
+        self.line(f"def {name}({given}):")
+        self.indent += 1
+        self.for_loop(s)
+        self.line(f"return {_tuple([self.names[t] for t in s.targets])}")
+        self.indent -= 1
+        recorder = self.name_for("recorded", Recorder(self.backend, launches), id(s))
+        turns = self.range_of(s)
+        call = f"{recorder}({', '.join([turns, name, *([given] if given else [])])})"
+        self.line(f"{_tuple([self.names[t] for t in s.targets])} = {call}", "a graph when it comes again")
+
+    def may_record(self, s: For) -> bool:
+        """Whether the loop's arguments and results are few enough bytes to be copied."""
+        outside = {*free_variables(s.body), *(a for a in s.inits if isinstance(a, Var)), *s.targets}
+        return bool(s.targets) and sum(v.aval.size * v.aval.dtype.itemsize for v in outside) <= RECORDED
+
+    def range_of(self, s: For) -> str:
+        start, stop, step = map(self.integer, (s.range.start, s.range.stop, s.range.step))
+        numbers = [stop] if (start, step) == ("0", "1") else [start, stop] if step == "1" else [start, stop, step]
+        return f"range({', '.join(numbers)})"
+
+    def for_loop(self, s: For) -> None:
         index, *params = s.body.params
         self.forms[index] = Number()
         self.start(s, params)
-        start, stop, step = map(self.integer, (r.start, r.stop, r.step))
-        numbers = [stop] if (start, step) == ("0", "1") else [start, stop] if step == "1" else [start, stop, step]
-        turns = f"range({', '.join(numbers)})"
-        turns = f"reversed({turns})" if r.reverse else turns
+        turns = self.range_of(s)
+        turns = f"reversed({turns})" if s.range.reverse else turns
         self.turns(s, params, f"for {self.names[index]} in {turns}:")
 
     def repeated(self, s: While) -> None:
-        self.start(s, s.body.params)
-        self.turns(s, s.body.params, "while True:")
+        params = s.body.params
+        self.start(s, params)
+        start = len(self.lines)
+        self.turns(s, params, "while True:")
+        if isinstance(self.form(s.condition.results[0]), Number) or not _may_go_ahead(s):
+            return
+        del self.lines[start:]
+        carried = ", ".join(self.names[p] for p in params)
+        names = []
+        for hint, block in (("going", s.condition), ("turn", s.body)):
+            names.append(self.free_name(hint))
+            self.said = ""
+            self.line(f"def {names[-1]}({carried}):")
+            self.indent += 1
+            self.block(block)
+            results = [self.atom(a) for a in block.results]
+            self.line(f"return {results[0] if hint == 'going' else _tuple(results)}")
+            self.indent -= 1
+        self.said = ""
+        turns = self.name_for("turns", turning(self.backend), "turns")
+        targets = _tuple([self.names[t] for t in s.targets])
+        self.line(f"{targets} = {turns}({', '.join(names)}, {carried})", "asks the device after several turns")
 
     def start(self, s: For | While, params: Sequence[Var]) -> None:
         copied = [(id(s), k) in self.ownership.copied_inits for k in range(len(params))]
@@ -273,6 +332,7 @@ class _Writer:
             known = [self.forms[p] for p in params]
             self.line(head)
             self.indent += 1
+            self.looping += 1
             if isinstance(s, While):
                 self.forms.update(zip(s.condition.params, known, strict=True))
                 self.block(s.condition)
@@ -283,6 +343,7 @@ class _Writer:
             if len(self.lines) == start + 1:
                 self.line("pass")
             self.indent -= 1
+            self.looping -= 1
             after = [joined(k, self.form(r)) for k, r in zip(known, s.body.results, strict=True)]
             if after == known:
                 break
@@ -298,6 +359,7 @@ class _Writer:
         forms = [self.form(a) for a in args]
         numbers = all(isinstance(f, Number) for f in forms) and not any(t.aval.shape for t in targets)
         if group.fused is None or numbers or any(isinstance(f, Unknown) for f in forms):
+            self.waits += not numbers
             name = self.name_for(group.name, group, id(group))
             self.line(f"{', '.join(self.names[t] for t in targets)} = {name}({', '.join(map(self.atom, args))})")
             plain = numbers and all(isinstance(b, Apply) and _counts(b) for b in group.whole.body.statements)
@@ -332,6 +394,7 @@ class _Writer:
             if launch.grid[0] * launch.grid[1]:
                 kernel = self.name_for(launch.program.name, self.backend.prepare(launch), (id(chosen), id(launch)))
                 given = ", ".join(arrays[a.role][a.index] for a in given_of(launch))
+                self.enqueued += 1
                 self.line(f"{kernel}({given})", _grid(launch))
         if bound:
             self.line(f"{', '.join(bound)} = {', '.join(bound.values())}")
@@ -374,6 +437,7 @@ class _Writer:
 
     def call(self, s: Apply, made: Any) -> None:
         (t,) = s.targets
+        self.waits += not all(isinstance(self.form(a), Number) for a in s.args)
         name = self.name_for(s.op.name, made, (id(s), made.__name__))
         text = f"{name}({', '.join(map(self.atom, s.args))})"
         text = f"copy({text})" if t in self.ownership.copied_views else text
@@ -392,6 +456,7 @@ class _Writer:
         if key is not None:
             self.line(f"{name}[{key}] {'=' if s.op.name == 'put' else '+='} {self.atom(s.args[1])}")
             return
+        self.waits += 1
         store = self.name_for(s.op.name, storing(s, self.backend), id(s))
         self.line(f"{store}({', '.join([name, *map(self.atom, s.args[1:])])})")
 
@@ -399,6 +464,26 @@ class _Writer:
 def _counts(s: Apply) -> bool:
     """Whether the operation gives a number where all operands are numbers."""
     return isinstance(s.op, Elementwise | Cast) and not s.targets[0].aval.shape
+
+
+def _may_go_ahead(s: While) -> bool:
+    """Whether turns may be done that are not needed: they are cheap, write into nothing and raise nothing."""
+    statements = (*s.condition.statements, *s.body.statements)
+    if any(isinstance(b, Apply) and isinstance(b.op, Put | Linalg) for b in statements):
+        return False
+    if any(isinstance(b, Apply) and _looks_up(b) for b in statements):
+        return False
+    if not all(isinstance(b, Apply | Fused) for b in statements):
+        return False
+    return sum(nbytes(a) for b in statements for a in (*inputs_of(b), *b.targets)) <= CHEAP
+
+
+def _looks_up(s: Apply) -> bool:
+    """Whether numbers of the run choose a place: an index is asked of the device, and out of range it raises."""
+    if not isinstance(s.attrs, IndexAttrs):
+        return False
+    places = (d.index if isinstance(d, At) else d.start if isinstance(d, Run) else None for d in s.attrs.dims)
+    return any(isinstance(p, Dyn) for p in places)
 
 
 def _read(block: Block) -> frozenset[Var]:

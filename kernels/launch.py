@@ -15,7 +15,7 @@ import numpy as np
 
 from ..translator.errors import Diagnostic, TargetError
 from .ahead import INSTALL, Compiled, compile_program
-from .backend import Backend
+from .backend import Backend, Recording
 from .program import Launch, Program
 
 ALIGNMENT = 16  # bytes, and elements: what Triton's divisibility promise is about
@@ -145,6 +145,23 @@ class CupyBackend(Backend):
         exec(compile(text, f"<launch of {launch.program.name}>", "exec"), namespace)
         made: Callable[..., None] = namespace["launch"]
         return made
+
+    def fetched(self, x: Any) -> np.ndarray[Any, Any]:
+        host: np.ndarray[Any, Any] = self.xp.asnumpy(x)
+        return host
+
+    def place(self) -> int:
+        return int(self.xp.cuda.runtime.getDevice())
+
+    def record(self, loop: Callable[..., tuple[Any, ...]], values: Sequence[Any]) -> Recording | None:
+        """A CUDA graph. None where CuPy refuses to capture, as it does for what waits or allocates outside its pool."""
+        from .graphs import Graph
+
+        errors = self.xp.cuda.runtime.CUDARuntimeError, self.xp.cuda.driver.CUDADriverError
+        try:
+            return Graph(self.xp, loop, values)
+        except errors:
+            return None
 
     def load(self, program: Program, aligned: bool, packed: bool) -> Loaded:
         device = int(self.xp.cuda.runtime.getDevice())

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import traceback
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,8 @@ from test_cuda_executor import OneByOne
 
 from untraced import accelerate, grad
 from untraced.kernels.executor import GpuExecutor
+from untraced.kernels.graphs import Graph
+from untraced.kernels.turns import Recorder, turning
 from untraced.translator.errors import UnsupportedError
 from untraced.translator.pipeline import translate
 from untraced.translator.reading.signature import abstract_with_leaves
@@ -126,6 +130,159 @@ def test_golden_host_source(name: str, target: str, golden: Callable[[str, str],
     r = accelerate(fun, target=target).inspect(*args, compile=False)
     assert r.driver is not None
     golden(f"host/{name}.{target}.py", r.driver)
+
+
+# ---- loops -----------------------------------------------------------------------------------------
+
+
+class Asked(OneByOne):
+    """Counts what the device is asked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.answers = 0
+
+    def fetched(self, x: Any) -> Any:
+        self.answers += 1
+        return super().fetched(x)
+
+
+@pytest.mark.parametrize("limit", [0, 1, 2, 5, 30, 100])
+def test_while_asks_after_several_turns(limit: int) -> None:
+    backend = Asked()
+    turns = 0
+
+    def going(x: Any, n: Any) -> Any:
+        return np.array(n < limit)
+
+    def turn(x: Any, n: Any) -> Any:
+        nonlocal turns
+        turns += 1
+        return x * 2, n + 1
+
+    x, n = turning(backend)(going, turn, np.ones(3), np.array(0))
+    assert n == limit and x[0] == 2.0**limit
+    assert limit <= turns <= limit * 5 / 4 + 1
+    assert limit < 30 or backend.answers <= limit / 2
+
+
+def test_what_the_host_knows_ends_a_loop_at_once() -> None:
+    turns = []
+
+    def turn(n: int) -> Any:
+        turns.append(n)
+        return (n + 1,)
+
+    assert turning(Asked())(lambda n: n < 9, turn, 0) == (9,)
+    assert turns == list(range(9))
+
+
+class Recording(OneByOne):
+    """Records as a device does: addresses and numbers are kept, values are not. `wrong` records another loop."""
+
+    def __init__(self, wrong: bool = False) -> None:
+        super().__init__()
+        self.recorded, self.replayed, self.wrong = 0, 0, wrong
+
+    def record(self, loop: Any, values: Any) -> Any:
+        self.recorded += 1
+        mine = [np.array(x) if isinstance(x, np.ndarray) else x for x in values]
+
+        def replay(values: Any) -> Any:
+            self.replayed += 1
+            for own, x in zip(mine, values, strict=True):
+                if isinstance(own, np.ndarray):
+                    own[...] = x
+            return tuple(np.array(x) + self.wrong for x in loop(*mine))
+
+        return replay
+
+
+@pytest.mark.parametrize("wrong", [False, True])
+def test_loops_that_come_again_are_recorded(wrong: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(HostCuda, "record", Recording.record, raising=False)
+    backend = HostCuda()
+    backend.recorded, backend.replayed, backend.wrong = 0, 0, wrong  # type: ignore[attr-defined]
+    executor, _ = executor_of(heat, [rng.normal(size=(9, 12)), 5], backend)
+    for n in (5, 6):
+        for _ in range(4):
+            u = rng.normal(size=(9, 12))
+            before = u.copy()
+            np.testing.assert_allclose(executor([u, n])[0], heat(u, n), rtol=1e-13)
+            np.testing.assert_array_equal(u, before)
+    assert backend.recorded == 2  # type: ignore[attr-defined]
+    assert backend.replayed == (2 if wrong else 6)  # type: ignore[attr-defined]
+
+
+def test_short_loops_and_ever_other_numbers_are_not_recorded() -> None:
+    backend = Recording()
+    recorder = Recorder(backend, launches=1)
+    for n in range(300):
+        assert recorder(range(10), lambda x, n: (x + n,), np.ones(1), n)[0] == n + 1
+        assert recorder(range(2), lambda x: (x,), np.ones(1))[0] == 1
+    assert backend.recorded == 0 and len(recorder.seen) < 100
+
+
+def test_a_graph_is_captured_after_one_run_and_has_arrays_of_its_own() -> None:
+    enqueued: list[Callable[[], Any]] = []
+    log: list[str] = []
+    capturing = False
+
+    def enqueue(work: Callable[[], Any]) -> None:
+        enqueued.append(work) if capturing else work()
+
+    class Stream:
+        def __init__(self, non_blocking: bool = False) -> None:
+            pass
+
+        def __enter__(self) -> None:
+            log.append("enter")
+
+        def __exit__(self, *_: Any) -> None:
+            log.append("exit")
+
+        def record(self) -> str:
+            return "event"
+
+        def wait_event(self, event: str) -> None:
+            assert event == "event"
+
+        def synchronize(self) -> None:
+            log.append("synchronize")
+
+        def begin_capture(self) -> None:
+            nonlocal capturing
+            capturing = True
+
+        def end_capture(self) -> Any:
+            nonlocal capturing
+            capturing = False
+            return SimpleNamespace(launch=lambda stream: [work() for work in enqueued])
+
+    pool = SimpleNamespace(malloc=None)
+    cuda = SimpleNamespace(
+        MemoryPool=lambda: pool,
+        Stream=Stream,
+        get_current_stream=Stream,
+        using_allocator=lambda malloc: contextlib.nullcontext(),
+    )
+    cupy = SimpleNamespace(cuda=cuda, array=np.array)
+
+    def loop(x: Any, n: int) -> Any:
+        for _ in range(n):
+            enqueue(lambda: np.multiply(x, 2, out=x))
+        return (x,)
+
+    graph = Graph(cupy, loop, [np.ones(2), 3])
+    assert log == ["enter", "synchronize", "exit"] and len(enqueued) == 3
+    x = np.array([1.0, 5.0])
+    (first,) = graph([x, 3])
+    (second,) = graph([x + 1, 3])
+    np.testing.assert_array_equal([first, second], [[8.0, 40.0], [16.0, 48.0]])
+    np.testing.assert_array_equal(x, [1.0, 5.0])
+
+
+# ---- where it shows --------------------------------------------------------------------------------
 
 
 def test_other_targets_have_no_host_source() -> None:
