@@ -1,25 +1,20 @@
 def cholesky_grad(a):
     low = np.zeros((5, 5))
-    t_tape_tape = np.empty((5, 5))
     for i in range(5):
-        t_tape = np.empty(5)
         for j in range(i + 1):
             s = a[i, j] - low[i] @ low[j]
             if i == j:
                 t = np.sqrt(s)
             else:
                 t = s / low[j, j]
-            t_tape[j] = low[i, j]
             low[i, j] = t
-        t_tape_tape[i] = t_tape
     d_low = np.ones_like(low)                       # from line ..: np.sum(low)
     d_a = np.zeros_like(a)                          # from line ..: for i in range(n)
     for i in reversed(range(5)):
-        t_tape = t_tape_tape[i]
         for j in reversed(range(i + 1)):
             d_t = d_low[i, j]                       # from line ..: low[i, j] = np.sqrt(s) if i == j else s / low[j, j]
             d_low[i, j] = 0.0
-            low[i, j] = t_tape[j]
+            low[i, j] = 0.0
             t1 = low[i]
             t2 = low[j]
             s = a[i, j] - t1 @ t2

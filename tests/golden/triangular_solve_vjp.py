@@ -3,9 +3,7 @@ import numpy as np
 
 def triangular_solve_vjp(a, b, ct):
     x = np.zeros(4)
-    t_tape = np.empty(4)
     for i in range(4):
-        t_tape[i] = x[i]
         x[i] = (b[i] - a[i] @ x) / a[i, i]
     d_a = np.zeros_like(a)                            # from line ..: for i in range(n)
     d_x = ct.copy()
@@ -14,7 +12,7 @@ def triangular_solve_vjp(a, b, ct):
         t1 = a[i, i]
         t2 = t / t1
         t3 = a[i]
-        x[i] = t_tape[i]
+        x[i] = 0.0
         d_a[i, i] -= t * ((b[i] - t3 @ x) / t1 / t1)  # from line ..: a[i, i]
         d_x[i] = 0.0                                  # from line ..: x[i] = (b[i] - a[i, :] @ x) / a[i, i]
         d_x -= t3 * t2                                # from line ..: a[i, :] @ x

@@ -7,7 +7,7 @@ name forward values freely; where those live in a loop or a branch, `tape.py` de
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import assert_never, cast
 
@@ -57,15 +57,16 @@ from .across import collective_vjp
 from .activity import linked_args
 from .choices import Choice, chosen_vjp
 from .cotangents import adjoint_hint, cast_like, materialise, named, strong, total, zeros
+from .differences import Makers
 from .factors import linalg_vjp
 from .linear import concatenate_vjp, contract_vjp, create_vjp, index_parts, put_vjp_base, put_vjp_value, reshape_vjp
 from .passage import passes_through
-from .places import Hole, Makers, Place, untouched
+from .places import Hole, Place, untouched
 from .reductions import cumulative_vjp, reduce_vjp
 from .routines import routine_vjp
 from .ruled import ruled_vjp
 from .segments import Cut, bytes_of, cut
-from .settled import settled
+from .settled import Nest
 from .spectra import fourier_vjp, sort_vjp
 from .tape import Plan, carried_pairs, copy_retyped, needed_of, plan, position, record, slot
 from .tape import total as total_of
@@ -93,6 +94,8 @@ class Adjoints:
         self.restored: dict[Var, Var] = {}  # arrays that loops start from, as their backward loops leave them (undo.py)
         self.holes: dict[Var, Hole] = {}  # in cotangents in the table, still to be set to zero
         self.made: dict[Var, Apply] = {}  # what made the forward values
+        self.loops: tuple[For, ...] = ()  # around
+        self.nest: Nest | None = None  # the loops around, where the backward pass may read what they leave
 
     def hint(self, v: Var) -> str:
         """The name of the adjoint: none of its own for a temporary that stands inside an expression."""
@@ -102,7 +105,7 @@ class Adjoints:
         inner = Adjoints(Builder(span_of.span), self.active, self.trips)
         inner.outermost = False
         inner.changing = self.changing
-        inner.made = self.made
+        inner.made, inner.nest, inner.loops = self.made, self.nest, self.loops
         return inner
 
     @property
@@ -151,10 +154,10 @@ class Adjoints:
             del self.holes[x]
             if hole.holds(c, makers):
                 return
-        elif hole is None or not hole.place.apart(place, makers):
+        elif hole is None or not hole.place.apart(place, makers, self.loops):
             self.settle(x)
         so_far = named(self.b, materialise(self.b, self.table.get(x), strong(x.aval)), self.hint(x))
-        anew = fills or (untouched(so_far, place, makers) and place.distinct(makers))
+        anew = fills or (untouched(so_far, place, makers, self.loops) and place.distinct(makers))
         store = make.put if anew else make.put_add
         self.table[x] = named(self.b, store(self.b, so_far, c, dims, dyn), self.hint(x))
 
@@ -314,7 +317,8 @@ def _if(s: If, adj: Adjoints) -> If:
         results = tuple(materialise(part.b, part.table.get(v), strong(v.aval)) for v in touched)
         back = prune(Block((), tuple(part.b.statements), results))
         defined = [t for statement in forward for t in statement.targets]
-        plans.append(plan(needed_of(back, defined), (), forward, (), whole=adj.changing))
+        needed = needed_of(back, defined)
+        plans.append(_least(adj.nest, forward, lambda f, n=needed: plan(n, (), f, (), whole=adj.changing)))  # type: ignore[misc]
         backs.append(back)
     statement, kept = _keep(s, forwards, plans)
     then, orelse = (
@@ -372,11 +376,14 @@ def _while(s: While, adj: Adjoints) -> list[Statement]:
     return [*tapes, as_while(s, forward, trips)]
 
 
-def _for(s: For, adj: Adjoints, again: Sequence[Statement] = (), anew: bool = False) -> list[Statement]:
+def _for(
+    s: For, adj: Adjoints, again: Sequence[Statement] = (), anew: bool = False, put_back: Set[int] = frozenset()
+) -> list[Statement]:
     """The loop backwards: it carries the cotangents of what the loop carries, and adds up those of what it captures.
 
     With `again` the forward loop keeps nothing: the backward one runs these statements, then the body, in front of each
-    trip. With `anew` it keeps what it carries, and the backward one runs the body from there.
+    trip. With `anew` it keeps what it carries, and the backward one runs the body from there. Of carried values
+    `put_back` nothing is read as the loop leaves them.
     """
     carried = s.body.params[1:]
     cts = [adj.take(t) for t in s.targets]
@@ -384,8 +391,13 @@ def _for(s: For, adj: Adjoints, again: Sequence[Statement] = (), anew: bool = Fa
         return [s]
     live = [k for k, v in enumerate(carried) if v in adj.active or cts[k] is not None]
     part = adj.inner(adj.b)
+    part.loops = (*adj.loops, s)
     inside = {*s.body.params, *(t for statement in s.body.statements for t in statement.targets)}
     part.changing |= inside - stored_into(s)
+    if again or anew:
+        part.nest = None
+    elif adj.outermost:
+        part.nest = Nest.of(s, adj.made, put_back)
     through = {k: cts[k] for k in live if passes_through(s.body, k)}
     live = [k for k in live if k not in through]
     states = {k: Var(adjoint_hint(carried[k]), strong(carried[k].aval)) for k in live}
@@ -405,10 +417,14 @@ def _for(s: For, adj: Adjoints, again: Sequence[Statement] = (), anew: bool = Fa
     body = Block((*(states[k] for k in live), *(sums[v] for v in touched)), tuple(part.b.statements), results)
     sizes = (v.aval.size for v in (*carried, *body.params))
     body, terms = collected(body, range(len(live), len(body.params)), max(FEW_TERMS, *sizes))
-    tapes = _tapes(s, forward, body, adj, again, anew, part.restored)
+    tapes = _tapes(s, forward, body, part, again, anew)
     if not isinstance(tapes, _Tapes):
         adj.table.update((t, c) for t, c in zip(s.targets, cts, strict=True) if c is not None)
         return _in_windows(s, adj) if tapes is None else _in_segments(s, adj, tapes)
+    if adj.outermost and part.nest is not None and (both := part.nest.used & part.nest.whole):
+        # An array that is put back trip by trip is not what the loop leaves: one of the two would be a copy.
+        adj.table.update((t, c) for t, c in zip(s.targets, cts, strict=True) if c is not None)
+        return _for(s, adj, put_back=both | put_back)
     # What passes through every trip as it is, the body reads from outside the loop.
     unchanged = {k: cts[k] for k in states if k not in live}
     constant = {states[k]: _start(adj, s.targets[k], c, carried[k]) for k, c in unchanged.items()}
@@ -480,13 +496,12 @@ def _tapes(
     s: For,
     forward: Sequence[Statement],
     body: Block,
-    adj: Adjoints,
+    part: Adjoints,
     again: Sequence[Statement],
     anew: bool,
-    given: Mapping[Var, Var],
 ) -> _Tapes | Cut | None:
     """What the backward loop with this body needs to know of the forward one; None where no tape is long enough, and
-    how the loop is cut where the tape would take too much memory.
+    how the loop is cut where the tape would take too much memory. `part` has made the body.
     """
     index = s.body.params[0]
     turn = Var(index.hint, index.aval)
@@ -501,21 +516,21 @@ def _tapes(
         forward = s.body.statements
     defined = (*s.body.params, *(t for statement in forward for t in statement.targets))
     pairs = [] if anew else carried_pairs(s)
-    p = plan(needed_of(back, defined), s.body.params, forward, (index,), pairs)
-    if adj.outermost and not anew:
-        left = plan(needed_of(back, defined), s.body.params, settled(s, forward), (index,), pairs)
-        p = left if total_of(left.saved) < total_of(p.saved) else p
+    p = _least(part.nest, forward, lambda f: plan(needed_of(back, defined), s.body.params, f, (index,), pairs))
     if not p.saved:
         back = Block(back.params, (*p.recomputed, *back.statements), back.results)
         return _Tapes([s], back, turn, (), {}, False)
-    trips = adj.trips.most(s)
+    trips = part.trips.most(s)
     if trips is None:
         return None
-    kept = undone(s, forward, back, p, given) if not anew else None
+    first = part.nest.first if part.nest is not None else {}
+    kept = undone(s, forward, back, p, part.restored, first) if not anew else None
     if kept is not None:
+        if part.nest is not None:
+            part.nest.note((), [s.body.params[1 + k] for k in kept.slots])
         p, forward, back = Plan(kept.saved, ()), kept.forward, kept.body
     back = Block(back.params, (*p.recomputed, *back.statements), back.results)
-    budget = None if anew else adj.trips.budget_of(s)
+    budget = None if anew else part.trips.budget_of(s)
     if budget is not None:
         how = cut(trips, bytes_of(p.saved), bytes_of(s.body.params[1:]), budget)
         if how is not None:
@@ -534,6 +549,17 @@ def _tapes(
         retyped = False
     slots = kept.slots if kept is not None else ()
     return _Tapes(statements, back, turn, tuple(inner.statements), entries, retyped, slots)
+
+
+def _least(nest: Nest | None, forward: Sequence[Statement], planned: Callable[[Sequence[Statement]], Plan]) -> Plan:
+    """The plan that keeps less: with values as they were, or as the loops around leave them."""
+    p = planned(forward)
+    if nest is None:
+        return p
+    left = planned(nest.reading_late(forward))
+    p = left if total_of(left.saved) <= total_of(p.saved) else p
+    nest.note(p.recomputed, p.saved)
+    return p
 
 
 def _hands_on_numbers(back: Block) -> bool:

@@ -7,19 +7,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from .. import ops
 from ..errors import Span
-from ..ir import Apply, Atom, Const, Shape, Var
+from ..ir import Atom, For, Shape, Var
 from ..ops.core import At, Dim, Dyn, Gather, Put, Run
 from .cotangents import is_number, same_atom
+from .differences import Makers, bounds_of, contradict, offset_of
 from .linear import index_parts
-
-Makers = Mapping[Var, Apply]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +33,19 @@ class Place:
         """Surely the same elements, in the same order."""
         return all(self._same(p, other, q, makers) for p, q in zip(self.dims, other.dims, strict=True))
 
-    def apart(self, other: Place, makers: Makers) -> bool:
-        """Surely no element in common: along one axis there is none."""
-        sides = zip(self.dims, other.dims, self.shape, strict=True)
-        return any(self._apart(p, other, q, n, makers) for p, q, n in sides)
+    def apart(self, other: Place, makers: Makers, loops: Sequence[For] = ()) -> bool:
+        """Surely no element in common in one trip of these loops: along one axis there is none."""
+        sides = list(zip(self.dims, other.dims, self.shape, strict=True))
+        if any(self._apart(p, other, q, n, makers) for p, q, n in sides):
+            return True
+        bounds = [b for s in loops for b in bounds_of(s, makers, {})]
+        for p, q, _ in sides if bounds else ():
+            if isinstance(p, At) and isinstance(q, At):
+                (x, c), (y, d) = self._start(p.index, makers), other._start(q.index, makers)
+                # Those below zero count from the end.
+                if contradict([*bounds, (x, None, -1 - c)]) and contradict([*bounds, (y, None, -1 - d)]):
+                    bounds += [(x, y, d - c), (y, x, c - d)]
+        return bool(bounds) and contradict(bounds)
 
     def distinct(self, makers: Makers) -> bool:
         """Surely no element twice: there are no arrays of indices, or one of those that go together is np.arange."""
@@ -81,21 +89,6 @@ class Place:
         return offset_of(self.dyn[i.arg], makers) if isinstance(i, Dyn) else (None, i)
 
 
-def offset_of(a: Atom, makers: Makers) -> tuple[Var | None, int]:
-    """The value as a sum of one that nothing is known about, or none, and a number."""
-    total = 0
-    while isinstance(a, Var):
-        made = makers.get(a)
-        if made is None or made.op not in (ops.ADD, ops.SUBTRACT) or a.aval.shape or a.aval.dtype.kind not in "iu":
-            return a, total
-        by = made.args[1]
-        if not isinstance(by, Const):
-            return a, total
-        total += int(by.value) if made.op is ops.ADD else -int(by.value)
-        a = made.args[0]
-    return None, total + int(a.value)
-
-
 @dataclass(frozen=True, slots=True)
 class Hole:
     """A place where a cotangent still has to be set to zero. `whole` is what it was before anything was added to it."""
@@ -112,12 +105,14 @@ class Hole:
         return Place(self.place.shape, *index_parts(made, 1)).same(self.place, makers)
 
 
-def untouched(x: Atom, place: Place, makers: Makers) -> bool:
+def untouched(x: Atom, place: Place, makers: Makers, loops: Sequence[For]) -> bool:
     """Whether there are nothing but zeros at the place, in an array made of zeros and stored into elsewhere only."""
     while isinstance(x, Var) and (made := makers.get(x)) is not None:
         if made.op is ops.FULL:
             return is_number(made.args[0], 0)
-        if not isinstance(made.op, Put) or not place.apart(Place(place.shape, *index_parts(made, 2)), makers):
+        if not isinstance(made.op, Put):
+            return False
+        if not place.apart(Place(place.shape, *index_parts(made, 2)), makers, loops):
             return False
         x = made.args[0]
     return False

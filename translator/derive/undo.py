@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from .. import make, ops
 from ..builder import Builder
-from ..ir import Apply, Atom, Block, For, Statement, Var, blocks_of, free_variables, inputs_of
+from ..ir import Apply, Atom, Block, Const, For, Statement, Var, blocks_of, free_variables, inputs_of
 from ..ops.core import Index, Put
 from ..rewrite import Substitution, copy_statement, substitute
 from .linear import index_parts
@@ -32,13 +32,14 @@ WORTH_A_WHOLE, WORTH_PARTS = 2, 4
 @dataclass(frozen=True, slots=True)
 class Link:
     """One change of the array in a trip: by the store `put`, which overwrites what `old` reads, or by a loop whose
-    backward loop gives the array `before` it as `given`.
+    backward loop gives the array `before` it as `given`. `known`: what `old` reads, where that need not be kept.
     """
 
     before: Var
     put: Apply | None = None
     old: Apply | None = None
     given: Var | None = None
+    known: Const | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ class Chain:
 
     @property
     def olds(self) -> tuple[Var, ...]:
-        return tuple(link.old.targets[0] for link in self.links if link.old is not None)
+        return tuple(link.old.targets[0] for link in self.links if link.old is not None and link.known is None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +72,19 @@ class Undone:
 
 
 def undone(
-    s: For, forward: Sequence[Statement], back: Block, otherwise: Plan, given: Mapping[Var, Var]
+    s: For,
+    forward: Sequence[Statement],
+    back: Block,
+    otherwise: Plan,
+    given: Mapping[Var, Var],
+    first: Mapping[Var, Const],
 ) -> Undone | None:
     """None where it does not take much less memory than keeping what the plan `otherwise` says.
 
-    `given`: for arrays that inner loops start from, what their backward loops leave.
+    `given`: for arrays that inner loops start from, what their backward loops leave. `first`: what stores overwrite
+    that are the first ones at their places.
     """
-    chains = chains_of(s, forward, given)
+    chains = chains_of(s, forward, given, first)
     while True:
         planned = _plan(s, forward, back, chains)
         used = [c for c in chains if planned.needs(c)]
@@ -94,29 +101,38 @@ def undone(
     return Undone(_reading_olds(forward, chains), saved, body, tuple(c.slot for c in chains))
 
 
-def chains_of(s: For, forward: Sequence[Statement], given: Mapping[Var, Var]) -> list[Chain]:
+def chains_of(
+    s: For, forward: Sequence[Statement], given: Mapping[Var, Var], first: Mapping[Var, Const]
+) -> list[Chain]:
     """The arrays that the trips of a loop store into, and by nothing but stores and loops of stores."""
     makers = {t: statement for statement in forward for t in statement.targets}
     both = enumerate(zip(s.body.params[1:], s.body.results, strict=True))
-    return [c for k, (p, r) in both if p.aval.shape and (c := _chain(k, p, r, makers, given)) is not None]
+    return [c for k, (p, r) in both if p.aval.shape and (c := _chain(k, p, r, makers, given, first)) is not None]
 
 
 def stored_into(s: For) -> set[Var]:
     """The versions, in a trip, of the arrays whose stores a backward loop can undo by itself."""
-    return {v for c in chains_of(s, s.body.statements, {}) for v in c.versions}
+    return {v for c in chains_of(s, s.body.statements, {}, {}) for v in c.versions}
 
 
-def _chain(k: int, start: Var, end: Atom, makers: Mapping[Var, Statement], given: Mapping[Var, Var]) -> Chain | None:
+def _chain(
+    k: int,
+    start: Var,
+    end: Atom,
+    makers: Mapping[Var, Statement],
+    given: Mapping[Var, Var],
+    first: Mapping[Var, Const],
+) -> Chain | None:
     links: list[Link] = []
     v = end
     while v is not start:
         maker = makers.get(v) if isinstance(v, Var) else None
         match maker:
             case Apply(op=Put(), args=(Var() as before, *_)) if before.aval == start.aval:
-                old = _overwritten(maker)
+                old = overwritten(maker)
                 if old is None:
                     return None
-                links.append(Link(before, maker, old))
+                links.append(Link(before, maker, old, known=first.get(maker.targets[0])))
             case For(targets=targets, inits=inits):
                 init = inits[targets.index(v)] if v in targets[: len(inits)] else None
                 if not isinstance(init, Var) or init not in given:
@@ -129,7 +145,7 @@ def _chain(k: int, start: Var, end: Atom, makers: Mapping[Var, Statement], given
     return Chain(k, end, tuple(links)) if links and isinstance(end, Var) else None
 
 
-def _overwritten(put: Apply) -> Apply | None:
+def overwritten(put: Apply) -> Apply | None:
     """The read of what the store overwrites; None where that is the whole array."""
     b = Builder(put.span)
     dims, dyn = index_parts(put, 2)
@@ -168,7 +184,7 @@ def _reading_olds(forward: Sequence[Statement], chains: Sequence[Chain]) -> tupl
     out: list[Statement] = []
     for s in forward:
         link = olds.get(id(s))
-        if link is not None and link.old is not None:
+        if link is not None and link.old is not None and link.known is None:
             out.append(link.old)
         out.append(s)
     return tuple(out)
@@ -234,6 +250,6 @@ class _Schedule:
                 self.require(a)
         target = Var(v.hint, v.aval)
         where = (substitute(a, self.mapping) for a in place)
-        args = (self.mapping[after], *link.old.targets, *where)
+        args = (self.mapping[after], link.known or link.old.targets[0], *where)
         self.out.append(Apply((target,), ops.PUT, args, link.put.attrs, link.put.span))
         self.mapping[v] = target
