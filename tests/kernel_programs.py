@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import ml_dtypes  # noqa: F401  (np.dtype knows bfloat16 by name)
 import numpy as np
 
 from untraced.kernels.executor import GpuExecutor
@@ -375,12 +376,12 @@ def views_of_arguments() -> tuple[Function, list[Any]]:
 
 # ---- rows: every elementwise operation in one kernel a dtype -------------------------------------
 
-ROW_DTYPES = ["f2", "f4", "f8", "i1", "i4", "i8", "u1", "u4", "u8", "?"]
+ROW_DTYPES = ["f2", "bfloat16", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "?"]
 
 
 def rows(dtype: str, count: int = 67) -> tuple[Function, list[Any]]:
-    """Every elementwise operation that takes arguments of this dtype, on samples of its row."""
-    kind = np.dtype(dtype).kind
+    """Every elementwise operation that takes arguments of this dtype, on samples of its row and on the dtype's limits."""
+    kind = _kind(dtype)
     rng = np.random.default_rng(1)
     leaves: list[Any] = []
     names: list[tuple[str, tuple[int, ...], Any]] = []
@@ -393,10 +394,15 @@ def rows(dtype: str, count: int = 67) -> tuple[Function, list[Any]]:
             continue
         domains = domains * (1 + op.arity - len(domains))
         places = []
+        # A quotient's divisor is never 0, and NumPy raises for negative integer powers; C has +inf for lgamma(-inf),
+        # scipy.special.gammaln -inf.
+        bounded = op.name in ("quotient", "lgamma") or (op.name == "power" and kind == "i")
         for k, domain in enumerate(domains[: op.arity]):
             wanted = "?" if kind not in domain.kinds else dtype
-            names.append((f"{op.name}_{k}", (count,), wanted))
-            leaves.append(_sample(rng, domain, np.dtype(wanted), count))
+            own = _sample(rng, domain, np.dtype(wanted), count)
+            ends = np.resize(own, LIMITS) if bounded else limits(np.dtype(wanted), k)
+            leaves.append(np.concatenate([own, ends]))
+            names.append((f"{op.name}_{k}", leaves[-1].shape, wanted))
             places.append(len(leaves) - 1)
         try:
             op.loop_dtypes([Aval((count,), np.dtype(names[p][2])) for p in places])
@@ -408,6 +414,28 @@ def rows(dtype: str, count: int = 67) -> tuple[Function, list[Any]]:
         return tuple(b.apply(op, *(params[p] for p in places), hint=op.name) for op, places in calls)
 
     return program(f"rows_{np.dtype(dtype).name}", names, body), leaves
+
+
+LIMITS = 225
+
+
+def limits(dtype: np.dtype[Any], place: int) -> Any:
+    """Values at which arithmetic changes its mind, so that arguments at places 0 and 1 meet all of each other's."""
+    if dtype.kind == "b":
+        found = np.arange(15) % 2 == 1
+    elif dtype.kind in "iu":
+        low, high = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+        small = [-1, -2, -3, -7] if low else [4, 5, 6, 9]
+        found = np.array([0, 1, 2, 3, 7, 8, 31, low, low + 1, high, high // 2 + 1, *small])
+    else:
+        found = np.array([0, -0.0, 1, -1, 0.5, -0.5, 2.5, -3, 1e-3, -1e-3, 100, 6e4, np.inf, -np.inf, np.nan])
+    pairs = (np.repeat(found, 15), np.tile(found, 15), np.roll(np.tile(found, 15), 4))
+    return pairs[place].astype(dtype)
+
+
+def _kind(dtype: Any) -> str:
+    kind = np.dtype(dtype).kind
+    return "f" if kind == "V" else kind  # bfloat16 calls itself void
 
 
 def _sample(rng: np.random.Generator, domain: Any, dtype: np.dtype[Any], count: int) -> Any:

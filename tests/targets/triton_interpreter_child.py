@@ -108,8 +108,25 @@ def convert_float(x: Any, source: Any, target: Any, rounding: Any) -> Any:
     """Conversions between floating-point types by NumPy: the interpreter reads bfloat16 as bare bits."""
     if source not in EXACT or target not in EXACT:
         return _convert_float(x, source, target, rounding)
-    converted = np.ascontiguousarray(x).view(EXACT[source]).astype(EXACT[target])
+    numbers = x if x.dtype.kind == "b" else np.ascontiguousarray(x).view(EXACT[source])  # compared: not converted yet
+    converted = numbers.astype(EXACT[target])
     return converted.view(getattr(np, f"uint{target.primitive_bitwidth}")).reshape(x.shape)
+
+
+_cast = interpreter.InterpreterBuilder.cast_impl
+
+
+def cast(self: Any, x: Any, target: Any) -> Any:
+    """Conversions from and to bfloat16, of which the interpreter knows those of float32 alone."""
+    if tl.bfloat16 not in (x.dtype.scalar, target.scalar):
+        return _cast(self, x, target)
+    numbers = np.ascontiguousarray(x.data)
+    numbers = numbers.view(EXACT[tl.bfloat16]) if x.dtype.scalar == tl.bfloat16 else numbers
+    if target.scalar == tl.bfloat16:
+        converted = numbers.astype(EXACT[tl.bfloat16]).view(np.uint16)
+    else:
+        converted = numbers.astype(interpreter._get_np_dtype(target))
+    return interpreter.TensorHandle(converted, target.scalar)
 
 
 def folded(self: Any, inputs: Any) -> Any:
@@ -137,6 +154,7 @@ def splat(self: Any, whole: Any, x: Any) -> Any:
 
 
 interpreter._convert_float = convert_float
+interpreter.InterpreterBuilder.cast_impl = cast
 interpreter.InterpreterBuilder.create_splat = splat
 interpreter.InterpreterBuilder.create_dot = dot
 interpreter.ReduceOps.generic_reduce = folded

@@ -192,6 +192,8 @@ def by_power(x: Any, y: Any) -> Any:
     for bit in BITS[x.dtype.itemsize]:
         z = np.where((y >> bit) & 1 == 1, z * x, z)
         x = x * x
+    if x.dtype.kind == "u":
+        z = np.where((y >> (8 * x.dtype.itemsize - 1)) == 1, z * x, z)
     return z
 
 
@@ -509,7 +511,10 @@ def c_clip_high(t: Any, x: Any, low: Any, high: Any, z: Any) -> Any:
 
 def clip_loop(avals: Sequence[Aval]) -> tuple[tuple[DType, ...], DType]:
     """np.clip is a method of its first argument, which is an array even where it was a Python number."""
-    return promote_loop([Aval((), avals[0].dtype), *avals[1:]])
+    dtypes, result = promote_loop([Aval((), avals[0].dtype), *avals[1:]])
+    if result.kind == "V":  # bfloat16, of which it has no loop
+        return (np.dtype(np.float32),) * len(dtypes), np.dtype(np.float32)
+    return dtypes, result
 
 
 def by_clip(x: Any, low: Any, high: Any) -> Any:
