@@ -54,7 +54,18 @@ from ..translator.tree import LEAF, Kind, TreeDef
 from .backend import Backend
 from .forms import Form, Number, Strided, Unknown, in_order, joined
 from .program import GroupPlan, Launch
-from .steps import Group, comes_in_order, copying, either, given_of, lone_group, operation, storing
+from .steps import (
+    LOOPS,
+    Group,
+    comes_in_order,
+    copying,
+    either,
+    given_of,
+    lone_group,
+    operation,
+    raising,
+    storing,
+)
 from .turns import CHEAP, RECORDED, Recorder, turning
 from .views import subscript_of, view_of
 
@@ -358,7 +369,10 @@ class _Writer:
         """Launches where the strides of all arguments are known, else a call that finds out."""
         forms = [self.form(a) for a in args]
         numbers = all(isinstance(f, Number) for f in forms) and not any(t.aval.shape for t in targets)
-        if group.fused is None or numbers or any(isinstance(f, Unknown) for f in forms):
+        moved = group.whole.kind in LOOPS and any(
+            isinstance(f, Strided) and f != in_order(a.aval.shape) for f, a in zip(forms, args, strict=True)
+        )
+        if group.fused is None or numbers or moved or any(isinstance(f, Unknown) for f in forms):
             self.waits += not numbers
             name = self.name_for(group.name, group, id(group))
             self.line(f"{', '.join(self.names[t] for t in targets)} = {name}({', '.join(map(self.atom, args))})")
@@ -386,6 +400,8 @@ class _Writer:
                 bound[name] = outputs[k] = self.free_name(f"{name}_new")
         for t, name in zip(targets, outputs, strict=True):
             self.line(f"{name} = {self.allocation(t.aval.shape, t.aval.dtype)}")
+        for result, begin in chosen.starts:
+            self.line(f"{outputs[result]}[...] = {inputs[begin]}")
         partials = [self.free_name("part") for _ in chosen.partials]
         for name, (shape, dtype) in zip(partials, chosen.partials, strict=True):
             self.line(f"{name} = {self.allocation(shape, dtype)}")
@@ -396,6 +412,10 @@ class _Writer:
                 given = ", ".join(arrays[a.role][a.index] for a in given_of(launch))
                 self.enqueued += 1
                 self.line(f"{kernel}({given})", _grid(launch))
+        if chosen.failures:
+            self.waits += 1
+            told = self.name_for("raise_failed", raising(chosen.failures), (id(chosen), "failures"))
+            self.line(f"{told}({partials[0]})")
         if bound:
             self.line(f"{', '.join(bound)} = {', '.join(bound.values())}")
         if partials or bound:
@@ -473,7 +493,7 @@ def _may_go_ahead(s: While) -> bool:
         return False
     if any(isinstance(b, Apply) and _looks_up(b) for b in statements):
         return False
-    if not all(isinstance(b, Apply | Fused) for b in statements):
+    if not all(isinstance(b, Apply) or (isinstance(b, Fused) and b.kind not in LOOPS) for b in statements):
         return False
     return sum(nbytes(a) for b in statements for a in (*inputs_of(b), *b.targets)) <= CHEAP
 

@@ -120,7 +120,8 @@ def kernels_of(function: Function, language: str, facts: Facts = H200) -> tuple[
             for launch in chosen.launches:
                 p = launch.program
                 moved = g.bytes_moved + chosen.bytes_between
-                found.append(Kernel(p.name, language, p.source, g.lines, moved, g.bytes_minimum, g.why_cut, g.kind, p))
+                told = (g.lines, moved, g.bytes_minimum, g.why_cut, g.kind)
+                found.append(Kernel(p.name, p.language, p.source, *told, p))
     return tuple(found)
 
 

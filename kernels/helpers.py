@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from .host import ARITHMETIC, FUNCTION
+
 TRITON_HELPERS = {
     "product_of": """@triton.jit
 def product_of(a, b):
@@ -14,6 +16,25 @@ def smaller_of(a, b):
     return tl.minimum(a, b, propagate_nan=tl.PropagateNan.ALL)""",
 }
 
-CUDA_HELPERS: dict[str, str] = {}
+
+def _on_device(source: str) -> str:
+    return source.replace("static inline", "__device__ inline")
+
+
+CUDA_HELPERS: dict[str, str] = {name: _on_device(text) for name, text in FUNCTION.items()}
+CUDA_HELPERS |= {
+    "add_outgrows": """__device__ inline bool add_outgrows(long long x, long long y) {
+    const long long z = (long long)((unsigned long long)x + (unsigned long long)y);
+    return ((x ^ z) & (y ^ z)) < 0;
+}""",
+    "subtract_outgrows": """__device__ inline bool subtract_outgrows(long long x, long long y) {
+    const long long z = (long long)((unsigned long long)x - (unsigned long long)y);
+    return ((x ^ y) & (x ^ z)) < 0;
+}""",
+    "multiply_outgrows": """__device__ inline bool multiply_outgrows(long long x, long long y) {
+    return __mul64hi(x, y) != (long long)((unsigned long long)x * (unsigned long long)y) >> 63;
+}""",
+}
+CUDA_HELPERS["complex_t"] = _on_device(ARITHMETIC)
 
 HELPERS = {"triton": TRITON_HELPERS, "cuda": CUDA_HELPERS}

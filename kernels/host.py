@@ -215,6 +215,69 @@ def _complex_calls() -> str:
     )
 
 
+FUNCTION = {
+    "truncated_remainder": """template <class T> static inline T truncated_remainder(T x, T y) {
+    return y == 0 || (T(-1) < 0 && y == T(-1)) ? 0 : x % y;
+}""",
+    "floor_divide": """template <class T> static inline T floor_divide(T x, T y) {
+    if (y == 0) return 0;
+    if (T(-1) < 0 && y == T(-1)) return T(0) - x;
+    T q = x / y;
+    return q * y != x && (x < 0) != (y < 0) ? q - 1 : q;
+}
+static inline double floor_divide(double x, double y) {
+    if (y == 0) return x / y;
+    double m = fmod(x, y), q = (x - m) / y;
+    if (m != 0 && (y < 0) != (m < 0)) q = q - 1;
+    if (q == 0) return copysign(0.0, x / y);
+    double f = floor(q);
+    return q - f > 0.5 ? f + 1 : f;
+}
+static inline float floor_divide(float x, float y) {
+    if (y == 0) return x / y;
+    float m = fmodf(x, y), q = (x - m) / y;
+    if (m != 0 && (y < 0) != (m < 0)) q = q - 1;
+    if (q == 0) return copysignf(0.0f, x / y);
+    float f = floorf(q);
+    return q - f > 0.5f ? f + 1 : f;
+}""",
+    "remainder_of": """template <class T> static inline T remainder_of(T x, T y) {
+    T m = truncated_remainder(x, y);
+    return m != 0 && (m < 0) != (y < 0) ? m + y : m;
+}
+static inline double remainder_of(double x, double y) {
+    double m = fmod(x, y);
+    return m == 0 ? copysign(0.0, y) : (y < 0) != (m < 0) ? m + y : m;
+}
+static inline float remainder_of(float x, float y) {
+    float m = fmodf(x, y);
+    return m == 0 ? copysignf(0.0f, y) : (y < 0) != (m < 0) ? m + y : m;
+}""",
+    "quotient": """template <class T> static inline T quotient(T x, T y) {
+    return y == 0 ? 0 : T(-1) < 0 && y == T(-1) ? T(0) - x : x / y;
+}""",
+    "integer_power": """template <class T> static inline T integer_power(T x, T y) {
+    T z = 1;
+    for (; y > 0; y >>= 1, x *= x)
+        if (y & 1) z *= x;
+    return z;
+}""",
+    "order": """static inline int order(long long x, unsigned long long y) {
+    return x < 0 || (unsigned long long)x < y ? -1 : (unsigned long long)x > y;
+}
+static inline int order(unsigned long long x, long long y) { return -order(y, x); }
+static inline int order(long long x, long long y) { return x < y ? -1 : x > y; }""",
+    "larger": """template <class T> static inline T larger(T x, T y) { return x > y || x != x ? x : y; }""",
+    "smaller": """template <class T> static inline T smaller(T x, T y) { return x < y || x != x ? x : y; }""",
+    "failed": """static inline long long failed(long long index, int number) {
+    return (long long)((unsigned long long)index << 16 | (unsigned)number);
+}""",
+}
+"""What NumPy defines and C does not. Integers: C++ traps on a divisor of 0, and on the least integer by -1. Floor
+division and remainder are as Python defines them."""
+FUNCTIONS = "".join(f"{text}\n" for text in FUNCTION.values())
+
+
 PRELUDE = f"""#include "xla/ffi/api/c_api.h"
 extern "C" {{
 {_declared()}
@@ -230,93 +293,36 @@ static inline int __float_as_int(float x) {{ return bits<int>(x); }}
 static inline double __longlong_as_double(long long x) {{ return bits<double>(x); }}
 static inline long long __double_as_longlong(double x) {{ return bits<long long>(x); }}
 
-// Integers: C++ traps on a divisor of 0, and on the least integer by -1.
-template <class T> static inline T floor_divide(T x, T y) {{
-    if (y == 0) return 0;
-    if (T(-1) < 0 && y == T(-1)) return T(0) - x;
-    T q = x / y;
-    return q * y != x && (x < 0) != (y < 0) ? q - 1 : q;
-}}
-template <class T> static inline T truncated_remainder(T x, T y) {{
-    return y == 0 || (T(-1) < 0 && y == T(-1)) ? 0 : x % y;
-}}
-template <class T> static inline T remainder_of(T x, T y) {{
-    T m = truncated_remainder(x, y);
-    return m != 0 && (m < 0) != (y < 0) ? m + y : m;
-}}
-template <class T> static inline T quotient(T x, T y) {{
-    return y == 0 ? 0 : T(-1) < 0 && y == T(-1) ? T(0) - x : x / y;
-}}
-template <class T> static inline T integer_power(T x, T y) {{
-    T z = 1;
-    for (; y > 0; y >>= 1, x *= x)
-        if (y & 1) z *= x;
-    return z;
-}}
-static inline int order(long long x, unsigned long long y) {{
-    return x < 0 || (unsigned long long)x < y ? -1 : (unsigned long long)x > y;
-}}
-static inline int order(unsigned long long x, long long y) {{ return -order(y, x); }}
-static inline int order(long long x, long long y) {{ return x < y ? -1 : x > y; }}
+{FUNCTIONS}"""
 
-// Floating-point numbers: floor division and remainder as Python defines them.
-static inline double remainder_of(double x, double y) {{
-    double m = fmod(x, y);
-    return m == 0 ? copysign(0.0, y) : (y < 0) != (m < 0) ? m + y : m;
-}}
-static inline float remainder_of(float x, float y) {{
-    float m = fmodf(x, y);
-    return m == 0 ? copysignf(0.0f, y) : (y < 0) != (m < 0) ? m + y : m;
-}}
-static inline double floor_divide(double x, double y) {{
-    if (y == 0) return x / y;
-    double m = fmod(x, y), q = (x - m) / y;
-    if (m != 0 && (y < 0) != (m < 0)) q = q - 1;
-    if (q == 0) return copysign(0.0, x / y);
-    double f = floor(q);
-    return q - f > 0.5 ? f + 1 : f;
-}}
-static inline float floor_divide(float x, float y) {{
-    if (y == 0) return x / y;
-    float m = fmodf(x, y), q = (x - m) / y;
-    if (m != 0 && (y < 0) != (m < 0)) q = q - 1;
-    if (q == 0) return copysignf(0.0f, x / y);
-    float f = floorf(q);
-    return q - f > 0.5f ? f + 1 : f;
-}}
-template <class T> static inline T larger(T x, T y) {{ return x > y || x != x ? x : y; }}
-template <class T> static inline T smaller(T x, T y) {{ return x < y || x != x ? x : y; }}
-static inline long long failed(long long index, int number) {{
-    return (long long)((unsigned long long)index << 16 | (unsigned)number);
-}}
-"""
+ARITHMETIC = """template <class T> struct complex_t { T re, im; };
+#define PAIR template <class T> static inline complex_t<T>
+PAIR operator+(complex_t<T> x, complex_t<T> y) { return {x.re + y.re, x.im + y.im}; }
+PAIR operator-(complex_t<T> x, complex_t<T> y) { return {x.re - y.re, x.im - y.im}; }
+PAIR operator-(complex_t<T> x) { return {-x.re, -x.im}; }
+PAIR operator*(complex_t<T> x, complex_t<T> y) { return {x.re * y.re - x.im * y.im, x.re * y.im + x.im * y.re}; }
+PAIR conjugate(complex_t<T> x) { return {x.re, -x.im}; }
+static inline double absolute(double x) { return fabs(x); }
+static inline float absolute(float x) { return fabsf(x); }
+PAIR operator/(complex_t<T> x, complex_t<T> y) {
+    if (absolute(y.re) >= absolute(y.im)) {
+        if (y.re == 0 && y.im == 0) return {x.re / absolute(y.re), x.im / absolute(y.re)};
+        T ratio = y.im / y.re, scale = 1 / (y.re + y.im * ratio);
+        return {(x.re + x.im * ratio) * scale, (x.im - x.re * ratio) * scale};
+    }
+    T ratio = y.re / y.im, scale = 1 / (y.im + y.re * ratio);
+    return {(x.re * ratio + x.im) * scale, (x.im * ratio - x.re) * scale};
+}
+template <class T> static inline bool operator==(complex_t<T> x, complex_t<T> y) {
+    return x.re == y.re && x.im == y.im;
+}
+#undef PAIR
+template <class U, class T> static inline complex_t<U> convert(complex_t<T> x) { return {(U)x.re, (U)x.im}; }
+static inline double modulus(complex_t<double> x) { return hypot(x.re, x.im); }
+static inline float modulus(complex_t<float> x) { return hypotf(x.re, x.im); }"""
 
 COMPLEX = f"""
-template <class T> struct complex_t {{ T re, im; }};
-#define PAIR template <class T> static inline complex_t<T>
-PAIR operator+(complex_t<T> x, complex_t<T> y) {{ return {{x.re + y.re, x.im + y.im}}; }}
-PAIR operator-(complex_t<T> x, complex_t<T> y) {{ return {{x.re - y.re, x.im - y.im}}; }}
-PAIR operator-(complex_t<T> x) {{ return {{-x.re, -x.im}}; }}
-PAIR operator*(complex_t<T> x, complex_t<T> y) {{ return {{x.re * y.re - x.im * y.im, x.re * y.im + x.im * y.re}}; }}
-PAIR conjugate(complex_t<T> x) {{ return {{x.re, -x.im}}; }}
-static inline double absolute(double x) {{ return fabs(x); }}
-static inline float absolute(float x) {{ return fabsf(x); }}
-PAIR operator/(complex_t<T> x, complex_t<T> y) {{
-    if (absolute(y.re) >= absolute(y.im)) {{
-        if (y.re == 0 && y.im == 0) return {{x.re / absolute(y.re), x.im / absolute(y.re)}};
-        T ratio = y.im / y.re, scale = 1 / (y.re + y.im * ratio);
-        return {{(x.re + x.im * ratio) * scale, (x.im - x.re * ratio) * scale}};
-    }}
-    T ratio = y.re / y.im, scale = 1 / (y.im + y.re * ratio);
-    return {{(x.re * ratio + x.im) * scale, (x.im * ratio - x.re) * scale}};
-}}
-template <class T> static inline bool operator==(complex_t<T> x, complex_t<T> y) {{
-    return x.re == y.re && x.im == y.im;
-}}
-#undef PAIR
-template <class U, class T> static inline complex_t<U> convert(complex_t<T> x) {{ return {{(U)x.re, (U)x.im}}; }}
-static inline double modulus(complex_t<double> x) {{ return hypot(x.re, x.im); }}
-static inline float modulus(complex_t<float> x) {{ return hypotf(x.re, x.im); }}
+{ARITHMETIC}
 static inline complex_t<double> pair(_Complex double x) {{ return bits<complex_t<double>>(x); }}
 static inline complex_t<float> pair(_Complex float x) {{ return bits<complex_t<float>>(x); }}
 static inline _Complex double joined(complex_t<double> x) {{ return bits<_Complex double>(x); }}

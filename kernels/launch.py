@@ -95,7 +95,7 @@ class CupyBackend(Backend):
             function, block, shared, hidden, scratch = variants.get(key) or variant(*key)
             function(grid, block, (x, y, t, n0, n1, *hidden), shared)
         """
-        triton = self.language == "triton"
+        triton = launch.program.language == "triton"
         promise = ALIGNMENT if triton else PACK_ALIGNMENT
         promising = is_aligned(launch, ()) if triton else packs_by_four(launch, ())
         variants: dict[tuple[int, int], _Variant] = {}

@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from ..translator.bounds import Interval, divides_python_numbers, is_integer_power, is_python_power
-from ..translator.errors import PythonComplexError, Span, WideIntError
+from ..translator.errors import PythonComplexError, Span, WideIntError, tell_place
 from ..translator.ir import Apply, Const, DType, Statement, Var
 from ..translator.ops.core import Elementwise
 from ..translator.ops.pythonic import error_of_infinity
@@ -19,6 +19,7 @@ from .loop_values import Values
 
 INT = np.dtype(np.int64)
 DOUBLE = np.dtype(np.float64)
+_INFINITY = HOST.literal(np.inf, DOUBLE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,13 @@ class Failure:
     error: type[Exception]
     message: str
     span: Span
+
+    def exception(self, code: int) -> Exception:
+        """The exception at the user's line, from what the loop has reported: `index * 65536 + number`."""
+        error = self.error(self.message.format(index=code >> 16))
+        if self.span.line:
+            tell_place(error, self.span)
+        return error
 
 
 class Checks(Protocol):
@@ -78,8 +86,8 @@ class Checking(Values):
             self.check_growth(s, args, made)
         numbers = [a.as_type(DOUBLE) for a in args]
         known = " && ".join(f"{x} == {x}" for x in numbers)
-        finite = " && ".join(f"fabs({x}) < __builtin_inf()" for x in numbers)
-        nan, infinite = f"{made.text} != {made.text}", f"fabs({made.text}) == __builtin_inf()"
+        finite = " && ".join(f"fabs({x}) < {_INFINITY}" for x in numbers)
+        nan, infinite = f"{made.text} != {made.text}", f"fabs({made.text}) == {_INFINITY}"
         if op.plain is not None:
             domain = "math domain error"
             self.fail_where(f"{nan} && {known}", "0", ValueError, domain, s.span)

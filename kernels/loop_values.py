@@ -81,6 +81,8 @@ class Scope:
 class Values:
     """The text of a function under construction, and what stands where in it."""
 
+    copying = "__builtin_memcpy"
+
     def __init__(self, lifetimes: Lifetimes) -> None:
         self.lifetimes = lifetimes
         self.lines: list[str] = []
@@ -253,7 +255,7 @@ class Values:
     def fill(self, out: Stored, x: Array) -> None:
         if isinstance(x, Stored):
             size = f"{out.buffer.count} * sizeof *{out.buffer.name}"
-            self.line(f"__builtin_memcpy({out.buffer.name}, {x.buffer.name}, {size});")
+            self.line(f"{self.copying}({out.buffer.name}, {x.buffer.name}, {size});")
             return
         if 0 in out.shape:
             return
@@ -298,7 +300,7 @@ class Values:
             b = source.buffer
             if b in taken or not (b in homes or self.dies(b, live)):
                 b = self.fresh(b.name, b.dtype, source.shape).buffer
-                self.line(f"__builtin_memcpy({b.name}, {source.buffer.name}, {b.count} * sizeof *{b.name});")
+                self.line(f"{self.copying}({b.name}, {source.buffer.name}, {b.count} * sizeof *{b.name});")
             taken.append(b)
             if b is not target.buffer:
                 moved[target.buffer] = b

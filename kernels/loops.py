@@ -12,12 +12,27 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ..translator.errors import RaisedError
-from ..translator.ir import Apply, Atom, Aval, Block, For, Fused, If, Raise, Range, Statement, Var, While
+from ..translator.ir import (
+    Apply,
+    Atom,
+    Aval,
+    Block,
+    For,
+    Fused,
+    If,
+    Raise,
+    Range,
+    Statement,
+    Var,
+    While,
+    free_variables,
+)
+from ..translator.rewrite import Substitution, copy_statement, substitute
 from .host import COMPLEX, PRELUDE, Scalar
 from .lifetimes import Lifetimes
 from .loop_checks import Checks, Failure
@@ -53,8 +68,26 @@ def write_loop(group: Fused, checks: Checks, *, guarded: bool = False) -> Native
     return LoopWriter(group, loop_of(group), checks).run(guarded)
 
 
+def as_group(s: For | While, kind: str, *, fresh: bool = True) -> Fused:
+    """The loop with all that is inside it as a group: what it carries are the first of its parameters.
+
+    Without `fresh` it is over the variables around it, of which more may be known.
+    """
+    carried = s.body.params[1:] if isinstance(s, For) else s.body.params
+    inits = tuple(Var(p.hint, p.aval) for p in carried)
+    loop = replace(s, inits=inits)
+    others = tuple(v for v in free_variables(Block((), (loop,), ())) if v not in inits)
+    params, renamed = others, Substitution()
+    if fresh:
+        params = tuple(Var(v.hint, v.aval) for v in others)
+        renamed.update(zip(others, params, strict=True))
+        loop = copy_statement(loop, renamed)
+    body = Block((*inits, *params), (loop,), tuple(substitute(t, renamed) for t in s.targets))
+    return Fused(s.targets, (*s.inits, *others), body, kind, s.span)
+
+
 def loop_of(group: Fused) -> For | While:
-    (loop,) = group.body.statements
+    loop = group.body.statements[-1]
     assert isinstance(loop, For | While)
     return loop
 
@@ -135,7 +168,7 @@ class LoopWriter(Operations):
             moved = [(home, self.copied(found)) for home, found in moved]
         for target_buffer, made in moved:
             memory, name = self.memories[target_buffer], made.buffer.name
-            copy = f"__builtin_memcpy({memory}, {name}, {target_buffer.count} * sizeof *{memory});"
+            copy = f"{self.copying}({memory}, {name}, {target_buffer.count} * sizeof *{memory});"
             self.line(f"if ({name} != {memory}) {copy}")
 
     def entry(self, carried: Sequence[Var], others: Sequence[Var], size: int, guarded: bool) -> str:

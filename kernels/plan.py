@@ -15,6 +15,7 @@ from ..translator.passes.groups import close, kernel_name
 from .attention import plan_attention
 from .body import DIALECTS, Body, Pass
 from .contract import plan_contract
+from .device_loops import plan_loop
 from .dialects import accumulator
 from .layout import Access, Strides, access_of, contiguous, make_layout
 from .lower import Call, Load, Lowered, Position, lower
@@ -49,6 +50,8 @@ def plan(
         return plan_contract(fused, name, strides or {}, by_value)
     if fused.kind == "attention":
         return plan_attention(fused, name, strides or {}, by_value)
+    if fused.kind in ("lanes", "loops"):
+        return plan_loop(fused, name, by_value)
     lowered = lower(fused, by_value)
     if fused.kind == "reduce":
         return _plan_reduce(fused, lowered, language, name, strides or {}, by_value)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from .body import DIALECTS, Body
 from .dialects import Triton, carrier
 from .layout import decomposition
 from .render import render
+
+if TYPE_CHECKING:
+    from .loop_checks import Failure
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +63,17 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class GroupPlan:
-    """The launches of one group, in order, and the arrays that hold partial results between them."""
+    """The launches of one group, in order, and the arrays that hold partial results between them.
+
+    `starts`: (result, argument) where a result begins as a copy of an argument. `failures`: what the kernel may report
+    in its first partial result, one element a lane: 0, or `index * 65536 + number` of the failure.
+    """
 
     name: str
     launches: tuple[Launch, ...]
     partials: tuple[tuple[Shape, DType], ...] = ()
+    starts: tuple[tuple[int, int], ...] = ()
+    failures: tuple[Failure, ...] = ()
 
     @property
     def bytes_between(self) -> int:

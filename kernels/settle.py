@@ -31,14 +31,17 @@ from ..translator.ir import (
     free_variables,
     inputs_of,
 )
+from ..translator.ops import EMPTY
 from ..translator.ops.core import Cast, Contract, Cumulative, CumulativeAttrs, Elementwise
 from ..translator.passes.alignment import is_free, reduction_kind
 from ..translator.passes.groups import close
 from ..translator.routines import everywhere
 from .attention import is_worth_fusing
+from .body import DIALECTS
 from .contract import is_worth, stages
 from .decompose import decompose
 from .facts import H200, Facts
+from .loop_groups import as_kernel
 from .plan import plan
 from .tiles import statements_for
 
@@ -51,8 +54,12 @@ def settle(function: Function, language: str, facts: Facts = H200) -> Function:
 
 
 def _in_block(block: Block, language: str, facts: Facts) -> Block:
-    statements = []
+    statements: list[Statement] = []
     for s in block.statements:
+        group = as_kernel(s, block) if isinstance(s, For | While) and language in DIALECTS else None
+        if group is not None:
+            statements.append(group)
+            continue
         match s:
             case If():
                 s = replace(s, then=_in_block(s.then, language, facts), orelse=_in_block(s.orelse, language, facts))
@@ -64,7 +71,7 @@ def _in_block(block: Block, language: str, facts: Facts) -> Block:
             case _:
                 pass
         statements.append(s)
-    block = replace(block, statements=tuple(statements))
+    block = replace(block, statements=_read(block, statements))
     for s in block.statements if language == "triton" else ():
         if _is_product(s):
             block = _with_attention(block, s, facts)
@@ -75,6 +82,12 @@ def _in_block(block: Block, language: str, facts: Facts) -> Block:
         if _is_product(s):
             block = _settled(block, s, language, facts)
     return block
+
+
+def _read(block: Block, statements: Sequence[Statement]) -> tuple[Statement, ...]:
+    """Without the memory that lanes fill: their kernel's results are memory of their own."""
+    users = _users(replace(block, statements=tuple(statements)))
+    return tuple(s for s in statements if not (isinstance(s, Apply) and s.op is EMPTY and s.targets[0] not in users))
 
 
 def _is_product(s: Statement) -> bool:

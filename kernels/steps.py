@@ -14,8 +14,11 @@ from .arrays import apply_on, is_host, product_order, store
 from .backend import Backend
 from .decompose import decompose
 from .layout import Strides
+from .loop_checks import Failure
 from .plan import plan, single
 from .program import Argument, GroupPlan, Launch
+
+LOOPS = ("lanes", "loops")  # kinds of groups around a loop, whose kernels take arrays in C order
 
 
 class Group:
@@ -35,7 +38,7 @@ class Group:
         self.fused: Fused | None
         self.refusal = ""
         try:
-            self.fused = decompose(fused, backend.language)
+            self.fused = fused if fused.kind in LOOPS else decompose(fused, backend.language)
             self.plan_for({}, frozenset(i for i, p in enumerate(fused.body.params) if not p.aval.shape))
         except UnsupportedError as error:
             self.fused, self.refusal = None, str(error)
@@ -56,11 +59,14 @@ class Group:
 
     def _results(self, values: list[Any]) -> tuple[Any, ...]:
         targets = self.whole.targets
-        if self.fused is None or (all(map(is_host, values)) and not any(t.aval.shape for t in targets)):
+        numbers = all(map(is_host, values)) and not any(t.aval.shape for t in targets)
+        if self.fused is None or (numbers and self.fused.kind not in LOOPS):
             return self._one_by_one(values)
         scalars = frozenset(i for i, v in enumerate(values) if is_host(v))
         params = self.fused.body.params
         values = [v if is_host(v) else _typed(v, p) for v, p in zip(values, params, strict=True)]
+        if self.fused.kind in LOOPS:
+            values = [v if is_host(v) else self.backend.xp.ascontiguousarray(v) for v in values]
         strides = {
             i: strides_of(v) for i, v in enumerate(values) if i not in scalars and not v.flags.c_contiguous
         }
@@ -73,12 +79,16 @@ class Group:
             "out": outputs,
             "partial": [xp.empty(shape, dtype) for shape, dtype in chosen.partials],
         }
+        for result, begin in chosen.starts:
+            outputs[result][...] = values[begin]
         for launch in chosen.launches:
             if launch.grid[0] * launch.grid[1]:
                 run = self.prepared.get(launch)
                 if run is None:
                     run = self.prepared[launch] = self.backend.prepare(launch)
                 run(*(arrays[a.role][a.index] for a in given_of(launch)))
+        if chosen.failures:
+            raising(chosen.failures)(arrays["partial"][0])
         return tuple(outputs)
 
     def _one_by_one(self, values: Sequence[Any]) -> tuple[Any, ...]:
@@ -103,6 +113,17 @@ class Group:
                 made = apply_on(self.backend.xp, b.op, operands, b.attrs, b.targets[0].aval.dtype)
             inner[b.targets[0]] = made
         return tuple(value(r) for r in body.results)
+
+
+def raising(failures: Sequence[Failure]) -> Callable[[Any], None]:
+    """Raises what the first lane reports that failed, as a loop over the lanes would. Waits for the kernel."""
+
+    def raise_failed(codes: Any) -> None:
+        if codes.size and bool(codes.any()):
+            code = int(codes[int((codes != 0).argmax())])
+            raise failures[(code & 0xFFFF) - 1].exception(code)
+
+    return raise_failed
 
 
 def given_of(launch: Launch) -> list[Argument]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..translator.batch import vmap as batch
-from ..translator.batch.lanes import Form, Lanes, LoopNote
+from ..translator.batch.lanes import ON_DEVICE, Form, Lanes, LoopNote
 from ..translator.builder import Builder
 from ..translator.derive import reverse
 from ..translator.derive.activity import inexact
@@ -347,6 +347,8 @@ def _wanted(form: Form) -> Lanes:
     match target():
         case "cpu":
             return Lanes("auto")
+        case "triton" | "cuda":
+            return ON_DEVICE
         case "numpy":
             return Lanes("lockstep", "CPython is faster on whole arrays than in loops")
         case other:

@@ -380,7 +380,7 @@ ROW_DTYPES = ["f2", "bfloat16", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", 
 
 
 def rows(dtype: str, count: int = 67) -> tuple[Function, list[Any]]:
-    """Every elementwise operation that takes arguments of this dtype, on samples of its row and on the dtype's limits."""
+    """Every elementwise operation that takes arguments of this dtype, on samples of its row and the dtype's limits."""
     kind = _kind(dtype)
     rng = np.random.default_rng(1)
     leaves: list[Any] = []

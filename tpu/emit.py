@@ -22,6 +22,7 @@ from ..kernels.loops import NativeLoop
 from ..translator import make
 from ..translator.bounds import Status, divides_python_numbers, is_integer_power, is_python_int, is_python_power
 from ..translator.builder import Builder
+from ..translator.checked import Checked
 from ..translator.errors import Diagnostic, RaisedError, UnsupportedError, errors_at
 from ..translator.ir import (
     Apply,
@@ -76,7 +77,7 @@ from ..translator.ops.core import (
 )
 from ..translator.routines import left_to_cpython
 from . import host_calls, hyperbolic, transcendentals
-from .checks import SHIFT, Check, Checked, out_of_bounds
+from .checks import SHIFT, Check, out_of_bounds
 from .element_stores import element_stores
 from .emit_across import across
 from .emit_complex import by_parts, with_signs

@@ -16,7 +16,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..kernels.loop_values import NotNative
-from ..kernels.loops import NativeLoop, arguments_of, loop_of, write_loop
+from ..kernels.loops import NativeLoop, arguments_of, as_group, loop_of, write_loop
+from ..translator.checked import Checked
 from ..translator.ir import (
     Apply,
     Block,
@@ -29,14 +30,12 @@ from ..translator.ir import (
     Var,
     While,
     blocks_of,
-    free_variables,
     walk,
 )
 from ..translator.ops.core import Cast, Create, Elementwise, Index, IndexAttrs, Put, Reduce, Reshape, indexed_shape
 from ..translator.passes.units import COSTLY
-from ..translator.rewrite import Substitution, copy_statement, substitute
 from . import compiler
-from .checks import Check, Checked
+from .checks import Check
 from .writer import I64, Value, tensor_type
 
 if TYPE_CHECKING:
@@ -97,28 +96,16 @@ class _Groups:
         inside = tuple(walk(Block((), (s,), ())))
         if not s.targets or work(s) < self.least or any(map(_is_wide, inside)) or any(map(_in_blocks, inside)):
             return None
-        inits = tuple(Var(p.hint, p.aval) for p in _carried(s))
-        free = free_variables(Block((), (replace(s, inits=inits),), ()))
-        others = tuple(v for v in free if v not in inits)
-        body = Block((*inits, *others), (replace(s, inits=inits),), s.targets)
         try:
-            write_loop(Fused(s.targets, (*s.inits, *others), body, "loops", s.span), self.checked)
+            write_loop(as_group(s, "loops", fresh=False), self.checked)
         except NotNative:
             return None
-        params = tuple(Var(v.hint, v.aval) for v in others)
-        renamed: Substitution = dict(zip(others, params, strict=True))
-        loop = copy_statement(replace(s, inits=inits), renamed)
-        closed = Block((*inits, *params), (loop,), tuple(substitute(t, renamed) for t in s.targets))
-        return Fused(s.targets, (*s.inits, *others), closed, "loops", s.span)
+        return as_group(s, "loops")
 
 
 def source_of(group: Fused, function: Function) -> str:
     """The C++ source of a group of `native_loops`."""
     return write_loop(group, Checked(function)).source
-
-
-def _carried(s: For | While) -> tuple[Var, ...]:
-    return s.body.params[1:] if isinstance(s, For) else s.body.params
 
 
 def work(s: For | While) -> float:

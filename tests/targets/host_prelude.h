@@ -167,6 +167,7 @@ template <class T> inline T __shfl_xor_sync(unsigned, T value, int mask) {
 inline float __int_as_float(int x) { return host::bits<float>(x); }
 inline float __uint_as_float(unsigned x) { return host::bits<float>(x); }
 inline unsigned __float_as_uint(float x) { return host::bits<unsigned>(x); }
+inline long long __mul64hi(long long x, long long y) { return (long long)((__int128)x * y >> 64); }
 inline double __longlong_as_double(long long x) { return host::bits<double>(x); }
 
 struct half_t {

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from host_cuda import HostCuda
 
 from untraced.kernels.backend import Backend
 from untraced.kernels.program import Launch
@@ -22,13 +23,14 @@ CHILD = os.path.join(os.path.dirname(__file__), "triton_interpreter_child.py")
 
 
 class TritonInterpreter(Backend):
-    """Launches Triton kernels on NumPy arrays."""
+    """Launches Triton kernels on NumPy arrays, and the CUDA kernels beside them."""
 
     language = "triton"
     xp = np
 
     def __init__(self) -> None:
         self.child: subprocess.Popen[bytes] | None = None
+        self.cuda = HostCuda()
 
     def start(self) -> subprocess.Popen[bytes]:
         if self.child is None or self.child.poll() is not None:
@@ -38,6 +40,9 @@ class TritonInterpreter(Backend):
         return self.child
 
     def launch(self, launch: Launch, arguments: Sequence[Any]) -> None:
+        if launch.program.language == "cuda":  # a loop
+            self.cuda.launch(launch, arguments)
+            return
         child = self.start()
         assert child.stdin is not None and child.stdout is not None
         program = launch.program

@@ -23,7 +23,7 @@ from .. import make, ops
 from ..builder import Builder
 from ..errors import Span
 from ..ir import Apply, Atom, Aval, Block, For, If, Range, Statement, Var, While, blocks_of, const, free_variables, walk
-from ..ops.core import At, Collective, Dim, Dyn, Put, Run
+from ..ops.core import At, Collective, Dim, Dyn, Fourier, Linalg, Put, Run, Sort
 from ..rewrite import Substitution, copy_statement
 from .rules import batched_aval, renamed
 from .spread import is_batched
@@ -35,18 +35,25 @@ Form = Literal["auto", "loop", "lockstep"]
 
 WIDEST = 64  # elements of a value in the body of a lane: wider ones are better worked on for all lanes at once
 STORED = 4096  # elements of an array that a lane stores into bit by bit
+LIBRARIES = (Sort, Fourier, Linalg)
 FEW = 32  # lanes that step together on the cpu (see `tpu/lanes`): for no more of them both forms are one
 
 
 @dataclass(frozen=True, slots=True)
 class Lanes:
-    """Which form is wanted, and by whom."""
+    """Which form is wanted, and by whom. What decides where it is "auto": up to `few` lanes step together at the same
+    cost, and a lane may fill arrays of up to `stored` elements, and call what `libraries` do.
+    """
 
     form: Form = "auto"
     why: str = "asked for by vmap(..., lanes=...)"
+    few: int = FEW
+    stored: int = STORED
+    libraries: bool = True
 
 
 LOCKSTEP = Lanes("lockstep")
+ON_DEVICE = Lanes(few=1, stored=128, libraries=False)  # a thread each: its arrays are in its own memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +103,11 @@ def is_lanes(batcher: Batcher, s: Statement) -> bool:
         loop, why = wanted.form == "loop", wanted.why
     elif not uneven:
         loop, why = False, "lanes differ in straight-line code only: both sides are computed and one is chosen"
-    elif batcher.size <= FEW:
+    elif batcher.size <= wanted.few:
         loop, why = False, f"{batcher.size} lanes step together at the same cost"
-    elif (excess := _excess(s)) is not None:
+    elif not wanted.libraries and (name := _library(s)):
+        loop, why = False, f"{name} is a library's, for all lanes at once"
+    elif (excess := _excess(s, wanted.stored)) is not None:
         loop, why = False, f"a lane works on {excess} elements at once: operations on whole arrays are cheaper"
     else:
         loop, why = True, "each lane takes its own branches and number of turns"
@@ -136,18 +145,24 @@ def _has_uneven_loop(s: Statement, batched: set[Var], under: bool = False) -> bo
     return any(_has_uneven_loop(inner, batched, under) for b in blocks_of(s) for inner in b.statements)
 
 
-def _excess(s: Statement, filled: Sequence[Var] = ()) -> int | None:
+def _library(s: Statement) -> str:
+    """The name of a library's function in it."""
+    names = (t.op.name for t in walk(Block((), (s,), ())) if isinstance(t, Apply) and isinstance(t.op, LIBRARIES))
+    return next(names, "")
+
+
+def _excess(s: Statement, most: int = STORED, filled: Sequence[Var] = ()) -> int | None:
     """The size of a value too wide for the body of a lane. `filled`: what a loop over lanes of its own fills."""
     is_loop = isinstance(s, For) and s.parallel
     if not is_loop:
         stored = isinstance(s, If | For | While) or (isinstance(s, Apply) and isinstance(s.op, Put))
         exempt = isinstance(s, Apply) and (s.op is ops.EMPTY or any(a in filled for a in s.args))
         for t in () if exempt else s.targets:
-            if t.aval.size > (STORED if stored else WIDEST):
+            if t.aval.size > (most if stored else WIDEST):
                 return t.aval.size
     for block in blocks_of(s):
         for inner in block.statements:
-            found = _excess(inner, block.params[1:] if is_loop else filled)
+            found = _excess(inner, most, block.params[1:] if is_loop else filled)
             if found is not None:
                 return found
     return None

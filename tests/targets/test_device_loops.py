@@ -1,0 +1,292 @@
+"""Loops as CUDA kernels: lanes, each in a thread of its own, and loops whose turns need each other, in one thread."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from host_cuda import HostCuda
+
+from untraced import vmap
+from untraced.kernels.ahead import compile_program
+from untraced.kernels.executor import GpuExecutor, Kernel, kernels_of
+from untraced.translator.errors import RaisedError
+from untraced.translator.ir import Function
+from untraced.translator.pipeline import translate
+from untraced.translator.reading.signature import abstract_with_leaves
+
+needs_compiler = pytest.mark.skipif(shutil.which("g++") is None, reason="no host compiler")
+
+
+# ---- lanes ---------------------------------------------------------------------------------------
+
+
+def escape(c: Any) -> Any:
+    z = 0j
+    n = 0
+    while z.real * z.real + z.imag * z.imag <= 4.0 and n < 50:
+        z = z * z + c
+        n += 1
+    return n
+
+
+def escape_real(x: Any, y: Any) -> Any:
+    a = b = 0.0
+    n = 0
+    for _ in range(100):
+        if a * a + b * b > 4:
+            break
+        a, b = a * a - b * b + x, 2 * a * b + y
+        n += 1
+    return n, a
+
+
+def collatz(n: Any) -> Any:
+    steps = 0
+    while n != 1:
+        n = n // 2 if n % 2 == 0 else 3 * n + 1
+        steps += 1
+    return steps
+
+
+def shrinking(x: Any) -> Any:
+    """A lane with an array of its own."""
+    t = np.zeros(8)
+    i = 0
+    while i < 8 and x > 0.1:
+        t[i] = np.sin(x)
+        x = x * 0.7
+        i += 1
+    return t, np.sum(t)
+
+
+def walk(x: Any, i: Any) -> Any:
+    """Reads an array that all lanes share, at places that may be outside."""
+    s = 0.0
+    while s < x[2]:
+        s += x[i]
+        i += 1
+    return s
+
+
+def newton(a: Any) -> Any:
+    if a < 0:
+        raise ValueError("no root")
+    x = a
+    while abs(x * x - a) > 0.03 * a:
+        x = (x + a / x) * 0.5
+    return x
+
+
+def fewer(x: Any, n: Any) -> Any:
+    for _ in range(n):
+        x = np.where(x > 1, x * 0.5, x + 1)
+    return np.sum(x)
+
+
+def some(*shape: int, dtype: Any = "f8") -> Any:
+    return np.random.default_rng([*shape]).standard_normal(shape).astype(dtype)
+
+
+COUNTS = np.array([0, 5, 2, 9, 1])
+LANES: dict[str, tuple[Callable[..., Any], tuple[Any, ...], Any]] = {
+    "complex": (escape, (some(300) + 1j * some(1, 300)[0],), 0),
+    "single": (escape_real, (some(200, dtype="f4"), some(1, 200, dtype="f4")[0]), 0),
+    "integers": (collatz, (np.arange(1, 100),), 0),
+    "small_integers": (collatz, (np.arange(1, 20, dtype="i4"),), 0),
+    "arrays": (shrinking, (np.abs(some(70)),), 0),
+    "shared": (walk, (np.arange(5.0) * 2, np.array([0, 1, 2, 0])), (None, 0)),
+    "half": (newton, (np.abs(some(40, dtype="f2")) + np.float16(0.5),), 0),
+    "trips": (fewer, (some(5, 3), COUNTS), 0),
+    "one_for_all": (fewer, (some(3), COUNTS), (None, 0)),
+    "another_axis": (fewer, (some(3, 5), COUNTS), (1, 0)),
+}
+
+
+def translated(f: Any, args: Any, target: str = "cuda") -> Function:
+    return translate(f, abstract_with_leaves(f, args, {})[0], target=target).function
+
+
+def one_kernel(function: Function, kind: str, language: str = "cuda") -> Kernel:
+    (found,) = [k for k in kernels_of(function, language) if k.kind == kind]
+    return found
+
+
+def assert_results(got: Any, want: Any) -> None:
+    for a, b in zip(got, want if isinstance(want, tuple) else (want,), strict=True):
+        a, b = np.asarray(a), np.asarray(b)
+        assert (a.dtype, a.shape) == (b.dtype, b.shape)
+        # The same operations in the same order; sums of lanes' arrays and the C library's sines may differ.
+        np.testing.assert_allclose(a.astype("c16"), b.astype("c16"), rtol=1e-6 if b.dtype == "f4" else 1e-12)
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", LANES)
+def test_lanes(name: str) -> None:
+    f, args, axes = LANES[name]
+    g = vmap(f, in_axes=axes)
+    function = translated(g, args)
+    kernel = one_kernel(function, "lanes")
+    assert kernel.language == "cuda" and kernel.lines
+    assert_results(GpuExecutor(function, HostCuda())(list(args)), g(*args))
+
+
+@pytest.mark.parametrize("name", ["complex", "integers", "arrays", "shared", "half"])
+def test_lanes_compile_ahead_of_time(name: str) -> None:
+    pytest.importorskip("cupy")
+    f, args, axes = LANES[name]
+    program = one_kernel(translated(vmap(f, in_axes=axes), args), "lanes").program
+    for architecture in (80, 90, 100):
+        assert compile_program(program, architecture).cubin
+
+
+def test_other_numbers_of_lanes_run_the_same_source() -> None:
+    def source(n: int) -> str:
+        return one_kernel(translated(vmap(escape), (some(n) + 0j,)), "lanes").source
+
+    assert source(100) == source(33)
+
+
+@needs_compiler
+def test_what_the_first_lane_raises() -> None:
+    g = vmap(walk, in_axes=(None, 0))
+    args = (np.arange(5.0), np.array([0, 1, -2, 0, 9, 7]))
+    with pytest.raises(IndexError, match="index 9 is out of bounds for axis 0 with size 5") as ours:
+        GpuExecutor(translated(g, args), HostCuda())(list(args))
+    assert "s += x[i]" in str(ours.value)
+
+
+@needs_compiler
+def test_raise_in_a_lane() -> None:
+    g, args = vmap(newton), (np.array([1.0, 2.0, -3.0]),)
+    with pytest.raises(RaisedError, match="ValueError"):
+        GpuExecutor(translated(g, args), HostCuda())(list(args))
+
+
+@needs_compiler
+def test_beside_triton_kernels() -> None:
+    pytest.importorskip("triton")
+    from triton_interpreter import TritonInterpreter
+
+    def both(x: Any, n: Any) -> Any:
+        return vmap(fewer)(np.tanh(x) * 2, n) + 1
+
+    args = (some(5, 3), COUNTS)
+    function = translated(both, args, "triton")
+    assert {k.language for k in kernels_of(function, "triton")} == {"triton", "cuda"}
+    backend = TritonInterpreter()
+    try:
+        assert_results(GpuExecutor(function, backend)(list(args)), both(*args))
+    finally:
+        backend.close()
+
+
+def test_libraries_stay_in_lockstep() -> None:
+    def halved(x: Any) -> Any:
+        while np.sum(x) > 1:
+            x = np.sort(x) * 0.5
+        return x
+
+    function = translated(vmap(halved), (some(40, 5),))
+    assert not [k for k in kernels_of(function, "cuda") if k.kind in ("lanes", "loops")]
+
+
+# ---- loops whose turns need each other -----------------------------------------------------------
+
+
+def recurrence(x: Any) -> Any:
+    y = np.zeros_like(x)
+    for i in range(1, x.shape[0]):
+        y[i] = x.dtype.type(0.5) * y[i - 1] + x[i]
+    return y
+
+
+def tridiagonal(d: Any, e: Any, b: Any) -> Any:
+    n = d.shape[0]
+    c, x = np.empty(n), np.empty(n)
+    c[0], x[0] = e[0] / d[0], b[0] / d[0]
+    for i in range(1, n):
+        m = d[i] - e[i - 1] * c[i - 1]
+        c[i] = e[i] / m
+        x[i] = (b[i] - e[i - 1] * x[i - 1]) / m
+    for i in range(n - 2, -1, -1):
+        x[i] = x[i] - c[i] * x[i + 1]
+    return x
+
+
+def insertion_sort(x: Any) -> Any:
+    x = x.copy()
+    for i in range(1, len(x)):
+        v = x[i]
+        j = i - 1
+        while j >= 0 and x[j] > v:
+            x[j + 1] = x[j]
+            j -= 1
+        x[j + 1] = v
+    return x
+
+
+def turns(x: Any) -> Any:
+    """Arrays that change places."""
+    a, b = np.zeros(3), np.ones(3)
+    for i in range(x.shape[0]):
+        a, b = b, a + x[i]
+    return a, b
+
+
+def looked_up(x: Any, k: Any) -> Any:
+    s = 0.0
+    for i in range(k.shape[0]):
+        s = s * 0.5 + x[k[i]]
+    return s
+
+
+def scaled(x: Any, factor: Any, flag: Any) -> Any:
+    """Numbers that come by value."""
+    for i in range(1, x.shape[0]):
+        x[i] = x[i - 1] * factor if flag else x[i] - factor
+    return x
+
+
+LOOPS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    "recurrence": (recurrence, (some(100),)),
+    "recurrence_half": (recurrence, (some(60, dtype="f2"),)),
+    "tridiagonal": (tridiagonal, (np.abs(some(50)) + 3, some(50), some(1, 50)[0])),
+    "insertion_sort": (insertion_sort, (some(40),)),
+    "turns": (turns, (some(5),)),
+    "looked_up": (looked_up, (some(5), np.array([0, 1, -5, 3]))),
+    "scaled": (scaled, (some(7, dtype="f4"), np.float32(0.3), np.bool_(True))),
+    "scaled_half": (scaled, (some(7, dtype="f2"), np.float16(0.3), np.bool_(False))),
+    "backwards": (recurrence, (some(40)[::-2],)),
+}
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", LOOPS)
+def test_loops(name: str) -> None:
+    f, args = LOOPS[name]
+    function = translated(f, args)
+    assert [k for k in kernels_of(function, "cuda") if k.kind == "loops"]
+    given = [np.copy(a) if np.ndim(a) else a for a in args]
+    want = f(*given)
+    assert_results(GpuExecutor(function, HostCuda())(list(args))[: 2 if isinstance(want, tuple) else 1], want)
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_loops_compile_ahead_of_time(name: str) -> None:
+    pytest.importorskip("cupy")
+    for k in kernels_of(translated(*LOOPS[name]), "cuda"):
+        assert compile_program(k.program, 90).cubin
+
+
+def test_numbers_alone_stay_on_the_host() -> None:
+    def root(a: Any) -> Any:
+        x = a
+        while abs(x * x - a) > 1e-12 * a:
+            x = 0.5 * (x + a / x)
+        return x
+
+    assert kernels_of(translated(root, (2.0,)), "cuda") == ()

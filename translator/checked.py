@@ -1,0 +1,129 @@
+"""Which statements need a check while the program runs: indices, divisors and growing Python ints that may go wrong."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .bounds import (
+    Interval,
+    Status,
+    analyse,
+    divides_python_numbers,
+    index_status,
+    interval_of,
+    is_dynamic,
+    is_integer_power,
+    is_python_function,
+    is_python_int,
+    is_python_power,
+    may_grow,
+    narrowed_numbers,
+)
+from .ir import Apply, Block, Const, DType, For, Function, Raise, Statement, Var, blocks_of, walk
+from .ops.core import At, Cast, Dyn, Elementwise, Gather, Index, IndexAttrs, Linalg, Put, Run
+
+
+class Checked:
+    """Which statements need a run-time check, by the intervals of their indices.
+
+    Where `checks` is false only those of the user: `raise` and `assert`.
+    """
+
+    def __init__(self, function: Function, checks: bool = True) -> None:
+        self.known: dict[Var, Interval] = {}
+        doubtful = any(_may_fail(s) for s in walk(function.body))
+        self.enabled = doubtful and checks
+        self.raises = any(isinstance(s, Raise) for s in walk(function.body))
+        if doubtful:
+            self.known = analyse(function)
+        self._blocks: dict[int, bool] = {}
+
+    def interval(self, atom: Var | Const) -> Interval:
+        return interval_of(atom, self.known)
+
+    def block(self, block: Block) -> bool:
+        if not self.enabled and not self.raises:
+            return False
+        found = self._blocks.get(id(block))
+        if found is None:
+            found = self._blocks[id(block)] = any(self.statement(s) for s in block.statements)
+        return found
+
+    def statement(self, s: Statement) -> bool:
+        if isinstance(s, Raise):
+            return True
+        if isinstance(s, Apply):
+            return self.enabled and self.apply(s)
+        if self.enabled and isinstance(s, For) and self.step(s):
+            return True
+        return any(self.block(b) for b in blocks_of(s))
+
+    def step(self, s: For) -> bool:
+        """Whether the step of a range may be zero."""
+        return 0 in self.interval(s.range.step)
+
+    def apply(self, s: Apply) -> bool:
+        if self.too_large(s):
+            return True
+        if isinstance(s.op, Cast):
+            return is_python_int(s)
+        if isinstance(s.op, Elementwise):
+            if is_python_function(s) or is_python_power(s) or self.outgrows(s):
+                return True
+            if divides_python_numbers(s):
+                return s.args[1].aval.dtype.kind == "f" or 0 in self.interval(s.args[1])
+            return is_integer_power(s) and not self.interval(s.args[1]).within(0, 2**63 - 1)
+        if isinstance(s.op, Linalg):
+            return bool(s.op.error)
+        if not isinstance(s.attrs, IndexAttrs):
+            return False
+        return any(
+            self.status(s, d, n) is Status.UNKNOWN for d, n in zip(s.attrs.dims, s.args[0].aval.shape, strict=True)
+        )
+
+    def too_large(self, s: Apply) -> list[tuple[int, DType]]:
+        """Which arguments are Python numbers that may be outside the range of the dtype that they take."""
+        return [
+            (i, d)
+            for i, d in narrowed_numbers(s)
+            if not self.interval(s.args[i]).within(int(np.iinfo(d).min), int(np.iinfo(d).max))
+        ]
+
+    def outgrows(self, s: Apply) -> bool:
+        """Whether Python ints may outgrow 64 bits. By steps of less than 2**31 no program gets that far."""
+        if not may_grow(s) or self.interval(s.targets[0]).within(-(2**63) + 1, 2**63 - 2):
+            return False
+        small = s.op.name in ("add", "subtract") and any(self.interval(a).within(-(2**31), 2**31) for a in s.args)
+        return not small
+
+    def status(self, s: Apply, d: At | Run | Gather, n: int) -> Status:
+        """How the entry `d` of an axis of size `n` has to be treated."""
+        match d:
+            case At(index=Dyn(arg=arg)) | Gather(arg=arg):
+                return index_status(self.interval(s.args[arg]), n)
+            case Run(start=Dyn(arg=arg), size=size, step=step) if size:
+                shift = (size - 1) * abs(step)
+                low, high = (0, n - 1 - shift) if step > 0 else (shift, n - 1)
+                inside = self.interval(s.args[arg]).within(low, high)
+                return Status.IN_RANGE if inside else Status.UNKNOWN
+        return Status.IN_RANGE
+
+
+def _may_fail(s: Statement) -> bool:
+    match s:
+        case For(range=r):
+            return not isinstance(r.step, Const)
+        case Apply() if narrowed_numbers(s):
+            return True
+        case Apply(op=Index() | Put(), attrs=IndexAttrs(dims=dims)):
+            return any(map(is_dynamic, dims))
+        case Apply(op=Elementwise()):
+            return any(question(s) for question in _QUESTIONS)
+        case Apply(op=Cast()):
+            return is_python_int(s)
+        case Apply(op=Linalg(error=error)):
+            return bool(error)
+    return False
+
+
+_QUESTIONS = (is_integer_power, is_python_power, divides_python_numbers, may_grow, is_python_function)
