@@ -81,7 +81,9 @@ def as_group(s: For | While, kind: str, *, fresh: bool = True) -> Fused:
     if fresh:
         params = tuple(Var(v.hint, v.aval) for v in others)
         renamed.update(zip(others, params, strict=True))
-        loop = copy_statement(loop, renamed)
+        copied = copy_statement(loop, renamed)
+        assert isinstance(copied, For | While)
+        loop = copied
     body = Block((*inits, *params), (loop,), tuple(substitute(t, renamed) for t in s.targets))
     return Fused(s.targets, (*s.inits, *others), body, kind, s.span)
 
