@@ -14,7 +14,15 @@ import numpy as np
 
 from ..translator.errors import UntracedError
 from ..translator.ir import Aval
-from ..translator.reading.signature import Signature, abstract_with_leaves, aval_of, known, runs, signature_of
+from ..translator.reading.signature import (
+    Signature,
+    abstract_with_leaves,
+    aval_of,
+    is_array_without_axes,
+    known,
+    runs,
+    signature_of,
+)
 from ..translator.reading.source import definition
 from ..translator.tree import open_node, sorted_keys, tree_map
 from .adopted import OnGpu, is_on_gpu
@@ -113,10 +121,10 @@ class Default:
 class _Slot:
     """Stands for a data leaf while arguments are bound."""
 
-    __slots__ = ("aval", "position")
+    __slots__ = ("aval", "is_array", "position")
 
-    def __init__(self, aval: Aval, position: int) -> None:
-        self.aval, self.position = aval, position
+    def __init__(self, aval: Aval, position: int, is_array: bool) -> None:
+        self.aval, self.position, self.is_array = aval, position, is_array
 
 
 def bind_arguments(fun: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Binding:
@@ -126,7 +134,7 @@ def bind_arguments(fun: Callable[..., Any], args: Sequence[Any], kwargs: Mapping
 
     def mark(x: Any) -> Any:
         aval = aval_of(x)
-        return x if aval is None else _Slot(aval, next(count))
+        return x if aval is None else _Slot(aval, next(count), is_array_without_axes(x))
 
     try:
         marked = [_marked(mark, a, fun, i) for i, a in enumerate(args)]

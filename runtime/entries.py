@@ -19,6 +19,7 @@ from ..translator.ir import Aval, Function, Param, may_raise, routines_of
 from ..translator.pipeline import Translation, translate
 from ..translator.reading.guards import default_guards, fetch
 from ..translator.reading.signature import Signature
+from ..translator.tree import ARRAY, Kind, TreeDef, close_node, leaf_nodes, open_node
 from .arguments import Binding, value_key
 from .array import Array, spec_of
 from .assembly import argument_assembler, assembler
@@ -80,7 +81,7 @@ class Entry:
         for layout in self.layouts:
             if not layout.holds(arguments[layout.leaf]):
                 where = leaf_name(self.binding.signature, layout.leaf)
-                raise _strided(self, where) if layout.lying else _zero_dimensional(self, where)
+                raise _strided(self, where)
         for i in self.mutated:
             x = arguments[i]
             where = self.name_of(i)
@@ -121,17 +122,6 @@ def _strided(entry: Entry, where: str) -> AliasError:
             entry.function.span,
             why="the order decides what the strides are, whether a reshape is a view, which shows writes, or a copy",
             instead=f"pass np.ascontiguousarray({where}), or take a .copy() in the function",
-        )
-    )
-
-
-def _zero_dimensional(entry: Entry, where: str) -> AliasError:
-    return AliasError(
-        Diagnostic(
-            f"{entry.function.name} changes its argument {where}, a 0-d array, in place",
-            entry.function.span,
-            why="arrays without axes are read as numbers, which do not change: the caller would not see it",
-            instead=f"pass the number {where}[()], or an array of shape (1,)",
         )
     )
 
@@ -186,7 +176,7 @@ class HostEntry(Entry):
             return tree_map(lambda x: device_put(x, device) if isinstance(x, np.ndarray | np.generic) else x, result)
         result = self._called(arguments)
         given = [x for x in (*arguments, *self.captured()) if isinstance(x, np.ndarray)]
-        return tree_map(functools.partial(_own, given=given), result)
+        return _owned(self.function.out, result, given)
 
     def _called(self, arguments: Sequence[Any]) -> Any:
         try:
@@ -210,9 +200,20 @@ def _undone(written: Sequence[np.ndarray[Any, Any]]) -> Iterator[None]:
         raise
 
 
-def _own(x: Any, given: Sequence[np.ndarray[Any, Any]]) -> Any:
-    """A result leaf that is no argument's memory; a NumPy scalar where it has no axes, as on the compiled targets."""
-    if isinstance(x, np.ndarray) and not x.shape:
+def _owned(tree: TreeDef, x: Any, given: Sequence[np.ndarray[Any, Any]]) -> Any:
+    """The result with leaves of its own, as on the compiled targets."""
+    if tree.kind is Kind.LEAF:
+        return _own(x, given, tree == ARRAY)
+    opened = open_node(x) if tree.children else None
+    if opened is None:
+        return x
+    children, shell = opened
+    return close_node(shell, [_owned(t, child, given) for t, child in zip(tree.children, children, strict=True)])
+
+
+def _own(x: Any, given: Sequence[np.ndarray[Any, Any]], is_array: bool) -> Any:
+    """A result leaf that is no argument's memory; without axes a NumPy scalar, unless it is an array in NumPy."""
+    if not is_array and isinstance(x, np.ndarray) and not x.shape:
         return x[()]
     if isinstance(x, np.ndarray) and (not x.flags.writeable or any(np.may_share_memory(x, g) for g in given)):
         return x.copy()
@@ -241,7 +242,7 @@ class TargetEntry(Entry):
         self.sources = [binding.sources[i] for i in kept]
         results = [r.aval for r in f.body.results[: self.leaf_count]]
         self.outs = [spec_of(a, self.device) for a in results]
-        self.finish = [_finisher(a) for a in results]
+        self.finish = [_finisher(a, t == ARRAY) for a, t in zip(results, leaf_nodes(f.out), strict=True)]
         straight = self.sources == list(range(len(self.sources)))
         # whether a call with Arrays alone can skip all but the guards
         unseen = not (self.values or self.captures or self.mutated or self.layouts)
@@ -297,11 +298,11 @@ class TargetEntry(Entry):
         )
 
 
-def _finisher(aval: Aval) -> Callable[[np.ndarray[Any, Any]], Any]:
+def _finisher(aval: Aval, is_array: bool) -> Callable[[np.ndarray[Any, Any]], Any]:
     """How a result leaf is handed to a NumPy user."""
-    if aval.weak:
+    if aval.weak and not is_array:
         return lambda x: x.item()
-    if aval.shape == ():
+    if aval.shape == () and not is_array:
         return lambda x: x[()]
     return lambda x: x
 

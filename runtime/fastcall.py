@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..translator.ir import Root
+from ..translator.tree import ARRAY, leaf_nodes
 from .array import Array
 
 if TYPE_CHECKING:
@@ -192,11 +193,12 @@ def _one_kind(entry: TargetEntry, pattern: _Pattern) -> bool:
 def _host_result_text(entry: TargetEntry, call: str) -> str:
     """Statements that return fresh NumPy values."""
     leaves = []
-    for i, result in enumerate(entry.function.body.results[: entry.leaf_count]):
-        if result.aval.weak:
-            leaves.append(f"asarray(r[{i}]).item()")
+    nodes = leaf_nodes(entry.function.out)
+    for i, (result, node) in enumerate(zip(entry.function.body.results, nodes, strict=False)):
+        if result.aval.shape or node == ARRAY:
+            leaves.append(f"array(r[{i}])")
         else:
-            leaves.append(f"array(r[{i}])" if result.aval.shape else f"asarray(r[{i}])[()]")
+            leaves.append(f"asarray(r[{i}]).item()" if result.aval.weak else f"asarray(r[{i}])[()]")
     value = leaves[0] if entry.one else f"assemble([{', '.join(leaves)}])"
     return f"r = {call}\n            return {value}"
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, NamedTuple
+
+import numpy as np
 
 
 class Kind(Enum):
@@ -51,6 +53,7 @@ class Entries(NamedTuple):
 
 
 LEAF = TreeDef(Kind.LEAF)
+ARRAY = TreeDef(Kind.LEAF, type=np.ndarray)  # a leaf of shape () that is an array in NumPy, and no number
 NONE = TreeDef(Kind.NONE)
 
 
@@ -201,6 +204,14 @@ def close_node(t: TreeDef, children: Sequence[Any]) -> Any:
             return _registry[t.type].unflatten(t.aux, children)
         case Kind.LEAF:
             raise AssertionError("a leaf is not a node")
+
+
+def leaf_nodes(t: TreeDef) -> Iterator[TreeDef]:
+    """LEAF or ARRAY for each leaf, in order."""
+    if t.kind is Kind.LEAF:
+        yield t
+    for c in t.children:
+        yield from leaf_nodes(c)
 
 
 def static_fields(t: TreeDef) -> tuple[tuple[str, Any], ...]:

@@ -9,7 +9,6 @@ import pytest
 from comparing import TARGETS, Cases, check
 
 from untraced import accelerate
-from untraced.translator.errors import AliasError
 from untraced.translator.reading import calls, loops
 
 CASES = Cases()
@@ -144,24 +143,6 @@ def test_zero_is_added_to_negative_zero(dtype: Any) -> None:
         for part in (np.real, np.imag):
             np.testing.assert_array_equal(np.signbit(part(found))[:3], np.signbit(part(expected))[:3])
             np.testing.assert_array_equal(part(found), part(expected))
-
-
-def test_arrays_without_axes_are_no_numbers_with_two_names() -> None:
-    def total(x):
-        a = np.array(0.0)
-        a += x.sum()
-        return a
-
-    def shared(x):
-        a = np.zeros(())
-        a += x.sum()
-        b = a
-        b += 1
-        return a
-
-    assert accelerate(total, target="cpu")(WIDE) == pytest.approx(WIDE.sum())
-    with pytest.raises(AliasError, match="two names"):
-        accelerate(shared, target="cpu")(WIDE)
 
 
 def grows(x, n):

@@ -185,7 +185,7 @@ def added_to_integers(x: Any) -> Any:
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_cast_that_numpy_refuses(target: str) -> None:
-    with pytest.raises(TypeError, match="float64 to int64"):
+    with pytest.raises(TypeError, match="float64.* to .*int64"):
         accelerate(quotient_into, target=target)(I, np.zeros((3, 4), int))
 
 

@@ -37,7 +37,7 @@ from ..ops.core import Elementwise, Gather, Index, IndexAttrs, Put, Reshape, Run
 from ..passes.dead import dead_code
 from ..rewrite import unique_names
 from ..routines import everywhere
-from ..tree import LEAF, Kind, TreeDef
+from ..tree import ARRAY, LEAF, Kind, TreeDef, leaf_nodes
 from .idioms import with_idioms
 from .messages import arguments, class_of
 from .names import identifier
@@ -95,6 +95,11 @@ def _written(function: Function, scope: Scope, comments: bool, routines: Mapping
 def _out_of(s: Invoke) -> TreeDef:
     """What a call of a routine gives: a tuple, or the one result itself."""
     return LEAF if len(s.targets) == 1 else TreeDef(Kind.TUPLE, (LEAF,) * len(s.targets))
+
+
+def _is_boxed(a: Atom, t: TreeDef) -> bool:
+    """Whether a result is an array without axes."""
+    return t == ARRAY and not a.aval.shape
 
 
 def _function_name(function: Function) -> str:
@@ -221,7 +226,8 @@ class Writer:
         if f.out.kind is Kind.NONE:
             return
         leaves = f.body.results[: f.out.leaf_count]
-        written = (self.result(a) for a in leaves)
+        nodes = zip(leaves, leaf_nodes(f.out), strict=True)
+        written = (call("np.asarray", self.result(a)) if _is_boxed(a, t) else self.result(a) for a, t in nodes)
         tree = result_tree(f.out, written, self.scope)
         text = text_of(ast.Return(tree)) if len(f.out.children) != 1 else f"return {text_of(tree)}"
         folded = [a for a in leaves if isinstance(a, Var) and a in self.plan.folding.definitions]
@@ -566,7 +572,8 @@ class Writer:
             if isinstance(a, Var) and a not in self.copies and touched & overwritten:
                 self.copies[a] = self.fresh_name(f"old_{self.names.get(a, 'value')}")
                 owned = not plan.roots.get(a, frozenset()) & overwritten
-                copy = self.value(a) if owned or not a.aval.shape else method(self.value(a), "copy")
+                number = not a.aval.shape and a not in f.body.params
+                copy = self.value(a) if owned or number else method(self.value(a), "copy")
                 self.line(f"{self.copies[a]} = {text_of(copy)}")
         for p, a in zip(plan.assigned, values, strict=True):
             value = name(self.copies[a]) if isinstance(a, Var) and a in self.copies else self.value(a)

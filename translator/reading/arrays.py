@@ -152,6 +152,10 @@ def _as_strided(ctx: Context, node: ast.AST, x: Value, *args: Value, **options: 
     return _call(ctx, np.lib.stride_tricks.as_strided, [x, *args], options, node)
 
 
+def _is_scalar(ctx: Context, node: ast.AST, element: Value) -> Value:
+    return False if type(element) is Ref else _call(ctx, np.isscalar, [element], {}, node)
+
+
 ARRAYS: dict[Value, Implementation] = {
     np.array: _array,
     np.asarray: _as_array,
@@ -159,5 +163,6 @@ ARRAYS: dict[Value, Implementation] = {
     np.ascontiguousarray: _as_contiguous("C"),
     np.asfortranarray: _as_contiguous("F"),
     np.einsum: _einsum,
+    np.isscalar: _is_scalar,
     np.lib.stride_tricks.as_strided: _as_strided,
 }

@@ -533,7 +533,8 @@ def call_handler(
             signature_of(handler.function).bind(*handler.first, *args, **kwargs)
         except TypeError as error:
             raise _unknown_arguments(ctx, f, args, kwargs, error, node) from error
-        return inline(ctx, handler.function, [*handler.first, *args], kwargs, node, fixed=True)
+        made = inline(ctx, handler.function, [*handler.first, *args], kwargs, node, fixed=True)
+        return _boxed(ctx, f, made, args)
     for v in (*args, *kwargs.values()):
         if isinstance(v, Foreign):
             ctx.cut(
@@ -557,14 +558,31 @@ def call_handler(
         if isinstance(error, UntracedError):
             raise
         raise _unknown_arguments(ctx, f, args, kwargs, error, node) from error
-    found = ctx.wrap(result)
-    if f in _MAKERS and type(found) is not Ref and not any(a is found for a in args):
-        ctx.without_axes[id(found)] = found
-    return found
+    return _boxed(ctx, f, ctx.wrap(result), args)
 
 
-_LIKE: set[Any] = {np.zeros_like, np.ones_like, np.empty_like, np.full_like}
-_MAKERS: set[Any] = {np.array, np.copy, np.zeros, np.ones, np.empty, np.full, *_LIKE}
+def _boxed(ctx: Context, f: Any, found: Value, args: list[Value]) -> Value:
+    """What NumPy gives as an array of shape () is one; what it gives as a number is no argument that is an array."""
+    if f is np.asarray and not ctx.frame.fixed:  # in printed programs: how they return arrays without axes
+        return ctx.boxed(found)
+    if not ctx.boxes:
+        return found
+    if _gives_array(f, args):
+        return ctx.boxed(found)
+    return ctx.number(found) if not any(found is a for a in args) or f not in _VIEWS else found
+
+
+def _gives_array(f: Any, args: list[Value]) -> bool:
+    return isinstance(f, Hashable) and (f in _MAKERS or (f is np.where and len(args) > 1))
+
+
+_VIEWS: set[Any] = {np.real, np.imag, np.squeeze, np.transpose, np.permute_dims, "real", "imag", "T", "squeeze", "view"}
+_MAKERS: set[Any] = {
+    *(np.array, np.asarray, np.asanyarray, np.copy, np.broadcast_to, np.zeros, np.ones, np.empty, np.full),
+    *(np.zeros_like, np.ones_like, np.empty_like, np.full_like, np.select, np.piecewise, np.block, np.broadcast_arrays),
+    *(np.cov, np.i0, np.isin, np.pad, np.roll, np.tensordot, np.linalg.tensordot, np.linalg.tensorsolve),
+    *(np.fft.fftn, np.fft.ifftn, np.apply_along_axis, np.lib.stride_tricks.as_strided, "copy"),
+}
 
 
 def _unknown_arguments(

@@ -36,12 +36,16 @@ from .values import (
 
 Shell = Any
 _LEAF = "leaf"
+_ARRAY = "array"  # one without axes
 
 
 def open_value(v: Value, leaves: list[Value], apart: Set[int] = frozenset()) -> Shell:
     """The structure of a value over its carried leaves: arrays, numbers and bool. All else must stay what it is, and so
     must containers and objects that are carried by themselves: those whose identities are in `apart`.
     """
+    if type(v) is Ref and not v.aval.shape:
+        leaves.append(v)
+        return _ARRAY
     if is_runtime(v) or isinstance(v, bool | int | float | complex | np.generic):
         leaves.append(v)
         return _LEAF
@@ -75,7 +79,7 @@ class _Same:
 
 
 def close_value(shell: Shell, leaves: Iterator[Value]) -> Value:
-    if shell is _LEAF or shell == _LEAF:
+    if shell in (_LEAF, _ARRAY):
         return next(leaves)
     kind, keys, parts = shell
     if kind == "static":
@@ -156,6 +160,10 @@ class Leaf:
     entry: Cell | None = None
     exit: Value = None
     written: bool = False
+
+    @property
+    def is_array(self) -> bool:
+        return bool(self.param.aval.shape) or type(self.init) is Ref or type(self.exit) is Ref
 
 
 @dataclass(slots=True)
@@ -265,15 +273,13 @@ def enter(ctx: Context, plan: Plan, node: ast.AST) -> Entered:
             param = Var(place.hint, aval)
             entered.params.append(param)
             leaf = Leaf(place, param, init)
-            if aval.shape:
+            if leaf.is_array:
                 leaf.entry = ctx.cell(param) if place.kind != "cell" else place.target
                 if place.kind != "cell" and type(init) is Ref:
                     leaf.entry.sources = (init.cell,)
                 values.append(Ref(leaf.entry) if place.kind != "cell" else Ref(ctx.cell(param)))
             else:
                 ctx.loop_of[param] = node
-                if type(init) is Var:
-                    ctx.origins[param] = init
                 values.append(param)
             leaves.append(leaf)
         entered.leaves[place], entered.shells[place] = leaves, shell
@@ -441,7 +447,7 @@ def zero(ctx: Context, aval: Aval) -> Atom:
 
 def loop_memory(ctx: Context, entered: Entered, node: ast.AST) -> LoopMemory:
     """Who shares memory with whom; raises AliasError where that cannot be decided."""
-    leaves = [x for group in entered.leaves.values() for x in group if x.param.aval.shape and x.place.kind != "cell"]
+    leaves = [x for group in entered.leaves.values() for x in group if x.is_array and x.place.kind != "cell"]
     carried = [Carried(x.place.key, x.place.hint, x.init, x.entry, x.exit, x.written) for x in leaves]
     memory = LoopMemory(carried, entered.births)
     written = {p.target for p in entered.leaves if p.kind == "cell"}
@@ -463,7 +469,7 @@ def bind_results(
         for leaf in leaves:
             target = next(feed)
             end = leaf.exit
-            if not target.aval.shape:
+            if not leaf.is_array:
                 built.append(target)
             elif place.kind == "cell":
                 built.append(Ref(ctx.cell(target)))

@@ -125,11 +125,8 @@ class Context:
         self.argument_cells: list[tuple[int, Cell]] = []
         self.reshapes: list[tuple[Cell, Lying]] = []  # of what, and what was taken for granted
         self.reshaped: dict[Cell, list[int]] = {}  # cells not written since, and their positions in `reshapes`
-        self.without_axes: dict[int, Value] = {}  # numbers that are new arrays of shape () in NumPy, by id
         self.blended: set[Var] = set()  # numbers that are of one kind or of another, depending on a condition
         self.relied_on: set[int] = set()  # positions in `reshapes`: what they show, or their copy, was written later
-        self.updated_numbers: set[Var] = set()  # strong scalars with `x += v`: a 0-d array would change in place
-        self.origins: dict[Var, Var] = {}  # what a carried scalar is at first
         self.remembered: dict[Any, Value] = {}  # what functions behind functools.cache gave
         self.recursions: Any = None  # see the module recursion
         self.python_bools: set[Var] = set()  # see the module booleans
@@ -239,8 +236,31 @@ class Context:
         if isinstance(result, tuple) and hasattr(result, "_fields"):
             return type(result)(*(self.wrap(r) for r in result))
         if isinstance(result, np.ndarray):
-            return self.wrap(make.lift(result))
+            value = self.wrap(make.lift(result))
+            return value if result.shape else self.boxed(value)
         return result
+
+    @property
+    def boxes(self) -> bool:
+        """Whether what is read tells arrays of shape () from numbers: code of the user's. In the library and in printed
+        programs, which say what values are, both are numbers.
+        """
+        return not self.frame.fixed and not self.frame.source.file.startswith("<untraced ")
+
+    def boxed(self, value: Value) -> Value:
+        """An array, also where it has no axes; of a tuple or list, arrays."""
+        if type(value) is tuple or type(value) is list:
+            return type(value)(map(self.boxed, value))
+        if type(value) is Var or isinstance(value, np.generic | bool | int | float | complex):
+            atom = make.lift(value)
+            return Ref(self.cell(make.astype(self.b, atom, atom.aval.dtype)))
+        return value
+
+    def number(self, value: Value) -> Value:
+        """What NumPy takes for a number: an array without axes is what it holds."""
+        if type(value) is not Ref or value.aval.shape:
+            return value
+        return self.wrap(self.read(value))
 
     def lower(self, v: Value) -> Any:
         """The inverse of `wrap` for arguments of handlers: arrays become atoms, containers are kept."""

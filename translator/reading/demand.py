@@ -20,6 +20,8 @@ def static(ctx: Context, v: Value, node: ast.AST, what: str) -> Any:
 
     Raises UnsupportedError where it depends on the contents of an array.
     """
+    if any(type(x) is Ref and not x.aval.shape for x in leaves_in(v)):
+        v = type(v)(map(ctx.number, v)) if type(v) in (tuple, list) else ctx.number(v)
     needed = [x for x in leaves_in(v) if type(x) is Var or type(x) is Ref]
     if any(type(x) is Masked for x in leaves_in(v)):
         _refuse(ctx, node, what)

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from ..ir import Atom, Aval, Capture, Param, Root, Var, const
-from ..tree import LEAF
-from .signature import aval_of, runs
+from ..tree import ARRAY, LEAF, TreeDef
+from .signature import aval_of, is_array_without_axes, runs
 from .source import Scope
 from .values import Bound, Cell, Foreign, Outside, Partial, Ref, Restart, Value
 
@@ -285,11 +285,11 @@ class Captures:
         for g in guards:
             self.guards.setdefault((id(g.space), g.capture.name, g.capture.path, g.kind), g)
 
-    def hidden(self, aval: Aval, capture: Capture) -> Value:
+    def hidden(self, aval: Aval, capture: Capture, tree: TreeDef = LEAF) -> Value:
         """A hidden parameter for an array; one for each way to it."""
         var = Var(_hint(capture), aval)
-        cell = self.new_cell(var) if aval.shape else None
-        self.params.append((Param(var.hint, LEAF, capture), var, cell))
+        cell = self.new_cell(var) if aval.shape or tree == ARRAY else None
+        self.params.append((Param(var.hint, tree, capture), var, cell))
         return Ref(cell) if cell is not None else var
 
     def _adopt(self, value: Any, capture: Capture, space: Any) -> Value:
@@ -310,7 +310,7 @@ class Captures:
                 self.guard(capture, "content", value.copy(), space)
                 return Ref(self.new_cell(const(value.copy())))
             self.guard(capture, "array", aval, space)
-            hidden = self.hidden(aval, capture)
+            hidden = self.hidden(aval, capture, ARRAY if is_array_without_axes(value) else LEAF)
             if is_mask and isinstance(hidden, Ref):
                 self.masks[hidden.cell.atom] = place_of(capture, space)
             return hidden

@@ -65,8 +65,10 @@ def index_value(ctx: Context, base: Value, key: Value, node: ast.AST) -> Value:
         return index_array(ctx, base, key, node)
     if type(base) is Flat:
         return index_array(ctx, copy_of_line(ctx, base), key, node)
+    if (type(base) is Var and not base.aval.weak and ctx.boxes) or isinstance(base, np.generic):
+        return index_array(ctx, ctx.boxed(base), key, node)
     if type(base) is Var:
-        if key == () or key is Ellipsis:
+        if (key == () or key is Ellipsis) and not ctx.boxes:
             return base
         error = DTypeError if base.aval.weak else OutOfBoundsError
         raise ctx.error(error, node, f"{describe(base)} is not subscriptable", instead="index an array")
@@ -154,7 +156,8 @@ def index_array(ctx: Context, base: Ref, key: Value, node: ast.AST) -> Value:
     if parsed.gathers:
         return ctx.wrap(make.index(ctx.b, ctx.read(base), parsed.dims, parsed.atoms))
     view = extend_index(ctx, base, parsed)
-    return view if view.aval.shape else ctx.wrap(ctx.read(view))
+    has_ellipsis = key is Ellipsis or (type(key) is tuple and any(e is Ellipsis for e in key))
+    return view if view.aval.shape or (has_ellipsis and ctx.boxes) else ctx.number(view)
 
 
 def _is_place(e: Value) -> bool:
@@ -246,7 +249,7 @@ def parse_key(ctx: Context, shape: Shape, key: Value, node: ast.AST, selects: bo
 
     `selects`: masks and slices of unknown length become `special` axes, taken whole; else they are refused.
     """
-    entries = list(key) if type(key) is tuple else [key]
+    entries = [_number_in(ctx, e) for e in (key if type(key) is tuple else (key,))]
     entries = [static(ctx, e, node, "a range that is an index") if isinstance(e, RunRange) else e for e in entries]
     entries = _expand_known_masks([list(e) if isinstance(e, range | tuple) else e for e in entries])
     consuming = sum(1 for e in entries if e is not None and e is not Ellipsis)
@@ -278,6 +281,13 @@ def parse_key(ctx: Context, shape: Shape, key: Value, node: ast.AST, selects: bo
     if parsed.new_axes and parsed.gathers:
         ctx.cut(node, "np.newaxis beside an index array", instead="index first, then add the axis: x[i][:, None]")
     return parsed
+
+
+def _number_in(ctx: Context, e: Value) -> Value:
+    """An entry of an index with numbers for arrays of integers without axes."""
+    if type(e) is slice:
+        return slice(*(ctx.number(part) for part in (e.start, e.stop, e.step)))
+    return ctx.number(e) if type(e) is Ref and e.aval.dtype.kind in "iu" else e
 
 
 def _axes_taken(e: Value) -> int:

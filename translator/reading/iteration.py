@@ -62,6 +62,8 @@ def known_items(ctx: Context, v: Value, node: ast.AST) -> list[Value]:
         v = v.line
     if type(v) is Ref:
         shape = v.aval.shape
+        if not shape:
+            raise ctx.error(DTypeError, node, "iteration over a 0-d array")
         _check_length(ctx, shape[0], node)
         return [index_array(ctx, v, i, node) for i in range(shape[0])]
     match v:

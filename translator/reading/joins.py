@@ -47,6 +47,8 @@ class Joiner:
             return Masked(self.join(x.whole, y.whole, name), x.parts)
         if _is_scalar(x) and _is_scalar(y):
             return self._scalars(x, y, name)
+        if _is_box(x) != _is_box(y) and (_is_scalar(x) or _is_scalar(y)):
+            return self._number_or_array(x, y, name)
         if type(x) is type(y):
             if type(x) in (tuple, list) and len(x) == len(y):
                 return type(x)(self.join(a, b, name) for a, b in zip(x, y, strict=True))
@@ -105,6 +107,15 @@ class Joiner:
         if a.aval.dtype.kind != b.aval.dtype.kind or self.ctx.blended & {a, b}:
             self.ctx.blended.add(target)
         return target
+
+    def _number_or_array(self, x: Value, y: Value, name: str) -> Value:
+        """A number, or an array without axes."""
+        a = self._read(0, x) if _is_box(x) else self.ctx.atom(x)
+        b = self._read(1, y) if _is_box(y) else self.ctx.atom(y)
+        either = self._either(x, y, "make both numbers, x[()], or both arrays")
+        if a.aval != b.aval:
+            return either
+        return replace(either, number=self.slot(a, b, name), dtypes=(a.aval.dtype, b.aval.dtype))
 
     # ---- state -----------------------------------------------------------------------------------
 
@@ -186,6 +197,10 @@ def _same_parts(x: Masked, y: Masked) -> bool:
 
 def _is_scalar(v: Value) -> bool:
     return type(v) is Var or isinstance(v, bool | int | float | complex | np.generic)
+
+
+def _is_box(v: Value) -> bool:
+    return type(v) is Ref and not v.aval.shape
 
 
 def _equal(x: Any, y: Any) -> bool:

@@ -99,7 +99,8 @@ def _call_container_method(
 
 
 def _copy(ctx: Context, owner: Value, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
-    return ctx.wrap(ctx.atom(owner))
+    copied = ctx.wrap(ctx.atom(owner))
+    return ctx.boxed(copied) if type(owner) is Ref else copied
 
 
 def _astype(ctx: Context, owner: Value, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
@@ -108,7 +109,10 @@ def _astype(ctx: Context, owner: Value, args: list[Value], kwargs: dict[str, Val
     assert handler is not None
     converted = call_handler(ctx, handler, "astype", [owner, *args], kwargs, node)
     copies = args[4] if len(args) > 4 else kwargs.get("copy", True)
-    return converted if copies or type(owner) is not Ref or converted.aval != owner.aval else owner
+    if type(owner) is not Ref:
+        return converted
+    converted = ctx.boxed(converted)
+    return converted if copies or converted.aval != owner.aval else owner
 
 
 def _conjugate(ctx: Context, owner: Value, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:

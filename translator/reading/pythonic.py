@@ -71,7 +71,7 @@ def _len(ctx: Context, node: ast.AST, x: Value) -> Value:
 
 
 def _range(ctx: Context, node: ast.AST, *args: Value) -> Value:
-    parts = [a.item() if isinstance(a, np.integer) else a for a in args]
+    parts = [a.item() if isinstance(a, np.integer) else a for a in map(ctx.number, args)]
     if not any(type(a) is Var for a in parts):
         return run_known(ctx, node, range, *parts)
     for a in parts:

@@ -27,7 +27,7 @@ from ..builder import Builder
 from ..errors import Diagnostic, Span, UnsupportedError
 from ..ir import Atom, Aval, Block, Function, Param, Var, free_variables
 from ..rewrite import prune
-from ..tree import LEAF, NONE, Kind, TreeDef, close_node, open_node, static
+from ..tree import ARRAY, LEAF, NONE, Kind, TreeDef, close_node, open_node, static
 from . import attributes, control, expressions, loops, matching, stores
 from .booleans import returned
 from .calls import call_value, hold_shared, inline, prepare
@@ -70,17 +70,14 @@ _MAX_RESTARTS = 100
 class Layout:
     """How the argument leaf `leaf` was taken to lie in memory, where that shows.
 
-    NumPy decides by the strides of the array whether a reshape is a view or a copy. Without `lying`: `x += v` gave a
-    new number, where a 0-d array would have changed.
+    NumPy decides by the strides of the array whether a reshape is a view or a copy.
     """
 
     leaf: int
-    lying: Lying | None = None
+    lying: Lying
 
     def holds(self, x: Any) -> bool:
-        if not isinstance(x, np.ndarray):
-            return True
-        return self.lying is not None and (x.flags.c_contiguous or self.lying.holds(x))
+        return not isinstance(x, np.ndarray) or x.flags.c_contiguous or self.lying.holds(x)
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,12 +280,7 @@ def _layouts(ctx: Context, mutated: set[Cell], run_time: list[int]) -> tuple[Lay
         for i, c in ctx.argument_cells:
             if c in seen and (number in ctx.relied_on or (c is not cell and c in mutated)):
                 found.append(Layout(run_time[i], lying))
-    updated = set()
-    for v in ctx.updated_numbers:
-        while v in ctx.origins:
-            v = ctx.origins[v]
-        updated |= {ctx.leaf_of[v]} if v in ctx.leaf_of else set()
-    return (*dict.fromkeys(found), *(Layout(leaf) for leaf in sorted(updated)))
+    return tuple(dict.fromkeys(found))
 
 
 def _header(source: Source) -> Span:
@@ -330,7 +322,7 @@ def _open_parameter(
         v = Var(name, signature.avals[leaf])
         variables.append(v)
         ctx.leaf_of[v] = leaf
-        if not v.aval.shape:
+        if not v.aval.shape and t != ARRAY:
             return v
         cell = ctx.cell(v)
         ctx.argument_cells.append((len(variables) - 1, cell))
@@ -362,7 +354,7 @@ def result_tree(ctx: Context, value: Value, results: list[Atom], source: Source)
         return static(value)
     if is_runtime(value) or is_number(value):
         results.append(returned(ctx, value))
-        return LEAF
+        return ARRAY if type(value) is Ref and not value.aval.shape else LEAF
     if value is None:
         return NONE
     value = held(ctx, value)

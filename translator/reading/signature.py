@@ -14,7 +14,7 @@ import numpy as np
 
 from ..errors import Diagnostic, DTypeError
 from ..ir import Aval
-from ..tree import LEAF, NONE, TreeDef, open_node, static
+from ..tree import ARRAY, LEAF, NONE, TreeDef, open_node, static
 from .source import without_source
 
 
@@ -94,6 +94,11 @@ def _is_itself(fun: Any) -> bool:
     return isinstance(fun, types.FunctionType) and not hasattr(fun, "__untraced_read__")
 
 
+def is_array_without_axes(x: Any) -> bool:
+    """Whether a leaf is a NumPy array of shape (), which functions can write, or stands for one."""
+    return (isinstance(x, np.ndarray) and not x.shape) or getattr(x, "is_array", False) is True
+
+
 def _is_number(x: Any) -> bool:
     return type(x) in (int, float, complex) or isinstance(x, np.generic)
 
@@ -103,7 +108,7 @@ def _open(x: Any, leaves: list[Any], avals: list[Aval], where: str) -> TreeDef:
     if aval is not None:
         leaves.append(x)
         avals.append(aval)
-        return LEAF
+        return ARRAY if is_array_without_axes(x) else LEAF
     if x is None:
         return NONE
     opened = open_node(x)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import make
-from ..errors import AliasError, Diagnostic, DTypeError, ShapeError, UnsupportedError
+from ..errors import Diagnostic, DTypeError, ShapeError, UnsupportedError
 from ..ir import Atom, Aval, Var
 from ..surface.arguments import holds_atoms, plain
 from .attributes import set_attribute
@@ -288,10 +288,6 @@ def augmented_value(
         return current
     if isinstance(value, Masked) and type(current) is Ref:
         value = concrete(ctx, value, node, "an array changed by a selection x[mask]")
-    if current is not None and ctx.without_axes.get(id(current)) is current:
-        return _updated_without_axes(ctx, kind, current, value, node)
-    if type(current) is Var and not current.aval.weak:
-        ctx.updated_numbers.add(current)
     if type(current) is not Ref:
         return binary(ctx, kind, current, value, node)
     result = binary(ctx, kind, Ref(ctx.cell(ctx.read(current))), value, node)
@@ -299,19 +295,6 @@ def augmented_value(
     ctx.at(node)
     write_in_place(ctx, current, atom, node)
     return current
-
-
-def _updated_without_axes(
-    ctx: Context, kind: type[ast.operator], current: Value, value: Value, node: ast.AST
-) -> Value:
-    """`current op= value` of a number that is an array of shape () in NumPy. AliasError where it has two names."""
-    if sum(v is current for v in ctx.frame.env.values()) > 1:
-        what = "a number that is an array without axes, with two names, is changed in place"
-        why = "both names would see it; here such arrays are numbers, which do not change"
-        raise ctx.error(AliasError, node, what, why, "make it an array of shape (1,), or write x = x + ...")
-    updated = binary(ctx, kind, current, value, node)
-    ctx.without_axes[id(updated)] = updated
-    return updated
 
 
 def write_in_place(ctx: Context, target: Ref, atom: Atom, node: ast.AST) -> None:
