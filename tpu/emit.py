@@ -103,6 +103,7 @@ from .emit_python import check_function, check_growth, check_int, check_power, c
 from .emit_reduce import arg_reduce, contract, reduce
 from .emit_scatter import scattered
 from .emit_sort import argsort, fourier, sort
+from .grids import grid_products, rounded
 from .lanes import blocked
 from .native import emit_native, native_loops
 from .ping_pong import ping_pong
@@ -157,6 +158,7 @@ def emit(
         function = ping_pong(function)
     shifts = shifts or {}
     emitter = Emitter(Checked(function, checks), target, shared_values(function), replicas)
+    emitter.grids = grid_products(function) if target == "cpu" else frozenset()
     w = emitter.writer
     params = []
     for k, p in enumerate(function.body.params):
@@ -207,6 +209,7 @@ class Emitter:
         self.values: dict[Var, Value] = {}
         self.bounded: bool | None = None  # in a group that `emit_guarded` writes: whether sines' arguments are small
         self._shared = shared
+        self.grids: frozenset[Var] = frozenset()
         self.spliced: list[Block] = []  # blocks of rules: kept, as `checked` knows blocks by their ids
         self._fills: dict[Var, Any] = {}
         self._origins: dict[Var, tuple[Atom, ...]] = {}
@@ -365,7 +368,8 @@ class Emitter:
             for a, other in zip(s.args, reversed(values), strict=True):
                 if is_positive_zero(a):
                     return w.convert(plus_zero(w, other), out.dtype)
-        return w.convert(rule(w, *values), out.dtype)
+        result = rule(w, *values)
+        return w.convert(rounded(w, result) if s.targets[0] in self.grids else result, out.dtype)
 
     def _expansion(self, name: str, dtype: DType, size: int) -> transcendentals.Rule | None:
         """Arithmetic in place of a call of the C library for each element."""

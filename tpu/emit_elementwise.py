@@ -42,6 +42,8 @@ def rule_for(name: str, primitive: str, result: DType) -> Rule | None:
     match name:
         case "where":
             return lambda w, condition, x, y: w.select(condition, x, y)
+        case "multiply" if result.kind == "c":  # of the products ad + bc the compiler then rounds the one that NumPy does
+            return lambda w, x, y: w.op(primitive, y, x, dtype=result)
         case "isnan":
             return isnan
     return (lambda w, *args: w.op(primitive, *args, dtype=result)) if primitive else None

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from xla_programs import assert_same, check, program, run_xla, tolerance
 
+from untraced import accelerate
 from untraced.translator import make, ops
 from untraced.translator.errors import DTypeError
 from untraced.translator.ops.core import Domain, Elementwise
@@ -161,3 +162,26 @@ def test_bfloat16() -> None:
     for got, expected in zip(ours, (np.tanh(wide), wide * wide, wide.sum()), strict=True):
         assert got.dtype == x.dtype
         np.testing.assert_allclose(got.astype(np.float32), expected, rtol=1e-2)
+
+
+@pytest.mark.parametrize("dtype", [np.complex128, np.complex64], ids=lambda d: d.__name__)
+@pytest.mark.parametrize("size", [100, 20_000])
+def test_products_of_complex_numbers_are_numpys_to_the_last_bit(dtype: type, size: int) -> None:
+    """Both fuse one multiplication of each part with the addition, where the machine can: the same one."""
+
+    def step(z, c):
+        return z * c, z**2 + c, (z + c) * (z - c)
+
+    rng = np.random.default_rng(0)
+    z, c = (rng.standard_normal((2, size)) + 1j * rng.standard_normal((2, size))).astype(dtype)
+    for found, expected in zip(accelerate(step, target="cpu")(z, c), step(z, c), strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_grids_are_numpys_to_the_last_bit() -> None:
+    def grid(a, b):
+        x = np.linspace(a, b, 125)
+        return x, x[:, None] + 0 * np.linspace(0, b, 60), a + np.arange(100) * b
+
+    for found, expected in zip(accelerate(grid, target="cpu")(-1.75, 0.3), grid(-1.75, 0.3), strict=True):
+        np.testing.assert_array_equal(found, expected)
