@@ -26,7 +26,7 @@ from ..translator.ir import DType, Shape
 from . import compiler, host_abi, host_calls
 from . import options as compile_flags
 from .checks import Check, raise_failed
-from .copy_guard import NEGLIGIBLE, copied_in_loops
+from .copy_guard import copied_in_loops, copies_too_much
 from .emit import Emitted
 from .emit_linalg import CALLS, register_calls
 from .fusion_guard import swallows_products
@@ -339,10 +339,9 @@ def loaded(
     if ynn_reductions is None and swallows_products(program.text, made):
         made = _compile(program, extra, False, assignment=assignment)
         ynn_reductions = False
-    copied = copied_in_loops(made) if loops else 0
-    if copied > NEGLIGIBLE:
+    if loops and copies_too_much(made, program.text):
         other = _compile(program, {**(extra or {}), LOOP_OPTION: "0"}, ynn_reductions is not False, True, assignment)
-        made = other if copied_in_loops(other) < copied else made
+        made = other if copied_in_loops(other) < copied_in_loops(made) else made
     return made
 
 

@@ -16,14 +16,29 @@ from typing import Any
 
 NEGLIGIBLE = 4_096  # bytes: copying them takes about as long as the other operations of an iteration
 
+LONG = 30_000  # characters of a program that takes half a second or more to compile
+
 _COPY = re.compile(r" = [a-z]+(\d*)\[([\d,]*)\]\S* copy\(")
+_WRITE = re.compile(r" = [a-z]+(\d*)\[([\d,]*)\]\S* (?!get-tuple-element|parameter|bitcast|constant|copy)[a-z]")
+
+
+def copies_too_much(loaded: Any, text: str) -> bool:
+    """Whether a program is worth compiling again for what it copies in its loops: a long one where that is most of what
+    they write.
+    """
+    copied = copied_in_loops(loaded)
+    return copied > NEGLIGIBLE and (len(text) < LONG or copied > _in_loops(loaded, _WRITE) / 2)
 
 
 def copied_in_loops(loaded: Any) -> int:
     """Bytes that a compiled program copies in one iteration of each of its loops and once in each of its branches."""
+    return _in_loops(loaded, _COPY)
+
+
+def _in_loops(loaded: Any, results: re.Pattern[str]) -> int:
     computations = loaded.hlo_modules()[0].to_string().split("\n\n")
-    inner = [c for c in computations if " copy(" in c and not c.lstrip().startswith(("ENTRY", "%fused"))]
-    return sum(_bytes(bits, sizes) for c in inner for bits, sizes in _COPY.findall(c))
+    inner = [c for c in computations if not c.lstrip().startswith(("ENTRY", "%fused", "%wrapped", "HloModule"))]
+    return sum(_bytes(bits, sizes) for c in inner for bits, sizes in results.findall(c))
 
 
 def _bytes(bits: str, sizes: str) -> int:

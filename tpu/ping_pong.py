@@ -9,13 +9,15 @@
 XLA would copy `u` in every iteration, as the store reads what it overwrites; with two buffers each store
 is in place and the memory traffic is what the stencil needs (3 to 9 times less time from about 150 x 150
 on). Right because the stored region is the same in every iteration and the rest of the array never
-changes: two iterations back, the array differs only in that region.
+changes: two iterations back, the array differs only in that region. The body is then compiled three times, so a loop
+around loops that do much more than such a copy stays as it is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TypeGuard
 
 import numpy as np
 
@@ -38,8 +40,10 @@ from ..translator.ir import (
 )
 from ..translator.ops.core import IndexAttrs
 from ..translator.rewrite import Substitution, copy_statement, substitute
+from .native import work
 
 SMALLEST = 1_024  # elements: below, one native kernel for the whole loop is as good
+WORTH_COPYING = 8  # operations of inner loops on each element beside which its copy does not count
 INDEX = Aval((), np.dtype(np.int64), weak=True)
 
 
@@ -55,6 +59,9 @@ def _block(block: Block) -> Block:
         inner = _inside(s)
         if isinstance(inner, For):
             stores = [c for c in range(len(inner.inits)) if _stores(inner, c)]
+            copied = sum(inner.inits[c].aval.size for c in stores)
+            if isinstance(s, For) and copied * WORTH_COPYING <= sum(work(x) for x in s.body.statements if _is_loop(x)):
+                stores = []
             statements += _doubled(inner, stores) if stores else [inner]
         else:
             statements.append(inner)
@@ -63,6 +70,10 @@ def _block(block: Block) -> Block:
     ):
         return block
     return Block(block.params, tuple(statements), block.results)
+
+
+def _is_loop(s: Statement) -> TypeGuard[For | While]:
+    return isinstance(s, For | While)
 
 
 def _inside(s: Statement) -> Statement:

@@ -112,3 +112,33 @@ def test_an_inner_loop_is_doubled_in_place() -> None:
     after = pass_.ping_pong(program(nested, u, 4))
     verify(after)
     np.testing.assert_array_equal(evaluate(after, [u, 4])[0], nested(u, 4))
+
+
+def around_a_loop(u, steps):
+    """The inner loop does far more than a copy of `v` costs: compiling the outer body three times would not pay."""
+    u, v = u.copy(), u * 2.0
+    for _ in range(steps):
+        for _ in range(30):
+            u[1:-1] = 0.5 * (u[2:] + u[:-2])
+        v[1:-1] = v[2:] - u[:-2]
+    return u, v
+
+
+def around_little(u, steps):
+    u, total = u.copy(), 0.0
+    for _ in range(steps):
+        for k in range(3):
+            total = total + u[k]
+        u[1:-1] = 0.5 * (u[2:] + u[:-2])
+    return u, total
+
+
+@pytest.mark.parametrize(("f", "inits"), [(around_a_loop, [2, 2]), (around_little, [3, 1])])
+def test_loops_around_loops_are_doubled_where_a_copy_would_count(f: Any, inits: list[int]) -> None:
+    u = np.random.default_rng(0).random(100)
+    before = program(f, u, 4)
+    after = pass_.ping_pong(before)
+    verify(after)
+    assert carried(after)[: len(inits)] == inits
+    for ours, expected in zip(evaluate(after, [u, 4]), evaluate(before, [u, 4]), strict=True):
+        np.testing.assert_array_equal(ours, expected)
