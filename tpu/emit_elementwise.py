@@ -42,7 +42,7 @@ def rule_for(name: str, primitive: str, result: DType) -> Rule | None:
     match name:
         case "where":
             return lambda w, condition, x, y: w.select(condition, x, y)
-        case "multiply" if result.kind == "c":  # of the products ad + bc the compiler then rounds the one that NumPy does
+        case "multiply" if result.kind == "c":  # then ad + bc is rounded where NumPy rounds it
             return lambda w, x, y: w.op(primitive, y, x, dtype=result)
         case "isnan":
             return isnan
