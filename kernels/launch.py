@@ -81,11 +81,13 @@ class CupyBackend(Backend):
             raise TargetError(Diagnostic("too little device memory", why=why, instead=instead)) from error
 
     def asarray(self, value: Any) -> Any:
-        """A NumPy array or scalar in device memory. bfloat16, which CuPy does not know, raises TargetError."""
-        if getattr(getattr(value, "dtype", None), "kind", "f") == "V":
-            name = value.dtype.name
-            raise TargetError(Diagnostic(f"CuPy has no arrays of {name}", instead="use float16, or the target cpu"))
-        return self.xp.asarray(value)
+        """A NumPy array or scalar in device memory. A dtype that CuPy does not have raises TargetError."""
+        try:
+            return self.xp.asarray(value)
+        except (TypeError, ValueError) as error:
+            name = getattr(getattr(value, "dtype", None), "name", type(value).__name__)
+            what, why = f"CuPy has no arrays of {name}", f"CuPy says: {error}"
+            raise TargetError(Diagnostic(what, why=why, instead='use target="cpu"')) from error
 
     def prepare(self, launch: Launch) -> Callable[..., None]:
         """The launch on the current device and CuPy's current stream, with only the variant left to decide.

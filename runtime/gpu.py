@@ -36,7 +36,7 @@ class CudaDevice:
         self.dlpack_device = (2, self.id)
 
     def put(self, host: np.ndarray[Any, Any]) -> Any:
-        return self.cupy.asarray(host, order="C")
+        return backend_of("cuda").asarray(np.ascontiguousarray(host))
 
     def adopt(self, x: Any) -> Any:
         """Another library's array on this device as a CuPy array of the same memory. Its stream is waited for."""

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,7 +27,9 @@ from kernel_programs import (
 )
 from product_programs import ATTENTION, KERNELS_WIN, PRODUCTS, RUNNING
 
+from untraced import accelerate, device_put
 from untraced.kernels.executor import GpuExecutor
+from untraced.kernels.graphs import Graph
 from untraced.kernels.launch import CupyBackend
 from untraced.translator.evaluate import evaluate
 from untraced.translator.ir import Function
@@ -91,8 +98,7 @@ def test_places_of_extremes(dtype: str, device: Device) -> None:
     agree(extremes(function), device, 0.0, with_specials(function))
 
 
-# CuPy has no arrays of bfloat16.
-@pytest.mark.parametrize("name", [n for n in PRODUCTS | ATTENTION | RUNNING if "bfloat16" not in n])
+@pytest.mark.parametrize("name", PRODUCTS | ATTENTION | RUNNING)
 def test_products_attention_and_running_sums(name: str, device: Device) -> None:
     import cupy
 
@@ -121,3 +127,77 @@ def test_rows(dtype: str, device: Device) -> None:
     import cupy
 
     check_rows(dtype, device.backend, {"f2": 4e-3, "f4": 3e-5}.get(dtype, 1e-11), cupy.asarray, cupy.asnumpy)
+
+
+# ---- the host source's loops -----------------------------------------------------------------------
+
+
+def heat(u: Any, n: Any) -> Any:
+    v = u.copy()
+    for i in range(n):
+        v[1:-1, 1:-1] += 0.1 * (v[2:, 1:-1] + v[:-2, 1:-1] + v[1:-1, 2:] + v[1:-1, :-2] - 4 * v[1:-1, 1:-1])
+    return v
+
+
+def settled(a: Any, b: Any, tol: Any) -> Any:
+    x, err = np.zeros_like(b), 1.0
+    while err > tol:
+        new = b - a * np.roll(x, 1)
+        err, x = np.max(np.abs(new - x)), new
+    return x
+
+
+@pytest.mark.parametrize("target", LANGUAGES)
+def test_a_loop_of_kernels_becomes_a_graph(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    replays = []
+    called = Graph.__call__
+    monkeypatch.setattr(Graph, "__call__", lambda self, values: (replays.append(1), called(self, values))[1])
+    f = accelerate(heat, target=target)
+    for seed in range(5):
+        u = np.random.default_rng(seed).normal(size=(50, 60))
+        np.testing.assert_allclose(f(u, 20), heat(u, 20), rtol=1e-12)
+    assert len(replays) == 4, "the graph was refused, or what it gives was not the loop's"
+
+
+@pytest.mark.parametrize("target", LANGUAGES)
+def test_while_is_asked_after_several_turns(target: str) -> None:
+    a, b = np.full(1000, 0.5), np.linspace(-1, 1, 1000)
+    np.testing.assert_allclose(accelerate(settled, target=target)(a, b, 1e-9), settled(a, b, 1e-9), rtol=1e-12)
+
+
+@pytest.mark.parametrize("target", LANGUAGES)
+def test_arrays_of_other_libraries(target: str) -> None:
+    import cupy
+
+    f = accelerate(lambda x, y: np.tanh(x.T + y), target=target)
+    x, y = np.arange(12.0).reshape(3, 4), np.arange(3.0)
+    want = np.tanh(x.T + y)
+    got = f(cupy.asarray(x), y)
+    np.testing.assert_allclose(got, want)
+    np.testing.assert_allclose(cupy.asnumpy(cupy.asarray(got)), want)
+    torch = pytest.importorskip("torch")
+    got = f(torch.from_numpy(x).cuda(), device_put(y, target))
+    np.testing.assert_allclose(torch.from_dlpack(got).cpu().numpy(), want)
+
+
+# ---- the whole tier in one command -------------------------------------------------------------------
+
+
+@pytest.mark.skipif(shutil.which("compute-sanitizer") is None, reason="compute-sanitizer is not installed")
+@pytest.mark.parametrize("tool", ["memcheck", "racecheck"])
+def test_the_sanitizer_finds_nothing(tool: str) -> None:
+    """Small kernels of every kind, each a program of `pytest -m gpu` itself, under NVIDIA's checker."""
+    chosen = "test_programs or test_reductions or test_products_attention_and_running_sums or test_casts"
+    inner = [sys.executable, "-m", "pytest", "-q", "-m", "gpu", "-k", chosen, "--confcutdir=tests", __file__]
+    command = ["compute-sanitizer", f"--tool={tool}", "--error-exitcode=86", "--target-processes=all", *inner]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2])
+    assert done.returncode == 0, done.stdout[-4000:]
+
+
+def test_benchmark(tmp_path: Path) -> None:
+    """One run over a few programs; the whole is `python tests/benchmarks/gpu.py`."""
+    script = Path(__file__).parents[1] / "benchmarks" / "gpu.py"
+    out = tmp_path / "gpu.json"
+    subprocess.run([sys.executable, script, "chain of 3", "softmax", "sum", "--rounds=3", f"--json={out}"], check=True)
+    results = json.loads(out.read_text())["results"]
+    assert len(results) == 6 and all(0 < share < 2 for r in results for share in r["shares"].values())

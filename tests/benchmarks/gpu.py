@@ -1,0 +1,367 @@
+"""Kernels on a GPU against the card's own limits and against jax.jit, torch.compile and cupy.fuse, in one run.
+
+    python tests/benchmarks/gpu.py                                        # all, with both languages; some minutes
+    python tests/benchmarks/gpu.py softmax --languages triton --rounds 5
+    python tests/benchmarks/gpu.py --json gpu.json --markdown docs/performance.md
+
+Each time is the median over interleaved rounds of many calls and one wait for the device, on data several times the
+size of the L2 cache. Every result is compared with NumPy in float64 before it is timed. `limit` is the share of what
+the card does: of a device-to-device copy measured in the same run for what moves memory, of the library's matrix
+product for products. bfloat16 is computed with in float32, as NumPy promotes it, and stored as it came. Peers that are
+not installed have no column.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import os
+import statistics
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parent))
+from run import TorchNumPy
+
+from untraced import Array, accelerate, device_put
+
+
+class Torch(TorchNumPy):
+    """With NumPy's cast, too."""
+
+    def astype(self, x: Any, dtype: Any) -> Any:
+        return x.to(dtype)
+
+
+Build = Callable[[Any], Callable[..., Any]]
+LARGE = 1 << 26
+
+
+@dataclass(frozen=True)
+class Program:
+    """`build(xp)` is the function in a library's spelling. `moved` counts bytes, `operations` those of products."""
+
+    build: Build
+    shapes: tuple[tuple[int, ...], ...]
+    dtype: str
+    moved: int
+    operations: float = 0.0
+    wanted: float = 0.0
+    tolerance: float = 1e-4
+    pointwise: bool = False
+    attention: bool = False
+
+
+def chain_of_3(xp: Any) -> Callable[..., Any]:
+    def f(x: Any) -> Any:
+        return xp.astype(xp.tanh(x * x + 0.5), x.dtype)
+
+    return f
+
+
+def chain_of_10(xp: Any) -> Callable[..., Any]:
+    def f(x: Any) -> Any:
+        y = xp.tanh(x * x + 0.5)
+        y = xp.sqrt(y * y + 1.0) * x
+        return xp.astype(xp.exp(-y * y) + y * 0.25, x.dtype)
+
+    return f
+
+
+def chain_of_20(xp: Any) -> Callable[..., Any]:
+    def f(x: Any) -> Any:
+        y = xp.tanh(x * x + 0.5)
+        y = xp.sqrt(y * y + 1.0) * x
+        y = xp.exp(-y * y) + y * 0.25
+        y = xp.tanh(y * x + 0.5)
+        y = xp.sqrt(y * y + 1.0) * x
+        return xp.astype(xp.exp(-y * y) + y * 0.25, x.dtype)
+
+    return f
+
+
+def softmax(xp: Any) -> Callable[..., Any]:
+    def f(x: Any) -> Any:
+        e = xp.exp(x - xp.max(x, axis=1, keepdims=True))
+        return e / xp.sum(e, axis=1, keepdims=True)
+
+    return f
+
+
+def layer_norm(xp: Any) -> Callable[..., Any]:
+    def f(x: Any) -> Any:
+        c = x - xp.mean(x, axis=1, keepdims=True)
+        return c / xp.sqrt(xp.mean(c * c, axis=1, keepdims=True) + 1e-5)
+
+    return f
+
+
+def rms_norm(xp: Any) -> Callable[..., Any]:
+    def f(x: Any) -> Any:
+        return x / xp.sqrt(xp.mean(x * x, axis=1, keepdims=True) + 1e-5)
+
+    return f
+
+
+def log_sum_exp(xp: Any) -> Callable[..., Any]:
+    def f(x: Any) -> Any:
+        m = xp.max(x, axis=1, keepdims=True)
+        return xp.log(xp.sum(xp.exp(x - m), axis=1, keepdims=True)) + m
+
+    return f
+
+
+def cross_entropy(xp: Any) -> Callable[..., Any]:
+    def f(x: Any, y: Any) -> Any:
+        m = xp.max(x, axis=1, keepdims=True)
+        z = x - m
+        return -xp.sum(y * (z - xp.log(xp.sum(xp.exp(z), axis=1, keepdims=True))), axis=1)
+
+    return f
+
+
+def full_sum(xp: Any) -> Callable[..., Any]:
+    def f(x: Any) -> Any:
+        return xp.sum(x)
+
+    return f
+
+
+def gelu_layer(xp: Any) -> Callable[..., Any]:
+    def f(x: Any, w: Any, b: Any) -> Any:
+        h = x @ w + b
+        return xp.astype(0.5 * h * (1 + xp.tanh(0.7978845608 * (h + 0.044715 * h * h * h))), x.dtype)
+
+    return f
+
+
+def attention(xp: Any) -> Callable[..., Any]:
+    def f(q: Any, k: Any, v: Any) -> Any:
+        s = q @ k.T * 0.08838834764
+        e = xp.exp(s - xp.max(s, axis=1, keepdims=True))
+        return xp.astype(e / xp.sum(e, axis=1, keepdims=True), v.dtype) @ v
+
+    return f
+
+
+def programs() -> dict[str, Program]:
+    """Each by its name. Rows of 256 to 65,536 hold 2^26 numbers together."""
+    found: dict[str, Program] = {}
+    for n, chain in ((3, chain_of_3), (10, chain_of_10), (20, chain_of_20)):
+        for dtype, size, tolerance in (("float32", 4, 1e-4), ("bfloat16", 2, 6e-2)):
+            found[f"chain of {n}, {dtype}"] = Program(
+                chain, ((LARGE,),), dtype, 2 * LARGE * size, wanted=0.9, tolerance=tolerance, pointwise=True
+            )
+    rows: dict[str, tuple[Build, int, int]] = {
+        "softmax": (softmax, 1, 1),
+        "layer norm": (layer_norm, 1, 1),
+        "RMS norm": (rms_norm, 1, 1),
+        "log-sum-exp": (log_sum_exp, 1, 0),
+        "cross entropy": (cross_entropy, 2, 0),
+    }
+    for name, (build, inputs, outputs) in rows.items():
+        for columns in (256, 4096, 65536):
+            shape = (LARGE // columns, columns)
+            moved = 4 * LARGE * (inputs + outputs)
+            found[f"{name}, rows of {columns}"] = Program(build, (shape,) * inputs, "float32", moved, wanted=0.85)
+    found["sum"] = Program(full_sum, ((4 * LARGE,),), "float32", 16 * LARGE, wanted=0.9)
+    n = 8192
+    found["matmul + bias + gelu, 8192, bfloat16"] = Program(
+        gelu_layer, ((n, n), (n, n), (n,)), "bfloat16", 6 * n * n, 2.0 * n**3, 0.75, tolerance=0.2
+    )
+    found["attention, 8192 x 128, bfloat16"] = Program(
+        attention, ((n, 128),) * 3, "bfloat16", 8 * n * 128, 4.0 * n * n * 128, 0.6, tolerance=5e-2, attention=True
+    )
+    return found
+
+
+# ---- running them --------------------------------------------------------------------------------
+
+
+def data(program: Program, seed: int = 0) -> list[Any]:
+    """Random numbers on the device, scaled so that products stay near 1."""
+    import cupy
+
+    rng = cupy.random.default_rng(seed)
+    found = []
+    for shape in program.shapes:
+        x = rng.standard_normal(shape, dtype=np.float32)
+        if program.operations and not program.attention:
+            x *= shape[0] ** -0.25
+        if program.dtype == "bfloat16":
+            import ml_dtypes
+
+            x = x.astype(np.dtype(ml_dtypes.bfloat16))
+        found.append(x)
+    return found
+
+
+def on_numpy(x: Any) -> np.ndarray[Any, Any]:
+    import cupy
+
+    return np.asarray(cupy.asnumpy(x) if isinstance(x, cupy.ndarray) else x)
+
+
+def check(program: Program, got: Any) -> None:
+    """The first rows or elements against NumPy in float64; raises AssertionError where they part."""
+    args = [on_numpy(x) for x in data(program)]
+    result = on_numpy(got)
+    if result.shape:
+        few = 8 if program.operations else min(len(result), 1 << 16 if result.ndim == 1 and program.pointwise else 4)
+        args = [a[:few] if k == 0 or (not program.operations) else a for k, a in enumerate(args)]
+        result = result[:few]
+    want = program.build(np)(*(a.astype(np.float64) for a in args))
+    scale = float(np.max(np.abs(want))) or 1.0
+    error = float(np.max(np.abs(result.astype(np.float64) - want))) / scale
+    assert error <= program.tolerance, f"the result is off by {error:.2g} of its size"
+
+
+def runners(program: Program, languages: Sequence[str]) -> dict[str, Callable[[], Any]]:
+    """What enqueues one call, by framework; each result has been checked."""
+    import cupy
+
+    args = data(program)
+    found: dict[str, Callable[[], Any]] = {}
+    ours = program.build(np)
+    for language in languages:
+        f = accelerate(ours, target=language)
+        arrays = [device_put(x, language) for x in args]
+        found[language] = lambda f=f, arrays=arrays: f(*arrays)
+    if program.pointwise and program.dtype != "bfloat16":
+        fused = cupy.fuse(program.build(cupy))
+        found["cupy.fuse"] = lambda: fused(*args)
+    if importlib.util.find_spec("jax"):
+        import jax
+
+        jitted = jax.jit(program.build(jax.numpy))
+        jarrays = [jax.dlpack.from_dlpack(x) for x in args]
+        found["jax.jit"] = lambda: jitted(*jarrays)
+    if importlib.util.find_spec("torch"):
+        import torch
+
+        tensors = [torch.from_dlpack(x) for x in args]
+        compiled = torch.compile(program.build(Torch(torch)))
+        found["torch.compile"] = lambda: compiled(*tensors)
+        if program.attention:
+            q, k, v = (t[None, None] for t in tensors)
+            found["library"] = lambda: torch.nn.functional.scaled_dot_product_attention(q, k, v)
+        elif program.operations:
+            found["library"] = lambda: tensors[0] @ tensors[1]
+    for name in [n for n in found if n in languages]:
+        check(program, np.asarray(found[name]()))
+    return found
+
+
+def wait(name: str, result: Any) -> None:
+    import cupy
+
+    if name == "jax.jit":
+        result.block_until_ready()
+    elif isinstance(result, Array):
+        result.block_until_ready()
+    cupy.cuda.runtime.deviceSynchronize()
+
+
+def timed(enqueued: dict[str, Callable[[], Any]], rounds: int, length: float = 0.03) -> dict[str, float]:
+    """Median seconds of a call, in interleaved rounds of about `length` seconds each."""
+    counts: dict[str, int] = {}
+    samples: dict[str, list[float]] = {name: [] for name in enqueued}
+    for name, run in enqueued.items():
+        for _ in range(3):
+            wait(name, run())
+        begin = time.perf_counter()
+        wait(name, run())
+        counts[name] = max(3, int(length / max(time.perf_counter() - begin, 1e-6)))
+    for _ in range(rounds):
+        for name, run in enqueued.items():
+            begin = time.perf_counter()
+            for _ in range(counts[name]):
+                last = run()
+            wait(name, last)
+            samples[name].append((time.perf_counter() - begin) / counts[name])
+    return {name: statistics.median(s) for name, s in samples.items()}
+
+
+def limits(rounds: int) -> dict[str, float]:
+    """Bytes a second of a copy, read and written, and operations a second of the library's product in bfloat16."""
+    import cupy
+
+    x = cupy.empty(4 * LARGE, np.float32)
+    y = cupy.empty_like(x)
+    found = {"copy": 2 * x.nbytes / timed({"copy": lambda: cupy.copyto(y, x)}, rounds)["copy"]}
+    if importlib.util.find_spec("torch"):
+        import torch
+
+        a, b = (torch.randn(8192, 8192, device="cuda", dtype=torch.bfloat16) for _ in range(2))
+        found["product"] = 2.0 * 8192**3 / timed({"product": lambda: a @ b}, rounds)["product"]
+    return found
+
+
+def measured(name: str, program: Program, languages: Sequence[str], rounds: int, most: dict[str, float]) -> Any:
+    found = timed(runners(program, languages), rounds)
+    shares = {}
+    for language in languages:
+        if program.attention and "library" in found:
+            shares[language] = found["library"] / found[language]
+        elif program.operations and "product" in most:
+            shares[language] = program.operations / found[language] / most["product"]
+        else:
+            shares[language] = program.moved / found[language] / most["copy"]
+    return {"name": name, "seconds": found, "shares": shares, "wanted": program.wanted}
+
+
+def table(results: Sequence[Any], languages: Sequence[str], device: str, most: dict[str, float]) -> str:
+    peers = list(dict.fromkeys(p for r in results for p in r["seconds"] if p not in languages))
+    head = ["program", *languages, *peers, *(f"limit, {n}" for n in languages), "wanted"]
+    lines = ["| " + " | ".join(head) + " |", "| --- |" + " ---: |" * (len(head) - 1)]
+    for r in results:
+        times = [f"{1e6 * r['seconds'][p]:,.0f} us" if p in r["seconds"] else "-" for p in (*languages, *peers)]
+        shares = [f"{100 * r['shares'][n]:.0f} %" for n in languages]
+        lines.append("| " + " | ".join([r["name"], *times, *shares, f"{100 * r['wanted']:.0f} %"]) + " |")
+    rates = f"{device}: a copy moves {most['copy'] / 1e12:.2f} TB/s"
+    if "product" in most:
+        rates += f", the library multiplies at {most['product'] / 1e12:.0f} TFLOP/s in bfloat16"
+    return "\n".join([rates + ".", "", *lines])
+
+
+def main(given: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", help="programs whose names begin so; default: all")
+    parser.add_argument("--languages", nargs="+", default=["triton", "cuda"])
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--json", metavar="FILE")
+    parser.add_argument("--markdown", metavar="FILE", help="replace the table between the markers of the GPU in FILE")
+    options = parser.parse_args(given)
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # JAX leaves memory to the others
+    import cupy
+
+    device = cupy.cuda.runtime.getDeviceProperties(cupy.cuda.runtime.getDevice())["name"].decode()
+    most = limits(options.rounds)
+    results = []
+    for name, program in programs().items():
+        if options.names and not any(name.startswith(n) for n in options.names):
+            continue
+        results.append(measured(name, program, options.languages, options.rounds, most))
+        shares = ", ".join(f"{k} {100 * v:.0f} %" for k, v in results[-1]["shares"].items())
+        print(f"{name}: {shares} (wanted {100 * program.wanted:.0f} %)", flush=True)
+        cupy.get_default_memory_pool().free_all_blocks()
+    text = table(results, options.languages, device, most)
+    print(text)
+    if options.json:
+        Path(options.json).write_text(json.dumps({"device": device, "limits": most, "results": results}, indent=1))
+    if options.markdown:
+        page = Path(options.markdown)
+        before, _, rest = page.read_text().partition("<!-- gpu -->\n")
+        after = rest.partition("<!-- end of gpu -->")[2]
+        page.write_text(f"{before}<!-- gpu -->\n{text}\n<!-- end of gpu -->{after}")
+
+
+if __name__ == "__main__":
+    main()
