@@ -34,11 +34,12 @@ from .translator.errors import (
 )
 
 if _TYPE_CHECKING:
-    from .runtime import distributed, lax
+    from .runtime import distributed, lax, nn, ops
     from .runtime.checkpointing import checkpoint, checkpoint_policies, remat
     from .runtime.custom import custom_jvp, custom_vjp
     from .runtime.edited import use_gradient
     from .runtime.pmap import device_put_replicated, device_put_sharded, pmap
+    from .runtime.shapes import ShapeDtypeStruct, eval_shape
     from .runtime.transforms import (
         grad,
         hessian,
@@ -59,10 +60,10 @@ _LATER = {  # what `import untraced` does not load: the module of each name
     for module, names in {
         "checkpointing": "checkpoint checkpoint_policies remat",
         "custom": "custom_jvp custom_vjp",
+        "shapes": "ShapeDtypeStruct eval_shape",
         "edited": "use_gradient",
         "pmap": "device_put_replicated device_put_sharded pmap",
-        "transforms": "grad hessian hvp jacfwd jacobian jacrev jvp linearize stop_gradient value_and_grad "
-        "vjp vmap",
+        "transforms": "grad hessian hvp jacfwd jacobian jacrev jvp linearize stop_gradient value_and_grad vjp vmap",
     }.items()
     for name in names.split()
 }
@@ -99,6 +100,8 @@ _sys.modules[f"{__name__}.numpy"] = numpy  # import untraced.numpy as unp
 _sys.modules[f"{__name__}.numpy.linalg"] = numpy.linalg
 _sys.modules[f"{__name__}.numpy.fft"] = numpy.fft
 _sys.modules[f"{__name__}.lax"] = globals()["lax"] = _lazy(f"{__name__}.runtime.lax")
+_sys.modules[f"{__name__}.nn"] = globals()["nn"] = _lazy(f"{__name__}.runtime.nn")
+_sys.modules[f"{__name__}.ops"] = globals()["ops"] = _lazy(f"{__name__}.runtime.ops")
 _sys.modules[f"{__name__}.distributed"] = globals()["distributed"] = _lazy(f"{__name__}.runtime.distributed")
 _sys.modules[f"{__name__}.tree"] = tree
 _sys.modules[f"{__name__}.tree_util"] = tree_util
@@ -111,6 +114,7 @@ __all__ = [
     "Array",
     "DTypeError",
     "DerivativeError",
+    "ShapeDtypeStruct",
     "ShapeError",
     "TargetError",
     "UnsupportedError",
@@ -129,6 +133,7 @@ __all__ = [
     "device_put_sharded",
     "devices",
     "distributed",
+    "eval_shape",
     "grad",
     "hessian",
     "hvp",
@@ -141,7 +146,9 @@ __all__ = [
     "linearize",
     "local_device_count",
     "local_devices",
+    "nn",
     "numpy",
+    "ops",
     "pmap",
     "process_count",
     "process_index",

@@ -161,9 +161,7 @@ class Array:
         if not self._spec.aval.shape:
             raise TypeError("iteration over a 0-d array")
         place = home(self.device)
-        return (
-            Array(place.put(np.array(row)), spec_of(Aval(row.shape, row.dtype), place)) for row in self.__array__()
-        )
+        return (Array(place.put(np.array(row)), spec_of(Aval(row.shape, row.dtype), place)) for row in self.__array__())
 
     def __contains__(self, x: Any) -> bool:
         return bool((self == x).any())
@@ -282,15 +280,22 @@ class At:
 
 
 class AtIndex:
-    """`a.at[index]`. Every method returns a new Array; repeated indices accumulate in all but `set`, as in JAX."""
+    """`a.at[index]`. Every method returns a new Array; repeated indices accumulate in all but `set`, as in JAX. With
+    mode="clip", "wrap", "drop" or "fill" indices out of range are no errors.
+    """
 
     __slots__ = ("array", "index")
 
     def __init__(self, array: Array, index: Any) -> None:
         self.array, self.index = array, index
 
-    def get(self) -> Any:
-        return self.array[self.index]
+    def get(self, **options: Any) -> Any:
+        """The elements; `mode` and `fill_value` say what becomes of indices out of range."""
+        return eager.store("get", self.array, self.index, None, options) if options else self.array[self.index]
+
+    def apply(self, function: Callable[[Any], Any], **options: Any) -> Any:
+        """A new Array with `function` of the elements in their places."""
+        return self.set(function(self.array[self.index]), **options)  # type: ignore[attr-defined]
 
 
 def _update(name: str) -> Callable[..., Any]:

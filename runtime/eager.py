@@ -54,13 +54,13 @@ def index(x: Any, key: Any) -> Any:
 
 
 def store(update: str, x: Any, index: Any, value: Any, options: Mapping[str, Any]) -> Any:
-    """x.at[index].update(value), a new Array."""
+    """x.at[index].update(value), a new Array; for "get" the elements."""
+    if update == "get":
+        return _run(_of_elements(tuple(options.items())), (x, index), {})
     return _run(_of_store(update, tuple(options.items())), (x, index, value), {})
 
 
-def on_host(
-    function: Callable[..., Any], args: Sequence[Any], options: Mapping[str, Any], lift: bool = True
-) -> Any:
+def on_host(function: Callable[..., Any], args: Sequence[Any], options: Mapping[str, Any], lift: bool = True) -> Any:
     """function on NumPy copies of the Arrays among the arguments; with `lift` NumPy results are put on the device."""
     from .array import Array
     from .devices import device_put
@@ -133,6 +133,12 @@ def _of_store(update: str, options: tuple[tuple[str, Any], ...]) -> Any:
     given = "".join(f", {k}={v!r}" for k, v in options)
     text = f"def store(x, index, value):\n    return x.at[index].{update}(value{given})\n"
     return _compile("store", text, {})
+
+
+@cache
+def _of_elements(options: tuple[tuple[str, Any], ...]) -> Any:
+    given = ", ".join(f"{k}={v!r}" for k, v in options)
+    return _compile("get", f"def get(x, index):\n    return x.at[index].get({given})\n", {})
 
 
 def _arguments(positional: Sequence[str], options: Sequence[str]) -> str:

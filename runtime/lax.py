@@ -7,6 +7,9 @@ hold: float64 stays float64, and operands broadcast and promote where JAX would 
 
 from __future__ import annotations
 
+import builtins
+import enum
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -25,6 +28,21 @@ from ..translator.library.across import (
     psum,
     psum_scatter,
 )
+from ..translator.library.gathering import (
+    GatherDimensionNumbers,
+    GatherScatterMode,
+    ScatterDimensionNumbers,
+    gather,
+    scatter,
+    scatter_add,
+    scatter_max,
+    scatter_min,
+    scatter_mul,
+    scatter_sub,
+)
+from ..translator.library.incomplete import betainc
+from ..translator.library.incomplete import gammainc as igamma
+from ..translator.library.incomplete import gammaincc as igammac
 from ..translator.library.looping import (
     associative_scan,
     cond,
@@ -34,12 +52,18 @@ from ..translator.library.looping import (
     while_loop,
 )
 from ..translator.library.looping import map_rows as map
+from ..translator.library.ordering import sort_key_val, sort_several
 from ..translator.library.special import expit as logistic
+from ..translator.library.special import polygamma, zeta
 from ..translator.library.windows import (
+    ConvDimensionNumbers,
     broadcast,
     broadcast_in_dim,
     conv,
+    conv_dimension_numbers,
     conv_general_dilated,
+    conv_transpose,
+    conv_with_general_padding,
     dot_general,
     dynamic_index_in_dim,
     dynamic_slice,
@@ -58,6 +82,18 @@ from ..translator.ops.arithmetic import quotient
 from ..translator.ops.bessel import i0e, i1e
 from ..translator.ops.gamma import digamma, gammaln
 from ..translator.ops.special import erf, erfc, erfinv
+from . import lax_linalg as linalg
+from .lax_bits import bitcast_convert_type, clz, population_count, reduce_precision, shift_right_logical
+from .lax_reductions import (
+    reduce,
+    reduce_and,
+    reduce_max,
+    reduce_min,
+    reduce_or,
+    reduce_prod,
+    reduce_sum,
+    reduce_xor,
+)
 from .transforms import stop_gradient
 
 _UFUNCS = {
@@ -68,12 +104,39 @@ _UFUNCS = {
     "expm1": np.expm1, "floor": np.floor, "ge": np.greater_equal, "gt": np.greater, "imag": np.imag,
     "is_finite": np.isfinite, "le": np.less_equal, "log": np.log, "log1p": np.log1p, "lt": np.less, "max": np.maximum,
     "min": np.minimum, "mul": np.multiply, "ne": np.not_equal, "neg": np.negative, "nextafter": np.nextafter,
-    "population_count": np.bitwise_count, "pow": np.power, "real": np.real, "sign": np.sign, "sin": np.sin,
+    "pow": np.power, "real": np.real, "sign": np.sign, "sin": np.sin,
     "sinh": np.sinh, "sqrt": np.sqrt, "square": np.square, "sub": np.subtract, "tan": np.tan, "tanh": np.tanh,
     "shift_left": np.left_shift, "shift_right_arithmetic": np.right_shift,
 }  # fmt: skip
 globals().update(_UFUNCS)
-lgamma = gammaln
+lgamma, erf_inv, bessel_i0e, bessel_i1e = gammaln, erfinv, i0e, i1e
+
+
+# ---- what JAX's options name -----------------------------------------------------------------------
+
+
+class Precision(enum.Enum):
+    """How exact products are to be. All are HIGHEST here: products are made in the dtype of their operands."""
+
+    DEFAULT = 0
+    HIGH = 1
+    HIGHEST = 2
+
+
+class RoundingMethod(enum.IntEnum):
+    """Where `round` takes halves."""
+
+    AWAY_FROM_ZERO = 0
+    TO_NEAREST_EVEN = 1
+
+
+class FftType(enum.IntEnum):
+    """Which transform `fft` is: complex, its inverse, and those of real signals."""
+
+    FFT = 0
+    IFFT = 1
+    RFFT = 2
+    IRFFT = 3
 
 
 # ---- of one line ---------------------------------------------------------------------------------
@@ -136,8 +199,8 @@ def full(shape: Any, fill_value: Any, dtype: Any = None) -> Any:
     return np.full(shape, fill_value, dtype)
 
 
-def full_like(x: Any, fill_value: Any, dtype: Any = None) -> Any:
-    return np.full_like(x, fill_value, dtype)
+def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None) -> Any:
+    return np.full_like(x, fill_value, dtype, shape=shape)
 
 
 def convert_element_type(operand: Any, new_dtype: Any) -> Any:
@@ -170,7 +233,12 @@ def rev(operand: Any, dimensions: Sequence[int]) -> Any:
     return np.flip(operand, tuple(dimensions))
 
 
-def sort(operand: Any, dimension: int = -1, is_stable: bool = True) -> Any:
+def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Any:
+    """Sorted along an axis. Of a tuple of arrays the first `num_keys` are the keys, the first one counting most, and
+    all are brought into that order.
+    """
+    if isinstance(operand, tuple | list):
+        return sort_several(operand, dimension, num_keys)
     return np.sort(operand, axis=dimension)
 
 
@@ -182,10 +250,35 @@ def argmin(operand: Any, axis: int, index_dtype: Any = np.int32) -> Any:
     return np.argmin(operand, axis).astype(index_dtype)
 
 
-def dot(lhs: Any, rhs: Any, precision: Any = None, preferred_element_type: Any = None) -> Any:
-    """Vector and matrix products."""
-    out = np.dot(lhs, rhs)
-    return out if preferred_element_type is None else out.astype(preferred_element_type)
+def approx_max_k(operand: Any, k: int, reduction_dimension: int = -1, **options: Any) -> tuple[Any, Any]:
+    """`top_k` along an axis; here it is exact."""
+    return top_k(operand, k, axis=reduction_dimension)
+
+
+def approx_min_k(operand: Any, k: int, reduction_dimension: int = -1, **options: Any) -> tuple[Any, Any]:
+    """The k least elements along an axis, the least first, and their places."""
+    values, places = top_k(-operand, k, axis=reduction_dimension)
+    return -values, places
+
+
+def dot(
+    lhs: Any, rhs: Any, *, dimension_numbers: Any = None, precision: Any = None, preferred_element_type: Any = None
+) -> Any:
+    """Vector and matrix products; with `dimension_numbers` it is dot_general."""
+    if dimension_numbers is None:
+        dimension_numbers = (((lhs.ndim - 1,), (0,)), ((), ()))
+    return dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type)
+
+
+def ragged_dot(lhs: Any, rhs: Any, group_sizes: Any, precision: Any = None, preferred_element_type: Any = None) -> Any:
+    """Rows of `lhs` (m, k) in groups that lie one after the other, each times a matrix of its own of `rhs` (g, k, n).
+    Rows behind the last group give 0.
+    """
+    ends = np.cumsum(group_sizes)
+    row = np.arange(lhs.shape[0])[:, None]
+    chosen = (row >= ends - group_sizes) & (row < ends)  # (m, g)
+    wide = np.result_type(lhs, rhs) if preferred_element_type is None else preferred_element_type
+    return np.einsum("mg,mk,gkn->mn", chosen.astype(wide), lhs.astype(wide), rhs.astype(wide))
 
 
 def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Any:
@@ -212,25 +305,116 @@ def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
     return np.flip(found, axis) if reverse else found
 
 
+def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+    """The logarithm of the running sum of exponentials."""
+    return associative_scan(np.logaddexp, operand, reverse, axis)
+
+
+# ---- more shapes -----------------------------------------------------------------------------------
+
+
+def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Any]:
+    """Pieces of these sizes along an axis."""
+    ends = [sum(sizes[: k + 1]) for k in range(len(sizes))]
+    if ends[-1] != operand.shape[axis]:
+        raise ValueError(f"split: the sizes add up to {ends[-1]}, and the axis has {operand.shape[axis]} elements")
+    return np.split(operand, ends[:-1], axis)
+
+
+def tile(operand: Any, reps: Sequence[int]) -> Any:
+    return np.tile(operand, tuple(reps))
+
+
+def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = None) -> Any:
+    """The axes from `start_dimension` up to `stop_dimension` as one."""
+    first, stop, _ = builtins.slice(start_dimension, stop_dimension).indices(operand.ndim)
+    return np.reshape(operand, (*operand.shape[:first], math.prod(operand.shape[first:stop]), *operand.shape[stop:]))
+
+
+def broadcast_to_rank(x: Any, rank: int) -> Any:
+    """With leading axes of size 1."""
+    return np.reshape(x, (1,) * (rank - x.ndim) + x.shape)
+
+
+def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Any:
+    """Elements by indices of some axes, which come first in the result."""
+    return np.moveaxis(src, tuple(axes), tuple(range(len(axes))))[tuple(idxs)]
+
+
+def optimization_barrier(operand: Any) -> Any:
+    """The operand."""
+    return operand
+
+
+# ---- more arithmetic -------------------------------------------------------------------------------
+
+
+def round(x: Any, rounding_method: Any = RoundingMethod.AWAY_FROM_ZERO) -> Any:
+    """To the nearest integer, halves away from zero or to even ones."""
+    if rounding_method == RoundingMethod.TO_NEAREST_EVEN:
+        return np.rint(x)
+    whole = np.trunc(x)
+    return np.where(np.abs(x - whole) >= 0.5, whole + np.sign(x), whole)
+
+
+def complex(x: Any, y: Any) -> Any:
+    """x + iy."""
+    return x + 1j * y
+
+
+def fft(x: Any, fft_type: Any, fft_lengths: Sequence[int]) -> Any:
+    """A discrete Fourier transform over the last axes, of lengths `fft_lengths`, for IRFFT those of the result."""
+    kind = fft_type.name if isinstance(fft_type, FftType) else fft_type
+    axes = tuple(range(-len(fft_lengths), 0))
+    if kind == "FFT":
+        return np.fft.fftn(x, tuple(fft_lengths), axes)
+    if kind == "IFFT":
+        return np.fft.ifftn(x, tuple(fft_lengths), axes)
+    if kind == "RFFT":
+        return np.fft.rfftn(x, tuple(fft_lengths), axes)
+    return np.fft.irfftn(x, tuple(fft_lengths), axes)
+
+
 __all__ = [
     *_UFUNCS,
+    "ConvDimensionNumbers",
+    "FftType",
+    "GatherDimensionNumbers",
+    "GatherScatterMode",
+    "Precision",
+    "RoundingMethod",
+    "ScatterDimensionNumbers",
     "all_gather",
     "all_to_all",
+    "approx_max_k",
+    "approx_min_k",
     "argmax",
     "argmin",
     "associative_scan",
     "axis_index",
     "axis_size",
     "batch_matmul",
+    "bessel_i0e",
+    "bessel_i1e",
+    "betainc",
+    "bitcast_convert_type",
     "broadcast",
     "broadcast_in_dim",
+    "broadcast_to_rank",
     "broadcasted_iota",
     "clamp",
+    "clz",
+    "collapse",
+    "complex",
     "concatenate",
     "cond",
     "conv",
+    "conv_dimension_numbers",
     "conv_general_dilated",
+    "conv_transpose",
+    "conv_with_general_padding",
     "convert_element_type",
+    "cumlogsumexp",
     "cummax",
     "cummin",
     "cumprod",
@@ -246,45 +430,77 @@ __all__ = [
     "dynamic_update_slice",
     "dynamic_update_slice_in_dim",
     "erf",
+    "erf_inv",
     "erfc",
     "erfinv",
     "expand_dims",
+    "fft",
     "fori_loop",
     "full",
     "full_like",
     "gammaln",
+    "gather",
     "i0e",
     "i1e",
+    "igamma",
+    "igammac",
     "index_in_dim",
+    "index_take",
     "integer_pow",
     "iota",
     "lgamma",
+    "linalg",
     "logistic",
     "map",
+    "optimization_barrier",
     "pad",
     "pmax",
     "pmean",
     "pmin",
+    "polygamma",
+    "population_count",
     "ppermute",
     "pshuffle",
     "psum",
     "psum_scatter",
+    "ragged_dot",
     "reciprocal",
+    "reduce",
+    "reduce_and",
+    "reduce_max",
+    "reduce_min",
+    "reduce_or",
+    "reduce_precision",
+    "reduce_prod",
+    "reduce_sum",
     "reduce_window",
+    "reduce_xor",
     "rem",
     "reshape",
     "rev",
+    "round",
     "rsqrt",
     "scan",
+    "scatter",
+    "scatter_add",
+    "scatter_max",
+    "scatter_min",
+    "scatter_mul",
+    "scatter_sub",
     "select",
     "select_n",
+    "shift_right_logical",
     "slice",
     "slice_in_dim",
     "sort",
+    "sort_key_val",
+    "split",
     "squeeze",
     "stop_gradient",
     "switch",
+    "tile",
     "top_k",
     "transpose",
     "while_loop",
+    "zeta",
 ]

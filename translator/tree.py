@@ -297,3 +297,7 @@ def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: Callable[[An
     leaves, treedef = flatten(tree, is_leaf)
     columns = [leaves, *(flatten_up_to(treedef, other, f"tree {i}") for i, other in enumerate(rest, 2))]
     return unflatten(treedef, [f(*xs) for xs in zip(*columns, strict=True)])
+
+
+for _structural in (flatten, tree_map):  # called while a function is read (reading/hooks.py)
+    _structural.__dict__["__untraced_structural__"] = True

@@ -24,4 +24,16 @@ def lexsort(keys: Any, axis: Any = -1) -> Any:
     return order
 
 
+def sort_several(operands: Any, dimension: int, num_keys: int) -> tuple[Any, ...]:
+    """All arrays in the order of the first `num_keys`, of which the first counts most (`lax.sort` of a tuple)."""
+    order = lexsort(list(operands[:num_keys])[::-1], dimension)
+    return tuple(np.take_along_axis(x, order, dimension) for x in operands)
+
+
+def sort_key_val(keys: Any, values: Any, dimension: int = -1, is_stable: bool = True) -> tuple[Any, Any]:
+    """Sorted keys, and the values in their order."""
+    order = np.argsort(keys, axis=dimension, kind="stable")
+    return np.take_along_axis(keys, order, dimension), np.take_along_axis(values, order, dimension)
+
+
 NUMPY_NAMES = {"sort_complex": "sort_complex", "lexsort": "lexsort"}

@@ -8,9 +8,12 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+
+from ..tree import flatten, tree_map
+from .scattering import updated
 
 Pairs = Sequence[tuple[int, int]]
 
@@ -25,9 +28,7 @@ def dynamic_slice(operand: Any, start_indices: Any, slice_sizes: Sequence[int]) 
 
 def dynamic_update_slice(operand: Any, update: Any, start_indices: Any) -> Any:
     """A copy of `operand` with `update` at these starts, which are taken as in dynamic_slice."""
-    out = operand.copy()
-    out[_places(operand.shape, start_indices, update.shape)] = update
-    return out
+    return updated(operand, _places(operand.shape, start_indices, update.shape), update, "set")
 
 
 def _places(shape: tuple[int, ...], starts: Any, sizes: Sequence[int]) -> tuple[slice, ...]:
@@ -46,9 +47,7 @@ def dynamic_slice_in_dim(operand: Any, start_index: Any, slice_size: int, axis: 
 
 def dynamic_update_slice_in_dim(operand: Any, update: Any, start_index: Any, axis: int) -> Any:
     """dynamic_update_slice along one axis."""
-    out = operand.copy()
-    out[_place(operand, start_index, update.shape[axis], axis)] = update
-    return out
+    return updated(operand, _place(operand, start_index, update.shape[axis], axis), update, "set")
 
 
 def dynamic_index_in_dim(operand: Any, index: Any, axis: int = 0, keepdims: bool = True) -> Any:
@@ -76,9 +75,7 @@ def static_slice(
     return operand[tuple(slice(a, b, s) for a, b, s in zip(start_indices, limit_indices, steps, strict=True))].copy()
 
 
-def slice_in_dim(
-    operand: Any, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0
-) -> Any:
+def slice_in_dim(operand: Any, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0) -> Any:
     """operand[start:limit:stride] along one axis."""
     before = tuple(slice(None) for _ in range(axis % operand.ndim))
     return operand[(*before, slice(start_index, limit_index, stride))].copy()
@@ -139,6 +136,7 @@ def dot_general(
     dimension_numbers: Any,
     precision: Any = None,
     preferred_element_type: Any = None,
+    out_sharding: Any = None,
 ) -> Any:
     """Contract and batch axes by number: ((lhs, rhs contracting), (lhs, rhs batch)).
 
@@ -157,8 +155,14 @@ def dot_general(
                 labels[axis] = count
                 count += 1
     kept = [k for k in left if k not in right] + [k for k in right if k not in left]
-    out = np.einsum(_spelled(left, right, [left[a] for a in batch_l] + kept), lhs, rhs)
+    x, y = _at_least(lhs, preferred_element_type), _at_least(rhs, preferred_element_type)
+    out = np.einsum(_spelled(left, right, [left[a] for a in batch_l] + kept), x, y)
     return out if preferred_element_type is None else out.astype(preferred_element_type)
+
+
+def _at_least(x: Any, wanted: Any) -> Any:
+    """An operand in the dtype in which products are to be added, where that is the wider one."""
+    return x if wanted is None or not np.can_cast(x.dtype, wanted) else x.astype(wanted)
 
 
 def _spelled(left: list[int], right: list[int], out: list[int]) -> str:
@@ -190,8 +194,8 @@ def conv_general_dilated(
     """
     rank = lhs.ndim - 2
     spec_l, spec_r, spec_o = _layouts(dimension_numbers, rank)
-    x = np.transpose(lhs, [spec_l.index(c) for c in "NC" + _SPATIAL[:rank]])
-    w = np.transpose(rhs, [spec_r.index(c) for c in "OI" + _SPATIAL[:rank]])
+    x = np.transpose(_at_least(lhs, preferred_element_type), [spec_l.index(c) for c in "NC" + _SPATIAL[:rank]])
+    w = np.transpose(_at_least(rhs, preferred_element_type), [spec_r.index(c) for c in "OI" + _SPATIAL[:rank]])
     for axis in range(rank):
         x = _dilated(x, 0, axis + 2, lhs_dilation[axis] if lhs_dilation else 1)
     dilation = tuple(rhs_dilation) if rhs_dilation else (1,) * rank
@@ -213,10 +217,38 @@ def conv_general_dilated(
 _SPATIAL = "0123456789"
 
 
+class ConvDimensionNumbers(NamedTuple):
+    """For each array the places of batch, features (of the kernel: features out, in) and spatial axes."""
+
+    lhs_spec: tuple[int, ...]
+    rhs_spec: tuple[int, ...]
+    out_spec: tuple[int, ...]
+
+
+def conv_dimension_numbers(lhs_shape: Any, rhs_shape: Any, dimension_numbers: Any) -> ConvDimensionNumbers:
+    """Layouts such as ("NHWC", "HWIO", "NHWC") as places of axes; None is the order of batch, features, spatial."""
+    if isinstance(dimension_numbers, ConvDimensionNumbers):
+        return dimension_numbers
+    rank = len(lhs_shape) - 2
+    names = ("NC" + _SPATIAL[:rank], "OI" + _SPATIAL[:rank], "NC" + _SPATIAL[:rank])
+    specs = zip(_layouts(dimension_numbers, rank), names, strict=True)
+    left, right, out = (tuple(spec.index(c) for c in wanted) for spec, wanted in specs)
+    return ConvDimensionNumbers(left, right, out)
+
+
+def _spelled_layout(places: Sequence[int], first: str) -> str:
+    letters = first + _SPATIAL[: len(places) - 2]
+    return "".join(letters[list(places).index(k)] for k in range(len(places)))
+
+
 def _layouts(dimension_numbers: Any, rank: int) -> tuple[str, str, str]:
     """The three layouts with spatial axes as digits."""
     if dimension_numbers is None:
         return "NC" + _SPATIAL[:rank], "OI" + _SPATIAL[:rank], "NC" + _SPATIAL[:rank]
+    if isinstance(dimension_numbers, ConvDimensionNumbers):
+        specs = zip(dimension_numbers, ("NC", "OI", "NC"), strict=True)
+        left, right, result = (_spelled_layout(places, first) for places, first in specs)
+        return left, right, result
     lhs, rhs, out = dimension_numbers
     spatial = [c for c in rhs if c not in "OI"]
     marks = {c: _SPATIAL[i] for i, c in enumerate(spatial)}
@@ -267,9 +299,86 @@ def _seen(
     return tuple(slice(t * d, t * d + max(n - 1, 0) * s + (1 if n else 0), s) for t, n, s, d in axes)
 
 
-def conv(lhs: Any, rhs: Any, window_strides: Sequence[int], padding: str, precision: Any = None) -> Any:
+def conv(
+    lhs: Any,
+    rhs: Any,
+    window_strides: Sequence[int],
+    padding: str,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+) -> Any:
     """conv_general_dilated in the order NCHW, OIHW."""
-    return conv_general_dilated(lhs, rhs, window_strides, padding)
+    return conv_general_dilated(lhs, rhs, window_strides, padding, preferred_element_type=preferred_element_type)
+
+
+def conv_with_general_padding(
+    lhs: Any,
+    rhs: Any,
+    window_strides: Sequence[int],
+    padding: str | Pairs,
+    lhs_dilation: Sequence[int] | None,
+    rhs_dilation: Sequence[int] | None,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+) -> Any:
+    """`conv` with padding and dilations."""
+    return conv_general_dilated(
+        lhs,
+        rhs,
+        window_strides,
+        padding,
+        lhs_dilation,
+        rhs_dilation,
+        preferred_element_type=preferred_element_type,
+    )
+
+
+def conv_transpose(
+    lhs: Any,
+    rhs: Any,
+    strides: Sequence[int],
+    padding: str | Pairs,
+    rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: Any = None,
+    transpose_kernel: bool = False,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+    use_consistent_padding: bool = False,
+) -> Any:
+    """A convolution with a fractional stride: the transpose of one with `strides`, whose "SAME" and "VALID" are meant.
+    With `transpose_kernel` the kernel is that one's: flipped, its features out and in exchanged. The layout is
+    ("NHWC", "HWIO", "NHWC") by default, in any number of spatial axes.
+    """
+    rank = lhs.ndim - 2
+    numbers = dimension_numbers
+    if numbers is None:
+        numbers = ("N" + _SPATIAL[:rank] + "C", _SPATIAL[:rank] + "IO", "N" + _SPATIAL[:rank] + "C")
+    spec = _layouts(numbers, rank)[1]
+    places = [spec.index(c) for c in _SPATIAL[:rank]]
+    dilation = tuple(rhs_dilation) if rhs_dilation else (1,) * rank
+    reach = [(rhs.shape[k] - 1) * d + 1 for k, d in zip(places, dilation, strict=True)]
+    if isinstance(padding, str):
+        pads = [_transposed_padding(padding, k, s) for k, s in zip(reach, strides, strict=True)]
+    else:
+        pads = [(k - 1 - a, k - 1 - b) if use_consistent_padding else (a, b) for k, (a, b) in zip(reach, padding)]
+    kernel = rhs
+    if transpose_kernel:
+        kernel = np.swapaxes(np.flip(rhs, tuple(places)), spec.index("O"), spec.index("I"))
+    return conv_general_dilated(
+        lhs, kernel, (1,) * rank, pads, strides, dilation, numbers, preferred_element_type=preferred_element_type
+    )
+
+
+def _transposed_padding(padding: str, reach: int, stride: int) -> tuple[int, int]:
+    """Zeros on both sides so that the result has n * stride ("SAME") or all elements that a window of `reach` sees."""
+    if padding not in ("SAME", "VALID"):
+        raise ValueError(f'padding must be "SAME", "VALID" or pairs, not {padding!r}')
+    if padding == "VALID":
+        total, low = reach + stride - 2 + max(reach - stride, 0), reach - 1
+    else:
+        total = reach + stride - 2
+        low = reach - 1 if stride > reach - 1 else (total + 1) // 2
+    return low, total - low
 
 
 def reduce_window(
@@ -277,36 +386,50 @@ def reduce_window(
     init_value: Any,
     computation: Callable[[Any, Any], Any],
     window_dimensions: Sequence[int],
-    window_strides: Sequence[int],
-    padding: str | Pairs,
+    window_strides: Sequence[int] | None = None,
+    padding: str | Pairs = "VALID",
     base_dilation: Sequence[int] | None = None,
     window_dilation: Sequence[int] | None = None,
 ) -> Any:
-    """`computation` over the elements of each window, starting from `init_value`, its neutral element."""
-    dilation = tuple(window_dilation) if window_dilation else (1,) * operand.ndim
-    x = operand
-    for axis in range(operand.ndim):
-        x = _dilated(x, init_value, axis, base_dilation[axis] if base_dilation else 1)
-    pairs = _padding(padding, x.shape, window_dimensions, window_strides, dilation)
-    for axis in range(operand.ndim):
-        x = _extended(x, init_value, axis, *pairs[axis])
-    sizes = _counts(x.shape, window_dimensions, window_strides, dilation)
-    out = np.full(sizes, init_value, x.dtype)
+    """`computation` over the elements of each window, starting from `init_value`, its neutral element. Operand and
+    start may be trees of arrays of one shape; `computation` then takes and gives such trees.
+    """
+    ndim = flatten(operand)[0][0].ndim
+    strides = tuple(window_strides) if window_strides else (1,) * ndim
+    dilation = tuple(window_dilation) if window_dilation else (1,) * ndim
+    base = tuple(base_dilation) if base_dilation else (1,) * ndim
+
+    def extended(x: Any, start: Any) -> Any:
+        for axis in range(ndim):
+            x = _dilated(x, start, axis, base[axis])
+        pairs = _padding(padding, x.shape, window_dimensions, strides, dilation)
+        for axis in range(ndim):
+            x = _extended(x, start, axis, *pairs[axis])
+        return x
+
+    wide = tree_map(extended, operand, init_value)
+    sizes = _counts(flatten(wide)[0][0].shape, window_dimensions, strides, dilation)
+    out = tree_map(lambda x, start: np.full(sizes, start, x.dtype), wide, init_value)
     for tap in itertools.product(*(range(k) for k in window_dimensions)):
-        out = computation(out, x[_seen(tap, sizes, window_strides, dilation)])
+        seen = _seen(tap, sizes, strides, dilation)
+        out = computation(out, tree_map(lambda x: x[seen], wide))  # noqa: B023  # called at once
     return out
 
 
-def top_k(operand: Any, k: int) -> tuple[Any, Any]:
-    """The k largest elements along the last axis, the largest first, and their places; of equal ones the first."""
-    n = operand.shape[-1]
-    order = n - 1 - np.argsort(operand[..., ::-1], axis=-1, kind="stable")[..., ::-1]
+def top_k(operand: Any, k: int, *, axis: int = -1) -> tuple[Any, Any]:
+    """The k largest elements along an axis, the largest first, and their places; of equal ones the first."""
+    x = np.moveaxis(operand, axis, -1)
+    n = x.shape[-1]
+    if not 0 <= k <= n:
+        raise ValueError(f"top_k: k is {k}, and the axis has {n} elements")
+    order = n - 1 - np.argsort(x[..., ::-1], axis=-1, kind="stable")[..., ::-1]
     places = order[..., :k].astype(np.int32)
-    return np.take_along_axis(operand, places, -1), places
+    return np.moveaxis(np.take_along_axis(x, places, -1), -1, axis), np.moveaxis(places, -1, axis)
 
 
 CALLED: tuple[Callable[..., Any], ...] = (
     dynamic_slice, dynamic_update_slice, dynamic_slice_in_dim, dynamic_update_slice_in_dim, dynamic_index_in_dim,
     dynamic_update_index_in_dim, static_slice, slice_in_dim, index_in_dim, broadcast, broadcast_in_dim, pad,
-    dot_general, conv_general_dilated, conv, reduce_window, top_k,
+    dot_general, conv_general_dilated, conv_dimension_numbers, conv, conv_with_general_padding, conv_transpose,
+    reduce_window, top_k,
 )  # fmt: skip

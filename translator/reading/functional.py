@@ -3,7 +3,8 @@
     y = x.at[i].set(v)            y = x.copy()
                                   y[i] = v
 
-Repeated indices accumulate in all but `set`, as in JAX; indices out of range are errors, as in NumPy.
+Repeated indices accumulate in all but `set`, as in JAX; indices out of range are errors, as in NumPy, unless a mode
+says what becomes of them (`moded`).
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ import ast
 import numpy as np
 
 from .. import make
+from ..library.gathering import GatherScatterMode
 from ..library.scattering import changed, scattered
 from .context import Context
 from .indexing import index_value, mask_of, parse_key
+from .moded import MODES, moded
 from .selection import masked, store_selected
 from .stores import store
 from .values import Ref, Update, UpdatePlace, Value
@@ -43,10 +46,25 @@ def update_of(ctx: Context, place: UpdatePlace, name: str, node: ast.AST) -> Upd
 def call_update(ctx: Context, update: Update, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
     """The new array, or for `get` the elements."""
     array, key, name = update.place.array, update.place.key, update.name
-    unique = _promises(ctx, kwargs, node)
+    mode = _mode(ctx, kwargs, node)
     wanted = 0 if name == "get" else 1
     if len(args) != wanted:
         raise TypeError(f"x.at[...].{name} takes {wanted} arguments, got {len(args)}")
+    if mode is None:
+        return _updated(ctx, Update(update.place, name), args, kwargs.get("unique_indices") is True, node)
+    fill = kwargs.get("fill_value") if name == "get" else 0
+    inside = moded(ctx, array, key, mode, fill, node)
+    place = UpdatePlace(inside.array, inside.key)
+    new = _updated(ctx, Update(place, name), args, False, node)
+    if name == "get":
+        return new
+    assert type(new) is Ref
+    inside.array = new
+    return inside.restored(ctx)
+
+
+def _updated(ctx: Context, update: Update, args: list[Value], unique: bool, node: ast.AST) -> Value:
+    array, key, name = update.place.array, update.place.key, update.name
     if name == "get":
         return index_value(ctx, array, key, node)
     new = Ref(ctx.cell(ctx.read(array)))
@@ -61,24 +79,22 @@ def call_update(ctx: Context, update: Update, args: list[Value], kwargs: dict[st
     return new
 
 
-def _promises(ctx: Context, kwargs: dict[str, Value], node: ast.AST) -> bool:
-    """Whether the caller promises that no index is repeated."""
-    for name, value in kwargs.items():
+def _mode(ctx: Context, kwargs: dict[str, Value], node: ast.AST) -> str | None:
+    """What becomes of indices out of range; None where they are errors."""
+    for name in kwargs:
         if name not in _PROMISES:
             raise TypeError(f"x.at[...] has no option {name!r}")
-        if name in ("mode", "fill_value") and value not in (None, "promise_in_bounds"):
-            ctx.refuse(
-                node,
-                f"x.at[...] with {name}={value!r}",
-                why="an index out of range is an error here, as in NumPy",
-                instead="clip the index with np.clip, or choose with np.where",
-            )
-    return kwargs.get("unique_indices") is True
+    mode = kwargs.get("mode")
+    if isinstance(mode, GatherScatterMode):
+        mode = {GatherScatterMode.CLIP: "clip", GatherScatterMode.FILL_OR_DROP: "fill"}.get(mode)
+    if mode in (None, "promise_in_bounds", "error"):
+        return "fill" if kwargs.get("fill_value") is not None else None
+    if mode not in MODES:
+        raise ValueError(f"x.at[...]: mode must be one of {', '.join(map(repr, MODES))}, not {mode!r}")
+    return str(mode)
 
 
-def _combined(
-    ctx: Context, new: Ref, key: Value, ufunc: np.ufunc, value: Value, unique: bool, node: ast.AST
-) -> Value:
+def _combined(ctx: Context, new: Ref, key: Value, ufunc: np.ufunc, value: Value, unique: bool, node: ast.AST) -> Value:
     from .calls import call_value
 
     mask = mask_of(ctx, new.aval.shape, key, node)

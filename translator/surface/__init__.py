@@ -24,6 +24,7 @@ from ..library import (
     checks,
     comparing,
     composing,
+    gathering,
     grids,
     joining,
     linalg,
@@ -36,6 +37,7 @@ from ..library import (
     polynomials,
     quantiles,
     rearranging,
+    scattering,
     scipy_linalg,
     special,
     spectral,
@@ -129,15 +131,26 @@ def _functions() -> _Table:
     for builtin, handler in (*python.MATH.items(), *_BUILTINS.items()):
         _enter(table, Handler(handler), [builtin])
     _enter(table, Handler(elementwise.stop_gradient), [ops.STOP_GRADIENT.evaluate])
-    called: tuple[Callable[..., Any], ...] = (*looping.CALLED, *windows.CALLED, *across_source.CALLED)
+    called: tuple[Callable[..., Any], ...] = (
+        *looping.CALLED,
+        *windows.CALLED,
+        *gathering.CALLED,
+        *across_source.CALLED,
+    )
     sources: tuple[Callable[..., Any], ...] = (*special.SCIPY_NAMES.values(), *called)
     for source in sources:
         _enter(table, Handler(source, inline=True), [source])
     _enter(table, Handler(looping.scan_in_place, inline=True), [looping.scan])
+    _enter(table, Handler(scattering.updated_in_place, inline=True), [scattering.updated])
     for primitive, told in across.HANDLERS.items():
         _enter(table, Handler(told), [primitive])
     _enter(table, Handler(python.is_known), [support.is_known])
-    known: tuple[Callable[..., Any], ...] = (*support.STATIC, *checks.STATIC, *_AT_ONCE)
+    known: tuple[Callable[..., Any], ...] = (
+        *support.STATIC,
+        *checks.STATIC,
+        *gathering.STATIC,
+        *_AT_ONCE,
+    )
     for question in known:
         _enter(table, Handler(python.at_once(question)), [question])
     return table

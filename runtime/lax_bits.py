@@ -1,0 +1,63 @@
+"""The functions of `untraced.lax` that look at the bits of numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def bitcast_convert_type(operand: Any, new_dtype: Any) -> Any:
+    """The same bits read as another dtype: of a wider one the last axis goes, of a narrower one there is one more, the
+    lowest bits first.
+    """
+    x, new = np.asarray(operand), np.dtype(new_dtype)
+    old, narrow = np.dtype(f"u{x.dtype.itemsize}"), np.dtype(f"u{new.itemsize}")
+    if new.itemsize == x.dtype.itemsize:
+        return x.view(new)
+    if new.itemsize < x.dtype.itemsize:
+        shifts = (8 * new.itemsize * np.arange(x.dtype.itemsize // new.itemsize)).astype(old)
+        return (np.expand_dims(x.view(old), -1) >> shifts).astype(narrow).view(new)
+    shifts = (8 * x.dtype.itemsize * np.arange(x.shape[-1])).astype(narrow)
+    return np.bitwise_or.reduce(x.view(old).astype(narrow) << shifts, -1).view(new)
+
+
+def population_count(x: Any) -> Any:
+    """How many bits are set, in the dtype of `x`."""
+    return np.bitwise_count(x).astype(x.dtype)
+
+
+def clz(x: Any) -> Any:
+    """How many bits are 0 above the highest one that is set."""
+    bits = 8 * x.dtype.itemsize
+    below = x.astype(np.dtype(f"u{x.dtype.itemsize}"))
+    step = 1
+    while step < bits:
+        below = below | (below >> step)
+        step = 2 * step
+    return (bits - np.bitwise_count(below)).astype(x.dtype)
+
+
+def shift_right_logical(x: Any, y: Any) -> Any:
+    """x >> y with zeros coming in; 0 where y is no less than the number of bits."""
+    unsigned = np.dtype(f"u{x.dtype.itemsize}")
+    return (x.astype(unsigned) >> y.astype(unsigned)).astype(x.dtype)
+
+
+def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> Any:
+    """Rounded, halves to even, to a float of so many bits; what is too large becomes inf, what is too small 0."""
+    info = np.finfo(operand.dtype)
+    operand = np.asarray(operand)
+    bits = operand.view(np.dtype(f"u{operand.dtype.itemsize}"))
+    lost, rounded = info.nmant - mantissa_bits, operand
+    if lost > 0:
+        half, last = bits.dtype.type((1 << (lost - 1)) - 1), (bits >> lost) & 1
+        kept = bits.dtype.type((1 << (8 * operand.dtype.itemsize)) - (1 << lost))
+        rounded = np.where(np.isfinite(operand), ((bits + half + last) & kept).view(operand.dtype), operand)
+    if exponent_bits < info.nexp:
+        top = 2 ** (exponent_bits - 1) - 1
+        large = (2.0 - 2.0**-mantissa_bits) * 2.0**top
+        rounded = np.where(np.abs(rounded) > large, np.copysign(np.inf, rounded), rounded)
+        rounded = np.where(np.abs(rounded) < 2.0 ** (1 - top), np.copysign(0.0, rounded), rounded)
+        rounded = np.where(np.isnan(operand), operand, rounded)
+    return rounded.astype(operand.dtype)

@@ -1,0 +1,77 @@
+"""Shapes without values: `ShapeDtypeStruct` and `eval_shape`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..translator.errors import UntracedError, for_users
+from ..translator.ir import Aval
+from ..translator.reading.reader import read
+from ..translator.reading.signature import static_value
+from ..translator.tree import Kind, TreeDef, close_node, tree_map
+from .arguments import bind_arguments
+from .callables import readable
+
+
+class ShapeDtypeStruct:
+    """The shape and the dtype of an array that need not exist."""
+
+    __slots__ = ("dtype", "shape")
+
+    def __init__(self, shape: Sequence[int], dtype: Any, **options: Any) -> None:
+        self.shape, self.dtype = tuple(shape), np.dtype(dtype)
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return int(np.prod(self.shape, dtype=np.int64))
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of unsized object")
+        return self.shape[0]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ShapeDtypeStruct) and (self.shape, self.dtype) == (other.shape, other.dtype)
+
+    def __hash__(self) -> int:
+        return hash((self.shape, self.dtype))
+
+    def __repr__(self) -> str:
+        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name})"
+
+
+def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """What `fun(*args, **kwargs)` returns, with a ShapeDtypeStruct for each array or number. Nothing is computed.
+
+    Arguments are trees of arrays, numbers and ShapeDtypeStructs. Raises as an accelerated function does when read.
+    """
+    function = readable(getattr(fun, "__untraced_function__", fun))
+    given, named = (tree_map(_abstract, x) for x in (list(args), dict(kwargs)))
+    try:
+        reading = read(function, bind_arguments(function, given, named).signature, changes="dropped")
+    except UntracedError as error:
+        raise for_users(error) from None
+    results = iter(reading.function.body.results)
+    return _shown(reading.function.out, results)
+
+
+def _abstract(x: Any) -> Any:
+    return Aval(x.shape, x.dtype) if isinstance(x, ShapeDtypeStruct) else x
+
+
+def _shown(t: TreeDef, results: Any) -> Any:
+    if t.kind is Kind.LEAF:
+        aval = next(results).aval
+        return ShapeDtypeStruct(aval.shape, aval.dtype)
+    if t.kind is Kind.STATIC:
+        value = static_value(t)
+        known = isinstance(value, bool | int | float | complex | np.generic)
+        return ShapeDtypeStruct((), np.result_type(value)) if known else value
+    return close_node(t, [_shown(child, results) for child in t.children])
