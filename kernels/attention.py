@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from ..translator.errors import Diagnostic, UnsupportedError
 from ..translator.ir import Apply, Atom, DType, Fused, Var
-from ..translator.ops.core import Contract, ContractAttrs, Elementwise, Reduce, ReduceAttrs
+from ..translator.ops.core import Cast, Contract, ContractAttrs, Elementwise, Reduce, ReduceAttrs
 from ..translator.passes.alignment import is_free, nbytes
 from .contract import SUMMED, Roles
 from .dialects import accumulator, is_half
@@ -81,7 +81,8 @@ def match_attention(fused: Fused) -> Attention:
 
 
 def _weight(fused: Fused, share: Atom, total: Apply, makers: Mapping[Var, Apply]) -> tuple[Var, bool]:
-    """The exponentials in what the second product takes: over their sum, or as they are."""
+    """The exponentials in what the second product takes: over their sum, or as they are; rounded to its type or not."""
+    share = _uncast(share, makers)
     maker = makers.get(share) if isinstance(share, Var) else None
     if maker is not None and isinstance(maker.op, Elementwise) and maker.op.name == "divide":
         dividend, divisor = maker.args
@@ -90,6 +91,12 @@ def _weight(fused: Fused, share: Atom, total: Apply, makers: Mapping[Var, Apply]
     if maker is None or not isinstance(share, Var):
         raise _refused(fused, "this softmax between products")
     return share, False
+
+
+def _uncast(a: Atom, makers: Mapping[Var, Apply]) -> Atom:
+    """What was rounded to the type of the second product's operands, as the kernel rounds the weights."""
+    maker = makers.get(a) if isinstance(a, Var) else None
+    return maker.args[0] if maker is not None and isinstance(maker.op, Cast) and a.aval.dtype.kind in "fV" else a
 
 
 def _exponent(fused: Fused, weight: Var, largest: Apply, makers: Mapping[Var, Apply]) -> Var:

@@ -97,6 +97,12 @@ def attention(q: Any, k: Any, v: Any) -> Any:
     return e / np.sum(e, axis=1, keepdims=True) @ v
 
 
+def rounded(q: Any, k: Any, v: Any) -> Any:
+    s = (q @ k.T).astype(np.float32) * 0.25
+    e = np.exp(s - np.max(s, axis=1, keepdims=True))
+    return ((e / np.sum(e, axis=1, keepdims=True)).astype(v.dtype) @ v).astype(v.dtype)
+
+
 def causal(q: Any, k: Any, v: Any) -> Any:
     s = q @ k.transpose(0, 2, 1) * 0.25
     s = np.where(np.tril(np.ones(s.shape[1:], bool)), s, -np.inf)
@@ -185,6 +191,7 @@ RUNNING = {
 }
 ATTENTION = {
     **{f"attention_{d}": Case(attention, (some(70, 20, dtype=d), *some(2, 45, 20, dtype=d))) for d in DTYPES},
+    **{f"rounded_{d}": Case(rounded, (some(70, 16, dtype=d), *some(2, 45, 16, dtype=d))) for d in DTYPES[:2]},
     "attention_one": Case(attention, (some(1, 1), some(1, 1), some(1, 1))),
     "attention_no_queries": Case(attention, (some(0, 4), some(5, 4), some(5, 4))),
     "attention_strided": Case(attention, (some(20, 70).T, some(45, 20)[::-1], some(90, 33)[::2])),
