@@ -65,6 +65,7 @@ from .values import (
 )
 
 if TYPE_CHECKING:
+    from .kinds import Mixed
     from .views import Lying
 
 Evaluator = Callable[["Context", Any], Value]
@@ -125,6 +126,7 @@ class Context:
         self.argument_cells: list[tuple[int, Cell]] = []
         self.reshapes: list[tuple[Cell, Lying]] = []  # of what, and what was taken for granted
         self.reshaped: dict[Cell, list[int]] = {}  # cells not written since, and their positions in `reshapes`
+        self.mixed: dict[Var, Mixed] = {}  # see the module kinds
         self.blended: set[Var] = set()  # numbers that are of one kind or of another, depending on a condition
         self.relied_on: set[int] = set()  # positions in `reshapes`: what they show, or their copy, was written later
         self.remembered: dict[Any, Value] = {}  # what functions behind functools.cache gave

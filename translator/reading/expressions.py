@@ -15,7 +15,7 @@ from .. import make, ops
 from ..errors import CutError
 from ..ir import Atom, Aval, Var
 from ..ops.core import Elementwise, promote
-from . import protocols, selected, selection
+from . import kinds, protocols, selected, selection
 from .attributes import get_attribute
 from .booleans import is_bool, is_python_bool, marked
 from .context import Context
@@ -179,7 +179,9 @@ def binary(ctx: Context, kind: type[ast.operator], left: Value, right: Value, no
     # int ** int is an int or a float by the sign of the exponent, which must be known
     if of_ints and not _power_fits(ctx, left, right) and static(ctx, right, node, "the exponent of a Python int") < 0:
         x = make.number(ctx.b, x, np.float64)
-    return ctx.wrap(make.elementwise(ctx.b, op, x, y))
+    result = make.elementwise(ctx.b, op, x, y)
+    kinds.follow(ctx, op, (x, y), result)
+    return ctx.wrap(result)
 
 
 def _operand(ctx: Context, v: Value, other: Value) -> Atom:
@@ -300,7 +302,9 @@ def unary(ctx: Context, kind: ast.unaryop, operand: Value, node: ast.AST) -> Val
 def _unary(ctx: Context, op: Elementwise, operand: Value, node: ast.AST) -> Value:
     x = ctx.atom(as_number(ctx, operand))
     ctx.at(node)
-    return ctx.wrap(make.elementwise(ctx.b, op, x))
+    result = make.elementwise(ctx.b, op, x)
+    kinds.follow(ctx, op, (x,), result)
+    return ctx.wrap(result)
 
 
 # ---- comparisons and logic -----------------------------------------------------------------------

@@ -12,6 +12,7 @@ from ..builder import Builder
 from ..errors import CutError, Diagnostic
 from ..ir import Atom, Aval, Block, Const, If, Var, may_raise
 from ..ops.core import promote
+from . import kinds
 from .aliases import settle
 from .context import Context, Snapshot
 from .demand import ask
@@ -104,9 +105,17 @@ class Joiner:
             number = self.slot(convert(then.builder, a, held), convert(orelse.builder, b, held), name)
             return replace(either, number=number, dtypes=(a.aval.dtype, b.aval.dtype))
         target = self.slot(convert(then.builder, a, aval), convert(orelse.builder, b, aval), name)
+        self._note_kinds(target, a, b)
         if a.aval.dtype.kind != b.aval.dtype.kind or self.ctx.blended & {a, b}:
             self.ctx.blended.add(target)
         return target
+
+    def _note_kinds(self, target: Var, a: Atom, b: Atom) -> None:
+        """Remember where the number is converted from another type."""
+        said = [kinds.of(self.ctx, x, target.aval) for x in (a, b)] if kinds.told(self.ctx) else []
+        types = frozenset[Aval]().union(*(types for _, types in said))
+        if types:
+            kinds.note(self.ctx, target, self.slot(said[0][0], said[1][0], "is_other"), types)
 
     def _number_or_array(self, x: Value, y: Value, name: str) -> Value:
         """A number, or an array without axes."""

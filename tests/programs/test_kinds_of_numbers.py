@@ -1,0 +1,75 @@
+"""Numbers that are of one type or another by a condition that the run decides: each call gives NumPy's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from untraced import accelerate
+
+X = np.array([3.0, -1.0, 2.5])
+F = np.ones(3, np.float32)
+
+
+def rectified(x: Any) -> Any:
+    return max(0, x)
+
+
+def of_three(x: Any) -> Any:
+    return min(x, 1, 2.5), max(x, -1)
+
+
+def early(x: Any) -> Any:
+    if x > 0:
+        return x * 2
+    return 0
+
+
+def sign(x: Any) -> Any:
+    if x > 0:
+        return 1
+    elif x < 0:
+        return -1.0
+    return x
+
+
+def computed_with(x: Any) -> Any:
+    y = x if x > 0 else 0
+    return y + 1, y * 2.0, -y, [y**2]
+
+
+def beside_narrow_arrays(x: Any) -> Any:
+    scale = x if x > 0 else 0.5
+    return scale * F
+
+
+def quotient(x: Any) -> Any:
+    return 1.0 / x if x != 0 else 0
+
+
+NUMBERS = [2.5, -2.5, 3, -3, 0, np.float64(2.5), np.float64(-1.5), np.int64(-3), np.float32(1.5), np.float32(-1.5)]
+FUNCTIONS = [rectified, of_three, early, sign, computed_with, beside_narrow_arrays, quotient]
+
+
+def kinds(v: Any) -> Any:
+    return [kinds(x) for x in v] if isinstance(v, tuple | list) else (type(v), getattr(v, "dtype", None))
+
+
+@pytest.mark.parametrize("target", ["cpu", "numpy"])
+@pytest.mark.parametrize("f", FUNCTIONS)
+def test_as_numpy(f: Callable[..., Any], target: str) -> None:
+    compiled = accelerate(f, target=target)
+    for x in NUMBERS:
+        found, expected = compiled(x), f(x)
+        assert kinds(found) == kinds(expected), x
+        for a, b in zip(*((r if isinstance(r, tuple) else (r,)) for r in (found, expected)), strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-6)
+
+
+def test_numbers_of_one_type_need_no_check() -> None:
+    assert "raise" in accelerate(rectified).source(np.float64(1.0))
+    assert "raise" not in accelerate(lambda x: max(x[0], x[1])).source(X)
+    assert "raise" not in accelerate(lambda x: float(max(x[0], 0))).source(X)
