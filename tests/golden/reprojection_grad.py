@@ -13,20 +13,19 @@ def reprojection_grad(rotation, centre, focal, point, feature):
     q = p * t + t3 * t4 + t6 * t7
     t8 = focal * q[:-1] / q[2]
     r = t8 - feature
-    d_r = 2.0 * r                                                 # from line ..: r @ r
-    d_q = np.zeros_like(q)                                        # from line ..: q[2]
+    d_r = 2.0 * r                                         # from line ..: r @ r
+    d_q = np.zeros_like(q)                                # from line ..: q[2]
     d_q[2] = np.sum(d_r * (-t8 / q[2]))
-    d_q[:-1] = d_r / q[2] * focal                                 # from line ..: focal * q[:2]
+    d_q[:-1] = d_r / q[2] * focal                         # from line ..: focal * q[:2]
     t9 = d_q * t7
-    d_t = np.sum(t9 * axis)                                       # from line ..: axis * (axis @ p)
-    d_axis = t9 * t5
-    d_axis += d_t * p                                             # from line ..: axis @ p
+    d_t = np.sum(t9 * axis)                               # from line ..: axis * (axis @ p)
+    d_axis = t9 * t5 + d_t * p                            # from line ..: axis @ p
     t10 = d_q * t4
-    d_theta = np.sum(d_q * t3) * t                                # from line ..: np.sin(theta)
-    d_axis[2] += t10[1] * p[0] - t10[0] * p[1]                    # from line ..: np.cross(axis, p)
+    d_theta = np.sum(d_q * t3) * t                        # from line ..: np.sin(theta)
+    d_axis[2] += t10[1] * p[0] - t10[0] * p[1]            # from line ..: np.cross(axis, p)
     d_axis[1] += t10[0] * p[2] - t10[2] * p[0]
     d_axis[0] += t10[2] * p[1] - t10[1] * p[2]
-    d_theta -= (np.sum(d_q * p) - np.sum(d_q * t6)) * t4          # from line ..: np.cos(theta)
-    d_theta += np.sum(d_axis * (-axis / theta))                   # from line ..: rotation / theta
+    d_theta -= (np.sum(d_q * p) - np.sum(d_q * t6)) * t4  # from line ..: np.cos(theta)
+    d_theta += np.sum(d_axis * (-axis / theta))           # from line ..: rotation / theta
     d_rotation = d_axis / theta
-    return d_rotation + d_theta * (0.5 / theta) * (2 * rotation)  # from line ..: rotation**2
+    return d_rotation + d_theta / theta * rotation        # from line ..: rotation**2

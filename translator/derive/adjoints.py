@@ -119,6 +119,11 @@ class Adjoints:
             return
         old = self.table.get(a)
         self.origin[a] = self.b.span
+        if choice is not None and (other := self.choices.get(a)) is not None and choice.opposes(other):
+            assert old is not None
+            del self.choices[a]
+            self.table[a] = named(self.b, choice.both(self.b, c, old, a.aval), self.hint(a))
+            return
         if choice is not None and old is None:
             self.choices[a] = choice
         elif choice is not None and not choice.same(self.choices.get(a)):

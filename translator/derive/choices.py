@@ -28,6 +28,14 @@ class Choice:
     def same(self, other: Choice | None) -> bool:
         return other is not None and self.side is other.side and same_atom(self.condition, other.condition)
 
+    def opposes(self, other: Choice) -> bool:
+        return self.side is not other.side and same_atom(self.condition, other.condition)
+
+    def both(self, b: Builder, c: Atom, otherwise: Atom, aval: Aval) -> Atom:
+        """`c` where it counts, and what the opposite choice has elsewhere."""
+        x, y = (c, otherwise) if self.side else (otherwise, c)
+        return cast_like(b, make.where(b, self.condition, x, y), strong(aval))
+
     def made(self, b: Builder, c: Atom, aval: Aval) -> Atom:
         """`c`, the cotangent of a value of this type, where it counts, and zeros elsewhere."""
         x, y = (c, 0.0) if self.side else (0.0, c)

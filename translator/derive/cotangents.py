@@ -12,8 +12,8 @@ import numpy as np
 
 from .. import make, ops
 from ..builder import Builder
-from ..ir import Atom, Aval, Const, Shape, Var, const
-from ..ops.core import ContractAttrs
+from ..ir import Apply, Atom, Aval, Const, Shape, Var, const
+from ..ops.core import ContractAttrs, Elementwise
 
 
 def strong(aval: Aval) -> Aval:
@@ -50,7 +50,7 @@ def adjoint_hint(v: Var) -> str:
 
 
 def product(b: Builder, c: Atom, factor: Atom) -> Atom | None:
-    """`c * factor` with the trivial factors 1, -1 and 0 taken out (0: None)."""
+    """`c * factor` with the trivial factors 1, -1 and 0 taken out (0: None), numbers in both multiplied."""
     if is_number(factor, 0):
         return None
     for x, y in ((factor, c), (c, factor)):
@@ -60,7 +60,69 @@ def product(b: Builder, c: Atom, factor: Atom) -> Atom | None:
             return make.negative(b, y)
     if isinstance(c, Const):
         return make.multiply(b, factor, c)
+    by, rest = _times_number(b, factor)
+    if by is not None and (scaled := _scaled(b, c, by)) is not None:
+        c, factor = scaled, rest
+    for x, y in ((c, factor), (factor, c)):
+        if (divisors := _divisors(b, x)) and x.aval.dtype == y.aval.dtype:
+            below, *others = divisors
+            for d in others:
+                below = make.multiply(b, below, d)
+            return make.divide(b, y, below)
     return make.multiply(b, c, factor)
+
+
+def _temporary(b: Builder, a: Atom) -> Apply | None:
+    """What made a value that nothing else will use."""
+    return b.definitions.get(a) if isinstance(a, Var) and a.hint == "t" else None
+
+
+def _divisors(b: Builder, a: Atom) -> list[Atom]:
+    """What one is divided by in `1.0 / x / 10`; nothing where it is no such quotient."""
+    made = _temporary(b, a)
+    if made is None or made.op is not ops.DIVIDE or a.aval.dtype.kind != "f":
+        return []
+    x, y = made.args
+    if is_number(x, 1):
+        return [y]
+    above = _divisors(b, x)
+    return [*above, y] if above and not isinstance(x, Const) else []
+
+
+def _python_number(a: Atom) -> float | None:
+    return a.value if isinstance(a, Const) and a.aval.weak and type(a.value) in (int, float) else None
+
+
+def _times_number(b: Builder, a: Atom) -> tuple[float | None, Atom]:
+    """The number and the rest of `2.0 * x`."""
+    made = _temporary(b, a)
+    if made is not None and made.op is ops.MULTIPLY and a.aval.dtype.kind == "f":
+        for k, x in (made.args, made.args[::-1]):
+            if (number := _python_number(k)) is not None and x.aval.dtype == a.aval.dtype:
+                return number, x
+    return None, a
+
+
+def _scaled(b: Builder, c: Atom, by: float) -> Atom | None:
+    """`c * by`, where that is `c` with another number in it: in a product, over a quotient, chosen by np.where."""
+    if (number := _python_number(c)) is not None:
+        return const(float(number * by))
+    made = _temporary(b, c)
+    if made is None or not isinstance(made.op, Elementwise) or c.aval.dtype.kind != "f":
+        return None
+    places = {ops.MULTIPLY: (1, 0), ops.DIVIDE: (0,), ops.NEGATIVE: (0,)}.get(made.op, ())
+    if made.op is ops.WHERE:
+        places = tuple(i for i in (1, 2) if is_number(made.args[3 - i], 0))
+    for i in places:
+        inner = _scaled(b, made.args[i], by)
+        if inner is None:
+            continue
+        if made.op is ops.MULTIPLY:
+            scaled = product(b, made.args[1 - i], inner)
+        else:
+            scaled = make.elementwise(b, made.op, *(inner if j == i else a for j, a in enumerate(made.args)))
+        return scaled if scaled is not None and scaled.aval == c.aval else None
+    return None
 
 
 def total(b: Builder, x: Atom, y: Atom) -> Atom:

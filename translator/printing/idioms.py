@@ -15,11 +15,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .. import ops
-from ..ir import Apply, Atom, Const, Function, Shape, Var, const, walk
+from ..ir import Apply, Atom, Const, Function, Shape, Var, blocks_of, const, inputs_of, walk
 from ..ops.core import (
     AxesAttrs,
     Create,
     CreateAttrs,
+    Elementwise,
+    Gather,
+    IndexAttrs,
     Linalg,
     LinalgAttrs,
     Op,
@@ -40,13 +43,22 @@ NORM = Reduce(name="norm", numpy="np.linalg.norm", evaluate=np.linalg.norm, dtyp
 EYE, TRI = Create(name="eye"), Create(name="tri")
 TRIL = Linalg(name="tril", numpy="np.tril", evaluate=np.tril, shape=_first_shape)
 TRIU = Linalg(name="triu", numpy="np.triu", evaluate=np.triu, shape=_first_shape)
+DIAG = Linalg(name="diag", numpy="np.diag", evaluate=np.diag, shape=_first_shape)
 INV = Linalg(name="inv", numpy="np.linalg.inv", evaluate=np.linalg.inv, shape=_first_shape)
 
 
 def with_idioms(function: Function) -> Function:
     makers = {s.targets[0]: s for s in walk(function.body) if isinstance(s, Apply) and len(s.targets) == 1}
+    computed_with = {a for s in makers.values() if isinstance(s.op, Elementwise) for a in s.args}
+    handed_on = {a for s in walk(function.body) if not isinstance(s, Apply) for a in inputs_of(s)}
+    handed_on |= {r for s in walk(function.body) for block in blocks_of(s) for r in block.results}
+    handed_on |= {a for s in makers.values() if not isinstance(s.op, Elementwise) for a in s.args}
+    handed_on |= {*function.body.results}
+    fleeting = computed_with - handed_on
 
     def named(s: Apply) -> Apply:
+        if s.targets[0] in fleeting and (found := _diagonal(s, makers.get)) is not None:
+            return found
         for idiom in (_norm, _triangle, _unit, _inverse):
             if (found := idiom(s, makers.get)) is not None:
                 return found
@@ -115,6 +127,16 @@ def _triangle(s: Apply, maker: Maker) -> Apply | None:
         if x.aval == aval and isinstance(other, Const) and other.aval.weak and _is(other, 0):
             return Apply(s.targets, op, (x, *mask.diagonal(main)), LinalgAttrs(), s.span)
     return None
+
+
+def _diagonal(s: Apply, maker: Maker) -> Apply | None:
+    """np.diag of a matrix, inside an expression: a value that is stored into is no diagonal, which NumPy protects."""
+    if s.op is not ops.INDEX or len(s.args) != 2 or s.args[0].aval.ndim != 2 or not is_temporary(s.targets[0]):
+        return None
+    assert isinstance(s.attrs, IndexAttrs)
+    both = all(isinstance(d, Gather) for d in s.attrs.dims)
+    rows = _made(s.args[1], ops.IOTA, maker) is not None and s.args[1].aval.size == min(s.args[0].aval.shape)
+    return Apply(s.targets, DIAG, s.args[:1], LinalgAttrs(), s.span) if both and rows else None
 
 
 def _inverse(s: Apply, maker: Maker) -> Apply | None:

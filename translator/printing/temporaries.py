@@ -20,7 +20,7 @@ from typing import assert_never
 import numpy as np
 
 from .. import ops
-from ..ir import Apply, Atom, Block, Const, For, Fused, If, Invoke, Raise, Statement, Var, While, blocks_of
+from ..ir import Apply, Atom, Block, Const, For, Fused, If, Invoke, Raise, Statement, Var, While, blocks_of, walk
 from ..ops.core import (
     ArgReduce,
     AxesAttrs,
@@ -34,9 +34,11 @@ from ..ops.core import (
     Dyn,
     Elementwise,
     Fourier,
+    Gather,
     Index,
     IndexAttrs,
     Linalg,
+    Op,
     Put,
     Reduce,
     Reshape,
@@ -46,7 +48,7 @@ from ..ops.core import (
 )
 
 WIDTH = 72  # characters of an expression; about, for names are given later
-FEW, MANY = 3, 1000  # uses of a slice, and of an element, that are written as such
+TWICE, FEW, MANY = 2, 3, 1000  # uses of a mask, of a slice, and of an element, that are written as such
 SMALL = 10  # an expression below this is never worth a line of its own
 
 Roots = Mapping[Var, frozenset[Var]]
@@ -104,6 +106,8 @@ class _Finder:
         self.roots, self.moved, self.kept = roots, moved, kept
         self.folded: dict[Var, Apply] = {}
         self.sites = _sites(body)
+        self.makers = {t: s for s in walk(body) if isinstance(s, Apply) for t in s.targets}
+        self.indices = {s.body.params[0] for s in walk(body) if isinstance(s, For)}
 
     def block(self, block: Block, role: str) -> None:
         for s in block.statements:
@@ -123,14 +127,54 @@ class _Finder:
                 continue
             (v,) = s.targets
             sites = self.sites.get(v, [])
+            if self._is_place(s) and v not in self.kept and all(x.slot in ("arg", "start") for x in sites):
+                self.folded[v], final[v] = s, position
+                continue
             if not 1 <= len(sites) <= _most_uses(s) or v in self.kept or any(x.block is not block for x in sites):
                 continue
             if not all(self._may_fold(v, s, site, role, block) for site in sites):
+                continue
+            if s.op is ops.IOTA and any(_along_axes(site.statement, v) > 1 for site in sites):
                 continue
             at = max(self._written_at(site, final) for site in sites)
             if not barriers.between(position, at, s.args):
                 self.folded[v] = s
                 final[v] = at
+                barriers.gone.add(position)
+        for s in block.statements:
+            if s.targets and s.targets[0] in self.folded and self._goes_on(s.targets[0]):
+                del self.folded[s.targets[0]]
+
+    def _is_start_of(self, s: Apply, user: Statement | None) -> bool:
+        """Whether the same line of the user's source goes on to add to what `s` makes: `d_x = a` and `d_x += b`. What
+        adds to something that stays, as to what a loop carries, does so in place."""
+        (v,) = s.targets
+        if not is_adjoint(v) or not isinstance(user, Apply) or user.op not in (ops.ADD, ops.SUBTRACT):
+            return False
+        if user.args[0] is not v or user.args[1] is v or user.targets[0].hint != v.hint:
+            return False
+        if user.span.line != s.span.line:
+            return False
+        before = s.args[0] if s.op in (ops.ADD, ops.SUBTRACT) else None
+        if not isinstance(before, Var) or before.hint != v.hint:
+            return True
+        made = self.makers.get(before)
+        return made is not None and len(self.sites[before]) == 1 and self._is_start_of(made, s)
+
+    def _goes_on(self, v: Var) -> bool:
+        """Whether it adds to an adjoint that has a line of its own, and is not returned."""
+        made = self.folded[v]
+        before = made.args[0] if is_adjoint(v) and made.op in (ops.ADD, ops.SUBTRACT) else None
+        if not isinstance(before, Var) or before.hint != v.hint or before in self.folded:
+            return False
+        site = self.sites[v][0]
+        while isinstance(site.statement, Apply) and site.statement.targets[0] in self.folded:
+            site = self.sites[site.statement.targets[0]][0]
+        return site.slot != "result"
+
+    def _is_place(self, s: Apply) -> bool:
+        """Whether it is `i + 1` of the index of a loop, which is written wherever it is used."""
+        return is_affine(s) and s.args[0] in self.indices and is_temporary(s.targets[0])
 
     def _written_at(self, site: Site, final: Mapping[Var, int]) -> int:
         user = site.statement
@@ -143,7 +187,7 @@ class _Finder:
             return site.slot != "start" or is_affine(s)
         match site.slot:
             case "arg":
-                return is_temporary(v)
+                return is_temporary(v) or self._is_start_of(s, site.statement)
             case "start":
                 return is_temporary(v) and is_affine(s)
             case "result" if role == "return":
@@ -166,9 +210,14 @@ class _Finder:
             total = sum(map(width, args)) + _own_width(s)
             while total > WIDTH:
                 folded = (self._inside(a, s) for a in args if isinstance(a, Var))
-                widest = max((a for a in folded if a in self.folded), key=width, default=None)
+                written = [a for a in folded if a in self.folded]
+                widest = max((a for a in written if is_adjoint(a)), key=width, default=None)
+                widest = widest or max(written, key=width, default=None)
                 if widest is None or width(widest) <= SMALL:
                     break
+                while (start := start_of(widest, self.folded)) is not None:
+                    widths[widest] -= width(start) - len(start.hint)
+                    widest = start
                 total -= width(widest) - max(len(widest.hint), 2)
                 del self.folded[widest], widths[widest]
             if s.targets and s.targets[0] in self.folded:
@@ -186,12 +235,34 @@ class _Finder:
 
 
 def _most_uses(s: Apply) -> int:
-    """How often an expression is written: `y[1]` wherever it is used, as people do, a slice or `a.T` a few times."""
+    """How often an expression is written: `y[1]` wherever it is used, as people do, a slice or `a.T` a few times, and
+    `np.arange(n)` or a question about a number twice."""
     if s.op is ops.TRANSPOSE and s.args[0].aval.ndim == 2:
         return FEW
+    if s.op is ops.IOTA:
+        return TWICE
+    if _is_comparison(s.op) and not s.targets[0].aval.shape and isinstance(s.args[1], Const):
+        return TWICE
     if not (s.op is ops.INDEX and len(s.args) == 1):
         return 1
     return FEW if s.targets[0].aval.shape else MANY
+
+
+def start_of(v: Var, folded: Mapping[Var, Apply]) -> Var | None:
+    """What an adjoint that is written inside an expression adds to, where that is written there too."""
+    before = next(iter(folded[v].args), None) if is_adjoint(v) else None
+    return before if isinstance(before, Var) and before in folded and before.hint == v.hint else None
+
+
+def _along_axes(user: Statement | None, places: Var) -> int:
+    """How many axes are indexed by the array: `d[n, n]`."""
+    if not isinstance(user, Apply) or not isinstance(user.attrs, IndexAttrs):
+        return 0
+    return sum(isinstance(d, Gather) and user.args[d.arg] is places for d in user.attrs.dims)
+
+
+def _is_comparison(op: Op) -> bool:
+    return isinstance(op, Elementwise) and op.operator in ("==", "!=", "<", "<=", ">", ">=")
 
 
 def is_stack(user: Statement | None, a: Atom, made: Apply) -> bool:
@@ -209,6 +280,7 @@ class _Barriers:
         self.compound = [i for i, s in enumerate(block.statements) if not isinstance(s, Apply | Fused | Invoke)]
         self.stores: list[tuple[int, frozenset[Var]]] = []
         self.named: dict[str, list[int]] = {}
+        self.gone: set[int] = set()  # statements that have no line
         for i, s in enumerate(block.statements):
             if isinstance(s, Apply) and isinstance(s.op, Put) and isinstance(s.args[0], Var):
                 self.stores.append((i, roots.get(s.args[0], frozenset()) | {s.args[0]}))
@@ -228,7 +300,7 @@ class _Barriers:
             touched = self.roots.get(a, frozenset()) | {a}
             if any(start < i < end and touched & stored for i, stored in self.stores):
                 return True
-            if a.hint in self.named and _any_between(self.named[a.hint], start, end):
+            if any(start < i < end and i not in self.gone for i in self.named.get(a.hint, ())):
                 return True
         return False
 

@@ -44,7 +44,7 @@ from .names import identifier
 from .phrases import Expressions, call, integer, method, name, one_or_tuple, slice_call, subscript
 from .plan import Plan, plain_starts, python_bools
 from .sourcetext import Line, join, text_of
-from .temporaries import is_adjoint, is_temporary
+from .temporaries import is_adjoint, is_temporary, start_of
 from .trees import Scope, is_plain, leaf_paths, leaf_variables, result_tree
 from .trivial import without_trivial
 
@@ -258,8 +258,10 @@ class Writer:
         for v in sorted(lengths, key=lambda v: -lengths[v]):
             if excess <= 0:
                 break
-            self.too_wide.add(v)
             excess -= lengths[v]
+            while (start := start_of(v, self.plan.folding.definitions)) is not None:
+                v = start
+            self.too_wide.add(v)
 
     def value(self, a: Atom) -> ast.expr:
         return self.expressions.atom(a)
