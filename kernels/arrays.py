@@ -11,7 +11,7 @@ import numpy as np
 
 from ..translator.errors import UnsupportedError
 from ..translator.evaluate import apply_op, numpy_index
-from ..translator.ir import DType
+from ..translator.ir import DType, Shape
 from ..translator.ops.core import (
     ArgReduce,
     ArgReduceAttrs,
@@ -102,7 +102,7 @@ def apply_on(xp: Any, op: Op, values: Sequence[Any], attrs: Attrs, dtype: DType)
             return _create(xp, op.name, values, attrs)
         case Index():
             assert isinstance(attrs, IndexAttrs)
-            return values[0][_key(xp, attrs, values)]
+            return values[0][_key(xp, attrs, values, values[0].shape)]
         case Put():
             assert isinstance(attrs, IndexAttrs)
             x = xp.array(values[0])
@@ -177,14 +177,24 @@ def _create(xp: Any, name: str, values: Sequence[Any], attrs: CreateAttrs) -> An
     return xp.empty(attrs.shape, attrs.dtype)
 
 
-def _key(xp: Any, attrs: IndexAttrs, values: Sequence[Any]) -> tuple[Any, ...]:
+def _key(xp: Any, attrs: IndexAttrs, values: Sequence[Any], shape: Shape) -> tuple[Any, ...]:
+    for axis, d in enumerate(attrs.dims):
+        if isinstance(d, Gather):
+            _check_places(xp.asarray(values[d.arg]), axis, shape[axis])
     gathered = {d.arg for d in attrs.dims if isinstance(d, Gather)}
     return numpy_index(attrs, [xp.asarray(v) if i in gathered else v for i, v in enumerate(values)])
 
 
+def _check_places(places: Any, axis: int, n: int) -> None:
+    """Raises IndexError as NumPy does; CuPy would take the index modulo the extent. Waits for the device."""
+    if places.size and places.dtype.kind in "iu" and (int(places.min()) < -n or int(places.max()) >= n):
+        outside = places[(places < -n) | (places >= n)]
+        raise IndexError(f"index {int(outside[0])} is out of bounds for axis {axis} with size {n}")
+
+
 def store(xp: Any, name: str, x: Any, values: Sequence[Any], attrs: IndexAttrs) -> None:
     """Write `values[1]` into `x` itself: put, or put_add where repeated indices accumulate."""
-    key = _key(xp, attrs, values)
+    key = _key(xp, attrs, values, x.shape)
     if name == "put":
         x[key] = values[1]
     elif any(isinstance(d, Gather) for d in attrs.dims):

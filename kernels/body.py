@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from ..translator.bounds import Status
 from ..translator.errors import Diagnostic, UnsupportedError
 from ..translator.ir import DType
 from .dialects import CUDA, TRITON, Cuda, Triton, accumulator, bare, call_expression, carrier
-from .layout import Access, Layout, access_of, contiguous
-from .lower import Call, Convert, Count, Fold, Load, Lowered, Number, Output, Position, Scalar, Scan, Value
+from .layout import Access, Layout, Strides, access_of, contiguous
+from .lower import Call, Convert, Count, Fold, Load, Look, Lowered, Number, Output, Position, Scalar, Scan, Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +52,18 @@ class Pointer:
 class Body:
     """Writes the values of a lowered group in `dialect`. Pointers and scalars are collected as they are used."""
 
-    def __init__(self, lowered: Lowered, layout: Layout, accesses: dict[int, Access], dialect: Triton | Cuda) -> None:
+    def __init__(
+        self,
+        lowered: Lowered,
+        layout: Layout,
+        accesses: dict[int, Access],
+        dialect: Triton | Cuda,
+        strides: Mapping[int, Strides] | None = None,
+    ) -> None:
         self.lowered = lowered
         self.layout = layout
         self.accesses = accesses
+        self.strides = strides or {}  # of the arrays in which integers choose
         self.dialect = dialect
         self.pointers: dict[tuple[str, int], Pointer] = {}
         self.scalars: dict[int, tuple[str, DType]] = {}
@@ -80,6 +89,8 @@ class Body:
                 return []
             case Load():
                 return [self.declare(v, self.load(v, v.source))]
+            case Look():
+                return self.look(v, v.source)
             case Scalar(param=param):
                 return self.scalar(v, param)
             case Count(value=value):
@@ -140,6 +151,60 @@ class Body:
             return f"{pointer}[{address}]"
         mask = self.mask(access)
         return f"tl.load({pointer}{'' if address == '0' else f' + {address}'}{mask})"
+
+    def look(self, v: Value, source: Look) -> list[str]:
+        """A load at chosen places: negative ones count from the end, and nothing is read where one is out of range."""
+        pointer, names, triton = self.pointer("in", source.param, v.name, v.dtype), self.lowered.names, self.triton
+        access, strides = self.accesses[id(v)], self.strides[source.param]
+        address = self.layout.address(pointer.removesuffix("_ptr"), source.param, access, names)
+        terms, tests, lines = [] if address == "0" else [address], list[str](), list[str]()
+        mask = "mask" if v.along or not self.lowered.axes else "row_mask"
+        for axis, c in enumerate(source.chosen):
+            if c is None:
+                continue
+            at, text = names.fresh(f"{v.name}_at"), self.text(v.args[c.arg])
+            size = self.layout.shared(f"{v.name}_size", (source.param, "size", axis), c.size, names)
+            wide = self.dialect.convert(text, v.args[c.arg].dtype, np.dtype(np.int64))
+            wraps = c.inside is not Status.IN_RANGE
+            if triton:
+                wide = f"tl.where({mask}, {wide}, 0)"
+                lines.append(f"{at} = {wide}")
+                lines += [f"{at} = tl.where({at} < 0, {at} + {size}, {at})"] if wraps else []
+            else:
+                own = f"{bare(text)} < 0 ? {wide} + {size} : {wide}" if wraps else wide
+                lines.append(f"const long long {at} = {own};")
+            if c.inside is Status.UNKNOWN:
+                tests.append(f"({at} >= 0) & ({at} < {size})" if triton else f"{at} >= 0 && {at} < {size}")
+            stride = strides[axis]
+            if stride:
+                key = source.param, "step", axis
+                step = "" if stride == 1 else self.layout.shared(f"{v.name}_stride", key, stride, names)
+                terms.append(f"{at} * {step}" if step else at)
+        return [*lines, *self.guarded(v, pointer, " + ".join(terms) or "0", tests, mask)]
+
+    def guarded(self, v: Value, pointer: str, address: str, tests: Sequence[str], mask: str) -> list[str]:
+        """The load, and the flag where an index is out of range."""
+        if not tests:
+            load = f"tl.load({pointer} + {address}, mask={mask})" if self.triton else f"{pointer}[{address}]"
+            return [self.declare(v, load)]
+        flag = self.pointer("partial", 0, "outside", np.dtype(np.int32))
+        inside = self.lowered.names.fresh(f"{v.name}_inside")
+        zero = self.dialect.literal(v.dtype.type(0), v.dtype)
+        if self.triton:
+            return [
+                f"{inside} = {' & '.join(tests)}",
+                f"tl.store({flag} + tl.zeros_like({inside}).to(tl.int32), 1, mask={mask} & ({inside} == 0))",
+                self.declare(v, f"tl.load({pointer} + {address}, mask={mask} & {inside}, other=0)"),
+            ]
+        return [
+            f"const bool {inside} = {' && '.join(tests)};",
+            f"if (!{inside}) *{flag} = 1;",
+            self.declare(v, f"{inside} ? {pointer}[{address}] : {zero}"),
+        ]
+
+    @property
+    def triton(self) -> bool:
+        return isinstance(self.dialect, Triton)
 
     def mask(self, access: Access) -> str:
         outer = any(access.strides[a.members[-1]] for a in self.layout.outer)

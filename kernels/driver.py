@@ -104,6 +104,7 @@ class _Writer:
         self.read = _read(function.body)
         self.namespace: dict[str, Any] = {
             "empty": backend.xp.empty,
+            "zeros": backend.xp.zeros,
             "copy": copying(backend),
             "RaisedError": RaisedError,
         }
@@ -118,7 +119,7 @@ class _Writer:
         called = {s.op.name for s in walk(function.body) if isinstance(s, Apply)}
         names = Names(function.body, self.ownership)
         self.names = names.assign({}, {}, frozenset(), {*self.namespace, *called})
-        self.taken = set(self.names.values())
+        self.taken = {*self.names.values(), identifier(function.name.strip("<>") or "function")}
 
     def write(self, forms: Sequence[Form]) -> Driver:
         body = self.function.body
@@ -388,10 +389,10 @@ class _Writer:
             for i, (f, a) in enumerate(zip(forms, args, strict=True))
             if isinstance(f, Strided) and f != in_order(a.aval.shape)
         }
-        self.launches(group.plan_for(strides, scalars), targets, args)
+        self.launches(group, group.plan_for(strides, scalars), targets, args)
         self.forms.update((t, in_order(t.aval.shape)) for t in targets)
 
-    def launches(self, chosen: GroupPlan, targets: Sequence[Var], args: Sequence[Atom]) -> None:
+    def launches(self, group: Group, chosen: GroupPlan, targets: Sequence[Var], args: Sequence[Atom]) -> None:
         inputs = [self.atom(a) for a in args]
         outputs = [self.names[t] for t in targets]
         bound: dict[str, str] = {}  # a result with the name of an argument has it when all kernels are enqueued
@@ -404,7 +405,8 @@ class _Writer:
             self.line(f"{outputs[result]}[...] = {inputs[begin]}")
         partials = [self.free_name("part") for _ in chosen.partials]
         for name, (shape, dtype) in zip(partials, chosen.partials, strict=True):
-            self.line(f"{name} = {self.allocation(shape, dtype)}")
+            text = self.allocation(shape, dtype)
+            self.line(f"{name} = {text.replace('empty', 'zeros', 1) if chosen.looks else text}")
         arrays = {"in": inputs, "scalar": inputs, "out": outputs, "partial": partials}
         for launch in chosen.launches:
             if launch.grid[0] * launch.grid[1]:
@@ -416,6 +418,10 @@ class _Writer:
             self.waits += 1
             told = self.name_for("raise_failed", raising(chosen.failures), (id(chosen), "failures"))
             self.line(f"{told}({partials[0]})")
+        if chosen.looks:
+            self.waits += 1
+            told = self.name_for("raise_outside", group.raise_outside, (id(group), "outside"))
+            self.line(f"{told}({', '.join([partials[0], *inputs])})")
         if bound:
             self.line(f"{', '.join(bound)} = {', '.join(bound.values())}")
         if partials or bound:

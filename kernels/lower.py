@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from ..translator.bounds import Status, analyse, index_status, interval_of
 from ..translator.errors import Diagnostic, Span, UnsupportedError
-from ..translator.ir import Apply, Atom, Const, DType, Fused, Shape, Var
+from ..translator.ir import Apply, Atom, Const, DType, Function, Fused, Shape, Var
 from ..translator.ops.core import (
     At,
     AxesAttrs,
@@ -25,14 +26,17 @@ from ..translator.ops.core import (
     Cumulative,
     CumulativeAttrs,
     Elementwise,
+    Gather,
     Index,
     IndexAttrs,
     Reduce,
     ReduceAttrs,
     Reshape,
     Run,
+    gather_position,
 )
 from ..translator.passes.alignment import without_ones
+from ..translator.tree import LEAF
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +58,27 @@ class Load:
 
     param: int
     map: Map
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """An axis along which the argument `arg` of a value chooses; `inside`: what is known of its indices.
+
+    `size` is the axis' extent.
+    """
+
+    arg: int
+    size: int
+    inside: Status
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """The element of an array parameter at a place that integers choose: `map` is of the other axes."""
+
+    param: int
+    map: Map
+    chosen: tuple[Chosen | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +134,7 @@ class Scan:
     op: Cumulative
 
 
-Source = Load | Scalar | Number | Count | Position | Call | Convert | Fold | Scan
+Source = Load | Look | Scalar | Number | Count | Position | Call | Convert | Fold | Scan
 
 
 @dataclass(slots=True, eq=False)
@@ -190,6 +215,11 @@ def lower(fused: Fused, scalars: frozenset[int], names: Names | None = None) -> 
     return _Lowering(fused, scalars, names or Names()).run()
 
 
+def gathers(s: Apply) -> bool:
+    """Whether arrays of integers choose what an index selects."""
+    return isinstance(s.attrs, IndexAttrs) and any(isinstance(d, Gather) for d in s.attrs.dims)
+
+
 def domain_of(fused: Fused) -> tuple[Shape, tuple[int, ...]]:
     """The shape that the kernel runs over, and the axes that it reduces."""
     for s in fused.body.statements:
@@ -218,6 +248,8 @@ class _Lowering:
         self.memo: dict[tuple[Any, ...], Value] = {}
         self.values: list[Value] = []
         self.names = names
+        looks = any(gathers(s) for s in self.makers.values())
+        self.intervals = analyse(Function("group", (), fused.body, LEAF)) if looks else {}
 
     def run(self) -> Lowered:
         outputs = []
@@ -291,6 +323,8 @@ class _Lowering:
             case Create(name="iota"):
                 (term,) = where
                 return self.add(key, a.hint, a.aval.dtype, Position(term), (), term.axis in self.axes, maker.span)
+            case Index() if gathers(maker):
+                return self.look(key, maker, where)
             case Reshape() | Index():
                 return self.value(maker.args[0], operand_map(maker, where))
             case _:
@@ -331,6 +365,33 @@ class _Lowering:
         arg = self.value(s.args[0], tuple(inner))
         return self.add(key, s.targets[0].hint, s.targets[0].aval.dtype, Fold(s.op), (arg,), False, s.span)
 
+
+    def look(self, key: tuple[Any, ...], s: Apply, where: Map) -> Value:
+        assert isinstance(s.attrs, IndexAttrs)
+        x, *_ = s.args
+        if not isinstance(x, Var) or x not in self.params or self.params[x] in self.scalars:
+            raise _refused("elements chosen from an array that the kernel computes", s.span)
+        dims, shape = s.attrs.dims, x.aval.shape
+        rank = max(s.args[d.arg].aval.ndim for d in dims if isinstance(d, Gather))
+        position = gather_position(dims)
+        chosen_at, runs = where[position : position + rank], iter((*where[:position], *where[position + rank :]))
+        terms: list[Term] = []
+        chosen: list[Chosen | None] = []
+        args: list[Value] = []
+        for d, n in zip(dims, shape, strict=True):
+            if isinstance(d, Gather):
+                index = s.args[d.arg]
+                chosen.append(Chosen(len(args), n, index_status(interval_of(index, self.intervals), n)))
+                args.append(self.value(index, broadcast_map(chosen_at, index.aval.shape)))
+                terms.append(FIXED)
+            else:
+                chosen.append(None)
+                terms.append(FIXED if n == 1 and isinstance(d, Run) else _indexed(d, runs))
+                if terms[-1] is FIXED:
+                    next(runs)
+        along = any(a.along for a in args) or any(t.axis in self.axes for t in terms)
+        source = Look(self.params[x], tuple(terms), tuple(chosen))
+        return self.add(key, s.targets[0].hint, x.aval.dtype, source, args, along, s.span)
 
     def scan(self, key: tuple[Any, ...], s: Apply, where: Map) -> Value:
         assert isinstance(s.op, Cumulative) and isinstance(s.attrs, CumulativeAttrs)

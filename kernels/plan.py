@@ -17,8 +17,8 @@ from .body import DIALECTS, Body, Pass
 from .contract import plan_contract
 from .device_loops import plan_loop
 from .dialects import accumulator
-from .layout import Access, Strides, access_of, contiguous, make_layout
-from .lower import Call, Load, Lowered, Position, lower
+from .layout import INT32, Access, Strides, access_of, contiguous, make_layout
+from .lower import Call, Load, Look, Lowered, Position, lower
 from .program import Argument, GroupPlan, Launch, header, make_launch
 
 TILE = 1 << 16  # bytes of the longest row that a Triton program holds in registers, for each value along it
@@ -55,7 +55,10 @@ def plan(
     lowered = lower(fused, by_value)
     if fused.kind == "reduce":
         return _plan_reduce(fused, lowered, language, name, strides or {}, by_value)
-    return GroupPlan(name, (_plan_one(fused, lowered, language, name, strides or {}),))
+    launch = _plan_one(fused, lowered, language, name, strides or {})
+    if any(a.role == "partial" for a in launch.arguments):
+        return GroupPlan(name, (launch,), (((1,), np.dtype(np.int32)),), looks=True)
+    return GroupPlan(name, (launch,))
 
 
 # ---- pointwise and row ---------------------------------------------------------------------------
@@ -65,14 +68,18 @@ def _prepare(fused: Fused, lowered: Lowered, language: str, strides: Mapping[int
     """Addresses of all loads and stores, the layout that they allow, and the writer of the kernel's lines."""
     ndim = len(lowered.domain)
     accesses: dict[int, Access] = {}
+    looked: dict[int, Strides] = {}
     for v in lowered.values:
-        if isinstance(v.source, Load):
+        if isinstance(v.source, Load | Look):
             shape = fused.body.params[v.source.param].aval.shape
             own = strides.get(v.source.param, contiguous(shape))
             accesses[id(v)] = access_of(v.source.map, own, ndim)
+            if isinstance(v.source, Look):
+                looked[v.source.param] = own
     stores = [access_of(o.map, contiguous(o.aval_shape), ndim) for o in lowered.outputs]
     layout = make_layout(lowered, [*accesses.values(), *stores])
-    return Body(lowered, layout, accesses, DIALECTS[language])
+    layout.wide = layout.wide or any(fused.body.params[p].aval.size > INT32 for p in looked)
+    return Body(lowered, layout, accesses, DIALECTS[language], looked)
 
 
 def _plan_one(fused: Fused, lowered: Lowered, language: str, name: str, strides: Mapping[int, Strides]) -> Launch:
@@ -139,7 +146,7 @@ def _can_pack(body: Body) -> bool:
     layout = body.layout
     if len(layout.outer) != 1 or not body.accesses or len(body.lowered.values) > 200:
         return False
-    if any(isinstance(v.source, Position) for v in body.lowered.values):
+    if any(isinstance(v.source, Position | Look) for v in body.lowered.values):
         return False
     axis = layout.outer[0].members[-1]
     steps = {a.strides[axis] for a in body.accesses.values()}

@@ -66,7 +66,8 @@ class GroupPlan:
     """The launches of one group, in order, and the arrays that hold partial results between them.
 
     `starts`: (result, argument) where a result begins as a copy of an argument. `failures`: what the kernel may report
-    in its first partial result, one element a lane: 0, or `index * 65536 + number` of the failure.
+    in its first partial result, one element a lane: 0, or `index * 65536 + number` of the failure. `looks`: the first
+    partial result begins as 0, and is 1 where an index was out of range: the library then says which.
     """
 
     name: str
@@ -74,6 +75,7 @@ class GroupPlan:
     partials: tuple[tuple[Shape, DType], ...] = ()
     starts: tuple[tuple[int, int], ...] = ()
     failures: tuple[Failure, ...] = ()
+    looks: bool = False
 
     @property
     def bytes_between(self) -> int:

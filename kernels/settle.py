@@ -32,7 +32,7 @@ from ..translator.ir import (
     inputs_of,
 )
 from ..translator.ops import EMPTY
-from ..translator.ops.core import Cast, Contract, Cumulative, CumulativeAttrs, Elementwise
+from ..translator.ops.core import Cast, Contract, Cumulative, CumulativeAttrs, Elementwise, Index
 from ..translator.passes.alignment import is_free, reduction_kind
 from ..translator.passes.groups import close
 from ..translator.routines import everywhere
@@ -42,6 +42,7 @@ from .contract import is_worth, stages
 from .decompose import decompose
 from .facts import H200, Facts
 from .loop_groups import as_kernel
+from .lower import gathers
 from .plan import plan
 from .tiles import statements_for
 
@@ -78,6 +79,9 @@ def _in_block(block: Block, language: str, facts: Facts) -> Block:
     for s in block.statements if language == "triton" else ():
         if isinstance(s, Apply) and isinstance(s.op, Cumulative):
             block = _with_neighbours(block, s)
+    for s in block.statements if language in DIALECTS else ():
+        if isinstance(s, Apply) and gathers(s) and isinstance(s.op, Index):
+            block = _with_chosen(block, s, language)
     for s in block.statements:
         if _is_product(s):
             block = _settled(block, s, language, facts)
@@ -108,6 +112,19 @@ def _with_neighbours(block: Block, s: Apply) -> Block:
             continue
         group = close([b for c in chosen for b in inline(c)], chosen[-1].targets, "scan")
         if len(group.body.statements) <= LONGEST and _fits(group):
+            return _replaced(block, {**{id(c): [] for c in chosen}, id(chosen[-1]): [group]})
+    return block
+
+
+def _with_chosen(block: Block, s: Apply, language: str) -> Block:
+    """The block with a choice of elements as a kernel, with the work that makes its indices and the work on it."""
+    users, (target,) = _users(block), s.targets
+    indices = [a for a in s.args[1:] if target.aval.size <= 4 * a.aval.size]  # others would be made again too often
+    before = _makers_for(block, s, indices, users)[:-1]
+    after = [b for b in block.statements if users.get(target) == {id(b)} and _is_along_rows(b)]
+    for chosen in ([*before, s, *after], [s, *after], [*before, s], [s]):
+        group = close([b for c in chosen for b in inline(c)], chosen[-1].targets, "gather")
+        if len(group.body.statements) <= LONGEST and _fits(group, language):
             return _replaced(block, {**{id(c): [] for c in chosen}, id(chosen[-1]): [group]})
     return block
 
@@ -149,10 +166,10 @@ def _settled(block: Block, s: Statement, language: str, facts: Facts) -> Block:
     return _replaced(block, {id(s): parts(s)}) if isinstance(s, Fused) else block
 
 
-def _fits(group: Fused) -> bool:
+def _fits(group: Fused, language: str = "triton") -> bool:
     """Whether a kernel can be written."""
     try:
-        plan(decompose(group, "triton"), "triton")
+        plan(decompose(group, language), language)
     except UnsupportedError:
         return False
     return True
@@ -184,10 +201,14 @@ def inline(s: Statement) -> list[Apply]:
 
 def _with_operands(block: Block, s: Statement) -> list[Statement]:
     """The product's statement and those whose elementwise work makes operands for it alone, in order."""
-    users = _users(block)
+    return _makers_for(block, s, _operands(s), _users(block))
+
+
+def _makers_for(block: Block, s: Statement, operands: Sequence[Atom], users: Mapping[Var, set[int]]) -> list[Statement]:
+    """The statement and those whose elementwise work makes some of its operands for it alone, in order."""
     makers = {t: b for b in block.statements for t in b.targets}
     inside = {id(s)}
-    for a in _operands(s):
+    for a in operands:
         chain: list[Statement] = []
         maker = makers.get(a) if isinstance(a, Var) else None
         while isinstance(maker, Apply) and is_free(maker) and maker.args:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..translator.errors import UnsupportedError
+from ..translator.errors import UnsupportedError, tell_place
 from ..translator.evaluate import apply_op
 from ..translator.ir import Apply, Atom, Fused, Var
 from ..translator.ops.core import ContractAttrs, Elementwise, Index, IndexAttrs, Reshape
@@ -73,12 +73,8 @@ class Group:
         chosen = self.plan_for(strides, scalars)
         xp = self.backend.xp
         outputs = [xp.empty(t.aval.shape, t.aval.dtype) for t in targets]
-        arrays = {
-            "in": values,
-            "scalar": values,
-            "out": outputs,
-            "partial": [xp.empty(shape, dtype) for shape, dtype in chosen.partials],
-        }
+        partials = [(xp.zeros if chosen.looks else xp.empty)(shape, dtype) for shape, dtype in chosen.partials]
+        arrays = {"in": values, "scalar": values, "out": outputs, "partial": partials}
         for result, begin in chosen.starts:
             outputs[result][...] = values[begin]
         for launch in chosen.launches:
@@ -88,8 +84,15 @@ class Group:
                     run = self.prepared[launch] = self.backend.prepare(launch)
                 run(*(arrays[a.role][a.index] for a in given_of(launch)))
         if chosen.failures:
-            raising(chosen.failures)(arrays["partial"][0])
+            raising(chosen.failures)(partials[0])
+        if chosen.looks:
+            self.raise_outside(partials[0], *values)
         return tuple(outputs)
+
+    def raise_outside(self, flag: Any, *values: Any) -> None:
+        """Raises IndexError where a kernel has met an index out of range: the library's check finds the first."""
+        if int(flag[0]):
+            self._one_by_one(values)
 
     def _one_by_one(self, values: Sequence[Any]) -> tuple[Any, ...]:
         """The operations of a group that no kernel can express, through the array module."""
@@ -110,7 +113,11 @@ class Group:
             operands = [value(a) for a in b.args]
             made = apply_op(b.op, operands, b.attrs) if all(map(is_host, operands)) else None
             if made is None or b.targets[0].aval.shape:
-                made = apply_on(self.backend.xp, b.op, operands, b.attrs, b.targets[0].aval.dtype)
+                try:
+                    made = apply_on(self.backend.xp, b.op, operands, b.attrs, b.targets[0].aval.dtype)
+                except IndexError as error:
+                    tell_place(error, b.span)
+                    raise
             inner[b.targets[0]] = made
         return tuple(value(r) for r in body.results)
 
