@@ -180,9 +180,9 @@ class Body:
                 key = source.param, "step", axis
                 step = "" if stride == 1 else self.layout.shared(f"{v.name}_stride", key, stride, names)
                 terms.append(f"{at} * {step}" if step else at)
-        return [*lines, *self.guarded(v, pointer, " + ".join(terms) or "0", tests, mask)]
+        return [*lines, *self.look_inside(v, pointer, " + ".join(terms) or "0", tests, mask)]
 
-    def guarded(self, v: Value, pointer: str, address: str, tests: Sequence[str], mask: str) -> list[str]:
+    def look_inside(self, v: Value, pointer: str, address: str, tests: Sequence[str], mask: str) -> list[str]:
         """The load, and the flag where an index is out of range."""
         if not tests:
             load = f"tl.load({pointer} + {address}, mask={mask})" if self.triton else f"{pointer}[{address}]"

@@ -32,7 +32,7 @@ from ..translator.ir import (
     inputs_of,
 )
 from ..translator.ops import EMPTY
-from ..translator.ops.core import Cast, Contract, Cumulative, CumulativeAttrs, Elementwise, Index
+from ..translator.ops.core import Cast, Contract, Create, Cumulative, CumulativeAttrs, Elementwise, Index
 from ..translator.passes.alignment import is_free, reduction_kind
 from ..translator.passes.groups import close
 from ..translator.routines import everywhere
@@ -215,7 +215,8 @@ def _makers_for(block: Block, s: Statement, operands: Sequence[Atom], users: Map
             chain.append(maker)
             a = maker.args[0]
             maker = makers.get(a) if isinstance(a, Var) else None
-        if maker is None or not _is_elementwise(maker):
+        counted = isinstance(maker, Apply) and isinstance(maker.op, Create) and is_free(maker)
+        if maker is None or not (counted or _is_elementwise(maker)):
             continue
         chain.append(maker)
         there = inside | {id(c) for c in chain}
