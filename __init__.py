@@ -34,7 +34,7 @@ from .translator.errors import (
 )
 
 if _TYPE_CHECKING:
-    from .runtime import distributed, lax, nn, ops
+    from .runtime import distributed, lax, nn, ops, random
     from .runtime.checkpointing import checkpoint, checkpoint_policies, remat
     from .runtime.custom import custom_jvp, custom_vjp
     from .runtime.edited import use_gradient
@@ -102,6 +102,7 @@ _sys.modules[f"{__name__}.numpy.fft"] = numpy.fft
 _sys.modules[f"{__name__}.lax"] = globals()["lax"] = _lazy(f"{__name__}.runtime.lax")
 _sys.modules[f"{__name__}.nn"] = globals()["nn"] = _lazy(f"{__name__}.runtime.nn")
 _sys.modules[f"{__name__}.ops"] = globals()["ops"] = _lazy(f"{__name__}.runtime.ops")
+_sys.modules[f"{__name__}.random"] = globals()["random"] = _lazy(f"{__name__}.runtime.random")
 _sys.modules[f"{__name__}.distributed"] = globals()["distributed"] = _lazy(f"{__name__}.runtime.distributed")
 _sys.modules[f"{__name__}.tree"] = tree
 _sys.modules[f"{__name__}.tree_util"] = tree_util
@@ -152,6 +153,7 @@ __all__ = [
     "pmap",
     "process_count",
     "process_index",
+    "random",
     "remat",
     "scipy",
     "stop_gradient",

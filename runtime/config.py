@@ -1,9 +1,12 @@
 """`untraced.config`: what is decided before the first computation.
 
     untraced.config.cpu_devices = 8          or, in the environment,  UNTRACED_CPU_DEVICES=8
+    untraced.config.update("jax_enable_x64", True)      random numbers are of 64 bits where no dtype is given
 """
 
 from __future__ import annotations
+
+from ..translator.precision import PRECISION
 
 
 class Config:
@@ -24,9 +27,22 @@ class Config:
             return
         client.starting().devices = client.checked_count("untraced.config.cpu_devices", count)
 
+    @property
+    def jax_enable_x64(self) -> bool:
+        """Whether dtype=None of `untraced.random` means float64 and int64: told here, else JAX's own setting."""
+        return PRECISION.x64
+
+    @jax_enable_x64.setter
+    def jax_enable_x64(self, value: bool | None) -> None:
+        PRECISION.told = None if value is None else bool(value)
+
+    def update(self, name: str, value: object) -> None:
+        """Sets a setting by its name, as `jax.config.update` does. AttributeError for an unknown one."""
+        setattr(self, name, value)
+
     def __setattr__(self, name: str, value: object) -> None:
-        if not hasattr(type(self), name):
-            raise AttributeError(f"untraced.config has no setting {name!r}; it has cpu_devices")
+        if not isinstance(getattr(type(self), name, None), property):
+            raise AttributeError(f"untraced.config has no setting {name!r}; it has cpu_devices and jax_enable_x64")
         super().__setattr__(name, value)
 
 

@@ -15,6 +15,7 @@ from .. import make, ops
 from ..errors import CutError
 from ..ir import Atom, Aval, Var
 from ..ops.core import Elementwise, promote
+from ..precision import Precision
 from . import kinds, protocols, selected, selection
 from .attributes import get_attribute
 from .booleans import is_bool, is_python_bool, marked
@@ -77,6 +78,8 @@ def lookup(ctx: Context, identifier: str, node: ast.AST) -> Value:
     assert frame is not None
     if frame.fixed:
         value = library_name(frame, identifier)
+        if isinstance(value, Precision):  # the one thing of the package that changes: its attributes are guarded
+            return ctx.captures.known(value)
         return ctx.wrap(value) if isinstance(value, np.ndarray) else value
     return ctx.variable(frame.scope, identifier)
 

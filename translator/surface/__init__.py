@@ -36,6 +36,7 @@ from ..library import (
     padding,
     polynomials,
     quantiles,
+    random_sources,
     rearranging,
     scattering,
     scipy_linalg,
@@ -47,6 +48,8 @@ from ..library import (
     windows,
     writing,
 )
+from ..ops import implicit
+from ..ops import random as random_rows
 from ..ops.core import Elementwise
 from . import across as across
 from . import create as create
@@ -118,7 +121,7 @@ def known_functions() -> list[Any]:
 @cache
 def _functions() -> _Table:
     table: _Table = {}
-    for op in ops.ALL:
+    for op in (*ops.ALL, *random_rows.ROWS, *implicit.ROWS):
         if isinstance(op, Elementwise):
             _enter(table, Handler(elementwise.elementwise(op)), [op.evaluate])
     for alias, op in ((np.degrees, ops.RAD2DEG), (np.radians, ops.DEG2RAD)):
@@ -136,6 +139,7 @@ def _functions() -> _Table:
         *windows.CALLED,
         *gathering.CALLED,
         *across_source.CALLED,
+        *random_sources.CALLED,
     )
     sources: tuple[Callable[..., Any], ...] = (*special.SCIPY_NAMES.values(), *called)
     for source in sources:
@@ -149,6 +153,7 @@ def _functions() -> _Table:
         *support.STATIC,
         *checks.STATIC,
         *gathering.STATIC,
+        *random_sources.STATIC,
         *_AT_ONCE,
     )
     for question in known:
