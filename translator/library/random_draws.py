@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..ops.random import normal_root
+from ..ops.selection import stop_gradient
 from ..ops.special import erf
 from ..precision import PRECISION
 from .random_keys import drawn_bits, one_key, split
@@ -25,7 +26,6 @@ from .random_support import (
     shape_of,
     unsigned_of,
 )
-from .special import stop_gradient
 from .support import is_known
 
 _ROOT_OF_TWO = 1.4142135623730951

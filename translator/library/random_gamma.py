@@ -12,11 +12,12 @@ import numpy as np
 
 from ..ops.implicit import gamma_draw, loggamma_draw
 from ..ops.random import threefry2x32
+from ..ops.selection import stop_gradient
 from ..precision import PRECISION
 from .random_draws import drawn_exponential, drawn_normal, drawn_sign, drawn_uniform
 from .random_keys import counters, one_key, split
 from .random_support import drawn_shape, float_dtype, shape_of
-from .special import softmax, stop_gradient
+from .special import softmax
 
 
 def gamma(key: Any, a: Any, shape: Any = None, dtype: Any = None) -> Any:

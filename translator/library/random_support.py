@@ -35,7 +35,7 @@ def check_seed(name: str, seed: Any, dtype: Any, shape: Sequence[int]) -> None:
 
 def is_typed(dtype: Any) -> bool:
     """Whether keys of this dtype are whole numbers of 64 bits, not pairs of 32."""
-    return np.dtype(dtype) == np.uint64
+    return bool(np.dtype(dtype) == np.uint64)
 
 
 def check_key(name: str, dtype: Any, shape: Sequence[int]) -> None:
@@ -130,7 +130,7 @@ def _finfo(dtype: Any) -> Any:
     if np.dtype(dtype).name == "bfloat16":
         import ml_dtypes
 
-        return ml_dtypes.finfo(dtype)
+        return ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
     return np.finfo(dtype)
 
 
