@@ -66,6 +66,8 @@ def reads_elements(lifetimes: Lifetimes, value: Var) -> bool:
             return out.size == value.aval.size
         case Reduce():
             return True
+        case Contract():
+            return not out.shape and len(value.aval.shape) == 1
         case Put():
             assert isinstance(reader.attrs, IndexAttrs)
             size = math.prod(indexed_shape(reader.attrs, [a.aval for a in reader.args]))
@@ -145,7 +147,7 @@ class Operations(Reductions):
 
         reads = frozenset(b for v in values if not isinstance(v, Scalar) for b in v.reads)
         lazy = Lazy(shape, dtype, element, reads)
-        return self.stored(lazy, target.hint) if checked else lazy
+        return self.stored(lazy, target.hint) if checked else self.stretched(s, op, values, lazy)
 
     def computed(
         self, op: Elementwise, args: Sequence[Scalar], avals: Sequence[Aval], dtype: DType, hint: str
@@ -249,7 +251,8 @@ class Operations(Reductions):
         shape, dtype = s.attrs.shape, s.attrs.dtype
         self.type_name(dtype)
         if op.name == "iota":
-            return Lazy(shape, dtype, lambda i: Scalar(HOST.convert(i[0], INT, dtype), dtype), frozenset(), True)
+            first = "0" if dtype == INT else None
+            return Lazy(shape, dtype, lambda i: Scalar(HOST.convert(i[0], INT, dtype), dtype), frozenset(), True, first)
         if op.name == "full":
             fill = self.array(s.args[0])
             if fill.shape:

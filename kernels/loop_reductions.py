@@ -17,13 +17,12 @@ from ..translator.ops.core import (
     ReduceAttrs,
 )
 from .host import HOST, Scalar
-from .loop_checks import INT, Checking
+from .loop_checks import INT
 from .loop_values import Array, Indices, Lazy, NotNative, Stored, address_of
+from .stretches import LANES, Stretches, in_pairs
 
 MOST_MULTIPLICATIONS = 1 << 15
 """Of a product inside a loop: larger ones are the library's."""
-LANES = 8
-"""Partial sums of a long sum, which one vector instruction adds to."""
 _FOLDS = {
     "sum": "{a} + {x}",
     "prod": "{a} * {x}",
@@ -34,7 +33,7 @@ _FOLDS = {
 }
 
 
-class Reductions(Checking):
+class Reductions(Stretches):
     """What goes over the elements of an array to give fewer."""
 
     def reduce(self, s: Apply, op: Reduce) -> Scalar | Array:
@@ -88,15 +87,9 @@ class Reductions(Checking):
                 if first == last:
                     continue
                 head = f"for (long long {block} = {first}; {block} < {last}; {block} += {step})"
-                with self.braces(head), self.braces(f"for (int {lane} = 0; {lane} < {step}; {lane}++)"):
-                    self._known.append({})
-                    found = self.element(x, (*at[:-1], f"{block} + {lane}")).as_type(dtype)
-                    self._known.pop()
-                    self.line(f"{parts}[{lane}] += {found};")
-            pairs = [f"{parts}[{k}]" for k in range(LANES)]
-            while len(pairs) > 1:
-                pairs = [f"({a} + {b})" for a, b in zip(pairs[::2], pairs[1::2], strict=True)]
-            self.line(f"{held.text} += {pairs[0]};")
+                with self.braces(head), self.lanes(block, step, lane) as place:
+                    self.line(f"{parts}[{lane}] += {self.element(x, (*at[:-1], place)).as_type(dtype)};")
+            self.line(f"{held.text} += {in_pairs(parts)};")
         return held
 
     def arg_reduce(self, s: Apply, op: ArgReduce) -> Scalar | Array:
@@ -149,6 +142,10 @@ class Reductions(Checking):
         if math.prod(sizes.values()) > MOST_MULTIPLICATIONS:
             raise NotNative("a large product is a library's")
         x, y = (self.array(a) for a in s.args)
+        if len(x.shape) == len(y.shape) == 1 and not labels.out:
+            found = self.inner_product(x, y, dtype, target.hint)
+            if found is not None:
+                return found
         x, y = (v if isinstance(v, Stored) or v.view else self.stored(v, "x") for v in (x, y))
         summed = tuple(k for k in sizes if k not in labels.out)
         out = self.fresh(target.hint, dtype, target.aval.shape)

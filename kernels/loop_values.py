@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -55,15 +56,41 @@ class Stored:
         return frozenset((self.buffer,))
 
 
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """The places of a line that are at or above all of `low` and below all of `high`. A mask is true there alone; of
+    numbers that are zero elsewhere `inside` gives those.
+    """
+
+    low: tuple[str, ...]
+    high: tuple[str, ...]
+    inside: Callable[[Indices], Scalar] | None = None
+
+    def within(self, other: Stretch) -> Stretch:
+        low, high = (dict.fromkeys(a + b) for a, b in ((self.low, other.low), (self.high, other.high)))
+        return Stretch(tuple(low), tuple(high))
+
+    def lowest(self) -> str:
+        return functools.reduce("larger({}, (long long)({}))".format, self.low, "0LL")
+
+    def highest(self, n: int) -> str:
+        return functools.reduce("smaller({}, (long long)({}))".format, self.high, f"{n}LL")
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Lazy:
-    """An array that is computed where it is read. `view`: by an address alone."""
+    """An array that is computed where it is read. `view`: by little more than an address.
+
+    `first`: of a line of places one after another, the first. `stretch`: where a line is not zero.
+    """
 
     shape: Shape
     dtype: DType
     element: Callable[[Indices], Scalar]
     reads: frozenset[Buffer]
     view: bool = False
+    first: str | None = None
+    stretch: Stretch | None = None
 
 
 Array = Stored | Lazy
@@ -226,6 +253,15 @@ class Values:
         while self._depth > depth:
             self._depth -= 1
             self.line("}")
+
+    @contextmanager
+    def forgetting(self) -> Iterator[None]:
+        """What is read is known in here only."""
+        self._known.append({})
+        inside = dict(self.inside)
+        yield
+        self.inside = inside
+        self._known.pop()
 
     # ---- buffers -----------------------------------------------------------------------------------
 

@@ -36,6 +36,7 @@ from ..translator.ops.core import Cast, Create, Elementwise, Index, IndexAttrs, 
 from ..translator.passes.units import COSTLY
 from . import compiler
 from .checks import Check
+from .lines import Lines
 from .writer import I64, Value, tensor_type
 
 if TYPE_CHECKING:
@@ -65,14 +66,15 @@ def native_loops(function: Function, checks: bool) -> Function:
     """The outermost loops that native code does better, as groups of kind "loops"; the same object without any."""
     if not any(isinstance(s, For | While) for s in walk(function.body)) or not wanted():
         return function
-    groups = _Groups(Checked(function, checks), 0 if _asked() == "all" else LEAST_WORK)
+    least = 0 if _asked() == "all" else LEAST_WORK
+    groups = _Groups(Checked(function, checks), least, Lines(function))
     body = groups.block(function.body)
     return replace(function, body=body) if groups.found else function
 
 
 class _Groups:
-    def __init__(self, checked: Checked, least: float) -> None:
-        self.checked, self.least = checked, least
+    def __init__(self, checked: Checked, least: float, lines: Lines) -> None:
+        self.checked, self.least, self.lines = checked, least, lines
         self.found = 0
 
     def block(self, block: Block) -> Block:
@@ -96,6 +98,7 @@ class _Groups:
         inside = tuple(walk(Block((), (s,), ())))
         if not s.targets or work(s) < self.least or any(map(_is_wide, inside)) or any(map(_in_blocks, inside)):
             return None
+        s = self.lines.inside(s)
         try:
             write_loop(as_group(s, "loops", fresh=False), self.checked)
         except NotNative:
