@@ -54,13 +54,16 @@ def digitize(x: Any, bins: Any, right: Any = False) -> Any:
         check_bins(bins, False)
     if bins.shape[0] == 0:
         return np.zeros(x.shape, dtype=np.int64)[()]
+    if bins.dtype.kind == "c":
+        raise TypeError("Cannot cast array data from complex to float64 according to the rule 'safe'")
     side = "left" if right else "right"
+    falls = np.any(bins[1:] < bins[:-1])  # not bins[0] > bins[-1]: NaN may be the last
     if not is_known(bins) and bins.shape[0] > 1:
-        if np.any(bins[1:] < bins[:-1]) & np.any(bins[1:] > bins[:-1]):
+        if falls & np.any(bins[1:] > bins[:-1]):
             raise ValueError("bins must be monotonically increasing or decreasing")
     up = searchsorted(bins, x, side)
     down = bins.shape[0] - searchsorted(bins[::-1], x, side)
-    return np.where(bins[0] <= bins[-1], up, down)[()]
+    return np.where(falls, down, up)[()]
 
 
 def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:

@@ -79,6 +79,8 @@ def nan_to_num(x: Any, copy: Any = True, nan: Any = 0.0, posinf: Any = None, neg
     if not copy and isinstance(x, np.ndarray):
         x[...] = _numbers(x, nan, posinf, neginf)
         return x
+    if not copy:
+        raise ValueError("Unable to avoid copy while creating an array as requested.")
     return _numbers(np.asarray(x), nan, posinf, neginf)
 
 

@@ -33,6 +33,8 @@ def compress_method(a: Any, condition: Any, axis: Any = None, out: Any = None) -
 def choose(a: Any, choices: Any, out: Any = None, mode: Any = "raise") -> Any:
     """Elements of the choice that `a` numbers."""
     a = np.asarray(a)
+    if not np.can_cast(a.dtype, np.int64):
+        raise TypeError(f"Cannot cast array data from {a.dtype} to int64 according to the rule 'safe'")
     rows = np.broadcast_arrays(a.astype(np.int64), *[np.asarray(c) for c in choices])
     which, n = rows[0], len(rows) - 1
     if mode == "clip":

@@ -17,6 +17,8 @@ def sort_complex(a: Any) -> Any:
 def lexsort(keys: Any, axis: Any = -1) -> Any:
     """The last key counts most."""
     lines = [np.asarray(k) for k in keys]
+    if len({line.shape for line in lines}) > 1:
+        raise ValueError("all keys need to be the same shape")
     order = np.argsort(lines[0], axis=axis, kind="stable")
     for line in lines[1:]:
         turned = np.argsort(np.take_along_axis(line, order, axis=axis), axis=axis, kind="stable")

@@ -42,7 +42,9 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
 
 
 def _total(shift: Any) -> Any:
-    return shift if np.ndim(shift) == 0 else sum(tuple(shift))
+    if np.ndim(shift) > 1:
+        raise ValueError("'shift' and 'axis' should be scalars or 1D sequences")
+    return shift if np.ndim(shift) == 0 else np.sum(np.asarray(shift), dtype=np.int64)
 
 
 def _rolled(a: Any, shift: Any, axis: int) -> Any:

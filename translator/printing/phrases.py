@@ -342,7 +342,7 @@ class Expressions:
             return ast.UnaryOp(UNARY[op.operator](), self.numpy_atom(args[0]))
         if (averaged := self._averaged(op, args)) is not None:
             return averaged
-        if op.operator in OPERATORS:
+        if op.operator in OPERATORS and not (op is ops.POWER and args[0].aval.dtype.kind == "b"):  # a square
             x, y = args
             if op.operator in "&|^" and self.is_python_bool(x) and self.is_python_bool(y):
                 left, right = self.atom(x), self.atom(y)

@@ -17,6 +17,7 @@ import numpy as np
 from .. import make, surface
 from ..errors import CutError, UntracedError
 from ..ir import Var
+from ..library import mapping
 from ..surface.arguments import NeedStatic
 from . import fence, recursion
 from .contents import call_of_known
@@ -107,7 +108,8 @@ def call_value(ctx: Context, f: Value, args: list[Value], kwargs: dict[str, Valu
     if kind is Bound:
         return call_value(ctx, f.function, [f.owner, *args], kwargs, node)
     if kind is Partial:
-        return call_value(ctx, f.function, [*f.args, *args], {**f.kwargs, **kwargs}, node)
+        value = call_value(ctx, f.function, [*f.args, *args], {**f.kwargs, **kwargs}, node)
+        return ctx.boxed(value) if f.function is mapping.vectorized and ctx.boxes else value
     if kind is Foreign or kind is np.vectorize or not callable(f):
         return _call_object(ctx, f, args, kwargs, node)
     if hasattr(f, "__untraced_read__") or is_hook(f):
@@ -573,7 +575,17 @@ def _boxed(ctx: Context, f: Any, found: Value, args: list[Value]) -> Value:
 
 
 def _gives_array(f: Any, args: list[Value]) -> bool:
-    return isinstance(f, Hashable) and (f in _MAKERS or (f is np.where and len(args) > 1))
+    if not isinstance(f, Hashable):
+        return False
+    of_number = bool(args) and (type(args[0]) in (bool, int, float, complex) or _is_weak(args[0]))
+    return f in _MAKERS or (f is np.where and len(args) > 1) or (of_number and f in _TURNING)
+
+
+def _is_weak(v: Value) -> bool:
+    return type(v) is Var and v.aval.weak
+
+
+_TURNING: set[Any] = {np.squeeze, np.transpose, np.permute_dims}  # they make arrays of Python's numbers
 
 
 _VIEWS: set[Any] = {np.real, np.imag, np.squeeze, np.transpose, np.permute_dims, "real", "imag", "T", "squeeze", "view"}

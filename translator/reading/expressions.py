@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .. import make, ops
-from ..errors import CutError
+from ..errors import CutError, DTypeError
 from ..ir import Atom, Aval, Var
 from ..ops.core import Elementwise, promote
 from ..precision import Precision
@@ -161,8 +161,9 @@ def binary(ctx: Context, kind: type[ast.operator], left: Value, right: Value, no
         return _known_binary(ctx, kind, python, left, right, node)
     if kind is ast.Mult and isinstance(right if left_runs else left, list | tuple | str):
         scalar, items = (left, right) if left_runs else (right, left)
-        if type(scalar) is Var and scalar.aval.weak:
+        if type(scalar) is Var and (scalar.aval.weak or scalar.aval.dtype.kind in "iu"):
             return items * static(ctx, scalar, node, "the number of repetitions")
+    _check_sequences(kind, left, right)
     method = _user_operator(ctx, kind, left, right, node)
     if method is not NotImplemented:
         return method
@@ -173,7 +174,7 @@ def binary(ctx: Context, kind: type[ast.operator], left: Value, right: Value, no
     ctx.at(node)
     if op is None:
         return ctx.wrap(make.matmul(ctx.b, x, y))
-    if kind is ast.Pow and x.aval.dtype.kind == "b" and type(right) is int and right == 2:
+    if kind is ast.Pow and x.aval.dtype.kind == "b" and x.aval.shape and type(right) is int and right == 2:
         return ctx.wrap(make.elementwise(ctx.b, ops.SQUARE, x))  # int8, where other powers of bools are int64
     of_ints = all(a.aval.weak and a.aval.dtype.kind == "i" for a in (x, y))
     if of_ints:
@@ -185,6 +186,13 @@ def binary(ctx: Context, kind: type[ast.operator], left: Value, right: Value, no
     result = make.elementwise(ctx.b, op, x, y)
     kinds.follow(ctx, op, (x, y), result)
     return ctx.wrap(result)
+
+
+def _check_sequences(kind: type[ast.operator], left: Value, right: Value) -> None:
+    """Raises TypeError where Python has no operator: NumPy takes sequences for arrays only beside its own values."""
+    if any(isinstance(v, list | tuple) for v in (left, right)) and any(map(_is_weak, (left, right))):
+        name = _BINARY[kind][0].__name__
+        raise DTypeError(f"unsupported operand type(s) for {name}: {describe(left)} and {describe(right)}")
 
 
 def _operand(ctx: Context, v: Value, other: Value) -> Atom:
@@ -350,6 +358,8 @@ def compare_pair(ctx: Context, kind: ast.cmpop, left: Value, right: Value, node:
     if is_runtime(left) or is_runtime(right):
         if left is None or right is None or isinstance(left, str) or isinstance(right, str):
             return _compare_unlike(ctx, kind, left, right, node)
+        if any(isinstance(v, list | tuple) for v in (left, right)) and any(map(_is_weak, (left, right))):
+            return _compare_unlike(ctx, kind, left, right, node)
         ctx.at(node)
         x, y = ctx.atom(left), ctx.atom(right)
         if x.aval.weak and y.aval.weak and x.aval.dtype.kind == y.aval.dtype.kind == "i":
@@ -360,7 +370,7 @@ def compare_pair(ctx: Context, kind: ast.cmpop, left: Value, right: Value, node:
         return ctx.wrap(make.elementwise(ctx.b, op, x, y))
     if has_runtime(left) or has_runtime(right):
         if type(left) is not type(right) or not isinstance(left, tuple | list):
-            return isinstance(kind, ast.NotEq)
+            return _compare_unlike(ctx, kind, left, right, node)
         if isinstance(kind, ast.Eq | ast.NotEq):
             return _same_items(ctx, kind, left, right, node)
         left, right = (static(ctx, v, node, "a compared container") for v in (left, right))
@@ -368,7 +378,7 @@ def compare_pair(ctx: Context, kind: ast.cmpop, left: Value, right: Value, node:
 
 
 def _compare_unlike(ctx: Context, kind: ast.cmpop, left: Value, right: Value, node: ast.AST) -> bool:
-    """A run-time value beside None or a string."""
+    """A run-time value beside None, a string, or in Python a list."""
     if Ref in (type(left), type(right)):
         ctx.cut(node, f"a comparison of {describe(left)} with {describe(right)}", instead="use `is None`")
     if not isinstance(kind, ast.Eq | ast.NotEq):

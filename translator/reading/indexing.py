@@ -251,7 +251,7 @@ def parse_key(ctx: Context, shape: Shape, key: Value, node: ast.AST, selects: bo
     """
     entries = [_number_in(ctx, e) for e in (key if type(key) is tuple else (key,))]
     entries = [static(ctx, e, node, "a range that is an index") if isinstance(e, RunRange) else e for e in entries]
-    entries = _expand_known_masks([list(e) if isinstance(e, range | tuple) else e for e in entries])
+    entries = _expand_known_masks(ctx, shape, [list(e) if isinstance(e, range | tuple) else e for e in entries], node)
     consuming = sum(1 for e in entries if e is not None and e is not Ellipsis)
     if consuming > len(shape):
         raise ctx.error(
@@ -290,6 +290,14 @@ def _number_in(ctx: Context, e: Value) -> Value:
     return ctx.number(e) if type(e) is Ref and e.aval.dtype.kind in "iu" else e
 
 
+def _check_mask(ctx: Context, mask: Shape, shape: Shape, first: int, node: ast.AST) -> None:
+    """Raises OutOfBoundsError for a mask that has not the size of the axes from `first` on."""
+    for axis, (n, size) in enumerate(zip(shape[first:], mask, strict=False), first):
+        if n != size:
+            what = f"boolean index did not match indexed array along axis {axis}; size of axis is {n}"
+            raise ctx.error(OutOfBoundsError, node, f"{what} but size of corresponding boolean axis is {size}")
+
+
 def _axes_taken(e: Value) -> int:
     """How many axes of the array an entry of an index stands for; one for what is no axis of it."""
     return e.aval.ndim if type(e) is Ref and e.aval.dtype.kind == "b" else 1
@@ -299,17 +307,22 @@ def _gathers(e: Value) -> bool:
     return type(e) is list or isinstance(e, np.ndarray | Masked) or (type(e) is Ref and e.aval.dtype.kind != "b")
 
 
-def _expand_known_masks(entries: list[Value]) -> list[Value]:
+def _expand_known_masks(ctx: Context, shape: Shape, entries: list[Value], node: ast.AST) -> list[Value]:
     """A bool array known now is the integer arrays of its True positions."""
     expanded: list[Value] = []
     for e in entries:
         atom = e.cell.atom if type(e) is Ref and not e.path else None
+        mask = None
         if isinstance(atom, Const) and atom.aval.dtype.kind == "b":
-            expanded += list(np.nonzero(atom.value))
+            mask = np.asarray(atom.value)
         elif type(e) is list and e and all(type(x) is bool for x in e):
-            expanded += list(np.nonzero(np.array(e)))
-        else:
+            mask = np.array(e)
+        if mask is None:
             expanded.append(e)
+            continue
+        if not any(x is Ellipsis for x in expanded):
+            _check_mask(ctx, mask.shape, shape, sum(x is not None for x in expanded), node)
+        expanded += list(np.nonzero(mask))
     return expanded
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import make, surface
 from ..builder import Builder
-from ..errors import DTypeError
+from ..errors import DTypeError, ShapeError
 from ..ir import Atom
 from ..surface.arguments import static_dtype
 from ..surface.python import as_python
@@ -127,9 +127,11 @@ def _conjugate(ctx: Context, owner: Value, args: list[Value], kwargs: dict[str, 
 
 def _fill(ctx: Context, owner: Value, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> None:
     (value,) = args
-    if type(owner) is not Ref:
-        ctx.refuse(node, "a number cannot be filled")
-    store_view(ctx, owner, ctx.atom(value))
+    atom = ctx.atom(value)
+    if atom.aval.shape:
+        raise ctx.error(ShapeError, node, "setting an array element with a sequence.")
+    if type(owner) is Ref:  # NumPy's numbers have the method, and stay what they are
+        store_view(ctx, owner, atom)
 
 
 def _tolist(ctx: Context, owner: Value, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
@@ -201,6 +203,8 @@ _ARRAY_METHODS = {
 
 def scatter(ctx: Context, ufunc: np.ufunc, args: list[Value], node: ast.AST) -> None:
     """np.add.at(x, index, value) and its kin: repeated indices accumulate."""
+    if args and type(args[0]) is not Ref and not isinstance(args[0], Masked):
+        raise ctx.error(DTypeError, node, "first operand must be array")
     if ufunc.nin > 2 or ufunc.nout != 1 or len(args) != ufunc.nin + 1 or type(args[0]) is not Ref:
         ctx.refuse(node, f"np.{ufunc.__name__}.at is not in the language here", instead="use np.add.at on an array")
     target, key, *values = args

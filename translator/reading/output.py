@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .. import make
-from ..errors import ShapeError
+from ..errors import DTypeError, ShapeError
 from ..surface import Handler
 from .context import Context
 from .selection import store_selected
@@ -110,7 +110,7 @@ def _written(ctx: Context, place: Value, result: Value, output: Output, node: as
         store_selected(ctx, place, result, node, in_place=not output.unsafe)
         return place
     if type(place) is not Ref:
-        ctx.refuse(node, "out= must be an array")
+        raise ctx.error(DTypeError, node, "return arrays must be of ArrayType", instead="pass an array, or None")
     atom = ctx.atom(result)
     ctx.at(node)
     if output.exact and (atom.aval.dtype, atom.aval.shape) != (place.aval.dtype, place.aval.shape):

@@ -108,8 +108,9 @@ def _unpack(ctx: Context, targets: list[ast.expr], items: list[Value], node: ast
 
 def _store_attribute(ctx: Context, owner: Value, attr: str, value: Value, node: ast.AST) -> None:
     if attr == "flat" and type(owner) is Ref:
-        values = ctx.atom(value)
-        store(ctx, flat_of(ctx, owner), slice(None), ctx.wrap(make.reshape(ctx.b, values, (-1,))), node)
+        atom = ctx.atom(value)
+        line = ctx.wrap(make.reshape(ctx.b, atom, (-1,))) if atom.aval.shape else value
+        store(ctx, flat_of(ctx, owner), slice(None), line, node)
         return
     if isinstance(owner, Ref | Var):
         what = f"an array's `.{attr}` cannot be assigned"

@@ -102,7 +102,8 @@ def clip(
     low = a_min if min is MISSING else min
     high = a_max if max is MISSING else max
     x = array(b, a)
-    if x.aval.dtype.kind in "iu" and not x.aval.weak:
+    x = make.astype(b, x, x.aval.dtype)  # a Python number becomes an array
+    if x.aval.dtype.kind in "iu":
         info = np.iinfo(x.aval.dtype)
         low = None if type(low) is int and low <= info.min else low
         high = None if type(high) is int and high >= info.max else high
@@ -169,7 +170,9 @@ def imag(b: Builder, val: Any) -> Atom:
 
 def conjugate(b: Builder, x: Any) -> Atom:
     atom = array(b, x)
-    return atom if atom.aval.dtype.kind in "iuf" else make.elementwise(b, ops.CONJUGATE, atom)
+    if atom.aval.dtype.kind in "iuf":
+        return make.astype(b, atom, atom.aval.dtype)  # of a Python number NumPy's
+    return make.elementwise(b, ops.CONJUGATE, atom)
 
 
 def conjugate_method(b: Builder, x: Any) -> Atom:
@@ -199,8 +202,10 @@ def astype(
 
 
 def divmod_(b: Builder, x: Any, y: Any) -> tuple[Atom, Atom]:
-    """np.divmod and Python's divmod."""
+    """np.divmod: of Python numbers, NumPy's."""
     p, q = array(b, x), array(b, y)
+    if p.aval.weak and q.aval.weak:
+        p, q = (make.astype(b, a, a.aval.dtype) for a in (p, q))
     return make.floor_divide(b, p, q), make.remainder(b, p, q)
 
 

@@ -112,6 +112,8 @@ def as_python(b: Builder, x: Atom) -> Any:
 def abs_(b: Builder, x: Any) -> Any:
     if isinstance(x, bool | int | float | complex):
         return abs(x)
+    if isinstance(x, list | tuple):
+        raise DTypeError(f"bad operand type for abs(): {type(x).__name__!r}")
     atom = array(b, x)
     result = make.elementwise(b, ops.ABSOLUTE, atom)
     return as_python(b, result) if atom.aval.weak else result
@@ -143,9 +145,17 @@ def pow_(b: Builder, base: Any, exp: Any, mod: Any = None) -> Any:
     return make.power(b, array(b, base), array(b, exp))
 
 
+def _name(x: Any) -> str:
+    """The name of Python's type."""
+    return type(x.aval.dtype.type(0).item() if is_atom(x) else x).__name__
+
+
 def divmod_(b: Builder, x: Any, y: Any) -> tuple[Any, Any]:
     if isinstance(x, int | float) and isinstance(y, int | float):
         return divmod(x, y)
+    if not any(is_atom(v) and not v.aval.weak for v in (x, y)) and any(isinstance(v, list | tuple) for v in (x, y)):
+        names = " and ".join(repr(_name(v)) for v in (x, y))
+        raise DTypeError(f"unsupported operand type(s) for divmod(): {names}")
     p, q = (array(b, int(v) if type(v) is bool else v) for v in (x, y))
     return make.floor_divide(b, p, q), make.remainder(b, p, q)
 

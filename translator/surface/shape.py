@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import make
 from ..builder import Builder
-from ..errors import AxisError, CutError, Diagnostic, ShapeError, UnsupportedError
+from ..errors import AxisError, CutError, Diagnostic, DTypeError, ShapeError, UnsupportedError
 from ..ir import Atom, Const, Var
 from ..library.checks import check_cast
 from ..library.support import axes_of, axis_size
@@ -165,6 +165,8 @@ def take(b: Builder, a: Any, indices: Any, axis: Any = None, out: Any = None, mo
     x, chosen = array(b, a), array(b, indices)
     if chosen.aval.dtype.kind == "b" or isinstance(chosen, Const):  # as NumPy casts a list
         chosen = make.astype(b, chosen, np.int64)
+    if chosen.aval.dtype.kind not in "iu":
+        raise DTypeError(f"Cannot cast array data from {chosen.aval.dtype} to int64 according to the rule 'same_kind'")
     if axis is None:
         x = make.reshape(b, x, (-1,))
     place = make.normalize_axis(0 if axis is None else static_int(axis, "an axis"), x.aval.ndim)
@@ -320,6 +322,7 @@ def unravel_index(b: Builder, indices: Any, shape: Any, order: Any = "C") -> Any
     sizes = static_shape(shape)
     if not isinstance(indices, Var):
         return np.unravel_index(static(indices, "a position"), sizes, order)
+    _check_positions(indices)
     x, parts = make.astype(b, indices, np.int64), []
     size = math.prod(sizes)
     outside = make.logical_or(b, make.less(b, x, 0), make.greater_equal(b, x, size))
@@ -332,6 +335,11 @@ def unravel_index(b: Builder, indices: Any, shape: Any, order: Any = "C") -> Any
     return tuple(parts if fortran else reversed(parts)) if sizes else ()
 
 
+def _check_positions(*positions: Atom) -> None:
+    if any(x.aval.dtype.kind not in "biu" for x in positions):
+        raise DTypeError("only int indices permitted")
+
+
 def ravel_multi_index(b: Builder, multi_index: Any, dims: Any, mode: Any = "raise", order: Any = "C") -> Any:
     """np.ravel_multi_index; of run-time positions by products and sums."""
     sizes = static_shape(dims)
@@ -340,6 +348,7 @@ def ravel_multi_index(b: Builder, multi_index: Any, dims: Any, mode: Any = "rais
         return np.ravel_multi_index(static(multi_index, "a position"), sizes, mode, order)
     if len(lines) != len(sizes):
         raise ShapeError(f"parameter multi_index must be a sequence of length {len(sizes)}")
+    _check_positions(*lines)
     modes = static(mode, "the mode")
     modes = tuple(modes) if isinstance(modes, tuple | list) else (modes,) * len(sizes)
     axes = list(zip(lines, sizes, modes, strict=True))

@@ -1,0 +1,125 @@
+"""Odd arguments of NumPy's functions: what they give, or raise, is NumPy's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from comparing import TARGETS, Cases, check
+
+CASES = Cases()
+X = np.linspace(-2.0, 3.0, 6)
+N = np.array([0.5, 1.0, 2.0, np.nan])
+F = np.linspace(-1, 2, 4, dtype=np.float32)
+I = np.array([2, 0, 1])
+U = np.array([200, 100, 3], np.uint8)
+T = np.array([True, False, True])
+NUMBERS = [3.0, 1.0]
+
+
+@CASES((X, N), (X, N[:3]), (X, N[2::-1]), (X, X * 1j), (X, np.array([1.0, 3.0, 2.0])))
+def bins_with_nan(x, bins):
+    return np.digitize(x, bins), np.digitize(x, bins, right=True)
+
+
+@CASES((X, U), (X, I), (X, U.reshape(1, 3)))
+def rolled_by_several(x, shifts):
+    return np.roll(x, shifts), np.roll(x.reshape(2, 3), (1, 1), (0, 1))
+
+
+@CASES((T,), (np.zeros(0, bool),), (np.bool_(True),))
+def powers_of_bools(t):
+    return t**2, np.power(t, 2), np.square(t), t**3
+
+
+@CASES((X, 2), (I, 2.5), (2.0, 1), (X, NUMBERS), (3, NUMBERS), (np.int64(2), NUMBERS), (I, I))
+def vectorised(x, y):
+    return np.vectorize(lambda a, b: a + b)(x, y)
+
+
+@CASES((2.5, F), (3, I), (1.5 + 1j, F.astype(np.complex64)), (X, 1))
+def clipped(x, low):
+    return np.clip(x, low, None), np.clip(x, None, low)
+
+
+@CASES((2.5,), (3,), (np.float32(2),), (1 + 2j,), (True,))
+def python_numbers(x):
+    return np.conj(x), np.squeeze(x), np.transpose(x), np.round(x), np.absolute(x)
+
+
+@CASES((5, 3), (5.5, 2), (np.int8(5), 3), (I, 2))
+def quotients(x, y):
+    return np.divmod(x, y), divmod(x, y)
+
+
+@CASES((NUMBERS, 2), (2, NUMBERS), (np.int64(2), NUMBERS), (NUMBERS, np.array(2)), (NUMBERS, I[:2]))
+def repeated(x, y):
+    return x * y
+
+
+@CASES((NUMBERS, 2), (2.5, NUMBERS), (NUMBERS, NUMBERS), (NUMBERS, I[:2]), (np.float64(1), NUMBERS))
+def lists_in_arithmetic(x, y):
+    return x - y
+
+
+@CASES((NUMBERS, 2), (2, NUMBERS), (NUMBERS, I[:2]))
+def lists_in_order(x, y):
+    return x < y
+
+
+@CASES((NUMBERS, 2), (NUMBERS, NUMBERS), (3.0, NUMBERS))
+def lists_in_equations(x, y):
+    return x == y, x != y
+
+
+@CASES((NUMBERS,), (2.5,), (X,))
+def magnitude(x):
+    return abs(x)
+
+
+@CASES((X,), (F,), (I,), (T,), (1.5,), (np.uint64(1),))
+def chosen(x):
+    return np.choose(x, [I, -I])
+
+
+@CASES((X,), (I,), (I * 1.0,), (I + 0j,))
+def unravelled(x):
+    return np.unravel_index(x, (3, 4))
+
+
+@CASES((I, I[::-1].copy()), (I, X))
+def sorted_by_several(x, y):
+    return np.lexsort((x, y))
+
+
+@CASES((X, 2), (X, I), (X, np.array(3.0)), (np.float64(1), 2))
+def filled(x, value):
+    x.fill(value)
+    return x
+
+
+@CASES((N,), (np.float64(np.nan),), (2.0,))
+def numbers_in_place(x):
+    return np.nan_to_num(x, copy=False)
+
+
+@CASES((X, X), (2.0, 1.0), (NUMBERS, NUMBERS))
+def added_into(x, y):
+    return np.add(x, y, out=x)
+
+
+@CASES((X,), (I,), (I.reshape(1, 3),))
+def mask_of_another_size(x):
+    return x[[True, False, True]]
+
+
+@CASES((X, X), (X, F), (X, I))
+def taken(x, places):
+    return np.take(x, places)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("function, arguments", CASES.found)
+def test_as_numpy(function: Any, arguments: tuple[Any, ...], target: str) -> None:
+    check(function, arguments, target)
