@@ -5,12 +5,11 @@ def attention_grad(q, k, v):
     p = np.exp(s_1)
     t1 = np.sum(p, axis=1, keepdims=True)
     p_1 = p / t1
-    d_t = 2 * (p_1 @ v)                             # from line ..: (p @ v) ** 2
-    d_p = d_t @ v.T                                 # from line ..: p @ v
-    d_p = d_p / t1 + np.sum(d_p * (-p_1 / t1), axis=1, keepdims=True)  # from line ..: np.sum(p, axis=-1, keepdims=True)
-    d_s = d_p * p                                   # from line ..: np.exp(s)
+    d_t = 2 * (p_1 @ v)                 # from line ..: (p @ v) ** 2
+    d_p = d_t @ v.T                     # from line ..: p @ v
+    d_p = d_p / t1 - np.sum(d_p * p_1, axis=1, keepdims=True) / t1  # from line ..: np.sum(p, axis=-1, keepdims=True)
+    d_s = d_p * p                       # from line ..: np.exp(s)
     t2 = s == t
-    t3 = t2 / np.sum(t2.astype(np.float64), axis=1, keepdims=True)
-    d_s -= np.sum(d_s, axis=1, keepdims=True) * t3  # from line ..: np.max(s, axis=-1, keepdims=True)
-    d_t = d_s / 2.23606797749979                    # from line ..: q @ k.T / np.sqrt(q.shape[-1])
-    return d_t @ k                                  # from line ..: q @ k.T
+    d_s -= np.sum(d_s, axis=1, keepdims=True) * (t2 / np.sum(t2, axis=1, keepdims=True))  # from line ..: np.max(s, axis=-1, keepdims=True)
+    d_t = d_s / 2.23606797749979        # from line ..: q @ k.T / np.sqrt(q.shape[-1])
+    return d_t @ k                      # from line ..: q @ k.T

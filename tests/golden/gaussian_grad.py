@@ -1,4 +1,5 @@
 def gaussian_grad(sigma, mu, x):
     z = (x - mu) / sigma
     d_sigma = -10.0 / np.float64(sigma)       # from line ..: np.log(sigma)
-    return d_sigma + np.sum(z * (z / sigma))  # from line ..: (x - mu) / sigma
+    d_z = -z                                  # from line ..: -0.5 * z
+    return d_sigma - np.sum(d_z * z) / sigma  # from line ..: (x - mu) / sigma

@@ -9,18 +9,16 @@ def power_iteration_vjp(a, v, ct):
         v = a @ v
         v = v / np.sqrt(v @ v)
     v_tape[-1] = v
-    d_v = ct[0] + ct_1 * (a @ v)                    # from line ..: v @ (a @ v)
+    d_v = ct[0] + ct_1 * (a @ v)        # from line ..: v @ (a @ v)
     d_t = v * ct_1
-    d_a = np.outer(d_t, v)                          # from line ..: a @ v
+    d_a = np.outer(d_t, v)              # from line ..: a @ v
     d_v += a.T @ d_t
     for i in reversed(range(5)):
         v = v_tape[i]
         v_1 = v_tape[i + 1]
         v_2 = a @ v
         t = np.sqrt(v_2 @ v_2)
-        d_t = np.sum(d_v * (-v_1 / t)) * (0.5 / t)  # from line ..: np.sqrt(v @ v)
-        t1 = d_t * v_2
-        d_v = d_v / t + t1 + t1                     # from line ..: v @ v
-        d_a += np.outer(d_v, v)                     # from line ..: a @ v
+        d_v = d_v / t - 2.0 * (np.sum(d_v * v_1) / t * (0.5 / t)) * v_2  # from line ..: v @ v
+        d_a += np.outer(d_v, v)         # from line ..: a @ v
         d_v = a.T @ d_v
     return d_a

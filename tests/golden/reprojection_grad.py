@@ -15,7 +15,7 @@ def reprojection_grad(rotation, centre, focal, point, feature):
     r = t8 - feature
     d_r = 2.0 * r                                         # from line ..: r @ r
     d_q = np.zeros_like(q)                                # from line ..: q[2]
-    d_q[2] = np.sum(d_r * (-t8 / q[2]))
+    d_q[2] = -(np.sum(d_r * t8) / q[2])
     d_q[:-1] = d_r / q[2] * focal                         # from line ..: focal * q[:2]
     t9 = d_q * t7
     d_t = np.sum(t9 * axis)                               # from line ..: axis * (axis @ p)
@@ -26,6 +26,6 @@ def reprojection_grad(rotation, centre, focal, point, feature):
     d_axis[1] += t10[0] * p[2] - t10[2] * p[0]
     d_axis[0] += t10[2] * p[1] - t10[1] * p[2]
     d_theta -= (np.sum(d_q * p) - np.sum(d_q * t6)) * t4  # from line ..: np.cos(theta)
-    d_theta += np.sum(d_axis * (-axis / theta))           # from line ..: rotation / theta
+    d_theta -= np.sum(d_axis * axis) / theta              # from line ..: rotation / theta
     d_rotation = d_axis / theta
     return d_rotation + d_theta / theta * rotation        # from line ..: rotation**2

@@ -67,7 +67,7 @@ def test_laws_of_derivatives(example: Example, stage: str) -> None:
     derivative = vjp(function, [0])
     rng = np.random.default_rng(1)
     results = evaluate(function, copy.deepcopy(leaves))[: function.out.leaf_count]
-    cts = [rng.normal(size=np.shape(r)).astype(np.asarray(r).dtype) for r in results]
+    cts = [np.asarray(rng.normal(size=np.shape(r))).astype(np.asarray(r).dtype)[()] for r in results]
     args = (*example.args, unflatten(derivative.params[-1].tree, cts))
     check_stage(STAGES[stage](derivative), args, [*leaves, *cts], stage)
 

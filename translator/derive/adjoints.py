@@ -59,7 +59,16 @@ from .choices import Choice, chosen_vjp
 from .cotangents import adjoint_hint, cast_like, materialise, named, strong, total, zeros
 from .differences import Makers
 from .factors import linalg_vjp
-from .linear import concatenate_vjp, contract_vjp, create_vjp, index_parts, put_vjp_base, put_vjp_value, reshape_vjp
+from .linear import (
+    concatenate_vjp,
+    contract_vjp,
+    create_vjp,
+    index_parts,
+    is_square,
+    put_vjp_base,
+    put_vjp_value,
+    reshape_vjp,
+)
 from .passage import passes_through
 from .places import Hole, Place, untouched
 from .reductions import cumulative_vjp, reduce_vjp
@@ -266,6 +275,8 @@ def _apply(s: Apply, ct: Atom, adj: Adjoints) -> None:
             for i in active:
                 adj.add(s.args[i], linalg_vjp(b, s, ct, i))
         case Contract():
+            if is_square(s):
+                active, ct = [0], total(b, ct, ct)
             for i in active:
                 adj.add(s.args[i], contract_vjp(b, s, ct, i))
         case Reshape():

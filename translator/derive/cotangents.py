@@ -128,7 +128,8 @@ def _scaled(b: Builder, c: Atom, by: float) -> Atom | None:
 def total(b: Builder, x: Atom, y: Atom) -> Atom:
     """`x + y`; `2.0 * x` when both are the same value."""
     if same_atom(x, y):
-        return make.multiply(b, 2.0, x)
+        twice = _scaled(b, x, 2.0)
+        return make.multiply(b, 2.0, x) if twice is None else twice
     return make.add(b, x, y)
 
 
@@ -178,7 +179,9 @@ def unbroadcast(b: Builder, c: Atom, out: Shape, aval: Aval, alone: bool = False
     negated = made is not None and made.op is ops.NEGATIVE
     if made is not None and negated:
         c = made.args[0]
+    outside: list[tuple[Elementwise, Atom]] = []
     if explicit:
+        c, outside = _constant_factors(b, c, explicit)
         lead = _leading_ones(goal)
         inner = [i for i in explicit if i - (len(kept) - len(goal)) >= lead]
         if not inner:
@@ -189,12 +192,47 @@ def unbroadcast(b: Builder, c: Atom, out: Shape, aval: Aval, alone: bool = False
             c = make.sum(b, c, explicit, keepdims=True)
     if negated:
         c = make.negative(b, c)
+    for op, factor in outside:
+        c = make.elementwise(b, op, c, factor)
     if count != 1:
         scaled = product(b, c, const(float(count)))
         c = scaled if scaled is not None else const(0.0)
     if c.aval.shape != goal:
         c = make.reshape(b, c, goal)
     return cast_like(b, c, aval)
+
+
+def _constant_factors(b: Builder, c: Atom, axes: tuple[int, ...]) -> tuple[Atom, list[tuple[Elementwise, Atom]]]:
+    """What is to be summed of `c`, and by what the sum is multiplied and divided: `np.sum(x * (y / s))` is
+    `np.sum(x * y) / s`, one division instead of many. Signs are factors too.
+    """
+    found: list[tuple[Elementwise, Atom]] = []
+    product = _temporary(b, c)
+    if product is None or product.op is not ops.MULTIPLY or c.aval.dtype.kind != "f":
+        return c, found
+    parts: list[Atom] = []
+    negated = False
+    for part in product.args:
+        inner = _temporary(b, part)
+        if inner is not None and inner.op is ops.DIVIDE and _is_constant(inner.args[1], c, axes):
+            found.append((ops.DIVIDE, inner.args[1]))
+            part = inner.args[0]
+        inner = b.definitions.get(part) if isinstance(part, Var) else None
+        if inner is not None and inner.op is ops.NEGATIVE:
+            negated, part = not negated, inner.args[0]
+        parts.append(part)
+    if found and negated:
+        found.append((ops.MULTIPLY, const(-1.0)))
+    if not found or any(a.aval.dtype != c.aval.dtype for a in (*parts, *(f for _, f in found if isinstance(f, Var)))):
+        return c, []
+    whole = make.multiply(b, *parts)
+    return (whole, found) if whole.aval == c.aval else (c, [])
+
+
+def _is_constant(a: Atom, like: Atom, axes: tuple[int, ...]) -> bool:
+    """Whether it is one number along each of these axes of `like`, to which it broadcasts, and stays so in the sum."""
+    lead = like.aval.ndim - a.aval.ndim
+    return not a.aval.shape or (lead == 0 and all(a.aval.shape[i] == 1 for i in axes))
 
 
 def _summed_within(b: Builder, c: Atom, axes: tuple[int, ...]) -> Atom | None:

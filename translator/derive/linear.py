@@ -83,6 +83,12 @@ def contract_vjp(b: Builder, s: Apply, ct: Atom, i: int) -> Atom:
     return cast_like(b, make.contract(b, x, ct, attrs.lhs, attrs.out, attrs.rhs), y.aval)
 
 
+def is_square(s: Apply) -> bool:
+    """`x @ x` of a vector: both operands contribute the same."""
+    assert isinstance(s.attrs, ContractAttrs)
+    return s.args[0] is s.args[1] and s.attrs.lhs == s.attrs.rhs
+
+
 def contract_jvp(b: Builder, s: Apply, tangents: Sequence[Atom | None]) -> Atom | None:
     attrs = s.attrs
     assert isinstance(attrs, ContractAttrs)

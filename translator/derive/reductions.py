@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from .. import make, ops
 from ..builder import Builder
 from ..ir import Apply, Atom, Aval, For, Range, Shape, Var, const
@@ -60,8 +62,10 @@ def _share_of_extreme(b: Builder, s: Apply, y: Atom) -> Atom:
     attrs, x = s.attrs, s.args[0]
     assert isinstance(attrs, ReduceAttrs)
     y = _put_axes_back(b, s, y)
-    mask = make.astype(b, make.elementwise(b, ops.EQUAL, x, y), x.aval.dtype)
-    count = make.sum(b, mask, attrs.axes, keepdims=True)
+    mask = make.elementwise(b, ops.EQUAL, x, y)
+    if x.aval.dtype != np.float64:  # to which the quotient of a bool and an integer belongs
+        mask = make.astype(b, mask, x.aval.dtype)
+    count = make.sum(b, mask, attrs.axes, keepdims=len(attrs.axes) < x.aval.ndim)
     return make.divide(b, mask, count)
 
 

@@ -42,7 +42,9 @@ def var(
     inside, result = mean_dtypes(a.dtype, dtype)
     x = a.astype(inside)
     if mean is None:
-        mean = np.sum(x, axis=axis, keepdims=True, where=where) / _count(a, axis, True, where)
+        axes = axes_of(known(axis), a.ndim)
+        inner = sorted(axes) != list(range(len(axes)))  # broadcasting puts leading axes back by itself
+        mean = np.sum(x, axis=axis, keepdims=inner, where=where) / _count(a, axis, inner, where)
     d = x - mean
     free = ddof if correction is None else correction
     n = _count(a, axis, keepdims, where)

@@ -20,7 +20,7 @@ from typing import assert_never
 from ..ir import Apply, Atom, Block, Const, For, Fused, If, Invoke, Raise, Var, While
 from ..ops.core import Put
 from .ownership import Ownership
-from .temporaries import is_temporary
+from .temporaries import is_adjoint, is_temporary
 
 RESERVED = frozenset((*keyword.kwlist, *keyword.softkwlist, *dir(builtins), "np", "numpy")) - {"_"}
 
@@ -113,7 +113,8 @@ class Names:
                     for k, (p, r, init) in enumerate(zip(params, s.body.results, s.inits, strict=True)):
                         self._unite(p, r)
                         copied = (id(s), k) in self.ownership.copied_inits
-                        self._unite(p, init, always=not copied and self.ownership.is_written(p))
+                        foreign = isinstance(init, Var) and not is_temporary(init) and is_adjoint(p) != is_adjoint(init)
+                        self._unite(p, init, always=not (copied or foreign) and self.ownership.is_written(p))
                     self._join(s.body)
                 case Raise():
                     self._join(s.body)
