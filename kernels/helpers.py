@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from . import cipher
 from .host import ARITHMETIC, FUNCTION
 
 TRITON_HELPERS = {
@@ -14,6 +15,7 @@ def larger_of(a, b):
     "smaller_of": """@triton.jit
 def smaller_of(a, b):
     return tl.minimum(a, b, propagate_nan=tl.PropagateNan.ALL)""",
+    **cipher.TRITON,
 }
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from ..translator.errors import NOWHERE
 from ..translator.ir import Const, DType
 from ..translator.ops.core import Elementwise
+from .cipher import CUDA as CUDA_CIPHER
 from .dialects import Cuda, call_expression, is_half
 from .lower import Call, Names, Number, Value
 
@@ -178,6 +179,7 @@ WORDS = frozenset(
     integer_power joined larger linux long memory modulus mutable namespace new noexcept not not_eq nullptr operator or
     or_eq order pair pow powf private protected public quotient register reinterpret_cast remainder_of result return
     run short signbit signed sizeof smaller static static_assert static_cast struct switch template this thread_local
+    threefry2x32 threefry_bits32
     throw true truncated_remainder try typedef typeid typename union unix unsigned using virtual void volatile wchar_t
     while xor xor_eq
     """.split()  # noqa: SIM905
@@ -272,6 +274,7 @@ static inline int order(long long x, long long y) { return x < y ? -1 : x > y; }
     "failed": """static inline long long failed(long long index, int number) {
     return (long long)((unsigned long long)index << 16 | (unsigned)number);
 }""",
+    **CUDA_CIPHER,
 }
 """What NumPy defines and C does not. Integers: C++ traps on a divisor of 0, and on the least integer by -1. Floor
 division and remainder are as Python defines them."""

@@ -199,6 +199,7 @@ RESERVED: frozenset[str] = frozenset(
     isnan j0 j1 jn k lane ldexp lgamma libdevice log log10 log1p log2 long mask max min n new operator partial pow
     print private public range register remainder return rint round row row_mask row_threads rows rsqrt short
     signbit signed sin sinh sizeof sqrt start static step stop struct switch tan tanh template tgamma this threadIdx
+    threefry2x32 threefry_bits32
     throw tl triton triton_helpers true trunc typedef union unsigned using value virtual void volatile warp while
     widen y0 y1 yn
     """.split()  # noqa: SIM905

@@ -24,6 +24,7 @@ from .batch.lanes import LoopNote
 from .derive.tape import NeedTrip, behind_of
 from .ir import Function
 from .passes.branches import joined_branches
+from .passes.counters import counters
 from .passes.extremes import extremes
 from .passes.fuse import fuse
 from .passes.simplify import simplify
@@ -87,8 +88,10 @@ def _prepared(function: Function, derives: bool) -> Function:
 
 
 def grouped(function: Function) -> Function:
-    """The program in kernels; GPUs find the place of an extreme by reductions that fuse."""
-    return fuse(everywhere(function, extremes if target() in ("triton", "cuda") else ties))
+    """The program in kernels; GPUs find the place of an extreme by reductions that fuse, and counters by indices."""
+    if target() not in ("triton", "cuda"):
+        return fuse(everywhere(function, ties))
+    return fuse(everywhere(function, lambda f: counters(extremes(f))))
 
 
 PASSES: tuple[tuple[str, Pass], ...] = (("simplify", simplified), ("fuse", grouped))

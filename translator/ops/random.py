@@ -21,8 +21,8 @@ from .core import UNIT, Elementwise
 from .special import HALF_SQRT_PI, evaluated, float_loop, horner
 
 _U32, _U64 = np.dtype(np.uint32), np.dtype(np.uint64)
-_ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
-_PARITY = 0x1BD11BDA  # of the key schedule
+ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
+PARITY = 0x1BD11BDA  # of the key schedule
 _BLOCK = 1 << 13  # counters at a time under NumPy: four arrays of them fit the first caches
 _FEW = 8  # elements from which arrays are faster than Python's integers
 
@@ -43,12 +43,12 @@ def _loop(result: DType) -> Any:
 def _rounds(key: Any, count: Any) -> tuple[Any, Any]:
     """The two 32-bit words of the block."""
     k0, k1 = (key >> 32).astype(np.uint32), key.astype(np.uint32)
-    keys = (k0, k1, k0 ^ k1 ^ np.uint32(_PARITY))
+    keys = (k0, k1, k0 ^ k1 ^ np.uint32(PARITY))
     x0, x1 = keys[0], count.astype(np.uint32) + keys[1]
     if count.dtype == np.uint64:
         x0 = (count >> 32).astype(np.uint32) + x0
     for group in (1, 2, 3, 4, 5):
-        for r in _ROTATIONS[(group - 1) % 2]:
+        for r in ROTATIONS[(group - 1) % 2]:
             x0 = x0 + x1
             x1 = (x1 << r | x1 >> 32 - r) ^ x0
         x0 = x0 + keys[group % 3]
@@ -103,10 +103,10 @@ def _evaluate(key: Any, count: Any, folded: bool) -> Any:
 def _of_ints(key: int, count: int, folded: bool) -> int:
     mask = 0xFFFFFFFF
     k0, k1 = key >> 32, key & mask
-    keys = (k0, k1, k0 ^ k1 ^ _PARITY)
+    keys = (k0, k1, k0 ^ k1 ^ PARITY)
     x0, x1 = ((count >> 32) + k0) & mask, (count + k1) & mask
     for group in range(1, 6):
-        for r in _ROTATIONS[(group - 1) % 2]:
+        for r in ROTATIONS[(group - 1) % 2]:
             x0 = (x0 + x1) & mask
             x1 = ((x1 << r | x1 >> 32 - r) & mask) ^ x0
         x0 = (x0 + keys[group % 3]) & mask
@@ -114,20 +114,20 @@ def _of_ints(key: int, count: int, folded: bool) -> int:
     return x0 ^ x1 if folded else x0 << 32 | x1
 
 
-_SHIFTS = {r: np.array(r, _U32) for group in _ROTATIONS for s in group for r in (s, 32 - s)}
+_SHIFTS = {r: np.array(r, _U32) for group in ROTATIONS for s in group for r in (s, 32 - s)}
 
 
 def _block(key: Any, count: Any, out: Any, folded: bool) -> None:
     """`_rounds` in place."""
     k0, k1 = (key >> 32).astype(_U32), key.astype(_U32)
-    keys = (k0, k1, k0 ^ k1 ^ np.uint32(_PARITY))
+    keys = (k0, k1, k0 ^ k1 ^ np.uint32(PARITY))
     x1 = count.astype(_U32) + k1
     x0 = (count >> 32).astype(_U32) + k0 if count.dtype == _U64 else np.empty_like(x1)
     if count.dtype != _U64:
         x0[...] = k0
     rotated = np.empty_like(x1)
     for group in range(1, 6):
-        for r in _ROTATIONS[(group - 1) % 2]:
+        for r in ROTATIONS[(group - 1) % 2]:
             np.add(x0, x1, x0)
             np.left_shift(x1, _SHIFTS[r], rotated)
             np.right_shift(x1, _SHIFTS[32 - r], x1)
@@ -144,11 +144,13 @@ def _block(key: Any, count: Any, out: Any, folded: bool) -> None:
 
 THREEFRY = Elementwise(
     name="threefry2x32", numpy="untraced.random.threefry2x32", evaluate=threefry2x32, arity=2, loop=_loop(_U64),
-    decompose=threefry_source, samples=(),
+    decompose=threefry_source, cuda="threefry2x32({0}, {1})",
+    triton="threefry2x32({0}.to(tl.uint64), {1}.to(tl.uint64))", samples=(),
 )  # fmt: skip
 THREEFRY_BITS32 = Elementwise(
     name="threefry_bits32", numpy="untraced.random.threefry_bits32", evaluate=threefry_bits32, arity=2,
-    loop=_loop(_U32), decompose=bits32_source, samples=(),
+    loop=_loop(_U32), decompose=bits32_source, cuda="threefry_bits32({0}, {1})",
+    triton="threefry_bits32({0}.to(tl.uint64), {1}.to(tl.uint64))", samples=(),
 )  # fmt: skip
 
 # ---- from uniform to normal ----------------------------------------------------------------------
