@@ -37,6 +37,7 @@ class Pass:
     gathered: list[Gathered] = field(default_factory=list)
     inside: list[str] = field(default_factory=list)
     stores: list[str] = field(default_factory=list)
+    scans: bool = False  # something runs along the row: all threads take every step together
 
 
 @dataclass(slots=True)
@@ -274,15 +275,18 @@ class Body:
 
     def scan(self, v: Value, source: Scan) -> list[str]:
         """Along the whole row, or along one block of it from what the blocks before it came to."""
-        if isinstance(self.dialect, Cuda):
-            raise UnsupportedError(Diagnostic(f"CUDA kernels do not support {source.op.numpy}", v.span))
-        dtype, (arg,) = accumulator(v.dtype), v.args
-        zero = self.dialect.literal(1 if source.op.name == "cumprod" else 0, dtype)
-        given = f"tl.where(mask, {self.dialect.convert(self.text(arg), arg.dtype, dtype)}, {zero})"
+        dtype, (arg,), product = accumulator(v.dtype), v.args, source.op.name == "cumprod"
+        zero = self.dialect.literal(1 if product else 0, dtype)
+        operand = self.dialect.convert(self.text(arg), arg.dtype, dtype)
+        if not self.triton:
+            kind = f"{'Product' if product else 'Sum'}, {self.dialect.type_name(dtype)}"
+            reached = f"block_scan<{kind}>(inside ? {operand} : {zero}, {self.carried[id(v)]})"
+            return [self.declare(v, self.dialect.convert(reached, dtype, v.dtype))]
+        given = f"tl.where(mask, {operand}, {zero})"
         if id(v) not in self.carried:
             return [self.declare(v, self.dialect.convert(f"tl.{source.op.name}({given}, axis=1)", dtype, v.dtype))]
-        sofar, sign = self.carried[id(v)], "*" if source.op.name == "cumprod" else "+"
-        fold = _TRITON_FOLD["prod" if source.op.name == "cumprod" else "sum"]
+        sofar, sign = self.carried[id(v)], "*" if product else "+"
+        fold = _TRITON_FOLD["prod" if product else "sum"]
         block = self.lowered.names.fresh(f"{v.name}_block")
         reached = f"({sofar} {sign} tl.{source.op.name}({block}, axis=1))"
         return [
@@ -296,6 +300,8 @@ class Body:
         dtype = accumulator(v.dtype)
         sofar = self.carried[id(v)] = self.lowered.names.fresh(f"{v.name}_sofar")
         zero = self.dialect.literal(1 if source.op.name == "cumprod" else 0, dtype)
+        if not self.triton:
+            return [f"{self.dialect.type_name(dtype)} {sofar} = {zero};"]
         return [f"{sofar} = tl.full([ROWS, 1], {zero}, {self.dialect.type_name(dtype)})"]
 
     # ---- the whole ---------------------------------------------------------------------------------
@@ -332,6 +338,7 @@ class Body:
             for v in needed:
                 step.before += self.carry(v, v.source) if isinstance(v.source, Scan) else []
             self.walks.append({v.source.param for v in needed if isinstance(v.source, Load)})
+            step.scans = any(isinstance(v.source, Scan) for v in needed)
             step.inside = [text for v in needed for text in self.line(v)]
             step.gathered = [self.gathered(f) for f in folds]
             step.stores = [self.store(i, o) for i, o in stored]

@@ -32,7 +32,7 @@ def render(template: str, *, dialect: str, **context: object) -> str:
     flags = {
         "uses_libdevice": "libdevice." in everything,
         "uses_halves": "half_t" in everything or "bfloat_t" in everything,
-        "folds": "_fold<" in everything,
+        "folds": "_fold<" in everything or "_scan<" in everything,
     }
     text = environment.get_template(template).render(**context, helpers=helpers, **flags)
     return re.sub(r"\n{4,}", "\n\n\n", text).lstrip("\n")

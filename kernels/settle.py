@@ -76,9 +76,9 @@ def _in_block(block: Block, language: str, facts: Facts) -> Block:
     for s in block.statements if language == "triton" else ():
         if _is_product(s):
             block = _with_attention(block, s, facts)
-    for s in block.statements if language == "triton" else ():
+    for s in block.statements if language in DIALECTS else ():
         if isinstance(s, Apply) and isinstance(s.op, Cumulative):
-            block = _with_neighbours(block, s)
+            block = _with_neighbours(block, s, language)
     for s in block.statements if language in DIALECTS else ():
         if isinstance(s, Apply) and gathers(s) and isinstance(s.op, Index):
             block = _with_chosen(block, s, language)
@@ -98,7 +98,7 @@ def _is_product(s: Statement) -> bool:
     return (isinstance(s, Fused) and s.kind == "contract") or (isinstance(s, Apply) and isinstance(s.op, Contract))
 
 
-def _with_neighbours(block: Block, s: Apply) -> Block:
+def _with_neighbours(block: Block, s: Apply, language: str) -> Block:
     """The block with a running reduction and the work along the same rows before and after it as one kernel."""
     assert isinstance(s.attrs, CumulativeAttrs)
     ((x,), (target,), shape) = s.args, s.targets, s.targets[0].aval.shape
@@ -111,7 +111,7 @@ def _with_neighbours(block: Block, s: Apply) -> Block:
         if len(chosen) == 1:
             continue
         group = close([b for c in chosen for b in inline(c)], chosen[-1].targets, "scan")
-        if len(group.body.statements) <= LONGEST and _fits(group):
+        if len(group.body.statements) <= LONGEST and _fits(group, language):
             return _replaced(block, {**{id(c): [] for c in chosen}, id(chosen[-1]): [group]})
     return block
 

@@ -164,6 +164,10 @@ inline void __syncthreads() { host::meet(host::block); }
 template <class T> inline T __shfl_xor_sync(unsigned, T value, int mask) {
     return host::exchange(value, (host::current % 32) ^ mask);
 }
+template <class T> inline T __shfl_up_sync(unsigned, T value, int offset) {
+    int lane = host::current % 32;
+    return host::exchange(value, lane < offset ? lane : lane - offset);
+}
 inline float __int_as_float(int x) { return host::bits<float>(x); }
 inline float __uint_as_float(unsigned x) { return host::bits<float>(x); }
 inline unsigned __float_as_uint(float x) { return host::bits<unsigned>(x); }

@@ -65,10 +65,19 @@ def test_places_of_extremes(dtype: str, backend: HostCuda) -> None:
 
 
 @needs_compiler
-@pytest.mark.parametrize("name", ["gelu_float32", "scaled_half", "two_results", "causal", "heads", "shares"])
+@pytest.mark.parametrize("name", ["gelu_float32", "scaled_half", "two_results", "causal", "heads"])
 def test_products_are_the_library_s(name: str, backend: HostCuda) -> None:
-    case = (PRODUCTS | ATTENTION | RUNNING)[name]
+    case = (PRODUCTS | ATTENTION)[name]
     case.check(GpuExecutor(case.translated("cuda"), backend, KERNELS_WIN)(list(case.args)))
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", RUNNING)
+def test_running_sums(name: str, backend: HostCuda) -> None:
+    case = RUNNING[name]
+    function = case.translated("cuda")
+    assert {k.kind for k in kernels_of(function, "cuda")} == {"scan"}
+    case.check(GpuExecutor(function, backend)(list(case.args)))
 
 
 @needs_compiler
@@ -137,6 +146,8 @@ COMPILED = {
     "totals": totals(3000, 700),
     "reductions": reductions("f4"),
     "reductions_of_bytes": reductions("u1"),
+    "running": RUNNING["running_far"].translated("cuda"),
+    "running_half": RUNNING["running_float16"].translated("cuda"),
 }
 
 
