@@ -21,6 +21,7 @@ from ..translator.checked import Checked
 from ..translator.errors import Diagnostic, Span, UnsupportedError, WideIntError
 from ..translator.ir import Apply, Aval, DType, For, Function, Fused, Var, While, inputs_of, walk
 from ..translator.ops.core import ArgReduce, At, Cumulative, Dyn, Elementwise, IndexAttrs, Put, Reduce
+from ..translator.passes.groups import spans_of
 from ..translator.tree import LEAF
 from .dialects import CUDA, is_half
 from .host import Scalar
@@ -82,6 +83,14 @@ class DeviceLoop(LoopWriter):
         self.names.reserved = self.names.reserved | RESERVED | {"lanes", "failures_ptr"}
         self.by_value = scalars
         self.parameters: list[tuple[str, Argument]] = []
+        self.texts: dict[int, str] = {}  # of the user's lines, whole
+        for span in spans_of(group):
+            self.texts[span.line] = max(self.texts.get(span.line, ""), span.text.split("\n")[0], key=len)
+
+    def tell(self, span: Span) -> None:
+        if span.line and (self._told is None or span.line != self._told.line):
+            self._told = span
+            self.line(f"// line {span.line}: {self.texts.get(span.line, span.text)}".rstrip(": \\"))
 
     def type_name(self, dtype: DType) -> str:
         return CUDA.type_name(dtype) if is_half(dtype) else super().type_name(dtype)

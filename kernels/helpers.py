@@ -15,6 +15,9 @@ def larger_of(a, b):
     "smaller_of": """@triton.jit
 def smaller_of(a, b):
     return tl.minimum(a, b, propagate_nan=tl.PropagateNan.ALL)""",
+    "exp_against": """@triton.jit
+def exp_against(x, top):
+    return tl.where(x == top, 1.0, libdevice.exp(x - top))  # also where both are infinite""",
     **cipher.TRITON,
 }
 
@@ -37,6 +40,9 @@ CUDA_HELPERS |= {
     return __mul64hi(x, y) != (long long)((unsigned long long)x * (unsigned long long)y) >> 63;
 }""",
 }
+CUDA_HELPERS["exp_against"] = """// Also where both are infinite.
+__device__ inline float exp_against(float x, float top) { return x == top ? 1.0f : expf(x - top); }
+__device__ inline double exp_against(double x, double top) { return x == top ? 1.0 : exp(x - top); }"""
 CUDA_HELPERS["complex_t"] = _on_device(ARITHMETIC)
 
 HELPERS = {"triton": TRITON_HELPERS, "cuda": CUDA_HELPERS}

@@ -351,6 +351,15 @@ def with_specials(function: Function) -> list[Any]:
     return [x]
 
 
+def with_infinities(function: Function) -> list[Any]:
+    """Rows with an infinity of each sign, of nothing but -inf, with NaN, with large values, and begun by -inf."""
+    (x,) = (np.array(a) for a in arguments(function))
+    x[0, 7], x[1, 5], x[2], x[3, 3] = -np.inf, np.inf, -np.inf, np.nan
+    x[4] *= 1e4
+    x[5, : x.shape[1] // 2] = -np.inf
+    return [x]
+
+
 def casts() -> Function:
     """Each dtype to each other one, from small whole numbers, which all of them have."""
     dtypes = ["f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "?"]

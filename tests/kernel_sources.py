@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import product_programs as products
 
+from untraced import vmap
 from untraced.translator.ir import Aval
 
 
@@ -71,12 +72,47 @@ def columns(x: Any) -> Any:
     return np.max(np.abs(x), axis=0)
 
 
+def rms_norm(x: Any, gain: Any) -> Any:
+    return x / np.sqrt(np.mean(x * x, axis=-1, keepdims=True) + 1e-6) * gain
+
+
+def embedding(table: Any, words: Any, places: Any) -> Any:
+    return table[words] * 8.0 + places
+
+
+def likelihood(logits: Any, labels: Any) -> Any:
+    top = np.max(logits, axis=1, keepdims=True)
+    total = np.log(np.sum(np.exp(logits - top), axis=1)) + top[:, 0]
+    return total - logits[np.arange(logits.shape[0]), labels]
+
+
+def escape(x: Any, y: Any) -> Any:
+    a = b = 0.0
+    n = 0
+    while a * a + b * b <= 4 and n < 1000:
+        a, b = a * a - b * b + x, 2 * a * b + y
+        n += 1
+    return n
+
+
+def smoothed(x: Any, rate: Any) -> Any:
+    y = np.zeros_like(x)
+    y[0] = x[0]
+    for i in range(1, x.shape[0]):
+        y[i] = y[i - 1] + rate * (x[i] - y[i - 1])
+    return y
+
+
 def f(*shape: int) -> Aval:
     return Aval(shape, np.dtype(np.float32))
 
 
 def h(*shape: int) -> Aval:
     return Aval(shape, np.dtype(np.float16))
+
+
+def whole(*shape: int) -> Aval:
+    return Aval(shape, np.dtype(np.int64))
 
 
 BOTH: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
@@ -93,13 +129,21 @@ BOTH: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "best": (best, (f(512, 1000), f(1000))),
     "mean_square": (mean_square, (f(1 << 20), f(1 << 20))),
     "columns": (columns, (f(5000, 300),)),
+    "rms_norm": (rms_norm, (f(512, 4096), f(4096))),
+    "embedding": (embedding, (f(50_000, 768), whole(2048), f(2048, 768))),
+    "likelihood": (likelihood, (f(512, 1000), whole(512))),
+    "shares": (products.shares, (f(512, 1000),)),
+    "running": (products.running, (f(512, 50_000), f(50_000))),
 }
 TRITON: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "gelu_layer": (products.gelu_layer, (h(512, 64), h(64, 512), h(512))),
     "scaled": (products.scaled, (f(300, 20), f(300), f(300, 20))),
     "many": (products.many, (f(8, 300, 16), f(8, 16, 300), f(8, 300))),
     "attention": (products.attention, (h(512, 64), h(512, 64), h(512, 64))),
-    "shares": (products.shares, (f(512, 1000),)),
-    "running": (products.running, (f(512, 50_000), f(50_000))),
     "causal": (products.causal, (f(8, 512, 32), f(8, 512, 32), f(8, 512, 32))),
 }
+CUDA: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    "escape": (vmap(escape), (f(4096), f(4096))),
+    "smoothed": (smoothed, (f(1000), Aval((), np.dtype(np.float64), weak=True))),
+}
+"""Loops, which are CUDA kernels on both targets."""

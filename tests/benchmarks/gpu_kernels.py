@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
-from kernel_sources import BOTH, TRITON
+from kernel_sources import BOTH, CUDA, TRITON
 
 from untraced.kernels.ahead import compile_program
 from untraced.kernels.executor import kernels_of
@@ -30,7 +30,7 @@ HEAD = ["function", "language", "kernels", "moved", "at least", "plan", "compile
 
 def measured(name: str, language: str) -> list[str]:
     """One row of the table. Planning is timed a second time: the first loads the templates."""
-    function, args = (BOTH | TRITON)[name]
+    function, args = (BOTH | TRITON | CUDA)[name]
     translated = translate(function, abstract_with_leaves(function, args, {})[0], target=language).function
     kernels_of(translated, language)
     begin = time.perf_counter()
@@ -52,7 +52,7 @@ def main() -> None:
     parser.add_argument("--markdown", metavar="FILE", help="replace the table of kernels between the markers in FILE")
     options = parser.parse_args()
     rows = ["| " + " | ".join(HEAD) + " |", "| --- | --- |" + " ---: |" * (len(HEAD) - 2)]
-    for language, known in (("triton", BOTH | TRITON), ("cuda", BOTH)):
+    for language, known in (("triton", BOTH | TRITON), ("cuda", BOTH | CUDA)):
         for name in options.names or known:
             if name in known:
                 rows.append("| " + " | ".join(measured(name, language)) + " |")

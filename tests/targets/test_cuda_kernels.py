@@ -26,6 +26,7 @@ from kernel_programs import (
     tolerance,
     totals,
     views_of_arguments,
+    with_infinities,
     with_specials,
 )
 from product_programs import ATTENTION, KERNELS_WIN, PRODUCTS, RUNNING
@@ -78,6 +79,17 @@ def test_running_sums(name: str, backend: HostCuda) -> None:
     function = case.translated("cuda")
     assert {k.kind for k in kernels_of(function, "cuda")} == {"scan"}
     case.check(GpuExecutor(function, backend)(list(case.args)))
+
+
+@needs_compiler
+@pytest.mark.parametrize("make", [softmax, logsumexp])
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_sums_against_a_running_maximum(make: Any, dtype: str, backend: HostCuda) -> None:
+    """In one walk of a long row, with the one after it two."""
+    function = make(6, 300, dtype)
+    check(function, backend, tolerance(function), with_infinities(function))
+    (kernel,) = kernels_of(fuse(function), backend.language)
+    assert "exp_against(" in kernel.source and kernel.source.count("for (index_t column") == 1 + (make is softmax)
 
 
 @needs_compiler

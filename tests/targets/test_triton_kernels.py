@@ -24,10 +24,11 @@ from kernel_programs import (
     tolerance,
     totals,
     views_of_arguments,
+    with_infinities,
     with_specials,
 )
 
-from untraced.kernels import layout
+from untraced.kernels import layout, plan
 from untraced.kernels.ahead import compile_program
 from untraced.kernels.executor import kernels_of
 from untraced.kernels.resources import resources_of
@@ -61,6 +62,19 @@ def test_reductions(dtype: str, backend: TritonInterpreter) -> None:
 @pytest.mark.parametrize("dtype", REDUCED_DTYPES)
 def test_places_of_extremes(dtype: str, backend: TritonInterpreter) -> None:
     check_places(dtype, backend)
+
+
+@pytest.mark.parametrize("make", [softmax, logsumexp])
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_sums_against_a_running_maximum(
+    make: Any, dtype: str, backend: TritonInterpreter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In one walk of a row too long for registers, with the one after it two."""
+    monkeypatch.setattr(plan, "TILE", 1024)
+    function = make(6, 5000, dtype)
+    check(function, backend, tolerance(function), with_infinities(function))
+    (kernel,) = kernels_of(fuse(function), backend.language)
+    assert "exp_against(" in kernel.source and kernel.source.count("for start in") == 1 + (make is softmax)
 
 
 def test_casts(backend: TritonInterpreter) -> None:

@@ -2,6 +2,9 @@
 // np.log(np.sum(np.exp(logits - top), axis=1))
 typedef int index_t;
 
+// Also where both are infinite.
+__device__ inline float exp_against(float x, float top) { return x == top ? 1.0f : expf(x - top); }
+__device__ inline double exp_against(double x, double top) { return x == top ? 1.0 : exp(x - top); }
 struct Sum { template <class T> __device__ T operator()(T a, T b) const { return a + b; } };
 struct Product { template <class T> __device__ T operator()(T a, T b) const { return a * b; } };
 struct Largest { template <class T> __device__ T operator()(T a, T b) const { return a > b || a != a ? a : b; } };
@@ -25,19 +28,15 @@ template <class Fold, class T> __device__ T block_fold(T value, T identity) {
 extern "C" __global__ void cross_entropy_top(const float* __restrict__ logits_ptr, float* __restrict__ top_ptr, float* __restrict__ t_3_ptr, index_t rows, index_t columns) {
     for (index_t row = blockIdx.x; row < rows; row += gridDim.x) {
         float top_sofar = __int_as_float(0xff800000);
-        for (index_t column = threadIdx.x; column < columns; column += blockDim.x) {
-            const float logits = logits_ptr[row * columns + column];
-            top_sofar = Largest()(top_sofar, logits);
-        }
-        const float top = block_fold<Largest, float>(top_sofar, __int_as_float(0xff800000));
         float t_2_sofar = 0.0f;
         for (index_t column = threadIdx.x; column < columns; column += blockDim.x) {
             const float logits = logits_ptr[row * columns + column];
-            const float t = logits - top;
-            const float t_1 = expf(t);
-            t_2_sofar = Sum()(t_2_sofar, t_1);
+            const float top_higher = Largest()(top_sofar, logits);
+            t_2_sofar = t_2_sofar * exp_against(top_sofar, top_higher) + exp_against(logits, top_higher);
+            top_sofar = top_higher;
         }
-        const float t_2 = block_fold<Sum, float>(t_2_sofar, 0.0f);
+        const float top = block_fold<Largest, float>(top_sofar, __int_as_float(0xff800000));
+        const float t_2 = block_fold<Sum, float>(t_2_sofar * exp_against(top_sofar, top), 0.0f) + (top - top);
         const float t_3 = logf(t_2);
         if (threadIdx.x == 0) {
             top_ptr[row] = top;

@@ -2,6 +2,9 @@
 // e / np.sum(e, axis=1, keepdims=True)
 typedef int index_t;
 
+// Also where both are infinite.
+__device__ inline float exp_against(float x, float top) { return x == top ? 1.0f : expf(x - top); }
+__device__ inline double exp_against(double x, double top) { return x == top ? 1.0 : exp(x - top); }
 struct Sum { template <class T> __device__ T operator()(T a, T b) const { return a + b; } };
 struct Product { template <class T> __device__ T operator()(T a, T b) const { return a * b; } };
 struct Largest { template <class T> __device__ T operator()(T a, T b) const { return a > b || a != a ? a : b; } };
@@ -25,19 +28,15 @@ template <class Fold, class T> __device__ T block_fold(T value, T identity) {
 extern "C" __global__ void softmax_t(const float* __restrict__ x_ptr, float* __restrict__ t_3_ptr, index_t rows, index_t columns) {
     for (index_t row = blockIdx.x; row < rows; row += gridDim.x) {
         float t_sofar = __int_as_float(0xff800000);
-        for (index_t column = threadIdx.x; column < columns; column += blockDim.x) {
-            const float x = x_ptr[row * columns + column];
-            t_sofar = Largest()(t_sofar, x);
-        }
-        const float t = block_fold<Largest, float>(t_sofar, __int_as_float(0xff800000));
         float t_2_sofar = 0.0f;
         for (index_t column = threadIdx.x; column < columns; column += blockDim.x) {
             const float x = x_ptr[row * columns + column];
-            const float t_1 = x - t;
-            const float e = expf(t_1);
-            t_2_sofar = Sum()(t_2_sofar, e);
+            const float t_higher = Largest()(t_sofar, x);
+            t_2_sofar = t_2_sofar * exp_against(t_sofar, t_higher) + exp_against(x, t_higher);
+            t_sofar = t_higher;
         }
-        const float t_2 = block_fold<Sum, float>(t_2_sofar, 0.0f);
+        const float t = block_fold<Largest, float>(t_sofar, __int_as_float(0xff800000));
+        const float t_2 = block_fold<Sum, float>(t_2_sofar * exp_against(t_sofar, t), 0.0f) + (t - t);
         for (index_t column = threadIdx.x; column < columns; column += blockDim.x) {
             const float x = x_ptr[row * columns + column];
             const float t_1 = x - t;
