@@ -10,10 +10,11 @@ from __future__ import annotations
 import functools
 import inspect
 import math
+import sys
 import threading
 import types
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from ..translator.reading.changes import apply_changes
 from ..translator.reading.raising import CERTAIN
 from ..translator.reading.reader import Finish, Reading, read
 from ..translator.reading.signature import Signature, signature_of
+from . import forking
 from .adopted import OnGpu, adopted
 from .arguments import Key, bind_arguments, open_arguments
 from .array import Array, Spec
@@ -53,6 +55,7 @@ class Accelerated:
 
     __name__: str
     finish: Finish | None = None
+    shortened: ClassVar[bool] = False  # whether calls are written for the arguments of an entry
 
     def __init__(self, fun: Fun, options: Options) -> None:
         functools.update_wrapper(self, fun, updated=())
@@ -70,11 +73,13 @@ class Accelerated:
         self._cut: dict[Key, Any] = {}  # kinds of arguments for which only CPython can go through it: by which driver
         self._methods: dict[Any, Accelerated] = {}  # of objects without a __dict__
         self._holders = 0
+        forking.known.add(self)
 
     @property
     def target(self) -> str:
         """The target with "auto" decided."""
-        return automatic_target() if self.options.target == "auto" else self.options.target
+        target = automatic_target() if self.options.target == "auto" else self.options.target
+        return "numpy" if target == "cpu" and forking.without_xla() else target
 
     # ---- the call --------------------------------------------------------------------------------
 
@@ -294,13 +299,17 @@ class Accelerated:
     def clear_cache(self) -> None:
         """Forget all that was compiled."""
         with self._lock:
-            self._entries.clear()
-            self._fast.clear()
+            self.forget_programs()
             self._refused.clear()
             self._cut.clear()
             self._drivers.clear()
-            if type(self) is not PlainOrDevice:
-                self.__class__ = Accelerated
+
+    def forget_programs(self) -> None:
+        """Programs are compiled again when they are called."""
+        self._entries = {}
+        self._fast = {}
+        if type(self).shortened:
+            self.__class__ = Accelerated
 
     def replaced(self, fun: Fun) -> Accelerated:
         """Another function accelerated with the same options but for those that name arguments."""
@@ -312,7 +321,12 @@ class Accelerated:
         return self._holding({0: instance})
 
     def __reduce__(self) -> Any:
-        return accelerated, (self.fun, self.options)
+        """By its name, where that leads here (a decorated function); else by the function's."""
+        name = getattr(self.fun, "__qualname__", "")
+        found: Any = sys.modules.get(getattr(self.fun, "__module__", ""))
+        for part in name.split("."):
+            found = getattr(found, part, None)
+        return name if found is self else (accelerated, (self.fun, self.options))
 
     def __repr__(self) -> str:
         return f"<accelerated {getattr(self.fun, '__qualname__', self.fun)} for {self.options.target}>"

@@ -131,7 +131,7 @@ def __call__(self, {", ".join(f"a{i}=absent" for i in range(len(args)))}, /, *re
     return general(self, *(a for a in given if a is not absent), *rest, **named)
 """
     exec(text, names)
-    members = {"__call__": names["__call__"], "__module__": Accelerated.__module__, "__slots__": ()}
+    members = {"__call__": names["__call__"], "__module__": Accelerated.__module__, "__slots__": (), "shortened": True}
     return type("Accelerated", (Accelerated,), members)
 
 

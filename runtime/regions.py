@@ -21,6 +21,7 @@ from ..translator.reading.exact import Passed, exact
 from ..translator.reading.signature import signature_of
 from ..translator.reading.source import source_of
 from ..translator.tree import Kind, TreeDef
+from . import forking
 from .accelerate import Accelerated
 from .arguments import Key, open_arguments
 from .callables import is_users_object
@@ -209,6 +210,11 @@ class Region(Accelerated):
         if type(result) is tuple:
             return tuple(given.arguments[r.name] if type(r) is Passed else r for r in result)
         return given.arguments[result.name] if type(result) is Passed else result
+
+    def forget_programs(self) -> None:
+        super().forget_programs()
+        if forking.without_xla():
+            self._always = "XLA does not run in a forked process"
 
     @property
     def idle(self) -> bool:

@@ -294,8 +294,16 @@ def expression(ctx: Context, node: ast.Expr, kont: Kont) -> None:
 
 
 def with_(ctx: Context, node: ast.With, kont: Kont) -> Flow | None:
-    """np.errstate changes no result: the body is read as it stands."""
+    """np.errstate changes no result where nothing is to be raised or called: the body is read as it stands."""
+    calls = [item.context_expr for item in node.items]
+    values = [v for c in calls if isinstance(c, ast.Call) for v in (*c.args, *(k.value for k in c.keywords))]
+    if any(not isinstance(v, ast.Constant) or v.value not in _SILENT for v in values):
+        what = "np.errstate with more than 'ignore' and 'warn' is left to CPython"
+        ctx.cut(node, what, why="compiled arithmetic raises nothing", instead="test what it would raise for")
     return sequence(ctx, node.body, kont)
+
+
+_SILENT = ("ignore", "warn", None)
 
 
 def delete(ctx: Context, node: ast.Delete, kont: Kont) -> None:
