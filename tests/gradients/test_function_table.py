@@ -29,6 +29,7 @@ REDUCTIONS: list[Row] = [
     (lambda x, c: np.min(x[::-1, ::2], initial=c), (X, 0.1)),
     (lambda x: np.var(x.T, axis=0, ddof=1), (X,)),
     (lambda z: np.std(z, axis=1), (Z,)),
+    (lambda x: np.std(x[:1], axis=0), (X,)),
     (lambda x: np.cumprod(np.where(x > 1.5, 0.0, x)), (V,)),
     (lambda x, w: np.average(x, axis=0, weights=w, returned=True), (X[:, :3], X[:, 1:] + 3.0)),
     (lambda x, q: np.quantile(x, q, axis=0), (X, 0.37)),

@@ -20,6 +20,7 @@ from untraced import (
     jacrev,
     jvp,
     linearize,
+    testing,
     value_and_grad,
     vjp,
 )
@@ -155,3 +156,13 @@ def test_containers_that_are_changed_are_copies():
         np.testing.assert_allclose(d["a"], 8.0 * A, rtol=1e-15)
     np.testing.assert_allclose(jvp(loss, (given,), (given,))[1], 8.0 * np.sum(A * A), rtol=1e-14)
     assert list(given) == ["a"]
+
+
+def test_one_argument_that_is_a_tuple():
+    """Its cotangent is a tuple in a tuple of one; the printed source once lost the parentheses between them."""
+    pair = (A, 2.0 * A)
+    _, back = vjp(lambda t: t[0] * t[1], pair)
+    ((first, second),) = back(np.ones((2, 3)))
+    np.testing.assert_array_equal(first, pair[1])
+    np.testing.assert_array_equal(second, pair[0])
+    testing.check_grads(lambda t: np.concatenate(t) ** 2, (pair,))

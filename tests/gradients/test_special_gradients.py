@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.linalg
+import scipy.special
 
 from untraced import grad, testing, vmap
 from untraced.scipy import special as sp
+from untraced.translator.errors import CutError
 
 R = np.random.default_rng(1)
 X, POSITIVE, UNIT = R.uniform(-2.5, 2.5, 5), R.uniform(0.3, 5, 5), R.uniform(0.05, 0.95, 5)
@@ -30,6 +32,8 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "gammainc": (sp.gammainc, (ABOVE_ONE, POSITIVE)),
     "betainc": (sp.betainc, (ABOVE_ONE[:3], POSITIVE[:3], UNIT[:3])),
     "logsumexp": (lambda x, b: sp.logsumexp(x, b=b), (X, POSITIVE)),
+    "orders of Bessel functions": (lambda x: scipy.special.jn(4, 3 * x) + scipy.special.yn(-3, x), (POSITIVE,)),
+    "modified Bessel functions": (lambda v, x: sp.iv(v, x) + sp.ive(2, -x) + sp.kve(1.5, x), (POSITIVE, ABOVE_ONE)),
     "expm": (lambda a: scipy.linalg.expm(3.0 * a), (R.normal(size=(3, 3)),)),
     "polyfit": (lambda x, y: np.polyfit(x, y, 2), (X, POSITIVE)),
     "einsum": (lambda a: np.einsum("ii,ij->j", a, a), (R.normal(size=(3, 3)),)),
@@ -37,7 +41,8 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
 }
 
 
-LONG = ("beta", "zeta", "gammainc", "betainc")  # their second derivatives are long programs
+LONG = ("beta", "zeta", "gammainc", "betainc", "orders of Bessel functions", "modified Bessel functions")
+"""Their second derivatives are long programs."""
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -60,7 +65,9 @@ SMOOTH_THERE: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "log(y), times 0": (lambda x, y: sp.xlogy(x, y) + sp.xlog1py(x, y), (np.zeros(3), EQUAL)),
     "no residual": (sp.pseudo_huber, (EQUAL, np.zeros(3))),
     "the middle of ndtr": (lambda x: sp.ndtr(x) + sp.log_ndtr(x) + sp.erfcx(x), (np.array([0.0, 1.0, -1.0]),)),
-    "Bessel functions": (lambda x: sp.i0(x) + sp.i1(x), (np.array([0.0, 8.0]),)),
+    "Bessel functions": (lambda x: sp.i0(x) + sp.i1(x) + sp.j0(x) + sp.j1(x), (np.array([0.0, 8.0, -8.0]),)),
+    "Bessel functions with a pole": (lambda x: sp.y0(x) * sp.y1(x), (np.array([8.0, 0.3]),)),
+    "orders of Bessel functions": (lambda x: scipy.special.jv(3, x), (np.array([0.0, 3.0]),)),
     "removed singularities": (lambda x: sp.exprel(x) + np.sinc(x) + sp.cosm1(x), (np.array([0.0, 1e-9, 1e-4]),)),
     "sums of equal terms": (lambda x: np.logaddexp(x, x[::-1]) + sp.logsumexp(x) + sp.softmax(x), (np.ones(3),)),
     "binomials of whole numbers": (sp.binom, (np.array([4.0, 7.5]), np.array([2.0, 3.0]))),
@@ -74,10 +81,34 @@ SMOOTH_THERE: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
 @pytest.mark.parametrize("name", SMOOTH_THERE)
 def test_no_kinks_where_a_formula_has_its_seams(name: str) -> None:
     function, args = SMOOTH_THERE[name]
-    testing.check_grads(function, args, order=1 if "binomials" in name else 2, modes=("rev",))
+    testing.check_grads(function, args, order=1 if "binomials" in name or "orders" in name else 2, modes=("rev",))
 
 
 def test_fractions_that_end_at_whole_numbers() -> None:
     """With respect to that number; the values are those of 30 digits of mpmath."""
     assert grad(sp.betainc, 1)(2.0, 2.0, 0.5) == pytest.approx(0.22157359027997265, rel=1e-12)
     assert grad(sp.gammainc)(2.0, 5.0) == pytest.approx(-0.05585989605253678, rel=1e-11)
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered", "ignore:invalid value encountered in subtract")
+def test_bessel_functions_have_scipys_values() -> None:
+    x = np.array([1e-300, 1e-9, 0.03, 1.9, 7.99, 8.01, 31.0, 650.0])
+    for name in ("j0", "j1", "y0", "y1", "k0", "k1", "k0e", "k1e"):
+        want = getattr(scipy.special, name)(x)
+        # SciPy reduces large arguments less exactly: its phase is off by an ULP of x
+        np.testing.assert_allclose(getattr(sp, name)(x), want, rtol=1e-13 if name[0] == "k" else 1e-12, err_msg=name)
+    whole, real = (-3, 0, 2, 17), (-2, -2.7, 0.5, 31.4)
+    for name, orders in (("jv", whole), ("yv", whole), ("iv", real), ("kve", real)):
+        for order in orders:
+            want, found = (getattr(module, name)(order, x[1:]) for module in (scipy.special, sp))
+            scale = 0.1 / np.sqrt(x[1:]) if name in ("jv", "yv") else 1e-300  # beside their zeros
+            near = (np.abs(found - want) <= 3e-13 * np.maximum(np.abs(want), scale)) | (found == want)
+            assert np.all(near), (name, order, found, want)
+    edges = np.array([0.0, -1.0, np.inf, np.nan])
+    for name in ("j0", "j1", "y0", "y1", "k0", "k1e"):
+        np.testing.assert_array_equal(np.isnan(getattr(sp, name)(edges)), np.isnan(getattr(scipy.special, name)(edges)))
+
+
+def test_an_order_that_is_no_whole_number_is_left_to_scipy() -> None:
+    with pytest.raises(CutError, match="an order that is no whole number"):
+        grad(lambda x: scipy.special.jv(0.5, x))(1.3)

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from ..ops.bessel import i0, i0e, i1, i1e
+from ..ops.bessel_waves import j0, j1, y0, y1
 from ..ops.gamma import digamma, gamma, gammaln
 from ..ops.selection import stop_gradient
 from ..ops.special import erf, erfc, erfcinv, erfcx, erfinv, exp_of_square
+from .bessel import iv, ive, jv, k0, k0e, k1, k1e, kv, kve, yv
 from .incomplete import betainc, betaincc, betaln, doubles, gammainc, gammaincc
 from .support import comb_of, factorial_of, float_of, known, perm_of
 
@@ -398,6 +400,7 @@ def poch(z: Any, m: Any) -> Any:
 
 
 psi = digamma
+jn, yn, kn = jv, yv, kv
 
 SCIPY_NAMES: dict[str, Callable[..., Any]] = {
     "logsumexp": logsumexp,
@@ -441,6 +444,19 @@ SCIPY_NAMES: dict[str, Callable[..., Any]] = {
     "gammaincc": gammaincc,
     "betainc": betainc,
     "betaincc": betaincc,
+    "jv": jv,
+    "jn": jv,
+    "yv": yv,
+    "yn": yv,
+    "iv": iv,
+    "ive": ive,
+    "kv": kv,
+    "kn": kv,
+    "kve": kve,
+    "k0": k0,
+    "k1": k1,
+    "k0e": k0e,
+    "k1e": k1e,
 }
 ROWS: dict[str, Callable[..., Any]] = {
     "erf": erf,
@@ -456,6 +472,10 @@ ROWS: dict[str, Callable[..., Any]] = {
     "i0e": i0e,
     "i1": i1,
     "i1e": i1e,
+    "j0": j0,
+    "j1": j1,
+    "y0": y0,
+    "y1": y1,
 }
 """What has a row among the operations; by SciPy's names."""
 NUMPY_TWINS = {name: name for name in ("exp2", "expm1", "log1p", "cbrt")} | {"round": "rint"}

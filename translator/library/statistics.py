@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..ops.selection import stop_gradient
 from .checks import check_convolved, check_gradient, check_joined, check_spacing, weighted_axes
 from .support import axes_of, axis_size, everywhere, known, mean_dtypes, one_axis
 
@@ -67,7 +68,10 @@ def std(
     correction: Any = None,
 ) -> Any:
     free = ddof if correction is None else correction
-    return np.sqrt(var(a, axis, dtype, ddof=free, keepdims=keepdims, where=where, mean=mean))
+    squares = var(a, axis, dtype, ddof=free, keepdims=keepdims, where=where, mean=mean)
+    if where is True and mean is None and axis_size(np.shape(a), axis) == 1:
+        squares = stop_gradient(squares)  # of one number it is 0, where the root has no derivative
+    return np.sqrt(squares)
 
 
 def average(a: Any, axis: Any = None, weights: Any = None, returned: Any = False, *, keepdims: Any = False) -> Any:

@@ -270,6 +270,13 @@ def only_plain(function: str, plain: bool) -> None:
         raise CutError(Diagnostic(what, instead="use the usual ones"))
 
 
+def integer_order(order: Any, function: str) -> int:
+    """The order of a Bessel function as an int. Raises CutError where it is none: those are left to SciPy."""
+    whole = isinstance(order, int | float | np.integer | np.floating) and float(order).is_integer()
+    only_plain(f"scipy.special.{function}, of an order that is no whole number,", whole)
+    return int(order)
+
+
 def grid_plan(start: Any, stop: Any, step: Any) -> tuple[Any, Any, int]:
     """The first point, step and count of a slice in np.mgrid; an imaginary step is a count, the end included."""
     start, step = start or 0, 1 if step is None else step
@@ -453,6 +460,7 @@ def bits_left(n: int, count: Any) -> int:
 
 STATIC: tuple[Callable[..., Any], ...] = (
     known,
+    integer_order,
     spreads,
     axes_of,
     one_axis,

@@ -35,6 +35,7 @@ from .arithmetic import (
 )
 from .arithmetic import POSITIVE_ as POSITIVE
 from .bessel import I0, I0E, I1, I1E
+from .bessel_waves import J0, J1, Y0, Y1
 from .comparison import (
     BITWISE_AND,
     BITWISE_OR,
@@ -212,6 +213,8 @@ __all__ = [
     "ISFINITE",
     "ISINF",
     "ISNAN",
+    "J0",
+    "J1",
     "LEFT_SHIFT",
     "LESS",
     "LESS_EQUAL",
@@ -274,6 +277,8 @@ __all__ = [
     "TRANSPOSE",
     "TRUNC",
     "WHERE",
+    "Y0",
+    "Y1",
     "Op",
 ]
 
@@ -370,6 +375,10 @@ ALL: tuple[Op, ...] = (
     I0E,
     I1,
     I1E,
+    J0,
+    J1,
+    Y0,
+    Y1,
     ASTYPE,
     SUM,
     PROD,

@@ -88,10 +88,12 @@ i1 = evaluated(i1_source)
 i1e = evaluated(i1e_source)
 
 
-def _over(y: Any, x: Any) -> Any:
-    """y / x for y = I1(x), I1(x) exp(-|x|): 0.5 at 0."""
-    small = np.absolute(x) < 1e-8
-    return np.where(small, 0.5, y / np.where(small, 1.0, x))
+def over(y: Any, x: Any, sign: float, factor: Any = 1.0) -> Any:
+    """y / x for y = factor * I1(x) (sign 1) or J1(x) (sign -1); around 0 the series, whose derivatives are right."""
+    small = np.absolute(x) < 0.02
+    q = sign * 0.25 * (x * x)
+    series = 0.5 * (1.0 + q * (1 / 2 + q * (1 / 12 + q * (1 / 144 + q / 2880))))
+    return np.where(small, factor * series, y / np.where(small, 1.0, x))
 
 
 def d_i0(x: Any, y: Any) -> Any:
@@ -105,7 +107,7 @@ I0 = Elementwise(
 
 
 def d_i1(x: Any, y: Any) -> Any:
-    return i0(x) - _over(y, x)
+    return i0(x) - over(y, x, 1.0)
 
 
 I1 = Elementwise(
@@ -125,7 +127,7 @@ I0E = Elementwise(
 
 
 def d_i1e(x: Any, y: Any) -> Any:
-    return i0e(x) - _over(y, x) - np.sign(x) * y
+    return i0e(x) - over(y, x, 1.0, np.exp(-np.absolute(x))) - np.sign(x) * y
 
 
 I1E = Elementwise(

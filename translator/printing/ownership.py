@@ -13,6 +13,7 @@ of its base. What a loop carries is a root of its own as long as the loop keeps 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence, Set
+from dataclasses import dataclass
 from typing import assert_never
 
 from ..ir import Apply, Atom, Block, Const, For, Function, Fused, If, Invoke, Raise, Var, While, walk
@@ -47,6 +48,15 @@ class _Again(Exception):
     """A decision changed what was concluded before it; the analysis starts over."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Inside:
+    """What stands in a loop: the ids of its statements, what they make, and that with what inner loops carry."""
+
+    statements: frozenset[int]
+    targets: tuple[Var, ...]
+    allocated: frozenset[Var]
+
+
 class Ownership:
     """The decisions for one function.
 
@@ -66,13 +76,21 @@ class Ownership:
         function: Function,
         lifetimes: Callable[[Sequence[Var]], Lifetimes],
         may_update: Set[int],
+        known: Ownership | None = None,
     ) -> None:
+        """`known`: the decisions with fewer sums in place. What has to be copied there has to be copied here."""
         self.function = function
         self.may_update = may_update
-        self.copied_views: set[Var] = set()
-        self.assigned: list[Var] = []
+        self._insides: dict[int, _Inside] = {}
+        self.definitions = {t: s for s in walk(function.body) if isinstance(s, Apply) for t in s.targets}
+        self.copied_views: set[Var] = set() if known is None else set(known.copied_views)
+        self.assigned: list[Var] = [] if known is None else list(known.assigned)
+        kept = -1
         while True:
-            self.lifetimes = lifetimes(self.assigned)
+            if kept != len(self.assigned):  # all that lifetimes depend on
+                kept = len(self.assigned)
+                self.lifetimes = lifetimes(self.assigned)
+                self.arrays = self._with_memory()
             self.copied: set[int] = set()
             self.updates: set[int] = set()
             self.copied_inits: set[tuple[int, int]] = set()
@@ -80,6 +98,7 @@ class Ownership:
             self.storage: dict[Var, Var] = {}
             self.unowned: set[Var] = set()
             self.views: set[Var] = set()
+            self.again = False
             self.weakened: dict[int, tuple[dict[int, Roots], set[int]]] = {}
             try:
                 self._run()
@@ -103,6 +122,8 @@ class Ownership:
                 self.assigned.append(p)
                 raise _Again
         self._copy_overwritten_views(body.results)
+        if self.again:
+            raise _Again
         self.written = self._written_anywhere()
 
     def _written_anywhere(self) -> Roots:
@@ -136,8 +157,7 @@ class Ownership:
             if made is None or not isinstance(a, Var) or a in folded or a in self.copied_views:
                 continue
             if isinstance(made.op, Index | Reshape) and self.of(a) & overwritten:
-                self.copied_views.add(a)
-                raise _Again
+                self._copy_view(a)
 
     # ---- forward flow ----
 
@@ -225,7 +245,35 @@ class Ownership:
 
     def _sharers(self, base: Roots, alive: int, but: Var) -> list[Var]:
         """Living variables that may share memory with `base`."""
-        return [v for v in self.lifetimes.members(alive) if v is not but and self.of(v) & base]
+        if not base:
+            return []
+        roots = self.roots
+        living = self.lifetimes.members(alive & self.arrays)
+        return [v for v in living if v is not but and not base.isdisjoint(roots.get(v, NOTHING))]
+
+    def _with_memory(self) -> int:
+        """As a mask, the variables that may have roots: all but numbers that are computed."""
+        computed = (
+            t
+            for s in walk(self.function.body)
+            if isinstance(s, Apply) and isinstance(s.op, Elementwise | Index | Reduce | Contract | Cast)
+            for t in s.targets
+            if not t.aval.shape and s.op.name not in VIEWS
+        )
+        return ~self.lifetimes.mask([t for t in computed if t in self.lifetimes.index])
+
+    def _copy_view(self, v: Var) -> None:
+        """Copy the view when it is taken. The analysis goes on with that, and starts over at its end."""
+        self.copied_views.add(v)
+        self.again = True
+        held = {v}
+        for t, s in self.definitions.items():
+            if s.args and s.args[0] in held and (isinstance(s.op, Index | Reshape) or s.op.name in VIEWS):
+                held.add(t)
+        for t in held:
+            if t in self.roots and t not in self.copied_views - {v}:
+                self.roots[t] = frozenset((v,))
+        self.views.discard(v)
 
     def _store(self, s: Apply, t: Var) -> Roots:
         x = s.args[0]
@@ -233,8 +281,8 @@ class Ownership:
         if isinstance(x, Const):
             return frozenset((t,))
         if x in self.views and self._is_view_of_smaller(x, x):
-            self.copied_views.add(x)
-            raise _Again
+            self._copy_view(x)
+            base = self.of(x)
         sharers = self._sharers(base, self.lifetimes.after[id(s)], t)
         if not base & self.unowned and not sharers and x not in self.views:
             self.storage[t] = self.storage.get(x, x)
@@ -242,8 +290,10 @@ class Ownership:
         if not base & self.unowned and sharers and x not in sharers:
             views = [v for v in sharers if self._is_view_of_smaller(v, x)]
             if len(views) == len(sharers):
-                self.copied_views.update(views)
-                raise _Again
+                for v in views:
+                    self._copy_view(v)
+                self.storage[t] = self.storage.get(x, x)
+                return base
         self.copied.add(id(s))
         self.storage[t] = t
         return frozenset((t,))
@@ -256,11 +306,7 @@ class Ownership:
         return is_view and v.aval.size <= x.aval.size and v not in self.lifetimes.folding.definitions
 
     def definition(self, v: Var) -> Apply | None:
-        if not hasattr(self, "_definitions"):
-            self._definitions = {
-                t: s for s in walk(self.function.body) if isinstance(s, Apply) for t in s.targets
-            }
-        return self._definitions.get(v)
+        return self.definitions.get(v)
 
     def _update(self, s: Apply, t: Var) -> Roots:
         x = s.args[0]
@@ -319,18 +365,29 @@ class Ownership:
             self.storage[t] = self.storage.get(init, t) if in_place and isinstance(init, Var) else t
 
     def _forget(self, s: For | While) -> None:
-        for block in (s.condition, s.body) if isinstance(s, While) else (s.body,):
-            for inner in walk(block):
-                self.copied.discard(id(inner))
-                self.updates.discard(id(inner))
-                for k, t in enumerate(inner.targets):
-                    self.storage.pop(t, None)
-                    self.copied_inits.discard((id(inner), k))
+        inside = self._inside(s)
+        self.copied -= inside.statements
+        self.updates -= inside.statements
+        self.copied_inits = {place for place in self.copied_inits if place[0] not in inside.statements}
+        for t in inside.targets:
+            self.storage.pop(t, None)
+
+    def _inside(self, s: For | While) -> _Inside:
+        """Found once: every way through a loop asks for it."""
+        found = self._insides.get(id(s))
+        if found is None:
+            blocks = (s.condition, s.body) if isinstance(s, While) else (s.body,)
+            statements = [inner for block in blocks for inner in walk(block)]
+            targets = tuple(t for inner in statements for t in inner.targets)
+            params = (p for inner in statements if isinstance(inner, For | While) for p in inner.body.params)
+            found = _Inside(frozenset(map(id, statements)), targets, frozenset((*targets, *params)))
+            self._insides[id(s)] = found
+        return found
 
     def _weaken(self, s: For | While, params: Sequence[Var], shared: dict[int, Roots], copied: set[int]) -> bool:
         """Give up ownership of carried arrays where the body or the initial values do not keep it."""
         changed = False
-        local = self._allocated_in(s) | set(params)
+        local = self._inside(s).allocated | set(params)
         written = self._written(s, params)
         for k, r in enumerate(s.body.results):
             mine = self.of(r)
@@ -342,8 +399,9 @@ class Ownership:
             others = NOTHING.union(*(self.of(q) for j, q in enumerate(s.body.results) if j != k))
             apart = not mine & others and r not in self.views
             if not apart and mine & written and isinstance(r, Var) and self._is_view_of_smaller(r, r):
-                self.copied_views.add(r)  # rather than the whole array in every iteration
-                raise _Again
+                self._copy_view(r)  # rather than the whole array in every iteration
+                changed = True
+                continue
             if not apart or mine & self.unowned or not mine <= local:
                 shared[k] = mine
                 changed = True
@@ -354,16 +412,6 @@ class Ownership:
                     shared[k] = mine
                     changed = True
         return changed
-
-    def _allocated_in(self, s: For | While) -> set[Var]:
-        blocks = (s.condition, s.body) if isinstance(s, While) else (s.body,)
-        found: set[Var] = set()
-        for block in blocks:
-            for inner in walk(block):
-                found.update(inner.targets)
-                if isinstance(inner, For | While):
-                    found.update(inner.body.params)
-        return found
 
     def _init_is_owned(self, s: For | While, k: int) -> bool:
         base = self.of(s.inits[k])

@@ -54,15 +54,15 @@ class Plan:
         folding = find_folds(function.body, roots, moved, kept)
         found = {id(s) for s in _own(function.body) if isinstance(s, Apply) and _is_update(s, folding)}
 
-        def decide(updates: Set[int]) -> Plan:
-            ownership = Ownership(function, lambda keep: Lifetimes(function.body, folding, keep), updates)
+        def decide(updates: Set[int], known: Ownership | None = None) -> Plan:
+            ownership = Ownership(function, lambda keep: Lifetimes(function.body, folding, keep), updates, known)
             names = Names(function.body, ownership)
             return Plan(folding, ownership.lifetimes, ownership, names)
 
         plain = decide(frozenset())
         updates = _of_one_name(function.body, found, plain.names.alike)
         while True:
-            plan = decide(updates)
+            plan = decide(updates, plain.ownership)
             confirmed = _of_one_name(function.body, plan.ownership.updates, plan.names.together)
             if confirmed == plan.ownership.updates:
                 return plan

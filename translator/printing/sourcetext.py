@@ -33,7 +33,9 @@ def _astor() -> Any:
 def text_of(node: ast.AST) -> str:
     """The node on one line, strings in double quotes."""
     if isinstance(node, ast.Tuple) and len(node.elts) == 1:
-        return f"({text_of(node.elts[0])},)"
+        (item,) = node.elts
+        inner = text_of(item)  # of several items without the parentheses that tell them from the tuple around
+        return f"(({inner}),)" if isinstance(item, ast.Tuple) and len(item.elts) > 1 else f"({inner},)"
     if isinstance(node, ast.expr):
         node = ast.Expr(node)  # a bare expression would get parentheses
     source: str = _astor().to_source(node, pretty_string=_double_quoted, pretty_source="".join)
