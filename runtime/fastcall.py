@@ -146,12 +146,14 @@ class _Pattern:
         self.host_arrays = 0
         self.children = 0
 
-    def add(self, path: str, x: Any) -> bool:
-        """False where there is no quick test for something like `x`. `path` must start with a name."""
-        cls = type(x)
+    def add(self, path: str, x: Any, given: str = "") -> bool:
+        """False where there is no quick test for something like `x`. `path` is a name; where it is not bound before,
+        `given` is the expression that binds it, and stands for it in the first test.
+        """
+        cls, given = type(x), given or path
         if cls is Array:
             self.names[f"s{self.arrays}"] = x._spec
-            self.tests.append(f"{path}._spec is s{self.arrays}")
+            self.tests.append(f"{given}._spec is s{self.arrays}")
             self.data.append(f"{path}._data")
             self.arrays += 1
             return True
@@ -160,26 +162,28 @@ class _Pattern:
                 return False
             dtype = f"d{self.host_arrays}"
             self.names[dtype] = x.dtype
-            self.tests.append(f"type({path}) is ndarray and {path}.dtype is {dtype} and {path}.shape == {x.shape}")
+            self.tests.append(f"type({given}) is ndarray and {path}.dtype is {dtype} and {path}.shape == {x.shape}")
             self.data.append(path)
             self.host_arrays += 1
             return True
         if cls in (float, int, complex):
-            self.tests.append(f"type({path}) is {cls.__name__}")
+            self.tests.append(f"type({given}) is {cls.__name__}")
             self.data.append(path)
             return True
         if cls not in (tuple, list, dict) or (cls is dict and not all(type(k) is str for k in x)):
             return False
-        same = f"[*{path}] == {list(x)!r}" if cls is dict else f"len({path}) == {len(x)}"
-        self.tests.append(f"type({path}) is {cls.__name__} and {same}")
+        same = f"len({path}) == {len(x)}"
+        if cls is dict:  # keys in order, against a list that is made once: a third of the cost of matching a tree
+            self.names[f"k_{path}"] = list(x)
+            same = f"[*{path}] == k_{path}"
+        self.tests.append(f"type({given}) is {cls.__name__} and {same}")
         keys = sorted(x) if cls is dict else range(len(x))
         return all(self._child(f"{path}[{k!r}]", x[k]) for k in keys)
 
     def _child(self, path: str, x: Any) -> bool:
         name = f"c{self.children}"
         self.children += 1
-        self.tests.append(f"(({name} := {path}) is not absent)")
-        return self.add(name, x)
+        return self.add(name, x, f"({name} := {path})")
 
 
 def _one_kind(entry: TargetEntry, pattern: _Pattern) -> bool:

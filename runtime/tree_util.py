@@ -334,7 +334,8 @@ def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
 
 
 def treedef_is_leaf(treedef: PyTreeDef) -> bool:
-    return treedef.node.kind is Kind.LEAF
+    """Whether it is one node: a leaf, None or an empty container."""
+    return treedef.num_nodes == 1
 
 
 def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:

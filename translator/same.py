@@ -31,7 +31,7 @@ from .ir import (
     free_variables,
     walk,
 )
-from .ops.core import Attrs, ContractAttrs
+from .ops.core import Attrs, Cast, ContractAttrs, IndexAttrs, read_by, reading
 from .printing.trivial import without_trivial
 from .tree import LEAF, Kind
 
@@ -141,6 +141,8 @@ def _define(s: Statement, side: _Side) -> None:
     for i, v in enumerate(s.targets):
         side.definitions[v] = _Definition(s, "target", i)
     match s:
+        case Apply(op=Cast(), args=(x, *_), targets=(v,)) if x.aval == v.aval:  # Python's bool of a bool, in between
+            side.aliases[v] = x
         case For(body=body):
             side.definitions[body.params[0]] = _Definition(s, "index", 0)
             for i, v in enumerate(body.params[1:]):
@@ -246,9 +248,10 @@ class _Comparison:
             return
         match s, t:
             case Apply(), Apply():
-                if s.op is not t.op or canonical(s.attrs) != canonical(t.attrs):
+                (attrs, args), (others, given) = canonical(s), canonical(t)
+                if s.op is not t.op or attrs != others:
                     self.found = f"{s.op.name} {s.attrs} at {s.span} and {t.op.name} {t.attrs} at {t.span}"
-                self.require(s.args, t.args)
+                self.require(args, given)
             case Invoke(), Invoke():
                 if (s.routine, t.routine) not in self.routines:
                     self.routines.add((s.routine, t.routine))
@@ -266,7 +269,6 @@ class _Comparison:
             case _:
                 raise AssertionError("statements of one kind are compared")
 
-
     def ranges(self, s: For, t: For) -> None:
         p, q = s.range, t.range
         left, right = p.static(), q.static()
@@ -282,16 +284,23 @@ def _runs(s: For | While) -> bool:
     return isinstance(s, For) and bool(s.range.static())
 
 
-def canonical(attrs: Attrs) -> Attrs:
-    """Contraction labels in order of first occurrence; other attributes as they are."""
-    if not isinstance(attrs, ContractAttrs):
-        return attrs
-    order = {label: i for i, label in enumerate(dict.fromkeys((*attrs.lhs, *attrs.rhs)))}
-
-    def rename(labels: tuple[int, ...]) -> tuple[int, ...]:
-        return tuple(order[x] for x in labels)
-
-    return ContractAttrs(rename(attrs.lhs), rename(attrs.rhs), rename(attrs.out))
+def canonical(s: Apply) -> tuple[Attrs, tuple[Atom, ...]]:
+    """Attributes and arguments: contraction labels in order of first occurrence, an argument for each entry of an index
+    that reads one, whether or not several read the same.
+    """
+    match s.attrs:
+        case ContractAttrs(lhs=lhs, rhs=rhs, out=out):
+            order = {label: i for i, label in enumerate(dict.fromkeys((*lhs, *rhs)))}
+            left, right, kept = (tuple(order[x] for x in labels) for labels in (lhs, rhs, out))
+            return ContractAttrs(left, right, kept), s.args
+        case IndexAttrs(dims=dims):
+            read = [a for d in dims if (a := read_by(d)) is not None]
+            first = min(read, default=len(s.args))
+            places = iter(range(first, len(s.args) + len(read)))
+            apart = tuple(d if read_by(d) is None else reading(d, next(places)) for d in dims)
+            return IndexAttrs(apart), (*s.args[:first], *(s.args[a] for a in read))
+        case _:
+            return s.attrs, s.args
 
 
 def _kind(d: _Definition) -> str:

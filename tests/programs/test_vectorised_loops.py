@@ -497,6 +497,27 @@ def test_mapped_loops() -> None:
     assert forms(vmap(f), A) == ["vectorised"]
 
 
+def test_an_index_out_of_range_under_a_branch() -> None:
+    def asked_for(x):
+        s = 0.0
+        for i in range(N):
+            if x[i] > 0:
+                s += x[i + 1]
+        return s
+
+    def kept_inside(x):
+        z = np.zeros(N)
+        for i in range(N):
+            if i + 1 < N and x[i] > 0:
+                z[i] = x[i + 1] - x[i]
+        return z
+
+    with pytest.raises(IndexError, match="index 12 is out of bounds"):
+        accelerate(asked_for, target="numpy")(np.abs(X))
+    assert run(asked_for, -np.abs(X)) == run(kept_inside, X) == "vectorised"
+    assert "x[1:]" in accelerate(kept_inside, target="numpy").source(X)  # slices: nobody goes out of range
+
+
 # ---- random loops --------------------------------------------------------------------------------
 
 

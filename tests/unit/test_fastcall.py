@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from untraced import accelerate
+from untraced import accelerate, device_put
 from untraced.runtime.accelerate import Accelerated
 
 X = np.arange(4.0)
@@ -102,3 +102,21 @@ for c in (1.1, 1.3, 1.7):
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "MISMATCH" not in done.stderr.upper()
+
+
+def test_trees_are_told_apart_by_the_keys_of_each_dict() -> None:
+    @accelerate
+    def f(p: Any, q: Any) -> Any:
+        return sum(x * (k + 1.0) for k, x in enumerate(p.values())) + sum(q.values())
+
+    one, two = device_put(np.ones(2)), device_put(np.full(2, 2.0))
+    calls = [
+        ({"a": one, "b": two, "c": {}}, {"z": one}),
+        ({"b": two, "a": one, "c": {}}, {"z": one}),
+        ({"a": one, "b": two}, {"z": one, "y": two}),
+        ({"a": two}, {"a": one, "b": two, "c": one}),
+    ]
+    for p, q in [*calls, *calls]:
+        p = {k: x for k, x in p.items() if k != "c"}
+        wanted = sum(np.asarray(x) * (k + 1.0) for k, x in enumerate(p.values())) + sum(map(np.asarray, q.values()))
+        np.testing.assert_array_equal(f(p, q), wanted)

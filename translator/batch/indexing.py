@@ -1,7 +1,7 @@
 """Batched indexing: a batch axis in the array is a slice of all, or an `arange` once an index is batched too.
 
-    x[i]                x batched: x[:, i]        i batched: x[i]        both: x[np.arange(n), i]
-    x[i : i + 3]        i batched: x[i[:, None] + np.arange(3)]
+x[i]                x batched: x[:, i]        i batched: x[i]        both: x[np.arange(n), i]
+x[i : i + 3]        i batched: x[i[:, None] + np.arange(3)]
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import assert_never
 from .. import make, ops
 from ..builder import Builder
 from ..ir import Atom
-from ..ops.core import At, Dim, Dyn, Gather, IndexAttrs, Op, Put, Run, broadcast_shapes, gather_position
+from ..ops.core import At, Dim, Gather, IndexAttrs, Op, Put, Run, broadcast_shapes, gather_position, read_by
 from .rules import Value, pad, spread
 
 Tag = tuple[str, int]  # an axis of the indexed result: ("lane", 0), ("run", entry) or ("gather", axis)
@@ -72,7 +72,7 @@ def place(b: Builder, attrs: IndexAttrs, values: Sequence[Value], size: int, lan
     runs: list[Tag] = [("run", k) for k, d in enumerate(attrs.dims) if isinstance(d, Run)]
     logical = _inserted(runs, gathers, gather_position(attrs.dims)) if gathered else runs
 
-    arguments = [k for k in map(_argument, attrs.dims) if k is not None]
+    arguments = [k for k in map(read_by, attrs.dims) if k is not None]
     if any(values[k].batched for k in arguments):
         return _gathering(b, attrs, values, size, lanes, logical, rank)
     dims = (Run(0, size), *attrs.dims)
@@ -102,7 +102,7 @@ def _gathering(
     if lanes:
         dims.append(gather(pad(b, make.iota(b, size), inner)))
     for k, d in enumerate(attrs.dims):
-        argument = _argument(d)
+        argument = read_by(d)
         if argument is None or not values[argument].batched:
             dims.append(d)
             continue
@@ -125,19 +125,8 @@ def _gathering(
     return Place(tuple(dims), tuple(dyn), _order(actual, logical))
 
 
-def _argument(d: Dim) -> int | None:
-    """The position of the argument that the entry reads."""
-    match d:
-        case At(index=Dyn(arg=a)) | Run(start=Dyn(arg=a)) | Gather(arg=a):
-            return a
-        case At() | Run():
-            return None
-        case _:
-            assert_never(d)
-
-
 def _is_batched(d: Dim, values: Sequence[Value]) -> bool:
-    argument = _argument(d)
+    argument = read_by(d)
     return argument is not None and values[argument].batched
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, assert_never
 
 import numpy as np
 
@@ -134,6 +134,30 @@ class Gather:
 
 
 Dim = At | Run | Gather
+
+
+def read_by(d: Dim) -> int | None:
+    """The position of the argument that an entry reads."""
+    match d:
+        case At(index=Dyn(arg=a)) | Run(start=Dyn(arg=a)) | Gather(arg=a):
+            return a
+        case At() | Run():
+            return None
+        case _:
+            assert_never(d)
+
+
+def reading(d: Dim, place: int) -> Dim:
+    """An entry that reads an argument, from another position."""
+    match d:
+        case At():
+            return At(Dyn(place))
+        case Run(size=size, step=step):
+            return Run(Dyn(place), size, step)
+        case Gather():
+            return Gather(place)
+        case _:
+            assert_never(d)
 
 
 @dataclass(frozen=True, slots=True)

@@ -128,9 +128,7 @@ def read(
         for _ in range(_MAX_RESTARTS):
             captures = partial(Captures, varying=changing, known=known)
             try:
-                reading = _read_once(
-                    function, owner, source, signature, leaves, unroll, finish, changes, captures
-                )
+                reading = _read_once(function, owner, source, signature, leaves, unroll, finish, changes, captures)
                 return replace(reading, reasons=tuple(reasons.items()))
             except Restart as need:
                 news = need.leaves - leaves, need.loops - unroll, need.varying - changing, need.known - known
@@ -352,7 +350,7 @@ def result_tree(ctx: Context, value: Value, results: list[Atom], source: Source)
         value = concrete(ctx, value, source.node, "the function returns a selection x[mask]")
     if type(value) is int and not -(2**63) <= value < 2**63:
         return static(value)
-    if is_runtime(value) or is_number(value):
+    if is_runtime(value) or is_number(value) or isinstance(value, np.bool_):
         results.append(returned(ctx, value))
         return ARRAY if type(value) is Ref and not value.aval.shape else LEAF
     if value is None:

@@ -1,8 +1,8 @@
 """What a loop leaves, made of the values of all its trips: arrays stored into, sums, additions to shared arrays.
 
-    y[i] = t            y[1:n] = t
-    s += t              s += np.sum(t)
-    h[k[i]] += t        np.add.at(h, k, t)
+y[i] = t            y[1:n] = t
+s += t              s += np.sum(t)
+h[k[i]] += t        np.add.at(h, k, t)
 """
 
 from __future__ import annotations
@@ -19,7 +19,21 @@ from ..bounds import Interval, is_dynamic
 from ..builder import Builder
 from ..errors import Span
 from ..ir import Atom, Aval, Const, Var
-from ..ops.core import At, Contract, ContractAttrs, Dim, Dyn, Gather, Index, IndexAttrs, Reshape, Run, gather_position
+from ..ops.core import (
+    At,
+    Contract,
+    ContractAttrs,
+    Dim,
+    Dyn,
+    Gather,
+    Index,
+    IndexAttrs,
+    Reshape,
+    Run,
+    gather_position,
+    read_by,
+    reading,
+)
 from .affine import Affine
 from .body import Effect
 from .stores import Cells, Dependence, Entry, name_of
@@ -184,10 +198,10 @@ def scattered(b: Builder, array: Atom, e: Effect, value: Value, dyn: Sequence[Va
         return make.put_add(b, array, summed(b, spread(b, value, trips)), dims, [v.atom for v in dyn])
     form = e.forms[moving[0]]
     if len(moving) == 1 and form is not None and form.scale and not any(isinstance(d, Gather) for d in dims):
-        axis = next(k for k, d in enumerate(dims) if _argument(d) == moving[0])
+        axis = next(k for k, d in enumerate(dims) if read_by(d) == moving[0])
         if isinstance(dims[axis], At):
             return _added_to_slice(b, array, dims, axis, form, value, dyn, trips)
-    if any(isinstance(d, Run) and _argument(d) in moving for d in dims):
+    if any(isinstance(d, Run) and read_by(d) in moving for d in dims):
         raise Dependence(f"windows of {name_of(e.store.targets[0])} overlap", e.store.span)
     at = place(b, e.attrs, [Value(array, False, array.aval), value, *dyn], trips, False)
     return make.put_add(b, array, aligned(b, value, at), at.dims, at.dyn)
@@ -221,21 +235,7 @@ def _added_to_slice(
     return make.put_add(b, array, part, dims, atoms)
 
 
-def _argument(d: Dim) -> int | None:
-    """Which run-time argument the entry reads."""
-    match d:
-        case At(index=Dyn(arg=a)) | Run(start=Dyn(arg=a)) | Gather(arg=a):
-            return a
-    return None
-
-
 def _shifted(d: Dim) -> Dim:
     """An entry of a store, whose run-time arguments count from 2, as `make` counts them."""
-    match d:
-        case At(index=Dyn(arg=a)):
-            return At(Dyn(a - 2))
-        case Run(start=Dyn(arg=a), size=size, step=step):
-            return Run(Dyn(a - 2), size, step)
-        case Gather(arg=a):
-            return Gather(a - 2)
-    return d
+    place = read_by(d)
+    return d if place is None else reading(d, place - 2)

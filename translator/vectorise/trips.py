@@ -1,7 +1,7 @@
 """The trips of a loop as a batch: what stands at a linear place of an array is a slice of it.
 
-    for i in range(1, n):          x[1:n] - x[: n - 1]
-        ... x[i] - x[i - 1]
+for i in range(1, n):          x[1:n] - x[: n - 1]
+    ... x[i] - x[i - 1]
 """
 
 from __future__ import annotations
@@ -9,17 +9,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from .. import make, ops
 from ..batch.lanes import Lanes
 from ..batch.vmap import Batcher
 from ..bounds import Interval, interval_of
 from ..builder import Builder
-from ..ir import Apply, Atom, Block, Function, Param, Var
-from ..ops.core import At, Dim, Dyn, Gather, IndexAttrs, Run
+from ..evaluate import apply_op
+from ..ir import Apply, Atom, Block, Const, Function, Param, Var
+from ..ops.core import At, Dim, Dyn, Elementwise, Gather, IndexAttrs, Run
 from ..tree import LEAF, Kind, TreeDef
 from .affine import Affine, Forms
 
 PIECES = 4  # slices that one read may be composed of
+ABSENT = 1024  # trips of which it is asked one by one whether they come to a place out of range
 WIDEST = 16  # elements of a window (`x[i : i + 5]`) that is put together of slices; wider ones are gathered
 
 
@@ -122,12 +126,46 @@ class Trips(Batcher):
             reach = interval_of(index, self.known())
             inside = reach.within(-shift, n - 1 - shift)
             return [(form, self.size, form.scale)] if inside else None
-        return slices(form, self.size, n, masked=self.mask is not None)
+        return slices(form, self.size, n, self.is_absent)
+
+    def is_absent(self, trip: int) -> bool:
+        """Whether a trip surely does not come to what is being written."""
+        if self.mask is None:
+            return False
+        found = value_in(self.b, self.mask.lanes, trip)
+        return found is not None and not found
 
 
-def slices(form: Affine, trips: int, n: int, masked: bool = False) -> list[tuple[Any, int, int]] | None:
-    """The places as slices of an axis of n elements, negative ones counted from its end. Places out of range count
-    where `masked`: any element will do for trips that do not come there. None where there are such otherwise."""
+def value_in(b: Builder, x: Atom, trip: int) -> Any:
+    """What a number that differs between trips is in one of them; None where that depends on data."""
+    if isinstance(x, Const):
+        return x.value[trip] if x.aval.shape else x.value
+    made = b.definitions.get(x)
+    if made is None:
+        return None
+    if made.op is ops.IOTA:
+        return np.asarray(trip, x.aval.dtype)
+    if not isinstance(made.op, Elementwise):
+        return None
+    values = [value_in(b, a, trip) for a in made.args]
+    if made.op is ops.WHERE and values[0] is not None:
+        return values[1 if values[0] else 2]
+    if made.op.name in _CONNECTIVES and x.aval.dtype.kind == "b":
+        deciding = _CONNECTIVES[made.op.name]
+        if any(v is not None and bool(v) is deciding for v in values):
+            return deciding
+    return None if any(v is None for v in values) else apply_op(made.op, values, made.attrs)
+
+
+_CONNECTIVES = {"logical_and": False, "bitwise_and": False, "logical_or": True, "bitwise_or": True}
+
+
+def slices(
+    form: Affine, trips: int, n: int, is_absent: Callable[[int], bool] = lambda _: False
+) -> list[tuple[Any, int, int]] | None:
+    """The places as slices of an axis of n elements, negative ones counted from its end. For trips that do not come
+    there any element will do. None where a place of another one is out of range: it raises an IndexError.
+    """
     found: list[tuple[Any, int, int]] = []
     k = 0
     while k < trips:
@@ -135,7 +173,7 @@ def slices(form: Affine, trips: int, n: int, masked: bool = False) -> list[tuple
         group = _group(place, n)
         stop = _end_of_group(form, k, trips, n, group)
         if group is None:
-            if not masked or not n or stop - k > n:
+            if not n or stop - k > min(n, ABSENT) or not all(map(is_absent, range(k, stop))):
                 return None
             found.append((0, stop - k, 1))
         else:
