@@ -11,6 +11,7 @@ import builtins
 import math
 import warnings
 from collections.abc import Iterable, Sequence
+from contextvars import ContextVar
 from typing import Any, assert_never
 
 import numpy as np
@@ -284,6 +285,23 @@ def number(b: Builder, x: object, dtype: Any) -> Atom:
     if x.aval == Aval((), target, weak=True):
         return x
     return emit(b, ops.ASTYPE, x, attrs=CastAttrs(target, weak=True))
+
+
+MARKS_KINDS: ContextVar[bool] = ContextVar("marks_kinds", default=False)
+"""Whether numbers that are brought to another kind get a mark, for the pass `kinds`."""
+
+
+def widened(b: Builder, x: Atom, aval: Aval) -> Atom:
+    """A number of another kind, only a narrower one, as one of the type `aval`."""
+    if MARKS_KINDS.get():
+        return b.apply(ops.ASTYPE, x, attrs=CastAttrs(aval.dtype, aval.weak, widens=True))
+    if not aval.weak:
+        return astype(b, x, aval.dtype)
+    if not x.aval.weak:
+        return number(b, x, aval.dtype)
+    if isinstance(x, Const):
+        return lift({"f": float, "c": complex}[aval.dtype.kind](x.value))
+    return multiply(b, x, 1.0) if aval.dtype.kind == "f" else add(b, x, 0j)
 
 
 # ---- reductions ----------------------------------------------------------------------------------

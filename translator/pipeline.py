@@ -1,6 +1,7 @@
 """The pipeline, top to bottom: read, derive and batch as transformations ask (innermost first), simplify, fuse.
 
     read       the source of the function becomes a program
+    kinds      numbers of a kind that the data decide: see there                     for what is not transformed
     derive     the program becomes its derivative         once for each grad, jvp, vjp, ... around it
     batch      the program gets a batch axis              once for each vmap around it
     simplify   constants folded, common work shared, dead code dropped; sums over slices of long arrays in windows;
@@ -23,10 +24,12 @@ from typing import Any
 from .batch.lanes import LoopNote
 from .derive.tape import NeedTrip, behind_of
 from .ir import Function
+from .make import MARKS_KINDS
 from .passes.branches import joined_branches
 from .passes.counters import counters
 from .passes.extremes import extremes
 from .passes.fuse import fuse
+from .passes.kinds import kinds
 from .passes.simplify import simplify
 from .passes.ties import ties
 from .passes.windows import windows
@@ -129,10 +132,13 @@ def translate(
     """All passes in order. Raises UntracedError where the function is not in the language. The program means the same
     for every `target`, which decides between forms of equal meaning."""
     with _recording() as stages, _translating_for(target), _noting_loops() as loops:
-        reading = read(fun, signature, finish, changes="kept" if finish in (None, exact) else "refused")
-        if reading.function not in stages.values():
-            note("read", reading.function)
-        function = reading.function
+        plain = finish in (None, exact)
+        with _marking_kinds(plain):
+            reading = read(fun, signature, finish, changes="kept" if plain else "refused")
+        bools = None if target == "numpy" else reading.python_bools
+        function = kinds(reading.function, bools) if plain else reading.function
+        if function not in stages.values():
+            note("read", function)
         for name, apply in PASSES:
             function = note(name, apply(function))
     return Translation(
@@ -164,7 +170,7 @@ def transform(
     """
     forced: frozenset[int] = frozenset()
     while True:
-        with _deriving(name == "derive" or deriving()):
+        with _deriving(name == "derive" or deriving()), _marking_kinds(False):
             reading = read_specialised(read_with, signature, forced)
         note("read", reading.function, unless_known=True)
         positions = positions_of(signature, reading.statics)
@@ -205,6 +211,15 @@ def _deriving(on: bool) -> Iterator[None]:
     finally:
         _differentiated.reset(token)
         kept.reset(calls)
+
+
+@contextmanager
+def _marking_kinds(on: bool) -> Iterator[None]:
+    token = MARKS_KINDS.set(on)
+    try:
+        yield
+    finally:
+        MARKS_KINDS.reset(token)
 
 
 def positions_of(signature: Signature, statics: frozenset[int]) -> Positions:

@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 from comparing import TARGETS, Cases, check
 
+from untraced import accelerate
+
 CASES = Cases()
 
 A = np.arange(6.0)
@@ -486,6 +488,91 @@ def zips(x):
         [x[i] + j for i, j in enumerate([1, 2], start=1)],
         sum((i * v for i, v in enumerate(x))),
     )
+
+
+@CASES(([5, 3, 1], 2), ([5, 3, 1], 9))
+def sorted_apart(items, pivot):
+    more, less = [], []
+    for e in items:
+        (more if e > pivot else less).append(e)
+    return more, less
+
+
+@CASES((np.array([5, 3, 1]), 2), (np.array([0, 3, 1]), 2))
+def one_of_two(c, p):
+    a, b, d, e, h = [1], [2], {"k": 1}, {"k": 2}, [[1], [2]]
+    t = a if c[0] > p else b
+    t.append(3)
+    u = d if c[0] > p else e
+    u["k"] = 3
+    v = h[0] if c[0] > p else h[1]
+    h[0].append(9)
+    made = [1] if c[0] > p else [2]
+    made[0] += 1
+    return a, b, d, e, h, v, made
+
+
+@CASES((np.array([5, 3, 1]), 2), (np.array([0, 3, 1]), 2))
+def rebound_in_a_loop(c, p):
+    a, b, f = [1.0], [2.0], [3.0]
+    t = u = a
+    i = 0
+    while c[i] > p:
+        t, u = b, [u[0] + 1]
+        f = u
+        i += 1
+    t[0], u[0] = 9, 8
+    return a, b, t, u, f
+
+
+@CASES((np.array([5, 3, 1]), 2), (np.array([0, 3, 1]), 2))
+def keys_in_two_orders(c, p):
+    d = {}
+    if c[0] > p:
+        d["b"], d["a"] = 1, 2
+    else:
+        d["a"], d["b"] = 1, 2
+    return d
+
+
+@dataclass
+class Box:
+    v: int
+
+
+@CASES((np.array([5, 3, 1]), 2), (np.array([0, 3, 1]), 2))
+def equal_but_two(c, p):
+    a, b, s, r = Box(1), Box(1), {1}, {1}
+    t = a if c[0] > p else b
+    t.v = 9
+    q = s if c[0] > p else r
+    q.add(3)
+    return a.v, b.v, s, r
+
+
+class Mean:
+    def __init__(self, x):
+        self.x, self.calls = x, 0
+
+    @functools.cached_property
+    def mean(self):
+        self.calls += 1
+        return self.x.mean()
+
+
+@CASES((np.arange(3.0),))
+def cached(x):
+    m = Mean(x)
+    return m.mean + m.mean, m.calls
+
+
+def test_a_cached_property_of_an_object_outside_is_kept_in_it() -> None:
+    m = Mean(np.arange(3.0))
+    scaled = accelerate(lambda k: m.mean * k)
+    assert scaled(2) == 2.0
+    m.x = np.ones(3) * 5
+    assert scaled(3) == 3.0
+    assert m.calls == 1
 
 
 @pytest.mark.parametrize("target", TARGETS)

@@ -25,10 +25,14 @@ NO_ATTRS = NoAttrs()
 
 @dataclass(frozen=True, slots=True)
 class CastAttrs:
-    """`weak`: to a Python number, as int(x), float(x) and complex(x) do; the operand is a scalar."""
+    """`weak`: to a Python number, as int(x), float(x) and complex(x) do; the operand is a scalar.
+
+    `widens`: the user has not asked for it; a variable of the program takes numbers of several kinds (`passes.kinds`).
+    """
 
     dtype: DType
     weak: bool = False
+    widens: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
 
-from ..errors import AliasError
-from .context import Context, objects_of
+from ..errors import AliasError, CutError, Diagnostic
+from ..ir import Atom
+from .context import Context, containers_of, objects_of
+from .demand import ask
 from .values import Cell, Ref, Value
 
 
@@ -53,6 +57,39 @@ def settle(ctx: Context, joined: Iterable[tuple[Cell, str]], extra: Value = None
             cell.ambiguous = f"at this point {label} may or may not share memory with another array"
             for source in mine:
                 source.shadows = (*source.shadows, cell)
+
+
+# ---- containers ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Union:
+    """`joined` stands for a list, dict or object that is `then` or `orelse`, which the run decides."""
+
+    joined: Any
+    then: Any
+    orelse: Any
+    condition: Atom | None = None
+
+
+def check_union(ctx: Context, container: Any) -> None:
+    """Before a list or dict is changed: refused where only the run knows through which names the change is seen."""
+    held: set[int] | None = None
+    for union in ctx.unions:
+        touched = container is union.joined
+        if not touched and container is not union.then and container is not union.orelse:
+            continue
+        held = held or {id(v) for v in containers_of(ctx.frame, ctx.frame.env)} | set(ctx.foreign)
+        seen = (union.then, union.orelse) if touched else (union.joined,)
+        if any(id(v) in held for v in seen):
+            ask(ctx, [union.condition] if union.condition is not None else [])
+            raise CutError(
+                Diagnostic(
+                    f"this {type(container).__name__} may be one of two",
+                    why="which one, and so through which names a change is seen, depends on what only the run knows",
+                    instead="change each of them in a branch of its own",
+                )
+            )
 
 
 # ---- loops ---------------------------------------------------------------------------------------

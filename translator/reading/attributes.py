@@ -147,10 +147,12 @@ def _object_attribute(ctx: Context, owner: Any, name: str, node: ast.AST) -> Val
         from .calls import call_value
 
         return call_value(ctx, static_part.fget, [owner], {}, node)
-    if isinstance(static_part, functools.cached_property):
+    if isinstance(static_part, functools.cached_property) and name not in owner.__dict__:
         from .calls import call_value
 
-        return call_value(ctx, static_part.func, [owner], {}, node)
+        value = call_value(ctx, static_part.func, [owner], {}, node)
+        ctx.set_attribute(owner, name, value)
+        return value
     value = ctx.captures.member(owner, name) if outside else getattr(owner, name)
     if isinstance(owner, types.ModuleType) and callable(value) and not ctx.frame.fixed:
         ctx.captures.of_module(owner, name, value)
@@ -200,7 +202,11 @@ def _foreign_attribute(ctx: Context, owner: Foreign, name: str, node: ast.AST) -
             from .calls import call_value
 
             ctx.captures.part(type(obj), name)
-            return call_value(ctx, part.fget if isinstance(part, property) else part.func, [owner], {}, node)
+            if isinstance(part, property):
+                return call_value(ctx, part.fget, [owner], {}, node)
+            if ctx.keeps_changes:
+                ctx.cut(node, f"the cached property {name} of an object outside the function is bound in it at first")
+            return call_value(ctx, part.func, [owner], {}, node)
         if name not in own and isinstance(part, types.FunctionType):
             method = inspect.getattr_static(type(obj), name)
             ctx.captures.method(owner, name)

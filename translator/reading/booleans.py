@@ -10,7 +10,6 @@ from __future__ import annotations
 from .. import make, ops
 from ..ir import Apply, Atom, Block, Const, For, If, Statement, Var, While, walk
 from ..ops.core import CastAttrs
-from . import kinds
 from .context import Context
 from .values import Value
 
@@ -42,7 +41,6 @@ def is_python_bool(ctx: Context, v: Value) -> bool:
 def returned(ctx: Context, v: Value) -> Atom:
     """A result as an atom: Python's bool is given back as such."""
     atom = ctx.atom(v)
-    kinds.check(ctx, atom)
     return make.number(ctx.b, atom, bool) if is_python_bool(ctx, v) else atom
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from .. import make
 from ..errors import CutError
 from ..ir import Atom, Aval, Var
-from .aliases import Carried, LoopMemory, memory_of, settle
+from .aliases import Carried, LoopMemory, Union, memory_of, settle
 from .context import Context, containers_of, restore_container
 from .demand import ask
 from .joins import common_scalar, convert
@@ -283,7 +283,10 @@ def enter(ctx: Context, plan: Plan, node: ast.AST) -> Entered:
                 values.append(param)
             leaves.append(leaf)
         entered.leaves[place], entered.shells[place] = leaves, shell
+        before = place.read(ctx)
         place.bind(ctx, close_value(shell, iter(values)))
+        if not place.holds:
+            _stands_for(ctx, place.read(ctx), before)
     for place in plan.outs:
         ctx.frame.env.pop(place.key, None)
     entered.mark = len(ctx.journal)
@@ -298,7 +301,43 @@ def leave(ctx: Context, plan: Plan, entered: Entered) -> Outcome:
         _leave_place(ctx, place, entered, outcome)
     for place in plan.outs:
         _leave_out(ctx, place, outcome)
+    _refuse_shared(ctx, plan, entered, outcome)
     return outcome
+
+
+def _stands_for(ctx: Context, inside: Value, before: Value) -> None:
+    """Note of the containers that a name has in the body that they may be those from before the loop."""
+    for made, old in zip(_opened(inside), _opened(before), strict=True):
+        ctx.unions.append(Union(made, old, old))
+
+
+def _opened(v: Value) -> Iterator[Any]:
+    """The containers and objects whose contents `open_value` takes apart."""
+    if isinstance(v, list | dict) or is_object(v):
+        yield v
+    if isinstance(v, tuple | list):
+        for x in v:
+            yield from _opened(x)
+    elif isinstance(v, dict) or is_object(v):
+        for x in (v if isinstance(v, dict) else v.__dict__).values():
+            yield from _opened(x)
+
+
+def _refuse_shared(ctx: Context, plan: Plan, entered: Entered, outcome: Outcome) -> None:
+    """A container that two names have at the end of the body: they would be two copies in the next iteration."""
+    places = [p for p in (*plan.places, *plan.outs) if p.kind in ("name", "out")]
+    if outcome.mismatch is not None or not any(True for p in places for _ in _opened(p.read(ctx))):
+        return
+    own = {p.key for p in places}
+    others = {k: v for k, v in ctx.frame.env.items() if k in entered.env and k not in own}
+    held = {id(v) for v in containers_of(ctx.frame, others)} | set(ctx.foreign)
+    for place in places:
+        for container in _opened(place.read(ctx)):
+            if id(container) in held:
+                shared = Undefined("has two names after an iteration", "let each name have a copy of its own")
+                outcome.mismatch = (place, entered.env.get(place.key, UNBOUND), shared)
+                return
+            held.add(id(container))
 
 
 def _find_new_places(ctx: Context, plan: Plan, entered: Entered, outcome: Outcome) -> None:
@@ -487,6 +526,8 @@ def bind_results(
         values.append((place, UNBOUND if place in unbound else close_value(entered.shells[place], iter(built))))
     for place, value in values:
         place.bind(ctx, value)
+        if place.kind == "name" and place not in unbound:
+            _stands_for(ctx, value, entered.env[place.key])
     settle(ctx, fresh)
 
 

@@ -65,7 +65,6 @@ from .values import (
 )
 
 if TYPE_CHECKING:
-    from .kinds import Mixed
     from .views import Lying
 
 Evaluator = Callable[["Context", Any], Value]
@@ -126,13 +125,13 @@ class Context:
         self.argument_cells: list[tuple[int, Cell]] = []
         self.reshapes: list[tuple[Cell, Lying]] = []  # of what, and what was taken for granted
         self.reshaped: dict[Cell, list[int]] = {}  # cells not written since, and their positions in `reshapes`
-        self.mixed: dict[Var, Mixed] = {}  # see the module kinds
         self.blended: set[Var] = set()  # numbers that are of one kind or of another, depending on a condition
         self.relied_on: set[int] = set()  # positions in `reshapes`: what they show, or their copy, was written later
         self.remembered: dict[Any, Value] = {}  # what functions behind functools.cache gave
         self.recursions: Any = None  # see the module recursion
         self.python_bools: set[Var] = set()  # see the module booleans
         self.iterators: dict[int, Value] = {}  # lists that are iterators in Python, by id: see `iteration.held`
+        self.unions: list[Any] = []  # lists and dicts that are one of two: see `aliases.Union`
         self.peeling: set[tuple[ast.AST, Frame]] = set()
 
     # ---- evaluation ------------------------------------------------------------------------------
@@ -416,6 +415,7 @@ class Context:
                     instead="build a new one, e.g. {**d, key: value} or [*items, value], and return it",
                 )
             )
+        self._check_union(container)
         self.journal.append((container, None, container.copy()))
 
     def set_attribute(self, obj: Any, name: str, value: Value) -> None:
@@ -427,9 +427,16 @@ class Context:
                     instead="return the new value",
                 )
             )
+        self._check_union(obj)
         old = obj.__dict__.get(name, _MISSING) if hasattr(obj, "__dict__") else getattr(obj, name, _MISSING)
         self.journal.append((obj, name, old))
         object.__setattr__(obj, name, value)
+
+    def _check_union(self, changed: Any) -> None:
+        if self.unions:
+            from .aliases import check_union
+
+            check_union(self, changed)
 
     def mirror(self, of: Any, capture: Capture) -> Mirror:
         """What holds the attributes that the function puts into an object outside it, which `capture` leads to."""

@@ -16,7 +16,7 @@ from ..errors import CutError, DTypeError
 from ..ir import Atom, Aval, Var
 from ..ops.core import Elementwise, promote
 from ..precision import Precision
-from . import kinds, protocols, selected, selection
+from . import protocols, selected, selection
 from .attributes import get_attribute
 from .booleans import is_bool, is_python_bool, marked
 from .context import Context
@@ -183,9 +183,7 @@ def binary(ctx: Context, kind: type[ast.operator], left: Value, right: Value, no
     # int ** int is an int or a float by the sign of the exponent, which must be known
     if of_ints and not _power_fits(ctx, left, right) and static(ctx, right, node, "the exponent of a Python int") < 0:
         x = make.number(ctx.b, x, np.float64)
-    result = make.elementwise(ctx.b, op, x, y)
-    kinds.follow(ctx, op, (x, y), result)
-    return ctx.wrap(result)
+    return ctx.wrap(make.elementwise(ctx.b, op, x, y))
 
 
 def _check_sequences(kind: type[ast.operator], left: Value, right: Value) -> None:
@@ -313,9 +311,7 @@ def unary(ctx: Context, kind: ast.unaryop, operand: Value, node: ast.AST) -> Val
 def _unary(ctx: Context, op: Elementwise, operand: Value, node: ast.AST) -> Value:
     x = ctx.atom(as_number(ctx, operand))
     ctx.at(node)
-    result = make.elementwise(ctx.b, op, x)
-    kinds.follow(ctx, op, (x,), result)
-    return ctx.wrap(result)
+    return ctx.wrap(make.elementwise(ctx.b, op, x))
 
 
 # ---- comparisons and logic -----------------------------------------------------------------------

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import enum
+import types
 from dataclasses import replace
 from typing import Any
 
@@ -10,13 +12,12 @@ import numpy as np
 from .. import make
 from ..builder import Builder
 from ..errors import CutError, Diagnostic
-from ..ir import Atom, Aval, Block, Const, If, Var, may_raise
+from ..ir import Atom, Aval, Block, If, Var, may_raise
 from ..ops.core import promote
-from . import kinds
-from .aliases import settle
+from .aliases import Union, settle
 from .context import Context, Snapshot
 from .demand import ask
-from .values import Cell, Closure, Masked, Ref, Undefined, Value, describe, hint_of
+from .values import Cell, Closure, Masked, Ref, Undefined, Value, describe, hint_of, is_object
 
 Pair = tuple[Value, Value]
 _LADDER = "ifc"
@@ -51,15 +52,32 @@ class Joiner:
         if _is_box(x) != _is_box(y) and (_is_scalar(x) or _is_scalar(y)):
             return self._number_or_array(x, y, name)
         if type(x) is type(y):
-            if type(x) in (tuple, list) and len(x) == len(y):
-                return type(x)(self.join(a, b, name) for a, b in zip(x, y, strict=True))
-            if isinstance(x, dict) and set(x) == set(y):
-                return {k: self.join(x[k], y[k], f"{name}_{k}") for k in x}
+            if type(x) is tuple and len(x) == len(y):
+                return tuple(self.join(a, b, name) for a, b in zip(x, y, strict=True))
+            if type(x) in (list, dict) and len(x) == len(y) and (type(x) is list or list(x) == list(y)):
+                return self._containers(x, y, name)
             if isinstance(x, tuple) and hasattr(x, "_fields"):
                 return type(x)(*(self.join(a, b, name) for a, b in zip(x, y, strict=True)))
-            if not isinstance(x, tuple | list | dict | Closure) and _equal(x, y):
+            if not (isinstance(x, tuple | list | dict | set | Closure) or _is_changeable(x)) and _equal(x, y):
                 return x
         return self._either(x, y, "give both branches values of one type and shape")
+
+    def _containers(self, x: Any, y: Any, name: str) -> Value:
+        """One of two lists or dicts, as a new one: `aliases.check_union` refuses what would show that."""
+        known = (u.joined for u in self.ctx.unions if u.condition is self.condition and u.then is x and u.orelse is y)
+        joined = next(known, None)
+        if joined is None:
+            joined = self._contents(x, y, name)
+            self.ctx.unions.append(Union(joined, x, y, self.condition))
+        return joined
+
+    def _contents(self, x: Any, y: Any, name: str) -> Value:
+        """What a list, dict or set holds, by two copies of it."""
+        if isinstance(x, dict) and list(x) == list(y):
+            return {k: self.join(x[k], y[k], f"{name}_{k}") for k in x}
+        if isinstance(x, list) and len(x) == len(y):
+            return [self.join(a, b, name) for a, b in zip(x, y, strict=True)]
+        return x if isinstance(x, set) and x == y else self._either(x, y, "let both branches leave the same keys")
 
     def _either(self, x: Value, y: Value, instead: str) -> Undefined:
         why = f"is {describe(x)} or {describe(y)}, depending on a condition that is known only at run time"
@@ -105,17 +123,9 @@ class Joiner:
             number = self.slot(convert(then.builder, a, held), convert(orelse.builder, b, held), name)
             return replace(either, number=number, dtypes=(a.aval.dtype, b.aval.dtype))
         target = self.slot(convert(then.builder, a, aval), convert(orelse.builder, b, aval), name)
-        self._note_kinds(target, a, b)
         if a.aval.dtype.kind != b.aval.dtype.kind or self.ctx.blended & {a, b}:
             self.ctx.blended.add(target)
         return target
-
-    def _note_kinds(self, target: Var, a: Atom, b: Atom) -> None:
-        """Remember where the number is converted from another type."""
-        said = [kinds.of(self.ctx, x, target.aval) for x in (a, b)] if kinds.told(self.ctx) else []
-        types = frozenset[Aval]().union(*(types for _, types in said))
-        if types:
-            kinds.note(self.ctx, target, self.slot(said[0][0], said[1][0], "is_other"), types)
 
     def _number_or_array(self, x: Value, y: Value, name: str) -> Value:
         """A number, or an array without axes."""
@@ -159,7 +169,7 @@ class Joiner:
         for key, (container, _) in {**then.containers, **orelse.containers}.items():
             x = then.containers[key][1] if key in then.containers else container.copy()
             y = orelse.containers[key][1] if key in orelse.containers else container.copy()
-            joined = self.join(x, y, "item")
+            joined = self._contents(x, y, "item")
             if isinstance(joined, Undefined):
                 ask(self.ctx, (self.condition,))
                 raise CutError(
@@ -204,6 +214,13 @@ def _same_parts(x: Masked, y: Masked) -> bool:
     return same and x.whole.aval == y.whole.aval
 
 
+def _is_changeable(v: Value) -> bool:
+    return is_object(v) and not isinstance(v, enum.Enum) and not getattr(v, "__dataclass_params__", _PLAIN).frozen
+
+
+_PLAIN = types.SimpleNamespace(frozen=False)
+
+
 def _is_scalar(v: Value) -> bool:
     return type(v) is Var or isinstance(v, bool | int | float | complex | np.generic)
 
@@ -241,10 +258,4 @@ def _holding(a: Aval, b: Aval) -> Aval | None:
 
 def convert(b: Builder, atom: Atom, aval: Aval) -> Atom:
     """A number brought to the type `aval`; only upwards."""
-    if atom.aval == aval:
-        return atom
-    if not aval.weak:
-        return make.astype(b, atom, aval.dtype)
-    if isinstance(atom, Const):
-        return make.lift({"f": float, "c": complex}[aval.dtype.kind](atom.value))
-    return make.multiply(b, atom, 1.0) if aval.dtype.kind == "f" else make.add(b, atom, 0j)
+    return atom if atom.aval == aval else make.widened(b, atom, aval)

@@ -95,6 +95,7 @@ class Reading:
     layouts: tuple[Layout, ...] = ()
     reasons: tuple[tuple[int, str], ...] = ()
     changes: tuple[Change, ...] = ()  # then the result is a tuple: what is returned, and the contents for each
+    python_bools: frozenset[Var] = frozenset()  # variables that are Python's own bools, which the types do not tell
 
 
 Finish = Callable[[Context, Mapping[str, Value], Value], Value]  # of the parameters and the result, before it is kept
@@ -231,7 +232,8 @@ def _read_once(
         _header(source),
     )
     layouts = _layouts(ctx, {c for _, c in mutated}, [i for i in range(len(signature.avals)) if i not in leaves])
-    return Reading(program, leaves, tuple(ctx.captures.guards.values()), layouts, changes=changed)
+    pythons = frozenset(ctx.python_bools)
+    return Reading(program, leaves, tuple(ctx.captures.guards.values()), layouts, changes=changed, python_bools=pythons)
 
 
 def _returned(ctx: Context, frame: Frame, source: Source) -> Value:

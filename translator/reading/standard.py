@@ -13,9 +13,7 @@ import operator
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from .. import make, surface
-from ..ir import Atom, Var
-from . import kinds
+from .. import surface
 from .context import Context
 from .control import truth
 from .demand import ask, static
@@ -188,10 +186,7 @@ def extreme(builtin: Callable[..., Any]) -> Implementation:
             if any(type(x) is tuple or type(x) is list for x in items):
                 _keys(ctx, node, items, None, f"{builtin.__name__}()")
             given = [items] if type(args[0]) is not Ref or len(args) > 1 else [args[0]]
-            found = call_handler(ctx, surface.handler_for(builtin), builtin, given, default, node)
-            if type(found) is Var and type(args[0]) is not Ref:
-                kinds.extreme(ctx, _SECOND_FIRST[builtin], [ctx.atom(x) for x in items], found)
-            return found
+            return call_handler(ctx, surface.handler_for(builtin), builtin, given, default, node)
         keys = _keys(ctx, node, items, key, f"{builtin.__name__}()")
         if not keys:
             return run_known(ctx, node, lambda: builtin([], **default))
@@ -199,9 +194,6 @@ def extreme(builtin: Callable[..., Any]) -> Implementation:
         return items[place]
 
     return implementation
-
-
-_SECOND_FIRST: dict[Callable[..., Any], Callable[..., Atom]] = {max: make.greater, min: make.less}
 
 
 # ---- operator ------------------------------------------------------------------------------------

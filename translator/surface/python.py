@@ -12,8 +12,8 @@ import numpy as np
 from .. import make, ops
 from ..builder import Builder
 from ..errors import CutError, Diagnostic, DTypeError, ShapeError, UnsupportedError
-from ..ir import Atom, Const, Shape, Var
-from ..ops.core import Elementwise
+from ..ir import Atom, Aval, Const, Shape, Var
+from ..ops.core import Elementwise, promote
 from ..ops.pythonic import MATH as MATH_ROWS
 from .arguments import MISSING, array, arrays, is_atom, static, static_int
 
@@ -192,17 +192,29 @@ def chosen(second_first: Callable[[Builder, Any, Any], Atom], builtin: Callable[
         atoms = [scalar(b, a, f"{builtin.__name__}()") for a in atoms]
         if all(a.aval.weak for a in atoms) and len(atoms) > 1 and any(a.aval.dtype.kind == "c" for a in atoms):
             raise DTypeError(f"{builtin.__name__}() of complex numbers, which have no order")
-        best = atoms[0]
+        best, mixed = atoms[0], len({a.aval for a in atoms}) > 1
         for atom in atoms[1:]:
             weak = best.aval.weak and atom.aval.weak
             if not (_fits(best, atom) and _fits(atom, best)):
                 what = f"{builtin.__name__}() of a {best.aval.dtype} and {atom.aval.dtype} that is out of its range"
                 raise CutError(Diagnostic(what, why="which of the two it is decides its type"))
-            picked = make.where(b, second_first(b, atom, best), atom, best)
-            best = array(b, as_python(b, picked)) if weak else picked
+            aval = _common(best.aval, atom.aval)
+            picked = make.where(b, second_first(b, atom, best), _as(b, aval, atom), _as(b, aval, best))
+            best = _as(b, aval, picked) if weak and mixed else array(b, as_python(b, picked)) if weak else picked
         return best
 
     return handler
+
+
+def _common(x: Aval, y: Aval) -> Aval:
+    """The type of what is one of two numbers."""
+    if x.weak and y.weak:
+        return max(x, y, key=lambda a: "bifc".index(a.dtype.kind))
+    return Aval((), promote([x, y]))
+
+
+def _as(b: Builder, aval: Aval, x: Atom) -> Atom:
+    return x if x.aval == aval or x.aval.shape else make.widened(b, x, aval)
 
 
 def _fits(number: Atom, other: Atom) -> bool:

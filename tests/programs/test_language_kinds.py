@@ -1,0 +1,88 @@
+"""Numbers whose kind depends on the data: an int or a float, Python's or NumPy's, as CPython has it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from comparing import Cases, check
+
+from untraced import accelerate
+
+CASES = Cases()
+X = np.array([1.0, 2.0, 3.0])
+ARRAYS = ((X,), (X * -50,), (np.array([1, 2, 3]),), (np.array([101.0, 2, 3], np.float32),))
+
+
+@CASES(*ARRAYS)
+def extremes_with_python_numbers(x):
+    return max(0, x[0]), min(x[1], 1.5), max(x[0], 2, 2.5), max((v for v in x if v > 100), default=0)
+
+
+@CASES(*ARRAYS)
+def sums_of_what_passes(x):
+    total, best, least, held = 0, 0, float("inf"), {"k": 0}
+    for v in x:
+        if v > 100:
+            total += v
+            held["k"] += v
+        best = max(best, v)
+        if v < least:
+            least = v
+    return total, best, least, held
+
+
+@CASES(*ARRAYS)
+def first_over(x):
+    k = 0 if x[0] < 100 else 1.5
+    return np.arange(3) * k, np.full(3, k), [k], k * 2, -k, k + 1.0, k**2, abs(k), np.sqrt(k), k / 2, k % 2, k > 1
+
+
+@CASES(*ARRAYS)
+def quotient(x):
+    """Python raises where NumPy gives inf."""
+    divisor = 0 if x[0] < 50 else x[0]
+    return 1 / divisor
+
+
+@CASES(*ARRAYS)
+def gathered(x):
+    return np.array([0 if v < 2 else v for v in x]), [v if v > 2 else 0 for v in x]
+
+
+@CASES((X, 0), (X, 2), (X, 3), (X, 50))
+def trips(x, n):
+    total, error = 0, 1e9
+    for i in range(min(n, 3)):
+        for j in range(i):
+            total += x[j]
+    while error > 1e8 * n + 10:
+        error = np.abs(x).sum() / 10
+    return total, error, error * np.float32(2)
+
+
+@CASES((X, 0), (X, 2), (X, 6), (-X, 6))
+def truths(x, n):
+    seen, every = False, True
+    for v in x:
+        if v > 1:
+            seen = v > 2
+        every = every and v > 0 and n > 1
+    return n > 2 or x[0] > 0, n <= 2 and x[n] > 1, x[0] > 0 and n > 1, (x[0] > 0) if n > 5 else False, seen, every
+
+
+@pytest.mark.parametrize(("function", "arguments"), CASES.found)
+def test_kinds(function: Any, arguments: Any) -> None:
+    check(function, arguments, "cpu")
+
+
+def test_the_flag_goes_through_whole_array_statements() -> None:
+    def largest(x):
+        best, at = 0, -1
+        for i in range(len(x)):
+            if x[i] > best:
+                best, at = x[i], i
+        return best, at
+
+    assert "for" not in accelerate(largest, target="cpu").inspect(np.arange(1000.0)).source

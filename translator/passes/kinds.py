@@ -1,0 +1,282 @@
+"""Numbers whose kind depends on the data: 0 or 0.5, 0 or np.float64(0.5), True or np.True_.
+
+    before                               after
+    best = float(0)      # a mark        best, other = 0.0, True
+    for i in range(n):                   for i in range(n):
+        if x[i] > best:                      if x[i] > best:
+            best = x[i]                          best, other = x[i], False
+    return best                          if other: raise OverflowError(...)
+                                         return best
+
+A variable of the program has one type, the wider one; the reader marks where a number of another kind is brought to it
+(`make.widened`). Where such a number is returned, or where its kind decides what becomes of it, a flag that goes with
+it says whether it is what it was taken for. If it is not CPython runs the call, as for any exception of the program.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import replace
+from itertools import combinations, product
+
+from .. import make, ops
+from ..builder import Builder
+from ..errors import Span, UntracedError
+from ..ir import Apply, Atom, Aval, Block, Const, For, Function, If, Raise, Statement, Var, While, const, walk
+from ..ops.core import CastAttrs, Op
+from ..thrown import Known, Thrown
+
+Kinds = frozenset[Aval]
+
+OTHER_KIND = Thrown(OverflowError, (Known("a number of another type than in the program"),))
+_TRUE, _FALSE = const(True), const(False)
+_BOOL = _TRUE.aval
+_PYTHONS = Aval((), _BOOL.dtype, weak=True)  # the kind of Python's own bools, which in the program are like NumPy's
+_MOST = 32  # combinations of kinds that the operands of one operation are tried in
+_COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!="})
+_CHOICES = frozenset({ops.WHERE, ops.LOGICAL_AND, ops.LOGICAL_OR})
+_QUOTIENTS = frozenset({ops.DIVIDE, ops.FLOOR_DIVIDE, ops.REMAINDER})
+
+
+def is_mark(s: Statement) -> bool:
+    return isinstance(s, Apply) and isinstance(s.attrs, CastAttrs) and s.attrs.widens
+
+
+def kinds(function: Function, python_bools: Set[Var] | None = None) -> Function:
+    """The program without marks, which raises where a result would be of another kind than its type says.
+
+    `python_bools` certainly are Python's own; None: bools are not looked at.
+    """
+    body = function.body
+    given = [a for a in body.results[: function.out.leaf_count] if not a.aval.shape and a.aval != _PYTHONS]
+    bools = python_bools is not None and any(a.aval == _BOOL for a in given)
+    if not bools and not any(map(is_mark, walk(body))):
+        return function
+    found = _Found(python_bools)
+    while found.spread(body):
+        pass
+    writer = _Writer(found)
+    b, results = writer.statements(body)
+    writer.check(b, [writer.flag(a) for a in given], function.span)
+    return replace(function, body=b.block(body.params, results))
+
+
+# ---- what numbers may be -------------------------------------------------------------------------
+
+
+class _Found:
+    """What each scalar of a program may be, by its definition."""
+
+    def __init__(self, python_bools: Set[Var] | None) -> None:
+        self.pythons = _BOOL if python_bools is None else _PYTHONS
+        self.python_bools = python_bools or frozenset()
+        self.known: dict[Var, Kinds] = {}
+
+    def of(self, a: Atom) -> Kinds:
+        if isinstance(a, Const):
+            return frozenset({self.pythons if a.aval == _BOOL else a.aval})
+        return self.known.get(a, frozenset({a.aval}))
+
+    def others(self, a: Atom) -> Kinds:
+        return self.of(a) - {a.aval}
+
+    def spread(self, block: Block) -> bool:
+        """Note what the variables of the block may be; whether anything new was found."""
+        grown = False
+
+        def add(v: Var, new: Kinds) -> None:
+            nonlocal grown
+            known = self.known.get(v, frozenset())
+            if not v.aval.shape and not new <= known:
+                self.known[v], grown = known | new, True
+
+        for s in block.statements:
+            match s:
+                case Apply(targets=(t,)):
+                    add(t, self.results(s))
+                case If(then=then, orelse=orelse):
+                    grown = self.spread(then) | self.spread(orelse) | grown
+                    for t, x, y in zip(s.targets, then.results, orelse.results, strict=True):
+                        add(t, self.of(x) | self.of(y))
+                case For(body=body) | While(body=body):
+                    places = list(zip(s.targets, _carried(s), s.inits, body.results, strict=True))
+                    for _, p, init, _ in places:
+                        add(p, self.of(init))
+                    for p, asked in zip(_carried(s), s.condition.params if isinstance(s, While) else (), strict=False):
+                        add(asked, self.of(p))
+                    grown = (isinstance(s, While) and self.spread(s.condition)) | self.spread(body) | grown
+                    for t, p, init, end in places:
+                        add(p, self.of(end))
+                        add(t, self.of(end) if _runs(s) else self.of(end) | self.of(init))
+        return grown
+
+    def results(self, s: Apply) -> Kinds:
+        """What the result of an operation may be."""
+        (t,) = s.targets
+        if is_mark(s):
+            return self.of(s.args[0])
+        if t in self.python_bools:
+            return frozenset({self.pythons})
+        if t.aval.shape:
+            return frozenset({t.aval})
+        if s.op in _CHOICES and any(map(self.others, s.args)):
+            return frozenset().union(*map(self.of, s.args[-2:]))
+        found = frozenset(self.pythons if v == _PYTHONS else v for _, v in self.variants(s) if v is not None)
+        return found or frozenset({t.aval})
+
+    def variants(self, s: Apply) -> Iterator[tuple[frozenset[Var], Aval | None]]:
+        """The sets of operands that may be of other kinds, with what the result is then; None for a failure."""
+        open_ = [a for a in dict.fromkeys(s.args) if isinstance(a, Var) and self.others(a)]
+        tried = 0
+        for count in range(len(open_) + 1):
+            for chosen in combinations(open_, count):
+                for avals in product(*(sorted(self.others(v), key=str) for v in chosen)):
+                    tried += 1
+                    taken = dict(zip(chosen, avals, strict=True))
+                    yield frozenset(chosen), _typed(s, taken) if tried <= _MOST else None
+
+    def matters(self, s: Apply) -> bool:
+        """Whether the kinds of the operands decide more than what kind the result is of."""
+        if s.op in _CHOICES or _is_comparison(s.op) or not any(map(self.others, s.args)):
+            return False
+        if s.op in _QUOTIENTS:  # Python's raise where NumPy's give inf or nan
+            return not (isinstance(s.args[1], Const) and bool(s.args[1].value))
+        if s.op is ops.POWER:
+            exponent = s.args[1]
+            return not (isinstance(exponent, Const) and exponent.aval.dtype.kind == "i" and exponent.value >= 0)
+        (t,) = s.targets
+        return any(v is None or (bool(t.aval.shape) and v != t.aval) for _, v in self.variants(s))
+
+
+def _carried(s: For | While) -> tuple[Var, ...]:
+    return s.body.params[len(s.body.params) - len(s.targets) :]
+
+
+def _runs(s: For | While) -> bool:
+    return isinstance(s, For) and bool(s.range.static())
+
+
+def _is_comparison(op: Op) -> bool:
+    return getattr(op, "operator", "") in _COMPARISONS
+
+
+def _typed(s: Apply, taken: dict[Var, Aval]) -> Aval | None:
+    """What the result is where these operands are of these kinds."""
+    avals = [taken.get(a, a.aval) if isinstance(a, Var) else a.aval for a in s.args]
+    if _is_comparison(s.op) and all(map(_is_pythons, s.args, avals)):
+        return _PYTHONS
+    avals = [_BOOL if a == _PYTHONS else a for a in avals]
+    try:
+        (found,) = s.op.infer(avals, s.attrs)
+    except (UntracedError, TypeError, ValueError):
+        return None
+    return found
+
+
+def _is_pythons(x: Atom, aval: Aval) -> bool:
+    return aval.weak or (isinstance(x, Const) and aval == _BOOL)
+
+
+# ---- the flags -----------------------------------------------------------------------------------
+
+
+class _Writer:
+    """Writes blocks anew: without marks, with flags beside what may be of another kind, and checks of them."""
+
+    def __init__(self, found: _Found) -> None:
+        self.found = found
+        self.flags: dict[Var, Atom] = {}
+
+    def flag(self, a: Atom) -> Atom:
+        """Whether the number is of another kind than its type says."""
+        if a.aval.shape or not self.found.others(a):
+            return _FALSE
+        return self.flags.get(a, _TRUE) if isinstance(a, Var) else _TRUE
+
+    def is_open(self, v: Var) -> bool:
+        """Whether only the run knows that."""
+        return not v.aval.shape and len(self.found.of(v)) > 1
+
+    def check(self, b: Builder, flags: Sequence[Atom], span: Span) -> None:
+        flag = _either(b, flags)
+        if flag is not _FALSE:
+            b.append(Raise(flag, Block((), (), ()), OTHER_KIND, span))
+
+    def statements(self, block: Block) -> tuple[Builder, tuple[Atom, ...]]:
+        b = Builder()
+        for s in block.statements:
+            with b.at(s.span):
+                self.statement(b, s)
+        return b, block.results
+
+    def block(self, block: Block, flagged: Sequence[int], params: Sequence[Var] = ()) -> Block:
+        """The block with the flags of these of its results behind them, and with more parameters."""
+        b, results = self.statements(block)
+        flags = [self.flag(block.results[i]) for i in flagged]
+        return b.block((*block.params, *params), (*results, *flags))
+
+    def statement(self, b: Builder, s: Statement) -> None:
+        match s:
+            case Apply():
+                self.apply(b, s)
+            case If(then=then, orelse=orelse):
+                flagged = [i for i, t in enumerate(s.targets) if self.is_open(t)]
+                sides = self.block(then, flagged), self.block(orelse, flagged)
+                b.append(If((*s.targets, *self.fresh(s.targets, flagged)), s.condition, *sides, s.span))
+            case For() | While():
+                self.loop(b, s)
+            case Raise(body=body):
+                b.append(replace(s, body=self.block(body, ())))
+            case _:
+                b.append(s)
+
+    def fresh(self, variables: Sequence[Var], flagged: Sequence[int]) -> tuple[Var, ...]:
+        made = tuple(Var("other", _BOOL) for _ in flagged)
+        self.flags.update((variables[i], v) for i, v in zip(flagged, made, strict=True))
+        return made
+
+    def loop(self, b: Builder, s: For | While) -> None:
+        flagged = [i for i, p in enumerate(_carried(s)) if self.is_open(p)]
+        inits = (*s.inits, *(self.flag(s.inits[i]) for i in flagged))
+        body = self.block(s.body, flagged, self.fresh(_carried(s), flagged))
+        targets = (*s.targets, *self.fresh(s.targets, flagged))
+        if isinstance(s, For):
+            b.append(replace(s, targets=targets, inits=inits, body=body))
+        else:
+            condition = self.block(s.condition, (), self.fresh(s.condition.params, flagged))
+            b.append(replace(s, targets=targets, inits=inits, condition=condition, body=body))
+
+    def apply(self, b: Builder, s: Apply) -> None:
+        (t,) = s.targets
+        if is_mark(s):
+            assert isinstance(s.attrs, CastAttrs)
+            b.append(replace(s, attrs=replace(s.attrs, widens=False)))
+            (x,) = s.args
+            if self.is_open(t) and x.aval not in self.found.of(x):  # what np.where makes of Python's numbers is NumPy's
+                self.flags[t] = self.flag(x)
+            return
+        if self.found.matters(s):
+            self.check(b, [self.flag(a) for a in s.args], s.span)
+        b.append(s)
+        if self.is_open(t):
+            self.flags[t] = self.of_result(b, s)
+
+    def of_result(self, b: Builder, s: Apply) -> Atom:
+        if s.op is ops.WHERE:
+            return make.where(b, s.args[0], self.flag(s.args[1]), self.flag(s.args[2]))
+        if s.op in _CHOICES:
+            first, second = (self.flag(a) for a in s.args)
+            sides = (second, first) if s.op is ops.LOGICAL_AND else (first, second)
+            return make.where(b, s.args[0], *sides)
+        least: list[frozenset[Var]] = []  # of the operands that are of another kind then
+        for operands, kind in self.found.variants(s):
+            if kind != s.targets[0].aval and not any(known <= operands for known in least):
+                least.append(operands)
+        both = functools.partial(make.logical_and, b)
+        return _either(b, [functools.reduce(both, map(self.flag, operands)) for operands in least])
+
+
+def _either(b: Builder, flags: Sequence[Atom]) -> Atom:
+    found = [f for f in dict.fromkeys(flags) if f is not _FALSE]
+    return functools.reduce(functools.partial(make.logical_or, b), found) if found else _FALSE
