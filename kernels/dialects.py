@@ -53,6 +53,17 @@ def primitive(source: Call, language: str) -> str:
     return template
 
 
+_SHIFTS = {"left_shift": "<<", "right_shift": ">>"}
+
+
+def _known_shift(value: Value, source: Call) -> int | None:
+    """By how many bits less than the width, where that is known: more are 0 in NumPy and undefined in the languages."""
+    if source.op.name not in _SHIFTS or not isinstance(value.args[1].source, Number):
+        return None
+    bits = int(value.args[1].source.value)
+    return bits if 0 <= bits < 8 * source.dtypes[0].itemsize else None
+
+
 def call_expression(dialect: Triton | Cuda, value: Value, source: Call) -> str:
     """`value` as an expression over the names of its arguments."""
     template = primitive(source, dialect.name)
@@ -73,6 +84,9 @@ def call_expression(dialect: Triton | Cuda, value: Value, source: Call) -> str:
                 args.append(dialect.convert(text, dtype, working(dtype)))
             else:
                 args.append(dialect.convert(text, arg.dtype, working(dtype)))
+    shift = _known_shift(value, source)
+    if shift is not None:
+        template = f"({{0}} {_SHIFTS[source.op.name]} {shift})"
     kinds = [working(d) for d in source.dtypes]
     f = "f" if any(d == np.float32 for d in kinds) and not any(d == np.float64 for d in kinds) else ""
     return dialect.finish(dialect.call(template, args, f), value, source)

@@ -46,6 +46,8 @@ def rule_for(name: str, primitive: str, result: DType) -> Rule | None:
             return lambda w, x, y: w.op(primitive, y, x, dtype=result)
         case "isnan":
             return isnan
+        case "right_shift" if result.kind == "u":  # XLA's shifts by the width and more give 0, as NumPy's do
+            return lambda w, x, y: w.op("shift_right_logical", x, y)
     return (lambda w, *args: w.op(primitive, *args, dtype=result)) if primitive else None
 
 

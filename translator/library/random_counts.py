@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from ..ops.gamma import gammaln
 from ..precision import PRECISION
 from .random_draws import drawn_uniform
 from .random_keys import one_key, split
@@ -70,7 +69,7 @@ def _poisson_many(key: Any, rate: Any, wanted: Any, shape: Any, dtype: Any) -> A
         rest = np.float32(0.5) - np.abs(u)
         k = np.floor((2 * a / rest + b) * u + rate + np.float32(0.43))
         s = np.log(v * inverse / (a / (rest * rest) + b))
-        accepted = s <= -rate + k * log - gammaln(k + 1)
+        accepted = s <= -rate + k * log - _log_factorial(np.where(k < 0, 0, k))
         refused = (k < 0) | ((rest < np.float32(0.013)) & (v > rest))
         accepted = ((rest >= np.float32(0.07)) & (v <= most)) | (~refused & accepted)
         found = np.where(accepted, k, found)  # the last that is accepted while any is sought: so the numbers are JAX's
@@ -133,7 +132,8 @@ def _binomial_many(key: Any, count: Any, q: Any, wanted: Any, shape: Any, dtype:
     odds = q / (1 - q)
     alpha = (2.83 + 5.1 / b) * deviation
     m = np.floor((count + 1) * q)
-    fixed = (m + 0.5) * np.log((m + 1) / (odds * (count - m + 1))) + _stirling_rest(m) + _stirling_rest(count - m)
+    mode = (m + 0.5) * np.log((m + 1) / (odds * (count - m + 1)))
+    rests = _stirling_rest(m), _stirling_rest(count - m)
     found = np.full(shape, -1, q.dtype)
     done = np.full(shape, ~np.any(wanted))
     while np.any(~done):
@@ -146,9 +146,11 @@ def _binomial_many(key: Any, count: Any, q: Any, wanted: Any, shape: Any, dtype:
         outside = (k < 0) | (k > count)
         j = np.where(outside, 0, k)
         bound = (
-            fixed
+            mode
             + (count + 1) * np.log((count - m + 1) / (count - j + 1))
             + (j + 0.5) * np.log(odds * (count - j + 1) / (j + 1))
+            + rests[0]
+            + rests[1]
             - _stirling_rest(j)
             - _stirling_rest(count - j)
         )
@@ -172,6 +174,12 @@ def _stirling_rest(k: Any) -> Any:
     rest = (1.0 / 12 - (1.0 / 360 - 1.0 / 1260 / square) / square) / (k + 1)
     table = np.array(_STIRLING, k.dtype)
     return np.where(k <= 9, table[np.where((k >= 0) & (k <= 9), k, 0).astype(np.int32)], rest)
+
+
+def _log_factorial(k: Any) -> Any:
+    """log(k!) by Stirling's formula, which is good to the last digit with what it lacks."""
+    one = k + 1
+    return ((k + 0.5) * np.log(one) - one) + (0.9189385332046727 + _stirling_rest(k))
 
 
 def multinomial(key: Any, n: Any, p: Any, *, shape: Any = None, dtype: Any = None, unroll: Any = 1) -> Any:

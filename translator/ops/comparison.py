@@ -146,14 +146,9 @@ LEFT_SHIFT = Elementwise(
     triton="tl.where(({1} >= 0) & ({1} < {0}.dtype.primitive_bitwidth), {0} << {1}, 0)", samples=(INTEGERS, SHIFTS),
 )
 
-
-def by_right_shift(x: Any, y: Any) -> Any:
-    return x // np.left_shift(1, y)  # of unsigned numbers; a shift beyond the width divides by zero, which gives zero
-
-
 RIGHT_SHIFT = Elementwise(
     name="right_shift", numpy="np.right_shift", evaluate=np.right_shift, arity=2, operator=">>",
-    decompose=by_right_shift, stablehlo="shift_right_arithmetic", stablehlo_kinds="i",
+    stablehlo="shift_right_arithmetic",  # of unsigned numbers the logical one
     cuda="((unsigned long long){1} < 8 * sizeof({0}) ? {0} >> {1} : ({0} < 0 ? -1 : 0))",
     triton="tl.where(({1} >= 0) & ({1} < {0}.dtype.primitive_bitwidth), {0} >> {1}, tl.where({0} < 0, -1, 0))",
     samples=(INTEGERS, SHIFTS),
