@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import shutil
+import warnings
 from collections.abc import Callable
+from random import Random
 from typing import Any
 
 import numpy as np
 import pytest
 from host_cuda import HostCuda
+from random_programs import random_function
 
 from untraced import vmap
 from untraced.kernels.ahead import compile_program
 from untraced.kernels.executor import GpuExecutor, Kernel, kernels_of
+from untraced.translator.batch import vmap as batch
+from untraced.translator.batch.lanes import ON_DEVICE
 from untraced.translator.errors import RaisedError
+from untraced.translator.evaluate import evaluate
 from untraced.translator.ir import Function
+from untraced.translator.passes.fuse import fuse
+from untraced.translator.passes.simplify import simplify
 from untraced.translator.pipeline import translate
 from untraced.translator.reading.signature import abstract_with_leaves
 
@@ -280,6 +288,42 @@ def test_loops_compile_ahead_of_time(name: str) -> None:
     pytest.importorskip("cupy")
     for k in kernels_of(translated(*LOOPS[name]), "cuda"):
         assert compile_program(k.program, 90).cubin
+
+
+# ---- random programs -----------------------------------------------------------------------------
+
+
+@needs_compiler
+@pytest.mark.parametrize("seed", range(41, 45))
+def test_random_programs(seed: int) -> None:
+    function, args = random_function(Random(seed), 8)
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        want = evaluate(function, args)
+        got = GpuExecutor(fuse(function), HostCuda())([np.array(a) if np.ndim(a) else a for a in args])
+    for a, b in zip(got, want, strict=True):
+        np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=1e-9, atol=1e-9)  # sums in another order
+
+
+@needs_compiler
+@pytest.mark.parametrize("seed", range(50, 54))
+def test_random_batches(seed: int) -> None:
+    """Every floating-point argument differs from lane to lane."""
+    function, args = random_function(Random(seed), 8)
+    rng, lanes, count = np.random.default_rng(seed), 5, function.out.leaf_count
+    axes = [0 if np.asarray(a).dtype.kind == "f" else None for a in args]
+    many = [
+        a if axis is None else np.stack([a + rng.standard_normal(np.shape(a)) for _ in range(lanes)])
+        for a, axis in zip(args, axes, strict=True)
+    ]
+    made = simplify(batch.vmap(function, axes, [0] * count, lanes, ON_DEVICE))
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        each = [[m if x is None else m[k] for m, x in zip(many, axes, strict=True)] for k in range(lanes)]
+        want = [evaluate(function, own) for own in each]
+        got = GpuExecutor(fuse(made), HostCuda())([np.array(a) if np.ndim(a) else a for a in many])
+    for r, a in enumerate(got[:count]):
+        np.testing.assert_allclose(np.asarray(a), np.stack([w[r] for w in want]), rtol=1e-9, atol=1e-9)
 
 
 def test_numbers_alone_stay_on_the_host() -> None:

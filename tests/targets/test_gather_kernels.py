@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from host_cuda import HostCuda
 
+from untraced.kernels import layout
 from untraced.kernels.ahead import compile_program
 from untraced.kernels.executor import GpuExecutor, kernels_of
 from untraced.translator.ir import Function
@@ -130,6 +131,18 @@ def test_compiled_ahead_of_time(language: str) -> None:
         for k in kernels_of(translated(*CASES[name], language), language):
             for architecture in (80, 90, 100):
                 assert compile_program(k.program, architecture).cubin
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_indices_of_64_bits(language: str, backends: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(layout, "INT32", -1)
+    for name in ("worked", "rows", "two_axes"):
+        f, args = CASES[name]
+        function = translated(f, args, language)
+        (got,) = GpuExecutor(function, backends[language])(list(args))
+        np.testing.assert_allclose(got, f(*args), rtol=1e-13, atol=1e-14)
+        for k in kernels_of(function, language):
+            assert compile_program(k.program, 90).cubin and ("_size', 'i64')" in str(k.program.signature))
 
 
 def test_what_is_known_to_be_inside_is_not_asked() -> None:
