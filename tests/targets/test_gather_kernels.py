@@ -145,6 +145,12 @@ def test_indices_of_64_bits(language: str, backends: dict[str, Any], monkeypatch
             assert compile_program(k.program, 90).cubin and ("_size', 'i64')" in str(k.program.signature))
 
 
+def test_bytes_of_what_is_chosen() -> None:
+    x, i = np.zeros((10_000, 8)), np.zeros(5, int)
+    (kernel,) = kernels_of(translated(take, (x, i), "cuda"), "cuda")
+    assert kernel.bytes_minimum == 2 * 5 * 8 * 8 + 5 * 8
+
+
 def test_what_is_known_to_be_inside_is_not_asked() -> None:
     """Of the two indices into the logits, rows are counted and labels are given."""
     kernels = kernels_of(translated(*CASES["likelihood"], "cuda"), "cuda")

@@ -25,7 +25,7 @@ from ..ir import (
     inputs_of,
     walk,
 )
-from ..ops.core import Cast, Contract, Elementwise, Reduce, ReduceAttrs
+from ..ops.core import Cast, Contract, Elementwise, Index, Reduce, ReduceAttrs
 from .alignment import is_free, nbytes, reduction_kind
 
 
@@ -140,8 +140,9 @@ def _group(
     name: str, kind: str, s: Statement, block: Block, makers: dict[Var, Statement], readers: dict[Var, list[Statement]]
 ) -> Group:
     args = list(dict.fromkeys(a for a in inputs_of(s) if not (isinstance(a, Const) and not a.aval.shape)))
-    moved = sum(map(nbytes, args)) + sum(map(nbytes, s.targets))
-    least = sum(nbytes(a) for a in args if not (isinstance(a, Var) and a in makers and kind_of(makers[a])))
+    read = {a: _bytes_read(s, a) for a in args}
+    moved = sum(read.values()) + sum(map(nbytes, s.targets))
+    least = sum(read[a] for a in args if not (isinstance(a, Var) and a in makers and kind_of(makers[a])))
     why = ""
     for t in s.targets:
         others = readers.get(t, [])
@@ -150,6 +151,17 @@ def _group(
         for reader in others:
             why = why or _reason(kind, s, reader)
     return Group(kind, kernel_name(name, s), lines_of(s), moved, least, why)
+
+
+def _bytes_read(s: Statement, a: Atom) -> int:
+    """Of an argument in which integers choose, no more than what is chosen."""
+    if not isinstance(s, Fused) or s.kind != "gather":
+        return nbytes(a)
+    own = {p for p, given in zip(s.body.params, s.args, strict=True) if given is a}
+    readers = [b for b in s.body.statements if own & {*inputs_of(b)}]
+    chosen = sum(nbytes(t) for b in readers for t in b.targets)
+    looks = all(isinstance(b, Apply) and isinstance(b.op, Index) and own.isdisjoint(b.args[1:]) for b in readers)
+    return min(nbytes(a), chosen) if looks else nbytes(a)
 
 
 def kernel_name(function: str, s: Statement) -> str:
