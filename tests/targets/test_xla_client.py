@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
 from pathlib import Path
@@ -283,3 +284,14 @@ def test_identities_give_each_caller_his_own_memory() -> None:
     results = [executable.run_numpy([x + k])[0] for k in range(4)]
     for k, r in enumerate(results):
         np.testing.assert_array_equal(r, x + k)
+
+
+def test_programs_are_forgotten() -> None:
+    """Nothing holds a program, 0.2 MB each, that nobody can call any more."""
+    x = np.arange(3.0)
+    executable = client.compile(emit(program(lambda b, x: make.add(b, x, 1.0), x)))
+    executable.run_numpy([x])
+    loaded = executable.loaded
+    del executable
+    gc.collect()
+    assert sys.getrefcount(loaded) == 2, "the name, and the argument of the question"
