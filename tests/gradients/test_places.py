@@ -106,3 +106,15 @@ def test_subtractions_read_as_such() -> None:
         return np.sum(x * x)
 
     assert "] -= d_x[i] * np.cos(" in grad(f).source(X)
+
+
+def test_places_are_compared_whatever_their_length() -> None:
+    def f(x):
+        y = x[1:] * x[:-1]
+        for i in range(1, 10**8):
+            y[i] = np.sin(y[i - 1])
+        return np.sum(y * y) + np.sum(x[::2] * x[1::2])
+
+    x = np.broadcast_to(np.float64(0.5), 10**9)
+    source = grad(f).source(x)
+    assert "d_x[1::2] = " in source and "d_x[::2] = " in source

@@ -40,7 +40,7 @@ def bounds_of(s: For, makers: Makers, renamed: Mapping[Var, object]) -> list[Bou
     index = renamed.get(s.body.params[0], s.body.params[0])
     exact = s.range.static()
     if exact is not None:
-        low, high = (min(exact), max(exact)) if exact else (0, -1)
+        low, high = sorted((exact[0], exact[-1])) if exact else (0, -1)
         return [(index, None, high), (None, index, -low)]
     if not isinstance(s.range.step, Const):
         return []

@@ -7,10 +7,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-
-import numpy as np
 
 from .. import ops
 from ..errors import Span
@@ -76,14 +75,20 @@ class Place:
         theirs_base, theirs = other._span(q, makers)
         if base is not theirs_base:
             return False
-        # Indices below zero count from the end: places that differ by less than the length are others either way.
-        gaps = (mine[:, None] - theirs[None, :]) % n if n else np.zeros(0, np.int64)
-        return bool(np.all(gaps != 0))
+        if not mine or not theirs:
+            return True
+        # Those below zero count from the end: places that differ by less than the length are others either way.
+        (first, last), (begin, end) = (sorted((r[0], r[-1])) for r in (mine, theirs))
+        low, high = first - end, last - begin
+        if low <= -n or high >= n:
+            return False
+        return low > 0 or high < 0 or (mine[0] - theirs[0]) % math.gcd(mine.step, theirs.step) != 0
 
-    def _span(self, d: At | Run, makers: Makers) -> tuple[Var | None, np.ndarray]:
+    def _span(self, d: At | Run, makers: Makers) -> tuple[Var | None, range]:
         """The places along an axis, counted from a value that only the run knows, or from nothing."""
         base, offset = self._start(d.index if isinstance(d, At) else d.start, makers)
-        return base, offset + (np.arange(d.size) * d.step if isinstance(d, Run) else np.zeros(1, np.int64))
+        size, step = (d.size, d.step) if isinstance(d, Run) else (1, 1)
+        return base, range(offset, offset + size * step, step)
 
     def _start(self, i: int | Dyn, makers: Makers) -> tuple[Var | None, int]:
         return offset_of(self.dyn[i.arg], makers) if isinstance(i, Dyn) else (None, i)
