@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -110,16 +111,19 @@ def check_probability(dtype: Any) -> None:
         raise TypeError(f"bernoulli probability `p` must have a floating dtype, got {np.dtype(dtype)}.")
 
 
+@cache
 def unsigned_of(dtype: Any) -> Any:
     """The unsigned integer of the same size."""
     return np.dtype(f"uint{8 * np.dtype(dtype).itemsize}")
 
 
+@cache
 def real_of(dtype: Any) -> Any:
     """The dtype of the parts of a complex number."""
     return np.dtype(f"float{4 * np.dtype(dtype).itemsize}")
 
 
+@cache
 def float_facts(dtype: Any) -> Any:
     """Of a float dtype: np.finfo's tiny, eps, epsneg, nmant, and the largest number below 0 that 1 can be added to."""
     info: Any = _finfo(dtype)
@@ -134,6 +138,7 @@ def _finfo(dtype: Any) -> Any:
     return np.finfo(dtype)
 
 
+@cache
 def one_in_bits(dtype: Any) -> int:
     """The number 1.0 as an integer of the same bits."""
     return int(np.ones((), dtype).view(unsigned_of(dtype)))

@@ -18,7 +18,7 @@ import numpy as np
 from ..errors import DTypeError
 from ..ir import Aval, DType
 from .core import UNIT, Elementwise
-from .special import HALF_SQRT_PI, evaluated, float_loop, horner
+from .special import HALF_SQRT_PI, float_loop, horner
 
 _U32, _U64 = np.dtype(np.uint32), np.dtype(np.uint64)
 ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
@@ -81,15 +81,17 @@ def threefry_bits32(key: Any, count: Any) -> Any:
 
 def _evaluate(key: Any, count: Any, folded: bool) -> Any:
     key, count = np.asarray(key), np.asarray(count)
+    if key.ndim == count.ndim == 0 and key.dtype == _U64 and count.dtype in (_U32, _U64):
+        return (np.uint32 if folded else np.uint64)(_of_ints(int(key), int(count), folded))
     _loop(_U64)([Aval(key.shape, key.dtype), Aval(count.shape, count.dtype)])
     shape = np.broadcast_shapes(key.shape, count.shape)
     out = np.empty(shape, _U32 if folded else _U64)
     if out.size <= _FEW:
-        pairs = zip(np.broadcast_to(key, shape).ravel().tolist(), np.broadcast_to(count, shape).ravel().tolist())
+        pairs = zip(_listed(key, shape), _listed(count, shape))
         out.ravel()[:] = [_of_ints(k, c, folded) for k, c in pairs]
-        return out[()]
+        return out
     if key.ndim == 0 or key.size == 1:
-        counts, flat = np.broadcast_to(count, shape).ravel(), out.ravel()
+        counts, flat = (count if count.shape == shape else np.broadcast_to(count, shape)).ravel(), out.ravel()
         for at in range(0, out.size, _BLOCK):
             _block(key.reshape(1), counts[at : at + _BLOCK], flat[at : at + _BLOCK], folded)
         return out
@@ -98,6 +100,12 @@ def _evaluate(key: Any, count: Any, folded: bool) -> Any:
         part = slice(at, at + _BLOCK)
         _block(keys[part], counts[part], flat[part], folded)
     return out
+
+
+def _listed(x: Any, shape: tuple[int, ...]) -> list[int]:
+    whole = x if x.shape == shape else np.broadcast_to(x, shape)
+    numbers: list[int] = whole.ravel().tolist()
+    return numbers
 
 
 def _of_ints(key: int, count: int, folded: bool) -> int:
@@ -202,7 +210,34 @@ def normal_root_source(x: Any) -> Any:
     return np.where(w < np.inf, p * v, v * np.float32(np.inf)).astype(x.dtype)
 
 
-normal_root = evaluated(normal_root_source)
+def normal_root(x: Any) -> Any:
+    """`normal_root_source` a block at a time, with the rare numbers near the ends apart."""
+    (dtype,), _ = float_loop([Aval((), np.asarray(x).dtype)])
+    wide = np.dtype(np.float64 if dtype == np.float64 else np.float32)
+    given = np.asarray(x).astype(wide)
+    out = np.empty(given.shape, wide)
+    flat, found = given.ravel(), out.ravel()
+    with np.errstate(all="ignore"):
+        for at in range(0, flat.size, _BLOCK):
+            _root_of_block(flat[at : at + _BLOCK], found[at : at + _BLOCK])
+    return out.astype(dtype, copy=False)[()]
+
+
+def _root_of_block(v: Any, out: Any) -> None:
+    w = np.multiply(v, -v)
+    np.log1p(w, w)
+    np.negative(w, w)
+    single = v.dtype == np.float32
+    rare = w >= (5.0 if single else 6.25)
+    near = _NEAR32 if single else _NEAR64
+    t = w - v.dtype.type(2.5 if single else 3.125)
+    out[...] = near[-1]
+    for c in near[-2::-1]:
+        np.multiply(out, t, out)
+        np.add(out, v.dtype.type(c), out)
+    np.multiply(out, v, out)
+    if rare.any():
+        out[rare] = normal_root_source(v[rare])
 
 
 def d_normal_root(x: Any, y: Any) -> Any:
