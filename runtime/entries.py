@@ -26,7 +26,6 @@ from .assembly import argument_assembler, assembler
 from .devices import device_of_target, device_put
 from .fastcall import guard_function
 from .programs import Program, load
-from .recompiles import leaf_name
 from .trees import map as tree_map
 
 if TYPE_CHECKING:
@@ -70,7 +69,7 @@ class Entry:
         """How the user calls one of `arguments`."""
         count = len(self.binding.signature.avals)
         if place < count:
-            return leaf_name(self.binding.signature, place)
+            return self.binding.signature.leaf_name(place)
         capture = self.captures[place - count].capture
         assert capture is not None
         path = (f".{key}" if how == "attr" else f"[{key!r}]" for how, key in capture.path)
@@ -80,7 +79,7 @@ class Entry:
         """Refuse, before anything runs, writes that NumPy would refuse and those into memory that is passed twice."""
         for layout in self.layouts:
             if not layout.holds(arguments[layout.leaf]):
-                where = leaf_name(self.binding.signature, layout.leaf)
+                where = self.binding.signature.leaf_name(layout.leaf)
                 raise _strided(self, where)
         for i in self.mutated:
             x = arguments[i]

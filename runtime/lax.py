@@ -20,6 +20,7 @@ from ..translator.library.across import (
     all_to_all,
     axis_index,
     axis_size,
+    pbroadcast,
     pmax,
     pmean,
     pmin,
@@ -27,6 +28,7 @@ from ..translator.library.across import (
     pshuffle,
     psum,
     psum_scatter,
+    pswapaxes,
 )
 from ..translator.library.gathering import (
     GatherDimensionNumbers,
@@ -454,6 +456,7 @@ __all__ = [
     "map",
     "optimization_barrier",
     "pad",
+    "pbroadcast",
     "pmax",
     "pmean",
     "pmin",
@@ -463,6 +466,7 @@ __all__ = [
     "pshuffle",
     "psum",
     "psum_scatter",
+    "pswapaxes",
     "ragged_dot",
     "reciprocal",
     "reduce",

@@ -27,7 +27,7 @@ from ..translator.ir import Aval, may_raise
 from ..translator.pipeline import Translation, positions_of, translate
 from ..translator.reading.reader import Reading, read
 from ..translator.reading.signature import Signature
-from ..translator.tree import tree_map
+from ..translator.tree import leaf_paths, tree_map
 from . import rules
 from .accelerate import Accelerated, Options
 from .arguments import Binding, Key, bind_arguments, open_arguments
@@ -213,12 +213,14 @@ class ReplicatedEntry(Entry):
         self.assemble = assembler(f.out)
         out_axes = broadcast_prefix(parallel.out_axes, f.out, "pmap out_axes", is_leaf=lambda x: x is None)
         self.outs = []
-        for axis, result, told in zip(out_axes, f.body.results[:count], plan.plain.body.results[:count], strict=True):
+        paths = leaf_paths(f.out, "result")
+        rows = zip(out_axes, f.body.results[:count], plan.plain.body.results[:count], paths, strict=True)
+        for axis, result, told, path in rows:
             if axis is None and told in plan.varying:
                 raise ValueError(
                     f"pmap has mapped output of {f.name} but out_axes is None: the devices have different values"
                 )
-            place = pieces_on(numbers, rules.output_axis(axis, result, parallel.verb))
+            place = pieces_on(numbers, rules.output_axis(parallel.fun, axis, result, path, parallel.verb))
             self.outs.append(spec_of(place.aval(Aval(result.aval.shape, result.aval.dtype)), place))
 
     def run(self, leaves: Sequence[Any]) -> Any:

@@ -197,7 +197,7 @@ def _value_changes(
     for i, v in values.items():
         if i in before.values and repr(before.values[i]) != repr(v):
             needs = f"; it is needed for {reasons[i]}" if reasons.get(i) else ""
-            changes.append((f"{leaf_name(signature, i)} is {v!r} and was {before.values[i]!r}{needs}", _STATIC))
+            changes.append((f"{signature.leaf_name(i)} is {v!r} and was {before.values[i]!r}{needs}", _STATIC))
     return changes
 
 
@@ -257,13 +257,3 @@ def _short(x: Any) -> str:
 
 def _names(signature: Signature) -> str:
     return f"({', '.join(name for name, _ in signature.params)})"
-
-
-def leaf_name(signature: Signature, leaf: int) -> str:
-    """The parameter that a leaf belongs to, with its number there when the parameter is a tree."""
-    first = 0
-    for name, tree in signature.params:
-        if leaf < first + tree.leaf_count:
-            return name if tree.kind is Kind.LEAF else f"{name} (leaf {leaf - first})"
-        first += tree.leaf_count
-    return f"leaf {leaf}"

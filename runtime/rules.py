@@ -16,12 +16,13 @@ from ..translator.batch.lanes import ON_DEVICE, Form, Lanes, LoopNote
 from ..translator.builder import Builder
 from ..translator.derive import reverse
 from ..translator.derive.activity import inexact
-from ..translator.errors import DTypeError
+from ..translator.errors import Diagnostic, DTypeError, ShapeError
 from ..translator.ir import Atom, Aval, Block, Function, Var, const
 from ..translator.pipeline import Positions, deriving, note_loops, target
-from ..translator.reading.signature import Signature, signature_of
+from ..translator.reading.signature import Signature, runs, signature_of
+from ..translator.reading.source import definition
 from ..translator.rewrite import splice_block
-from ..translator.tree import LEAF, Kind, TreeDef, flatten
+from ..translator.tree import LEAF, Kind, TreeDef, flatten, leaf_paths
 from .tree_util import broadcast_prefix, describe
 
 Argnums = int | Sequence[int]
@@ -243,12 +244,34 @@ def input_axes(fun: Fun, signature: Signature, in_axes: Any, verb: str) -> AxesO
     for i, ((first, tree), entry) in enumerate(zip(arguments, entries, strict=False)):
         if i in optional and tree.kind is Kind.LEAF and signature.avals[first].weak:
             entry = None  # a default that was not given
-        chosen = broadcast_prefix(entry, tree, f"{verb} in_axes", is_leaf=lambda x: x is None)
+        chosen = _axes_over(fun, entry, tree, f"{verb} in_axes", f"the argument {_name_of(signature, first)}")
         axes[first : first + tree.leaf_count] = chosen
         covered = first + tree.leaf_count
     for leaf in range(covered, len(axes)):  # keyword arguments are mapped over axis 0, numbers among them are not
         axes[leaf] = 0 if signature.avals[leaf].shape else None
     return tuple(_normal_axis(a, signature, i, fun, verb) for i, a in enumerate(axes))
+
+
+def _name_of(signature: Signature, first: int) -> str:
+    """The parameter whose leaves begin there."""
+    count = 0
+    for name, tree in signature.params:
+        if first < count + max(tree.leaf_count, 1):
+            return name
+        count += tree.leaf_count
+    return f"number {first}"
+
+
+def _axes_over(fun: Fun, axes: Any, tree: TreeDef, what: str, of: str) -> list[Any]:
+    """An axis for each leaf. Raises ShapeError where `axes` is no prefix of the tree, naming what it belongs to."""
+    try:
+        return broadcast_prefix(axes, tree, what, is_leaf=lambda x: x is None)
+    except ValueError as error:
+        raise _fitting(
+            fun,
+            f"{error}, in {of}",
+            "give one axis for all of it, or one entry for each of its entries",
+        ) from None
 
 
 def _optional(fun: Fun, count: int) -> frozenset[int]:
@@ -275,10 +298,11 @@ def _normal_axis(axis: int | None, signature: Signature, leaf: int, fun: Fun, ve
         return None
     aval = signature.avals[leaf]
     if not -aval.ndim <= axis < aval.ndim:
-        raise ValueError(
-            f"{verb} was requested to map axis {axis} of the argument {_leaf_name(signature, leaf)} of "
-            f"{getattr(fun, '__name__', fun)} that has shape {aval.shape}: "
-            f"it has only {aval.ndim} axes. Give None in in_axes for arguments that are the same for all."
+        raise _fitting(
+            fun,
+            f"{verb} was requested to map axis {axis} of the argument {signature.leaf_name(leaf)} of "
+            f"{getattr(fun, '__name__', fun)} that has shape {aval.shape}: it has only {aval.ndim} axes",
+            "give an axis that it has, or None in in_axes where it is the same for all",
         )
     return axis % aval.ndim
 
@@ -290,26 +314,26 @@ def batch_size(fun: Fun, signature: Signature, axes: AxesOfLeaves, axis_size: in
     if len(sizes) == 1:
         return sizes.pop()
     if not sizes:
-        raise ValueError(f"{verb} must have at least one non-None value in in_axes, or axis_size")
+        raise _fitting(
+            fun, f"{verb} must have at least one non-None value in in_axes, or axis_size", f"{verb}(f, axis_size=n)"
+        )
     each = [
-        f"{_leaf_name(signature, i)}: size {signature.avals[i].shape[a]} along axis {a}"
+        f"argument {signature.leaf_name(i)}: size {signature.avals[i].shape[a]} along axis {a}"
         for i, a in enumerate(axes)
         if a is not None
     ]
     given = [f"axis_size={axis_size}"] if axis_size is not None else []
-    raise ValueError(
+    raise _fitting(
+        fun,
         f"{verb} got inconsistent sizes for array axes to be mapped in {getattr(fun, '__name__', fun)}:\n  "
-        + "\n  ".join(each + given)
+        + "\n  ".join(each + given),
+        "give arrays of one size along these axes, or None in in_axes where one is the same for all",
     )
 
 
-def _leaf_name(signature: Signature, leaf: int) -> str:
-    first = 0
-    for name, tree in signature.params:
-        if leaf < first + tree.leaf_count:
-            return name if tree.kind is Kind.LEAF else f"{name} (leaf {leaf - first})"
-        first += tree.leaf_count
-    return f"leaf {leaf}"
+def _fitting(fun: Fun, what: str, instead: str) -> ShapeError:
+    """The error that axes do not fit the arguments or results of a function, told at its definition."""
+    return ShapeError(Diagnostic(what, definition(runs(fun)), instead=instead))
 
 
 def without_batch(signature: Signature, axes: AxesOfLeaves) -> Signature:
@@ -323,16 +347,24 @@ def without_batch(signature: Signature, axes: AxesOfLeaves) -> Signature:
 
 
 def batched(
-    function: Function, positions: Positions, axes: AxesOfLeaves, out_axes: Any, size: int, lanes: Form, axis_name: Any
+    fun: Fun,
+    function: Function,
+    positions: Positions,
+    axes: AxesOfLeaves,
+    out_axes: Any,
+    size: int,
+    lanes: Form,
+    axis_name: Any,
 ) -> Function:
     ins: list[int | None] = [None] * len(function.body.params)
     for place, axis in zip(positions, axes, strict=True):
         if place is not None:
             ins[place] = axis
-    outs = broadcast_prefix(out_axes, function.out, "vmap out_axes", is_leaf=lambda x: x is None)
+    outs = _axes_over(fun, out_axes, function.out, "vmap out_axes", "the result")
     results = function.body.results[: function.out.leaf_count]
     notes: list[LoopNote] = []
-    out = [output_axis(a, r, "vmap") for a, r in zip(outs, results, strict=True)]
+    paths = leaf_paths(function.out, "result")
+    out = [output_axis(fun, a, r, p, "vmap") for a, r, p in zip(outs, results, paths, strict=True)]
     made = batch.vmap(function, ins, out, size, _wanted(lanes), notes, axis_name)
     note_loops(notes)
     return made
@@ -355,12 +387,17 @@ def _wanted(form: Form) -> Lanes:
             return Lanes("lockstep", f"the target {other} computes on whole arrays")
 
 
-def output_axis(axis: int | None, result: Atom, verb: str) -> int | None:
+def output_axis(fun: Fun, axis: int | None, result: Atom, path: str, verb: str) -> int | None:
     if axis is None:
         return None
     ndim = result.aval.ndim + 1
     if not -ndim <= axis < ndim:
-        raise ValueError(f"{verb} out_axes={axis} is out of range for a result with {ndim} axes")
+        raise _fitting(
+            fun,
+            f"{verb} out_axes={axis} is out of range for {path} of {getattr(fun, '__name__', fun)}, which has {ndim} "
+            "axes with the mapped one",
+            f"out_axes from {-ndim} to {ndim - 1}",
+        )
     return axis % ndim
 
 

@@ -161,7 +161,7 @@ class Batched(Transformation):
             read_with,
             rules.without_batch(signature, axes),
             lambda function, positions: rules.batched(
-                function, positions, axes, self.out_axes, size, self.lanes, self.axis_name
+                self.fun, function, positions, axes, self.out_axes, size, self.lanes, self.axis_name
             ),
         )
 

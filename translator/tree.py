@@ -292,6 +292,22 @@ def _shell(t: TreeDef) -> str:
             return f"a {t.type.__name__ if t.type else t.kind.value} of {len(t.children)} children{aux}"
 
 
+def leaf_paths(t: TreeDef, path: str = "") -> list[str]:
+    """How Python would reach each leaf from `path`: `params['w'][0].bias`."""
+    if t.kind is Kind.LEAF:
+        return [path]
+    match t.kind:
+        case Kind.DICT:
+            steps = [f"[{k!r}]" for k in t.keys]
+        case Kind.NAMEDTUPLE | Kind.DATACLASS:
+            steps = [f".{k}" for k in t.keys]
+        case Kind.CUSTOM:
+            steps = [f"[<flat index {k}>]" for k in range(len(t.children))]
+        case _:
+            steps = [f"[{k}]" for k in range(len(t.children))]
+    return [found for step, child in zip(steps, t.children, strict=True) for found in leaf_paths(child, path + step)]
+
+
 def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
     """Apply `f` to the leaves of `tree` and to what stands in the other trees there, leaves or subtrees."""
     leaves, treedef = flatten(tree, is_leaf)

@@ -202,7 +202,7 @@ def into(a: Any) -> Any:
 
 
 BAD = {
-    "sizes": (lambda: pmap(lambda a, b: a)({"k": W}, W[:2]), ValueError, r"a \(leaf 0\): size 4.*\n  b: size 2"),
+    "sizes": (lambda: pmap(lambda a, b: a)({"k": W}, W[:2]), ValueError, r"a\['k'\]: size 4.*\n  argument b: size 2"),
     "too many": (lambda: pmap(lambda a: a)(np.ones((5, 2))), ValueError, r"requires 5 logical devices, but only 4 XLA"),
     "axis": (lambda: pmap(lambda a: a, in_axes=3)(W), ValueError, r"to map axis 3 of the argument a"),
     "no axis": (lambda: pmap(lambda a: a, in_axes=None)(W), ValueError, "at least one non-None"),

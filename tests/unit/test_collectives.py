@@ -199,3 +199,10 @@ def test_laws_and_reading_again():
     for a, b in zip(given, batched(w, x), strict=True):
         assert np.array_equal(a, b)
     assert "lax" not in source
+
+
+def test_swapped_and_broadcast() -> None:
+    swapped = vmap(lambda x: lax.pswapaxes(x, "i", 0), axis_name="i")(SQUARE)
+    np.testing.assert_array_equal(swapped, SQUARE.T)
+    told = vmap(lambda x: lax.pbroadcast(x, "i", 2), axis_name="i")(X)
+    np.testing.assert_array_equal(told, np.broadcast_to(X[2], X.shape))

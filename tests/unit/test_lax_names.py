@@ -180,6 +180,11 @@ def test_updates_of_arrays_on_a_device() -> None:
     assert x.at[1:3].apply(np.square).tolist() == [0, 1, 4, 3, 4, 5]
 
 
+def test_a_slice_must_fit() -> None:
+    with pytest.raises(TypeError, match="size 5 does not fit into an axis of size 3"):
+        accelerate(lambda x: untraced.lax.dynamic_slice(x, (0,), (5,)))(np.ones(3))
+
+
 def test_special_functions_have_jaxs_names() -> None:
     lax, special = untraced.lax, untraced.scipy.special
     assert (lax.igamma, lax.igammac, lax.betainc) == (special.gammainc, special.gammaincc, special.betainc)

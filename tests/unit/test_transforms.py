@@ -237,6 +237,12 @@ class TestVmap:
             vmap(f, in_axes=(None, None))(X, V)
         with pytest.raises(ValueError, match="does not match"):
             vmap(layer, in_axes=({"w": 0}, None))({"w": X, "b": V}, V)
+        with pytest.raises(ValueError, match=r"axis 1 of the argument params\['b'\] of layer that has shape \(4,\)"):
+            vmap(layer, in_axes=(1, None))({"w": X, "b": V}, V)
+        with pytest.raises(ValueError, match=r"out_axes=2 is out of range for result\['s'\] of pair"):
+            vmap(maybe(pair, how), out_axes={"s": 2, "d": 0})(X, X)
+        with pytest.raises(ValueError, match=r"argument x: size 3(.|\n)*def layer"):
+            vmap(layer)({"w": np.zeros((2, 3, 4)), "b": np.zeros((2, 3))}, np.zeros((3, 4)))
         with pytest.raises(TypeError, match="in_axes"):
             vmap(f, in_axes="0")
         with pytest.raises(TypeError, match="in_axes"):

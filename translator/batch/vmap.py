@@ -18,7 +18,7 @@ from typing import Any, assert_never
 from .. import make
 from ..bounds import Interval, analyse
 from ..builder import Builder
-from ..errors import ShapeError, UnsupportedError
+from ..errors import Diagnostic, ShapeError, UnsupportedError
 from ..ir import (
     Apply,
     Atom,
@@ -39,6 +39,7 @@ from ..ir import (
 )
 from ..ops.core import Attrs, Collective, IndexAttrs, Linalg, Op, RuledAttrs
 from ..passes.dead import dead_code
+from ..tree import leaf_paths
 from . import across as batch_across
 from . import control as batch_control
 from . import indexing as batch_index
@@ -230,7 +231,14 @@ class Batcher:
             elif not v.batched:
                 results.append(v.atom)
             elif k < len(out_axes):
-                raise ShapeError("vmap has a mapped output, but its out_axes is None")
+                raise ShapeError(
+                    Diagnostic(
+                        f"vmap has mapped output, but its out_axes is None: {leaf_paths(function.out, 'result')[k]} of "
+                        f"{function.name} differs between the elements of the mapped axis",
+                        function.span,
+                        instead="give it an axis in out_axes, or return what is the same for all",
+                    )
+                )
             else:
                 name = function.body.params[function.mutated[k - len(out_axes)]].hint
                 raise ShapeError(f"vmap: {name} is not batched, but is written in place with batched values")

@@ -117,6 +117,16 @@ def all_to_all(
     return tree_map(exchanged, x)
 
 
+def pswapaxes(x: Any, axis_name: Any, axis: int) -> Any:
+    """The named axis and an axis of the array exchanged, which must be of one size."""
+    return all_to_all(x, axis_name, axis, axis)
+
+
+def pbroadcast(x: Any, axis_name: Any, source: int) -> Any:
+    """What one position of the axis has, at all."""
+    return tree_map(lambda leaf: gather_over(leaf, axis_name)[source], x)
+
+
 def psum_scatter(
     x: Any, axis_name: Any, *, scatter_dimension: int = 0, axis_index_groups: Any = None, tiled: bool = False
 ) -> Any:
@@ -167,6 +177,7 @@ CALLED = (
     all_to_all,
     axis_index,
     axis_size,
+    pbroadcast,
     pmax,
     pmean,
     pmin,
@@ -174,4 +185,5 @@ CALLED = (
     pshuffle,
     psum,
     psum_scatter,
+    pswapaxes,
 )

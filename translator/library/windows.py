@@ -36,6 +36,8 @@ def _places(shape: tuple[int, ...], starts: Any, sizes: Sequence[int]) -> tuple[
 
 
 def _inside(start: Any, size: int, n: int) -> slice:
+    if size > n:
+        raise TypeError(f"a slice of size {size} does not fit into an axis of size {n}")
     first = np.minimum(np.maximum(np.where(start < 0, start + n, start), 0), n - size)
     return slice(first, first + size)
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..errors import Diagnostic, DTypeError
 from ..ir import Aval
-from ..tree import ARRAY, LEAF, NONE, TreeDef, open_node, static
+from ..tree import ARRAY, LEAF, NONE, TreeDef, leaf_paths, open_node, static
 from .source import without_source
 
 
@@ -32,6 +32,11 @@ class Signature:
 
     def __str__(self) -> str:
         return f"({', '.join(name for name, _ in self.params)}) over {', '.join(map(str, self.avals))}"
+
+    def leaf_name(self, leaf: int) -> str:
+        """How Python would reach a leaf: `x`, `params['w']`."""
+        paths = [path for name, tree in self.params for path in leaf_paths(tree, name)]
+        return paths[leaf] if leaf < len(paths) else f"leaf {leaf}"
 
 
 def abstract(fun: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Signature:
