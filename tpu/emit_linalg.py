@@ -20,6 +20,7 @@ from ..translator.builder import Builder
 from ..translator.errors import Diagnostic, UnsupportedError
 from ..translator.ir import Apply, Aval, Const, DType, Shape, Var
 from ..translator.ops.core import Gather, IndexAttrs, Linalg, LinalgAttrs, Rule, Run
+from . import host_calls
 from .emit_index import index
 from .writer import BOOL, I32, I64, Value, real_dtype, tensor_type
 
@@ -245,8 +246,14 @@ def row_order(exchanges: Any) -> Any:
 
 
 def _solve(e: Emitter, s: Apply, a: Value, right: Value) -> Value:
-    """Rows in the order of the pivots, then two triangular systems."""
+    """Rows in the order of the pivots, then two triangular systems; NumPy's own where the system is large."""
     w, out, n = e.writer, s.targets[0].aval, a.shape[-1]
+    if w.host and host_calls.solves(a, right):
+        x = w.reshape(right, (n, 1)) if len(right.shape) == 1 else right
+        shape = (*out.shape, 1) if len(right.shape) == 1 else out.shape
+        solved, info = host_calls.calls(w, "solve", [a, x], [(shape, out.dtype), ((), I32)])
+        _fail(e, s, info)
+        return w.reshape(solved, out.shape)
     if e.target == "cpu":
         lu, exchanges, info = _lu(e, a)
         _fail(e, s, info)

@@ -33,6 +33,8 @@ SHORTEST_SUM = 24
 """Elements of a line of running sums: NumPy's take 2.3 ns for each, XLA's 4 to 5, but less where lines are short."""
 SMALLEST_PRODUCT = 1 << 18
 """Multiplications of a complex product: XLA's takes 2.5 to 7 times as long as BLAS, from 64 x 64 on."""
+SMALLEST_SYSTEM = 32
+"""Equations: putting the rows in order in XLA takes 80 times as long as NumPy's whole solution from 200 on."""
 
 
 Typed = Value | Aval
@@ -71,6 +73,10 @@ def multiplies(attrs: ContractAttrs, x: Typed, y: Typed, dtype: DType) -> bool:
 
 def multiplies_faster(dtype: DType, multiplications: int) -> bool:
     return dtype.kind == "c" and multiplications >= SMALLEST_PRODUCT
+
+
+def solves(a: Typed, right: Typed) -> bool:
+    return a.shape[-1] >= SMALLEST_SYSTEM and a.dtype.char in "fdFD" and a.dtype == right.dtype
 
 
 def reduces(name: str, x: Typed, dtype: DType) -> bool:
@@ -237,6 +243,16 @@ def _matmul(turned: int, results: Sequence[NDArray], args: Sequence[NDArray]) ->
     np.matmul(x, y, out=results[0])
 
 
+def _solve(results: Sequence[NDArray], args: Sequence[NDArray]) -> None:
+    """The second result: 1 where a matrix is singular, as LAPACK says."""
+    solved, info = results
+    try:
+        np.copyto(solved, np.linalg.solve(*args))
+        info[...] = 0
+    except np.linalg.LinAlgError:
+        solved[...], info[...] = np.nan, 1
+
+
 def _reduce(function: np.ufunc, *numbers: Any) -> None:
     *axes, results, args = numbers
     function.reduce(args[0], axis=tuple(axes), out=results[0])
@@ -261,6 +277,7 @@ _FUNCTIONS: dict[str, Callable[..., None]] = {
     "add_at": functools.partial(_scatter, np.add.at),
     "put_at": functools.partial(_scatter, _put),
     "matmul": _matmul,
+    "solve": _solve,
     "advise": _advise,
     "cumsum": functools.partial(_accumulate, np.add),
     "cumprod": functools.partial(_accumulate, np.multiply),

@@ -81,6 +81,8 @@ def sorted_in_loops(x: Any, n: Any) -> Any:
         while x[0] < -100.0:
             x = x[np.argsort(-x, kind="stable")] / 2.0
     return x
+SYSTEM = RANDOM.random((40, 40)) + 10 * np.eye(40)
+WALL = RANDOM.random((40, 3))
 
 
 def differences(x: Any) -> Any:
@@ -121,6 +123,9 @@ CALLS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "bincount": (lambda x: np.bincount(x, minlength=10), (np.abs(PLACES),)),
     "complex product": (lambda x, y: x @ y, (COMPLEX, COMPLEX.T.copy())),
     "complex product, turned": (lambda x, y: x.T @ np.conj(y), (COMPLEX, COMPLEX)),
+    "systems": (lambda a, b: (np.linalg.solve(a, b), np.linalg.inv(a), np.linalg.solve(a, b[:, 0])), (SYSTEM, WALL)),
+    "systems of complex": (lambda a, b: np.linalg.solve(a + 1j * a.T, b + 1j), (SYSTEM, WALL)),
+    "systems in a stack": (lambda a, b: np.linalg.solve(np.stack([a, 2 * a]), b), (SYSTEM, WALL)),
     "loops": (sorted_in_loops, (TABLE[0] * 60, 5)),
     "sums": (lambda x: (np.sum(x), np.sum(x, axis=0), np.sum(x, axis=1, keepdims=True)), (TABLE,)),
     "extremes": (lambda x: (np.max(x, axis=0), np.min(x)), (SPECIAL.reshape(6, 10),)),
@@ -155,6 +160,16 @@ def test_as_numpy(name: str, elements: int) -> None:
     on_device = fast(*(untraced.device_put(a) if isinstance(a, np.ndarray) else a for a in own))
     first = on_device[0] if isinstance(on_device, tuple) else on_device
     np.testing.assert_allclose(np.asarray(first), expected[0] if isinstance(expected, tuple) else expected, 1e-14)
+
+
+def test_singular_systems_raise() -> None:
+    def solve(a, b):
+        return np.linalg.solve(a, b)
+
+    singular = np.ones((host_calls.SMALLEST_SYSTEM,) * 2)
+    assert 'call = "solve"' in called(solve, singular, singular)
+    with pytest.raises(np.linalg.LinAlgError, match="Singular matrix"):
+        accelerate(solve, target="cpu")(singular, singular)
 
 
 def _same_bits(x: NDArray, y: NDArray) -> None:
