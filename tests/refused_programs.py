@@ -56,15 +56,6 @@ def inner_coroutine(x):
     return asyncio.run(later()) * 2
 
 
-def class_inside(x):
-    class Pair:
-        def __init__(self, a, b):
-            self.a, self.b = a, b
-
-    pair = Pair(x, 2.0)
-    return pair.a * pair.b
-
-
 def executes_text(x):
     names = {"x": x}
     exec("y = x * 2", names)
@@ -148,7 +139,6 @@ REFUSED = {
         Refused(yields_from, finish=list),
         Refused(coroutine, finish=asyncio.run),
         Refused(inner_coroutine),
-        Refused(class_inside),
         Refused(executes_text),
         Refused(evaluates_text),
         Refused(asks_for_locals),

@@ -566,6 +566,36 @@ def cached(x):
     return m.mean + m.mean, m.calls
 
 
+@CASES(lambda: ([[0] * 3] * 2,), lambda: ([[0] * 3 for _ in range(2)],))
+def rows_that_are_one(rows):
+    rows[0][1] = 5
+    return rows[1][1], rows
+
+
+@CASES(([3, 1, 2],), ([],))
+def class_inside(values):
+    class Node:
+        def __init__(self, value, tail):
+            self.value, self.tail = value, tail
+
+    head = None
+    for v in values:
+        head = Node(v, head)
+    found = []
+    while head is not None:
+        found.append(head.value)
+        head = head.tail
+    return found
+
+
+@CASES((A,))
+def attribute_deleted(x):
+    m = Mean(np.sin(x))
+    before = hasattr(m, "calls")
+    del m.calls
+    return before, hasattr(m, "calls"), m.x * 2
+
+
 def test_a_cached_property_of_an_object_outside_is_kept_in_it() -> None:
     m = Mean(np.arange(3.0))
     scaled = accelerate(lambda k: m.mean * k)

@@ -70,6 +70,23 @@ def apply_changes(changes: Sequence[Change], arguments: dict[str, Any], made: Se
         Change.apply(target, contents)
 
 
+def holds_twice(arguments: Any) -> bool:
+    """Whether a list, dict, set or dataclass is found in two places of the arguments, which are read as two."""
+    seen: set[int] = set()
+    waiting = [arguments]
+    while waiting:
+        v = waiting.pop()
+        opened = open_node(v)
+        if opened is None and not isinstance(v, set):
+            continue
+        if not isinstance(v, tuple):
+            if id(v) in seen:
+                return True
+            seen.add(id(v))
+        waiting += opened[0] if opened is not None else ()
+    return False
+
+
 def _found(arguments: dict[str, Any], made: Sequence[Any], origin: Origin) -> Any:
     if isinstance(origin, Capture):
         return fetch(origin)

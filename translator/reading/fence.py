@@ -20,11 +20,6 @@ _REFUSED: dict[type[ast.AST], Refusal] = {
     ast.AsyncFor: ("`async for` is not in the language", _NO_WAITING, "write a plain `for`"),
     ast.AsyncWith: ("`async with` is not in the language", _NO_WAITING, "leave it outside"),
     ast.AsyncFunctionDef: ("`async def` is not in the language", _NO_WAITING, "write a plain `def`"),
-    ast.ClassDef: (
-        "a class cannot be defined inside a compiled function",
-        "a class is made once, not at every call",
-        "define it at the top of the module",
-    ),
 }
 
 _TRY = (
@@ -40,6 +35,11 @@ _WITH = (
 _CUT: dict[type[ast.AST], Refusal] = {  # CPython goes through these, and what is around them is compiled
     ast.Try: _TRY,
     ast.TryStar: _TRY,
+    ast.ClassDef: (
+        "a class that is made at every call is left to CPython",
+        "compiled code makes no classes",
+        "define it at the top of the module",
+    ),
 }
 
 
@@ -73,7 +73,7 @@ def _body(root: FunctionNode) -> list[ast.stmt]:
 
 
 def _is_cut(node: ast.AST) -> bool:
-    return type(node) in _CUT or isinstance(node, ast.With)
+    return type(node) in _CUT or isinstance(node, ast.With | ast.Delete)
 
 
 def _violations(root: FunctionNode) -> list[tuple[ast.AST, Refusal]]:
