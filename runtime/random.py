@@ -2,9 +2,14 @@
 
 Each is NumPy source that runs under CPython as it stands; inside an accelerated or transformed function it is read, and
 its bits are made where they are used. Keys are numbers of dtype uint64. `translator/precision` says what dtype=None is.
+Where an `Array` is among the arguments, the call is compiled, and gives Arrays.
 """
 
 from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
 
 from ..translator.library.random_choices import bernoulli, categorical, choice, permutation, rademacher, randint
 from ..translator.library.random_counts import binomial, geometric, multinomial, poisson
@@ -50,8 +55,25 @@ from ..translator.library.random_keys import (
     split,
     wrap_key_data,
 )
+from ..translator.library.random_sources import CALLED
 from ..translator.ops.implicit import gamma_draw, loggamma_draw
 from ..translator.ops.random import normal_root, threefry2x32, threefry_bits32
+from . import eager
+from .array import Array
+
+
+def _of_either_kind(function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def draw(*args: Any, **options: Any) -> Any:
+        if any(isinstance(a, Array) for a in (*args, *options.values())):
+            return eager.call(function, args, options)
+        return function(*args, **options)
+
+    draw.__untraced_numpy__ = function  # type: ignore[attr-defined]
+    return draw
+
+
+globals().update({function.__name__: _of_either_kind(function) for function in CALLED})
 
 __all__ = [
     "PRNGKey",

@@ -291,3 +291,15 @@ def test_errors_are_those_of_jax(call: Any, kind: type[Exception], words: str) -
         call(key)
     with pytest.raises(kind, match=words):
         untraced.accelerate(call, target="cpu")(key)
+
+
+def test_arrays_in_arrays_out() -> None:
+    key = untraced.device_put(random.key(3))
+    drawn = random.normal(key, (2, 3))
+    assert isinstance(drawn, untraced.Array) and isinstance(random.split(key), untraced.Array)
+    np.testing.assert_allclose(np.asarray(drawn), random.normal(random.key(3), (2, 3)), 1e-5)  # logarithms
+    assert isinstance(random.normal(random.key(3), (2, 3)), np.ndarray)
+    keys = random.split(random.key(3), 4)
+    singly = np.stack([random.uniform(k, (3,)) for k in keys])
+    assert np.array_equal(untraced.vmap(random.uniform, in_axes=(0, None))(keys, (3,)), singly)
+    assert np.array_equal(untraced.accelerate(random.uniform, static_argnums=1)(keys[1], (3,)), singly[1])
