@@ -7,21 +7,25 @@ from dataclasses import replace
 from ..translator.errors import UnsupportedError
 from ..translator.ir import Apply, Atom, Block, For, Fused, Statement, Var, While, blocks_of, walk
 from ..translator.ops import EMPTY
-from ..translator.ops.core import Create, Put, Reduce, Reshape
+from ..translator.ops.core import Create, Elementwise, Put, Reduce, Reshape
+from ..translator.passes.alignment import is_free
+from ..translator.passes.units import COSTLY
 from .device_loops import plan_loop
+from .facts import Facts
 from .loops import as_group
 
-NARROW = 256  # elements: operations on more of them are faster as kernels of their own
-LEAST = 20_000  # operations of a loop over numbers alone, which the host computes at about a microsecond each
+STEP, COSTLY_STEP = 1e-8, 5e-8  # seconds of a thread for an operation on an element; of a function like exp
+ON_HOST = 1e-6  # seconds of an operation on numbers in the host source
+LONG = 0.02  # seconds of a loop over numbers alone that are worth a kernel, and waiting for its result
 TURNS = 100  # of a loop of which nothing is known
 
 
-def as_kernel(s: For | While, block: Block) -> Fused | None:
+def as_kernel(s: For | While, block: Block, facts: Facts) -> Fused | None:
     """The loop as a group of kind "lanes" or "loops", where a kernel can be written that is worth it."""
     if not s.targets:
         return None
     lanes = isinstance(s, For) and s.parallel
-    if not lanes and not _is_worth(s):
+    if not lanes and not _is_worth(s, facts):
         return None
     group = as_group(s, "lanes" if lanes else "loops")
     group = _with_memory(group, block) if lanes else group
@@ -46,13 +50,31 @@ def _with_memory(group: Fused, block: Block) -> Fused:
     return replace(group, args=tuple(a for a, _ in kept), body=body)
 
 
-def _is_worth(s: For | While) -> bool:
+def _is_worth(s: For | While, facts: Facts) -> bool:
+    """Whether one thread is done before the host has launched what else the loop would be."""
     every = tuple(walk(Block((), (s,), ())))
-    inside = [t for t in every if isinstance(t, Apply)]
-    if any(isinstance(t, For) and t.parallel for t in every) or any(_elements(t) > NARROW for t in inside):
+    if any(isinstance(t, For) and t.parallel for t in every):
         return False
-    arrays = any(a.aval.shape for t in inside for a in (*t.args, *t.targets))
-    return arrays or _work(s) >= LEAST
+    arrays = any(a.aval.shape for t in every if isinstance(t, Apply) for a in (*t.args, *t.targets))
+    thread, host = _seconds(s, facts)
+    return thread < host and (arrays or host >= LONG)
+
+
+def _seconds(s: Statement, facts: Facts) -> tuple[float, float]:
+    """What a statement takes in a thread, and as launches; with a guess at the turns that only the run knows."""
+    if isinstance(s, Apply):
+        step = COSTLY_STEP if isinstance(s.op, Elementwise) and s.op.name in COSTLY else STEP
+        moved = any(a.aval.shape for a in (*s.args, *s.targets))
+        return step * _elements(s), 0.0 if is_free(s) else facts.launch if moved else ON_HOST
+    inside = [_seconds(t, facts) for b in blocks_of(s) for t in b.statements]
+    thread, host = sum(t for t, _ in inside), sum(h for _, h in inside)
+    if isinstance(s, Fused):
+        return thread, facts.launch
+    if not isinstance(s, For | While):
+        return thread, host + ON_HOST
+    turns = s.range.static() if isinstance(s, For) else None
+    count = TURNS if turns is None else len(turns)
+    return count * (thread + STEP), count * (host + ON_HOST)
 
 
 def _elements(s: Apply) -> int:
@@ -65,12 +87,3 @@ def _elements(s: Apply) -> int:
         case Put():
             return s.args[1].aval.size
     return s.targets[0].aval.size
-
-
-def _work(s: Statement) -> float:
-    """Operations, with a guess at the turns that only the run knows."""
-    inside = sum(_work(t) for b in blocks_of(s) for t in b.statements)
-    if not isinstance(s, For | While):
-        return inside or 1
-    turns = s.range.static() if isinstance(s, For) else None
-    return (TURNS if turns is None else len(turns)) * (inside or 1)
