@@ -14,7 +14,7 @@ from .device_loops import plan_loop
 from .facts import Facts
 from .loops import as_group
 
-STEP, COSTLY_STEP = 1e-8, 5e-8  # seconds of a thread for an operation on an element; of a function like exp
+STEP, COSTLY_STEP = 3e-8, 1e-7  # seconds of a thread for an operation on an element in memory; for one like exp
 ON_HOST = 1e-6  # seconds of an operation on numbers in the host source
 LONG = 0.02  # seconds of a loop over numbers alone that are worth a kernel, and waiting for its result
 TURNS = 100  # of a loop of which nothing is known

@@ -52,6 +52,9 @@ class FakeCupy:
             Device=lambda d: SimpleNamespace(compute_capability="90"),
         )
 
+    def zeros(self, shape: Any, dtype: Any) -> Any:
+        return np.zeros(shape, dtype).view(FakeArray)
+
     def empty(self, shape: Any, dtype: Any) -> Any:
         return np.empty(shape, dtype).view(FakeArray)
 

@@ -69,7 +69,7 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], list[Any]]] = {
     "network": (network, _NETWORK),
     "network_grad": (grad(network, argnums=(0, 1, 2)), _NETWORK),
     "heat": (heat, [rng.normal(size=(9, 12)), 5]),
-    "settled": (settled, [np.full(6, 0.4), np.arange(6.0), 1e-6]),
+    "settled": (settled, [np.full(600, 0.4), np.arange(600.0) / 100, 1e-6]),
     "swapped": (swapped, [np.arange(6.0), np.ones(6), 5]),
     "chosen": (chosen, [rng.normal(size=(5, 5)), 1.0]),
 }

@@ -1,6 +1,6 @@
 def settled(a, b, tol):
     # line 42: np.zeros_like(b)
-    x = empty((6,), float64)
+    x = empty((600,), float64)
     x[...] = float64(0.0)
     err, k = float64(1.0), 0
     def going(x, err, k):
@@ -13,12 +13,12 @@ def settled(a, b, tol):
         return t2
     def turn(x, err, k):
         # line 44: np.roll(x, 1)
-        t3 = x[5:6]
-        t4 = x[0:5]
+        t3 = x[599:600]
+        t4 = x[0:599]
         t5 = concatenate(t3, t4)
         del t3, t4
         # line 44: b - a * np.roll(x, 1); line 45: np.max(np.abs(new - x))
-        new = empty((6,), float64)
+        new = empty((600,), float64)
         err = empty((), float64)
         settled_new(b, a, t5, x, new, err)       # 1 block of 128 threads
         del t5, x
