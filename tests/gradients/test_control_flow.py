@@ -310,7 +310,7 @@ def test_a_branch_that_does_not_touch_a_value_keeps_its_cotangent():
 
 
 def summed(x, a):
-    s = np.zeros(())
+    s = np.float64(0.0)
     z = np.zeros(4)
     for i in range(4):
         if a[i, 0] > 0.0:
