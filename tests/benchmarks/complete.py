@@ -26,13 +26,14 @@ import kernels_applied
 import kernels_dense
 import kernels_discrete
 import kernels_fields
+import kernels_flows
 import kernels_signals
 from run import pretty
 
 import untraced
 from kernels import PROGRAMS
 
-FILES = (kernels_applied, kernels_dense, kernels_discrete, kernels_fields, kernels_signals)
+FILES = (kernels_applied, kernels_dense, kernels_discrete, kernels_fields, kernels_flows, kernels_signals)
 
 SIZES = {
     "cholesky_cols": 300,
@@ -91,6 +92,12 @@ SIZES = {
     "gray_scott_views": 300,
     "train_mlp": 500,
     "portfolio": 1000,
+    "driven_channel": 60,
+    "implicit_columns": 100,
+    "residual_block": 14,
+    "small_network": 300,
+    "escape_times": 250,
+    "orbits": 250,
 }
 
 

@@ -9,6 +9,7 @@ import kernels_applied
 import kernels_dense
 import kernels_discrete
 import kernels_fields
+import kernels_flows
 import kernels_signals
 import numpy as np
 import pytest
@@ -17,7 +18,8 @@ from kernels import PROGRAMS
 from untraced import accelerate
 from untraced.translator import tree
 
-FILES = (kernels_applied, kernels_dense, kernels_discrete, kernels_fields, kernels_signals)  # they add to PROGRAMS
+# They add to PROGRAMS.
+FILES = (kernels_applied, kernels_dense, kernels_discrete, kernels_fields, kernels_flows, kernels_signals)
 
 
 def assert_same(ours: Any, expected: Any, what: str) -> None:
