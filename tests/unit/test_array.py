@@ -253,3 +253,10 @@ class TestNamespace:
         import untraced.numpy as jnp
 
         assert jnp is unp
+
+
+def test_arrays_without_axes_are_indexed() -> None:
+    k = device_put(np.arange(3.0)).sum()
+    assert k[None].shape == (1,) and k[..., None, None].shape == (1, 1)
+    assert k[()].shape == k[...].shape == ()
+    assert k.at[()].set(4.0).item() == 4.0 and k.at[()].add(1.0).item() == 4.0

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from untraced import accelerate, tree, tree_util
+from untraced import accelerate, grad, tree, tree_util
 from untraced.runtime.assembly import assembler
 from untraced.translator.tree import static
 
@@ -237,3 +237,31 @@ def test_partial_is_a_function_with_leaves() -> None:
     call = accelerate(lambda f, x: f(x))
     assert call(p, 2.0) == 7.0 and call(tree_util.Partial(line, 5.0, b=0.0), 2.0) == 10.0
     assert "was translated 1 time" in call.explain_recompiles()
+
+
+@tree_util.register_pytree_node_class
+class Line:
+    """A container that can be called."""
+
+    def __init__(self, w: Any, b: Any) -> None:
+        self.w, self.b = w, b
+
+    def __call__(self, x: Any) -> Any:
+        return x * self.w + self.b
+
+    def tree_flatten(self) -> Any:
+        return (self.w, self.b), None
+
+    @classmethod
+    def tree_unflatten(cls, aux: Any, children: Any) -> Any:
+        return cls(*children)
+
+
+def test_containers_that_can_be_called_are_containers() -> None:
+    def step(line: Line, x: Any) -> Line:
+        g = grad(lambda m: np.sum(m(x) ** 2))(line)
+        return tree.map(lambda p, d: p - 0.1 * d, line, g)
+
+    x = np.arange(3.0)
+    for got in (step(Line(2.0, 1.0), x), accelerate(step)(Line(2.0, 1.0), x)):
+        np.testing.assert_allclose([got.w, got.b], [2 - 0.2 * np.sum((2 * x + 1) * x), 1 - 0.2 * np.sum(2 * x + 1)])

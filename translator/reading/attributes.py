@@ -111,8 +111,8 @@ def array_attribute(ctx: Context, owner: Value, name: str, node: ast.AST) -> Val
         return flat_of(ctx, owner)
     if name == "strides":
         return strides_of(ctx, owner, node)
-    if name == "at" and type(owner) is Ref:
-        return Updater(Ref(ctx.cell(ctx.read(owner))))
+    if name == "at" and (type(owner) is Ref or not aval.weak):
+        return Updater(Ref(ctx.cell(ctx.read(ctx.boxed(owner)))))
     of_numbers = hasattr(np.ndarray, name) or (not aval.shape and (aval.weak or hasattr(aval.dtype.type, name)))
     if name in _OWN_METHODS or (of_numbers and surface.method_handler(name) is not None):
         return Method(owner, name)

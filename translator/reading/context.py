@@ -244,9 +244,10 @@ class Context:
     @property
     def boxes(self) -> bool:
         """Whether what is read tells arrays of shape () from numbers: code of the user's. In the library and in printed
-        programs, which say what values are, both are numbers.
+        programs, which say what values are, both are numbers; calls on an Array, one at a time, are the user's.
         """
-        return not self.frame.fixed and not self.frame.source.file.startswith("<untraced ")
+        file = self.frame.source.file
+        return not self.frame.fixed and (not file.startswith("<untraced ") or file.startswith("<untraced eager "))
 
     def boxed(self, value: Value) -> Value:
         """An array, also where it has no axes; of a tuple or list, arrays."""

@@ -11,6 +11,7 @@ import inspect
 import types
 from typing import Any
 
+from ..tree import open_node
 from .context import Context
 from .inner import Inner
 from .values import Bound, Closure, Foreign, Method, Partial, Value, is_leaf
@@ -51,6 +52,7 @@ def _readable(ctx: Context, v: Value, node: ast.AST) -> Any:
     """A function among the arguments as one that Python can call with abstract values."""
     from .calls import call_value
 
-    if isinstance(v, Closure | Bound | Partial | Method) or (callable(v) and not isinstance(v, Foreign)):
+    own = isinstance(v, Closure | Bound | Partial | Method)
+    if own or (callable(v) and not isinstance(v, Foreign) and open_node(v) is None):  # no tree that can be called
         return lambda *xs: call_value(ctx, v, list(xs), {}, node)
     return v
