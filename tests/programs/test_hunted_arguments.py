@@ -119,6 +119,16 @@ def taken(x, places):
     return np.take(x, places)
 
 
+@CASES((X,), (X * 1j,), (T,))
+def counted(x):
+    return np.histogram(x, bins=3)
+
+
+@CASES((X,), (X.reshape(2, 3),), (NUMBERS,))
+def from_iterators(x):
+    return np.fromiter((v for v in x), float)
+
+
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("function, arguments", CASES.found)
 def test_as_numpy(function: Any, arguments: tuple[Any, ...], target: str) -> None:

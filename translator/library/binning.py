@@ -61,9 +61,11 @@ def digitize(x: Any, bins: Any, right: Any = False) -> Any:
     if not is_known(bins) and bins.shape[0] > 1:
         if falls & np.any(bins[1:] > bins[:-1]):
             raise ValueError("bins must be monotonically increasing or decreasing")
-    up = searchsorted(bins, x, side)
-    down = bins.shape[0] - searchsorted(bins[::-1], x, side)
-    return np.where(falls, down, up)[()]
+    if falls:
+        places = bins.shape[0] - searchsorted(bins[::-1], x, side)
+    else:
+        places = searchsorted(bins, x, side)
+    return places[()]
 
 
 def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
@@ -128,6 +130,8 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, we
     a = np.ravel(np.asarray(a))
     if a.dtype.kind == "b":
         a = a.astype(np.uint8)
+    if a.dtype.kind == "c":
+        cut("np.histogram of complex numbers", "they have no order that would be worth bins", "count real numbers")
     edges = histogram_bin_edges(a, bins, range)
     n = edges.shape[0] - 1
     place, inside = _even_bins_of(a, edges) if np.ndim(bins) == 0 else _bins_of(a, edges)

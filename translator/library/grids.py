@@ -128,6 +128,8 @@ def fromfunction(function: Any, shape: Any, *, dtype: Any = float, **kwargs: Any
 def fromiter(iter: Any, dtype: Any, count: Any = -1) -> Any:
     """Of elements that are known one by one."""
     items = list(iter)
+    if any([np.ndim(item) > 0 for item in items]):
+        raise ValueError("setting an array element with a sequence.")
     return np.array(items if count < 0 else items[:count], dtype=dtype)
 
 
