@@ -134,6 +134,10 @@ def not_iterable(x: Any) -> Any:
     return [v for v in x]  # noqa: C416
 
 
+def largest(x: Any) -> Any:
+    return max(x, 1.0) * 2, max(1.0, x), min([x, x + 1])
+
+
 def without_length(x: Any) -> Any:
     return len(x)
 
@@ -146,7 +150,7 @@ def written_and_old(x: Any) -> Any:
 
 
 PROGRAMS: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
-    *((f, (x,)) for f in (updated, made, given_back, not_iterable, without_length) for x in (B, S, I)),
+    *((f, (x,)) for f in (updated, made, given_back, largest, not_iterable, without_length) for x in (B, S, I)),
     *((f, (B,)) for f in (stored, written_and_old)),
     *((f, (X,)) for f in (total, total_if, becomes_a_number, two_names, counts_down, out, reshaped, queries, decides)),
     *((f, (X,)) for f in (number_or_array, contained, from_outside)),
