@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from untraced import lax
+from untraced import lax, random
 from untraced.translator import ops, surface
 from untraced.translator.ops.core import Elementwise
 from untraced.translator.surface.sort import DATA_DEPENDENT
@@ -66,7 +66,8 @@ def functions() -> str:
     for label, module in namespaces():
         names = sorted(n for n in dir(module) if not n.startswith("_") and known(getattr(module, n)))
         parts.append(f"### `{label}` ({len(names)})\n\n{listed(names)}\n")
-    parts.append(f"### `untraced.lax` ({len(lax.__all__)})\n\n{listed(sorted(lax.__all__))}\n")
+    for label, owner in (("untraced.lax", lax), ("untraced.random", random)):
+        parts.append(f"### `{label}` ({len(owner.__all__)})\n\n{listed(sorted(owner.__all__))}\n")
     return "\n".join(parts)
 
 
