@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from ..translator import ops
+from ..translator import ops, surface
 from ..translator.ops.core import Elementwise
 from ..translator.reading.guards import is_library
 from ..translator.reading.signature import Opaque, aval_of, known
@@ -41,6 +41,8 @@ def readable(fun: Fun) -> Fun:
     if isinstance(fun, types.FunctionType) or hasattr(fun, "__untraced_read__"):
         return fun
     if isinstance(fun, types.MethodType):
+        if surface.handler_for(fun) is not None:  # a method of a distribution of SciPy, which is known as it is
+            return _calling(fun, inspect.signature(fun), fun.__name__)
         return bound_function(fun.__func__, fun.__self__)
     if isinstance(fun, partial):
         return _calling(fun, inspect.signature(fun), "partial")

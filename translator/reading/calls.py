@@ -106,6 +106,11 @@ def call_value(ctx: Context, f: Value, args: list[Value], kwargs: dict[str, Valu
 
         return call_update(ctx, f, args, kwargs, node)
     if kind is Bound:
+        owner = f.owner.value if type(f.owner) is Foreign else f.owner
+        if type(f.function) is types.FunctionType and not is_runtime(owner):
+            handler = surface.handler_for(types.MethodType(f.function, owner))
+            if handler is not None:
+                return call_handler(ctx, handler, f.function, args, kwargs, node)
         return call_value(ctx, f.function, [f.owner, *args], kwargs, node)
     if kind is Partial:
         value = call_value(ctx, f.function, [*f.args, *args], {**f.kwargs, **kwargs}, node)

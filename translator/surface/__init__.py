@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from types import BuiltinMethodType
+from types import BuiltinMethodType, MethodType
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from ..library import (
     checks,
     comparing,
     composing,
+    distributions,
     gathering,
     grids,
     joining,
@@ -86,6 +87,8 @@ _Table = dict[int, tuple[Any, Handler]]  # by identity, as a callable may be unh
 def handler_for(function: Any) -> Handler | None:
     """The handler of a callable; None for what is not NumPy's, Python's or SciPy's."""
     function = getattr(function, "__untraced_numpy__", function)  # untraced.numpy.zeros means np.zeros
+    if isinstance(function, MethodType):
+        return _distribution_method(function)
     found = _functions().get(id(function))
     if found is not None:
         return found[1]
@@ -446,6 +449,23 @@ def _scipy() -> _Table:
     """SciPy's special functions and solvers; only when the user's program has imported them."""
     table = _scipy_special() if "scipy.special" in sys.modules else {}
     return table | _scipy_linalg() if "scipy.linalg" in sys.modules else table
+
+
+def _distribution_method(method: MethodType) -> Handler | None:
+    """`scipy.stats.norm.logpdf` and its kin, methods of the distributions that SciPy has made."""
+    stats = sys.modules.get("scipy.stats")
+    if stats is None or type(method.__self__).__module__.partition(".")[0] != "scipy":
+        return None
+    for name, methods in distributions.OF_VECTORS.items():
+        if method.__self__ is getattr(stats, name):
+            source = methods.get(method.__name__)
+            return None if source is None else Handler(source, inline=True)
+    for name, family in distributions.FAMILIES.items():
+        if method.__self__ is getattr(stats, name):
+            source = (distributions.DISCRETE if family.discrete else distributions.CONTINUOUS).get(method.__name__)
+            known = source is not None and (family.cdf is not None or "p" in method.__name__)
+            return Handler(source, inline=True, first=(family,)) if source is not None and known else None
+    return None
 
 
 @cache

@@ -1,0 +1,95 @@
+"""The distributions of scipy.stats: SciPy's values, and their derivatives in the value and in every parameter."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.stats
+
+from untraced import accelerate, grad, testing, vmap
+from untraced.translator.errors import CutError
+from untraced.translator.library.distributions import FAMILIES
+
+X = np.array([-1.3, -0.005, 0.0, 0.3, 0.9, 1.0, 2.5, 7.0])
+COUNTS = np.array([-1.0, 0.0, 1.0, 2.0, 2.5, 7.0])
+SHAPES: dict[str, tuple[float, ...]] = {
+    "t": (2.5,), "gamma": (1.7,), "chi2": (3.0,), "beta": (1.3, 2.2), "f": (3.0, 5.0), "lognorm": (0.7,),
+    "pareto": (1.4,), "weibull_min": (1.7,), "invgamma": (2.2,), "vonmises": (1.2,), "poisson": (2.3,),
+    "binom": (6.0, 0.3), "bernoulli": (0.4,), "geom": (0.3,), "nbinom": (3.5, 0.4),
+}  # fmt: skip
+LOOPS = ("t", "gamma", "chi2", "beta", "f", "invgamma", "poisson", "binom", "nbinom")  # cdf is an incomplete function
+
+
+def methods(name: str) -> tuple[str, ...]:
+    family = FAMILIES[name]
+    density = ("logpmf", "pmf") if family.discrete else ("logpdf", "pdf")
+    return density if family.cdf is None else (*density, "cdf", "sf", "logcdf", "logsf")
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_values_are_scipys(name: str) -> None:
+    """Inside the support, outside of it, at its ends, with loc and scale, and where a parameter is not valid."""
+    distribution, shapes = getattr(scipy.stats, name), SHAPES.get(name, ())
+    discrete = FAMILIES[name].discrete
+    keywords = {"loc": 1} if discrete else {"loc": 0.1, "scale": 1.7}
+
+    def every(x: Any) -> Any:
+        return [getattr(distribution, m)(x, *shapes, **keywords) for m in methods(name)]
+
+    x = COUNTS if discrete else X
+    found = vmap(lambda _: every(x))(np.zeros(1))  # a batch leaves nothing to SciPy
+    for method, (got,), want in zip(methods(name), found, every(x), strict=True):
+        # a probability near 1 is rounded before its logarithm is taken
+        np.testing.assert_allclose(got, want, rtol=1e-12, atol=3e-16, err_msg=method)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_derivatives_of_densities(name: str) -> None:
+    distribution, shapes = getattr(scipy.stats, name), SHAPES.get(name, ())
+    if FAMILIES[name].discrete:
+        moving = shapes[1:] if name == "binom" else shapes
+        fixed = shapes[: len(shapes) - len(moving)]
+        testing.check_grads(lambda *ps: distribution.logpmf(COUNTS[2:3], *fixed, *ps), moving, order=1)
+    else:
+        inside = np.array([1.6, 1.2]) if FAMILIES[name].high is None else np.array([0.3, 0.9])
+        testing.check_grads(distribution.logpdf, (inside, *shapes, 0.05, 1.1), order=1)
+
+
+@pytest.mark.parametrize("name", [n for n, f in FAMILIES.items() if n not in LOOPS and f.cdf and not f.discrete])
+def test_derivatives_of_probabilities(name: str) -> None:
+    distribution, shapes = getattr(scipy.stats, name), SHAPES.get(name, ())
+    x = np.array([1.6, 1.2]) if FAMILIES[name].high is None else np.array([0.3, 0.9])
+    testing.check_grads(lambda *a: distribution.cdf(*a) + distribution.logsf(*a), (x, *shapes, 0.05, 1.1), order=1)
+
+
+def test_the_derivative_of_a_probability_is_the_density() -> None:
+    x = np.array([-2.0, -1e-3, 0.0, 0.4, 3.0])
+    found = grad(lambda x: np.sum(scipy.stats.t.cdf(x, 3.5)))(x)
+    np.testing.assert_allclose(found, scipy.stats.t.pdf(x, 3.5), rtol=1e-11)
+    found = grad(lambda m: scipy.stats.poisson.cdf(3, m))(2.3)
+    assert found == pytest.approx(-scipy.stats.poisson.pmf(3, 2.3), rel=1e-12)
+
+
+def test_of_vectors() -> None:
+    rng = np.random.default_rng(0)
+    x, mean, root = rng.standard_normal((4, 3)), rng.standard_normal(3), rng.standard_normal((3, 3))
+    cov = root @ root.T + np.eye(3)
+    for singular in (False, True):
+
+        def log_likelihood(x: Any, mean: Any, cov: Any, singular: bool = singular) -> Any:
+            return scipy.stats.multivariate_normal.logpdf(x, mean, 0.5 * (cov + cov.T), allow_singular=singular)
+
+        want = log_likelihood(x, mean, cov)
+        np.testing.assert_allclose(accelerate(log_likelihood)(x, mean, cov), want, rtol=1e-12)
+        testing.check_grads(log_likelihood, (x, mean, cov), order=1)
+    p = np.array([0.2, 0.5, 0.3])
+    dirichlet = scipy.stats.dirichlet
+    np.testing.assert_allclose(accelerate(dirichlet.logpdf)(p, p * 4), dirichlet.logpdf(p, p * 4), rtol=1e-13)
+    testing.check_grads(lambda a: dirichlet.logpdf(p, a), (p * 4,), order=1)
+
+
+def test_what_is_left_to_scipy() -> None:
+    with pytest.raises(CutError):
+        grad(lambda x: scipy.stats.nakagami.logpdf(x, 1.3))(1.0)

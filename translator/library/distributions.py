@@ -1,0 +1,607 @@
+"""Distributions of scipy.stats as NumPy source: logpdf, pdf, cdf and their kin, in standard form and moved and scaled.
+
+A `Family` says what a distribution is for loc 0 and scale 1; the functions behind it are what SciPy's methods are for
+all of them. Formulas are those of SciPy's documentation of each distribution.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..ops.bessel import i0e
+from ..ops.gamma import gammaln
+from .incomplete import betainc, betaincc, betaln, gammainc, gammaincc
+from .special import log_expit, log_ndtr, multigammaln, ndtr, xlog1py, xlogy
+from .support import known
+
+LOG_ROOT_TWO_PI = 0.9189385332046727
+
+Form = Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """One distribution: functions of the standardised value and the shape parameters.
+
+    low, high   the ends of the support, where it has any; pdf is 0 and logpdf -inf outside.
+    inside    a value that is in it, put in place of those that are not, so that nothing singular is computed for them.
+    valid     whether the shape parameters are: where not, everything is NaN.
+    """
+
+    shapes: tuple[str, ...]
+    logpdf: Form
+    cdf: Form | None = None
+    sf: Form | None = None
+    logcdf: Form | None = None
+    logsf: Form | None = None
+    low: Form | None = None
+    high: Form | None = None
+    inside: Form | None = None
+    valid: Form | None = None
+    discrete: bool = False
+
+
+def arguments(family: Any, args: Any, keywords: Any) -> Any:
+    """Shapes, loc and scale, as the methods of scipy.stats take them. Raises TypeError as they do."""
+    names = (*family.shapes, "loc") if family.discrete else (*family.shapes, "loc", "scale")
+    if len(args) > len(names):
+        raise TypeError(f"too many arguments: {names} are wanted")
+    given = {"loc": 0.0, "scale": 1.0}
+    given.update(keywords)
+    given.update(zip(names, args))
+    for name in family.shapes:
+        if name not in given:
+            raise TypeError(f"missing the argument {name!r}")
+    for name in keywords:
+        if name not in names:
+            raise TypeError(f"got an unexpected keyword argument {name!r}")
+    return given
+
+
+def standard(family: Any, x: Any, args: Any, keywords: Any) -> Any:
+    """The standardised value, harmless where it is outside; whether it is below, above; scale, shapes, validity."""
+    given = arguments(family, args, keywords)
+    shapes = tuple([np.asarray(given[name]) for name in family.shapes])
+    loc, scale = np.asarray(given["loc"]), np.asarray(given["scale"])
+    x = np.asarray(x)
+    z = (x - loc).astype(np.float64) if family.discrete else (x - loc) / scale
+    below = z != z if family.low is None else z < family.low(*shapes)
+    above = z != z if family.high is None else z > family.high(*shapes)
+    valid = scale > 0
+    if family.valid is not None:
+        valid = valid & family.valid(*shapes)
+    valid = valid & ~np.isnan(z)
+    out = below | above
+    if family.inside is not None:
+        z = np.where(out | ~valid, family.inside(*shapes), z)
+    return z, below, above, scale, shapes, valid
+
+
+def _finished(value: Any, valid: Any) -> Any:
+    return np.where(valid, value, np.nan)[()]
+
+
+def logpdf(family: Any, x: Any, *args: Any, **kwds: Any) -> Any:
+    z, below, above, scale, shapes, valid = standard(family, x, args, kwds)
+    return _finished(np.where(below | above, -np.inf, family.logpdf(z, *shapes) - np.log(scale)), valid)
+
+
+def pdf(family: Any, x: Any, *args: Any, **kwds: Any) -> Any:
+    z, below, above, scale, shapes, valid = standard(family, x, args, kwds)
+    return _finished(np.where(below | above, 0.0, np.exp(family.logpdf(z, *shapes)) / scale), valid)
+
+
+def logpmf(family: Any, k: Any, *args: Any, **kwds: Any) -> Any:
+    z, below, above, _, shapes, valid = standard(family, k, args, kwds)
+    out = below | above | (np.floor(z) != z)
+    return _finished(np.where(out, -np.inf, family.logpdf(z, *shapes)), valid)
+
+
+def pmf(family: Any, k: Any, *args: Any, **kwds: Any) -> Any:
+    z, below, above, _, shapes, valid = standard(family, k, args, kwds)
+    out = below | above | (np.floor(z) != z)
+    return _finished(np.where(out, 0.0, np.exp(family.logpdf(z, *shapes))), valid)
+
+
+def cdf(family: Any, x: Any, *args: Any, **kwds: Any) -> Any:
+    z, below, above, _, shapes, valid = standard(family, x, args, kwds)
+    z = np.floor(z) if family.discrete else z
+    return _finished(np.where(below, 0.0, np.where(above, 1.0, family.cdf(z, *shapes))), valid)
+
+
+def sf(family: Any, x: Any, *args: Any, **kwds: Any) -> Any:
+    z, below, above, _, shapes, valid = standard(family, x, args, kwds)
+    z = np.floor(z) if family.discrete else z
+    value = 1.0 - family.cdf(z, *shapes) if family.sf is None else family.sf(z, *shapes)
+    return _finished(np.where(below, 1.0, np.where(above, 0.0, value)), valid)
+
+
+def logcdf(family: Any, x: Any, *args: Any, **kwds: Any) -> Any:
+    z, below, above, _, shapes, valid = standard(family, x, args, kwds)
+    z = np.floor(z) if family.discrete else z
+    value = np.log(family.cdf(z, *shapes)) if family.logcdf is None else family.logcdf(z, *shapes)
+    return _finished(np.where(below, -np.inf, np.where(above, 0.0, value)), valid)
+
+
+def logsf(family: Any, x: Any, *args: Any, **kwds: Any) -> Any:
+    z, below, above, _, shapes, valid = standard(family, x, args, kwds)
+    z = np.floor(z) if family.discrete else z
+    if family.logsf is not None:
+        value = family.logsf(z, *shapes)
+    else:
+        value = np.log1p(-family.cdf(z, *shapes)) if family.sf is None else np.log(family.sf(z, *shapes))
+    return _finished(np.where(below, 0.0, np.where(above, -np.inf, value)), valid)
+
+
+# ---- what the families are made of ---------------------------------------------------------------
+
+
+def _positive(*shapes: Any) -> Any:
+    found = shapes[0] > 0
+    for s in shapes[1:]:
+        found = found & (s > 0)
+    return found
+
+
+def _zero(*shapes: Any) -> Any:
+    return 0.0
+
+
+def _one(*shapes: Any) -> Any:
+    return 1.0
+
+
+def _half(*shapes: Any) -> Any:
+    return 0.5
+
+
+def _normal(z: Any) -> Any:
+    return -0.5 * z * z - LOG_ROOT_TWO_PI
+
+
+def _minus_log_ndtr(z: Any) -> Any:
+    return log_ndtr(-z)
+
+
+def _minus_ndtr(z: Any) -> Any:
+    return ndtr(-z)
+
+
+def _student(z: Any, df: Any) -> Any:
+    half = 0.5 * (df + 1.0)
+    return gammaln(half) - gammaln(0.5 * df) - 0.5 * np.log(df * np.pi) - half * np.log1p(z * z / df)
+
+
+def _student_cdf(z: Any, df: Any) -> Any:
+    """By the half of the incomplete beta function on the side where nothing cancels."""
+    s = z * z
+    near = s < df
+    inner = 0.5 * betainc(0.5, 0.5 * df, np.where(near, s / (df + s), 0.5))
+    outer = 0.5 * betainc(0.5 * df, 0.5, np.where(near, 0.5, df / (df + s)))
+    middle = np.where(z < 0, 0.5 - inner, 0.5 + inner)
+    return np.where(near, _through_zero(z, df, middle), np.where(z < 0, outer, 1.0 - outer))
+
+
+def _through_zero(z: Any, df: Any, value: Any) -> Any:
+    """Around 0, where betainc of z * z has no derivative in z, the series of the integral of the density."""
+    close = np.absolute(z) < 1e-2
+    t = np.where(close, z, 0.0)
+    a, s = 0.5 * (df + 1.0), t * t / df
+    series = 1.0 - a * s * (1 / 3 - (a + 1.0) * s * (1 / 10 - (a + 2.0) * s / 42))
+    return np.where(close, 0.5 + t * np.exp(_student(np.zeros_like(t), df)) * series, value)
+
+
+def _student_sf(z: Any, df: Any) -> Any:
+    return _student_cdf(-z, df)
+
+
+def _gamma(z: Any, a: Any) -> Any:
+    return xlogy(a - 1.0, z) - z - gammaln(a)
+
+
+def _gamma_cdf(z: Any, a: Any) -> Any:
+    return gammainc(a, z)
+
+
+def _gamma_sf(z: Any, a: Any) -> Any:
+    return gammaincc(a, z)
+
+
+def _chi2(z: Any, df: Any) -> Any:
+    return xlogy(0.5 * df - 1.0, z) - 0.5 * z - gammaln(0.5 * df) - 0.5 * np.log(2.0) * df
+
+
+def _chi2_cdf(z: Any, df: Any) -> Any:
+    return gammainc(0.5 * df, 0.5 * z)
+
+
+def _chi2_sf(z: Any, df: Any) -> Any:
+    return gammaincc(0.5 * df, 0.5 * z)
+
+
+def _beta(z: Any, a: Any, b: Any) -> Any:
+    return xlog1py(b - 1.0, -z) + xlogy(a - 1.0, z) - betaln(a, b)
+
+
+def _beta_cdf(z: Any, a: Any, b: Any) -> Any:
+    return betainc(a, b, z)
+
+
+def _beta_sf(z: Any, a: Any, b: Any) -> Any:
+    return betaincc(a, b, z)
+
+
+def _fisher(z: Any, dfn: Any, dfd: Any) -> Any:
+    ratio = 0.5 * dfd * np.log(dfd) + 0.5 * dfn * np.log(dfn) + xlogy(0.5 * dfn - 1.0, z)
+    return ratio - 0.5 * (dfn + dfd) * np.log(dfd + dfn * z) - betaln(0.5 * dfn, 0.5 * dfd)
+
+
+def _fisher_cdf(z: Any, dfn: Any, dfd: Any) -> Any:
+    return betainc(0.5 * dfn, 0.5 * dfd, dfn * z / (dfd + dfn * z))
+
+
+def _fisher_sf(z: Any, dfn: Any, dfd: Any) -> Any:
+    return betaincc(0.5 * dfn, 0.5 * dfd, dfn * z / (dfd + dfn * z))
+
+
+def _exponential(z: Any) -> Any:
+    return -z
+
+
+def _exponential_cdf(z: Any) -> Any:
+    return -np.expm1(-z)
+
+
+def _exponential_sf(z: Any) -> Any:
+    return np.exp(-z)
+
+
+def _flat(z: Any) -> Any:
+    return np.zeros_like(z)
+
+
+def _itself(z: Any) -> Any:
+    return z
+
+
+def _laplace(z: Any) -> Any:
+    return -np.absolute(z) - np.log(2.0)
+
+
+def _laplace_cdf(z: Any) -> Any:
+    e = 0.5 * np.exp(np.where(z > 0, -z, z))
+    return np.where(z > 0, 1.0 - e, e)
+
+
+def _laplace_sf(z: Any) -> Any:
+    return _laplace_cdf(-z)
+
+
+def _logistic(z: Any) -> Any:
+    return log_expit(z) + log_expit(-z)
+
+
+def _logistic_cdf(z: Any) -> Any:
+    return np.exp(log_expit(z))
+
+
+def _logistic_sf(z: Any) -> Any:
+    return np.exp(log_expit(-z))
+
+
+def _minus_log_expit(z: Any) -> Any:
+    return log_expit(-z)
+
+
+def _cauchy(z: Any) -> Any:
+    return -np.log(np.pi) - np.log1p(z * z)
+
+
+def _cauchy_cdf(z: Any) -> Any:
+    return np.arctan2(1.0, -z) / np.pi
+
+
+def _cauchy_sf(z: Any) -> Any:
+    return np.arctan2(1.0, z) / np.pi
+
+
+def _lognormal(z: Any, s: Any) -> Any:
+    log = np.log(z)
+    return _normal(log / s) - np.log(s) - log
+
+
+def _lognormal_cdf(z: Any, s: Any) -> Any:
+    return ndtr(np.log(z) / s)
+
+
+def _lognormal_sf(z: Any, s: Any) -> Any:
+    return ndtr(-np.log(z) / s)
+
+
+def _pareto(z: Any, b: Any) -> Any:
+    return np.log(b) - (b + 1.0) * np.log(z)
+
+
+def _pareto_sf(z: Any, b: Any) -> Any:
+    return z ** (-b)
+
+
+def _pareto_cdf(z: Any, b: Any) -> Any:
+    return -np.expm1(-b * np.log(z))
+
+
+def _weibull(z: Any, c: Any) -> Any:
+    return np.log(c) + xlogy(c - 1.0, z) - z**c
+
+
+def _weibull_cdf(z: Any, c: Any) -> Any:
+    return -np.expm1(-(z**c))
+
+
+def _weibull_sf(z: Any, c: Any) -> Any:
+    return np.exp(-(z**c))
+
+
+def _gumbel(z: Any) -> Any:
+    return -z - np.exp(-z)
+
+
+def _gumbel_cdf(z: Any) -> Any:
+    return np.exp(-np.exp(-z))
+
+
+def _gumbel_sf(z: Any) -> Any:
+    return -np.expm1(-np.exp(-z))
+
+
+def _gumbel_logcdf(z: Any) -> Any:
+    return -np.exp(-z)
+
+
+def _half_normal(z: Any) -> Any:
+    return _normal(z) + np.log(2.0)
+
+
+def _half_normal_cdf(z: Any) -> Any:
+    return 2.0 * (ndtr(z) - 0.5)
+
+
+def _half_normal_sf(z: Any) -> Any:
+    return 2.0 * ndtr(-z)
+
+
+def _inverse_gamma(z: Any, a: Any) -> Any:
+    return -(a + 1.0) * np.log(z) - gammaln(a) - 1.0 / z
+
+
+def _inverse_gamma_cdf(z: Any, a: Any) -> Any:
+    return gammaincc(a, 1.0 / z)
+
+
+def _inverse_gamma_sf(z: Any, a: Any) -> Any:
+    return gammainc(a, 1.0 / z)
+
+
+def _rayleigh(z: Any) -> Any:
+    return np.log(z) - 0.5 * z * z
+
+
+def _rayleigh_cdf(z: Any) -> Any:
+    return -np.expm1(-0.5 * z * z)
+
+
+def _rayleigh_sf(z: Any) -> Any:
+    return np.exp(-0.5 * z * z)
+
+
+def _von_mises(z: Any, kappa: Any) -> Any:
+    return kappa * (np.cos(z) - 1.0) - np.log(2.0 * np.pi * i0e(kappa))
+
+
+def _poisson(k: Any, mu: Any) -> Any:
+    return xlogy(k, mu) - gammaln(k + 1.0) - mu
+
+
+def _poisson_cdf(k: Any, mu: Any) -> Any:
+    return gammaincc(k + 1.0, mu)
+
+
+def _poisson_sf(k: Any, mu: Any) -> Any:
+    return gammainc(k + 1.0, mu)
+
+
+def _not_negative(mu: Any) -> Any:
+    return mu >= 0
+
+
+def _binomial(k: Any, n: Any, p: Any) -> Any:
+    ways = gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0)
+    return ways + xlogy(k, p) + xlog1py(n - k, -p)
+
+
+def _binomial_cdf(k: Any, n: Any, p: Any) -> Any:
+    last = k >= n
+    return np.where(last, 1.0, betaincc(k + 1.0, np.where(last, 1.0, n - k), p))
+
+
+def _binomial_sf(k: Any, n: Any, p: Any) -> Any:
+    last = k >= n
+    return np.where(last, 0.0, betainc(k + 1.0, np.where(last, 1.0, n - k), p))
+
+
+def _trials(n: Any, p: Any) -> Any:
+    return n
+
+
+def _binomial_valid(n: Any, p: Any) -> Any:
+    return (n >= 0) & (np.floor(n) == n) & (p >= 0) & (p <= 1)
+
+
+def _bernoulli(k: Any, p: Any) -> Any:
+    return xlogy(k, p) + xlog1py(1.0 - k, -p)
+
+
+def _bernoulli_cdf(k: Any, p: Any) -> Any:
+    return np.where(k >= 1, 1.0, 1.0 - p)
+
+
+def _a_probability(p: Any) -> Any:
+    return (p >= 0) & (p <= 1)
+
+
+def _geometric(k: Any, p: Any) -> Any:
+    return xlog1py(k - 1.0, -p) + np.log(p)
+
+
+def _geometric_cdf(k: Any, p: Any) -> Any:
+    return -np.expm1(np.log1p(-p) * k)
+
+
+def _geometric_sf(k: Any, p: Any) -> Any:
+    return np.exp(np.log1p(-p) * k)
+
+
+def _negative_binomial(k: Any, n: Any, p: Any) -> Any:
+    return gammaln(n + k) - gammaln(k + 1.0) - gammaln(n) + n * np.log(p) + xlog1py(k, -p)
+
+
+def _negative_binomial_cdf(k: Any, n: Any, p: Any) -> Any:
+    return betainc(n, k + 1.0, p)
+
+
+def _negative_binomial_sf(k: Any, n: Any, p: Any) -> Any:
+    return betaincc(n, k + 1.0, p)
+
+
+def _negative_binomial_valid(n: Any, p: Any) -> Any:
+    return (n > 0) & (p > 0) & (p <= 1)
+
+
+_ON_THE_RIGHT: dict[str, Any] = {"low": _zero, "inside": _one}
+_UNIT: dict[str, Any] = {"low": _zero, "high": _one, "inside": _half}
+FAMILIES: dict[str, Family] = {
+    "norm": Family((), _normal, ndtr, _minus_ndtr, log_ndtr, _minus_log_ndtr),
+    "t": Family(("df",), _student, _student_cdf, _student_sf, valid=_positive),
+    "gamma": Family(("a",), _gamma, _gamma_cdf, _gamma_sf, valid=_positive, **_ON_THE_RIGHT),
+    "chi2": Family(("df",), _chi2, _chi2_cdf, _chi2_sf, valid=_positive, **_ON_THE_RIGHT),
+    "beta": Family(("a", "b"), _beta, _beta_cdf, _beta_sf, valid=_positive, **_UNIT),
+    "f": Family(("dfn", "dfd"), _fisher, _fisher_cdf, _fisher_sf, valid=_positive, **_ON_THE_RIGHT),
+    "expon": Family((), _exponential, _exponential_cdf, _exponential_sf, logsf=_exponential, **_ON_THE_RIGHT),
+    "uniform": Family((), _flat, _itself, **_UNIT),
+    "laplace": Family((), _laplace, _laplace_cdf, _laplace_sf),
+    "logistic": Family((), _logistic, _logistic_cdf, _logistic_sf, log_expit, _minus_log_expit),
+    "cauchy": Family((), _cauchy, _cauchy_cdf, _cauchy_sf),
+    "lognorm": Family(("s",), _lognormal, _lognormal_cdf, _lognormal_sf, valid=_positive, **_ON_THE_RIGHT),
+    "pareto": Family(("b",), _pareto, _pareto_cdf, _pareto_sf, valid=_positive, low=_one, inside=_one),
+    "weibull_min": Family(("c",), _weibull, _weibull_cdf, _weibull_sf, valid=_positive, **_ON_THE_RIGHT),
+    "gumbel_r": Family((), _gumbel, _gumbel_cdf, _gumbel_sf, logcdf=_gumbel_logcdf),
+    "halfnorm": Family((), _half_normal, _half_normal_cdf, _half_normal_sf, **_ON_THE_RIGHT),
+    "invgamma": Family(("a",), _inverse_gamma, _inverse_gamma_cdf, _inverse_gamma_sf, valid=_positive, **_ON_THE_RIGHT),
+    "rayleigh": Family((), _rayleigh, _rayleigh_cdf, _rayleigh_sf, **_ON_THE_RIGHT),
+    "vonmises": Family(("kappa",), _von_mises, valid=_positive),
+    "poisson": Family(
+        ("mu",), _poisson, _poisson_cdf, _poisson_sf, valid=_not_negative, discrete=True, **_ON_THE_RIGHT
+    ),
+    "binom": Family(
+        ("n", "p"), _binomial, _binomial_cdf, _binomial_sf, low=_zero, high=_trials, inside=_zero,
+        valid=_binomial_valid, discrete=True,
+    ),
+    "bernoulli": Family(
+        ("p",), _bernoulli, _bernoulli_cdf, low=_zero, high=_one, inside=_zero, valid=_a_probability, discrete=True
+    ),
+    "geom": Family(
+        ("p",), _geometric, _geometric_cdf, _geometric_sf, low=_one, inside=_one, valid=_a_probability, discrete=True
+    ),
+    "nbinom": Family(
+        ("n", "p"), _negative_binomial, _negative_binomial_cdf, _negative_binomial_sf, low=_zero, inside=_zero,
+        valid=_negative_binomial_valid, discrete=True,
+    ),
+}  # fmt: skip
+CONTINUOUS: dict[str, Form] = {
+    "logpdf": logpdf, "pdf": pdf, "cdf": cdf, "sf": sf, "logcdf": logcdf, "logsf": logsf
+}  # fmt: skip
+DISCRETE: dict[str, Form] = {
+    "logpmf": logpmf, "pmf": pmf, "cdf": cdf, "sf": sf, "logcdf": logcdf, "logsf": logsf
+}  # fmt: skip
+
+
+# ---- of several variables ------------------------------------------------------------------------
+
+
+def normal_logpdf(x: Any, mean: Any = None, cov: Any = 1, allow_singular: Any = False, **rest: Any) -> Any:
+    """Of vectors along the last axis of `x`; `cov` is a matrix, the diagonal of one, or one number for all."""
+    x = np.asarray(x).astype(np.float64)
+    cov = np.asarray(cov).astype(np.float64)
+    n = _length(x, mean, cov)
+    x = np.reshape(x, (*x.shape, 1)) if x.ndim == 0 or (n == 1 and x.ndim == 1) else x
+    d = x if mean is None else x - np.asarray(mean)
+    if cov.ndim == 0:
+        cov = cov * np.eye(n)
+    elif cov.ndim == 1:
+        cov = np.diag(cov)
+    if known(allow_singular):
+        s = np.linalg.eigvalsh(cov)
+        kept = s > 1e6 * 2.220446049250313e-16 * np.max(np.absolute(s))
+        log_det, rank = np.sum(np.log(np.where(kept, s, 1.0))), np.sum(kept)
+        solved = d @ np.linalg.pinv(cov, rcond=1e6 * 2.220446049250313e-16, hermitian=True)
+        square = np.sum(solved * d, axis=-1)
+        return (-0.5 * (rank * (2.0 * LOG_ROOT_TWO_PI) + log_det + square))[()]
+    factor = np.linalg.cholesky(cov)
+    white = np.linalg.solve(factor, np.reshape(d, (-1, n)).T)
+    square = np.reshape(np.sum(white * white, axis=0), d.shape[:-1])
+    return (-0.5 * square - n * LOG_ROOT_TWO_PI - np.sum(np.log(np.diag(factor))))[()]
+
+
+def _length(x: Any, mean: Any, cov: Any) -> Any:
+    """Of the vectors."""
+    if mean is not None and np.ndim(mean) > 0:
+        return np.shape(mean)[-1]
+    if cov.ndim > 0:
+        return cov.shape[-1]
+    return 1
+
+
+def normal_pdf(x: Any, mean: Any = None, cov: Any = 1, allow_singular: Any = False, **rest: Any) -> Any:
+    return np.exp(normal_logpdf(x, mean, cov, allow_singular))
+
+
+def normal_entropy(mean: Any = None, cov: Any = 1) -> Any:
+    cov = np.asarray(cov).astype(np.float64)
+    n = _length(None, mean, cov)
+    matrix = cov * np.eye(n) if cov.ndim == 0 else np.diag(cov) if cov.ndim == 1 else cov
+    return 0.5 * np.linalg.slogdet(matrix)[1] + n * (0.5 + LOG_ROOT_TWO_PI)
+
+
+def dirichlet_logpdf(x: Any, alpha: Any) -> Any:
+    """Of vectors along the first axis; all elements of one that sum to 1, or all but the last."""
+    x, alpha = np.asarray(x), np.asarray(alpha)
+    if x.shape[0] + 1 == alpha.shape[0]:
+        x = np.concatenate((x, 1.0 - np.sum(x, axis=0, keepdims=True)))
+    powers = xlogy(np.reshape(alpha - 1.0, (-1,) + (1,) * (x.ndim - 1)), x)
+    return (gammaln(np.sum(alpha)) - np.sum(gammaln(alpha)) + np.sum(powers, axis=0))[()]
+
+
+def dirichlet_pdf(x: Any, alpha: Any) -> Any:
+    return np.exp(dirichlet_logpdf(x, alpha))
+
+
+def wishart_logpdf(x: Any, df: Any, scale: Any) -> Any:
+    """Of one matrix."""
+    x, scale = np.asarray(x), np.asarray(scale)
+    n = scale.shape[-1]
+    log_x, log_scale = np.linalg.slogdet(x)[1], np.linalg.slogdet(scale)[1]
+    trace = np.trace(np.linalg.solve(scale, x))
+    half = 0.5 * df
+    constant = half * (n * np.log(2.0) + log_scale) + multigammaln(half, n)
+    return 0.5 * (df - n - 1.0) * log_x - 0.5 * trace - constant
+
+
+OF_VECTORS: dict[str, dict[str, Form]] = {
+    "multivariate_normal": {"logpdf": normal_logpdf, "pdf": normal_pdf, "entropy": normal_entropy},
+    "dirichlet": {"logpdf": dirichlet_logpdf, "pdf": dirichlet_pdf},
+    "wishart": {"logpdf": wishart_logpdf},
+}
