@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -70,6 +71,15 @@ def truths(x, n):
             seen = v > 2
         every = every and v > 0 and n > 1
     return n > 2 or x[0] > 0, n <= 2 and x[n] > 1, x[0] > 0 and n > 1, (x[0] > 0) if n > 5 else False, seen, every
+
+
+@CASES(([1, 5, 8, 9], 4), ([2], 1), ([0.5, 5], 2))
+def cut_rods(prices, n):
+    best = [0] + [-math.inf] * n
+    for i in range(1, n + 1):
+        for j in range(1, i + 1):
+            best[i] = max(best[i], prices[j - 1] + best[i - j])
+    return best
 
 
 @pytest.mark.parametrize(("function", "arguments"), CASES.found)

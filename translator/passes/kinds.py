@@ -114,7 +114,7 @@ class _Found:
     def results(self, s: Apply) -> Kinds:
         """What the result of an operation may be."""
         (t,) = s.targets
-        if is_mark(s):
+        if is_mark(s) or self.is_choice(s):
             return self.of(s.args[0])
         if t in self.python_bools:
             return frozenset({self.pythons})
@@ -124,6 +124,11 @@ class _Found:
             return frozenset().union(*map(self.of, s.args[-2:]))
         found = frozenset(self.pythons if v == _PYTHONS else v for _, v in self.variants(s) if v is not None)
         return found or frozenset({t.aval})
+
+    def is_choice(self, s: Apply) -> bool:
+        """Whether this makes a Python number again of what np.where, among Python's numbers, has made NumPy's."""
+        back = isinstance(s.attrs, CastAttrs) and s.attrs.weak and s.targets[0].aval != _PYTHONS
+        return back and s.args[0].aval not in self.of(s.args[0])
 
     def variants(self, s: Apply) -> Iterator[tuple[frozenset[Var], Aval | None]]:
         """The sets of operands that may be of other kinds, with what the result is then; None for a failure."""
@@ -252,9 +257,8 @@ class _Writer:
         if is_mark(s):
             assert isinstance(s.attrs, CastAttrs)
             b.append(replace(s, attrs=replace(s.attrs, widens=False)))
-            (x,) = s.args
-            if self.is_open(t) and x.aval not in self.found.of(x):  # what np.where makes of Python's numbers is NumPy's
-                self.flags[t] = self.flag(x)
+            if self.is_open(t) and self.found.is_choice(s):
+                self.flags[t] = self.flag(s.args[0])
             return
         if self.found.matters(s):
             self.check(b, [self.flag(a) for a in s.args], s.span)
@@ -263,6 +267,8 @@ class _Writer:
             self.flags[t] = self.of_result(b, s)
 
     def of_result(self, b: Builder, s: Apply) -> Atom:
+        if self.found.is_choice(s):
+            return self.flag(s.args[0])
         if s.op is ops.WHERE:
             return make.where(b, s.args[0], self.flag(s.args[1]), self.flag(s.args[2]))
         if s.op in _CHOICES:
