@@ -31,7 +31,7 @@ from .callables import BOUND, HELD, BoundMethods, holding, is_users_object, read
 from .checks import EVERYWHERE, Sampler
 from .devices import automatic_target, checked_target
 from .entries import Entry, TargetEntry, make_entry
-from .fallback import HOST_ERRORS, Fallback, on_host
+from .fallback import HOST_ERRORS, Fallback, is_of_the_run, on_host
 from .fastcall import specialised
 from .recompiles import Changing, History
 from .trees import leaves as leaves_of
@@ -141,6 +141,8 @@ class Accelerated:
         except HOST_ERRORS:  # nothing has been written yet
             return on_host(self.fun, *given)
         except Exception as error:
+            if not is_of_the_run(error):
+                raise
             return self._last_word(error, given)
         if not changes:
             return result

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import traceback
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -18,6 +19,17 @@ HOST_ERRORS = (RaisedError, OverflowError, AliasError)
 """Raised before anything is written; CPython runs the call again, as it is: for exceptions of the user, ints of over 64
 bits, and arguments that share memory or lie in it otherwise than the program takes for granted.
 """
+
+
+def is_of_the_run(error: Exception) -> bool:
+    """Whether the program raised it, of what NumPy may think otherwise: neither what the handler of a signal raised
+    meanwhile, nor a failure of the backend.
+    """
+    if type(error).__module__.startswith("jaxlib"):
+        return False
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    where = str(frames[-1].f_globals.get("__name__")) if frames else ""
+    return where.startswith((_PACKAGE, "numpy.", "scipy."))
 
 
 class Fallback:
