@@ -10,7 +10,7 @@ from typing import Any, assert_never
 import numpy as np
 
 from ..translator.errors import UnsupportedError
-from ..translator.evaluate import apply_op, numpy_index
+from ..translator.evaluate import apply_op, check_runs, numpy_index
 from ..translator.ir import DType, Shape
 from ..translator.ops.core import (
     ArgReduce,
@@ -181,6 +181,7 @@ def _key(xp: Any, attrs: IndexAttrs, values: Sequence[Any], shape: Shape) -> tup
     for axis, d in enumerate(attrs.dims):
         if isinstance(d, Gather):
             _check_places(xp.asarray(values[d.arg]), axis, shape[axis])
+    check_runs(shape, attrs, values)
     gathered = {d.arg for d in attrs.dims if isinstance(d, Gather)}
     return numpy_index(attrs, [xp.asarray(v) if i in gathered else v for i, v in enumerate(values)])
 

@@ -20,6 +20,7 @@ from typing import Any, assert_never
 
 import numpy as np
 
+from ..translator.checked import Checked
 from ..translator.errors import RaisedError, Span
 from ..translator.ir import (
     Apply,
@@ -102,6 +103,7 @@ class _Writer:
         self.ownership = Ownership(function, lambda keep: Lifetimes(function.body, Folding(), keep), frozenset())
         self.lifetimes = self.ownership.lifetimes
         self.read = _read(function.body)
+        self.checked = Checked(function)
         self.namespace: dict[str, Any] = {
             "empty": backend.xp.empty,
             "zeros": backend.xp.zeros,
@@ -478,7 +480,7 @@ class _Writer:
         else:
             self.moves([t], [x])
             self.forms[t] = self.form(x)
-        key = subscript_of(s, [self.form(a) for a in s.args], list(map(self.atom, s.args)))
+        key = subscript_of(s, [self.form(a) for a in s.args], list(map(self.atom, s.args)), self.checked)
         if key is not None:
             self.line(f"{name}[{key}] {'=' if s.op.name == 'put' else '+='} {self.atom(s.args[1])}")
             return

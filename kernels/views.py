@@ -7,6 +7,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ..translator.bounds import Status
+from ..translator.checked import Checked
 from ..translator.ir import Apply
 from ..translator.ops.core import At, AxesAttrs, Dyn, Gather, Index, IndexAttrs, Reshape, Run, ShapeAttrs
 from .forms import Form, Number, Strided, in_order
@@ -14,6 +16,7 @@ from .forms import Form, Number, Strided, in_order
 
 class Namer(Protocol):
     backend: Any
+    checked: Checked
 
     def name_for(self, wanted: str, thing: Any, key: Any) -> str: ...
 
@@ -27,7 +30,7 @@ def view_of(s: Apply, forms: Sequence[Form], texts: Sequence[str], namer: Namer)
     out = s.targets[0].aval.shape
     match s.attrs:
         case IndexAttrs():
-            key = subscript_of(s, forms, texts)
+            key = subscript_of(s, forms, texts, namer.checked)
             if key is None:
                 return None
             made = small[(*map(_nominal, s.attrs.dims, shape), ...)]
@@ -44,13 +47,17 @@ def view_of(s: Apply, forms: Sequence[Form], texts: Sequence[str], namer: Namer)
     return None
 
 
-def subscript_of(s: Apply, forms: Sequence[Form], texts: Sequence[str]) -> str | None:
-    """What stands in the brackets of a read or a store; None where an array, or a number of the device, chooses."""
+def subscript_of(s: Apply, forms: Sequence[Form], texts: Sequence[str], checked: Checked) -> str | None:
+    """What stands in the brackets of a read or a store; None where an array, or a number of the device, chooses, and
+    where a slice may reach outside, which would shrink it.
+    """
     assert isinstance(s.attrs, IndexAttrs)
     parts = []
-    for d in s.attrs.dims:
+    for d, n in zip(s.attrs.dims, s.args[0].aval.shape, strict=True):
         start = d.index if isinstance(d, At) else d.start if isinstance(d, Run) else None
         if isinstance(d, Gather) or (isinstance(start, Dyn) and not isinstance(forms[start.arg], Number)):
+            return None
+        if isinstance(d, Run) and checked.status(s, d, n) is not Status.IN_RANGE:
             return None
         match d:
             case At(index=Dyn(arg=a)):

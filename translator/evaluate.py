@@ -197,12 +197,12 @@ def numpy_index(attrs: IndexAttrs, args: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def _index(x: Any, args: Sequence[Any], attrs: IndexAttrs) -> Any:
-    _check_runs(x.shape, attrs, args)
+    check_runs(x.shape, attrs, args)
     result = x[numpy_index(attrs, args)]
     return result.copy() if result.base is not None else result
 
 
-def _check_runs(shape: tuple[int, ...], attrs: IndexAttrs, args: Sequence[Any]) -> None:
+def check_runs(shape: tuple[int, ...], attrs: IndexAttrs, args: Sequence[Any]) -> None:
     """Slices never raise in NumPy; a dynamic run outside its axis would shrink instead."""
     for n, d in zip(shape, attrs.dims, strict=True):
         if isinstance(d, Run) and isinstance(d.start, Dyn) and d.size:
@@ -214,7 +214,7 @@ def _check_runs(shape: tuple[int, ...], attrs: IndexAttrs, args: Sequence[Any]) 
 
 def _put(name: str, values: Sequence[Any], attrs: IndexAttrs) -> Any:
     x = np.array(values[0])
-    _check_runs(x.shape, attrs, values)
+    check_runs(x.shape, attrs, values)
     key = numpy_index(attrs, values)
     if name == "put":
         x[key] = values[1]

@@ -132,6 +132,25 @@ def test_golden_host_source(name: str, target: str, golden: Callable[[str, str],
     golden(f"host/{name}.{target}.py", r.driver)
 
 
+def windows(x: Any, i: Any, n: Any) -> Any:
+    y = np.zeros(4)
+    for k in range(n):
+        y += x[i + k : i + k + 4]
+        x[i + k : i + k + 4] = y
+    return y
+
+
+@pytest.mark.parametrize("first", [0, 3, 5])
+def test_slices_that_may_reach_outside_are_checked(first: int, one_by_one: OneByOne) -> None:
+    """A slice that shrinks would have other strides and fewer elements than its kernel reads."""
+    executor, (x, i, n) = executor_of(windows, [np.arange(10.0), 1, 4], one_by_one)
+    if first + n - 1 + 4 > len(x):
+        with pytest.raises(IndexError, match="outside an axis of size 10"):
+            executor([x, first, n])
+    else:
+        np.testing.assert_array_equal(executor([x, first, n])[0], windows(x.copy(), first, n))
+
+
 # ---- loops -----------------------------------------------------------------------------------------
 
 
