@@ -25,7 +25,7 @@ def is_of_the_run(error: Exception) -> bool:
     """Whether the program raised it, of what NumPy may think otherwise: neither what the handler of a signal raised
     meanwhile, nor a failure of the backend.
     """
-    if type(error).__module__.startswith("jaxlib"):
+    if type(error).__module__.partition(".")[0] in ("jaxlib", "jax"):  # the same class: jax renames it
         return False
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
     where = str(frames[-1].f_globals.get("__name__")) if frames else ""

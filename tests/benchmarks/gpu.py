@@ -28,17 +28,9 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
-from run import TorchNumPy
+from torch_numpy import TorchNumPy
 
 from untraced import Array, accelerate, device_put
-
-
-class Torch(TorchNumPy):
-    """With NumPy's cast, too."""
-
-    def astype(self, x: Any, dtype: Any) -> Any:
-        return x.to(dtype)
-
 
 Build = Callable[[Any], Callable[..., Any]]
 LARGE = 1 << 26
@@ -247,7 +239,7 @@ def runners(program: Program, languages: Sequence[str]) -> dict[str, Callable[[]
         import torch
 
         tensors = [torch.from_dlpack(x) for x in args]
-        compiled = torch.compile(program.build(Torch(torch)))
+        compiled = torch.compile(program.build(TorchNumPy(torch)))
         found["torch.compile"] = lambda: compiled(*tensors)
         if program.attention:
             q, k, v = (t[None, None] for t in tensors)

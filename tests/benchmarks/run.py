@@ -26,6 +26,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
 from programs import PROGRAMS, Program, mlp_arguments, mlp_loss, sgd_step
+from torch_numpy import TorchNumPy
 
 Figures = dict[str, dict[str, float]]  # program -> framework -> microseconds
 
@@ -78,25 +79,6 @@ def runner(framework: str, program: Program, arguments: tuple[Any, ...]) -> Call
             tensors = to_device(torch.from_numpy, arguments)
             return lambda: f(*tensors)
     raise ValueError(framework)
-
-
-class TorchNumPy:
-    """The few NumPy spellings that torch has under other keyword names."""
-
-    def __init__(self, torch: Any) -> None:
-        self.torch = torch
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.torch, name)
-
-    def max(self, x: Any, axis: int, keepdims: bool) -> Any:
-        return self.torch.amax(x, dim=axis, keepdim=keepdims)
-
-    def sum(self, x: Any, axis: int, keepdims: bool = False) -> Any:
-        return self.torch.sum(x, dim=axis, keepdim=keepdims)
-
-    def mean(self, x: Any, axis: int | None = None, keepdims: bool = False) -> Any:
-        return self.torch.mean(x) if axis is None else self.torch.mean(x, dim=axis, keepdim=keepdims)
 
 
 def to_device(put: Callable[[Any], Any], arguments: Any) -> Any:

@@ -125,7 +125,7 @@ def around_a_loop(u, steps):
 
 
 def around_little(u, steps):
-    u, total = u.copy(), 0.0
+    u, total = u.copy(), np.float64(0.0)
     for _ in range(steps):
         for k in range(3):
             total = total + u[k]
