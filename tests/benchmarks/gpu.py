@@ -18,7 +18,6 @@ import importlib.util
 import json
 import os
 import statistics
-import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -26,8 +25,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).parent))
 from torch_numpy import TorchNumPy
 
 from untraced import Array, accelerate, device_put

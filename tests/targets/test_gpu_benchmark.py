@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
+sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))  # last: other tests have a `programs`, too
 from gpu import programs, table
 
 from untraced import accelerate
