@@ -7,6 +7,7 @@ from typing import Any
 
 import ml_dtypes  # noqa: F401  (np.dtype knows bfloat16 by name)
 import numpy as np
+import pytest
 
 from untraced.kernels.executor import GpuExecutor
 from untraced.kernels.facts import H200, Facts
@@ -339,7 +340,12 @@ def check_places(dtype: Any, backend: Any) -> None:
         np.testing.assert_array_equal(got, want)
 
 
-REDUCED_DTYPES = ["f2", "f4", "f8", "i1", "i4", "i8", "u1", "u4", "?"]
+def _seldom(*dtypes: str) -> list[Any]:
+    """Of a kind that another width stands for; each test compiles kernels, so these are for the slow campaigns."""
+    return [pytest.param(d, marks=pytest.mark.slow) for d in dtypes]
+
+
+REDUCED_DTYPES = ["f2", "f4", "f8", "i8", "u1", "?", *_seldom("i1", "i4", "u4")]
 
 
 def with_specials(function: Function) -> list[Any]:
@@ -385,7 +391,7 @@ def views_of_arguments() -> tuple[Function, list[Any]]:
 
 # ---- rows: every elementwise operation in one kernel a dtype -------------------------------------
 
-ROW_DTYPES = ["f2", "bfloat16", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "?"]
+ROW_DTYPES = ["f2", "bfloat16", "f4", "f8", "i8", "u1", "u8", "?", *_seldom("i1", "i2", "i4", "u2", "u4")]
 
 
 def rows(dtype: str, count: int = 67) -> tuple[Function, list[Any]]:
