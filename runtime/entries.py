@@ -38,7 +38,7 @@ class Entry:
     def __init__(self, translation: Translation, binding: Binding) -> None:
         self.translation = translation
         self.binding = binding
-        self.function: Function = translation.function
+        self.function: Function = translation.source
         self.guards_hold: Callable[[], bool] = guard_function(translation.guards)
         sources = binding.sources
         self.values = [
@@ -138,7 +138,7 @@ def make_entry(accelerated: Accelerated, binding: Binding, leaves: Sequence[Any]
     defaults = default_guards(accelerated.fun, binding.given)
     if defaults:
         translation = dataclasses.replace(translation, guards=(*translation.guards, *defaults))
-    if accelerated.target == "numpy" or routines_of(translation.function.body):
+    if accelerated.target == "numpy" or routines_of(translation.source.body):
         return HostEntry(translation, binding)
     return TargetEntry(translation, binding, accelerated)
 
@@ -151,7 +151,6 @@ class HostEntry(Entry):
 
     def __init__(self, translation: Translation, binding: Binding) -> None:
         super().__init__(translation, binding)
-        self.function = translation.source
         self.assemble = argument_assembler(tuple(tree for _, tree in binding.signature.params))
 
     @functools.cached_property
@@ -227,7 +226,7 @@ class TargetEntry(Entry):
 
     def __init__(self, translation: Translation, binding: Binding, accelerated: Accelerated) -> None:
         super().__init__(translation, binding)
-        f = self.function
+        f = self.function = translation.function
         self.device = device_of_target(accelerated.target)
         donated = donated_places(
             accelerated.options.donate_argnums, accelerated.fun, binding.signature, translation.statics

@@ -74,11 +74,11 @@ class Inspection:
     """What became of a function for one signature and one target. Texts that a target does not have are None."""
 
     def __init__(self, accelerated: Accelerated, signature: Signature, translation: Translation, compile: bool) -> None:
-        self.name = getattr(accelerated.fun, "__name__", translation.function.name)
+        self.name = getattr(accelerated.fun, "__name__", translation.source.name)
         self.target = "numpy" if routines_of(translation.source.body) else accelerated.target
         self.signature = signature
         self.function = translation.source
-        self.fused = translation.function
+        self._translation = translation
         self.span = translation.stages["read"].span
         self.stages = Stages(translation.stages)
         self.statics = translation.statics
@@ -93,6 +93,11 @@ class Inspection:
     def source(self) -> str:
         """The final NumPy source, before fusion; statements of a derivative say which line they come from."""
         return self.stages["simplify"]
+
+    @property
+    def fused(self) -> Function:
+        """The final program, whose groups are kernels."""
+        return self._translation.function
 
     @functools.cached_property
     def user_source(self) -> str:

@@ -15,7 +15,7 @@ cheap; UNTRACED_VERIFY=0 leaves it out. UNTRACED_VECTORISE=0 leaves loops as the
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -98,9 +98,30 @@ def grouped(function: Function) -> Function:
 
 
 PASSES: tuple[tuple[str, Pass], ...] = (("simplify", simplified), ("fuse", grouped))
+LAST = PASSES[-1][0]
 
 checking = os.environ.get("UNTRACED_VERIFY", "1") != "0"
 vectorising = os.environ.get("UNTRACED_VECTORISE", "1") != "0"
+
+
+class Stages(Mapping[str, Function]):
+    """The program after each pass, in order. The last pass is done when somebody looks: not for the target numpy."""
+
+    def __init__(self, made: dict[str, Function], target: str) -> None:
+        self.made, self.target = made, target
+
+    def __getitem__(self, name: str) -> Function:
+        if name == LAST and name not in self.made:
+            *_, before = self.made.values()
+            with _translating_for(self.target):
+                self.made[name] = note(name, PASSES[-1][1](before))
+        return self.made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys((*self.made, LAST)))
+
+    def __len__(self) -> int:
+        return len(self.made | {LAST: None})
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,14 +132,18 @@ class Translation:
     the argument leaves whose values the program is specialised on; it stays valid for as long as all `guards` hold.
     """
 
-    function: Function
-    stages: dict[str, Function]
+    stages: Stages
     statics: frozenset[int]
     guards: tuple[Guard, ...]
     layouts: tuple[Layout, ...] = ()
     reasons: tuple[tuple[int, str], ...] = ()  # what needs the values of leaves among the statics
     changes: tuple[Change, ...] = ()  # of the caller's containers: their contents follow the result
     loops: tuple[LoopNote, ...] = ()  # what became of control flow that differs between the lanes of a batch
+
+    @property
+    def function(self) -> Function:
+        """The final program."""
+        return self.stages[LAST]
 
     @property
     def source(self) -> Function:
@@ -139,11 +164,10 @@ def translate(
         function = kinds(reading.function, bools) if plain else reading.function
         if function not in stages.values():
             note("read", function)
-        for name, apply in PASSES:
+        for name, apply in PASSES[:-1]:
             function = note(name, apply(function))
     return Translation(
-        function,
-        stages,
+        Stages(stages, target),
         reading.statics,
         reading.guards,
         reading.layouts,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, assert_never
 
 import numpy as np
@@ -301,11 +301,7 @@ class Elementwise:
         return _loop_dtypes(self, tuple((a.dtype, a.weak) for a in avals))
 
     def infer(self, avals: Sequence[Aval], attrs: Attrs) -> tuple[Aval, ...]:
-        shape = broadcast_shapes([a.shape for a in avals], self.numpy)
-        _, dtype = self.loop_dtypes(avals)
-        weak = bool(self.operator) and dtype.kind != "b" and all(a.weak for a in avals)
-        weak = weak or self.plain is not None
-        return (Aval(shape, dtype, weak),)
+        return _inferred(self, tuple(avals))
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -650,6 +646,15 @@ def _loop_dtypes(op: Elementwise, keys: tuple[tuple[DType, bool], ...]) -> tuple
 def promote(avals: Sequence[Aval]) -> DType:
     """NumPy's result type (NEP 50) of the arguments."""
     return _promote(tuple((a.dtype, a.weak) for a in avals))
+
+
+@lru_cache(maxsize=4096)
+def _inferred(op: Elementwise, avals: tuple[Aval, ...]) -> tuple[Aval, ...]:
+    """What an elementwise operation gives. Programs ask for the same few again and again."""
+    shape = broadcast_shapes([a.shape for a in avals], op.numpy)
+    _, dtype = op.loop_dtypes(avals)
+    weak = bool(op.operator) and dtype.kind != "b" and all(a.weak for a in avals)
+    return (Aval(shape, dtype, weak or op.plain is not None),)
 
 
 @cache

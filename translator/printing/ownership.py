@@ -57,6 +57,29 @@ class _Inside:
     allocated: frozenset[Var]
 
 
+class _RootTable(dict[Var, Roots]):
+    """The roots of each variable, and who may have a root: an upper bound, for what is forgotten stays in it."""
+
+    def __init__(self, lifetimes: Lifetimes) -> None:
+        super().__init__()
+        self.index = lifetimes.index
+        self.having: dict[Var, int] = {}
+
+    def __setitem__(self, v: Var, roots: Roots) -> None:
+        super().__setitem__(v, roots)
+        if v in self.index:
+            bit = 1 << self.index[v]
+            for r in roots:
+                self.having[r] = self.having.get(r, 0) | bit
+
+    def holders(self, roots: Roots) -> int:
+        """As a mask, the variables that may have one of these."""
+        found = 0
+        for r in roots:
+            found |= self.having.get(r, 0)
+        return found
+
+
 class Ownership:
     """The decisions for one function.
 
@@ -94,7 +117,7 @@ class Ownership:
             self.copied: set[int] = set()
             self.updates: set[int] = set()
             self.copied_inits: set[tuple[int, int]] = set()
-            self.roots: dict[Var, Roots] = {}
+            self.roots = _RootTable(self.lifetimes)
             self.storage: dict[Var, Var] = {}
             self.unowned: set[Var] = set()
             self.views: set[Var] = set()
@@ -247,9 +270,8 @@ class Ownership:
         """Living variables that may share memory with `base`."""
         if not base:
             return []
-        roots = self.roots
-        living = self.lifetimes.members(alive & self.arrays)
-        return [v for v in living if v is not but and not base.isdisjoint(roots.get(v, NOTHING))]
+        living = self.lifetimes.members(alive & self.arrays & self.roots.holders(base))
+        return [v for v in living if v is not but and not base.isdisjoint(self.of(v))]
 
     def _with_memory(self) -> int:
         """As a mask, the variables that may have roots: all but numbers that are computed."""

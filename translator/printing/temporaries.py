@@ -15,6 +15,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import assert_never
 
 import numpy as np
@@ -56,7 +57,12 @@ Roots = Mapping[Var, frozenset[Var]]
 
 def is_temporary(v: Var) -> bool:
     """Whether the name was made by untraced, not by the user."""
-    return re.fullmatch(r"t?\d*", v.hint) is not None
+    return _is_made_up(v.hint)
+
+
+@lru_cache(maxsize=4096)
+def _is_made_up(hint: str) -> bool:
+    return re.fullmatch(r"t?\d*", hint) is not None
 
 
 def is_adjoint(v: Var) -> bool:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 
 from ..errors import CutError, UnsupportedError
-from .liveness import own_nodes
+from .nodes import own_nodes
 from .source import FunctionNode, Source
 
 Refusal = tuple[str, str, str]  # what, why, instead

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
+from .nodes import children, nodes_of, own_nodes
 from .source import FunctionNode
 
 Names = frozenset[str]
@@ -40,18 +41,20 @@ def liveness(function: FunctionNode) -> Liveness:
     """Backward data flow over the function's own statements."""
     if isinstance(function, ast.Lambda):
         return Liveness()
-    inner = _NONE.union(*(_free_names(d) for d in _inner_functions(function.body)))
+    nodes = [n for s in function.body for n in own_nodes(s)]
+    defined = _functions_among(nodes)
+    inner = _NONE.union(*map(_free_names, defined))
     exits: set[ast.stmt] = set()
     for s in function.body:
         _mark_exits(s, exits)
     bound = frozenset().union(*(stores(s) for s in function.body))
-    nonlocals, globals = _declared(function.body), _declared(function.body, ast.Global)
+    nonlocals, globals = _declared(nodes), _declared(nodes, ast.Global)
     bound -= nonlocals | globals
-    own = bound | {a.arg for a in ast.walk(function.args) if isinstance(a, ast.arg)}
-    shared = own & _NONE.union(*(_declared(d.body) for d in _inner_functions(function.body, deep=True)))
+    own = bound | {a.arg for a in nodes_of(function.args) if isinstance(a, ast.arg)}
+    shared = own & _NONE.union(*map(_nonlocals_in, defined))
     result = Liveness(
         exits=frozenset(exits), inner=inner, local=bound, nonlocals=nonlocals, globals=globals, shared=shared,
-        generates=any(isinstance(n, ast.Yield | ast.YieldFrom) for s in function.body for n in own_nodes(s)),
+        generates=any(isinstance(n, ast.Yield | ast.YieldFrom) for n in nodes),
     )
     Flow(result).block(function.body, inner, _NONE, _NONE)
     return result
@@ -62,33 +65,27 @@ def live_before(body: list[ast.stmt], after: Names) -> Names:
     return Flow(Liveness()).block(body, after, _NONE, _NONE)
 
 
-def _declared(body: list[ast.stmt] | ast.expr, kind: type[ast.Global | ast.Nonlocal] = ast.Nonlocal) -> Names:
-    """The names that a function declares nonlocal, or global."""
-    if isinstance(body, ast.expr):
-        return _NONE
-    nodes = [n for s in body for n in own_nodes(s)]
+def _declared(nodes: Iterable[ast.AST], kind: type[ast.Global | ast.Nonlocal] = ast.Nonlocal) -> Names:
+    """The names that a function of these nodes declares nonlocal, or global."""
     return frozenset(name for n in nodes if isinstance(n, kind) for name in n.names)
 
 
-def _inner_functions(body: list[ast.stmt], deep: bool = False) -> list[Any]:
-    """The functions defined in a body; `deep`: those defined in them too."""
-    found: list[ast.AST] = []
-    waiting: list[ast.AST] = list(body)
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, ast.FunctionDef | ast.Lambda):
-            found.append(node)
-        if deep or not isinstance(node, ast.FunctionDef | ast.Lambda):
-            waiting.extend(ast.iter_child_nodes(node))
-    return found
+def _nonlocals_in(function: ast.AST) -> Names:
+    """The names that a function, or one inside it, declares nonlocal."""
+    return _declared(nodes_of(function))
+
+
+def _functions_among(nodes: Iterable[ast.AST]) -> list[ast.AST]:
+    return [n for n in nodes if isinstance(n, ast.FunctionDef | ast.Lambda)]
 
 
 def _free_names(function: ast.AST) -> Names:
     """The names that an inner function may read from around it; its own are not among them."""
-    names = [n for n in ast.walk(function) if isinstance(n, ast.Name)]
-    own = {a.arg for a in ast.walk(function) if isinstance(a, ast.arg)}
+    nodes = nodes_of(function)
+    names = [n for n in nodes if isinstance(n, ast.Name)]
+    own = {a.arg for a in nodes if isinstance(a, ast.arg)}
     own |= {n.id for n in names if isinstance(n.ctx, ast.Store)}
-    shared = {name for n in ast.walk(function) if isinstance(n, ast.Nonlocal) for name in n.names}
+    shared = _declared(nodes)
     return frozenset({n.id for n in names} - own | shared)
 
 
@@ -121,17 +118,6 @@ def _mark_all(body: list[ast.stmt], exits: set[ast.stmt]) -> bool:
     for s in body:
         leaves = _mark_exits(s, exits) or leaves
     return leaves
-
-
-def own_nodes(node: ast.AST) -> list[ast.AST]:
-    """The node and its descendants outside inner functions."""
-    found, waiting = [], [node]
-    while waiting:
-        n = waiting.pop()
-        found.append(n)
-        if not isinstance(n, ast.FunctionDef | ast.Lambda):
-            waiting.extend(ast.iter_child_nodes(n))
-    return found
 
 
 @dataclass
@@ -224,7 +210,7 @@ class Flow:
 
 def reads(node: ast.AST) -> Names:
     """Names that the node may read, those of comprehensions and inner functions among them."""
-    names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+    names = {n.id for n in nodes_of(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
     if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
         names.add(node.target.id)
     return frozenset(names)
@@ -261,5 +247,5 @@ def stores(node: ast.AST) -> Names:
         names.update(_pattern_names(n))
         names.update(imported_names(n))
         if not isinstance(n, _SCOPES):
-            waiting.extend(ast.iter_child_nodes(n))
+            waiting += children(n)
     return frozenset(names)

