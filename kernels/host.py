@@ -21,7 +21,6 @@ from .dialects import Cuda, call_expression, is_half
 from .lower import Call, Names, Number, Value
 
 _COMPLEX = {"complex64": "complex_t<float>", "complex128": "complex_t<double>"}
-_RANK = {"less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">="}
 
 _INTEGERS = {
     "floor_divide": "floor_divide({0}, {1})",

@@ -6,7 +6,6 @@ import functools
 import glob
 import importlib.util
 import os
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -242,14 +241,3 @@ def block_until_ready(x: Any) -> Any:
 
     tree_map(lambda leaf: leaf.block_until_ready() if isinstance(leaf, Array) else leaf, x)
     return x
-
-
-def common_device(arrays: Sequence[Array]) -> Device:
-    """The device of the Arrays. Raises ValueError where they live on several."""
-    first = arrays[0].device
-    for a in arrays:
-        if a.device is not first:
-            raise ValueError(
-                f"Arrays on different devices in one call: {first} and {a.device}; move them with device_put"
-            )
-    return first

@@ -100,18 +100,6 @@ class Inspection:
         return self._translation.function
 
     @functools.cached_property
-    def user_source(self) -> str:
-        """The user's function as it stands in its file; empty where it is not one function."""
-        span = self.span
-        path = Path(span.file)
-        if not span.line or not path.is_file():
-            return ""
-        import inspect
-
-        lines = path.read_text().splitlines(keepends=True)
-        return "".join(inspect.getblock(lines[span.line - 1 :]))
-
-    @functools.cached_property
     def _emitted(self) -> Any:
         from ..tpu.emit import emit
 

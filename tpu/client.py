@@ -210,11 +210,6 @@ def to_device(x: Any, dtype: DType | None = None, number: int = 0) -> Buffer:
     return p.put(aval, sharding, [array], [device], False, False, p.copying, True)
 
 
-def to_numpy(buffer: Buffer) -> np.ndarray[Any, Any]:
-    """A fresh copy in NumPy, writable. Waits for the value."""
-    return np.array(view(buffer))
-
-
 def view(buffer: Buffer, aval: DeviceAval | None = None) -> np.ndarray[Any, Any]:
     """A read-only view of a buffer's memory, which it keeps alive. Waits for the value. `aval`: its type, where the
     buffer does not know.

@@ -58,11 +58,6 @@ def copy_block(block: Block, mapping: Substitution) -> Block:
     return Block(params, statements, tuple(substitute(r, mapping) for r in block.results))
 
 
-def copy_function(function: Function) -> Function:
-    """The same function over fresh variables."""
-    return replace(function, body=copy_block(function.body, {}))
-
-
 def copy_statement(s: Statement, mapping: Substitution) -> Statement:
     """`s` over `mapping`, with fresh targets, which `mapping` gains."""
 

@@ -9,7 +9,7 @@ import pytest
 from handmade import BOOL, F32, INT, array, build, loop, ops_of
 
 from untraced.translator import make, ops
-from untraced.translator.batch.vmap import mapped_size, unbatched, vmap
+from untraced.translator.batch.vmap import unbatched, vmap
 from untraced.translator.errors import ShapeError, Span
 from untraced.translator.evaluate import evaluate
 from untraced.translator.ir import Apply, Atom, Aval, Function, Range, walk
@@ -397,14 +397,7 @@ def ops_with(s: Any, span: Span) -> Any:
     return Apply(s.targets, s.op, s.args, s.attrs, span)
 
 
-def test_sizes() -> None:
-    assert mapped_size([(3, 4), (4,), (2, 3)], [0, None, 1]) == 3
-    with pytest.raises(ShapeError, match="inconsistent sizes.*3, 4"):
-        mapped_size([(3, 4), (4,)], [0, 0])
-    with pytest.raises(ShapeError, match="at least one"):
-        mapped_size([(3,)], [None])
-    with pytest.raises(ShapeError, match="axis 1"):
-        mapped_size([(3,)], [1])
+def test_types_of_elements() -> None:
     assert unbatched(array(3, 4), -1) == array(3)
     assert unbatched(INT, None) == INT
 

@@ -42,7 +42,7 @@ class Holder:
 def test_lines_are_those_of_the_file() -> None:
     s = source_of(plain)
     assert isinstance(s.node, ast.FunctionDef)
-    assert s.line(s.first_line).startswith("def plain")
+    assert s.line(s.node.lineno).startswith("def plain")
     statement = s.node.body[0]
     assert isinstance(statement, ast.Return) and statement.value is not None
     span = s.span(statement.value)

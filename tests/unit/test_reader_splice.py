@@ -14,7 +14,7 @@ from untraced.translator.evaluate import evaluate, run_block
 from untraced.translator.ir import Aval, Function, Param, Var, const, walk
 from untraced.translator.reading.reader import Reading, read, splice
 from untraced.translator.reading.signature import Signature, abstract
-from untraced.translator.rewrite import copy_function, prune, splice_block
+from untraced.translator.rewrite import prune, splice_block
 from untraced.translator.verify import verify
 
 F = np.dtype(np.float64)
@@ -104,16 +104,6 @@ def test_splicing_twice_uses_fresh_variables() -> None:
     np.testing.assert_allclose(evaluate(g, [X, 3])[0], evaluate(f, [once, 3])[0])
     with pytest.raises(ValueError):
         splice_block(b, f, [x])
-
-
-def test_copies_share_no_variable() -> None:
-    f = program()
-    g = copy_function(f)
-    verify(g)
-    mine = {t for s in walk(f.body) for t in s.targets} | set(f.body.params)
-    theirs = {t for s in walk(g.body) for t in s.targets} | set(g.body.params)
-    assert not mine & theirs
-    np.testing.assert_allclose(evaluate(g, [X, 3])[0], evaluate(f, [X, 3])[0])
 
 
 def test_pruning_drops_what_nobody_uses() -> None:

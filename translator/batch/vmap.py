@@ -84,21 +84,6 @@ def vmap(
     return dead_code(replace(function, name=f"{function.name}_batched", body=body))
 
 
-def mapped_size(shapes: Sequence[tuple[int, ...]], in_axes: Sequence[Axis]) -> int:
-    """The one size of all mapped axes. ShapeError when they disagree, one is out of range, or none is mapped."""
-    sizes = [
-        shape[normal_axis(axis, len(shape), "in_axes")]
-        for shape, axis in zip(shapes, in_axes, strict=True)
-        if axis is not None
-    ]
-    if not sizes:
-        raise ShapeError("vmap needs at least one argument with an axis to map; all in_axes are None")
-    if len(set(sizes)) > 1:
-        listed = ", ".join(map(str, sizes))
-        raise ShapeError(f"vmap got inconsistent sizes for the axes to be mapped: {listed}")
-    return sizes[0]
-
-
 def unbatched(aval: Aval, axis: Axis) -> Aval:
     """The type of one element of a mapped argument."""
     if axis is None:

@@ -156,12 +156,6 @@ def materialise(b: Builder, c: Atom | None, aval: Aval) -> Atom:
     return make.broadcast_to(b, c, aval.shape)
 
 
-def full_rank(b: Builder, c: Atom, ndim: int) -> Atom:
-    """`c` with axes of size one put in front until it has `ndim` axes."""
-    missing = ndim - c.aval.ndim
-    return make.reshape(b, c, (1,) * missing + c.aval.shape) if missing else c
-
-
 def unbroadcast(b: Builder, c: Atom, out: Shape, aval: Aval, alone: bool = False) -> Atom:
     """Transpose of broadcasting `aval.shape` to `out`: sum the axes that were spread, then cast.
 

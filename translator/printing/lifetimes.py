@@ -58,10 +58,6 @@ class Lifetimes:
             yield self.order[low.bit_length() - 1]
             mask ^= low
 
-    def conflict(self, a: Var, b: Var) -> bool:
-        i, j = self.index[a], self.index[b]
-        return bool(self.conflicts[i] >> j & 1 or self.conflicts[j] >> i & 1)
-
     # ---- numbering ----
 
     def _add(self, variables: Sequence[Var]) -> None:

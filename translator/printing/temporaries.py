@@ -18,8 +18,6 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import assert_never
 
-import numpy as np
-
 from .. import ops
 from ..ir import Apply, Atom, Block, Const, For, Fused, If, Invoke, Raise, Statement, Var, While, blocks_of, walk
 from ..ops.core import (
@@ -404,7 +402,3 @@ def _own_width(s: Statement) -> int:
             raise AssertionError("rules are taken out of a program before")
         case _:
             assert_never(s.op)
-
-
-def is_bool_scalar(a: Atom) -> bool:
-    return a.aval.shape == () and a.aval.dtype == np.bool_

@@ -257,7 +257,3 @@ def from_arguments(ctx: Context, v: Value) -> bool:
     """Whether a number depends on the values of arguments alone: on no loop, on no array."""
     walker = _Walker(ctx)
     return type(v) is not Var or (walker.visit(v) and not walker.loops)
-
-
-def data_dependent(what: str, why: str, instead: str) -> UnsupportedError:
-    return UnsupportedError(Diagnostic(what, why=why, instead=instead))

@@ -11,7 +11,6 @@ from .source import FunctionNode, Source
 
 Refusal = tuple[str, str, str]  # what, why, instead
 
-_PURE = "the language is functions of arrays: what a name means must be decidable from the source of this function"
 
 _NO_WAITING = "nothing inside a compiled function waits"
 

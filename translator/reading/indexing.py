@@ -501,11 +501,6 @@ def mask_of(ctx: Context, shape: Shape, key: Value, node: ast.AST) -> Atom | Non
     return atom
 
 
-def full_mask(ctx: Context, mask: Atom, ndim: int) -> Atom:
-    """The mask with axes of size 1 behind it, to broadcast against the array."""
-    return make.expand_dims(ctx.b, mask, tuple(range(mask.aval.ndim, ndim)))
-
-
 def same_mask(ctx: Context, a: Atom, b: Atom) -> bool:
     """Whether two masks are the same value: one variable, or the same operation on the same operands."""
     if a is b:
@@ -520,4 +515,3 @@ def same_mask(ctx: Context, a: Atom, b: Atom) -> bool:
 
 def _same_const(p: Atom, q: Atom) -> bool:
     return isinstance(p, Const) and isinstance(q, Const) and p.key == q.key
-

@@ -36,7 +36,6 @@ class Flags:
     stop: str
     returned: str
     value: str
-    counter: str | None
     before: Callable[[Context], None]
     after: Callable[[Context], None]
     births: int  # cells that are older than the loop
@@ -160,7 +159,7 @@ def run_flags(
 ) -> Flow | None:
     tag = f"{ctx.depth}_{node.lineno}_{node.col_offset}"
     names = f"%stop{tag}", f"%returned{tag}", f"%value{tag}"
-    flags = Flags(ctx, *names, None, lambda c: None, lambda c: None, ctx.births)
+    flags = Flags(ctx, *names, lambda c: None, lambda c: None, ctx.births)
     span = ctx.b.span
     if count is not None:
         _count_with(flags, node, *count)

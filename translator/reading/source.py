@@ -29,10 +29,6 @@ class Source:
     node: FunctionNode
     _spans: dict[int, Span] = field(default_factory=dict)
 
-    @property
-    def first_line(self) -> int:
-        return self.node.lineno
-
     def span(self, node: ast.AST) -> Span:
         """The range of a node, with its text on one line."""
         cached = self._spans.get(id(node))

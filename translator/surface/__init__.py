@@ -113,11 +113,6 @@ def attribute_handler(name: str) -> Handler | None:
     return _ATTRIBUTES.get(name)
 
 
-def known_functions() -> list[Any]:
-    """Every callable of NumPy, Python and `math` that has a handler."""
-    return [function for function, _ in _functions().values()]
-
-
 # ---- functions -----------------------------------------------------------------------------------
 
 

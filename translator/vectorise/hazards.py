@@ -29,7 +29,6 @@ from ..ops.core import Elementwise
 from ..ops.pythonic import error_of_infinity
 from .stores import Dependence
 
-WHOLE = Interval(-(2**63) + 1, 2**63 - 2)
 SMALL = Interval(-(2**31), 2**31)
 
 

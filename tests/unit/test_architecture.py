@@ -1,0 +1,101 @@
+"""What ARCHITECTURE.md says of the house as a whole, asked of its source: rooms, directions, nothing left over."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+ROOMS = ("translator", "kernels", "tpu", "runtime")  # each may import those before it
+BACKENDS = {"jax", "jaxlib", "libtpu", "cupy", "triton"}
+WORD = re.compile(r"[A-Za-z_]\w*")
+CALLED_BY_OTHERS = {
+    *("clear_cache", "is_initialized", "treedef_is_leaf", "treedef_tuple"),  # users
+    *("_device_assignment", "_internal_device_list", "device_set"),  # jaxlib, of a sharding
+    *("node_data", "treedef_children"),  # scripts written for jax.tree_util
+    *("branch_", "loop_"),  # by name, `runtime/strategies`
+    "visit_Call",  # ast.NodeTransformer
+}
+
+Definition = ast.FunctionDef | ast.ClassDef
+Import = tuple[int, bool, str]  # the line, whether it runs when the module is imported, what: a module or a name in one
+
+
+@cache
+def texts() -> dict[str, str]:
+    found = [p for room in ROOMS for p in sorted((ROOT / room).rglob("*.py"))] + sorted(ROOT.glob("*.py"))
+    return {p.relative_to(ROOT).as_posix(): p.read_text() for p in found}
+
+
+@cache
+def parts() -> dict[str, tuple[list[Import], list[Definition]]]:
+    """The imports and the definitions of each file, at any depth."""
+    result: dict[str, tuple[list[Import], list[Definition]]] = {}
+    for file, text in texts().items():
+        imports, definitions = result.setdefault(file, ([], []))
+        tree = ast.parse(text)
+        at_once = set(tree.body)
+        for node in ast.walk(tree):
+            if isinstance(node, Definition):
+                definitions.append(node)
+            elif isinstance(node, ast.Import | ast.ImportFrom):
+                imports += [(node.lineno, node in at_once, name) for name in _absolute(file, node)]
+    return result
+
+
+def _absolute(file: str, node: ast.Import | ast.ImportFrom) -> Iterator[str]:
+    start: list[str] = []
+    if isinstance(node, ast.ImportFrom):
+        start = ["untraced", *file.split("/")][: -node.level] if node.level else []
+        start += [node.module] if node.module else []
+    return (".".join([*start, a.name]) for a in node.names)
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_imports_point_one_way(room: str) -> None:
+    above = {f"untraced.{r}" for r in ROOMS[ROOMS.index(room) + 1 :]}
+    for file, (imports, _) in parts().items():
+        if file.startswith(f"{room}/"):
+            wrong = [(line, name) for line, _, name in imports if ".".join(name.split(".")[:2]) in above]
+            assert not wrong, file
+
+
+def test_backends_are_imported_where_they_are_used() -> None:
+    """The translator imports none, the other rooms none when they are imported: `import untraced` is light."""
+    for file, (imports, _) in parts().items():
+        loaded = [
+            (line, name)
+            for line, at_once, name in imports
+            if name.split(".")[0] in BACKENDS and (at_once or file.startswith("translator/"))
+        ]
+        assert not loaded, file
+
+
+def test_what_is_defined_is_used() -> None:
+    """A name stands somewhere else than in its own definition: in the package, a template, an example, a document."""
+    beside = [*(ROOT / "kernels").rglob("*.j2"), *ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]
+    beside += ROOT.glob("examples/*.py")
+    uses = Counter(w for text in (*texts().values(), *(p.read_text() for p in beside)) for w in WORD.findall(text))
+    left = []
+    for file, (_, definitions) in parts().items():
+        lines = texts()[file].splitlines()
+        for node in definitions:
+            first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+            own = [w for line in lines[first - 1 : node.end_lineno] for w in WORD.findall(line) if w == node.name]
+            if uses[node.name] == len(own) and not node.name.startswith("__"):
+                left.append(f"{file}:{node.lineno} {node.name}")
+    assert {name.split()[1] for name in left} <= CALLED_BY_OTHERS, left
+
+
+def test_every_room_is_named_in_the_architecture() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text()
+    rooms = {Path(file).parent.as_posix() for file in texts()} - {"."}
+    assert not [r for r in sorted(rooms) if f"{r.split('/')[-1]}/" not in text]
+    packages = re.findall(r"^    untraced\.(\S+)$", (ROOT / "setup.cfg").read_text(), re.M)
+    assert {p.replace(".", "/") for p in packages} == rooms
