@@ -90,6 +90,7 @@ class PyTreeDef:
     """
 
     __slots__ = ("node",)
+    __untraced_value__ = True
 
     def __init__(self, node: TreeDef) -> None:
         self.node = trees.without_order(node)

@@ -18,7 +18,8 @@ def power_iteration_vjp(a, v, ct):
         v_1 = v_tape[i + 1]
         v_2 = a @ v
         t = np.sqrt(v_2 @ v_2)
-        d_v = d_v / t - 2.0 * (np.sum(d_v * v_1) / t * (0.5 / t)) * v_2  # from line ..: v @ v
+        t1 = 2.0 * (np.sum(d_v * v_1) / t * (0.5 / np.where(t == 0.0, np.inf, t)))
+        d_v = d_v / t - t1 * v_2        # from line ..: v @ v
         d_a += np.outer(d_v, v)         # from line ..: a @ v
         d_v = a.T @ d_v
     return d_a

@@ -23,6 +23,11 @@ CASES = {
     "sum of masked": (lambda x: np.sum(np.where(x * A > 0, np.log(x * A), 0.0)), 2.0, 0.5, -0.25),
     "branch taken by an if": (lambda x: np.log(x) if x > 0 else 2.0 * x, 0.0, 2.0, 0.0),
     "norm at zero": (lambda x: np.linalg.norm(x * A), 0.0, 0.0, 0.0),
+    "root of a sum of squares": (lambda x: np.sqrt(np.sum((x * A) ** 2)), 0.0, 0.0, 0.0),
+    "root of a product with itself": (lambda x: np.sqrt((x * A) @ (x * A) / 4), 0.0, 0.0, 0.0),
+    "power of a mean of squares": (lambda x: np.mean((x * A) ** 2) ** 0.5, 0.0, 0.0, 0.0),
+    "roots of rows": (lambda x: np.sum(np.sqrt(np.einsum("i,i->i", x * A, x * A)[1:])), 0.0, 0.0, 0.0),
+    "a root with an infinite slope": (lambda x: np.sqrt(np.abs(x)), 4.0, 0.25, -0.03125),
     "sinc": (np.sinc, 0.0, 0.0, -(np.pi**2) / 3),
 }
 A = np.array([-1.0, 0.0, 1.0])
@@ -93,3 +98,37 @@ def test_shares_of_an_extreme_that_the_compiler_computes_twice() -> None:
         np.testing.assert_allclose(fast(x, 0.7), derivative(x, 0.7), rtol=1e-12)
     ties = accelerate(grad(lambda x: np.max(x * np.array([2.0, 1.0, -np.inf]))), target="cpu")
     np.testing.assert_array_equal(ties(np.array([1.0, 2.0, 5.0]))[:2], [1.0, 0.5])
+
+
+def pair_energy(pos):
+    """The potential of bodies among which each is at distance 0 from itself."""
+    d = pos[:, None] - pos
+    inverse = np.sqrt(d[..., 0] ** 2 + d[..., 1] ** 2)
+    inverse[inverse > 0] = 1.0 / inverse[inverse > 0]
+    return np.sum(np.triu(inverse, 1))
+
+
+def pair_energy_by_index(pos):
+    i, j = np.triu_indices(len(pos), 1)
+    d = pos[i] - pos[j]
+    return np.sum(1.0 / np.sqrt(d[:, 0] ** 2 + d[:, 1] ** 2))
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_bodies_do_not_act_on_themselves():
+    pos = np.array([[0.0, 0.1], [1.0, 0.3], [-0.4, 2.0]])
+    v = np.cos(np.arange(6.0)).reshape(3, 2)
+    want = grad(pair_energy_by_index)(pos)
+    np.testing.assert_allclose(grad(pair_energy)(pos), want, rtol=1e-13)
+    np.testing.assert_allclose(accelerate(grad(pair_energy), target="cpu")(pos), want, rtol=1e-13)
+    assert jvp(pair_energy, (pos,), (v,))[1] == pytest.approx(np.sum(want * v), rel=1e-13)
+    bent = jvp(grad(pair_energy_by_index), (pos,), (v,))[1]
+    np.testing.assert_allclose(jvp(grad(pair_energy), (pos,), (v,))[1], bent, rtol=1e-12)
+    twice = grad(lambda p: np.sum(grad(pair_energy)(p) * v))(pos)
+    np.testing.assert_allclose(twice, bent, rtol=1e-12)
+
+
+def test_the_slope_of_a_root_at_zero_stays_infinite():
+    with np.errstate(divide="ignore"):
+        assert grad(np.sqrt)(0.0) == np.inf
+        assert grad(lambda x: (x * x) ** 0.25)(0.5) == pytest.approx(0.5**0.5, rel=1e-12)

@@ -56,6 +56,7 @@ from ..rewrite import Substitution, copy_block, prune, without_raises
 from .across import collective_vjp
 from .activity import linked_args
 from .choices import Choice, chosen_vjp
+from .corners import at_corner
 from .cotangents import adjoint_hint, cast_like, materialise, named, strong, total, zeros
 from .differences import Makers
 from .factors import linalg_vjp
@@ -227,7 +228,7 @@ def _backward(s: Statement, adj: Adjoints) -> list[Statement]:
             ct, choice = adj.take_unsettled(s.targets[0])
             if ct is not None:
                 active = [i for i in linked_args(s) if s.args[i] in adj.active]
-                chosen_vjp(adj.b, s, ct, choice, active, adj.add)
+                chosen_vjp(adj.b, s, ct, choice, active, adj.add, at_corner(adj.b, s, adj.made))
             return [s]
         case Apply():
             ct = adj.take(s.targets[0])

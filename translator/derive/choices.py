@@ -45,7 +45,9 @@ class Choice:
 Contribute = Callable[[Var, Atom, Choice | None], None]
 
 
-def chosen_vjp(b: Builder, s: Apply, ct: Atom, choice: Choice | None, active: Sequence[int], add: Contribute) -> None:
+def chosen_vjp(
+    b: Builder, s: Apply, ct: Atom, choice: Choice | None, active: Sequence[int], add: Contribute, seen: Apply
+) -> None:
     """`elementwise_vjp` under a choice, or of one: what it contributes is still to be chosen, where shapes allow."""
     out = s.targets[0].aval
     whole = [i for i in active if s.args[i].aval.shape == out.shape]
@@ -54,11 +56,11 @@ def chosen_vjp(b: Builder, s: Apply, ct: Atom, choice: Choice | None, active: Se
     if rest:
         last = choice if s.op is not ops.WHERE else None
         made = None if last is None else lambda c: last.made(b, c, out)  # before the axes are summed over
-        elementwise_vjp(b, s, settled, rest, lambda x, c: add(x, c, None), made)
+        elementwise_vjp(b, s, settled, rest, lambda x, c: add(x, c, None), made, seen)
     if s.op is ops.WHERE and s.args[1] is not s.args[2]:
         for i in whole:
             x = s.args[i]
             assert isinstance(x, Var)
             add(x, unbroadcast(b, settled, out.shape, x.aval), Choice(s.args[0], i == 1))
     elif whole:
-        elementwise_vjp(b, s, ct, whole, lambda x, c: add(x, c, choice))
+        elementwise_vjp(b, s, ct, whole, lambda x, c: add(x, c, choice), seen=seen)

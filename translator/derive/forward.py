@@ -45,6 +45,7 @@ from ..rewrite import prune, unique_names
 from ..tree import Kind, TreeDef
 from .across import collective_jvp
 from .activity import inexact, linked_args, varied
+from .corners import at_corner
 from .cotangents import adjoint_hint, cast_like, materialise, named, strong
 from .factors import linalg_jvp
 from .linear import concatenate_jvp, contract_jvp, index_parts, put_jvp
@@ -157,7 +158,7 @@ class _Forward:
         op, t, out = s.op, ts[0], strong(s.targets[0].aval)
         match op:
             case Elementwise():
-                return elementwise_jvp(b, s, ts)
+                return elementwise_jvp(b, s, ts, at_corner(b, s, b.definitions))
             case Contract():
                 return contract_jvp(b, s, ts)
             case Concatenate():

@@ -23,11 +23,12 @@ def elementwise_vjp(
     active: Sequence[int],
     contribute: Contribute,
     chosen: Callable[[Atom], Atom] | None = None,
+    seen: Apply | None = None,
 ) -> None:
     """Send `ct * partial` to each active argument, summed over the axes along which the argument was broadcast.
 
     An argument that stands in several places gets one contribution: `x * x` gives `2.0 * x * ct`. `chosen` is applied
-    to `ct * partial`.
+    to `ct * partial`. The rules see `seen`, where that is not the statement itself (corners.py).
     """
     op = s.op
     assert isinstance(op, Elementwise)
@@ -37,15 +38,17 @@ def elementwise_vjp(
         if not isinstance(x, Var) or x in done:
             continue
         done.add(x)
-        c = _chain(b, s, ct, [j for j in active if s.args[j] is x], op.vjps)
+        c = _chain(b, seen or s, ct, [j for j in active if s.args[j] is x], op.vjps)
         if c is not None and chosen is not None:
             c = chosen(c)
         if c is not None:
             contribute(x, unbroadcast(b, c, s.targets[0].aval.shape, x.aval, alone=len(active) == 1))
 
 
-def elementwise_jvp(b: Builder, s: Apply, tangents: Sequence[Atom | None]) -> Atom | None:
-    """The tangent of the result from those of the arguments (None: zero); lazy like them."""
+def elementwise_jvp(
+    b: Builder, s: Apply, tangents: Sequence[Atom | None], seen: Apply | None = None
+) -> Atom | None:
+    """The tangent of the result from those of the arguments (None: zero); lazy like them. The rules see `seen`."""
     op = s.op
     assert isinstance(op, Elementwise)
     out: Atom | None = None
@@ -53,7 +56,7 @@ def elementwise_jvp(b: Builder, s: Apply, tangents: Sequence[Atom | None]) -> At
         places = [j for j in range(len(s.args)) if s.args[j] is s.args[i]]
         if t is None or places[0] != i:
             continue
-        c = _chain(b, s, t, places, op.jvps)
+        c = _chain(b, seen or s, t, places, op.jvps)
         if c is not None:
             c = cast_like(b, c, strong(s.targets[0].aval))
             out = c if out is None else total(b, out, c)

@@ -320,6 +320,9 @@ class Captures:
         if type(value) in (set, frozenset):
             self.guard(capture, "equal", value.copy(), space)
             return value.copy()
+        if hasattr(type(value), "__untraced_value__"):  # immutable, equal by what it holds: a PyTreeDef
+            self.guard(capture, "equal", value, space)
+            return value
         self.guard(capture, "equal" if isinstance(value, types.MethodType) else "same", value, space)
         if isinstance(value, types.MethodType | functools.partial):
             return self._callable(value, capture, space)
