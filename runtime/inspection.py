@@ -237,8 +237,8 @@ def groups_of(function: Function, target: str) -> list[Kernel]:
         from ..tpu.lanes import blocked
         from ..tpu.native import native_loops
 
-        given = blocked(function)
-        grouped = native_loops(given, checks=True)
+        given, blocks = blocked(function)
+        grouped = native_loops(given, checks=True, blocks=blocks)
         function = function if grouped is given else grouped
     return [_kernel(s, g, function) for s, g in zip(_groups(function.body), report(function), strict=True)]
 

@@ -153,7 +153,8 @@ def emit(
     operations without a StableHLO form.
     """
     if target == "cpu":
-        function = element_stores(ping_pong(native_loops(blocked(function), checks)))
+        function, blocks = blocked(function)
+        function = element_stores(ping_pong(native_loops(function, checks, blocks)))
     else:
         function = ping_pong(function)
     shifts = shifts or {}

@@ -11,7 +11,7 @@
 
 XLA makes vector instructions of a block and one native function of the whole loop: measured 10 to 23 times faster than
 all lanes in lockstep, which go through memory at every step. The last block starts early enough to be a whole one; what
-two blocks compute they store alike.
+two blocks compute they store alike. Where there are many blocks, lanes that are done hand their places on (`refill`).
 
 Loops whose lanes store into arrays of their own element by element stay as they are: under a mask, XLA would choose
 between whole arrays at every store.
@@ -21,7 +21,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from ..translator import make, ops
 from ..translator.batch.lanes import FEW
@@ -51,20 +52,26 @@ from ..translator.ops.core import At, Create, Dim, Dyn, Gather, IndexAttrs, Put,
 from ..translator.passes.dead import dead_code
 from ..translator.rewrite import splice_block, substituted
 from ..translator.tree import LEAF
+from .refill import Store, in_places
 
 FEWEST = 4  # lanes of a block: of fewer there are no vector instructions
 
 
-def blocked(function: Function, most: int = FEW) -> Function:
-    """Every innermost parallel loop in blocks of at most `most` lanes; the same function object where there is none.
+class Blocked(NamedTuple):
+    """A program and what its loops over blocks define."""
 
-    Only the loops over blocks are still marked `parallel`.
-    """
+    function: Function
+    made: frozenset[Var] = frozenset()
+
+
+def blocked(function: Function, most: int = FEW) -> Blocked:
+    """Every innermost parallel loop in blocks of at most `most` lanes; the same function object where there is none."""
     if not any(isinstance(s, For) and s.parallel for s in walk(function.body)):
-        return function
+        return Blocked(function)
     plain = replace(function, body=_unfused(function.body))
     blocks = _Blocks(analyse(plain, refine=False), most)
-    return dead_code(replace(plain, body=blocks.block(plain.body)))
+    made = replace(plain, body=blocks.block(plain.body))
+    return Blocked(dead_code(made), frozenset(blocks.made))
 
 
 def _unfused(block: Block) -> Block:
@@ -93,34 +100,30 @@ def _unfused(block: Block) -> Block:
 
 
 @dataclass(frozen=True, slots=True)
-class _Store:
-    """An array is filled by `array[..., lane, ...] = value` and by nothing else."""
-
-    put: Apply
-    axis: int  # of the array, which is that of the lanes
-
-
-@dataclass(frozen=True, slots=True)
 class _Blocks:
     intervals: dict[Var, Interval]
     most: int
+    made: set[Var] = field(default_factory=set)
 
     def block(self, block: Block) -> Block:
-        return replace(block, statements=tuple(map(self.statement, block.statements)))
+        return replace(block, statements=tuple(t for s in block.statements for t in self.statement(s)))
 
-    def statement(self, s: Statement) -> Statement:
+    def statement(self, s: Statement) -> Sequence[Statement]:
         match s:
             case If():
-                return replace(s, then=self.block(s.then), orelse=self.block(s.orelse))
+                return (replace(s, then=self.block(s.then), orelse=self.block(s.orelse)),)
             case While():
-                return replace(s, condition=self.block(s.condition), body=self.block(s.body))
+                return (replace(s, condition=self.block(s.condition), body=self.block(s.body)),)
             case For():
-                if s.parallel and not any(isinstance(inner, For) and inner.parallel for inner in walk(s.body)):
-                    return self.loop(s) or replace(s, parallel=False)
-                return replace(s, body=self.block(s.body))
-        return s
+                if not s.parallel or any(isinstance(inner, For) and inner.parallel for inner in walk(s.body)):
+                    return (replace(s, body=self.block(s.body)),)
+                made = self.loop(s)
+                if made is not None:
+                    self.made.update(s.targets)
+                return made or (replace(s, parallel=False),)
+        return (s,)
 
-    def loop(self, s: For) -> For | None:
+    def loop(self, s: For) -> Sequence[Statement] | None:
         """The loop in blocks; None where it is better, or can only be, as it is."""
         turns = s.range.static()
         if not turns or abs(turns.step) != 1:
@@ -136,14 +139,17 @@ class _Blocks:
             return None
         index, *carried = s.body.params
         lane = Function("lane", (Param(index.hint),), Block((index,), kept, tuple(p.args[1] for p in puts)), LEAF)
-        k, b = Var("k", index.aval), Builder(s.span)
+        b = Builder(s.span)
+        if in_places(b, lane, turns, width, stores, s):
+            return b.statements
+        k = Var("k", index.aval)
         first = _start(b, k, width, turns)
         lanes = _Lanes(lane, turns, width, b, first)
         lanes._intervals = self.intervals
         lanes.statements(kept)
         results = [lanes.stored(store) for store in stores]
         whole = Range(const(0), const(-(-len(turns) // width)), const(1))
-        return replace(s, range=whole, body=lanes.b.block((k, *carried), results))
+        return (replace(s, range=whole, body=lanes.b.block((k, *carried), results)),)
 
 
 def _start(b: Builder, k: Atom, width: int, turns: range) -> Atom:
@@ -179,7 +185,7 @@ class _Lanes(Batcher):
         run = Run(Dyn(len(atoms)), self.size)
         return tuple(run if k == axis else d for k, d in enumerate(s.attrs.dims)), [*atoms, self.first]
 
-    def stored(self, store: _Store) -> Atom:
+    def stored(self, store: Store) -> Atom:
         """What the turns leave in the array that they fill."""
         s, (array, value, *indices) = store.put, [self.value(a) for a in store.put.args]
         dims, dyn = self.run(s, store.axis, [array.atom, value.atom, *(v.atom for v in indices)])
@@ -210,7 +216,7 @@ def _runs_before(dims: Sequence[Dim], axis: int) -> list[Dim]:
     return [d for d in dims[:axis] if isinstance(d, Run)]
 
 
-def _stores(body: Block, turns: range) -> list[_Store] | None:
+def _stores(body: Block, turns: range) -> list[Store] | None:
     """How each carried value is filled; None where one of them is anything but an array that is filled lane by lane."""
     index, *carried = body.params
     made = {s.targets[0]: s for s in body.statements if isinstance(s, Apply) and s.op is ops.PUT}
@@ -221,7 +227,7 @@ def _stores(body: Block, turns: range) -> list[_Store] | None:
         axis = _lane_axis(put, index, turns) if put is not None and put.args[0] is p else None
         if put is None or axis is None or any(a in inside for a in put.args[2:]):
             return None
-        stores.append(_Store(put, axis))
+        stores.append(Store(put, axis))
     read = Counter(a for s in walk(body) for a in inputs_of(s))
     read.update(r for s in walk(body) for b in blocks_of(s) for r in b.results)
     if any(read[store.put.targets[0]] for store in stores) or any(read[p] > 1 for p in carried):

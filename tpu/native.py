@@ -11,7 +11,7 @@ with UNTRACED_NATIVE_LOOPS=0: then the loops are XLA's own. With UNTRACED_NATIVE
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -62,19 +62,21 @@ def _asked() -> str:
     return os.environ.get("UNTRACED_NATIVE_LOOPS", "1")
 
 
-def native_loops(function: Function, checks: bool) -> Function:
-    """The outermost loops that native code does better, as groups of kind "loops"; the same object without any."""
+def native_loops(function: Function, checks: bool, blocks: Set[Var] = frozenset()) -> Function:
+    """The outermost loops that native code does better, as groups of kind "loops"; the same object without any. Loops
+    that define `blocks` are over blocks of lanes (`lanes`): XLA makes vector instructions of these, 4 times as fast.
+    """
     if not any(isinstance(s, For | While) for s in walk(function.body)) or not wanted():
         return function
     least = 0 if _asked() == "all" else LEAST_WORK
-    groups = _Groups(Checked(function, checks), least, Lines(function))
+    groups = _Groups(Checked(function, checks), least, Lines(function), blocks)
     body = groups.block(function.body)
     return replace(function, body=body) if groups.found else function
 
 
 class _Groups:
-    def __init__(self, checked: Checked, least: float, lines: Lines) -> None:
-        self.checked, self.least, self.lines = checked, least, lines
+    def __init__(self, checked: Checked, least: float, lines: Lines, blocks: Set[Var]) -> None:
+        self.checked, self.least, self.lines, self.blocks = checked, least, lines, blocks
         self.found = 0
 
     def block(self, block: Block) -> Block:
@@ -84,7 +86,7 @@ class _Groups:
         match s:
             case If():
                 return replace(s, then=self.block(s.then), orelse=self.block(s.orelse))
-            case For() | While() if not _in_blocks(s):
+            case For() | While() if self.blocks.isdisjoint(s.targets):
                 made = self.group(s)
                 if made is not None:
                     self.found += 1
@@ -96,7 +98,9 @@ class _Groups:
 
     def group(self, s: For | While) -> Fused | None:
         inside = tuple(walk(Block((), (s,), ())))
-        if not s.targets or work(s) < self.least or any(map(_is_wide, inside)) or any(map(_in_blocks, inside)):
+        if not s.targets or work(s) < self.least or any(map(_is_wide, inside)):
+            return None
+        if not all(self.blocks.isdisjoint(t.targets) for t in inside):
             return None
         s = self.lines.inside(s)
         try:
@@ -113,7 +117,7 @@ def source_of(group: Fused, function: Function) -> str:
 
 def work(s: For | While) -> float:
     """Operations on elements, with a guess at the turns that only the run knows."""
-    inside = sum(map(_operations, _below(s)))
+    inside = sum(map(operations, _below(s)))
     return _turns(s) * (inside or 1)
 
 
@@ -127,12 +131,12 @@ def _below(s: Statement) -> Iterator[Statement]:
         yield from b.statements
 
 
-def _operations(s: Statement) -> float:
+def operations(s: Statement) -> float:
     match s:
         case For() | While():
             return work(s)
         case If() | Fused():
-            return sum(map(_operations, _below(s)))
+            return sum(map(operations, _below(s)))
         case Raise():
             return 1
         case Apply():
@@ -160,11 +164,6 @@ def _count(shape: tuple[int, ...]) -> int:
     for size in shape:
         n *= size
     return n
-
-
-def _in_blocks(s: Statement) -> bool:
-    """Whether a loop goes over blocks of lanes (`lanes`): XLA makes vector instructions of a block, 4 times as fast."""
-    return isinstance(s, For) and s.parallel
 
 
 def _is_wide(s: Statement) -> bool:

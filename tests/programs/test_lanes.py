@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from untraced import accelerate, grad, jvp, lax, vmap
+from untraced.tpu import refill
 
 X = np.random.default_rng(0).uniform(-2.0, 3.0, 70)  # more than two blocks, the last of them not a whole one
 
@@ -97,6 +98,29 @@ def test_every_form_is_a_python_loop(f: Callable[..., Any], lanes: Any) -> None:
     with np.errstate(all="ignore"):  # of the branch that is not taken, in lockstep
         for batched in (vmap(f, lanes=lanes), accelerate(vmap(f, lanes=lanes))):
             check(batched(X), each(f, X))
+
+
+def shared_and_own(x: float, y: np.ndarray, table: np.ndarray) -> tuple[Any, Any, int]:
+    """Values before the loop that it and what follows it need, results with axes, looked up and raised in places."""
+    limit, start = 4.0 + np.sum(table), np.sin(y) * 3.0
+    v, n = start, 0
+    while np.sum(v * v) < limit + x and n < 12:
+        v = v * 1.3 + table[n % 4]
+        n += 1
+    return v - start, np.stack([v, y]) / limit, n if x > -1.0 else int(table[n % 4])
+
+
+@pytest.mark.parametrize("handing", [1, 10_000])
+def test_places_are_handed_on(monkeypatch: pytest.MonkeyPatch, handing: int) -> None:
+    monkeypatch.setattr(refill, "FEWEST", 1)
+    monkeypatch.setattr(refill, "HANDING", handing)
+    for f in (root, looked_up):
+        g = accelerate(vmap(f), target="cpu")
+        check(g(X), each(f, X))
+        assert "stablehlo.scatter" in str(g.inspect(X, compile=False).stablehlo)  # by the lanes that places have
+    y, table = np.random.default_rng(1).normal(size=(70, 2)), np.array([0.5, 1.0, -0.5, 0.25])
+    g = accelerate(vmap(shared_and_own, in_axes=(0, 0, None), lanes="loop"), target="cpu")
+    check(g(X, y, table), each(lambda x, v: shared_and_own(x, v, table), X, y))
 
 
 @pytest.mark.parametrize("f", [root, nested, left_early], ids=lambda f: f.__name__)

@@ -34,7 +34,7 @@ def test_vmap(case: tuple[Function, list[Any]], choice: list[bool], seed: int) -
         want = [np.stack(column) for column in zip(*(evaluate(f, e) for e in each), strict=True)]
         g, of_lanes = (vmap(f, axes, [0] * f.out.leaf_count, SIZE, form) for form in (LOCKSTEP, Lanes("loop")))
         simple = simplify(of_lanes)
-        for h in (g, simplify(g), of_lanes, simple, blocked(fuse(simple), most=48)):
+        for h in (g, simplify(g), of_lanes, simple, blocked(fuse(simple), most=48).function):
             verify(h)
             for got, w in zip(evaluate(h, batch), want, strict=True):
                 assert np.asarray(got).dtype == w.dtype

@@ -136,7 +136,7 @@ def _counted(batcher: Batcher, s: For, bounds: Sequence[Value]) -> tuple[Range, 
 def _masked_body(batcher: Batcher, s: For, active: Atom) -> list[Atom]:
     with batcher.masked(active, s.body):
         batcher.statements(s.body.statements)
-    return _kept_where(batcher, active, s.body.results, s.body.params[1:])
+    return kept_where(batcher, active, s.body.results, s.body.params[1:])
 
 
 def _turns(b: Builder, start: Atom, stop: Atom, step: Atom) -> Atom:
@@ -149,7 +149,7 @@ def _turns(b: Builder, start: Atom, stop: Atom, step: Atom) -> Atom:
     return make.astype(b, make.maximum(b, count, 0), np.int64)
 
 
-def _kept_where(batcher: Batcher, active: Atom, results: Sequence[Atom], carried: Sequence[Var]) -> list[Atom]:
+def kept_where(batcher: Batcher, active: Atom, results: Sequence[Atom], carried: Sequence[Var]) -> list[Atom]:
     """The next carried values: new ones for active elements, the old ones for the rest."""
     kept: list[Atom] = []
     for r, p in zip(results, carried, strict=True):
@@ -184,7 +184,7 @@ def _lockstep_while(batcher: Batcher, s: While) -> None:
     """Carries `active` beside the values: who has not finished. The condition is evaluated once a turn."""
     b, carried = batcher.b, s.body.params
     inits = tuple(batcher.as_target(a, t) for a, t in zip(s.inits, s.targets, strict=True))
-    first = _tested(batcher, s, inits)
+    first = tested(batcher, s, inits)
     if batcher.mask is not None:
         first = make.logical_and(b, batcher.mask.lanes, first)
     kind = batched_aval(BOOL, batcher.size)
@@ -198,16 +198,16 @@ def _lockstep_while(batcher: Batcher, s: While) -> None:
         batcher.mask = None  # `active` lies within it
         with batcher.masked(active, s.body):
             batcher.statements(s.body.statements)
-        results = _kept_where(batcher, active, s.body.results, carried)
+        results = kept_where(batcher, active, s.body.results, carried)
         with batcher.masked(active, s.condition):
-            again = make.logical_and(inner, active, _tested(batcher, s, results))
+            again = make.logical_and(inner, active, tested(batcher, s, results))
         body = inner.block((active, *params), (again, *results))
     batcher.mask = outer
     targets = tuple(batcher.fresh(t) for t in s.targets)
     batcher.b.append(While((Var("active", kind), *targets), (first, *inits), condition, body, s.span))
 
 
-def _tested(batcher: Batcher, s: While, values: Sequence[Atom]) -> Atom:
+def tested(batcher: Batcher, s: While, values: Sequence[Atom]) -> Atom:
     """The condition, written here for these carried values."""
     fresh: Substitution = {}
     condition = copy_block(s.condition, fresh)

@@ -94,7 +94,7 @@ def is_lanes(batcher: Batcher, s: Statement) -> bool:
     if not isinstance(s, If | For | While):
         return False
     wanted, own = batcher.lanes, _differs(s, batcher.batched)
-    uneven = _has_uneven_loop(s, batcher.batched)
+    uneven = has_uneven_loop(s, batcher.batched)
     if not (own or uneven):
         return False
     if _speaks(s):
@@ -135,14 +135,14 @@ def _differs(s: If | For | While, batched: set[Var]) -> bool:
             return is_batched(test.results[0], batched)
 
 
-def _has_uneven_loop(s: Statement, batched: set[Var], under: bool = False) -> bool:
+def has_uneven_loop(s: Statement, batched: set[Var], under: bool = False) -> bool:
     """Whether a loop runs more often in some lanes than in others; `under`: not all lanes come here."""
     if not isinstance(s, If | For | While):
         return False
     under = under or _differs(s, batched)
     if under and not isinstance(s, If):
         return True
-    return any(_has_uneven_loop(inner, batched, under) for b in blocks_of(s) for inner in b.statements)
+    return any(has_uneven_loop(inner, batched, under) for b in blocks_of(s) for inner in b.statements)
 
 
 def _library(s: Statement) -> str:
