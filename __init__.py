@@ -34,7 +34,7 @@ from .translator.errors import (
 )
 
 if _TYPE_CHECKING:
-    from .runtime import distributed, lax, nn, ops, random
+    from .runtime import distributed, lax, nn, ops, optimizers, random, stax
     from .runtime.checkpointing import checkpoint, checkpoint_policies, remat
     from .runtime.custom import custom_jvp, custom_vjp
     from .runtime.edited import use_gradient
@@ -103,6 +103,8 @@ _sys.modules[f"{__name__}.lax"] = globals()["lax"] = _lazy(f"{__name__}.runtime.
 _sys.modules[f"{__name__}.nn"] = globals()["nn"] = _lazy(f"{__name__}.runtime.nn")
 _sys.modules[f"{__name__}.ops"] = globals()["ops"] = _lazy(f"{__name__}.runtime.ops")
 _sys.modules[f"{__name__}.random"] = globals()["random"] = _lazy(f"{__name__}.runtime.random")
+_sys.modules[f"{__name__}.optimizers"] = globals()["optimizers"] = _lazy(f"{__name__}.runtime.optimizers")
+_sys.modules[f"{__name__}.stax"] = globals()["stax"] = _lazy(f"{__name__}.runtime.stax")
 _sys.modules[f"{__name__}.distributed"] = globals()["distributed"] = _lazy(f"{__name__}.runtime.distributed")
 _sys.modules[f"{__name__}.tree"] = tree
 _sys.modules[f"{__name__}.tree_util"] = tree_util
@@ -150,12 +152,14 @@ __all__ = [
     "nn",
     "numpy",
     "ops",
+    "optimizers",
     "pmap",
     "process_count",
     "process_index",
     "random",
     "remat",
     "scipy",
+    "stax",
     "stop_gradient",
     "testing",
     "tree",

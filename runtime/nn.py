@@ -9,6 +9,7 @@ import numpy as np
 from ..translator.library import special
 from ..translator.library.special import expit, log_expit, logsumexp, softplus
 from ..translator.ops.special import erf
+from . import initializers as initializers
 
 sigmoid, log_sigmoid = expit, log_expit
 identity = np.positive
