@@ -175,10 +175,11 @@ ARGUMENTS: dict[str, list[tuple[Any, ...]]] = {
 }
 MATRICES = {"map_rows", "top_k", "shapes", "elements"}
 NO_GRADIENT = {"while_loop", "windows"} | {"convolutions", "channels_last"}  # not in JAX; as `strided`
-CASES = [
-    (name, args) for name in programs(OURS) for args in ARGUMENTS.get(name, [(M,)] if name in MATRICES else [(V,)])
-]
-IDS = [f"{name}{i}" for i, (name, _) in enumerate(CASES)]
+NAMES = list(programs(OURS))
+
+
+def arguments(name: str) -> list[tuple[Any, ...]]:
+    return ARGUMENTS.get(name, [(M,)] if name in MATRICES else [(V,)])
 
 
 @pytest.fixture(autouse=True)
@@ -210,26 +211,32 @@ def total(x: Any, fun: Fun) -> Fun:
     return summed
 
 
-@pytest.mark.parametrize(("name", "args"), CASES, ids=IDS)
-def test_values(name: str, args: tuple[Any, ...]) -> None:
-    fun = programs(OURS)[name]
-    want = programs(JAXS)[name](*args)
-    same(fun(*args), want)
-    same(accelerate(fun, target="cpu")(*args), want)
+@pytest.mark.parametrize("name", NAMES)
+def test_values(name: str) -> None:
+    fun, theirs = programs(OURS)[name], jax.jit(programs(JAXS)[name])
+    compiled = accelerate(fun, target="cpu")
+    for args in arguments(name):
+        want = theirs(*args)
+        same(fun(*args), want)
+        same(compiled(*args), want)
 
 
-@pytest.mark.parametrize(("name", "args"), [c for c in CASES if c[0] not in NO_GRADIENT], ids=lambda c: str(c)[:20])
-def test_gradients(name: str, args: tuple[Any, ...]) -> None:
-    where = tuple(i for i, a in enumerate(args) if isinstance(a, np.ndarray))
-    want = jax.grad(total(JAXS, programs(JAXS)[name]), argnums=where)(*args)
-    same(accelerate(grad(total(OURS, programs(OURS)[name]), argnums=where), target="cpu")(*args), want)
+@pytest.mark.parametrize("name", [n for n in NAMES if n not in NO_GRADIENT])
+def test_gradients(name: str) -> None:
+    where = tuple(i for i, a in enumerate(arguments(name)[0]) if isinstance(a, np.ndarray))
+    theirs = jax.jit(jax.grad(total(JAXS, programs(JAXS)[name]), argnums=where))
+    compiled = accelerate(grad(total(OURS, programs(OURS)[name]), argnums=where), target="cpu")
+    for args in arguments(name):
+        same(compiled(*args), theirs(*args))
 
 
-@pytest.mark.parametrize(("name", "args"), CASES, ids=IDS)
-def test_batched(name: str, args: tuple[Any, ...]) -> None:
-    axes = tuple(0 if isinstance(a, np.ndarray) else None for a in args)
-    stacks = [np.stack([a, a * 0.5, -a]) if isinstance(a, np.ndarray) else a for a in args]
-    same(vmap(programs(OURS)[name], axes)(*stacks), jax.vmap(programs(JAXS)[name], axes)(*stacks))
+@pytest.mark.parametrize("name", NAMES)
+def test_batched(name: str) -> None:
+    axes = tuple(0 if isinstance(a, np.ndarray) else None for a in arguments(name)[0])
+    batched, theirs = vmap(programs(OURS)[name], axes), jax.jit(jax.vmap(programs(JAXS)[name], axes))
+    for args in arguments(name):
+        stacks = [np.stack([a, a * 0.5, -a]) if isinstance(a, np.ndarray) else a for a in args]
+        same(batched(*stacks), theirs(*stacks))
 
 
 def test_a_scan_is_a_loop() -> None:
