@@ -9,7 +9,7 @@ from gradient_helpers import built, check
 from untraced.translator import make, ops
 from untraced.translator.derive.activity import linked_args
 from untraced.translator.ir import Apply, Aval, Var
-from untraced.translator.ops.core import Domain, Elementwise
+from untraced.translator.ops.core import NO_ATTRS, Domain, Elementwise
 
 SHAPES = ((3, 4), (4,), (3, 1))
 ROWS = [op for op in ops.ALL if isinstance(op, Elementwise)]
@@ -40,8 +40,8 @@ def first_kind(op: Elementwise, i: int) -> str:
 
 def is_differentiable(op: Elementwise, kinds: str) -> bool:
     avals = [Aval((), np.dtype({"f": float, "c": complex, "b": bool}.get(k, np.int64))) for k in kinds]
-    target = Var("t", op.infer(avals, make.NO_ATTRS)[0])
-    return bool(linked_args(Apply((target,), op, tuple(Var("x", a) for a in avals), make.NO_ATTRS)))
+    target = Var("t", op.infer(avals, NO_ATTRS)[0])
+    return bool(linked_args(Apply((target,), op, tuple(Var("x", a) for a in avals), NO_ATTRS)))
 
 
 REAL_ROWS = [op for op in ROWS if is_differentiable(op, "".join(first_kind(op, i) for i in range(op.arity)))]

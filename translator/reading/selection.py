@@ -18,6 +18,7 @@ import numpy as np
 
 from .. import make
 from ..errors import ShapeError
+from ..fits import check_holds
 from ..ir import Atom, Var
 from ..surface.python import as_python
 from .contents import known_arrays
@@ -277,7 +278,7 @@ def store_selected(ctx: Context, target: Masked, value: Value, node: ast.AST, in
 
         check_cast(ctx, new.aval, whole.aval.dtype, node)
     ctx.at(node)
-    make.check_holds(whole.aval.dtype, new)
+    check_holds(whole.aval.dtype, new)
     inside = condition(ctx, target)
     ctx.write(target.whole, make.where(ctx.b, inside, make.astype(ctx.b, new, whole.aval.dtype), whole))
 

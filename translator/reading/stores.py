@@ -10,6 +10,7 @@ import numpy as np
 
 from .. import make
 from ..errors import Diagnostic, DTypeError, ShapeError, UnsupportedError
+from ..fits import check_holds
 from ..ir import Atom, Aval, Var
 from ..surface.arguments import holds_atoms, plain
 from .attributes import set_attribute
@@ -213,7 +214,7 @@ def store_view(ctx: Context, view: Ref, atom: Atom) -> None:
             fits = False
         if not fits:
             raise ShapeError(f"could not broadcast input array from shape {atom.aval.shape} into shape {aval.shape}")
-    make.check_holds(aval.dtype, atom)
+    check_holds(aval.dtype, atom)
     if not view.path or not hasattr(view.path[-1], "dims"):
         atom = make.broadcast_to(ctx.b, make.astype(ctx.b, atom, aval.dtype), aval.shape)
     ctx.write(view, atom)

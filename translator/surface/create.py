@@ -10,6 +10,7 @@ import numpy as np
 from .. import make, ops
 from ..builder import Builder
 from ..errors import ShapeError
+from ..fits import check_holds
 from ..ir import Atom, Const
 from ..ops.core import At, Run
 from .arguments import array, holds_atoms, plain, refuse, static, static_bool, static_dtype, static_int, static_shape
@@ -185,7 +186,7 @@ def as_array(b: Builder, a: Any, dtype: Any = None, order: Any = None, *, copy: 
     if target is not None and isinstance(a, list | tuple | range) and not holds_atoms(a):
         return make.lift(np.array(plain(a), target))
     x = array(b, a)
-    make.check_holds(target or x.aval.dtype, x)
+    check_holds(target or x.aval.dtype, x)
     return make.astype(b, x, target or x.aval.dtype)
 
 
@@ -200,7 +201,7 @@ def constructor(scalar_type: type) -> Direct:
 
     def handler(b: Builder, x: Any = 0) -> Atom:
         given = array(b, x)
-        make.check_holds(scalar_type, given)
+        check_holds(scalar_type, given)
         return make.astype(b, given, scalar_type)
 
     return handler

@@ -10,6 +10,7 @@ import numpy as np
 from .. import make, ops
 from ..builder import Builder
 from ..errors import ShapeError
+from ..fits import check_holds
 from ..ir import Atom
 from ..ops.core import ArgReduce, Cumulative, Reduce, reduced_shape
 from .arguments import MISSING, array, refuse_out, static_axis, static_bool, static_dtype, static_int
@@ -99,7 +100,7 @@ def _reduced(b: Builder, op: Reduce, x: Atom, axis: Any, keepdims: Any, initial:
         axes = None
     start = None if initial is MISSING or initial is None else array(b, initial)
     if start is not None:
-        make.check_holds(op.dtype(x.aval.dtype), start)
+        check_holds(op.dtype(x.aval.dtype), start)
         start = make.astype(b, start, op.dtype(x.aval.dtype))
     if where is not MISSING and where is not True:
         x = _where(b, op, x, where, start)

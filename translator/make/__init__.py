@@ -1,0 +1,67 @@
+"""Typed constructors for every operation, and the local rewrites that make a program canonical.
+
+The first argument is the `Builder` that the statement is appended to; operands are atoms, or Python and NumPy
+numbers. A constructor returns an atom: a new variable, a constant where all operands are constants (folded), or the
+operand itself where the operation changes nothing.
+"""
+
+from .base import FOLD_LIMIT, definition, emit, lift, normalize_axes, normalize_axis
+from .casts import astype, number, view
+from .creation import empty, full, iota, ones, zeros
+from .elementwise import (
+    MARKS_KINDS,
+    add,
+    divide,
+    elementwise,
+    equal,
+    floor_divide,
+    greater,
+    greater_equal,
+    less,
+    less_equal,
+    logical_and,
+    logical_not,
+    logical_or,
+    maximum,
+    minimum,
+    multiply,
+    negative,
+    not_equal,
+    power,
+    remainder,
+    subtract,
+    where,
+    widened,
+)
+from .indexing import any_gather, index, put, put_add
+from .products import contract, matmul
+from .raising import raise_if
+from .reductions import (
+    all_,
+    any,
+    argmax,
+    argmin,
+    argsort,
+    cumprod,
+    cumsum,
+    fourier,
+    linalg,
+    max,
+    min,
+    prod,
+    reduce,
+    sort,
+    sum,
+)
+from .shapes import broadcast_to, concatenate, expand_dims, reshape, squeeze, transpose
+
+__all__ = [
+    "FOLD_LIMIT", "MARKS_KINDS", "add", "all_", "any", "any_gather", "argmax", "argmin", "argsort", "astype",
+    "broadcast_to", "concatenate", "contract", "cumprod", "cumsum", "definition", "divide",
+    "elementwise", "emit", "empty", "equal", "expand_dims", "floor_divide", "fourier", "full", "greater",
+    "greater_equal", "index", "iota", "less", "less_equal", "lift", "linalg", "logical_and", "logical_not",
+    "logical_or", "matmul", "max", "maximum", "min", "minimum", "multiply", "negative", "normalize_axes",
+    "normalize_axis", "not_equal", "number", "ones", "power", "prod", "put", "put_add", "raise_if", "reduce",
+    "remainder", "reshape", "sort", "squeeze", "subtract", "sum", "transpose", "view", "where", "widened",
+    "zeros",
+]  # fmt: skip

@@ -1,0 +1,43 @@
+"""Arrays and numbers of another dtype."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import ops
+from ..builder import Builder
+from ..errors import CutError, Diagnostic, DTypeError
+from ..ir import Atom, Aval
+from ..ops import bits
+from ..ops.core import CastAttrs
+from .base import emit, lift
+
+
+def astype(b: Builder, x: object, dtype: Any) -> Atom:
+    """`x.astype(dtype)`: strong, even where `x` is a Python number of that dtype."""
+    x, target = lift(x), np.dtype(dtype)
+    if target.hasobject or target.kind not in "biufcV" or target.fields is not None:
+        raise DTypeError.refusing(f"arrays of dtype {target} are not in the language")
+    if x.aval.dtype == target and not x.aval.weak:
+        return x
+    return emit(b, ops.ASTYPE, x, attrs=CastAttrs(target))
+
+
+def view(b: Builder, x: object, dtype: Any) -> Atom:
+    """`x.view(dtype)`: the same bits as numbers of another dtype of the same size. Raises DTypeError."""
+    x, target = lift(x), np.dtype(dtype)
+    if x.aval.dtype == target:
+        return x
+    if target not in bits.VIEWS:
+        raise CutError(Diagnostic(f"an array of dtype {x.aval.dtype} viewed as {target}"))
+    return emit(b, bits.VIEWS[target], x)
+
+
+def number(b: Builder, x: object, dtype: Any) -> Atom:
+    """A scalar as a Python number: int(x), float(x), complex(x), bool(x) for int64, float64, complex128, bool."""
+    x, target = lift(x), np.dtype(dtype)
+    if x.aval == Aval((), target, weak=True):
+        return x
+    return emit(b, ops.ASTYPE, x, attrs=CastAttrs(target, weak=True))

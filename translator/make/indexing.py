@@ -1,0 +1,123 @@
+"""Reads and stores at places, known ones made static."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, assert_never
+
+from .. import ops
+from ..builder import Builder
+from ..errors import DTypeError, OutOfBoundsError, ShapeError
+from ..fits import check_holds
+from ..ir import Atom, Const, Shape
+from ..ops.core import At, Dim, Dyn, Gather, IndexAttrs, Run
+from .base import definition, emit, lift
+from .casts import astype
+from .elementwise import add
+from .shapes import broadcast_to
+
+
+def index(b: Builder, x: object, dims: Sequence[Dim], dyn: Sequence[Any] = ()) -> Atom:
+    """`x[...]`; `Dyn` and `Gather` positions count within `dyn`."""
+    x = lift(x)
+    attrs, used = _index_attrs(x.aval.shape, dims, dyn, 1)
+    if _is_whole(x.aval.shape, attrs):
+        return x
+    return emit(b, ops.INDEX, x, *used, attrs=attrs)
+
+
+def put(b: Builder, x: object, value: object, dims: Sequence[Dim], dyn: Sequence[Any] = ()) -> Atom:
+    """`x` with `x[...] = value`; the value is cast to the dtype of `x` and broadcast."""
+    x, value = lift(x), lift(value)
+    check_holds(x.aval.dtype, value)
+    attrs, used = _index_attrs(x.aval.shape, dims, dyn, 2)
+    if _is_whole(x.aval.shape, attrs) and value.aval.ndim <= x.aval.ndim:
+        return broadcast_to(b, astype(b, value, x.aval.dtype), x.aval.shape)
+    increment = _increment(b, x, value, dims, dyn)
+    if increment is not None:
+        return emit(b, ops.PUT_ADD, x, increment, *used, attrs=attrs)
+    return emit(b, ops.PUT, x, value, *used, attrs=attrs)
+
+
+def _increment(b: Builder, x: Atom, value: Atom, dims: Sequence[Dim], dyn: Sequence[Any]) -> Atom | None:
+    """`v` where `value` is `x[i] + v` and is about to be stored at `x[i]`: that is `x[i] += v`."""
+    total = definition(b, value, ops.ADD)
+    part = definition(b, total.args[0], ops.INDEX) if total is not None else None
+    if total is None or part is None or part.args[0] is not x or value.aval != total.args[0].aval:
+        return None
+    attrs, used = _index_attrs(x.aval.shape, dims, dyn, 1)
+    if part.attrs != attrs or part.args[1:] != used or any_gather(attrs):
+        return None
+    return total.args[1]
+
+
+def any_gather(attrs: IndexAttrs) -> bool:
+    return any(isinstance(d, Gather) for d in attrs.dims)
+
+
+def put_add(b: Builder, x: object, value: object, dims: Sequence[Dim], dyn: Sequence[Any] = ()) -> Atom:
+    """`x` with `value` added at `x[...]`; repeated indices accumulate."""
+    x, value = lift(x), lift(value)
+    attrs, used = _index_attrs(x.aval.shape, dims, dyn, 2)
+    if _is_whole(x.aval.shape, attrs):
+        total = add(b, x, value)
+        if total.aval.shape == x.aval.shape:
+            return astype(b, total, x.aval.dtype)
+    return emit(b, ops.PUT_ADD, x, value, *used, attrs=attrs)
+
+
+def _index_attrs(
+    shape: Shape, dims: Sequence[Dim], dyn: Sequence[Any], offset: int
+) -> tuple[IndexAttrs, tuple[Atom, ...]]:
+    """Entries with known positions made static and the rest renumbered, in order of use, from `offset`."""
+    if len(dims) != len(shape):
+        raise ShapeError(f"{len(dims)} index entries for an array of shape {shape}")
+    atoms = [lift(a) for a in dyn]
+    used: dict[Atom, int] = {}
+
+    def position(i: int) -> int:
+        return used.setdefault(atoms[i], offset + len(used))
+
+    normal: list[Dim] = []
+    for d, n in zip(dims, shape, strict=True):
+        match d:
+            case At(index=i):
+                known = _known_index(i, atoms)
+                normal.append(At(Dyn(position(i.arg)) if known is None and isinstance(i, Dyn) else _inside(known, n)))
+            case Run(start=start, size=size, step=step):
+                known = _known_index(start, atoms)
+                step = step if size > 1 else 1
+                if not size:
+                    normal.append(Run(0, 0))
+                elif known is None and isinstance(start, Dyn):
+                    normal.append(Run(Dyn(position(start.arg)), size, step))
+                else:
+                    normal.append(Run(_inside(known, n), size, step))
+            case Gather(arg=a) if not atoms[a].aval.shape:
+                known = _known_index(Dyn(a), atoms)
+                normal.append(At(Dyn(position(a)) if known is None else _inside(known, n)))
+            case Gather(arg=a):
+                normal.append(Gather(position(a)))
+            case _:
+                assert_never(d)
+    return IndexAttrs(tuple(normal)), tuple(used)
+
+
+def _known_index(i: int | Dyn, atoms: Sequence[Atom]) -> int | None:
+    if not isinstance(i, Dyn):
+        return int(i)
+    atom = atoms[i.arg]
+    if atom.aval.shape != () or atom.aval.dtype.kind not in "iu":
+        raise DTypeError(f"an index must be an integer, not {atom.aval}")
+    return int(atom.value) if isinstance(atom, Const) else None
+
+
+def _inside(i: int | None, n: int) -> int:
+    assert i is not None
+    if not -n <= i < n:
+        raise OutOfBoundsError(f"index {i} is out of bounds for axis of size {n}")
+    return i % n
+
+
+def _is_whole(shape: Shape, attrs: IndexAttrs) -> bool:
+    return attrs.dims == tuple(Run(0, n) for n in shape)

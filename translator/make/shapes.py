@@ -1,0 +1,93 @@
+"""The same elements along other axes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from .. import ops
+from ..builder import Builder
+from ..errors import ShapeError
+from ..ir import Atom, Aval, Shape
+from ..ops.core import AxesAttrs, ConcatenateAttrs, ShapeAttrs, promote
+from .base import Axes, definition, emit, lift, normalize_axes, normalize_axis
+from .casts import astype
+
+
+def reshape(b: Builder, x: object, shape: Sequence[int]) -> Atom:
+    """`shape` may hold one -1."""
+    x = lift(x)
+    target = _resolve_shape(x.aval, tuple(int(n) for n in shape))
+    earlier = definition(b, x, ops.RESHAPE)
+    if earlier is not None:
+        x = earlier.args[0]
+    if target == x.aval.shape:
+        return x
+    return emit(b, ops.RESHAPE, x, attrs=ShapeAttrs(target))
+
+
+def _resolve_shape(aval: Aval, shape: Shape) -> Shape:
+    unknown = [i for i, n in enumerate(shape) if n < 0]
+    if not unknown:
+        return shape
+    known = math.prod(n for n in shape if n >= 0)
+    if len(unknown) > 1 or not known or aval.size % known:
+        raise ShapeError(f"cannot reshape an array of shape {aval.shape} into shape {shape}")
+    return tuple(aval.size // known if n < 0 else n for n in shape)
+
+
+def transpose(b: Builder, x: object, axes: Sequence[int] | None = None) -> Atom:
+    """A permutation of the axes; reversed for None."""
+    x = lift(x)
+    ndim = x.aval.ndim
+    order = tuple(range(ndim))[::-1] if axes is None else tuple(normalize_axis(a, ndim) for a in axes)
+    if sorted(order) != list(range(ndim)):
+        raise ShapeError(f"axes {order} are not a permutation of those of an array of shape {x.aval.shape}")
+    earlier = definition(b, x, ops.TRANSPOSE)
+    if earlier is not None:
+        assert isinstance(earlier.attrs, AxesAttrs)
+        inner = earlier.attrs.axes
+        x, order = earlier.args[0], tuple(inner[a] for a in order)
+    if order == tuple(range(ndim)):
+        return x
+    return emit(b, ops.TRANSPOSE, x, attrs=AxesAttrs(order))
+
+
+def broadcast_to(b: Builder, x: object, shape: Sequence[int]) -> Atom:
+    x, target = lift(x), tuple(int(n) for n in shape)
+    if x.aval.shape == target:
+        return x
+    return emit(b, ops.BROADCAST_TO, x, attrs=ShapeAttrs(target))
+
+
+def expand_dims(b: Builder, x: object, axes: Axes) -> Atom:
+    """Axes of size 1 at the positions `axes` of the result."""
+    x = lift(x)
+    count = 1 if isinstance(axes, int) else len(tuple(axes or ()))
+    normal = normalize_axes(() if axes is None else axes, x.aval.ndim + count)
+    return emit(b, ops.EXPAND_DIMS, x, attrs=AxesAttrs(normal)) if normal else x
+
+
+def squeeze(b: Builder, x: object, axes: Axes = None) -> Atom:
+    """Without the axes of size 1 in `axes`; without all of them for None."""
+    x = lift(x)
+    if axes is None:
+        axes = tuple(i for i, n in enumerate(x.aval.shape) if n == 1)
+    normal = normalize_axes(axes, x.aval.ndim)
+    return emit(b, ops.SQUEEZE, x, attrs=AxesAttrs(normal)) if normal else x
+
+
+def concatenate(b: Builder, xs: Sequence[Any], axis: int = 0) -> Atom:
+    """Arrays of one rank joined along an axis, cast to their common dtype."""
+    atoms = [lift(x) for x in xs]
+    if not atoms:
+        raise ShapeError("need at least one array to concatenate")
+    if not atoms[0].aval.ndim:
+        raise ShapeError("zero-dimensional arrays cannot be concatenated")
+    normal = normalize_axis(axis, atoms[0].aval.ndim)
+    dtype = promote([a.aval for a in atoms])
+    cast = [astype(b, a, dtype) for a in atoms]
+    if len(cast) == 1:
+        return cast[0]
+    return emit(b, ops.CONCATENATE, *cast, attrs=ConcatenateAttrs(normal))
