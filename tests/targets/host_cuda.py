@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
 import ctypes
+import functools
 import hashlib
+import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,40 +19,74 @@ from untraced.kernels.backend import Backend
 from untraced.kernels.launch import packs_by_four
 from untraced.kernels.program import Launch, Program
 
-FLAGS = ("-O1", "-std=c++17", "-fPIC", "-shared", "-ffp-contract=off", "-w", "-x", "c++")
+PRELUDE = Path(__file__).parent / "host_prelude.h"
+FLAGS = ("-O1", "-std=c++17", "-fPIC", "-ffp-contract=off", "-fno-threadsafe-statics", "-fno-exceptions", "-w", "-x")
+
+
+@functools.cache
+def folder() -> Path:
+    """Of this process: what one module of tests has compiled the next ones find. The prelude, which takes longer to
+    parse than most kernels, is compiled once."""
+    made = tempfile.mkdtemp(prefix="untraced-host-")
+    atexit.register(shutil.rmtree, made, ignore_errors=True)
+    shutil.copy(PRELUDE, made)
+    compile_on_host("c++-header", Path(made) / PRELUDE.name, Path(made) / f"{PRELUDE.name}.gch")
+    return Path(made)
+
+
+def compile_on_host(language: str, source: Path, made: Path, *flags: str) -> None:
+    command = ["g++", *FLAGS, language, *flags, str(source), "-o", str(made), *(["-lm", "-lgcc"] if flags else [])]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{done.stderr}\n{source.read_text()}"
+
+
+RUN: dict[Program, dict[str, Any]] = {}
+"""The kernels that were compiled in this process, by the ends of their names."""
+
+
+def compile_programs(programs: Sequence[Program]) -> None:
+    """Compile several programs as one file, which takes hardly longer than one: each in a namespace of its own."""
+    text, runs = [f'#include "{PRELUDE.name}"'], []
+    for k, p in enumerate(programs):
+        ends = [end for end in ("", "_by4") if f" {p.name}{end}(" in p.source]
+        runs.append({end: f"run_{k}{end}" for end in ends})
+        text.append(f"namespace program_{k} {{\n" + p.source.replace('extern "C" __global__', "static") + "\n}")
+        text += [f"HOST_KERNEL({k}{end}, program_{k}::{p.name}{end})" for end in ends]
+    whole = "\n".join(text)
+    source = folder() / f"{hashlib.sha1(whole.encode()).hexdigest()}.cu"
+    source.write_text(whole)
+    compile_on_host("c++", source, source.with_suffix(".so"), "-shared", "-nostdlib")
+    library = ctypes.CDLL(str(source.with_suffix(".so")))
+    for p, run in zip(programs, runs, strict=True):
+        RUN[p] = {end: getattr(library, name) for end, name in run.items()}
 
 
 class HostCuda(Backend):
-    """Launches CUDA kernels on NumPy arrays; every source is compiled once."""
+    """Launches CUDA kernels on NumPy arrays; every program is compiled once, with those that were prepared with it."""
 
     language = "cuda"
     xp = np
 
     def __init__(self) -> None:
-        self.folder = tempfile.TemporaryDirectory(prefix="untraced-host-")
-        self.libraries: dict[str, ctypes.CDLL] = {}
         self.packed_launches = 0
+        self.waiting: dict[Program, None] = {}
 
-    def library(self, program: Program) -> ctypes.CDLL:
-        if program.source not in self.libraries:
-            path = Path(self.folder.name) / hashlib.sha1(program.source.encode()).hexdigest()
-            names = [n for n in (program.name, f"{program.name}_by4") if f" {n}(" in program.source]
-            exports = "".join(f"HOST_KERNEL({n})\n" for n in names)
-            text = f'#include "host_prelude.h"\n{program.source}\n{exports}'
-            source = path.with_suffix(".cu")
-            source.write_text(text)
-            command = ["g++", *FLAGS, f"-I{Path(__file__).parent}", str(source), "-o", str(path.with_suffix(".so"))]
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-            assert done.returncode == 0, f"{done.stderr}\n{program.source}"
-            self.libraries[program.source] = ctypes.CDLL(str(path.with_suffix(".so")))
-        return self.libraries[program.source]
+    def prepare(self, launch: Launch) -> Callable[..., None]:
+        if launch.program.language == "cuda" and launch.program not in RUN:
+            self.waiting[launch.program] = None
+        return super().prepare(launch)
+
+    def function(self, program: Program, end: str) -> Any:
+        if program not in RUN:
+            compile_programs([*(p for p in self.waiting if p not in RUN and p != program), program])
+            self.waiting.clear()
+        return RUN[program][end]
 
     def launch(self, launch: Launch, arguments: Sequence[Any]) -> None:
         program = launch.program
-        library = self.library(program)
         by4 = packs_by_four(launch, [a.ctypes.data for a in arguments if isinstance(a, np.ndarray)])
         self.packed_launches += by4
-        function = getattr(library, f"run_{program.name}{'_by4' if by4 else ''}")
+        function = self.function(program, "_by4" if by4 else "")
         cells = [
             np.array([a.ctypes.data], np.uint64) if isinstance(a, np.ndarray) else np.array([a]) for a in arguments
         ]

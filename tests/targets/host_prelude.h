@@ -7,7 +7,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#ifndef __x86_64__
 #include <ucontext.h>
+#endif
 
 #define UNTRACED_HOST
 #define __global__
@@ -27,8 +29,33 @@ const int MAX_THREADS = 1024;
 // A set of threads that meet: a block or a warp. `meeting` counts how often all of them have met.
 struct Group { unsigned alive, arrived, meeting; };
 
+#ifdef __x86_64__
+// A stack, at whose top the registers of one who has given way lie. swapcontext would ask the kernel at every change.
+typedef void *Context;
+__attribute__((naked, noinline)) static void change(Context *from, Context *to) {
+    asm("push %rbp; push %rbx; push %r12; push %r13; push %r14; push %r15; mov %rsp, (%rdi); mov (%rsi), %rsp;"
+        "pop %r15; pop %r14; pop %r13; pop %r12; pop %rbx; pop %rbp; ret");
+}
+inline void prepare(Context *c, char *stack, size_t size, void (*entry)()) {
+    void **top = (void **)(((uintptr_t)stack + size) & ~(uintptr_t)15) - 2;
+    *top = (void *)entry;
+    memset(top - 6, 0, 6 * sizeof *top);
+    *c = top - 6;
+}
+#else
+typedef ucontext_t Context;
+inline void change(Context *from, Context *to) { swapcontext(from, to); }
+inline void prepare(Context *c, char *stack, size_t size, void (*entry)()) {
+    getcontext(c);
+    c->uc_stack.ss_sp = stack;
+    c->uc_stack.ss_size = size;
+    c->uc_link = nullptr;
+    makecontext(c, entry, 0);
+}
+#endif
+
 struct Thread {
-    ucontext_t context;
+    Context context;
     bool done;
     Group *waits_for;
     unsigned since;
@@ -37,7 +64,7 @@ struct Thread {
 static Thread threads[MAX_THREADS];
 static Group block, warps[MAX_THREADS / 32];
 static char slots[MAX_THREADS / 32][2][32][8];
-static ucontext_t scheduler;
+static Context scheduler;
 static unsigned current;
 static void (*kernel)(void **);
 static void **arguments;
@@ -55,7 +82,7 @@ inline void meet(Group &g) {
     if (g.meeting != since) return;
     self.waits_for = &g;
     self.since = since;
-    swapcontext(&self.context, &scheduler);
+    change(&self.context, &scheduler);
     self.waits_for = nullptr;
 }
 
@@ -66,18 +93,14 @@ inline void run_thread() {
     settle(block);
     warps[current / 32].alive--;
     settle(warps[current / 32]);
-    swapcontext(&threads[current].context, &scheduler);
+    change(&threads[current].context, &scheduler);
 }
 
 inline void start(unsigned i) {
     Thread &t = threads[i];
     t.done = false;
     t.waits_for = nullptr;
-    getcontext(&t.context);
-    t.context.uc_stack.ss_sp = stacks + (size_t)i * STACK;
-    t.context.uc_stack.ss_size = STACK;
-    t.context.uc_link = nullptr;
-    makecontext(&t.context, run_thread, 0);
+    prepare(&t.context, stacks + (size_t)i * STACK, STACK, run_thread);
     warps[i / 32].alive++;
 }
 
@@ -98,7 +121,7 @@ inline int run_block() {
             if (t.waits_for && t.waits_for->meeting == t.since) continue;
             moved = true;
             threadIdx = Dim{current, 0, 0};
-            swapcontext(&scheduler, &t.context);
+            change(&scheduler, &t.context);
         }
         if (left && !moved) return 1;
     }
@@ -154,10 +177,10 @@ template <class To, class From> inline To bits(From from) {
 
 }  // namespace host
 
-#define HOST_KERNEL(name)                                                                                     \
-    static void name##_unpacked(void **args) { host::unpack(name, args); }                                   \
-    extern "C" int run_##name(const unsigned *grid, unsigned threads, void **args, int meets) {               \
-        return host::run_grid(name##_unpacked, grid, threads, args, meets);                                   \
+#define HOST_KERNEL(number, name)                                                                             \
+    static void unpacked_##number(void **args) { host::unpack(name, args); }                                 \
+    extern "C" int run_##number(const unsigned *grid, unsigned threads, void **args, int meets) {             \
+        return host::run_grid(unpacked_##number, grid, threads, args, meets);                                 \
     }
 
 inline void __syncthreads() { host::meet(host::block); }
