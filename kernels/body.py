@@ -12,7 +12,22 @@ from ..translator.bounds import Status
 from ..translator.ir import DType
 from .dialects import CUDA, TRITON, Cuda, Triton, accumulator, bare, call_expression, carrier
 from .layout import Access, Layout, Strides, access_of, contiguous
-from .lower import Call, Convert, Count, Fold, Load, Look, Lowered, Number, Output, Position, Scalar, Scan, Value
+from .lower import (
+    Call,
+    Chosen,
+    Convert,
+    Count,
+    Fold,
+    Load,
+    Look,
+    Lowered,
+    Number,
+    Output,
+    Position,
+    Scalar,
+    Scan,
+    Value,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +53,15 @@ class Pass:
     stores: list[str] = field(default_factory=list)
     scans: bool = False  # something runs along the row: all threads take every step together
     after: list[str] = field(default_factory=list)  # what the walk's own sums against a running maximum come to
+
+
+@dataclass(slots=True)
+class Choices:
+    """Places that integers choose: (axis, the place's name, the extent's name), and tests that they are inside."""
+
+    lines: list[str] = field(default_factory=list)
+    tests: list[str] = field(default_factory=list)
+    places: list[tuple[int, str, str]] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -155,33 +179,50 @@ class Body:
 
     def look(self, v: Value, source: Look) -> list[str]:
         """A load at chosen places: negative ones count from the end, and nothing is read where one is out of range."""
-        pointer, names, triton = self.pointer("in", source.param, v.name, v.dtype), self.lowered.names, self.triton
-        access, strides = self.accesses[id(v)], self.strides[source.param]
-        address = self.layout.address(pointer.removesuffix("_ptr"), source.param, access, names)
-        terms, tests, lines = [] if address == "0" else [address], list[str](), list[str]()
+        pointer = self.pointer("in", source.param, v.name, v.dtype)
         mask = "mask" if v.along or not self.lowered.axes else "row_mask"
-        for axis, c in enumerate(source.chosen):
+        strides = self.strides[source.param]
+        address = self.layout.address(
+            pointer.removesuffix("_ptr"), source.param, self.accesses[id(v)], self.lowered.names
+        )
+        found = self.choices(v.name, source.param, source.chosen, v.args, mask)
+        address = self.chosen_address(v.name, source.param, address, found, strides)
+        return [*found.lines, *self.look_inside(v, pointer, address, found.tests, mask)]
+
+    def choices(
+        self, hint: str, array: object, chosen: Sequence[Chosen | None], args: Sequence[Value], mask: str
+    ) -> Choices:
+        """The places that integers choose along axes of an array: their names, and whether they are inside."""
+        names, triton, found = self.lowered.names, self.triton, Choices()
+        for axis, c in enumerate(chosen):
             if c is None:
                 continue
-            at, text = names.fresh(f"{v.name}_at"), self.text(v.args[c.arg])
-            size = self.layout.shared(f"{v.name}_size", (source.param, "size", axis), c.size, names)
-            wide = self.dialect.convert(text, v.args[c.arg].dtype, np.dtype(np.int64))
+            at, text = names.fresh(f"{hint}_at"), self.text(args[c.arg])
+            size = self.layout.shared(f"{hint}_size", (array, "size", axis), c.size, names)
+            wide = self.dialect.convert(text, args[c.arg].dtype, np.dtype(np.int64))
             wraps = c.inside is not Status.IN_RANGE
             if triton:
-                wide = f"tl.where({mask}, {wide}, 0)"
-                lines.append(f"{at} = {wide}")
-                lines += [f"{at} = tl.where({at} < 0, {at} + {size}, {at})"] if wraps else []
+                found.lines.append(f"{at} = tl.where({mask}, {wide}, 0)")
+                found.lines += [f"{at} = tl.where({at} < 0, {at} + {size}, {at})"] if wraps else []
             else:
                 own = f"{bare(text)} < 0 ? {wide} + {size} : {wide}" if wraps else wide
-                lines.append(f"const long long {at} = {own};")
+                found.lines.append(f"const long long {at} = {own};")
             if c.inside is Status.UNKNOWN:
-                tests.append(f"({at} >= 0) & ({at} < {size})" if triton else f"{at} >= 0 && {at} < {size}")
+                found.tests.append(f"({at} >= 0) & ({at} < {size})" if triton else f"{at} >= 0 && {at} < {size}")
+            found.places.append((axis, at, size))
+        return found
+
+    def chosen_address(self, hint: str, array: object, address: str, found: Choices, strides: Strides) -> str:
+        """An address with what was chosen added."""
+        terms = [] if address == "0" else [address]
+        for axis, at, _ in found.places:
             stride = strides[axis]
-            if stride:
-                key = source.param, "step", axis
-                step = "" if stride == 1 else self.layout.shared(f"{v.name}_stride", key, stride, names)
-                terms.append(f"{at} * {step}" if step else at)
-        return [*lines, *self.look_inside(v, pointer, " + ".join(terms) or "0", tests, mask)]
+            if stride == 1:
+                terms.append(at)
+            elif stride:
+                step = self.layout.shared(f"{hint}_stride", (array, "step", axis), stride, self.lowered.names)
+                terms.append(f"{at} * {step}")
+        return " + ".join(terms) or "0"
 
     def look_inside(self, v: Value, pointer: str, address: str, tests: Sequence[str], mask: str) -> list[str]:
         """The load, and the flag where an index is out of range."""
@@ -210,7 +251,7 @@ class Body:
     def mask(self, access: Access) -> str:
         outer = any(access.strides[a.members[-1]] for a in self.layout.outer)
         inner = any(access.strides[a.members[-1]] for a in self.layout.inner)
-        if outer and (inner or not self.lowered.axes):
+        if (outer and inner) or ((outer or inner) and not self.lowered.axes):
             return ", mask=mask"
         return ", mask=row_mask" if outer else ", mask=column_mask" if inner else ""
 

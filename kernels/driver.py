@@ -45,7 +45,7 @@ from ..translator.ir import (
 from ..translator.ops.core import At, Cast, ContractAttrs, CreateAttrs, Dyn, Elementwise, IndexAttrs, Linalg, Put, Run
 from ..translator.passes.alignment import nbytes
 from ..translator.passes.groups import spans_of
-from ..translator.printing.lifetimes import Lifetimes
+from ..translator.printing.lifetimes import Lifetimes, stores
 from ..translator.printing.names import Names, identifier
 from ..translator.printing.ownership import Ownership
 from ..translator.printing.sourcetext import Line, join
@@ -64,6 +64,7 @@ from .steps import (
     given_of,
     lone_group,
     operation,
+    ordering,
     raising,
     storing,
 )
@@ -213,11 +214,10 @@ class _Writer:
                 self.apply(s)
             case Fused():
                 self.say(spans_of(s))
-                if id(s) not in self.made.groups:
-                    self.made.groups[id(s)] = Group(s, self.function.name, self.backend)
-                group = self.made.groups[id(s)]
-                assert group is not None
-                self.group(s.targets, group, s.args)
+                if stores(s):
+                    self.scatter(s)
+                    return
+                self.group(s.targets, self.made_group(s), s.args)
             case If():
                 self.branch(s)
             case For():
@@ -368,6 +368,13 @@ class _Writer:
 
     # ---- groups ------------------------------------------------------------------------------------
 
+    def made_group(self, s: Fused) -> Group:
+        if id(s) not in self.made.groups:
+            self.made.groups[id(s)] = Group(s, self.function.name, self.backend)
+        group = self.made.groups[id(s)]
+        assert group is not None
+        return group
+
     def group(self, targets: Sequence[Var], group: Group, args: Sequence[Atom]) -> None:
         """Launches where the strides of all arguments are known, else a call that finds out."""
         forms = [self.form(a) for a in args]
@@ -405,10 +412,22 @@ class _Writer:
             self.line(f"{name} = {self.allocation(t.aval.shape, t.aval.dtype)}")
         for result, begin in chosen.starts:
             self.line(f"{outputs[result]}[...] = {inputs[begin]}")
+        self.enqueue(group, chosen, inputs, outputs, bound)
+
+    def enqueue(
+        self,
+        group: Group,
+        chosen: GroupPlan,
+        inputs: Sequence[str],
+        outputs: Sequence[str],
+        bound: Mapping[str, str] | None = None,
+    ) -> None:
+        """The launches into memory that is there, with what they share. `bound`: the results' names afterwards."""
         partials = [self.free_name("part") for _ in chosen.partials]
-        for name, (shape, dtype) in zip(partials, chosen.partials, strict=True):
+        for k, (name, (shape, dtype)) in enumerate(zip(partials, chosen.partials, strict=True)):
             text = self.allocation(shape, dtype)
-            self.line(f"{name} = {text.replace('empty', 'zeros', 1) if chosen.looks else text}")
+            if chosen.sorts is None or k != chosen.sorts[1]:
+                self.line(f"{name} = {text.replace('empty', 'zeros', 1) if k < chosen.zeros else text}")
         arrays = {"in": inputs, "scalar": inputs, "out": outputs, "partial": partials}
         for launch in chosen.launches:
             if launch.grid[0] * launch.grid[1]:
@@ -416,6 +435,11 @@ class _Writer:
                 given = ", ".join(arrays[a.role][a.index] for a in given_of(launch))
                 self.enqueued += 1
                 self.line(f"{kernel}({given})", _grid(launch))
+            if chosen.sorts and launch is chosen.launches[0]:
+                self.waits += 1
+                places, order = (partials[k] for k in chosen.sorts)
+                sort = self.name_for("argsort", ordering(self.backend), "argsort")
+                self.line(f"{order} = {sort}({places})")
         if chosen.failures:
             self.waits += 1
             told = self.name_for("raise_failed", raising(chosen.failures), (id(chosen), "failures"))
@@ -424,10 +448,38 @@ class _Writer:
             self.waits += 1
             told = self.name_for("raise_outside", group.raise_outside, (id(group), "outside"))
             self.line(f"{told}({', '.join([partials[0], *inputs])})")
+        bound = bound or {}
         if bound:
             self.line(f"{', '.join(bound)} = {', '.join(bound.values())}")
         if partials or bound:
             self.line(f"del {', '.join((*partials, *bound.values()))}")
+
+    def scatter(self, s: Fused) -> None:
+        """A kernel that stores into an array where it lies, if nobody else is to see it as it was."""
+        (t,), x = s.targets, s.args[0]
+        group = self.made_group(s)
+        forms = [self.form(a) for a in s.args]
+        ordered = isinstance(x, Var) and id(s) not in self.ownership.copied and forms[0] == in_order(x.aval.shape)
+        if group.fused is None or any(isinstance(f, Unknown) for f in forms[1:]):
+            self.group(s.targets, group, s.args)
+            return
+        scalars = frozenset(i for i, f in enumerate(forms) if isinstance(f, Number))
+        strides = {
+            i: f.strides
+            for i, (f, a) in enumerate(zip(forms, s.args, strict=True))
+            if i and isinstance(f, Strided) and f != in_order(a.aval.shape)
+        }
+        if ordered:
+            self.moves([t], [x])
+        else:
+            self.line(f"{self.names[t]} = copy({self.atom(x)})")
+        inputs = [f"copy({self.atom(a)})" if self.shares(a, x) else self.atom(a) for a in s.args[1:]]
+        self.enqueue(group, group.plan_for(strides, scalars), [self.atom(x), *inputs], [self.names[t]])
+        self.forms[t] = in_order(t.aval.shape)
+
+    def shares(self, a: Atom, x: Atom) -> bool:
+        """Whether an argument of a store may lie in the memory that is stored into."""
+        return not self.ownership.of(x).isdisjoint(self.ownership.of(a))
 
     # ---- what is no kernel -------------------------------------------------------------------------
 
@@ -489,6 +541,10 @@ class _Writer:
         self.line(f"{store}({', '.join([name, *map(self.atom, s.args[1:])])})")
 
 
+UNSURE = (*LOOPS, "gather", "scatter")
+"""Kinds of groups that may raise, or write into what is there."""
+
+
 def _counts(s: Apply) -> bool:
     """Whether the operation gives a number where all operands are numbers."""
     return isinstance(s.op, Elementwise | Cast) and not s.targets[0].aval.shape
@@ -501,7 +557,7 @@ def _may_go_ahead(s: While) -> bool:
         return False
     if any(isinstance(b, Apply) and _looks_up(b) for b in statements):
         return False
-    if not all(isinstance(b, Apply) or (isinstance(b, Fused) and b.kind not in LOOPS) for b in statements):
+    if not all(isinstance(b, Apply) or (isinstance(b, Fused) and b.kind not in UNSURE) for b in statements):
         return False
     return sum(nbytes(a) for b in statements for a in (*inputs_of(b), *b.targets)) <= CHEAP
 

@@ -43,6 +43,14 @@ def precision() -> str:
     return "tf32" if os.environ.get("CUPY_TF32", "0") not in ("", "0") else "ieee"
 
 
+def deterministic() -> bool:
+    """Whether sums of floats at chosen places are to be the same in every run: UNTRACED_DETERMINISTIC=1.
+
+    They are in the order of the elements then, to the bit NumPy's. It takes a sort, where atomic operations take none.
+    """
+    return os.environ.get("UNTRACED_DETERMINISTIC", "0") not in ("", "0")
+
+
 def _facts(bandwidth: float, half: float, single: float, double: float) -> Facts:
     return Facts(bandwidth, rates={"float16": half, "bfloat16": half, "float32": single, "float64": double})
 

@@ -43,6 +43,28 @@ CUDA_HELPERS |= {
 CUDA_HELPERS["exp_against"] = """// Also where both are infinite.
 __device__ inline float exp_against(float x, float top) { return x == top ? 1.0f : expf(x - top); }
 __device__ inline double exp_against(double x, double top) { return x == top ? 1.0 : exp(x - top); }"""
+CUDA_HELPERS["add_at"] = """template <class T> __device__ inline void add_at(T* x, T y) { atomicAdd(x, y); }
+__device__ inline void add_at(long long* x, long long y) {
+    atomicAdd((unsigned long long*)x, (unsigned long long)y);
+}"""
+_EXCHANGED = """// The word of 32 bits that the element lies in is exchanged until nobody was faster.
+template <class T> __device__ inline void {name}(T* x, T y) {{
+    const unsigned int shift = 8 * ((unsigned long long)x & 3), ones = sizeof(T) == 1 ? 0xff : 0xffff;
+    unsigned int* const word = (unsigned int*)((unsigned long long)x & ~3ULL);
+    unsigned int seen = *word, expected;
+    do {{
+        expected = seen;
+        const unsigned int bits = expected >> shift & ones;
+        T old;
+        memcpy(&old, &bits, sizeof(T));
+        const T sum = {sum};
+        unsigned int made = 0;
+        memcpy(&made, &sum, sizeof(T));
+        seen = atomicCAS(word, expected, (expected & ~(ones << shift)) | made << shift);
+    }} while (seen != expected);
+}}"""
+CUDA_HELPERS["add_narrow_at"] = _EXCHANGED.format(name="add_narrow_at", sum="(T)(old + y)")
+CUDA_HELPERS["add_half_at"] = _EXCHANGED.format(name="add_half_at", sum="T::from(widen(old) + widen(y))")
 CUDA_HELPERS["complex_t"] = _on_device(ARITHMETIC)
 
 HELPERS = {"triton": TRITON_HELPERS, "cuda": CUDA_HELPERS}

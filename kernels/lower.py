@@ -29,11 +29,13 @@ from ..translator.ops.core import (
     Gather,
     Index,
     IndexAttrs,
+    Put,
     Reduce,
     ReduceAttrs,
     Reshape,
     Run,
     gather_position,
+    indexed_shape,
 )
 from ..translator.passes.alignment import without_ones
 from ..translator.tree import LEAF
@@ -79,6 +81,19 @@ class Look:
     param: int
     map: Map
     chosen: tuple[Chosen | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a store goes: `map` is of the axes along which nothing chooses, `args` choose along the others.
+
+    `positions`: the axes of the domain that the arrays of integers have.
+    """
+
+    map: Map
+    chosen: tuple[Chosen | None, ...]
+    args: tuple[Value, ...]
+    positions: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +185,7 @@ class Lowered:
     values: list[Value]
     outputs: list[Output]
     names: Names
+    place: Place | None = None
 
 
 @dataclass(slots=True)
@@ -197,7 +213,8 @@ RESERVED: frozenset[str] = frozenset(
     const copysign cos cosh default delete do double else end enum erf erfc exp exp2 exp_against expm1 extern fabs false
     float float32 float64 floor fmax fmin fmod fold for gamma goto gridDim half half_t hypot i if index inline inside
     int isinf isnan j0 j1 jn k lane ldexp lgamma libdevice log log10 log1p log2 long mask max min n new operator partial
-    pow print private public range register remainder return rint round row row_mask row_threads rows rsqrt short
+    pow position positions print private public range rank register remainder return rint round row row_mask
+    row_threads rows rsqrt short
     signbit signed sin sinh sizeof sqrt start static step stop struct switch tan tanh template tgamma this threadIdx
     threefry2x32 threefry_bits32
     throw tl triton triton_helpers true trunc typedef union unsigned using value virtual void volatile warp while
@@ -211,7 +228,8 @@ def lower(fused: Fused, scalars: frozenset[int], names: Names | None = None) -> 
 
     `names`: those of the kernel that the lines become part of.
 
-    Raises UnsupportedError for complex numbers and for what the kernel's axes cannot express.
+    Of a scatter the one output is what is stored. Raises UnsupportedError for complex numbers and for what the kernel's
+    axes cannot express.
     """
     return _Lowering(fused, scalars, names or Names()).run()
 
@@ -221,8 +239,19 @@ def gathers(s: Apply) -> bool:
     return isinstance(s.attrs, IndexAttrs) and any(isinstance(d, Gather) for d in s.attrs.dims)
 
 
+def store_of(fused: Fused) -> Apply:
+    """The store at the end of a scatter."""
+    store = fused.body.statements[-1]
+    assert isinstance(store, Apply) and isinstance(store.op, Put)
+    return store
+
+
 def domain_of(fused: Fused) -> tuple[Shape, tuple[int, ...]]:
     """The shape that the kernel runs over, and the axes that it reduces."""
+    if fused.kind == "scatter":
+        put = store_of(fused)
+        assert isinstance(put.attrs, IndexAttrs)
+        return indexed_shape(put.attrs, [a.aval for a in put.args]), ()
     for s in fused.body.statements:
         if isinstance(s, Apply) and isinstance(s.op, Reduce):
             assert isinstance(s.attrs, ReduceAttrs)
@@ -253,6 +282,8 @@ class _Lowering:
         self.intervals = analyse(Function("group", (), fused.body, LEAF)) if looks else {}
 
     def run(self) -> Lowered:
+        if self.fused.kind == "scatter":
+            return self.scatter(store_of(self.fused))
         outputs = []
         for target, atom in zip(self.fused.targets, self.fused.body.results, strict=True):
             where = self.output_map(target.aval.shape)
@@ -372,7 +403,31 @@ class _Lowering:
         x, *_ = s.args
         if not isinstance(x, Var) or x not in self.params or self.params[x] in self.scalars:
             raise _refused("elements chosen from an array that the kernel computes", s.span)
-        dims, shape = s.attrs.dims, x.aval.shape
+        terms, chosen, args = self.choices(s, where)
+        along = any(a.along for a in args) or any(t.axis in self.axes for t in terms)
+        source = Look(self.params[x], terms, chosen)
+        return self.add(key, s.targets[0].hint, x.aval.dtype, source, args, along, s.span)
+
+    def scatter(self, s: Apply) -> Lowered:
+        assert isinstance(s.attrs, IndexAttrs)
+        x, given = s.args[:2]
+        rank = max(s.args[d.arg].aval.ndim for d in s.attrs.dims if isinstance(d, Gather))
+        first = gather_position(s.attrs.dims)
+        where = tuple(FIXED if n == 1 else Term(i) for i, n in enumerate(self.domain))
+        terms, chosen, args = self.choices(s, where)
+        place = Place(terms, chosen, tuple(args), tuple(range(first, first + rank)))
+        held, dtype = given.aval.shape, x.aval.dtype
+        at = (FIXED,) * max(0, len(held) - len(where)) + broadcast_map(where, held[max(0, len(held) - len(where)) :])
+        value = self.value(given, at, dtype)
+        if value.dtype != dtype:
+            value = self.add(("stored",), "stored", dtype, Convert(), (value,), False, s.span)
+        stored = Output(value, x.aval.shape, dtype, terms, False)
+        return Lowered(self.domain, (), self.values, [stored], self.names, place)
+
+    def choices(self, s: Apply, where: Map) -> tuple[Map, tuple[Chosen | None, ...], list[Value]]:
+        """What an indexed read or store does along each axis of its array: a term, or a value that chooses."""
+        assert isinstance(s.attrs, IndexAttrs)
+        dims, shape = s.attrs.dims, s.args[0].aval.shape
         rank = max(s.args[d.arg].aval.ndim for d in dims if isinstance(d, Gather))
         position = gather_position(dims)
         chosen_at, runs = where[position : position + rank], iter((*where[:position], *where[position + rank :]))
@@ -390,9 +445,7 @@ class _Lowering:
                 terms.append(FIXED if n == 1 and isinstance(d, Run) else _indexed(d, runs))
                 if terms[-1] is FIXED:
                     next(runs)
-        along = any(a.along for a in args) or any(t.axis in self.axes for t in terms)
-        source = Look(self.params[x], tuple(terms), tuple(chosen))
-        return self.add(key, s.targets[0].hint, x.aval.dtype, source, args, along, s.span)
+        return tuple(terms), tuple(chosen), args
 
     def scan(self, key: tuple[Any, ...], s: Apply, where: Map) -> Value:
         assert isinstance(s.op, Cumulative) and isinstance(s.attrs, CumulativeAttrs)

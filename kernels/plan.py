@@ -20,6 +20,7 @@ from .dialects import accumulator
 from .layout import INT32, Access, Strides, access_of, contiguous, make_layout
 from .lower import Call, Load, Look, Lowered, Position, lower
 from .program import Argument, GroupPlan, Launch, header, make_launch
+from .scatter import plan_scatter
 
 TILE = 1 << 16  # bytes of the longest row that a Triton program holds in registers, for each value along it
 BUCKETS = (16, 64, 256, 1024, 4096, 8192, 16384)  # few block sizes, so that a new row length seldom compiles anew
@@ -50,6 +51,8 @@ def plan(
         return plan_contract(fused, name, strides or {}, by_value)
     if fused.kind == "attention":
         return plan_attention(fused, name, strides or {}, by_value)
+    if fused.kind == "scatter":
+        return plan_scatter(fused, language, name, strides or {}, by_value)
     if fused.kind in ("lanes", "loops"):
         return plan_loop(fused, name, by_value)
     lowered = lower(fused, by_value)
@@ -57,7 +60,7 @@ def plan(
         return _plan_reduce(fused, lowered, language, name, strides or {}, by_value)
     launch = _plan_one(fused, lowered, language, name, strides or {})
     if any(a.role == "partial" for a in launch.arguments):
-        return GroupPlan(name, (launch,), (((1,), np.dtype(np.int32)),), looks=True)
+        return GroupPlan(name, (launch,), (((1,), np.dtype(np.int32)),), looks=True, zeros=1)
     return GroupPlan(name, (launch,))
 
 

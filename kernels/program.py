@@ -67,7 +67,9 @@ class GroupPlan:
 
     `starts`: (result, argument) where a result begins as a copy of an argument. `failures`: what the kernel may report
     in its first partial result, one element a lane: 0, or `index * 65536 + number` of the failure. `looks`: the first
-    partial result begins as 0, and is 1 where an index was out of range: the library then says which.
+    partial result is 1 where an index was out of range: the library then says which. `zeros`: so many partial results
+    begin as 0. `sorts`: after the first launch the library makes the second of these partial results the stable order
+    of the first.
     """
 
     name: str
@@ -76,6 +78,8 @@ class GroupPlan:
     starts: tuple[tuple[int, int], ...] = ()
     failures: tuple[Failure, ...] = ()
     looks: bool = False
+    zeros: int = 0
+    sorts: tuple[int, int] | None = None
 
     @property
     def bytes_between(self) -> int:

@@ -12,9 +12,11 @@ that one block of threads can take.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from ..translator.bounds import is_dynamic, narrowed_numbers
 from ..translator.errors import UnsupportedError
 from ..translator.ir import (
     Apply,
@@ -32,7 +34,20 @@ from ..translator.ir import (
     inputs_of,
 )
 from ..translator.ops import EMPTY
-from ..translator.ops.core import Cast, Contract, Create, Cumulative, CumulativeAttrs, Elementwise, Index
+from ..translator.ops.core import (
+    At,
+    Cast,
+    Contract,
+    Create,
+    Cumulative,
+    CumulativeAttrs,
+    Elementwise,
+    Index,
+    IndexAttrs,
+    Put,
+    Run,
+    indexed_shape,
+)
 from ..translator.passes.alignment import is_free, reduction_kind
 from ..translator.passes.groups import close
 from ..translator.routines import everywhere
@@ -82,6 +97,9 @@ def _in_block(block: Block, language: str, facts: Facts) -> Block:
     for s in block.statements if language in DIALECTS else ():
         if isinstance(s, Apply) and gathers(s) and isinstance(s.op, Index):
             block = _with_chosen(block, s, language)
+    for s in block.statements if language in DIALECTS else ():
+        if isinstance(s, Apply) and gathers(s) and isinstance(s.op, Put):
+            block = _with_stored(block, s, language)
     for s in block.statements:
         if _is_product(s):
             block = _settled(block, s, language, facts)
@@ -127,6 +145,33 @@ def _with_chosen(block: Block, s: Apply, language: str) -> Block:
         if len(group.body.statements) <= LONGEST and _fits(group, language):
             return _replaced(block, {**{id(c): [] for c in chosen}, id(chosen[-1]): [group]})
     return block
+
+
+def _with_stored(block: Block, s: Apply, language: str) -> Block:
+    """The block with a store at chosen places as a kernel, with the work that makes its values and its indices."""
+    assert isinstance(s.attrs, IndexAttrs)
+    x = s.args[0]
+    moved = any(isinstance(d, At | Run) and is_dynamic(d) for d in s.attrs.dims)
+    if not isinstance(x, Var) or not x.aval.shape or moved or narrowed_numbers(s):
+        return block
+    users, size = _users(block), math.prod(indexed_shape(s.attrs, [a.aval for a in s.args]))
+    operands = [a for a in s.args[1:] if size <= 4 * a.aval.size and a is not x]
+    before = _makers_for(block, s, operands, users)[:-1]
+    for chosen in ([*before, s], [s]):
+        statements = [b for c in chosen for b in inline(c)]
+        group = first_argument(close(statements, s.targets, "scatter"), x)
+        own = [b for b in statements if b is not s and x in b.args]
+        if not own and s.args.count(x) == 1 and len(statements) <= LONGEST and _fits(group, language):
+            return _replaced(block, {**{id(c): [] for c in chosen}, id(s): [group]})
+    return block
+
+
+def first_argument(group: Fused, x: Var) -> Fused:
+    """The group with this one as its first argument."""
+    k = group.args.index(x)
+    order = [k, *(i for i in range(len(group.args)) if i != k)]
+    params = tuple(group.body.params[i] for i in order)
+    return replace(group, args=tuple(group.args[i] for i in order), body=replace(group.body, params=params))
 
 
 def _is_along_rows(s: Statement) -> bool:
@@ -211,7 +256,7 @@ def _makers_for(block: Block, s: Statement, operands: Sequence[Atom], users: Map
     for a in operands:
         chain: list[Statement] = []
         maker = makers.get(a) if isinstance(a, Var) else None
-        while isinstance(maker, Apply) and is_free(maker) and maker.args:
+        while isinstance(maker, Apply) and is_free(maker) and maker.args and not isinstance(maker.op, Create):
             chain.append(maker)
             a = maker.args[0]
             maker = makers.get(a) if isinstance(a, Var) else None

@@ -73,7 +73,10 @@ class Group:
         chosen = self.plan_for(strides, scalars)
         xp = self.backend.xp
         outputs = [xp.empty(t.aval.shape, t.aval.dtype) for t in targets]
-        partials = [(xp.zeros if chosen.looks else xp.empty)(shape, dtype) for shape, dtype in chosen.partials]
+        partials = [
+            (xp.zeros if k < chosen.zeros else xp.empty)(shape, dtype)
+            for k, (shape, dtype) in enumerate(chosen.partials)
+        ]
         arrays = {"in": values, "scalar": values, "out": outputs, "partial": partials}
         for result, begin in chosen.starts:
             outputs[result][...] = values[begin]
@@ -83,6 +86,9 @@ class Group:
                 if run is None:
                     run = self.prepared[launch] = self.backend.prepare(launch)
                 run(*(arrays[a.role][a.index] for a in given_of(launch)))
+            if chosen.sorts and launch is chosen.launches[0]:
+                places, order = chosen.sorts
+                partials[order] = ordering(self.backend)(partials[places])
         if chosen.failures:
             raising(chosen.failures)(partials[0])
         if chosen.looks:
@@ -190,6 +196,13 @@ def either(s: Apply, group: Group, backend: Backend) -> Callable[..., Any]:
 
     apply.__name__ = s.op.name
     return apply
+
+
+def ordering(backend: Backend) -> Callable[[Any], Any]:
+    def argsort(x: Any) -> Any:
+        return backend.xp.argsort(x, kind="stable")
+
+    return argsort
 
 
 def copying(backend: Backend) -> Callable[[Any], Any]:

@@ -80,6 +80,24 @@ def embedding(table: Any, words: Any, places: Any) -> Any:
     return table[words] * 8.0 + places
 
 
+def histogram(x: Any) -> Any:
+    counts = np.zeros(256, np.int64)
+    np.add.at(counts, (x * 256).astype(np.int64) % 256, 1)
+    return counts
+
+
+def embedding_gradient(table: Any, words: Any, d_y: Any) -> Any:
+    d_table = np.zeros_like(table)
+    np.add.at(d_table, words, d_y * 8.0)
+    return d_table
+
+
+def scattered(x: Any, places: Any, y: Any) -> Any:
+    out = x.copy()
+    out[places] = np.sqrt(y)
+    return out
+
+
 def likelihood(logits: Any, labels: Any) -> Any:
     top = np.max(logits, axis=1, keepdims=True)
     total = np.log(np.sum(np.exp(logits - top), axis=1)) + top[:, 0]
@@ -131,6 +149,9 @@ BOTH: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "columns": (columns, (f(5000, 300),)),
     "rms_norm": (rms_norm, (f(512, 4096), f(4096))),
     "embedding": (embedding, (f(50_000, 768), whole(2048), f(2048, 768))),
+    "histogram": (histogram, (f(1 << 20),)),
+    "embedding_gradient": (embedding_gradient, (f(50_000, 768), whole(2048), f(2048, 768))),
+    "scattered": (scattered, (f(1 << 20), whole(4096), f(4096))),
     "likelihood": (likelihood, (f(512, 1000), whole(512))),
     "shares": (products.shares, (f(512, 1000),)),
     "running": (products.running, (f(512, 50_000), f(50_000))),

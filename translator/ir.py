@@ -176,7 +176,8 @@ class While:
 class Fused:
     """One kernel: a closed straight-line body; `body.params` stand for `args`.
 
-    `kind` is "pointwise", "row", "reduce" or "contract".
+    `kind` is "pointwise", "row", "reduce" or "contract"; one that a target's room adds is described there. A group of
+    kind "scatter" stores into its first argument, as the operation `put` does: its one target is that array afterwards.
     """
 
     targets: tuple[Var, ...]

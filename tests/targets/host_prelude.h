@@ -191,6 +191,9 @@ template <class T> inline T __shfl_up_sync(unsigned, T value, int offset) {
     int lane = host::current % 32;
     return host::exchange(value, lane < offset ? lane : lane - offset);
 }
+template <class T> inline T atomicAdd(T *x, T y) { T old = *x; *x = old + y; return old; }
+template <class T> inline T atomicMax(T *x, T y) { T old = *x; if (y > old) *x = y; return old; }
+template <class T> inline T atomicCAS(T *x, T expected, T y) { T old = *x; if (old == expected) *x = y; return old; }
 inline float __int_as_float(int x) { return host::bits<float>(x); }
 inline float __uint_as_float(unsigned x) { return host::bits<float>(x); }
 inline unsigned __float_as_uint(float x) { return host::bits<unsigned>(x); }

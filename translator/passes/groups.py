@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import assert_never
@@ -25,7 +26,7 @@ from ..ir import (
     inputs_of,
     walk,
 )
-from ..ops.core import Cast, Contract, Elementwise, Index, Reduce, ReduceAttrs
+from ..ops.core import Cast, Contract, Elementwise, Index, IndexAttrs, Reduce, ReduceAttrs, indexed_shape
 from .alignment import is_free, nbytes, reduction_kind
 
 
@@ -141,20 +142,34 @@ def _group(
 ) -> Group:
     args = list(dict.fromkeys(a for a in inputs_of(s) if not (isinstance(a, Const) and not a.aval.shape)))
     read = {a: _bytes_read(s, a) for a in args}
-    moved = sum(read.values()) + sum(map(nbytes, s.targets))
+    written = {t: _bytes_written(s, t) for t in s.targets}
+    moved = sum(read.values()) + sum(written.values())
     least = sum(read[a] for a in args if not (isinstance(a, Var) and a in makers and kind_of(makers[a])))
     why = ""
     for t in s.targets:
         others = readers.get(t, [])
         if t in block.results or any(not kind_of(r) for r in others) or not others:
-            least += nbytes(t)
+            least += written[t]
         for reader in others:
             why = why or _reason(kind, s, reader)
     return Group(kind, kernel_name(name, s), lines_of(s), moved, least, why)
 
 
+def _bytes_written(s: Statement, t: Var) -> int:
+    """Of an array that is stored into, no more than what is stored."""
+    if not isinstance(s, Fused) or s.kind != "scatter":
+        return nbytes(t)
+    store = s.body.statements[-1]
+    assert isinstance(store, Apply) and isinstance(store.attrs, IndexAttrs)
+    places = math.prod(indexed_shape(store.attrs, [a.aval for a in store.args]))
+    return min(nbytes(t), places * t.aval.dtype.itemsize)
+
+
 def _bytes_read(s: Statement, a: Atom) -> int:
     """Of an argument in which integers choose, no more than what is chosen."""
+    if isinstance(s, Fused) and s.kind == "scatter" and a is s.args[0]:
+        store = s.body.statements[-1]
+        return _bytes_written(s, s.targets[0]) if isinstance(store, Apply) and store.op.name == "put_add" else 0
     if not isinstance(s, Fused) or s.kind != "gather":
         return nbytes(a)
     own = {p for p, given in zip(s.body.params, s.args, strict=True) if given is a}

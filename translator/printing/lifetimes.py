@@ -14,6 +14,11 @@ from ..ops.core import Put
 from .temporaries import Folding
 
 
+def stores(s: Statement) -> bool:
+    """Whether the statement writes into its first argument, where that is the program's own."""
+    return (isinstance(s, Apply) and isinstance(s.op, Put)) or (isinstance(s, Fused) and s.kind == "scatter")
+
+
 class Lifetimes:
     """Lifetimes in one function.
 
@@ -115,7 +120,7 @@ class Lifetimes:
             case Apply() | Fused() | Invoke():
                 reads = self.reads(*s.args)
                 self._define(s.targets, alive | targets)
-                if isinstance(s, Apply) and isinstance(s.op, Put):
+                if stores(s):
                     # The array may be copied to a new name before value and index are evaluated.
                     self._define(s.targets, self.reads(*s.args[1:]) & ~self.reads(s.args[0]))
                 return base | reads

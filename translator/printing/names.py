@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping, Set
 from typing import assert_never
 
 from ..ir import Apply, Atom, Block, Const, For, Fused, If, Invoke, Raise, Var, While
-from ..ops.core import Put
+from .lifetimes import stores
 from .ownership import Ownership
 from .temporaries import is_adjoint, is_temporary
 
@@ -80,8 +80,8 @@ class Names:
         """First what makes stores print without a renaming: the array and its new version."""
         for s in block.statements:
             match s:
-                case Apply():
-                    if isinstance(s.op, Put) or id(s) in self.ownership.updates:
+                case Apply() | Fused():
+                    if stores(s) or id(s) in self.ownership.updates:
                         self._unite(s.args[0], s.targets[0], always=id(s) not in self.ownership.copied)
                 case If():
                     self._stores(s.then)
@@ -93,7 +93,7 @@ class Names:
                     self._stores(s.body)
                 case Raise():
                     self._stores(s.body)
-                case Fused() | Invoke():
+                case Invoke():
                     pass
                 case _:
                     assert_never(s)

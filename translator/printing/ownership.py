@@ -37,7 +37,7 @@ from ..ops.core import (
     Ruled,
     Sort,
 )
-from .lifetimes import Lifetimes
+from .lifetimes import Lifetimes, stores
 
 Roots = frozenset[Var]
 NOTHING: Roots = frozenset()
@@ -153,7 +153,7 @@ class Ownership:
         statements = list(walk(self.function.body))
         found = NOTHING
         for s in statements:
-            if isinstance(s, Apply) and (id(s) in self.updates or (isinstance(s.op, Put) and id(s) not in self.copied)):
+            if isinstance(s, Apply | Fused) and (id(s) in self.updates or (stores(s) and id(s) not in self.copied)):
                 found |= self.of(s.args[0])
         while True:
             grown = found
@@ -297,7 +297,7 @@ class Ownership:
                 self.roots[t] = frozenset((v,))
         self.views.discard(v)
 
-    def _store(self, s: Apply, t: Var) -> Roots:
+    def _store(self, s: Apply | Fused, t: Var) -> Roots:
         x = s.args[0]
         base = self.of(x)
         if isinstance(x, Const):
@@ -343,6 +343,11 @@ class Ownership:
         return base
 
     def _fused(self, s: Fused) -> None:
+        if stores(s):
+            (t,) = s.targets
+            self.roots[t] = self._store(s, t)
+            self.storage.setdefault(t, t)
+            return
         everything = NOTHING.union(*(self.of(a) for a in s.args))
         made = {t: inner for inner in s.body.statements if isinstance(inner, Apply) for t in inner.targets}
         for t, r in zip(s.targets, s.body.results, strict=True):
@@ -450,7 +455,7 @@ class Ownership:
         waiting = list(s.body.statements)
         while waiting:
             inner = waiting.pop()
-            if isinstance(inner, Apply) and isinstance(inner.op, Put) and id(inner) not in self.copied:
+            if isinstance(inner, Apply | Fused) and stores(inner) and id(inner) not in self.copied:
                 found |= self.of(inner.args[0])
             elif isinstance(inner, If):
                 waiting += (*inner.then.statements, *inner.orelse.statements)

@@ -49,7 +49,7 @@ extern "C" __global__ void likelihood_top(const float* __restrict__ logits_ptr, 
 // total - logits[np.arange(logits.shape[0]), labels]
 typedef int index_t;
 
-extern "C" __global__ void likelihood_t(const float* __restrict__ t_ptr, const float* __restrict__ top_ptr, const long long* __restrict__ labels_ptr, const float* __restrict__ t_2_ptr, int* __restrict__ outside_ptr, float* __restrict__ t_3_ptr, index_t t_2_size, index_t t_2_stride, index_t t_2_size_1, index_t n) {
+extern "C" __global__ void likelihood_t(const float* __restrict__ t_ptr, const float* __restrict__ top_ptr, const long long* __restrict__ labels_ptr, const float* __restrict__ t_2_ptr, int* __restrict__ outside_ptr, float* __restrict__ t_3_ptr, index_t t_2_size, index_t t_2_size_1, index_t t_2_stride, index_t n) {
     const index_t step = (index_t)gridDim.x * blockDim.x;
     for (index_t i = (index_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += step) {
         const float t = t_ptr[i];

@@ -1,0 +1,248 @@
+"""Stores at places that arrays of integers choose, as kernels: values, repeated places, indices out of range."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from host_cuda import HostCuda
+
+from untraced.kernels import layout
+from untraced.kernels.ahead import compile_program
+from untraced.kernels.executor import GpuExecutor, driver_of, kernels_of
+from untraced.translator.ir import Function
+from untraced.translator.pipeline import translate
+from untraced.translator.reading.signature import abstract_with_leaves
+
+pytest.importorskip("triton")
+from triton_interpreter import TritonInterpreter  # noqa: E402
+
+pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="no host compiler")
+LANGUAGES = ("cuda", "triton")
+
+
+@pytest.fixture(scope="module")
+def backends() -> Iterator[dict[str, Any]]:
+    interpreter = TritonInterpreter()
+    yield {"cuda": HostCuda(), "triton": interpreter}
+    interpreter.close()
+
+
+def counts(i: Any) -> Any:
+    return np.bincount(i, minlength=50)
+
+
+def weighted(i: Any, w: Any) -> Any:
+    return np.bincount(i, w, minlength=50)
+
+
+def last_wins(x: Any, i: Any, v: Any) -> Any:
+    y = x.copy()
+    y[i] = v
+    return y
+
+
+def added(x: Any, i: Any, v: Any) -> Any:
+    y = x.copy()
+    np.add.at(y, i, v)
+    return y
+
+
+def subtracted(x: Any, i: Any, v: Any) -> Any:
+    y = x * 2
+    np.subtract.at(y, i, np.exp(v))
+    return y
+
+
+def rows(x: Any, i: Any, g: Any) -> Any:
+    d = np.zeros_like(x)
+    np.add.at(d, i, g * 2)
+    return d
+
+
+def columns(x: Any, i: Any, v: Any) -> Any:
+    y = np.zeros_like(x)
+    y[:, i] = np.abs(v) + 1
+    return y
+
+
+def pairs(x: Any, i: Any, j: Any, v: Any) -> Any:
+    y = x.copy()
+    y[i, j] = v
+    np.add.at(y, (i[::-1], j), v * v)
+    return y
+
+
+def part(x: Any, i: Any, v: Any) -> Any:
+    y = x.copy()
+    y[1:, i, ::2] = v
+    return y
+
+
+def number(x: Any, i: Any) -> Any:
+    y = x.copy()
+    y[i] = 3
+    np.add.at(y, i, 2)
+    return y
+
+
+def of_itself(x: Any, i: Any) -> Any:
+    y = x * 1
+    y[i] = y[::-1][: i.shape[0]] * 2
+    y[i] = y[: i.shape[0]]
+    return y
+
+
+def looked_up(x: Any, i: Any, j: Any) -> Any:
+    y = np.zeros_like(x)
+    np.add.at(y, i, x[j])
+    return y
+
+
+def kept(x: Any, i: Any, v: Any) -> Any:
+    y = x + 1
+    z = y * 2
+    y[i] = v
+    return y, z
+
+
+def shown(x: Any, i: Any, v: Any) -> Any:
+    y = x + 1
+    z = y[::2]
+    w = y.copy()
+    w[i] = v
+    return z, w, y
+
+
+def in_a_loop(x: Any, i: Any, v: Any) -> Any:
+    y = np.zeros_like(x)
+    for k in range(3):
+        np.add.at(y, (i + k) % y.shape[0], v * k)
+    return y
+
+
+R = np.random.default_rng(0)
+X, TABLE, SOLID = R.standard_normal(50), R.standard_normal((20, 7)), R.standard_normal((4, 6, 5)).astype("f4")
+I, V = R.integers(-50, 50, 300), R.integers(-8, 8, 300) / 4
+J, K = R.integers(-20, 20, 33), R.integers(0, 7, 33)
+BFLOAT = np.dtype(ml_dtypes.bfloat16)
+
+
+def typed(dtype: Any) -> tuple[Any, ...]:
+    return X[:20].astype(dtype), I[:40] % 20, (V[:40] * 2).astype(dtype)
+
+
+CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    "counts": (counts, (np.abs(I) % 50,)),
+    "weighted": (weighted, (np.abs(I) % 50, V)),
+    "last_wins": (last_wins, (X, I, V)),
+    "few": (added, (X, I[:3], V[:3])),
+    "last_of_none": (last_wins, (X, I[:0], V[:0])),
+    "last_of_one": (last_wins, (X, I[:1], V[:1])),
+    "added": (added, (X, I, V)),
+    "added_nothing": (added, (X, I[:0], V[:0])),
+    "added_narrow_index": (added, (X, (I % 50).astype("u1"), V)),
+    "subtracted": (subtracted, (X, I, V)),
+    "rows": (rows, (TABLE, J, R.standard_normal((33, 7)))),
+    "rows_of_none": (rows, (TABLE[:, :0], J, np.zeros((33, 0)))),
+    "columns": (columns, (TABLE.astype("f4"), K, R.standard_normal((20, 33)).astype("f4"))),
+    "pairs": (pairs, (TABLE, J, K, R.standard_normal(33))),
+    "pairs_broadcast": (last_wins, (TABLE, J, R.standard_normal((1, 7)))),
+    "part": (part, (SOLID, K % 6, R.standard_normal((3, 33, 3)).astype("f4"))),
+    "part_broadcast": (part, (SOLID, K % 6, R.standard_normal((33, 1)).astype("f4"))),
+    "number": (number, (X, I)),
+    "of_itself": (of_itself, (X, np.arange(0, 50, 3)[::-1] % 7)),
+    "looked_up": (looked_up, (X, I, I[::-1] + 0)),
+    "kept": (kept, (X, I, V)),
+    "shown": (shown, (X, I, V)),
+    "in_a_loop": (in_a_loop, (X, I, V)),
+    "turned": (last_wins, (TABLE.T, K, R.standard_normal((20, 33)).T)),
+    "two_axes_of_places": (added, (X, I.reshape(30, 10), V.reshape(30, 10))),
+    **{f"added_{np.dtype(d).name}": (added, typed(d)) for d in ("f2", BFLOAT, "f4", "i1", "u1", "i2", "i4", "u8", "?")},
+    **{f"last_{np.dtype(d).name}": (last_wins, typed(d)) for d in ("f2", "u1", "i8", "?")},
+}
+
+
+def translated(name: str, language: str) -> Function:
+    function, args = CASES[name]
+    return translate(function, abstract_with_leaves(function, args, {})[0], target=language).function
+
+
+def check(name: str, backend: Any, language: str, exact: bool = False) -> None:
+    function, args = CASES[name]
+    expected = function(*args)
+    got = GpuExecutor(translated(name, language), backend)(list(args))
+    for a, want in zip(got, expected if isinstance(expected, tuple) else (expected,), strict=True):
+        a = np.asarray(a)
+        assert (a.dtype, a.shape) == (want.dtype, want.shape)
+        tolerance = 0.0 if exact or want.dtype.kind in "biu" else 1e-6 if want.dtype == np.float32 else 1e-13
+        np.testing.assert_allclose(a.astype("f8"), want.astype("f8"), rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_scatters(name: str, language: str, backends: dict[str, Any]) -> None:
+    assert "scatter" in {k.kind for k in kernels_of(translated(name, language), language)}
+    check(name, backends[language], language)
+
+
+@pytest.mark.parametrize("name", ["added", "rows", "pairs", "weighted", "added_float16", "looked_up", "added_nothing"])
+def test_sums_in_order_are_numpy_s_to_the_bit(
+    name: str, backends: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("UNTRACED_DETERMINISTIC", "1")
+    function = translated(name, "cuda")
+    assert "argsort(part" in driver_of(function, "cuda").text
+    assert all("add_at(" not in k.source for k in kernels_of(function, "cuda"))
+    for language in LANGUAGES:
+        check(name, backends[language], language, exact=True)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("deterministic", ["0", "1"])
+def test_places_out_of_range_raise_as_in_numpy(
+    language: str, deterministic: str, backends: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("UNTRACED_DETERMINISTIC", deterministic)
+    for name in ("added", "last_wins", "rows"):
+        _, args = CASES[name]
+        far = args[1].copy()
+        far[5] = 1 << 40
+        with pytest.raises(IndexError, match="index 1099511627776 is out of bounds for axis 0"):
+            GpuExecutor(translated(name, language), backends[language])([args[0], far, args[2]])
+
+
+def test_the_store_is_in_place_where_nobody_else_sees_it() -> None:
+    text = driver_of(translated("rows", "cuda"), "cuda").text
+    assert "copy(" not in text and text.count("empty(") == 1
+    assert driver_of(translated("added", "cuda"), "cuda").text.count("copy(") == 1  # which the user asks for
+    assert "copy(" in driver_of(translated("shown", "cuda"), "cuda").text
+
+
+def test_bytes_are_those_of_the_elements_and_of_the_places() -> None:
+    (kernel,) = [k for k in kernels_of(translated("rows", "triton"), "triton") if k.kind == "scatter"]
+    moved = 33 * 8 + 33 * 7 * 8 + 2 * 20 * 7 * 8
+    assert kernel.bytes_minimum == moved and kernel.bytes_moved == moved + 8  # the flag goes out and comes back
+    (kernel,) = [k for k in kernels_of(translated("few", "triton"), "triton") if k.kind == "scatter"]
+    assert kernel.bytes_minimum == 3 * 8 + 3 * 8 + 2 * 3 * 8  # of 50 elements three are touched
+
+
+def test_indices_of_64_bits(backends: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(layout, "INT32", -1)
+    for language in LANGUAGES:
+        check("pairs", backends[language], language)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_kernels_compile_ahead_of_time(language: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("cupy")
+    for name in ("pairs", "added_float16", "added_int8", "counts"):
+        for k in kernels_of(translated(name, language), language):
+            assert compile_program(k.program, 90).cubin
+    monkeypatch.setenv("UNTRACED_DETERMINISTIC", "1")
+    for k in kernels_of(translated("rows", language), language):
+        assert compile_program(k.program, 90).cubin
