@@ -45,6 +45,7 @@ from ..translator.ops.core import (
     ShapeAttrs,
     Sort,
     SortAttrs,
+    Tape,
 )
 
 NUMBERS = (int, float, complex, np.generic)
@@ -110,6 +111,8 @@ def apply_on(xp: Any, op: Op, values: Sequence[Any], attrs: Attrs, dtype: DType)
             return x
         case Collective(name=name):
             raise UnsupportedError(f"lax.{name} has no value outside the function that is mapped")
+        case Tape():
+            raise AssertionError("programs for kernels keep windows")
         case Ruled():
             return xp.array(values[0])
         case _:

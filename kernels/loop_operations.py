@@ -36,6 +36,7 @@ from ..translator.ops.core import (
     Ruled,
     Run,
     Sort,
+    Tape,
     gather_position,
     indexed_shape,
 )
@@ -116,7 +117,7 @@ class Operations(Reductions):
                 return self.put(s, accumulate=s.op.name == "put_add")
             case Ruled():
                 return self.value(s.args[0])
-            case Sort() | Fourier() | Linalg() | Collective():
+            case Sort() | Fourier() | Linalg() | Collective() | Tape():
                 raise NotNative(f"{s.op.name} is a library's")
             case _:
                 assert_never(s.op)

@@ -18,7 +18,7 @@ from ..translator.derive import reverse
 from ..translator.derive.activity import inexact
 from ..translator.errors import Diagnostic, DTypeError, ShapeError
 from ..translator.ir import Atom, Aval, Block, Function, Var, const
-from ..translator.pipeline import Positions, deriving, note_loops, target
+from ..translator.pipeline import Positions, deriving, keeps_lists, note_loops, target
 from ..translator.reading.signature import Signature, runs, signature_of
 from ..translator.reading.source import definition
 from ..translator.rewrite import splice_block
@@ -128,7 +128,8 @@ def gradient(
     if holomorphic:
         derived = _holomorphic(function, places, main, aux)
     else:
-        derived = reverse.grad(function, places, value=value or has_aux, aux=aux.leaf_count if aux else 0)
+        count = aux.leaf_count if aux else 0
+        derived = reverse.grad(function, places, value=value or has_aux, aux=count, lists=keeps_lists())
     return _arranged(derived, main, aux, tree, value)
 
 
@@ -177,7 +178,7 @@ def _holomorphic(function: Function, places: list[int], main: TreeDef, aux: Tree
     only = dataclasses.replace(
         function, body=dataclasses.replace(function.body, results=results[:1]), out=main, mutated=()
     )
-    back = reverse.vjp(only, places)
+    back = reverse.vjp(only, places, lists=keeps_lists())
     b = Builder(function.span)
     outer = [Var(v.hint, v.aval) for v in function.body.params]
     outs = splice_block(b, function, outer)[: len(results)]

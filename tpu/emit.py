@@ -73,6 +73,7 @@ from ..translator.ops.core import (
     Ruled,
     Sort,
     SortAttrs,
+    Tape,
     indexed_shape,
 )
 from ..translator.routines import left_to_cpython
@@ -312,6 +313,8 @@ class Emitter:
                 return self.put(name, s)
             case Collective():
                 return across(self, s, s.op)
+            case Tape():
+                raise AssertionError("programs for XLA keep windows")
             case Ruled():
                 return w.op("optimization_barrier", self.value(args[0]))
             case _:

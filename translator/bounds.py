@@ -41,6 +41,7 @@ from .ops.core import (
     Run,
     Sort,
     SortAttrs,
+    Tape,
 )
 from .ops.pythonic import may_raise
 
@@ -428,7 +429,9 @@ def _of_apply(s: Apply, args: list[Interval]) -> Interval:
         case Collective(name="axis_index"):
             assert isinstance(s.attrs, CollectiveAttrs)
             return Interval(0, s.attrs.size - 1)
-        case Put() | Contract() | Cumulative() | Fourier() | Linalg() | Ruled() | Collective():
+        case Tape(name="length"):
+            return Interval(0, None)
+        case Put() | Contract() | Cumulative() | Fourier() | Linalg() | Ruled() | Collective() | Tape():
             return ANYTHING
         case _:
             assert_never(s.op)

@@ -14,6 +14,7 @@ import numpy as np
 from .errors import UnsupportedError
 from .ir import Apply, Atom, Block, Const, For, Function, Fused, If, Invoke, Raise, Var, While
 from .ops.core import (
+    TAPE_AVAL,
     ArgReduce,
     ArgReduceAttrs,
     At,
@@ -49,6 +50,7 @@ from .ops.core import (
     ShapeAttrs,
     Sort,
     SortAttrs,
+    Tape,
 )
 from .rewrite import without_rules
 
@@ -129,10 +131,24 @@ def apply_op(op: Op, values: Sequence[Any], attrs: Attrs) -> Any:
             return _put(op.name, values, attrs)
         case Collective(name=name):
             raise UnsupportedError(f"lax.{name} has no value outside the function that is mapped")
+        case Tape(name=name):
+            return _taped(name, values)
         case Ruled():
             raise AssertionError("rules are taken out of a program before")
         case _:
             assert_never(op)
+
+
+def _taped(name: str, values: Sequence[Any]) -> Any:
+    match name:
+        case "tape":
+            return ()
+        case "append":
+            return (*values[0], np.array(values[1]) if isinstance(values[1], np.ndarray) else values[1])
+        case "length":
+            return len(values[0])
+        case _:
+            return values[0][values[1]]
 
 
 def _scalar(x: Any) -> Any:
@@ -288,6 +304,9 @@ def as_aval(value: Any, target: Var) -> Any:
     aval = target.aval
     if aval.weak:
         assert type(value) in (bool, *_PYTHON_NUMBERS), f"{target!r} is weak, its value is {type(value).__name__}"
+        return value
+    if aval == TAPE_AVAL:
+        assert type(value) is tuple, f"{target!r} is a tape, its value is {type(value).__name__}"
         return value
     if type(value) in (bool, *_PYTHON_NUMBERS):
         value = aval.dtype.type(value)

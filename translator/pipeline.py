@@ -158,7 +158,7 @@ def translate(
     for every `target`, which decides between forms of equal meaning."""
     with _recording() as stages, _translating_for(target), _noting_loops() as loops:
         plain = finish in (None, exact)
-        with _marking_kinds(plain):
+        with _marking_kinds(plain), _keeping_lists(plain):
             reading = read(fun, signature, finish, changes="kept" if plain else "refused")
         bools = None if target == "numpy" else reading.python_bools
         function = kinds(reading.function, bools) if plain else reading.function
@@ -194,7 +194,7 @@ def transform(
     """
     forced: frozenset[int] = frozenset()
     while True:
-        with _deriving(name == "derive" or deriving()), _marking_kinds(False):
+        with _deriving(name == "derive" or deriving()), _marking_kinds(False), _keeping_lists(False):
             reading = read_specialised(read_with, signature, forced)
         note("read", reading.function, unless_known=True)
         positions = positions_of(signature, reading.statics)
@@ -235,6 +235,23 @@ def _deriving(on: bool) -> Iterator[None]:
     finally:
         _differentiated.reset(token)
         kept.reset(calls)
+
+
+def keeps_lists() -> bool:
+    """Whether tapes may be lists: CPython runs what is being derived, and nothing is made of it."""
+    return _lists.get() and target() == "numpy"
+
+
+_lists: ContextVar[bool] = ContextVar("lists", default=False)
+
+
+@contextmanager
+def _keeping_lists(on: bool) -> Iterator[None]:
+    token = _lists.set(on)
+    try:
+        yield
+    finally:
+        _lists.reset(token)
 
 
 @contextmanager

@@ -15,7 +15,6 @@ from .ops.core import (
     Cast,
     CastAttrs,
     Collective,
-    CollectiveAttrs,
     Concatenate,
     ConcatenateAttrs,
     Contract,
@@ -37,10 +36,10 @@ from .ops.core import (
     ReduceAttrs,
     Reshape,
     Ruled,
-    RuledAttrs,
     ShapeAttrs,
     Sort,
     SortAttrs,
+    Tape,
 )
 
 
@@ -65,7 +64,7 @@ def remake(b: Builder, op: Op, args: Sequence[Atom], attrs: Attrs) -> Atom:
             return make.concatenate(b, args, axis)
         case Create(), CreateAttrs(shape=shape, dtype=dtype):
             return make.full(b, shape, args[0], dtype) if args else b.apply(op, attrs=attrs)
-        case Ruled() | Collective(), RuledAttrs() | CollectiveAttrs():
+        case Ruled() | Collective() | Tape(), _:
             return b.apply(op, *args, attrs=attrs)
         case Linalg(), LinalgAttrs(full=full):
             return make.linalg(b, op, *args, full=full)

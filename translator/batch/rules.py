@@ -41,6 +41,7 @@ from ..ops.core import (
     ShapeAttrs,
     Sort,
     SortAttrs,
+    Tape,
     promote,
 )
 
@@ -117,6 +118,8 @@ def apply(b: Builder, op: Op, values: Sequence[Value], attrs: Attrs, size: int) 
             raise AssertionError("batch_index does these")
         case Ruled():
             raise AssertionError("the batcher does these")
+        case Tape():
+            raise AssertionError("what is batched keeps windows")
         case Cast() | Reduce() | ArgReduce() | Cumulative() | Sort() | Fourier() | Reshape():
             return _unary(b, op, values[0], attrs, size)
         case _:

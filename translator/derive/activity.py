@@ -31,6 +31,7 @@ from ..ops.core import (
     Ruled,
     RuledAttrs,
     Sort,
+    Tape,
 )
 
 
@@ -50,7 +51,7 @@ def linked_args(s: Apply) -> tuple[int, ...]:
             candidates: Iterable[int] = (i for i in curved if _has_rule(op, i))
         case Reduce():
             candidates = (0,) if op.name in ("sum", "prod", "max", "min") else ()
-        case ArgReduce():
+        case ArgReduce() | Tape():
             candidates = ()
         case Cast() | Cumulative() | Sort() | Fourier() | Reshape() | Index():
             candidates = (0,)

@@ -45,12 +45,14 @@ from ..ops.core import (
     Elementwise,
     Fourier,
     Index,
+    ItemAttrs,
     Linalg,
     Put,
     Reduce,
     Reshape,
     Ruled,
     Sort,
+    Tape,
 )
 from ..rewrite import Substitution, copy_block, prune, without_raises
 from .across import collective_vjp
@@ -81,7 +83,7 @@ from .spectra import fourier_vjp, sort_vjp
 from .tape import Plan, carried_pairs, copy_retyped, needed_of, plan, position, record, slot
 from .tape import total as total_of
 from .terms import FEW_TERMS, collected
-from .trips import Trips, Windows, as_while, counted, in_windows, limit, starting_anew
+from .trips import Trips, Windows, as_while, counted, in_windows, limit, on_list, places_of, starting_anew
 from .undo import stored_into, undone
 
 
@@ -295,6 +297,8 @@ def _apply(s: Apply, ct: Atom, adj: Adjoints) -> None:
                 adj.add(s.args[1], put_vjp_value(b, s, ct, place.distinct(adj.makers)))
             if 0 in active:
                 adj.stored_over(s, ct)
+        case Tape():
+            raise AssertionError("what is derived again keeps windows")
         case ArgReduce() | Ruled():
             raise AssertionError("an integer has no cotangent, and a rule has several")
         case _:
@@ -434,7 +438,7 @@ def _for(
     body = Block((*(states[k] for k in live), *(sums[v] for v in touched)), tuple(part.b.statements), results)
     sizes = (v.aval.size for v in (*carried, *body.params))
     body, terms = collected(body, range(len(live), len(body.params)), max(FEW_TERMS, *sizes))
-    tapes = _tapes(s, forward, body, part, again, anew)
+    tapes = _tapes(s, forward, body, part, again, anew, adj)
     if not isinstance(tapes, _Tapes):
         adj.table.update((t, c) for t, c in zip(s.targets, cts, strict=True) if c is not None)
         return _in_windows(s, adj) if tapes is None else _in_segments(s, adj, tapes)
@@ -507,6 +511,7 @@ class _Tapes:
     entries: Substitution
     retyped: bool
     undone: tuple[int, ...] = ()  # carried values that the backward loop carries too, and puts back
+    length: Atom | None = None  # of lists that serve as tapes: the backward loop goes over them
 
 
 def _tapes(
@@ -516,6 +521,7 @@ def _tapes(
     part: Adjoints,
     again: Sequence[Statement],
     anew: bool,
+    adj: Adjoints,
 ) -> _Tapes | Cut | None:
     """What the backward loop with this body needs to know of the forward one; None where no tape is long enough, and
     how the loop is cut where the tape would take too much memory. `part` has made the body.
@@ -539,7 +545,7 @@ def _tapes(
         return _Tapes([s], back, turn, (), {}, False)
     trips = part.trips.most(s)
     if trips is None:
-        return None
+        return _on_lists(s, forward, back, p, adj) if adj.trips.lists and not anew else None
     first = part.nest.first if part.nest is not None else {}
     kept = undone(s, forward, back, p, part.restored, first) if not anew else None
     if kept is not None:
@@ -566,6 +572,37 @@ def _tapes(
         retyped = False
     slots = kept.slots if kept is not None else ()
     return _Tapes(statements, back, turn, tuple(inner.statements), entries, retyped, slots)
+
+
+def _on_lists(s: For, forward: Sequence[Statement], back: Block, p: Plan, adj: Adjoints) -> _Tapes:
+    """The tapes of a loop whose number of trips only the run can tell, where lists serve. In an inner block the loop
+    runs again for them, so that what is kept of it are its first values."""
+    index = s.body.params[0]
+    place = Var("k", index.aval)
+    b = Builder(s.span)
+    if adj.outermost:
+        loop, lists = on_list(b, s, forward, p.saved)
+        statements = [*b.statements, loop]
+    else:
+        loop, lists = on_list(b, s, without_raises(forward), p.saved)
+        copied = copy_block(Block((), (*b.statements, loop), tuple(lists.values())), {})
+        adj.b.statements += copied.statements
+        lists = dict(zip(lists, cast(tuple[Var, ...], copied.results), strict=True))
+        statements = [s]
+    length = adj.b.apply(ops.LENGTH, next(iter(lists.values())))
+    inner = Builder(s.span)
+    back = Block(back.params, (*p.recomputed, *back.statements), back.results)
+    entries: Substitution = {}
+    if index in free_variables(back):
+        entries[index] = turn = Var(index.hint, index.aval)
+        inner.statements += places_of(adj.b, s.range, length, turn, place)
+    for v, t in lists.items():
+        entry: Atom = inner.apply(ops.ITEM, t, place, attrs=ItemAttrs(v.aval))
+        if v.aval.weak and v.aval.dtype.kind in "fc" and not _hands_on_numbers(back):
+            entry = make.astype(inner, entry, v.aval.dtype)
+        entries[v] = named(inner, entry, v.hint)
+    retyped = any(e.aval != v.aval for v, e in entries.items())
+    return _Tapes(statements, back, place, tuple(inner.statements), entries, retyped, length=length)
 
 
 def _least(nest: Nest | None, forward: Sequence[Statement], planned: Callable[[Sequence[Statement]], Plan]) -> Plan:
@@ -599,5 +636,8 @@ def _backward_loop(
     whole = Block((tapes.turn, *params), (*tapes.reads, *block.statements), block.results)
     targets = tuple(Var(v.hint, v.aval) for v in params)
     r = s.range
-    adj.b.append(For(targets, Range(r.start, r.stop, r.step, not r.reverse), inits, whole, span=s.span))
+    turns = Range(r.start, r.stop, r.step, not r.reverse)
+    if tapes.length is not None:
+        turns = Range(const(0), tapes.length, const(1), True)
+    adj.b.append(For(targets, turns, inits, whole, span=s.span))
     return targets

@@ -40,6 +40,7 @@ from ..ops.core import (
     Ruled,
     ShapeAttrs,
     Sort,
+    Tape,
 )
 from ..rewrite import prune, unique_names
 from ..tree import Kind, TreeDef
@@ -167,7 +168,7 @@ class _Forward:
                 return linalg_jvp(b, s, ts)
             case Put():
                 return put_jvp(b, s, ts[0], ts[1])
-            case ArgReduce() | Ruled():
+            case ArgReduce() | Ruled() | Tape():
                 return None
             case Collective():
                 assert t is not None

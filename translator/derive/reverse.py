@@ -28,13 +28,19 @@ from .trips import Trips
 
 
 def grad(
-    function: Function, wrt: Sequence[int], *, value: bool = False, aux: int = 0, out: TreeDef | None = None
+    function: Function,
+    wrt: Sequence[int],
+    *,
+    value: bool = False,
+    aux: int = 0,
+    out: TreeDef | None = None,
+    lists: bool = False,
 ) -> Function:
     """The gradient of the first result leaf, a real scalar, with respect to the parameter leaves `wrt`.
 
     Same parameters. Results: the value if `value`, the `aux` trailing result leaves, then one gradient for each of
     `wrt`, of the leaf's shape and dtype (of a Python number, a NumPy scalar). `out` is their structure; without it they
-    are a flat tuple, or the one result itself.
+    are a flat tuple, or the one result itself. With `lists`, tapes of unknown length are lists, for CPython alone.
 
     Raises DTypeError where the result is not one real scalar, or a leaf of `wrt` is neither real nor complex.
     """
@@ -42,13 +48,13 @@ def grad(
     results = function.body.results[: function.out.leaf_count]
     main, rest = results[: len(results) - aux], results[len(results) - aux :]
     _check_scalar(main)
-    b, forward, gradients = _derive(function, wrt, main, [const(1.0)])
+    b, forward, gradients = _derive(function, wrt, main, [const(1.0)], lists=lists)
     outputs = (*(main if value else ()), *rest, *gradients)
     body = prune(Block(function.body.params, (*forward, *b.statements), outputs))
     return Function(f"{function.name}_grad", function.params, body, out or flat(len(outputs)), span=function.span)
 
 
-def vjp(function: Function, wrt: Sequence[int], *, out: TreeDef | None = None) -> Function:
+def vjp(function: Function, wrt: Sequence[int], *, out: TreeDef | None = None, lists: bool = False) -> Function:
     """Parameters: those of `function`, then `ct`, a tree of cotangents like its result (None for integer leaves).
 
     Results: one cotangent for each parameter leaf in `wrt`. Raises DTypeError for a leaf of `wrt` without derivatives.
@@ -56,7 +62,7 @@ def vjp(function: Function, wrt: Sequence[int], *, out: TreeDef | None = None) -
     _check_inputs(function, wrt, "vjp")
     results = function.body.results[: function.out.leaf_count]
     param, cts = _cotangent_param(function)
-    b, forward, gradients = _derive(function, wrt, results, cts)
+    b, forward, gradients = _derive(function, wrt, results, cts, lists=lists)
     params = (*function.body.params, *(c for c in cts if c is not None))
     body = prune(Block(params, (*forward, *b.statements), gradients))
     trees = (*function.params, param)
@@ -95,13 +101,14 @@ def _derive(
     results: Sequence[Atom],
     cts: Sequence[Atom | None],
     memory: int | None = None,
+    lists: bool = False,
 ) -> tuple[Builder, list[Statement], tuple[Atom, ...]]:
     """The builder with the backward statements, the forward statements with their tapes, and the gradients."""
     params = function.body.params
     depends = varied(function.body, (params[i] for i in wrt))
     wanted = useful(function.body, results)
     b = Builder(function.span)
-    adj = Adjoints(b, depends & wanted, Trips(function, memory))
+    adj = Adjoints(b, depends & wanted, Trips(function, memory, lists=lists))
     for r, c in zip(results, cts, strict=True):
         adj.add(r, c)
     forward = backward_block(function.body.statements, adj)

@@ -23,11 +23,13 @@ carries into every window is computed in one more pass, which is over at once wh
             y = y_tape[k]
             ...
 
-So nothing is ever cut off, no run needs another translation, and memory stays what the tape takes.
+So nothing is ever cut off, no run needs another translation, and memory stays what the tape takes. Where CPython runs
+the derivative, and nothing is made of it, the tape is a list (`on_list`), as a person would write it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -69,12 +71,14 @@ INDEX = Aval((), np.dtype(np.int64), weak=True)
 class Trips:
     """How often the loops of `function` run, and what memory their tapes may take (None: any).
 
-    `ask`: the function may be specialised.
+    `ask`: the function may be specialised. `lists`: tapes of unknown length may be lists.
     `limits` and `budgets` know these of loops made by the derivative, by their index; `uncut` are not cut up.
     """
 
-    def __init__(self, function: Function, memory: int | None = None, ask: bool = True) -> None:
-        self.function, self.memory, self.ask = function, memory, ask
+    def __init__(
+        self, function: Function, memory: int | None = None, ask: bool = True, lists: bool = False
+    ) -> None:
+        self.function, self.memory, self.ask, self.lists = function, memory, ask, lists
         self.limits: dict[Var, int] = {}
         self.budgets: dict[Var, Budget] = {}
         self.uncut: set[Var] = set()
@@ -152,6 +156,40 @@ def counted(s: While) -> tuple[For, Var]:
     trips = Var("trips", INDEX)
     body = Block((Var("k", INDEX), *s.body.params), s.body.statements, s.body.results)
     return For(s.targets, Range(const(0), trips, const(1)), s.inits, body, span=s.span), trips
+
+
+def on_list(b: Builder, s: For, statements: Sequence[Statement], saved: Sequence[Var]) -> tuple[For, dict[Var, Var]]:
+    """The forward loop over `statements` with a list, made in `b`, for each value in `saved`; the loop, the lists."""
+    inner = Builder(s.span)
+    lists = {v: b.apply(ops.TAPE, hint=f"{v.hint}_tape") for v in saved}
+    written = {v: Var(t.hint, t.aval) for v, t in lists.items()}
+    last: dict[Var, Atom] = {}
+
+    def write(values: Sequence[Var]) -> None:
+        for v in values:
+            if v in written:
+                last[v] = inner.apply(ops.APPEND, written[v], v, hint=written[v].hint)
+
+    write(s.body.params)
+    for statement in statements:
+        inner.append(statement)
+        write(statement.targets)
+    finals = {v: Var(t.hint, t.aval) for v, t in lists.items()}
+    body = inner.block((*s.body.params, *written.values()), (*s.body.results, *(last[v] for v in saved)))
+    loop = For((*s.targets, *finals.values()), s.range, (*s.inits, *lists.values()), body, s.parallel, s.span)
+    return loop, finals
+
+
+def places_of(b: Builder, r: Range, length: Atom, index: Var, place: Var) -> tuple[Statement, ...]:
+    """What computes the index of a trip from its place on a list. What does not depend on it is appended to `b`."""
+    start, step = _integer(b, r.start), _integer(b, r.step)
+    if r.reverse:
+        start = make.add(b, start, make.multiply(b, make.subtract(b, length, const(1)), step))
+        step = make.negative(b, step)
+    inner = Builder(b.span)
+    offset = make.multiply(inner, place, step)
+    inner.append(Apply((index,), ops.ADD, (start, offset), NO_ATTRS, b.span))
+    return tuple(inner.statements)
 
 
 def as_while(s: While, turns: For, trips: Var) -> While:
@@ -302,14 +340,10 @@ def _from_zero(b: Builder, s: For, trips: Atom) -> tuple[Var, Block]:
     r, index = s.range, s.body.params[0]
     if is_number(r.start, 0) and is_number(r.step, 1) and not r.reverse:
         return index, s.body
-    start, step, k = _integer(b, r.start), _integer(b, r.step), Var("k", INDEX)
-    if r.reverse:
-        start = make.add(b, start, make.multiply(b, make.subtract(b, trips, const(1)), step))
-        step = make.negative(b, step)
-    inner = Builder(s.span)
-    offset = make.multiply(inner, k, step)
-    inner.append(Apply((index,), ops.ADD, (start, offset), NO_ATTRS, s.span))
-    return k, Block((k, *s.body.params[1:]), (*inner.statements, *s.body.statements), s.body.results)
+    k = Var("k", INDEX)
+    with b.at(s.span):
+        where = places_of(b, r, trips, index, k)
+    return k, Block((k, *s.body.params[1:]), (*where, *s.body.statements), s.body.results)
 
 
 def _integer(b: Builder, a: Atom) -> Atom:

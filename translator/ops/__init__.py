@@ -54,7 +54,7 @@ from .comparison import (
     NOT_EQUAL,
     RIGHT_SHIFT,
 )
-from .core import Op
+from .core import APPEND, ITEM, LENGTH, TAPE, Op
 from .exponential import EXP, EXP2, EXPM1, LOG, LOG1P, LOG2, LOG10, LOGADDEXP, LOGADDEXP2
 from .gamma import DIGAMMA, GAMMA, LGAMMA
 from .linalg import (
@@ -138,6 +138,7 @@ __all__ = [
     "ALL_",
     "ALL_GATHER",
     "ANY",
+    "APPEND",
     "ARCCOS",
     "ARCCOSH",
     "ARCSIN",
@@ -213,9 +214,11 @@ __all__ = [
     "ISFINITE",
     "ISINF",
     "ISNAN",
+    "ITEM",
     "J0",
     "J1",
     "LEFT_SHIFT",
+    "LENGTH",
     "LESS",
     "LESS_EQUAL",
     "LGAMMA",
@@ -274,6 +277,7 @@ __all__ = [
     "SVD_VH",
     "TAN",
     "TANH",
+    "TAPE",
     "TRANSPOSE",
     "TRUNC",
     "WHERE",

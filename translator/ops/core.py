@@ -202,8 +202,16 @@ class RuledAttrs:
     rule: Any = None
 
 
+@dataclass(frozen=True, slots=True)
+class ItemAttrs:
+    """What the entries of a tape are."""
+
+    aval: Aval
+
+
 Attrs = (
     NoAttrs
+    | ItemAttrs
     | CastAttrs
     | ReduceAttrs
     | ArgReduceAttrs
@@ -574,6 +582,31 @@ class Ruled:
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Tape:
+    """A list of values of one type, whose length only the run knows: what a loop keeps for its backward pass.
+
+    tape    no args: an empty one.
+    append  (tape, value): one entry more; arrays are copied.
+    length  (tape): a Python int.
+    item    (tape, place): an entry, from 0 on.
+
+    Only CPython has them: programs for other targets, and those that are derived or batched again, keep windows of
+    fixed length (`derive.trips`).
+    """
+
+    name: str
+
+    def infer(self, avals: Sequence[Aval], attrs: Attrs) -> tuple[Aval, ...]:
+        if self.name == "item":
+            assert isinstance(attrs, ItemAttrs)
+            return (attrs.aval,)
+        return (Aval((), np.dtype(np.int64), weak=True) if self.name == "length" else TAPE_AVAL,)
+
+
+TAPE_AVAL = Aval((), np.dtype(object))
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Collective:
     """What the elements of a mapped axis tell each other. All of them come to it, or none: never one branch's lanes.
 
@@ -612,8 +645,16 @@ Op = (
     | Index
     | Put
     | Linalg
+    | Tape
     | Ruled
 )
+
+TAPE, APPEND, LENGTH, ITEM = (Tape(name=n) for n in ("tape", "append", "length", "item"))
+
+
+def is_store(op: Op) -> bool:
+    """Whether the operation makes a new version of its first argument, which is printed as a change of that."""
+    return isinstance(op, Put) or op is APPEND
 
 # ---- type rules ----------------------------------------------------------------------------------
 

@@ -49,7 +49,7 @@ from ..ir import (
     may_raise,
     walk,
 )
-from ..ops.core import Cast, Contract, Create, IndexAttrs, Linalg, Op, Put, Reshape
+from ..ops.core import Cast, Contract, Create, IndexAttrs, Linalg, Op, Reshape, is_store
 from ..remake import remake
 from ..thrown import settled
 from .dead import dead_code
@@ -403,14 +403,14 @@ def _is_element(s: Apply) -> bool:
 
 def _is_buffer(op: Op) -> bool:
     """Fresh memory to be stored into: two of them are not one, and a loop that stores into its own needs a new one."""
-    return isinstance(op, Create) and op is not ops.IOTA
+    return op is ops.TAPE or (isinstance(op, Create) and op is not ops.IOTA)
 
 
 def _may_move(s: Apply) -> bool:
     """Not buffers, what would only become an array of repeated elements, nor `y[1]`, which reads well where it is."""
     if s.op is ops.INDEX and len(s.args) == 1 and not s.targets[0].aval.shape:
         return False
-    return not (_is_buffer(s.op) or isinstance(s.op, Put) or s.op is ops.BROADCAST_TO)
+    return not (_is_buffer(s.op) or is_store(s.op) or s.op is ops.BROADCAST_TO)
 
 
 def _pick(items: Sequence[T], slots: Sequence[int]) -> tuple[T, ...]:

@@ -10,13 +10,13 @@ from collections.abc import Iterator, Sequence
 from typing import assert_never
 
 from ..ir import Apply, Atom, Block, For, Fused, If, Invoke, Raise, Statement, Var, While
-from ..ops.core import Put
+from ..ops.core import is_store
 from .temporaries import Folding
 
 
 def stores(s: Statement) -> bool:
     """Whether the statement writes into its first argument, where that is the program's own."""
-    return (isinstance(s, Apply) and isinstance(s.op, Put)) or (isinstance(s, Fused) and s.kind == "scatter")
+    return (isinstance(s, Apply) and is_store(s.op)) or (isinstance(s, Fused) and s.kind == "scatter")
 
 
 class Lifetimes:

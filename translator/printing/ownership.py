@@ -18,6 +18,8 @@ from typing import assert_never
 
 from ..ir import Apply, Atom, Block, Const, For, Function, Fused, If, Invoke, Raise, Var, While, walk
 from ..ops.core import (
+    APPEND,
+    TAPE,
     ArgReduce,
     Cast,
     Collective,
@@ -36,6 +38,7 @@ from ..ops.core import (
     Reshape,
     Ruled,
     Sort,
+    Tape,
 )
 from .lifetimes import Lifetimes, stores
 
@@ -250,10 +253,18 @@ class Ownership:
                 return fresh
             case Sort() | Fourier() | Linalg() | Collective():
                 return fresh
+            case Tape():
+                return self._store(s, t) if s.op is APPEND else self._of_tape(s, t)
             case Ruled():
                 raise AssertionError("rules are taken out of a program before")
             case _:
                 assert_never(s.op)
+
+    def _of_tape(self, s: Apply, t: Var) -> Roots:
+        """Of what is on a tape nothing is written in place."""
+        if s.op is not TAPE and t.aval.shape:
+            self.unowned.add(t)
+        return frozenset((t,)) if s.op is TAPE or t.aval.shape else NOTHING
 
     def _view(self, s: Apply, t: Var) -> Roots:
         self.views.discard(t)

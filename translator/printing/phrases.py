@@ -48,6 +48,7 @@ from ..ops.core import (
     ShapeAttrs,
     Sort,
     SortAttrs,
+    Tape,
 )
 from ..shortcut import runs_always
 from .idioms import EYE, TRI
@@ -306,12 +307,25 @@ class Expressions:
                 assert isinstance(s.attrs, CollectiveAttrs)
                 pairs = [ast.Tuple([shape_tuple(p) for p in s.attrs.pairs], ast.Load())] if name == "ppermute" else []
                 return call(f"lax.{name}", *map(self.atom, s.args), ast.Constant(s.attrs.axis), *pairs)
+            case Tape(name=name):
+                return self._taped(name, s.args)
             case Put():
                 raise AssertionError("a store is a statement")
             case Ruled():
                 raise AssertionError("rules are taken out of a program before")
             case _:
                 assert_never(s.op)
+
+    def _taped(self, name: str, args: Sequence[Atom]) -> ast.expr:
+        match name:
+            case "tape":
+                return ast.List([], ast.Load())
+            case "length":
+                return call("len", self.atom(args[0]))
+            case "item":
+                return subscript(self.atom(args[0]), self.atom(args[1]))
+            case _:
+                raise AssertionError("an append is a statement")
 
     def _concatenate(self, s: Apply, axis: int) -> ast.expr:
         """np.stack where each part gets a new axis for it, and np.array where the parts are numbers."""

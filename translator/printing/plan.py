@@ -27,7 +27,7 @@ from ..ir import (
     inputs_of,
     walk,
 )
-from ..ops.core import Elementwise, Put
+from ..ops.core import Elementwise, is_store
 from .lifetimes import Lifetimes
 from .names import Names
 from .ownership import Ownership
@@ -47,7 +47,7 @@ class Plan:
     def make(function: Function, kept: Set[Var]) -> Plan:
         first = Plan._once(function, {}, frozenset(), kept)
         moved = frozenset(_moves(function.body, first.names)) - first.ownership.copied_views
-        if not moved and not any(isinstance(s, Apply) and isinstance(s.op, Put) for s in walk(function.body)):
+        if not moved and not any(isinstance(s, Apply) and is_store(s.op) for s in walk(function.body)):
             return first  # nothing that memory decides
         return Plan._once(function, first.ownership.roots, moved, kept)
 

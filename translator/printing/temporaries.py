@@ -44,6 +44,8 @@ from ..ops.core import (
     Ruled,
     Run,
     Sort,
+    Tape,
+    is_store,
 )
 
 WIDTH = 72  # characters of an expression; about, for names are given later
@@ -127,7 +129,7 @@ class _Finder:
         final: dict[Var, int] = {}  # where a folded variable is written in the end
         for position in range(len(block.statements) - 1, -1, -1):
             s = block.statements[position]
-            if not isinstance(s, Apply) or isinstance(s.op, Put):
+            if not isinstance(s, Apply) or is_store(s.op):
                 continue
             (v,) = s.targets
             sites = self.sites.get(v, [])
@@ -286,7 +288,7 @@ class _Barriers:
         self.named: dict[str, list[int]] = {}
         self.gone: set[int] = set()  # statements that have no line
         for i, s in enumerate(block.statements):
-            if isinstance(s, Apply) and isinstance(s.op, Put) and isinstance(s.args[0], Var):
+            if isinstance(s, Apply) and is_store(s.op) and isinstance(s.args[0], Var):
                 self.stores.append((i, roots.get(s.args[0], frozenset()) | {s.args[0]}))
             for t in s.targets:
                 if not is_temporary(t):
@@ -362,10 +364,10 @@ def _sites(body: Block) -> dict[Var, list[Site]]:
 
 
 def _slot(s: Statement, place: int) -> str:
+    if isinstance(s, Apply) and place == 0 and is_store(s.op):
+        return "base"
     if not isinstance(s, Apply) or not isinstance(s.op, Index | Put):
         return "arg"
-    if place == 0 and isinstance(s.op, Put):
-        return "base"
     assert isinstance(s.attrs, IndexAttrs)
     starts = [d.start for d in s.attrs.dims if isinstance(d, Run)]
     return "start" if Dyn(place) in starts else "arg"
@@ -398,6 +400,8 @@ def _own_width(s: Statement) -> int:
             assert isinstance(s.attrs, IndexAttrs)
             shape = s.args[0].aval.shape
             return sum(4 if isinstance(d, Run) and d.size < n else 3 for d, n in zip(s.attrs.dims, shape, strict=True))
+        case Tape():
+            return 6
         case Ruled():
             raise AssertionError("rules are taken out of a program before")
         case _:

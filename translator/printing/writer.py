@@ -321,6 +321,8 @@ class Writer:
         (t,) = s.targets
         if isinstance(s.op, Put):
             self.store(s)
+        elif s.op is ops.APPEND:
+            self.append(s)
         elif id(s) in self.plan.ownership.updates:
             sign = "+=" if s.op is ops.ADD else "-="
             self.line_of(s, f"{self.names[t]} {sign} {text_of(self.value(s.args[1]))}", *s.args, comment=True)
@@ -329,6 +331,16 @@ class Writer:
             if t in self.plan.ownership.copied_views:
                 value = method(value, "copy")
             self.line_of(s, f"{self.names[t]} = {text_of(value)}", *s.args, comment=True)
+
+    def append(self, s: Apply) -> None:
+        """What is on a tape stays what it is: an array that changes is copied."""
+        x, added = s.args
+        target, value = self.names[s.targets[0]], self.value(added)
+        if id(s) in self.plan.ownership.copied or text_of(self.value(x)) != target:
+            self.line(f"{target} = list({text_of(self.value(x))})")
+        if isinstance(added, Var) and added.aval.shape and self.plan.ownership.is_written(added):
+            value = method(value, "copy")
+        self.line_of(s, f"{target}.append({text_of(value)})", *s.args)
 
     def like(self, s: Apply) -> ast.expr | None:
         """np.zeros_like(x) for the adjoint d_x of an x of the same type."""
@@ -500,9 +512,24 @@ class Writer:
     def for_loop(self, s: For) -> None:
         params = s.body.params[1:]
         self.enter(s, params)
-        self.line_of(s, f"for {self.names[s.body.params[0]]} in {text_of(self.range(s))}:", *inputs_of(s))
-        self.indented(s.body, params)
+        index, over, body = s.body.params[0], self.range(s), s.body
+        if (entry := self.entry(s)) is not None:
+            index, over = entry.targets[0], self.value(entry.args[0])
+            over = call("reversed", over) if s.range.reverse else over
+            body = replace(body, statements=body.statements[1:])
+        self.line_of(s, f"for {self.names[index]} in {text_of(over)}:", *inputs_of(s))
+        self.indented(body, params)
         self.assign(self.moves(s.targets, params))
+
+    def entry(self, s: For) -> Apply | None:
+        """What takes an entry of a list, where the loop goes over its entries: `for y in reversed(y_tape)`."""
+        first, r = next(iter(s.body.statements), None), s.range
+        if not isinstance(first, Apply) or first.op is not ops.ITEM or first.args[1] is not s.body.params[0]:
+            return None
+        counted = self.plan.folding.definitions.get(r.stop) if isinstance(r.stop, Var) else None
+        whole = counted is not None and counted.op is ops.LENGTH and counted.args[0] is first.args[0]
+        once = self.counts[s.body.params[0]] == 1 and self.is_named(first.targets[0])
+        return first if whole and once and _is(r.start, 0) and _is(r.step, 1) else None
 
     def range(self, s: For) -> ast.expr:
         r = s.range
@@ -513,9 +540,8 @@ class Writer:
             args = [integer(n) for n in (forwards.start, forwards.stop, forwards.step)]
             counted = call("range", *_shortened(args, forwards.start == 0, forwards.step == 1))
             return call("reversed", counted) if backwards else counted
-        unit = isinstance(r.step, Const) and int(r.step.value) == 1
-        zero = isinstance(r.start, Const) and int(r.start.value) == 0
-        counted = call("range", *_shortened([self.value(a) for a in (r.start, r.stop, r.step)], zero, unit))
+        args = [self.value(a) for a in (r.start, r.stop, r.step)]
+        counted = call("range", *_shortened(args, _is(r.start, 0), _is(r.step, 1)))
         return call("reversed", counted) if r.reverse else counted
 
     def while_loop(self, s: While) -> None:
@@ -580,6 +606,10 @@ class Writer:
         for p, a in zip(plan.assigned, values, strict=True):
             value = name(self.copies[a]) if isinstance(a, Var) and a in self.copies else self.value(a)
             self.line(f"{text_of(subscript(name(self.names[p]), ast.Constant(...)))} = {text_of(value)}")
+
+
+def _is(a: Atom, n: int) -> bool:
+    return isinstance(a, Const) and int(a.value) == n
 
 
 def _shortened(args: list[ast.expr], from_zero: bool, by_one: bool) -> list[ast.expr]:

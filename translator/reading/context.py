@@ -30,7 +30,7 @@ from ..errors import (
     UntracedError,
     excerpt,
 )
-from ..ir import Apply, Atom, Capture, Const, Statement, Var
+from ..ir import Apply, Atom, Aval, Capture, Const, Statement, Var
 from ..ops import bits
 from ..ops.core import Attrs, AxesAttrs, Gather, Op, ShapeAttrs
 from ..thrown import Known, Thrown
@@ -122,6 +122,8 @@ class Context:
         self.counters: dict[Var, tuple[Value, Value, Value]] = {}  # start, stop, step of a loop's index
         self.compound: dict[Var, tuple[Statement, ast.AST | None]] = {}
         self.unroll: frozenset[Site] = frozenset()
+        self.empty_lists: dict[int, tuple[list[Value], ast.List]] = {}  # that may turn out to grow: growing.py
+        self.entries: dict[Any, Aval] = {}  # what is on lists that grow, by where they are made
         self.argument_cells: list[tuple[int, Cell]] = []
         self.reshapes: list[tuple[Cell, Lying]] = []  # of what, and what was taken for granted
         self.reshaped: dict[Cell, list[int]] = {}  # cells not written since, and their positions in `reshapes`

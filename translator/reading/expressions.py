@@ -22,6 +22,7 @@ from .booleans import is_bool, is_python_bool, marked
 from .context import Context
 from .control import branch_values, truth
 from .demand import interval, refuse_undefined, static
+from .growing import empty_list
 from .indexing import subscript
 from .iteration import held, known_items
 from .liveness import Liveness
@@ -496,6 +497,8 @@ def tuple_(ctx: Context, node: ast.Tuple) -> Value:
 
 
 def list_(ctx: Context, node: ast.List) -> Value:
+    if not node.elts:
+        return empty_list(ctx, node)
     return elements(ctx, node.elts)
 
 

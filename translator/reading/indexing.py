@@ -15,6 +15,7 @@ from ..ir import Atom, Aval, Const, Shape, Var
 from ..ops.core import At, AxesAttrs, Dim, Dyn, Gather, IndexAttrs, Run, ShapeAttrs, indexed_shape
 from .context import Context
 from .demand import demand, difference, from_arguments, interval, static
+from .growing import Growing, item
 from .shifting import backwards
 from .values import (
     Bounds,
@@ -79,6 +80,8 @@ def index_value(ctx: Context, base: Value, key: Value, node: ast.AST) -> Value:
         return inline(ctx, source, [key], {}, node, fixed=True)
     if isinstance(base, Foreign):
         return _index_foreign(ctx, base, key, node)
+    if isinstance(base, Growing):
+        return item(ctx, base, key, node)
     if isinstance(base, Updater):
         return UpdatePlace(base.array, key)
     if isinstance(base, Masked):

@@ -15,6 +15,7 @@ from ..errors import DTypeError
 from ..ir import Var
 from .context import Context
 from .demand import refuse_undefined, static
+from .growing import Growing, item, length
 from .indexing import index_array
 from .protocols import is_instance, refuse_loop, special
 from .values import (
@@ -212,6 +213,10 @@ def steps_of(ctx: Context, v: Value, node: ast.AST) -> Steps | None:
             return steps_of(ctx, r[::-1], node)
         case Reversed(inner=RunRange() as r):
             return Steps(r.start, r.stop, r.step, None, lambda i: i, not r.reverse)
+        case Growing():
+            return Steps(0, length(ctx, v), 1, None, lambda i: item(ctx, v, i, node))
+        case Reversed(inner=Growing() as made):
+            return Steps(0, length(ctx, made), 1, None, lambda i: item(ctx, made, i, node), True)
         case Reversed(inner=Ref() as x):
             n = x.aval.shape[0]
             return Steps(n - 1, -1, -1, n, lambda i: index_array(ctx, x, i, node))

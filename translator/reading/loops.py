@@ -27,6 +27,7 @@ from .carry import (
 from .context import Context, Snapshot, containers_of
 from .control import BREAK, CONTINUE, END, Flow, Kont, sequence, truth
 from .demand import ask, demand
+from .growing import read_again
 from .iteration import UNROLL_LIMIT, Getter, Steps, consumed, item_getters, steps_of
 from .stores import assign
 from .values import Cell, Restart, Value
@@ -174,6 +175,7 @@ def _attempts(
         shot = ctx.read_block(body)
         outcome: Outcome = shot.flow
         if not plan.learn(outcome):
+            read_again(ctx, outcome)
             return shot, outcome
     raise ctx.error(
         CutError,
@@ -254,8 +256,14 @@ def _index_var(node: ast.For) -> Var:
         first = target.elts[0].id
         is_count = isinstance(node.iter, ast.Call) and getattr(node.iter.func, "id", "") == "enumerate"
         return Var(first if is_count else "i", _INDEX)
-    is_range = isinstance(node.iter, ast.Call) and getattr(node.iter.func, "id", "") in ("range", "reversed")
-    return Var(target.id if isinstance(target, ast.Name) and is_range else "i", _INDEX)
+    return Var(target.id if isinstance(target, ast.Name) and _is_range(node.iter) else "i", _INDEX)
+
+
+def _is_range(node: ast.AST) -> bool:
+    """range(...), or that reversed."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+        return False
+    return node.func.id == "range" or (node.func.id == "reversed" and any(map(_is_range, node.args)))
 
 
 _INDEX = make.lift(0).aval

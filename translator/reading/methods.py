@@ -13,11 +13,13 @@ from ..errors import DTypeError, ShapeError
 from ..ir import Atom
 from ..surface.arguments import static_dtype
 from ..surface.python import as_python
+from . import growing
 from .booleans import is_bool, python_bool
 from .calls import call_handler
 from .context import Context
 from .demand import ask, static
 from .functional import scatter_into
+from .growing import Growing
 from .iteration import known_items
 from .selected import call
 from .selection import store_selected
@@ -42,6 +44,8 @@ def call_method(ctx: Context, method: Method, args: list[Value], kwargs: dict[st
         assert handler is not None, f"the attribute {name} was looked up"
         value = call_handler(ctx, handler, name, [owner, *args], kwargs, node)
         return python_bool(ctx, value) if name == "is_integer" else value
+    if isinstance(owner, Growing):
+        return growing.call_method(ctx, owner, name, args, node)
     if isinstance(owner, Masked):
         return _call_selection_method(ctx, owner, name, args, kwargs, node)
     return _call_container_method(ctx, owner, name, args, kwargs, node)

@@ -22,6 +22,7 @@ from .context import Context
 from .control import truth
 from .demand import static
 from .expressions import as_number, run_known
+from .growing import Growing, length
 from .iteration import known_items
 from .protocols import is_instance, special
 from .standard import library_for
@@ -60,6 +61,8 @@ def _len(ctx: Context, node: ast.AST, x: Value) -> Value:
 
         ctx.at(node)
         return count(ctx, x, 0)
+    if isinstance(x, Growing):
+        return length(ctx, x)
     if isinstance(x, RunRange | Zip | Enumerate | Reversed):
         return len(known_items(ctx, x, node))
     method = ctx.captures.part(type(x.value if isinstance(x, Foreign) else x), "__len__")
@@ -129,7 +132,7 @@ def _ndindex(ctx: Context, node: ast.AST, *shape: Value) -> Value:
 
 
 def _reversed(ctx: Context, node: ast.AST, inner: Value) -> Value:
-    if isinstance(inner, range | RunRange) or type(inner) is Ref:
+    if isinstance(inner, range | RunRange | Growing) or type(inner) is Ref:
         return Reversed(inner)
     return known_items(ctx, inner, node)[::-1]
 

@@ -1,0 +1,185 @@
+"""Tapes of loops of unknown length, which are lists where CPython runs the gradient: laws, values, ends."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from laws_helpers import check_l1, check_l2_l3_in_two_steps
+
+import untraced
+from untraced.translator.derive import reverse
+from untraced.translator.evaluate import evaluate
+from untraced.translator.pipeline import translate
+from untraced.translator.printing.printer import print_function
+from untraced.translator.reading.reader import read
+from untraced.translator.reading.signature import abstract
+from untraced.translator.tree import flatten
+
+RNG = np.random.default_rng(0)
+X = RNG.uniform(0.3, 1.0, 5)
+
+
+def root(x):
+    y = 1.0
+    while abs(y * y - x) > 1e-12:
+        y = 0.5 * (y + x / y)
+    return y
+
+
+def changed_in_place(u, k):
+    v = u.copy()
+    change = 1.0
+    while change > 1e-3:
+        old = v.copy()
+        v[1:-1] = v[1:-1] + k * (v[2:] - 2 * v[1:-1] + v[:-2]) * v[1:-1]
+        v[0] = v[1]
+        v[-1] = 0.0
+        change = np.sum((v - old) ** 2)
+    return np.sum(v * v)
+
+
+def changed_after_it_is_kept(x):
+    y = x * 1.0
+    while np.max(y) > 0.1:
+        z = np.sin(y)
+        y[0] = y[0] * 0.5
+        y = y * z
+    return np.sum(y**2)
+
+
+def two_values(x, w):
+    a, b = x, np.zeros_like(x)
+    while np.max(a) > 0.1:
+        b = np.tanh(w @ b + a)
+        a = a * 0.8 * np.cos(b)
+    return np.sum(b * a)
+
+
+def inner_loop(x):
+    s = 0.0
+    for i in range(3):
+        y = x + i
+        while np.sum(y * y) > 1e-3:
+            y = y * np.cos(y) * 0.5
+        s = s + np.sum(y)
+    return s
+
+
+def loop_in_a_loop(x):
+    y = x
+    while np.max(y) > 0.2:
+        z = y
+        while np.max(z) > 0.1:
+            z = z * 0.7 * np.cos(z)
+        y = y * 0.8 + 0.01 * z
+    return np.sum(y**2)
+
+
+def in_a_branch(x):
+    y = x
+    if np.sum(x) > 0:
+        while np.max(y) > 0.2:
+            if y[0] > 0.5:
+                y = y * 0.5
+            else:
+                y = np.sin(y) * 0.9
+    return np.sum(y**2)
+
+
+def upwards(x, m):
+    y = x
+    for i in range(2, int(np.max(m)), 3):
+        y = np.sin(y) * i
+    return np.sum(y)
+
+
+def downwards(x, m):
+    y = x
+    for i in range(int(m[0]), -1, -2):
+        y = np.sin(y) * i + y[i]
+    return np.sum(y)
+
+
+def turned_round(x, m):
+    y = x
+    for i in reversed(range(1, int(m[0]), 2)):
+        y = np.sin(y) * i + y[i]
+    return np.sum(y)
+
+
+def with_break(x):
+    s, y = 0.0, x
+    while True:
+        y = np.sin(y)
+        if np.sum(y) < 0.9:
+            break
+        s = s + np.sum(y * y)
+    return s
+
+
+def never(x):
+    y = x
+    while np.sum(y) > 1e3:
+        y = np.sin(y)
+    return np.sum(y)
+
+
+CASES = [
+    (root, (2.0,)),
+    (changed_in_place, (X, 0.2)),
+    (changed_after_it_is_kept, (X,)),
+    (two_values, (X, RNG.normal(size=(5, 5)) * 0.3)),
+    (inner_loop, (X[:2],)),
+    (loop_in_a_loop, (X,)),
+    (in_a_branch, (X,)),
+    (upwards, (X[:2], np.array([3, 11]))),
+    (downwards, (X, np.array([4]))),
+    (turned_round, (X, np.array([5]))),
+    (with_break, (X,)),
+    (never, (X,)),
+]
+
+
+@pytest.mark.parametrize(("fun", "args"), CASES, ids=lambda v: getattr(v, "__name__", ""))
+def test_laws_and_values(fun, args):
+    """Lists obey the laws, and give to the bit what windows of fixed length do."""
+    gradient = untraced.grad(fun)
+    translation = translate(gradient, abstract(fun, args, {}), target="numpy")
+    assert ".append(" in print_function(translation.source)
+    leaves = [x for i, x in enumerate(flatten(args)[0]) if i not in translation.statics]
+    check_l1(translation.source, args, leaves)
+    check_l2_l3_in_two_steps(translation.source, args)
+    reading = read(fun, abstract(fun, args, {}))
+    leaves = [x for i, x in enumerate(flatten(args)[0]) if i not in reading.statics]
+    (want,) = evaluate(reverse.grad(reading.function, [0]), leaves)
+    np.testing.assert_allclose(gradient(*args), want, rtol=1e-13)
+
+
+def test_what_is_compiled_or_transformed_again_has_none():
+    gradient = untraced.grad(two_values)
+    w = CASES[3][1][1]
+    assert ".append(" not in untraced.accelerate(gradient).source(X, w)
+    assert ".append(" not in untraced.vmap(gradient, in_axes=(0, None)).source(X[None], w)
+    np.testing.assert_allclose(untraced.accelerate(gradient)(X, w), gradient(X, w), rtol=1e-12)
+    np.testing.assert_allclose(untraced.vmap(gradient, in_axes=(0, None))(X[None], w)[0], gradient(X, w), rtol=1e-12)
+    second = untraced.hessian(two_values)(X, w)
+    np.testing.assert_allclose(second, second.T, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(second, untraced.jacrev(gradient)(X, w), rtol=1e-9, atol=1e-12)
+
+
+def test_arrays_on_a_list_stay_what_they_are():
+    assert "y_tape.append(y.copy())" in untraced.grad(changed_after_it_is_kept).source(X)
+
+
+def test_a_list_of_the_users_own_stays_with_cpython():
+    def own(x):
+        kept = []
+        y = x
+        while y > 0.1:
+            kept.append(y)
+            y = y * 0.5
+        return sum(kept)
+
+    assert untraced.accelerate(own, target="numpy")(1.0) == own(1.0)
+    with pytest.raises(untraced.UntracedError, match="a list changes its length"):
+        untraced.grad(own)(1.0)
