@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..translator.checked import Checked
 from ..translator.errors import AliasError, Diagnostic
 from ..translator.ir import Aval, Function, Param, may_raise, routines_of
 from ..translator.pipeline import Translation, translate
@@ -25,7 +27,7 @@ from .array import Array, spec_of
 from .assembly import argument_assembler, assembler
 from .devices import device_of_target, device_put
 from .fastcall import guard_function
-from .programs import Program, load
+from .programs import Program, load, runs_in_numpy
 from .trees import map as tree_map
 
 if TYPE_CHECKING:
@@ -140,6 +142,8 @@ def make_entry(accelerated: Accelerated, binding: Binding, leaves: Sequence[Any]
         translation = dataclasses.replace(translation, guards=(*translation.guards, *defaults))
     if accelerated.target == "numpy" or routines_of(translation.source.body):
         return HostEntry(translation, binding)
+    if accelerated.target == "cpu" and runs_in_numpy(translation.function):
+        return EitherEntry(translation, binding, accelerated)
     return TargetEntry(translation, binding, accelerated)
 
 
@@ -159,10 +163,17 @@ class HostEntry(Entry):
 
         return executable(self.function, comments=True)
 
+    @functools.cached_property
+    def may_fail(self) -> bool:
+        """Whether an exception may come out of a run that has begun to write."""
+        return Checked(self.function).block(self.function.body)
+
     def run(self, leaves: Sequence[Any]) -> Any:
         arguments = self.binding.gather(leaves)
         if self.mutated or self.layouts:
             self.check_writes([*arguments, *self.captured()])
+        if not (self.mutated and (self.may_fail or _stumbles())):
+            return self._result(arguments)
         with _undone([x for i, x in enumerate([*arguments, *self.captured()]) if i in self.mutated]):
             return self._result(arguments)
 
@@ -184,6 +195,12 @@ class HostEntry(Entry):
 
             tell_origin(error, self.call)
             raise
+
+
+def _stumbles() -> bool:
+    """Whether arithmetic may raise here, as np.errstate and the filters of warnings have it."""
+    errors = np.geterr().values()
+    return "raise" in errors or "call" in errors or any(action == "error" for action, *_ in warnings.filters)
 
 
 @contextmanager
@@ -294,6 +311,26 @@ class TargetEntry(Entry):
             f"an Array on {x.device} was passed to {self.function.name}, which runs on {self.device}: move it "
             "with device_put"
         )
+
+
+class EitherEntry(HostEntry):
+    """A program that NumPy runs as fast on its own arrays, without warnings as compiled ones do; for Arrays it is
+    compiled.
+    """
+
+    def __init__(self, translation: Translation, binding: Binding, accelerated: Accelerated) -> None:
+        super().__init__(translation, binding)
+        self._compile = functools.partial(TargetEntry, translation, binding, accelerated)
+
+    @functools.cached_property
+    def compiled(self) -> TargetEntry:
+        return self._compile()
+
+    def run(self, leaves: Sequence[Any]) -> Any:
+        if any(type(x) is Array for x in leaves):
+            return self.compiled.run(leaves)
+        with np.errstate(all="ignore"):
+            return super().run(leaves)
 
 
 def _finisher(aval: Aval, is_array: bool) -> Callable[[np.ndarray[Any, Any]], Any]:

@@ -45,6 +45,13 @@ def load(target: str, function: Function, *, donated: Sequence[int] = (), checks
             raise AssertionError(f"no programs for {target}")
 
 
+def runs_in_numpy(function: Function) -> bool:
+    """Whether the fused program for "cpu", called with NumPy arrays, is better run as its printed source."""
+    from ..tpu.by_numpy import by_numpy
+
+    return by_numpy(function)
+
+
 def _compiles_loops() -> bool:
     from ..tpu.native import wanted
 

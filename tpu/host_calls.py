@@ -27,6 +27,8 @@ TARGET = "untraced_host"
 AVAILABLE = sys.platform == "linux" and os.environ.get("UNTRACED_HOST_CALLS", "1") != "0"
 SMALLEST = 1 << 13
 """Elements: XLA takes 5 to 200 ns for each in what is called here, NumPy a fifth of that or less."""
+OVERHEAD = 30_000
+"""Nanoseconds of a call beyond NumPy's own."""
 SHORTEST_LINE = 64
 """Elements of a line in which NumPy looks for an extreme: it starts anew, for 25 ns, at each line."""
 SHORTEST_SUM = 24

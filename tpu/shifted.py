@@ -125,9 +125,9 @@ class _Reach:
                 self._stream(s)
             case Put() if _is_static(s):
                 self._stream(s)
-            case Put() | ArgReduce() | Cumulative() | Sort() if _is_host_call(s):
+            case Put() | ArgReduce() | Cumulative() | Sort() if is_host_call(s):
                 pass
-            case Reduce() | Contract() if _is_host_call(s):
+            case Reduce() | Contract() if is_host_call(s):
                 if s.args[0].aval.dtype.kind not in "iub":
                     self._fuse(s.args)
             case Linalg() | Fourier():
@@ -168,7 +168,7 @@ class _Reach:
                 self.copied |= self.streamed.get(a, frozenset())
 
 
-def _is_host_call(s: Apply) -> bool:
+def is_host_call(s: Apply) -> bool:
     """Whether `emit` writes a call of NumPy's function for a statement of a parameter that is shifted."""
     if not host_calls.AVAILABLE:
         return False

@@ -548,3 +548,57 @@ def test_random_loops(program: Program) -> None:
 def test_random_loops_on_the_cpu(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     always_vectorised(monkeypatch)
     check(random_loops(Random(seed)), "cpu")
+
+
+class TestProductsAhead:
+    """Loops that stay give their products of the index alone away: one product of matrices in front."""
+
+    DATA = np.random.default_rng(4).normal(size=(150, 120))
+
+    @staticmethod
+    def covariance(data: Any) -> Any:
+        m = data.shape[1]
+        data -= np.mean(data, axis=0)
+        cov = np.zeros((m, m))
+        for i in range(m):
+            cov[i:, i] = cov[i, i:] = data[:, i] @ data[:, i:] / (len(data) - 1.0)
+        return cov
+
+    @pytest.mark.parametrize("target", ["cpu", "numpy"])
+    def test_covariance_by_columns(self, target: str) -> None:
+        assert run(self.covariance, self.DATA, target=target, exact=False) == "in order"
+        source = accelerate(self.covariance, target=target).inspect(self.DATA.copy(), compile=False).source
+        assert "data_1.T @ data_1" in source.partition("for ")[0]
+
+    def test_backwards_from_another_start(self) -> None:
+        def f(data: Any) -> Any:
+            last = np.zeros(data.shape[1])
+            for i in range(110, 20, -1):
+                last = last * 0.5 + data[:, i] @ data / (1.0 + np.abs(last[0]))
+            return last
+
+        assert run(f, self.DATA, exact=False) == "in order"
+        source = accelerate(f, target="numpy").inspect(self.DATA, compile=False).source
+        assert " @ " not in source.partition("for ")[2]
+
+    def test_of_what_the_loop_changes_or_on_few_numbers_they_stay(self) -> None:
+        def changed(data: Any) -> Any:
+            for i in range(1, 120):
+                data[:, i] -= (data[:, i - 1] @ data)[i] * 1e-3
+            return data
+
+        for f, data in ((changed, self.DATA), (self.covariance, self.DATA[:12, :9].copy())):
+            assert run(f, data.copy(), exact=False) == "in order"
+            source = accelerate(f, target="numpy").inspect(data.copy(), compile=False).source
+            assert " @ " in source.partition("for ")[2]
+
+    def test_what_may_fail_in_a_trip_stays_there(self) -> None:
+        def f(data: Any, places: Any) -> Any:
+            total = np.zeros(data.shape[1])
+            for i in range(len(places)):
+                total = np.tanh(total + data[:, places[i]] @ data)
+            return total
+
+        run(f, self.DATA, np.arange(30), exact=False)
+        source = accelerate(f, target="numpy").inspect(self.DATA, np.arange(30), compile=False).source
+        assert " @ " in source.partition("for ")[2]

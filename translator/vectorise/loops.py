@@ -46,6 +46,7 @@ from ..ir import (
 from ..passes.dead import dead_code
 from ..rewrite import substituted
 from .affine import Forms
+from .ahead import products_ahead
 from .cost import EVERYWHERE, Policy, check_work
 from .stores import Dependence
 from .trial import Trial
@@ -107,7 +108,9 @@ class Walker:
             del self.notes[count:]
             body = self.within(s, self.policy.inner)
             self.note(s, "in order", why)
-            return (s if body is s.body else replace(s, body=body),), {}
+            stays = s if body is s.body else replace(s, body=body)
+            statements, stays = products_ahead(stays, self.policy, lambda: self.known) or ((), stays)
+            return (*statements, stays), {}
         self.notes += trial.notes
         self.note(s, "vectorised", f"its {trial.size} iterations are independent")
         return made

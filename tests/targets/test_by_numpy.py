@@ -1,0 +1,111 @@
+"""Programs for the cpu that NumPy runs as fast on its own arrays: which they are, and what they do."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from untraced import accelerate, device_put
+from untraced.runtime import entries
+from untraced.tpu import by_numpy, host_calls
+
+pytestmark = pytest.mark.skipif(not host_calls.AVAILABLE, reason="XLA takes everything where it cannot call NumPy")
+RANDOM = np.random.default_rng(0)
+
+
+def weighed(fun: Callable[..., Any], *args: Any) -> bool:
+    """Whether NumPy takes it; nothing is run."""
+    stages = accelerate(fun, target="cpu").inspect(*args, compile=False).stages
+    return by_numpy.by_numpy(stages.functions["fuse"])
+
+
+def test_library_calls_on_large_arrays_are_numpys() -> None:
+    square, line = np.ones((800, 800)), np.ones(2_000_000)
+    assert weighed(lambda a, b, c: 1.5 * a @ b + 2.0 * c, square, square, square)
+    assert weighed(lambda a: a @ a.T, square)
+    assert weighed(lambda x: np.sort(x), line)
+    assert weighed(lambda x: np.cumsum(x), line)
+    assert weighed(lambda a: np.linalg.cholesky(a), square)
+
+
+def test_chains_functions_loops_and_small_arrays_are_compiled() -> None:
+    line, small = np.ones(2_000_000), np.ones((8, 8))
+
+    def loop(x: Any) -> Any:
+        for _ in range(3):
+            x = np.concatenate([x[1:], x[:1]])
+        return x
+
+    assert not weighed(lambda x: (x * 2 + 1) * x - 3 * x, line)
+    assert not weighed(lambda x: np.tanh(x), line)
+    assert not weighed(lambda a: a @ a, small)
+    assert not weighed(lambda x, n: loop(x) * n, line, 2)
+    assert not weighed(lambda x: float(np.sum(x)), line)
+
+
+@pytest.fixture
+def any_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(by_numpy, "LEAST", -1.0)
+    monkeypatch.setattr(by_numpy, "SMALL", -1)
+    monkeypatch.setattr(host_calls, "SMALLEST", 1)
+    monkeypatch.setattr(host_calls, "SHORTEST_SUM", 1)
+
+
+def scaled(a: Any, x: Any) -> Any:
+    a *= 2.0
+    return a @ x, {"sum": np.sum(x)}
+
+
+@pytest.mark.usefixtures("any_size")
+def test_arguments_results_and_their_memory_are_those_of_compiled_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(entries, "runs_in_numpy", lambda function: True)
+    a, x = RANDOM.normal(size=(5, 4)), RANDOM.normal(size=4)
+    ours = accelerate(scaled, target="cpu")
+    mine, theirs = a.copy(), a.copy()
+    product, sums = ours(mine, x)
+    want, want_sums = scaled(theirs, x)
+    np.testing.assert_array_equal(mine, theirs)
+    np.testing.assert_allclose(product, want, rtol=1e-15)
+    assert type(sums["sum"]) is np.float64 and np.isclose(sums["sum"], want_sums["sum"], rtol=1e-15)
+    [entry] = [e for found in ours._entries.values() for e in found]
+    assert isinstance(entry, entries.EitherEntry) and not entry.may_fail
+
+    whole = accelerate(lambda x: x[1:], target="cpu")(x)
+    assert whole.flags.owndata or not np.shares_memory(whole, x)
+
+
+@pytest.mark.usefixtures("any_size")
+def test_arrays_of_devices_are_computed_with_by_xla(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(entries, "runs_in_numpy", lambda function: True)
+    x = RANDOM.normal(size=50)
+    ours = accelerate(lambda x: np.cumsum(x), target="cpu")
+    np.testing.assert_allclose(ours(x), np.cumsum(x), rtol=1e-15)
+    on_device = ours(device_put(x))
+    assert type(on_device).__name__ == "Array"
+    np.testing.assert_allclose(np.asarray(on_device), np.cumsum(x), rtol=1e-12)
+
+
+def test_neither_warnings_nor_errors_of_arithmetic_come_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(entries, "runs_in_numpy", lambda function: True)
+    with warnings.catch_warnings(), np.errstate(all="raise"):
+        warnings.simplefilter("error")
+        found = accelerate(lambda x: 1.0 / x, target="cpu")(np.zeros(3))
+    assert np.all(np.isinf(found))
+
+
+def test_what_fails_after_it_has_written_leaves_the_arguments_to_cpython(monkeypatch: pytest.MonkeyPatch) -> None:
+    """CPython runs the call again, from its start: one store is made, not two."""
+    monkeypatch.setattr(entries, "runs_in_numpy", lambda function: True)
+
+    def stored(a: Any, i: Any) -> Any:
+        a += 1.0
+        return a[i]
+
+    a = np.zeros(4)
+    with pytest.raises(IndexError):
+        accelerate(stored, target="cpu")(a, np.array([9]))
+    np.testing.assert_array_equal(a, np.ones(4))

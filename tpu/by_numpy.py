@@ -1,0 +1,210 @@
+"""Which whole programs NumPy runs sooner than XLA would: those that are little more than calls of its own library.
+
+    return alpha * A @ x + beta * B @ x         two passes over A and B, and BLAS: nothing to fuse
+    return np.tanh(x * a + b) * c               five passes over x, of which XLA makes one: compiled
+
+Both ways are estimated from what the statements read, write and compute. The estimate knows shapes and dtypes alone,
+so a program goes the same way at every call. Programs with loops or branches, or on small arrays, are XLA's.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from ..translator.ir import Apply, Aval, Function, Fused, Statement, Var
+from ..translator.ops.core import (
+    ArgReduce,
+    Cast,
+    Concatenate,
+    Contract,
+    ContractAttrs,
+    Create,
+    Cumulative,
+    Elementwise,
+    Fourier,
+    Linalg,
+    Reduce,
+    Reshape,
+    Sort,
+)
+from ..translator.passes.alignment import is_free
+from . import host_calls
+from .shifted import SMALLEST as STAGED
+from .shifted import is_host_call, read_in_place
+
+LEAST = 2e5
+"""Nanoseconds: of programs that NumPy runs in less the way to XLA and back decides, which is short."""
+BYTE = 0.09
+"""Nanoseconds for a byte read or written, on one core of an x86-64 machine from 2020; what follows are the same."""
+FRESH = 0.16  # a byte of memory that is new to the process, in huge pages
+FAULTED = 0.5  # the same in pages of 4 kB, as XLA takes it for what is between its kernels
+KEPT = 1 << 25  # bytes: smaller pieces of memory the C library keeps for the next who asks
+OPERATION = 0.15  # a plain operation on an element, compiled
+FUNCTION = 3.0  # a function such as exp, compiled
+SLOWER = 8.0  # the same in NumPy, and whatever else it does one by one
+SMALL = 1 << 12  # elements
+CALL = 1_000.0  # one of NumPy's functions on few elements
+PLAIN = frozenset(
+    (
+        *("add", "subtract", "multiply", "negative", "positive", "absolute", "fabs", "maximum", "minimum", "fmax"),
+        *("less", "less_equal", "greater", "greater_equal", "equal", "not_equal", "fmin"),
+        *("bitwise_and", "bitwise_or", "bitwise_xor", "invert", "logical_and", "logical_or", "logical_not"),
+        *("divide", "sqrt", "square", "isnan", "isfinite", "isinf", "copysign", "rint", "floor", "ceil", "trunc"),
+    )
+)
+"""Operations that NumPy has vector instructions for: they take as long as their arrays take from memory."""
+SORTED = 10.0  # an element that is sorted, or Fourier transformed
+ALONG = 1.0  # one that is added to a running sum, or looked at for an extreme
+MULTIPLICATION = 0.1  # of real matrices in double precision, in either library
+BEHIND = 1.1  # XLA's products take so many times as long as BLAS's
+LIBRARY = {"cholesky", "solve", "det", "slogdet_sign", "slogdet_log", "eigh_values", "eig_values", "svd_s"}
+"""Linear algebra of one result: of several NumPy would factorise several times."""
+
+
+def by_numpy(function: Function) -> bool:
+    """Whether NumPy is to run a fused program on NumPy arrays, as its printed source."""
+    results = function.body.results
+    if not host_calls.AVAILABLE or not results or any(r.aval.weak for r in results):
+        return False
+    try:
+        weighed = _Weighed(function)
+    except _NotWeighed:
+        return False
+    return LEAST < weighed.numpy < weighed.xla
+
+
+class _NotWeighed(Exception):
+    pass
+
+
+class _Weighed:
+    """Nanoseconds of both, for a program."""
+
+    def __init__(self, function: Function) -> None:
+        self.numpy = self.xla = 0.0
+        self._temporary = 0  # bytes that XLA holds between its kernels
+        self._results = set(function.body.results)
+        for s in function.body.statements:
+            if _is_small(s):
+                self.numpy += CALL
+            elif isinstance(s, Fused):
+                self._group(s)
+            elif isinstance(s, Apply):
+                self._alone(s)
+            else:
+                raise _NotWeighed
+        self._arguments(function)
+        self.xla += _faults(self._temporary, FAULTED)
+
+    def _arguments(self, function: Function) -> None:
+        """Those that XLA gets as copies; those written in place are results that are copied back."""
+        params = function.body.params
+        in_place = read_in_place(function)
+        copied = [p.aval for k, p in enumerate(params) if k not in in_place and _bytes(p.aval) >= STAGED]
+        self.xla += sum(map(_bytes, copied)) * 2 * BYTE
+        written = [_bytes(r.aval) for r in function.body.results[function.out.leaf_count :]]
+        self.xla += sum(written) * 2 * BYTE
+        self.numpy += sum(written) * 2 * BYTE
+
+    def _group(self, s: Fused) -> None:
+        """XLA goes once over what the group reads and writes, and over what a product in it takes or gives; NumPy
+        once for each operation.
+        """
+        self.xla += sum(_bytes(a.aval) for a in s.args) * BYTE
+        products = [p for p in s.body.statements if isinstance(p, Apply) and isinstance(p.op, Contract)]
+        stored = {t for p in products for t in (*p.args, *p.targets)}
+        self._store(s.targets)
+        for inner in s.body.statements:
+            if not isinstance(inner, Apply):
+                raise _NotWeighed
+            made = set(inner.targets) & stored
+            self.xla += sum(_bytes(t.aval) for t in made) * 2 * BYTE
+            self._temporary += sum(_bytes(t.aval) for t in made)
+            if isinstance(inner.op, Elementwise | Cast):
+                self._elementwise(inner)
+            elif isinstance(inner.op, Contract):
+                self._product(inner)
+            elif isinstance(inner.op, Reduce):
+                self.xla += inner.args[0].aval.size * OPERATION
+                self.numpy += _bytes(inner.args[0].aval) * BYTE
+            elif not is_free(inner):
+                raise _NotWeighed
+
+    def _store(self, targets: Iterable[Var]) -> None:
+        """What XLA writes: results into memory that is brought for them."""
+        for t in targets:
+            n = _bytes(t.aval)
+            self.xla += n * BYTE + (_faults(n, FRESH) if t in self._results else 0)
+            self._temporary += 0 if t in self._results else n
+
+    def _elementwise(self, s: Apply) -> None:
+        (target,) = s.targets
+        moved = _bytes(target.aval) + sum(_bytes(a.aval) for a in s.args if a.aval.shape == target.aval.shape)
+        plain = s.op.name in PLAIN and all(a.aval.dtype.kind in "fiub" for a in (*s.args, target))
+        half = any(a.aval.dtype.char == "e" or a.aval.dtype.kind == "V" for a in s.args)
+        cheap = not half and (plain or isinstance(s.op, Cast))
+        self.xla += target.aval.size * (OPERATION if cheap else FUNCTION)
+        self.numpy += moved * BYTE + _faults(_bytes(target.aval), FRESH)
+        self.numpy += 0 if cheap else target.aval.size * SLOWER
+
+    def _alone(self, s: Apply) -> None:
+        (target,) = s.targets
+        read, written = sum(_bytes(a.aval) for a in s.args), _bytes(target.aval)
+        if is_free(s):
+            return
+        self._store(s.targets)
+        match s.op:
+            case Elementwise() | Cast():
+                self._elementwise(s)
+                self.xla += read * BYTE
+            case Contract():
+                self._product(s)
+            case Reduce() | Concatenate() | Reshape() | Create():
+                self.numpy += (read + written) * BYTE + _faults(written, FRESH)
+                self.xla += read * BYTE
+            case Sort() | ArgReduce() | Cumulative() if is_host_call(s):
+                self._called(s, SORTED if isinstance(s.op, Sort) else ALONG)
+            case Linalg(name=name) if name in LIBRARY:
+                self._called(s, float(s.args[0].aval.shape[-1]) * MULTIPLICATION)
+            case Fourier():
+                self._called(s, SORTED)
+            case _:
+                raise _NotWeighed
+
+    def _called(self, s: Apply, each: float) -> None:
+        """Both call the same function, or one that takes as long: what lies around it differs."""
+        size, written = s.args[0].aval.size, _bytes(s.targets[0].aval)
+        self.numpy += size * each + written * BYTE + _faults(written, FRESH)
+        self.xla += size * each + host_calls.OVERHEAD
+
+    def _product(self, s: Apply) -> None:
+        attrs, (x, y) = s.attrs, s.args
+        assert isinstance(attrs, ContractAttrs)
+        sizes = dict(zip((*attrs.lhs, *attrs.rhs), (*x.aval.shape, *y.aval.shape), strict=True))
+        count = math.prod(sizes.values())
+        dtype = s.targets[0].aval.dtype
+        if not host_calls.multiplies(attrs, x.aval, y.aval, dtype):
+            raise _NotWeighed
+        each = MULTIPLICATION * dtype.itemsize / 8 * (2 if dtype.kind == "c" else 1)
+        vector = len(attrs.lhs) == 1 or len(attrs.rhs) == 1
+        took = (_bytes(x.aval) + _bytes(y.aval)) * BYTE if vector else count * each
+        self.numpy += took / 2 if x is y and not vector else took  # the product of a matrix with itself is symmetric
+        self.xla += took * BEHIND
+
+
+def _faults(size: int, each: float) -> float:
+    return size * each if size > KEPT else 0.0
+
+
+def _bytes(aval: Aval) -> int:
+    return aval.size * aval.dtype.itemsize
+
+
+def _is_small(s: Statement) -> bool:
+    """Work on few elements, whatever it is."""
+    if not isinstance(s, Apply | Fused):
+        return False
+    inner = s.body.statements if isinstance(s, Fused) else (s,)
+    atoms = (*s.args, *s.targets, *(t for i in inner for t in i.targets))
+    return max((a.aval.size for a in atoms), default=0) <= SMALL
