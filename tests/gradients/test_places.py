@@ -118,3 +118,18 @@ def test_places_are_compared_whatever_their_length() -> None:
     x = np.broadcast_to(np.float64(0.5), 10**9)
     source = grad(f).source(x)
     assert "d_x[1::2] = " in source and "d_x[::2] = " in source
+
+
+def test_what_a_loop_reads_backwards_from_a_moving_start_is_added_backwards() -> None:
+    def f(x):
+        y = np.zeros((8, 4))
+        for q in range(1, 4):
+            k = 0
+            for i in range(-1, 6, 2):
+                for j in range(1, 3):
+                    y[k, q] += j * q * np.sin(x[i + q])
+                    k += 1
+        return np.sum(y * np.arange(1.0, 33.0).reshape(8, 4))
+
+    x = np.cos(np.arange(10.0))
+    check_grads(f, (x,), order=2)

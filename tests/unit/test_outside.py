@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from untraced import UnsupportedError, accelerate, grad
+from untraced import accelerate, grad, vmap
 
 X = np.array([1.0, -2.0, 3.0])
 COUNT = 0
@@ -197,19 +197,43 @@ def test_globals_and_variables_of_functions_around() -> None:
     assert add(X) == 2.0 and add(X) == 4.0 and total == 4.0
 
 
+class Counted:
+    """An objective that counts its calls, as benchmark functions do."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self.last = np.zeros(2)
+
+    def __call__(self, x):
+        self.calls += 1
+        self.last = x * 2.0
+        return np.sum(self.last**2) * self.calls
+
+
 def test_derivatives_do_not_change_what_lies_outside() -> None:
     def f(x):
-        CONFIG.scale = 3.0
-        return np.sum(x)
+        CONFIG.scale = CONFIG.scale + 2.0
+        return np.sum(x**2) * CONFIG.scale
 
     def g(x):
         global COUNT
         COUNT += 1
-        return np.sum(x)
+        return np.sum(x**2) * COUNT
 
-    for fun in (f, g):
-        with pytest.raises(UnsupportedError, match="outside the function"):
-            grad(fun)(X)
+    counted = Counted()
+    before = CONFIG.scale, COUNT
+    for fun, name, factor in ((f, "CONFIG.scale", CONFIG.scale + 2.0), (g, "COUNT", COUNT + 1)):
+        with pytest.warns(UserWarning, match=f"{name} lives outside the function") as told:
+            np.testing.assert_array_equal(grad(fun)(X), 2.0 * factor * X)
+        assert told[0].filename == __file__
+        with pytest.warns(UserWarning):
+            np.testing.assert_array_equal(vmap(fun)(X[:, None]), X**2 * factor)
+    with pytest.warns(UserWarning, match=r"counted.(calls|last) lives outside"):
+        np.testing.assert_array_equal(grad(lambda x: counted(x))(X), 8.0 * X)
+        counted.calls = 2
+        np.testing.assert_array_equal(accelerate(grad(lambda x: counted(x)))(X), 24.0 * X)
+    assert (CONFIG.scale, COUNT) == before and counted.calls == 2
+    np.testing.assert_array_equal(counted.last, np.zeros(2))
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from ..builder import Builder
 from ..errors import DTypeError, OutOfBoundsError, ShapeError
 from ..fits import check_holds
 from ..ir import Atom, Const, Shape
-from ..ops.core import At, Dim, Dyn, Gather, IndexAttrs, Run
+from ..ops.core import At, Dim, Dyn, Gather, IndexAttrs, Run, axis_of_run, backward_runs, indexed_shape
 from .base import definition, emit, lift
 from .casts import astype
 from .elementwise import add
@@ -30,6 +30,7 @@ def put(b: Builder, x: object, value: object, dims: Sequence[Dim], dyn: Sequence
     """`x` with `x[...] = value`; the value is cast to the dtype of `x` and broadcast."""
     x, value = lift(x), lift(value)
     check_holds(x.aval.dtype, value)
+    value, dims, dyn = _forwards(b, x.aval.shape, value, dims, dyn)
     attrs, used = _index_attrs(x.aval.shape, dims, dyn, 2)
     if _is_whole(x.aval.shape, attrs) and value.aval.ndim <= x.aval.ndim:
         return broadcast_to(b, astype(b, value, x.aval.dtype), x.aval.shape)
@@ -58,12 +59,37 @@ def any_gather(attrs: IndexAttrs) -> bool:
 def put_add(b: Builder, x: object, value: object, dims: Sequence[Dim], dyn: Sequence[Any] = ()) -> Atom:
     """`x` with `value` added at `x[...]`; repeated indices accumulate."""
     x, value = lift(x), lift(value)
+    value, dims, dyn = _forwards(b, x.aval.shape, value, dims, dyn)
     attrs, used = _index_attrs(x.aval.shape, dims, dyn, 2)
     if _is_whole(x.aval.shape, attrs):
         total = add(b, x, value)
         if total.aval.shape == x.aval.shape:
             return astype(b, total, x.aval.dtype)
     return emit(b, ops.PUT_ADD, x, value, *used, attrs=attrs)
+
+
+def _forwards(
+    b: Builder, shape: Shape, value: Atom, dims: Sequence[Dim], dyn: Sequence[Any]
+) -> tuple[Atom, Sequence[Dim], Sequence[Any]]:
+    """What is stored backwards from a place that only the run knows is turned round, and stored forwards."""
+    attrs, used = _index_attrs(shape, dims, dyn, 0)
+    turned = backward_runs(attrs)
+    if not turned:
+        return value, dims, dyn
+    avals = [a.aval for a in used]
+    ndim = len(indexed_shape(attrs, avals))
+    axes = [axis_of_run(attrs, avals, i) - ndim for i in turned]
+    flips: list[Dim] = [Run(0, n) for n in value.aval.shape]
+    for axis in axes:
+        if -axis <= value.aval.ndim and (n := value.aval.shape[axis]) > 1:
+            flips[axis] = Run(n - 1, n, -1)
+    ahead, starts = list(attrs.dims), list(used)
+    for i in turned:
+        d = attrs.dims[i]
+        assert isinstance(d, Run) and isinstance(d.start, Dyn)
+        ahead[i] = Run(Dyn(len(starts)), d.size, -d.step)
+        starts.append(add(b, used[d.start.arg], (d.size - 1) * d.step))
+    return index(b, value, flips), ahead, starts
 
 
 def _index_attrs(

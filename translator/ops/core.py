@@ -505,6 +505,7 @@ class Put:
 
     def infer(self, avals: Sequence[Aval], attrs: Attrs) -> tuple[Aval, ...]:
         assert isinstance(attrs, IndexAttrs)
+        assert not backward_runs(attrs)  # make.put turns them round
         shape = indexed_shape(attrs, avals)
         value = avals[1].shape
         while len(value) > len(shape) and value[0] == 1:
@@ -762,6 +763,20 @@ def indexed_shape(attrs: IndexAttrs, avals: Sequence[Aval]) -> Shape:
     position = gather_position(attrs.dims)
     runs = [d.size for d in attrs.dims if isinstance(d, Run)]
     return (*runs[:position], *g, *runs[position:])
+
+
+def backward_runs(attrs: IndexAttrs) -> list[int]:
+    """The entries that run backwards from a place that only the run knows: no slice says that near the front."""
+    return [i for i, d in enumerate(attrs.dims) if isinstance(d, Run) and isinstance(d.start, Dyn) and d.step < 0]
+
+
+def axis_of_run(attrs: IndexAttrs, avals: Sequence[Aval], entry: int) -> int:
+    """The axis of x[...] along which the entry, a Run, goes."""
+    number = sum(isinstance(d, Run) for d in attrs.dims[:entry])
+    gathered = [avals[d.arg].shape for d in attrs.dims if isinstance(d, Gather)]
+    if not gathered or number < gather_position(attrs.dims):
+        return number
+    return number + len(broadcast_shapes(gathered, "index arrays"))
 
 
 def gather_position(dims: tuple[Dim, ...]) -> int:

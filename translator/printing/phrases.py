@@ -49,6 +49,8 @@ from ..ops.core import (
     Sort,
     SortAttrs,
     Tape,
+    axis_of_run,
+    backward_runs,
 )
 from ..shortcut import runs_always
 from .idioms import EYE, TRI
@@ -488,16 +490,16 @@ class Expressions:
     def _index(self, s: Apply) -> ast.expr:
         x = s.args[0]
         assert isinstance(s.attrs, IndexAttrs)
-        if reversed_ := _backward_dynamic_runs(s.attrs):
-            return self._backward(s, reversed_)
+        if turned := backward_runs(s.attrs):
+            return self._backward(s, turned)
         return subscript(self.atom(x), self.index(s))
 
     def _backward(self, s: Apply, axes: Sequence[int]) -> ast.expr:
         """x[i:i - 3:-1] would wrap at the front: taken forwards, then reversed."""
-        x = s.args[0]
-        assert isinstance(s.attrs, IndexAttrs)
-        kept = [d for d in s.attrs.dims if not isinstance(d, At)]
-        flips = [slice_(None, None, integer(-1)) if d in axes_dims(s.attrs, axes) else slice_() for d in kept]
+        x, attrs = s.args[0], s.attrs
+        assert isinstance(attrs, IndexAttrs)
+        turned = {axis_of_run(attrs, [a.aval for a in s.args], i) for i in axes}
+        flips = [slice_(None, None, integer(-1)) if k in turned else slice_() for k in range(max(turned) + 1)]
         return subscript(subscript(self.atom(x), self.index(s)), one_or_tuple(flips))
 
     def index(self, s: Apply) -> ast.expr:
@@ -583,14 +585,6 @@ def static_run(start: int, size: int, step: int, n: int) -> ast.expr:
     else:
         last = integer(stop)
     return slice_(first, last, integer(step) if step != 1 else None)
-
-
-def _backward_dynamic_runs(attrs: IndexAttrs) -> list[int]:
-    return [i for i, d in enumerate(attrs.dims) if isinstance(d, Run) and isinstance(d.start, Dyn) and d.step < 0]
-
-
-def axes_dims(attrs: IndexAttrs, axes: Sequence[int]) -> list[object]:
-    return [attrs.dims[i] for i in axes]
 
 
 def _new_axes(axes: tuple[int, ...], ndim: int) -> ast.expr:

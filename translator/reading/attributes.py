@@ -255,16 +255,18 @@ _OF_OBJECTS = frozenset({"__class__", "__dict__"})
 def _mirror(ctx: Context, owner: Foreign, name: str, node: ast.AST) -> Mirror:
     """What holds the attributes of an object outside that the function changes, with what `name` is there at first.
 
-    A number is read at every call from then on, lest every value have a program of its own.
+    A number is read at every call from then on, lest every value have a program of its own. A derivative or a batch
+    works with the mirror as with its copies of arguments, and warns.
     """
     obj, capture = owner.value, owner.capture
-    if isinstance(obj, types.ModuleType) or not ctx.keeps_changes:
+    if isinstance(obj, types.ModuleType) or not (ctx.keeps_changes or ctx.transforms):
         ctx.refuse(
             node,
             f"an attribute of {capture.name or 'an object'}, which lives outside the function, cannot be assigned",
             why="the assignment would have to happen at every call, outside the compiled program",
             instead="return the new value and assign it where the function is called",
         )
+    ctx.note_outside(f"{capture.name or 'an object'}.{name}")
     mirror = ctx.mirror(obj, capture)
     if name not in mirror.__dict__ and hasattr(obj, name):
         mirror.__dict__[name] = ctx.captures.attribute(owner, name, getattr(obj, name))

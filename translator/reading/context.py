@@ -113,6 +113,7 @@ class Context:
         self.foreign_paths: dict[int, Path | Capture] = {}  # the way to each of them from the arguments
         self.mirrors: dict[int, Mirror] = {}  # of objects outside the function which it changes, by their ids
         self.mirrored = SharedNames()  # holds them for those who look through what the names lead to
+        self.bound_outside: dict[str, Span] = {}  # what the function binds outside itself, and where
         self.cell_paths: dict[Cell, Path] = {}  # that to the arrays which the caller passed
         self.keeps_changes = False  # whether the caller's containers can be given new contents
         self.transforms = False  # whether this is read to be transformed: CPython can run no part of it
@@ -446,9 +447,13 @@ class Context:
         mirror = self.mirrors.get(id(of))
         if mirror is None:
             mirror = self.mirrors[id(of)] = Mirror()
-            self.foreign[id(mirror)], self.foreign_paths[id(mirror)] = mirror, capture
+            if self.keeps_changes:
+                self.foreign[id(mirror)], self.foreign_paths[id(mirror)] = mirror, capture
             setattr(self.mirrored, str(id(mirror)), mirror)
         return mirror
+
+    def note_outside(self, name: str) -> None:
+        self.bound_outside.setdefault(name, self.b.span)
 
     def has_put(self, obj: Any, name: str) -> bool:
         """Whether the function has put this attribute into an object outside it."""

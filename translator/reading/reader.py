@@ -15,6 +15,7 @@ import ast
 import enum
 import sys
 import types
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -209,6 +210,8 @@ def _read_once(
     if owner is not _NO_OWNER:
         _refuse_method(function)
     value = _returned(ctx, frame, source)
+    if ctx.transforms:
+        _warn_of_forgotten(ctx.bound_outside)
     if finish is not None:
         value = finish(ctx, entered, value)
     results: list[Atom] = []
@@ -234,6 +237,13 @@ def _read_once(
     layouts = _layouts(ctx, {c for _, c in mutated}, [i for i in range(len(signature.avals)) if i not in leaves])
     pythons = frozenset(ctx.python_bools)
     return Reading(program, leaves, tuple(ctx.captures.guards.values()), layouts, changes=changed, python_bools=pythons)
+
+
+def _warn_of_forgotten(bound: Mapping[str, Span]) -> None:
+    """A derivative or a batch binds nothing outside itself; the warning stands at the user's assignment."""
+    for name, span in bound.items():
+        what = f"{name} lives outside the function: a derivative or a batch leaves it as it was"
+        warnings.warn_explicit(what, UserWarning, span.file, span.line)
 
 
 def _returned(ctx: Context, frame: Frame, source: Source) -> Value:

@@ -77,7 +77,7 @@ def bind_name(ctx: Context, identifier: str, value: Value) -> None:
 
 
 def _bind_outside(ctx: Context, scope: Scope, identifier: str, value: Value) -> None:
-    if not ctx.keeps_changes:
+    if not (ctx.keeps_changes or ctx.transforms):
         raise UnsupportedError(
             Diagnostic(
                 f"{identifier} lives outside the function, and cannot be assigned",
@@ -85,6 +85,7 @@ def _bind_outside(ctx: Context, scope: Scope, identifier: str, value: Value) -> 
                 instead="return the new value and assign it where the function is called",
             )
         )
+    ctx.note_outside(identifier)
     ctx.set_variable(scope, identifier, value)
 
 
