@@ -34,8 +34,9 @@ from .translator.errors import (
 )
 
 if _TYPE_CHECKING:
-    from .runtime import distributed, lax, nn, ops, optimizers, random, stax
+    from .runtime import distributed, lax, nn, ops, optimizers, profiler, random, stax
     from .runtime.checkpointing import checkpoint, checkpoint_policies, remat
+    from .runtime.comparison import compare
     from .runtime.custom import custom_jvp, custom_vjp
     from .runtime.edited import use_gradient
     from .runtime.pmap import device_put_replicated, device_put_sharded, pmap
@@ -59,6 +60,7 @@ _LATER = {  # what `import untraced` does not load: the module of each name
     name: module
     for module, names in {
         "checkpointing": "checkpoint checkpoint_policies remat",
+        "comparison": "compare",
         "custom": "custom_jvp custom_vjp",
         "shapes": "ShapeDtypeStruct eval_shape",
         "edited": "use_gradient",
@@ -105,6 +107,7 @@ _sys.modules[f"{__name__}.ops"] = globals()["ops"] = _lazy(f"{__name__}.runtime.
 _sys.modules[f"{__name__}.random"] = globals()["random"] = _lazy(f"{__name__}.runtime.random")
 _sys.modules[f"{__name__}.optimizers"] = globals()["optimizers"] = _lazy(f"{__name__}.runtime.optimizers")
 _sys.modules[f"{__name__}.stax"] = globals()["stax"] = _lazy(f"{__name__}.runtime.stax")
+_sys.modules[f"{__name__}.profiler"] = globals()["profiler"] = _lazy(f"{__name__}.runtime.profiler")
 _sys.modules[f"{__name__}.distributed"] = globals()["distributed"] = _lazy(f"{__name__}.runtime.distributed")
 _sys.modules[f"{__name__}.tree"] = tree
 _sys.modules[f"{__name__}.tree_util"] = tree_util
@@ -126,6 +129,7 @@ __all__ = [
     "block_until_ready",
     "checkpoint",
     "checkpoint_policies",
+    "compare",
     "config",
     "custom_jvp",
     "custom_vjp",
@@ -156,6 +160,7 @@ __all__ = [
     "pmap",
     "process_count",
     "process_index",
+    "profiler",
     "random",
     "remat",
     "scipy",

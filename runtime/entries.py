@@ -21,6 +21,7 @@ from ..translator.ir import Aval, Function, Param, may_raise, routines_of
 from ..translator.pipeline import Translation, translate
 from ..translator.reading.guards import default_guards, fetch
 from ..translator.reading.signature import Signature
+from ..translator.spans import span
 from ..translator.tree import ARRAY, Kind, TreeDef, close_node, leaf_nodes, open_node
 from .arguments import Binding, value_key
 from .array import Array, spec_of
@@ -136,7 +137,8 @@ def _mutated_leaves(function: Function, signature: Signature, statics: frozenset
 
 def make_entry(accelerated: Accelerated, binding: Binding, leaves: Sequence[Any]) -> Entry:
     """Translate for the signature, and compile for the target. Raises UntracedError."""
-    translation = translate(accelerated.fun, binding.signature, accelerated.finish, accelerated.target)
+    with span(f"translate {accelerated.__name__}"):
+        translation = translate(accelerated.fun, binding.signature, accelerated.finish, accelerated.target)
     defaults = default_guards(accelerated.fun, binding.given)
     if defaults:
         translation = dataclasses.replace(translation, guards=(*translation.guards, *defaults))

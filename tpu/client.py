@@ -16,13 +16,14 @@ import os
 import sys
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..translator.errors import Diagnostic, TargetError
 from ..translator.ir import DType, Shape
+from ..translator.spans import span
 from . import compiler, host_abi, host_calls
 from . import options as compile_flags
 from .checks import Check, raise_failed
@@ -31,6 +32,7 @@ from .emit import Emitted
 from .emit_linalg import CALLS, register_calls
 from .fusion_guard import swallows_products
 from .memory import memory_program
+from .profile import own_name, register
 
 Buffer = Any
 """A device array of XLA (`jaxlib._jax.ArrayImpl`)."""
@@ -328,6 +330,12 @@ def loaded(
     `ynn_reductions`: whether YNNPACK may fuse reductions with products; by default not where it makes one slow kernel
     of several products (see `fusion_guard`).
     """
+    with span(f"compile {program.name}"):
+        return _best(replace(program, text=own_name(program.text)), extra, ynn_reductions, assignment)
+
+
+def _best(program: Emitted, extra: Mapping[str, str] | None, ynn_reductions: bool | None, assignment: Any) -> Any:
+    """Compiled again with other options where XLA made something slow."""
     loops = "stablehlo.while" in program.text
     extra = {LOOP_OPTION: LOOP_BYTES, **(extra or {})} if loops else extra
     made = _compile(program, extra, ynn_reductions is not False, assignment=assignment)
@@ -375,7 +383,10 @@ def backend_error(what: str, error: Exception) -> TargetError:
 class Loaded:
     """What XLA has compiled, to look into."""
 
-    loaded: Any
+    def __init__(self, program: Emitted, loaded: Any) -> None:
+        self.program = program
+        self.loaded = loaded
+        register(self)
 
     @property
     def hlo(self) -> str:
@@ -400,9 +411,8 @@ class Executable(Loaded):
     """
 
     def __init__(self, program: Emitted, loaded: Any) -> None:
+        super().__init__(program, loaded)
         p = platform()
-        self.program = program
-        self.loaded = loaded
         self.checks: tuple[Check, ...] = program.checks
         self._arg_avals = [DeviceAval(a.shape, a.dtype) for a in program.args]
         flag = [DeviceAval((), np.dtype(np.int64))] if program.checks else []

@@ -23,7 +23,7 @@ from ..translator import make
 from ..translator.bounds import Status, divides_python_numbers, is_integer_power, is_python_int, is_python_power
 from ..translator.builder import Builder
 from ..translator.checked import Checked
-from ..translator.errors import Diagnostic, RaisedError, UnsupportedError, errors_at
+from ..translator.errors import NOWHERE, Diagnostic, RaisedError, Span, UnsupportedError, errors_at
 from ..translator.ir import (
     Apply,
     Atom,
@@ -120,7 +120,8 @@ class Emitted:
     arguments whose buffers the program may reuse. Arguments at the positions in `shifts` are flat, with as many
     elements in front that do not count (see `shifted.py`). For each of the results at the positions `given` the caller
     brings the memory, as one more argument behind the others (see `memory.py`). The program calls the `natives`. It is
-    for as many devices in step as there are `replicas`; None where it is for one alone.
+    for as many devices in step as there are `replicas`; None where it is for one alone. `spans` has the statement that
+    each line of the text behind the first two comes of.
     """
 
     name: str
@@ -133,6 +134,7 @@ class Emitted:
     given: tuple[int, ...] = ()
     natives: tuple[NativeLoop, ...] = ()
     replicas: int | None = None
+    spans: tuple[Span, ...] = ()
 
 
 def emit(
@@ -187,7 +189,8 @@ def emit(
     args += tuple(avals[k] for k in given)
     checks_made, donated = tuple(emitter.checks), tuple(sorted(donate))
     natives = tuple(emitter.natives)
-    return Emitted(function.name, text, args, avals, checks_made, donated, shifts, tuple(given), natives, replicas)
+    given, spans = tuple(given), tuple(w.spans)
+    return Emitted(function.name, text, args, avals, checks_made, donated, shifts, given, natives, replicas, spans)
 
 
 def _with_front(aval: Aval, shift: int) -> Aval:
@@ -233,9 +236,12 @@ class Emitter:
         return self.writer.integer(0) if self.flag is None else self.flag
 
     def block(self, block: Block) -> None:
+        outer = self.writer.span
         for s in block.statements:
+            self.writer.span = outer if s.span is NOWHERE else s.span
             with errors_at(s.span):
                 self.statement(s)
+        self.writer.span = outer
 
     def statement(self, s: Statement) -> None:
         match s:

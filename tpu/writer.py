@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..translator.errors import DTypeError
+from ..translator.errors import NOWHERE, DTypeError, Span
 from ..translator.ir import DType, Shape
 
 BOOL = np.dtype(np.bool_)
@@ -125,6 +125,8 @@ class Writer:
 
     def __init__(self) -> None:
         self.lines: list[str] = []
+        self.span = NOWHERE  # the statement that is written
+        self.spans: list[Span] = []  # that of each line
         self.indent = "    "
         self._used: dict[str, int] = {}
         self._constants: dict[tuple[object, ...], Value] = {}
@@ -153,6 +155,7 @@ class Writer:
 
     def line(self, text: str) -> None:
         self.lines.append(self.indent + text)
+        self.spans.append(self.span)
 
     @contextmanager
     def region(self) -> Iterator[None]:

@@ -1,0 +1,169 @@
+"""What XLA's profiler saw of our programs, by the lines of their source.
+
+XLA names the operation of its optimised program that each event is about, and says there of which lines of the
+StableHLO it is made; `Emitted.spans` says of which statement of the user each of those comes. Operations that hold
+others (loops, branches, calls) are left out: what is inside has events of its own.
+"""
+
+from __future__ import annotations
+
+import gzip
+import importlib
+import re
+import weakref
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..translator.errors import Span
+
+if TYPE_CHECKING:
+    from .client import Loaded
+
+_HEAD = 2  # lines of a module in front of those that `Emitted.spans` counts
+_HOLDING = frozenset({"while", "conditional", "call", "async-start", "async-done", "async-update"})
+_FREE = frozenset({"parameter", "constant", "broadcast", "tuple", "get-tuple-element", "bitcast", "iota"})
+_MODULE = re.compile(r"module @\w+")
+_COMPUTATION = re.compile(r"^(?:ENTRY )?%?([\w.-]+) \(.*\{$")
+_INSTRUCTION = re.compile(r"^\s+(?:ROOT )?%?([\w.-]+) = .*? ([a-z][\w-]*)\(")
+_CALLED = re.compile(r"(?:calls|to_apply)=%?([\w.-]+)")
+_LINE = re.compile(r"source_line=(\d+)")
+
+_programs: weakref.WeakValueDictionary[str, Loaded] = weakref.WeakValueDictionary()  # by the names of their modules
+_kept: dict[str, Loaded] | None = None  # those that a session may have seen: they stay until it has been read
+_taken: Counter[str] = Counter()
+
+
+def register(program: Loaded) -> None:
+    """Events of the program will be told by its source."""
+    name = program.loaded.hlo_modules()[0].name
+    _programs[name] = program
+    if _kept is not None:
+        _kept[name] = program
+
+
+def own_name(text: str) -> str:
+    """The module's text under a name that no other has: events tell programs apart by it."""
+    found = _MODULE.match(text)
+    if found is None:
+        return text
+    head = found[0]
+    _taken[head] += 1
+    return text if _taken[head] == 1 else f"{head}.{_taken[head]}{text[len(head) :]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One operation of an optimised program: what it is, and which share of it comes of which statement."""
+
+    kind: str
+    shares: Mapping[Span, float]
+
+
+def operations(hlo: str, spans: tuple[Span, ...]) -> dict[str, Operation]:
+    """The operations that do something themselves, by name. A fusion is shared out by the operations inside it."""
+    weights: dict[str, Counter[Span]] = {}  # of computations
+    rows: list[tuple[str, str, str | None, Span | None]] = []
+    weight: Counter[Span] = Counter()
+    for row in hlo.splitlines():
+        if opened := _COMPUTATION.match(row):
+            weight = weights[opened[1]] = Counter()
+        elif found := _INSTRUCTION.match(row):
+            instruction, opcode = found.groups()
+            line, called = _LINE.search(row), _CALLED.search(row)
+            span = _at(spans, int(line[1])) if line else None
+            if span is not None and opcode not in _FREE:
+                weight[span] += 1
+            if opcode not in _HOLDING:
+                rows.append((instruction, opcode, called[1] if called and opcode == "fusion" else None, span))
+    made = {}
+    for name, kind, fused, span in rows:
+        inside = weights.get(fused or "", Counter()) or Counter([span] if span is not None else [])
+        total = sum(inside.values())
+        made[name] = Operation(kind, {s: n / total for s, n in inside.items()})
+    return made
+
+
+def _at(spans: tuple[Span, ...], line: int) -> Span | None:
+    k = line - 1 - _HEAD
+    return spans[k] if 0 <= k < len(spans) else None
+
+
+# ---- events --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that took time: `start` and `seconds` in seconds, since the profile began. `operation` and `run` are
+    None for what is no operation of one of our programs."""
+
+    name: str
+    thread: str
+    start: float
+    seconds: float
+    module: str = ""
+    run: int = 0
+    operation: Operation | None = None
+
+
+def _events(data: Any) -> Iterator[Event]:
+    """What XLA's `ProfileData` holds of this process, without its marks of no length."""
+    known: dict[str, dict[str, Operation]] = {}
+    for plane in data.planes:
+        for line in plane.lines:
+            for event in line.events:
+                if event.duration_ns <= 0 or event.name.startswith("end: "):
+                    continue
+                stats = dict(event.stats)
+                module = str(stats.get("hlo_module", ""))
+                if module and module not in known:
+                    known[module] = _operations_of(module)
+                operation = known[module].get(event.name) if module else None
+                run = int(stats.get("run_id", 0))
+                start, seconds = event.start_ns * 1e-9, event.duration_ns * 1e-9
+                yield Event(event.name, line.name, start, seconds, module, run, operation)
+
+
+def _operations_of(module: str) -> dict[str, Operation]:
+    program = (_kept or {}).get(module)
+    return {} if program is None else operations(program.hlo, program.program.spans)
+
+
+# ---- sessions ------------------------------------------------------------------------------------
+
+
+def profiler() -> Any:
+    """jaxlib's module of that name."""
+    return importlib.import_module("jaxlib._profiler")
+
+
+class Session:
+    """XLA's profiler, on from now until `stop()`. One at a time: RuntimeError for a second."""
+
+    def __init__(self, host_level: int, python_level: int) -> None:
+        global _kept
+        if _kept is not None:
+            raise RuntimeError("a profile is being made already: only one at a time")
+        options = profiler().ProfileOptions()
+        options.host_tracer_level = host_level
+        options.python_tracer_level = python_level
+        self._session = profiler().ProfilerSession(options)
+        _kept = dict(_programs)
+
+    def stop(self) -> tuple[bytes, list[Event]]:
+        """What was seen, as a serialised `XSpace` and as events."""
+        global _kept
+        try:
+            xspace = bytes(self._session.stop())
+            data = importlib.import_module("jaxlib._profile_data").ProfileData.from_serialized_xspace(xspace)
+            return xspace, list(_events(data))
+        finally:
+            _kept = None
+
+
+def heap() -> bytes:
+    """The buffers that live on the devices, as a compressed protocol buffer for `pprof`."""
+    from .client import platform
+
+    return gzip.compress(platform().client.heap_profile())
