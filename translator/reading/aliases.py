@@ -15,8 +15,9 @@ from typing import Any
 
 from ..errors import AliasError, CutError, Diagnostic
 from ..ir import Atom
-from .context import Context, containers_of, objects_of
+from .context import Context
 from .demand import ask
+from .reach import containers_of, objects_of
 from .values import Cell, Ref, Value
 
 

@@ -68,7 +68,7 @@ def _check_copy(copy: Value, x: Value, dtype: Value) -> None:
 
 
 def _call(ctx: Context, function: Value, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
-    from .calls import call_handler
+    from .handlers import call_handler
 
     return call_handler(ctx, surface.handler_for(function), function, args, kwargs, node)
 

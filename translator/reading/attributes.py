@@ -107,7 +107,7 @@ def array_attribute(ctx: Context, owner: Value, name: str, node: ast.AST) -> Val
             return aval
     handler = surface.attribute_handler(name)
     if handler is not None:
-        from .calls import call_handler
+        from .handlers import call_handler
 
         return call_handler(ctx, handler, name, [owner], {}, node)
     if name == "flat":
@@ -147,13 +147,9 @@ def _object_attribute(ctx: Context, owner: Any, name: str, node: ast.AST) -> Val
     if isinstance(static_part, property | functools.cached_property):
         ctx.captures.part(type(owner), name)
     if isinstance(static_part, property) and hasattr(static_part.fget, "__code__"):
-        from .calls import call_value
-
-        return call_value(ctx, static_part.fget, [owner], {}, node)
+        return ctx.call(static_part.fget, [owner], {}, node)
     if isinstance(static_part, functools.cached_property) and name not in owner.__dict__:
-        from .calls import call_value
-
-        value = call_value(ctx, static_part.func, [owner], {}, node)
+        value = ctx.call(static_part.func, [owner], {}, node)
         ctx.set_attribute(owner, name, value)
         return value
     value = ctx.captures.member(owner, name) if outside else getattr(owner, name)
@@ -171,8 +167,6 @@ def _object_attribute(ctx: Context, owner: Any, name: str, node: ast.AST) -> Val
 
 def _inherited(ctx: Context, of: Super, name: str, node: ast.AST) -> Value:
     """super().name: looked up in the classes that come after the method's own."""
-    from .calls import call_value
-
     obj = of.owner.value if isinstance(of.owner, Foreign) else of.owner
     order = type(obj).__mro__
     for cls in order[order.index(of.cls) + 1 :]:
@@ -180,7 +174,7 @@ def _inherited(ctx: Context, of: Super, name: str, node: ast.AST) -> Value:
             ctx.captures.part(cls, name)
             found = cls.__dict__[name]
             if isinstance(found, property):
-                return call_value(ctx, found.fget, [of.owner], {}, node)
+                return ctx.call(found.fget, [of.owner], {}, node)
             if isinstance(found, classmethod):
                 return Bound(found.__func__, type(obj))
             if isinstance(found, staticmethod):
@@ -202,14 +196,12 @@ def _foreign_attribute(ctx: Context, owner: Foreign, name: str, node: ast.AST) -
         if accelerated_function(part) is not None:
             return Bound(ctx.captures.part(type(obj), name), owner)
         if name not in own and isinstance(part, property | functools.cached_property):
-            from .calls import call_value
-
             ctx.captures.part(type(obj), name)
             if isinstance(part, property):
-                return call_value(ctx, part.fget, [owner], {}, node)
+                return ctx.call(part.fget, [owner], {}, node)
             if ctx.keeps_changes:
                 ctx.cut(node, f"the cached property {name} of an object outside the function is bound in it at first")
-            return call_value(ctx, part.func, [owner], {}, node)
+            return ctx.call(part.func, [owner], {}, node)
         if name not in own and isinstance(part, types.FunctionType):
             method = inspect.getattr_static(type(obj), name)
             ctx.captures.method(owner, name)
@@ -222,13 +214,11 @@ def _foreign_attribute(ctx: Context, owner: Foreign, name: str, node: ast.AST) -
 
 def set_attribute(ctx: Context, owner: Value, name: str, value: Value, node: ast.AST) -> None:
     """What `owner.name = value` does: a property's setter is called; else the object holds the value."""
-    from .calls import call_value
-
     cls = type(owner.value) if isinstance(owner, Foreign) else type(owner)
     part = None if is_library(cls) else getattr(cls, name, None)
     if isinstance(part, property) and hasattr(part.fset, "__code__"):
         ctx.captures.part(cls, name)
-        call_value(ctx, part.fset, [owner, value], {}, node)
+        ctx.call(part.fset, [owner, value], {}, node)
     elif _is_plain(owner, cls, name, part):
         ctx.set_attribute(_mirror(ctx, owner, name, node) if isinstance(owner, Foreign) else owner, name, value)
     else:

@@ -13,9 +13,10 @@ from .. import make
 from ..errors import CutError
 from ..ir import Atom, Aval, Var
 from .aliases import Carried, LoopMemory, Union, memory_of, settle
-from .context import Context, containers_of, restore_container
+from .context import Context
 from .demand import ask
 from .joins import common_scalar, convert
+from .reach import containers_of, restore_container
 from .selection import concrete
 from .values import (
     Cell,

@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import numpy as np
 
-from .. import make, ops
+from .. import make
 from ..builder import Builder
 from ..errors import (
-    NOWHERE,
     AliasError,
     CutError,
     Diagnostic,
@@ -31,35 +30,24 @@ from ..errors import (
     excerpt,
 )
 from ..ir import Apply, Atom, Aval, Capture, Const, Statement, Var
-from ..ops import bits
-from ..ops.core import Attrs, AxesAttrs, Gather, Op, ShapeAttrs
 from ..thrown import Known, Thrown
+from .reach import containers_of, restore_container
 from .source import Scope, is_library_file
+from .steps import is_read_only, replayed, unviewed
 from .values import (
-    Bound,
     Cell,
-    Closure,
     Detour,
-    Enumerate,
-    Flat,
     Frame,
-    Generator,
-    IndexStep,
-    Iterated,
     Masked,
-    Method,
     Mirror,
-    Partial,
     Path,
     Raised,
     Ref,
-    Reversed,
     SharedNames,
     Site,
     Step,
     Undefined,
     Value,
-    Zip,
     describe,
     is_object,
 )
@@ -91,10 +79,11 @@ class Snapshot:
 
 
 class Context:
-    """One reading. Modules of the reader are functions over it, registered in `expressions` and `statements`."""
+    """One reading. Modules of the reader are functions over it, registered in the first three attributes."""
 
     expressions: ClassVar[dict[type[ast.AST], Evaluator]] = {}
     statements: ClassVar[dict[type[ast.AST], Callable[[Context, Any, Any], Any]]] = {}
+    calling: ClassVar[Callable[[Context, Value, list[Value], dict[str, Value], ast.AST], Value]]
 
     def __init__(self, builder: Builder, captures: Any) -> None:
         self.b = builder
@@ -155,6 +144,10 @@ class Context:
                 self.refuse(node, f"`{type(node).__name__}` expressions are not in the language")
             self.tell(error, node)
             raise
+
+    def call(self, f: Value, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
+        """The value of a call of whatever can be called."""
+        return Context.calling(self, f, args, kwargs, node)
 
     def located(self, error: UntracedError, node: ast.AST) -> UntracedError:
         """The error with the span of `node`, unless it has one or the frame keeps its caller's spans."""
@@ -331,14 +324,9 @@ class Context:
         for known in reversed(self.views):
             if key in known:
                 return known[key]
-        atom = self.replay(base, step)
+        atom = replayed(self.b, base, step)
         self.views[-1][key] = atom
         return atom
-
-    def replay(self, base: Atom, step: Step) -> Atom:
-        if isinstance(step, IndexStep):
-            return make.index(self.b, base, step.dims, step.dynamic)
-        return apply_view(self.b, base, step.op, step.attrs, step.extra)
 
     def extend(self, ref: Ref, step: Step) -> Ref:
         return Ref(ref.cell, (*ref.path, step))
@@ -354,29 +342,8 @@ class Context:
         for step in ref.path[:-1]:
             atoms.append(self._view(atoms[-1], step))
         for step, base in zip(reversed(ref.path), reversed(atoms), strict=bool(ref.path)):
-            new = self._unview(step, base, new)
+            new = unviewed(self.b, step, base, new)
         self.set_cell(ref.cell, new)
-
-    def _unview(self, step: Step, base: Atom, new: Atom) -> Atom:
-        """`base` after `new` was stored through the view step."""
-        if isinstance(step, IndexStep):
-            return make.put(self.b, base, new, step.dims, step.dynamic)
-        match step.op:
-            case ops.RESHAPE:
-                return make.reshape(self.b, new, base.aval.shape)
-            case ops.TRANSPOSE:
-                assert isinstance(step.attrs, AxesAttrs)
-                return make.transpose(self.b, new, tuple(int(i) for i in np.argsort(step.attrs.axes)))
-            case ops.EXPAND_DIMS:
-                assert isinstance(step.attrs, AxesAttrs)
-                return make.squeeze(self.b, new, step.attrs.axes)
-            case ops.SQUEEZE:
-                assert isinstance(step.attrs, AxesAttrs)
-                return make.expand_dims(self.b, new, step.attrs.axes)
-        if step.op.name in bits.NAMES:
-            return make.view(self.b, new, base.aval.dtype)
-        what, why = f"a view made by {step.op.name} cannot be written", "the parts cannot be put together exactly"
-        raise CutError(Diagnostic(what, why=why, instead="take a .copy() and write that"))
 
     def set_cell(self, cell: Cell, atom: Atom) -> None:
         if cell.ambiguous:
@@ -621,84 +588,6 @@ class Context:
         return self.b.append(statement)
 
 
-def is_read_only(step: Step) -> bool:
-    """Views that NumPy does not let anyone write: np.broadcast_to, np.diagonal."""
-    if isinstance(step, IndexStep):
-        return any(isinstance(d, Gather) for d in step.dims)
-    return step.op is ops.BROADCAST_TO
-
-
-def objects_of(frame: Frame, env: dict[str, Value], extra: Value = None) -> Iterator[Any]:
-    """All values that the names of `env`, and of the frames around and before this one, lead to, each once."""
-    waiting: list[Any] = [extra, *env.values()]
-    frames, seen_frames = [frame.caller, frame.outer], {id(frame)}
-    while frames:
-        f = frames.pop()
-        if f is not None and id(f) not in seen_frames:
-            seen_frames.add(id(f))
-            waiting += f.env.values()
-            frames += [f.caller, f.outer]
-    seen: set[int] = set()
-    while waiting:
-        v = waiting.pop()
-        if id(v) in seen:
-            continue
-        seen.add(id(v))
-        yield v
-        if isinstance(v, dict):
-            waiting += v.values()
-        elif isinstance(v, list | tuple):
-            waiting += v
-        elif type(v) is Closure:
-            waiting += [*v.defaults.values(), *(v.frame.env.values() if id(v.frame) not in seen_frames else ())]
-            seen_frames.add(id(v.frame))
-        elif type(v) is Bound or type(v) is Method:
-            waiting.append(v.owner)
-        elif type(v) is Partial:
-            waiting += [*v.args, *v.kwargs.values()]
-        elif type(v) in (Enumerate, Reversed, Iterated):
-            waiting.append(v.inner)
-        elif type(v) is Zip:
-            waiting += v.parts
-        elif type(v) is Generator:
-            waiting += v.items
-        elif type(v) is Flat:
-            waiting.append(v.line)
-        elif type(v) is Masked:
-            waiting.append(v.whole)
-        elif is_object(v):
-            waiting += v.__dict__.values()
-
-
-def containers_of(frame: Frame, env: dict[str, Value]) -> Iterator[Any]:
-    """Lists, dicts, sets and objects among them."""
-    return (v for v in objects_of(frame, env) if isinstance(v, list | dict | set) or is_object(v))
-
-
-def restore_container(target: Any, old: Any) -> None:
-    if isinstance(target, list):
-        target[:] = old
-    else:
-        target.clear()
-        target.update(old)
-
-
-def apply_view(b: Builder, base: Atom, op: Op, attrs: Attrs, extra: tuple[Atom, ...]) -> Atom:
-    """A view operation in canonical form."""
-    match attrs:
-        case ShapeAttrs(shape=shape) if op is ops.RESHAPE:
-            return make.reshape(b, base, shape)
-        case ShapeAttrs(shape=shape):
-            return make.broadcast_to(b, base, shape)
-        case AxesAttrs(axes=axes) if op is ops.TRANSPOSE:
-            return make.transpose(b, base, axes)
-        case AxesAttrs(axes=axes) if op is ops.EXPAND_DIMS:
-            return make.expand_dims(b, base, axes)
-        case AxesAttrs(axes=axes):
-            return make.squeeze(b, base, axes)
-    return make.emit(b, op, base, *extra, attrs=attrs)
-
-
 def name_result(v: Value, name: str) -> None:
     """Give the user's name to a variable that has none yet; hints are cosmetic, so this breaks no identity."""
     if type(v) is Ref and v.path:
@@ -708,6 +597,3 @@ def name_result(v: Value, name: str) -> None:
     atom = v.cell.atom if type(v) is Ref and not v.path else v
     if type(atom) is Var and atom.hint == "t":
         object.__setattr__(atom, "hint", name)
-
-
-__all__ = ["NOWHERE", "Context", "Snapshot", "apply_view", "name_result", "restore_container"]

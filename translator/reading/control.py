@@ -322,7 +322,6 @@ def assert_(ctx: Context, node: ast.Assert, kont: Kont) -> None:
 
 
 def function_def(ctx: Context, node: ast.FunctionDef, kont: Kont) -> None:
-    from .calls import call_value
     from .expressions import function_defaults
     from .stores import bind_name
     from .values import Closure
@@ -330,7 +329,7 @@ def function_def(ctx: Context, node: ast.FunctionDef, kont: Kont) -> None:
     decorators = [ctx.eval(d) for d in node.decorator_list]
     value: Value = Closure(node, ctx.frame, function_defaults(ctx, node.args))
     for decorate, written in zip(reversed(decorators), reversed(node.decorator_list), strict=True):
-        value = call_value(ctx, decorate, [value], {}, written)
+        value = ctx.call(decorate, [value], {}, written)
     bind_name(ctx, node.name, value)
 
 

@@ -262,14 +262,12 @@ def _user_operator(ctx: Context, kind: type[ast.operator], left: Value, right: V
     """An operator that a user's class defines, read like a call."""
     if type(left) in _PLAIN and type(right) in _PLAIN:
         return NotImplemented
-    from .calls import call_value
-
     word = _DUNDERS[kind]
     for owner, other, prefix in ((left, right, "__"), (right, left, "__r")):
         obj = owner.value if isinstance(owner, Foreign) else owner
         function = ctx.captures.part(type(obj), f"{prefix}{word}__")
         if function is not None and hasattr(function, "__code__"):
-            return call_value(ctx, function, [owner, other], {}, node)
+            return ctx.call(function, [owner, other], {}, node)
     return NotImplemented
 
 

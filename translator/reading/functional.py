@@ -71,9 +71,7 @@ def _updated(ctx: Context, update: Update, args: list[Value], unique: bool, node
     if name == "set":
         store(ctx, new, key, args[0], node)
     elif name == "apply":
-        from .calls import call_value
-
-        store(ctx, new, key, call_value(ctx, args[0], [index_value(ctx, new, key, node)], {}, node), node)
+        store(ctx, new, key, ctx.call(args[0], [index_value(ctx, new, key, node)], {}, node), node)
     else:
         return _combined(ctx, new, key, UPDATES[name], args[0], unique, node)
     return new
@@ -95,23 +93,21 @@ def _mode(ctx: Context, kwargs: dict[str, Value], node: ast.AST) -> str | None:
 
 
 def _combined(ctx: Context, new: Ref, key: Value, ufunc: np.ufunc, value: Value, unique: bool, node: ast.AST) -> Value:
-    from .calls import call_value
-
     mask = mask_of(ctx, new.aval.shape, key, node)
     if mask is not None:
         selected = masked(ctx, new, mask)
-        changed = call_value(ctx, ufunc, [masked(ctx, Ref(ctx.cell(ctx.read(new))), mask), value], {}, node)
+        changed = ctx.call(ufunc, [masked(ctx, Ref(ctx.cell(ctx.read(new))), mask), value], {}, node)
         store_selected(ctx, selected, changed, node)
         return new
     if unique or not parse_key(ctx, new.aval.shape, key, node).gathers:
-        store(ctx, new, key, call_value(ctx, ufunc, [index_value(ctx, new, key, node), value], {}, node), node)
+        store(ctx, new, key, ctx.call(ufunc, [index_value(ctx, new, key, node), value], {}, node), node)
         return new
     return scatter_into(ctx, ufunc, new, key, value, node)
 
 
 def scatter_into(ctx: Context, ufunc: np.ufunc, array: Ref, key: Value, value: Value, node: ast.AST) -> Value:
     """`array` after ufunc.at(array, key, value): every occurrence of an index counts. No value where it takes none."""
-    from .calls import inline
+    from .inlining import inline
 
     if ufunc in (np.add, np.subtract):
         atom = ctx.atom(value)

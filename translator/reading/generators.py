@@ -16,9 +16,10 @@ from functools import partial
 
 from ..errors import CutError, Diagnostic
 from .aliases import memory_of
-from .context import Context, containers_of, objects_of
+from .context import Context
 from .iteration import Getter, known_items
 from .liveness import Liveness, reads
+from .reach import containers_of, objects_of
 from .source import FunctionNode
 from .values import SHARED, YIELDS, Cell, Frame, Generator, Ref, Value
 

@@ -50,9 +50,7 @@ def _known(ctx: Context, v: Value, node: ast.AST) -> Any:
 
 def _readable(ctx: Context, v: Value, node: ast.AST) -> Any:
     """A function among the arguments as one that Python can call with abstract values."""
-    from .calls import call_value
-
     own = isinstance(v, Closure | Bound | Partial | Method)
     if own or (callable(v) and not isinstance(v, Foreign) and open_node(v) is None):  # no tree that can be called
-        return lambda *xs: call_value(ctx, v, list(xs), {}, node)
+        return lambda *xs: ctx.call(v, list(xs), {}, node)
     return v

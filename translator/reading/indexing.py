@@ -75,7 +75,7 @@ def index_value(ctx: Context, base: Value, key: Value, node: ast.AST) -> Value:
         raise ctx.error(error, node, f"{describe(base)} is not subscriptable", instead="index an array")
     source = surface.subscript_source(type(base.value if isinstance(base, Foreign) else base))
     if source is not None:
-        from .calls import inline
+        from .inlining import inline
 
         return inline(ctx, source, [key], {}, node, fixed=True)
     if isinstance(base, Foreign):
@@ -96,15 +96,11 @@ def index_value(ctx: Context, base: Value, key: Value, node: ast.AST) -> Value:
 
     method = ctx.captures.part(type(base), "__getitem__")
     if hasattr(method, "__code__") and not isinstance(base, dict | list | tuple):
-        from .calls import call_value
-
-        return call_value(ctx, method, [base, key], {}, node)
+        return ctx.call(method, [base, key], {}, node)
     known = static(ctx, key, node, "the index of a container")
     if isinstance(base, collections.defaultdict) and known not in base and base.default_factory is not None:
-        from .calls import call_value
-
         ctx.touch(base)
-        base[known] = call_value(ctx, base.default_factory, [], {}, node)
+        base[known] = ctx.call(base.default_factory, [], {}, node)
     return run_known(ctx, node, lambda b, k: b[k], base, known)
 
 
@@ -123,11 +119,9 @@ def copy_of_line(ctx: Context, flat: Flat) -> Ref:
 
 
 def _index_foreign(ctx: Context, base: Foreign, key: Value, node: ast.AST) -> Value:
-    from .calls import call_value
-
     method = ctx.captures.part(type(base.value), "__getitem__")
     if hasattr(method, "__code__"):
-        return call_value(ctx, method, [base, key], {}, node)
+        return ctx.call(method, [base, key], {}, node)
     what = f"indexing a {type(base.value).__name__} from outside the function"
     raise ctx.error(CutError, node, what, instead="pass it as an argument")
 

@@ -81,8 +81,6 @@ class Inner:
         return Reading(Function(self.__name__.strip("<>"), (*params, *hidden), closed, shot.flow))
 
     def _call(self, values: dict[str, Value]) -> Value:
-        from .calls import call_value
-
         args: list[Value] = []
         kwargs: dict[str, Value] = {}
         for name, p in self.__signature__.parameters.items():
@@ -95,7 +93,7 @@ class Inner:
                     kwargs[name] = values[name]
                 case _:
                     args.append(values[name])
-        return call_value(self.ctx, self.value, args, kwargs, self.node)
+        return self.ctx.call(self.value, args, kwargs, self.node)
 
     def _source(self) -> Source:
         source: Source = self.ctx.frame.source

@@ -17,6 +17,7 @@ from ..ops.core import promote
 from .aliases import Union, settle
 from .context import Context, Snapshot
 from .demand import ask
+from .reach import restore_container
 from .values import Cell, Closure, Masked, Ref, Undefined, Value, describe, hint_of, is_object
 
 Pair = tuple[Value, Value]
@@ -180,8 +181,6 @@ class Joiner:
                     )
                 )
             self.ctx.touch(container)
-            from .context import restore_container
-
             restore_container(container, joined)
 
     def _join_attributes(self) -> None:

@@ -24,11 +24,12 @@ from .carry import (
     loop_memory,
     mismatch_error,
 )
-from .context import Context, Snapshot, containers_of
+from .context import Context, Snapshot
 from .control import BREAK, CONTINUE, END, Flow, Kont, sequence, truth
 from .demand import ask, demand
 from .growing import read_again
 from .iteration import UNROLL_LIMIT, Getter, Steps, consumed, item_getters, steps_of
+from .reach import containers_of
 from .stores import assign
 from .values import Cell, Restart, Value
 

@@ -15,11 +15,11 @@ from ..surface.arguments import static_dtype
 from ..surface.python import as_python
 from . import growing
 from .booleans import is_bool, python_bool
-from .calls import call_handler
 from .context import Context
 from .demand import ask, static
 from .functional import scatter_into
 from .growing import Growing
+from .handlers import call_handler
 from .iteration import known_items
 from .selected import call
 from .selection import store_selected

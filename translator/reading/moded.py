@@ -74,7 +74,7 @@ def _is_index(e: Value) -> bool:
 
 
 def _inside(ctx: Context, found: Moded, e: Value, axis: int, mode: str, fill: Value, node: ast.AST) -> Value:
-    from .calls import inline
+    from .inlining import inline
 
     n = found.shape[axis]
     if isinstance(e, int) and -n <= e < n:

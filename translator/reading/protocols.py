@@ -27,15 +27,13 @@ def is_instance(v: Value) -> bool:
 
 def special(ctx: Context, v: Value, name: str, args: list[Value], node: ast.AST) -> Value:
     """What the special method gives; NotImplemented where the class has none that is written in Python."""
-    from .calls import call_value
-
     if not is_instance(v):
         return NotImplemented
     method = ctx.captures.part(_class(v), name)
     code = getattr(method, "__code__", None)
     if dataclasses.is_dataclass(_class(v)) and code is not None and code.co_filename == "<string>":
         return _of_dataclass(ctx, v, name, args, node)
-    return call_value(ctx, method, [v, *args], {}, node) if hasattr(method, "__code__") else NotImplemented
+    return ctx.call(method, [v, *args], {}, node) if hasattr(method, "__code__") else NotImplemented
 
 
 def _of_dataclass(ctx: Context, v: Value, name: str, args: list[Value], node: ast.AST) -> Value:

@@ -67,9 +67,7 @@ def _len(ctx: Context, node: ast.AST, x: Value) -> Value:
         return len(known_items(ctx, x, node))
     method = ctx.captures.part(type(x.value if isinstance(x, Foreign) else x), "__len__")
     if isinstance(method, types.FunctionType):
-        from .calls import call_value
-
-        return call_value(ctx, method, [x], {}, node)
+        return ctx.call(method, [x], {}, node)
     return run_known(ctx, node, len, x)
 
 
@@ -188,21 +186,17 @@ def _dict(ctx: Context, node: ast.AST, *args: Value, **kwargs: Value) -> Value:
 
 
 def _map(ctx: Context, node: ast.AST, function: Value, *parts: Value) -> Value:
-    from .calls import call_value
-
     columns = [known_items(ctx, p, node) for p in parts]
-    return [call_value(ctx, function, list(row), {}, node) for row in zip(*columns, strict=False)]
+    return [ctx.call(function, list(row), {}, node) for row in zip(*columns, strict=False)]
 
 
 def _reduce(ctx: Context, node: ast.AST, function: Value, items: Value, *initial: Value) -> Value:
-    from .calls import call_value
-
     rest = [*initial, *known_items(ctx, items, node)]
     if not rest:
         raise TypeError("reduce() of empty iterable with no initial value")
     total = rest[0]
     for item in rest[1:]:
-        total = call_value(ctx, function, [total, item], {}, node)
+        total = ctx.call(function, [total, item], {}, node)
     return total
 
 
@@ -251,7 +245,7 @@ def _asking(builtin: Callable[..., Any], *names: str) -> Implementation:
     """A builtin that asks the class of an object by its special methods; of all else the surface knows it."""
 
     def implementation(ctx: Context, node: ast.AST, *args: Value, **kwargs: Value) -> Value:
-        from .calls import call_handler
+        from .handlers import call_handler
 
         for name in names if args and is_instance(args[0]) else ():
             result = special(ctx, args[0], name, list(args[1:]), node)
@@ -266,7 +260,7 @@ def _question(function: Callable[..., Any]) -> Implementation:
     """A function whose answer is Python's bool."""
 
     def implementation(ctx: Context, node: ast.AST, *args: Value, **kwargs: Value) -> Value:
-        from .calls import call_handler
+        from .handlers import call_handler
 
         answer = call_handler(ctx, surface.handler_for(function), function, list(args), kwargs, node)
         return python_bool(ctx, answer)
@@ -275,8 +269,8 @@ def _question(function: Callable[..., Any]) -> Implementation:
 
 
 def _pow(ctx: Context, node: ast.AST, base: Value, exp: Value, mod: Value = None) -> Value:
-    from .calls import call_handler
     from .expressions import binary
+    from .handlers import call_handler
 
     if mod is None:
         return binary(ctx, ast.Pow, base, exp, node)
@@ -287,7 +281,7 @@ def _gathering(builtin: Callable[..., Any]) -> Implementation:
     """sum, any and all: of whatever can be iterated over."""
 
     def implementation(ctx: Context, node: ast.AST, items: Value, *start: Value, **kwargs: Value) -> Value:
-        from .calls import call_handler
+        from .handlers import call_handler
 
         given = items if type(items) in (list, tuple, Ref, Masked) else known_items(ctx, items, node)
         if builtin is sum and type(given) in (list, tuple) and any(map(is_object, given)):

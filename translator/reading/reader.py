@@ -26,17 +26,17 @@ import numpy as np
 
 from ..builder import Builder
 from ..errors import Diagnostic, Span, UnsupportedError
-from ..ir import Atom, Aval, Block, Function, Param, Var, free_variables
+from ..ir import Atom, Function, Param, Var, free_variables
 from ..rewrite import prune
 from ..tree import ARRAY, LEAF, NONE, Kind, TreeDef, close_node, open_node, static
-from . import attributes, control, expressions, loops, matching, stores
+from . import attributes, calls, control, expressions, loops, matching, stores
 from .booleans import returned
-from .calls import call_value, hold_shared, inline, prepare
 from .changes import Change, changes_of
 from .context import Context
 from .control import FUNCTION_END, check_defined, sequence
 from .fence import check_entry
 from .guards import Captures, Guard, varying
+from .inlining import hold_shared, inline, prepare
 from .inner import close
 from .iteration import held
 from .recursion import Recursions, call_routine, described, mark, may_stay
@@ -46,7 +46,6 @@ from .source import Source, scope_of, source_of
 from .values import (
     MIRRORS,
     Cell,
-    Closure,
     Frame,
     Masked,
     Outside,
@@ -62,7 +61,7 @@ from .values import (
 )
 from .views import Lying
 
-_MODULES = (attributes, control, expressions, loops, matching, stores)  # they register what they read
+_MODULES = (attributes, calls, control, expressions, loops, matching, stores)  # they register what they read
 _RECURSION_LIMIT = 20_000  # an inlined call takes some ten Python frames
 _MAX_RESTARTS = 100
 
@@ -443,6 +442,3 @@ def _lowered(ctx: Context, value: Value) -> Any:
     if isinstance(value, tuple | list):
         return tuple(_lowered(ctx, v) for v in value)
     return None if value is None else ctx.atom(value)
-
-
-__all__ = ["Aval", "Block", "Closure", "Reading", "call_value", "read", "splice"]

@@ -63,26 +63,20 @@ def _from_iterable(ctx: Context, node: ast.AST, rows: Value) -> Value:
 def _accumulate(
     ctx: Context, node: ast.AST, items: Value, func: Value = operator.add, *, initial: Value = None
 ) -> Value:
-    from .calls import call_value
-
     rest = known_items(ctx, items, node)
     totals = rest[:1] if initial is None else [initial]
     for x in rest[1:] if initial is None else rest:
-        totals.append(call_value(ctx, func, [totals[-1], x], {}, node))
+        totals.append(ctx.call(func, [totals[-1], x], {}, node))
     return totals
 
 
 def _starmap(ctx: Context, node: ast.AST, function: Value, rows: Value) -> Value:
-    from .calls import call_value
-
-    return [call_value(ctx, function, known_items(ctx, row, node), {}, node) for row in known_items(ctx, rows, node)]
+    return [ctx.call(function, known_items(ctx, row, node), {}, node) for row in known_items(ctx, rows, node)]
 
 
 def _verdicts(ctx: Context, node: ast.AST, function: Value, items: list[Value], what: str) -> list[bool]:
     """Whether a condition holds of each element, all of them known."""
-    from .calls import call_value
-
-    found = [truth(ctx, x if function is None else call_value(ctx, function, [x], {}, node), node) for x in items]
+    found = [truth(ctx, x if function is None else ctx.call(function, [x], {}, node), node) for x in items]
     open_ones = [v for v in found if not isinstance(v, bool)]
     if open_ones:
         ask(ctx, open_ones)
@@ -153,9 +147,7 @@ def _repeat(ctx: Context, node: ast.AST, item: Value, times: Value = None) -> Va
 
 def _keys(ctx: Context, node: ast.AST, items: list[Value], key: Value, what: str) -> list[Any]:
     """What decides the order of elements, known; asked for where it depends on arguments."""
-    from .calls import call_value
-
-    keys = items if key is None else [call_value(ctx, key, [x], {}, node) for x in items]
+    keys = items if key is None else [ctx.call(key, [x], {}, node) for x in items]
     if any(map(has_runtime, keys)):
         ask(ctx, keys)
         ctx.cut(
@@ -179,7 +171,7 @@ def extreme(builtin: Callable[..., Any]) -> Implementation:
     """min and max: with a key by known keys, else of known elements at once, of others by the surface."""
 
     def implementation(ctx: Context, node: ast.AST, *args: Value, key: Value = None, **default: Value) -> Value:
-        from .calls import call_handler
+        from .handlers import call_handler
 
         items = known_items(ctx, args[0], node) if len(args) == 1 and type(args[0]) is not Ref else list(args)
         if key is None and (type(args[0]) is Ref or any(map(has_runtime, items))):
@@ -254,7 +246,6 @@ def _setitem(ctx: Context, node: ast.AST, x: Value, key: Value, value: Value) ->
 def call_getter(ctx: Context, getter: Any, args: list[Value], node: ast.AST) -> Value:
     """operator.itemgetter(...)(x), attrgetter(...)(x) and methodcaller(...)(x)."""
     from .attributes import get_attribute
-    from .calls import call_value
     from .indexing import index_value
 
     (x,) = args
@@ -263,7 +254,7 @@ def call_getter(ctx: Context, getter: Any, args: list[Value], node: ast.AST) -> 
         held: tuple[Any, ...] = getattr(kind, "args", ())  # of the partial that carries keywords
         given = [*held, *wanted]
         method = get_attribute(ctx, x, given[0], node)
-        return call_value(ctx, method, given[1:], dict(getattr(kind, "keywords", {})), node)
+        return ctx.call(method, given[1:], dict(getattr(kind, "keywords", {})), node)
     found: list[Value] = []
     for item in wanted:
         if isinstance(getter, operator.itemgetter):
@@ -283,10 +274,8 @@ GETTERS = (operator.itemgetter, operator.attrgetter, operator.methodcaller)
 
 
 def _replace(ctx: Context, node: ast.AST, obj: Value, **changes: Value) -> Value:
-    from .calls import call_value
-
     given = {f.name: getattr(obj, f.name) for f in dataclasses.fields(obj) if f.init}
-    return call_value(ctx, type(obj), [], {**given, **changes}, node)
+    return ctx.call(type(obj), [], {**given, **changes}, node)
 
 
 def _fields_of(obj: Value) -> dict[str, Value]:

@@ -14,7 +14,8 @@ from ..ir import Atom, Var
 from ..ops import bits
 from ..ops.core import Gather, IndexAttrs, ShapeAttrs
 from ..surface import elementwise, shape
-from .context import Context, is_read_only
+from .context import Context
+from .steps import is_read_only, replayed
 from .values import (
     Cell,
     IndexStep,
@@ -81,7 +82,7 @@ def _take_over(ctx: Context, scratch: Builder, atom: Atom) -> None:
 def atom_of_copy(ctx: Context, base: Ref, steps: list[Step]) -> Atom:
     atom = ctx.read(base)
     for step in reversed(steps):
-        atom = ctx.replay(atom, step)
+        atom = replayed(ctx.b, atom, step)
     return atom
 
 

@@ -1,0 +1,160 @@
+"""Functions, methods and attributes of NumPy: what the surface makes of a call, and what NumPy would say of it."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+
+from ..errors import CutError, UntracedError
+from ..ir import Var
+from ..surface.arguments import NeedStatic
+from .context import Context
+from .demand import demand, static
+from .indexing import copy_of_line
+from .inlining import inline
+from .output import signature_of, take_output, write_output
+from .selected import call
+from .selection import concrete
+from .values import (
+    Flat,
+    Foreign,
+    Masked,
+    Ref,
+    RunRange,
+    Value,
+)
+from .views import view_of
+
+
+def call_handler(
+    ctx: Context, handler: Any, f: Any, args: list[Value], kwargs: dict[str, Value], node: ast.AST
+) -> Value:
+    """A NumPy function, method or attribute. Errors of the arguments are told at the call."""
+    output, args, kwargs = take_output(f, handler, args, kwargs)
+    if output is not None:
+        return write_output(ctx, output, call_handler(ctx, handler, f, args, kwargs, node), node)
+    args = [_with_arrays(ctx, a, f, node) if type(a) is list or type(a) is tuple else a for a in args]
+    args = [copy_of_line(ctx, a) if type(a) is Flat else a for a in args]
+    for v in (*args, *kwargs.values()):
+        if type(v) is RunRange:
+            static(ctx, v, node, "the range")
+    if any(isinstance(v, Masked) for v in (*args, *kwargs.values())):
+        return call(ctx, f, args, kwargs, node, lambda xs, ks: call_handler(ctx, handler, f, list(xs), dict(ks), node))
+    if handler.inline:
+        try:
+            signature_of(handler.function).bind(*handler.first, *args, **kwargs)
+        except TypeError as error:
+            raise _unknown_arguments(ctx, f, args, kwargs, error, node) from error
+        made = inline(ctx, handler.function, [*handler.first, *args], kwargs, node, fixed=True)
+        return _boxed(ctx, f, made, args)
+    for v in (*args, *kwargs.values()):
+        if isinstance(v, Foreign):
+            ctx.cut(
+                node,
+                f"{_label(f)} of a {type(v.value).__name__} from outside the function",
+                why="what it holds cannot be seen, so a change of it could go unnoticed",
+                instead="use a list, a tuple or a dict of arrays, or pass it as an argument",
+            )
+    lowered = [ctx.lower(a) for a in args]
+    keywords = {k: ctx.lower(v) for k, v in kwargs.items()}
+    ctx.at(node)
+    try:
+        if handler.view and args and type(args[0]) is Ref:
+            view = view_of(ctx, handler.function, args[0], lowered[1:], keywords)
+            if view is not None:
+                return view
+        result = handler.function(ctx.b, *lowered, **keywords)
+    except NeedStatic as need:
+        demand(ctx, need.atoms, node, need.what)
+    except TypeError as error:
+        if isinstance(error, UntracedError):
+            raise
+        raise _unknown_arguments(ctx, f, args, kwargs, error, node) from error
+    return _boxed(ctx, f, ctx.wrap(result), args)
+
+
+def _boxed(ctx: Context, f: Any, found: Value, args: list[Value]) -> Value:
+    """What NumPy gives as an array of shape () is one; what it gives as a number is no argument that is an array."""
+    if f is np.asarray and not ctx.frame.fixed:  # in printed programs: how they return arrays without axes
+        return ctx.boxed(found)
+    if not ctx.boxes:
+        return found
+    if _gives_array(f, args):
+        return ctx.boxed(found)
+    return ctx.number(found) if not any(found is a for a in args) or f not in _VIEWS else found
+
+
+def _gives_array(f: Any, args: list[Value]) -> bool:
+    if not isinstance(f, Hashable):
+        return False
+    of_number = bool(args) and (type(args[0]) in (bool, int, float, complex) or _is_weak(args[0]))
+    return f in _MAKERS or (f is np.where and len(args) > 1) or (of_number and f in _TURNING)
+
+
+def _is_weak(v: Value) -> bool:
+    return type(v) is Var and v.aval.weak
+
+
+_TURNING: set[Any] = {np.squeeze, np.transpose, np.permute_dims}  # they make arrays of Python's numbers
+
+
+_VIEWS: set[Any] = {np.real, np.imag, np.squeeze, np.transpose, np.permute_dims, "real", "imag", "T", "squeeze", "view"}
+_MAKERS: set[Any] = {
+    *(np.array, np.asarray, np.asanyarray, np.copy, np.broadcast_to, np.zeros, np.ones, np.empty, np.full),
+    *(np.zeros_like, np.ones_like, np.empty_like, np.full_like, np.select, np.piecewise, np.block, np.broadcast_arrays),
+    *(np.cov, np.i0, np.isin, np.pad, np.roll, np.tensordot, np.linalg.tensordot, np.linalg.tensorsolve),
+    *(np.fft.fftn, np.fft.ifftn, np.apply_along_axis, np.lib.stride_tricks.as_strided, "copy"),
+}
+
+
+def _unknown_arguments(
+    ctx: Context, f: Any, args: list[Value], kwargs: dict[str, Value], error: TypeError, node: ast.AST
+) -> Exception:
+    """A TypeError where NumPy does not take such arguments either."""
+    words = _OWN_NAME.sub("", str(error))
+    if callable(f) and not _takes(f, args, kwargs):
+        return TypeError(f"{getattr(f, '__name__', f)}() {words}")
+    return ctx.error(
+        CutError,
+        node,
+        f"{_label(f)}: {words}",
+        why="these are not the arguments that the language knows for it",
+        instead="call it with NumPy's usual arguments, and write the rest with other functions",
+    )
+
+
+_OWN_NAME = re.compile(r"^[\w.<>]+(\(\))? (?=takes|got|missing)")  # of the handler: the user's function is named
+
+
+def _takes(function: Any, args: list[Value], kwargs: dict[str, Value]) -> bool:
+    """Whether NumPy's function takes such arguments; taken for granted where its parameters are not known."""
+    if isinstance(function, np.ufunc):
+        return function.nin <= len(args) <= function.nargs and kwargs.keys() <= _UFUNC_OPTIONS
+    try:
+        inspect.signature(function).bind(*args, **kwargs)
+    except TypeError:
+        return False
+    except ValueError:  # no signature is known
+        return True
+    return True
+
+
+_UFUNC_OPTIONS = {"out", "where", "axes", "axis", "keepdims", "casting", "order", "dtype", "subok", "signature"}
+
+
+def _with_arrays(ctx: Context, v: Value, f: Any, node: ast.AST) -> Value:
+    """A list with arrays in place of selections."""
+    if type(v) is list or type(v) is tuple:
+        return type(v)(_with_arrays(ctx, x, f, node) for x in v)
+    return concrete(ctx, v, node, f"{_label(f)} of selections x[mask]") if isinstance(v, Masked) else v
+
+
+def _label(f: Any) -> str:
+    if isinstance(f, str):
+        return f"the array method .{f}"
+    return f"np.{getattr(f, '__name__', f)}"

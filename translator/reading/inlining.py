@@ -1,0 +1,182 @@
+"""Functions of the user: their arguments bound, their bodies read into the block that calls them."""
+
+from __future__ import annotations
+
+import ast
+import types
+from collections.abc import Callable
+
+from ..errors import UntracedError
+from . import fence, recursion
+from .context import Context
+from .control import FUNCTION_END, sequence
+from .generators import Collection
+from .guards import is_library
+from .iteration import held
+from .liveness import Liveness, liveness
+from .source import FunctionNode, Source, scope_of, source_of
+from .values import (
+    SHARED,
+    Closure,
+    Detour,
+    Frame,
+    SharedNames,
+    Value,
+)
+
+MAX_DEPTH = 200
+MAX_CALLS = 5_000
+MAX_REPEATS = 300  # calls of functions by themselves: more are compiled one by one, not as one program of seconds
+
+_prepared: dict[ast.AST, tuple[Source, Liveness]] = {}
+
+
+def prepare(source: Source, node: FunctionNode) -> Liveness:
+    """Check a function against the fence and analyse it, once."""
+    known = _prepared.get(node)
+    if known is None:
+        fence.check(source)
+        known = _prepared[node] = (source, liveness(node))
+    return known[1]
+
+
+def inline(
+    ctx: Context, f: types.FunctionType, args: list[Value], kwargs: dict[str, Value], node: ast.AST, fixed: bool = False
+) -> Value:
+    """Read a Python function into the current block. `fixed`: its statements keep the span of the call."""
+    source = source_of(f)
+    try:
+        live = prepare(source, source.node)
+    except UntracedError as error:
+        error.sites = () if ctx.frame.fixed else (node, *error.sites)
+        raise
+    fixed = fixed or (ctx.frame.fixed and is_library(f))  # a user's function that library source calls is not
+    frame = Frame(source, None, ctx.frame, scope_of(f), live, fixed, f.__name__)
+    spec = source.node.args
+    frame.env = bind_arguments(f.__name__, spec, args, kwargs, lambda name: _default(ctx, f, spec, name))
+    ctx.captures.function(f)
+    return run_frame(ctx, frame, source.node, node)
+
+
+def _default(ctx: Context, f: types.FunctionType, spec: ast.arguments, name: str) -> Value:
+    if f.__kwdefaults__ and name in f.__kwdefaults__:
+        return ctx.captures.default(f, "__kwdefaults__", name)
+    positional = [a.arg for a in (*spec.posonlyargs, *spec.args)]
+    defaults = f.__defaults__ or ()
+    offset = len(positional) - len(defaults)
+    if name in positional and positional.index(name) >= offset:
+        return ctx.captures.default(f, "__defaults__", positional.index(name) - offset)
+    return _MISSING
+
+
+_MISSING = object()
+
+
+def inline_closure(ctx: Context, f: Closure, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
+    source = f.frame.source
+    inner = Source(f.name, source.file, source.lines, f.node)
+    known = _prepared.get(f.node)
+    live = known[1] if known is not None else _prepared.setdefault(f.node, (inner, liveness(f.node)))[1]
+    frame = Frame(_prepared[f.node][0], f.frame, ctx.frame, f.frame.scope, live, f.frame.fixed, f.name)
+    frame.env = bind_arguments(f.name, f.node.args, args, kwargs, lambda name: f.defaults.get(name, _MISSING))
+    return run_frame(ctx, frame, f.node, node)
+
+
+def _repeats(frame: Frame) -> bool:
+    """Whether a call is one of a function that calls itself, directly or through others."""
+    caller = frame.caller
+    while caller is not None and caller.live is not frame.live:
+        caller = caller.caller
+    return caller is not None
+
+
+def run_frame(ctx: Context, frame: Frame, node: FunctionNode, call: ast.AST) -> Value:
+    """Read the body of a function; the value that it returns. Where the data say how often it calls itself, a call."""
+    ctx.calls += 1
+    if recursion.mark(node) in ctx.unroll or recursion.is_routine(frame, node):
+        return recursion.call_routine(ctx, frame, node, call, lambda inside: _run(ctx, inside, node, call))
+    if recursion.may_stay(ctx, frame, node):
+        recursion.watch(ctx, frame, node, call, ctx.calls > MAX_CALLS or ctx.depth >= MAX_DEPTH)
+    if ctx.calls > MAX_CALLS:
+        ctx.cut(call, f"more than {MAX_CALLS} calls would be inlined", instead="write the recursion as a loop")
+    ctx.repeats += _repeats(frame)
+    if ctx.repeats > MAX_REPEATS and ctx.keeps_changes:
+        ctx.cut(call, f"{frame.name} calls itself over {MAX_REPEATS} times", instead="write the recursion as a loop")
+    if ctx.depth >= MAX_DEPTH:
+        recursion.ask_for_end(ctx, frame, call, floats=True)
+        ctx.cut(
+            call,
+            f"{frame.name} calls itself more than {MAX_DEPTH} times",
+            why="calls are read and inlined, so the recursion must end by values known before the run",
+            instead="write the recursion as a loop",
+        )
+    return _run(ctx, frame, node, call)
+
+
+def _run(ctx: Context, frame: Frame, node: FunctionNode, call: ast.AST) -> Value:
+    """Read the body of a function into the current block."""
+    outer = ctx.frame
+    ctx.frame = frame
+    ctx.depth += 1
+    if not frame.fixed:
+        frame.env.update((k, held(ctx, v)) for k, v in frame.env.items())
+    hold_shared(frame)
+    collection = Collection(ctx, frame, outer) if frame.live.generates else None
+    try:
+        if isinstance(node, ast.Lambda):
+            return ctx.eval(node.body)
+        flow = sequence(ctx, node.body, FUNCTION_END)
+        if collection is not None:
+            return collection.generator(node, call)
+        return None if flow is None else flow.value
+    except Detour:
+        raise
+    except Exception as error:
+        ctx.frame = outer
+        passed = ctx.passed(error, frame, call)
+        if passed is error:
+            raise
+        raise passed from error
+    finally:
+        ctx.frame = outer
+        ctx.depth -= 1
+
+
+def hold_shared(frame: Frame) -> None:
+    """Make the place of the names that inner functions bind; parameters among them move there."""
+    if frame.live.shared:
+        held = frame.env[SHARED] = SharedNames()
+        held.__dict__.update((k, frame.env.pop(k)) for k in frame.live.shared & frame.env.keys())
+
+
+def bind_arguments(
+    label: str, spec: ast.arguments, args: list[Value], kwargs: dict[str, Value], default: Callable[[str], Value]
+) -> dict[str, Value]:
+    """Parameters by Python's rules. Raises TypeError as Python does."""
+    positional = [a.arg for a in (*spec.posonlyargs, *spec.args)]
+    env = dict(zip(positional, args, strict=False))
+    if len(args) > len(positional) and spec.vararg is None:
+        raise TypeError(f"{label}() takes {len(positional)} positional arguments but {len(args)} were given")
+    if spec.vararg is not None:
+        env[spec.vararg.arg] = tuple(args[len(positional) :])
+    only_positional = {a.arg for a in spec.posonlyargs}
+    by_name = {*positional, *(a.arg for a in spec.kwonlyargs)} - only_positional
+    extra: dict[str, Value] = {}
+    for k, v in kwargs.items():
+        if k not in by_name:
+            extra[k] = v
+        elif k in env:
+            raise TypeError(f"{label}() got multiple values for argument {k!r}")
+        else:
+            env[k] = v
+    if spec.kwarg is not None:
+        env[spec.kwarg.arg] = extra
+    elif extra:
+        raise TypeError(f"{label}() got an unexpected keyword argument {next(iter(extra))!r}")
+    for name in (*positional, *(a.arg for a in spec.kwonlyargs)):
+        if name not in env:
+            value = default(name)
+            if value is _MISSING:
+                raise TypeError(f"{label}() missing a required argument: {name!r}")
+            env[name] = value
+    return env

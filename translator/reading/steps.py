@@ -1,0 +1,65 @@
+"""One step of a view: what it shows of the array before it, and what that becomes when it is stored through."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .. import make, ops
+from ..builder import Builder
+from ..errors import CutError, Diagnostic
+from ..ir import Atom
+from ..ops import bits
+from ..ops.core import Attrs, AxesAttrs, Gather, Op, ShapeAttrs
+from .values import IndexStep, Step
+
+
+def replayed(b: Builder, base: Atom, step: Step) -> Atom:
+    """What the step shows of `base`."""
+    if isinstance(step, IndexStep):
+        return make.index(b, base, step.dims, step.dynamic)
+    return _applied(b, base, step.op, step.attrs, step.extra)
+
+
+def _applied(b: Builder, base: Atom, op: Op, attrs: Attrs, extra: tuple[Atom, ...]) -> Atom:
+    """A view operation in canonical form."""
+    match attrs:
+        case ShapeAttrs(shape=shape) if op is ops.RESHAPE:
+            return make.reshape(b, base, shape)
+        case ShapeAttrs(shape=shape):
+            return make.broadcast_to(b, base, shape)
+        case AxesAttrs(axes=axes) if op is ops.TRANSPOSE:
+            return make.transpose(b, base, axes)
+        case AxesAttrs(axes=axes) if op is ops.EXPAND_DIMS:
+            return make.expand_dims(b, base, axes)
+        case AxesAttrs(axes=axes):
+            return make.squeeze(b, base, axes)
+    return make.emit(b, op, base, *extra, attrs=attrs)
+
+
+def unviewed(b: Builder, step: Step, base: Atom, new: Atom) -> Atom:
+    """`base` after `new` was stored through the view step."""
+    if isinstance(step, IndexStep):
+        return make.put(b, base, new, step.dims, step.dynamic)
+    match step.op:
+        case ops.RESHAPE:
+            return make.reshape(b, new, base.aval.shape)
+        case ops.TRANSPOSE:
+            assert isinstance(step.attrs, AxesAttrs)
+            return make.transpose(b, new, tuple(int(i) for i in np.argsort(step.attrs.axes)))
+        case ops.EXPAND_DIMS:
+            assert isinstance(step.attrs, AxesAttrs)
+            return make.squeeze(b, new, step.attrs.axes)
+        case ops.SQUEEZE:
+            assert isinstance(step.attrs, AxesAttrs)
+            return make.expand_dims(b, new, step.attrs.axes)
+    if step.op.name in bits.NAMES:
+        return make.view(b, new, base.aval.dtype)
+    what, why = f"a view made by {step.op.name} cannot be written", "the parts cannot be put together exactly"
+    raise CutError(Diagnostic(what, why=why, instead="take a .copy() and write that"))
+
+
+def is_read_only(step: Step) -> bool:
+    """Views that NumPy does not let anyone write: np.broadcast_to, np.diagonal."""
+    if isinstance(step, IndexStep):
+        return any(isinstance(d, Gather) for d in step.dims)
+    return step.op is ops.BROADCAST_TO
