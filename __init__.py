@@ -101,14 +101,8 @@ __version__ = "0.1.0"
 _sys.modules[f"{__name__}.numpy"] = numpy  # import untraced.numpy as unp
 _sys.modules[f"{__name__}.numpy.linalg"] = numpy.linalg
 _sys.modules[f"{__name__}.numpy.fft"] = numpy.fft
-_sys.modules[f"{__name__}.lax"] = globals()["lax"] = _lazy(f"{__name__}.runtime.lax")
-_sys.modules[f"{__name__}.nn"] = globals()["nn"] = _lazy(f"{__name__}.runtime.nn")
-_sys.modules[f"{__name__}.ops"] = globals()["ops"] = _lazy(f"{__name__}.runtime.ops")
-_sys.modules[f"{__name__}.random"] = globals()["random"] = _lazy(f"{__name__}.runtime.random")
-_sys.modules[f"{__name__}.optimizers"] = globals()["optimizers"] = _lazy(f"{__name__}.runtime.optimizers")
-_sys.modules[f"{__name__}.stax"] = globals()["stax"] = _lazy(f"{__name__}.runtime.stax")
-_sys.modules[f"{__name__}.profiler"] = globals()["profiler"] = _lazy(f"{__name__}.runtime.profiler")
-_sys.modules[f"{__name__}.distributed"] = globals()["distributed"] = _lazy(f"{__name__}.runtime.distributed")
+for _name in ("distributed", "lax", "nn", "ops", "optimizers", "profiler", "random", "stax"):
+    _sys.modules[f"{__name__}.{_name}"] = globals()[_name] = _lazy(f"{__name__}.runtime.{_name}")
 _sys.modules[f"{__name__}.tree"] = tree
 _sys.modules[f"{__name__}.tree_util"] = tree_util
 _sys.modules[f"{__name__}.testing"] = testing

@@ -21,6 +21,7 @@ from ..rewrite import copy_block
 from ..routines import program_of
 from .activity import inexact, useful, varied
 from .cotangents import adjoint_hint, materialise, strong
+from .trips import Trips
 
 if TYPE_CHECKING:
     from .adjoints import Adjoints
@@ -93,8 +94,6 @@ def _settled(of: Routine, moving: tuple[int, ...]) -> tuple[int, ...]:
 
 def _vjp_routine(of: Routine, moving: tuple[int, ...]) -> Routine:
     from .adjoints import Adjoints, backward_block
-    from .trips import Trips
-
     made = of.derived["vjp", moving] = Routine(f"{of.name}_vjp")
     body = copy_block(of.function.body, {})
     cts = {k: Var("ct", strong(r.aval)) for k, r in enumerate(body.results) if inexact(r.aval)}

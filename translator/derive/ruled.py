@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 
 from .. import make
+from ..batch.vmap import vmap
 from ..builder import Builder
 from ..errors import Diagnostic, DTypeError, Span, UnsupportedError
 from ..ir import Apply, Atom, Aval, Block, Const, Function, Statement, Var
@@ -343,8 +344,6 @@ def _anew(b: Builder, a: Atom) -> Atom:
 
 
 def _vmapped(function: Function, axes: Sequence[int | None], size: int) -> Function:
-    from ..batch.vmap import vmap
-
     return vmap(function, axes, [0] * function.out.leaf_count, size)
 
 

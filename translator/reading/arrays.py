@@ -17,6 +17,7 @@ from .. import surface
 from .context import Context
 from .demand import static
 from .values import Ref, Value
+from .views import Lying, laid_out, take_for_granted
 
 Implementation = Callable[..., Value]
 
@@ -112,8 +113,6 @@ def _contiguous(ctx: Context, x: Value, order: str) -> Value:
 
     That an argument does lie so is looked at when it matters (`Layout`).
     """
-    from .views import Lying, laid_out, take_for_granted
-
     if type(x) is not Ref:
         return x
     array = laid_out(x.path, np.empty(x.cell.atom.aval.shape, np.int8))
@@ -126,8 +125,6 @@ def _contiguous(ctx: Context, x: Value, order: str) -> Value:
 
 def strides_of(ctx: Context, x: Value, node: ast.AST) -> tuple[int, ...]:
     """`x.strides`, for arguments that lie in C order; others are refused when they come."""
-    from .views import Lying, laid_out
-
     if type(x) is not Ref:
         return ()
     array = laid_out(x.path, np.empty(x.cell.atom.aval.shape, np.int8))

@@ -20,6 +20,7 @@ from .growing import Growing
 from .guards import is_library, place_within
 from .hooks import accelerated_function
 from .indexing import copy_of_line, flat_of
+from .selection import attribute, concrete
 from .values import (
     LAZY,
     Bound,
@@ -52,8 +53,6 @@ def get_attribute(ctx: Context, owner: Value, name: str, node: ast.AST) -> Value
     if isinstance(owner, Undefined):
         refuse_undefined(ctx, owner, node)
     if isinstance(owner, Masked):
-        from .selection import attribute, concrete
-
         ctx.at(node)
         known = attribute(ctx, owner, name, node)
         if known is not NotImplemented:

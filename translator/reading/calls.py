@@ -19,11 +19,16 @@ from .constructing import PURE_MODULES, construct
 from .contents import call_of_known
 from .context import Context
 from .demand import demand, refuse_undefined, static
-from .expressions import run_known
+from .functional import call_update
 from .handlers import call_handler
 from .hooks import accelerated_function, call_hook, is_hook
 from .inlining import inline, inline_closure
 from .iteration import consumed, known_items
+from .known import run_known
+from .methods import call_method, scatter
+from .pythonic import builtin_for, vectorized
+from .standard import GETTERS, call_getter
+from .transformed import call_transformed
 from .values import (
     Bound,
     Closure,
@@ -74,14 +79,10 @@ def call_value(ctx: Context, f: Value, args: list[Value], kwargs: dict[str, Valu
     """The value of f(*args, **kwargs)."""
     kind = type(f)
     if kind is Method:
-        from .methods import call_method
-
         return call_method(ctx, f, args, kwargs, node)
     if kind is Closure:
         return inline_closure(ctx, f, args, kwargs, node)
     if kind is Update:
-        from .functional import call_update
-
         return call_update(ctx, f, args, kwargs, node)
     if kind is Bound:
         owner = f.owner.value if type(f.owner) is Foreign else f.owner
@@ -97,8 +98,6 @@ def call_value(ctx: Context, f: Value, args: list[Value], kwargs: dict[str, Valu
         return _call_object(ctx, f, args, kwargs, node)
     if hasattr(f, "__untraced_read__") or is_hook(f):
         return _call_own(ctx, f, args, kwargs, node)
-    from .pythonic import builtin_for
-
     builtin = builtin_for(f) if isinstance(f, Hashable) else None
     if builtin is not None:
         value = builtin(ctx, node, *_handed(ctx, f, args, node), **kwargs)
@@ -113,8 +112,6 @@ def call_value(ctx: Context, f: Value, args: list[Value], kwargs: dict[str, Valu
     if handler is not None:
         return call_handler(ctx, handler, f, args, kwargs, node)
     if kind is types.BuiltinMethodType and isinstance(f.__self__, np.ufunc) and f.__name__ == "at":
-        from .methods import scatter
-
         return scatter(ctx, f.__self__, args, node)
     if kind is types.FunctionType:
         return inline(ctx, f, args, kwargs, node)
@@ -148,8 +145,6 @@ def _call_own(ctx: Context, f: Any, args: list[Value], kwargs: dict[str, Value],
     if function is not None:
         return inline(ctx, function, args, kwargs, node)
     if hasattr(f, "__untraced_read__"):
-        from .transformed import call_transformed
-
         original = getattr(f, "__untraced_original__", None)
         if type(original) is types.FunctionType and recursion.is_within(ctx.frame, original):
             return inline(ctx, original, args, kwargs, node)
@@ -175,8 +170,6 @@ def _call_object(ctx: Context, f: Value, args: list[Value], kwargs: dict[str, Va
         refuse_undefined(ctx, f, node)
     obj = f.value if isinstance(f, Foreign) else f
     if isinstance(obj, np.vectorize):
-        from .pythonic import vectorized
-
         made = vectorized(obj.pyfunc, obj.otypes, obj.excluded, obj.signature)
         return call_value(ctx, made, args, kwargs, node)
     if is_runtime(obj) or not callable(obj):
@@ -227,8 +220,6 @@ def _spelled(ctx: Context, f: Any, node: ast.AST) -> str:
 
 def _call_known(ctx: Context, f: Any, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
     """A compiled function of known values, when it is known to be pure."""
-    from .standard import GETTERS, call_getter
-
     if isinstance(f, GETTERS):
         return call_getter(ctx, f, args, node)
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from .. import make
 from .context import Context
-from .expressions import run_known
 from .inlining import inline
+from .known import run_known
 from .values import (
     Partial,
     Value,

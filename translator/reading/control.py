@@ -19,6 +19,7 @@ from ..errors import UntracedError
 from ..ir import Atom, Var
 from ..shortcut import runs_always
 from ..surface.python import truth_of_many
+from .attributes import get_attribute
 from .booleans import is_python_bool, python_bool
 from .context import Context, Snapshot
 from .demand import ask, refuse_undefined
@@ -26,7 +27,8 @@ from .joins import Joiner
 from .liveness import imported_names
 from .protocols import is_instance, truth_of_object
 from .raising import assert_not, ends_in_raise, keep_message, raise_, read_sides
-from .values import Detour, Masked, Ref, Undefined, Value, leaves_in
+from .selection import concrete
+from .values import Closure, Detour, Masked, Ref, Undefined, Value, leaves_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +120,6 @@ def truth(ctx: Context, v: Value, node: ast.AST) -> bool | Atom:
     if type(v) is Undefined:
         refuse_undefined(ctx, v, node)
     if isinstance(v, Masked):
-        from .selection import concrete
-
         return truth(ctx, concrete(ctx, v, node, "the truth of x[mask]"), node)
     if is_instance(v):
         decided = truth_of_object(ctx, v, node)
@@ -324,8 +324,6 @@ def assert_(ctx: Context, node: ast.Assert, kont: Kont) -> None:
 def function_def(ctx: Context, node: ast.FunctionDef, kont: Kont) -> None:
     from .expressions import function_defaults
     from .stores import bind_name
-    from .values import Closure
-
     decorators = [ctx.eval(d) for d in node.decorator_list]
     value: Value = Closure(node, ctx.frame, function_defaults(ctx, node.args))
     for decorate, written in zip(reversed(decorators), reversed(node.decorator_list), strict=True):
@@ -335,7 +333,6 @@ def function_def(ctx: Context, node: ast.FunctionDef, kont: Kont) -> None:
 
 def import_(ctx: Context, node: ast.Import | ast.ImportFrom, kont: Kont) -> None:
     """Modules are loaded when the function is translated; what is read from them is guarded as ever."""
-    from .attributes import get_attribute
     from .stores import bind_name
 
     for alias, name in zip(node.names, imported_names(node), strict=True):

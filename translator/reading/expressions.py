@@ -25,6 +25,7 @@ from .demand import interval, refuse_undefined, static
 from .growing import empty_list
 from .indexing import subscript
 from .iteration import held, known_items
+from .known import run_known
 from .liveness import Liveness
 from .values import (
     SHARED,
@@ -269,19 +270,6 @@ def _user_operator(ctx: Context, kind: type[ast.operator], left: Value, right: V
         if function is not None and hasattr(function, "__code__"):
             return ctx.call(function, [owner, other], {}, node)
     return NotImplemented
-
-
-def run_known(ctx: Context, node: ast.AST, python: Callable[..., Any], *args: Any) -> Value:
-    """Python itself runs an operation on known values; what it raises is the user's error, at this line."""
-    for a in args:
-        if type(a) is Foreign:
-            ctx.cut(node, f"a {type(a.value).__name__} does not support this operation here")
-        if type(a) is Undefined:
-            refuse_undefined(ctx, a, node)
-        if type(a) is Masked:
-            selection.refuse(ctx, node, f"this use of {describe(a)}")
-    result = python(*args)
-    return ctx.wrap(result) if isinstance(result, np.ndarray) else result
 
 
 def unary_op(ctx: Context, node: ast.UnaryOp) -> Value:

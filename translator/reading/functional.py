@@ -18,6 +18,7 @@ from ..library.gathering import GatherScatterMode
 from ..library.scattering import changed, scattered
 from .context import Context
 from .indexing import index_value, mask_of, parse_key
+from .inlining import inline
 from .moded import MODES, moded
 from .selection import masked, store_selected
 from .stores import store
@@ -107,8 +108,6 @@ def _combined(ctx: Context, new: Ref, key: Value, ufunc: np.ufunc, value: Value,
 
 def scatter_into(ctx: Context, ufunc: np.ufunc, array: Ref, key: Value, value: Value, node: ast.AST) -> Value:
     """`array` after ufunc.at(array, key, value): every occurrence of an index counts. No value where it takes none."""
-    from .inlining import inline
-
     if ufunc in (np.add, np.subtract):
         atom = ctx.atom(value)
         if ufunc is np.subtract:

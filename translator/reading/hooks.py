@@ -14,6 +14,7 @@ from typing import Any
 from ..tree import open_node
 from .context import Context
 from .inner import Inner
+from .known import run_known
 from .values import Bound, Closure, Foreign, Method, Partial, Value, is_leaf
 
 
@@ -29,8 +30,6 @@ def is_hook(f: Any) -> bool:
 
 def call_hook(ctx: Context, f: Any, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
     """Call it now. What it raises is the user's error, at this line."""
-    from .expressions import run_known
-
     if hasattr(f, "__untraced_static__"):
         given, named = [_known(ctx, v, node) for v in args], {k: _known(ctx, v, node) for k, v in kwargs.items()}
         return run_known(ctx, node, lambda: f(*given, **named))

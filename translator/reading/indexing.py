@@ -16,6 +16,8 @@ from ..ops.core import At, AxesAttrs, Dim, Dyn, Gather, IndexAttrs, Run, ShapeAt
 from .context import Context
 from .demand import demand, difference, from_arguments, interval, static
 from .growing import Growing, item
+from .known import run_known
+from .selection import gathered, gathered_at, index_selection, masked
 from .shifting import backwards
 from .values import (
     Bounds,
@@ -85,15 +87,11 @@ def index_value(ctx: Context, base: Value, key: Value, node: ast.AST) -> Value:
     if isinstance(base, Updater):
         return UpdatePlace(base.array, key)
     if isinstance(base, Masked):
-        from .selection import index_selection
-
         return index_selection(ctx, base, key, node)
     if isinstance(base, RunRange):
         base = static(ctx, base, node, "a range that is indexed")
     if isinstance(base, Undefined):
         ctx.refuse(node, f"indexing {describe(base)} is not in the language")
-    from .expressions import run_known
-
     method = ctx.captures.part(type(base), "__getitem__")
     if hasattr(method, "__code__") and not isinstance(base, dict | list | tuple):
         return ctx.call(method, [base, key], {}, node)
@@ -127,8 +125,6 @@ def _index_foreign(ctx: Context, base: Foreign, key: Value, node: ast.AST) -> Va
 
 
 def index_array(ctx: Context, base: Ref, key: Value, node: ast.AST) -> Value:
-    from .selection import gathered, gathered_at, masked
-
     if type(key) is tuple and len(key) == 1:
         (key,) = key
     if isinstance(key, Masked):

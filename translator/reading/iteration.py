@@ -17,7 +17,9 @@ from .context import Context
 from .demand import refuse_undefined, static
 from .growing import Growing, item, length
 from .indexing import index_array
+from .known import run_known
 from .protocols import is_instance, refuse_loop, special
+from .selection import concrete, first, past
 from .values import (
     Bounds,
     Endless,
@@ -93,8 +95,6 @@ def known_items(ctx: Context, v: Value, node: ast.AST) -> list[Value]:
             return known_items(ctx, _array_of(ctx, v, node), node)
         case Undefined():
             refuse_undefined(ctx, v, node)
-    from .expressions import run_known
-
     if is_instance(v):
         made = special(ctx, v, "__iter__", [], node)
         if made is not NotImplemented:
@@ -204,8 +204,6 @@ def steps_of(ctx: Context, v: Value, node: ast.AST) -> Steps | None:
             n = math.prod(shape)
             return Steps(0, n, 1, n, lambda i: _place(ctx, i, shape, node))
         case Masked(parts=(Bounds() as p, *_), whole=x):
-            from .selection import first, past
-
             return Steps(first(ctx, p), past(ctx, p), p.step, None, lambda i: index_array(ctx, x, i, node))
         case Masked():
             return steps_of(ctx, _array_of(ctx, v, node), node)
@@ -239,8 +237,6 @@ def _place(ctx: Context, i: Value, shape: tuple[int, ...], node: ast.AST) -> Val
 
 
 def _array_of(ctx: Context, s: Masked, node: ast.AST) -> Ref:
-    from .selection import concrete
-
     return concrete(ctx, s, node, "a loop over x[mask]")
 
 

@@ -21,6 +21,7 @@ from .functional import scatter_into
 from .growing import Growing
 from .handlers import call_handler
 from .iteration import known_items
+from .known import run_known
 from .selected import call
 from .selection import store_selected
 from .standard import sorted_items
@@ -66,8 +67,6 @@ def _call_selection_method(
 def _call_container_method(
     ctx: Context, owner: Any, name: str, args: list[Value], kwargs: dict[str, Value], node: ast.AST
 ) -> Value:
-    from .expressions import run_known
-
     args = [known_items(ctx, a, node) if type(a) in (Generator, Iterated) else a for a in args]
     if name == "extend":
         args = [known_items(ctx, args[0], node)]

@@ -20,6 +20,7 @@ from ..library import scattering
 from ..library.gathering import fill_of
 from ..ops.core import Run
 from .context import Context
+from .inlining import inline
 from .values import Ref, Value
 
 MODES = ("clip", "wrap", "fill", "drop")
@@ -74,8 +75,6 @@ def _is_index(e: Value) -> bool:
 
 
 def _inside(ctx: Context, found: Moded, e: Value, axis: int, mode: str, fill: Value, node: ast.AST) -> Value:
-    from .inlining import inline
-
     n = found.shape[axis]
     if isinstance(e, int) and -n <= e < n:
         return e

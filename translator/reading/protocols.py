@@ -7,6 +7,7 @@ import dataclasses
 from typing import Any, NoReturn
 
 from .. import make
+from .attributes import get_attribute
 from .context import Context
 from .values import Foreign, Value, is_object
 
@@ -38,7 +39,6 @@ def special(ctx: Context, v: Value, name: str, args: list[Value], node: ast.AST)
 
 def _of_dataclass(ctx: Context, v: Value, name: str, args: list[Value], node: ast.AST) -> Value:
     """The methods that the decorator wrote: comparisons of the fields."""
-    from .attributes import get_attribute
     from .expressions import compare_pair
 
     kinds = {asked: kind for kind, (asked, _) in _COMPARISONS.items()}

@@ -17,14 +17,18 @@ from ..errors import DTypeError
 from ..ir import Var
 from ..library import mapping, support
 from .arrays import ARRAYS
+from .attributes import get_attribute, set_attribute
 from .booleans import is_python_bool, marked, python_bool
 from .context import Context
 from .control import truth
 from .demand import static
-from .expressions import as_number, run_known
+from .expressions import as_number, binary
 from .growing import Growing, length
+from .handlers import call_handler
 from .iteration import known_items
+from .known import run_known
 from .protocols import is_instance, special
+from .selection import count
 from .standard import library_for
 from .values import (
     Bound,
@@ -57,8 +61,6 @@ def _len(ctx: Context, node: ast.AST, x: Value) -> Value:
     if isinstance(x, Flat):
         return x.line.aval.size
     if isinstance(x, Masked):
-        from .selection import count
-
         ctx.at(node)
         return count(ctx, x, 0)
     if isinstance(x, Growing):
@@ -205,8 +207,6 @@ def _prod(ctx: Context, node: ast.AST, items: Value, *, start: Value = 1) -> Val
 
 
 def _getattr(ctx: Context, node: ast.AST, x: Value, name: str, *default: Value) -> Value:
-    from .attributes import get_attribute
-
     try:
         return get_attribute(ctx, x, name, node)
     except AttributeError:
@@ -217,8 +217,6 @@ def _getattr(ctx: Context, node: ast.AST, x: Value, name: str, *default: Value) 
 
 
 def _setattr(ctx: Context, node: ast.AST, x: Value, name: Value, value: Value) -> None:
-    from .attributes import set_attribute
-
     if type(x) is Ref or type(x) is Var or not isinstance(name, str):
         ctx.cut(node, f"setattr of {describe(x)}")
     set_attribute(ctx, x, name, value, node)
@@ -245,8 +243,6 @@ def _asking(builtin: Callable[..., Any], *names: str) -> Implementation:
     """A builtin that asks the class of an object by its special methods; of all else the surface knows it."""
 
     def implementation(ctx: Context, node: ast.AST, *args: Value, **kwargs: Value) -> Value:
-        from .handlers import call_handler
-
         for name in names if args and is_instance(args[0]) else ():
             result = special(ctx, args[0], name, list(args[1:]), node)
             if result is not NotImplemented:
@@ -260,8 +256,6 @@ def _question(function: Callable[..., Any]) -> Implementation:
     """A function whose answer is Python's bool."""
 
     def implementation(ctx: Context, node: ast.AST, *args: Value, **kwargs: Value) -> Value:
-        from .handlers import call_handler
-
         answer = call_handler(ctx, surface.handler_for(function), function, list(args), kwargs, node)
         return python_bool(ctx, answer)
 
@@ -269,9 +263,6 @@ def _question(function: Callable[..., Any]) -> Implementation:
 
 
 def _pow(ctx: Context, node: ast.AST, base: Value, exp: Value, mod: Value = None) -> Value:
-    from .expressions import binary
-    from .handlers import call_handler
-
     if mod is None:
         return binary(ctx, ast.Pow, base, exp, node)
     return call_handler(ctx, surface.handler_for(pow), pow, [base, exp, mod], {}, node)
@@ -281,8 +272,6 @@ def _gathering(builtin: Callable[..., Any]) -> Implementation:
     """sum, any and all: of whatever can be iterated over."""
 
     def implementation(ctx: Context, node: ast.AST, items: Value, *start: Value, **kwargs: Value) -> Value:
-        from .handlers import call_handler
-
         given = items if type(items) in (list, tuple, Ref, Masked) else known_items(ctx, items, node)
         if builtin is sum and type(given) in (list, tuple) and any(map(is_object, given)):
             return _reduce(ctx, node, operator.add, given, *(start or kwargs.values() or (0,)))

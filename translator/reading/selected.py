@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from .. import make
+from .. import make, ops
 from ..ir import Atom
 from ..library.statistics import COUNTS_ARE_INTS
+from ..library.support import mean_dtypes
 from ..surface.python import as_python
 from .context import Context
 from .selection import (
@@ -83,16 +84,12 @@ def _count_nonzero(ctx: Context, s: Masked, x: Atom, inside: Atom, axes: Any, ov
 
 
 def _mean(ctx: Context, s: Masked, x: Atom, inside: Atom, axes: Any, over: Any) -> Atom:
-    from ..library.support import mean_dtypes
-
     dtype, result = mean_dtypes(x.aval.dtype, None)
     total = _sum(ctx, s, make.astype(ctx.b, x, dtype), inside, axes, over)
     return make.astype(ctx.b, make.divide(ctx.b, total, _size(ctx, s, over, dtype)), result)
 
 
 def _var(ctx: Context, s: Masked, x: Atom, inside: Atom, axes: Any, over: Any) -> Atom | None:
-    from ..library.support import mean_dtypes
-
     b, (dtype, result) = ctx.b, mean_dtypes(x.aval.dtype, None)
     if dtype.kind == "c":
         return None
@@ -104,8 +101,6 @@ def _var(ctx: Context, s: Masked, x: Atom, inside: Atom, axes: Any, over: Any) -
 
 
 def _std(ctx: Context, s: Masked, x: Atom, inside: Atom, axes: Any, over: Any) -> Atom | None:
-    from .. import ops
-
     found = _var(ctx, s, x, inside, axes, over)
     return None if found is None else make.elementwise(ctx.b, ops.SQRT, found)
 

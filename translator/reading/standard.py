@@ -14,11 +14,15 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from .. import surface
+from .attributes import get_attribute
 from .context import Context
 from .control import truth
 from .demand import ask, static
-from .expressions import binary, compare_pair, contains, run_known, unary
+from .expressions import binary, compare_pair, contains, unary
+from .handlers import call_handler
+from .indexing import index_value
 from .iteration import known_items
+from .known import run_known
 from .stores import augmented_value, store
 from .values import Endless, Generator, Iterated, Ref, Value, has_runtime, is_object, is_runtime
 
@@ -171,8 +175,6 @@ def extreme(builtin: Callable[..., Any]) -> Implementation:
     """min and max: with a key by known keys, else of known elements at once, of others by the surface."""
 
     def implementation(ctx: Context, node: ast.AST, *args: Value, key: Value = None, **default: Value) -> Value:
-        from .handlers import call_handler
-
         items = known_items(ctx, args[0], node) if len(args) == 1 and type(args[0]) is not Ref else list(args)
         if key is None and (type(args[0]) is Ref or any(map(has_runtime, items))):
             if any(type(x) is tuple or type(x) is list for x in items):
@@ -234,8 +236,6 @@ def _contains(ctx: Context, node: ast.AST, container: Value, item: Value) -> Val
 
 
 def _getitem(ctx: Context, node: ast.AST, x: Value, key: Value) -> Value:
-    from .indexing import index_value
-
     return index_value(ctx, x, key, node)
 
 
@@ -245,9 +245,6 @@ def _setitem(ctx: Context, node: ast.AST, x: Value, key: Value, value: Value) ->
 
 def call_getter(ctx: Context, getter: Any, args: list[Value], node: ast.AST) -> Value:
     """operator.itemgetter(...)(x), attrgetter(...)(x) and methodcaller(...)(x)."""
-    from .attributes import get_attribute
-    from .indexing import index_value
-
     (x,) = args
     kind, wanted = getter.__reduce__()[:2]
     if isinstance(getter, operator.methodcaller):

@@ -13,13 +13,14 @@ from ..errors import Diagnostic, DTypeError, ShapeError, UnsupportedError
 from ..fits import check_holds
 from ..ir import Atom, Aval, Var
 from ..surface.arguments import holds_atoms, plain
-from .attributes import set_attribute
+from .attributes import get_attribute, set_attribute
 from .context import Context, name_result
 from .control import Kont
 from .demand import static
-from .expressions import binary, in_place_name, lookup, run_known
+from .expressions import binary, in_place_name, lookup
 from .indexing import Key, extend_index, flat_of, index_value, mask_of, parse_key, selected_view
 from .iteration import held, known_items
+from .known import run_known
 from .protocols import is_instance, special
 from .selection import concrete, masked, place_of, store_selected
 from .source import Scope
@@ -250,8 +251,6 @@ def aug_assign(ctx: Context, node: ast.AugAssign, kont: Kont) -> None:
             if updated is not current or copied:
                 store(ctx, base, key, updated, node)
         case ast.Attribute(attr=attr):
-            from .attributes import get_attribute
-
             owner = ctx.eval(target.value)
             current = get_attribute(ctx, owner, attr, target)
             updated = augmented(ctx, current, ctx.eval(node.value), node)

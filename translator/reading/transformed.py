@@ -16,7 +16,7 @@ from ..tree import Kind
 from .aliases import memory_of
 from .context import Context
 from .demand import ask, demand, refuse_undefined
-from .guards import fetch
+from .guards import fetch, space_of
 from .inner import Argument, outside
 from .selection import concrete
 from .signature import abstract_with_leaves, aval_of
@@ -117,8 +117,6 @@ def _splice_reading(ctx: Context, reading: Any, leaves: list[Value], node: ast.A
             atoms.append(free)
         elif p.capture is not None:
             value = fetch(p.capture)
-            from .guards import space_of
-
             captured = ctx.captures.adopt(value, p.capture, space_of(p.capture.function, p.capture.name))
             cells.append(captured)
             atoms.append(ctx.atom(captured))

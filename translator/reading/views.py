@@ -12,7 +12,7 @@ from .. import ops
 from ..builder import Builder
 from ..ir import Atom, Var
 from ..ops import bits
-from ..ops.core import Gather, IndexAttrs, ShapeAttrs
+from ..ops.core import At, Gather, IndexAttrs, ShapeAttrs
 from ..surface import elementwise, shape
 from .context import Context
 from .steps import is_read_only, replayed
@@ -157,8 +157,6 @@ def laid_out(path: Sequence[Step], array: np.ndarray[Any, Any]) -> np.ndarray[An
 
 def _strided_index(array: Any, step: Any) -> Any:
     """The same view at any start: only sizes and steps matter for the layout."""
-    from ..ops.core import At
-
     shape, strides = [], []
     for d, stride in zip(step.dims, array.strides, strict=True):
         if not isinstance(d, At):

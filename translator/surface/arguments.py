@@ -12,7 +12,7 @@ from .. import make
 from ..builder import Builder
 from ..errors import CutError, Diagnostic, DTypeError, ShapeError, UnsupportedError
 from ..ir import Atom, Const, Shape, Var
-from ..ops.core import promote
+from ..ops.core import At, Run, promote
 
 MISSING: Any = object()  # the default of options that are refused when given
 
@@ -84,8 +84,6 @@ def arrays(b: Builder, xs: Any) -> list[Atom]:
 
 
 def rows(b: Builder, x: Atom) -> list[Atom]:
-    from ..ops.core import At, Run
-
     rest = [Run(0, n) for n in x.aval.shape[1:]]
     return [make.index(b, x, (At(i), *rest)) for i in range(x.aval.shape[0])]
 

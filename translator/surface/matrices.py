@@ -13,8 +13,9 @@ from ..errors import CutError, Diagnostic, DTypeError, UnsupportedError
 from ..ir import Atom
 from ..library.linalg import pinv_of_hermitian, svd_of_hermitian
 from ..library.support import require_square
-from ..ops.core import Linalg
+from ..ops.core import Linalg, Run
 from .arguments import array, static, static_bool
+from .elementwise import conjugate
 
 Direct = Callable[..., Any]
 
@@ -70,9 +71,6 @@ def qr(b: Builder, a: Any, mode: Any = "reduced") -> Any:
 
 
 def _wide_qr(b: Builder, x: Atom, mode: str) -> Any:
-    from ..ops.core import Run
-    from .elementwise import conjugate
-
     ndim, m, n = x.aval.ndim, *x.aval.shape[-2:]
     outer = [Run(0, s) for s in x.aval.shape[:-1]]
     first = make.index(b, x, (*outer, Run(0, m)), ())
@@ -113,8 +111,6 @@ def svdvals(b: Builder, x: Any, /) -> Any:
 
 def _triangle(b: Builder, a: Any, uplo: Any) -> Atom:
     """The array whose lower triangle is read: for the upper one its adjoint."""
-    from .elementwise import conjugate
-
     x, which = array(b, a), str(static(uplo, "UPLO")).upper()
     if which not in ("L", "U"):
         raise ValueError("UPLO argument must be 'L' or 'U'")
@@ -159,8 +155,6 @@ def eigvals(b: Builder, a: Any) -> Any:
 
 def cholesky(b: Builder, a: Any, /, *, upper: Any = False) -> Atom:
     """The upper factor is the adjoint of the lower one of the other triangle."""
-    from .elementwise import conjugate
-
     up = static_bool(upper, "upper")
     x = make.linalg(b, ops.CHOLESKY, _triangle(b, a, "U" if up else "L"))
     ndim = x.aval.ndim

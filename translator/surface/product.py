@@ -13,6 +13,8 @@ from ..builder import Builder
 from ..errors import ShapeError, SquareError
 from ..ir import Atom
 from .arguments import array, common_dtype, is_atom, refuse_out, static, static_dtype, static_int, static_shape
+from .elementwise import conjugate
+from .shape import diagonal, moveaxis
 
 Labels = tuple[int, ...]
 
@@ -34,14 +36,10 @@ def _axis_tuple(axes: Any) -> Labels:
 
 def _at_end(b: Builder, x: Atom, axes: Labels) -> Atom:
     """The axes that a generalized ufunc works on, moved behind the others."""
-    from .shape import moveaxis
-
     return moveaxis(b, x, axes, tuple(range(-len(axes), 0)))
 
 
 def _result_axes(b: Builder, x: Atom, axes: Sequence[Labels]) -> Atom:
-    from .shape import moveaxis
-
     return moveaxis(b, x, tuple(range(-len(axes[0]), 0)), axes[0]) if axes and axes[0] else x
 
 
@@ -76,8 +74,6 @@ def inner(b: Builder, a: Any, b_: Any) -> Atom:
 
 
 def vdot(b: Builder, a: Any, b_: Any) -> Atom:
-    from .elementwise import conjugate
-
     x = make.reshape(b, array(b, a), (-1,))
     y = x if a is b_ else make.reshape(b, array(b, b_), (-1,))
     return _over(b, conjugate(b, x) if x.aval.dtype.kind == "c" else x, y, [0], [0])
@@ -100,9 +96,6 @@ def linalg_outer(b: Builder, x1: Any, x2: Any, /) -> Atom:
 
 def vecdot(b: Builder, x1: Any, x2: Any, /, *, axis: Any = -1) -> Atom:
     """Products of vectors along an axis, over broadcast batches; the first operand conjugated."""
-    from .elementwise import conjugate
-    from .shape import moveaxis
-
     x, y = conjugate(b, array(b, x1)), array(b, x2)
     x, y = (moveaxis(b, a, static_int(axis, "an axis"), -1) for a in (x, y))
     if x.aval.shape == y.aval.shape:
@@ -120,8 +113,6 @@ def matvec(b: Builder, x1: Any, x2: Any, /) -> Atom:
 
 
 def vecmat(b: Builder, x1: Any, x2: Any, /) -> Atom:
-    from .elementwise import conjugate
-
     x, y = conjugate(b, array(b, x1)), array(b, x2)
     if x.aval.ndim == 1:
         return make.matmul(b, x, y)
@@ -224,8 +215,6 @@ def _from_lists(args: Sequence[Any]) -> tuple[str, tuple[Any, ...]]:
 
 def _diagonals(b: Builder, x: Atom, labels: Labels) -> tuple[Atom, Labels]:
     """A label that is repeated runs along a diagonal."""
-    from .shape import diagonal
-
     while len(set(labels)) < len(labels):
         s = next(s for s in labels if labels.count(s) > 1)
         i = labels.index(s)

@@ -13,9 +13,10 @@ from .. import make, ops
 from ..builder import Builder
 from ..errors import CutError, Diagnostic, DTypeError, ShapeError, UnsupportedError
 from ..ir import Atom, Aval, Const, Shape, Var
-from ..ops.core import Elementwise, promote
+from ..ops.core import At, Elementwise, promote
 from ..ops.pythonic import MATH as MATH_ROWS
 from .arguments import MISSING, array, arrays, is_atom, static, static_int
+from .elementwise import round_ as numpy_round
 
 Direct = Callable[..., Any]
 _PYTHON_EXAMPLES = {"i": 0, "f": 0.0, "c": 0j}
@@ -86,8 +87,6 @@ def item(b: Builder, x: Any, *index: Any) -> Any:
     if index:
         where = index[0] if len(index) == 1 and isinstance(index[0], tuple) else index
         flat = int(np.ravel_multi_index(where, atom.aval.shape)) if len(where) > 1 else static_int(where[0], "an index")
-        from ..ops.core import At
-
         atom = make.index(b, make.reshape(b, atom, (-1,)), (At(flat),))
     if atom.aval.size != 1:
         raise ShapeError(
@@ -120,8 +119,6 @@ def abs_(b: Builder, x: Any) -> Any:
 
 
 def round_(b: Builder, number: Any, ndigits: Any = None) -> Any:
-    from .elementwise import round_ as numpy_round
-
     if isinstance(number, bool | int | float):
         return round(number, static(ndigits, "ndigits"))
     atom = array(b, number)
