@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -24,7 +25,8 @@ CALLED_BY_OTHERS = {
 }
 
 Definition = ast.FunctionDef | ast.ClassDef
-Import = tuple[int, bool, str]  # the line, whether it runs when the module is imported, what: a module or a name in one
+When = Literal["at once", "later", "for types"]
+Import = tuple[int, When, str]  # the line, when it runs, what: a module or a name in one
 
 
 @cache
@@ -40,12 +42,15 @@ def parts() -> dict[str, tuple[list[Import], list[Definition]]]:
     for file, text in texts().items():
         imports, definitions = result.setdefault(file, ([], []))
         tree = ast.parse(text)
-        at_once = set(tree.body)
+        when: dict[ast.AST, When] = dict.fromkeys(tree.body, "at once")
+        for node in tree.body:
+            if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+                when |= dict.fromkeys(node.body, "for types")
         for node in ast.walk(tree):
             if isinstance(node, Definition):
                 definitions.append(node)
             elif isinstance(node, ast.Import | ast.ImportFrom):
-                imports += [(node.lineno, node in at_once, name) for name in _absolute(file, node)]
+                imports += [(node.lineno, when.get(node, "later"), name) for name in _absolute(file, node)]
     return result
 
 
@@ -70,22 +75,22 @@ def test_imports_stand_at_the_top() -> None:
     """In the translator, which is loaded as a whole: an import inside a function is one that would close a circle."""
     files = {".".join(["untraced", *f.removesuffix(".py").split("/")]).removesuffix(".__init__"): f for f in texts()}
 
-    def wanted(file: str, at_the_top: bool) -> set[str]:
-        names = [name for _, at_once, name in parts()[file][0] if at_once == at_the_top]
+    def wanted(file: str, time: When) -> set[str]:
+        names = [name for _, when, name in parts()[file][0] if when == time]
         return {name if name in files else name.rpartition(".")[0] for name in names} & files.keys()
 
     @cache
     def reached(module: str) -> frozenset[str]:
         seen, waiting = {module}, [module]
         while waiting:
-            new = wanted(files[waiting.pop()], True) - seen
+            new = wanted(files[waiting.pop()], "at once") - seen
             seen |= new
             waiting += new
         return frozenset(seen)
 
     for module, file in files.items():
         if file.startswith("translator/"):
-            assert not [name for name in wanted(file, False) if module not in reached(name)], file
+            assert not [name for name in wanted(file, "later") if module not in reached(name)], file
 
 
 def test_backends_are_imported_where_they_are_used() -> None:
@@ -93,8 +98,8 @@ def test_backends_are_imported_where_they_are_used() -> None:
     for file, (imports, _) in parts().items():
         loaded = [
             (line, name)
-            for line, at_once, name in imports
-            if name.split(".")[0] in BACKENDS and (at_once or file.startswith("translator/"))
+            for line, when, name in imports
+            if name.split(".")[0] in BACKENDS and (when == "at once" or file.startswith("translator/"))
         ]
         assert not loaded, file
 
@@ -107,7 +112,7 @@ def test_what_is_defined_is_used() -> None:
     left = []
     for file, (_, definitions) in parts().items():
         lines = texts()[file].splitlines()
-        is_namespace = lines[0].startswith('"""The namespace `untraced.')
+        is_namespace = texts()[file].startswith('"""The namespace `untraced.')
         for node in definitions:
             if is_namespace and not node.col_offset and not node.name.startswith("_"):
                 continue  # what users call
