@@ -14,6 +14,7 @@ import numpy as np
 
 from ..translator.errors import UnsupportedError
 from ..translator.ir import DType
+from ..translator.passes.fold import shortest
 from .lower import Call, Number, Value
 
 HALVES = frozenset(("float16", "bfloat16"))
@@ -121,7 +122,7 @@ class Triton:
                 return str(number) if number >= 0 else f"({number})"
             return f"tl.full((), {number}, {self.type_name(dtype)})"
         real = float(value)
-        text = str(np.float32(real)) if dtype == np.float32 else repr(real)
+        text = repr(shortest(np.float32(real)) if dtype == np.float32 else real)
         text = text if math.isfinite(real) else f'float("{real}")'
         text = f"({text})" if text.startswith("-") else text
         exact = dtype == np.float32 or not math.isfinite(real) or float(np.float32(real)) == real
@@ -181,7 +182,7 @@ class Cuda:
             bits = np.asarray(value, dtype).view(np.uint32 if dtype.itemsize == 4 else np.uint64)
             cast = "__int_as_float" if dtype.itemsize == 4 else "__longlong_as_double"
             return f"{cast}(0x{int(bits):x}{'' if dtype.itemsize == 4 else 'LL'})"
-        text = f"{np.float32(value)!s}" if dtype == np.float32 else repr(number32)
+        text = repr(shortest(np.float32(value)) if dtype == np.float32 else number32)
         text = text if any(c in text for c in ".e") else f"{text}.0"
         text = f"{text}f" if dtype == np.float32 else text
         return f"({text})" if text.startswith("-") else text

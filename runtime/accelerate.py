@@ -27,7 +27,7 @@ from . import forking
 from .adopted import OnGpu, adopted
 from .arguments import Key, bind_arguments, open_arguments
 from .array import Array, Spec
-from .callables import BOUND, HELD, BoundMethods, holding, is_users_object, readable
+from .callables import HELD, holding, is_users_object, keep_methods, methods_of, readable
 from .checks import EVERYWHERE, Sampler
 from .devices import automatic_target, checked_target
 from .entries import Entry, TargetEntry, make_entry
@@ -71,7 +71,7 @@ class Accelerated:
         self._fallback = Fallback(fun, self._history.name)
         self._drivers: dict[Any, Driver] = {}  # by the place of a cut
         self._cut: dict[Key, Any] = {}  # kinds of arguments for which only CPython can go through it: by which driver
-        self._methods: dict[Any, Accelerated] = {}  # of objects without a __dict__
+        self._methods: dict[Any, Accelerated] = {}  # of objects without a __dict__ of their own
         self._holders = 0
         forking.known.add(self)
 
@@ -254,8 +254,8 @@ class Accelerated:
     def _held(self, objects: dict[Any, Any]) -> Accelerated | None:
         """The function with these arguments bound, where it has been made."""
         first, *others = objects.values()
-        methods = getattr(first, "__dict__", {}).get(BOUND, self._methods)
-        found = methods.get((id(self), *objects, *map(id, others)))
+        methods = methods_of(first)
+        found = (self._methods if methods is None else methods).get((id(self), *objects, *map(id, others)))
         return found if found is not None and found.fun.__globals__[HELD][0] is first else None
 
     def _holding(self, objects: dict[Any, Any]) -> Accelerated:
@@ -264,10 +264,9 @@ class Accelerated:
         if found is None:
             self._holders += 1
             first, *others = objects.values()
-            own = getattr(first, "__dict__", None)  # none with __slots__; a class has one that cannot be written
-            methods = own.setdefault(BOUND, BoundMethods()) if isinstance(own, dict) else self._methods
+            methods = keep_methods(first)
             found = accelerated(holding(self.fun, objects), self.options.without(self.fun, objects))
-            methods[(id(self), *objects, *map(id, others))] = found
+            (self._methods if methods is None else methods)[(id(self), *objects, *map(id, others))] = found
         return found
 
     # ---- what else can be done with it -----------------------------------------------------------

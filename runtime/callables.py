@@ -12,6 +12,7 @@ from __future__ import annotations
 import inspect
 import itertools
 import linecache
+import sys
 import types
 import weakref
 from collections.abc import Callable, Mapping
@@ -177,17 +178,40 @@ def _arguments(parameters: list[inspect.Parameter]) -> str:
     return ", ".join(parts)
 
 
-class BoundMethods(dict[Any, Any]):
-    """The accelerated bound methods of one object, kept in its __dict__; neither copied nor pickled with it."""
+class Attributes(dict[str, Any]):
+    """The `__dict__` of an object with accelerated bound methods: these live as long as it does and are no attribute.
+
+    Copies and pickles are plain dicts.
+    """
+
+    __slots__ = ("methods",)
+
+    def __init__(self, given: Mapping[str, Any]) -> None:
+        super().__init__(given)
+        self.methods: dict[Any, Any] = {}
 
     def __reduce__(self) -> Any:
-        return BoundMethods, ()
-
-    def __copy__(self) -> BoundMethods:
-        return BoundMethods()
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> BoundMethods:
-        return BoundMethods()
+        return dict, (), None, None, iter(self.items())
 
 
-BOUND = "_untraced_bound_methods"
+def methods_of(instance: Any) -> dict[Any, Any] | None:
+    """The accelerated bound methods of an object. None where none have been kept with it."""
+    own = getattr(instance, "__dict__", None)
+    return own.methods if type(own) is Attributes else None
+
+
+def keep_methods(instance: Any) -> dict[Any, Any] | None:
+    """A place for them. None where the object has no `__dict__` of its own: it has slots, or shares one with others."""
+    found = methods_of(instance)
+    own = getattr(instance, "__dict__", None)
+    if found is not None or type(own) is not dict or sys.getrefcount(own) > _OF_THE_OBJECT_ALONE:
+        return found
+    attributes = Attributes(own)
+    try:
+        object.__setattr__(instance, "__dict__", attributes)
+    except (AttributeError, TypeError):
+        return None
+    return attributes.methods
+
+
+_OF_THE_OBJECT_ALONE = 3  # references to its dict: its own, the name and the argument

@@ -23,10 +23,10 @@ bits, and arguments that share memory or lie in it otherwise than the program ta
 
 def is_of_the_run(error: Exception) -> bool:
     """Whether the program raised it, of what NumPy may think otherwise: neither what the handler of a signal raised
-    meanwhile, nor a failure of the backend.
+    meanwhile, nor a failure of the backend but for want of memory.
     """
     if type(error).__module__.partition(".")[0] in ("jaxlib", "jax"):  # the same class: jax renames it
-        return False
+        return "RESOURCE_EXHAUSTED" in str(error)
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
     where = str(frames[-1].f_globals.get("__name__")) if frames else ""
     return where.startswith((_PACKAGE, "numpy.", "scipy."))

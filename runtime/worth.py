@@ -91,5 +91,5 @@ class Timing:
 
 
 def size_of(values: Iterable[Any]) -> int:
-    """Elements in all."""
-    return sum([getattr(x, "size", 1) for x in values])
+    """Elements in all. A `size` of the user's objects and classes may be anything."""
+    return sum([size if type(size := getattr(x, "size", 1)) is int else 1 for x in values])

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from test_kernels import assert_same
 
-from untraced import accelerate
+from untraced import DTypeError, accelerate
 
 A = np.arange(20.0).reshape(4, 5)
 
@@ -126,3 +126,21 @@ def test_names_like_generated_ones() -> None:
         return x * a + b, t[1] - x
 
     assert_same(accelerate(f, target="cpu")(A, (1, 2.5)), f(A, (1, 2.5)), "result")
+
+
+@pytest.mark.parametrize("target", ["numpy", "cpu"])
+@pytest.mark.parametrize("function", [lambda: np.full(1 << 62, 1), lambda: np.zeros((1 << 40, 64))])
+def test_arrays_that_no_memory_can_hold(function: Any, target: str) -> None:
+    with pytest.raises((ValueError, MemoryError)) as expected:
+        function()
+    with pytest.raises(expected.type):
+        accelerate(function, target=target)()
+
+
+@pytest.mark.parametrize("target", ["numpy", "cpu"])
+def test_records_are_refused(target: str) -> None:
+    def f(x):
+        return np.empty_like(x, dtype=[("a", "i2"), ("b", "f4")])
+
+    with pytest.raises(DTypeError, match="not in the language"):
+        accelerate(f, target=target)(np.zeros(3))

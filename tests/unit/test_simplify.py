@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from handmade import F32, INT, array, branch, build, loop, ops_of, program, repeat
 
+from untraced import accelerate
 from untraced.translator import make, ops
 from untraced.translator.builder import Builder
 from untraced.translator.errors import Span
@@ -265,3 +266,14 @@ def test_transposes_meet_in_a_product() -> None:
 
     f = build([array(3, 2), array(3, 4)], body)
     assert ops_of(check(f, np.arange(6.0).reshape(3, 2), np.arange(12.0).reshape(3, 4))) == ["contract"]
+
+
+@pytest.mark.parametrize("target", ["numpy", "cpu"])
+def test_constants_are_exact_however_numpy_prints(target: str) -> None:
+    def f(x):
+        third = np.asarray(1 / 3, dtype=np.float64)
+        return x * third, np.float32(1 / 3) * np.float32(x)
+
+    with np.printoptions(precision=3, legacy="1.13"):
+        found = accelerate(f, target=target)(np.float64(0.7))
+    assert found == f(np.float64(0.7))

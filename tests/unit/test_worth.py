@@ -9,7 +9,7 @@ import pytest
 
 from untraced import accelerate
 from untraced.runtime import worth
-from untraced.runtime.worth import PLAINLY, Ledger
+from untraced.runtime.worth import PLAINLY, Ledger, size_of
 
 
 class Clock:
@@ -77,3 +77,10 @@ def test_ever_new_shapes_cost_no_more_than_numpy() -> None:
     told = f.explain_recompiles()
     assert "was translated 32 times" in told and "arguments of ever new kinds" in told
     assert accelerate(f, target="numpy")(np.ones(3)) == 3.0
+
+
+def test_sizes_of_other_things_count_for_nothing() -> None:
+    class Image:
+        size = (640, 480)
+
+    assert size_of([np.ones((2, 3)), Image(), Image, np.float64, 2.0]) == 6 + 4

@@ -17,12 +17,18 @@ from .base import emit, lift
 
 def astype(b: Builder, x: object, dtype: Any) -> Atom:
     """`x.astype(dtype)`: strong, even where `x` is a Python number of that dtype."""
-    x, target = lift(x), np.dtype(dtype)
-    if target.hasobject or target.kind not in "biufcV" or target.fields is not None:
-        raise DTypeError.refusing(f"arrays of dtype {target} are not in the language")
+    x, target = lift(x), number_dtype(dtype)
     if x.aval.dtype == target and not x.aval.weak:
         return x
     return emit(b, ops.ASTYPE, x, attrs=CastAttrs(target))
+
+
+def number_dtype(dtype: Any) -> np.dtype[Any]:
+    """The dtype of numbers or bool. Raises DTypeError for objects, strings, dates and records."""
+    target = np.dtype(dtype)
+    if target.hasobject or target.kind not in "biufcV" or target.fields is not None:
+        raise DTypeError.refusing(f"arrays of dtype {target} are not in the language")
+    return target
 
 
 def view(b: Builder, x: object, dtype: Any) -> Atom:

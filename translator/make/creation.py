@@ -9,13 +9,12 @@ import numpy as np
 
 from .. import ops
 from ..builder import Builder
-from ..errors import ShapeError
 from ..fits import check_holds
-from ..ir import Atom, Const, Shape
+from ..ir import Atom, Const
 from ..ops.core import CreateAttrs
 from .base import lift
-from .casts import astype
-from .shapes import broadcast_to
+from .casts import astype, number_dtype
+from .shapes import broadcast_to, checked_shape
 
 
 def full(b: Builder, shape: Sequence[int], value: object, dtype: Any = None) -> Atom:
@@ -29,7 +28,7 @@ def full(b: Builder, shape: Sequence[int], value: object, dtype: Any = None) -> 
         return astype(b, value, target)
     if isinstance(value, Const):
         value = astype(b, value, target)
-    return b.apply(ops.FULL, value, attrs=CreateAttrs(_sizes(shape), target))
+    return b.apply(ops.FULL, value, attrs=CreateAttrs(checked_shape(shape, target), target))
 
 
 def zeros(b: Builder, shape: Sequence[int], dtype: Any = np.float64) -> Atom:
@@ -42,16 +41,11 @@ def ones(b: Builder, shape: Sequence[int], dtype: Any = np.float64) -> Atom:
 
 def empty(b: Builder, shape: Sequence[int], dtype: Any = np.float64) -> Atom:
     """An array whose contents mean nothing until they are stored."""
-    return b.apply(ops.EMPTY, attrs=CreateAttrs(_sizes(shape), np.dtype(dtype)))
+    target = number_dtype(dtype)
+    return b.apply(ops.EMPTY, attrs=CreateAttrs(checked_shape(shape, target), target))
 
 
 def iota(b: Builder, n: int, dtype: Any = np.int64) -> Atom:
     """0, 1, ... n-1."""
-    return b.apply(ops.IOTA, attrs=CreateAttrs(_sizes((n,)), np.dtype(dtype)))
-
-
-def _sizes(shape: Sequence[int]) -> Shape:
-    sizes = tuple(int(n) for n in shape)
-    if any(n < 0 for n in sizes):
-        raise ShapeError("negative dimensions are not allowed")
-    return sizes
+    target = np.dtype(dtype)
+    return b.apply(ops.IOTA, attrs=CreateAttrs(checked_shape((n,), target), target))

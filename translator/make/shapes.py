@@ -6,10 +6,12 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from .. import ops
 from ..builder import Builder
 from ..errors import ShapeError
-from ..ir import Atom, Aval, Shape
+from ..ir import Atom, Aval, DType, Shape
 from ..ops.core import AxesAttrs, ConcatenateAttrs, ShapeAttrs, promote
 from .base import Axes, definition, emit, lift, normalize_axes, normalize_axis
 from .casts import astype
@@ -58,7 +60,17 @@ def broadcast_to(b: Builder, x: object, shape: Sequence[int]) -> Atom:
     x, target = lift(x), tuple(int(n) for n in shape)
     if x.aval.shape == target:
         return x
-    return emit(b, ops.BROADCAST_TO, x, attrs=ShapeAttrs(target))
+    return emit(b, ops.BROADCAST_TO, x, attrs=ShapeAttrs(checked_shape(target, x.aval.dtype)))
+
+
+def checked_shape(shape: Sequence[int], dtype: DType) -> Shape:
+    """The shape of a new array. Raises ShapeError, a ValueError as in NumPy, for one that no memory can hold."""
+    sizes = tuple(int(n) for n in shape)
+    if any(n < 0 for n in sizes):
+        raise ShapeError("negative dimensions are not allowed")
+    if 0 not in sizes and math.prod(sizes) * dtype.itemsize > np.iinfo(np.int64).max:
+        raise ShapeError("array is too big; `arr.size * arr.dtype.itemsize` is larger than the maximum possible size.")
+    return sizes
 
 
 def expand_dims(b: Builder, x: object, axes: Axes) -> Atom:

@@ -140,12 +140,12 @@ def _python_number(c: Const, loop: DType) -> Const | None:
     dtype = c.aval.dtype
     if c.aval.weak or dtype.kind not in "iufc" or dtype.char in "gG":
         return None
-    return const(_shortest(c.value) if loop == dtype and dtype.kind == "f" else c.value.item())
+    return const(shortest(c.value) if loop == dtype and dtype.kind == "f" else c.value.item())
 
 
-def _shortest(x: Any) -> float:
-    """The Python float of fewest digits that rounds to the NumPy float `x`."""
-    return float(str(x))
+def shortest(x: Any) -> float:
+    """The Python float of fewest digits that rounds to the NumPy float `x`, whatever `np.set_printoptions` says."""
+    return float(np.format_float_scientific(x)) if np.isfinite(x) else float(x)
 
 
 def _number(atom: Atom) -> float | None:
@@ -382,7 +382,7 @@ class _Elementwise:
         dtype = loop[1]
         if not _is_normal(factor, dtype):
             return None
-        for c in (const(_shortest(dtype.type(factor))), const(dtype.type(factor))):
+        for c in (const(shortest(dtype.type(factor))), const(dtype.type(factor))):
             call = Call(op, (x, c))
             if op.loop_dtypes([x.aval, c.aval]) == loop and call.aval().weak == Call(like.op, like.args).aval().weak:
                 return call

@@ -16,7 +16,7 @@ from ..errors import CutError, DTypeError
 from ..ir import Atom, Aval, Var
 from ..ops.core import Elementwise, promote
 from ..precision import Precision
-from . import protocols, selected, selection
+from . import identity, protocols, selected, selection
 from .attributes import get_attribute
 from .booleans import is_bool, is_python_bool, marked
 from .context import Context
@@ -322,7 +322,7 @@ def compare(ctx: Context, node: ast.Compare) -> Value:
 def compare_pair(ctx: Context, kind: ast.cmpop, left: Value, right: Value, node: ast.AST) -> Value:
     match kind:
         case ast.Is() | ast.IsNot():
-            return _identical(left, right) is isinstance(kind, ast.Is)
+            return identity.compared(ctx, left, right, isinstance(kind, ast.Is), node)
         case ast.In() | ast.NotIn():
             found = contains(ctx, right, left, node)
             if isinstance(found, bool):
@@ -374,18 +374,10 @@ def _same_items(ctx: Context, kind: ast.Eq | ast.NotEq, left: Any, right: Any, n
     equal: Value = len(left) == len(right)
     if equal:
         for x, y in zip(left, right, strict=True):
-            if _identical(x, y):
+            if identity.identical(ctx, x, y):
                 continue
             equal = logic(ctx, equal, functools.partial(compare_pair, ctx, ast.Eq(), x, y, node), True, node)
     return equal if isinstance(kind, ast.Eq) else unary(ctx, ast.Not(), equal, node)
-
-
-def _identical(left: Value, right: Value) -> bool:
-    if isinstance(left, Foreign) or isinstance(right, Foreign):
-        left, right = (v.value if isinstance(v, Foreign) else v for v in (left, right))
-    if type(left) is Ref and type(right) is Ref:
-        return left.cell is right.cell and left.path == right.path
-    return left is right
 
 
 def contains(ctx: Context, container: Value, item: Value, node: ast.AST) -> Any:

@@ -187,8 +187,8 @@ def extend_index(ctx: Context, base: Ref, key: Key) -> Ref:
         rest = iter(aval.shape)
         ndim = len(aval.shape) + len(key.new_axes)
         shape = tuple(1 if i in key.new_axes else next(rest) for i in range(ndim))
-        base = ctx.extend(base, OpStep(ops.EXPAND_DIMS, AxesAttrs(key.new_axes), (), Aval(shape, aval.dtype)))
-    return base
+        return ctx.extend(base, OpStep(ops.EXPAND_DIMS, AxesAttrs(key.new_axes), (), Aval(shape, aval.dtype)))
+    return Ref(base.cell, base.path)  # `x[:]` is another object than x
 
 
 def _step(base: Ref, key: Key) -> Ref:

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from .. import make
 from ..errors import AliasError, CutError, UnsupportedError
-from ..ir import Atom, Block, For, Range, Var, While, blocks_of, may_raise, walk
+from ..ir import Apply, Atom, Block, For, Range, Statement, Var, While, blocks_of, may_raise, walk
+from ..ops.core import ArgReduce, Contract, Cumulative, Fourier, Linalg, Reduce, Sort
 from .aliases import LoopMemory
 from .carry import (
     NeedsFlags,
@@ -38,7 +39,8 @@ if TYPE_CHECKING:
 
 _MAX_ATTEMPTS = 30
 MANY_ALIASES = 32  # iterations: more are not unrolled only because what shares memory differs between them
-WRITTEN_LIMIT = 1000  # operations: XLA takes a second or more for them
+WRITTEN_LIMIT = 1000  # operations: XLA takes a second or more for them, and for the kernels that they make
+_KERNEL = 20  # operations that a kernel of its own counts for: XLA takes 20 ms or more for each
 _FEW = 16  # iterations that are written out where names change places among arrays
 _NESTED_LIMIT = 40  # branches within branches, one for each iteration that may be the last
 
@@ -65,14 +67,25 @@ def _check_written(ctx: Context, node: ast.For | ast.While, since: int, trip: in
     """Leave a loop to CPython when its iterations have become too long a program; a derivative has no such choice."""
     if trip % 16 or node not in ctx.unroll or not ctx.keeps_changes:
         return
-    written = sum(1 for s in ctx.b.statements[since:] for _ in (s, *(i for b in blocks_of(s) for i in walk(b))))
-    if written > WRITTEN_LIMIT:
+    statements = [i for s in ctx.b.statements[since:] for i in (s, *(i for b in blocks_of(s) for i in walk(b)))]
+    written = len(statements)
+    if written + _KERNEL * _kernels(statements) > WRITTEN_LIMIT:
         ctx.cut(
             node,
             f"the first {trip} iterations of this loop, written out one by one, are {written} operations",
             why="something in it must be known when the function is translated, and compiling it all takes seconds",
             instead="let the loop variable be a number or an array index only, and keep types and shapes the same",
         )
+
+
+def _kernels(statements: Iterable[Statement]) -> int:
+    """How many kernels the statements become, roughly: one for each reduction, product, ..., and for each new shape."""
+    shapes = {t.aval.shape for s in statements for t in s.targets if t.aval.shape}
+    made = [s.op for s in statements if isinstance(s, Apply)]
+    return len(shapes) + sum(isinstance(op, _UNFUSED) for op in made)
+
+
+_UNFUSED = (Reduce, ArgReduce, Cumulative, Sort, Fourier, Contract, Linalg)
 
 
 def _unrolled(ctx: Context, node: ast.For, items: list[Getter], start: int, kont: Kont) -> Flow | None:

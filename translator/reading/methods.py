@@ -91,11 +91,21 @@ def _call_container_method(
     if isinstance(owner, str):
         args = [static(ctx, a, node, "an argument of a string method") for a in args]
     if name in _MUTATORS and isinstance(owner, list | dict | set):
+        if any(_leads_to(a, owner) for a in (*args, *kwargs.values())):
+            ctx.cut(node, f"a {type(owner).__name__} that contains itself")
         ctx.touch(owner)
     result = run_known(ctx, node, lambda: getattr(owner, name)(*args, **kwargs))
     if isinstance(owner, dict) and name in ("keys", "values", "items"):
         return list(result)
     return result
+
+
+def _leads_to(v: Value, container: Any) -> bool:
+    """Whether the container is in `v`."""
+    if v is container:
+        return True
+    items = v.values() if isinstance(v, dict) else v if isinstance(v, list | tuple) else ()
+    return any(_leads_to(item, container) for item in items)
 
 
 # ---- arrays --------------------------------------------------------------------------------------

@@ -138,10 +138,9 @@ def _reversed(ctx: Context, node: ast.AST, inner: Value) -> Value:
 
 
 def _isinstance(ctx: Context, node: ast.AST, x: Value, kinds: Value) -> Value:
-    kinds = kinds if isinstance(kinds, tuple) else (kinds,)
     if type(x) in (Ref, Masked, Var):
-        kind = _type(ctx, node, x)
-        return any(isinstance(k, type | types.UnionType) and issubclass(kind, k) for k in kinds)
+        return run_known(ctx, node, issubclass, _type(ctx, node, x), kinds)
+    kinds = kinds if isinstance(kinds, tuple) else (kinds,)
     if isinstance(x, Closure | Bound | Partial):
         return any(k in (types.FunctionType, Callable, object) for k in kinds)
     return run_known(ctx, node, isinstance, x.value if isinstance(x, Foreign) else x, kinds)

@@ -292,6 +292,9 @@ def augmented_value(
         value = concrete(ctx, value, node, "an array changed by a selection x[mask]")
     if type(current) is not Ref:
         return binary(ctx, kind, current, value, node)
+    if kind is ast.MatMult and (not current.aval.shape or len(ctx.atom(value).aval.shape) < 2):
+        what = "requires the first operand to have at least one and the second at least two dimensions."
+        raise ctx.error(ShapeError, node, f"inplace matrix multiplication {what}")
     result = binary(ctx, kind, Ref(ctx.cell(ctx.read(current))), value, node)
     atom = ctx.atom(result)
     ctx.at(node)

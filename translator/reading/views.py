@@ -52,7 +52,8 @@ def view_of(
         atom = made.args[0]
     in_line = function is shape.ravel and not ctx.frame.fixed
     if not steps and not in_line:  # the library's NumPy source asks for a shape, not for protection
-        return _read_only(base) if function is shape.broadcast_to and not ctx.frame.fixed else base
+        protected = function is shape.broadcast_to and not ctx.frame.fixed
+        return _read_only(base) if protected else Ref(base.cell, base.path)  # another object than `base`
     view = Ref(base.cell, (*base.path, *reversed(steps)))
     lying = lies(view, in_line)
     if in_line or any(isinstance(s, OpStep) and s.op.name == "reshape" for s in view.path):

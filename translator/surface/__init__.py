@@ -290,8 +290,8 @@ _DIRECT: dict[str, Callable[..., Any]] = {
     "result_type": python.result_type,
     "can_cast": python.can_cast,
     "isscalar": python.isscalar,
-    "iscomplexobj": python.of_kind("c"),
-    "isrealobj": python.of_kind("biufV"),
+    "iscomplexobj": python.of_kind("c", np.iscomplexobj),
+    "isrealobj": python.of_kind("biufV", np.isrealobj),
 }
 
 _VIEWS: dict[str, Callable[..., Any]] = {

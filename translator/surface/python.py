@@ -359,11 +359,11 @@ def isscalar(b: Builder, element: Any) -> bool:
     return not element.aval.shape if is_atom(element) else bool(np.isscalar(element))
 
 
-def of_kind(kinds: str) -> Direct:
-    """np.iscomplexobj and np.isrealobj."""
+def of_kind(kinds: str, function: Callable[[Any], bool]) -> Direct:
+    """np.iscomplexobj and np.isrealobj, which answer for None and strings, too."""
 
     def handler(b: Builder, x: Any) -> bool:
-        return array(b, x).aval.dtype.kind in kinds
+        return function(x) if x is None or isinstance(x, str) else array(b, x).aval.dtype.kind in kinds
 
     return handler
 

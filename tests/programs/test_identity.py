@@ -1,0 +1,110 @@
+"""`x is y`: names of one array, views, arguments passed twice, bools of Python; containers that contain themselves."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+import pytest
+from comparing import TARGETS, Cases, assert_same, check
+
+from untraced import accelerate
+
+X = np.array([1.0, -2.0, 3.0])
+CASES = Cases()
+
+
+def twice() -> tuple[Any, ...]:
+    x = X.copy()
+    return x, x
+
+
+@CASES(twice, (X, X.copy()), lambda: (X, X[:]), (3, 3), (2.0, 3.0), (X, 1.0))
+def two_arguments(a, b):
+    return a is b, a is not b
+
+
+@CASES(twice, (X, X.copy()))
+def pairwise(a, b):
+    if a is b:
+        return np.sum(a * a)
+    return np.sum(np.abs(a - b))
+
+
+@CASES((X,))
+def views(a):
+    b, c = a, a[:]
+    z = np.zeros(3)
+    same = a is b, np.asarray(a) is a, z is z, a is not None
+    return same, a is c, a.T is a, a.view() is a, z is a, a[1:] is a[1:], a.reshape(3) is a, np.squeeze(a) is a
+
+
+@CASES((X, 3), (X, 1))
+def behind_a_branch(a, n):
+    b = a
+    if n > 2:
+        b = a * 2
+    return 1 if b is a else 0
+
+
+@CASES((X,))
+def behind_a_loop(a):
+    b = a
+    for i in range(3):
+        b = b + 1 if i > 5 else b
+    return b is a
+
+
+@CASES((1.0, 2.0), (2.0, 1.0), (np.float64(1.0), 2.0))
+def of_comparisons(a, b):
+    return (a < b) is True, (a < b) is False, (a < b) is not True
+
+
+@CASES((0,), (True,), (1.5,))
+def of_numbers(n):
+    zero = 0
+    return n is zero, n is None, n is True
+
+
+@CASES((1.5,), (2,), (X,), (np.float32(2),))
+def of_kinds(x):
+    return isinstance(x, ((int, (float,)), np.ndarray)), isinstance(x, int | float), isinstance(x, (object, "no class"))
+
+
+@CASES((2,))
+def of_no_class(x):
+    return isinstance(x, (float, "no class"))
+
+
+@CASES(lambda: (X.copy(), np.eye(3)), lambda: (X.copy(), X), lambda: (np.eye(3), np.ones((3, 3))))
+def product_in_place(a, b):
+    a @= b
+    return a
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("function, arguments", CASES.found)
+def test_as_numpy(function: Any, arguments: Any, target: str) -> None:
+    check(function, arguments, target)
+
+
+def contains_itself(x):
+    x.append(x)
+    return x
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_list_that_contains_itself(target: str) -> None:
+    found = accelerate(contains_itself, target=target)([X])
+    assert found[1] is found and len(found) == 2
+
+
+def twice_itself(x):
+    return x.extend(x) or [v * 2 for v in x]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_list_beside_itself(target: str) -> None:
+    given = [X, X + 1]
+    assert_same(accelerate(twice_itself, target=target)(copy.deepcopy(given)), twice_itself(given), "result")
