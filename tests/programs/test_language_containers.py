@@ -588,6 +588,19 @@ def class_inside(values):
     return found
 
 
+@CASES((2.5, [1.0, 2.5]), (float("nan"), [1.0, 2.0]), (2, [2, 3]), (np.float64(3), [1, 2]), (np.float32(0.1), [0.1]))
+def among_numbers(v, numbers):
+    return v in numbers, v in (1.0, 2, 3), v in [v], v in {2.5, 0.1, 1}, v in (1, 10**20), v not in numbers
+
+
+@CASES((list(range(30)), list(range(20, 50))))
+def in_both(first, second):
+    known, found = set(first), []
+    for v in second:
+        found.append(v in known)
+    return found
+
+
 @CASES((A,))
 def attribute_deleted(x):
     m = Mean(np.sin(x))

@@ -13,6 +13,7 @@ import pytest
 import scipy.special
 from test_library import CASES, SPECIAL, assert_same
 
+from untraced import accelerate
 from untraced.translator import surface, tree
 from untraced.translator.errors import UntracedError
 from untraced.translator.evaluate import evaluate
@@ -244,3 +245,13 @@ def test_lookup_is_by_object() -> None:
     assert surface.handler_for(object()) is None
     assert surface.method_handler("sum") is not None and surface.method_handler("no_such") is None
     assert surface.attribute_handler("T") is not None and surface.attribute_handler("flat") is None
+
+
+@pytest.mark.parametrize("target", ["numpy", "cpu"])
+def test_series_in_lists_of_arguments(target: str) -> None:
+    def f(a, b):
+        return np.polynomial.polynomial.polymul(a, b), np.polynomial.polynomial.polyadd(a, b)
+
+    found, expected = accelerate(f, target=target)([1, 2, 0], [3.0, 1.0]), f([1, 2, 0], [3.0, 1.0])
+    for x, y in zip(found, expected, strict=True):
+        np.testing.assert_allclose(x, y, rtol=1e-15)

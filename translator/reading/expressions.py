@@ -6,14 +6,14 @@ import ast
 import builtins
 import functools
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
 from .. import make, ops
 from ..errors import CutError, DTypeError
-from ..ir import Atom, Aval, Var
+from ..ir import Atom, Aval, Const, Var
 from ..ops.core import Elementwise, promote
 from ..precision import Precision
 from . import identity, protocols, selected, selection
@@ -395,6 +395,10 @@ def contains(ctx: Context, container: Value, item: Value, node: ast.AST) -> Any:
     if isinstance(container, list | tuple | set | frozenset | range):
         if not is_runtime(item) and not has_runtime(container):
             return bool(run_known(ctx, node, operator.contains, container, item))
+        if isinstance(container, set | frozenset) and type(item) is Var and item.aval.dtype.kind in "fc":
+            item = make.astype(ctx.b, item, np.result_type(item.aval.dtype, float))  # as their hashes: by exact values
+        if all(_is_small_number(v) for v in (item, *container)):
+            return any(v is item for v in container) or _among(ctx, item, container)
         found: Any = False
         for other in container:
             equal = functools.partial(compare_pair, ctx, ast.Eq(), item, other, node)
@@ -402,6 +406,26 @@ def contains(ctx: Context, container: Value, item: Value, node: ast.AST) -> Any:
         return found if isinstance(found, bool) else ctx.atom(found)
     static(ctx, item, node, "the key")
     raise ctx.error(CutError, node, f"`in` over {describe(container)} is not in the language")
+
+
+def _is_small_number(v: Value) -> bool:
+    """A number that compares without a branch, and exactly as a float, too."""
+    return type(v) is Var or type(v) is float or (type(v) is int and abs(v) <= 2**53)
+
+
+def _among(ctx: Context, item: Value, others: Iterable[Value]) -> Atom:
+    """Whether a number is one of these: all are compared, known ones at once, since none has a side effect.
+
+    Numbers of NumPy's narrower dtypes are compared one by one: `np.float32(0.1) in [0.1]`.
+    """
+    x, candidates = ctx.atom(item), [ctx.atom(v) for v in others]
+    known = [c.value for c in candidates if isinstance(c, Const)]
+    if known and x.aval.weak:
+        candidates = [make.lift(np.array(known)), *(c for c in candidates if isinstance(c, Var))]
+    found: Atom = make.lift(False)
+    for other in candidates:
+        found = make.logical_or(ctx.b, found, make.any(ctx.b, make.equal(ctx.b, x, other)))
+    return found
 
 
 def _in_range(ctx: Context, container: range | RunRange, item: Atom, node: ast.AST) -> Atom:

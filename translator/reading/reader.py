@@ -64,6 +64,7 @@ from .views import Lying
 _MODULES = (attributes, calls, control, expressions, loops, matching, stores)  # they register what they read
 _RECURSION_LIMIT = 20_000  # an inlined call takes some ten Python frames
 _MAX_RESTARTS = 100
+_ONE_BY_ONE = 4  # restarts, before all numbers of a list are asked for where one is
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +127,7 @@ def read(
     reasons: dict[int, str] = {}
     changing, known = varying.get(), frozenset[Outside]()
     with _deep_recursion():
-        for _ in range(_MAX_RESTARTS):
+        for restarts in range(_MAX_RESTARTS):
             captures = partial(Captures, varying=changing, known=known)
             try:
                 reading = _read_once(function, owner, source, signature, leaves, unroll, finish, changes, captures)
@@ -136,11 +137,32 @@ def read(
                 if not any(news):
                     raise AssertionError("a restart that asks for nothing new") from need
                 reasons |= dict.fromkeys(need.leaves - leaves, need.why)
-                leaves |= need.leaves
+                leaves |= need.leaves if restarts < _ONE_BY_ONE else _with_siblings(signature, need.leaves)
                 unroll |= need.loops
                 changing |= need.varying
                 known |= need.known
     raise UnsupportedError(f"{function.__name__} asks for static values again and again")
+
+
+def _with_siblings(signature: Signature, leaves: frozenset[int]) -> frozenset[int]:
+    """These leaves and the numbers beside them in a list or dict: a set or a search asks for one after the other."""
+    found, first = set(leaves), 0
+
+    def visit(tree: TreeDef) -> None:
+        nonlocal first
+        inside = []
+        for child in (tree,) if tree.kind is LEAF.kind else tree.children:
+            if child.kind is LEAF.kind:
+                inside.append(first)
+                first += 1
+            else:
+                visit(child)
+        if not leaves.isdisjoint(inside):
+            found.update(i for i in inside if signature.values[i] is not None)
+
+    for _, tree in signature.params:
+        visit(tree)
+    return frozenset(found)
 
 
 def read_specialised(

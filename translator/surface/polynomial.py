@@ -10,8 +10,7 @@ import numpy as np
 from .. import make
 from ..builder import Builder
 from ..errors import CutError, Diagnostic
-from ..ir import Const
-from .arguments import is_atom, static_int
+from .arguments import holds_atoms, plain, static_int
 
 
 def as_int(b: Builder, x: Any, desc: Any) -> int:
@@ -24,8 +23,8 @@ def normalize_axis_index(b: Builder, axis: Any, ndim: Any, msg_prefix: Any = Non
 
 def as_series(b: Builder, alist: Any, trim: Any = True) -> Any:
     """Series without their trailing zeros, where they are known; else how many there are is known only to the run."""
-    items = [x.value if isinstance(x, Const) else x for x in alist] if isinstance(alist, list | tuple) else [None]
-    if any(is_atom(x) or x is None for x in items):
+    items = [plain(x) for x in alist] if isinstance(alist, list | tuple) else [None]
+    if any(x is None or holds_atoms(x) for x in items):
         raise CutError(
             Diagnostic(
                 "series without their trailing zeros are not in the language",
