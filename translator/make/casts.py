@@ -25,7 +25,7 @@ def astype(b: Builder, x: object, dtype: Any) -> Atom:
 
 def number_dtype(dtype: Any) -> np.dtype[Any]:
     """The dtype of numbers or bool. Raises DTypeError for objects, strings, dates and records."""
-    target = np.dtype(dtype)
+    target: np.dtype[Any] = np.dtype(dtype)
     if target.hasobject or target.kind not in "biufcV" or target.fields is not None:
         raise DTypeError.refusing(f"arrays of dtype {target} are not in the language")
     return target
