@@ -75,6 +75,8 @@ def apply_on(xp: Any, op: Op, values: Sequence[Any], attrs: Attrs, dtype: DType)
             return xp.expand_dims(found, attrs.axis) if attrs.keepdims else found
         case Cumulative():
             assert isinstance(attrs, CumulativeAttrs)
+            if op.name in EXTREMES:
+                return _running(xp, EXTREMES[op.name], values[0], attrs.axis)
             return getattr(xp, op.name)(values[0], axis=attrs.axis, dtype=dtype)
         case Sort():
             assert isinstance(attrs, SortAttrs)
@@ -117,6 +119,18 @@ def apply_on(xp: Any, op: Op, values: Sequence[Any], attrs: Attrs, dtype: DType)
             return xp.array(values[0])
         case _:
             assert_never(op)
+
+
+EXTREMES = {"cummax": "maximum", "cummin": "minimum"}
+
+
+def _running(xp: Any, name: str, x: Any, axis: int) -> Any:
+    """Running extremes, which CuPy does not have: by doubling."""
+    combine, x, step = getattr(xp, name), xp.moveaxis(xp.array(x), axis, 0), 1
+    while step < x.shape[0]:
+        x = xp.concatenate([x[:step], combine(x[:-step], x[step:])])
+        step *= 2
+    return xp.moveaxis(x, 0, axis)
 
 
 def product(xp: Any, x: Any, y: Any, attrs: ContractAttrs) -> Any:

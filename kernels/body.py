@@ -12,6 +12,7 @@ from ..translator.bounds import Status
 from ..translator.ir import DType
 from .dialects import CUDA, TRITON, Cuda, Triton, accumulator, bare, call_expression, carrier
 from .layout import Access, Layout, Strides, access_of, contiguous
+from .loop_reductions import RUNNING
 from .lower import (
     Call,
     Chosen,
@@ -94,6 +95,7 @@ class Body:
         self.scalars: dict[int, tuple[str, DType]] = {}
         self.counts: dict[str, tuple[Any, DType]] = {}
         self.packed = False
+        self.alone = False  # each thread walks along a row of its own (CUDA)
         self.carried: dict[int, str] = {}
         self.walks: list[set[int]] = []  # the arrays that each pass reads along the row
 
@@ -316,34 +318,40 @@ class Body:
 
     def scan(self, v: Value, source: Scan) -> list[str]:
         """Along the whole row, or along one block of it from what the blocks before it came to."""
-        dtype, (arg,), product = accumulator(v.dtype), v.args, source.op.name == "cumprod"
-        zero = self.dialect.literal(1 if product else 0, dtype)
+        dtype, (arg,), fold = accumulator(v.dtype), v.args, RUNNING[source.op.name]
         operand = self.dialect.convert(self.text(arg), arg.dtype, dtype)
+        start = self.dialect.literal(identity_of(fold, dtype), dtype)
         if not self.triton:
-            kind = f"{'Product' if product else 'Sum'}, {self.dialect.type_name(dtype)}"
-            reached = f"block_scan<{kind}>(inside ? {operand} : {zero}, {self.carried[id(v)]})"
-            return [self.declare(v, self.dialect.convert(reached, dtype, v.dtype))]
-        given = f"tl.where(mask, {operand}, {zero})"
+            sofar, combine, kind = self.carried[id(v)], _COMBINE["cuda"][fold], self.dialect.type_name(dtype)
+            if self.alone:
+                reached = [f"{sofar} = {combine}()({sofar}, {operand});"]
+                return [*reached, self.declare(v, self.dialect.convert(sofar, dtype, v.dtype))]
+            found = f"block_scan<{combine}, {kind}>(inside ? {operand} : {start}, {sofar})"
+            return [self.declare(v, self.dialect.convert(found, dtype, v.dtype))]
+        scanned = _TRITON_SCAN.get(source.op.name, f"tl.{source.op.name}({{0}}, axis=1)")
+        given = f"tl.where(mask, {operand}, {start})"
         if id(v) not in self.carried:
-            return [self.declare(v, self.dialect.convert(f"tl.{source.op.name}({given}, axis=1)", dtype, v.dtype))]
-        sofar, sign = self.carried[id(v)], "*" if product else "+"
-        fold = _TRITON_FOLD["prod" if product else "sum"]
-        block = self.lowered.names.fresh(f"{v.name}_block")
-        reached = f"({sofar} {sign} tl.{source.op.name}({block}, axis=1))"
+            return [self.declare(v, self.dialect.convert(scanned.format(given), dtype, v.dtype))]
+        sofar, block = self.carried[id(v)], self.lowered.names.fresh(f"{v.name}_block")
+        whole = _TRITON_FOLD[fold].format(block)
         return [
             f"{block} = {given}",
-            self.declare(v, self.dialect.convert(reached, dtype, v.dtype)),
-            f"{sofar} = {sofar} {sign} {fold.format(block)}",
+            self.declare(v, self.dialect.convert(self.joined(fold, sofar, scanned.format(block)), dtype, v.dtype)),
+            f"{sofar} = {bare(self.joined(fold, sofar, whole))}",
         ]
+
+    def joined(self, fold: str, x: str, y: str) -> str:
+        """Two values of a reduction as one (Triton)."""
+        return f"{_HELPER[fold]}({x}, {y})" if fold in _HELPER else f"({_COMBINE['triton'][fold].format(x, y)})"
 
     def carry(self, v: Value, source: Scan) -> list[str]:
         """What a running reduction has come to, before the first block of a row."""
         dtype = accumulator(v.dtype)
         sofar = self.carried[id(v)] = self.lowered.names.fresh(f"{v.name}_sofar")
-        zero = self.dialect.literal(1 if source.op.name == "cumprod" else 0, dtype)
+        start = self.dialect.literal(identity_of(RUNNING[source.op.name], dtype), dtype)
         if not self.triton:
-            return [f"{self.dialect.type_name(dtype)} {sofar} = {zero};"]
-        return [f"{sofar} = tl.full([ROWS, 1], {zero}, {self.dialect.type_name(dtype)})"]
+            return [f"{self.dialect.type_name(dtype)} {sofar} = {start};"]
+        return [f"{sofar} = tl.full([ROWS, 1], {start}, {self.dialect.type_name(dtype)})"]
 
     # ---- sums against a running maximum ------------------------------------------------------------
 
@@ -510,5 +518,10 @@ _TRITON_FOLD = {
     "any": "tl.max({0}, axis=1, keep_dims=True)",
     "all": "tl.min({0}, axis=1, keep_dims=True)",
 }
+_TRITON_SCAN = {  # sums and products have functions of their own
+    "cummax": "tl.associative_scan({0}, 1, larger_of)",
+    "cummin": "tl.associative_scan({0}, 1, smaller_of)",
+}
+_HELPER = {"max": "larger_of", "min": "smaller_of"}
 _PLAIN_FOLD = {"max": "any", "min": "all"}  # integers have no NaN
 DIALECTS: dict[str, Triton | Cuda] = {"triton": TRITON, "cuda": CUDA}

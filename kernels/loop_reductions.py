@@ -31,6 +31,8 @@ _FOLDS = {
     "any": "{a} || {x}",
     "all": "{a} && {x}",
 }
+RUNNING = {"cumsum": "sum", "cumprod": "prod", "cummax": "max", "cummin": "min"}
+"""The reductions that running ones are of."""
 
 
 class Reductions(Stretches):
@@ -63,7 +65,7 @@ class Reductions(Stretches):
         self, op: Reduce, x: Array, dtype: DType, where: Indices, reduced: Shape, axes: tuple[int, ...], hint: str
     ) -> Scalar:
         """The reduction of the elements at `where`, but for the reduced axes."""
-        start = HOST.literal(_start(op, x.dtype), dtype)
+        start = HOST.literal(_start(op.name, x.dtype), dtype)
         if op.name == "sum" and dtype.kind == "f" and reduced and reduced[-1] >= 2 * LANES:
             return self._long_sum(x, dtype, where, reduced, axes, hint)
         held = self.declare(hint, start, dtype, fixed=False)
@@ -124,12 +126,13 @@ class Reductions(Stretches):
         out = self.fresh(target.hint, dtype, target.aval.shape)
         if 0 in out.shape:
             return out
-        sign, start = ("+", 0) if op.name == "cumsum" else ("*", 1)
+        fold = RUNNING[op.name]
+        start = _start(fold, dtype)
         with self.nest(tuple(1 if k == axis else n for k, n in enumerate(x.shape))) as indices:
             held = self.declare(target.hint, HOST.literal(start, dtype), dtype, fixed=False).text
             with self.nest(tuple(n if k == axis else 1 for k, n in enumerate(x.shape))) as along:
                 at = tuple(along[k] if k == axis else i for k, i in enumerate(indices))
-                self.line(f"{held} = {held} {sign} {self.element(x, at).as_type(dtype)};")
+                self.line(f"{held} = {_FOLDS[fold].format(a=held, x=self.element(x, at).as_type(dtype))};")
                 self.line(f"{out.buffer.name}[{address_of(out.shape, at)}] = {held};")
         return out
 
@@ -179,12 +182,13 @@ class Reductions(Stretches):
         return out
 
 
-def _start(op: Reduce, dtype: DType) -> object:
-    if op.identity is not None:
-        return op.identity(dtype)
+def _start(fold: str, dtype: DType) -> object:
+    """What a reduction of no elements would be."""
+    if fold not in ("max", "min"):
+        return fold in ("prod", "all")
     if dtype.kind == "b":
-        return op.name == "min"
+        return fold == "min"
     if dtype.kind == "f":
-        return -np.inf if op.name == "max" else np.inf
+        return -np.inf if fold == "max" else np.inf
     info = np.iinfo(dtype)
-    return info.min if op.name == "max" else info.max
+    return info.min if fold == "max" else info.max

@@ -18,7 +18,7 @@ from .contract import plan_contract
 from .device_loops import plan_loop
 from .dialects import accumulator
 from .layout import INT32, Access, Strides, access_of, contiguous, make_layout
-from .lower import Call, Load, Look, Lowered, Position, lower
+from .lower import Call, Load, Look, Lowered, Position, Scan, lower
 from .program import Argument, GroupPlan, Launch, header, make_launch
 from .scatter import plan_scatter
 
@@ -91,6 +91,8 @@ def _plan_one(fused: Fused, lowered: Lowered, language: str, name: str, strides:
     heading = header(fused)
     if not lowered.axes:
         return _plan_pointwise(body, heading, name, language)
+    if any(isinstance(v.source, Scan) for v in lowered.values) and walks_neighbours(body):
+        return _plan_neighbours(body, heading, name, language)
     widest = max((v.dtype.itemsize for v in body.lowered.values if v.along), default=4)
     if language == "triton" and layout.columns <= min(TILE // max(widest, 4), BUCKETS[-1]):
         block = next(b for b in BUCKETS if b >= layout.columns)
@@ -109,6 +111,24 @@ def _plan_one(fused: Fused, lowered: Lowered, language: str, name: str, strides:
     template = f"row.{language}.j2"
     launch = make_launch(body, template, name, heading, sections, extents, grid, block, constants, warps)
     return replace(launch, reread=_reread(fused, body))
+
+
+def walks_neighbours(body: Body) -> bool:
+    """Whether rows lie beside each other in memory, element by element, rather than one behind the other."""
+    outer = body.layout.outer
+    return bool(outer) and any(a.strides[outer[-1].members[-1]] == 1 for a in body.accesses.values())
+
+
+def _plan_neighbours(body: Body, heading: list[str], name: str, language: str) -> Launch:
+    """Rows that lie beside each other: threads beside each other walk along one each."""
+    layout, triton = body.layout, language == "triton"
+    body.alone = not triton
+    sections = {**_sections(body), "alone": True}
+    extents = [("rows", layout.rows), ("columns", layout.columns)]
+    rows = 64 if triton else 128
+    constants = (("ROWS", rows), ("BLOCK", 32)) if triton else ()
+    grid = (_ceil(layout.rows, rows), 1)
+    return make_launch(body, f"row.{language}.j2", name, heading, sections, extents, grid, rows, constants, 4)
 
 
 def _reread(fused: Fused, body: Body) -> int:
@@ -196,9 +216,7 @@ def _plan_reduce(
     first = Fused((*inner, *stored), fused.args, replace(fused.body, results=(*inner, *results)), "reduce", fused.span)
     body = _prepare(first, lower(first, scalars), language, strides)
     layout = body.layout
-    by_rows = (
-        any(a.strides[layout.outer[-1].members[-1]] == 1 for a in body.accesses.values()) if layout.outer else False
-    )
+    by_rows = walks_neighbours(body)
     rows, block = ((64, 32) if by_rows else (1, 1024)) if language == "triton" else ((32, 8) if by_rows else (1, 256))
     tiles = max(1, _ceil(layout.rows, rows))
     chunks = max(1, min(_ceil(layout.columns, 4 * block), _ceil(MANY_BLOCKS, tiles)))

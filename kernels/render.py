@@ -12,6 +12,8 @@ from .helpers import HELPERS
 if TYPE_CHECKING:
     import jinja2
 
+FOLDS = ("Sum", "Product", "Largest", "Smallest")
+
 
 @lru_cache(maxsize=1)
 def _environment() -> jinja2.Environment:
@@ -32,7 +34,7 @@ def render(template: str, *, dialect: str, **context: object) -> str:
     flags = {
         "uses_libdevice": "libdevice." in everything,
         "uses_halves": "half_t" in everything or "bfloat_t" in everything,
-        "folds": "_fold<" in everything or "_scan<" in everything,
+        "folds": any(f"{name}()(" in everything or f"<{name}," in everything for name in FOLDS),
     }
     text = environment.get_template(template).render(**context, helpers=helpers, **flags)
     return re.sub(r"\n{4,}", "\n\n\n", text).lstrip("\n")

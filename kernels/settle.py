@@ -26,6 +26,7 @@ from ..translator.ir import (
     Function,
     Fused,
     If,
+    Shape,
     Statement,
     Var,
     While,
@@ -33,7 +34,7 @@ from ..translator.ir import (
     free_variables,
     inputs_of,
 )
-from ..translator.ops import EMPTY
+from ..translator.ops import CUMPROD, CUMSUM, EMPTY
 from ..translator.ops.core import (
     At,
     Cast,
@@ -61,6 +62,7 @@ from .lower import gathers
 from .plan import plan
 from .tiles import statements_for
 
+SHORT_LINE, MANY_LINES = 1024, 1 << 14
 LONGEST = 64  # statements of one kernel
 
 
@@ -120,18 +122,25 @@ def _with_neighbours(block: Block, s: Apply, language: str) -> Block:
     """The block with a running reduction and the work along the same rows before and after it as one kernel."""
     assert isinstance(s.attrs, CumulativeAttrs)
     ((x,), (target,), shape) = s.args, s.targets, s.targets[0].aval.shape
-    if s.attrs.axis != len(shape) - 1 or reduction_kind(shape, (s.attrs.axis,)) != "row":
-        return block  # the library divides long rows among blocks
+    if s.op in (CUMSUM, CUMPROD) and not _suits(shape, s.attrs.axis):
+        return block
     users = _users(block)
     before = [b for b in block.statements if b.targets == (x,) and _is_along_rows(b) and users[b.targets[0]] == {id(s)}]
     after = [b for b in block.statements if users.get(target) == {id(b)} and _is_along_rows(b)]
-    for chosen in ([*before, s, *after], [s, *after], [*before, s]):
-        if len(chosen) == 1:
-            continue
+    for chosen in ([*before, s, *after], [s, *after], [*before, s], [s]):
         group = close([b for c in chosen for b in inline(c)], chosen[-1].targets, "scan")
         if len(group.body.statements) <= LONGEST and _fits(group, language):
             return _replaced(block, {**{id(c): [] for c in chosen}, id(chosen[-1]): [group]})
     return block
+
+
+def _suits(shape: Shape, axis: int) -> bool:
+    """Whether a running sum along this axis keeps a device busy, with a block for a line, or a thread where lines lie
+    beside each other; the library divides long lines among blocks."""
+    others = (*shape[:axis], *shape[axis + 1 :])
+    if axis == len(shape) - 1:
+        return reduction_kind((*others, shape[axis]), (axis,)) == "row"
+    return shape[axis] <= SHORT_LINE or math.prod(others) >= MANY_LINES
 
 
 def _with_chosen(block: Block, s: Apply, language: str) -> Block:

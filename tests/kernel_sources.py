@@ -154,6 +154,8 @@ BOTH: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "scattered": (scattered, (f(1 << 20), whole(4096), f(4096))),
     "likelihood": (likelihood, (f(512, 1000), whole(512))),
     "shares": (products.shares, (f(512, 1000),)),
+    "running_down": (products.down, (f(512, 50_000), f(50_000))),
+    "running_maximum": (products.highest, (f(512, 1000),)),
     "running": (products.running, (f(512, 50_000), f(50_000))),
 }
 TRITON: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {

@@ -31,7 +31,7 @@ class Case:
 
     @property
     def tolerance(self) -> float:
-        return TOLERANCE[self.args[0].dtype.name]
+        return TOLERANCE.get(self.args[0].dtype.name, 0.0)  # integers are exact
 
     def expected(self) -> tuple[Any, ...]:
         with np.errstate(all="ignore"):
@@ -136,6 +136,26 @@ def likeliest(x: Any) -> Any:
     return np.cumsum(e / np.sum(e, axis=1, keepdims=True), axis=1) < 0.9
 
 
+def down(x: Any, y: Any) -> Any:
+    return np.cumsum(x * y, axis=0) * 2 + y
+
+
+def highest(x: Any) -> Any:
+    return np.maximum.accumulate(x * 2, axis=-1) - x
+
+
+def lowest_below(x: Any) -> Any:
+    return np.minimum.accumulate(x, axis=0)
+
+
+def turned_back(x: Any) -> Any:
+    return np.cumsum(x[:, ::-1], axis=1)[:, ::-1]
+
+
+def middle(x: Any) -> Any:
+    return np.cumprod(1 + x * 0.1, axis=1) * 2
+
+
 def growth(x: Any) -> Any:
     return np.cumprod(1 + x * 0.01) - 1
 
@@ -187,6 +207,20 @@ RUNNING = {
     "shares": Case(shares, (np.abs(some(5, 6, 70)),)),
     "likeliest": Case(likeliest, (some(9, 70),)),
     "growth": Case(growth, (some(300, dtype="f8"),)),
+    "down": Case(down, (some(50, 33), some(33))),
+    "down_wide": Case(down, (some(3, 300, dtype="f8"), some(300, dtype="f8"))),
+    "down_half": Case(down, (some(5, 40, dtype="f2"), some(40, dtype="f2"))),
+    "down_nothing": Case(down, (some(0, 40), some(40))),
+    "middle": Case(middle, (some(4, 30, 21),)),
+    "turned_back": Case(turned_back, (some(9, 70),)),
+    **{f"highest_{d}": Case(highest, (some(9, 70, dtype=d),)) for d in ("float16", "bfloat16", "float32", "float64")},
+    "highest_far": Case(highest, (some(2, 17_000),)),
+    "highest_line": Case(highest, (some(3000),)),
+    "highest_none": Case(highest, (np.where(some(9, 70) > 2, np.nan, some(9, 70)),)),
+    "highest_integers": Case(highest, ((some(9, 70) * 9).astype("i4"),)),
+    "lowest_below": Case(lowest_below, (some(70, 40),)),
+    "lowest_bytes": Case(lowest_below, ((some(70, 40) * 20 + 100).astype("u1"),)),
+    "lowest_bools": Case(lowest_below, (some(7, 40) > -1,)),
     "counts": Case(counts, (some(20, 33),)),
 }
 ATTENTION = {

@@ -1,4 +1,4 @@
-"""Running sums and products in StableHLO.
+"""Running sums, products and extremes in StableHLO.
 
 Short ones are reduce_windows, over blocks of 16:
 
@@ -13,10 +13,11 @@ from __future__ import annotations
 
 from ..translator.ir import DType
 from . import host_calls
-from .emit_reduce import accumulator
+from .emit_reduce import accumulator, identity_of
 from .writer import I64, Value, Writer, tensor_type
 
-_COMBINE = {"cumsum": "add", "cumprod": "multiply"}
+_COMBINE = {"cumsum": "add", "cumprod": "multiply", "cummax": "maximum", "cummin": "minimum"}
+_FOLDS = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min"}
 _WINDOW = 16
 _STEP = 8
 _LONG = 32  # elements
@@ -55,7 +56,7 @@ def _scan(w: Writer, combine: str, x: Value, axis: int) -> Value:
     n = x.shape[axis]
     if n <= _WINDOW:
         return _window(w, combine, x, axis)
-    identity = w.constant(_identity(combine), (), x.dtype)
+    identity = w.constant(_identity(combine, x.dtype), (), x.dtype)
     blocks = -(-n // _WINDOW)
     rank = len(x.shape)
     padding = [0] * rank
@@ -73,8 +74,8 @@ def _scan(w: Writer, combine: str, x: Value, axis: int) -> Value:
     return w.slice(whole, [0] * rank, x.shape, [1] * rank)
 
 
-def _identity(combine: str) -> int:
-    return 0 if combine == "add" else 1
+def _identity(combine: str, dtype: DType) -> object:
+    return identity_of(_FOLDS[combine], dtype)
 
 
 def _shifted(w: Writer, totals: Value, identity: Value, axis: int) -> Value:
@@ -90,7 +91,7 @@ def _window(w: Writer, combine: str, x: Value, axis: int) -> Value:
     n, rank = x.shape[axis], len(x.shape)
     window = ", ".join(str(n if i == axis else 1) for i in range(rank))
     padding = ", ".join(f"[{n - 1 if i == axis else 0}, 0]" for i in range(rank))
-    identity = w.constant(_identity(combine), (), x.dtype)
+    identity = w.constant(_identity(combine, x.dtype), (), x.dtype)
     result = Value(w.fresh(), x.shape, x.dtype)
     a, b = Value(w.fresh("a"), (), x.dtype), Value(w.fresh("b"), (), x.dtype)
     scalar, whole = tensor_type((), x.dtype), tensor_type(x.shape, x.dtype)
@@ -121,7 +122,7 @@ def _walk(w: Writer, combine: str, x: Value, sizes: tuple[int, int, int]) -> Val
     line, y = Value(w.fresh("line"), (), I64), Value(w.fresh("y"), sizes, x.dtype)
     lines = w.several("lines", [((), I64), (sizes, x.dtype)])
     with _While(w, lines, [line, y], [w.integer(0), start], outer) as outside:
-        carry0 = w.constant(_identity(combine), (1, 1, inner), x.dtype)
+        carry0 = w.constant(_identity(combine, x.dtype), (1, 1, inner), x.dtype)
         step = Value(w.fresh("step"), (), I64)
         carry, z = Value(w.fresh("carry"), carry0.shape, x.dtype), Value(w.fresh("z"), sizes, x.dtype)
         steps = w.several("steps", [((), I64), (carry0.shape, x.dtype), (sizes, x.dtype)])
@@ -143,7 +144,7 @@ def _advance(
     zero, inner = w.integer(0), x.shape[2]
     shape = (1, size, inner)
     block = w.op("dynamic_slice", x, line, at, zero, shape=shape, attrs=f"sizes = [1, {size}, {inner}]")
-    identity = w.constant(_identity(combine), (), x.dtype)
+    identity = w.constant(_identity(combine, x.dtype), (), x.dtype)
     shift = 1
     while shift < size:
         kept = w.slice(block, [0, 0, 0], [1, size - shift, inner], [1, 1, 1])

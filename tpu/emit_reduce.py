@@ -40,7 +40,7 @@ def reduce(w: Writer, name: str, x: Value, attrs: ReduceAttrs, result: DType) ->
         return w.reshape(_extreme(w, name, x, attrs.axes), shape)
     working = accumulator(result)
     x = w.convert(x, working)
-    init = w.constant(_identity(name, working), (), working)
+    init = w.constant(identity_of(name, working), (), working)
     return w.reshape(w.convert(w.reduce(x, init, _COMBINE[name], attrs.axes), result), shape)
 
 
@@ -72,7 +72,7 @@ def _within_bound(w: Writer, name: str, direction: str, x: Value, bound: Value, 
     return w.compare(direction, found, w.broadcast(bound, found.shape))
 
 
-def _identity(name: str, dtype: DType) -> object:
+def identity_of(name: str, dtype: DType) -> object:
     match name:
         case "sum" | "any":
             return 0
@@ -91,7 +91,7 @@ def _extreme(w: Writer, name: str, x: Value, axes: Sequence[int]) -> Value:
         return x
     if x.dtype.kind == "c":
         return _complex_extreme(w, name, x, axes)
-    init = w.constant(_identity(name, x.dtype), (), x.dtype)
+    init = w.constant(identity_of(name, x.dtype), (), x.dtype)
     combine = _BOOL_COMBINE[name] if x.dtype == BOOL else _COMBINE[name]
     return w.reduce(x, init, combine, axes)
 
@@ -141,7 +141,7 @@ def _holders(w: Writer, name: str, x: Value, axis: int) -> Value:
         part = real_dtype(x.dtype)
         re, im = w.op("real", x, dtype=part), w.op("imag", x, dtype=part)
         best = _is_extreme(w, kind, re, axis)
-        worst = w.splat(_identity(kind, part), im)
+        worst = w.splat(identity_of(kind, part), im)
         nan = w.is_nan(x)
         some = w.reduce(nan, w.constant(False, (), BOOL), "or", (axis,))
         spread = _along(w, some, x.shape, axis)

@@ -283,6 +283,8 @@ _FUNCTIONS: dict[str, Callable[..., None]] = {
     "advise": _advise,
     "cumsum": functools.partial(_accumulate, np.add),
     "cumprod": functools.partial(_accumulate, np.multiply),
+    "cummax": functools.partial(_accumulate, np.maximum),
+    "cummin": functools.partial(_accumulate, np.minimum),
     "sum": functools.partial(_reduce, np.add),
     "prod": functools.partial(_reduce, np.multiply),
     "max": functools.partial(_reduce, np.maximum),

@@ -431,6 +431,8 @@ def _of_apply(s: Apply, args: list[Interval]) -> Interval:
             return Interval(0, s.attrs.size - 1)
         case Tape(name="length"):
             return Interval(0, None)
+        case Cumulative(name="cummax" | "cummin"):
+            return args[0]
         case Put() | Contract() | Cumulative() | Fourier() | Linalg() | Ruled() | Collective() | Tape():
             return ANYTHING
         case _:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from gradient_helpers import built, check, count_ops, pullback
 
-from untraced.translator import make
+from untraced.translator import make, ops
 from untraced.translator.ir import Aval, const
 from untraced.translator.ops.core import At, Dyn, Gather, Run
 
@@ -52,12 +52,12 @@ def test_ties_share_equally():
 
 
 @pytest.mark.parametrize("axis", [0, 1])
-@pytest.mark.parametrize("name", ["cumsum", "cumprod"])
-def test_cumulative(name, axis):
+@pytest.mark.parametrize("op", [ops.CUMSUM, ops.CUMPROD, ops.CUMMAX, ops.CUMMIN], ids=lambda op: op.name)
+def test_cumulative(op, axis):
     x = RNG.uniform(0.5, 2, (3, 4))
     x[1, 2] = 0.0
     w = RNG.standard_normal((3, 4))
-    run(lambda b, v: make.multiply(b, getattr(make, name)(b, v, axis), const(w)), x, order=3 if axis else 2)
+    run(lambda b, v: make.multiply(b, make.cumulative(b, op, v, axis), const(w)), x, order=3 if axis else 2)
 
 
 @pytest.mark.parametrize("dtype", [F, C], ids=str)

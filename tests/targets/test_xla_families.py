@@ -104,6 +104,15 @@ def test_running_sums_along_any_axis() -> None:
     check(lambda b, x: [make.cumsum(b, x, axis) for axis in range(3)] + [make.cumprod(b, x, 2)], x, rtol=1e-10)
 
 
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int8, np.uint16, np.int64, np.bool_])
+@pytest.mark.parametrize(("shape", "axis"), [((5, 70, 3), 1), ((3, 9), 1), ((40,), 0), ((70_000,), 0), ((0, 3), 0)])
+def test_running_extremes(dtype: Any, shape: tuple[int, ...], axis: int) -> None:
+    x = (np.random.default_rng(0).standard_normal(shape) * 20).astype(np.int64).astype(dtype)
+    if x.dtype.kind == "f" and x.size:
+        x[(shape[0] // 2,) + (0,) * (len(shape) - 1)] = np.nan
+    check(lambda b, x: [make.cumulative(b, op, x, axis) for op in (ops.CUMMAX, ops.CUMMIN)], x)
+
+
 CONTRACTIONS = [
     ((3, 4), (4, 5), (0, 1), (1, 2), (0, 2)),
     ((3, 4), (4, 5), (0, 1), (1, 2), (2, 0)),

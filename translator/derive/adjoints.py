@@ -79,7 +79,7 @@ from .routines import routine_vjp
 from .ruled import ruled_vjp
 from .segments import Cut, bytes_of, cut
 from .settled import Nest
-from .spectra import fourier_vjp, sort_vjp
+from .spectra import extreme_vjp, fourier_vjp, sort_vjp
 from .tape import Plan, carried_pairs, copy_retyped, needed_of, plan, position, record, slot
 from .tape import total as total_of
 from .terms import FEW_TERMS, collected
@@ -266,6 +266,8 @@ def _apply(s: Apply, ct: Atom, adj: Adjoints) -> None:
             adj.add(x, cast_like(b, ct, x.aval))
         case Reduce():
             adj.add(x, reduce_vjp(b, s, ct))
+        case Cumulative(name="cummax" | "cummin"):
+            adj.scatter(x, *extreme_vjp(b, s, ct))
         case Cumulative():
             adj.add(x, cumulative_vjp(b, s, ct))
         case Sort():

@@ -55,7 +55,7 @@ from .reductions import cumulative_jvp, reduce_jvp
 from .reverse import without_leaves
 from .routines import routine_jvp
 from .ruled import ruled_jvp
-from .spectra import fourier_jvp, sort_jvp
+from .spectra import extreme_jvp, fourier_jvp, sort_jvp
 
 
 def jvp(function: Function, active: Sequence[bool]) -> Function:
@@ -180,6 +180,8 @@ class _Forward:
                 return cast_like(b, t, out)
             case Reduce():
                 return reduce_jvp(b, s, t)
+            case Cumulative(name="cummax" | "cummin"):
+                return extreme_jvp(b, s, t)
             case Cumulative():
                 return cumulative_jvp(b, s, t)
             case Sort():

@@ -1,6 +1,9 @@
-"""Derivatives of sorts, which choose elements, and of Fourier transforms, which are linear.
+"""Derivatives of sorts and running extremes, which choose elements, and of Fourier transforms, which are linear.
 
     y = np.sort(x)                   i = np.argsort(x, kind="stable")
+                                     np.add.at(d_x, i, d_y)
+
+    y = np.maximum.accumulate(x)     i: the last place up to each at which y changed
                                      np.add.at(d_x, i, d_y)
 
     y = np.fft.fft(x)                d_x = np.fft.fft(d_y)          # the matrix is symmetric; no conjugate, as in JAX
@@ -10,10 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from .. import make, ops
 from ..builder import Builder
 from ..ir import Apply, Atom, Shape, const
-from ..ops.core import Dim, Fourier, FourierAttrs, Gather, Run, SortAttrs
+from ..ops.core import CumulativeAttrs, Dim, Fourier, FourierAttrs, Gather, Run, SortAttrs
 from .cotangents import cast_like, materialise, strong
 from .reductions import along
 
@@ -52,6 +57,35 @@ def _along(b: Builder, order: Atom, axis: int) -> tuple[tuple[Dim, ...], tuple[A
         for i, n in enumerate(order.aval.shape)
     ]
     return tuple(Gather(i) for i in range(ndim)), tuple(positions)
+
+
+# ---- running extremes ----------------------------------------------------------------------------
+
+
+def extreme_vjp(b: Builder, s: Apply, ct: Atom) -> tuple[Atom, tuple[Dim, ...], tuple[Atom, ...]]:
+    """What to add to the cotangent of the operand, and where: where the running extreme was met first."""
+    ct = materialise(b, ct, strong(s.targets[0].aval))
+    dims, dyn = _met(b, s)
+    return ct, dims, dyn
+
+
+def extreme_jvp(b: Builder, s: Apply, t: Atom) -> Atom:
+    return make.index(b, materialise(b, t, strong(s.args[0].aval)), *_met(b, s))
+
+
+def _met(b: Builder, s: Apply) -> tuple[tuple[Dim, ...], tuple[Atom, ...]]:
+    """The index of the elements that the running extremes are: the last place at which those changed."""
+    assert isinstance(s.attrs, CumulativeAttrs)
+    y, axis = s.targets[0], s.attrs.axis
+    shape, n = y.aval.shape, y.aval.shape[axis]
+    first = make.full(b, (*shape[:axis], min(n, 1), *shape[axis + 1 :]), const(0), np.dtype(np.int64))
+    if n < 2:
+        return _along(b, first, axis)
+    later = make.index(b, y, along(shape, axis, Run(1, n - 1)), ())
+    before = make.index(b, y, along(shape, axis, Run(0, n - 1)), ())
+    own = make.expand_dims(b, make.add(b, make.iota(b, n - 1), 1), tuple(k for k in range(len(shape)) if k != axis))
+    changed = make.elementwise(b, ops.WHERE, make.elementwise(b, ops.NOT_EQUAL, later, before), own, 0)
+    return _along(b, make.cumulative(b, ops.CUMMAX, make.concatenate(b, (first, changed), axis), axis), axis)
 
 
 # ---- Fourier transforms --------------------------------------------------------------------------

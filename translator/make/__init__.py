@@ -44,6 +44,7 @@ from .reductions import (
     argsort,
     cumprod,
     cumsum,
+    cumulative,
     fourier,
     linalg,
     max,
@@ -57,7 +58,7 @@ from .shapes import broadcast_to, concatenate, expand_dims, reshape, squeeze, tr
 
 __all__ = [
     "FOLD_LIMIT", "MARKS_KINDS", "add", "all_", "any", "any_gather", "argmax", "argmin", "argsort", "astype",
-    "broadcast_to", "concatenate", "contract", "cumprod", "cumsum", "definition", "divide",
+    "broadcast_to", "concatenate", "contract", "cumprod", "cumsum", "cumulative", "definition", "divide",
     "elementwise", "emit", "empty", "equal", "expand_dims", "floor_divide", "fourier", "full", "greater",
     "greater_equal", "index", "iota", "less", "less_equal", "lift", "linalg", "logical_and", "logical_not",
     "logical_or", "matmul", "max", "maximum", "min", "minimum", "multiply", "negative", "normalize_axes",

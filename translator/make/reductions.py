@@ -12,6 +12,7 @@ from ..errors import ShapeError
 from ..ir import Atom
 from ..ops.core import (
     ArgReduceAttrs,
+    Cumulative,
     CumulativeAttrs,
     Fourier,
     FourierAttrs,
@@ -72,6 +73,11 @@ def argmin(b: Builder, x: object, axis: int, keepdims: bool = False) -> Atom:
 def cumsum(b: Builder, x: object, axis: int) -> Atom:
     x = lift(x)
     return emit(b, ops.CUMSUM, x, attrs=CumulativeAttrs(normalize_axis(axis, x.aval.ndim)))
+
+
+def cumulative(b: Builder, op: Cumulative, x: object, axis: int) -> Atom:
+    x = lift(x)
+    return emit(b, op, x, attrs=CumulativeAttrs(normalize_axis(axis, x.aval.ndim)))
 
 
 def cumprod(b: Builder, x: object, axis: int) -> Atom:

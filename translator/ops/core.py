@@ -364,7 +364,7 @@ class ArgReduce:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Cumulative:
-    """cumsum, cumprod along one axis."""
+    """cumsum, cumprod, cummax, cummin along one axis."""
 
     name: str
     numpy: str

@@ -88,6 +88,12 @@ ALL_ = Reduce(
 ARGMAX = ArgReduce(name="argmax", numpy="np.argmax", evaluate=np.argmax, samples=(ORDERED,))
 ARGMIN = ArgReduce(name="argmin", numpy="np.argmin", evaluate=np.argmin, samples=(ORDERED,))
 CUMSUM = Cumulative(name="cumsum", numpy="np.cumsum", evaluate=np.cumsum, dtype=wide, samples=(NUMBERS,))
+CUMMAX = Cumulative(
+    name="cummax", numpy="np.maximum.accumulate", evaluate=np.maximum.accumulate, dtype=same, samples=(ORDERED,)
+)
+CUMMIN = Cumulative(
+    name="cummin", numpy="np.minimum.accumulate", evaluate=np.minimum.accumulate, dtype=same, samples=(ORDERED,)
+)
 CUMPROD = Cumulative(name="cumprod", numpy="np.cumprod", evaluate=np.cumprod, dtype=wide, samples=(NUMBERS,))
 
 SORT = Sort(name="sort", numpy="np.sort", evaluate=np.sort, partial=np.partition, samples=(SORTABLE,))

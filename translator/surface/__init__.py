@@ -434,6 +434,8 @@ _REDUCTIONS: dict[np.ufunc, Callable[..., Any]] = {
 _ACCUMULATIONS: dict[np.ufunc, Callable[..., Any]] = {
     np.add: reduce.cumulative(ops.CUMSUM, 0),
     np.multiply: reduce.cumulative(ops.CUMPROD, 0),
+    np.maximum: reduce.cumulative(ops.CUMMAX, 0),
+    np.minimum: reduce.cumulative(ops.CUMMIN, 0),
 }
 
 

@@ -1,0 +1,42 @@
+// np.maximum.accumulate(x * 2, axis=-1) - x
+typedef int index_t;
+
+struct Sum { template <class T> __device__ T operator()(T a, T b) const { return a + b; } };
+struct Product { template <class T> __device__ T operator()(T a, T b) const { return a * b; } };
+struct Largest { template <class T> __device__ T operator()(T a, T b) const { return a > b || a != a ? a : b; } };
+struct Smallest { template <class T> __device__ T operator()(T a, T b) const { return a < b || a != a ? a : b; } };
+
+// Each thread gets the fold of `sofar`, the values of the threads before it and its own; `sofar` that of all of them.
+template <class Fold, class T> __device__ T block_scan(T value, T& sofar) {
+    const Fold fold;
+    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+    for (int offset = 1; offset < 32; offset <<= 1) {
+        const T before = __shfl_up_sync(0xffffffffu, value, offset);
+        if (lane >= offset) value = fold(before, value);
+    }
+    __shared__ T totals[32];
+    __syncthreads();
+    if (lane == 31) totals[warp] = value;
+    __syncthreads();
+    T before = sofar;
+    for (int k = 0; k < (int)(blockDim.x >> 5); k++) {
+        if (k == warp) before = sofar;
+        sofar = fold(sofar, totals[k]);
+    }
+    return fold(before, value);
+}
+
+extern "C" __global__ void highest_t(const float* __restrict__ x_ptr, float* __restrict__ t_2_ptr, index_t rows, index_t columns) {
+    for (index_t row = blockIdx.x; row < rows; row += gridDim.x) {
+        float t_1_sofar = __int_as_float(0xff800000);
+        for (index_t start = 0; start < columns; start += blockDim.x) {
+            const bool inside = start + (index_t)threadIdx.x < columns;
+            const index_t column = inside ? start + (index_t)threadIdx.x : columns - 1;
+            const float x = x_ptr[row * columns + column];
+            const float t = x * 2.0f;
+            const float t_1 = block_scan<Largest, float>(inside ? t : __int_as_float(0xff800000), t_1_sofar);
+            const float t_2 = t_1 - x;
+            if (inside) t_2_ptr[row * columns + column] = t_2;
+        }
+    }
+}
