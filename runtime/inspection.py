@@ -15,7 +15,7 @@ from ..translator.ir import Block, Function, Fused, Param, blocks_of, routines_o
 from ..translator.passes.fuse import report
 from ..translator.passes.groups import Group
 from ..translator.pipeline import Translation, translate
-from ..translator.printing.printer import Printed, print_function, printed
+from ..translator.printing.printer import Printed, print_function, printed, standalone
 from ..translator.reading.signature import Signature
 from ..translator.tree import LEAF, Kind, TreeDef
 from .arguments import Binding
@@ -47,14 +47,15 @@ class Kernel:
 
 
 class Stages(Mapping[str, str]):
-    """The printed source after each pass, in order; printed when it is looked at."""
+    """The printed source after each pass, in order, printed when it is looked at; it needs NumPy's import only."""
 
     def __init__(self, functions: Mapping[str, Function | str]) -> None:
         self.functions = functions
         self._printed: dict[str, Printed] = {}
 
     def __getitem__(self, name: str) -> str:
-        return self.printed(name).text
+        made = self.printed(name)
+        return made.text if isinstance(self.functions[name], str) else standalone(made)
 
     def printed(self, name: str) -> Printed:
         """The source with, for each line, the statements that it is made of."""

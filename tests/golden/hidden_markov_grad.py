@@ -13,7 +13,6 @@ def hidden_markov_grad(start, move, emit, seen):
         total = np.sum(a)
         d_t = d_a * emit[:, seen[t2]]   # from line ..: (a / total) @ move * emit[:, seen[t]]
         t3 = d_t @ move.T
-        d_a = t3 / total                # from line ..: a / total
         d_total = -1.0 / total - np.sum(t3 * (a / total)) / total  # from line ..: np.log(total)
-        d_a += d_total                  # from line ..: np.sum(a)
+        d_a = t3 / total + d_total      # from line ..: np.sum(a)
     return d_a * t                      # from line ..: start * emit[:, seen[0]]

@@ -19,7 +19,7 @@ def kalman_grad(a, q, r, ys):
         gain = p @ t
         m += gain @ e
         p -= gain @ p
-    d_m = np.zeros_like(m)              # from line ..: for y in ys
+    d_m = np.zeros_like(m)                       # from line ..: for y in ys
     d_p = np.zeros_like(p)
     d_a = np.zeros_like(a)
     for i in reversed(range(8)):
@@ -34,23 +34,20 @@ def kalman_grad(a, q, r, ys):
         y = ys[i]
         e = y - m_1
         gain = p_1 @ t2
-        d_t = -d_p                      # from line ..: p - gain @ p
-        d_gain = d_t @ p_1.T            # from line ..: gain @ p
-        d_p += gain.T @ d_t
-        d_gain += np.outer(d_m, e)      # from line ..: gain @ e
-        d_e = gain.T @ d_m
-        d_p += d_gain @ t2.T            # from line ..: p @ np.linalg.inv(s)
+        d_t = -d_p                               # from line ..: p - gain @ p
+        d_p += gain.T @ d_t                      # from line ..: gain @ p
+        d_gain = d_t @ p_1.T + np.outer(d_m, e)  # from line ..: gain @ e
+        d_p += d_gain @ t2.T                     # from line ..: p @ np.linalg.inv(s)
         d_s = np.linalg.inv(s).T - np.linalg.solve(s.T, p_1.T @ d_gain) @ t2.T  # from line ..: np.linalg.slogdet(s)
-        d_e += t1                       # from line ..: e @ np.linalg.solve(s, e)
         t4 = np.linalg.solve(s.T, e)
-        d_s -= np.outer(t4, t1)         # from line ..: np.linalg.solve(s, e)
-        d_e += t4
-        d_m -= d_e                      # from line ..: y - m
-        d_p += d_s                      # from line ..: p + r
-        d_t = d_p @ a                   # from line ..: a @ p @ a.T
+        d_s -= np.outer(t4, t1)                  # from line ..: np.linalg.solve(s, e)
+        d_e = gain.T @ d_m + t1 + t4
+        d_m -= d_e                               # from line ..: y - m
+        d_p += d_s                               # from line ..: p + r
+        d_t = d_p @ a                            # from line ..: a @ p @ a.T
         d_a += d_p.T @ t3
-        d_a += d_t @ p.T                # from line ..: a @ p
+        d_a += d_t @ p.T                         # from line ..: a @ p
         d_p = a.T @ d_t
-        d_a += np.outer(d_m, m)         # from line ..: a @ m
+        d_a += np.outer(d_m, m)                  # from line ..: a @ m
         d_m = a.T @ d_m
     return d_a

@@ -27,5 +27,4 @@ def reprojection_grad(rotation, centre, focal, point, feature):
     d_axis[0] += t10[2] * p[1] - t10[1] * p[2]
     d_theta -= (np.sum(d_q * p) - np.sum(d_q * t6)) * t4  # from line ..: np.cos(theta)
     d_theta -= np.sum(d_axis * axis) / theta              # from line ..: rotation / theta
-    d_rotation = d_axis / theta
-    return d_rotation + d_theta / np.where(theta == 0.0, np.inf, theta) * rotation  # from line ..: rotation**2
+    return d_axis / theta + d_theta / np.where(theta == 0.0, np.inf, theta) * rotation  # from line ..: rotation**2

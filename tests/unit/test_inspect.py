@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import pytest
 
 from untraced import TargetError, UnsupportedError, accelerate, grad, vmap
 from untraced.runtime.commands import UsageError, main, parse_arguments
+from untraced.scipy import special
 
 X = np.random.default_rng(3).standard_normal((8, 16))
 
@@ -42,6 +44,19 @@ def softmax(x: Any) -> Any:
 def energy(x: Any) -> Any:
     h = np.tanh(x)
     return np.sum(h * h)
+
+
+def test_source_runs_where_only_numpy_is_imported() -> None:
+    def cost(x, k):
+        return np.sum(special.gammaln(x)) * math.erf(k)
+
+    text = grad(cost, argnums=(0, 1)).source(np.array([0.7, 2.5]), 0.3)
+    scope: dict[str, object] = {"np": np}
+    exec(text, scope)
+    got = scope["cost_grad"](np.array([0.7, 2.5]), 0.3)  # type: ignore[operator]
+    want = grad(cost, argnums=(0, 1))(np.array([0.7, 2.5]), 0.3)
+    np.testing.assert_array_equal(got[0], want[0])
+    assert got[1] == want[1]
 
 
 def test_stages_are_runnable_source() -> None:

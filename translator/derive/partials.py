@@ -138,7 +138,7 @@ def _template(rule: Rule, atoms: Sequence[Atom], first: dict[Var, int]) -> Block
     b = Builder()
     result = _value_of(rule, splice(b, rule, [fresh[a] if isinstance(a, Var) else a for a in atoms]))
     block = prune(b.block(tuple(fresh.values()), (result,)))
-    if any(_python_quotient(s) for s in block.statements):
+    if any(_may_raise(s) for s in block.statements):
         b = Builder()
         cast = {v: make.astype(b, new, new.aval.dtype) for v, new in fresh.items()}
         result = _value_of(rule, splice(b, rule, [cast[a] if isinstance(a, Var) else a for a in atoms]))
@@ -146,9 +146,13 @@ def _template(rule: Rule, atoms: Sequence[Atom], first: dict[Var, int]) -> Block
     return block if all(isinstance(s, Apply) for s in block.statements) else None
 
 
-def _python_quotient(s: Statement) -> bool:
-    """Whether Python itself would divide two numbers, and raise ZeroDivisionError where NumPy gives inf or nan."""
-    return isinstance(s, Apply) and s.op in (ops.DIVIDE, ops.POWER) and s.targets[0].aval.weak
+def _may_raise(s: Statement) -> bool:
+    """Whether Python itself would divide two numbers, and raise ZeroDivisionError where NumPy gives inf or nan. What is
+    too large is so for the function, too: a rule's powers are lower."""
+    if not isinstance(s, Apply) or s.op not in (ops.DIVIDE, ops.POWER) or not s.targets[0].aval.weak:
+        return False
+    known = s.args[1].value if isinstance(s.args[1], Const) else None
+    return known is None or isinstance(known, complex) or not (known > 0 or (known == 0 and s.op is ops.POWER))
 
 
 def _value_of(rule: Rule, result: object) -> Atom:

@@ -224,11 +224,15 @@ class _Elementwise:
         elif (
             made.op in (ops.ASTYPE, ops.FULL)
             and inner is not None
-            and not inner.aval.weak
+            and (not inner.aval.weak or self.is_idle_cast(made))
             and (a.aval.dtype == loop or _is_exact(inner.aval.dtype, a.aval.dtype))
             and not self.is_unit(inner)
         ):
             yield inner
+
+    def is_idle_cast(self, s: Apply) -> bool:
+        """Whether a Python number is made a NumPy one of its own type for one use only."""
+        return s.op is ops.ASTYPE and s.args[0].aval.dtype == s.targets[0].aval.dtype and self.uses(s.targets[0]) == 1
 
     def is_unit(self, a: Atom) -> bool:
         """Whether these are the ones of np.eye: people write it with numbers, not with bools."""

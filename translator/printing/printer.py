@@ -13,12 +13,13 @@ variable lives (lifetimes), which stores write in place (ownership), and which v
 from __future__ import annotations
 
 import re
+import sys
 
 from ..ir import Function
 from .executable import executable
 from .writer import Printed, printed
 
-__all__ = ["Printed", "executable", "imports", "print_function", "print_module", "printed"]
+__all__ = ["Printed", "executable", "imports", "print_function", "print_module", "printed", "standalone"]
 
 
 def print_function(function: Function, comments: bool = False) -> str:
@@ -32,15 +33,24 @@ def print_module(function: Function, comments: bool = False) -> str:
     return "\n".join(imports(p)) + "\n\n\n" + p.text
 
 
+def standalone(p: Printed) -> str:
+    """The `def`, behind the imports that it needs beside NumPy's: it runs where `np` is bound."""
+    lines = [line for line in imports(p) if line != _NUMPY]
+    return "\n".join(lines) + "\n\n\n" + p.text if lines else p.text
+
+
+_NUMPY = "import numpy as np"
+
+
 def imports(p: Printed) -> list[str]:
     """The import lines that the source needs."""
     lines = ["import math"] if re.search(r"\bmath\.", p.text) else []
-    lines.append("import numpy as np")
+    lines.append(_NUMPY)
     for module in ("ml_dtypes", "untraced"):
         if re.search(rf"\b{module}\.", p.text):
             lines.append(f"import {module}")
     for chosen, value in p.scope.items():
         origin, own = getattr(value, "__module__", None), getattr(value, "__qualname__", "")
-        if origin and own.isidentifier():
+        if origin and own.isidentifier() and getattr(sys.modules.get(origin), own, None) is value:
             lines.append(f"from {origin} import {own}" + (f" as {chosen}" if chosen != own else ""))
     return lines

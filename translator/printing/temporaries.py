@@ -159,8 +159,6 @@ class _Finder:
             return False
         if user.args[0] is not v or user.args[1] is v or user.targets[0].hint != v.hint:
             return False
-        if user.span.line != s.span.line:
-            return False
         before = s.args[0] if s.op in (ops.ADD, ops.SUBTRACT) else None
         if not isinstance(before, Var) or before.hint != v.hint:
             return True
