@@ -34,7 +34,7 @@ from .translator.errors import (
 )
 
 if _TYPE_CHECKING:
-    from .runtime import distributed, lax, nn, ops, optimizers, profiler, random, stax
+    from .runtime import distributed, flatten_util, lax, nn, ops, optimizers, profiler, random, stax
     from .runtime.checkpointing import checkpoint, checkpoint_policies, remat
     from .runtime.comparison import compare
     from .runtime.custom import custom_jvp, custom_vjp
@@ -101,13 +101,17 @@ __version__ = "0.1.0"
 _sys.modules[f"{__name__}.numpy"] = numpy  # import untraced.numpy as unp
 _sys.modules[f"{__name__}.numpy.linalg"] = numpy.linalg
 _sys.modules[f"{__name__}.numpy.fft"] = numpy.fft
-for _name in ("distributed", "lax", "nn", "ops", "optimizers", "profiler", "random", "stax"):
+for _name in ("distributed", "flatten_util", "lax", "nn", "ops", "optimizers", "profiler", "random", "stax"):
     _sys.modules[f"{__name__}.{_name}"] = globals()[_name] = _lazy(f"{__name__}.runtime.{_name}")
+_sys.modules[f"{__name__}.nn.initializers"] = _lazy(f"{__name__}.runtime.initializers")
 _sys.modules[f"{__name__}.tree"] = tree
 _sys.modules[f"{__name__}.tree_util"] = tree_util
 _sys.modules[f"{__name__}.testing"] = testing
 _sys.modules[f"{__name__}.scipy"] = scipy
 _sys.modules[f"{__name__}.scipy.special"] = scipy.special
+_sys.modules[f"{__name__}.scipy.linalg"] = _lazy(f"{__name__}.translator.library.scipy_linalg")
+scipy.__dict__["linalg"] = _sys.modules[f"{__name__}.scipy.linalg"]
+_sys.modules[f"{__name__}.scipy.stats"] = scipy.stats
 
 __all__ = [
     "AliasError",
@@ -135,6 +139,7 @@ __all__ = [
     "devices",
     "distributed",
     "eval_shape",
+    "flatten_util",
     "grad",
     "hessian",
     "hvp",

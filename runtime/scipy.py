@@ -1,5 +1,6 @@
 """`untraced.scipy`: the functions of SciPy that the language knows, as NumPy source; SciPy itself is not needed."""
 
 from ..translator.library import special
+from . import scipy_stats as stats
 
-__all__ = ["special"]
+__all__ = ["special", "stats"]

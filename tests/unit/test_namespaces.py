@@ -1,0 +1,55 @@
+"""flatten_util and the namespaces of SciPy: untraced.scipy.linalg, untraced.scipy.stats and its distributions."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import jax.flatten_util as jax_flatten_util
+import numpy as np
+import pytest
+import scipy.stats
+
+import untraced
+from untraced import accelerate, flatten_util, grad, tree_util
+
+R = np.random.default_rng(3)
+
+
+def test_a_tree_as_one_vector() -> None:
+    tree = {"a": np.arange(6.0).reshape(2, 3), "b": [np.float32(2.0), np.arange(2)]}
+    flat, unravel = flatten_util.ravel_pytree(tree)
+    np.testing.assert_array_equal(flat, jax_flatten_util.ravel_pytree(tree)[0])
+    back = unravel(flat)
+    assert tree_util.tree_structure(back) == tree_util.tree_structure(tree)
+    assert [x.dtype for x in tree_util.tree_leaves(back)] == [np.float64, np.float32, np.int64]
+    with pytest.raises(ValueError, match="expected an array of shape"):
+        unravel(flat[1:])
+
+    def loss(p: Any) -> Any:
+        v, back = flatten_util.ravel_pytree(p)
+        return np.sum(v**2) + np.sum(back(v)["a"] ** 3)
+
+    p = {"a": np.arange(6.0).reshape(2, 3), "b": np.ones(2)}
+    for g in (grad(loss), accelerate(grad(loss))):
+        np.testing.assert_allclose(g(p)["a"], 2 * p["a"] + 3 * p["a"] ** 2)
+
+
+def test_distributions_by_the_names_of_scipy() -> None:
+    norm = importlib.import_module("untraced.scipy.stats.norm")
+    assert norm is untraced.scipy.stats.norm
+    x = R.normal(size=5)
+    for name, args in (("norm", (0.5, 2.0)), ("gamma", (1.5,)), ("t", (3.0,)), ("poisson", (2.0,))):
+        ours, theirs = getattr(untraced.scipy.stats, name), getattr(scipy.stats, name)
+        density = "logpmf" if name == "poisson" else "logpdf"
+        for method in (density, "cdf", "sf"):
+            z = np.floor(np.abs(x)) if name == "poisson" else x
+            np.testing.assert_allclose(getattr(ours, method)(z, *args), getattr(theirs, method)(z, *args), rtol=1e-12)
+    got = accelerate(grad(lambda m: np.sum(norm.logpdf(x, m, 2.0))))(0.5)
+    np.testing.assert_allclose(got, np.sum(x - 0.5) / 4.0)
+    with pytest.raises(AttributeError, match="no attribute 'pmf'"):
+        _ = norm.pmf
+    a = np.eye(3) + 0.1
+    np.testing.assert_allclose(
+        untraced.scipy.linalg.cho_solve(untraced.scipy.linalg.cho_factor(a), x[:3]), np.linalg.solve(a, x[:3])
+    )
