@@ -196,23 +196,18 @@ def conv_general_dilated(
     """
     rank = lhs.ndim - 2
     spec_l, spec_r, spec_o = _layouts(dimension_numbers, rank)
-    x = np.transpose(_at_least(lhs, preferred_element_type), [spec_l.index(c) for c in "NC" + _SPATIAL[:rank]])
-    w = np.transpose(_at_least(rhs, preferred_element_type), [spec_r.index(c) for c in "OI" + _SPATIAL[:rank]])
+    spatial = _SPATIAL[:rank]
+    x = np.transpose(_at_least(lhs, preferred_element_type), [spec_l.index(c) for c in f"N{spatial}C"])
+    w = np.transpose(_at_least(rhs, preferred_element_type), [spec_r.index(c) for c in f"{spatial}IO"])
     for axis in range(rank):
-        x = _dilated(x, 0, axis + 2, lhs_dilation[axis] if lhs_dilation else 1)
+        x = _dilated(x, 0, axis + 1, lhs_dilation[axis] if lhs_dilation else 1)
     dilation = tuple(rhs_dilation) if rhs_dilation else (1,) * rank
-    pairs = _padding(padding, x.shape[2:], w.shape[2:], window_strides, dilation)
+    pairs = _padding(padding, x.shape[1:-1], w.shape[:-2], window_strides, dilation)
     for axis in range(rank):
-        x = _extended(x, 0, axis + 2, *pairs[axis])
-    if batch_group_count > 1:
-        groups = np.split(x, batch_group_count, 0), np.split(w, batch_group_count, 0)
-        y = np.concatenate([_correlated(a, b, window_strides, dilation) for a, b in zip(*groups, strict=True)], 1)
-    elif feature_group_count > 1:
-        groups = np.split(x, feature_group_count, 1), np.split(w, feature_group_count, 0)
-        y = np.concatenate([_correlated(a, b, window_strides, dilation) for a, b in zip(*groups, strict=True)], 1)
-    else:
-        y = _correlated(x, w, window_strides, dilation)
-    out = np.transpose(y, [("NC" + _SPATIAL[:rank]).index(c) for c in spec_o])
+        x = _extended(x, 0, axis + 1, *pairs[axis])
+    _check_groups(x.shape, w.shape, feature_group_count, batch_group_count)
+    y = _correlated(x, w, window_strides, dilation, feature_group_count, batch_group_count)
+    out = np.transpose(y, [f"N{spatial}C".index(c) for c in spec_o])
     return out if preferred_element_type is None else out.astype(preferred_element_type)
 
 
@@ -275,14 +270,70 @@ def _padding(
     return found
 
 
-def _correlated(x: Any, w: Any, strides: Sequence[int], dilation: Sequence[int]) -> Any:
-    """x (N, C, ...) with w (O, C, ...): a product for every tap of the kernel."""
-    sizes = _counts(x.shape[2:], w.shape[2:], strides, dilation)
-    out = np.zeros((x.shape[0], w.shape[0], *sizes), np.result_type(x, w))
-    for tap in itertools.product(*(range(k) for k in w.shape[2:])):
-        seen = x[(slice(None), slice(None), *_seen(tap, sizes, strides, dilation))]
-        out = out + np.einsum("nc...,oc->no...", seen, w[(slice(None), slice(None), *tap)])
-    return out
+def _check_groups(x: tuple[int, ...], w: tuple[int, ...], features: int, batches: int) -> None:
+    """ValueError where the sizes do not fit."""
+    if features > 1 and batches > 1:
+        raise ValueError("feature_group_count and batch_group_count cannot both be greater than 1")
+    if x[-1] != w[-2] * features:
+        raise ValueError(
+            f"a kernel of {w[-2]} features in and feature_group_count={features} does not fit {x[-1]} features"
+        )
+    for what, size, count in (
+        ("features out", w[-1], features),
+        ("features out", w[-1], batches),
+        ("the batch", x[0], batches),
+    ):
+        if size % count:
+            raise ValueError(f"{count} groups do not divide {what}, {size}")
+
+
+def _correlated(x: Any, w: Any, strides: Sequence[int], dilation: Sequence[int], features: int, batches: int) -> Any:
+    """x (N, ..., C) with w (..., C / features, O): what a row of the kernel sees, tap beside tap, times that row."""
+    *window, inputs, outputs = w.shape
+    sizes = _counts(x.shape[1:-1], window, strides, dilation)
+    shape = (x.shape[0] // batches, *sizes, outputs)
+    if 0 in shape or 0 in w.shape:
+        return np.zeros(shape, np.result_type(x, w))
+    *outer, width = window or [1]
+    rows = w.reshape(*outer, width * inputs, outputs)
+    seen = [x]
+    if window:
+        seen = [x[(..., *_seen((k,), sizes[-1:], strides[-1:], dilation[-1:]), slice(None))] for k in range(width)]
+    if inputs > 1 or features == 1:
+        seen = [_beside(seen, features)]
+
+    def product(place: tuple[int, ...]) -> Any:
+        here = (slice(None), *_seen(place, sizes[:-1], strides[:-1], dilation[:-1]))
+        return _row([part[here] for part in seen], rows[place], features, batches).reshape(shape)
+
+    first, *others = itertools.product(*(range(n) for n in outer))
+    total = product(first)
+    for place in others:
+        total = total + product(place)
+    return total
+
+
+def _beside(seen: Sequence[Any], groups: int) -> Any:
+    """Taps side by side, those of one group of features together: (N, ..., groups * taps * C / groups)."""
+    if groups == 1:
+        return np.concatenate(seen, -1)
+    parts = np.concatenate([x.reshape(*x.shape[:-1], groups, x.shape[-1] // groups) for x in seen], -1)
+    return parts.reshape(*parts.shape[:-2], -1)
+
+
+def _row(seen: Sequence[Any], kernel: Any, features: int, batches: int) -> Any:
+    """What a row of the kernel sees, in one piece (tap by tap where every feature is a group), times the row, whose
+    shape is (taps C / features, O)."""
+    if features == 1 and batches == 1:
+        return seen[0] @ kernel
+    groups, outputs = max(features, batches), kernel.shape[1]
+    parts = kernel.reshape(-1, groups, outputs // groups)
+    if batches > 1:
+        return np.einsum("bn...k,kbo->n...bo", seen[0].reshape(batches, -1, *seen[0].shape[1:]), parts)
+    if len(parts) == len(seen):
+        return sum(x[..., None] * part for x, part in zip(seen, parts, strict=True))
+    x = seen[0].reshape(*seen[0].shape[:-1], groups, len(parts))
+    return np.einsum("...gk,kgo->...go", x, parts)
 
 
 def _counts(
