@@ -249,6 +249,8 @@ class Accelerated:
         """
         places: Iterable[tuple[int | str, Any]] = (*enumerate(args), *kwargs.items())
         found = {place: x for place, x in places if is_users_object(x)}
+        if found and not _are_named(signature_of(self.fun), found):
+            return {}  # what goes into *args or **kwargs stands in a container
         return found if found and (self._held(found) is not None or self._holders < _HOLDERS) else {}
 
     def _held(self, objects: dict[Any, Any]) -> Accelerated | None:
@@ -333,6 +335,17 @@ class Accelerated:
 
     def __repr__(self) -> str:
         return f"<accelerated {getattr(self.fun, '__qualname__', self.fun)} for {self.options.target}>"
+
+
+def _are_named(signature: inspect.Signature, places: Iterable[int | str]) -> bool:
+    """Whether each of these arguments, by position or name, has a parameter of its own; `self` may stand in *args."""
+    kinds = {name: p.kind for name, p in signature.parameters.items()}
+    ordered = [k for k in kinds.values() if k in (_KIND.POSITIONAL_ONLY, _KIND.POSITIONAL_OR_KEYWORD)]
+    by_name = (_KIND.POSITIONAL_OR_KEYWORD, _KIND.KEYWORD_ONLY)
+    return all(p < max(len(ordered), 1) if isinstance(p, int) else kinds.get(p) in by_name for p in places)
+
+
+_KIND = inspect.Parameter
 
 
 def _is_of_arrays(error: Exception) -> bool:

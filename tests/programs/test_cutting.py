@@ -293,3 +293,19 @@ def test_what_takes_too_long_to_read_is_left_to_cpython(monkeypatch: pytest.Monk
     fast = accelerate(queens)
     assert fast(2.0, 5) == queens(2.0, 5) == 200.0
     assert "reading this far takes longer" in fast.explain_recompiles()
+
+
+@pytest.mark.parametrize("target", ["cpu", "numpy"])
+def test_a_name_of_a_region_is_deleted_by_cpython(target: str) -> None:
+    def deletes(x, n):
+        b = np.exp(x)
+        c = b.sum()
+        if n > 2:
+            d = 1.0
+            print("many")
+        else:
+            d = 2.0
+        del b, d
+        return c * n
+
+    np.testing.assert_allclose(accelerate(deletes, target=target)(np.arange(3.0), 3), deletes(np.arange(3.0), 3), 1e-14)

@@ -601,6 +601,53 @@ def in_both(first, second):
     return found
 
 
+@CASES((np.array([3, 1]),), ([3, 1],))
+def dicts_of_pairs(a):
+    return dict(zip(a, range(len(a)))), dict([(a[0], 1)]), dict(a=a[0]), dict([(k, 2) for k in a], b=1)
+
+
+class Record(dict):
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.default = 3.0
+
+    def __getattr__(self, name):
+        if name in self:
+            return self[name]
+        raise AttributeError(name)
+
+    def __missing__(self, key):
+        return self.default
+
+
+@CASES((Record(steps=4), 2.0))
+def keys_as_attributes(d, x):
+    return d.steps + x, min(d.steps, 3), d["steps"] * x
+
+
+@CASES((2.0,))
+def a_dict_of_its_own(x):
+    d = Record({"a": x})
+    return d["a"] * 2, d["other"] * x, len(d)
+
+
+def test_objects_among_further_arguments() -> None:
+    class Layer:
+        def __init__(self):
+            self.w = np.ones(2)
+
+    def added(*layers, **options):
+        return layers[0].w + options["last"].w + options["x"]
+
+    def scaled(x, **options):
+        return x * options["last"].w
+
+    for target in TARGETS:
+        found = accelerate(added, target=target)(Layer(), last=Layer(), x=2.0)
+        np.testing.assert_array_equal(found, [4.0, 4.0])
+        np.testing.assert_array_equal(accelerate(scaled, target=target)(3.0, last=Layer()), [3.0, 3.0])
+
+
 @CASES((A,))
 def attribute_deleted(x):
     m = Mean(np.sin(x))

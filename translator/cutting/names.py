@@ -87,6 +87,8 @@ class _LiveAfter(Flow):
 
     def statement(self, s: ast.stmt, after: Names, at_break: Names, at_continue: Names) -> Names:
         self.after[s] = self.after.get(s, frozenset()) | after
+        if isinstance(s, ast.Delete):  # CPython deletes a name that is bound
+            return super().statement(s, after, at_break, at_continue) | stores(s)
         if not isinstance(s, ast.Try | ast.TryStar | ast.Match):
             return super().statement(s, after, at_break, at_continue)
         for body in _bodies(s):  # any of them may run, and end anywhere

@@ -81,6 +81,8 @@ def get_attribute(ctx: Context, owner: Value, name: str, node: ast.AST) -> Value
     if isinstance(owner, list | dict | str | tuple | set | frozenset) and not hasattr(owner, "_fields"):
         if not hasattr(owner, name):
             raise AttributeError(f"{type(owner).__name__!r} object has no attribute {name!r}")
+        if not any(isinstance(owner, c) and hasattr(c, name) for c in (list, dict, str, tuple, set, frozenset)):
+            ctx.cut(node, f"the attribute {name} of a {type(owner).__name__}")
         return Method(owner, name)
     return _object_attribute(ctx, owner, name, node)
 
@@ -172,6 +174,8 @@ def _inherited(ctx: Context, of: Super, name: str, node: ast.AST) -> Value:
         if name in cls.__dict__:
             ctx.captures.part(cls, name)
             found = cls.__dict__[name]
+            if isinstance(obj, list | dict | set) and not hasattr(found, "__code__") and cls is not object:
+                ctx.cut(node, f"super().{name} in a class derived from {cls.__name__}")
             if isinstance(found, property):
                 return ctx.call(found.fget, [of.owner], {}, node)
             if isinstance(found, classmethod):

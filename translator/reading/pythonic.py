@@ -182,7 +182,8 @@ def _set(python: type) -> Implementation:
 
 def _dict(ctx: Context, node: ast.AST, *args: Value, **kwargs: Value) -> Value:
     if args and not isinstance(args[0], dict):
-        args = (known_items(ctx, args[0], node),)
+        pairs = [known_items(ctx, pair, node) for pair in known_items(ctx, args[0], node)]
+        args = ([(static(ctx, pair[0], node, "a dict key"), *pair[1:]) for pair in pairs],)
     return run_known(ctx, node, lambda: dict(*args, **kwargs))
 
 
