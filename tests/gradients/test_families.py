@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 from gradient_helpers import built, check, count_ops, pullback
 
-from untraced.translator import make, ops
+from untraced.translator import make, named, ops
 from untraced.translator.ir import Aval, const
 from untraced.translator.ops.core import At, Dyn, Gather, Run
+from untraced.translator.pipeline import simplified
+from untraced.translator.printing.printer import print_function
 
 F = np.dtype(np.float64)
 C = np.dtype(np.complex128)
@@ -110,6 +112,40 @@ def test_broadcasts(shape):
     run(lambda b, v: make.multiply(b, make.broadcast_to(b, v, (2, 3, 4)), const(w)), x)
     run(lambda b, v: make.sum(b, make.broadcast_to(b, make.multiply(b, v, v), (2, 3, 4))), x)
     run(lambda b, v: make.sum(b, make.multiply(b, const(w), v), (0, 2)), x)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("shift", [1, -1, 2])
+def test_rolls(axis, shift):
+    """The derivative of a roll is one the other way round."""
+    x, y = arrays((5, 6), (5, 6))
+    program = run(lambda b, u, v: make.multiply(b, named.roll(b, make.multiply(b, u, u), shift, axis), v), x, y)
+    text = print_function(simplified(pullback(program, 1).function))
+    assert text.count("np.roll") == 2
+    assert f", {shift}, axis={axis})" in text
+    assert f", {-shift}, axis={axis})" in text
+
+
+@pytest.mark.parametrize("shape", [(3,), (2, 3)])
+@pytest.mark.parametrize("dtype", [F, C])
+def test_cross_products(shape, dtype):
+    x, y = arrays(shape, shape, dtype=dtype)
+    program = run(lambda b, u, v: make.multiply(b, named.cross(b, u, v), u), x, y)
+    text = print_function(simplified(pullback(program, 2).function))
+    assert text.count("np.cross") == 3
+    assert "np.stack" not in text
+
+
+def test_what_only_looks_like_a_cross_product():
+    x, y = arrays((3,), (3,))
+
+    def build(b, u, v):
+        (a0, a1, a2), (c0, c1, c2) = ([make.index(b, w, (At(i),), ()) for i in range(3)] for w in (u, v))
+        terms = [(a1, c2, a2, c1), (a2, c0, a0, c1), (a0, c1, a1, c0)]  # the second is not
+        parts = [make.subtract(b, make.multiply(b, p, q), make.multiply(b, r, s)) for p, q, r, s in terms]
+        return make.concatenate(b, [make.expand_dims(b, p, 0) for p in parts], 0)
+
+    assert "np.cross" not in print_function(run(build, x, y).function)
 
 
 def test_full_and_concatenate():

@@ -33,6 +33,7 @@ from ..ir import (
     free_variables,
     walk,
 )
+from ..named import cross, crossed, roll, rolled
 from ..ops.core import (
     ArgReduce,
     Cast,
@@ -287,8 +288,7 @@ def _apply(s: Apply, ct: Atom, adj: Adjoints) -> None:
         case Reshape():
             adj.add(x, reshape_vjp(b, s, ct))
         case Concatenate():
-            for i in active:
-                adj.add(s.args[i], concatenate_vjp(b, s, ct, i))
+            _pieces(s, ct, active, adj)
         case Create():
             adj.add(x, create_vjp(b, s, ct))
         case Index():
@@ -305,6 +305,21 @@ def _apply(s: Apply, ct: Atom, adj: Adjoints) -> None:
             raise AssertionError("an integer has no cotangent, and a rule has several")
         case _:
             assert_never(op)
+
+
+def _pieces(s: Apply, ct: Atom, active: Sequence[int], adj: Adjoints) -> None:
+    """Of what joined pieces have a name for, the derivative is of that kind; else each piece gets its part."""
+    b, out = adj.b, strong(s.targets[0].aval)
+    if (r := rolled(s, adj.made.get)) is not None:
+        adj.add(r.x, roll(b, ct, -r.shift, r.axis) if ct.aval.shape == out.shape else ct)
+    elif (both := crossed(s, adj.made.get)) is not None:
+        x, y = both
+        whole = cast_like(b, materialise(b, ct, out), out)
+        adj.add(x, cross(b, y, whole) if x in adj.active else None)
+        adj.add(y, cross(b, whole, x) if y in adj.active else None)
+    else:
+        for i in active:
+            adj.add(s.args[i], concatenate_vjp(b, s, ct, i))
 
 
 def _ruled(s: Apply, adj: Adjoints) -> list[Statement]:

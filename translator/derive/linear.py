@@ -9,6 +9,7 @@ import numpy as np
 from .. import make, ops
 from ..builder import Builder
 from ..ir import Apply, Atom, Const, Shape, Var, const
+from ..named import along
 from ..ops.core import (
     At,
     AxesAttrs,
@@ -26,7 +27,6 @@ from ..ops.core import (
     indexed_shape,
 )
 from .cotangents import cast_like, materialise, strong, unbroadcast, zeros
-from .reductions import along
 
 Scatter = Callable[[Var, Atom, tuple[Dim, ...], tuple[Atom, ...]], None]
 

@@ -9,7 +9,8 @@ import numpy as np
 from .. import make, ops
 from ..builder import Builder
 from ..ir import Apply, Atom, Aval, For, Range, Shape, Var, const
-from ..ops.core import At, CumulativeAttrs, Dim, Dyn, ReduceAttrs, Run
+from ..named import along
+from ..ops.core import At, CumulativeAttrs, Dyn, ReduceAttrs, Run
 from .cotangents import cast_like, materialise, product, strong, zeros
 
 
@@ -95,11 +96,6 @@ def _exclusive_cumprod(b: Builder, x: Atom, axis: int) -> Atom:
         return ones
     head = make.index(b, x, along(shape, axis, Run(0, shape[axis] - 1)), ())
     return make.concatenate(b, (ones, make.cumprod(b, head, axis)), axis)
-
-
-def along(shape: Shape, axis: int, dim: Dim) -> tuple[Dim, ...]:
-    """The whole of every axis but `axis`, which takes `dim`."""
-    return tuple(dim if i == axis else Run(0, n) for i, n in enumerate(shape))
 
 
 def _resized(shape: Shape, axis: int, n: int) -> Shape:

@@ -18,9 +18,9 @@ import numpy as np
 from .. import make, ops
 from ..builder import Builder
 from ..ir import Apply, Atom, Shape, const
+from ..named import along
 from ..ops.core import CumulativeAttrs, Dim, Fourier, FourierAttrs, Gather, Run, SortAttrs
 from .cotangents import cast_like, materialise, strong
-from .reductions import along
 
 # ---- sorts ---------------------------------------------------------------------------------------
 

@@ -9,13 +9,15 @@ What the name makes needless is dead code then.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 
 from .. import ops
 from ..ir import Apply, Atom, Const, Function, Shape, Var, blocks_of, const, inputs_of, walk
+from ..named import Maker, crossed, rolled
 from ..ops.core import (
     AxesAttrs,
     Create,
@@ -44,6 +46,7 @@ EYE, TRI = Create(name="eye"), Create(name="tri")
 TRIL = Linalg(name="tril", numpy="np.tril", evaluate=np.tril, shape=_first_shape)
 TRIU = Linalg(name="triu", numpy="np.triu", evaluate=np.triu, shape=_first_shape)
 DIAG = Linalg(name="diag", numpy="np.diag", evaluate=np.diag, shape=_first_shape)
+CROSS = Linalg(name="cross", numpy="np.cross", evaluate=np.cross, shape=_first_shape)
 INV = Linalg(name="inv", numpy="np.linalg.inv", evaluate=np.linalg.inv, shape=_first_shape)
 
 
@@ -59,15 +62,12 @@ def with_idioms(function: Function) -> Function:
     def named(s: Apply) -> Apply:
         if s.targets[0] in fleeting and (found := _diagonal(s, makers.get)) is not None:
             return found
-        for idiom in (_norm, _triangle, _unit, _inverse):
+        for idiom in (_norm, _triangle, _unit, _inverse, _joined):
             if (found := idiom(s, makers.get)) is not None:
                 return found
         return s
 
     return replace(function, body=rebuilt(function.body, named))
-
-
-Maker = Callable[[Var], Apply | None]
 
 
 def _made(a: Atom, op: Op, maker: Maker) -> tuple[Atom, ...] | None:
@@ -148,6 +148,22 @@ def _inverse(s: Apply, maker: Maker) -> Apply | None:
     if mask is None or mask.op is not EYE or mask.k or mask.shape != s.args[0].aval.shape:
         return None
     return Apply(s.targets, INV, s.args[:1], LinalgAttrs(), s.span)
+
+
+def _joined(s: Apply, maker: Maker) -> Apply | None:
+    """np.roll, by fewer places than the other way round, and np.cross."""
+    if (r := rolled(s, maker)) is not None:
+        n = r.x.aval.shape[r.axis]
+        shift = const(r.shift if 2 * r.shift <= n else r.shift - n)
+        return Apply(s.targets, _roll_along(r.axis if r.x.aval.ndim > 1 else None), (r.x, shift), LinalgAttrs(), s.span)
+    both = crossed(s, maker)
+    return None if both is None else Apply(s.targets, CROSS, both, LinalgAttrs(), s.span)
+
+
+@cache
+def _roll_along(axis: int | None) -> Linalg:
+    options: dict[str, int] = {} if axis is None else {"axis": axis}
+    return Linalg(name="roll", numpy="np.roll", evaluate=np.roll, shape=_first_shape, options=(options, options))
 
 
 def _norm(s: Apply, maker: Maker) -> Apply | None:
