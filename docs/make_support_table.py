@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import builtins
+import importlib
 import inspect
 import json
 import math
@@ -54,10 +55,8 @@ def namespaces() -> Iterable[tuple[str, Any]]:
     """Modules in which known functions are looked for, in the order of the page."""
     yield from (("numpy", np), ("numpy.linalg", np.linalg), ("numpy.fft", np.fft))
     yield from (("math", math), ("builtins", builtins))
-    import scipy.linalg
-    import scipy.special
-
-    yield from (("scipy.special", scipy.special), ("scipy.linalg", scipy.linalg))
+    for name in ("special", "linalg", "fft", "signal", "ndimage", "integrate", "spatial.distance", "optimize", "stats"):
+        yield f"scipy.{name}", importlib.import_module(f"scipy.{name}")
 
 
 def functions() -> str:

@@ -171,3 +171,13 @@ def test_an_array_outside_that_is_written_is_a_mutated_hidden_parameter() -> Non
 
     r = reading(g, X)
     assert r.function.mutated == (1,)
+
+
+def test_an_ellipsis_outside() -> None:
+    axes, key = (..., 0, 1), (..., 0)
+
+    def g(x):
+        return np.einsum(x, axes, x.T, [..., 1, 2], [..., 0, 2])[key] + x[0, 0]
+
+    x = np.arange(6.0).reshape(2, 3)
+    np.testing.assert_array_equal(evaluate(reading(g, x).function, [x])[0], g(x))

@@ -265,3 +265,21 @@ def test_containers_that_can_be_called_are_containers() -> None:
     x = np.arange(3.0)
     for got in (step(Line(2.0, 1.0), x), accelerate(step)(Line(2.0, 1.0), x)):
         np.testing.assert_allclose([got.w, got.b], [2 - 0.2 * np.sum((2 * x + 1) * x), 1 - 0.2 * np.sum(2 * x + 1)])
+
+
+def test_a_structure_from_outside_puts_trees_together() -> None:
+    leaves, structure = tree.flatten({"w": np.ones(3), "b": 2.0})
+
+    def f(b, w):
+        p = tree.unflatten(structure, [b, w])
+        q = structure.unflatten([b, w])
+        return np.sum(p["w"] ** 2) * q["b"]
+
+    compiled = accelerate(f)
+    assert compiled(*leaves) == f(*leaves) == 6.0
+    np.testing.assert_array_equal(grad(f, 1)(*leaves), np.full(3, 4.0))
+    structure = tree.structure({"w": 1, "b": 1})  # an equal one
+    assert compiled(*leaves) == 6.0 and compiled.explain_recompiles() is not None
+    structure = tree.structure({"b": 1, "c": 1, "w": 1})
+    with pytest.raises(ValueError):
+        compiled(*leaves)

@@ -202,26 +202,26 @@ def khatri_rao(a: Any, b: Any) -> Any:
     return np.reshape(product, (*product.shape[:-3], product.shape[-3] * product.shape[-2], product.shape[-1]))
 
 
-SCIPY_NAMES = {
-    name: name
-    for name in (
-        "solve",
-        "solve_triangular",
-        "cholesky",
-        "cho_factor",
-        "cho_solve",
-        "inv",
-        "det",
-        "pinv",
-        "norm",
-        "svd",
-        "svdvals",
-        "qr",
-        "expm",
-        "toeplitz",
-        "circulant",
-        "hankel",
-        "block_diag",
-        "khatri_rao",
+NAMES = {
+    f.__name__: f
+    for f in (
+        solve,
+        solve_triangular,
+        cholesky,
+        cho_factor,
+        cho_solve,
+        inv,
+        det,
+        pinv,
+        norm,
+        svd,
+        svdvals,
+        qr,
+        expm,
+        toeplitz,
+        circulant,
+        hankel,
+        block_diag,
+        khatri_rao,
     )
 }

@@ -510,3 +510,33 @@ STATIC: tuple[Callable[..., Any], ...] = (
     unsigned_of,
     bits_of,
 )
+
+
+def swapped(shape: Sequence[int], by: Sequence[int], mode: str) -> bool:
+    """Whether scipy.signal swaps the operands of a valid convolution. ValueError where neither fits into the other."""
+    if mode != "valid" or all(m >= n for m, n in zip(shape, by, strict=True)):
+        return False
+    if all(m <= n for m, n in zip(shape, by, strict=True)):
+        return True
+    raise ValueError("For 'valid' mode, one must be at least as large as the other in every dimension")
+
+
+def centred(shape: Sequence[int], wanted: Sequence[int]) -> tuple[slice, ...]:
+    """The index of the middle of an array."""
+    return tuple(slice((n - m) // 2, (n - m) // 2 + m) for n, m in zip(shape, wanted, strict=True))
+
+
+def gaussian_weights(sigma: float, truncate: float, radius: int | None) -> Any:
+    """The weights of scipy.ndimage's Gaussian filter, whose sum is 1."""
+    reach = int(truncate * float(sigma) + 0.5) if radius is None else operator.index(radius)
+    w = np.exp(-0.5 / (sigma * sigma) * np.arange(-reach, reach + 1) ** 2)
+    return w / w.sum()
+
+
+def band_offsets(n: int, below: int, above: int) -> tuple[tuple[int, Any, Any], ...]:
+    """For each row of a banded matrix in LAPACK's storage, where its elements stand in the whole one."""
+    found = []
+    for row in range(below + above + 1):
+        columns = np.arange(max(above - row, 0), min(n, n + above - row))
+        found.append((row, columns + row - above, columns))
+    return tuple(found)

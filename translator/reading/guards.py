@@ -300,7 +300,7 @@ class Captures:
             hidden = self.hidden(aval, capture)
             self.numbers[hidden] = place_of(capture, space)
             return hidden
-        if value is None or isinstance(value, bool | int | float | complex | str | bytes | np.generic):
+        if value is None or value is ... or isinstance(value, bool | int | float | complex | str | bytes | np.generic):
             self.guard(capture, "equal", value, space)
             return value
         aval = aval_of(value)

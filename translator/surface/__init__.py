@@ -40,7 +40,11 @@ from ..library import (
     random_sources,
     rearranging,
     scattering,
+    scipy_fft,
     scipy_linalg,
+    scipy_matrices,
+    scipy_numerics,
+    scipy_signal,
     special,
     spectral,
     statistics,
@@ -442,10 +446,34 @@ _ACCUMULATIONS: dict[np.ufunc, Callable[..., Any]] = {
 # ---- scipy.special -------------------------------------------------------------------------------
 
 
+_SCIPY: tuple[tuple[str, Mapping[str, Any]], ...] = (  # NumPy source, or that and what comes before the arguments
+    ("scipy.linalg", scipy_linalg.NAMES),
+    ("scipy.linalg", scipy_matrices.NAMES),
+    ("scipy.fft", scipy_fft.NAMES),
+    ("scipy.signal", scipy_signal.SIGNAL_NAMES),
+    ("scipy.ndimage", scipy_signal.NDIMAGE_NAMES),
+    ("scipy.integrate", scipy_numerics.INTEGRATE_NAMES),
+    ("scipy.spatial.distance", scipy_numerics.DISTANCE_NAMES),
+    ("scipy.optimize", scipy_numerics.OPTIMIZE_NAMES),
+    ("scipy.stats", scipy_numerics.STATS_NAMES),
+)
+
+
 def _scipy() -> _Table:
-    """SciPy's special functions and solvers; only when the user's program has imported them."""
-    table = _scipy_special() if "scipy.special" in sys.modules else {}
-    return table | _scipy_linalg() if "scipy.linalg" in sys.modules else table
+    """SciPy's functions; of the modules that the user's program has imported."""
+    return _scipy_of("scipy.special" in sys.modules, tuple(module in sys.modules for module, _ in _SCIPY))
+
+
+@cache
+def _scipy_of(special_too: bool, loaded: tuple[bool, ...]) -> _Table:
+    table = dict(_scipy_special()) if special_too else {}
+    for (module, names), there in zip(_SCIPY, loaded, strict=True):
+        for name, made in names.items() if there else ():
+            source, first = made if isinstance(made, tuple) else (made, ())
+            function = getattr(sys.modules[module], name, None)
+            if function is not None:  # an older SciPy lacks a few names
+                _enter(table, Handler(source, inline=True, first=first), [function])
+    return table
 
 
 def _distribution_method(method: MethodType) -> Handler | None:
@@ -463,14 +491,6 @@ def _distribution_method(method: MethodType) -> Handler | None:
             known = source is not None and (family.cdf is not None or "p" in method.__name__)
             return Handler(source, inline=True, first=(family,)) if source is not None and known else None
     return None
-
-
-@cache
-def _scipy_linalg() -> _Table:
-    table: _Table = {}
-    for name, own in scipy_linalg.SCIPY_NAMES.items():
-        _enter(table, Handler(getattr(scipy_linalg, own), inline=True), [getattr(sys.modules["scipy.linalg"], name)])
-    return table
 
 
 @cache

@@ -1,0 +1,124 @@
+"""SciPy's transforms, filters, equations and sums: its values, derivatives to order 2 in both modes, compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.fft as fft
+import scipy.integrate as integrate
+import scipy.linalg as sl
+import scipy.ndimage as ndimage
+import scipy.optimize as optimize
+import scipy.signal as signal
+import scipy.stats as stats
+from scipy.spatial import distance
+
+from untraced import UnsupportedError, accelerate, grad
+from untraced.runtime.testing import check_grads
+
+RNG = np.random.default_rng(4)
+X, W = RNG.standard_normal((4, 5)), RNG.standard_normal((2, 3))
+V, U = X[0].copy(), X[1, :3].copy()
+A = RNG.standard_normal((3, 3)) + 3.0 * np.eye(3)
+H = A @ A.T
+BANDS = np.array([[0.0, 0.3, 0.2, -0.4], [3.0, 4.0, 5.0, 3.5], [0.1, -0.7, 0.2, 0.0]])
+
+Row = tuple[Callable[..., Any], tuple[Any, ...]]
+TRANSFORMS: list[Row] = [
+    (lambda x: np.abs(fft.fft(x, 6, axis=0)) ** 2, (X,)),
+    (lambda x: fft.irfft2(fft.rfft2(x, norm="ortho") ** 2, x.shape, workers=2), (X,)),
+    (lambda x: np.real(fft.fftn(x, s=(3,))), (X,)),
+    *[(lambda x, k=k: fft.dct(x, k, norm="ortho") ** 2, (X,)) for k in (1, 2, 3, 4)],
+    *[(lambda x, k=k: fft.idst(x, k, n=6, axis=0) ** 2, (X,)) for k in (1, 2, 3, 4)],
+    (lambda x: fft.idctn(np.sin(fft.dctn(x, norm="forward"))), (X,)),
+]
+FILTERS: list[Row] = [
+    *[(lambda x, w, m=m: signal.convolve(x, w, m), (X, W)) for m in ("full", "same", "valid")],
+    (lambda u, v: signal.convolve(u, v, "same"), (U, V)),  # of u's length, where NumPy's has v's
+    (lambda x, w: signal.fftconvolve(x + 1j * x, w, "same").imag, (X, W)),
+    (lambda x, w: signal.correlate(x, w, "same", method="fft"), (X, W)),
+    (lambda x, w: signal.correlate2d(x, w, "same", "wrap"), (X, W)),
+    (lambda x, w: signal.convolve2d(x, w, "full", "symm"), (X, W)),
+    (lambda b, a, x: signal.lfilter(b, a, x, axis=0), (U, np.array([1.5, 0.2]), X)),
+    (lambda x: signal.detrend(x) ** 2 + signal.detrend(x, 0, "constant"), (X,)),
+    (lambda x: ndimage.gaussian_filter(x, (0.8, 0.4), mode="nearest") ** 2, (X,)),
+    (lambda x, w: ndimage.convolve1d(x, w, 0, mode="mirror"), (X, U)),
+]
+MATRICES: list[Row] = [
+    (lambda a, b: sl.lu_solve(sl.lu_factor(a), b, trans=1), (A, U)),
+    (lambda a: sl.lu(a)[1:], (A,)),
+    (lambda ab, b: sl.solve_banded((1, 1), ab, b), (BANDS, np.arange(1.0, 5.0))),
+    (lambda ab, b: sl.solveh_banded(ab, b), (BANDS[:2], np.arange(1.0, 5.0))),
+    (lambda c: sl.solve_toeplitz((c, 0.3 * c), np.ones(3)), (A[0],)),
+    (lambda a, q: sl.solve_sylvester(a, 0.5 * a, q), (A, H)),
+    (lambda a, q: sl.solve_continuous_lyapunov(a, q) + sl.solve_discrete_lyapunov(0.1 * a, q), (A, H)),
+    (lambda a: sl.sqrtm(a @ a.T + np.eye(3)), (A,)),
+    (lambda a: sl.polar(a)[1], (A,)),
+    (lambda a: sl.eigh(a + a.T, a @ a.T, eigvals_only=True), (A,)),
+    (lambda a, e: sl.expm_frechet(0.3 * a, e)[1], (A, H)),
+]
+SUMS: list[Row] = [
+    (lambda y, t: integrate.trapezoid(y, np.cumsum(t**2)), (X, V)),
+    (lambda y, t: integrate.cumulative_trapezoid(y, np.cumsum(t**2), initial=0), (X, V)),
+    (lambda x: distance.pdist(x) + distance.pdist(x, "minkowski", p=3), (X,)),
+    (lambda x, w: distance.cdist(x[:, :3], w, "cosine") * distance.cdist(x[:, :3], w, "cityblock"), (X, W)),
+    (lambda x: optimize.rosen(x), (V,)),
+    (lambda x: stats.zscore(x, ddof=1) + stats.skew(x) * stats.kurtosis(x) + stats.sem(x), (X,)),
+    (lambda x: stats.gmean(x * x, axis=1) / stats.hmean(x * x, axis=None), (X,)),
+]
+TABLES = {"transforms": TRANSFORMS, "filters": FILTERS, "matrices": MATRICES, "sums": SUMS}
+ROWS = [pytest.param(*row, id=f"{name}-{k}") for name, table in TABLES.items() for k, row in enumerate(table)]
+
+
+@pytest.mark.parametrize("f, args", ROWS)
+def test_values_and_derivatives(f: Callable[..., Any], args: tuple[Any, ...]) -> None:
+    found, want = accelerate(f, target="numpy")(*args), f(*args)
+    for g, w in zip(*[y if isinstance(y, tuple) else (y,) for y in (found, want)], strict=True):
+        assert np.shape(g) == np.shape(w) and g.dtype == w.dtype
+        np.testing.assert_allclose(g, w, rtol=1e-9, atol=1e-11)  # other algorithms for the same things
+    check_grads(f, args, order=1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("f, args", ROWS)
+def test_second_derivatives(f: Callable[..., Any], args: tuple[Any, ...]) -> None:
+    check_grads(f, args, order=2)
+
+
+def weighted(y: Any) -> Any:
+    parts = y if isinstance(y, tuple) else (y,)
+    return sum(np.sum(p * (0.5 + np.arange(np.size(p)).reshape(np.shape(p)) % 7)) for p in parts)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TABLES)
+def test_compiled_together(name: str) -> None:
+    table = TABLES[name]
+
+    def gradients(all_args: Any) -> list[Any]:
+        return [grad(lambda xs, f=f: weighted(f(*xs)))(args) for (f, _), args in zip(table, all_args, strict=True)]
+
+    given = [args for _, args in table]
+    for (f, args), got in zip(table, accelerate(gradients)(given), strict=True):
+        for g, w in zip(got, grad(lambda xs, f=f: weighted(f(*xs)))(args), strict=True):
+            np.testing.assert_allclose(g, w, rtol=1e-8, atol=1e-9)  # sums in another order
+
+
+def test_a_distance_has_derivative_0_at_0() -> None:
+    np.testing.assert_array_equal(grad(lambda x: np.sum(distance.pdist(x)))(np.ones((3, 2))), np.zeros((3, 2)))
+
+
+def test_roots_that_are_complex_are_scipys() -> None:
+    root = accelerate(lambda a: sl.sqrtm(a) * 2.0)
+    np.testing.assert_allclose(root(H), 2.0 * sl.sqrtm(H), rtol=1e-12)
+    np.testing.assert_allclose(root(-H), 2.0 * sl.sqrtm(-H), rtol=1e-12)
+    with pytest.raises(OverflowError, match="complex"):
+        grad(lambda a: np.sum(sl.sqrtm(a)))(-H)
+
+
+def test_what_depends_on_scipys_own_choices_is_left_to_it() -> None:
+    with pytest.raises(UnsupportedError):
+        grad(lambda a: np.sum(sl.eigh(a)[1]))(H)

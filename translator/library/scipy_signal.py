@@ -1,0 +1,234 @@
+"""scipy.signal's convolutions and recursive filters, and scipy.ndimage's filters along axes, as NumPy source.
+
+Images are convolved tap by tap up to `MOST_TAPS` weights, by Fourier transforms beyond; along one axis by np.convolve.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .padding import pad
+from .statistics import convolve as numpys_convolve
+from .support import centred, gaussian_weights, known, one_axis, only_plain, product, swapped
+
+MOST_TAPS = 64
+
+
+def convolve(in1: Any, in2: Any, mode: Any = "full", method: Any = "auto") -> Any:
+    x, w, mode, method = np.asarray(in1), np.asarray(in2), known(mode), known(method)
+    only_plain("scipy.signal.convolve", mode in ("full", "same", "valid") and x.ndim == w.ndim)
+    if x.ndim == 0:
+        return x * w
+    x, w = (w, x) if swapped(x.shape, w.shape, mode) else (x, w)
+    if method == "fft":
+        return fftconvolve(x, w, mode)
+    if x.ndim == 1:
+        return _part(numpys_convolve(x, w), x.shape, w.shape, mode)
+    if product(w.shape) > MOST_TAPS:
+        return fftconvolve(x, w, mode)
+    return _part(_by_taps(x, w), x.shape, w.shape, mode)
+
+
+def _by_taps(x: Any, w: Any) -> Any:
+    out = np.zeros([m + n - 1 for m, n in zip(x.shape, w.shape)], dtype=np.result_type(x, w))
+    for tap in tuple(np.ndindex(w.shape)):
+        out[tuple([slice(k, k + n) for k, n in zip(tap, x.shape)])] += w[tap] * x
+    return out
+
+
+def _part(full: Any, shape: Any, by: Any, mode: str) -> Any:
+    """Of the full convolution what `mode` keeps."""
+    if mode == "full":
+        return full
+    return full[centred(full.shape, shape if mode == "same" else [m - n + 1 for m, n in zip(shape, by)])]
+
+
+def fftconvolve(in1: Any, in2: Any, mode: Any = "full", axes: Any = None) -> Any:
+    x, w, mode = np.asarray(in1), np.asarray(in2), known(mode)
+    only_plain("scipy.signal.fftconvolve", axes is None and mode in ("full", "same", "valid") and x.ndim == w.ndim)
+    if x.ndim == 0:
+        return x * w
+    x, w = (w, x) if swapped(x.shape, w.shape, mode) else (x, w)
+    sizes, axes = [m + n - 1 for m, n in zip(x.shape, w.shape)], tuple(range(x.ndim))
+    full: Any
+    if np.result_type(x, w).kind == "c":
+        full = np.fft.ifftn(np.fft.fftn(x, sizes, axes) * np.fft.fftn(w, sizes, axes), sizes, axes)
+    else:
+        full = np.fft.irfftn(np.fft.rfftn(x, sizes, axes) * np.fft.rfftn(w, sizes, axes), sizes, axes)
+    return _part(full, x.shape, w.shape, mode)
+
+
+def correlate(in1: Any, in2: Any, mode: Any = "full", method: Any = "auto") -> Any:
+    x, w, mode = np.asarray(in1), np.asarray(in2), known(mode)
+    only_plain("scipy.signal.correlate", x.ndim == w.ndim and not swapped(x.shape, w.shape, mode))
+    if x.ndim == 0:
+        return x * np.conj(w)
+    return convolve(x, np.conj(w)[(slice(None, None, -1),) * w.ndim], mode, method)
+
+
+def convolve2d(in1: Any, in2: Any, mode: Any = "full", boundary: Any = "fill", fillvalue: Any = 0) -> Any:
+    x, w, mode, boundary = np.asarray(in1), np.asarray(in2), known(mode), known(boundary)
+    only_plain("scipy.signal.convolve2d", x.ndim == 2 and w.ndim == 2 and not swapped(x.shape, w.shape, mode))
+    if mode == "valid" or (boundary == "fill" and isinstance(fillvalue, int | float) and fillvalue == 0):
+        return convolve(x, w, mode, "direct")
+    widths = [(n - 1, n - 1) for n in w.shape]
+    if boundary == "fill":
+        wide = pad(x, widths, "constant", constant_values=fillvalue)
+    else:
+        wide = pad(x, widths, {"wrap": "wrap", "symm": "symmetric"}[boundary])
+    return _part(convolve(wide, w, "valid", "direct"), x.shape, w.shape, mode)
+
+
+def correlate2d(in1: Any, in2: Any, mode: Any = "full", boundary: Any = "fill", fillvalue: Any = 0) -> Any:
+    w = np.conj(np.asarray(in2))[::-1, ::-1]
+    if known(mode) == "same":  # of two taps in the middle the second counts, where a convolution has the first
+        w = pad(w, [(0, 1 - n % 2) for n in w.shape], "constant")
+    return convolve2d(in1, w, mode, boundary, fillvalue)
+
+
+def lfilter(b: Any, a: Any, x: Any, axis: Any = -1, zi: Any = None) -> Any:
+    """A loop over samples, in the transposed direct form II (A. Oppenheim, R. Schafer, "Discrete-Time Signal
+    Processing", section 6.3)."""
+    b, a, x = np.atleast_1d(b), np.atleast_1d(a), np.asarray(x)
+    only_plain("scipy.signal.lfilter", b.ndim == 1 and a.ndim == 1)
+    dtype = np.result_type(b, a, x, np.float32)
+    order = max(b.shape[0], a.shape[0])
+    forward = np.concatenate([b, np.zeros(order - b.shape[0], dtype=b.dtype)]) / a[0]
+    backward = np.concatenate([a, np.zeros(order - a.shape[0], dtype=a.dtype)]) / a[0]
+    samples = np.moveaxis(x, axis, 0).astype(dtype)
+    rest = samples.shape[1:]
+    column = (order - 1, *(1 for _ in rest))
+    ahead, back = np.reshape(forward[1:], column), np.reshape(backward[1:], column)
+    state = np.zeros((order, *rest), dtype=dtype)  # the last one stays zero
+    if zi is not None:
+        state[:-1] = np.moveaxis(np.asarray(zi), axis, 0)
+    y = np.zeros(samples.shape, dtype=dtype)
+    for n in range(samples.shape[0]):
+        y[n] = forward[0] * samples[n] + state[0]
+        state[:-1] = state[1:] + ahead * samples[n] - back * y[n]
+    y = np.moveaxis(y, 0, axis)
+    return y if zi is None else (y, np.moveaxis(state[:-1], 0, axis))
+
+
+def detrend(data: Any, axis: Any = -1, type: Any = "linear", bp: Any = 0, overwrite_data: Any = False) -> Any:
+    x, kind = np.asarray(data), known(type)
+    only_plain("scipy.signal.detrend", isinstance(bp, int) and bp == 0 and kind in ("linear", "l", "constant", "c"))
+    x = x.astype(np.result_type(x, np.float32))
+    axis = one_axis(axis, x.ndim)
+    level = x - np.mean(x, axis=axis, keepdims=True)
+    if kind in ("constant", "c"):
+        return level
+    n = x.shape[axis]
+    t = np.reshape(np.arange(n) - (n - 1) / 2, [n if k == axis else 1 for k in range(x.ndim)])
+    slope = np.sum(level * t, axis=axis, keepdims=True) / max(n * (n * n - 1) / 12, 1)
+    return (level - slope * t).astype(x.dtype)
+
+
+# ---- scipy.ndimage -------------------------------------------------------------------------------
+
+_EDGES = {
+    "reflect": "symmetric", "grid-mirror": "symmetric", "mirror": "reflect", "nearest": "edge",
+    "wrap": "wrap", "grid-wrap": "wrap", "constant": "constant", "grid-constant": "constant",
+}  # fmt: skip
+
+
+def correlate1d(
+    input: Any,
+    weights: Any,
+    axis: Any = -1,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: Any = 0.0,
+    origin: Any = 0,
+) -> Any:
+    x, w = np.asarray(input), np.asarray(weights)
+    only_plain("scipy.ndimage.correlate1d", output is None and isinstance(origin, int) and origin == 0 and w.ndim == 1)
+    n, m = x.shape[axis], w.shape[0]
+    x = np.moveaxis(x.astype(np.result_type(x, np.float32)), axis, -1)
+    widths = [*[(0, 0)] * (x.ndim - 1), (m // 2, m - 1 - m // 2)]
+    edges = _EDGES[known(mode)]
+    wide = pad(x, widths, edges, constant_values=cval) if edges == "constant" else pad(x, widths, edges)
+    out = np.zeros_like(x)
+    for k in range(m):
+        out += w[k] * wide[..., k : k + n]
+    return np.moveaxis(out, -1, axis)
+
+
+def convolve1d(
+    input: Any,
+    weights: Any,
+    axis: Any = -1,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: Any = 0.0,
+    origin: Any = 0,
+) -> Any:
+    w = np.asarray(weights)[::-1]
+    only_plain("scipy.ndimage.convolve1d, of an even number of weights,", w.shape[0] % 2 == 1)
+    return correlate1d(input, w, axis, output, mode, cval, origin)
+
+
+def gaussian_filter1d(
+    input: Any,
+    sigma: Any,
+    axis: Any = -1,
+    order: Any = 0,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: Any = 0.0,
+    truncate: Any = 4.0,
+    *,
+    radius: Any = None,
+) -> Any:
+    only_plain("scipy.ndimage.gaussian_filter1d", isinstance(order, int) and order == 0)
+    return correlate1d(input, gaussian_weights(known(sigma), known(truncate), known(radius)), axis, output, mode, cval)
+
+
+def gaussian_filter(
+    input: Any,
+    sigma: Any,
+    order: Any = 0,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: Any = 0.0,
+    truncate: Any = 4.0,
+    *,
+    radius: Any = None,
+    axes: Any = None,
+) -> Any:
+    x = np.asarray(input)
+    plain = isinstance(order, int) and order == 0 and isinstance(mode, str) and axes is None and output is None
+    only_plain("scipy.ndimage.gaussian_filter", plain and not isinstance(radius, list | tuple))
+    widths = known(sigma)
+    widths = tuple(widths) if isinstance(widths, list | tuple) else (widths,) * x.ndim
+    for axis, width in enumerate(widths):
+        if width > 1e-15:
+            x = gaussian_filter1d(x, width, axis, 0, None, mode, cval, truncate, radius=radius)
+    return x
+
+
+def uniform_filter1d(
+    input: Any, size: Any, axis: Any = -1, output: Any = None, mode: Any = "reflect", cval: Any = 0.0, origin: Any = 0
+) -> Any:
+    n = known(size)
+    return correlate1d(input, np.full(n, 1.0 / n), axis, output, mode, cval, origin)
+
+
+SIGNAL_NAMES = {
+    "convolve": convolve,
+    "fftconvolve": fftconvolve,
+    "correlate": correlate,
+    "convolve2d": convolve2d,
+    "correlate2d": correlate2d,
+    "lfilter": lfilter,
+    "detrend": detrend,
+}
+NDIMAGE_NAMES = {
+    "correlate1d": correlate1d,
+    "convolve1d": convolve1d,
+    "gaussian_filter1d": gaussian_filter1d,
+    "gaussian_filter": gaussian_filter,
+    "uniform_filter1d": uniform_filter1d,
+}
