@@ -40,7 +40,7 @@ def compile_program(program: Program, architecture: int, aligned: bool = False) 
     """
     if program.language == "triton":
         return _compile_triton(program, architecture, aligned)
-    return _compile_cuda(program.name, program.source, architecture)
+    return _compile_cuda(program, architecture)
 
 
 # ---- Triton --------------------------------------------------------------------------------------
@@ -129,21 +129,23 @@ def _nvrtc() -> Any:
 
 
 @lru_cache(maxsize=512)
-def _compile_cuda(name: str, source: str, architecture: int) -> Compiled:
+def _compile_cuda(program: Program, architecture: int) -> Compiled:
     nvrtc = _nvrtc()
+    name, source = program.name, program.source
     # Denormals, division and square roots stay IEEE's; contraction of a * b + c is what NumPy does not do.
-    options = (f"-arch=sm_{architecture}", "--std=c++17", "--fmad=false")
+    constants = [f"-D{name}={value}" for name, value in program.constants]
+    options = (f"-arch=sm_{architecture}", "--std=c++17", "--fmad=false", *constants)
     try:
-        program = nvrtc.createProgram(source, f"{name}.cu", (), ())
+        handle = nvrtc.createProgram(source, f"{name}.cu", (), ())
     except Exception as error:
         raise TargetError(f"NVRTC cannot be loaded ({error}): {INSTALL}") from None
     try:
-        nvrtc.compileProgram(program, options)
+        nvrtc.compileProgram(handle, options)
     except nvrtc.NVRTCError:
-        log = nvrtc.getProgramLog(program)
+        log = nvrtc.getProgramLog(handle)
         raise TargetError(f"NVRTC does not compile the kernel {name}:\n{log}\n{source}") from None
     else:
-        ptx = nvrtc.getPTX(program)
-        return Compiled(name, nvrtc.getCUBIN(program), ptx if isinstance(ptx, str) else ptx.decode(), 0)
+        ptx = nvrtc.getPTX(handle)
+        return Compiled(name, nvrtc.getCUBIN(handle), ptx if isinstance(ptx, str) else ptx.decode(), 0)
     finally:
-        nvrtc.destroyProgram(program)
+        nvrtc.destroyProgram(handle)

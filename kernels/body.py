@@ -127,7 +127,7 @@ class Body:
             case Convert():
                 return [self.declare(v, self.dialect.convert(self.text(v.args[0]), v.args[0].dtype, v.dtype))]
             case Call():
-                return [self.declare(v, call_expression(self.dialect, v, v.source))]
+                return [self.declare(v, call_expression(self.dialect, v, v.source, self.text))]
             case Fold():
                 raise AssertionError("reductions are written by their pass")
             case Scan():

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,8 +66,10 @@ def _known_shift(value: Value, source: Call) -> int | None:
     return bits if 0 <= bits < 8 * source.dtypes[0].itemsize else None
 
 
-def call_expression(dialect: Triton | Cuda, value: Value, source: Call) -> str:
-    """`value` as an expression over the names of its arguments."""
+def call_expression(
+    dialect: Triton | Cuda, value: Value, source: Call, text_of: Callable[[Value], str] | None = None
+) -> str:
+    """`value` as an expression over its arguments: over their names, or what `text_of` says."""
     template = primitive(source, dialect.name)
     if not template:
         raise UnsupportedError(f"{source.op.numpy} of {source.dtypes[-1].name} has no {dialect.name} form")
@@ -79,7 +82,7 @@ def call_expression(dialect: Triton | Cuda, value: Value, source: Call) -> str:
             typed = (double or f"{{{k}}}." in template) and "tl.full" not in text
             args.append(f"tl.full((), {text}, {dialect.type_name(dtype)})" if typed else text)
         else:
-            text = arg.name
+            text = arg.name if text_of is None else text_of(arg)
             if is_half(dtype) and arg.dtype != dtype:
                 text = dialect.convert(text, arg.dtype, dtype)
                 args.append(dialect.convert(text, dtype, working(dtype)))

@@ -17,6 +17,7 @@ from .body import DIALECTS, Body, Pass
 from .contract import plan_contract
 from .device_loops import plan_loop
 from .dialects import accumulator
+from .held import plan_held
 from .layout import INT32, Access, Strides, access_of, contiguous, make_layout
 from .lower import Call, Load, Look, Lowered, Position, Scan, lower
 from .program import Argument, GroupPlan, Launch, header, make_launch
@@ -101,6 +102,8 @@ def _plan_one(fused: Fused, lowered: Lowered, language: str, name: str, strides:
     elif language == "triton":
         block, rows = 2048, 1
         sections = _sections(body)
+    elif (held := plan_held(body, heading, name)) is not None:
+        return held
     else:
         block, rows = _threads_for(layout.columns), 1
         sections = _sections(body)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """One kernel's source and how to compile it. `constants` and `num_warps` are Triton's."""
+    """One kernel's source and how to compile it. `constants` are known to the compiler; `num_warps` is Triton's."""
 
     name: str
     language: str

@@ -50,6 +50,7 @@ def compile_programs(programs: Sequence[Program]) -> None:
     for k, p in enumerate(programs):
         ends = [end for end in ("", "_by4") if f" {p.name}{end}(" in p.source]
         runs.append({end: f"run_{k}{end}" for end in ends})
+        text += [f"#undef {name}\n#define {name} {value}" for name, value in p.constants]
         text.append(f"namespace program_{k} {{\n" + p.source.replace('extern "C" __global__', "static") + "\n}")
         text += [f"HOST_KERNEL({k}{end}, program_{k}::{p.name}{end})" for end in ends]
     whole = "\n".join(text)

@@ -31,7 +31,7 @@ from kernel_programs import (
 )
 from product_programs import ATTENTION, KERNELS_WIN, PRODUCTS, RUNNING
 
-from untraced.kernels import layout
+from untraced.kernels import held, layout
 from untraced.kernels.ahead import compile_program
 from untraced.kernels.executor import GpuExecutor, kernels_of
 from untraced.translator.errors import TargetError
@@ -50,6 +50,25 @@ def backend() -> HostCuda:
 @pytest.mark.parametrize("name", CASES)
 def test_programs(name: str, backend: HostCuda) -> None:
     check(CASES[name], backend, tolerance(CASES[name]))
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", ["softmax", "softmax_half", "layer_norm", "counted", "solid", "logsumexp"])
+def test_rows_that_are_walked_again(name: str, backend: HostCuda, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As those longer than a block's registers are."""
+    monkeypatch.setattr(held, "SHARES", ())
+    check(CASES[name], backend, tolerance(CASES[name]))
+
+
+@needs_compiler
+@pytest.mark.parametrize("columns", [1, 3, 31, 33, 128, 129, 512, 600, 1100, 4096, 9000])
+def test_rows_in_registers(columns: int, backend: HostCuda) -> None:
+    """Of every number of threads, whole and not."""
+    dtype = np.float64 if columns <= 8192 else np.float32
+    for function in (softmax(3, columns, dtype), layer_norm(5, columns, dtype)):
+        (kernel,) = kernels_of(fuse(function), "cuda")
+        assert "THREADS" in kernel.source and "column += blockDim" not in kernel.source
+        check(function, backend, tolerance(function))
 
 
 @needs_compiler
@@ -84,8 +103,11 @@ def test_running_sums(name: str, backend: HostCuda) -> None:
 @needs_compiler
 @pytest.mark.parametrize("make", [softmax, logsumexp])
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
-def test_sums_against_a_running_maximum(make: Any, dtype: str, backend: HostCuda) -> None:
+def test_sums_against_a_running_maximum(
+    make: Any, dtype: str, backend: HostCuda, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """In one walk of a long row, with the one after it two."""
+    monkeypatch.setattr(held, "SHARES", ())
     function = make(6, 300, dtype)
     check(function, backend, tolerance(function), with_infinities(function))
     (kernel,) = kernels_of(fuse(function), backend.language)
@@ -110,7 +132,14 @@ def test_random_programs(seed: int, backend: HostCuda) -> None:
 
 
 @needs_compiler
-@pytest.mark.parametrize("function", [chain(64), masked(64, 1), masked(1, 64, np.float64)], ids=lambda f: f.name)
+@pytest.mark.parametrize(
+    "function",
+    [
+        *(chain(64), masked(64, 1), masked(1, 64, np.float64), softmax(7, 136), softmax(3, 1104, np.float16)),
+        *(layer_norm(5, 64), layer_norm(3, 520, np.float64), logsumexp(9, 12)),
+    ],
+    ids=lambda f: f.name,
+)
 def test_four_neighbours_at_a_time(function: Function, backend: HostCuda) -> None:
     aligned = []
     for a in arguments(function):
@@ -177,6 +206,7 @@ def test_kernels_compile_ahead_of_time(name: str, architecture: int) -> None:
 def test_a_new_length_is_the_same_source() -> None:
     for one, other in (
         (softmax(100, 200), softmax(7, 9000)),
+        (softmax(7, 40_000), softmax(7, 90_000)),
         (totals(1000, 300), totals(5000, 500)),
         (chain(10), chain(99)),
     ):

@@ -111,7 +111,7 @@ def test_too_little_memory_says_what_is_free(cupy: FakeCupy) -> None:
 
 def test_cuda_gets_its_own_block(cupy: FakeCupy) -> None:
     ((name, grid, block, args, shared),) = run(softmax(100, 37), "cuda", [np.ones((100, 37), "f4")], cupy)
-    assert name.startswith("softmax") and grid == (100, 1, 1) and block == (32, 1, 1) and shared == 0
+    assert name.startswith("softmax") and grid == (25, 1, 1) and block == (128, 1, 1) and shared == 0
     assert [type(a) for a in args[2:]] == [np.int32, np.int32] and [int(a) for a in args[2:]] == [100, 37]
 
 
@@ -143,7 +143,8 @@ def test_promises_are_made_only_where_they_hold() -> None:
     assert packs_by_four(first_launch(chain(64), "cuda"), [1 << 20])
     assert not packs_by_four(first_launch(chain(63), "cuda"), [1 << 20])
     assert not packs_by_four(first_launch(chain(64), "cuda"), [(1 << 20) + 4])
-    assert not packs_by_four(first_launch(softmax(64, 32), "cuda"), [1 << 20])
+    assert packs_by_four(first_launch(softmax(64, 32), "cuda"), [1 << 20])
+    assert not packs_by_four(first_launch(softmax(64, 33), "cuda"), [1 << 20])
 
 
 def test_a_machine_without_a_device_says_so() -> None:

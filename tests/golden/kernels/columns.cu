@@ -45,30 +45,62 @@ struct Product { template <class T> __device__ T operator()(T a, T b) const { re
 struct Largest { template <class T> __device__ T operator()(T a, T b) const { return a > b || a != a ? a : b; } };
 struct Smallest { template <class T> __device__ T operator()(T a, T b) const { return a < b || a != a ? a : b; } };
 
-// All threads of the block get the fold of their values: within warps by shuffles, between them through shared memory.
-template <class Fold, class T> __device__ T block_fold(T value, T identity) {
+template <class T> struct alignas(4 * sizeof(T)) Pack { T at[4]; };
+
+// All threads of a row get the fold of their values: within warps by shuffles, between them through shared memory.
+template <class Fold, class T> __device__ T row_fold(T value, T identity) {
     const Fold fold;
     for (int offset = 16; offset > 0; offset >>= 1) value = fold(value, __shfl_xor_sync(0xffffffffu, value, offset));
-    if (blockDim.x <= 32) return value;
-    __shared__ T partial[32];
+    if (THREADS == 32) return value;
+    __shared__ T partial[THREADS / 32];
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     __syncthreads();
     if (lane == 0) partial[warp] = value;
     __syncthreads();
-    value = lane < (int)(blockDim.x >> 5) ? partial[lane] : identity;
+    value = lane < THREADS / 32 ? partial[lane] : identity;
     for (int offset = 16; offset > 0; offset >>= 1) value = fold(value, __shfl_xor_sync(0xffffffffu, value, offset));
     return value;
 }
 
-extern "C" __global__ void columns_t_finish(const float* __restrict__ t_part_ptr, float* __restrict__ t_ptr, index_t rows, index_t columns) {
-    for (index_t row = blockIdx.x; row < rows; row += gridDim.x) {
+extern "C" __global__ void __launch_bounds__(BLOCK) columns_t_finish(const float* __restrict__ t_part_ptr, float* __restrict__ t_ptr, index_t rows, index_t columns) {
+    const int thread = threadIdx.x % THREADS, together = blockDim.x / THREADS;
+    const index_t step = (index_t)gridDim.x * together;
+    for (index_t row = (index_t)blockIdx.x * together + threadIdx.x / THREADS; row < rows; row += step) {
         float t_sofar = __int_as_float(0xff800000);
-        for (index_t column = threadIdx.x; column < columns; column += blockDim.x) {
+#pragma unroll
+        for (int k = 0; k < EACH; k++) {
+            const index_t column = thread + k * THREADS;
+            if (column >= columns) continue;
             const float t_part = t_part_ptr[row * columns + column];
             t_sofar = Largest()(t_sofar, t_part);
         }
-        const float t = block_fold<Largest, float>(t_sofar, __int_as_float(0xff800000));
-        if (threadIdx.x == 0) {
+        const float t = row_fold<Largest, float>(t_sofar, __int_as_float(0xff800000));
+        if (thread == 0) {
+            t_ptr[row] = t;
+        }
+    }
+}
+
+
+// The same for four neighbours at a time: rows are multiples of 4 long and begin at such.
+extern "C" __global__ void __launch_bounds__(BLOCK) columns_t_finish_by4(const float* __restrict__ t_part_ptr, float* __restrict__ t_ptr, index_t rows, index_t columns) {
+    const int thread = threadIdx.x % THREADS, together = blockDim.x / THREADS;
+    const index_t step = (index_t)gridDim.x * together;
+    for (index_t row = (index_t)blockIdx.x * together + threadIdx.x / THREADS; row < rows; row += step) {
+        float t_sofar = __int_as_float(0xff800000);
+#pragma unroll
+        for (int quad = 0; quad < EACH / 4; quad++) {
+            const index_t first = 4 * (thread + quad * THREADS);
+            if (first >= columns) continue;
+            const Pack<float> t_part_pack = *reinterpret_cast<const Pack<float>*>(t_part_ptr + row * columns + first);
+#pragma unroll
+            for (int lane = 0; lane < 4; lane++) {
+                const float t_part = t_part_pack.at[lane];
+                t_sofar = Largest()(t_sofar, t_part);
+            }
+        }
+        const float t = row_fold<Largest, float>(t_sofar, __int_as_float(0xff800000));
+        if (thread == 0) {
             t_ptr[row] = t;
         }
     }

@@ -6,39 +6,93 @@ struct Product { template <class T> __device__ T operator()(T a, T b) const { re
 struct Largest { template <class T> __device__ T operator()(T a, T b) const { return a > b || a != a ? a : b; } };
 struct Smallest { template <class T> __device__ T operator()(T a, T b) const { return a < b || a != a ? a : b; } };
 
-// All threads of the block get the fold of their values: within warps by shuffles, between them through shared memory.
-template <class Fold, class T> __device__ T block_fold(T value, T identity) {
+template <class T> struct alignas(4 * sizeof(T)) Pack { T at[4]; };
+
+// All threads of a row get the fold of their values: within warps by shuffles, between them through shared memory.
+template <class Fold, class T> __device__ T row_fold(T value, T identity) {
     const Fold fold;
     for (int offset = 16; offset > 0; offset >>= 1) value = fold(value, __shfl_xor_sync(0xffffffffu, value, offset));
-    if (blockDim.x <= 32) return value;
-    __shared__ T partial[32];
+    if (THREADS == 32) return value;
+    __shared__ T partial[THREADS / 32];
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     __syncthreads();
     if (lane == 0) partial[warp] = value;
     __syncthreads();
-    value = lane < (int)(blockDim.x >> 5) ? partial[lane] : identity;
+    value = lane < THREADS / 32 ? partial[lane] : identity;
     for (int offset = 16; offset > 0; offset >>= 1) value = fold(value, __shfl_xor_sync(0xffffffffu, value, offset));
     return value;
 }
 
-extern "C" __global__ void rms_norm_t(const float* __restrict__ x_ptr, const float* __restrict__ gain_ptr, float* __restrict__ t_6_ptr, float count, index_t rows, index_t columns) {
-    for (index_t row = blockIdx.x; row < rows; row += gridDim.x) {
+extern "C" __global__ void __launch_bounds__(BLOCK) rms_norm_t(const float* __restrict__ x_ptr, const float* __restrict__ gain_ptr, float* __restrict__ t_6_ptr, float count, index_t rows, index_t columns) {
+    const int thread = threadIdx.x % THREADS, together = blockDim.x / THREADS;
+    const index_t step = (index_t)gridDim.x * together;
+    for (index_t row = (index_t)blockIdx.x * together + threadIdx.x / THREADS; row < rows; row += step) {
+        float x[EACH];
         float t_1_sofar = 0.0f;
-        for (index_t column = threadIdx.x; column < columns; column += blockDim.x) {
-            const float x = x_ptr[row * columns + column];
-            const float t = x * x;
+#pragma unroll
+        for (int k = 0; k < EACH; k++) {
+            const index_t column = thread + k * THREADS;
+            if (column >= columns) continue;
+            x[k] = x_ptr[row * columns + column];
+            const float t = x[k] * x[k];
             t_1_sofar = Sum()(t_1_sofar, t);
         }
-        const float t_1 = block_fold<Sum, float>(t_1_sofar, 0.0f);
+        const float t_1 = row_fold<Sum, float>(t_1_sofar, 0.0f);
         const float t_2 = t_1 / count;
         const float t_3 = t_2 + 1e-06f;
         const float t_4 = sqrtf(t_3);
-        for (index_t column = threadIdx.x; column < columns; column += blockDim.x) {
-            const float x = x_ptr[row * columns + column];
-            const float t_5 = x / t_4;
+#pragma unroll
+        for (int k = 0; k < EACH; k++) {
+            const index_t column = thread + k * THREADS;
+            if (column >= columns) continue;
+            const float t_5 = x[k] / t_4;
             const float gain = gain_ptr[column];
             const float t_6 = t_5 * gain;
             t_6_ptr[row * columns + column] = t_6;
+        }
+    }
+}
+
+
+// The same for four neighbours at a time: rows are multiples of 4 long and begin at such.
+extern "C" __global__ void __launch_bounds__(BLOCK) rms_norm_t_by4(const float* __restrict__ x_ptr, const float* __restrict__ gain_ptr, float* __restrict__ t_6_ptr, float count, index_t rows, index_t columns) {
+    const int thread = threadIdx.x % THREADS, together = blockDim.x / THREADS;
+    const index_t step = (index_t)gridDim.x * together;
+    for (index_t row = (index_t)blockIdx.x * together + threadIdx.x / THREADS; row < rows; row += step) {
+        float x[EACH];
+        float t_1_sofar = 0.0f;
+#pragma unroll
+        for (int quad = 0; quad < EACH / 4; quad++) {
+            const index_t first = 4 * (thread + quad * THREADS);
+            if (first >= columns) continue;
+            const Pack<float> x_pack = *reinterpret_cast<const Pack<float>*>(x_ptr + row * columns + first);
+#pragma unroll
+            for (int lane = 0; lane < 4; lane++) {
+                const int k = 4 * quad + lane;
+                x[k] = x_pack.at[lane];
+                const float t = x[k] * x[k];
+                t_1_sofar = Sum()(t_1_sofar, t);
+            }
+        }
+        const float t_1 = row_fold<Sum, float>(t_1_sofar, 0.0f);
+        const float t_2 = t_1 / count;
+        const float t_3 = t_2 + 1e-06f;
+        const float t_4 = sqrtf(t_3);
+#pragma unroll
+        for (int quad = 0; quad < EACH / 4; quad++) {
+            const index_t first = 4 * (thread + quad * THREADS);
+            if (first >= columns) continue;
+            const Pack<float> gain_pack = *reinterpret_cast<const Pack<float>*>(gain_ptr + first);
+            Pack<float> t_6_out_pack;
+#pragma unroll
+            for (int lane = 0; lane < 4; lane++) {
+                const int k = 4 * quad + lane;
+                const float t_5 = x[k] / t_4;
+                const float gain = gain_pack.at[lane];
+                const float t_6 = t_5 * gain;
+                t_6_out_pack.at[lane] = t_6;
+            }
+            *reinterpret_cast<Pack<float>*>(t_6_ptr + row * columns + first) = t_6_out_pack;
         }
     }
 }

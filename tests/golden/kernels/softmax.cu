@@ -2,47 +2,111 @@
 // e / np.sum(e, axis=1, keepdims=True)
 typedef int index_t;
 
-// Also where both are infinite.
-__device__ inline float exp_against(float x, float top) { return x == top ? 1.0f : expf(x - top); }
-__device__ inline double exp_against(double x, double top) { return x == top ? 1.0 : exp(x - top); }
 struct Sum { template <class T> __device__ T operator()(T a, T b) const { return a + b; } };
 struct Product { template <class T> __device__ T operator()(T a, T b) const { return a * b; } };
 struct Largest { template <class T> __device__ T operator()(T a, T b) const { return a > b || a != a ? a : b; } };
 struct Smallest { template <class T> __device__ T operator()(T a, T b) const { return a < b || a != a ? a : b; } };
 
-// All threads of the block get the fold of their values: within warps by shuffles, between them through shared memory.
-template <class Fold, class T> __device__ T block_fold(T value, T identity) {
+template <class T> struct alignas(4 * sizeof(T)) Pack { T at[4]; };
+
+// All threads of a row get the fold of their values: within warps by shuffles, between them through shared memory.
+template <class Fold, class T> __device__ T row_fold(T value, T identity) {
     const Fold fold;
     for (int offset = 16; offset > 0; offset >>= 1) value = fold(value, __shfl_xor_sync(0xffffffffu, value, offset));
-    if (blockDim.x <= 32) return value;
-    __shared__ T partial[32];
+    if (THREADS == 32) return value;
+    __shared__ T partial[THREADS / 32];
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     __syncthreads();
     if (lane == 0) partial[warp] = value;
     __syncthreads();
-    value = lane < (int)(blockDim.x >> 5) ? partial[lane] : identity;
+    value = lane < THREADS / 32 ? partial[lane] : identity;
     for (int offset = 16; offset > 0; offset >>= 1) value = fold(value, __shfl_xor_sync(0xffffffffu, value, offset));
     return value;
 }
 
-extern "C" __global__ void softmax_t(const float* __restrict__ x_ptr, float* __restrict__ t_3_ptr, index_t rows, index_t columns) {
-    for (index_t row = blockIdx.x; row < rows; row += gridDim.x) {
+extern "C" __global__ void __launch_bounds__(BLOCK) softmax_t(const float* __restrict__ x_ptr, float* __restrict__ t_3_ptr, index_t rows, index_t columns) {
+    const int thread = threadIdx.x % THREADS, together = blockDim.x / THREADS;
+    const index_t step = (index_t)gridDim.x * together;
+    for (index_t row = (index_t)blockIdx.x * together + threadIdx.x / THREADS; row < rows; row += step) {
+        float x[EACH];
+        float e[EACH];
         float t_sofar = __int_as_float(0xff800000);
-        float t_2_sofar = 0.0f;
-        for (index_t column = threadIdx.x; column < columns; column += blockDim.x) {
-            const float x = x_ptr[row * columns + column];
-            const float t_higher = Largest()(t_sofar, x);
-            t_2_sofar = t_2_sofar * exp_against(t_sofar, t_higher) + exp_against(x, t_higher);
-            t_sofar = t_higher;
+#pragma unroll
+        for (int k = 0; k < EACH; k++) {
+            const index_t column = thread + k * THREADS;
+            if (column >= columns) continue;
+            x[k] = x_ptr[row * columns + column];
+            t_sofar = Largest()(t_sofar, x[k]);
         }
-        const float t = block_fold<Largest, float>(t_sofar, __int_as_float(0xff800000));
-        const float t_2 = block_fold<Sum, float>(t_2_sofar * exp_against(t_sofar, t), 0.0f) + (t - t);
-        for (index_t column = threadIdx.x; column < columns; column += blockDim.x) {
-            const float x = x_ptr[row * columns + column];
-            const float t_1 = x - t;
-            const float e = expf(t_1);
-            const float t_3 = e / t_2;
+        const float t = row_fold<Largest, float>(t_sofar, __int_as_float(0xff800000));
+        float t_2_sofar = 0.0f;
+#pragma unroll
+        for (int k = 0; k < EACH; k++) {
+            const index_t column = thread + k * THREADS;
+            if (column >= columns) continue;
+            const float t_1 = x[k] - t;
+            e[k] = expf(t_1);
+            t_2_sofar = Sum()(t_2_sofar, e[k]);
+        }
+        const float t_2 = row_fold<Sum, float>(t_2_sofar, 0.0f);
+#pragma unroll
+        for (int k = 0; k < EACH; k++) {
+            const index_t column = thread + k * THREADS;
+            if (column >= columns) continue;
+            const float t_3 = e[k] / t_2;
             t_3_ptr[row * columns + column] = t_3;
+        }
+    }
+}
+
+
+// The same for four neighbours at a time: rows are multiples of 4 long and begin at such.
+extern "C" __global__ void __launch_bounds__(BLOCK) softmax_t_by4(const float* __restrict__ x_ptr, float* __restrict__ t_3_ptr, index_t rows, index_t columns) {
+    const int thread = threadIdx.x % THREADS, together = blockDim.x / THREADS;
+    const index_t step = (index_t)gridDim.x * together;
+    for (index_t row = (index_t)blockIdx.x * together + threadIdx.x / THREADS; row < rows; row += step) {
+        float x[EACH];
+        float e[EACH];
+        float t_sofar = __int_as_float(0xff800000);
+#pragma unroll
+        for (int quad = 0; quad < EACH / 4; quad++) {
+            const index_t first = 4 * (thread + quad * THREADS);
+            if (first >= columns) continue;
+            const Pack<float> x_pack = *reinterpret_cast<const Pack<float>*>(x_ptr + row * columns + first);
+#pragma unroll
+            for (int lane = 0; lane < 4; lane++) {
+                const int k = 4 * quad + lane;
+                x[k] = x_pack.at[lane];
+                t_sofar = Largest()(t_sofar, x[k]);
+            }
+        }
+        const float t = row_fold<Largest, float>(t_sofar, __int_as_float(0xff800000));
+        float t_2_sofar = 0.0f;
+#pragma unroll
+        for (int quad = 0; quad < EACH / 4; quad++) {
+            const index_t first = 4 * (thread + quad * THREADS);
+            if (first >= columns) continue;
+#pragma unroll
+            for (int lane = 0; lane < 4; lane++) {
+                const int k = 4 * quad + lane;
+                const float t_1 = x[k] - t;
+                e[k] = expf(t_1);
+                t_2_sofar = Sum()(t_2_sofar, e[k]);
+            }
+        }
+        const float t_2 = row_fold<Sum, float>(t_2_sofar, 0.0f);
+#pragma unroll
+        for (int quad = 0; quad < EACH / 4; quad++) {
+            const index_t first = 4 * (thread + quad * THREADS);
+            if (first >= columns) continue;
+            Pack<float> t_3_out_pack;
+#pragma unroll
+            for (int lane = 0; lane < 4; lane++) {
+                const int k = 4 * quad + lane;
+                const float t_3 = e[k] / t_2;
+                t_3_out_pack.at[lane] = t_3;
+            }
+            *reinterpret_cast<Pack<float>*>(t_3_ptr + row * columns + first) = t_3_out_pack;
         }
     }
 }

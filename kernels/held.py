@@ -1,0 +1,220 @@
+"""Rows that the threads of a block keep in registers from one reduction to the next (CUDA).
+
+    e = np.exp(x - np.max(x, axis=1, keepdims=True))          float x[EACH];        the thread's share of a row
+    y = e / np.sum(e, axis=1, keepdims=True)                  float e[EACH];
+
+Each array is read once. How many threads have a row, and how many elements each, are constants of the compilation, so
+that the source is that of all lengths. A twin of the kernel reads and writes four neighbours at a time.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from ..translator.ir import DType
+from .body import Body, Pass
+from .layout import Access, access_of, contiguous
+from .lower import Fold, Load, Number, Position, Scan, Value
+from .program import Launch, make_launch
+
+SHARES = (  # up to so many columns: threads of a row, elements of a thread
+    (128, 32, 4), (256, 32, 8), (512, 32, 16), (1024, 128, 8), (2048, 128, 16), (4096, 256, 16), (8192, 512, 16),
+    (16384, 512, 32),
+)  # fmt: skip
+REGISTERS = 32  # of a thread, for what it keeps: compilers use up to four times as many; 512 threads have 128 each
+LINES = 2048  # of an unrolled loop
+FEWEST = 128  # threads of a block: more than one row where they are short
+
+
+@dataclass(slots=True)
+class Kept:
+    """An array in registers."""
+
+    type: str
+    name: str
+
+
+@dataclass(slots=True)
+class HeldPass(Pass):
+    """`loads` and `packs`: of four neighbours, as (name, type, address). `keeps`, `places`: whether the lines name k,
+    and the column."""
+
+    loads: list[tuple[str, str, str]] = field(default_factory=list)
+    packs: list[tuple[str, str, str]] = field(default_factory=list)
+    keeps: bool = False
+    places: bool = False
+
+
+def plan_held(body: Body, heading: list[str], name: str) -> Launch | None:
+    """The launch; None where a row is too long, or something runs along it."""
+    values, layout = body.lowered.values, body.layout
+    if any(isinstance(v.source, Scan) for v in values):
+        return None
+    held = HeldRows(body)
+    share = next((s for s in SHARES if layout.columns <= s[0]), None)
+    if share is None or share[2] * held.words > REGISTERS or share[2] * len(values) > LINES:
+        return None
+    _, threads, each = share
+    block = max(threads, FEWEST)
+    taken = set(body.lowered.names.taken)
+    sections: dict[str, object] = {"passes": held.passes(), "row_stores": held.row_stores(), "finish": held.finish}
+    if held.packable:
+        held.lowered.names.taken = taken  # the twin has the same names
+        held.packed = True
+        sections["twin"] = held.passes()
+    sections["kept"] = [Kept(body.dialect.type_name(v.dtype), v.name) for v in held.kept]
+    rows = block // threads
+    grid = (min(-(-layout.rows // rows), 1 << 20), 1)
+    extents = [("rows", layout.rows), ("columns", layout.columns)]
+    constants = (("BLOCK", block), ("THREADS", threads), ("EACH", each))
+    launch = make_launch(held, "row_held.cuda.j2", name, heading, sections, extents, grid, block, constants, 4)
+    return replace(launch, by4=layout.columns if held.packable and held.packs_align() else 0)
+
+
+class HeldRows(Body):
+    """Writes the values of a row kernel, the ones that a later pass needs as arrays of the thread."""
+
+    def __init__(self, body: Body) -> None:
+        super().__init__(body.lowered, body.layout, body.accesses, body.dialect, body.strides)
+        self.schedule = self.scheduled()
+        self.stored = {
+            i: access_of(o.map, contiguous(o.aval_shape), len(self.lowered.domain))
+            for i, o in enumerate(self.lowered.outputs)
+            if o.along
+        }
+        self.kept, self.words = self.keep()
+        self.places = {id(v) for v in self.kept}
+        self.packable = len(self.layout.inner) == 1 and any(map(self.packs, self.streams()))
+
+    # ---- what is computed when ---------------------------------------------------------------------
+
+    def roots(self, p: int) -> tuple[list[Value], list[Value], list[int]]:
+        """The reductions that pass `p` gathers, what they and its stores are of, and these stores."""
+        outputs = self.lowered.outputs
+        folds = [v for v in self.lowered.values if isinstance(v.source, Fold) and v.stage == p + 1]
+        stores = [i for i, o in enumerate(outputs) if o.along and o.value.stage == p]
+        return folds, [f.args[0] for f in folds] + [outputs[i].value for i in stores], stores
+
+    def scheduled(self) -> list[list[Value]]:
+        """For each pass what it needs that varies along the row; cheap values are made again."""
+        last = max((v.stage for v in self.lowered.values), default=0)
+        return [self.along(self.roots(p)[1]) for p in range(last + 1)]
+
+    def keep(self) -> tuple[list[Value], int]:
+        """What a pass needs that an earlier one has computed, and how many registers an element of the row takes."""
+        first: dict[int, int] = {}
+        last: dict[int, int] = {}
+        for p in range(len(self.schedule)):
+            todo, seen = list(self.roots(p)[1]), set[int]()
+            while todo:
+                v = todo.pop()
+                if not v.along or id(v) in seen or isinstance(v.source, Number | Position):
+                    continue
+                seen.add(id(v))
+                if first.setdefault(id(v), p) == p:
+                    todo += v.args
+                else:
+                    last[id(v)] = p
+        kept = [v for v in self.lowered.values if id(v) in last]
+        words = [
+            sum(max(1, v.dtype.itemsize // 4) for v in kept if first[id(v)] <= p < last[id(v)])
+            for p in range(len(self.schedule))
+        ]
+        self.first = first
+        return kept, max(words, default=0)
+
+    def passes(self) -> list[Pass]:
+        result: list[Pass] = []
+        for p, needed in enumerate(self.schedule):
+            step = HeldPass()
+            for v in self.lowered.values:
+                if not v.along and v.stage == p and not isinstance(v.source, Fold):
+                    step.before += self.line(v)
+            folds, roots, stores = self.roots(p)
+            own = self.fresh(p, needed, roots)
+            step.inside = [text for v in own for text in self.line(v)]
+            step.gathered = [self.gathered(f) for f in folds]
+            step.stores = [self.store(i, self.lowered.outputs[i]) for i in stores]
+            if self.packed:
+                step.loads = [self.pack_of(v) for v in own if isinstance(v.source, Load) and self.packs(self.access(v))]
+                step.packs = [self.pack_stored(i) for i in stores if self.packs(self.stored[i])]
+            lines = " ".join([*step.inside, *step.stores, *(g.operand for g in step.gathered)])
+            step.keeps = "[k]" in lines
+            step.places = len(self.layout.inner) > 1 or re.search(r"\bcolumn\b", lines) is not None
+            result.append(step)
+        return result
+
+    def fresh(self, p: int, needed: Sequence[Value], roots: Sequence[Value]) -> list[Value]:
+        """What pass `p` computes: not what it finds in registers, nor what only that needs."""
+        found, todo = set[int](), [v for v in roots if v.along]
+        while todo:
+            v = todo.pop()
+            if id(v) not in found and not (id(v) in self.places and self.first[id(v)] < p):
+                found.add(id(v))
+                todo += [a for a in v.args if a.along]
+        return [v for v in needed if id(v) in found]
+
+    # ---- lines -------------------------------------------------------------------------------------
+
+    def text(self, v: Value) -> str:
+        return f"{v.name}[k]" if id(v) in self.places else super().text(v)
+
+    def declare(self, v: Value, expression: str) -> str:
+        text = super().declare(v, expression)
+        return f"{v.name}[k] = {text.partition(' = ')[2]}" if id(v) in self.places else text
+
+    def load(self, v: Value, source: Load) -> str:
+        if self.packed and v.along and self.packs(self.access(v)):
+            self.pointer("in", source.param, v.name, v.dtype)
+            return f"{v.name}_pack.at[lane]"
+        packed, self.packed = self.packed, False
+        found = super().load(v, source)
+        self.packed = packed
+        return found
+
+    def store(self, index: int, out: object) -> str:
+        output = self.lowered.outputs[index]
+        if self.packed and output.along and self.packs(self.stored[index]):
+            return f"{self.output_pack(index)}.at[lane] = {self.text(output.value)};"
+        packed, self.packed = self.packed, False
+        found = super().store(index, output)
+        self.packed = packed
+        return found
+
+    # ---- four neighbours ---------------------------------------------------------------------------
+
+    def access(self, v: Value) -> Access:
+        return self.accesses[id(v)]
+
+    def streams(self) -> list[Access]:
+        """The accesses that walk along the row."""
+        loads = [self.access(v) for v in self.lowered.values if isinstance(v.source, Load) and v.along]
+        return [*loads, *self.stored.values()]
+
+    def packs(self, access: Access) -> bool:
+        inner = self.layout.inner
+        return len(inner) == 1 and access.strides[inner[0].members[-1]] == 1
+
+    def packs_align(self) -> bool:
+        """Whether every row begins at a multiple of four elements, if the arrays do."""
+        outer = [a.members[-1] for a in self.layout.outer]
+        packed = [a for a in self.streams() if self.packs(a)]
+        return not any(a.offset % 4 or any(a.strides[k] % 4 for k in outer) for a in packed)
+
+    def pack_of(self, v: Value) -> tuple[str, str, str]:
+        assert isinstance(v.source, Load)
+        pointer = self.pointer("in", v.source.param, v.name, v.dtype)
+        return self.pack(f"{v.name}_pack", pointer, v.source.param, self.access(v), v.dtype)
+
+    def pack_stored(self, index: int) -> tuple[str, str, str]:
+        out = self.lowered.outputs[index]
+        pointer = self.pointer("out", index, out.value.name or "out", out.dtype)
+        return self.pack(self.output_pack(index), pointer, ("out", index), self.stored[index], out.dtype)
+
+    def pack(self, name: str, pointer: str, array: object, access: Access, dtype: DType) -> tuple[str, str, str]:
+        hint = pointer.removesuffix("_ptr")
+        address = self.layout.address(hint, array, access, self.lowered.names)
+        at = re.sub(r"\bcolumn\b", "first", address)
+        return name, self.dialect.type_name(dtype), f"{pointer} + {at}"
