@@ -1,232 +1,56 @@
-"""What an operation is: its family, its attributes, its type rule. The rows stand in the other files here."""
+"""What an operation is: its family, its attributes, its type rule. The rows stand in the other files here.
+
+`attributes` and `shapes` are parts of this file's subject, and what they define is imported from here.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import Any, assert_never
+from typing import Any
 
 import numpy as np
 
 from ..errors import Diagnostic, DTypeError, ShapeError, SquareError
 from ..ir import Aval, DType, Shape
-
-# ---- attributes: one class a family, all hashable ------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class NoAttrs:
-    pass
-
-
-NO_ATTRS = NoAttrs()
-
-
-@dataclass(frozen=True, slots=True)
-class CastAttrs:
-    """`weak`: to a Python number, as int(x), float(x) and complex(x) do; the operand is a scalar.
-
-    `widens`: the user has not asked for it; a variable of the program takes numbers of several kinds (`passes.kinds`).
-    """
-
-    dtype: DType
-    weak: bool = False
-    widens: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class ReduceAttrs:
-    """`axes` are sorted and non-negative."""
-
-    axes: tuple[int, ...]
-    keepdims: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class ArgReduceAttrs:
-    axis: int
-    keepdims: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class CumulativeAttrs:
-    axis: int
-
-
-@dataclass(frozen=True, slots=True)
-class SortAttrs:
-    """`places`: where the order must hold, as of np.partition; nothing for all of them."""
-
-    axis: int
-    places: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class FourierAttrs:
-    """`axes`: distinct; a real transform takes the last of them. `size`: of the result of irfft along that one."""
-
-    axes: tuple[int, ...]
-    size: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class ContractAttrs:
-    """A product of two arrays as in einsum: labels per axis. Labels missing from `out` are summed.
-
-    No label occurs twice in one operand; each label of `out` occurs in an operand; a summed label occurs in both.
-    """
-
-    lhs: tuple[int, ...]
-    rhs: tuple[int, ...]
-    out: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ShapeAttrs:
-    """The target shape of reshape and broadcast_to."""
-
-    shape: Shape
-
-
-@dataclass(frozen=True, slots=True)
-class AxesAttrs:
-    """transpose: the permutation; expand_dims: sorted axes of the result; squeeze: sorted axes of the operand."""
-
-    axes: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ConcatenateAttrs:
-    axis: int
-
-
-@dataclass(frozen=True, slots=True)
-class CreateAttrs:
-    shape: Shape
-    dtype: DType
-
-
-@dataclass(frozen=True, slots=True)
-class Dyn:
-    """An index known only at run time: the position of an integer scalar among the operation's arguments."""
-
-    arg: int
-
-
-@dataclass(frozen=True, slots=True)
-class At:
-    """One element of an axis, which disappears. A static index is not negative; a Dyn one may be, as in NumPy."""
-
-    index: int | Dyn
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """`size` elements of an axis from `start` in steps of `step` (not 0, may be negative). All are inside the axis."""
-
-    start: int | Dyn
-    size: int
-    step: int = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Gather:
-    """Elements chosen by an integer array: the position of that array among the operation's arguments."""
-
-    arg: int
-
-
-Dim = At | Run | Gather
-
-
-def read_by(d: Dim) -> int | None:
-    """The position of the argument that an entry reads."""
-    match d:
-        case At(index=Dyn(arg=a)) | Run(start=Dyn(arg=a)) | Gather(arg=a):
-            return a
-        case At() | Run():
-            return None
-        case _:
-            assert_never(d)
-
-
-def reading(d: Dim, place: int) -> Dim:
-    """An entry that reads an argument, from another position."""
-    match d:
-        case At():
-            return At(Dyn(place))
-        case Run(size=size, step=step):
-            return Run(Dyn(place), size, step)
-        case Gather():
-            return Gather(place)
-        case _:
-            assert_never(d)
-
-
-@dataclass(frozen=True, slots=True)
-class IndexAttrs:
-    """One entry for each axis of the operand.
-
-    index: args (x, *dynamic). put, put_add: args (x, value, *dynamic). Gathered arrays broadcast together, and their
-    axes stand where NumPy puts them: in place when the advanced entries (Gather, and At beside a Gather) are adjacent,
-    in front otherwise.
-    """
-
-    dims: tuple[Dim, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class LinalgAttrs:
-    """`full`: square orthogonal factors, as np.linalg.svd gives them, and np.linalg.qr for mode="complete"."""
-
-    full: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class CollectiveAttrs:
-    """The name of the mapped axis that is spoken over, and its size; for ppermute (source, destination) pairs."""
-
-    axis: Any
-    size: int
-    pairs: tuple[tuple[int, int], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class RuledAttrs:
-    """How many of the arguments are the values handed on, and where their derivative comes from: a `derive.ruled.Rule`,
-    compared by identity. Without one they are what they are, derivative and all.
-    """
-
-    count: int
-    rule: Any = None
-
-
-@dataclass(frozen=True, slots=True)
-class ItemAttrs:
-    """What the entries of a tape are."""
-
-    aval: Aval
-
-
-Attrs = (
-    NoAttrs
-    | ItemAttrs
-    | CastAttrs
-    | ReduceAttrs
-    | ArgReduceAttrs
-    | CumulativeAttrs
-    | SortAttrs
-    | FourierAttrs
-    | CollectiveAttrs
-    | ContractAttrs
-    | ShapeAttrs
-    | AxesAttrs
-    | ConcatenateAttrs
-    | CreateAttrs
-    | IndexAttrs
-    | LinalgAttrs
-    | RuledAttrs
+from .attributes import (
+    NO_ATTRS,
+    ArgReduceAttrs,
+    At,
+    Attrs,
+    AxesAttrs,
+    CastAttrs,
+    CollectiveAttrs,
+    ConcatenateAttrs,
+    ContractAttrs,
+    CreateAttrs,
+    CumulativeAttrs,
+    Dim,
+    Dyn,
+    FourierAttrs,
+    Gather,
+    IndexAttrs,
+    ItemAttrs,
+    LinalgAttrs,
+    NoAttrs,
+    ReduceAttrs,
+    RuledAttrs,
+    Run,
+    ShapeAttrs,
+    SortAttrs,
+    read_by,
+    reading,
+)
+from .shapes import (
+    axis_of_run,
+    backward_runs,
+    broadcast_shapes,
+    gather_position,
+    indexed_shape,
+    reduced_shape,
+    reshaped,
+    resized,
 )
 
 # ---- samples: what drives the tests of a row -----------------------------------------------------
@@ -419,10 +243,10 @@ class Fourier:
         if self.name == "irfft":
             if attrs.size < 1 or attrs.size // 2 + 1 != x.shape[last]:
                 raise ShapeError(f"{self.numpy}: {x.shape[last]} frequencies do not give {attrs.size} points")
-            return (Aval(_resized(x.shape, last, attrs.size), np.dtype(np.float32 if single else np.float64)),)
+            return (Aval(resized(x.shape, last, attrs.size), np.dtype(np.float32 if single else np.float64)),)
         if self.name == "rfft" and x.dtype.kind == "c":
             raise DTypeError(f"{self.numpy} takes real numbers, not {x.dtype}")
-        shape = _resized(x.shape, last, x.shape[last] // 2 + 1) if self.name == "rfft" else x.shape
+        shape = resized(x.shape, last, x.shape[last] // 2 + 1) if self.name == "rfft" else x.shape
         return (Aval(shape, np.dtype(np.complex64 if single else np.complex128)),)
 
 
@@ -452,7 +276,7 @@ class Reshape:
 
     def infer(self, avals: Sequence[Aval], attrs: Attrs) -> tuple[Aval, ...]:
         (x,) = avals
-        return (Aval(_reshaped(self.name, x.shape, attrs), x.dtype),)
+        return (Aval(reshaped(self.name, x.shape, attrs), x.dtype),)
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -710,78 +534,14 @@ def promote_loop(avals: Sequence[Aval]) -> tuple[tuple[DType, ...], DType]:
     return (dtype,) * len(avals), dtype
 
 
-def broadcast_shapes(shapes: Sequence[Shape], what: str) -> Shape:
-    """NumPy's broadcast shape; ShapeError naming the operation when there is none."""
-    first = shapes[0]
-    if all(s == first for s in shapes):
-        return first
-    try:
-        return np.broadcast_shapes(*shapes)
-    except ValueError:
-        listed = " and ".join(str(s) for s in shapes)
-        raise ShapeError(f"operands of {what} could not be broadcast together: shapes {listed}") from None
-
-
-def reduced_shape(shape: Shape, axes: tuple[int, ...], keepdims: bool) -> Shape:
-    if keepdims:
-        return tuple(1 if i in axes else s for i, s in enumerate(shape))
-    return tuple(s for i, s in enumerate(shape) if i not in axes)
-
-
-def _resized(shape: Shape, axis: int, n: int) -> Shape:
-    return (*shape[:axis], n, *shape[axis + 1 :])
-
-
-def _reshaped(name: str, shape: Shape, attrs: Attrs) -> Shape:
-    match attrs:
-        case ShapeAttrs(shape=target) if name == "reshape":
-            if Aval(target, np.dtype(bool)).size != Aval(shape, np.dtype(bool)).size:
-                raise ShapeError(f"cannot reshape an array of shape {shape} into shape {target}")
-            return target
-        case ShapeAttrs(shape=target):
-            if broadcast_shapes([shape, target], "np.broadcast_to") != target:
-                raise ShapeError(f"cannot broadcast an array of shape {shape} to shape {target}")
-            return target
-        case AxesAttrs(axes=axes) if name == "transpose":
-            return tuple(shape[a] for a in axes)
-        case AxesAttrs(axes=axes) if name == "expand_dims":
-            rest = iter(shape)
-            return tuple(1 if i in axes else next(rest) for i in range(len(shape) + len(axes)))
-        case AxesAttrs(axes=axes):
-            if any(shape[a] != 1 for a in axes):
-                raise ShapeError(f"cannot squeeze axes {axes} of shape {shape}: their sizes are not all one")
-            return tuple(s for i, s in enumerate(shape) if i not in axes)
-    raise AssertionError(f"{name} with {attrs}")
-
-
-def indexed_shape(attrs: IndexAttrs, avals: Sequence[Aval]) -> Shape:
-    """The shape of x[...] by NumPy's rule for where gathered axes go."""
-    gathered = [avals[d.arg].shape for d in attrs.dims if isinstance(d, Gather)]
-    if not gathered:
-        return tuple(d.size for d in attrs.dims if isinstance(d, Run))
-    g = broadcast_shapes(gathered, "index arrays")
-    position = gather_position(attrs.dims)
-    runs = [d.size for d in attrs.dims if isinstance(d, Run)]
-    return (*runs[:position], *g, *runs[position:])
-
-
-def backward_runs(attrs: IndexAttrs) -> list[int]:
-    """The entries that run backwards from a place that only the run knows: no slice says that near the front."""
-    return [i for i, d in enumerate(attrs.dims) if isinstance(d, Run) and isinstance(d.start, Dyn) and d.step < 0]
-
-
-def axis_of_run(attrs: IndexAttrs, avals: Sequence[Aval], entry: int) -> int:
-    """The axis of x[...] along which the entry, a Run, goes."""
-    number = sum(isinstance(d, Run) for d in attrs.dims[:entry])
-    gathered = [avals[d.arg].shape for d in attrs.dims if isinstance(d, Gather)]
-    if not gathered or number < gather_position(attrs.dims):
-        return number
-    return number + len(broadcast_shapes(gathered, "index arrays"))
-
-
-def gather_position(dims: tuple[Dim, ...]) -> int:
-    """The axis of the result at which the gathered axes stand."""
-    advanced = [i for i, d in enumerate(dims) if not isinstance(d, Run)]
-    if advanced[-1] - advanced[0] + 1 != len(advanced):
-        return 0
-    return advanced[0]  # every axis before the first advanced one is a Run, and stays
+__all__ = [
+    "ABOVE_ONE", "APPEND", "BARRIER", "BITS", "BOOLS", "INTEGERS", "ITEM", "LENGTH", "NO_ATTRS", "NUMBERS",
+    "ORDERED", "POSITIVE", "REALS", "RULED", "TAPE", "TAPE_AVAL", "UNIT", "ArgReduce", "ArgReduceAttrs", "At",
+    "Attrs", "AxesAttrs", "Cast", "CastAttrs", "Collective", "CollectiveAttrs", "Concatenate",
+    "ConcatenateAttrs", "Contract", "ContractAttrs", "Create", "CreateAttrs", "Cumulative", "CumulativeAttrs",
+    "Dim", "Domain", "Dyn", "Elementwise", "Fourier", "FourierAttrs", "Gather", "Index", "IndexAttrs",
+    "ItemAttrs", "Linalg", "LinalgAttrs", "NoAttrs", "Op", "Put", "Reduce", "ReduceAttrs", "Reshape", "Rule",
+    "Ruled", "RuledAttrs", "Run", "ShapeAttrs", "Sort", "SortAttrs", "Tape", "axis_of_run", "backward_runs",
+    "broadcast_shapes", "gather_position", "indexed_shape", "is_store", "promote", "promote_loop", "read_by",
+    "reading", "reduced_shape",
+]  # fmt: skip
