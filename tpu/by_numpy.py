@@ -23,6 +23,7 @@ from ..translator.ops.core import (
     Cumulative,
     Elementwise,
     Fourier,
+    Index,
     Linalg,
     Reduce,
     Reshape,
@@ -56,6 +57,8 @@ PLAIN = frozenset(
 """Operations that NumPy has vector instructions for: they take as long as their arrays take from memory."""
 SORTED = 10.0  # an element that is sorted, or Fourier transformed
 ALONG = 1.0  # one that is added to a running sum, or looked at for an extreme
+CHOSEN = 3.0  # one that is looked up
+TURNED = 4 * BYTE  # a byte of a matrix that LAPACK wants column by column
 MULTIPLICATION = 0.1  # of real matrices in double precision, in either library
 BEHIND = 1.1  # XLA's products take so many times as long as BLAS's
 LIBRARY = {"cholesky", "solve", "det", "slogdet_sign", "slogdet_log", "eigh_values", "eig_values", "svd_s"}
@@ -167,6 +170,10 @@ class _Weighed:
                 self._called(s, SORTED if isinstance(s.op, Sort) else ALONG)
             case Linalg(name=name) if name in LIBRARY:
                 self._called(s, float(s.args[0].aval.shape[-1]) * MULTIPLICATION)
+                self.xla += (read + written) * TURNED
+            case Index():  # elements at places that arrays of integers choose
+                self.numpy += target.aval.size * CHOSEN
+                self.xla += target.aval.size * CHOSEN
             case Fourier():
                 self._called(s, SORTED)
             case _:

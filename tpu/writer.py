@@ -19,6 +19,7 @@ from ..translator.errors import NOWHERE, DTypeError, Span
 from ..translator.ir import DType, Shape
 
 BOOL = np.dtype(np.bool_)
+_U8 = np.dtype(np.uint8)
 I32 = np.dtype(np.int32)
 I64 = np.dtype(np.int64)
 F32 = np.dtype(np.float32)
@@ -105,7 +106,7 @@ def dense(array: np.ndarray[Any, Any]) -> str:
         return literal(array.flat[0], dtype)
     if array.size == 0:
         return ""
-    if array.size <= _LITERAL_LIMIT or dtype.kind == "b":
+    if array.size <= _LITERAL_LIMIT:
         return _nested(array)
     return f'"0x{np.ascontiguousarray(array).tobytes().hex().upper()}"'
 
@@ -196,6 +197,8 @@ class Writer:
         if 0 in shape:
             text = ""
         elif array.shape == shape:
+            if array.dtype == BOOL and array.size > _LITERAL_LIMIT and not (array == array.flat[0]).all():
+                return self._truths(array)
             text = dense(array)
         elif array.ndim == 0:
             text = literal(array[()], dtype)
@@ -206,6 +209,15 @@ class Writer:
         if found is None:
             found = self._constants[key] = Value(self.fresh("c"), shape, dtype)
             self.line(f"{found.name} = stablehlo.constant dense<{text}> : {tensor_type(shape, dtype)}")
+        return found
+
+    def _truths(self, array: np.ndarray[Any, Any]) -> Value:
+        """Truth values have no hexadecimal form: they are written as bytes, which XLA is kept from converting itself."""
+        key = (array.tobytes(), array.shape, BOOL)
+        found = self._constants.get(key)
+        if found is None:
+            given = self.op("optimization_barrier", self.constant(array.view(np.uint8), array.shape, _U8))
+            found = self._constants[key] = self.compare("NE", given, self.splat(0, given))
         return found
 
     def splat(self, value: Any, like: Value) -> Value:
