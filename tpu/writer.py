@@ -212,7 +212,7 @@ class Writer:
         return found
 
     def _truths(self, array: np.ndarray[Any, Any]) -> Value:
-        """Truth values have no hexadecimal form: they are written as bytes, which XLA is kept from converting itself."""
+        """Truth values have no hexadecimal form: they are written as bytes, which XLA shall not convert at once."""
         key = (array.tobytes(), array.shape, BOOL)
         found = self._constants.get(key)
         if found is None:

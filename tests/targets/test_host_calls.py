@@ -53,6 +53,12 @@ PLACES = RANDOM.integers(-7, 7, 60)
 COMPLEX = TABLE + 1j * TABLE[::-1]
 
 
+def counted_twos(places: Any) -> Any:
+    total = np.arange(7, dtype=np.int16)
+    np.add.at(total, places, 2)
+    return total
+
+
 def counted(places: Any, terms: Any) -> Any:
     total = np.zeros(7, terms.dtype)
     np.add.at(total, places, terms)
@@ -110,6 +116,8 @@ CALLS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "argmin of rows": (lambda x: np.argmin(x, axis=1, keepdims=True), (TABLE,)),
     "running sums": (lambda x: (np.cumsum(x), np.cumprod(x)), (TABLE,)),
     "running sums of rows": (lambda x: np.cumsum(x, axis=1), (SPECIAL.reshape(6, 10),)),
+    "running extremes": (lambda x: (np.maximum.accumulate(x), np.minimum.accumulate(x)), (SPECIAL,)),
+    "running extremes of rows": (lambda x: np.maximum.accumulate(x, axis=1), (TIES.reshape(6, 10),)),
     "running sums of complex": (lambda x: np.cumprod(x), (COMPLEX,)),
     "running sums float16": (lambda x: np.cumsum(x), (TIES.astype(np.float16),)),
     "running sums int32": (lambda x: np.cumsum(x), (TIES.astype(np.int32),)),
@@ -120,6 +128,8 @@ CALLS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "add at in a table": (counted_in_a_table, (TABLE, PLACES[:9] % 6, PLACES[9:18])),
     "stored": (stored, (RANDOM.random(60), np.arange(60)[::-3], TABLE[0, :].repeat(2))),
     "stored in a table": (stored, (TABLE, np.array([2, -1]), TABLE[:2] * 2)),
+    "counted from the end": (counted_twos, (PLACES,)),
+    "counted from the front": (counted_twos, (np.abs(PLACES) % 7,)),
     "bincount": (lambda x: np.bincount(x, minlength=10), (np.abs(PLACES),)),
     "complex product": (lambda x, y: x @ y, (COMPLEX, COMPLEX.T.copy())),
     "complex product, turned": (lambda x, y: x.T @ np.conj(y), (COMPLEX, COMPLEX)),

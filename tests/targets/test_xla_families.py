@@ -113,6 +113,17 @@ def test_running_extremes(dtype: Any, shape: tuple[int, ...], axis: int) -> None
     check(lambda b, x: [make.cumulative(b, op, x, axis) for op in (ops.CUMMAX, ops.CUMMIN)], x)
 
 
+def test_a_large_mask_is_written_as_bytes() -> None:
+    mask = np.random.default_rng(0).random((60, 50)) < 0.5
+
+    def build(b: Any, x: Any) -> Any:
+        return make.where(b, make.lift(mask), x, 0.0)
+
+    x = array((60, 50), np.float64)
+    check(build, x)
+    assert len(emit(program(build, x)).text) < 3 * mask.size
+
+
 CONTRACTIONS = [
     ((3, 4), (4, 5), (0, 1), (1, 2), (0, 2)),
     ((3, 4), (4, 5), (0, 1), (1, 2), (2, 0)),
