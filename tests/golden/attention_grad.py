@@ -1,5 +1,5 @@
 def attention_grad(q, k, v):
-    s = q @ k.T / 2.23606797749979
+    s = q @ k.T / 5 ** 0.5
     t = np.max(s, axis=1, keepdims=True)
     s_1 = s - t
     p = np.exp(s_1)
@@ -11,5 +11,5 @@ def attention_grad(q, k, v):
     d_s = d_p * p                       # from line ..: np.exp(s)
     t2 = s == t
     d_s -= np.sum(d_s, axis=1, keepdims=True) * (t2 / np.sum(t2, axis=1, keepdims=True))  # from line ..: np.max(s, axis=-1, keepdims=True)
-    d_t = d_s / 2.23606797749979        # from line ..: q @ k.T / np.sqrt(q.shape[-1])
+    d_t = d_s / 5 ** 0.5                # from line ..: q @ k.T / np.sqrt(q.shape[-1])
     return d_t @ k                      # from line ..: q @ k.T

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import textwrap
 import traceback
 from collections.abc import Callable, Sequence
@@ -684,3 +685,27 @@ def test_a_long_stack_is_planned_a_few_times(monkeypatch: pytest.MonkeyPatch) ->
 
     assert len(untraced.accelerate(f, target="numpy").inspect(1.5).source.splitlines()) > 40
     assert count <= 12
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (1 / 6, "1 / 6"),
+        (-2 / 3, "-2 / 3"),
+        (0.01 / 6, "1 / 600"),
+        (math.sqrt(5), "5 ** 0.5"),
+        (1 / math.sqrt(2), "1 / 2 ** 0.5"),
+        (2 * math.pi, "2 * np.pi"),
+        (math.pi / 2, "np.pi / 2"),
+        (0.0015625, "0.0015625"),
+        (0.1 + 0.2, "0.30000000000000004"),  # a rounding error shows
+        (math.log(2), "0.6931471805599453"),
+        (1e300 / 3, repr(1e300 / 3)),
+    ],
+)
+def test_numbers_of_many_digits_are_written_as_short_expressions(value: float, text: str) -> None:
+    """Each is that very number, to Python and to the reader."""
+    x = array("x", 3)
+    written = expression(lambda b, v: make.add(b, v, value) if value > 0 else make.multiply(b, v, value), x)
+    assert written in (f"x + {text}", f"x * ({text})")
+    assert eval(text, {"np": np}) == value

@@ -54,6 +54,7 @@ from ..ops.core import (
 )
 from ..shortcut import runs_always
 from .idioms import EYE, TRI
+from .numerals import expression
 from .temporaries import is_affine, is_stack
 
 OPERATORS: dict[str, type[ast.operator]] = {
@@ -156,7 +157,7 @@ def number(value: complex) -> ast.expr:
 def constant(value: Any, aval: Aval) -> ast.expr:
     """The literal of a known value."""
     if aval.weak:
-        return number(value)
+        return (expression(value) if isinstance(value, float) else None) or number(value)
     if aval.shape == ():
         if aval.dtype.kind == "b":
             return ast.Constant(bool(value))
