@@ -147,8 +147,7 @@ class Triton:
             return f"({text} != 0)" if text.startswith("libdevice.") else text
         settled = value.dtype in (np.float32, np.float64, np.int32, np.int64)
         variables = [a for a in value.args if not isinstance(a.source, Number)]
-        bare = len(variables) == len(value.args) or value.dtype in (np.float32, np.int32)
-        if settled and bare and any(d == value.dtype for d in source.dtypes) and variables:
+        if settled and any(d == value.dtype for d in source.dtypes) and variables:
             return text
         return f"{_atom(text)}.to({self.type_name(value.dtype)})"
 

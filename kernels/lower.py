@@ -211,12 +211,13 @@ RESERVED: frozenset[str] = frozenset(
     BLOCK EACH Largest Pack Product ROWS Smallest Sum THREADS abs acos acosh asin asinh asm atan atan2 atanh auto
     begin bfloat_t blockDim blockIdx bool break case cbrt ceil char chunk chunk_length chunks class column column_mask
     columns const copysign cos cosh default delete do double else end enum erf erfc exp exp2 exp_against expm1 extern
-    fabs false first float float32 float64 floor fmax fmin fmod fold for gamma goto gridDim half half_t hypot i if
-    index inline inside int isinf isnan j0 j1 jn k lane ldexp lgamma libdevice log log10 log1p log2 long mask max min
-    n new operator partial pow position positions print private public quad range rank register remainder return rint
-    round row row_mask row_threads rows rsqrt short signbit signed sin sinh sizeof sqrt start static step stop struct
-    switch tan tanh template tgamma this threadIdx threefry2x32 threefry_bits32 thread together throw tl triton
-    triton_helpers true trunc typedef union unsigned using value virtual void volatile warp while widen y0 y1 yn
+    fabs false first float float32 float64 floor fmax fmin fmod fold for gamma goto gridDim half half_t holds hypot i
+    if index inline inside int isinf isnan j0 j1 jn k lane ldexp lgamma libdevice log log10 log1p log2 long mask max
+    min n new next operator partial position positions pow print private public quad range rank register remainder
+    return rint round row row_mask row_threads rows rsqrt short signbit signed sin sinh sizeof slot sqrt start static
+    step stop struct switch tan tanh template tgamma this thread threadIdx threefry2x32 threefry_bits32 throw tl
+    together triton triton_helpers true trunc typedef union unsigned using value virtual void volatile warp while
+    widen y0 y1 yn
     """.split()  # noqa: SIM905
 )
 

@@ -24,7 +24,7 @@ from .program import Argument, GroupPlan, Launch, header, make_launch
 from .scatter import plan_scatter
 
 TILE = 1 << 16  # bytes of the longest row that a Triton program holds in registers, for each value along it
-BUCKETS = (16, 64, 256, 1024, 4096, 8192, 16384)  # few block sizes, so that a new row length seldom compiles anew
+BUCKETS = (16, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384)  # few, so that a new row length seldom compiles anew
 CUDA_BLOCK = 256
 CACHED = 1 << 17  # bytes of a row that caches keep from one pass to the next, with all multiprocessors on rows
 MANY_BLOCKS = 1024  # enough to fill any device several times

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 
+import numpy as np
 import pytest
 from kernel_sources import BOTH, CUDA, TRITON
 
+from untraced.kernels import plan as planning
 from untraced.kernels.executor import kernels_of
+from untraced.kernels.lower import RESERVED
+from untraced.kernels.tiles import WORDS
+from untraced.translator.ir import Aval
 from untraced.translator.pipeline import translate
 from untraced.translator.reading.signature import abstract_with_leaves
 
@@ -23,3 +29,44 @@ def test_source(name: str, language: str, golden: Callable[[str, str], None]) ->
     text = "\n\n".join(k.source.rstrip() for k in kernels_of(translated, language)) + "\n"
     text = re.sub(r"(?m)^( *#| *//) line \d+:", r"\1", text)
     golden(f"kernels/{name}.{'py' if language == 'triton' else 'cu'}", text)
+
+
+def test_no_variable_of_the_user_takes_a_name_of_the_template() -> None:
+    """What the kernels themselves declare, in either language, is reserved."""
+    declared = re.compile(
+        r"(?m)^ +(?:const )?(?:index_t|int|bool|long long|T) (\w+) = |for \((?:index_t|int) (\w+) = "
+        r"|, (\w+) = blockDim|^ +(\w+) = (?:tl|\{\{|start|k) "
+    )
+    folder = Path(planning.__file__).parent / "templates"
+    for path in folder.glob("*.j2"):
+        known = RESERVED | (WORDS if "dot(" in path.read_text() else frozenset())
+        names = {name for found in declared.findall(_kernel_of(path.read_text())) for name in found if name}
+        assert names <= known, (path.name, sorted(names - known))
+
+
+def _kernel_of(template: str) -> str:
+    """Without the functions in front of it, whose names are their own."""
+    starts = [template.find(mark) for mark in ('extern "C"', "def {{ name }}")]
+    return template[min(s for s in starts if s >= 0) :] if max(starts) >= 0 else ""
+
+
+@pytest.mark.parametrize("language", ["triton", "cuda"])
+def test_arrays_of_more_than_2_to_the_31_elements_are_indexed_by_64_bits(language: str) -> None:
+    """Planned, not allocated: 17 GB of float32 and more."""
+    long, wide = Aval((1 << 32,), np.dtype(np.float32)), Aval((1 << 20, 1 << 13), np.dtype(np.float32))
+    places = Aval((1 << 10,), np.dtype(np.int64))
+    for function, avals in (
+        (lambda x: np.exp(x) * 2, (long,)),
+        (lambda x: np.sum(x * x), (long,)),
+        (lambda x: x / np.sum(x, axis=1, keepdims=True), (wide,)),
+        (lambda x: np.max(x, axis=0), (wide,)),
+        (lambda x: np.cumsum(x, axis=0) * 2, (wide,)),
+        (lambda x, i: x[i] * 2, (wide, places)),
+    ):
+        signature, _ = abstract_with_leaves(function, avals, {})
+        made = kernels_of(translate(function, signature, target=language).function, language)
+        assert made
+        if language == "cuda":
+            assert "typedef long long index_t" in made[0].source
+        else:
+            assert "tl.program_id(0).to(tl.int64)" in made[0].source

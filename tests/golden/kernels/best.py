@@ -23,6 +23,6 @@ def best_t(scores_ptr, weight_ptr, t_7_ptr, rows, columns, ROWS: tl.constexpr, B
     t_3 = t != t
     t_4 = t_2 | t_3
     t_5 = column.to(tl.int64)
-    t_6 = (tl.where(t_4, t_5, tl.full((), 9223372036854775807, tl.int64))).to(tl.int64)
+    t_6 = tl.where(t_4, t_5, tl.full((), 9223372036854775807, tl.int64))
     t_7 = tl.min(tl.where(mask, t_6, tl.full((), 9223372036854775807, tl.int64)), axis=1, keep_dims=True)
     tl.store(t_7_ptr + row, t_7, mask=row_mask)

@@ -27,6 +27,7 @@ extern "C" __global__ void columns_t_parts(const float* __restrict__ x_ptr, floa
     const index_t end = begin + chunk_length < columns ? begin + chunk_length : columns;
     float t_1_sofar = __int_as_float(0xff800000);
     if (row < rows) {
+#pragma unroll 4
         for (index_t column = begin + threadIdx.x / row_threads; column < end; column += blockDim.x / row_threads) {
             const float x = x_ptr[row + column * x_stride];
             const float t = fabsf(x);

@@ -28,6 +28,7 @@ extern "C" __global__ void mean_square_t_parts(const float* __restrict__ x_ptr, 
     const index_t end = begin + chunk_length < columns ? begin + chunk_length : columns;
     float t_1_sofar = 0.0f;
     if (row < rows) {
+#pragma unroll 4
         for (index_t column = begin + threadIdx.x / row_threads; column < end; column += blockDim.x / row_threads) {
             const float x = x_ptr[column];
             const float y = y_ptr[column];

@@ -44,6 +44,7 @@ template <class Fold, class T> __device__ T block_scan(T value, T& sofar) {
 extern "C" __global__ void shares_t(const float* __restrict__ x_ptr, float* __restrict__ t_2_ptr, index_t rows, index_t columns) {
     for (index_t row = blockIdx.x; row < rows; row += gridDim.x) {
         float t_1_sofar = 0.0f;
+#pragma unroll 4
         for (index_t column = threadIdx.x; column < columns; column += blockDim.x) {
             const float x = x_ptr[row * columns + column];
             t_1_sofar = Sum()(t_1_sofar, x);

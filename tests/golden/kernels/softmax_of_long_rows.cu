@@ -29,6 +29,7 @@ extern "C" __global__ void softmax_t(const float* __restrict__ x_ptr, float* __r
     for (index_t row = blockIdx.x; row < rows; row += gridDim.x) {
         float t_sofar = __int_as_float(0xff800000);
         float t_2_sofar = 0.0f;
+#pragma unroll 4
         for (index_t column = threadIdx.x; column < columns; column += blockDim.x) {
             const float x = x_ptr[row * columns + column];
             const float t_higher = Largest()(t_sofar, x);
@@ -37,6 +38,7 @@ extern "C" __global__ void softmax_t(const float* __restrict__ x_ptr, float* __r
         }
         const float t = block_fold<Largest, float>(t_sofar, __int_as_float(0xff800000));
         const float t_2 = block_fold<Sum, float>(t_2_sofar * exp_against(t_sofar, t), 0.0f) + (t - t);
+#pragma unroll 4
         for (index_t column = threadIdx.x; column < columns; column += blockDim.x) {
             const float x = x_ptr[row * columns + column];
             const float t_1 = x - t;
