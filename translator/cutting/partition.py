@@ -312,11 +312,17 @@ class _Cutter:
         self, run: list[ast.stmt], inputs: tuple[str, ...], outputs: tuple[str, ...], back: ast.Return | None
     ) -> ast.Call:
         """Note a region; a call of it."""
+        if any(isinstance(n, ast.Name) and n.id == "super" for s in run for n in ast.walk(s)):
+            inputs = tuple(dict.fromkeys((*self._first_parameter(), *inputs)))  # of which super() without arguments is
         name = self._free(f"{self.function.name}_region_{len(self.regions) + 1}")
         body = [*run] if back is None else [*run, back]
         node = ast.fix_missing_locations(_definition(name, _plain_arguments(inputs), body, run[0]))
         self.regions.append(Region(node, tuple(run), inputs, outputs, back))
         return ast.Call(ast.Name(name, ast.Load()), [ast.Name(n, ast.Load()) for n in inputs], [])
+
+    def _first_parameter(self) -> tuple[str, ...]:
+        spec = self.function.args
+        return tuple(a.arg for a in (*spec.posonlyargs, *spec.args)[:1])
 
 
 def _order(run: list[ast.stmt]) -> list[str]:
