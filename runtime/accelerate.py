@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ..translator.errors import CutError, TargetError, UntracedError, for_users, tell_place
+from ..translator.errors import AliasError, CutError, TargetError, UntracedError, for_users, tell_place
 from ..translator.reading.changes import apply_changes, holds_twice
 from ..translator.reading.raising import CERTAIN
 from ..translator.reading.reader import Finish, Reading, read
@@ -122,8 +122,8 @@ class Accelerated:
             entry = self._ledger.translate(lambda: self._specialise(key, leaves, args, kwargs))
         except TargetError:
             raise
-        except CutError as error:
-            if not isinstance(self.fun, types.FunctionType):
+        except (CutError, AliasError) as error:
+            if not isinstance(self.fun, types.FunctionType) or (isinstance(error, AliasError) and error.place is None):
                 return self._as_is(key, error, given)
             self._cut[key] = error.place
             return on_host(self.driver(error).fun, *given)
@@ -190,7 +190,7 @@ class Accelerated:
             return False
         return not hasattr(self.fun, "__untraced_read__") and not any(type(x) is Array for x in leaves_of(given))
 
-    def driver(self, error: CutError) -> Driver:
+    def driver(self, error: CutError | AliasError) -> Driver:
         """The function cut where `error` says."""
         from .regions import cut
 

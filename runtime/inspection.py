@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..kernels.resources import Resources
-from ..translator.errors import CutError
+from ..translator.errors import AliasError, CutError
 from ..translator.ir import Block, Function, Fused, Param, blocks_of, routines_of
 from ..translator.passes.fuse import report
 from ..translator.passes.groups import Group
@@ -225,7 +225,7 @@ def inspect_call(accelerated: Accelerated, binding: Binding, compile: bool) -> I
     """Translate for a signature. Raises UntracedError where the function or the target refuses it."""
     try:
         translation = translate(accelerated.fun, binding.signature, target=accelerated.target)
-    except CutError as error:
+    except (CutError, AliasError) as error:
         if not isinstance(accelerated.fun, types.FunctionType):
             raise
         return CutInspection(accelerated, binding.signature, accelerated.driver(error))

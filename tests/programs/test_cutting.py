@@ -309,3 +309,81 @@ def test_a_name_of_a_region_is_deleted_by_cpython(target: str) -> None:
         return c * n
 
     np.testing.assert_allclose(accelerate(deletes, target=target)(np.arange(3.0), 3), deletes(np.arange(3.0), 3), 1e-14)
+
+
+def swapped_in_turn(u, n):
+    v = u.copy()
+    for _ in range(n):
+        v[1:-1] = u[:-2] + u[2:]
+        u, v = v, u
+    return u
+
+
+def moved_in_a_box(x, n):
+    for _ in range(n):
+        x += 0.5
+        x = x % 3
+    return x
+
+
+def moved_until_far(x, limit):
+    while x.max() < limit:
+        x += 0.5
+        x = x * 1.25
+    return x
+
+
+def one_of_two(x, s):
+    y = x if s > 0 else x + 1
+    y[0] = 5.0
+    return x, y
+
+
+def written_behind(x, s):
+    y = x if s > 0 else x + 1
+    x[0] = 5.0
+    return y + 0
+
+
+@pytest.mark.parametrize("target", ["cpu", "numpy"])
+@pytest.mark.parametrize("function", [swapped_in_turn, moved_in_a_box, moved_until_far, one_of_two, written_behind])
+def test_what_shares_memory_is_decided_by_cpython(function: Fun, target: str) -> None:
+    """Where the reading cannot tell which names are one array, the statement stays with CPython."""
+    fast = accelerate(function, target=target)
+    for n in (3, 1, 0):
+        mine, theirs = np.arange(6.0), np.arange(6.0)
+        assert_same(fast(mine, n), function(theirs, n), function.__name__)
+        np.testing.assert_allclose(mine, theirs, rtol=1e-14)
+
+
+class Interpolant:
+    def __init__(self, x, y):
+        self.x, self.y = x, y
+
+    def at(self, k):
+        return self.x * k
+
+
+class Scaled(Interpolant):
+    def __init__(self, x, y, scale=2.0):
+        if np.any(np.diff(x) <= 0):
+            raise ValueError("x must increase")
+        print("scaled")
+        t = np.sqrt(y) / scale
+        super().__init__(x, t)
+        self.scale = scale
+
+    def at(self, k):
+        print("at", k)
+        z = k * self.scale
+        return super().at(z)
+
+
+@pytest.mark.parametrize("target", ["cpu", "numpy"])
+def test_super_in_a_region(target: str) -> None:
+    x = np.arange(4.0)
+    mine, theirs = object.__new__(Scaled), Scaled(x, x + 1)
+    accelerate(Scaled.__init__, target=target)(mine, x, x + 1)
+    assert list(vars(mine)) == list(vars(theirs))
+    np.testing.assert_allclose(mine.y, theirs.y, rtol=1e-15)
+    np.testing.assert_array_equal(accelerate(Scaled.at, target=target)(mine, 3.0), theirs.at(3.0))

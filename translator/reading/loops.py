@@ -121,6 +121,8 @@ def _for_steps(ctx: Context, node: ast.For, steps: Steps, kont: Kont) -> Flow | 
         with ctx.attempt():
             loop.emit(shot, outcome)
     except AliasError:  # perhaps names share memory in the first iteration alone
+        if steps.length is None:
+            ask(ctx, (steps.start, steps.stop))  # a first iteration can be read apart when there is one
         if steps.length is None or steps.length < 2:
             raise
         if (node, ctx.frame) not in ctx.peeling:
