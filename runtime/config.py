@@ -10,7 +10,7 @@ from ..translator.precision import PRECISION
 
 
 class Config:
-    """Settings of the process."""
+    """Settings of the process: `cpu_devices`, and with `update` those of JAX's settings that mean something here."""
 
     @property
     def cpu_devices(self) -> int:

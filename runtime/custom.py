@@ -168,6 +168,16 @@ def custom_jvp(fun: Fun, nondiff_argnums: int | Sequence[int] = (), nondiff_argn
 
     The rule serves forward and reverse mode, to any order, under vmap, in loops and branches. Raises AttributeError
     when it is called without a rule.
+
+    >>> @custom_jvp
+    ... def log1pexp(x):
+    ...     return np.log(1 + np.exp(x))
+    >>> @log1pexp.defjvp
+    ... def rule(primals, tangents):
+    ...     (x,), (t,) = primals, tangents
+    ...     return log1pexp(x), t / (1 + np.exp(-x))
+    >>> untraced.grad(log1pexp)(0.0)
+    np.float64(0.5)
     """
     return CustomJvp(fun, nondiff_argnums, nondiff_argnames)
 
@@ -179,6 +189,13 @@ def custom_vjp(fun: Fun, nondiff_argnums: int | Sequence[int] = (), nondiff_argn
 
     Forward mode through it is a TypeError, but forward mode over reverse (a Hessian) works. Raises AttributeError when
     it is called without a rule.
+
+    >>> @custom_vjp
+    ... def clipped(x):
+    ...     return x
+    >>> clipped.defvjp(lambda x: (x, None), lambda _, ct: (np.clip(ct, -1.0, 1.0),))
+    >>> untraced.grad(lambda x: np.sum(5.0 * clipped(x)))(np.zeros(2))
+    array([1., 1.])
     """
     return CustomVjp(fun, nondiff_argnums, nondiff_argnames)
 

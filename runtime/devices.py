@@ -192,6 +192,7 @@ def process_index() -> int:
 
 
 def process_count() -> int:
+    """How many processes `distributed.initialize` has brought together; 1 where it was not called."""
     from ..tpu import client
 
     return client.process_count()

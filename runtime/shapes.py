@@ -51,6 +51,9 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """What `fun(*args, **kwargs)` returns, with a ShapeDtypeStruct for each array or number. Nothing is computed.
 
     Arguments are trees of arrays, numbers and ShapeDtypeStructs. Raises as an accelerated function does when read.
+
+    >>> eval_shape(lambda a, b: a @ b, ShapeDtypeStruct((1000, 20), "f4"), np.ones((20, 3), "f4")).shape
+    (1000, 3)
     """
     function = readable(getattr(fun, "__untraced_function__", fun))
     given, named = (tree_map(_abstract, x) for x in (list(args), dict(kwargs)))

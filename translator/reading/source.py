@@ -150,10 +150,11 @@ def _lines_of(fun: types.FunctionType) -> tuple[str, ...]:
     file = fun.__code__.co_filename
     if os.path.exists(file):
         linecache.checkcache(file)  # the module may have been reloaded
+    found = None
     if file not in linecache.cache or len(linecache.cache[file]) == 1:
-        linecache.getlines(file, fun.__globals__)
+        found = linecache.getlines(file, fun.__globals__)
     entry = linecache.cache.get(file)
-    text = entry[2] if entry is not None and len(entry) == 4 else None
+    text = entry[2] if entry is not None and len(entry) == 4 else found  # doctest has lines that are in no cache
     if not text:
         raise UnsupportedError(
             Diagnostic(
@@ -169,7 +170,7 @@ def _lines_of(fun: types.FunctionType) -> tuple[str, ...]:
             )
         )
     held = _texts.get(file)
-    if held is None or held[0] is not text:
+    if held is None or (held[0] is not text and held[0] != text):
         held = _texts[file] = (text, tuple(text))
     return held[1]
 
