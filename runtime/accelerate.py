@@ -12,13 +12,14 @@ import inspect
 import math
 import sys
 import threading
+import traceback
 import types
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ..translator.errors import AliasError, CutError, TargetError, UntracedError, for_users, tell_place
+from ..translator.errors import AliasError, CutError, Span, TargetError, UntracedError, for_users, tell_place
 from ..translator.reading.changes import apply_changes, holds_twice
 from ..translator.reading.raising import CERTAIN
 from ..translator.reading.reader import Finish, Reading, read
@@ -177,7 +178,7 @@ class Accelerated:
             return self._fallback.run(error, *given)
         except Exception as theirs:
             if not isinstance(error, type(theirs)) and not _is_of_arrays(theirs):
-                if isinstance(error, UntracedError):
+                if isinstance(error, UntracedError) and _came_by(theirs, error.diagnostic.span):
                     tell_place(theirs, error.diagnostic.span)
                 raise
         raise for_users(error) if isinstance(error, UntracedError) else error
@@ -351,6 +352,12 @@ _KIND = inspect.Parameter
 def _is_of_arrays(error: Exception) -> bool:
     """Whether CPython missed what only this package gives to arrays: `x.at[...]`."""
     return isinstance(error, AttributeError) and isinstance(error.obj, np.ndarray) and error.name == "at"
+
+
+def _came_by(error: Exception, span: Span) -> bool:
+    """Whether the exception was raised by the lines of a place, or by what they called."""
+    frames = traceback.walk_tb(error.__traceback__)
+    return any(f.f_code.co_filename == span.file and span.line <= line <= span.end_line for f, line in frames)
 
 
 class Options:

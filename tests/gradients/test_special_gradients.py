@@ -112,3 +112,13 @@ def test_bessel_functions_have_scipys_values() -> None:
 def test_an_order_that_is_no_whole_number_is_left_to_scipy() -> None:
     with pytest.raises(CutError, match="an order that is no whole number"):
         grad(lambda x: scipy.special.jv(0.5, x))(1.3)
+
+
+def test_the_slope_of_the_normal_distribution_is_its_density() -> None:
+    x = np.array([-1e8, -1e3, -1.0, 0.0, 1.0, 40.0])
+    slope = grad(lambda x: np.sum(sp.log_ndtr(x)))(x)
+    np.testing.assert_allclose(slope[:2], [1e8, 1e3 + 1e-3], rtol=1e-8)  # -x - 1 / x for large -x
+    density = np.exp(-0.5 * x[2:] ** 2) / np.sqrt(2 * np.pi)
+    np.testing.assert_allclose(slope[2:], density / scipy.special.ndtr(x[2:]), rtol=1e-13)
+    source = grad(lambda x: np.sum(scipy.special.ndtr(x))).inspect(x).source
+    assert "0.3989422804014327 * np.exp(-0.5 * x * x)" in source

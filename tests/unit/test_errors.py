@@ -288,6 +288,15 @@ class TestLastWord:
             with pytest.raises(type(theirs.value)):
                 accelerate(f, target=target)(x)
 
+    def test_an_error_of_another_line_is_not_told_at_the_one_that_was_found(self, target: str) -> None:
+        def twice_wrong(x: Any) -> Any:
+            y = np.linalg.cholesky(x)[:, 7:9]
+            return y + x
+
+        with pytest.raises(np.linalg.LinAlgError) as error:
+            accelerate(twice_wrong, target=target)(-np.eye(3))
+        assert "y + x" not in str(error.value)
+
     def test_what_was_written_before(self, target: str) -> None:
         x = X.copy()
         with pytest.raises(IndexError):

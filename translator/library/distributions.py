@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 
 from ..ops.bessel import i0e
+from ..ops.beta import betaln
 from ..ops.gamma import gammaln
-from .incomplete import betainc, betaincc, betaln, gammainc, gammaincc
-from .special import log_expit, log_ndtr, multigammaln, ndtr, xlog1py, xlogy
+from ..ops.normal import log_ndtr, ndtr
+from .incomplete import betainc, betaincc, gammainc, gammaincc
+from .special import log_expit, multigammaln, xlog1py, xlogy
 from .support import known
 
 LOG_ROOT_TWO_PI = 0.9189385332046727

@@ -1,4 +1,4 @@
-"""Incomplete gamma and beta functions, by series and continued fractions that run until nothing changes; log(beta).
+"""Incomplete gamma and beta functions, by series and continued fractions that run until nothing changes.
 
 NIST Digital Library of Mathematical Functions, 8.7.1, 8.9.2 and 8.17.22, continued fractions by Lentz's method. The
 loops are part of the program, so that their derivatives follow, in every argument.
@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ..ops.gamma import gamma, gammaln, stirling_rest
+from ..ops.beta import betaln
+from ..ops.gamma import gamma, stirling_rest
 from .support import float_of
 
 _MOST = 5000  # trips of a loop; about 6 sqrt(a) are needed
@@ -101,23 +102,6 @@ def _fraction(a: Any, x: Any) -> Any:
 
 def _not_zero(x: Any) -> Any:
     return np.where(np.absolute(x) < _LEAST, _LEAST, x)
-
-
-def betaln(a: Any, b: Any) -> Any:
-    """log(abs(beta(a, b))); of large numbers by Stirling's formula, in which nothing cancels."""
-    a, b, dtype = doubles(a, b)
-    p, q = np.where(a < b, a, b), np.where(a < b, b, a)  # where they are equal a minimum would share out its derivative
-    large, both = q >= 12.0, p >= 12.0
-    z = np.where(large, q, 12.0)
-    s = np.where(both, p, np.where(large, p, 1.0))
-    s = np.where(s > 0, s, 1.0)
-    ratio = np.log1p(s / z)
-    rest = stirling_rest(z) - stirling_rest(z + s)  # of log(gamma(z) / gamma(z + s))
-    one = gammaln(s) + rest - (z - 0.5) * ratio - s * np.log(z + s) + s
-    w = np.where(both, p, 12.0)
-    two = 0.9189385332046727 - 0.5 * np.log(w) + stirling_rest(w) + rest - w * np.log1p(z / w) - (z - 0.5) * ratio
-    plain = gammaln(p) + gammaln(q) - gammaln(p + q)
-    return np.where(both, two, np.where(large & (p > 0), one, plain)).astype(dtype)[()]
 
 
 def betainc(a: Any, b: Any, x: Any) -> Any:

@@ -9,14 +9,14 @@ import numpy as np
 
 from ..ops.bessel import i0, i0e, i1, i1e
 from ..ops.bessel_waves import j0, j1, y0, y1
+from ..ops.beta import betaln
 from ..ops.gamma import digamma, gamma, gammaln
+from ..ops.normal import log_ndtr, ndtr
 from ..ops.selection import stop_gradient
-from ..ops.special import erf, erfc, erfcinv, erfcx, erfinv, exp_of_square
+from ..ops.special import erf, erfc, erfcinv, erfcx, erfinv
 from .bessel import iv, ive, jv, k0, k0e, k1, k1e, kv, kve, yv
-from .incomplete import betainc, betaincc, betaln, doubles, gammainc, gammaincc
+from .incomplete import betainc, betaincc, doubles, gammainc, gammaincc
 from .support import comb_of, factorial_of, float_of, known, perm_of
-
-SQRT_HALF = 0.7071067811865476
 
 
 def _floats(x: Any) -> Any:
@@ -127,31 +127,6 @@ def kl_div(x: Any, y: Any) -> Any:
 
 
 # ---- the normal distribution ---------------------------------------------------------------------
-
-
-def ndtr(x: Any) -> Any:
-    """The distribution function of the normal distribution."""
-    x = _floats(x)
-    far = np.absolute(x) > 1.0
-    tail = _normal_tail(np.where(far, x, 2.0))
-    near = 0.5 + 0.5 * erf(np.where(far, 0.0, x) * SQRT_HALF)
-    return np.where(far, np.where(x > 0, 1.0 - tail, tail), near).astype(x.dtype)[()]
-
-
-def _normal_tail(x: Any) -> Any:
-    """ndtr(-|x|)."""
-    return 0.5 * erfcx(np.absolute(x) * SQRT_HALF) * exp_of_square(x, -0.5)
-
-
-def log_ndtr(x: Any) -> Any:
-    x = _floats(x)
-    low = x < -1.0
-    s = np.where(low, x, -1.0)
-    tail = np.log(0.5 * erfcx(-s * SQRT_HALF)) - 0.5 * s * s
-    high = x > 1.0
-    above = _normal_tail(np.where(high, x, 1.0))
-    less = np.where(high, above, 0.5 - 0.5 * erf(np.where(low | high, 0.0, x) * SQRT_HALF))
-    return np.where(low, tail, np.log1p(-less)).astype(x.dtype)[()]
 
 
 def ndtri(y: Any) -> Any:
@@ -415,8 +390,6 @@ SCIPY_NAMES: dict[str, Callable[..., Any]] = {
     "entr": entr,
     "rel_entr": rel_entr,
     "kl_div": kl_div,
-    "ndtr": ndtr,
-    "log_ndtr": log_ndtr,
     "ndtri": ndtri,
     "exp10": exp10,
     "exprel": exprel,
@@ -432,7 +405,6 @@ SCIPY_NAMES: dict[str, Callable[..., Any]] = {
     "loggamma": loggamma,
     "multigammaln": multigammaln,
     "beta": beta,
-    "betaln": betaln,
     "zeta": zeta,
     "polygamma": polygamma,
     "factorial": factorial,
@@ -468,6 +440,9 @@ ROWS: dict[str, Callable[..., Any]] = {
     "gammaln": gammaln,
     "digamma": digamma,
     "psi": psi,
+    "betaln": betaln,
+    "ndtr": ndtr,
+    "log_ndtr": log_ndtr,
     "i0": i0,
     "i0e": i0e,
     "i1": i1,

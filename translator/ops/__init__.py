@@ -36,6 +36,7 @@ from .arithmetic import (
 from .arithmetic import POSITIVE_ as POSITIVE
 from .bessel import I0, I0E, I1, I1E
 from .bessel_waves import J0, J1, Y0, Y1
+from .beta import BETALN
 from .comparison import (
     BITWISE_AND,
     BITWISE_OR,
@@ -74,6 +75,7 @@ from .linalg import (
     SVD_U,
     SVD_VH,
 )
+from .normal import LOG_NDTR, NDTR
 from .rounding import CEIL, FLOOR, ISFINITE, ISINF, ISNAN, RINT, SIGNBIT, TRUNC
 from .selection import CONJUGATE, IMAG, REAL, STOP_GRADIENT, WHERE
 from .special import ERF, ERFC, ERFCINV, ERFCX, ERFINV
@@ -153,6 +155,7 @@ __all__ = [
     "ARGSORT",
     "ASTYPE",
     "AXIS_INDEX",
+    "BETALN",
     "BITWISE_AND",
     "BITWISE_OR",
     "BITWISE_XOR",
@@ -236,11 +239,13 @@ __all__ = [
     "LOGICAL_NOT",
     "LOGICAL_OR",
     "LOGICAL_XOR",
+    "LOG_NDTR",
     "MAX",
     "MAXIMUM",
     "MIN",
     "MINIMUM",
     "MULTIPLY",
+    "NDTR",
     "NEGATIVE",
     "NOT_EQUAL",
     "PINV",
@@ -379,6 +384,9 @@ ALL: tuple[Op, ...] = (
     GAMMA,
     LGAMMA,
     DIGAMMA,
+    BETALN,
+    NDTR,
+    LOG_NDTR,
     I0,
     I0E,
     I1,
