@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..translator.errors import Diagnostic, UnsupportedError
 from ..translator.ir import Apply, Atom, DType, Fused, Var
@@ -203,7 +203,7 @@ def plan_attention(fused: Fused, name: str, strides: Mapping[int, Strides], scal
         tiles.collect(), "attention.triton.j2", name, header(fused), sections, tuple(extents.items()),
         (extents["batches"] * -(-extents["rows"] // high), 1), 0, tuple(blocks.items()), 8 if high > 16 else 4,
     )  # fmt: skip
-    return GroupPlan(name, (launch,))
+    return GroupPlan(name, (replace(launch, choices=(4, 8)),))
 
 
 def _operand(tile: Tile, dtype: DType, block: str, guard: str) -> dict[str, object]:

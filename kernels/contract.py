@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from ..translator.errors import Diagnostic, UnsupportedError
 from ..translator.ir import Apply, Atom, DType, Fused, Var
@@ -65,7 +66,7 @@ def plan_contract(fused: Fused, name: str, strides: Mapping[int, Strides], scala
     constants = (("BLOCK_I", high), ("BLOCK_J", broad), ("BLOCK_K", SUMMED[dtype.name]))
     body, heading = tiles.collect(), header(fused)
     launch = make_launch(body, "contract.triton.j2", name, heading, sections, extents, grid, 0, constants, warps)
-    return GroupPlan(name, (launch,))
+    return GroupPlan(name, (replace(launch, choices=(4, 8)),))
 
 
 def _block(extent: int, dtype: DType) -> int:

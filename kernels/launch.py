@@ -17,9 +17,11 @@ from ..translator.errors import Diagnostic, TargetError
 from .ahead import INSTALL, Compiled, compile_program
 from .backend import Backend, Recording
 from .program import Launch, Program
+from .tuning import folder, tuned
 
 ALIGNMENT = 16  # bytes, and elements: what Triton's divisibility promise is about
 PACK_ALIGNMENT = 32  # of four doubles
+TRIALS = 7  # runs of each schedule that is tried
 DEFAULT_SHARED = 48 << 10  # dynamic shared memory that needs no permission
 MAX_DYNAMIC_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 
@@ -94,7 +96,7 @@ class CupyBackend(Backend):
 
         def launch(x, y, t):
             key = device(), (x.data.ptr | y.data.ptr | t.data.ptr) % 16     # 0: what alignment promises holds
-            function, block, shared, hidden, scratch = variants.get(key) or variant(*key)
+            function, block, shared, hidden, scratch = variants.get(key) or variant(*key, ...)
             function(grid, block, (x, y, t, n0, n1, *hidden), shared)
         """
         triton = launch.program.language == "triton"
@@ -102,15 +104,23 @@ class CupyBackend(Backend):
         promising = is_aligned(launch, ()) if triton else packs_by_four(launch, ())
         variants: dict[tuple[int, int], _Variant] = {}
 
-        def variant(device: int, misaligned: int) -> _Variant:
-            promised = promising and not misaligned
-            kernel = self.load(launch.program, triton and promised, not triton and promised)
+        def loaded(chosen: Launch, promised: bool) -> _Variant:
+            kernel = self.load(chosen.program, triton and promised, not triton and promised)
             made = kernel.compiled
-            blocks = launch.grid[0] * launch.grid[1]
+            blocks = chosen.grid[0] * chosen.grid[1]
             hidden = (_NULL,) * made.hidden if not made.scratch else None
-            found = _Variant(kernel.function, (made.threads or launch.block, 1, 1), made.shared, hidden)
-            if made.scratch:
-                found = found._replace(scratch=(blocks * made.scratch, made.hidden - 1))
+            found = _Variant(kernel.function, (made.threads or chosen.block, 1, 1), made.shared, hidden)
+            return found._replace(scratch=(blocks * made.scratch, made.hidden - 1)) if made.scratch else found
+
+        def variant(device: int, misaligned: int, arguments: tuple[Any, ...]) -> _Variant:
+            promised = promising and not misaligned
+
+            def seconds(chosen: Launch) -> float:
+                function, block, shared, hidden, scratch = loaded(chosen, promised)
+                hidden = with_scratch(*scratch) if scratch else hidden
+                return self.seconds(lambda: function((*launch.grid, 1), block, (*arguments, *(hidden or ())), shared))
+
+            found = loaded(tuned(launch, self.device_name, seconds) if folder() else launch, promised)
             return variants.setdefault((device, misaligned), found)
 
         def with_scratch(size: int, others: int) -> tuple[Any, ...]:
@@ -139,7 +149,8 @@ class CupyBackend(Backend):
         text = (
             f"def launch({', '.join(parameters)}):\n"
             f"    key = device(), ({' | '.join(pointers) or '0'}) % {promise if promising else 1}\n"
-            "    function, block, shared, hidden, scratch = variants.get(key) or variant(*key)\n"
+            "    function, block, shared, hidden, scratch = variants.get(key) "
+            f"or variant(*key, ({''.join(f'{a}, ' for a in arguments)}))\n"
             "    if scratch:\n"
             "        hidden = with_scratch(*scratch)\n"
             f"    function(grid, block, ({', '.join(arguments)}, *hidden), shared)\n"
@@ -147,6 +158,26 @@ class CupyBackend(Backend):
         exec(compile(text, f"<launch of {launch.program.name}>", "exec"), namespace)
         made: Callable[..., None] = namespace["launch"]
         return made
+
+    @property
+    def device_name(self) -> str:
+        """Of CuPy's current device: what schedules are kept for."""
+        properties = self.xp.cuda.runtime.getDeviceProperties(self.place())
+        name = properties["name"]
+        return f"{name.decode() if isinstance(name, bytes) else name} sm_{self.architecture}"
+
+    def seconds(self, run: Callable[[], None]) -> float:
+        """The shortest of some runs by the device's clock, after one that is not counted."""
+        run()
+        found = []
+        for _ in range(TRIALS):
+            start, end = self.xp.cuda.Event(), self.xp.cuda.Event()
+            start.record()
+            run()
+            end.record()
+            end.synchronize()
+            found.append(1e-3 * float(self.xp.cuda.get_elapsed_time(start, end)))
+        return min(found)
 
     def fetched(self, x: Any) -> np.ndarray[Any, Any]:
         host: np.ndarray[Any, Any] = self.xp.asnumpy(x)

@@ -113,7 +113,14 @@ def _plan_one(fused: Fused, lowered: Lowered, language: str, name: str, strides:
     warps = min(32, max(4, block // 512)) if "tile" in sections else 8
     template = f"row.{language}.j2"
     launch = make_launch(body, template, name, heading, sections, extents, grid, block, constants, warps)
-    return replace(launch, reread=_reread(fused, body))
+    return replace(launch, reread=_reread(fused, body), choices=_choices(language, warps))
+
+
+def _choices(language: str, warps: int) -> tuple[int, ...]:
+    """What autotuning tries: half and twice as many warps; threads of blocks that take any number."""
+    if language == "cuda":
+        return (128, 256, 512)
+    return tuple(n for n in (warps // 2, warps, 2 * warps) if 1 <= n <= 32)
 
 
 def walks_neighbours(body: Body) -> bool:
@@ -156,15 +163,16 @@ def _plan_pointwise(body: Body, heading: list[str], name: str, language: str) ->
         calls = sum(isinstance(v.source, Call) and "libdevice" in v.source.op.triton for v in body.lowered.values)
         block = 1024 if calls <= 8 else 256  # long chains of transcendental functions compile slowly in large blocks
         grid = (_ceil(layout.rows, block), 1)
-        return make_launch(
+        launch = make_launch(
             body, "pointwise.triton.j2", name, heading, sections, extents, grid, block, (("BLOCK", block),), 4
         )
+        return replace(launch, choices=_choices(language, 4))
     by4 = layout.rows if _can_pack(body) else 0
     if by4:
         sections["packed"] = _packed(body)
     grid = (max(1, min(_ceil(layout.rows, CUDA_BLOCK), 4 * MANY_BLOCKS)), 1)
     launch = make_launch(body, "pointwise.cuda.j2", name, heading, sections, extents, grid, CUDA_BLOCK, (), 4)
-    return replace(launch, by4=by4)
+    return replace(launch, by4=by4, choices=_choices(language, 4))
 
 
 def _can_pack(body: Body) -> bool:

@@ -51,6 +51,8 @@ class Launch:
     """One kernel launch. `by4`: the extent that must be a multiple of 4 for a CUDA kernel's packed twin; 0: no twin.
 
     `reread`: bytes that it reads again from device memory, of rows that no cache is likely to hold till then.
+    `choices`: numbers of warps (Triton) or threads (CUDA) that a block may as well have; none for a kernel that reads
+    what it writes, which cannot be tried.
     """
 
     program: Program
@@ -59,6 +61,7 @@ class Launch:
     block: int
     by4: int = 0
     reread: int = 0
+    choices: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

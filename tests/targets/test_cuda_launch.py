@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -48,7 +49,7 @@ class FakeCupy:
 
         self.cuda = SimpleNamespace(
             function=SimpleNamespace(Module=Module),
-            runtime=SimpleNamespace(getDevice=lambda: 0),
+            runtime=SimpleNamespace(getDevice=lambda: 0, getDeviceProperties=lambda d: {"name": b"a device"}),
             Device=lambda d: SimpleNamespace(compute_capability="90"),
         )
 
@@ -168,3 +169,51 @@ def test_missing_packages_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     for load in (ahead._triton.__wrapped__, ahead._nvrtc.__wrapped__, launching._cupy):
         with pytest.raises(TargetError, match=r"pip install 'untraced\[gpu\]'"):
             load()
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch, cupy: FakeCupy) -> list[int]:
+    """Blocks of 256 threads, and kernels of 8 warps, are the fastest; what was timed is listed."""
+    timed: list[int] = []
+
+    def seconds(self: CupyBackend, run: Any) -> float:
+        run()
+        timed.append(cupy.calls.pop()[2][0])
+        return abs(timed[-1] - 256.0)
+
+    monkeypatch.setattr(CupyBackend, "seconds", seconds)
+    return timed
+
+
+@pytest.mark.parametrize("language", ["triton", "cuda"])
+def test_schedules_are_tried_once_and_kept(
+    language: str, cupy: FakeCupy, clock: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x = np.ones(1000, "f4")
+    assert run(chain(1000), language, [x, x], cupy)[-1][2] != (256, 1, 1) or language == "cuda"
+    assert not clock  # nobody asked
+    monkeypatch.setenv("UNTRACED_AUTOTUNE", str(tmp_path / "kept"))
+    assert run(chain(1000), language, [x, x], cupy)[-1][2] == (256, 1, 1)
+    tried = list(clock)
+    assert len(tried) == 3 and len(set(tried)) == 3
+    (entry,) = (tmp_path / "kept").iterdir()
+    run(chain(1001), language, [np.ones(1001, "f4")] * 2, cupy)
+    assert clock == tried  # of one size class
+    run(chain(100_000), language, [np.ones(100_000, "f4")] * 2, cupy)
+    assert len(clock) == 2 * len(tried)
+    for broken in ("", "{", "[1]", '{"choice": "many"}', '{"choice": 7}', "\x00\xff"):
+        entry.write_text(broken)
+        clock.clear()
+        assert run(chain(1000), language, [x, x], cupy)[-1][2] == (256, 1, 1)
+        assert clock == tried
+
+
+def test_schedules_that_cannot_be_kept_are_tried_again(
+    cupy: FakeCupy, clock: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("UNTRACED_AUTOTUNE", str(tmp_path / "file" / "kept"))
+    for k in (1, 2):
+        with pytest.warns(RuntimeWarning, match="cannot be kept"):
+            assert run(chain(1000), "cuda", [np.ones(1000, "f4")] * 2, cupy)[-1][2] == (256, 1, 1)
+        assert len(clock) == 3 * k

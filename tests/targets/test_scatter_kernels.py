@@ -14,7 +14,9 @@ from host_cuda import HostCuda
 from untraced.kernels import layout
 from untraced.kernels.ahead import compile_program
 from untraced.kernels.executor import GpuExecutor, driver_of, kernels_of
-from untraced.translator.ir import Function
+from untraced.kernels.plan import plan
+from untraced.kernels.settle import settle
+from untraced.translator.ir import Function, Fused
 from untraced.translator.pipeline import translate
 from untraced.translator.reading.signature import abstract_with_leaves
 
@@ -221,6 +223,14 @@ def test_the_store_is_in_place_where_nobody_else_sees_it() -> None:
     assert "copy(" not in text and text.count("empty(") == 1
     assert driver_of(translated("added", "cuda"), "cuda").text.count("copy(") == 1  # which the user asks for
     assert "copy(" in driver_of(translated("shown", "cuda"), "cuda").text
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_schedules_of_what_reads_its_result_are_not_tried(language: str) -> None:
+    """It would be stored, and added, more than once."""
+    settled = settle(translated("rows", language), language)
+    (group,) = [s for s in settled.body.statements if isinstance(s, Fused) and s.kind == "scatter"]
+    assert [launch.choices for launch in plan(group, language).launches] == [()]
 
 
 def test_bytes_are_those_of_the_elements_and_of_the_places() -> None:
