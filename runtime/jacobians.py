@@ -29,11 +29,18 @@ Blocks = list[list[Atom]]  # [result leaf][argument leaf]
 
 
 def jacobian(
-    function: Function, positions: Positions, chosen: Chosen, *, has_aux: bool, forward: bool, holomorphic: bool
+    function: Function,
+    positions: Positions,
+    chosen: Chosen,
+    *,
+    has_aux: bool,
+    forward: bool,
+    holomorphic: bool,
+    allow_int: bool,
 ) -> Function:
     """The Jacobian of each result leaf with respect to each chosen leaf, of shape out.shape + in.shape, then aux."""
     main, aux = split_aux(function.out, has_aux)
-    places, tree = differentiable(function, positions, chosen, allow_int=False)
+    places, tree = differentiable(function, positions, chosen, allow_int)
     results = function.body.results[: main.leaf_count]
     _check(function, places, results, forward, holomorphic)
     only = dataclasses.replace(function, body=dataclasses.replace(function.body, results=results), out=main, mutated=())
@@ -58,7 +65,7 @@ def forward_is_better(
 ) -> bool:
     """Whether the chosen arguments have no more elements than the results; never where forward mode is not defined."""
     main, _ = split_aux(function.out, has_aux)
-    places, _ = differentiable(function, positions, chosen, allow_int=False)
+    places, _ = differentiable(function, positions, chosen, allow_int=True)
     inputs = [function.body.params[i].aval for i in places]
     outputs = [r.aval for r in function.body.results[: main.leaf_count]]
     if not all(map(inexact, outputs)):

@@ -19,10 +19,10 @@ from ..translator.derive.activity import inexact
 from ..translator.errors import Diagnostic, DTypeError, ShapeError
 from ..translator.ir import Atom, Aval, Block, Function, Var, const
 from ..translator.pipeline import Positions, deriving, keeps_lists, note_loops, target
-from ..translator.reading.signature import Signature, runs, signature_of
+from ..translator.reading.signature import Signature, runs, signature_of, static_value
 from ..translator.reading.source import definition
 from ..translator.rewrite import splice_block
-from ..translator.tree import LEAF, Kind, TreeDef, flatten, leaf_paths
+from ..translator.tree import LEAF, NONE, Kind, TreeDef, flatten, leaf_paths
 from .tree_util import broadcast_prefix, describe
 
 Argnums = int | Sequence[int]
@@ -147,13 +147,35 @@ def split_aux(out: TreeDef, has_aux: bool) -> tuple[TreeDef, TreeDef | None]:
 def differentiable(
     function: Function, positions: Positions, chosen: Chosen, allow_int: bool
 ) -> tuple[list[int], TreeDef]:
-    """The places of the chosen leaves, and their tree; with `allow_int` None stands where an integer is."""
+    """The places of the chosen leaves, and their tree; with `allow_int` None stands where an integer or a bool is.
+
+    Raises DTypeError without it for a Python bool, which is no leaf but part of the structure.
+    """
+    if _holds_bool(chosen.tree) and not allow_int:
+        raise DTypeError(
+            f"derivatives of {function.name} require real- or complex-valued inputs (input dtype that is a sub-dtype "
+            "of np.inexact), but got bool"
+        )
     places: list[int] = []
     keep = [inexact(aval) or not allow_int for aval in chosen.avals]
     for leaf, wanted in zip(chosen.leaves, keep, strict=True):
         if wanted:
             places.append(moving(function, positions, leaf))
-    return places, chosen.tree if all(keep) else reverse.without_leaves(chosen.tree, keep)
+    return places, _without_bools(chosen.tree if all(keep) else reverse.without_leaves(chosen.tree, keep))
+
+
+def _holds_bool(tree: TreeDef) -> bool:
+    if tree.kind is Kind.STATIC:
+        return isinstance(static_value(tree), bool)
+    return any(map(_holds_bool, tree.children))
+
+
+def _without_bools(tree: TreeDef) -> TreeDef:
+    if not _holds_bool(tree):
+        return tree
+    if tree.kind is Kind.STATIC:
+        return NONE
+    return dataclasses.replace(tree, children=tuple(map(_without_bools, tree.children)))
 
 
 def moving(function: Function, positions: Positions, leaf: int) -> int:

@@ -97,9 +97,11 @@ class Jacobian(Transformation):
 
     stage = "derive"
 
-    def __init__(self, fun: Fun, argnums: Argnums, has_aux: bool, holomorphic: bool, forward: bool | None) -> None:
+    def __init__(
+        self, fun: Fun, argnums: Argnums, has_aux: bool, holomorphic: bool, forward: bool | None, allow_int: bool
+    ) -> None:
         self.argnums, self.has_aux, self.holomorphic = rules.checked_argnums(argnums), has_aux, holomorphic
-        self.forward = forward
+        self.forward, self.allow_int = forward, allow_int
         self.verb = "jacobian" if forward is None else "jacfwd" if forward else "jacrev"
         super().__init__(fun)
 
@@ -111,7 +113,13 @@ class Jacobian(Transformation):
         if forward is None:
             forward = forward_is_better(function, positions, chosen, self.has_aux, self.holomorphic)
         return jacobian(
-            function, positions, chosen, has_aux=self.has_aux, forward=forward, holomorphic=self.holomorphic
+            function,
+            positions,
+            chosen,
+            has_aux=self.has_aux,
+            forward=forward,
+            holomorphic=self.holomorphic,
+            allow_int=self.allow_int,
         )
 
 
@@ -125,19 +133,21 @@ def jacfwd(fun: Fun, argnums: Argnums = 0, has_aux: bool = False, holomorphic: b
     array([[3., 0., 1.],
            [0., 3., 2.]])
     """
-    return transformed(fun, Jacobian, argnums, has_aux, holomorphic, True)
+    return transformed(fun, Jacobian, argnums, has_aux, holomorphic, True, False)
 
 
-def jacrev(fun: Fun, argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False) -> Any:
-    """As `jacfwd`, row by row in reverse mode: best where `fun` has more inputs than outputs."""
-    return transformed(fun, Jacobian, argnums, has_aux, holomorphic, False)
+def jacrev(
+    fun: Fun, argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False, allow_int: bool = False
+) -> Any:
+    """As `jacfwd`, row by row in reverse mode: best where `fun` has more inputs than outputs. `allow_int` is `grad`'s."""
+    return transformed(fun, Jacobian, argnums, has_aux, holomorphic, False, allow_int)
 
 
 def jacobian(fun: Fun, argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False) -> Any:
     """As `jacfwd` and `jacrev`, in the mode that the sizes ask for: forward where the chosen arguments have no more
     elements than the results, else reverse; reverse, too, where only that is defined (complex arguments, custom_vjp).
     """
-    return transformed(fun, Jacobian, argnums, has_aux, holomorphic, None)
+    return transformed(fun, Jacobian, argnums, has_aux, holomorphic, None, False)
 
 
 def hessian(fun: Fun, argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False) -> Any:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from gradient_helpers import Program, read_program
 
+from untraced import grad, jacfwd, jacrev, vjp
 from untraced.translator.derive import forward, reverse
 from untraced.translator.errors import DTypeError
 from untraced.translator.same import same
@@ -122,3 +123,23 @@ def test_mutated_arguments_have_no_cotangent_and_are_not_written():
 def test_derivatives_are_deterministic():
     f = read_program(loss, X, 3.0, 2).function
     assert same(reverse.grad(f, [0, 1]), reverse.grad(f, [0, 1]))
+
+
+def test_a_bool_has_no_derivative() -> None:
+    f = lambda p: np.sum(np.where(p["on"], p["x"], 0.0) ** 2)  # noqa: E731
+    p = {"on": True, "x": np.arange(3.0)}
+    for g in (grad(f), jacrev(f), jacfwd(f)):
+        with pytest.raises(TypeError, match="got bool"):
+            g(p)
+    with pytest.raises(TypeError, match="got bool"):
+        grad(lambda on: 2.0 * on)(True)
+    for found in (grad(f, allow_int=True)(p), jacrev(f, allow_int=True)(p), vjp(f, p)[1](1.0)[0]):
+        assert found["on"] is None
+        np.testing.assert_array_equal(found["x"], 2.0 * p["x"])
+
+
+def test_rows_beside_integers() -> None:
+    x, n = np.arange(3.0), np.arange(3)
+    rows = jacrev(lambda x, n: x * n, argnums=(0, 1), allow_int=True)(x, n)
+    np.testing.assert_array_equal(rows[0], np.diag(n))
+    assert rows[1] is None
