@@ -139,7 +139,7 @@ def jacfwd(fun: Fun, argnums: Argnums = 0, has_aux: bool = False, holomorphic: b
 def jacrev(
     fun: Fun, argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False, allow_int: bool = False
 ) -> Any:
-    """As `jacfwd`, row by row in reverse mode: best where `fun` has more inputs than outputs. `allow_int` is `grad`'s."""
+    """As `jacfwd`, row by row in reverse mode: best where it has more inputs than outputs. `allow_int` is `grad`'s."""
     return transformed(fun, Jacobian, argnums, has_aux, holomorphic, False, allow_int)
 
 

@@ -10,6 +10,7 @@ import scipy.stats
 
 from untraced import accelerate, grad, testing, vmap
 from untraced.translator.errors import CutError
+from untraced.translator.library.distribution_inverses import INVERSES
 from untraced.translator.library.distributions import FAMILIES
 
 X = np.array([-1.3, -0.005, 0.0, 0.3, 0.9, 1.0, 2.5, 7.0])
@@ -93,3 +94,16 @@ def test_of_vectors() -> None:
 def test_what_is_left_to_scipy() -> None:
     with pytest.raises(CutError):
         grad(lambda x: scipy.stats.nakagami.logpdf(x, 1.3))(1.0)
+
+
+@pytest.mark.parametrize("name", INVERSES)
+def test_quantiles(name: str) -> None:
+    distribution, shapes = getattr(scipy.stats, name), SHAPES.get(name, ())
+    q = np.array([-0.1, 0.0, 1e-5, 0.3, 0.5, 0.9, 1.0, 1.2, np.nan])
+    every = lambda q: [  # noqa: E731
+        f(q, *shapes, *moved) for f in (distribution.ppf, distribution.isf) for moved in ((), (0.3, 1.7), (0.0, -1.0))
+    ]
+    found = vmap(lambda _: every(q))(np.zeros(1))
+    for (got,), want in zip(found, every(q), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-11, atol=1e-15)
+    testing.check_grads(lambda *a: distribution.ppf(*a) * distribution.isf(*a), (q[3:6], *shapes, 0.05, 1.1), order=1)

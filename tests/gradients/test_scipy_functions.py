@@ -16,7 +16,7 @@ import scipy.signal as signal
 import scipy.stats as stats
 from scipy.spatial import distance
 
-from untraced import UnsupportedError, accelerate, grad
+from untraced import UnsupportedError, accelerate, grad, jvp
 from untraced.runtime.testing import check_grads
 
 RNG = np.random.default_rng(4)
@@ -122,3 +122,47 @@ def test_roots_that_are_complex_are_scipys() -> None:
 def test_what_depends_on_scipys_own_choices_is_left_to_it() -> None:
     with pytest.raises(UnsupportedError):
         grad(lambda a: np.sum(sl.eigh(a)[1]))(H)
+
+
+def oscillator(y, t, k):
+    return [y[1], -k * y[0]]
+
+
+def test_an_integrated_equation() -> None:
+    def f(k):
+        return integrate.odeint(oscillator, [1.0, 0.0], np.array([0.0, 0.8]), args=(k,))[-1, 0]
+
+    assert grad(f)(2.0) == pytest.approx(-0.4 / np.sqrt(2.0) * np.sin(0.8 * np.sqrt(2.0)), rel=1e-6)
+
+
+@pytest.mark.slow
+def test_integrated_equations() -> None:
+    """y'' = -k y against its solution, in the start, the constant and the time, to order 2; compiled, too."""
+    times = np.array([0.0, 0.4, 1.1])
+
+    def f(p):
+        return integrate.odeint(oscillator, p[:2], times * p[3], args=(p[2],), rtol=1e-10, atol=1e-10)[-1, 0]
+
+    def g(p):
+        found = integrate.solve_ivp(
+            lambda t, y: oscillator(y, t, p[2]), (0.0, 1.1 * p[3]), p[:2], t_eval=[1.1 * p[3]], rtol=1e-10, atol=1e-10
+        )
+        return found.y[0, 0]
+
+    def exact(p):
+        w = np.sqrt(p[2])
+        return p[0] * np.cos(w * 1.1 * p[3]) + p[1] / w * np.sin(w * 1.1 * p[3])
+
+    p, v = np.array([1.0, 0.5, 2.0, 1.0]), np.array([0.3, -0.5, 1.0, 0.4])
+    want, bent = grad(exact)(p), jvp(grad(exact), (p,), (v,))[1]
+    for h in (f, g):
+        np.testing.assert_allclose(grad(h)(p), want, rtol=1e-7)  # the tolerances of the integration
+        assert jvp(h, (p,), (v,))[1] == pytest.approx(want @ v, rel=1e-7)
+    np.testing.assert_allclose(jvp(grad(f), (p,), (v,))[1], bent, rtol=1e-6)
+    np.testing.assert_allclose(accelerate(grad(f))(p), want, rtol=1e-7)
+    np.testing.assert_array_equal(accelerate(f)(p), f(p))  # SciPy's own
+
+
+def test_a_solution_that_ends() -> None:
+    with pytest.raises(ArithmeticError, match="too small"):
+        grad(lambda y: np.sum(integrate.odeint(lambda y, t: y * y, y, np.array([0.0, 2.0]))))(np.array([1.0]))

@@ -24,6 +24,7 @@ from ..library import (
     checks,
     comparing,
     composing,
+    distribution_inverses,
     distributions,
     gathering,
     grids,
@@ -44,6 +45,7 @@ from ..library import (
     scipy_linalg,
     scipy_matrices,
     scipy_numerics,
+    scipy_odes,
     scipy_signal,
     special,
     spectral,
@@ -100,6 +102,15 @@ def handler_for(function: Any) -> Handler | None:
         return _ufunc_method(function.__self__, function.__name__)
     found = _scipy().get(id(function))
     return None if found is None else found[1]
+
+
+def transformed_handler_for(function: Any) -> Handler | None:
+    """The handler of what CPython computes by itself, unless it is to be differentiated or batched."""
+    integrate = sys.modules.get("scipy.integrate")
+    for name, source in scipy_odes.TRANSFORMED.items() if integrate is not None else ():
+        if function is getattr(integrate, name):
+            return Handler(source, inline=True)
+    return None
 
 
 def subscript_source(kind: type) -> Any:
@@ -487,10 +498,21 @@ def _distribution_method(method: MethodType) -> Handler | None:
             return None if source is None else Handler(source, inline=True)
     for name, family in distributions.FAMILIES.items():
         if method.__self__ is getattr(stats, name):
+            if method.__name__ in ("ppf", "isf"):
+                return _quantile(name, family, method.__name__)
             source = (distributions.DISCRETE if family.discrete else distributions.CONTINUOUS).get(method.__name__)
             known = source is not None and (family.cdf is not None or "p" in method.__name__)
             return Handler(source, inline=True, first=(family,)) if source is not None and known else None
     return None
+
+
+def _quantile(name: str, family: Any, method: str) -> Handler | None:
+    if name not in distribution_inverses.INVERSES:
+        return None
+    ppf, isf = distribution_inverses.INVERSES[name]
+    if method == "ppf":
+        return Handler(distribution_inverses.ppf, inline=True, first=(family, ppf))
+    return Handler(distribution_inverses.isf, inline=True, first=(family, isf))
 
 
 @cache
