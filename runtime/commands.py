@@ -58,7 +58,11 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    top = argparse.ArgumentParser(prog="python -m untraced", description="Look at what becomes of a NumPy function.")
+    top = argparse.ArgumentParser(
+        prog="python -m untraced",
+        description="Look at what becomes of a NumPy function.",
+        epilog='for example: python -m untraced inspect model.py:loss --args "f64[20,10] f64[128,20]" --transform grad',
+    )
     commands = top.add_subparsers(dest="command", required=True)
     p = commands.add_parser("inspect", help="print the source, the kernels or the backend's text of a function")
     p.add_argument("function", metavar="FILE.py:FUNC", help="a function in a file; the file is executed as a module")
