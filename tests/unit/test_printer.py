@@ -709,3 +709,26 @@ def test_numbers_of_many_digits_are_written_as_short_expressions(value: float, t
     written = expression(lambda b, v: make.add(b, v, value) if value > 0 else make.multiply(b, v, value), x)
     assert written in (f"x + {text}", f"x * ({text})")
     assert eval(text, {"np": np}) == value
+
+
+def test_elements_that_get_names_are_unpacked() -> None:
+    def rotated(q):
+        w, x, y, z = q
+        return (w * x + y) * (z * w - x) * (w + y * z)
+
+    q = np.array([0.3, 1.2, -0.7, 2.0])
+    source = untraced.grad(rotated).source(q)
+    assert "w, x, y, z = q\n" in source
+    assert "np.array([d_w, d_x, d_y, d_z])" in source
+    scope: dict[str, Any] = {"np": np}
+    exec(source, scope)
+    np.testing.assert_array_equal(scope["rotated_grad"](q), untraced.grad(rotated)(q))
+    untraced.testing.check_grads(rotated, (q,), order=2)
+
+
+def test_elements_in_another_order_are_not_unpacked() -> None:
+    def swapped(v):
+        y, x = v[1], v[0]
+        return np.sin(x * y) * (x + y) + np.cos(x - y) * (y + 2.0 * x)
+
+    assert ", " not in untraced.grad(swapped).source(np.ones(2)).split("\n")[1]

@@ -64,6 +64,7 @@ from .cotangents import adjoint_hint, cast_like, materialise, named, strong, tot
 from .differences import Makers
 from .factors import linalg_vjp
 from .linear import (
+    assembled,
     concatenate_vjp,
     contract_vjp,
     create_vjp,
@@ -196,13 +197,15 @@ class Adjoints:
     def take(self, v: Var) -> Atom | None:
         """The cotangent of `v`, which is complete: the walk has come to its definition."""
         self.settle(v)
-        return self.table.pop(v, None)
+        found = self.table.pop(v, None)
+        return None if found is None else assembled(self.b, found)
 
     def take_unsettled(self, v: Var) -> tuple[Atom | None, Choice | None]:
         """As `take`, and the choice that is still to be made."""
         if v in self.holes:
             self.settle(v)
-        return self.table.pop(v, None), self.choices.pop(v, None)
+        found = self.table.pop(v, None)
+        return None if found is None else assembled(self.b, found), self.choices.pop(v, None)
 
 
 def backward_block(statements: Sequence[Statement], adj: Adjoints) -> list[Statement]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import make, ops
 from ..builder import Builder
-from ..ir import Apply, Atom, Const, Shape, Var, const
+from ..ir import Apply, Atom, Aval, Const, Shape, Var, const
 from ..named import along
 from ..ops.core import (
     At,
@@ -212,3 +212,25 @@ def put_jvp(b: Builder, s: Apply, t: Atom | None, t_value: Atom | None) -> Atom 
     value = cast_like(b, t_value, base) if t_value is not None else const(0.0)
     store = make.put if s.op.name == "put" else make.put_add
     return store(b, into, value, dims, dyn)
+
+
+def assembled(b: Builder, c: Atom) -> Atom:
+    """`np.array([p, q, r])` for zeros into which p, q and r have just been stored, each at its own place of the first
+    axis: the cotangent of an array of which every element was used.
+    """
+    shape = c.aval.shape
+    parts: dict[int, Atom] = {}
+    made = b.definitions.get(c) if isinstance(c, Var) else None
+    while made is not None and made.op is ops.PUT:
+        assert isinstance(made.attrs, IndexAttrs)
+        x, value = made.args[:2]
+        first, *rest = made.attrs.dims
+        if not isinstance(first, At) or not isinstance(first.index, int) or first.index in parts:
+            return c
+        if rest != [Run(0, n) for n in shape[1:]] or value.aval != Aval(shape[1:], c.aval.dtype):
+            return c
+        parts[first.index] = value
+        made = b.definitions.get(x) if isinstance(x, Var) else None
+    if made is None or made.op is not ops.FULL or len(parts) != shape[0] or len(parts) < 2:
+        return c
+    return make.concatenate(b, [make.expand_dims(b, parts[i], 0) for i in range(shape[0])], 0)

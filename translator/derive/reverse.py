@@ -24,6 +24,7 @@ from ..tree import LEAF, NONE, Kind, TreeDef
 from .activity import inexact, useful, varied
 from .adjoints import Adjoints, backward_block
 from .cotangents import materialise, strong
+from .linear import assembled
 from .trips import Trips
 
 
@@ -112,7 +113,8 @@ def _derive(
     for r, c in zip(results, cts, strict=True):
         adj.add(r, c)
     forward = backward_block(function.body.statements, adj)
-    return b, forward, tuple(materialise(b, adj.table.get(params[i]), strong(params[i].aval)) for i in wrt)
+    found = ((adj.table.get(params[i]), strong(params[i].aval)) for i in wrt)
+    return b, forward, tuple(materialise(b, None if c is None else assembled(b, c), aval) for c, aval in found)
 
 
 def _check_inputs(function: Function, wrt: Sequence[int], what: str) -> None:

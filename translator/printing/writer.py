@@ -33,7 +33,7 @@ from ..ir import (
     routines_of,
     walk,
 )
-from ..ops.core import Elementwise, Gather, Index, IndexAttrs, Put, Reshape, Run
+from ..ops.core import At, Elementwise, Gather, Index, IndexAttrs, Put, Reshape, Run
 from ..passes.dead import dead_code
 from ..rewrite import unique_names
 from ..routines import everywhere
@@ -282,10 +282,38 @@ class Writer:
 
     def block(self, block: Block) -> None:
         outer = set(self.bound)
-        for s in block.statements:
+        unpacked = 0
+        for k, s in enumerate(block.statements):
+            if k < unpacked:
+                continue
+            if count := self.elements(block.statements, k):
+                unpacked = k + count
+                targets = [self.names[e.targets[0]] for e in block.statements[k:unpacked]]
+                self.line_of(s, f"{', '.join(targets)} = {text_of(self.value(inputs_of(s)[0]))}", *inputs_of(s))
+                self.bound.update(targets)
+                continue
             self.statement(s)
             self.bound.update(self.names[t] for t in s.targets if t in self.names and self.is_named(t))
         self.bound = outer
+
+    def elements(self, statements: Sequence[Statement], start: int) -> int:
+        """How many statements from there on give the elements of an array names, each one, in order: `x, y, z = v`."""
+        first = statements[start]
+        if not isinstance(first, Apply) or first.op is not ops.INDEX or len(first.args) != 1:
+            return 0
+        x = first.args[0]
+        count, *rest = x.aval.shape
+        if count < 2:
+            return 0
+        for i in range(count):
+            s = statements[start + i] if start + i < len(statements) else None
+            if not isinstance(s, Apply) or s.op is not ops.INDEX or s.args != (x,) or not self.is_named(s.targets[0]):
+                return 0
+            if s.attrs != IndexAttrs((At(i), *(Run(0, n) for n in rest))):
+                return 0
+            if s.targets[0] in self.plan.ownership.copied_views:
+                return 0
+        return count
 
     def is_named(self, v: Var) -> bool:
         """Whether the variable has a line of its own, not a place in an expression."""
