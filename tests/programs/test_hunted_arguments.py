@@ -129,6 +129,21 @@ def from_iterators(x):
     return np.fromiter((v for v in x), float)
 
 
+@CASES((np.float32(0), True), (True, np.float32(2)), (np.float32(0), 1), (np.int8(0), np.float16(1)), (X * 2, True))
+def spaced(start, stop):
+    return np.linspace(start, stop, 3)
+
+
+@CASES((True,), (np.True_,), (3,), (np.array([True]),))
+def parts(x):
+    return np.real(x), np.imag(x)
+
+
+@CASES(([], X), (np.array([], int), I))
+def polynomial_of_no_terms(p, x):
+    return np.polyval(p, x)
+
+
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("function, arguments", CASES.found)
 def test_as_numpy(function: Any, arguments: tuple[Any, ...], target: str) -> None:

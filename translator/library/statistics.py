@@ -362,7 +362,7 @@ def _inner_products(a: Any, v: Any) -> Any:
 
 def polyval(p: Any, x: Any) -> Any:
     p, x = np.asarray(p), np.asarray(x)
-    y = np.zeros(x.shape, dtype=np.result_type(p, x))
+    y = np.zeros(x.shape, dtype=np.result_type(p, x) if len(p) else x.dtype)
     for c in p:
         y = y * x + c
     return y

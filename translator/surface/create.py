@@ -13,7 +13,18 @@ from ..errors import ShapeError
 from ..fits import check_holds
 from ..ir import Atom, Const
 from ..ops.core import At, Run
-from .arguments import array, holds_atoms, plain, refuse, static, static_bool, static_dtype, static_int, static_shape
+from .arguments import (
+    array,
+    common_dtype,
+    holds_atoms,
+    plain,
+    refuse,
+    static,
+    static_bool,
+    static_dtype,
+    static_int,
+    static_shape,
+)
 
 Direct = Callable[..., Any]
 
@@ -96,17 +107,17 @@ def linspace(
     n, closed = static_int(num, "the number of points"), static_bool(endpoint, "endpoint")
     if n < 0:
         raise ShapeError(f"the number of points must not be negative, not {n}")
-    first, last = (make.multiply(b, array(b, x), 1.0) for x in (start, stop))
-    target = static_dtype(dtype)
+    ends = [array(b, x) for x in (start, stop)]
+    first, last = (make.multiply(b, x, 1.0) for x in ends)
+    target = static_dtype(dtype) or np.result_type(common_dtype(ends), 1.0)
     gaps = n - 1 if closed else n
     step = make.divide(b, make.subtract(b, last, first), gaps) if gaps > 0 else make.lift(float("nan"))
     step = make.astype(b, step, step.aval.dtype)
     points = _points(b, first, last, step, n, closed)
     if axis not in (0, None):
         points = make.transpose(b, points, _front_to(points.aval.ndim, static_int(axis, "an axis")))
-    if target is not None:
-        points = make.elementwise(b, ops.FLOOR, points) if target.kind in "iu" else points
-        points = make.astype(b, points, target)
+    points = make.elementwise(b, ops.FLOOR, points) if target.kind in "iu" else points
+    points = make.astype(b, points, target)
     return (points, step) if static_bool(retstep, "retstep") else points
 
 

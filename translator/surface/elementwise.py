@@ -150,7 +150,9 @@ def fix(b: Builder, x: Any, out: Any = None) -> Atom:
     return make.elementwise(b, ops.TRUNC, array(b, x))
 
 
-def real(b: Builder, val: Any) -> Atom:
+def real(b: Builder, val: Any) -> Any:
+    if type(val) is bool:  # of Python, whose real part is an int
+        return int(val)
     x = array(b, val)
     if x.aval.dtype.kind != "c":
         return x
@@ -158,7 +160,9 @@ def real(b: Builder, val: Any) -> Atom:
     return make.number(b, part, np.float64) if x.aval.weak else part
 
 
-def imag(b: Builder, val: Any) -> Atom:
+def imag(b: Builder, val: Any) -> Any:
+    if type(val) is bool:
+        return 0
     x = array(b, val)
     if x.aval.weak:
         part = make.elementwise(b, ops.IMAG, x)
