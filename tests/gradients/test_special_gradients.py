@@ -121,4 +121,4 @@ def test_the_slope_of_the_normal_distribution_is_its_density() -> None:
     density = np.exp(-0.5 * x[2:] ** 2) / np.sqrt(2 * np.pi)
     np.testing.assert_allclose(slope[2:], density / scipy.special.ndtr(x[2:]), rtol=1e-13)
     source = grad(lambda x: np.sum(scipy.special.ndtr(x))).inspect(x).source
-    assert "0.3989422804014327 * np.exp(-0.5 * x * x)" in source
+    assert "0.3989422804014327 * np.exp(-0.5 * (x * x))" in source

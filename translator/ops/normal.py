@@ -45,7 +45,7 @@ def log_ndtr_source(x: Any) -> Any:
 
 
 def d_ndtr(x: Any, y: Any) -> Any:
-    return _DENSITY_AT_ZERO * np.exp(-0.5 * x * x)
+    return _DENSITY_AT_ZERO * np.exp(-0.5 * (x * x))
 
 
 def d_log_ndtr(x: Any, y: Any) -> Any:
