@@ -7,6 +7,7 @@ import math
 import textwrap
 import traceback
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -577,6 +578,13 @@ def test_backward_statements_say_where_they_come_from() -> None:
         "return d_x * d_x",
     ]
     assert "#" not in body_of(f)
+
+
+def test_statements_of_another_file_name_it() -> None:
+    b, x = Builder(Span("helper.py", 4, 8, 4, 18, "np.tanh(x)")), array("x", 3)
+    d_x = b.apply(ops.ADD, x, x, hint="d_x")
+    f = replace(function(b.block([x], [make.multiply(b, d_x, d_x)])), span=Span("model.py", 1, 0, 9, 0, "def f(x):"))
+    assert "# from helper.py line 4: np.tanh(x)" in body_of(f, comments=True)
 
 
 def test_a_module_stands_alone() -> None:

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from pathlib import PurePath
 from typing import Any, assert_never
 
 from .. import ops
@@ -194,7 +195,9 @@ class Writer:
             return ""
         if span.text == text or text.endswith(f"= {span.text}"):
             return ""
-        comment = f"from line {span.line}: {span.text}"
+        home = self.function.span
+        file = "" if span.file == home.file or not home.line else f"{PurePath(span.file).name} "
+        comment = f"from {file}line {span.line}: {span.text}"
         if comment == self.last_comment:
             return ""
         self.last_comment = comment
