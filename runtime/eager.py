@@ -55,9 +55,10 @@ def index(x: Any, key: Any) -> Any:
 
 def store(update: str, x: Any, index: Any, value: Any, options: Mapping[str, Any]) -> Any:
     """x.at[index].update(value), a new Array; for "get" the elements."""
-    if update == "get":
-        return _run(_of_elements(tuple(options.items())), (x, index), {})
-    return _run(_of_store(update, tuple(options.items())), (x, index, value), {})
+    fixed = {k: v for k, v in options.items() if k != "fill_value"}
+    fill = {k: v for k, v in options.items() if k == "fill_value" and v is not None}
+    given = (x, index) if update == "get" else (x, index, value)
+    return _run(_of_update(update, tuple(fixed.items()), tuple(fill)), given, fill)
 
 
 def on_host(function: Callable[..., Any], args: Sequence[Any], options: Mapping[str, Any], lift: bool = True) -> Any:
@@ -129,16 +130,12 @@ def _of_expression(text: str, names: tuple[str, ...]) -> Any:
 
 
 @cache
-def _of_store(update: str, options: tuple[tuple[str, Any], ...]) -> Any:
-    given = "".join(f", {k}={v!r}" for k, v in options)
-    text = f"def store(x, index, value):\n    return x.at[index].{update}(value{given})\n"
-    return _compile("store", text, {})
-
-
-@cache
-def _of_elements(options: tuple[tuple[str, Any], ...]) -> Any:
-    given = ", ".join(f"{k}={v!r}" for k, v in options)
-    return _compile("get", f"def get(x, index):\n    return x.at[index].get({given})\n", {})
+def _of_update(update: str, options: tuple[tuple[str, Any], ...], given: tuple[str, ...]) -> Any:
+    """x.at[index].update(value, option=option), each option by its name; those `given` at each call are parameters."""
+    own = ["x", "index"] if update == "get" else ["x", "index", "value"]
+    arguments = _arguments(own[2:], [*(k for k, _ in options), *given])
+    body = f"x.at[index].{update}({arguments})"
+    return _make("get" if update == "get" else "store", own, given, body, dict(options))
 
 
 def _arguments(positional: Sequence[str], options: Sequence[str]) -> str:

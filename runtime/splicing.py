@@ -19,6 +19,7 @@ from ..translator.derive.ruled import JvpRule, Rule, VjpRule, fitted, inputs_of_
 from ..translator.errors import Diagnostic, UnsupportedError
 from ..translator.ir import Apply, Atom, Aval, Const, Function, Param, Var, const
 from ..translator.ops.core import RuledAttrs
+from ..translator.pipeline import reading_rules
 from ..translator.reading.guards import Guard
 from ..translator.reading.reader import Reading, read, read_specialised
 from ..translator.reading.signature import Signature, abstract_with_leaves
@@ -116,7 +117,8 @@ class Site:
         pending = _Pending(self, self.rule())
         token = _pending.set((*_pending.get(), pending))
         try:
-            parts = self.parts(rules)
+            with reading_rules():
+                parts = self.parts(rules)
         finally:
             _pending.reset(token)
         statics = frozenset().union(*(p.statics for p in parts))

@@ -194,7 +194,7 @@ def transform(
     """
     forced: frozenset[int] = frozenset()
     while True:
-        with _deriving(name == "derive" or deriving()), _marking_kinds(False), _keeping_lists(False):
+        with _deriving(_orders.get() + (name == "derive")), _marking_kinds(False), _keeping_lists(False):
             reading = read_specialised(read_with, signature, forced)
         note("read", reading.function, unless_known=True)
         positions = positions_of(signature, reading.statics)
@@ -221,19 +221,31 @@ Positions = Sequence[int | None]
 
 def deriving() -> bool:
     """Whether what is being read will be differentiated: then custom rules are read too."""
-    return _differentiated.get()
+    return _orders.get() > 0
 
 
-_differentiated: ContextVar[bool] = ContextVar("differentiated", default=False)
+_orders: ContextVar[int] = ContextVar("orders", default=0)  # how many derivatives will be taken of what is being read
 
 
 @contextmanager
-def _deriving(on: bool) -> Iterator[None]:
-    token, calls = _differentiated.set(on), kept.set(on)
+def reading_rules() -> Iterator[None]:
+    """What is read inside are the rules of a function, a derivative already: one derivative less will be taken of them.
+    So rules that use functions with rules, which may go ever deeper, are read as deep as anybody will ask for.
+    """
+    token = _orders.set(_orders.get() - 1)
     try:
         yield
     finally:
-        _differentiated.reset(token)
+        _orders.reset(token)
+
+
+@contextmanager
+def _deriving(orders: int) -> Iterator[None]:
+    token, calls = _orders.set(orders), kept.set(orders > 0)
+    try:
+        yield
+    finally:
+        _orders.reset(token)
         kept.reset(calls)
 
 

@@ -372,3 +372,44 @@ def test_what_a_rule_holds_fixed_has_no_derivative():
     np.testing.assert_allclose(grad(lambda x: np.sum(scaled(x, V)))(V), V)
     with pytest.raises(TypeError, match="defjvps"):
         scaled.defjvps(lambda t, ans, x: t)
+
+
+@functools.partial(custom_vjp, nondiff_argnums=(0,))
+def fixed_point(f, a, x):
+    """x = f(a, x), by iteration."""
+    after = f(a, x)
+    while np.abs(after - x) > 1e-12:
+        x, after = after, f(a, after)
+    return after
+
+
+def fixed_point_ahead(f, a, x):
+    x = fixed_point(f, a, x)
+    return x, (a, x)
+
+
+def fixed_point_back(f, residuals, ct):
+    """By the implicit function theorem; the linear system is a fixed point too, of another function."""
+    a, x = residuals
+    along = functools.partial(next_cotangent, f)
+    (d_a,) = untraced.vjp(lambda a: f(a, x), a)[1](fixed_point(along, (a, x, ct), ct))
+    return d_a, np.zeros_like(x)
+
+
+def next_cotangent(f, packed, u):
+    a, x, ct = packed
+    return ct + untraced.vjp(lambda x: f(a, x), x)[1](u)[0]
+
+
+fixed_point.defvjp(fixed_point_ahead, fixed_point_back)
+
+
+def test_a_rule_that_needs_its_own_function_ever_deeper():
+    """Read as deep as derivatives are taken of it, no deeper."""
+
+    def root(a):
+        return fixed_point(lambda a, x: 0.5 * (x + a / x), a, a)
+
+    np.testing.assert_allclose(grad(root)(2.0), 0.5 / np.sqrt(2.0), rtol=1e-9)
+    np.testing.assert_allclose(grad(grad(root))(2.0), -0.25 / 2.0**1.5, rtol=1e-9)
+    np.testing.assert_allclose(accelerate(grad(root))(2.0), 0.5 / np.sqrt(2.0), rtol=1e-9)

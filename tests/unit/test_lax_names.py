@@ -177,6 +177,8 @@ def test_updates_of_arrays_on_a_device() -> None:
     z = untraced.lax.scatter_add(x, np.array([[0], [9]]), unp.ones(2), numbers)
     assert isinstance(z, untraced.Array) and z.tolist() == [1, 1, 2, 3, 4, 5]
     assert x.at[np.array([1, 9])].get(mode="fill", fill_value=-1.0).tolist() == [1, -1]
+    assert np.isnan(x.at[9].get(mode="fill", fill_value=np.nan))
+    assert x.at[9].get(mode="fill", fill_value=unp.array(7.0)) == 7
     assert x.at[1:3].apply(np.square).tolist() == [0, 1, 4, 3, 4, 5]
 
 

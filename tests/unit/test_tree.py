@@ -283,3 +283,31 @@ def test_a_structure_from_outside_puts_trees_together() -> None:
     structure = tree.structure({"b": 1, "c": 1, "w": 1})
     with pytest.raises(ValueError):
         compiled(*leaves)
+
+
+class Pair:
+    """What it is made of is bound by __init__: before that it cannot be flattened."""
+
+    def __init__(self, x: Any, y: Any, name: str) -> None:
+        self.x = x
+        self.y = y
+        self.name = name
+
+    def __add__(self, other: "Pair") -> "Pair":
+        return Pair(self.x + other.x, self.y + other.y, self.name)
+
+
+tree_util.register_pytree_node(Pair, lambda p: ((p.x, p.y), p.name), lambda name, parts: Pair(*parts, name))
+
+
+def test_objects_of_registered_classes_are_made_inside() -> None:
+    def total(p: Pair, n: int) -> Any:
+        q = p
+        for _ in range(n):
+            q = q + p
+        return q.x * q.y
+
+    p = Pair(3.0, 4.0, "a")
+    for f in (grad(total), accelerate(grad(total))):
+        slope = f(p, 2)
+        assert (slope.x, slope.y, slope.name) == (36.0, 27.0, "a")

@@ -157,9 +157,15 @@ def is_within(frame: Frame, f: types.FunctionType) -> bool:
 
 def described(frame: Frame) -> Key | None:
     """Structure, types and known values of the arguments of a call; None for what cannot be compared."""
-    flat, structure = tree.flatten(list(_arguments(frame).values()), is_leaf=is_leaf)
+    flat, structure = tree.flatten(list(_arguments(frame).values()), is_leaf=lambda v: is_leaf(v) or _is_unmade(v))
     found = tuple(v.aval if is_runtime(v) else _identity(v) for v in flat)
     return structure, found
+
+
+def _is_unmade(v: Value) -> bool:
+    """Whether it is an object before its __init__ has bound anything: how its class is flattened may need what that
+    will bind."""
+    return tree.registered(type(v)) is not None and getattr(v, "__dict__", None) == {}
 
 
 # ---- calls ---------------------------------------------------------------------------------------
