@@ -256,3 +256,52 @@ def test_kernels_compile_ahead_of_time(language: str, monkeypatch: pytest.Monkey
     monkeypatch.setenv("UNTRACED_DETERMINISTIC", "1")
     for k in kernels_of(translated("rows", language), language):
         assert compile_program(k.program, 90).cubin
+
+
+def storing(key: Callable[..., Any], adds: bool) -> Callable[..., Any]:
+    def stored_at(x: Any, v: Any, i: Any, j: Any) -> Any:
+        y = x.copy()
+        if adds:
+            np.add.at(y, key(i, j), v)
+        else:
+            y[key(i, j)] = v
+        return y
+
+    return stored_at
+
+
+KEYS: tuple[Callable[..., Any], ...] = (
+    lambda i, j: i,
+    lambda i, j: (slice(None), j),
+    lambda i, j: (i, slice(1, None, 2)),
+    lambda i, j: (i, j),
+    lambda i, j: (i[:, None], j),
+    lambda i, j: (slice(None, None, -1), j, 0),
+    lambda i, j: (i, slice(1, 3), j),
+    lambda i, j: (1, j),
+)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_random_stores(seed: int, backends: dict[str, Any]) -> None:
+    """Every kind of index, arrays of any strides, values that broadcast, nothing at all."""
+    rng = np.random.default_rng(seed)
+    for number in range(3):
+        key, adds = KEYS[(seed + 3 * number) % len(KEYS)], bool(rng.integers(2))
+        dtype = np.dtype(rng.choice(["f8", "f4", "i8", "i4", "i2", "u1", "f2"]))
+        shape = (int(rng.integers(2, 9)), int(rng.integers(3, 9)), int(rng.integers(3, 6)))
+        count = int(rng.choice([0, 1, 2, 7, 40]))
+        along = {1: shape[1], 4: shape[1], 5: shape[1], 6: shape[2], 7: shape[1], 3: shape[1]}
+        i = rng.integers(-shape[0], shape[0], 2 * count)[::-2].astype(rng.choice(["i8", "i4", "i1"]))
+        j = rng.integers(0, along.get(KEYS.index(key), 3), count)
+        x = np.asfortranarray(rng.integers(0, 9, shape).astype(dtype))
+        chosen = x[key(i, j)].shape
+        held = tuple(1 if rng.integers(4) == 0 else n for n in chosen)[int(rng.integers(2)) :]
+        v = rng.integers(0, 9, held).astype(dtype)[..., ::-1]
+        run = storing(key, adds)
+        want = run(x, v, i, j)
+        for language in LANGUAGES:
+            signature, leaves = abstract_with_leaves(run, (x, v, i, j), {})
+            function = translate(run, signature, target=language).function
+            (got,) = GpuExecutor(function, backends[language])([a for a in leaves if isinstance(a, np.ndarray)])
+            np.testing.assert_array_equal(np.asarray(got), want, err_msg=f"{key} {adds} {dtype} {shape} {held}")
