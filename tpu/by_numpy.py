@@ -28,6 +28,7 @@ from ..translator.ops.core import (
     Reduce,
     Reshape,
     Sort,
+    SortAttrs,
 )
 from ..translator.passes.alignment import is_free
 from . import host_calls
@@ -44,6 +45,8 @@ KEPT = 1 << 25  # bytes: smaller pieces of memory the C library keeps for the ne
 OPERATION = 0.15  # a plain operation on an element, compiled
 FUNCTION = 3.0  # a function such as exp, compiled
 SLOWER = 8.0  # the same in NumPy, and whatever else it does one by one
+IN_VECTORS = 1.5  # the same where NumPy has instructions on long vectors for it, in float64
+VECTORISED = {*host_calls.VECTORISED, "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "arctan"}
 SMALL = 1 << 12  # elements
 CALL = 1_000.0  # one of NumPy's functions on few elements
 PLAIN = frozenset(
@@ -59,6 +62,7 @@ SORTED = 10.0  # an element that is sorted, or Fourier transformed
 ALONG = 1.0  # one that is added to a running sum, or looked at for an extreme
 CHOSEN = 3.0  # one that is looked up
 TURNED = 4 * BYTE  # a byte of a matrix that LAPACK wants column by column
+MOVED = 1.5  # times as long as NumPy XLA takes to turn, reverse and join arrays
 MULTIPLICATION = 0.1  # of real matrices in double precision, in either library
 BEHIND = 1.1  # XLA's products take so many times as long as BLAS's
 LIBRARY = {"cholesky", "solve", "det", "slogdet_sign", "slogdet_log", "eigh_values", "eig_values", "svd_s"}
@@ -98,6 +102,7 @@ class _Weighed:
             else:
                 raise _NotWeighed
         self._arguments(function)
+        self._views(function)
         self.xla += _faults(self._temporary, FAULTED)
 
     def _arguments(self, function: Function) -> None:
@@ -109,6 +114,14 @@ class _Weighed:
         written = [_bytes(r.aval) for r in function.body.results[function.out.leaf_count :]]
         self.xla += sum(written) * 2 * BYTE
         self.numpy += sum(written) * 2 * BYTE
+
+    def _views(self, function: Function) -> None:
+        """Results that are views are written out, by XLA's loops element by element."""
+        free = {s.targets[0]: s for s in function.body.statements if isinstance(s, Apply) and is_free(s)}
+        moved = [free[r] for r in self._results if isinstance(r, Var) and r in free and free[r].args]
+        written = sum(_bytes(s.targets[0].aval) for s in moved)
+        self.numpy += written * 2 * BYTE
+        self.xla += written * 2 * BYTE * MOVED
 
     def _group(self, s: Fused) -> None:
         """XLA goes once over what the group reads and writes, and over what a product in it takes or gives; NumPy
@@ -147,9 +160,16 @@ class _Weighed:
         plain = s.op.name in PLAIN and all(a.aval.dtype.kind in "fiub" for a in (*s.args, target))
         half = any(a.aval.dtype.char == "e" or a.aval.dtype.kind == "V" for a in s.args)
         cheap = not half and (plain or isinstance(s.op, Cast))
-        self.xla += target.aval.size * (OPERATION if cheap else FUNCTION)
         self.numpy += moved * BYTE + _faults(_bytes(target.aval), FRESH)
-        self.numpy += 0 if cheap else target.aval.size * SLOWER
+        if cheap:
+            self.xla += target.aval.size * OPERATION
+        elif s.op.name in VECTORISED and target.aval.dtype.char in "fd" and host_calls.has_vectors():
+            width = target.aval.dtype.itemsize / 8
+            self.numpy += target.aval.size * IN_VECTORS * width
+            self.xla += target.aval.size * FUNCTION * width
+        else:
+            self.xla += target.aval.size * FUNCTION
+            self.numpy += target.aval.size * SLOWER
 
     def _alone(self, s: Apply) -> None:
         (target,) = s.targets
@@ -165,7 +185,9 @@ class _Weighed:
                 self._product(s)
             case Reduce() | Concatenate() | Reshape() | Create():
                 self.numpy += (read + written) * BYTE + _faults(written, FRESH)
-                self.xla += read * BYTE
+                self.xla += read * BYTE * (MOVED if isinstance(s.op, Concatenate) else 1)
+            case Sort(name="argsort") if not isinstance(s.attrs, SortAttrs) or not s.attrs.places:
+                raise _NotWeighed  # the stable order, which `host_calls` finds sooner than NumPy
             case Sort() | ArgReduce() | Cumulative() if is_host_call(s):
                 self._called(s, SORTED if isinstance(s.op, Sort) else ALONG)
             case Linalg(name=name) if name in LIBRARY:

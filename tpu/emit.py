@@ -356,6 +356,9 @@ class Emitter:
                 return known
             if loop_result.kind in "iu" and not self.checked.interval(s.args[1]).within(0, 63):
                 return w.convert(integer_power(w, *(self.spread(a, loop_result, out.shape) for a in s.args)), out.dtype)
+        if w.host and set(dtypes) == {loop_result} and host_calls.computes(op.name, loop_result, out.size):
+            given = [w.convert(self.value(a), d) for a, d in zip(s.args, dtypes, strict=True)]
+            return w.convert(host_calls.call(w, op.name, given, out.shape, loop_result), out.dtype)
         expanded = self._expansion(op.name, loop_result, out.size)
         if expanded is not None:
             result = w.convert(expanded(w, self.spread(s.args[0], dtypes[0], out.shape)), out.dtype)

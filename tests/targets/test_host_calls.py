@@ -23,6 +23,8 @@ pytestmark = pytest.mark.skipif(not host_calls.AVAILABLE, reason="host calls are
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Host calls and shifted arguments for arrays of any size."""
+    monkeypatch.setattr(host_calls, "has_vectors", lambda: True)
+    monkeypatch.setattr(host_calls, "TAKEN", (0.0, 0.0))
     for name in ("SMALLEST", "SHORTEST_LINE", "SHORTEST_SUM", "SMALLEST_PRODUCT"):
         monkeypatch.setattr(host_calls, name, 1)
     monkeypatch.setattr(emit_reduce, "_MANY", 1)
@@ -116,6 +118,9 @@ CALLS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "argmin of rows": (lambda x: np.argmin(x, axis=1, keepdims=True), (TABLE,)),
     "running sums": (lambda x: (np.cumsum(x), np.cumprod(x)), (TABLE,)),
     "running sums of rows": (lambda x: np.cumsum(x, axis=1), (SPECIAL.reshape(6, 10),)),
+    "functions": (lambda x, y: (np.cbrt(x), np.arctan2(x, y[0]), np.abs(x) ** y, np.arccos(x)), (TABLE, TABLE[::-1])),
+    "functions float32": (lambda x: np.sinh(x) + np.float32(2.5) ** x, (TABLE.astype(np.float32),)),
+    "functions of little": (lambda x: (np.tan(x), np.arctanh(x)), (SPECIAL,)),
     "running extremes": (lambda x: (np.maximum.accumulate(x), np.minimum.accumulate(x)), (SPECIAL,)),
     "running extremes of rows": (lambda x: np.maximum.accumulate(x, axis=1), (TIES.reshape(6, 10),)),
     "running sums of complex": (lambda x: np.cumprod(x), (COMPLEX,)),

@@ -9,9 +9,16 @@ import numpy as np
 import pytest
 from xla_programs import check, program, run_xla
 
-from untraced.tpu import client, transcendentals
+from untraced.tpu import client, host_calls, transcendentals
 from untraced.tpu.emit import emit
 from untraced.translator import make, ops
+
+
+@pytest.fixture(autouse=True)
+def no_vectors_of_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is left to NumPy, as on processors on which it has no vector instructions for these functions."""
+    monkeypatch.setattr(host_calls, "has_vectors", lambda: False)
+
 
 COUNT = transcendentals.SMALLEST
 RANDOM = np.random.default_rng(7)
