@@ -6,7 +6,6 @@ def relax_until_still_grad(u, k):
         v_tape.append(v)
         v_1 = v.copy()
         v_1[1:-1] += k * (v[2:] - 2.0 * v[1:-1] + v[:-2]) * v[1:-1]
-        v_1 = v_1.copy()
         v_1[0] = v_1[1]
         if np.max(np.abs(v_1 - v)) < 0.01:
             stop = True

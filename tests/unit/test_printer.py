@@ -740,3 +740,40 @@ def test_elements_in_another_order_are_not_unpacked() -> None:
         return np.sin(x * y) * (x + y) + np.cos(x - y) * (y + 2.0 * x)
 
     assert ", " not in untraced.grad(swapped).source(np.ones(2)).split("\n")[1]
+
+
+def test_what_a_trip_allocates_is_not_what_the_trip_before_has_left() -> None:
+    def relaxed(u):
+        v = u.copy()
+        while np.sum(v) > 1.0:
+            old = v.copy()
+            v[1:-1] = v[1:-1] * 0.5
+            v[0] = v[1]
+            v[-1] = v[-2]
+            if np.max(np.abs(v - old)) < 1e-3:
+                break
+        return np.sum(v * v)
+
+    u = np.linspace(1.0, 2.0, 5)
+    source = untraced.accelerate(relaxed, target="numpy").source(u)
+    assert source.count(".copy()") == 1, source
+    np.testing.assert_array_equal(untraced.accelerate(relaxed, target="numpy")(u), relaxed(u))
+
+
+def test_values_of_earlier_trips_are_copied_where_they_may_be_the_same_array() -> None:
+    def delayed(x, n):
+        a, b, c = x * 1.0, x * 2.0, x * 3.0
+        for i in range(n):
+            c = b
+            b = a
+            a = a * 0.5
+            a[0] = b[1] + c[2]
+            if i % 2:
+                a = c.copy()
+                a[1] = 7.0
+            else:
+                c = a
+        return np.sum(a) + 2.0 * np.sum(b) + 3.0 * np.sum(c)
+
+    x = np.array([1.0, 2.0, 4.0])
+    np.testing.assert_array_equal(untraced.accelerate(delayed, target="numpy")(x, 6), delayed(x, 6))

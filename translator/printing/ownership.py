@@ -108,6 +108,7 @@ class Ownership:
         self.function = function
         self.may_update = may_update
         self._insides: dict[int, _Inside] = {}
+        self._earlier: dict[tuple[int, Var], Var] = {}
         self.definitions = {t: s for s in walk(function.body) if isinstance(s, Apply) for t in s.targets}
         self.copied_views: set[Var] = set() if known is None else set(known.copied_views)
         self.assigned: list[Var] = [] if known is None else list(known.assigned)
@@ -382,7 +383,9 @@ class Ownership:
         while True:
             self._forget(s)
             for k, p in enumerate(params):
-                self.roots[p] = frozenset((p,)) | (self.of(s.inits[k]) | shared[k] if k in shared else NOTHING)
+                self.roots[p] = frozenset((p,)) | (
+                    self.of(s.inits[k]) | self._of_earlier_trips(s, shared[k]) if k in shared else NOTHING
+                )
                 self.storage[p] = p
                 self._keep_view(p, *([s.inits[k], s.body.results[k]] if k in shared else []))
                 (self.unowned.add if k in shared else self.unowned.discard)(p)
@@ -401,6 +404,14 @@ class Ownership:
             self.roots[t] = self.of(init) | self.of(r) | self.roots[p] if k in shared else frozenset((t,))
             in_place = isinstance(r, Var) and self.storage.get(r) is p and k not in copied and k not in shared
             self.storage[t] = self.storage.get(init, t) if in_place and isinstance(init, Var) else t
+
+    def _of_earlier_trips(self, s: For | While, roots: Roots) -> Roots:
+        """What a trip finds of these: what a statement of the body allocates is allocated anew in each trip. What inner
+        loops carry is not: it may lie where something from outside does."""
+        fresh = self._inside(s).allocated & self.definitions.keys()
+        return frozenset(
+            self._earlier.setdefault((id(s), r), Var(r.hint, r.aval)) if r in fresh else r for r in roots
+        )
 
     def _forget(self, s: For | While) -> None:
         inside = self._inside(s)
