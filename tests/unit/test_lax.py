@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 
 import untraced
-from untraced import accelerate, grad, lax, vmap
+from untraced import accelerate, grad, lax, tree, vmap
 
 Fun = Callable[..., Any]
 R = np.random.default_rng(0)
@@ -282,3 +283,31 @@ def test_arrays_in_a_closure() -> None:
 
     got = untraced.jit(lambda v: lax.fori_loop(0, 20, body, v))(untraced.numpy.ones(4))
     np.testing.assert_allclose(np.asarray(got), np.full(4, 0.5), rtol=1e-12)
+
+
+def test_carries_whose_numbers_become_arrays_without_axes() -> None:
+    """As np.where makes them: JAX does not tell the two apart."""
+
+    class State(NamedTuple):
+        y: Any
+        n: Any
+
+    def decay(rate: Any, stops: Any) -> Any:
+        def until(carry: State, stop: Any) -> Any:
+            def turn(s: State) -> State:
+                low = s.y * rate
+                taken = State(low, s.n + 1), State(s.y * 0.5, s.n + 2)
+                return tree.map(functools.partial(np.where, low > 0.1), *taken)
+
+            return lax.while_loop(lambda s: s.y > stop, turn, carry)._replace(n=0), carry.n
+
+        last, _ = lax.scan(until, State(1.0, 0), stops)
+        return lax.fori_loop(0, 2, lambda i, s: State(np.where(i > 0, s.y, s.y * 2), s.n), last).y
+
+    stops = np.array([0.5, 0.2, 0.05])
+    want = np.array([decay(r, stops) for r in (0.9, 0.7)])
+    np.testing.assert_allclose(accelerate(decay)(0.9, stops), want[0])
+    np.testing.assert_allclose(vmap(decay, in_axes=(0, None))(np.array([0.9, 0.7]), stops), want)
+    eps = 1e-6
+    slope = (decay(0.9 + eps, stops) - decay(0.9 - eps, stops)) / (2 * eps)
+    np.testing.assert_allclose(grad(decay)(0.9, stops), slope, rtol=1e-6)

@@ -42,17 +42,27 @@ def _chosen(index: Any, branches: Sequence[Fun], k: int, operands: tuple[Any, ..
 
 def while_loop(cond_fun: Fun, body_fun: Fun, init_val: Any) -> Any:
     """val = body_fun(val) while cond_fun(val)."""
-    val = init_val
+    val = _carried(init_val)
     while cond_fun(val):
-        val = body_fun(val)
+        val = _carried(body_fun(val))
     return val
+
+
+def _carried(val: Any) -> Any:
+    """The tree with numbers for its arrays of shape (): JAX does not tell the two apart, and what `np.where` gives in
+    one turn, an array, may take the place of a number."""
+    return tree_map(_number, val)
+
+
+def _number(x: Any) -> Any:
+    return x[()] if isinstance(x, np.ndarray) and x.ndim == 0 else x
 
 
 def fori_loop(lower: Any, upper: Any, body_fun: Fun, init_val: Any, *, unroll: Any = None) -> Any:
     """val = body_fun(i, val) for i from `lower` to `upper`, exclusive. `unroll` changes nothing here."""
-    val = init_val
+    val = _carried(init_val)
     for i in range(lower, upper):
-        val = body_fun(i, val)
+        val = _carried(body_fun(i, val))
     return val
 
 
@@ -73,10 +83,11 @@ def scan(
     `xs` is a pytree of arrays of one length, or None with `length`. Raises ValueError where lengths differ.
     """
     n = scan_length(xs, length)
-    carry = init
+    carry = _carried(init)
     ys: list[Any] = [None] * n
     for i in reversed(range(n)) if reverse else range(n):
         carry, ys[i] = f(carry, _row(xs, i))
+        carry = _carried(carry)
     if n:
         return carry, tree_map(lambda *parts: np.stack(parts), *ys)
     _, y = f(init, _zero_row(xs))
@@ -96,9 +107,10 @@ def scan_in_place(
     n = scan_length(xs, length)
     _, y = f(init, _row(xs, 0) if n else _zero_row(xs))
     ys = tree_map(lambda v: np.empty((n, *np.shape(v)), np.result_type(v)), y)
-    carry = init
+    carry = _carried(init)
     for i in reversed(range(n)) if reverse else range(n):
         carry, y = f(carry, _row(xs, i))
+        carry = _carried(carry)
         tree_map(lambda out, v: _store(out, i, v), ys, y)  # noqa: B023  # called at once
     return carry, ys
 
