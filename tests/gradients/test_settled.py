@@ -154,3 +154,45 @@ def test_what_is_put_back_is_not_kept_beside() -> None:
     """Rows are read before they are full: the array goes back trip by trip, to the zeros that it was made of."""
     source = grad(rows_and_elements).source(DEFINITE)
     assert "tape" not in source and "low[i, j] = 0.0" in source and "low.copy()" not in source
+
+
+def swaps_under_a_branch(x, y):
+    """b[i + 1] is stored at b[j] by some trips only: the others do not leave it there."""
+    a, b = np.zeros(8), x * 0.5
+    for i in range(5, -1, -1):
+        j = i + 2
+        a[i] = b[i + 1] * x[i + 1] + b[j]
+        if y[i] > 0.3:
+            a[i] += x[i]
+        else:
+            b[i + 1], b[j] = b[j], b[i + 1]
+    return np.sum(a) + np.sum(b)
+
+
+def swaps_at_a_place_of_the_branch(x, y):
+    a, b = np.zeros(8), x * 0.5
+    for i in range(5, -1, -1):
+        a[i] = b[i + 1] * x[i + 1]
+        if y[i] > 0.3:
+            a[i] += x[i]
+        else:
+            b[i + 1], b[i + 2] = b[i + 2], b[i + 1]
+    return np.sum(a) + np.sum(b)
+
+
+def stores_in_a_loop_of_no_trips(x, y):
+    b = x * 0.5
+    for i in range(1, 7):
+        v = np.sin(b[i - 1])
+        b[i] = v * v
+        for _ in range(i, 4):
+            b[i + 1] = v
+    return np.sum(b * x)
+
+
+@pytest.mark.parametrize(
+    "f", [swaps_under_a_branch, swaps_at_a_place_of_the_branch, stores_in_a_loop_of_no_trips], ids=lambda f: f.__name__
+)
+def test_what_only_some_trips_store(f):
+    y = np.array([0.9, 0.1, 0.2, 0.7, 0.1, 0.8, 0.2, 0.4])
+    check_grads(lambda x: f(x, y), (np.linspace(0.2, 0.9, 8),), order=2)

@@ -54,6 +54,7 @@ class Nest:
     late: dict[Var, Apply] = field(default_factory=dict)
     first: dict[Var, Const] = field(default_factory=dict)
     slots: dict[Var, int] = field(default_factory=dict)
+    homes: dict[Var, int] = field(default_factory=dict)  # which block a value is made in, by its id
     used: set[int] = field(default_factory=set)
     whole: set[int] = field(default_factory=set)
 
@@ -65,6 +66,7 @@ class Nest:
         params = (*root.body.params, *(p for s in statements for block in blocks_of(s) for p in block.params))
         made = {t: s for t, s in inside.items() if isinstance(s, Apply)}
         nest = Nest(root, {**makers, **made}, frozenset((*inside, *params)))
+        nest.homes.update(_homes(root.body))
         accesses = list(_accesses(root.body, (root,), (), [0]))
         for slot, (p, r) in enumerate(zip(root.body.params[1:], root.body.results, strict=True)):
             versions = _versions(p, r, inside) if p.aval.shape and r is not p else None
@@ -106,6 +108,8 @@ class Nest:
             if old is None:
                 continue
             whole = isinstance(stored, Var) and stored.aval == old.targets[0].aval and s.op is ops.PUT
+            # What is made in front of a branch or a loop, one that is not gone into does not store.
+            whole = whole and isinstance(stored, Var) and self.homes.get(stored) == self.homes[s.targets[0]]
             if isinstance(stored, Var) and whole and stored not in self.late and not self._met(a, stores, later=True):
                 self._may_read(slot, replace(old, targets=(stored,), args=(final, *old.args[1:])))
             fill = made.args[0] if made is not None and made.op is ops.FULL else None
@@ -218,6 +222,13 @@ def _walk(block: Block) -> Iterator[Statement]:
         yield s
         for inner in blocks_of(s):
             yield from _walk(inner)
+
+
+def _homes(block: Block) -> Iterator[tuple[Var, int]]:
+    for s in block.statements:
+        yield from ((t, id(block)) for t in s.targets)
+        for inner in blocks_of(s):
+            yield from _homes(inner)
 
 
 def _accesses(
