@@ -27,7 +27,6 @@ from ..ir import (
     Statement,
     Var,
     While,
-    blocks_of,
     const,
     free_variables,
     inputs_of,
@@ -42,10 +41,11 @@ from ..tree import ARRAY, LEAF, Kind, TreeDef, leaf_nodes
 from .idioms import with_idioms
 from .messages import arguments, class_of
 from .names import identifier
+from .parameters import parameter_names, use_counts, used
 from .phrases import Expressions, call, integer, method, name, one_or_tuple, slice_call, subscript
 from .plan import Plan, plain_starts, python_bools
 from .sourcetext import Line, join, text_of
-from .temporaries import is_adjoint, is_temporary, start_of
+from .temporaries import is_adjoint, start_of
 from .trees import Scope, is_plain, leaf_paths, leaf_variables, result_tree
 from .trivial import without_trivial
 
@@ -146,7 +146,7 @@ class Writer:
         self.paths: dict[Var, ast.expr] = {}
         hints: dict[Var, str] = {}
         reserved = {*self.scope.objects, *self.routines.values()}
-        counts = self.counts = _use_counts(self.function.body)
+        counts = self.counts = use_counts(self.function.body)
         for p, variables in leaf_variables(self.function):
             if is_plain(p):
                 fixed[variables[0]] = p.name
@@ -589,7 +589,7 @@ class Writer:
         if all(isinstance(inner, Apply) and inner.targets[0] in folded for inner in block.statements):
             return self.expressions.truth(block.results[0])
         free = self.plan.folding.leaves(*free_variables(block))
-        arguments = list(dict.fromkeys((*_used(block.params, block), *free)))
+        arguments = list(dict.fromkeys((*used(block.params, block), *free)))
         body = Block(tuple(arguments), block.statements, block.results)
         return self.call_helper("go_on", arguments, body, LEAF, [self.names[v] for v in arguments])
 
@@ -597,7 +597,7 @@ class Writer:
 
     def fused(self, s: Fused) -> None:
         out = LEAF if len(s.targets) == 1 else TreeDef(Kind.TUPLE, (LEAF,) * len(s.targets))
-        called = self.call_helper(s.kind, s.args, s.body, out, _parameter_names(s.body.params))
+        called = self.call_helper(s.kind, s.args, s.body, out, parameter_names(s.body.params))
         self.line_of(s, f"{', '.join(self.names[t] for t in s.targets)} = {text_of(called)}", *s.args)
 
     def call_helper(
@@ -646,40 +646,6 @@ def _is(a: Atom, n: int) -> bool:
 def _shortened(args: list[ast.expr], from_zero: bool, by_one: bool) -> list[ast.expr]:
     """range(stop), range(start, stop) or all three."""
     return args if not by_one else args[1:2] if from_zero else args[:2]
-
-
-def _use_counts(body: Block) -> dict[Var, int]:
-    counts: dict[Var, int] = {}
-
-    def use(atoms: Iterable[Atom]) -> None:
-        for a in atoms:
-            if isinstance(a, Var):
-                counts[a] = counts.get(a, 0) + 1
-
-    use(body.results)
-    for s in walk(body):
-        use(inputs_of(s))
-        if not isinstance(s, Fused):
-            for b in blocks_of(s):
-                use(b.results)
-    return counts
-
-
-def _parameter_names(params: Sequence[Var]) -> list[str]:
-    names: list[str] = []
-    for i, v in enumerate(params):
-        base = identifier(v.hint) if not is_temporary(v) else f"a{i}"
-        chosen, n = base, 0
-        while chosen in names or chosen == "np":
-            n += 1
-            chosen = f"{base}_{n}"
-        names.append(chosen)
-    return names
-
-
-def _used(params: Sequence[Var], block: Block) -> list[Var]:
-    counts = _use_counts(block)
-    return [p for p in params if counts.get(p)]
 
 
 def _without_nots(condition: ast.expr) -> ast.expr:
