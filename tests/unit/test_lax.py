@@ -72,6 +72,8 @@ def programs(x: Any) -> dict[str, Fun]:
         return (
             lax.associative_scan(lambda a, b: a + b, m),
             lax.associative_scan(lambda a, b: np_.maximum(a, b), m, reverse=True, axis=1),
+            lax.associative_scan(np_.minimum, m, axis=1),
+            lax.associative_scan(np_.add, m, reverse=True),
             lax.associative_scan(affine, (m, m * 2)),
         )
 

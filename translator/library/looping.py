@@ -145,7 +145,8 @@ def associative_scan(fn: Fun, elems: Any, reverse: bool = False, axis: int = 0) 
     """All prefixes y[k] = fn(fn(x[0], x[1]), ... x[k]) of an associative `fn` along an axis, in log2(n) steps.
 
     `fn` takes and gives trees of arrays and works elementwise along the axis. The even prefixes follow from those of
-    neighbouring pairs: Blelloch, "Prefix sums and their applications", CMU-CS-90-190, 1990.
+    neighbouring pairs: Blelloch, "Prefix sums and their applications", CMU-CS-90-190, 1990. Of np.add, np.multiply,
+    np.maximum and np.minimum they are running reductions, in one step.
     """
     leaves = flatten(elems)[0]
     n = leaves[0].shape[axis]
@@ -153,7 +154,10 @@ def associative_scan(fn: Fun, elems: Any, reverse: bool = False, axis: int = 0) 
         raise ValueError("associative_scan needs arrays of one length along the axis")
     if reverse:
         elems = tree_map(lambda x: np.flip(x, axis), elems)
-    found = _prefixes(fn, elems, n, axis)
+    if fn is np.add or fn is np.multiply or fn is np.maximum or fn is np.minimum:
+        found = tree_map(lambda x: fn.accumulate(x, axis=axis, dtype=x.dtype), elems)
+    else:
+        found = _prefixes(fn, elems, n, axis)
     return tree_map(lambda x: np.flip(x, axis), found) if reverse else found
 
 
