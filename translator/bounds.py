@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import cache
 from typing import assert_never
 
 import numpy as np
@@ -164,7 +165,8 @@ def analyse(
 def interval_of(atom: Atom, known: dict[Var, Interval]) -> Interval:
     """The interval of a variable or of a constant; of its dtype where nothing better is known."""
     if isinstance(atom, Var):
-        return known.get(atom, _of_dtype(atom.aval.dtype))
+        found = known.get(atom)
+        return _of_dtype(atom.aval.dtype) if found is None else found
     if atom.aval.dtype.kind not in "biu":
         return ANYTHING
     values = np.asarray(atom.value)
@@ -374,7 +376,9 @@ def fit(interval: Interval, dtype: DType) -> Interval:
     return interval if interval == NOTHING or interval.within(whole.low, whole.high) else whole
 
 
+@cache
 def _of_dtype(dtype: DType) -> Interval:
+    """Asked several times for every statement that an analysis visits."""
     if dtype.kind == "b":
         return Interval(0, 1)
     if dtype.kind not in "iu":
