@@ -185,6 +185,7 @@ Tanh = elementwise(np.tanh)
 Relu = elementwise(nn.relu)
 Exp = elementwise(np.exp)
 LogSoftmax = elementwise(nn.log_softmax, axis=-1)
+logsoftmax = nn.log_softmax  # as JAX has it beside the layer
 Softmax = elementwise(nn.softmax, axis=-1)
 Softplus = elementwise(nn.softplus)
 Sigmoid = elementwise(nn.sigmoid)

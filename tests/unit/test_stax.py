@@ -86,6 +86,7 @@ def test_a_network_compiles() -> None:
 
 
 def test_no_layers_are_the_identity() -> None:
+    assert stax.logsoftmax is nn.log_softmax
     init, apply = stax.serial()
     assert init(random.key(0), (2, 3)) == ((2, 3), [])
     np.testing.assert_array_equal(apply([], np.ones((2, 3))), np.ones((2, 3)))
