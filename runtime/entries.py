@@ -323,6 +323,7 @@ class EitherEntry(HostEntry):
     def __init__(self, translation: Translation, binding: Binding, accelerated: Accelerated) -> None:
         super().__init__(translation, binding)
         self._compile = functools.partial(TargetEntry, translation, binding, accelerated)
+        self._shown = f"{accelerated.__name__} by NumPy"
 
     @functools.cached_property
     def compiled(self) -> TargetEntry:
@@ -331,7 +332,7 @@ class EitherEntry(HostEntry):
     def run(self, leaves: Sequence[Any]) -> Any:
         if any(type(x) is Array for x in leaves):
             return self.compiled.run(leaves)
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), span(self._shown):
             return super().run(leaves)
 
 

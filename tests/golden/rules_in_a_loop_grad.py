@@ -6,22 +6,22 @@ def rules_in_a_loop_grad(x):
         y_tape[i] = y
         if np.sum(y) > 3.0:
             y = y * x + 0.1
-            t = np.zeros(6)
+            result = np.zeros(6)
         else:
-            t = np.log1p(np.exp(y))
-            y = t * x
-        t_tape[i] = t
+            result = np.log1p(np.exp(y))
+            y = result * x
+        t_tape[i] = result
     d_y = np.ones_like(y)                         # from line ..: np.sum(y)
     d_x = np.zeros_like(x)                        # from line ..: for _ in range(4)
     for i in reversed(range(4)):
         y = y_tape[i]
-        t1 = t_tape[i]
+        t = t_tape[i]
         if np.sum(y) > 3.0:
-            t2 = np.clip(d_y, -1.0, 1.0)
-            d_y = t2 * x                          # from line ..: y * x
-            d_x += t2 * y
+            t1 = np.clip(d_y, -1.0, 1.0)
+            d_y = t1 * x                          # from line ..: y * x
+            d_x += t1 * y
         else:
-            d_x += d_y * t1                       # from line ..: softplus(y) * x
+            d_x += d_y * t                        # from line ..: softplus(y) * x
             d_d_x = d_y * x / (1.0 + np.exp(-y))  # from line ..: t / (1.0 + np.exp(-x))
             d_y = d_d_x
     return d_x + d_y                              # from line ..: for _ in range(4)

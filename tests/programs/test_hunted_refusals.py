@@ -9,7 +9,7 @@ import pytest
 from comparing import TARGETS, Cases, check
 
 from untraced import accelerate
-from untraced.translator.reading import calls, loops
+from untraced.translator.reading import inlining, loops
 
 CASES = Cases()
 X, WIDE = np.linspace(-1.0, 2.0, 12, dtype=np.float32), np.linspace(0.0, 1.0, 12)
@@ -158,7 +158,7 @@ def halves(x, n):
 
 @pytest.mark.parametrize(
     "function, n, module, limit, size",
-    [(grows, 40, loops, "WRITTEN_LIMIT", 100), (halves, 4, calls, "MAX_REPEATS", 20)],
+    [(grows, 40, loops, "WRITTEN_LIMIT", 100), (halves, 4, inlining, "MAX_REPEATS", 20)],
 )
 def test_long_programs_are_left_to_cpython(
     function: Any, n: int, module: Any, limit: str, size: int, monkeypatch: pytest.MonkeyPatch

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from untraced.translator.batch.vmap import mapped_size, vmap
+from untraced.translator.batch.vmap import vmap
 from untraced.translator.ir import Function
 from untraced.translator.passes.simplify import simplify
 from untraced.translator.printing.printer import executable, print_function
@@ -25,9 +25,13 @@ def element(x: Any, axis: int | None, k: int) -> Any:
     return x if axis is None else np.take(x, k, axis=axis)
 
 
+def lanes_of(args: Sequence[Any], in_axes: Sequence[int | None]) -> int:
+    return next(int(np.shape(a)[axis]) for a, axis in zip(args, in_axes, strict=True) if axis is not None)
+
+
 def batch(f: Callable[..., Any], args: Sequence[Any], in_axes: Sequence[int | None], out_axis: int = 0) -> Function:
     """The batched program of a function whose arguments are single leaves."""
-    size = mapped_size([np.shape(a) for a in args], in_axes)
+    size = lanes_of(args, in_axes)
     one = tuple(element(a, axis, 0) for a, axis in zip(args, in_axes, strict=True))
     function = read(f, abstract(f, one, {})).function
     g = simplify(vmap(function, in_axes, [out_axis] * function.out.leaf_count, size))
@@ -142,7 +146,7 @@ CASES: list[tuple[Callable[..., Any], tuple[Any, ...], list[int | None]]] = [
 
 @pytest.mark.parametrize(("f", "args", "in_axes"), CASES)
 def test_against_a_loop(f: Callable[..., Any], args: tuple[Any, ...], in_axes: list[int | None]) -> None:
-    size = mapped_size([np.shape(a) for a in args], in_axes)
+    size = lanes_of(args, in_axes)
     with np.errstate(all="ignore"):
         want = [leaves(f(*(element(a, axis, k) for a, axis in zip(args, in_axes, strict=True)))) for k in range(size)]
         got = leaves(executable(batch(f, args, in_axes))(*args))

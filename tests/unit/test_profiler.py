@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from untraced import accelerate, profiler
+from untraced import accelerate, block_until_ready, device_put, profiler
 from untraced.tpu.profile import operations, own_name
 from untraced.translator.errors import Span
 
 X = np.linspace(0.0, 1.0, 90_000).reshape(300, 300)
+ON_DEVICE = device_put(X)  # what works on Arrays is compiled, also where NumPy would be as fast
 
 
 def heavy(x: Any) -> Any:
@@ -30,12 +31,12 @@ def light(x: Any) -> Any:
 @pytest.fixture(scope="module")
 def profiled() -> Iterator[profiler.Profile]:
     compiled, other = accelerate(heavy), accelerate(light)
-    compiled(X)
+    block_until_ready(compiled(ON_DEVICE))
     with profiler.profile() as made:
         for i in range(3):
             with profiler.StepTraceAnnotation("step", step_num=i):
-                compiled(X)
-        profiler.annotate_function(other, "second")(X)
+                block_until_ready(compiled(ON_DEVICE))
+        block_until_ready(profiler.annotate_function(other, "second")(ON_DEVICE))
     yield made
 
 
@@ -88,13 +89,26 @@ def test_programs_of_one_name_and_programs_that_are_gone_keep_their_lines() -> N
 
     compiled = accelerate(sizes)
     with profiler.profile() as made:
-        compiled(X)
-        compiled(X[:7])
-        accelerate(lambda x: np.exp(x) - 1.0)(X)
+        block_until_ready(compiled(ON_DEVICE))
+        block_until_ready(compiled(ON_DEVICE[:7]))
+        block_until_ready(accelerate(lambda x: np.exp(x) - 1.0)(ON_DEVICE))
     here = [x for x in made.programs if x.name.startswith("sizes")]
     assert [x.calls for x in here] == [1, 1]
     assert len({x.name for x in here}) == 2
     assert any("np.exp(x)" in x.text for x in made.lines)
+
+
+def test_what_numpy_runs_is_a_span() -> None:
+    def summed(x: Any) -> Any:
+        return x @ x
+
+    x = np.ones((600, 600))
+    compiled = accelerate(summed)
+    compiled(x)
+    with profiler.profile() as made:
+        compiled(x)
+    programs, spans = [x.name for x in made.programs], [x.name for x in made.spans]
+    assert programs == ["summed"] or spans == ["untraced: summed by NumPy"]
 
 
 def test_an_error_inside_ends_the_profile_and_an_empty_one_is_empty() -> None:
@@ -115,7 +129,7 @@ def test_one_at_a_time() -> None:
 
 def test_traces_are_files_for_tensorboard(tmp_path: Path) -> None:
     with profiler.trace(tmp_path, create_perfetto_trace=True), profiler.TraceAnnotation("mine", batch=4):
-        accelerate(light)(X)
+        block_until_ready(accelerate(light)(ON_DEVICE))
     (folder,) = (tmp_path / "plugins" / "profile").iterdir()
     names = sorted(path.suffix for path in folder.iterdir())
     assert names == [".json", ".pb"]

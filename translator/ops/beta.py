@@ -26,17 +26,16 @@ def betaln_source(a: Any, b: Any) -> Any:
     dtype = a.dtype
     a, b = a.astype(np.float64), b.astype(np.float64)
     p, q = np.where(a < b, a, b), np.where(a < b, b, a)
-    large, both = q >= 12.0, p >= 12.0
+    large, both = (q >= 12.0) & (p + q >= 12.0), p >= 12.0
     z = np.where(large, q, 12.0)
-    s = np.where(both, p, np.where(large, p, 1.0))
-    s = np.where(s > 0, s, 1.0)
+    s = np.where(large, p, 1.0)
     ratio = np.log1p(s / z)
     rest = stirling_rest(z) - stirling_rest(z + s)  # of log(gamma(z) / gamma(z + s))
     one = gammaln(s) + rest - (z - 0.5) * ratio - s * np.log(z + s) + s
     w = np.where(both, p, 12.0)
     two = 0.9189385332046727 - 0.5 * np.log(w) + stirling_rest(w) + rest - w * np.log1p(z / w) - (z - 0.5) * ratio
     plain = gammaln(p) + gammaln(q) - gammaln(p + q)
-    return np.where(both, two, np.where(large & (p > 0), one, plain)).astype(dtype)
+    return np.where(both, two, np.where(large, one, plain)).astype(dtype)
 
 
 def betaln(a: Any, b: Any) -> Any:

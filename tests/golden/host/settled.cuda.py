@@ -20,7 +20,7 @@ def settled(a, b, tol):
         # line 44: b - a * np.roll(x, 1); line 45: np.max(np.abs(new - x))
         new = empty((600,), float64)
         err = empty((), float64)
-        settled_new(b, a, t5, x, new, err)       # 1 block of 256 threads
+        settled_new(b, a, t5, x, new, err)       # 1 block of 128 threads
         del t5, x
         # line 45: k + 1
         k = add(k, 1)
