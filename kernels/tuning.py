@@ -74,8 +74,11 @@ def _write(entry: Path, choice: int) -> None:
     try:
         entry.parent.mkdir(parents=True, exist_ok=True)
         handle, beside = tempfile.mkstemp(dir=entry.parent, suffix=".part")
-        with os.fdopen(handle, "w") as file:
-            json.dump({"choice": choice}, file)
-        os.replace(beside, entry)
+        try:
+            with os.fdopen(handle, "w") as file:
+                json.dump({"choice": choice}, file)
+            os.replace(beside, entry)
+        finally:
+            Path(beside).unlink(missing_ok=True)
     except OSError as error:
         warnings.warn(f"schedules of kernels cannot be kept in {entry.parent}: {error}", RuntimeWarning, stacklevel=2)

@@ -183,7 +183,7 @@ def _leaves(x: Any, y: Any, rtol: float | None, atol: float | None) -> tuple[flo
     sizes = np.abs(x[np.isfinite(x)])
     relative = _UNITS * unit if rtol is None else rtol
     absolute = relative * float(sizes.max(initial=0.0)) if atol is None else atol
-    wrong = ~(apart <= absolute + relative * np.abs(x))
+    wrong = (apart > 0) & ~(np.isfinite(apart) & (apart <= absolute + relative * np.abs(x)))
     largest = float(apart.max(initial=0.0))
     return largest, f"{wrong.sum()} of {x.size} elements differ, by up to {largest:.3g}" if wrong.any() else ""
 

@@ -217,23 +217,32 @@ def _undone(written: Sequence[np.ndarray[Any, Any]]) -> Iterator[None]:
         raise
 
 
-def _owned(tree: TreeDef, x: Any, given: Sequence[np.ndarray[Any, Any]]) -> Any:
-    """The result with leaves of its own, as on the compiled targets."""
+def _owned(tree: TreeDef, x: Any, given: Sequence[np.ndarray[Any, Any]], held: set[int] | None = None) -> Any:
+    """The result with leaves of its own, as on the compiled targets. `held`: whose memory earlier leaves have."""
+    held = set() if held is None else held
     if tree.kind is Kind.LEAF:
-        return _own(x, given, tree == ARRAY)
+        return _own(x, given, tree == ARRAY, held)
     opened = open_node(x) if tree.children else None
     if opened is None:
         return x
     children, shell = opened
-    return close_node(shell, [_owned(t, child, given) for t, child in zip(tree.children, children, strict=True)])
+    return close_node(shell, [_owned(t, child, given, held) for t, child in zip(tree.children, children, strict=True)])
 
 
-def _own(x: Any, given: Sequence[np.ndarray[Any, Any]], is_array: bool) -> Any:
-    """A result leaf that is no argument's memory; without axes a NumPy scalar, unless it is an array in NumPy."""
+def _own(x: Any, given: Sequence[np.ndarray[Any, Any]], is_array: bool, held: set[int]) -> Any:
+    """A result leaf that is no argument's memory, nor an earlier leaf's, and keeps none alive that is much larger;
+    without axes a NumPy scalar, unless it is an array in NumPy."""
     if not is_array and isinstance(x, np.ndarray) and not x.shape:
         return x[()]
-    if isinstance(x, np.ndarray) and (not x.flags.writeable or any(np.may_share_memory(x, g) for g in given)):
+    if not isinstance(x, np.ndarray):
+        return x
+    owner = x
+    while isinstance(owner.base, np.ndarray):
+        owner = owner.base
+    shared = id(owner) in held or owner.nbytes > 2 * x.nbytes
+    if shared or not x.flags.writeable or any(np.may_share_memory(x, g) for g in given):
         return x.copy()
+    held.add(id(owner))
     return x
 
 

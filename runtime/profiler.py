@@ -8,8 +8,9 @@
 Besides it has the names of `jax.profiler`: `trace(log_dir)`, `start_trace`, `stop_trace` (files for TensorBoard and
 XProf), `TraceAnnotation`, `StepTraceAnnotation`, `annotate_function`, `device_memory_profile`, `start_server`.
 
-What runs on the processor is seen, compiled by XLA: its operations, and what is annotated. Kernels on GPUs are not:
-NVIDIA's tools see those, under the names that `inspect(...).kernels` shows.
+What runs on the processor is seen: the operations of programs that XLA has compiled, and as spans what is annotated and
+what NumPy runs, because it is as fast. Kernels on GPUs are not: NVIDIA's tools see those, under the names that
+`inspect(...).kernels` shows.
 """
 
 from __future__ import annotations
@@ -302,10 +303,11 @@ class TraceAnnotation:
     """A block by its own name in profiles and traces, keywords kept with it: `with TraceAnnotation("load"): ...`."""
 
     def __init__(self, name: str, **kwargs: Any) -> None:
-        _marked.add(name)
-        self._mark = xla.profiler().TraceMe(name, **kwargs)
+        self.name, self.kept = name, kwargs
 
     def __enter__(self) -> TraceAnnotation:
+        _marked.add(self.name)
+        self._mark = xla.profiler().TraceMe(self.name, **self.kept)
         self._mark.__enter__()
         return self
 

@@ -427,3 +427,17 @@ class TestDispatch:
             out = f(a)
             assert type(out["a"]) is Array and type(out["b"][0]) is Array
             np.testing.assert_allclose(out["a"], X + 1)
+
+
+@pytest.mark.parametrize("target", ["cpu", "numpy"])
+def test_results_share_no_memory_and_keep_no_larger_array_alive(target: str) -> None:
+    def several(a: Any, b: Any) -> Any:
+        c = a @ b
+        return c, c.copy(), a @ b, c.ravel()[:5]
+
+    for n in (3, 600):  # NumPy runs the larger one
+        found = accelerate(several, target=target)(np.ones((n, n)), np.ones((n, n)))
+        for k, x in enumerate(found):
+            x[...] = k
+        assert [x.max() for x in found] == [0.0, 1.0, 2.0, 3.0]
+        assert found[-1].base is None

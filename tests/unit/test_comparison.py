@@ -61,6 +61,7 @@ def test_transformations_and_static_arguments() -> None:
         (lambda x: x[:2], r"shape \(2, 4\) instead of \(3, 4\)"),
         (lambda x: x + 1e-3, "12 of 12 elements differ, by up to 0.001"),
         (lambda x: np.where(x > 0.5, np.nan, x), "NaN at 7 places instead of 0"),
+        (lambda x: np.where(x > 0.5, np.inf, x), "7 of 12 elements differ, by up to inf"),
         (lambda x: (x,), "PyTreeDef"),
         (lambda x: 1 / 0, "ZeroDivisionError"),
     ],

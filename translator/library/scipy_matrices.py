@@ -25,7 +25,8 @@ def lu_factor(a: Any, overwrite_a: Any = False, check_finite: Any = True) -> Any
         row = lu[p].copy()
         lu[p] = lu[k]
         lu[k] = row
-        below = np.where(rows > k, lu[:, k] / row[k], 0.0)
+        pivot = np.where(row[k] == 0, 1.0, row[k])  # a column of zeros is left as it is
+        below = np.where(rows > k, lu[:, k] / pivot, 0.0)
         lu -= np.outer(below, np.where(columns > k, row, 0.0))
         lu[:, k] = np.where(rows > k, below, lu[:, k])
     return lu, pivots

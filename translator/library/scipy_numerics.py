@@ -29,7 +29,7 @@ def cumulative_trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: Any = -1, i
     total = np.cumsum(wide * (rows[1:] + rows[:-1]) / 2.0, axis=0)
     if initial is not None:
         only_plain("scipy.integrate.cumulative_trapezoid", known(initial) == 0)
-        total = np.concatenate([np.zeros_like(total[:1]), total])
+        total = np.concatenate([np.zeros((1, *total.shape[1:]), total.dtype), total])
     return np.moveaxis(total, 0, axis)
 
 
@@ -151,7 +151,8 @@ def hmean(
 ) -> Any:
     _plain("hmean", nan_policy, keepdims)
     only_plain("scipy.stats.hmean", dtype is None)
-    return 1.0 / np.average(1.0 / np.asarray(a), axis=axis, weights=weights)
+    a = np.asarray(a)
+    return np.where(np.any(a < 0, axis=axis), np.nan, 1.0 / np.average(1.0 / a, axis=axis, weights=weights))[()]
 
 
 INTEGRATE_NAMES = {"trapezoid": integrate_trapezoid, "cumulative_trapezoid": cumulative_trapezoid}

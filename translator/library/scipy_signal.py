@@ -18,7 +18,8 @@ MOST_TAPS = 64
 
 def convolve(in1: Any, in2: Any, mode: Any = "full", method: Any = "auto") -> Any:
     x, w, mode, method = np.asarray(in1), np.asarray(in2), known(mode), known(method)
-    only_plain("scipy.signal.convolve", mode in ("full", "same", "valid") and x.ndim == w.ndim)
+    floats = np.result_type(x, w).kind in "fc"  # whole numbers stay whole
+    only_plain("scipy.signal.convolve", mode in ("full", "same", "valid") and x.ndim == w.ndim and floats)
     if x.ndim == 0:
         return x * w
     x, w = (w, x) if swapped(x.shape, w.shape, mode) else (x, w)
@@ -26,6 +27,9 @@ def convolve(in1: Any, in2: Any, mode: Any = "full", method: Any = "auto") -> An
         return fftconvolve(x, w, mode)
     if x.ndim == 1:
         return _part(numpys_convolve(x, w), x.shape, w.shape, mode)
+    if product(w.shape) > MOST_TAPS and method == "direct":  # what is not finite stays where it is
+        only_plain("scipy.signal.convolve", x.ndim == 2)
+        return _part(_by_rows(x, w), x.shape, w.shape, mode)
     if product(w.shape) > MOST_TAPS:
         return fftconvolve(x, w, mode)
     return _part(_by_taps(x, w), x.shape, w.shape, mode)
@@ -35,6 +39,16 @@ def _by_taps(x: Any, w: Any) -> Any:
     out = np.zeros([m + n - 1 for m, n in zip(x.shape, w.shape)], dtype=np.result_type(x, w))
     for tap in tuple(np.ndindex(w.shape)):
         out[tuple([slice(k, k + n) for k, n in zip(tap, x.shape)])] += w[tap] * x
+    return out
+
+
+def _by_rows(x: Any, w: Any) -> Any:
+    """Images and many taps: a loop."""
+    (rows, columns), (m, n) = x.shape, w.shape
+    out = np.zeros((rows + m - 1, columns + n - 1), dtype=np.result_type(x, w))
+    for i in range(m):
+        for j in range(n):
+            out[i : i + rows, j : j + columns] += w[i, j] * x
     return out
 
 
@@ -69,30 +83,39 @@ def correlate(in1: Any, in2: Any, mode: Any = "full", method: Any = "auto") -> A
 
 
 def convolve2d(in1: Any, in2: Any, mode: Any = "full", boundary: Any = "fill", fillvalue: Any = 0) -> Any:
-    x, w, mode, boundary = np.asarray(in1), np.asarray(in2), known(mode), known(boundary)
-    only_plain("scipy.signal.convolve2d", x.ndim == 2 and w.ndim == 2 and not swapped(x.shape, w.shape, mode))
-    if mode == "valid" or (boundary == "fill" and isinstance(fillvalue, int | float) and fillvalue == 0):
-        return convolve(x, w, mode, "direct")
-    widths = [(n - 1, n - 1) for n in w.shape]
-    if boundary == "fill":
-        wide = pad(x, widths, "constant", constant_values=fillvalue)
-    else:
-        wide = pad(x, widths, {"wrap": "wrap", "symm": "symmetric"}[boundary])
-    return _part(convolve(wide, w, "valid", "direct"), x.shape, w.shape, mode)
+    return _image("convolve2d", np.asarray(in1), np.asarray(in2), known(mode), known(boundary), fillvalue, 1)
 
 
 def correlate2d(in1: Any, in2: Any, mode: Any = "full", boundary: Any = "fill", fillvalue: Any = 0) -> Any:
     w = np.conj(np.asarray(in2))[::-1, ::-1]
-    if known(mode) == "same":  # of two taps in the middle the second counts, where a convolution has the first
-        w = pad(w, [(0, 1 - n % 2) for n in w.shape], "constant")
-    return convolve2d(in1, w, mode, boundary, fillvalue)
+    return _image("correlate2d", np.asarray(in1), w, known(mode), known(boundary), fillvalue, 0)
+
+
+def _image(name: str, x: Any, w: Any, mode: str, boundary: str, fillvalue: Any, first: int) -> Any:
+    """A convolution of an image. Of two taps in the middle that in front counts where `first` is 1, else the other."""
+    only_plain(f"scipy.signal.{name}", x.ndim == 2 and w.ndim == 2 and not swapped(x.shape, w.shape, mode))
+    if mode == "valid":
+        return convolve(x, w, mode, "direct")
+    if boundary == "fill" and isinstance(fillvalue, int | float) and fillvalue == 0:
+        full = convolve(x, w, "full", "direct")
+    else:
+        widths = [(n - 1, n - 1) for n in w.shape]
+        if boundary == "fill":
+            wide = pad(x, widths, "constant", constant_values=fillvalue)
+        else:
+            wide = pad(x, widths, {"wrap": "wrap", "symm": "symmetric"}[boundary])
+        full = convolve(wide, w, "valid", "direct")
+    if mode == "full":
+        return full
+    starts = [(n - first) // 2 for n in w.shape]
+    return full[tuple([slice(k, k + n) for k, n in zip(starts, x.shape)])]
 
 
 def lfilter(b: Any, a: Any, x: Any, axis: Any = -1, zi: Any = None) -> Any:
     """A loop over samples, in the transposed direct form II (A. Oppenheim, R. Schafer, "Discrete-Time Signal
     Processing", section 6.3)."""
     b, a, x = np.atleast_1d(b), np.atleast_1d(a), np.asarray(x)
-    only_plain("scipy.signal.lfilter", b.ndim == 1 and a.ndim == 1)
+    only_plain("scipy.signal.lfilter", b.ndim == 1 and a.ndim == 1 and np.result_type(b, a, x).kind in "fc")
     dtype = np.result_type(b, a, x, np.float32)
     order = max(b.shape[0], a.shape[0])
     forward = np.concatenate([b, np.zeros(order - b.shape[0], dtype=b.dtype)]) / a[0]
@@ -144,9 +167,11 @@ def correlate1d(
     origin: Any = 0,
 ) -> Any:
     x, w = np.asarray(input), np.asarray(weights)
-    only_plain("scipy.ndimage.correlate1d", output is None and isinstance(origin, int) and origin == 0 and w.ndim == 1)
+    floats = x.dtype in (np.float32, np.float64)  # whole numbers are rounded after every axis
+    plain = output is None and isinstance(origin, int) and origin == 0
+    only_plain("scipy.ndimage.correlate1d", plain and w.ndim == 1 and floats)
     n, m = x.shape[axis], w.shape[0]
-    x = np.moveaxis(x.astype(np.result_type(x, np.float32)), axis, -1)
+    x = np.moveaxis(x, axis, -1)
     widths = [*[(0, 0)] * (x.ndim - 1), (m // 2, m - 1 - m // 2)]
     edges = _EDGES[known(mode)]
     wide = pad(x, widths, edges, constant_values=cval) if edges == "constant" else pad(x, widths, edges)

@@ -35,7 +35,9 @@ def betaln_source(a: Any, b: Any) -> Any:
     w = np.where(both, p, 12.0)
     two = 0.9189385332046727 - 0.5 * np.log(w) + stirling_rest(w) + rest - w * np.log1p(z / w) - (z - 0.5) * ratio
     plain = gammaln(p) + gammaln(q) - gammaln(p + q)
-    return np.where(both, two, np.where(large, one, plain)).astype(dtype)
+    value = np.where(both, two, np.where(large, one, plain))
+    end = np.where(np.isinf(p), np.nan, -np.inf)
+    return np.where(np.isinf(q) & (p > 0), end, value).astype(dtype)
 
 
 def betaln(a: Any, b: Any) -> Any:
