@@ -602,3 +602,16 @@ class TestProductsAhead:
         run(f, self.DATA, np.arange(30), exact=False)
         source = accelerate(f, target="numpy").inspect(self.DATA, np.arange(30), compile=False).source
         assert " @ " in source.partition("for ")[2]
+
+
+def test_products_of_matrices_stay_in_their_loop() -> None:
+    def recurrent(xs, w, h):
+        for i in range(len(xs)):
+            h = np.tanh(xs[i] @ w + h)
+        return h
+
+    xs, w = np.ones((40, 16, 32)) / 32, np.ones((32, 64)) / 9
+    source = accelerate(recurrent).inspect(xs, w, np.zeros((16, 64)), compile=False).source
+    assert "xs[i] @ w" in source
+    rows = accelerate(recurrent).inspect(np.ones((40, 512)) / 512, np.ones((512, 64)), np.zeros(64), compile=False)
+    assert "xs @ w" in rows.source  # of vectors: one product of matrices

@@ -6,6 +6,7 @@
                                                         cov[i, i:] = cov[i:, i] = c[i:]
 
 A product of two matrices reads each of them once or a few times, those of all trips read the second one in every trip.
+Where a trip multiplies matrices it stays: the products of all trips would fill memory for nothing.
 """
 
 from __future__ import annotations
@@ -62,9 +63,17 @@ def _products(block: Block) -> Iterator[tuple[Apply, tuple[Apply, ...]]]:
         if not isinstance(s, Apply) or any(a in inside and a not in behind for a in s.args):
             continue
         before = tuple(dict.fromkeys(e for a in varying for e in behind[a]))
-        if isinstance(s.op, Contract) and len(varying) == 1 and _multiplications(s) >= FEWEST:
+        one = isinstance(s.op, Contract) and len(varying) == 1 and _multiplications(s) >= FEWEST
+        if one and _rows(s, varying[0]) == 1:
             yield s, before
         behind[s.targets[0]] = (*before, s)
+
+
+def _rows(s: Apply, varying: Atom) -> int:
+    """How many vectors a trip multiplies: of many, which are a matrix already, nothing is gained by more of them."""
+    assert isinstance(s.attrs, ContractAttrs)
+    own, other = (s.attrs.lhs, s.attrs.rhs) if s.args[0] is varying else (s.attrs.rhs, s.attrs.lhs)
+    return math.prod(n for label, n in zip(own, varying.aval.shape, strict=True) if label not in other)
 
 
 def _multiplications(s: Apply) -> int:
