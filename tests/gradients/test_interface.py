@@ -143,3 +143,17 @@ def test_rows_beside_integers() -> None:
     rows = jacrev(lambda x, n: x * n, argnums=(0, 1), allow_int=True)(x, n)
     np.testing.assert_array_equal(rows[0], np.diag(n))
     assert rows[1] is None
+
+
+x = np.linspace(0.5, 1.0, 3)  # the name of a parameter below
+
+
+def outer(y):
+    return np.sum(np.sin(x * y))
+
+
+def test_what_a_helper_takes_from_outside_may_have_the_name_of_a_parameter() -> None:
+    y = np.array([0.3, -0.2, 1.1])
+    slope = lambda x: np.sum(grad(outer)(x) * 2.0)  # noqa: E731
+    np.testing.assert_allclose(grad(lambda x: outer(x))(y), x * np.cos(x * y), rtol=1e-15)
+    np.testing.assert_allclose(grad(slope)(y), -2.0 * x * x * np.sin(x * y), rtol=1e-14)

@@ -330,3 +330,29 @@ def test_objects_with_one_dict_of_attributes_go_on_sharing_it() -> None:
     one, other = Shared(), Shared()
     one.put(2.0)
     assert other.z == 3.0 and other.put(5.0) == 5.0 and one.z == 6.0
+
+
+def column(start, values):
+    piece = values[column.at : column.at + 3 - start]
+    column.at += 3 - start
+    column.calls = getattr(column, "calls", 0) + 1
+    return np.concatenate((np.zeros(start), piece))
+
+
+def triangle(values):
+    column.at = 0
+    return np.column_stack([column(i, values) for i in range(3)])
+
+
+def test_attributes_of_functions_are_bound_as_those_of_objects() -> None:
+    values = np.arange(6.0)
+    triangle(values)
+    want, calls = triangle(values), column.calls
+    run = accelerate(triangle)
+    assert_same(run(values), want)
+    assert_same(run(values), want)
+    assert (column.at, column.calls) == (6, calls + 6)
+    with pytest.warns(UserWarning, match=r"column\.(at|calls) lives outside the function"):
+        slope = grad(lambda v: np.sum(triangle(v) ** 2))(values)
+    np.testing.assert_allclose(slope, 2.0 * values, rtol=1e-15)
+    assert column.calls == calls + 6

@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import surface
 from ..errors import CutError
-from ..ir import Var
+from ..ir import Capture, Var
 from .arrays import strides_of
 from .context import Context
 from .demand import refuse_undefined
@@ -50,6 +50,8 @@ def get_attribute(ctx: Context, owner: Value, name: str, node: ast.AST) -> Value
         return array_attribute(ctx, owner, name, node)
     if isinstance(owner, Foreign):
         return _foreign_attribute(ctx, owner, name, node)
+    if isinstance(owner, types.FunctionType) and not is_library(owner):
+        return _foreign_attribute(ctx, _of_function(ctx, owner), name, node)
     if isinstance(owner, Undefined):
         refuse_undefined(ctx, owner, node)
     if isinstance(owner, Masked):
@@ -141,7 +143,7 @@ _REFUSED = {
 
 def _object_attribute(ctx: Context, owner: Any, name: str, node: ast.AST) -> Value:
     """An attribute of an object that the function made, or of a module, class, dtype, ..."""
-    outside = isinstance(owner, type | types.FunctionType) and not is_library(owner)
+    outside = isinstance(owner, type) and not is_library(owner)
     static_part = None if isinstance(owner, np.finfo | np.iinfo) else getattr(type(owner), name, None)
     if accelerated_function(static_part) is not None and not isinstance(owner, type):
         return Bound(ctx.captures.part(type(owner), name), owner)
@@ -186,6 +188,11 @@ def _inherited(ctx: Context, of: Super, name: str, node: ast.AST) -> Value:
     raise AttributeError(f"'super' object has no attribute {name!r}")
 
 
+def _of_function(ctx: Context, f: types.FunctionType) -> Foreign:
+    """A function of the user as the object that holds its attributes."""
+    return Foreign(f, Capture(ctx.captures.root(f), ""))
+
+
 def _foreign_attribute(ctx: Context, owner: Foreign, name: str, node: ast.AST) -> Value:
     """An attribute of an object or module outside the function: guarded, or captured where it is an array."""
     obj = owner.value
@@ -217,6 +224,9 @@ def _foreign_attribute(ctx: Context, owner: Foreign, name: str, node: ast.AST) -
 
 def set_attribute(ctx: Context, owner: Value, name: str, value: Value, node: ast.AST) -> None:
     """What `owner.name = value` does: a property's setter is called; else the object holds the value."""
+    if isinstance(owner, types.FunctionType) and not is_library(owner) and not name.startswith("__"):
+        ctx.set_attribute(_mirror(ctx, _of_function(ctx, owner), name, node), name, value)
+        return
     cls = type(owner.value) if isinstance(owner, Foreign) else type(owner)
     part = None if is_library(cls) else getattr(cls, name, None)
     if isinstance(part, property) and hasattr(part.fset, "__code__"):
@@ -252,14 +262,15 @@ def _mirror(ctx: Context, owner: Foreign, name: str, node: ast.AST) -> Mirror:
     works with the mirror as with its copies of arguments, and warns.
     """
     obj, capture = owner.value, owner.capture
+    called = capture.name or (obj.__name__ if isinstance(obj, types.FunctionType) else "an object")
     if isinstance(obj, types.ModuleType) or not (ctx.keeps_changes or ctx.transforms):
         ctx.refuse(
             node,
-            f"an attribute of {capture.name or 'an object'}, which lives outside the function, cannot be assigned",
+            f"an attribute of {called}, which lives outside the function, cannot be assigned",
             why="the assignment would have to happen at every call, outside the compiled program",
             instead="return the new value and assign it where the function is called",
         )
-    ctx.note_outside(f"{capture.name or 'an object'}.{name}")
+    ctx.note_outside(f"{called}.{name}")
     mirror = ctx.mirror(obj, capture)
     if name not in mirror.__dict__ and hasattr(obj, name):
         mirror.__dict__[name] = ctx.captures.attribute(owner, name, getattr(obj, name))

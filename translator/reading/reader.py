@@ -27,7 +27,7 @@ import numpy as np
 from ..builder import Builder
 from ..errors import Diagnostic, Span, UnsupportedError
 from ..ir import Atom, Function, Param, Var, free_variables
-from ..rewrite import prune
+from ..rewrite import prune, unique_names
 from ..tree import ARRAY, LEAF, NONE, Kind, TreeDef, close_node, open_node, static
 from . import attributes, calls, control, expressions, loops, matching, stores
 from .booleans import returned
@@ -249,7 +249,7 @@ def _read_once(
         body, outside = close(body)
     program = Function(
         function.__name__ if function.__name__ != "<lambda>" else "function",
-        (*params, *(p for p, _, _ in hidden), *outside),
+        (*params, *_apart([*(p for p, _, _ in hidden), *outside], params)),
         body,
         out,
         tuple(i for i, _ in mutated),
@@ -258,6 +258,12 @@ def _read_once(
     layouts = _layouts(ctx, {c for _, c in mutated}, [i for i in range(len(signature.avals)) if i not in leaves])
     pythons = frozenset(ctx.python_bools)
     return Reading(program, leaves, tuple(ctx.captures.guards.values()), layouts, changes=changed, python_bools=pythons)
+
+
+def _apart(hidden: Sequence[Param], shown: Sequence[Param]) -> list[Param]:
+    """Hidden parameters under names of their own: what a helper calls x is not the function's parameter x."""
+    names = unique_names([p.name for p in hidden], {p.name for p in shown})
+    return [replace(p, name=name) for p, name in zip(hidden, names, strict=True)]
 
 
 def _warn_of_forgotten(bound: Mapping[str, Span]) -> None:
