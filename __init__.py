@@ -1,46 +1,54 @@
-"""Source-to-source acceleration of NumPy programs: nothing is traced, every stage can be read."""
+"""Source-to-source acceleration of NumPy programs: nothing is traced, every stage can be read.
 
-import importlib as _importlib
-import importlib.util as _util
+Importing this package loads nothing: a name is looked for when it is first asked for.
+"""
+
 import sys as _sys
+from importlib import import_module as _import_module
+from importlib.machinery import ModuleSpec as _ModuleSpec
+from types import ModuleType as _ModuleType
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
-from .runtime import scipy, testing, tree_util
-from .runtime import trees as tree
-from .runtime import unp as numpy
-from .runtime.accelerate import accelerate
-from .runtime.array import Array
-from .runtime.config import config
-from .runtime.devices import (
-    block_until_ready,
-    device_count,
-    device_get,
-    device_put,
-    devices,
-    local_device_count,
-    local_devices,
-    process_count,
-    process_index,
-)
-from .translator.errors import (
-    AliasError,
-    DerivativeError,
-    DTypeError,
-    ShapeError,
-    TargetError,
-    UnsupportedError,
-    UntracedError,
-)
-
 if _TYPE_CHECKING:
-    from .runtime import distributed, flatten_util, lax, nn, ops, optimizers, profiler, random, stax
+    from .runtime import (
+        distributed,
+        flatten_util,
+        lax,
+        nn,
+        ops,
+        optimizers,
+        profiler,
+        random,
+        scipy,
+        stax,
+        testing,
+        tree_util,
+    )
+    from .runtime import trees as tree
+    from .runtime import unp as numpy
+    from .runtime.accelerate import accelerate
+    from .runtime.accelerate import accelerate as jit
+    from .runtime.array import Array
     from .runtime.checkpointing import checkpoint, checkpoint_policies, remat
     from .runtime.comparison import compare
+    from .runtime.config import config
     from .runtime.custom import custom_jvp, custom_vjp
+    from .runtime.devices import (
+        block_until_ready,
+        device_count,
+        device_get,
+        device_put,
+        devices,
+        local_device_count,
+        local_devices,
+        process_count,
+        process_index,
+    )
     from .runtime.edited import use_gradient
     from .runtime.pmap import device_put_replicated, device_put_sharded, pmap
     from .runtime.shapes import ShapeDtypeStruct, eval_shape
+    from .runtime.stopping import stop_gradient
     from .runtime.transforms import (
         grad,
         hessian,
@@ -50,68 +58,103 @@ if _TYPE_CHECKING:
         jacrev,
         jvp,
         linearize,
-        stop_gradient,
         value_and_grad,
         vjp,
         vmap,
     )
+    from .translator.errors import (
+        AliasError,
+        DerivativeError,
+        DTypeError,
+        ShapeError,
+        TargetError,
+        UnsupportedError,
+        UntracedError,
+    )
 
-_LATER = {  # what `import untraced` does not load: the module of each name
+_NAMES = {  # where each name is, as above
     name: module
     for module, names in {
-        "checkpointing": "checkpoint checkpoint_policies remat",
-        "comparison": "compare",
-        "custom": "custom_jvp custom_vjp",
-        "shapes": "ShapeDtypeStruct eval_shape",
-        "edited": "use_gradient",
-        "pmap": "device_put_replicated device_put_sharded pmap",
-        "transforms": "grad hessian hvp jacfwd jacobian jacrev jvp linearize stop_gradient value_and_grad vjp vmap",
+        "runtime.accelerate": "accelerate jit",
+        "runtime.array": "Array",
+        "runtime.checkpointing": "checkpoint checkpoint_policies remat",
+        "runtime.comparison": "compare",
+        "runtime.config": "config",
+        "runtime.custom": "custom_jvp custom_vjp",
+        "runtime.devices": "block_until_ready device_count device_get device_put devices local_device_count"
+        " local_devices process_count process_index",
+        "runtime.edited": "use_gradient",
+        "runtime.pmap": "device_put_replicated device_put_sharded pmap",
+        "runtime.shapes": "ShapeDtypeStruct eval_shape",
+        "runtime.stopping": "stop_gradient",
+        "runtime.transforms": "grad hessian hvp jacfwd jacobian jacrev jvp linearize value_and_grad vjp vmap",
+        "translator.errors": "AliasError DerivativeError DTypeError ShapeError TargetError UnsupportedError"
+        " UntracedError",
     }.items()
     for name in names.split()
 }
+_NAMESPACES = {  # `import untraced.random` and `untraced.random`: the module that it is
+    "distributed": "runtime.distributed",
+    "flatten_util": "runtime.flatten_util",
+    "lax": "runtime.lax",
+    "nn": "runtime.nn",
+    "numpy": "runtime.unp",
+    "ops": "runtime.ops",
+    "optimizers": "runtime.optimizers",
+    "profiler": "runtime.profiler",
+    "random": "runtime.random",
+    "scipy": "runtime.scipy",
+    "stax": "runtime.stax",
+    "testing": "runtime.testing",
+    "tree": "runtime.trees",
+    "tree_util": "runtime.tree_util",
+}
+_WITHIN = {"nn": ("initializers",), "numpy": ("fft", "linalg"), "scipy": ("linalg", "special", "stats")}
+
+__version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> _Any:
-    if name not in _LATER:
+    if name in _NAMESPACES:
+        return _import_module(f"{__name__}.{name}")
+    if name not in _NAMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = getattr(_importlib.import_module(f"{__name__}.runtime.{_LATER[name]}"), name)
-    globals()[name] = found
+    module = _import_module(f"{__name__}.{_NAMES[name]}")
+    found = globals()[name] = getattr(module, "accelerate" if name == "jit" else name)
     return found
 
 
-def _lazy(name: str) -> _Any:
-    """A module that is loaded when something in it is asked for."""
-    spec = _util.find_spec(name)
-    assert spec is not None and spec.loader is not None
-    spec.loader = _util.LazyLoader(spec.loader)
-    module = _sys.modules[name] = _util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    package, _, own = name.rpartition(".")
-    setattr(_sys.modules[package], own, module)
-    return module
-
-
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATER})
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})
 
 
-jit = accelerate
-__version__ = "0.1.0"
+class _Namespaces:
+    """Finds the namespaces under their names for Python's import, which asks it after its own finders."""
 
-_sys.modules[f"{__name__}.numpy"] = numpy  # import untraced.numpy as unp
-_sys.modules[f"{__name__}.numpy.linalg"] = numpy.linalg
-_sys.modules[f"{__name__}.numpy.fft"] = numpy.fft
-for _name in ("distributed", "flatten_util", "lax", "nn", "ops", "optimizers", "profiler", "random", "stax"):
-    _sys.modules[f"{__name__}.{_name}"] = globals()[_name] = _lazy(f"{__name__}.runtime.{_name}")
-_sys.modules[f"{__name__}.nn.initializers"] = _lazy(f"{__name__}.runtime.initializers")
-_sys.modules[f"{__name__}.tree"] = tree
-_sys.modules[f"{__name__}.tree_util"] = tree_util
-_sys.modules[f"{__name__}.testing"] = testing
-_sys.modules[f"{__name__}.scipy"] = scipy
-_sys.modules[f"{__name__}.scipy.special"] = scipy.special
-_sys.modules[f"{__name__}.scipy.linalg"] = _lazy(f"{__name__}.translator.library.scipy_linalg")
-scipy.__dict__["linalg"] = _sys.modules[f"{__name__}.scipy.linalg"]
-_sys.modules[f"{__name__}.scipy.stats"] = scipy.stats
+    @staticmethod
+    def find_spec(name: str, path: _Any = None, target: _Any = None) -> _ModuleSpec | None:
+        package, _, own = name.partition(".")
+        loader: _Any = _Namespaces
+        return _ModuleSpec(name, loader) if package == __name__ and own in _NAMESPACES else None
+
+    @staticmethod
+    def create_module(spec: _ModuleSpec) -> _ModuleType:
+        own = spec.name.partition(".")[2]
+        module = _import_module(f"{__name__}.{_NAMESPACES[own]}")
+        spec.loader_state = module.__spec__  # which Python overwrites
+        for part in _WITHIN.get(own, ()):
+            _sys.modules[f"{spec.name}.{part}"] = getattr(module, part)
+        return module
+
+    @staticmethod
+    def exec_module(module: _ModuleType) -> None:
+        """The module has been executed under its own name."""
+        assert module.__spec__ is not None
+        module.__spec__ = module.__spec__.loader_state
+
+
+_finder: _Any = _Namespaces
+_sys.meta_path.append(_finder)
 
 __all__ = [
     "AliasError",

@@ -2,7 +2,7 @@
 
 A call goes: key of the arguments -> entries compiled for that key -> the first whose specialised values and guards
 hold -> run. When all arguments are Arrays the key is a tuple of small numbers and the rest is one call into the
-backend.
+backend. What translates and compiles is loaded at the first call.
 """
 
 from __future__ import annotations
@@ -20,18 +20,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ..translator.errors import AliasError, CutError, Span, TargetError, UntracedError, for_users, tell_place
-from ..translator.reading.changes import apply_changes, holds_twice
-from ..translator.reading.raising import CERTAIN
-from ..translator.reading.reader import Finish, Reading, read
 from ..translator.reading.signature import Signature, signature_of
 from . import forking
 from .adopted import OnGpu, adopted
 from .arguments import Key, bind_arguments, open_arguments
 from .array import Array, Spec
 from .callables import HELD, holding, is_users_object, keep_methods, methods_of, readable
-from .checks import EVERYWHERE, Sampler
+from .config import CHECKED_EVERYWHERE
 from .devices import automatic_target, checked_target
-from .entries import Entry, TargetEntry, make_entry
 from .fallback import HOST_ERRORS, Fallback, is_of_the_run, on_host
 from .fastcall import specialised
 from .recompiles import Changing, History
@@ -39,6 +35,9 @@ from .trees import leaves as leaves_of
 from .worth import Ledger, size_of
 
 if TYPE_CHECKING:
+    from ..translator.reading.reader import Finish, Reading
+    from .checks import Sampler
+    from .entries import Entry, TargetEntry
     from .inspection import Inspection
     from .regions import Driver
 
@@ -135,8 +134,11 @@ class Accelerated:
     def _run(self, entry: Entry, leaves: list[Any], given: tuple[Any, Any]) -> Any:
         """The result; the caller's containers get what the function put into them."""
         changes = entry.translation.changes
-        if changes and holds_twice(given):
-            return on_host(self.fun, *given)
+        if changes:
+            from ..translator.reading.changes import apply_changes, holds_twice
+
+            if holds_twice(given):
+                return on_host(self.fun, *given)
         try:
             result = entry.run(leaves)
         except HOST_ERRORS:  # nothing has been written yet
@@ -154,6 +156,8 @@ class Accelerated:
 
     def _as_is(self, key: Key, error: Exception, given: tuple[Any, Any]) -> Any:
         """Run what is refused with `error` under CPython; raises the error where that is not wanted."""
+        from ..translator.reading.raising import CERTAIN
+
         if hasattr(error, CERTAIN):
             return on_host(self.fun, *given)
         if self.options.fallback != "numpy":
@@ -221,6 +225,8 @@ class Accelerated:
         raise error
 
     def _specialise(self, key: Key, leaves: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Entry:
+        from .entries import TargetEntry, make_entry  # with the first of which the translator is loaded
+
         with self._lock:
             entries = self._entries.setdefault(key, [])
             for entry in entries:
@@ -281,6 +287,8 @@ class Accelerated:
 
     def __untraced_read__(self, signature: Signature) -> Reading:
         """Inside another function it is that function's own code."""
+        from ..translator.reading.reader import read
+
         return read(self.fun, signature)
 
     def inspect(self, *args: Any, compile: bool = True, **kwargs: Any) -> Inspection:
@@ -490,7 +498,7 @@ def accelerate(
     >>> smooth(np.array([0.0, 4.0, 0.0, 0.0]), 2)
     array([0.  , 1.25, 1.  , 0.  ])
     """
-    check_grads = check_grads or EVERYWHERE
+    check_grads = check_grads or CHECKED_EVERYWHERE
     options = Options(target, static_argnums, static_argnames, donate_argnums, checks, fallback, check_grads)
     if fun is None:
         return functools.partial(_accelerate, options=options)
@@ -515,12 +523,18 @@ def accelerated(fun: Fun, options: Options) -> Accelerated:
     return (Checked if options.check_grads else Accelerated)(fun, options)
 
 
+def _sampler(fun: Fun) -> Sampler:
+    from .checks import Sampler
+
+    return Sampler(fun)
+
+
 class Checked(Accelerated):
     """Its derivatives are checked at some of the calls, none of which is shortened."""
 
     def __init__(self, fun: Fun, options: Options) -> None:
         super().__init__(fun, options)
-        self._sampler = Sampler(fun)
+        self._sampler = _sampler(fun)
 
     def _general(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         self._sampler.check(args, kwargs)
@@ -539,7 +553,7 @@ class PlainOrDevice(Accelerated):
     """Runs as NumPy source, but for Arrays, which are computed with where they live."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if EVERYWHERE:
+        if CHECKED_EVERYWHERE:
             self._sampler.check(args, kwargs)
         try:
             key, leaves = open_arguments(args, kwargs)
@@ -554,7 +568,7 @@ class PlainOrDevice(Accelerated):
 
     @functools.cached_property
     def _sampler(self) -> Sampler:
-        return Sampler(self.fun)
+        return _sampler(self.fun)
 
     @functools.cached_property
     def _on_device(self) -> Accelerated:

@@ -21,27 +21,23 @@ from typing import Any
 
 import numpy as np
 
-from ..translator import ops, surface
-from ..translator.ops.core import Elementwise
-from ..translator.reading.guards import is_library
+from ..translator.reading.libraries import is_library, of_library
 from ..translator.reading.signature import Opaque, aval_of, known
 from ..translator.tree import open_node
 
 Fun = Callable[..., Any]
-_OPERATIONS = frozenset(
-    op.evaluate for op in ops.ALL if isinstance(op, Elementwise) and isinstance(op.evaluate, types.FunctionType)
-)
-"""Operations of which NumPy has no function: how they evaluate is no source to be read."""
 _numbers = itertools.count(1)
 
 
 def readable(fun: Fun) -> Fun:
     """`fun` itself where the reader can read it, else a function that calls it."""
-    if isinstance(fun, types.FunctionType) and fun in _OPERATIONS:
-        return _library_function(fun)
-    if isinstance(fun, types.FunctionType) or hasattr(fun, "__untraced_read__"):
+    if isinstance(fun, types.FunctionType):
+        return _library_function(fun) if _is_operation(fun) else fun
+    if hasattr(fun, "__untraced_read__"):
         return fun
     if isinstance(fun, types.MethodType):
+        from ..translator import surface
+
         if surface.handler_for(fun) is not None:  # a method of a distribution of SciPy, which is known as it is
             return _calling(fun, inspect.signature(fun), fun.__name__)
         return bound_function(fun.__func__, fun.__self__)
@@ -52,6 +48,16 @@ def readable(fun: Fun) -> Fun:
     if isinstance(type(fun).__call__, types.FunctionType):
         return bound_function(type(fun).__call__, fun)
     return fun
+
+
+def _is_operation(fun: Fun) -> bool:
+    """Whether it evaluates an operation of which NumPy has no function: that is no source to be read."""
+    if not of_library(fun.__module__ or ""):  # as the user's own functions, for which nothing need be loaded
+        return False
+    from ..translator import ops
+    from ..translator.ops.core import Elementwise
+
+    return any(isinstance(op, Elementwise) and op.evaluate is fun for op in ops.ALL)
 
 
 def _is_numpys(fun: Fun) -> bool:

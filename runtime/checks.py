@@ -9,7 +9,6 @@ Where the differences themselves do not settle, at a kink or beside a singularit
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
@@ -25,8 +24,6 @@ from .array import Array
 from .transformation import Transformation
 
 Fun = Callable[..., Any]
-
-EVERYWHERE = os.environ.get("UNTRACED_CHECK_GRADS", "0") not in ("", "0")
 
 _checking: ContextVar[bool] = ContextVar("checking", default=False)
 

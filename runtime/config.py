@@ -6,7 +6,12 @@
 
 from __future__ import annotations
 
+import os
+
 from ..translator.precision import PRECISION
+
+CHECKED_EVERYWHERE = os.environ.get("UNTRACED_CHECK_GRADS", "0") not in ("", "0")
+"""Whether all derivatives are compared with differences, see `checks`."""
 
 
 class Config:

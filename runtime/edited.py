@@ -22,9 +22,9 @@ from ..translator.reading.signature import Signature, signature_of
 from ..translator.tree import flatten, tree_map
 from .accelerate import Accelerated
 from .callables import readable
+from .choices import Argnums, checked_argnums, positional
 from .custom import CustomJvp
 from .products import rebuild
-from .rules import Argnums, checked_argnums, positional
 from .testing import RELATIVE, copied, inexact
 from .transforms import grad
 from .trees import leaves as tree_leaves

@@ -360,7 +360,7 @@ def donated_places(
     """The places in the body of the donated arguments' leaves."""
     if not argnums:
         return ()
-    from .rules import positional
+    from .choices import positional
 
     arguments = positional(fun, signature)
     leaves = {

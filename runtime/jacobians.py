@@ -23,7 +23,8 @@ from ..translator.ops.core import RuledAttrs
 from ..translator.pipeline import Positions
 from ..translator.rewrite import prune, splice_block
 from ..translator.tree import Kind, TreeDef
-from .rules import Chosen, differentiable, split_aux
+from .choices import Chosen
+from .rules import differentiable, split_aux
 
 Blocks = list[list[Atom]]  # [result leaf][argument leaf]
 

@@ -96,7 +96,7 @@ from .lax_reductions import (
     reduce_sum,
     reduce_xor,
 )
-from .transforms import stop_gradient
+from .stopping import stop_gradient
 
 _UFUNCS = {
     "abs": np.abs, "acos": np.arccos, "acosh": np.arccosh, "add": np.add, "asin": np.arcsin, "asinh": np.arcsinh,

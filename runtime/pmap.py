@@ -28,7 +28,7 @@ from ..translator.pipeline import Translation, positions_of, translate
 from ..translator.reading.reader import Reading, read
 from ..translator.reading.signature import Signature
 from ..translator.tree import leaf_paths, tree_map
-from . import rules
+from . import choices
 from .accelerate import Accelerated, Options
 from .arguments import Binding, Key, bind_arguments, open_arguments
 from .array import Array, spec_of
@@ -93,8 +93,8 @@ class Parallel(Batched):
         self._forget()
 
     def __untraced_read__(self, signature: Signature) -> Reading:
-        axes = rules.input_axes(self.fun, signature, self.in_axes, self.verb)
-        self.numbers(rules.batch_size(self.fun, signature, axes, self.axis_size, self.verb))
+        axes = choices.input_axes(self.fun, signature, self.in_axes, self.verb)
+        self.numbers(choices.batch_size(self.fun, signature, axes, self.axis_size, self.verb))
         return super().__untraced_read__(signature)
 
     def numbers(self, size: int) -> tuple[int, ...]:
@@ -166,10 +166,10 @@ class Plan:
 
     def __init__(self, parallel: Parallel, binding: Binding) -> None:
         fun, whole = parallel.fun, binding.signature
-        self.axes = rules.input_axes(fun, whole, parallel.in_axes, parallel.verb)
-        self.numbers = parallel.numbers(rules.batch_size(fun, whole, self.axes, parallel.axis_size, parallel.verb))
+        self.axes = choices.input_axes(fun, whole, parallel.in_axes, parallel.verb)
+        self.numbers = parallel.numbers(choices.batch_size(fun, whole, self.axes, parallel.axis_size, parallel.verb))
         self.devices = devices_in_step(self.numbers)
-        self.signature = rules.without_batch(whole, self.axes)
+        self.signature = choices.without_batch(whole, self.axes)
         self.replica = Replica(fun, parallel.axis_name, self.devices.count)
         self.translation: Translation = translate(self.replica, self.signature, None, "cpu")
         function = self.function = self.translation.function
@@ -220,7 +220,7 @@ class ReplicatedEntry(Entry):
                 raise ValueError(
                     f"pmap has mapped output of {f.name} but out_axes is None: the devices have different values"
                 )
-            place = pieces_on(numbers, rules.output_axis(parallel.fun, axis, result, path, parallel.verb))
+            place = pieces_on(numbers, choices.output_axis(parallel.fun, axis, result, path, parallel.verb))
             self.outs.append(spec_of(place.aval(Aval(result.aval.shape, result.aval.dtype)), place))
 
     def run(self, leaves: Sequence[Any]) -> Any:

@@ -19,7 +19,8 @@ from ..translator.reading.reader import Reading, read
 from ..translator.reading.signature import Signature, abstract_with_leaves, specialise, static_value
 from ..translator.rewrite import splice_block
 from ..translator.tree import Kind, TreeDef, close_node
-from .rules import Fun, MismatchError, moving, split_aux
+from .choices import Fun, MismatchError
+from .rules import moving, split_aux
 from .tree_util import describe
 
 

@@ -23,7 +23,7 @@ from ..translator.reading.reader import Reading
 from ..translator.reading.signature import Signature
 from ..translator.rewrite import splice_block, without_raises
 from ..translator.tree import LEAF, NONE, Kind, TreeDef, static
-from . import rules
+from . import choices, rules
 from .products import fitting, product_signature
 from .transformation import Transformation, transformed
 
@@ -52,8 +52,8 @@ class Forward(Transformation):
         only = dataclasses.replace(
             function, body=dataclasses.replace(function.body, results=results), out=main, mutated=()
         )
-        arguments = rules.positional(self.fun, signature)[: self.count]
-        chosen = rules.Chosen.of(arguments, signature, TreeDef(Kind.TUPLE, tuple(tree for _, tree in arguments)))
+        arguments = choices.positional(self.fun, signature)[: self.count]
+        chosen = choices.Chosen.of(arguments, signature, TreeDef(Kind.TUPLE, tuple(tree for _, tree in arguments)))
         places, tree = rules.differentiable(only, positions, chosen, allow_int=True)
         ahead, back = reverse.vjp_split(only, places, out=tree)
         return self._with_aux(function, ahead, main, aux, Backward(back, main))

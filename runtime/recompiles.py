@@ -17,14 +17,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..translator.ir import Aval
-from ..translator.pipeline import Translation
-from ..translator.reading.guards import Guard, varying
 from ..translator.reading.signature import Signature, static_value
 from ..translator.tree import Kind, TreeDef
 from .array import Array
 from .tree_util import describe
 
 if TYPE_CHECKING:
+    from ..translator.pipeline import Translation
+    from ..translator.reading.guards import Guard
     from ..translator.reading.values import Outside
     from .entries import Entry
 
@@ -123,6 +123,8 @@ class Changing:
     @contextmanager
     def read_at_calls(self, stale: Sequence[Entry]) -> Iterator[None]:
         """While a program is made in place of these, whose guards have failed."""
+        from ..translator.reading.guards import varying
+
         self._seen.update({g.place for e in stale for g in e.translation.guards if g.of_number and not g.holds()})
         token = varying.set(varying.get() | {place for place, times in self._seen.items() if times >= _CHANGES})
         try:

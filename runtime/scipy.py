@@ -1,6 +1,7 @@
 """`untraced.scipy`: the functions of SciPy that the language knows, as NumPy source; SciPy itself is not needed."""
 
+from ..translator.library import scipy_linalg as linalg
 from ..translator.library import special
 from . import scipy_stats as stats
 
-__all__ = ["special", "stats"]
+__all__ = ["linalg", "special", "stats"]

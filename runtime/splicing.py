@@ -25,8 +25,8 @@ from ..translator.reading.reader import Reading, read, read_specialised
 from ..translator.reading.signature import Signature, abstract_with_leaves
 from ..translator.rewrite import rebuilt, splice_block, unique_names
 from ..translator.tree import LEAF, Kind, TreeDef
+from .choices import MismatchError, positional
 from .products import rebuild
-from .rules import MismatchError, positional
 from .tree_util import describe
 
 if TYPE_CHECKING:

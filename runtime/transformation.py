@@ -7,15 +7,13 @@ import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ..translator import pipeline
-from ..translator.ir import Function
-from ..translator.pipeline import Positions
-from ..translator.reading.inner import Inner
-from ..translator.reading.reader import Reading, read
 from ..translator.reading.signature import Signature
 from .callables import readable
 
 if TYPE_CHECKING:
+    from ..translator.ir import Function
+    from ..translator.pipeline import Positions
+    from ..translator.reading.reader import Reading
     from .accelerate import Accelerated
     from .inspection import Inspection
 
@@ -46,7 +44,10 @@ class Transformation:
 
     def __untraced_read__(self, signature: Signature) -> Reading:
         """The program of this transformation for a signature."""
-        return pipeline.transform(
+        from ..translator.pipeline import transform
+        from ..translator.reading.reader import read
+
+        return transform(
             self.stage,
             lambda inner: read(self.fun, inner, changes="dropped"),
             signature,
@@ -92,8 +93,6 @@ class Transformation:
 def transformed(fun: Fun, kind: type[Transformation], *options: Any) -> Any:
     """`kind(fun, *options)`; accelerated where `fun` is. The same one again for the same arguments, so that what it has
     translated is found again when a step function says `grad(loss)(...)` every time."""
-    if isinstance(fun, Inner):
-        return _made(fun, kind, options)
     try:
         return _remembered(fun, kind, options, repr(options))  # type: ignore[arg-type]  # a class is hashable
     except TypeError as error:

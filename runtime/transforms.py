@@ -3,27 +3,25 @@
 Calling one with NumPy arrays generates its source for the signature of the call and lets CPython run it: no compiler.
 Calling it with an `Array`, or wrapping it in `accelerate`, compiles it. Each can be read like a function
 (`__untraced_read__`), so they nest, and work inside functions that are accelerated. A transformation of an
-accelerated function is accelerated.
+accelerated function is accelerated. What reads and transforms is loaded when that is first done.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
-from ..translator import pipeline
 from ..translator.axes import named_axis
-from ..translator.batch.lanes import Form
-from ..translator.ir import Function
-from ..translator.ops import STOP_GRADIENT
-from ..translator.pipeline import Positions
-from ..translator.reading.reader import Reading, read
+from ..translator.batch.form import Form
 from ..translator.reading.signature import Signature
-from ..translator.tree import tree_map
-from . import products, rules
-from .pullback import forward_half
-from .rules import Argnums
+from . import choices
+from .choices import Argnums
 from .transformation import Fun, Transformation, transformed
+
+if TYPE_CHECKING:
+    from ..translator.ir import Function
+    from ..translator.pipeline import Positions
+    from ..translator.reading.reader import Reading
 
 Axes = Any  # an int, None, or a tree of them that is a prefix of the arguments' or the result's
 
@@ -39,14 +37,16 @@ class Gradient(Transformation):
     def __init__(
         self, fun: Fun, argnums: Argnums, has_aux: bool, holomorphic: bool, allow_int: bool, value: bool
     ) -> None:
-        self.argnums, self.has_aux, self.value = rules.checked_argnums(argnums), has_aux, value
+        self.argnums, self.has_aux, self.value = choices.checked_argnums(argnums), has_aux, value
         self.holomorphic, self.allow_int = holomorphic, allow_int
         self.verb = "value_and_grad" if value else "grad"
         super().__init__(fun)
 
     def rule(self, function: Function, positions: Positions, signature: Signature) -> Function:
-        chosen = rules.select(self.fun, signature, self.argnums, self.verb)
-        return rules.gradient(
+        from .rules import gradient
+
+        chosen = choices.select(self.fun, signature, self.argnums, self.verb)
+        return gradient(
             function,
             positions,
             chosen,
@@ -100,7 +100,7 @@ class Jacobian(Transformation):
     def __init__(
         self, fun: Fun, argnums: Argnums, has_aux: bool, holomorphic: bool, forward: bool | None, allow_int: bool
     ) -> None:
-        self.argnums, self.has_aux, self.holomorphic = rules.checked_argnums(argnums), has_aux, holomorphic
+        self.argnums, self.has_aux, self.holomorphic = choices.checked_argnums(argnums), has_aux, holomorphic
         self.forward, self.allow_int = forward, allow_int
         self.verb = "jacobian" if forward is None else "jacfwd" if forward else "jacrev"
         super().__init__(fun)
@@ -108,7 +108,7 @@ class Jacobian(Transformation):
     def rule(self, function: Function, positions: Positions, signature: Signature) -> Function:
         from .jacobians import forward_is_better, jacobian
 
-        chosen = rules.select(self.fun, signature, self.argnums, self.verb)
+        chosen = choices.select(self.fun, signature, self.argnums, self.verb)
         forward = self.forward
         if forward is None:
             forward = forward_is_better(function, positions, chosen, self.has_aux, self.holomorphic)
@@ -175,24 +175,28 @@ class Batched(Transformation):
     ) -> None:
         self.in_axes, self.out_axes, self.axis_name, self.axis_size = in_axes, out_axes, axis_name, axis_size
         self.lanes = lanes
-        rules.check_axes(in_axes, out_axes, self.verb)
+        choices.check_axes(in_axes, out_axes, self.verb)
         if lanes not in get_args(Form):
             raise ValueError(f"vmap: lanes must be one of {', '.join(map(repr, get_args(Form)))}, not {lanes!r}")
         super().__init__(fun)
 
     def __untraced_read__(self, signature: Signature) -> Reading:
-        axes = rules.input_axes(self.fun, signature, self.in_axes, self.verb)
-        size = rules.batch_size(self.fun, signature, axes, self.axis_size, self.verb)
+        from ..translator.pipeline import transform
+        from ..translator.reading.reader import read
+        from .rules import batched
+
+        axes = choices.input_axes(self.fun, signature, self.in_axes, self.verb)
+        size = choices.batch_size(self.fun, signature, axes, self.axis_size, self.verb)
 
         def read_with(inner: Signature) -> Reading:
             with named_axis(self.axis_name, size):
                 return read(self.fun, inner, changes="dropped")
 
-        return pipeline.transform(
+        return transform(
             self.stage,
             read_with,
-            rules.without_batch(signature, axes),
-            lambda function, positions: rules.batched(
+            choices.without_batch(signature, axes),
+            lambda function, positions: batched(
                 self.fun, function, positions, axes, self.out_axes, size, self.lanes, self.axis_name
             ),
         )
@@ -242,15 +246,19 @@ class Pushforward(Transformation):
 
     def __init__(self, fun: Fun, has_aux: bool) -> None:
         self.has_aux = has_aux
+        from .products import product_signature
+
         super().__init__(fun)
-        self.__signature__ = products.product_signature("primals", "tangents")
+        self.__signature__ = product_signature("primals", "tangents")
         del self.__wrapped__
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
 
     def __untraced_read__(self, signature: Signature) -> Reading:
-        return products.pushforward(self.fun, signature, self.has_aux)
+        from .products import pushforward
+
+        return pushforward(self.fun, signature, self.has_aux)
 
 
 def jvp(fun: Fun, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False) -> Any:
@@ -278,12 +286,18 @@ def vjp(fun: Fun, *primals: Any, has_aux: bool = False) -> Any:
     >>> pull(np.array([1.0, 0.0, 10.0]))
     (array([ 0.,  0., 40.]),)
     """
-    out, aux, residuals, backward = forward_half(fun, len(primals), has_aux)(*primals)
+    out, aux, residuals, backward = _forward_half(fun, len(primals), has_aux)(*primals)
 
     def vjp_fun(ct: Any) -> Any:
         return backward(residuals, ct)
 
     return (out, vjp_fun, aux) if has_aux else (out, vjp_fun)
+
+
+def _forward_half(fun: Fun, count: int, has_aux: bool) -> Any:
+    from .pullback import forward_half
+
+    return forward_half(fun, count, has_aux)
 
 
 def linearize(fun: Fun, *primals: Any, has_aux: bool = False) -> Any:
@@ -325,22 +339,6 @@ def _check_sequence(what: str, xs: Any) -> None:
         raise TypeError(f"{what} arguments to jvp must be a tuple or list, got {type(xs).__name__}")
 
 
-def stop_gradient(x: Any) -> Any:
-    """`x`, a constant as far as derivatives go. `x` may be any tree.
-
-    >>> grad(lambda x: x * stop_gradient(x))(3.0)
-    np.float64(3.0)
-    """
-    return tree_map(_constant, x)
-
-
-def _constant(x: Any) -> Any:
-    return x
-
-
-_constant.__untraced_numpy__ = STOP_GRADIENT.evaluate  # type: ignore[attr-defined]
-
-
 for _made_at_translation in (
     grad,
     value_and_grad,
@@ -350,7 +348,7 @@ for _made_at_translation in (
     hessian,
     vmap,
     transformed,
-    forward_half,
+    _forward_half,
     _check_sequence,
 ):
     _made_at_translation.__dict__["__untraced_static__"] = True

@@ -22,6 +22,7 @@ CALLED_BY_OTHERS = {
     "node_data",  # scripts written for jax.tree_util
     *("branch_", "loop_"),  # by name, `runtime/strategies`
     "visit_Call",  # ast.NodeTransformer
+    "create_module",  # Python's import
 }
 
 Definition = ast.FunctionDef | ast.ClassDef

@@ -1,7 +1,10 @@
-"""The public face: what it holds, how long it takes to import, and what that imports."""
+"""The public face: what it holds, and what its import and the first uses load."""
 
 from __future__ import annotations
 
+import ast
+import importlib
+import inspect
 import subprocess
 import sys
 
@@ -20,10 +23,55 @@ def test_all_names_are_there() -> None:
     assert untraced.jit is untraced.accelerate
 
 
-def test_import_is_light() -> None:
-    heavy = "('jax', 'jaxlib', 'triton', 'cupy', 'torch', 'scipy', 'astor', 'jinja2', 'matplotlib')"
-    code = f"import sys, untraced; print([m for m in {heavy} if m in sys.modules])"
-    assert in_a_fresh_process(code) == "[]"
+def test_the_table_of_names_is_what_type_checkers_see() -> None:
+    """For `__getattr__` where each name is, for them imports that are not run."""
+    (block,) = [node for node in ast.parse(inspect.getsource(untraced)).body if isinstance(node, ast.If)]
+    seen = {
+        alias.asname or alias.name: (node.module, alias.name)
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    names = {name: (module, "accelerate" if name == "jit" else name) for name, module in untraced._NAMES.items()}
+    spaces = {name: tuple(module.rsplit(".", 1)) for name, module in untraced._NAMESPACES.items()}
+    assert seen == names | spaces
+    assert sorted(seen) == sorted(untraced.__all__)
+    assert set(untraced.__all__) <= set(dir(untraced))
+
+
+def test_import_loads_nothing() -> None:
+    code = "import sys, untraced; print([m for m in sys.modules if m.split('.')[0] in ('numpy', 'untraced')])"
+    assert in_a_fresh_process(code) == "['untraced']"
+
+
+def test_what_decorators_load() -> None:
+    """The translator is loaded by the first call, and so are backends and what only they need."""
+    code = (
+        "import sys, untraced\n"
+        "from untraced import accelerate, grad, vmap\n"
+        "accelerate(grad(vmap(lambda x: x * x)))\n"
+        "print(*(m.removeprefix('untraced.') for m in sys.modules if m.startswith('untraced.')))\n"
+        "print(*(m for m in sys.modules))"
+    )
+    ours, everything = (line.split() for line in in_a_fresh_process(code).splitlines())
+    reading = {f"translator.reading.{m}" for m in ("libraries", "nodes", "signature", "source")}
+    light = {f"translator.{m}" for m in ("axes", "batch", "batch.form", "errors", "ir", "precision", "reading", "tree")}
+    assert {m for m in ours if m.split(".")[0] != "runtime"} == {"translator"} | reading | light
+    assert not {"runtime.entries", "runtime.rules", "runtime.splicing", "runtime.testing"} & set(ours)
+    assert not {"jax", "jaxlib", "triton", "cupy", "torch", "scipy", "astor", "jinja2", "matplotlib"} & set(everything)
+
+
+def test_namespaces_are_modules() -> None:
+    """Imported by either of their names they are one module, which keeps its own spec."""
+    code = (
+        "import untraced.random as r, untraced.numpy.linalg, untraced.nn.initializers, untraced.scipy.stats.norm\n"
+        "import numpy, untraced\n"
+        "from untraced.runtime import random, initializers\n"
+        "assert r is random is untraced.random and r.__spec__.name == r.__name__ == 'untraced.runtime.random'\n"
+        "assert untraced.nn.initializers is initializers and untraced.numpy.linalg is numpy.linalg\n"
+        "print(untraced.scipy.stats.norm.cdf(0.0))"
+    )
+    assert in_a_fresh_process(code) == "0.5"
 
 
 def test_plain_transformations_stay_light() -> None:
@@ -55,3 +103,5 @@ def test_unknown_names() -> None:
 
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         _ = untraced.nonsense
+    with pytest.raises(ModuleNotFoundError, match=r"untraced\.nonsense"):
+        importlib.import_module("untraced.nonsense")

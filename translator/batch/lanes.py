@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from .. import make, ops
 from ..builder import Builder
@@ -25,13 +25,12 @@ from ..errors import Span
 from ..ir import Apply, Atom, Aval, Block, For, If, Range, Statement, Var, While, blocks_of, const, free_variables, walk
 from ..ops.core import At, Collective, Dim, Dyn, Fourier, Linalg, Put, Run, Sort
 from ..rewrite import Substitution, copy_statement
+from .form import Form
 from .rules import batched_aval, renamed
 from .spread import is_batched
 
 if TYPE_CHECKING:
     from .vmap import Batcher
-
-Form = Literal["auto", "loop", "lockstep"]
 
 WIDEST = 64  # elements of a value in the body of a lane: wider ones are better worked on for all lanes at once
 STORED = 4096  # elements of an array that a lane stores into bit by bit

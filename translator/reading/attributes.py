@@ -17,9 +17,10 @@ from .arrays import strides_of
 from .context import Context
 from .demand import refuse_undefined
 from .growing import Growing
-from .guards import is_library, place_within
+from .guards import place_within
 from .hooks import accelerated_function
 from .indexing import copy_of_line, flat_of
+from .libraries import is_library
 from .selection import attribute, concrete
 from .values import (
     LAZY,

@@ -6,8 +6,6 @@ import builtins
 import contextvars
 import enum
 import functools
-import os
-import sys
 import types
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
@@ -18,6 +16,7 @@ import numpy as np
 
 from ..ir import Atom, Aval, Capture, Param, Root, Var, const
 from ..tree import ARRAY, LEAF, TreeDef
+from .libraries import is_library, of_library
 from .signature import aval_of, is_array_without_axes, runs
 from .source import Scope
 from .values import Bound, Cell, Foreign, Outside, Partial, Ref, Restart, Value
@@ -327,7 +326,7 @@ class Captures:
         if isinstance(value, types.MethodType | functools.partial):
             return self._callable(value, capture, space)
         if isinstance(value, types.ModuleType):
-            return value if _is_library(value) else Foreign(value, capture)
+            return value if of_library(value.__name__) else Foreign(value, capture)
         known = (type, enum.Enum, np.dtype, np.ufunc, range, slice)
         functions = (types.FunctionType, types.BuiltinFunctionType, type(np.sum), functools._lru_cache_wrapper)
         if isinstance(value, known + functions) or hasattr(type(value), "__array_ufunc__"):
@@ -387,31 +386,3 @@ def _hint(capture: Capture) -> str:
     parts = [capture.name, *(str(k) for _, k in capture.path)]
     name = "_".join(parts)
     return name if name.isidentifier() else capture.name
-
-
-def _is_library(module: types.ModuleType) -> bool:
-    """Modules whose data nobody changes: NumPy, the standard library, untraced itself."""
-    return _of_library(module.__name__)
-
-
-def is_library(thing: Any) -> bool:
-    """Whether a class or function is one of theirs."""
-    module = getattr(thing, "__module__", None) or "builtins"
-    if module == "builtins":  # what is made by exec in a namespace without a name says so, too
-        return not isinstance(thing, types.FunctionType) and not getattr(thing, "__flags__", 0) & _MADE_BY_CLASS
-    return _of_library(module)
-
-
-_MADE_BY_CLASS = 1 << 9  # in the __flags__ of a class: CPython's Py_TPFLAGS_HEAPTYPE
-
-
-def _of_library(module: str) -> bool:
-    root = module.partition(".")[0]
-    return root in ("numpy", "untraced", "scipy") or (root in sys.stdlib_module_names and _is_standard(root))
-
-
-@functools.lru_cache(maxsize=256)
-def _is_standard(root: str) -> bool:
-    """Whether a module with the name of a standard one, say `test` or `code`, is that one and not the user's."""
-    file = getattr(sys.modules.get(root), "__file__", None)
-    return root != "__main__" and (file is None or file.startswith(os.path.dirname(os.__file__) + os.sep))

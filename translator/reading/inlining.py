@@ -11,8 +11,8 @@ from . import fence, recursion
 from .context import Context
 from .control import FUNCTION_END, sequence
 from .generators import Collection
-from .guards import is_library
 from .iteration import held
+from .libraries import is_library
 from .liveness import Liveness, liveness
 from .source import FunctionNode, Source, scope_of, source_of
 from .values import (

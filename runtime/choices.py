@@ -1,0 +1,254 @@
+"""What the caller of a transformation chooses: arguments by `argnums`, axes by `in_axes` and `out_axes`.
+
+They are checked when the transformation is made, and held against the arguments of a call.
+"""
+
+from __future__ import annotations
+
+import inspect
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..translator.errors import Diagnostic, ShapeError
+from ..translator.ir import Atom, Aval
+from ..translator.reading.signature import Signature, runs, signature_of
+from ..translator.reading.source import definition
+from ..translator.tree import Kind, TreeDef, flatten
+from .tree_util import broadcast_prefix
+
+Argnums = int | Sequence[int]
+Fun = Callable[..., Any]
+
+# ---- arguments -----------------------------------------------------------------------------------
+
+
+def checked_argnums(argnums: Argnums) -> int | tuple[int, ...]:
+    """An int or a tuple of ints. Raises TypeError for anything else."""
+    try:
+        return operator.index(argnums)  # type: ignore[arg-type]
+    except TypeError:
+        pass
+    try:
+        return tuple(operator.index(i) for i in argnums)  # type: ignore[union-attr]
+    except TypeError:
+        raise TypeError(f"argnums must be an int or a sequence of ints, got {argnums!r}") from None
+
+
+class MismatchError(TypeError, ValueError):
+    """What does not fit the function whose derivative is taken: `argnums` that the call does not have, a cotangent of
+    another shape or dtype. Versions of JAX raise the one or the other.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The arguments that `argnums` names: their leaves in the signature, the types of these, and the tree of them."""
+
+    leaves: tuple[int, ...]
+    avals: tuple[Aval, ...]
+    tree: TreeDef
+
+    @classmethod
+    def of(cls, arguments: Sequence[tuple[int, TreeDef]], signature: Signature, tree: TreeDef) -> Chosen:
+        leaves = tuple(leaf for first, tree in arguments for leaf in range(first, first + tree.leaf_count))
+        return cls(leaves, tuple(signature.avals[i] for i in leaves), tree)
+
+
+def positional(fun: Fun, signature: Signature) -> list[tuple[int, TreeDef]]:
+    """The positional arguments, those of *args one by one: the number of the first leaf, and the tree."""
+    kinds = _kinds(fun)
+    out: list[tuple[int, TreeDef]] = []
+    first = 0
+    for name, tree in signature.params:
+        kind = kinds.get(name)
+        if kind is inspect.Parameter.VAR_POSITIONAL:
+            start = first
+            for child in tree.children:
+                out.append((start, child))
+                start += child.leaf_count
+        elif kind is not inspect.Parameter.VAR_KEYWORD:
+            out.append((first, tree))
+        first += tree.leaf_count
+    return out
+
+
+def _kinds(fun: Fun) -> dict[str, Any]:
+    try:
+        return {name: p.kind for name, p in signature_of(fun).parameters.items()}
+    except ValueError:
+        return {}
+
+
+def select(fun: Fun, signature: Signature, argnums: int | tuple[int, ...], verb: str) -> Chosen:
+    """Raises MismatchError for an argument that the call does not have."""
+    arguments = positional(fun, signature)
+    picked = []
+    for i in (argnums,) if isinstance(argnums, int) else argnums:
+        if not -len(arguments) <= i < len(arguments):
+            raise MismatchError(
+                f"differentiating with respect to argnums={i} requires at least {i + 1 if i >= 0 else -i} "
+                "positional arguments to be "
+                f"passed by the caller, but {verb} of {getattr(fun, '__name__', fun)} got only {len(arguments)} "
+                "positional arguments."
+            )
+        picked.append(arguments[i])
+    trees = tuple(tree for _, tree in picked)
+    return Chosen.of(picked, signature, trees[0] if isinstance(argnums, int) else TreeDef(Kind.TUPLE, trees))
+
+
+# ---- axes ----------------------------------------------------------------------------------------
+
+
+def check_axes(in_axes: Any, out_axes: Any, verb: str) -> None:
+    if isinstance(in_axes, list):
+        in_axes = tuple(in_axes)
+    if not isinstance(in_axes, int | tuple | type(None)) or isinstance(in_axes, bool):
+        raise TypeError(
+            f"{verb} in_axes must be an int, None, or a tuple of entries corresponding to the positional arguments "
+            "passed to the "
+            f"function, but got {in_axes!r}."
+        )
+    for axes, name in ((in_axes, "in_axes"), (out_axes, "out_axes")):
+        for axis in axis_leaves(axes):
+            if axis is not None and (not isinstance(axis, int) or isinstance(axis, bool)):
+                raise TypeError(
+                    f"{verb} {name} must be an int, None, or (nested) container with those types as leaves, but "
+                    f"got {axes!r}."
+                )
+
+
+def axis_leaves(axes: Any) -> list[Any]:
+    return flatten(axes, is_leaf=lambda x: x is None)[0]
+
+
+AxesOfLeaves = tuple[int | None, ...]
+
+
+def input_axes(fun: Fun, signature: Signature, in_axes: Any, verb: str) -> AxesOfLeaves:
+    """For each leaf of the signature the axis that is mapped, non-negative. Raises ValueError where in_axes does not
+    fit.
+    """
+    axes: list[int | None] = [None] * len(signature.avals)
+    arguments = positional(fun, signature)
+    entries = _entries(fun, in_axes, arguments, verb)
+    covered = 0
+    optional = _optional(fun, len(arguments)) if isinstance(in_axes, int) else frozenset()
+    for i, ((first, tree), entry) in enumerate(zip(arguments, entries, strict=False)):
+        if i in optional and tree.kind is Kind.LEAF and signature.avals[first].weak:
+            entry = None  # a default that was not given
+        chosen = axes_over(fun, entry, tree, f"{verb} in_axes", f"the argument {_name_of(signature, first)}")
+        axes[first : first + tree.leaf_count] = chosen
+        covered = first + tree.leaf_count
+    for leaf in range(covered, len(axes)):  # keyword arguments are mapped over axis 0, numbers among them are not
+        axes[leaf] = 0 if signature.avals[leaf].shape else None
+    return tuple(_normal_axis(a, signature, i, fun, verb) for i, a in enumerate(axes))
+
+
+def _name_of(signature: Signature, first: int) -> str:
+    """The parameter whose leaves begin there."""
+    count = 0
+    for name, tree in signature.params:
+        if first < count + max(tree.leaf_count, 1):
+            return name
+        count += tree.leaf_count
+    return f"number {first}"
+
+
+def axes_over(fun: Fun, axes: Any, tree: TreeDef, what: str, of: str) -> list[Any]:
+    """An axis for each leaf. Raises ShapeError where `axes` is no prefix of the tree, naming what it belongs to."""
+    try:
+        return broadcast_prefix(axes, tree, what, is_leaf=lambda x: x is None)
+    except ValueError as error:
+        raise fitting(
+            fun,
+            f"{error}, in {of}",
+            "give one axis for all of it, or one entry for each of its entries",
+        ) from None
+
+
+def _optional(fun: Fun, count: int) -> frozenset[int]:
+    """The positional arguments that have a default."""
+    parameters = list(signature_of(fun).parameters.values())[:count]
+    return frozenset(i for i, p in enumerate(parameters) if p.default is not inspect.Parameter.empty)
+
+
+def _entries(fun: Fun, in_axes: Any, arguments: Sequence[tuple[int, TreeDef]], verb: str) -> Sequence[Any]:
+    if not isinstance(in_axes, tuple | list):
+        return [in_axes] * len(arguments)
+    if len(in_axes) > len(arguments):
+        raise ValueError(
+            f"{verb} in_axes must be an int, None, or a tuple of entries corresponding to the positional arguments "
+            "passed to the function, "
+            f"but got {len(in_axes)} entries for {len(arguments)} positional arguments of "
+            f"{getattr(fun, '__name__', fun)}."
+        )
+    return in_axes
+
+
+def _normal_axis(axis: int | None, signature: Signature, leaf: int, fun: Fun, verb: str) -> int | None:
+    if axis is None:
+        return None
+    aval = signature.avals[leaf]
+    if not -aval.ndim <= axis < aval.ndim:
+        raise fitting(
+            fun,
+            f"{verb} was requested to map axis {axis} of the argument {signature.leaf_name(leaf)} of "
+            f"{getattr(fun, '__name__', fun)} that has shape {aval.shape}: it has only {aval.ndim} axes",
+            "give an axis that it has, or None in in_axes where it is the same for all",
+        )
+    return axis % aval.ndim
+
+
+def batch_size(fun: Fun, signature: Signature, axes: AxesOfLeaves, axis_size: int | None, verb: str) -> int:
+    sizes = {signature.avals[i].shape[a] for i, a in enumerate(axes) if a is not None}
+    if axis_size is not None:
+        sizes.add(axis_size)
+    if len(sizes) == 1:
+        return sizes.pop()
+    if not sizes:
+        raise fitting(
+            fun, f"{verb} must have at least one non-None value in in_axes, or axis_size", f"{verb}(f, axis_size=n)"
+        )
+    each = [
+        f"argument {signature.leaf_name(i)}: size {signature.avals[i].shape[a]} along axis {a}"
+        for i, a in enumerate(axes)
+        if a is not None
+    ]
+    given = [f"axis_size={axis_size}"] if axis_size is not None else []
+    raise fitting(
+        fun,
+        f"{verb} got inconsistent sizes for array axes to be mapped in {getattr(fun, '__name__', fun)}:\n  "
+        + "\n  ".join(each + given),
+        "give arrays of one size along these axes, or None in in_axes where one is the same for all",
+    )
+
+
+def fitting(fun: Fun, what: str, instead: str) -> ShapeError:
+    """The error that axes do not fit the arguments or results of a function, told at its definition."""
+    return ShapeError(Diagnostic(what, definition(runs(fun)), instead=instead))
+
+
+def without_batch(signature: Signature, axes: AxesOfLeaves) -> Signature:
+    """The signature of one lane."""
+    avals = tuple(
+        a if axis is None else Aval((*a.shape[:axis], *a.shape[axis + 1 :]), a.dtype)
+        for a, axis in zip(signature.avals, axes, strict=True)
+    )
+    values = tuple(v if axis is None else None for v, axis in zip(signature.values, axes, strict=True))
+    return Signature(signature.params, avals, values)
+
+
+def output_axis(fun: Fun, axis: int | None, result: Atom, path: str, verb: str) -> int | None:
+    if axis is None:
+        return None
+    ndim = result.aval.ndim + 1
+    if not -ndim <= axis < ndim:
+        raise fitting(
+            fun,
+            f"{verb} out_axes={axis} is out of range for {path} of {getattr(fun, '__name__', fun)}, which has {ndim} "
+            "axes with the mapped one",
+            f"out_axes from {-ndim} to {ndim - 1}",
+        )
+    return axis % ndim
