@@ -269,3 +269,24 @@ def test_with_rules_of_the_users_own():
         return np.sin(x) if x < 1 else shrunk(x * 0.6) * x
 
     check_grads(shrunk, (3.7,), order=2)
+
+
+def slope_of(f):
+    def g(*args, **options):
+        def total(*inner):
+            return np.sum(f(*inner, **options))
+
+        return untraced.grad(total)(*args)
+
+    return g
+
+
+def test_functions_of_one_text_are_not_one_function():
+    x = np.linspace(-1.0, 1.0, 5)
+    f, found = np.tanh, []
+    for _ in range(4):
+        f = slope_of(f)
+        found.append(f(x))
+    y, z = np.tanh(x), 1.0 - np.tanh(x) ** 2
+    want = [z, -2.0 * y * z, (6.0 * y * y - 2.0) * z, (16.0 - 24.0 * y * y) * y * z]
+    np.testing.assert_allclose(found, want, rtol=1e-13, atol=1e-14)

@@ -114,10 +114,15 @@ def _repeats(frame: Frame) -> bool:
     """Whether a call has the structure, the types and the known values of one that it is made within."""
     around = frame.caller
     while around is not None:
-        if around.source.node is frame.source.node and around.entered == frame.entered is not None:
+        if _of_one_function(around, frame) and around.entered == frame.entered is not None:
             return True
         around = around.caller
     return False
+
+
+def _of_one_function(a: Frame, b: Frame) -> bool:
+    """Whether two calls are of one function: not only of one text, which functions that are made share."""
+    return a.source.node is b.source.node and a.outer is b.outer and a.scope.function is b.scope.function
 
 
 def _branches_out(ctx: Context, frame: Frame, node: ast.AST) -> bool:
@@ -149,7 +154,7 @@ def is_within(frame: Frame, f: types.FunctionType) -> bool:
     node = source_of(f).node
     around: Frame | None = frame
     while around is not None:
-        if around.source.node is node:
+        if around.source.node is node and around.scope.function is f:
             return True
         around = around.caller
     return False
@@ -227,7 +232,8 @@ class _Given:
         leaves = [flat[i] for i in places]
         args = tuple(ctx.atom(v) for v in leaves)
         known = tuple(_identity(v) for i, v in enumerate(flat) if i not in places)
-        key = (node, id(frame.outer), structure, tuple(places), tuple(a.aval for a in args), known)
+        function = (node, id(frame.outer), id(frame.scope.function))
+        key = (*function, structure, tuple(places), tuple(a.aval for a in args), known)
         return _Given(key, list(env), flat, structure, places, leaves, args, _hints(env))
 
     def opened(self, ctx: Context) -> tuple[list[Value], list[Var]]:
