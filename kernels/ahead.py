@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import linecache
 import os
-from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha1
 from typing import Any
 
 from ..translator.errors import TargetError
+from ..translator.records import dataclass
 from .program import Program
 
 INSTALL = "pip install 'untraced[gpu]'"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
 from ..translator.bounds import Status
 from ..translator.ir import DType
+from ..translator.records import dataclass
 from .dialects import CUDA, TRITON, Cuda, Triton, accumulator, bare, call_expression, carrier
 from .layout import Access, Layout, Strides, access_of, contiguous
 from .loop_reductions import RUNNING

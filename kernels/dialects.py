@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ import numpy as np
 from ..translator.errors import UnsupportedError
 from ..translator.ir import DType
 from ..translator.passes.fold import shortest
+from ..translator.records import dataclass
 from .lower import Call, Number, Value
 
 HALVES = frozenset(("float16", "bfloat16"))

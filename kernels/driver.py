@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, assert_never
 
 import numpy as np
@@ -50,6 +49,7 @@ from ..translator.printing.names import Names, identifier
 from ..translator.printing.ownership import Ownership
 from ..translator.printing.sourcetext import Line, join
 from ..translator.printing.temporaries import Folding
+from ..translator.records import dataclass
 from ..translator.routines import left_to_cpython
 from ..translator.tree import LEAF, Kind, TreeDef
 from .backend import Backend

@@ -10,7 +10,6 @@ import itertools
 import linecache
 import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ import numpy as np
 from ..translator.ir import Apply, Block, Function, Fused, Statement, blocks_of
 from ..translator.ops.core import Contract
 from ..translator.passes.groups import kind_of, report
+from ..translator.records import dataclass
 from ..translator.rewrite import without_rules
 from .arrays import NUMBERS, is_host
 from .backend import Backend

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from ..translator.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

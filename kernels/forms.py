@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ..translator.ir import Shape
+from ..translator.records import dataclass
 from .layout import Strides, contiguous
 
 

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from ..translator.ir import DType
+from ..translator.records import dataclass
 from .body import Body, Pass
 from .layout import Access, access_of, contiguous
 from .lower import Fold, Load, Number, Position, Scan, Value

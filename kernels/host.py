@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ import numpy as np
 from ..translator.errors import NOWHERE
 from ..translator.ir import Const, DType
 from ..translator.ops.core import Elementwise
+from ..translator.records import dataclass
 from .cipher import CUDA as CUDA_CIPHER
 from .dialects import Cuda, call_expression, is_half
 from .lower import Call, Names, Number, Value

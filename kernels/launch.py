@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..translator.errors import Diagnostic, TargetError
+from ..translator.records import dataclass
 from .ahead import INSTALL, Compiled, compile_program
 from .backend import Backend, Recording
 from .program import Launch, Program

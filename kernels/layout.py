@@ -7,9 +7,10 @@ strides, offsets and extents are arguments, so that arrays of other lengths run 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ..translator.ir import Shape
+from ..translator.records import dataclass
 from .lower import Lowered, Map, Names, Position
 
 Strides = tuple[int, ...]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -13,6 +12,7 @@ from ..translator.errors import PythonComplexError, Span, WideIntError, tell_pla
 from ..translator.ir import Apply, Const, DType, Statement, Var
 from ..translator.ops.core import Elementwise
 from ..translator.ops.pythonic import error_of_infinity
+from ..translator.records import dataclass
 from .host import HOST, Scalar
 from .lifetimes import Lifetimes
 from .loop_values import Values

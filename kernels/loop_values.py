@@ -9,12 +9,13 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
 from ..translator.errors import Span
 from ..translator.ir import Atom, Const, DType, Shape, Statement, Var, blocks_of, free_variables
+from ..translator.records import dataclass
 from .dialects import is_half
 from .host import HOST, HostNames, Scalar, constant
 from .lifetimes import Lifetimes

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -32,6 +32,7 @@ from ..translator.ir import (
     While,
     free_variables,
 )
+from ..translator.records import dataclass
 from ..translator.rewrite import Substitution, copy_statement, substitute
 from .host import COMPLEX, PRELUDE, Scalar
 from .lifetimes import Lifetimes

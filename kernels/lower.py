@@ -10,7 +10,7 @@ from __future__ import annotations
 import keyword
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,7 @@ from ..translator.ops.core import (
     indexed_shape,
 )
 from ..translator.passes.alignment import without_ones
+from ..translator.records import dataclass
 from ..translator.tree import LEAF
 
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..translator.ir import DType, Fused, Shape
 from ..translator.passes.groups import spans_of
+from ..translator.records import dataclass
 from .body import DIALECTS, Body
 from .dialects import Triton, carrier
 from .layout import decomposition

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from ..translator.records import dataclass
 
 REGISTERS, FRAME = 0x2F, 0x11  # attributes in the section .nv.info
 SYMBOLS = 2  # the type of the section that holds them

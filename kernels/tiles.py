@@ -7,11 +7,11 @@ product over (i, j). All write into one source, with one list of pointers.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from ..translator.errors import Diagnostic, UnsupportedError
 from ..translator.ir import Apply, Atom, Block, DType, Fused, Shape, Var
 from ..translator.ops.core import Contract, Reduce
+from ..translator.records import dataclass
 from .body import Body
 from .dialects import TRITON
 from .layout import Access, Space, Strides, access_of, contiguous, decomposition, layout_over

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from ..translator.reading.signature import (
     signature_of,
 )
 from ..translator.reading.source import definition
+from ..translator.records import dataclass
 from ..translator.tree import open_node, sorted_keys, tree_map
 from .adopted import OnGpu, is_on_gpu
 from .array import Array

@@ -8,13 +8,13 @@ from __future__ import annotations
 import inspect
 import operator
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ..translator.errors import Diagnostic, ShapeError
 from ..translator.ir import Atom, Aval
 from ..translator.reading.signature import Signature, runs, signature_of
 from ..translator.reading.source import definition
+from ..translator.records import dataclass
 from ..translator.tree import Kind, TreeDef, flatten
 from .tree_util import broadcast_prefix
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ..translator.errors import UntracedError
+from ..translator.records import dataclass
 from .accelerate import Accelerated, accelerate
 from .array import Array
 from .devices import automatic_target, block_until_ready

@@ -13,8 +13,9 @@ from __future__ import annotations
 import os
 import socket
 import time
-from dataclasses import dataclass
 from typing import Any
+
+from ..translator.records import dataclass
 
 HEARTBEAT_SECONDS = 10
 START_SECONDS = 300

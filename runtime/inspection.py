@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import types
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,7 @@ from ..translator.passes.groups import Group
 from ..translator.pipeline import Translation, translate
 from ..translator.printing.printer import Printed, print_function, printed, standalone
 from ..translator.reading.signature import Signature
+from ..translator.records import dataclass
 from ..translator.tree import LEAF, Kind, TreeDef
 from .arguments import Binding
 

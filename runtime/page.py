@@ -12,11 +12,11 @@ import html
 import linecache
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from importlib import resources
 from typing import TYPE_CHECKING
 
 from ..translator.ir import Apply, Function, Fused, Statement, walk
+from ..translator.records import dataclass
 from .highlight import highlighted
 
 if TYPE_CHECKING:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from ..translator.ir import Atom, Aval, Block, Function, Param, Var, const
 from ..translator.pipeline import Positions, transform
 from ..translator.reading.reader import Reading, read
 from ..translator.reading.signature import Signature, abstract_with_leaves, specialise, static_value
+from ..translator.records import dataclass
 from ..translator.rewrite import splice_block
 from ..translator.tree import Kind, TreeDef, close_node
 from .choices import Fun, MismatchError

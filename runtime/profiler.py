@@ -24,13 +24,13 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 from ..tpu import profile as xla
 from ..translator import spans
 from ..translator.errors import NOWHERE
+from ..translator.records import dataclass
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _SHOWN = 12  # rows of each table that `str` shows

@@ -13,11 +13,11 @@ import types
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..translator.ir import Aval
 from ..translator.reading.signature import Signature, static_value
+from ..translator.records import dataclass
 from ..translator.tree import Kind, TreeDef
 from .array import Array
 from .tree_util import describe

@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..translator.builder import Builder
@@ -23,6 +22,7 @@ from ..translator.pipeline import reading_rules
 from ..translator.reading.guards import Guard
 from ..translator.reading.reader import Reading, read, read_specialised
 from ..translator.reading.signature import Signature, abstract_with_leaves
+from ..translator.records import dataclass
 from ..translator.rewrite import rebuilt, splice_block, unique_names
 from ..translator.tree import LEAF, Kind, TreeDef
 from .choices import MismatchError, positional

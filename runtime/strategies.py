@@ -16,10 +16,11 @@ import itertools
 import linecache
 from collections import namedtuple
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
+from ..translator.records import dataclass
 
 try:
     from hypothesis import strategies as st

@@ -6,9 +6,8 @@ check that failed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ..translator.errors import NOWHERE, Span, tell_place
+from ..translator.records import dataclass
 
 SHIFT = 16
 FAILED_ELSEWHERE = 1 << SHIFT  # no number: what failed is told by the flag of another device

@@ -16,13 +16,14 @@ import os
 import sys
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..translator.errors import Diagnostic, TargetError
 from ..translator.ir import DType, Shape
+from ..translator.records import dataclass
 from ..translator.spans import span
 from . import compiler, host_abi, host_calls
 from . import options as compile_flags

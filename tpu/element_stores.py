@@ -10,7 +10,7 @@ only the next store at the same place reads is left out.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import assert_never
 
 from ..translator import make, ops
@@ -35,6 +35,7 @@ from ..translator.ir import (
     walk,
 )
 from ..translator.ops.core import At, Dyn, IndexAttrs
+from ..translator.records import dataclass
 from ..translator.rewrite import substitute
 
 MOST = 4  # stores that one read looks through

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal, assert_never
 
 import numpy as np
@@ -76,6 +76,7 @@ from ..translator.ops.core import (
     Tape,
     indexed_shape,
 )
+from ..translator.records import dataclass
 from ..translator.routines import left_to_cpython
 from . import host_calls, hyperbolic, transcendentals
 from .checks import SHIFT, Check, out_of_bounds

@@ -11,13 +11,13 @@ arrays gather and scatter along their axes; the other axes are cut to the region
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import assert_never
 
 import numpy as np
 
 from ..translator.ir import Shape
 from ..translator.ops.core import At, Dim, Dyn, Gather, IndexAttrs, Run, gather_position
+from ..translator.records import dataclass
 from .writer import BOOL, I64, Value, Writer, tensor_type
 
 Start = int | Value

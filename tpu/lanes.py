@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import NamedTuple
 
 from ..translator import make, ops
@@ -50,6 +50,7 @@ from ..translator.ir import (
 )
 from ..translator.ops.core import At, Create, Dim, Dyn, Gather, IndexAttrs, Put, Run
 from ..translator.passes.dead import dead_code
+from ..translator.records import dataclass
 from ..translator.rewrite import splice_block, substituted
 from ..translator.tree import LEAF
 from .refill import Store, in_places

@@ -13,10 +13,10 @@ import re
 import weakref
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..translator.errors import Span
+from ..translator.records import dataclass
 
 if TYPE_CHECKING:
     from .client import Loaded

@@ -19,7 +19,6 @@ run to their end.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import ceil
 
 import numpy as np
@@ -45,6 +44,7 @@ from ..translator.ir import (
     free_variables,
 )
 from ..translator.ops.core import Dim, Dyn, Gather, IndexAttrs, Run
+from ..translator.records import dataclass
 from .native import TURNS, operations
 
 FEWEST = 32  # blocks: with fewer, the last lanes, which nobody follows, are too large a part

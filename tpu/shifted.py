@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import assert_never
 
 from ..translator.ir import (
@@ -56,6 +56,7 @@ from ..translator.ops.core import (
     Sort,
     indexed_shape,
 )
+from ..translator.records import dataclass
 from . import host_calls
 from .emit_guarded import is_slow
 

@@ -11,12 +11,12 @@ from __future__ import annotations
 import glob
 import os
 import threading
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ..translator.errors import Diagnostic, TargetError
+from ..translator.records import dataclass
 from .client import backend_error, memory_stats, platform
 from .emit import Emitted
 

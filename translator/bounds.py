@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from functools import cache
 from typing import assert_never
@@ -45,6 +44,7 @@ from .ops.core import (
     Tape,
 )
 from .ops.pythonic import may_raise
+from .records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,12 @@ import linecache
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+
+from .records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

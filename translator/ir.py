@@ -8,12 +8,12 @@ of the blocks around it; only `Fused` bodies are closed.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, assert_never
 
 import numpy as np
 
 from .errors import NOWHERE, Diagnostic, DTypeError, Span
+from .records import dataclass
 from .tree import LEAF, TreeDef
 
 if TYPE_CHECKING:

@@ -18,7 +18,6 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Any
 
 from .batch.lanes import LoopNote
@@ -40,6 +39,7 @@ from .reading.inner import free_outside
 from .reading.reader import Finish, Layout, Reading, read, read_specialised
 from .reading.recursion import kept
 from .reading.signature import Signature
+from .records import dataclass
 from .rewrite import without_rules, without_stops
 from .routines import everywhere
 from .vectorise.cost import CPU, DERIVED, EVERYWHERE, NATIVE

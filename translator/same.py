@@ -9,7 +9,7 @@ are grouped does.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import assert_never
 
 from .ir import (
@@ -33,6 +33,7 @@ from .ir import (
 )
 from .ops.core import Attrs, Cast, ContractAttrs, IndexAttrs, read_by, reading
 from .printing.trivial import without_trivial
+from .records import dataclass
 from .tree import LEAF, Kind
 
 

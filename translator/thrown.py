@@ -8,10 +8,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from .ir import Atom, Const
+from .records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,6 +105,13 @@ def test_backends_are_imported_where_they_are_used() -> None:
         assert not loaded, file
 
 
+def test_data_classes_are_made_fast() -> None:
+    """Python's own decorator takes five times as long, at every import."""
+    for file, (imports, _) in parts().items():
+        slow = [line for line, when, name in imports if name == "dataclasses.dataclass" and when == "at once"]
+        assert not slow, (file, "import it from translator/records")
+
+
 def test_what_is_defined_is_used() -> None:
     """A name stands somewhere else than in its own definition: in the package, a template, an example, a document."""
     beside = [*(ROOT / "kernels").rglob("*.j2"), *ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]

@@ -7,13 +7,13 @@ x[i : i + 3]        i batched: x[i[:, None] + np.arange(3)]
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import assert_never
 
 from .. import make, ops
 from ..builder import Builder
 from ..ir import Atom
 from ..ops.core import At, Dim, Gather, IndexAttrs, Op, Put, Run, broadcast_shapes, gather_position, read_by
+from ..records import dataclass
 from .rules import Value, pad, spread
 
 Tag = tuple[str, int]  # an axis of the indexed result: ("lane", 0), ("run", entry) or ("gather", axis)

@@ -16,7 +16,6 @@ as good where lanes differ in straight-line code only, and better where the work
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from .. import make, ops
@@ -24,6 +23,7 @@ from ..builder import Builder
 from ..errors import Span
 from ..ir import Apply, Atom, Aval, Block, For, If, Range, Statement, Var, While, blocks_of, const, free_variables, walk
 from ..ops.core import At, Collective, Dim, Dyn, Fourier, Linalg, Put, Run, Sort
+from ..records import dataclass
 from ..rewrite import Substitution, copy_statement
 from .form import Form
 from .rules import batched_aval, renamed

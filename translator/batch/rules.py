@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import assert_never
 
 from .. import make, ops
@@ -44,6 +44,7 @@ from ..ops.core import (
     Tape,
     promote,
 )
+from ..records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, assert_never
 
 from .. import make
@@ -39,6 +39,7 @@ from ..ir import (
 )
 from ..ops.core import Attrs, Collective, IndexAttrs, Linalg, Op, RuledAttrs
 from ..passes.dead import dead_code
+from ..records import dataclass
 from ..tree import leaf_paths
 from . import across as batch_across
 from . import control as batch_control

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ..reading.liveness import Flow, Liveness, Names, reads, stores
+from ..records import dataclass
 
 
 def own_nodes(body: Iterable[ast.AST]) -> Iterator[ast.AST]:

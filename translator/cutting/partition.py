@@ -15,12 +15,12 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from ..errors import UntracedError
 from ..reading.exact import EscapeError
 from ..reading.liveness import Names, live_before, reads, stores
 from ..reading.source import FunctionNode
+from ..records import dataclass
 from .names import Bound, binds, captured, live_after, own_nodes
 
 _ALWAYS = (

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Callable, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import assert_never, cast
 
 from .. import make, ops
@@ -55,6 +55,7 @@ from ..ops.core import (
     Sort,
     Tape,
 )
+from ..records import dataclass
 from ..rewrite import Substitution, copy_block, prune, without_raises
 from .across import collective_vjp
 from .activity import linked_args

@@ -9,11 +9,11 @@ the value; what else uses the value, or adds to it, makes it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from .. import make, ops
 from ..builder import Builder
 from ..ir import Apply, Atom, Aval, Var
+from ..records import dataclass
 from .cotangents import cast_like, same_atom, strong, unbroadcast
 from .partials import elementwise_vjp
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from .. import ops
 from ..errors import Span
 from ..ir import Atom, For, Shape, Var
 from ..ops.core import At, Dim, Dyn, Gather, Put, Run
+from ..records import dataclass
 from .cotangents import is_number, same_atom
 from .differences import Makers, bounds_of, contradict, offset_of
 from .linear import index_parts

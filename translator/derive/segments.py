@@ -18,9 +18,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from ..ir import Var
+from ..records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

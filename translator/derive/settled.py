@@ -14,7 +14,7 @@ it is known which stores are the first at their place: what they overwrite is wh
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import product
 
 import numpy as np
@@ -22,6 +22,7 @@ import numpy as np
 from .. import ops
 from ..ir import Apply, Atom, Block, Const, For, If, Statement, Var, blocks_of, const
 from ..ops.core import At, Dyn, Index, IndexAttrs, Put
+from ..records import dataclass
 from .differences import Bound, Makers, Term, bounds_of, contradict, offset_of
 from .undo import overwritten
 

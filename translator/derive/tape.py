@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence, Set
-from dataclasses import dataclass
 
 from .. import make
 from ..builder import Builder
@@ -51,6 +50,7 @@ from ..ops.core import (
     Reshape,
     Run,
 )
+from ..records import dataclass
 from ..rewrite import Substitution, copy_statement, substitute
 from .cotangents import is_number
 

@@ -11,12 +11,12 @@ An addition of arrays becomes part of the loop's other elementwise work, a sum i
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from .. import make, ops
 from ..builder import Builder
 from ..ir import Apply, Atom, Aval, Block, Statement, Var
 from ..ops.core import ReduceAttrs
+from ..records import dataclass
 from ..rewrite import prune
 from .passage import uses
 

@@ -30,7 +30,6 @@ the derivative, and nothing is made of it, the tape is a list (`on_list`), as a 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -57,6 +56,7 @@ from ..ir import (
     walk,
 )
 from ..ops.core import NO_ATTRS
+from ..records import dataclass
 from ..rewrite import copy_block
 from .cotangents import is_number, named
 from .segments import Budget

@@ -15,12 +15,12 @@ the trip before. An inner loop that undoes its stores does so for the loop aroun
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from .. import make, ops
 from ..builder import Builder
 from ..ir import Apply, Atom, Block, Const, For, Statement, Var, blocks_of, free_variables, inputs_of
 from ..ops.core import Index, Put
+from ..records import dataclass
 from ..rewrite import Substitution, copy_statement, substitute
 from .linear import index_parts
 from .tape import Plan, needed_of, plan, total

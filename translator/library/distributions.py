@@ -7,7 +7,6 @@ all of them. Formulas are those of SciPy's documentation of each distribution.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from ..ops.bessel import i0e
 from ..ops.beta import betaln
 from ..ops.gamma import gammaln
 from ..ops.normal import log_ndtr, ndtr
+from ..records import dataclass
 from .incomplete import betainc, betaincc, gammainc, gammaincc
 from .special import log_expit, multigammaln, xlog1py, xlogy
 from .support import known

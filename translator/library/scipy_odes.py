@@ -8,12 +8,12 @@ given. So values are SciPy's to within the tolerances, not to the digit.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ..ops.selection import stop_gradient
+from ..records import dataclass
 from .support import known, only_plain
 
 _TIMES = (1 / 5, 3 / 10, 4 / 5, 8 / 9, 1.0)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, assert_never
 
 from ..ir import Aval, DType, Shape
+from ..records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

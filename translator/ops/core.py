@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any
 
@@ -14,6 +13,7 @@ import numpy as np
 
 from ..errors import Diagnostic, DTypeError, ShapeError, SquareError
 from ..ir import Aval, DType, Shape
+from ..records import dataclass
 from .attributes import (
     NO_ATTRS,
     ArgReduceAttrs,

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -41,6 +41,7 @@ from ..ops.core import (
     Reshape,
     Run,
 )
+from ..records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import assert_never
 
 from ..errors import Span
@@ -27,6 +26,7 @@ from ..ir import (
     walk,
 )
 from ..ops.core import Cast, Contract, Elementwise, Index, IndexAttrs, Reduce, ReduceAttrs, indexed_shape
+from ..records import dataclass
 from .alignment import is_free, nbytes, reduction_kind
 
 

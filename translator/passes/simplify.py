@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TypeVar, assert_never
 
 from .. import make, ops
@@ -50,6 +50,7 @@ from ..ir import (
     walk,
 )
 from ..ops.core import Cast, Contract, Create, IndexAttrs, Linalg, Op, Reshape, is_store
+from ..records import dataclass
 from ..remake import remake
 from ..thrown import settled
 from .dead import dead_code

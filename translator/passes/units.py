@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ..ir import Apply, Shape, Statement, Var
+from ..records import dataclass
 from .alignment import Alignment, without_ones
 
 COSTLY = frozenset(

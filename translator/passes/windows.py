@@ -14,7 +14,7 @@ sparse matrix would each cost as much as the whole matrix.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from .. import make, ops
 from ..builder import Builder
 from ..ir import Apply, Atom, Aval, Block, Const, For, Function, If, Range, Statement, Var, While, const
 from ..ops.core import At, Cast, ContractAttrs, Dyn, Elementwise, Gather, IndexAttrs, ReduceAttrs, Run
+from ..records import dataclass
 from ..remake import remake
 
 WIDTH = 512

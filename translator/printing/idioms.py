@@ -10,7 +10,7 @@ What the name makes needless is dead code then.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -32,6 +32,7 @@ from ..ops.core import (
     ReduceAttrs,
 )
 from ..ops.structural import same, zero
+from ..records import dataclass
 from ..rewrite import rebuilt
 from .temporaries import is_temporary
 

@@ -13,7 +13,6 @@ of its base. What a loop carries is a root of its own as long as the loop keeps 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence, Set
-from dataclasses import dataclass
 from typing import assert_never
 
 from ..ir import Apply, Atom, Block, Const, For, Function, Fused, If, Invoke, Raise, Var, While, walk
@@ -40,6 +39,7 @@ from ..ops.core import (
     Sort,
     Tape,
 )
+from ..records import dataclass
 from .lifetimes import Lifetimes, stores
 
 Roots = frozenset[Var]

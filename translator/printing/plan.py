@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Set
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import assert_never
 
 import numpy as np
@@ -28,6 +28,7 @@ from ..ir import (
     walk,
 )
 from ..ops.core import Elementwise, is_store
+from ..records import dataclass
 from .lifetimes import Lifetimes
 from .names import Names
 from .ownership import Ownership

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from ..ir import Statement
+from ..records import dataclass
 
 COMMENT_COLUMN, LAST_COMMENT_COLUMN = 40, 66
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Set
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from typing import assert_never
 
@@ -47,6 +47,7 @@ from ..ops.core import (
     Tape,
     is_store,
 )
+from ..records import dataclass
 
 WIDTH = 72  # characters of an expression; about, for names are given later
 TWICE, FEW, MANY = 2, 3, 1000  # uses of a mask, of a slice, and of an element, that are written as such

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import PurePath
 from typing import Any, assert_never
 
@@ -35,6 +35,7 @@ from ..ir import (
 )
 from ..ops.core import At, Elementwise, Gather, Index, IndexAttrs, Put, Reshape, Run
 from ..passes.dead import dead_code
+from ..records import dataclass
 from ..rewrite import unique_names
 from ..routines import everywhere
 from ..tree import ARRAY, LEAF, Kind, TreeDef, leaf_nodes

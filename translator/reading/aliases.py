@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from ..errors import AliasError, CutError, Diagnostic
 from ..ir import Atom
+from ..records import dataclass
 from .context import Context
 from .demand import ask
 from .reach import containers_of, objects_of

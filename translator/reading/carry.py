@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Set
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from .. import make
 from ..errors import CutError
 from ..ir import Atom, Aval, Var
+from ..records import dataclass
 from .aliases import Carried, LoopMemory, Union, memory_of, settle
 from .context import Context
 from .demand import ask

@@ -10,11 +10,11 @@ Who runs the program puts the contents into the caller's containers. Arrays in p
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ..errors import CutError, Diagnostic
 from ..ir import Capture
+from ..records import dataclass
 from ..tree import Kind, open_node
 from .aliases import memory_of
 from .context import Context

@@ -10,7 +10,7 @@ import ast
 from collections import ChainMap
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import numpy as np
@@ -30,6 +30,7 @@ from ..errors import (
     excerpt,
 )
 from ..ir import Apply, Atom, Aval, Capture, Const, Statement, Var
+from ..records import dataclass
 from ..thrown import Known, Thrown
 from .reach import containers_of, restore_container
 from .source import Scope, is_library_file

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import importlib
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ import numpy as np
 from .. import make
 from ..errors import UntracedError
 from ..ir import Atom, Var
+from ..records import dataclass
 from ..shortcut import runs_always
 from ..surface.python import truth_of_many
 from .attributes import get_attribute

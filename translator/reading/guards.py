@@ -9,12 +9,13 @@ import functools
 import types
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
 from ..ir import Atom, Aval, Capture, Param, Root, Var, const
+from ..records import dataclass
 from ..tree import ARRAY, LEAF, TreeDef
 from .libraries import is_library, of_library
 from .signature import aval_of, is_array_without_axes, runs

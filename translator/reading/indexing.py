@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import collections
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
@@ -13,6 +12,7 @@ from .. import make, ops, surface
 from ..errors import CutError, DTypeError, OutOfBoundsError, ShapeError
 from ..ir import Atom, Aval, Const, Shape, Var
 from ..ops.core import At, AxesAttrs, Dim, Dyn, Gather, IndexAttrs, Run, ShapeAttrs, indexed_shape
+from ..records import dataclass
 from .context import Context
 from .demand import demand, difference, from_arguments, interval, static
 from .growing import Growing, item

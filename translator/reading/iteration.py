@@ -6,13 +6,13 @@ import ast
 import functools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NoReturn
 
 import numpy as np
 
 from ..errors import DTypeError
 from ..ir import Var
+from ..records import dataclass
 from .context import Context
 from .demand import refuse_undefined, static
 from .growing import Growing, item, length

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from .. import make
 from ..ir import Const
+from ..records import dataclass
 from .carry import NeedsKept, NeedsValue, close_value, mismatch_error, open_value, zero
 from .context import Context
 from .control import END, Flow, Kont, join_ends, sequence

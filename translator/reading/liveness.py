@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ..records import dataclass
 from .nodes import children, nodes_of, own_nodes
 from .source import FunctionNode
 

@@ -10,7 +10,6 @@ Where no mode is given an index out of range is an error, as in NumPy.
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from ..ir import Var
 from ..library import scattering
 from ..library.gathering import fill_of
 from ..ops.core import Run
+from ..records import dataclass
 from .context import Context
 from .inlining import inline
 from .values import Ref, Value

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 import inspect
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -15,6 +14,7 @@ import numpy as np
 
 from .. import make
 from ..errors import DTypeError, ShapeError
+from ..records import dataclass
 from ..surface import Handler
 from .context import Context
 from .selection import store_selected

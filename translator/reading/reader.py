@@ -18,7 +18,7 @@ import types
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, NoReturn
 
@@ -27,6 +27,7 @@ import numpy as np
 from ..builder import Builder
 from ..errors import Diagnostic, Span, UnsupportedError
 from ..ir import Atom, Function, Param, Var, free_variables
+from ..records import dataclass
 from ..rewrite import prune, unique_names
 from ..tree import ARRAY, LEAF, NONE, Kind, TreeDef, close_node, open_node, static
 from . import attributes, calls, control, expressions, loops, matching, stores

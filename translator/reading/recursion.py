@@ -16,13 +16,14 @@ import types
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, NoReturn
 
 import numpy as np
 
 from .. import tree
 from ..ir import Atom, Aval, Block, Invoke, Routine, Var, blocks_of, free_variables, walk
+from ..records import dataclass
 from ..rewrite import copy_block, prune
 from ..routines import program_of, with_calls
 from ..same import same

@@ -7,13 +7,14 @@ import enum
 import inspect
 import types
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
 from ..errors import Diagnostic, DTypeError
 from ..ir import Aval
+from ..records import dataclass
 from ..tree import ARRAY, LEAF, NONE, TreeDef, leaf_paths, open_node, static
 from .source import without_source
 

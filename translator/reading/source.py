@@ -9,11 +9,12 @@ import os
 import time
 import types
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from typing import Any
 
 from ..errors import NOWHERE, Diagnostic, Span, UnsupportedError
+from ..records import dataclass
 from .nodes import nodes_of
 
 FunctionNode = ast.FunctionDef | ast.Lambda

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import types
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ import numpy as np
 from ..errors import Span
 from ..ir import Atom, Aval, Capture, DType, Var
 from ..ops.core import Attrs, Dim, Op
+from ..records import dataclass
 from ..thrown import Hole, Thrown
 from .source import Source
 

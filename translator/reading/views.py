@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from ..builder import Builder
 from ..ir import Atom, Var
 from ..ops import bits
 from ..ops.core import At, Gather, IndexAttrs, ShapeAttrs
+from ..records import dataclass
 from ..surface import elementwise, shape
 from .context import Context
 from .steps import is_read_only, replayed

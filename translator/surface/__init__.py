@@ -8,7 +8,6 @@ from __future__ import annotations
 import builtins
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from types import BuiltinMethodType, MethodType
 from typing import Any
@@ -58,6 +57,7 @@ from ..library import (
 from ..ops import implicit
 from ..ops import random as random_rows
 from ..ops.core import Elementwise
+from ..records import dataclass
 from . import across as across
 from . import create as create
 from . import elementwise as elementwise

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from ..bounds import Interval, interval_of
 from ..builder import Builder
 from ..ir import Apply, Atom, Block, Const, For, Var, free_variables, walk
 from ..ops.core import CastAttrs
+from ..records import dataclass
 
 MOST_TRIPS = 1 << 16  # trips of loops whose places are compared one by one
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import assert_never
 
 from .. import make, ops
@@ -17,6 +17,7 @@ from ..bounds import Interval
 from ..builder import Builder
 from ..ir import Apply, Atom, Aval, Block, Const, For, Fused, If, Invoke, Raise, Statement, Var, While
 from ..ops.core import At, Dim, Dyn, Gather, IndexAttrs, Run, gather_position
+from ..records import dataclass
 from .affine import Affine, Forms
 from .stores import Cells, Dependence, Scatter, name_of
 from .sums import Sum, neutral

@@ -6,11 +6,10 @@ program of whole arrays begins with 5 to 30 us, since XLA hands it to another th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ..batch.lanes import LOCKSTEP, Lanes
 from ..ir import Apply, Atom, Block, For, If, Raise, Statement, While, free_variables, walk
 from ..ops.core import Contract, Create, Elementwise, Index, Linalg, Put, Reduce, Reshape
+from ..records import dataclass
 from .stores import Dependence
 
 WIDEST = 1 << 14  # elements that one trip works on at a time: then the loop itself costs nothing

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from ..builder import Builder
 from ..ir import Apply, Atom, Block, Const, For, If, Statement, Var, While
 from ..ops.core import Elementwise
 from ..ops.pythonic import error_of_infinity
+from ..records import dataclass
 from .stores import Dependence
 
 SMALL = Interval(-(2**31), 2**31)

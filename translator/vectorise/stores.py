@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import assert_never
 
 from .. import make, ops
@@ -34,6 +34,7 @@ from ..ir import (
     walk,
 )
 from ..ops.core import NO_ATTRS, At, Dim, Dyn, Gather, IndexAttrs, Put, Run
+from ..records import dataclass
 from ..rewrite import rebuilt
 from .affine import Affine, Forms, meets_earlier, never_meet
 

@@ -11,7 +11,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
 import numpy as np
@@ -20,6 +20,7 @@ from .. import make, ops
 from ..builder import Builder
 from ..ir import Apply, Atom, Aval, Block, Const, For, If, Statement, Var, free_variables
 from ..ops.core import Elementwise, Reduce, Run
+from ..records import dataclass
 from .stores import uses
 
 Rule = Literal["first largest", "first smallest", "last true", "while true", "until true", "last"]
