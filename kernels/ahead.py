@@ -10,7 +10,10 @@ from typing import Any
 
 from ..translator.errors import TargetError
 from ..translator.records import dataclass
+from . import kept
 from .program import Program
+
+MOST_BYTES = 1 << 26  # of machine code that NVRTC made, on disk; Triton keeps its own
 
 INSTALL = "pip install 'untraced[gpu]'"
 _DIVISIBLE = [["tt.divisibility", 16]]
@@ -131,21 +134,33 @@ def _nvrtc() -> Any:
 @lru_cache(maxsize=512)
 def _compile_cuda(program: Program, architecture: int) -> Compiled:
     nvrtc = _nvrtc()
-    name, source = program.name, program.source
     # Denormals, division and square roots stay IEEE's; contraction of a * b + c is what NumPy does not do.
     constants = [f"-D{name}={value}" for name, value in program.constants]
     options = (f"-arch=sm_{architecture}", "--std=c++17", "--fmad=false", *constants)
+    told = program.source, repr(options), _nvrtc_version(nvrtc)
+    made = kept.found_or_made("cubins", MOST_BYTES, told, lambda: _run_nvrtc(nvrtc, program, options))
+    size, _, code = made.partition(b"\n")
+    return Compiled(program.name, code[: int(size)], code[int(size) :].decode(), 0)
+
+
+def _nvrtc_version(nvrtc: Any) -> str:
     try:
-        handle = nvrtc.createProgram(source, f"{name}.cu", (), ())
-    except Exception as error:
+        return repr(nvrtc.getVersion())
+    except Exception as error:  # the library's loader has errors of its own
         raise TargetError(f"NVRTC cannot be loaded ({error}): {INSTALL}") from None
+
+
+def _run_nvrtc(nvrtc: Any, program: Program, options: tuple[str, ...]) -> bytes:
+    """The length of the cubin, the cubin, and the PTX."""
+    name, source = program.name, program.source
+    handle = nvrtc.createProgram(source, f"{name}.cu", (), ())
     try:
         nvrtc.compileProgram(handle, options)
     except nvrtc.NVRTCError:
         log = nvrtc.getProgramLog(handle)
         raise TargetError(f"NVRTC does not compile the kernel {name}:\n{log}\n{source}") from None
     else:
-        ptx = nvrtc.getPTX(handle)
-        return Compiled(name, nvrtc.getCUBIN(handle), ptx if isinstance(ptx, str) else ptx.decode(), 0)
+        cubin, ptx = bytes(nvrtc.getCUBIN(handle)), nvrtc.getPTX(handle)
+        return b"%d\n" % len(cubin) + cubin + (ptx.encode() if isinstance(ptx, str) else bytes(ptx))
     finally:
         nvrtc.destroyProgram(handle)

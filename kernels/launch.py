@@ -17,7 +17,7 @@ from ..translator.records import dataclass
 from .ahead import INSTALL, Compiled, compile_program
 from .backend import Backend, Recording
 from .program import Launch, Program
-from .tuning import folder, tuned
+from .tuning import store, tuned
 
 ALIGNMENT = 16  # bytes, and elements: what Triton's divisibility promise is about
 PACK_ALIGNMENT = 32  # of four doubles
@@ -120,7 +120,7 @@ class CupyBackend(Backend):
                 hidden = with_scratch(*scratch) if scratch else hidden
                 return self.seconds(lambda: function((*launch.grid, 1), block, (*arguments, *(hidden or ())), shared))
 
-            found = loaded(tuned(launch, self.device_name, seconds) if folder() else launch, promised)
+            found = loaded(tuned(launch, self.device_name, seconds) if store() else launch, promised)
             return variants.setdefault((device, misaligned), found)
 
         def with_scratch(size: int, others: int) -> tuple[Any, ...]:

@@ -1,6 +1,7 @@
 """`untraced.config`: what is decided before the first computation.
 
     untraced.config.cpu_devices = 8          or, in the environment,  UNTRACED_CPU_DEVICES=8
+    untraced.config.compilation_cache_dir = "cache"    or UNTRACED_CACHE=cache; None, or UNTRACED_CACHE=0, keeps nothing
     untraced.config.update("jax_enable_x64", True)      random numbers are of 64 bits where no dtype is given
 """
 
@@ -41,14 +42,32 @@ class Config:
     def jax_enable_x64(self, value: bool | None) -> None:
         PRECISION.told = None if value is None else bool(value)
 
+    @property
+    def compilation_cache_dir(self) -> str | None:
+        """Where compiled programs, native loops and kernels are kept for the next process; None where they are not."""
+        from ..kernels import kept
+
+        folder = kept.root()
+        return None if folder is None else str(folder)
+
+    @compilation_cache_dir.setter
+    def compilation_cache_dir(self, folder: str | os.PathLike[str] | None) -> None:
+        from ..kernels import kept
+
+        kept.TOLD.folder = "0" if folder is None else os.fspath(folder)
+
+    jax_compilation_cache_dir = compilation_cache_dir
+
     def update(self, name: str, value: object) -> None:
         """Sets a setting by its name, as `jax.config.update` does. AttributeError for an unknown one."""
         setattr(self, name, value)
 
     def __setattr__(self, name: str, value: object) -> None:
         if not isinstance(getattr(type(self), name, None), property):
-            raise AttributeError(f"untraced.config has no setting {name!r}; it has cpu_devices and jax_enable_x64")
+            raise AttributeError(f"untraced.config has no setting {name!r}; it has {_NAMES}")
         super().__setattr__(name, value)
 
+
+_NAMES = ", ".join(name for name, made in vars(Config).items() if isinstance(made, property))
 
 config = Config()

@@ -34,6 +34,7 @@ from .emit_linalg import CALLS, register_calls
 from .fusion_guard import swallows_products
 from .memory import memory_program
 from .profile import own_name, register
+from .stored import compile_or_load
 
 Buffer = Any
 """A device array of XLA (`jaxlib._jax.ArrayImpl`)."""
@@ -370,7 +371,7 @@ def _compile(
         devices = assignment.devices
         assignment.put_into(options)
     try:
-        return p.client.compile_and_load(program.text, devices, options)
+        return compile_or_load(p.client, program.text, devices, options)
     except RuntimeError as error:
         raise backend_error(f"XLA cannot compile {program.name}", error) from error
 

@@ -1,25 +1,23 @@
 """The C++ compiler of this machine, and the libraries that it made: on disk, found again by what they were made from.
 
-$CXX, g++, clang++ or c++, whichever is found first and works. Libraries lie in `$XDG_CACHE_HOME/untraced/loops` (by
-default under ~/.cache), at most `MOST_BYTES` of them, those used last.
+$CXX, g++, clang++ or c++, whichever is found first and works. Libraries lie where everything compiled does (`kept`).
 """
 
 from __future__ import annotations
 
 import ctypes
 import functools
-import hashlib
 import importlib.util
 import os
 import platform
 import shutil
 import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Sequence
 from pathlib import Path
 
+from ..kernels import kept
 from ..kernels.loops import NativeLoop
 from ..translator.errors import Diagnostic, TargetError
 
@@ -80,8 +78,8 @@ def _version() -> str:
 
 
 @functools.cache
-def _machine() -> str:
-    """What -march=native depends on."""
+def machine() -> str:
+    """The processor, as far as compilers look."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
@@ -89,37 +87,19 @@ def _machine() -> str:
     return "\n".join(dict.fromkeys(x for x in lines if x.startswith(("model name", "flags", "Features", "CPU part"))))
 
 
-@functools.cache
-def _folder() -> Path:
-    """Where libraries are kept: the user's cache, or a folder for this process where that cannot be written to."""
-    home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    folder = Path(home) / "untraced" / "loops"
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if os.access(folder, os.W_OK) and folder.stat().st_uid == os.getuid():
-            return folder
-    except OSError:
-        pass  # a home that is missing or read-only
-    temporary = tempfile.TemporaryDirectory(prefix="untraced-")
-    _kept.append(temporary)
-    return Path(temporary.name)
-
-
-_kept: list[tempfile.TemporaryDirectory[str]] = []
-
-
 def _library(source: str) -> Path:
     """The library of a source, compiled if nobody has done so before. Raises TargetError, the compiler's message."""
     found = _compiler()
     assert found is not None
     path, version = found
-    key = "\n".join((source, version, *FLAGS, _machine(), _version()))
-    library = _folder() / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.so"
+    told = "loops", MOST_BYTES
+    store = kept.store(*told) or kept.temporary(*told)
+    library = store.entry(source, version, *FLAGS, machine(), _version())
     if library.is_file():
-        os.utime(library)
+        kept.mark_used(library)
         return library
-    with tempfile.TemporaryDirectory(dir=library.parent, prefix="making-") as folder:
-        text, made = Path(folder) / "loop.cc", Path(folder) / "loop.so"
+    with store.making() as folder:
+        text, made = folder / "loop.cc", folder / "loop.so"
         text.write_text(source)
         command = [path, *FLAGS, f"-I{_headers()}", str(text), "-o", str(made)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -132,26 +112,8 @@ def _library(source: str) -> Path:
                     instead="set UNTRACED_NATIVE_LOOPS=0 to leave loops to XLA",
                 )
             )
-        os.replace(made, library)
-    _tidy(library.parent)
+        store.adopt(made, library)
     return library
-
-
-def _tidy(folder: Path) -> None:
-    """Remove the libraries that were used longest ago, where there are too many. Others may be removing the same."""
-    found = []
-    for path in folder.glob("*.so"):
-        try:
-            status = path.stat()
-        except FileNotFoundError:
-            continue
-        found.append((status.st_mtime, status.st_size, path))
-    total = sum(size for _, size, _ in found)
-    for _, size, path in sorted(found):
-        if total <= MOST_BYTES:
-            return
-        path.unlink(missing_ok=True)
-        total -= size
 
 
 _lock = threading.Lock()

@@ -5,7 +5,7 @@
     python tests/benchmarks/complete.py --markdown docs/performance.md    # replace the table of programs there
 
 Times are the best of interleaved repetitions on NumPy arrays; untraced's include copying them in and out. `first` is
-translation and compilation: the first call less a later one.
+translation and compilation, with nothing kept from earlier processes: the first call less a later one.
 """
 
 from __future__ import annotations
@@ -125,6 +125,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--markdown", metavar="FILE", help="replace the table of programs between the markers in FILE")
     options = parser.parse_args()
+    untraced.config.compilation_cache_dir = None
     np.seterr(all="ignore")
     rows = ["| program | size | numpy | untraced | untraced / numpy | first |", "| --- |" + " ---: |" * 5]
     for f, maker in PROGRAMS:

@@ -239,24 +239,38 @@ IMPORT = {
 }
 
 
+AGAIN = "the same, compiled before"
+
+
 def start_up(frameworks: list[str], repeats: int, folder: Path) -> Figures:
     """Whole fresh processes, less the time of an empty interpreter."""
     source_file = folder / "first_function.py"
     source_file.write_text("def f(x):\n    return np.sum(np.sin(x) * x)\n")
     read = f"FILE = {str(source_file)!r}\nexec(compile(open(FILE).read(), FILE, 'exec'))"
-    figures: Figures = {"import": {}, "import + first result": {}}
+    figures: Figures = {"import": {}, "import + first result": {}, AGAIN: {}}
     empty = process_time("", repeats)
     for framework in frameworks:
         figures["import"][framework] = process_time(IMPORT[framework], repeats) - empty
         imports, run = FIRST[framework]
         figures["import + first result"][framework] = process_time("\n".join((imports, read, run)), repeats) - empty
+    if "untraced" in frameworks:
+        imports, run = FIRST["untraced"]
+        code, kept = "\n".join((imports, read, run)), str(folder / "kept")
+        process_time(code, 1, kept)
+        figures[AGAIN]["untraced"] = process_time(code, repeats, kept) - empty
     for name, row in figures.items():
         report(name, row)
     return figures
 
 
-def process_time(code: str, repeats: int) -> float:
-    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "", "TORCHINDUCTOR_FORCE_DISABLE_CACHES": "1"}
+def process_time(code: str, repeats: int, kept: str = "0") -> float:
+    """`kept`: the folder in which untraced keeps what it compiles; "0" for none. The others keep nothing."""
+    environment = {
+        **os.environ,
+        "PYTHONDONTWRITEBYTECODE": "",
+        "TORCHINDUCTOR_FORCE_DISABLE_CACHES": "1",
+        "UNTRACED_CACHE": kept,
+    }
     samples = []
     for _ in range(repeats):
         start = time.perf_counter()

@@ -214,6 +214,6 @@ def test_schedules_that_cannot_be_kept_are_tried_again(
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("UNTRACED_AUTOTUNE", str(tmp_path / "file" / "kept"))
     for k in (1, 2):
-        with pytest.warns(RuntimeWarning, match="cannot be kept"):
+        with pytest.warns(RuntimeWarning, match="nothing can be kept"):
             assert run(chain(1000), "cuda", [np.ones(1000, "f4")] * 2, cupy)[-1][2] == (256, 1, 1)
         assert len(clock) == 3 * k

@@ -391,14 +391,14 @@ def test_short_loops_are_left_to_xla(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_libraries_are_kept_and_the_oldest_removed(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiler, "_folder", lambda: tmp_path)
+    monkeypatch.setenv("UNTRACED_CACHE", str(tmp_path))
     source = 'extern "C" int answer() { return 42; }'
     made = compiler._library(source)
     before = made.stat().st_ino
-    assert compiler._library(source).stat().st_ino == before and [p.name for p in tmp_path.iterdir()] == [made.name]
+    assert compiler._library(source).stat().st_ino == before and [p.name for p in made.parent.iterdir()] == [made.name]
     monkeypatch.setattr(compiler, "MOST_BYTES", made.stat().st_size + 10)
     os.utime(made, (time.time() - 100,) * 2)
     other = compiler._library(source.replace("42", "43"))
-    assert [p.name for p in tmp_path.iterdir()] == [other.name]
+    assert [p.name for p in made.parent.iterdir()] == [other.name]
     with pytest.raises(TargetError, match="UNTRACED_NATIVE_LOOPS=0"):
         compiler._library("this is no C++")

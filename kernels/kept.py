@@ -1,0 +1,169 @@
+"""What compilers make, kept on disk for the next process, which finds it by what it was made from.
+
+    store = kept.store("programs", 1 << 28)
+    entry = store.entry(text, version)            a file named after a digest of all that was told
+    store.keep(entry, made)                       whole or not at all, whoever else is writing
+    store.read(entry)                             None where there is nothing, or where it is damaged
+
+$UNTRACED_CACHE is the folder, by default `untraced` under $XDG_CACHE_HOME or ~/.cache; UNTRACED_CACHE=0 keeps nothing.
+Only the user may write there: code that is loaded from it runs. A store removes what was used longest ago.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import stat
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+_FORMAT = "untraced kept 1"  # the head of an entry: this, and a digest of the rest
+_temporary: list[tempfile.TemporaryDirectory[str]] = []
+
+
+def root() -> Path | None:
+    """The folder of all stores; None where nothing is to be kept, or nothing can be."""
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return _root(TOLD.folder or os.environ.get("UNTRACED_CACHE", ""), cache)
+
+
+@dataclass(slots=True)
+class Told:
+    """What the program has said, which goes before the environment: a folder, or "0"."""
+
+    folder: str = ""
+
+
+TOLD = Told()
+
+
+@functools.cache
+def _root(wanted: str, cache: str) -> Path | None:
+    if wanted == "0" or not (wanted or os.path.isabs(cache)):  # nobody knows a home
+        return None
+    folder = Path(wanted or os.path.join(cache, "untraced"))
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if os.access(folder, os.W_OK) and folder.stat().st_uid == os.getuid():
+            return folder.absolute()
+    except OSError:
+        pass  # a home that is missing or read-only: nothing is kept
+    return None
+
+
+def store(name: str, most_bytes: int) -> Store | None:
+    """The store of one kind of things; None where nothing is kept."""
+    folder = root()
+    return None if folder is None else _store(folder / name, most_bytes)
+
+
+def found_or_made(name: str, most_bytes: int, told: Sequence[str | bytes], make: Callable[[], bytes]) -> bytes:
+    """What was made from what is told, by an earlier process or now."""
+    place = store(name, most_bytes)
+    if place is None:
+        return make()
+    entry = place.entry(*told)
+    made = place.read(entry)
+    if made is None:
+        made = make()
+        place.keep(entry, made)
+    return made
+
+
+@functools.cache
+def temporary(name: str, most_bytes: int) -> Store:
+    """The same for what this process cannot do without: it goes with the process."""
+    _temporary.append(tempfile.TemporaryDirectory(prefix=f"untraced-{name}-"))
+    return Store(Path(_temporary[-1].name), most_bytes)
+
+
+@functools.cache
+def _store(folder: Path, most_bytes: int) -> Store:
+    return Store(folder, most_bytes)
+
+
+@dataclass(slots=True)
+class Store:
+    """A folder of entries, of about `most_bytes` bytes."""
+
+    folder: Path
+    most_bytes: int
+    _written: int | None = field(default=None, init=False)  # bytes since the store was last put in order
+
+    def entry(self, *told: str | bytes) -> Path:
+        """Where what was made from all this is, or would be."""
+        digest = hashlib.sha256()
+        for part in told:
+            data = part.encode() if isinstance(part, str) else part
+            digest.update(b"%d:" % len(data) + data)
+        return self.folder / (digest.hexdigest()[:40])
+
+    def read(self, entry: Path) -> bytes | None:
+        """What `keep` has put there."""
+        try:
+            data = entry.read_bytes()
+        except OSError:
+            return None
+        head, _, made = data.partition(b"\n")
+        if head != _head(made):
+            return None
+        mark_used(entry)
+        return made
+
+    def keep(self, entry: Path, made: bytes) -> None:
+        """A disk that is full costs the next process the making, and this one a warning."""
+        try:
+            with self.making() as folder:
+                beside = folder / "entry"
+                beside.write_bytes(_head(made) + b"\n" + made)
+                self.adopt(beside, entry)
+        except OSError as error:
+            warnings.warn(f"nothing can be kept in {self.folder}: {error}", RuntimeWarning, stacklevel=2)
+
+    @contextmanager
+    def making(self) -> Iterator[Path]:
+        """A folder for what is being made, beside the entries."""
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=self.folder, prefix="making-") as folder:
+            yield Path(folder)
+
+    def adopt(self, made: Path, entry: Path) -> None:
+        """Move a file that was made on the same disk to its entry."""
+        size = made.stat().st_size
+        os.replace(made, entry)
+        self._written = self.most_bytes if self._written is None else self._written + size
+        if self._written > self.most_bytes // 8:
+            self._written = 0
+            self._tidy()
+
+    def _tidy(self) -> None:
+        """Remove the entries that were used longest ago, where there are too many. Others may be removing the same."""
+        found = []
+        for path in self.folder.iterdir():
+            try:
+                status = path.stat()
+            except FileNotFoundError:
+                continue
+            if stat.S_ISREG(status.st_mode):  # else somebody is making one
+                found.append((status.st_mtime, status.st_size, path))
+        total = sum(size for _, size, _ in found)
+        for _, size, path in sorted(found):
+            if total <= self.most_bytes:
+                return
+            path.unlink(missing_ok=True)
+            total -= size
+
+
+def _head(made: bytes) -> bytes:
+    return f"{_FORMAT} {hashlib.sha256(made).hexdigest()}".encode()
+
+
+def mark_used(entry: Path) -> None:
+    """Entries that were used last stay longest."""
+    with suppress(OSError):  # removed by another process meanwhile
+        os.utime(entry)
