@@ -19,8 +19,10 @@ import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
+
+from ..translator.records import dataclass
 
 _FORMAT = "untraced kept 1"  # the head of an entry: this, and a digest of the rest
 _temporary: list[tempfile.TemporaryDirectory[str]] = []
