@@ -9,7 +9,7 @@ import pytest
 from comparing import TARGETS, Cases, check
 
 from untraced import accelerate
-from untraced.translator.reading import inlining, loops
+from untraced.translator.reading import inlining, written
 
 CASES = Cases()
 X, WIDE = np.linspace(-1.0, 2.0, 12, dtype=np.float32), np.linspace(0.0, 1.0, 12)
@@ -158,7 +158,7 @@ def halves(x, n):
 
 @pytest.mark.parametrize(
     "function, n, module, limit, size",
-    [(grows, 40, loops, "WRITTEN_LIMIT", 100), (halves, 4, inlining, "MAX_REPEATS", 20)],
+    [(grows, 40, written, "WRITTEN_LIMIT", 100), (halves, 4, inlining, "MAX_REPEATS", 20)],
 )
 def test_long_programs_are_left_to_cpython(
     function: Any, n: int, module: Any, limit: str, size: int, monkeypatch: pytest.MonkeyPatch
@@ -172,3 +172,45 @@ def test_long_programs_are_left_to_cpython(
     parts = accelerate(function, target="cpu")
     np.testing.assert_allclose(parts(x, n), function(x, n), rtol=1e-14)
     assert parts._cut
+
+
+def arnoldi(A, b, tol):
+    """The number of columns that is reached decides a size behind the loop: what follows is read for each way out."""
+    m = 30
+    Q = np.zeros((b.size, m + 1))
+    H = np.zeros((m + 1, m))
+    Q[:, 0] = b / np.linalg.norm(b)
+    for k in range(m):
+        y = A @ Q[:, k]
+        for j in range(k + 1):
+            H[j, k] = Q[:, j] @ y
+            y -= H[j, k] * Q[:, j]
+        H[k + 1, k] = np.linalg.norm(y)
+        if H[k + 1, k] < tol:
+            m = k + 1
+            break
+        Q[:, k + 1] = y / H[k + 1, k]
+    return np.linalg.eigvals(H[:m, :m] + np.eye(m)).sum().real, Q[:, :m].sum()
+
+
+def escapes(n, turns):
+    def escape(c):
+        z = c
+        for k in range(turns):
+            if abs(z) > 2.0:
+                return k
+            z = z * z + c
+        return turns
+
+    axis = [-2.0 + 3.0 * i / n for i in range(n)]
+    return [escape(complex(x, y)) for x in axis for y in axis]
+
+
+def test_loops_with_many_ways_out_are_left_to_cpython() -> None:
+    """They would be as many copies of what follows; a comprehension over numbers, as many loops as it has elements."""
+    matrix = np.random.default_rng(0).random((40, 40)) + np.eye(40)
+    solve = accelerate(arnoldi, target="cpu")
+    np.testing.assert_allclose(solve(matrix, np.ones(40), 1e-6), arnoldi(matrix, np.ones(40), 1e-6), rtol=1e-9)
+    picture = accelerate(escapes, target="cpu")
+    assert picture(12, 20) == escapes(12, 20)
+    assert solve._cut and picture._cut

@@ -1,4 +1,4 @@
-"""Expressions: names, arithmetic, comparisons, boolean logic, containers and comprehensions."""
+"""Expressions: names, arithmetic, comparisons, boolean logic and containers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,6 @@ from .growing import empty_list
 from .indexing import subscript
 from .iteration import held, known_items
 from .known import run_known
-from .liveness import Liveness
 from .values import (
     SHARED,
     Closure,
@@ -522,52 +521,6 @@ def dict_(ctx: Context, node: ast.Dict) -> Value:
     return built
 
 
-_Comprehension = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
-
-
-def comprehension(ctx: Context, node: _Comprehension) -> Value:
-    """Unrolled: what it runs over is known. Its names are its own."""
-    outer = ctx.frame
-    frame = Frame(outer.source, outer, outer, outer.scope, Liveness(), outer.fixed, outer.name)
-    ctx.frame = frame
-    items: list[Value] = []
-    try:
-        _comprehend(ctx, node, 0, items)
-    finally:
-        named = {n.target.id for n in ast.walk(node) if isinstance(n, ast.NamedExpr)}
-        outer.env.update((k, v) for k, v in frame.env.items() if k in named)  # those are the function's own
-        ctx.frame = outer
-    if isinstance(node, ast.DictComp):
-        return dict(items)
-    if isinstance(node, ast.GeneratorExp):
-        ctx.iterators[id(items)] = items
-    return set(static(ctx, items, node, "an element of a set")) if isinstance(node, ast.SetComp) else items
-
-
-def _comprehend(ctx: Context, node: _Comprehension, depth: int, items: list[Value]) -> None:
-    from .stores import assign
-
-    if depth == len(node.generators):
-        if isinstance(node, ast.DictComp):
-            items.append((static(ctx, ctx.eval(node.key), node.key, "a dict key"), ctx.eval(node.value)))
-        else:
-            items.append(ctx.eval(node.elt))
-        return
-    generator = node.generators[depth]
-    for item in known_items(ctx, ctx.eval(generator.iter), generator.iter):
-        assign(ctx, generator.target, item)
-        conditions = [truth(ctx, ctx.eval(c), c) for c in generator.ifs]
-        if any(not isinstance(c, bool) for c in conditions):
-            ctx.cut(
-                generator.ifs[0],
-                "a comprehension keeps elements by data",
-                why="its length would not be known when the function is translated",
-                instead="keep all elements and weight them with np.where",
-            )
-        if all(conditions):
-            _comprehend(ctx, node, depth + 1, items)
-
-
 def lambda_(ctx: Context, node: ast.Lambda) -> Value:
     return Closure(node, ctx.frame, function_defaults(ctx, node.args))
 
@@ -619,10 +572,6 @@ Context.expressions.update(
         ast.List: list_,
         ast.Set: set_,
         ast.Dict: dict_,
-        ast.ListComp: comprehension,
-        ast.SetComp: comprehension,
-        ast.GeneratorExp: comprehension,
-        ast.DictComp: comprehension,
         ast.Lambda: lambda_,
         ast.JoinedStr: joined,
         ast.FormattedValue: formatted,

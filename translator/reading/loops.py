@@ -4,14 +4,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from .. import make
 from ..errors import AliasError, CutError, UnsupportedError
-from ..ir import Apply, Atom, Block, For, Range, Statement, Var, While, blocks_of, may_raise, walk
-from ..ops.core import ArgReduce, Contract, Cumulative, Fourier, Linalg, Reduce, Sort
+from ..ir import Atom, Block, For, Range, Var, While, may_raise
 from .aliases import LoopMemory
 from .carry import (
     NeedsFlags,
@@ -33,14 +32,13 @@ from .iteration import UNROLL_LIMIT, Getter, Steps, consumed, item_getters, step
 from .reach import containers_of
 from .stores import assign
 from .values import Cell, Restart, Value
+from .written import Written
 
 if TYPE_CHECKING:
     from .leaving import Flags
 
 _MAX_ATTEMPTS = 30
 MANY_ALIASES = 32  # iterations: more are not unrolled only because what shares memory differs between them
-WRITTEN_LIMIT = 1000  # operations: XLA takes a second or more for them, and for the kernels that they make
-_KERNEL = 20  # operations that a kernel of its own counts for: XLA takes 20 ms or more for each
 _FEW = 16  # iterations that are written out where names change places among arrays
 _NESTED_LIMIT = 40  # branches within branches, one for each iteration that may be the last
 
@@ -63,41 +61,22 @@ def for_(ctx: Context, node: ast.For, kont: Kont) -> Flow | None:
     return flow
 
 
-def _check_written(ctx: Context, node: ast.For | ast.While, since: int, trip: int) -> None:
-    """Leave a loop to CPython when its iterations have become too long a program; a derivative has no such choice."""
-    if trip % 16 or node not in ctx.unroll or not ctx.keeps_changes:
-        return
-    statements = [i for s in ctx.b.statements[since:] for i in (s, *(i for b in blocks_of(s) for i in walk(b)))]
-    written = len(statements)
-    if written + _KERNEL * _kernels(statements) > WRITTEN_LIMIT:
-        ctx.cut(
-            node,
-            f"the first {trip} iterations of this loop, written out one by one, are {written} operations",
-            why="something in it must be known when the function is translated, and compiling it all takes seconds",
-            instead="let the loop variable be a number or an array index only, and keep types and shapes the same",
-        )
-
-
-def _kernels(statements: Iterable[Statement]) -> int:
-    """How many kernels the statements become, roughly: one for each reduction, product, ..., and for each new shape."""
-    shapes = {t.aval.shape for s in statements for t in s.targets if t.aval.shape}
-    made = [s.op for s in statements if isinstance(s, Apply)]
-    return len(shapes) + sum(isinstance(op, _UNFUSED) for op in made)
-
-
-_UNFUSED = (Reduce, ArgReduce, Cumulative, Sort, Fourier, Contract, Linalg)
-
-
-def _unrolled(ctx: Context, node: ast.For, items: list[Getter], start: int, kont: Kont) -> Flow | None:
-    since = len(ctx.b.statements)
+def _unrolled(
+    ctx: Context, node: ast.For, items: list[Getter], start: int, kont: Kont, written: Written | None = None
+) -> Flow | None:
+    written = written or Written(ctx, node)
+    block, since = ctx.b, len(ctx.b.statements)
     for k in range(start, len(items)):
-        _check_written(ctx, node, since, k - start)
+        if node in ctx.unroll:
+            written.check(since, k, k == start)
         assign(ctx, node.target, items[k]())
 
         def rest(k: int = k) -> Flow:
-            return kont.finish(_unrolled(ctx, node, items, k + 1, kont))
+            written.add(block.statements[since:])
+            return kont.finish(_unrolled(ctx, node, items, k + 1, kont, written))
 
-        flow = sequence(ctx, node.body, replace(kont, rest=rest, on_break=kont.rest, on_continue=rest))
+        behind = written.behind(kont.rest)
+        flow = sequence(ctx, node.body, replace(kont, rest=rest, on_break=behind, on_continue=rest))
         if flow is BREAK:
             return None
         if flow is not None and flow is not CONTINUE:
@@ -341,10 +320,13 @@ def _peel_while(
         ctx.peeling.discard(key)
 
 
-def _unrolled_while(ctx: Context, node: ast.While, kont: Kont, count: int) -> Flow | None:
-    since, first = len(ctx.b.statements), count
+def _unrolled_while(
+    ctx: Context, node: ast.While, kont: Kont, count: int, written: Written | None = None
+) -> Flow | None:
+    written = written or Written(ctx, node)
+    block, since, first = ctx.b, len(ctx.b.statements), count
     while True:
-        _check_written(ctx, node, since, count - first)
+        written.check(since, count, count == first)
         known = truth(ctx, ctx.eval(node.test), node.test)
         if not isinstance(known, bool):
             ask(ctx, (known,))
@@ -368,9 +350,11 @@ def _unrolled_while(ctx: Context, node: ast.While, kont: Kont, count: int) -> Fl
                     why="what it carries changes its shape or structure from one iteration to the next",
                     instead="keep one shape, e.g. a buffer of the final size and a count",
                 )
-            return kont.finish(_unrolled_while(ctx, node, kont, count))
+            written.add(block.statements[since:])
+            return kont.finish(_unrolled_while(ctx, node, kont, count, written))
 
-        flow = sequence(ctx, node.body, replace(kont, rest=rest, on_break=kont.rest, on_continue=rest))
+        behind = written.behind(kont.rest)
+        flow = sequence(ctx, node.body, replace(kont, rest=rest, on_break=behind, on_continue=rest))
         if flow is BREAK:
             return None
         if flow is not None and flow is not CONTINUE:

@@ -30,7 +30,7 @@ from ..ir import Atom, Function, Param, Var, free_variables
 from ..records import dataclass
 from ..rewrite import prune, unique_names
 from ..tree import ARRAY, LEAF, NONE, Kind, TreeDef, close_node, open_node, static
-from . import attributes, calls, control, expressions, loops, matching, stores
+from . import attributes, calls, comprehensions, control, expressions, loops, matching, stores
 from .booleans import returned
 from .changes import Change, changes_of
 from .context import Context
@@ -62,7 +62,8 @@ from .values import (
 )
 from .views import Lying
 
-_MODULES = (attributes, calls, control, expressions, loops, matching, stores)  # they register what they read
+# they register what they read
+_MODULES = (attributes, calls, comprehensions, control, expressions, loops, matching, stores)
 _RECURSION_LIMIT = 20_000  # an inlined call takes some ten Python frames
 _MAX_RESTARTS = 100
 _ONE_BY_ONE = 4  # restarts, before all numbers of a list are asked for where one is

@@ -1,0 +1,66 @@
+"""Comprehensions: unrolled, since what they make is a container whose length is known."""
+
+from __future__ import annotations
+
+import ast
+
+from .context import Context
+from .control import truth
+from .demand import static
+from .iteration import known_items
+from .liveness import Liveness
+from .stores import assign
+from .values import Frame, Ref, Value, leaves_in
+from .written import Written
+
+_Comprehension = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
+
+
+def comprehension(ctx: Context, node: _Comprehension) -> Value:
+    """Unrolled: what it runs over is known. Its names are its own."""
+    outer = ctx.frame
+    frame = Frame(outer.source, outer, outer, outer.scope, Liveness(), outer.fixed, outer.name)
+    ctx.frame = frame
+    items: list[Value] = []
+    try:
+        _comprehend(ctx, node, 0, items, Written(ctx, node), len(ctx.b.statements))
+    finally:
+        named = {n.target.id for n in ast.walk(node) if isinstance(n, ast.NamedExpr)}
+        outer.env.update((k, v) for k, v in frame.env.items() if k in named)  # those are the function's own
+        ctx.frame = outer
+    if isinstance(node, ast.DictComp):
+        return dict(items)
+    if isinstance(node, ast.GeneratorExp):
+        ctx.iterators[id(items)] = items
+    return set(static(ctx, items, node, "an element of a set")) if isinstance(node, ast.SetComp) else items
+
+
+def _comprehend(
+    ctx: Context, node: _Comprehension, depth: int, items: list[Value], written: Written, since: int
+) -> None:
+    if depth == len(node.generators):
+        if isinstance(node, ast.DictComp):
+            items.append((static(ctx, ctx.eval(node.key), node.key, "a dict key"), ctx.eval(node.value)))
+        else:
+            items.append(ctx.eval(node.elt))
+        return
+    generator = node.generators[depth]
+    found = known_items(ctx, ctx.eval(generator.iter), generator.iter)
+    counts = not any(type(v) is Ref for v in leaves_in(found))  # over arrays it is as long as the user's structure
+    for item in found:
+        if counts:
+            written.check(since, len(items))
+        assign(ctx, generator.target, item)
+        conditions = [truth(ctx, ctx.eval(c), c) for c in generator.ifs]
+        if any(not isinstance(c, bool) for c in conditions):
+            ctx.cut(
+                generator.ifs[0],
+                "a comprehension keeps elements by data",
+                why="its length would not be known when the function is translated",
+                instead="keep all elements and weight them with np.where",
+            )
+        if all(conditions):
+            _comprehend(ctx, node, depth + 1, items, written, since)
+
+
+Context.expressions.update(dict.fromkeys((ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp), comprehension))

@@ -1,0 +1,72 @@
+"""How long a program has become where iterations are written out one by one; too long, and CPython runs the loop.
+
+    for k in range(n):           if ok(0): rest
+        if ok(k): break          else:
+    rest                             if ok(1): rest        `rest` is read again for each way out of the loop
+                                     else: ...
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Sequence
+
+from ..ir import Apply, For, Statement, While, blocks_of, walk
+from ..ops.core import ArgReduce, Contract, Cumulative, Fourier, Linalg, Reduce, Sort
+from .context import Context
+from .control import Flow
+
+WRITTEN_LIMIT = 1000  # operations: XLA takes a second or more for them, and for the kernels that they make
+_KERNEL = 20  # operations that a kernel of its own counts for: XLA takes 20 ms or more for each
+_UNFUSED = (Reduce, ArgReduce, Cumulative, Sort, Fourier, Contract, Linalg)
+_OFTEN = 16  # iterations between two looks at what stands in the block
+
+
+class Written:
+    """What the iterations of one loop have become; `past` counts blocks that are closed or lie around the open one."""
+
+    def __init__(self, ctx: Context, node: ast.AST) -> None:
+        self.ctx, self.node, self.past = ctx, node, 0
+        self.applies = ctx.keeps_changes  # a derivative has no choice: CPython can run no part of it
+
+    def check(self, since: int, trip: int, nested: bool = False) -> None:
+        """At the beginning of iteration `trip`, of which the earlier ones stand in the open block from `since` on."""
+        if not self.applies or (trip % _OFTEN and not nested):
+            return
+        written = self.past + _length(self.ctx.b.statements[since:])
+        if written > WRITTEN_LIMIT:
+            self.ctx.cut(
+                self.node,
+                f"the first {trip} iterations of this loop, written out one by one, are {written} operations",
+                why="something in it must be known when the function is translated, and compiling it all takes seconds",
+                instead="let the loop variable be a number or an array index only, and keep types and shapes the same",
+            )
+
+    def behind(self, read: Callable[[], Flow]) -> Callable[[], Flow]:
+        """`read`, what follows the loop where it is left in the middle, which counts each time that it is read."""
+
+        def counted() -> Flow:
+            block, since = self.ctx.b, len(self.ctx.b.statements)
+            flow = read()
+            self.add(block.statements[since:])
+            return flow
+
+        return counted
+
+    def add(self, statements: Sequence[Statement]) -> None:
+        if self.applies:
+            self.past += _length(statements)
+
+
+def _length(statements: Sequence[Statement]) -> int:
+    """In operations."""
+    everything = [i for s in statements for i in (s, *(i for b in blocks_of(s) for i in walk(b)))]
+    return len(everything) + _KERNEL * _kernels(everything)
+
+
+def _kernels(statements: Iterable[Statement]) -> int:
+    """How many kernels the statements become, roughly: one for each reduction, product, loop, and each new shape."""
+    statements = list(statements)
+    shapes = {t.aval.shape for s in statements for t in s.targets if t.aval.shape}
+    loops = sum(isinstance(s, For | While) for s in statements)
+    return loops + len(shapes) + sum(isinstance(s, Apply) and isinstance(s.op, _UNFUSED) for s in statements)
