@@ -140,7 +140,8 @@ def _compile_cuda(program: Program, architecture: int) -> Compiled:
     told = program.source, repr(options), _nvrtc_version(nvrtc)
     made = kept.found_or_made("cubins", MOST_BYTES, told, lambda: _run_nvrtc(nvrtc, program, options))
     size, _, code = made.partition(b"\n")
-    return Compiled(program.name, code[: int(size)], code[int(size) :].decode(), 0)
+    shared = dict(program.constants).get("SHARED", 0)
+    return Compiled(program.name, code[: int(size)], code[int(size) :].decode(), 0, shared)
 
 
 def _nvrtc_version(nvrtc: Any) -> str:

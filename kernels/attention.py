@@ -1,4 +1,4 @@
-"""Two products with a softmax between them as one Triton kernel: the matrix of scores is never in memory.
+"""Two products with a softmax between them as one kernel: the matrix of scores is never in memory.
 
 s = np.where(mask, q @ k.T * scale, -np.inf)
 e = np.exp(s - np.max(s, axis=1, keepdims=True))         one kernel: each block of rows of q walks along k and v,
@@ -11,19 +11,22 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 
+import numpy as np
+
 from ..translator.errors import Diagnostic, UnsupportedError
 from ..translator.ir import Apply, Atom, DType, Fused, Var
 from ..translator.ops.core import Cast, Contract, ContractAttrs, Elementwise, Reduce, ReduceAttrs
 from ..translator.passes.alignment import is_free, nbytes
 from ..translator.records import dataclass
-from .contract import SUMMED, Roles
-from .dialects import accumulator, is_half
+from .contract import SUMMED, Engine, Roles
+from .dialects import CUDA, accumulator, is_half
 from .facts import Facts, precision
 from .layout import Strides
-from .program import GroupPlan, header, make_launch
-from .tiles import Held, Index, Tile, Tiles, applies, statements_for
+from .program import GroupPlan, Launch, header, make_launch
+from .tiles import Held, Index, Tile, Tiles, applies, neighbours, statements_for
 
 WIDEST_HEAD = 128  # elements of a row of q, k or v: more do not fit beside each other in shared memory
+SUMMED_OVER = {"queries": "k", "keys": "k", "values": "j"}
 FAR = 1 << 20  # the first of the labels that only the scores' product has
 
 
@@ -125,7 +128,7 @@ def _refused(fused: Fused, what: str) -> UnsupportedError:
 class _Indices:
     """The indices of the kernel, and their extents."""
 
-    def __init__(self, fused: Fused, a: Attention) -> None:
+    def __init__(self, fused: Fused, a: Attention, language: str) -> None:
         sizes: dict[int, int] = {}
         for labels, atom in ((a.query_labels, a.query), (a.key_labels, a.key), (a.value_labels, a.value)):
             sizes.update(zip(labels, atom.aval.shape, strict=True))
@@ -138,8 +141,9 @@ class _Indices:
             raise _refused(fused, "products of this form around a softmax")
         self.batch = Index(batch, "batch", "batches", guarded=False)
         self.i, self.j = Index(rows, "i", "rows"), Index((a.column,), "j", "columns")
-        self.j_down = Index((a.column,), "j_down", "columns")
-        self.across, self.down = Index(depth, "k_across", "depth"), Index(depth, "k_down", "depth")
+        across, down, j_down = ("k_across", "k_down", "j_down") if language == "triton" else ("k", "k", "j")
+        self.j_down = Index((a.column,), j_down, "columns")
+        self.across, self.down = Index(depth, across, "depth"), Index(depth, down, "depth")
         self.channel = Index(channels, "channel", "channels")
         self.extents = {
             i.extent_name: math.prod(sizes[n] for n in i.labels)
@@ -147,34 +151,65 @@ class _Indices:
         }
 
 
-def plan_attention(fused: Fused, name: str, strides: Mapping[int, Strides], scalars: frozenset[int]) -> GroupPlan:
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The tiles of a kernel, and the types in which scores and results are gathered."""
+
+    tiles: Tiles
+    queries: Tile
+    keys: Tile
+    scores: Tile
+    weights: Tile
+    values: Tile
+    after: Tile
+    scored: DType
+    summed: DType
+
+    def text(self, tile: Tile, source: DType, target: DType) -> str:
+        """The tile's value in another type than its own."""
+        return tile.dialect.convert(tile.text(tile.value), source, target)
+
+
+def plan_attention(
+    fused: Fused, language: str, name: str, strides: Mapping[int, Strides], scalars: frozenset[int]
+) -> GroupPlan:
     """The kernel of an attention group. Raises UnsupportedError for other patterns and for wide heads."""
     a = match_attention(fused)
-    index = _Indices(fused, a)
-    extents = index.extents
+    index = _Indices(fused, a, language)
     dtype, score_dtype = a.second.targets[0].aval.dtype, a.first.targets[0].aval.dtype
     if dtype.name not in SUMMED or score_dtype.name not in SUMMED:
         raise _refused(fused, f"products of {dtype.name}")
-    if max(extents["depth"], extents["channels"]) > WIDEST_HEAD:
+    if max(index.extents["depth"], index.extents["channels"]) > WIDEST_HEAD:
         raise _refused(fused, f"more than {WIDEST_HEAD} elements in a row of attention's operands")
-    tiles = Tiles(fused, strides, scalars)
+    parts = _parts(fused, a, index, Tiles(fused, language, strides, scalars))
+    launch = (_triton if language == "triton" else _cuda)(parts, a, index.extents, name)
+    return GroupPlan(name, (launch,))
+
+
+def _parts(fused: Fused, a: Attention, index: _Indices, tiles: Tiles) -> Parts:
+    assert isinstance(a.second.attrs, ContractAttrs) and isinstance(a.largest.attrs, ReduceAttrs)
+    scored, summed = (accumulator(p.targets[0].aval.dtype) for p in (a.first, a.second))
     queries = tiles.tile([a.query], a.query_labels, [index.batch, index.i, index.across])
     keys = tiles.tile([a.key], a.key_labels, [index.batch, index.down, index.j])
     grid = [index.batch, index.i, index.j]
-    wide = accumulator(score_dtype)
-    scores = tiles.tile([a.score], a.scores, grid, {a.first.targets[0]: Held("score", wide, a.scores)})
-    held = Held(scores.text(scores.value), a.score.aval.dtype, a.scores)
-    assert isinstance(a.largest.attrs, ReduceAttrs)
+    scores = tiles.tile([a.score], a.scores, grid, {a.first.targets[0]: Held("score", scored, a.scores)})
+    score = a.score.aval.dtype
+    held = Held(scores.text(scores.value), score, a.scores)
+    if tiles.dialect is CUDA:  # kept in registers, in a type that holds it
+        held = Held("level", accumulator(score), a.scores)
     kept = tuple(-1 if n == a.column else n for n in a.scores if a.largest.attrs.keepdims or n != a.column)
-    shift = Held("shift", accumulator(dtype), kept)
+    shift = Held("shift", summed, kept)
     weights = tiles.tile([a.weight], a.scores, grid, {a.score: held, a.largest.targets[0]: shift})
     values = tiles.tile([a.value], a.value_labels, [index.batch, index.j_down, index.channel])
-    assert isinstance(a.second.attrs, ContractAttrs)
-    gathered = Held("accumulator", accumulator(dtype), a.second.attrs.out)
-    after = tiles.tile(
-        fused.body.results, a.second.attrs.out, [index.batch, index.i, index.channel], {a.second.targets[0]: gathered}
-    )
+    out, gathered = a.second.attrs.out, Held("accumulator", summed, a.second.attrs.out)
+    over = [index.batch, index.i, index.channel]
+    after = tiles.tile(fused.body.results, out, over, {a.second.targets[0]: gathered})
     tiles.settle()
+    return Parts(tiles, queries, keys, scores, weights, values, after, scored, summed)
+
+
+def _triton(parts: Parts, a: Attention, extents: Mapping[str, int], name: str) -> Launch:
+    dtype, score_dtype = a.second.targets[0].aval.dtype, a.first.targets[0].aval.dtype
     high, broad = _blocks(dtype, extents["rows"])
     blocks = {
         "BLOCK_I": high,
@@ -182,29 +217,85 @@ def plan_attention(fused: Fused, name: str, strides: Mapping[int, Strides], scal
         "BLOCK_K": _power(extents["depth"]),
         "BLOCK_C": _power(extents["channels"]),
     }
-    summed = weights.dialect.convert(weights.text(weights.value), a.weight.aval.dtype, gathered.dtype)
-    scored = scores.dialect.convert(held.name, held.dtype, gathered.dtype)
+    scores, weights, after = parts.scores, parts.weights, parts.after
     sections = {
-        "queries": _operand(queries, score_dtype, "[BLOCK_I, BLOCK_K]", "k_across < depth"),
-        "keys": _operand(keys, score_dtype, "[BLOCK_K, BLOCK_J]", "k_down < depth"),
-        "scores": {"lines": scores.lines(), "text": scored},
+        "queries": _operand(parts.queries, score_dtype, "[BLOCK_I, BLOCK_K]", "k_across < depth"),
+        "keys": _operand(parts.keys, score_dtype, "[BLOCK_K, BLOCK_J]", "k_down < depth"),
+        "scores": {"lines": scores.lines(), "text": parts.text(scores, a.score.aval.dtype, parts.summed)},
         "weights": {
             "lines": weights.lines(),
-            "text": summed,
+            "text": parts.text(weights, a.weight.aval.dtype, parts.summed),
             "operand": f"weight.to({weights.dialect.type_name(dtype)})",
         },
-        "values": _operand(values, dtype, "[BLOCK_J, BLOCK_C]", "j_down < columns"),
+        "values": _operand(parts.values, dtype, "[BLOCK_J, BLOCK_C]", "j_down < columns"),
         "divided": a.divided,
         "precision": precision(),
-        "sum_type": after.dialect.type_name(gathered.dtype),
-        "score_type": after.dialect.type_name(wide),
+        "sum_type": after.dialect.type_name(parts.summed),
+        "score_type": after.dialect.type_name(parts.scored),
         "epilogue": [*after.lines(), *after.stores()],
     }
+    tiles = parts.tiles
     launch = make_launch(
-        tiles.collect(), "attention.triton.j2", name, header(fused), sections, tuple(extents.items()),
-        (extents["batches"] * -(-extents["rows"] // high), 1), 0, tuple(blocks.items()), 8 if high > 16 else 4,
+        tiles.collect(), "attention.triton.j2", name, header(tiles.group), sections, tuple(extents.items()),
+        _grid(extents, high), 0, tuple(blocks.items()), 8 if high > 16 else 4,
     )  # fmt: skip
-    return GroupPlan(name, (replace(launch, choices=(4, 8)),))
+    return replace(launch, choices=(4, 8))
+
+
+def _grid(extents: Mapping[str, int], high: int) -> tuple[int, int]:
+    return extents["batches"] * -(-extents["rows"] // high), 1
+
+
+def _cuda(parts: Parts, a: Attention, extents: Mapping[str, int], name: str) -> Launch:
+    dtype, level, tiles = a.second.targets[0].aval.dtype, accumulator(a.score.aval.dtype), parts.tiles
+    # Products of two types are taken in one that holds both: of halves they are exact in float32.
+    mixed = {dtype, a.first.targets[0].aval.dtype} - {dtype}
+    element = np.dtype(np.float64 if np.float64 in (dtype, *mixed) else np.float32) if mixed else dtype
+    engine = Engine(element)
+    operands = {
+        "queries": neighbours(parts.queries, element, ("k", "i")),
+        "keys": neighbours(parts.keys, element, ("k", "j")),
+        "values": neighbours(parts.values, element, ("channel", "j")),
+        "epilogue": neighbours(parts.after, element, ("channel", "i"), stored=True),
+    }
+    packs = any(p.loads or p.stores for p in operands.values())
+    real = tiles.dialect.type_name
+    lowest = [tiles.dialect.literal(t.type(-np.inf), t) for t in (parts.summed, level)]
+    high, broad = _cuda_blocks(element, extents["rows"])
+    deep, channels = _power(extents["depth"]), _power(extents["channels"])
+    along = {part: operands[part].fast == summed for part, summed in SUMMED_OVER.items()}
+    shared = (
+        engine.nbytes(high, deep, along["queries"]) + engine.nbytes(broad, deep, along["keys"])
+        + engine.nbytes(channels, broad, along["values"]) + engine.nbytes(high, broad, True)
+    )  # fmt: skip
+    stripe = min(high, 64)
+    size = parts.summed.itemsize
+    sums = "Sums<{}, BLOCK_I, {}>" if engine.plain else "Sums<BLOCK_I, {1}, 16, {1}>"
+    sections = {
+        **engine.sections,
+        **operands,
+        "score_lines": {"lines": parts.scores.lines(), "text": parts.text(parts.scores, a.score.aval.dtype, level)},
+        "weight_lines": {
+            "lines": parts.weights.lines(),
+            "text": parts.text(parts.weights, a.weight.aval.dtype, parts.summed),
+            "operand": tiles.dialect.convert(tiles.dialect.convert("weight", parts.summed, dtype), dtype, element),
+        },
+        "divided": a.divided,
+        "packs": packs,
+        "sum_type": real(parts.summed), "sum_size": size, "score_type": real(parts.scored), "level_type": real(level),
+        "lowest": lowest[0], "level_lowest": lowest[1],
+        "sums_type": sums.format(real(element), "BLOCK_C"), "scores_type": sums.format(real(element), "BLOCK_J"),
+    }  # fmt: skip
+    threads = 256 if engine.plain else 2 * high
+    constants = (
+        ("BLOCK_I", high), ("BLOCK_J", broad), ("BLOCK_K", deep), ("BLOCK_C", channels), ("THREADS", threads),
+        ("STRIPE", stripe), ("SHARED", max(shared, stripe * (channels * size + 16))),
+    )  # fmt: skip
+    launch = make_launch(
+        tiles.collect(), "attention.cuda.j2", name, header(tiles.group), sections, tuple(extents.items()),
+        _grid(extents, high), threads, constants, 4,
+    )  # fmt: skip
+    return replace(launch, by4=4 if packs and all(p.packs_align for p in operands.values()) else 0)
 
 
 def _operand(tile: Tile, dtype: DType, block: str, guard: str) -> dict[str, object]:
@@ -217,15 +308,22 @@ def _blocks(dtype: DType, rows: int) -> tuple[int, int]:
     return (high if rows > 16 else 16), broad
 
 
+def _cuda_blocks(dtype: DType, rows: int) -> tuple[int, int]:
+    """As `_blocks`; operands of 128 elements a row take less than 99 KB of shared memory, which all devices have."""
+    if is_half(dtype):
+        return (128 if rows > 64 else 64), 64
+    return (64, 32) if dtype.itemsize == 4 else (32, 16)
+
+
 def _power(extent: int) -> int:
     return max(16, 1 << (extent - 1).bit_length())
 
 
-def is_worth_fusing(fused: Fused, facts: Facts) -> bool:
+def is_worth_fusing(fused: Fused, language: str, facts: Facts) -> bool:
     """Whether keeping the scores out of memory makes up for products that are slower than the library's."""
     a = match_attention(fused)
     name = a.second.targets[0].aval.dtype.name
     saved = 4 * nbytes(a.first.targets[0])
-    slower = 1 / facts.kernel_rate(name) - 1 / facts.library_rate(name)
+    slower = 1 / facts.kernel_rate(name, language) - 1 / facts.library_rate(name)
     operations = Roles(a.first).operations + Roles(a.second).operations
     return saved / facts.bandwidth + 2 * facts.launch > operations * slower

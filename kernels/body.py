@@ -95,7 +95,8 @@ class Body:
         self.pointers: dict[tuple[str, int], Pointer] = {}
         self.scalars: dict[int, tuple[str, DType]] = {}
         self.counts: dict[str, tuple[Any, DType]] = {}
-        self.packed = False
+        self.packed = False  # loads and stores are of several neighbours, of which `neighbour` is one (CUDA)
+        self.neighbour = "k"
         self.alone = False  # each thread walks along a row of its own (CUDA)
         self.carried: dict[int, str] = {}
         self.walks: list[set[int]] = []  # the arrays that each pass reads along the row
@@ -172,8 +173,8 @@ class Body:
     def load(self, v: Value, source: Load) -> str:
         pointer = self.pointer("in", source.param, v.name, v.dtype)
         access = self.accesses[id(v)]
-        if self.packed and access.strides[self.layout.outer[0].members[-1]] == 1:
-            return f"{v.name}_pack.at[k]"
+        if self.packed and self.packs(access):
+            return f"{v.name}_pack.at[{self.neighbour}]"
         address = self.layout.address(pointer.removesuffix("_ptr"), source.param, access, self.lowered.names)
         if isinstance(self.dialect, Cuda):
             return f"{pointer}[{address}]"
@@ -262,9 +263,9 @@ class Body:
 
     def store(self, index: int, out: Output) -> str:
         pointer = self.pointer("out", index, out.value.name or "out", out.dtype)
-        if self.packed:
-            return f"{self.output_pack(index)}.at[k] = {self.text(out.value)};"
-        access = access_of(out.map, contiguous(out.aval_shape), len(self.lowered.domain))
+        access = self.stored_at(out)
+        if self.packed and self.packs(access):
+            return f"{self.output_pack(index)}.at[{self.neighbour}] = {self.text(out.value)};"
         address = self.layout.address(out.value.name or "out", ("out", index), access, self.lowered.names)
         if isinstance(self.dialect, Cuda):
             return f"{pointer}[{address}] = {self.text(out.value)};"
@@ -277,6 +278,13 @@ class Body:
         else:
             address, mask = ("i" if address == "0" else address), "mask"
         return f"tl.store({pointer} + {address}, {self.text(out.value)}, mask={mask})"
+
+    def stored_at(self, out: Output) -> Access:
+        return access_of(out.map, contiguous(out.aval_shape), len(self.lowered.domain))
+
+    def packs(self, access: Access) -> bool:
+        """Whether an array is walked element by element where neighbours are taken together."""
+        return access.strides[self.layout.outer[0].members[-1]] == 1
 
     def output_pack(self, index: int) -> str:
         return f"{self.pointers['out', index].name.removesuffix('_ptr')}_out_pack"

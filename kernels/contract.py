@@ -1,4 +1,4 @@
-"""Products as one Triton kernel with the work on their operands and on their result, where that beats the library.
+"""Products as one kernel with the work on their operands and on their result, where that beats the library.
 
 y = gelu((x * scale) @ w + b)      one kernel: x and scale are read block by block, the sum never leaves the registers
 """
@@ -9,16 +9,19 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from ..translator.errors import Diagnostic, UnsupportedError
 from ..translator.ir import Apply, Atom, DType, Fused, Var
 from ..translator.ops.core import Cast, Contract, ContractAttrs, Elementwise
 from ..translator.passes.alignment import is_free, nbytes
 from ..translator.passes.units import COSTLY
-from .dialects import accumulator, is_half
+from ..translator.records import dataclass
+from .dialects import CUDA, accumulator, is_half
 from .facts import Facts, precision
 from .layout import Strides
-from .program import GroupPlan, header, make_launch
-from .tiles import Held, Index, Tiles, applies, statements_for
+from .program import GroupPlan, Launch, header, make_launch
+from .tiles import Held, Index, Tile, Tiles, applies, neighbours, statements_for
 
 SUMMED = {"float16": 64, "bfloat16": 64, "float32": 16, "float64": 16}  # summed elements a step
 WIDEST = {"float16": 128, "bfloat16": 128, "float32": 64, "float64": 32}
@@ -29,7 +32,9 @@ def product_of(fused: Fused) -> Apply:
     return found
 
 
-def plan_contract(fused: Fused, name: str, strides: Mapping[int, Strides], scalars: frozenset[int]) -> GroupPlan:
+def plan_contract(
+    fused: Fused, language: str, name: str, strides: Mapping[int, Strides], scalars: frozenset[int]
+) -> GroupPlan:
     """The kernel of a contract group.
 
     Raises UnsupportedError for products of integers, and for results that are not the product's elements in place.
@@ -42,31 +47,110 @@ def plan_contract(fused: Fused, name: str, strides: Mapping[int, Strides], scala
         raise UnsupportedError(Diagnostic(f"kernels do not support products of {dtype.name}", product.span))
     if any(t.aval.shape != target.aval.shape for t in fused.targets):
         raise UnsupportedError(Diagnostic("kernels do not support results of several shapes", product.span))
-    tiles = Tiles(fused, strides, scalars)
+    tiles = Tiles(fused, language, strides, scalars)
     roles = Roles(product)
+    across, down = ("k_across", "k_down") if language == "triton" else ("k", "k")
     batch = Index(roles.batch, "batch", "batches", guarded=False)
     i, j = Index(roles.left, "i", "rows"), Index(roles.right, "j", "columns")
-    left = tiles.tile([x], attrs.lhs, [batch, i, Index(roles.summed, "k_across", "depth")])
-    right = tiles.tile([y], attrs.rhs, [batch, Index(roles.summed, "k_down", "depth"), j])
+    left = tiles.tile([x], attrs.lhs, [batch, i, Index(roles.summed, across, "depth")])
+    right = tiles.tile([y], attrs.rhs, [batch, Index(roles.summed, down, "depth"), j])
     gathered = Held("accumulator", accumulator(dtype), attrs.out)
     after = tiles.tile(fused.body.results, attrs.out, [batch, i, j], {target: gathered})
     tiles.settle()
+    launch = _triton if language == "triton" else _cuda
+    return GroupPlan(name, (launch(tiles, (left, right, after), roles, name, dtype),))
+
+
+Operands = tuple[Tile, Tile, Tile]
+"""Of the left operand, the right one, and the work on the product."""
+
+
+def _triton(tiles: Tiles, operands: Operands, roles: Roles, name: str, dtype: DType) -> Launch:
+    left, right, after = operands
     high, broad = _block(roles.rows, dtype), _block(roles.columns, dtype)
     sections = {
         "operands": [*left.lines(), *right.lines()],
         "left": left.operand(dtype, "[BLOCK_I, BLOCK_K]", "k_across < depth"),
         "right": right.operand(dtype, "[BLOCK_K, BLOCK_J]", "k_down < depth"),
         "precision": precision(),
-        "sum_type": after.dialect.type_name(gathered.dtype),
+        "sum_type": after.dialect.type_name(accumulator(dtype)),
         "epilogue": [*after.lines(), *after.stores()],
     }
-    extents = [("rows", roles.rows), ("columns", roles.columns), ("depth", roles.depth), ("batches", roles.batches)]
-    grid = (roles.batches * -(-roles.rows // high) * -(-roles.columns // broad), 1)
     warps = 8 if is_half(dtype) and high * broad > 64 * 64 else 4
     constants = (("BLOCK_I", high), ("BLOCK_J", broad), ("BLOCK_K", SUMMED[dtype.name]))
-    body, heading = tiles.collect(), header(fused)
-    launch = make_launch(body, "contract.triton.j2", name, heading, sections, extents, grid, 0, constants, warps)
-    return GroupPlan(name, (replace(launch, choices=(4, 8)),))
+    body, heading, grid = tiles.collect(), header(tiles.group), roles.grid(high, broad)
+    launch = make_launch(body, "contract.triton.j2", name, heading, sections, roles.extents, grid, 0, constants, warps)
+    return replace(launch, choices=(4, 8))
+
+
+def _cuda(tiles: Tiles, operands: Operands, roles: Roles, name: str, dtype: DType) -> Launch:
+    left, right, after = operands
+    engine, (high, broad) = Engine(dtype), (engine_block(n, dtype) for n in (roles.rows, roles.columns))
+    parts = [
+        neighbours(left, dtype, ("k", "i")),
+        neighbours(right, dtype, ("j", "k")),
+        neighbours(after, dtype, ("j", "i"), stored=True),
+    ]
+    packs = any(p.loads or p.stores for p in parts)
+    wide, sums = accumulator(dtype), "Sums<BLOCK_I, BLOCK_J, TALL, 32>"
+    sections = {
+        **engine.sections,
+        **dict(zip(("left", "right", "epilogue"), parts, strict=True)),
+        "sum_type": after.dialect.type_name(wide),
+        "sum_size": wide.itemsize,
+        "sums_type": f"Sums<{after.dialect.type_name(dtype)}, BLOCK_I, BLOCK_J>" if engine.plain else sums,
+        "packs": packs,
+    }
+    tall = 64 if high == 128 else 32  # of the rows that a warp has
+    threads = 256 if engine.plain else 32 * (high // tall) * (broad // 32)
+    constants = (
+        ("BLOCK_I", high), ("BLOCK_J", broad), ("BLOCK_K", engine.deep), ("THREADS", threads),
+        ("STRIPE", min(high, 64)), *([] if engine.plain else [("TALL", tall)]),
+    )  # fmt: skip
+    body, heading, grid = tiles.collect(), header(tiles.group), roles.grid(high, broad)
+    extents, template = roles.extents, "contract.cuda.j2"
+    launch = make_launch(body, template, name, heading, sections, extents, grid, threads, constants, 4)
+    return replace(launch, by4=4 if packs and all(p.packs_align for p in parts) else 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """What a CUDA kernel multiplies with: tensor cores for half precision and tf32, plain arithmetic for the rest."""
+
+    dtype: DType
+
+    @property
+    def name(self) -> str:
+        if is_half(self.dtype):
+            return "half"
+        return "tf32" if self.dtype == np.float32 and precision() == "tf32" else "plain"
+
+    @property
+    def plain(self) -> bool:
+        return self.name == "plain"
+
+    @property
+    def deep(self) -> int:
+        """Elements that are summed between two barriers."""
+        return 32 if is_half(self.dtype) else 16
+
+    def nbytes(self, extent: int, summed: int, along: bool) -> int:
+        """Of an `Operand` in shared memory."""
+        size, free = self.dtype.itemsize, 16 // self.dtype.itemsize
+        if self.plain or not along:
+            return summed * (extent + (free if self.plain else 8)) * size
+        return extent * (summed + free) * size
+
+    @property
+    def sections(self) -> dict[str, object]:
+        mma = {"float16": "f16", "bfloat16": "bf16"}.get(self.dtype.name)
+        return {"engine": self.name, "element": CUDA.type_name(self.dtype), "mma_type": mma}
+
+
+def engine_block(extent: int, dtype: DType) -> int:
+    """Few sizes, so that a new extent seldom compiles anew."""
+    widest = 64 if dtype.itemsize == 8 else 128
+    return next((b for b in (32, 64) if extent <= b < widest), widest)
 
 
 def _block(extent: int, dtype: DType) -> int:
@@ -93,11 +177,18 @@ class Roles:
         )
 
     @property
+    def extents(self) -> list[tuple[str, int]]:
+        return [("rows", self.rows), ("columns", self.columns), ("depth", self.depth), ("batches", self.batches)]
+
+    def grid(self, high: int, broad: int) -> tuple[int, int]:
+        return self.batches * -(-self.rows // high) * -(-self.columns // broad), 1
+
+    @property
     def operations(self) -> float:
         return 2.0 * self.batches * self.rows * self.columns * self.depth
 
 
-def is_worth(fused: Fused, facts: Facts) -> bool:
+def is_worth(fused: Fused, language: str, facts: Facts) -> bool:
     """Whether the kernel beats the library's product with kernels before and after it: by a model of the device.
 
     The library multiplies faster; the kernel saves what would go through memory between them.
@@ -113,7 +204,7 @@ def is_worth(fused: Fused, facts: Facts) -> bool:
     if after:
         saved += nbytes(target) * (1 if target in fused.body.results else 2)
     name = target.aval.dtype.name
-    slower = roles.operations * (1 / facts.kernel_rate(name) - 1 / facts.library_rate(name))
+    slower = roles.operations * (1 / facts.kernel_rate(name, language) - 1 / facts.library_rate(name))
     for operand, other in zip(product.args, (roles.columns, roles.rows), strict=True):
         again = -(-other // WIDEST.get(name, 64)) - 1  # each block of the other operand has this one made again
         slower += again * _work(statements_for(applies(fused), [operand], frozenset())) / facts.rates["float32"]

@@ -11,7 +11,8 @@ from ..translator.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Rates in bytes and operations a second. `share`: how much of the library's rate a generated product reaches.
+    """Rates in bytes and operations a second. `share`, `cuda_share`: how much of the library's rate a product reaches
+    in a kernel of Triton's, and of CUDA's: from sm_90 on `mma.sync` leaves tensor cores idle that `wgmma` keeps busy.
 
     `narrowest`, `deepest`: products of fewer rows or columns, or of longer sums for their size, leave most of a device
     idle that does not divide the sum; the library does.
@@ -28,15 +29,20 @@ class Facts:
         default_factory=lambda: {"float16": 0.75, "bfloat16": 0.75, "float32": 0.5, "float64": 0.3}
     )
 
+    cuda_share: Mapping[str, float] = field(
+        default_factory=lambda: {"float16": 0.45, "bfloat16": 0.45, "float32": 0.5, "float64": 0.25}
+    )
+
     def library_rate(self, dtype: str) -> float:
         """Of its matrix products; integers, which no library multiplies fast, count as float32."""
         if dtype == "float32" and precision() == "tf32":
             return self.rates["float16"] / 2
         return self.rates.get(dtype, self.rates["float32"])
 
-    def kernel_rate(self, dtype: str) -> float:
+    def kernel_rate(self, dtype: str, language: str = "triton") -> float:
         """Of products in generated kernels."""
-        share = self.share.get("float16" if dtype == "float32" and precision() == "tf32" else dtype, 1.0)
+        shares = self.cuda_share if language == "cuda" else self.share
+        share = shares.get("float16" if dtype == "float32" and precision() == "tf32" else dtype, 1.0)
         return self.library_rate(dtype) * share
 
 

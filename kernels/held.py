@@ -16,7 +16,7 @@ from dataclasses import field, replace
 from ..translator.ir import DType
 from ..translator.records import dataclass
 from .body import Body, Pass
-from .layout import Access, access_of, contiguous
+from .layout import Access
 from .lower import Fold, Load, Number, Position, Scan, Value
 from .program import Launch, make_launch
 
@@ -79,9 +79,10 @@ class HeldRows(Body):
 
     def __init__(self, body: Body) -> None:
         super().__init__(body.lowered, body.layout, body.accesses, body.dialect, body.strides)
+        self.neighbour = "lane"
         self.schedule = self.scheduled()
         self.stored = {
-            i: access_of(o.map, contiguous(o.aval_shape), len(self.lowered.domain))
+            i: self.stored_at(o)
             for i, o in enumerate(self.lowered.outputs)
             if o.along
         }
@@ -165,24 +166,6 @@ class HeldRows(Body):
     def declare(self, v: Value, expression: str) -> str:
         text = super().declare(v, expression)
         return f"{v.name}[k] = {text.partition(' = ')[2]}" if id(v) in self.places else text
-
-    def load(self, v: Value, source: Load) -> str:
-        if self.packed and v.along and self.packs(self.access(v)):
-            self.pointer("in", source.param, v.name, v.dtype)
-            return f"{v.name}_pack.at[lane]"
-        packed, self.packed = self.packed, False
-        found = super().load(v, source)
-        self.packed = packed
-        return found
-
-    def store(self, index: int, out: object) -> str:
-        output = self.lowered.outputs[index]
-        if self.packed and output.along and self.packs(self.stored[index]):
-            return f"{self.output_pack(index)}.at[lane] = {self.text(output.value)};"
-        packed, self.packed = self.packed, False
-        found = super().store(index, output)
-        self.packed = packed
-        return found
 
     # ---- four neighbours ---------------------------------------------------------------------------
 

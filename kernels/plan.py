@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..translator.errors import Diagnostic, UnsupportedError
 from ..translator.ir import Apply, Aval, Block, DType, Fused, Shape, Var
 from ..translator.ops.core import Cast, CastAttrs, Reduce, ReduceAttrs, Reshape, ShapeAttrs
 from ..translator.passes.alignment import nbytes
@@ -47,11 +46,9 @@ def plan(
     )
     name = kernel_name(function, fused)
     if fused.kind == "contract":
-        if language != "triton":
-            raise UnsupportedError(Diagnostic("a product is the library's", fused.span))
-        return plan_contract(fused, name, strides or {}, by_value)
+        return plan_contract(fused, language, name, strides or {}, by_value)
     if fused.kind == "attention":
-        return plan_attention(fused, name, strides or {}, by_value)
+        return plan_attention(fused, language, name, strides or {}, by_value)
     if fused.kind == "scatter":
         return plan_scatter(fused, language, name, strides or {}, by_value)
     if fused.kind in ("lanes", "loops"):

@@ -90,9 +90,9 @@ def _in_block(block: Block, language: str, facts: Facts) -> Block:
                 pass
         statements.append(s)
     block = replace(block, statements=_read(block, statements))
-    for s in block.statements if language == "triton" else ():
+    for s in block.statements if language in DIALECTS else ():
         if _is_product(s):
-            block = _with_attention(block, s, facts)
+            block = _with_attention(block, s, language, facts)
     for s in block.statements if language in DIALECTS else ():
         if isinstance(s, Apply) and isinstance(s.op, Cumulative):
             block = _with_neighbours(block, s, language)
@@ -187,7 +187,7 @@ def _is_along_rows(s: Statement) -> bool:
     return _is_elementwise(s) or (isinstance(s, Fused) and s.kind in ("pointwise", "row"))
 
 
-def _with_attention(block: Block, s: Statement, facts: Facts) -> Block:
+def _with_attention(block: Block, s: Statement, language: str, facts: Facts) -> Block:
     """The block with a product, the softmax that makes its operand, and the product before that as one kernel."""
     users = _users(block)
     makers = {t: b for b in block.statements for t in b.targets}
@@ -203,19 +203,20 @@ def _with_attention(block: Block, s: Statement, facts: Facts) -> Block:
             if any(not users.get(t, set()) <= inside for c in chosen[:2] for t in c.targets):
                 continue
             group = close([b for c in chosen for b in inline(c)], s.targets, "attention")
-            if len(group.body.statements) <= LONGEST and _fits(group) and is_worth_fusing(group, facts):
+            short = len(group.body.statements) <= LONGEST
+            if short and _fits(group, language) and is_worth_fusing(group, language, facts):
                 return _replaced(block, {id(scores): [], id(softmax): [], id(s): [group]})
     return block
 
 
 def _settled(block: Block, s: Statement, language: str, facts: Facts) -> Block:
     """The block with one product settled: with its operands' work or without it a kernel, or else the library's."""
-    if language == "triton":
+    if language in DIALECTS:
         inside = _with_operands(block, s)
         for chosen in ([inside] if len(inside) > 1 else []) + [[s]]:
             statements = [b for c in chosen for b in inline(c)]
             group = close(statements, s.targets, "contract")
-            if len(statements) <= LONGEST and _fits(group) and is_worth(group, facts):
+            if len(statements) <= LONGEST and _fits(group, language) and is_worth(group, language, facts):
                 return _replaced(block, {**{id(c): [] for c in chosen}, id(s): [group]})
     return _replaced(block, {id(s): parts(s)}) if isinstance(s, Fused) else block
 

@@ -1,25 +1,29 @@
-"""Blocks of a kernel around products (Triton): operands and results with the work on them, each over its own indices.
+"""Blocks of a kernel around products: operands and results with the work on them, each over its own indices.
 
 A product `x[i, k] @ w[k, j]` has three tiles: `x` and what it is made of over (i, k), `w` over (k, j), the work on the
-product over (i, j). All write into one source, with one list of pointers.
+product over (i, j). All write into one source, with one list of pointers. Triton's lines are about whole blocks, CUDA's
+about one element, or one of several neighbours that a thread loads and stores together (`Neighbours`).
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from ..translator.errors import Diagnostic, UnsupportedError
 from ..translator.ir import Apply, Atom, Block, DType, Fused, Shape, Var
 from ..translator.ops.core import Contract, Reduce
 from ..translator.records import dataclass
-from .body import Body
-from .dialects import TRITON
+from .body import DIALECTS, Body
+from .dialects import Cuda, Triton
 from .layout import Access, Space, Strides, access_of, contiguous, decomposition, layout_over
 from .lower import FIXED, Load, Lowered, Map, Names, Output, Position, Term, Value, lower
 
 WORDS = frozenset(
     """accumulator batch block blocks_i blocks_j columns depth group height i inside j k_across k_down rows start top
-    total largest higher rescale shift weight score query channel channels j_down""".split()  # noqa: SIM905
+    total largest higher rescale shift weight score query channel channels j_down depth each edge fetch held left
+    left_next level levels made memory offset products right right_next scores shared shifts stripe sums tall turn
+    BLOCK_C BLOCK_I BLOCK_J BLOCK_K LEFT_EACH Operand RIGHT_EACH SHARED STRIPE Shared Sums TALL""".split()  # noqa: SIM905
 )
 
 
@@ -46,11 +50,19 @@ class Tile(Body):
     """The lines of one tile."""
 
     def __init__(
-        self, lowered: Lowered, accesses: dict[int, Access], indices: Sequence[Index], axes: Sequence[Sequence[int]]
+        self,
+        lowered: Lowered,
+        accesses: dict[int, Access],
+        indices: Sequence[Index],
+        axes: Sequence[Sequence[int]],
+        dialect: Triton | Cuda,
     ) -> None:
         stores = [access_of(o.map, contiguous(o.aval_shape), len(lowered.domain)) for o in lowered.outputs]
         spaces = [(a, i.variable, i.extent_name) for a, i in zip(axes, indices, strict=True)]
-        super().__init__(lowered, layout_over(lowered, [*accesses.values(), *stores], spaces), accesses, TRITON)
+        super().__init__(lowered, layout_over(lowered, [*accesses.values(), *stores], spaces), accesses, dialect)
+        self.neighbour = "lane"
+        self.fast = ""
+        self.stored = False
         self.guarded = frozenset(i.variable for i in indices if i.guarded)
         self.held: dict[int, Held] = {}
         self.hints: list[str] = []
@@ -59,12 +71,16 @@ class Tile(Body):
     def value(self) -> Value:
         return self.lowered.outputs[0].value
 
-    def indices(self) -> list[str]:
+    def indices(self, spaces: Sequence[Space]) -> list[str]:
         """What takes the kernel's indices apart where an index walks several axes."""
-        return [f"{v} = {text}" for space in self.layout.spaces for v, text in decomposition(space, "//")]
+        form = "{} = {}" if self.triton else "const index_t {} = {};"
+        return [form.format(v, text) for space in spaces for v, text in decomposition(space, self.dialect.divide)]
 
     def lines(self) -> list[str]:
-        return self.indices() + [text for v in self.lowered.values for text in self.line(v)]
+        return self.indices(self.layout.spaces) + self.computed()
+
+    def computed(self) -> list[str]:
+        return [text for v in self.lowered.values for text in self.line(v)]
 
     def stores(self) -> list[str]:
         return [self.store(i, o) for i, o in enumerate(self.lowered.outputs)]
@@ -97,14 +113,35 @@ class Tile(Body):
         return edges[0] if len(edges) == 1 else " & ".join(f"({e})" for e in edges)
 
     def store(self, index: int, out: Output) -> str:
-        hint = self.hints[index]
+        hint, access = self.hints[index], self.stored_at(out)
         pointer = self.pointer("out", index, hint, out.dtype)
-        access = access_of(out.map, contiguous(out.aval_shape), len(self.lowered.domain))
         address = self.layout.address(hint, ("out", index), access, self.lowered.names)
+        if not self.triton:
+            packed = self.packed and self.packs(access)
+            place = f"{self.output_pack(index)}.at[lane]" if packed else f"{pointer}[{address}]"
+            return f"{place} = {self.text(out.value)};"
         # The address must have the shape of the block, also along axes of one element.
         flat = [s.variable for s in self.layout.spaces if s.variable in self.guarded and not _walks(s, access)]
         address = " + ".join([*([] if address == "0" else [address]), *flat])
         return f"tl.store({pointer} + {address}, {self.text(out.value)}, mask={self.condition(self.layout.spaces)})"
+
+    def packs(self, access: Access) -> bool:
+        """Whether an array is walked element by element along the index `fast`."""
+        space = self.space(self.fast)
+        return len(space.axes) == 1 and access.strides[space.axes[0].members[-1]] == 1
+
+    def space(self, variable: str) -> Space:
+        (found,) = [s for s in self.layout.spaces if s.variable == variable]
+        return found
+
+    def streams(self) -> list[Access]:
+        """Of all loads from memory, and stores."""
+        loads = [a for v, a in self.loads()]
+        return loads + ([self.stored_at(o) for o in self.lowered.outputs] if self.stored else [])
+
+    def loads(self) -> list[tuple[Value, Access]]:
+        values = [v for v in self.lowered.values if isinstance(v.source, Load) and v.source.param not in self.held]
+        return [(v, self.accesses[id(v)]) for v in values if isinstance(v.source, Load)]
 
     def operand(self, dtype: DType, block: str, guard: str) -> str:
         """The value as an operand of `tl.dot`: a whole block of this dtype, 0 outside the extents that are summed."""
@@ -131,11 +168,92 @@ def _walks(space: Space, access: Access) -> bool:
     return any(access.strides[a.members[-1]] for a in space.axes)
 
 
+@dataclass(slots=True)
+class Neighbours:
+    """What a thread does with neighbours of a tile along its fastest index (CUDA).
+
+    `before` is for all of them together. `loads` and `stores` are (name, type, address) of packs of them. `text`: the
+    value of one of them.
+    """
+
+    tile: Tile
+    width: int
+    text: str
+    before: list[str]
+    lines: list[str]
+    packed: list[str]
+    loads: list[tuple[str, str, str]]
+    stores: list[tuple[str, str, str]]
+
+    @property
+    def fast(self) -> str:
+        return self.tile.fast
+
+    @property
+    def extent(self) -> str:
+        """The name of the extent of the fastest index."""
+        return self.tile.space(self.fast).extent_name
+
+    @property
+    def packs_align(self) -> bool:
+        """Whether packs lie within rows and begin at multiples of their width, if the arrays do."""
+        tile, own = self.tile, self.tile.space(self.fast)
+        others = [a.members[-1] for s in tile.layout.spaces if s is not own for a in s.axes]
+        packed = [a for a in tile.streams() if tile.packs(a)]
+        odd = any(a.offset % self.width or any(a.strides[k] % self.width for k in others) for a in packed)
+        return not odd and not (packed and own.size % self.width)
+
+
+def neighbours(tile: Tile, dtype: DType, choices: Sequence[str], stored: bool = False) -> Neighbours:
+    """The lines of a tile whose fastest index is the one of `choices` along which most is read, or stored, in order.
+
+    `dtype`: the one that the value is wanted in, 16 bytes of which are taken together.
+    """
+
+    def walked(variable: str) -> int:
+        tile.fast = variable
+        steps = [(a, sum(map(bool, a.strides))) for a in tile.streams() if tile.packs(a)]
+        return sum(n for _, n in steps)
+
+    tile.stored = stored
+    tile.fast = max(choices, key=walked)  # the first of equals
+    width = 16 // dtype.itemsize
+    own = tile.space(tile.fast)
+    before, inside = tile.indices([s for s in tile.layout.spaces if s is not own]), tile.indices([own])
+    plain = [*inside, *tile.computed(), *(tile.stores() if stored else [])]
+    text = tile.dialect.convert(tile.text(tile.value), tile.value.dtype, dtype)
+    tile.packed = True
+    packed = [*inside, *tile.computed(), *(tile.stores() if stored else [])]
+    tile.packed = False
+    loads = []
+    for v, access in tile.loads():
+        assert isinstance(v.source, Load)
+        if tile.packs(access):
+            pointer = tile.pointers["in", v.source.param].name
+            loads.append(_pack(tile, f"{v.name}_pack", pointer, v.source.param, access, v.dtype))
+    stores = []
+    for k, o in enumerate(tile.lowered.outputs if stored else ()):
+        if tile.packs(tile.stored_at(o)):
+            pointer = tile.pointers["out", k].name
+            stores.append(_pack(tile, tile.output_pack(k), pointer, ("out", k), tile.stored_at(o), o.dtype))
+    return Neighbours(tile, width, text, before, plain, packed, loads, stores)
+
+
+def _pack(tile: Tile, name: str, pointer: str, array: object, access: Access, dtype: DType) -> tuple[str, str, str]:
+    hint = tile.hints[array[1]] if isinstance(array, tuple) else pointer.removesuffix("_ptr")
+    address = tile.layout.address(hint, array, access, tile.lowered.names)
+    first = re.sub(rf"\b{tile.fast}\b", "first", address)
+    return name, tile.dialect.type_name(dtype), f"{pointer} + {first}"
+
+
 class Tiles:
     """The tiles of one kernel, over the body of one group."""
 
-    def __init__(self, group: Fused, strides: Mapping[int, Strides], scalars: frozenset[int]) -> None:
+    def __init__(
+        self, group: Fused, language: str, strides: Mapping[int, Strides], scalars: frozenset[int]
+    ) -> None:
         self.group = group
+        self.dialect = DIALECTS[language]
         self.strides = strides
         self.scalars = scalars
         self.names = Names(set(WORDS))
@@ -171,7 +289,7 @@ class Tiles:
                 if v.source.map != _in_place(block.labels, labels, lowered.domain):
                     raise self.refused("a product used along another axis than its own")
         axes = [[labels.index(n) for n in i.labels if n in labels] for i in indices]
-        tile = Tile(lowered, accesses, indices, axes)
+        tile = Tile(lowered, accesses, indices, axes, self.dialect)
         tile.hold({len(own) + k: h for k, h in enumerate(held.values())})
         tile.hints = [t.hint for t in self.group.targets]
         if self.made:

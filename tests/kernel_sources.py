@@ -157,12 +157,12 @@ BOTH: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "running_down": (products.down, (f(512, 50_000), f(50_000))),
     "running_maximum": (products.highest, (f(512, 1000),)),
     "running": (products.running, (f(512, 50_000), f(50_000))),
-}
-TRITON: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "gelu_layer": (products.gelu_layer, (h(512, 64), h(64, 512), h(512))),
-    "scaled": (products.scaled, (f(300, 20), f(300), f(300, 20))),
     "many": (products.many, (f(8, 300, 16), f(8, 16, 300), f(8, 300))),
     "attention": (products.attention, (h(512, 64), h(512, 64), h(512, 64))),
+}
+TRITON: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    "scaled": (products.scaled, (f(300, 20), f(300), f(300, 20))),
     "causal": (products.causal, (f(8, 512, 32), f(8, 512, 32), f(8, 512, 32))),
 }
 CUDA: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {

@@ -9,7 +9,8 @@ import hashlib
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from untraced.kernels.program import Launch, Program
 
 PRELUDE = Path(__file__).parent / "host_prelude.h"
 FLAGS = ("-O1", "-std=c++17", "-fPIC", "-ffp-contract=off", "-fno-threadsafe-statics", "-fno-exceptions", "-w", "-x")
+DYNAMIC = "extern __shared__ __align__(16) unsigned char memory[]"  # its size is the launch's
 
 
 @functools.cache
@@ -40,26 +42,47 @@ def compile_on_host(language: str, source: Path, made: Path, *flags: str) -> Non
     assert done.returncode == 0, f"{done.stderr}\n{source.read_text()}"
 
 
-RUN: dict[Program, dict[str, Any]] = {}
-"""The kernels that were compiled in this process, by the ends of their names."""
+RUN: dict[tuple[Program, str], Any] = {}
+"""The kernels that were compiled in this process; "_by4" ends the names of packed twins."""
 
 
-def compile_programs(programs: Sequence[Program]) -> None:
-    """Compile several programs as one file, which takes hardly longer than one: each in a namespace of its own."""
-    text, runs = [f'#include "{PRELUDE.name}"'], []
+def compile_programs(programs: Sequence[Program], end: str = "") -> None:
+    """Compile several programs, or their twins, as one file, which takes hardly longer than one: each in a namespace of
+    its own."""
+    text = [f'#include "{PRELUDE.name}"']
     for k, p in enumerate(programs):
-        ends = [end for end in ("", "_by4") if f" {p.name}{end}(" in p.source]
-        runs.append({end: f"run_{k}{end}" for end in ends})
         text += [f"#undef {name}\n#define {name} {value}" for name, value in p.constants]
-        text.append(f"namespace program_{k} {{\n" + p.source.replace('extern "C" __global__', "static") + "\n}")
-        text += [f"HOST_KERNEL({k}{end}, program_{k}::{p.name}{end})" for end in ends]
+        own = p.source.replace('extern "C" __global__', "static")
+        own = own.replace(DYNAMIC, "alignas(16) static unsigned char memory[SHARED]")
+        text += [f"namespace program_{k} {{\n{own}\n}}", f"HOST_KERNEL({k}, program_{k}::{p.name}{end})"]
     whole = "\n".join(text)
     source = folder() / f"{hashlib.sha1(whole.encode()).hexdigest()}.cu"
     source.write_text(whole)
     compile_on_host("c++", source, source.with_suffix(".so"), "-shared", "-nostdlib")
     library = ctypes.CDLL(str(source.with_suffix(".so")))
-    for p, run in zip(programs, runs, strict=True):
-        RUN[p] = {end: getattr(library, name) for end, name in run.items()}
+    RUN.update(((p, end), getattr(library, f"run_{k}")) for k, p in enumerate(programs))
+
+
+class AlignedNumpy:
+    """NumPy whose new arrays begin at a multiple of 64, as CuPy's do."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(np, name)
+
+    def empty(self, shape: tuple[int, ...], dtype: Any) -> Any:
+        size = int(np.prod(shape))
+        memory = np.empty(size * np.dtype(dtype).itemsize + 64, np.uint8)
+        start = -memory.ctypes.data % 64
+        return memory[start : start + size * np.dtype(dtype).itemsize].view(dtype).reshape(shape)
+
+
+@contextmanager
+def aligned(backend: HostCuda) -> Iterator[None]:
+    backend.xp = AlignedNumpy()
+    try:
+        yield
+    finally:
+        backend.xp = np
 
 
 class HostCuda(Backend):
@@ -72,16 +95,28 @@ class HostCuda(Backend):
         self.packed_launches = 0
         self.waiting: dict[Program, None] = {}
 
+    def moved(self, a: Any) -> Any:
+        """The array where such arrays lie."""
+        if not np.ndim(a):
+            return a
+        made = self.xp.empty(np.shape(a), a.dtype)
+        made[...] = a
+        return made
+
     def prepare(self, launch: Launch) -> Callable[..., None]:
-        if launch.program.language == "cuda" and launch.program not in RUN:
+        if launch.program.language == "cuda" and (launch.program, "") not in RUN:
             self.waiting[launch.program] = None
         return super().prepare(launch)
 
     def function(self, program: Program, end: str) -> Any:
-        if program not in RUN:
-            compile_programs([*(p for p in self.waiting if p not in RUN and p != program), program])
-            self.waiting.clear()
-        return RUN[program][end]
+        if (program, end) not in RUN:
+            new = [p for p in self.waiting if (p, end) not in RUN and p != program]
+            others = [p for p in new if f" {p.name}{end}(" in p.source]
+            compile_programs([*others, program], end)
+            for p in others:
+                del self.waiting[p]
+            self.waiting.pop(program, None)
+        return RUN[program, end]
 
     def launch(self, launch: Launch, arguments: Sequence[Any]) -> None:
         program = launch.program

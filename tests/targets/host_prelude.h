@@ -184,6 +184,25 @@ template <class To, class From> inline To bits(From from) {
         return host::run_grid(unpacked_##number, grid, threads, args, meets);                                 \
     }
 
+
+// The pieces of matrices that the threads of a warp have between them: `multiply_pieces` and `load_pieces` of the kernels, by the
+// tables of the PTX ISA for mma.m16n8k16, mma.m16n8k8 and ldmatrix.
+namespace host {
+
+struct Pieces { unsigned left[32][4], right[32][2]; };
+static Pieces pieces[MAX_THREADS / 32][2];
+
+inline Pieces &between(const unsigned *left, const unsigned *right) {
+    Group &warp = warps[current / 32];
+    Pieces &p = pieces[current / 32][warp.meeting & 1];
+    memcpy(p.left[current % 32], left, sizeof p.left[0]);
+    memcpy(p.right[current % 32], right, sizeof p.right[0]);
+    meet(warp);
+    return p;
+}
+
+}  // namespace host
+
 inline void __syncthreads() { host::meet(host::block); }
 template <class T> inline T __shfl_xor_sync(unsigned, T value, int mask) {
     return host::exchange(value, (host::current % 32) ^ mask);
@@ -216,3 +235,43 @@ struct bfloat_t {
 };
 inline float widen(half_t h) { return (float)host::bits<_Float16>(h.bits); }
 inline float widen(bfloat_t b) { return __uint_as_float((unsigned)b.bits << 16); }
+
+// Products of half precision are exact in float32; the sums of a piece are taken in float64 and rounded once.
+template <class T> inline void multiply_pieces(float (&sums)[4], const unsigned *left, const unsigned *right) {
+    host::Pieces &p = host::between(left, right);
+    const int lane = host::current % 32;
+    for (int e = 0; e < 4; e++) {
+        const int row = lane / 4 + e / 2 * 8, column = lane % 4 * 2 + e % 2;
+        double sum = sums[e];
+        for (int k = 0; k < 16; k++) {
+            const unsigned x = p.left[row % 8 * 4 + k % 8 / 2][row / 8 + k / 8 * 2], y = p.right[column * 4 + k % 8 / 2][k / 8];
+            const unsigned shift = k % 2 * 16;
+            sum += (double)widen(T{(unsigned short)(x >> shift)}) * widen(T{(unsigned short)(y >> shift)});
+        }
+        sums[e] = (float)sum;
+    }
+}
+inline void multiply_pieces(float (&sums)[4], const unsigned *left, const unsigned *right) {
+    host::Pieces &p = host::between(left, right);
+    const int lane = host::current % 32;
+    for (int e = 0; e < 4; e++) {
+        const int row = lane / 4 + e / 2 * 8, column = lane % 4 * 2 + e % 2;
+        double sum = sums[e];
+        for (int k = 0; k < 8; k++)
+            sum += (double)__uint_as_float(p.left[row % 8 * 4 + k % 4][row / 8 + k / 4 * 2]) * __uint_as_float(p.right[column * 4 + k % 4][k / 4]);
+        sums[e] = (float)sum;
+    }
+}
+inline unsigned rounded_to_tf32(float x) { return isfinite(x) ? (__float_as_uint(x) + 0x1000) & ~0x1fffu : __float_as_uint(x); }
+template <bool TURNED> inline void load_pieces(unsigned (&piece)[4], const void *row) {
+    const int lane = host::current % 32;
+    for (int p = 0; p < 4; p++) {
+        const unsigned short *near = (const unsigned short *)host::exchange(row, p * 8 + (TURNED ? lane % 4 * 2 : lane / 4));
+        if (TURNED) {
+            const unsigned short *next = (const unsigned short *)host::exchange(row, p * 8 + lane % 4 * 2 + 1);
+            piece[p] = near[lane / 4] | (unsigned)next[lane / 4] << 16;
+        } else {
+            piece[p] = near[lane % 4 * 2] | (unsigned)near[lane % 4 * 2 + 1] << 16;
+        }
+    }
+}

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from host_cuda import HostCuda
+from host_cuda import HostCuda, aligned
 from kernel_programs import (
     CASES,
     REDUCED_DTYPES,
@@ -29,7 +29,7 @@ from kernel_programs import (
     with_infinities,
     with_specials,
 )
-from product_programs import ATTENTION, KERNELS_WIN, PRODUCTS, RUNNING
+from product_programs import RUNNING
 
 from untraced.kernels import held, layout
 from untraced.kernels.ahead import compile_program
@@ -85,13 +85,6 @@ def test_places_of_extremes(dtype: str, backend: HostCuda) -> None:
 
 
 @needs_compiler
-@pytest.mark.parametrize("name", ["gelu_float32", "scaled_half", "two_results", "causal", "heads"])
-def test_products_are_the_library_s(name: str, backend: HostCuda) -> None:
-    case = (PRODUCTS | ATTENTION)[name]
-    case.check(GpuExecutor(case.translated("cuda"), backend, KERNELS_WIN)(list(case.args)))
-
-
-@needs_compiler
 @pytest.mark.parametrize("name", RUNNING)
 def test_running_sums(name: str, backend: HostCuda) -> None:
     case = RUNNING[name]
@@ -141,31 +134,10 @@ def test_random_programs(seed: int, backend: HostCuda) -> None:
     ids=lambda f: f.name,
 )
 def test_four_neighbours_at_a_time(function: Function, backend: HostCuda) -> None:
-    aligned = []
-    for a in arguments(function):
-        moved = _AlignedNumpy().empty(np.shape(a), a.dtype)
-        moved[...] = a
-        aligned.append(moved if np.ndim(a) else a)
-    backend.xp = _AlignedNumpy()
     before = backend.packed_launches
-    try:
-        check(function, backend, 3e-5, aligned)
-    finally:
-        backend.xp = np
+    with aligned(backend):
+        check(function, backend, 3e-5, [backend.moved(a) for a in arguments(function)])
     assert backend.packed_launches == before + 1
-
-
-class _AlignedNumpy:
-    """NumPy whose new arrays begin at a multiple of 64, as CuPy's do."""
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(np, name)
-
-    def empty(self, shape: tuple[int, ...], dtype: Any) -> Any:
-        size = int(np.prod(shape))
-        memory = np.empty(size * np.dtype(dtype).itemsize + 64, np.uint8)
-        start = -memory.ctypes.data % 64
-        return memory[start : start + size * np.dtype(dtype).itemsize].view(dtype).reshape(shape)
 
 
 @needs_compiler

@@ -1,0 +1,173 @@
+"""Products and attention as CUDA kernels: on the host, with the fragments of tensor cores told apart as the PTX ISA has
+them; compiled by NVRTC; reported."""
+
+from __future__ import annotations
+
+import shutil
+from typing import Any
+
+import numpy as np
+import pytest
+from host_cuda import HostCuda, aligned, compile_programs
+from product_programs import (
+    ATTENTION,
+    KERNELS_WIN,
+    PRODUCTS,
+    Case,
+    attention,
+    causal,
+    gelu_layer,
+    many,
+    scaled,
+    some,
+    turned,
+    widened,
+)
+
+from untraced.kernels import layout
+from untraced.kernels.ahead import compile_program
+from untraced.kernels.executor import GpuExecutor, Kernel, kernels_of
+from untraced.kernels.resources import resources_of
+from untraced.translator.ir import Aval
+
+needs_compiler = pytest.mark.skipif(shutil.which("g++") is None, reason="no host compiler")
+CASES = {**PRODUCTS, **ATTENTION}
+KINDS = {**dict.fromkeys(PRODUCTS, "contract"), **dict.fromkeys(ATTENTION, "attention")}
+PACKED = {  # rows of multiples of 16 bytes
+    **{f"gelu_{d}": Case(gelu_layer, (some(136, 40, dtype=d), some(40, 72, dtype=d), some(72, dtype=d)))
+       for d in ("float16", "float32", "float64")},
+    "turned": Case(turned, (some(40, 136, dtype="f2"), some(72, 40, dtype="f2"))),
+    "scaled": Case(scaled, (some(64, 16), some(64), some(32, 16))),
+    "widened": Case(widened, (some(64, 16, dtype="f2"), some(16, 32, dtype="f2"))),
+    "many": Case(many, (some(2, 64, 16), some(2, 16, 32), some(2, 32))),
+    "attention": Case(attention, tuple(some(136, 24, dtype="f2", seed=k) for k in range(3))),
+    "causal": Case(causal, tuple(some(2, 72, 16, seed=k) for k in range(3))),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def backend() -> HostCuda:
+    """Kernels for arrays in C order are compiled as one file, packed ones as another."""
+    for cases, end in ((CASES, ""), (PACKED, "_by4")):
+        compile_programs(list({k.program: None for case in cases.values() for k in kernels(case)}), end)
+    return HostCuda()
+
+
+def kernels(case: Case) -> tuple[Kernel, ...]:
+    return kernels_of(case.translated("cuda"), "cuda", KERNELS_WIN)
+
+
+def run(case: Case, backend: HostCuda) -> None:
+    case.check(GpuExecutor(case.translated("cuda"), backend, KERNELS_WIN)(list(case.args)))
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", CASES)
+def test_programs(name: str, backend: HostCuda) -> None:
+    assert [k.kind for k in kernels(CASES[name])] == [KINDS[name]]
+    run(CASES[name], backend)
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", PACKED)
+def test_neighbours_are_read_and_stored_together(name: str, backend: HostCuda) -> None:
+    case = PACKED[name]
+    before = backend.packed_launches
+    with aligned(backend):
+        run(Case(case.function, tuple(map(backend.moved, case.args))), backend)
+    assert backend.packed_launches == before + 1
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", ["gelu_float32", "scaled_half", "two_results", "causal"])
+def test_the_library_between_kernels_gives_the_same(name: str, backend: HostCuda) -> None:
+    """As where the library wins: products are its own, with kernels before and after them."""
+    CASES[name].check(GpuExecutor(CASES[name].translated("cuda"), backend)(list(CASES[name].args)))
+
+
+@needs_compiler
+def test_tf32_where_cupy_is_told_so(backend: HostCuda, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ten bits of each factor: an error of about 1e-3, and not of 1e-7."""
+    case = Case(gelu_layer, (some(37, 45), some(45, 70), some(70)))
+    exact = case.expected()[0]
+    monkeypatch.setenv("CUPY_TF32", "1")
+    for made in (case, Case(attention, (some(70, 20), *some(2, 45, 20)))):
+        (got,) = GpuExecutor(made.translated("cuda"), backend, KERNELS_WIN)(list(made.args))
+        assert 1e-6 < np.max(np.abs(got - made.expected()[0])) < 1e-2
+    assert "tf32" in kernels(case)[0].source and np.isfinite(exact).all()
+
+
+@needs_compiler
+@pytest.mark.parametrize("seed", range(6))
+def test_random_shapes(seed: int, backend: HostCuda) -> None:
+    """Of every remainder to the blocks, in strides of any sign: one source for all of them."""
+    rng = np.random.default_rng(seed)
+    n, k, m = (int(rng.integers(1, 150)) for _ in range(3))
+    dtype = ("f4", "f2", "f8")[seed % 3]
+    x = some(n, k, dtype=dtype, seed=seed)[:: (-1) ** seed]
+    w = some(k, m, dtype=dtype, seed=seed)[::-1]
+    case = Case(gelu_layer, (x, w, some(m, dtype=dtype)))
+    if seed >= 3:
+        k = min(k, 128)
+        case = Case(attention, (x[:, :k], some(m, k, dtype=dtype, seed=1), some(m, k, dtype=dtype, seed=2)[::-1]))
+    run(case, backend)
+
+
+@needs_compiler
+def test_indices_of_64_bits(backend: HostCuda, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(layout, "INT32", -1)
+    for name in ("labelled", "causal_half"):
+        assert "typedef long long index_t" in kernels(CASES[name])[0].source
+        run(CASES[name], backend)
+
+
+def shapes(function: Any, *avals: tuple[tuple[int, ...], str]) -> Case:
+    return Case(function, tuple(Aval(s, np.dtype(d)) for s, d in avals))
+
+
+LARGE = {
+    "gelu_half": shapes(gelu_layer, ((512, 256), "f2"), ((256, 512), "f2"), ((512,), "f2")),
+    "gelu_single": shapes(gelu_layer, ((512, 256), "f4"), ((256, 512), "f4"), ((512,), "f4")),
+    "attention_half": shapes(attention, *[((512, 128), "f2")] * 3),
+    "attention_double": shapes(attention, *[((512, 64), "f8")] * 3),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "architecture"),
+    [*((n, 90) for n in LARGE), ("gelu_half", 80), pytest.param("attention_half", 100, marks=pytest.mark.slow)],
+)
+def test_kernels_compile_ahead_of_time(name: str, architecture: int) -> None:
+    """Tensor cores and wide loads are used, nothing is spilled, and what a block takes all devices have."""
+    pytest.importorskip("cupy")
+    (kernel,) = kernels(LARGE[name])
+    compiled = compile_program(kernel.program, architecture)
+    for end in ("", "_by4"):
+        taken = resources_of(compiled.cubin, compiled.entry + end, compiled.shared)
+        assert taken.stack == 0 and taken.shared <= 99 << 10 and taken.registers <= 168
+    packed = compiled.ptx[compiled.ptx.index("_by4") :]
+    assert ("mma.sync" in packed) == name.endswith("half")
+    assert ("ld.global.nc.v4" in packed) or name.endswith("double") and "ld.global.nc.v2.f64" in packed
+
+
+def test_a_new_length_is_the_same_program() -> None:
+    def programs(case: Case) -> set[object]:
+        return {k.program for k in kernels(case)}
+
+    def layer(n: int, k: int, m: int) -> Case:
+        return Case(gelu_layer, (some(n, k), some(k, m), some(m)))
+
+    assert programs(layer(100, 70, 90)) == programs(layer(77, 50, 72))
+    assert programs(Case(causal, (some(2, 70, 24),) * 3)) == programs(Case(causal, (some(3, 99, 20),) * 3))
+
+
+def test_what_the_model_chooses() -> None:
+    """As in Triton, but large products of half precision are the library's sooner: it has instructions of its own."""
+
+    def kinds(case: Case) -> list[str]:
+        return [k.kind for k in kernels_of(case.translated("cuda"), "cuda")]
+
+    square = [((8192, 8192), "f2"), ((8192, 8192), "f2"), ((8192,), "f2")]
+    assert kinds(shapes(gelu_layer, *square)) == ["pointwise"]
+    assert kinds(shapes(gelu_layer, ((8192, 64), "f2"), ((64, 8192), "f2"), ((8192,), "f2"))) == ["contract"]
+    assert kinds(shapes(attention, *[((8192, 128), "f2")] * 3)) == ["attention"]
