@@ -337,3 +337,17 @@ def test_a_value_used_beside_its_sum_is_carried():
         return s
 
     check_source(f, X, order=3)
+
+
+def diagonals_of_what_is_stored_into(a, u):
+    a = a.copy()
+    t = 0.0
+    for i in range(3, 0, -1):
+        a[:, i] += np.diag(a) * u
+        t = a[i, 0]
+    return t, a
+
+
+def test_diagonals_are_views_which_printed_source_takes_before_stores():
+    rng = np.random.default_rng(4)
+    check_source(diagonals_of_what_is_stored_into, rng.normal(size=(4, 4)), rng.normal(size=4), order=2)

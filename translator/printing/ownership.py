@@ -44,7 +44,8 @@ from .lifetimes import Lifetimes, stores
 
 Roots = frozenset[Var]
 NOTHING: Roots = frozenset()
-VIEWS = frozenset({"real", "imag", "stop_gradient", "positive", "conjugate"})
+VIEWS = frozenset({"real", "imag", "stop_gradient", "positive", "conjugate", "diag"})
+READ_ONLY = frozenset({"broadcast_to", "diag"})  # the elements of the first may share memory; the other NumPy protects
 
 
 class _Again(Exception):
@@ -252,7 +253,9 @@ class Ownership:
                 return self._update(s, t) if id(s) in self.may_update else fresh
             case Cast() | Reduce() | ArgReduce() | Cumulative() | Contract() | Concatenate():
                 return fresh
-            case Sort() | Fourier() | Linalg() | Collective():
+            case Linalg():
+                return self._view(s, t) if s.op.name in VIEWS else fresh
+            case Sort() | Fourier() | Collective():
                 return fresh
             case Tape():
                 return self._store(s, t) if s.op is APPEND else self._of_tape(s, t)
@@ -273,7 +276,7 @@ class Ownership:
             return frozenset((t,))
         if self.of(s.args[0]):
             self.views.add(t)
-        if s.op.name == "broadcast_to":  # NumPy's is read-only, for its elements share memory
+        if s.op.name in READ_ONLY:
             self.unowned.add(t)
             return self.of(s.args[0]) | {t}
         return self.of(s.args[0]) or frozenset((t,))
