@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -78,6 +79,16 @@ def test_matrix_is_refused() -> None:
         m = np.matrix([[1.0]])
     with pytest.raises(DTypeError, match="matrix"):
         abstract(f, (m,), {})
+
+
+def test_classes_of_arrays_are_refused_but_for_memmap(tmp_path: Path) -> None:
+    class Metres(np.ndarray):
+        pass
+
+    with pytest.raises(DTypeError, match="a Metres cannot be an argument"):
+        abstract(f, (np.ones(3).view(Metres),), {})
+    mapped = np.memmap(tmp_path / "numbers", shape=(3,), dtype="f4", mode="w+")
+    assert [str(a) for a in abstract(f, (mapped,), {}).avals] == ["float32[3]", "float64~"]
 
 
 def test_objects_that_hold_anything_are_known_by_their_class() -> None:

@@ -160,15 +160,17 @@ def _extended_float(dtype: np.dtype[Any]) -> bool:
 
 
 def _subclass(x: np.ndarray[Any, Any]) -> Aval:
-    if isinstance(x, np.matrix | np.ma.MaskedArray):
-        raise DTypeError.refusing(
-            Diagnostic(
-                f"a {type(x).__name__} cannot be an argument",
-                why="it redefines what * or arithmetic means" if isinstance(x, np.matrix) else "its mask would be lost",
-                instead="pass np.asarray(x)" if isinstance(x, np.matrix) else "pass x.filled(...) or x.data and x.mask",
-            )
-        )
-    return Aval(x.shape, x.dtype)  # memmap, recarray views and the like are read as the arrays that they are
+    """A memmap is the array that it is. Other classes have operations, results and attributes of their own."""
+    cls = type(x)
+    if cls is np.memmap:
+        return Aval(x.shape, x.dtype)
+    why = "results of NumPy's operations on it are of its class too, which may define any of them anew"
+    instead = "pass np.asarray(x)"
+    if isinstance(x, np.matrix):
+        why = "it redefines what * or arithmetic means"
+    elif isinstance(x, np.ma.MaskedArray):
+        why, instead = "its mask would be lost", "pass x.filled(...) or x.data and x.mask"
+    raise DTypeError.refusing(Diagnostic(f"a {cls.__name__} cannot be an argument", why=why, instead=instead))
 
 
 def static_node(x: Any, where: str) -> TreeDef:
