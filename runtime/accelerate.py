@@ -21,7 +21,7 @@ import numpy as np
 
 from ..translator.errors import AliasError, CutError, Span, TargetError, UntracedError, for_users, tell_place
 from ..translator.reading.signature import Signature, signature_of
-from . import forking
+from . import forking, strict
 from .adopted import OnGpu, adopted
 from .arguments import Key, bind_arguments, open_arguments
 from .array import Array, Spec
@@ -95,6 +95,12 @@ class Accelerated:
 
     def _general(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         given = args, kwargs
+        if strict.is_asked():
+            if strict.DEBUGGED:
+                with strict.debugging():
+                    return on_host(self.fun, *given)
+            if not any(type(x) is Array for x in leaves_of(given)):
+                return self._fallback.run(strict.reason(), *given)
         if self.options.static:
             args, kwargs = self.options.make_static(self.fun, args, kwargs)
         try:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 
 from ..translator.precision import PRECISION
+from . import forking, strict
 
 CHECKED_EVERYWHERE = os.environ.get("UNTRACED_CHECK_GRADS", "0") not in ("", "0")
 """Whether all derivatives are compared with differences, see `checks`."""
@@ -57,6 +58,31 @@ class Config:
         kept.TOLD.folder = "0" if folder is None else os.fspath(folder)
 
     jax_compilation_cache_dir = compilation_cache_dir
+
+    @property
+    def jax_debug_nans(self) -> bool:
+        """Whether CPython runs every call, and FloatingPointError is raised at the operation that makes a NaN of
+        numbers: sqrt(-1), 0 / 0, inf - inf.
+        """
+        return "nans" in strict.DEBUGGED
+
+    @jax_debug_nans.setter
+    def jax_debug_nans(self, value: bool) -> None:
+        self._debug("nans", value)
+
+    @property
+    def jax_debug_infs(self) -> bool:
+        """The same for operations that make an infinity of numbers: 1 / 0, exp(1000)."""
+        return "infs" in strict.DEBUGGED
+
+    @jax_debug_infs.setter
+    def jax_debug_infs(self, value: bool) -> None:
+        self._debug("infs", value)
+
+    def _debug(self, what: str, wanted: bool) -> None:
+        strict.debug(what, bool(wanted))
+        for accelerated in list(forking.known):
+            accelerated.forget_programs()  # calls with Arrays alone would ask for nothing but their kinds
 
     def update(self, name: str, value: object) -> None:
         """Sets a setting by its name, as `jax.config.update` does. AttributeError for an unknown one."""

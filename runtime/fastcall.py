@@ -29,6 +29,7 @@ import numpy as np
 
 from ..translator.ir import Root
 from ..translator.tree import ARRAY, leaf_nodes
+from . import strict
 from .array import Array
 
 if TYPE_CHECKING:
@@ -118,6 +119,9 @@ def specialised(entry: TargetEntry, args: Sequence[Any]) -> Any:
     result_text = _result_text if pattern.arrays else _host_result_text
     names |= {f"t{i}": t for i, t in enumerate(entry.outs)}
     tests = ["not rest", "not named", *pattern.tests]
+    if pattern.host_arrays:
+        names |= {"state": strict.STATE.get, "calm": strict.CALM}
+        tests.append("state() is calm[0]")
     if entry.translation.guards:
         tests.append(_guard_text(entry.translation.guards, names))
     text = f"""
