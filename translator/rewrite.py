@@ -27,6 +27,7 @@ from .ir import (
     walk,
 )
 from .ops.core import BARRIER, CastAttrs, Ruled
+from .ops.implicit import SLOPED
 from .ops.selection import STOP_GRADIENT
 from .ops.structural import ASTYPE
 
@@ -195,17 +196,19 @@ def without_rules(function: Function, barriers: bool = False) -> Function:
 
 
 def without_stops(function: Function) -> Function:
-    """The program without `stop_gradient`, which says nothing once no derivative will be taken."""
-    stops = [s for s in walk(function.body) if isinstance(s, Apply) and s.op is STOP_GRADIENT]
+    """The program without `stop_gradient` and `sloped`, which say nothing once no derivative will be taken."""
+    stops = [s for s in walk(function.body) if isinstance(s, Apply) and s.op in (STOP_GRADIENT, SLOPED)]
     if not stops:
         return function
     found: Substitution = {}
     for s in stops:
-        (t,), (a,) = s.targets, s.args
+        t, a = s.targets[0], s.args[0]
         if t.aval == a.aval:
             found[t] = found.get(a, a) if isinstance(a, Var) else a
 
     def each(s: Apply) -> Apply | None:
+        if s.op is SLOPED and s.targets[0] in found:
+            return None
         if s.op is not STOP_GRADIENT:
             return s
         cast = CastAttrs(s.targets[0].aval.dtype)  # of a Python number it has made a NumPy one

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 import scipy.special
+import scipy.stats
 
 from untraced import grad, testing, vmap
 from untraced.scipy import special as sp
@@ -122,3 +123,22 @@ def test_the_slope_of_the_normal_distribution_is_its_density() -> None:
     np.testing.assert_allclose(slope[2:], density / scipy.special.ndtr(x[2:]), rtol=1e-13)
     source = grad(lambda x: np.sum(scipy.special.ndtr(x))).inspect(x).source
     assert "0.3989422804014327 * np.exp(-0.5 * (x * x))" in source
+
+
+def test_incomplete_functions_have_the_density_for_a_derivative() -> None:
+    a, x = np.array([0.5, 1.0, 2.3, 30.0, 200.0]), np.array([0.3, 0.0, 2.0, 33.0, 190.0])
+    b, u = np.array([0.7, 1.0, 2.0, 5.0, 9.0]), np.array([0.2, 0.0, 0.7, 1.0, 0.95])
+    lower = grad(lambda x: np.sum(scipy.special.gammainc(a, x)))
+    upper = grad(lambda x: np.sum(scipy.special.gammaincc(a, x)))
+    beta = grad(lambda u: np.sum(scipy.special.betainc(a, b, u)))
+    student = grad(lambda x: np.sum(scipy.stats.t.cdf(x, 4.0)))
+    np.testing.assert_allclose(lower(x)[[0, 2, 3, 4]], scipy.stats.gamma.pdf(x, a)[[0, 2, 3, 4]], rtol=1e-13)
+    np.testing.assert_allclose((lower(x)[1], upper(x)[1], beta(u)[1]), (1.0, -1.0, 1.0))
+    np.testing.assert_allclose(upper(x), -lower(x), rtol=0)
+    np.testing.assert_allclose(beta(u)[[0, 2, 4]], scipy.stats.beta.pdf(u, a, b)[[0, 2, 4]], rtol=1e-11)
+    np.testing.assert_allclose(student(a - 1.0), scipy.stats.t.pdf(a - 1.0, 4.0), rtol=1e-13)
+    for slope, at in ((lower, x), (beta, u), (student, x)):
+        assert len(slope.source(at).splitlines()) < 16
+    gamma = lambda x: scipy.special.gammainc(2.3, x)  # noqa: E731
+    testing.check_grads(gamma, (x[[0, 2]],), order=2)
+    testing.check_grads(lambda u: scipy.special.betainc(2.3, 1.7, u), (u[[0, 2, 4]],), order=2)

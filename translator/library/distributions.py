@@ -14,7 +14,9 @@ import numpy as np
 from ..ops.bessel import i0e
 from ..ops.beta import betaln
 from ..ops.gamma import gammaln
+from ..ops.implicit import sloped
 from ..ops.normal import log_ndtr, ndtr
+from ..ops.selection import stop_gradient
 from ..records import dataclass
 from .incomplete import betainc, betaincc, gammainc, gammaincc
 from .special import log_expit, multigammaln, xlog1py, xlogy
@@ -179,22 +181,14 @@ def _student(z: Any, df: Any) -> Any:
 
 
 def _student_cdf(z: Any, df: Any) -> Any:
-    """By the half of the incomplete beta function on the side where nothing cancels."""
-    s = z * z
+    """By the half of the incomplete beta function on the side where nothing cancels; its derivative is the density."""
+    at = stop_gradient(z)
+    s = at * at
     near = s < df
     inner = 0.5 * betainc(0.5, 0.5 * df, np.where(near, s / (df + s), 0.5))
     outer = 0.5 * betainc(0.5 * df, 0.5, np.where(near, 0.5, df / (df + s)))
-    middle = np.where(z < 0, 0.5 - inner, 0.5 + inner)
-    return np.where(near, _through_zero(z, df, middle), np.where(z < 0, outer, 1.0 - outer))
-
-
-def _through_zero(z: Any, df: Any, value: Any) -> Any:
-    """Around 0, where betainc of z * z has no derivative in z, the series of the integral of the density."""
-    close = np.absolute(z) < 1e-2
-    t = np.where(close, z, 0.0)
-    a, s = 0.5 * (df + 1.0), t * t / df
-    series = 1.0 - a * s * (1 / 3 - (a + 1.0) * s * (1 / 10 - (a + 2.0) * s / 42))
-    return np.where(close, 0.5 + t * np.exp(_student(np.zeros_like(t), df)) * series, value)
+    below = np.where(near, 0.5 - inner, outer)
+    return sloped(np.where(at < 0, below, 1.0 - below), z, np.exp(_student(z, df)))
 
 
 def _student_sf(z: Any, df: Any) -> Any:

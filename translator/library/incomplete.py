@@ -1,7 +1,8 @@
 """Incomplete gamma and beta functions, by series and continued fractions that run until nothing changes.
 
 NIST Digital Library of Mathematical Functions, 8.7.1, 8.9.2 and 8.17.22, continued fractions by Lentz's method. The
-loops are part of the program, so that their derivatives follow, in every argument.
+derivative with respect to x is the density (8.8.13, 8.17.20); those with respect to a and b are those of the loops,
+which are part of the program.
 """
 
 from __future__ import annotations
@@ -11,24 +12,35 @@ from typing import Any
 import numpy as np
 
 from ..ops.beta import betaln
-from ..ops.gamma import gamma, stirling_rest
+from ..ops.gamma import gamma, gammaln, stirling_rest
+from ..ops.implicit import sloped
+from ..ops.selection import stop_gradient
 from .support import float_of
 
 _MOST = 5000  # trips of a loop; about 6 sqrt(a) are needed
 _LEAST = 1e-300  # stands for a denominator of zero
+_TINY = 2.2250738585072014e-308  # stands for 0 in logarithms: 0 times that is 0
 _STILL = 12  # steps without a change: where a is an integer the fraction ends, and its derivatives do not
 
 
 def gammainc(a: Any, x: Any) -> Any:
     """The regularized lower incomplete gamma function."""
-    a, x, dtype = doubles(a, x)
-    return _ends(a, x, _lower(a, x)[0], 0.0, 1.0).astype(dtype)[()]
+    p, z, dtype = doubles(a, stop_gradient(x))
+    value = _ends(p, z, _lower(p, z)[0], 0.0, 1.0)
+    return sloped(value, np.asarray(x), _density(a, x)).astype(dtype)[()]
 
 
 def gammaincc(a: Any, x: Any) -> Any:
     """The regularized upper incomplete gamma function."""
-    a, x, dtype = doubles(a, x)
-    return _ends(a, x, _lower(a, x)[1], 1.0, 0.0).astype(dtype)[()]
+    p, z, dtype = doubles(a, stop_gradient(x))
+    value = _ends(p, z, _lower(p, z)[1], 1.0, 0.0)
+    return sloped(value, np.asarray(x), -_density(a, x)).astype(dtype)[()]
+
+
+def _density(a: Any, x: Any) -> Any:
+    """x ** (a - 1) * exp(-x) / gamma(a)."""
+    a, x = np.asarray(a).astype(np.float64), np.asarray(x).astype(np.float64)
+    return np.exp((a - 1.0) * np.log(np.maximum(x, _TINY)) - x - gammaln(a))
 
 
 def doubles(a: Any, x: Any) -> Any:
@@ -117,7 +129,10 @@ def betaincc(a: Any, b: Any, x: Any) -> Any:
 def _beta_parts(a: Any, b: Any, x: Any, complement: bool) -> Any:
     a, b, x = np.asarray(a), np.asarray(b), np.asarray(x)
     dtype = np.result_type(float_of(a.dtype), float_of(b.dtype), float_of(x.dtype))
-    a, b, x = np.broadcast_arrays(a.astype(np.float64), b.astype(np.float64), x.astype(np.float64))
+    a, b, given = a.astype(np.float64), b.astype(np.float64), x.astype(np.float64)
+    logs = (a - 1.0) * np.log(np.maximum(given, _TINY)) + (b - 1.0) * np.log(np.maximum(1.0 - given, _TINY))
+    slope = np.exp(logs - betaln(a, b))
+    a, b, x = np.broadcast_arrays(a, b, stop_gradient(given))
     inside = (a > 0) & (b > 0) & (x > 0) & (x < 1)
     p, q, z = np.where(inside, a, 1.0), np.where(inside, b, 1.0), np.where(inside, x, 0.5)
     swapped = z > (p + 1.0) / (p + q + 2.0)
@@ -127,7 +142,8 @@ def _beta_parts(a: Any, b: Any, x: Any, complement: bool) -> Any:
     value = np.where(swapped != complement, 1.0 - part, part)
     value = np.where(x == 0, 1.0 if complement else 0.0, np.where(x == 1, 0.0 if complement else 1.0, value))
     outside = ~((a > 0) & (b > 0) & (x >= 0) & (x <= 1))
-    return np.where(outside, np.nan, value).astype(dtype)[()]
+    value = np.where(outside, np.nan, value)
+    return sloped(value, given, -slope if complement else slope).astype(dtype)[()]
 
 
 def _beta_fraction(p: Any, q: Any, z: Any) -> Any:

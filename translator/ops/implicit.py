@@ -1,4 +1,10 @@
-"""Draws of a gamma distribution as functions of its parameter: the value is the draw, the derivative is implicit.
+"""Values whose derivatives are known, though the way they are computed does not show them.
+
+`sloped(value, x, slope)` is `value`; its derivative with respect to x is `slope`, an ordinary expression, besides what
+value itself has. So the derivative of an incomplete gamma function is the density, not that of a series, and a root
+has the derivative that the implicit function theorem gives.
+
+Draws of a gamma distribution are functions of its parameter: the value is the draw, the derivative is implicit.
 
 With P(a, x) the distribution function of gamma(a) and p(a, x) its density, P(a, x(a)) stays what it is along a, so
 dx/da = -(dP/da) / p: M. Figurnov, S. Mohamed, A. Mnih, "Implicit reparameterization gradients", 2018. The derivatives
@@ -11,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from .core import POSITIVE, Elementwise, promote_loop
+from .core import POSITIVE, REALS, Elementwise, promote_loop
 from .gamma import digamma
 
 _MOST = 5000  # trips of a loop; about 6 sqrt(a) are needed
@@ -96,6 +102,27 @@ def d_loggamma(a: Any, y: Any, z: Any) -> Any:
     return log_slope(a.astype(np.float64), y.astype(np.float64)).astype(y.dtype)
 
 
+def sloped(value: Any, x: Any, slope: Any) -> Any:
+    """`value`, with a derivative with respect to x; none with respect to the slope."""
+    return np.broadcast_arrays(value, x, slope)[0][()]
+
+
+def as_value(value: Any, x: Any, slope: Any) -> Any:
+    return value
+
+
+def d_value(value: Any, x: Any, slope: Any, y: Any) -> Any:
+    return 1.0
+
+
+def d_sloped(value: Any, x: Any, slope: Any, y: Any) -> Any:
+    return slope
+
+
+SLOPED = Elementwise(
+    name="sloped", numpy="untraced.sloped", evaluate=sloped, arity=3, loop=promote_loop,
+    partials=(d_value, d_sloped, None), decompose=as_value, samples=(REALS, REALS, REALS),
+)  # fmt: skip
 GAMMA_DRAW = Elementwise(
     name="gamma_draw", numpy="untraced.random.gamma_draw", evaluate=gamma_draw, arity=2, loop=promote_loop,
     partials=(d_gamma, None), decompose=as_drawn, samples=(POSITIVE, POSITIVE),
@@ -104,4 +131,4 @@ LOGGAMMA_DRAW = Elementwise(
     name="loggamma_draw", numpy="untraced.random.loggamma_draw", evaluate=loggamma_draw, arity=2, loop=promote_loop,
     partials=(d_loggamma, None), decompose=as_drawn, samples=(POSITIVE, POSITIVE),
 )  # fmt: skip
-ROWS = (GAMMA_DRAW, LOGGAMMA_DRAW)
+ROWS = (GAMMA_DRAW, LOGGAMMA_DRAW, SLOPED)
