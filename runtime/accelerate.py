@@ -91,6 +91,8 @@ class Accelerated:
                     return entry.run_arrays(args)
                 except HOST_ERRORS:
                     return on_host(self.fun, args, kwargs)
+                except (RuntimeError, TypeError, ValueError):
+                    pass  # memory that is gone, say: the general path tells
         return self._general(args, kwargs)
 
     def _general(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -29,6 +29,7 @@ class Spec:
 
 
 _specs: dict[tuple[Aval, int], Spec] = {}
+_DELETED: Any = type("Deleted", (), {})()  # in place of the data
 
 
 def spec_of(aval: Aval, device: Device) -> Spec:
@@ -95,18 +96,53 @@ class Array:
         """
         return At(self)
 
+    @property
+    def weak_type(self) -> bool:
+        """False: only Python's own numbers are weak."""
+        return False
+
     def devices(self) -> set[Device]:
         return {self.device}
 
+    def platform(self) -> str:
+        return self.device.platform
+
+    def on_device_size_in_bytes(self) -> int:
+        return self.nbytes
+
     def block_until_ready(self) -> Array:
         """Wait until the value is computed. Raises here what went wrong in computing it."""
-        self.device.wait(self._data)
+        self.device.wait(self.data())
         return self
+
+    def is_ready(self) -> bool:
+        """Whether the value is computed."""
+        return self.device.is_ready(self.data())
+
+    def copy_to_host_async(self) -> None:
+        """Nothing to do: `np.asarray` copies, or looks at the memory where the host can."""
+
+    def delete(self) -> None:
+        """Let go of the memory now. What NumPy arrays look into stays until they are gone."""
+        self._data = _DELETED
+
+    def is_deleted(self) -> bool:
+        """Whether the memory was let go of, by `delete` or by a call to which it was donated."""
+        return self._data is _DELETED or self.device.is_deleted(self._data)
+
+    def data(self) -> Any:
+        """The device's own handle. Raises RuntimeError where the memory is gone."""
+        if self.is_deleted():
+            raise RuntimeError(
+                f"an Array of {self.aval} has been deleted: its memory was donated to a call (donate_argnums), or "
+                "let go of by delete()"
+            )
+        return self._data
 
     # ---- to the host -----------------------------------------------------------------------------
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        host = self.device.get(self._data)
+        host = self.device.get(self.data())
         if dtype is not None and host.dtype != dtype:
             if copy is False:
                 raise ValueError(f"an array of {host.dtype} cannot become one of {np.dtype(dtype)} without a copy")
@@ -116,11 +152,11 @@ class Array:
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
         """The memory where it lies, read-only, for other libraries on the GPU. Arrays elsewhere have none."""
-        there: dict[str, Any] = self._data.__cuda_array_interface__
+        there: dict[str, Any] = self.data().__cuda_array_interface__
         return {**there, "data": (there["data"][0], True)}
 
     def __dlpack__(self, **options: Any) -> Any:
-        return self.device.dlpack(self._data, **options)
+        return self.device.dlpack(self.data(), **options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return self.device.dlpack_device
@@ -185,6 +221,10 @@ class Array:
     def sort(self, axis: int = -1, **options: Any) -> Any:
         """A sorted copy: an Array is immutable."""
         return np.sort(self, axis=axis, **options)
+
+    def ptp(self, axis: Any = None, **options: Any) -> Any:
+        """The largest element less the smallest."""
+        return np.ptp(self, axis=axis, **options)
 
     def __copy__(self) -> Array:
         return self
@@ -324,11 +364,12 @@ BINARY = {
 }  # fmt: skip
 COMPARISONS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 METHODS = (
-    "all", "any", "argmax", "argmin", "argsort", "astype", "clip", "conj", "conjugate", "cumprod", "cumsum",
+    "all", "any", "argmax", "argmin", "argpartition", "argsort", "astype", "byteswap", "choose", "clip", "compress",
+    "conj", "conjugate", "cumprod", "cumsum",
     "diagonal", "dot",
     "flatten", "max", "mean", "min", "nonzero", "prod", "ravel", "repeat", "reshape", "round", "searchsorted",
     "squeeze", "std",
-    "sum", "swapaxes", "take", "trace", "transpose", "var",
+    "sum", "swapaxes", "take", "trace", "transpose", "var", "view",
 )  # fmt: skip
 ATTRIBUTES = ("T", "mT", "real", "imag")
 

@@ -39,6 +39,12 @@ class Device(Protocol):
 
     def wait(self, data: Any) -> None: ...
 
+    def is_ready(self, data: Any) -> bool: ...
+
+    def is_deleted(self, data: Any) -> bool:
+        """Whether a call has taken the memory."""
+        ...
+
     def dlpack(self, data: Any, **options: Any) -> Any: ...
 
 
@@ -59,6 +65,12 @@ class HostDevice:
 
     def wait(self, data: Any) -> None:
         """Computed already."""
+
+    def is_ready(self, data: Any) -> bool:
+        return True
+
+    def is_deleted(self, data: Any) -> bool:
+        return False
 
     def dlpack(self, data: Any, **options: Any) -> Any:
         return data.__dlpack__(**options)

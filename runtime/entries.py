@@ -315,9 +315,9 @@ class TargetEntry(Entry):
 
     def _data(self, x: Array) -> Any:
         if x.device is self.device:
-            return x._data
+            return x.data()
         if x.device.platform == self.device.platform == "cpu":
-            return self.device.put(x.device.get(x._data))
+            return self.device.put(x.device.get(x.data()))
         raise ValueError(
             f"an Array on {x.device} was passed to {self.function.name}, which runs on {self.device}: move it "
             "with device_put"

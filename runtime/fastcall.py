@@ -12,7 +12,7 @@ through to the general path:
                 r._data = execute([a0._data, a1._data]).consume_with_handlers(handlers)[0]
                 r._spec = t0
                 return r
-        except (AttributeError, LookupError, OverflowError, TypeError, ValueError):
+        except (AttributeError, LookupError, OverflowError, RuntimeError, TypeError, ValueError):
             ...
         return general(self, ...)
 
@@ -129,8 +129,8 @@ def __call__(self, {", ".join(f"a{i}=absent" for i in range(len(args)))}, /, *re
     try:
         if {" and ".join(tests)}:
             {result_text(entry, call)}
-    except (AttributeError, LookupError, OverflowError, TypeError, ValueError):
-        pass  # an argument of another kind, or a name that is gone: the general path says what there is to say
+    except (AttributeError, LookupError, OverflowError, RuntimeError, TypeError, ValueError):
+        pass  # an argument of another kind, a name or memory that is gone: the general path says what there is to say
     given = ({", ".join(f"a{i}" for i in range(len(args)))},)
     return general(self, *(a for a in given if a is not absent), *rest, **named)
 """

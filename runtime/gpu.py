@@ -50,6 +50,12 @@ class CudaDevice:
     def wait(self, data: Any) -> None:
         self.cupy.cuda.get_current_stream().synchronize()
 
+    def is_ready(self, data: Any) -> bool:
+        return bool(self.cupy.cuda.get_current_stream().done)
+
+    def is_deleted(self, data: Any) -> bool:
+        return False
+
     def dlpack(self, data: Any, **options: Any) -> Any:
         return data.__dlpack__(**options)
 

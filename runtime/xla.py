@@ -48,6 +48,12 @@ class XlaDevice:
     def wait(self, data: Any) -> None:
         data.block_until_ready()
 
+    def is_ready(self, data: Any) -> bool:
+        return bool(data.is_ready())
+
+    def is_deleted(self, data: Any) -> bool:
+        return bool(data.is_deleted())
+
     def dlpack(self, data: Any, **options: Any) -> Any:
         return self.get(data).copy().__dlpack__(**options)
 
@@ -91,6 +97,12 @@ class Pieces:
 
     def wait(self, data: Any) -> None:
         data.block_until_ready()
+
+    def is_ready(self, data: Any) -> bool:
+        return bool(data.is_ready())
+
+    def is_deleted(self, data: Any) -> bool:
+        return bool(data.is_deleted())
 
     def dlpack(self, data: Any, **options: Any) -> Any:
         return self.get(data).copy().__dlpack__(**options)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import untraced
-from untraced import Array, device_get, device_put, devices
+from untraced import Array, accelerate, device_get, device_put, devices
 from untraced import numpy as unp
 
 rng = np.random.default_rng(1)
@@ -260,3 +260,45 @@ def test_arrays_without_axes_are_indexed() -> None:
     assert k[None].shape == (1,) and k[..., None, None].shape == (1, 1)
     assert k[()].shape == k[...].shape == ()
     assert k.at[()].set(4.0).item() == 4.0 and k.at[()].add(1.0).item() == 4.0
+
+
+def test_memory_that_is_gone_is_told_of() -> None:
+    f = accelerate(lambda x: x + 1.0, donate_argnums=0)
+    taken, freed = device_put(np.ones(5)), device_put(np.arange(5.0))
+    assert not taken.is_deleted()
+    f(taken)
+    view = np.asarray(freed)
+    freed.delete()
+    freed.delete()
+    assert view.tolist() == [0, 1, 2, 3, 4] and freed.shape == (5,)
+    g = accelerate(lambda x: np.sum(x) * 2)
+    g(device_put(np.ones(5)))
+    captured = accelerate(lambda: freed * 2.0)
+    for gone in (taken, freed):
+        assert gone.is_deleted()
+        uses = (
+            np.asarray,
+            repr,
+            np.sin,
+            g,
+            f,
+            lambda a: a + 1,
+            lambda a: a[0],
+            lambda a: a.block_until_ready(),
+            pickle.dumps,
+        )
+        for use in uses:
+            with pytest.raises(RuntimeError, match=r"an Array of float64\[5\] has been deleted"):
+                use(gone)
+    with pytest.raises(RuntimeError, match="has been deleted"):
+        captured()
+
+
+def test_more_of_what_jax_and_numpy_give_arrays() -> None:
+    host = np.array([3.0, 1.0, 2.0])
+    a = device_put(host)
+    assert a.block_until_ready().is_ready() and a.platform() == "cpu" and not a.weak_type
+    assert a.on_device_size_in_bytes() == 24 and a.copy_to_host_async() is None
+    assert a.ptp() == 2.0 and a.view(np.int64).tolist() == host.view(np.int64).tolist()
+    assert a.compress([True, False, True]).tolist() == [3.0, 2.0]
+    assert sorted(a.argpartition(1)[:1].tolist()) == [1] and type(a.argpartition(1)) is type(a)
