@@ -17,6 +17,11 @@ class Backend:
     language: str
     xp: Any
 
+    @property
+    def shared(self) -> int:
+        """Bytes of shared memory that a block of threads may have."""
+        return 227 << 10
+
     def asarray(self, value: Any) -> Any:
         """The value in the device's memory."""
         return np.asarray(value)

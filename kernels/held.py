@@ -1,10 +1,11 @@
-"""Rows that the threads of a block keep in registers from one reduction to the next (CUDA).
+"""Rows that the threads of a block keep from one reduction to the next (CUDA), in registers and then in shared memory.
 
     e = np.exp(x - np.max(x, axis=1, keepdims=True))          float x[EACH];        the thread's share of a row
     y = e / np.sum(e, axis=1, keepdims=True)                  float e[EACH];
 
 Each array is read once. How many threads have a row, and how many elements each, are constants of the compilation, so
-that the source is that of all lengths. A twin of the kernel reads and writes four neighbours at a time.
+that the source is that of all lengths. A twin of the kernel reads and writes four neighbours at a time. Of a row of
+more than 16,384 elements what lies behind those is in shared memory, and walked by loops of its own.
 """
 
 from __future__ import annotations
@@ -26,52 +27,82 @@ SHARES = (  # up to so many columns: threads of a row, elements of a thread
 )  # fmt: skip
 REGISTERS = 32  # of a thread, for what it keeps: compilers use up to four times as many; 512 threads have 128 each
 LINES = 2048  # of an unrolled loop
+LONG = 512  # threads of a row that goes on in shared memory
+PIECES = 1 << 15  # bytes of shared memory that launches differ by, so that a new row length seldom compiles anew
 FEWEST = 128  # threads of a block: more than one row where they are short
 
 
 @dataclass(slots=True)
 class Kept:
-    """An array in registers."""
+    """An array in registers; `far` is what of it is in shared memory, `known` and `made` four neighbours there."""
 
     type: str
     name: str
+    far: str = ""
+    known: str = ""
+    made: str = ""
 
 
 @dataclass(slots=True)
 class HeldPass(Pass):
     """`loads` and `packs`: of four neighbours, as (name, type, address). `keeps`, `places`: whether the lines name k,
-    and the column."""
+    and the column. `known`, `found`: what lines in the far part of a row take from there, and what they leave there."""
 
     loads: list[tuple[str, str, str]] = field(default_factory=list)
     packs: list[tuple[str, str, str]] = field(default_factory=list)
     keeps: bool = False
     places: bool = False
+    known: list[Kept] = field(default_factory=list)
+    found: list[Kept] = field(default_factory=list)
 
 
-def plan_held(body: Body, heading: list[str], name: str) -> Launch | None:
-    """The launch; None where a row is too long, or something runs along it."""
+def plan_held(body: Body, heading: list[str], name: str, shared: int) -> Launch | None:
+    """The launch; None where a row is too long, or something runs along it. `shared`: bytes that a block may have."""
     values, layout = body.lowered.values, body.layout
-    if any(isinstance(v.source, Scan) for v in values):
+    if any(isinstance(v.source, Scan) for v in values) or not SHARES:
         return None
     held = HeldRows(body)
     share = next((s for s in SHARES if layout.columns <= s[0]), None)
-    if share is None or share[2] * held.words > REGISTERS or share[2] * len(values) > LINES:
-        return None
+    if share is None or share[2] * held.words > REGISTERS:
+        share = (0, LONG, REGISTERS >> max(held.words - 1, 0).bit_length())
+        if layout.columns < share[1] * share[2] or not held.words:
+            return None
     _, threads, each = share
+    behind = max(0, layout.columns - threads * each)
+    far = held.slots() * behind
+    if each < 4 or far > shared or each * len(values) > LINES:
+        return None
     block = max(threads, FEWEST)
-    taken = set(body.lowered.names.taken)
-    sections: dict[str, object] = {"passes": held.passes(), "row_stores": held.row_stores(), "finish": held.finish}
-    if held.packable:
-        held.lowered.names.taken = taken  # the twin has the same names
-        held.packed = True
-        sections["twin"] = held.passes()
-    sections["kept"] = [Kept(body.dialect.type_name(v.dtype), v.name) for v in held.kept]
+    sections, by4 = _sections(held, far > 0)
     rows = block // threads
     grid = (min(-(-layout.rows // rows), 1 << 20), 1)
     extents = [("rows", layout.rows), ("columns", layout.columns)]
-    constants = (("BLOCK", block), ("THREADS", threads), ("EACH", each))
+    memory = (("SHARED", min(-(-far // PIECES) * PIECES, shared)),) if far else ()
+    constants = (("BLOCK", block), ("THREADS", threads), ("EACH", each), *memory)
     launch = make_launch(held, "row_held.cuda.j2", name, heading, sections, extents, grid, block, constants, 4)
-    return replace(launch, by4=layout.columns if held.packable and held.packs_align() else 0)
+    return replace(launch, by4=by4)
+
+
+def _sections(held: HeldRows, far: bool) -> tuple[dict[str, object], int]:
+    """What the template needs, and the extent that must be a multiple of 4 for the twin."""
+    if far:
+        held.name_places()
+    taken = set(held.lowered.names.taken)
+
+    def walks(packed: bool, behind: bool) -> list[Pass]:
+        held.lowered.names.taken = set(taken)  # all walks have the same names
+        held.packed, held.far = packed, behind
+        return held.passes()
+
+    passes = walks(False, False)
+    sections: dict[str, object] = {"passes": passes, "row_stores": held.row_stores(), "finish": held.finish}
+    sections["far"] = walks(False, True) if far else []
+    if held.packable:
+        sections["twin"] = walks(True, False)
+        sections["far_twin"] = walks(True, True) if far else []
+    sections["kept"] = [held.kept_as(v) for v in held.kept]
+    sections["places"] = held.slot_places() if far else []
+    return sections, held.layout.columns if held.packable and held.packs_align() else 0
 
 
 class HeldRows(Body):
@@ -80,6 +111,8 @@ class HeldRows(Body):
     def __init__(self, body: Body) -> None:
         super().__init__(body.lowered, body.layout, body.accesses, body.dialect, body.strides)
         self.neighbour = "lane"
+        self.far_names: dict[int, list[str]] = {}
+        self.far = False  # lines are for the part of a row in shared memory
         self.schedule = self.scheduled()
         self.stored = {
             i: self.stored_at(o)
@@ -124,7 +157,7 @@ class HeldRows(Body):
             sum(max(1, v.dtype.itemsize // 4) for v in kept if first[id(v)] <= p < last[id(v)])
             for p in range(len(self.schedule))
         ]
-        self.first = first
+        self.first, self.last = first, last
         return kept, max(words, default=0)
 
     def passes(self) -> list[Pass]:
@@ -135,8 +168,10 @@ class HeldRows(Body):
                 if not v.along and v.stage == p and not isinstance(v.source, Fold):
                     step.before += self.line(v)
             folds, roots, stores = self.roots(p)
-            own = self.fresh(p, needed, roots)
+            own, known = self.fresh(p, needed, roots)
             step.inside = [text for v in own for text in self.line(v)]
+            step.known = [self.kept_as(v) for v in known]
+            step.found = [self.kept_as(v) for v in own if id(v) in self.places]
             step.gathered = [self.gathered(f) for f in folds]
             step.stores = [self.store(i, self.lowered.outputs[i]) for i in stores]
             if self.packed:
@@ -148,24 +183,61 @@ class HeldRows(Body):
             result.append(step)
         return result
 
-    def fresh(self, p: int, needed: Sequence[Value], roots: Sequence[Value]) -> list[Value]:
-        """What pass `p` computes: not what it finds in registers, nor what only that needs."""
-        found, todo = set[int](), [v for v in roots if v.along]
+    def fresh(
+        self, p: int, needed: Sequence[Value], roots: Sequence[Value]
+    ) -> tuple[list[Value], list[Value]]:
+        """What pass `p` computes: not what it finds kept, nor what only that needs; and what it finds kept."""
+        found, known, todo = set[int](), set[int](), [v for v in roots if v.along]
         while todo:
             v = todo.pop()
-            if id(v) not in found and not (id(v) in self.places and self.first[id(v)] < p):
+            if id(v) in self.places and self.first[id(v)] < p:
+                known.add(id(v))
+            elif id(v) not in found:
                 found.add(id(v))
                 todo += [a for a in v.args if a.along]
-        return [v for v in needed if id(v) in found]
+        return [v for v in needed if id(v) in found], [v for v in self.kept if id(v) in known]
+
+    # ---- the part in shared memory -----------------------------------------------------------------
+
+    def name_places(self) -> None:
+        fresh = self.lowered.names.fresh
+        self.far_names = {id(v): [fresh(f"{v.name}_{end}") for end in ("far", "known", "made")] for v in self.kept}
+
+    def kept_as(self, v: Value) -> Kept:
+        return Kept(self.dialect.type_name(v.dtype), v.name, *self.far_names.get(id(v), ()))
+
+    def slots(self) -> int:
+        """Bytes for each element of a row."""
+        return sum(group[0].dtype.itemsize for group in self.shared_slots())
+
+    def shared_slots(self) -> list[list[Value]]:
+        """Kept values of one type that may have the same memory: one is made when another is read for the last time."""
+        groups: list[list[Value]] = []
+        for v in sorted(self.kept, key=lambda v: (-v.dtype.itemsize, self.first[id(v)])):
+            fits = [g for g in groups if g[0].dtype == v.dtype and self.last[id(g[-1])] <= self.first[id(v)]]
+            if fits:
+                fits[0].append(v)
+            else:
+                groups.append([v])
+        return groups
+
+    def slot_places(self) -> list[tuple[str, str, int]]:
+        """(type, name, bytes that lie before it for each element) of the values in shared memory."""
+        places, before = [], 0
+        for group in self.shared_slots():
+            places += [(kept.type, kept.far, before) for kept in map(self.kept_as, group)]
+            before += group[0].dtype.itemsize
+        return places
 
     # ---- lines -------------------------------------------------------------------------------------
 
     def text(self, v: Value) -> str:
-        return f"{v.name}[k]" if id(v) in self.places else super().text(v)
+        return f"{v.name}[k]" if id(v) in self.places and not self.far else super().text(v)
 
     def declare(self, v: Value, expression: str) -> str:
         text = super().declare(v, expression)
-        return f"{v.name}[k] = {text.partition(' = ')[2]}" if id(v) in self.places else text
+        kept = id(v) in self.places and not self.far
+        return f"{v.name}[k] = {text.partition(' = ')[2]}" if kept else text
 
     # ---- four neighbours ---------------------------------------------------------------------------
 

@@ -71,6 +71,11 @@ class CupyBackend(Backend):
         """The compute capability of CuPy's current device."""
         return int(self.xp.cuda.Device(int(self.xp.cuda.runtime.getDevice())).compute_capability)
 
+    @property
+    def shared(self) -> int:
+        properties = self.xp.cuda.runtime.getDeviceProperties(self.place())
+        return int(properties.get("sharedMemPerBlockOptin", DEFAULT_SHARED))
+
     @contextmanager
     def memory_told(self) -> Iterator[None]:
         """What does not fit the device raises TargetError with what was asked for and what is free."""

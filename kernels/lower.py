@@ -179,13 +179,15 @@ class Output:
 
 @dataclass(slots=True)
 class Lowered:
-    """`values` are in an order in which they can be computed. `axes` are the reduced axes of the domain."""
+    """`values` are in an order in which they can be computed. `axes` are the reduced axes of the domain. `scalars` are
+    the parameters that are passed by value."""
 
     domain: Shape
     axes: tuple[int, ...]
     values: list[Value]
     outputs: list[Output]
     names: Names
+    scalars: frozenset[int]
     place: Place | None = None
 
 
@@ -210,15 +212,15 @@ class Names:
 RESERVED: frozenset[str] = frozenset(
     """
     BLOCK EACH Largest Pack Product ROWS Smallest Sum THREADS abs acos acosh asin asinh asm atan atan2 atanh auto
-    begin bfloat_t blockDim blockIdx bool break case cbrt ceil char chunk chunk_length chunks class column column_mask
-    columns const copysign cos cosh default delete do double else end enum erf erfc exp exp2 exp_against expm1 extern
-    fabs false first float float32 float64 floor fmax fmin fmod fold for gamma goto gridDim half half_t holds hypot i
-    if index inline inside int isinf isnan j0 j1 jn k lane ldexp lgamma libdevice log log10 log1p log2 long mask max
-    min n new next operator partial position positions pow print private public quad range rank register remainder
-    return rint round row row_mask row_threads rows rsqrt short signbit signed sin sinh sizeof slot sqrt start static
-    step stop struct switch tan tanh template tgamma this thread threadIdx threefry2x32 threefry_bits32 throw tl
-    together triton triton_helpers true trunc typedef union unsigned using value virtual void volatile warp while
-    widen y0 y1 yn
+    begin beyond bfloat_t blockDim blockIdx bool break case cbrt ceil char chunk chunk_length chunks class column
+    column_mask columns const copysign cos cosh default delete do double else end enum erf erfc exp exp2 exp_against
+    expm1 extern fabs false first float float32 float64 floor fmax fmin fmod fold for gamma goto gridDim half half_t
+    holds hypot i if index inline inside int isinf isnan j0 j1 jn k lane ldexp lgamma libdevice log log10 log1p log2
+    long mask max memory min n new next operator partial position positions pow print private public quad range rank
+    register remainder return rint round row row_mask row_threads rows rsqrt short signbit signed sin sinh sizeof slot
+    sqrt start static step stop struct switch tan tanh template tgamma this thread threadIdx threefry2x32
+    threefry_bits32 throw tl together triton triton_helpers true trunc typedef union unsigned using value virtual void
+    volatile warp while widen y0 y1 yn
     """.split()  # noqa: SIM905
 )
 
@@ -290,7 +292,7 @@ class _Lowering:
             value = self.value(atom, where, target.aval.dtype)
             along = value.along or any(t.axis in self.axes for t in where)
             outputs.append(Output(value, target.aval.shape, target.aval.dtype, where, along))
-        return Lowered(self.domain, self.axes, self.values, outputs, self.names)
+        return Lowered(self.domain, self.axes, self.values, outputs, self.names, self.scalars)
 
     def output_map(self, shape: Shape) -> Map:
         if shape == self.domain:
@@ -422,7 +424,7 @@ class _Lowering:
         if value.dtype != dtype:
             value = self.add(("stored",), "stored", dtype, Convert(), (value,), False, s.span)
         stored = Output(value, x.aval.shape, dtype, terms, False)
-        return Lowered(self.domain, (), self.values, [stored], self.names, place)
+        return Lowered(self.domain, (), self.values, [stored], self.names, self.scalars, place)
 
     def choices(self, s: Apply, where: Map) -> tuple[Map, tuple[Chosen | None, ...], list[Value]]:
         """What an indexed read or store does along each axis of its array: a term, or a value that chooses."""

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from ..translator.errors import UnsupportedError
 from ..translator.ir import Apply, Aval, Block, DType, Fused, Shape, Var
 from ..translator.ops.core import Cast, CastAttrs, Reduce, ReduceAttrs, Reshape, ShapeAttrs
 from ..translator.passes.alignment import nbytes
@@ -26,6 +27,7 @@ TILE = 1 << 16  # bytes of the longest row that a Triton program holds in regist
 BUCKETS = (16, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384)  # few, so that a new row length seldom compiles anew
 CUDA_BLOCK = 256
 CACHED = 1 << 17  # bytes of a row that caches keep from one pass to the next, with all multiprocessors on rows
+MOST_SHARED = 227 << 10  # bytes of shared memory that a block may have, from sm_90 on
 MANY_BLOCKS = 1024  # enough to fill any device several times
 
 
@@ -35,8 +37,9 @@ def plan(
     function: str = "kernel",
     strides: Mapping[int, Strides] | None = None,
     scalars: frozenset[int] | None = None,
+    shared: int = MOST_SHARED,
 ) -> GroupPlan:
-    """Kernels for a group whose body needs no decomposition (see `decompose`).
+    """Kernels for a group whose body needs no decomposition (see `decompose`). `shared`: bytes that a block may have.
 
     `strides`, in elements, of arguments that are not in C order; `scalars`: arguments passed by value (default: all
     0-d ones). Raises UnsupportedError for what the kernels cannot express.
@@ -56,7 +59,7 @@ def plan(
     lowered = lower(fused, by_value)
     if fused.kind == "reduce":
         return _plan_reduce(fused, lowered, language, name, strides or {}, by_value)
-    launch = _plan_one(fused, lowered, language, name, strides or {})
+    launch = _plan_one(fused, lowered, language, name, strides or {}, shared)
     if any(a.role == "partial" for a in launch.arguments):
         return GroupPlan(name, (launch,), (((1,), np.dtype(np.int32)),), looks=True, zeros=1)
     return GroupPlan(name, (launch,))
@@ -83,7 +86,9 @@ def _prepare(fused: Fused, lowered: Lowered, language: str, strides: Mapping[int
     return Body(lowered, layout, accesses, DIALECTS[language], looked)
 
 
-def _plan_one(fused: Fused, lowered: Lowered, language: str, name: str, strides: Mapping[int, Strides]) -> Launch:
+def _plan_one(
+    fused: Fused, lowered: Lowered, language: str, name: str, strides: Mapping[int, Strides], shared: int = MOST_SHARED
+) -> Launch:
     body = _prepare(fused, lowered, language, strides)
     layout = body.layout
     heading = header(fused)
@@ -96,11 +101,11 @@ def _plan_one(fused: Fused, lowered: Lowered, language: str, name: str, strides:
         block = next(b for b in BUCKETS if b >= layout.columns)
         rows = max(1, 1024 // block) if layout.outer else 1
         sections: dict[str, object] = {"tile": body.tile()}
+    elif (held := _held(fused, body, heading, name, strides, shared)) is not None:
+        return held
     elif language == "triton":
         block, rows = 2048, 1
         sections = _sections(body)
-    elif (held := plan_held(body, heading, name)) is not None:
-        return held
     else:
         block, rows = _threads_for(layout.columns), 1
         sections = _sections(body)
@@ -111,6 +116,19 @@ def _plan_one(fused: Fused, lowered: Lowered, language: str, name: str, strides:
     template = f"row.{language}.j2"
     launch = make_launch(body, template, name, heading, sections, extents, grid, block, constants, warps)
     return replace(launch, reread=_reread(fused, body), choices=_choices(language, warps))
+
+
+def _held(
+    fused: Fused, body: Body, heading: list[str], name: str, strides: Mapping[int, Strides], shared: int
+) -> Launch | None:
+    """A CUDA kernel that keeps rows on the chip. So it is on both targets: Triton's kernels keep shorter ones."""
+    if not body.triton:
+        return plan_held(body, heading, name, shared)
+    try:
+        own = _prepare(fused, lower(fused, body.lowered.scalars), "cuda", strides)
+        return plan_held(own, heading, name, shared)
+    except UnsupportedError:  # an operation that only Triton has a form for
+        return None
 
 
 def _choices(language: str, warps: int) -> tuple[int, ...]:

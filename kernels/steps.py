@@ -49,7 +49,9 @@ class Group:
         key = (scalars, *strides.items())
         found = self.plans.get(key)
         if found is None:
-            found = self.plans[key] = plan(self.fused, self.backend.language, self.function, strides, scalars)
+            backend = self.backend
+            found = plan(self.fused, backend.language, self.function, strides, scalars, backend.shared)
+            self.plans[key] = found
         return found
 
     def __call__(self, *values: Any) -> Any:

@@ -72,6 +72,32 @@ def test_rows_in_registers(columns: int, backend: HostCuda) -> None:
 
 
 @needs_compiler
+@pytest.mark.parametrize(("columns", "dtype"), [(513, "f4"), (1500, "f4"), (1500, "f8"), (1000, "f2"), (3333, "f2")])
+def test_rows_in_shared_memory(columns: int, dtype: str, backend: HostCuda, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What lies behind the elements in registers, here behind 512 of them."""
+    monkeypatch.setattr(held, "SHARES", ((64, 32, 4),))
+    monkeypatch.setattr(held, "LONG", 128)
+    monkeypatch.setattr(held, "REGISTERS", 4 * max(1, np.dtype(dtype).itemsize // 4))
+    for function in (softmax(6, columns, np.dtype(dtype).type), layer_norm(2, columns, np.dtype(dtype).type)):
+        (kernel,) = kernels_of(fuse(function), "cuda")
+        assert "_far" in kernel.source and kernel.bytes_moved == kernel.bytes_minimum
+        check(function, backend, tolerance(function))
+        before = backend.packed_launches
+        with aligned(backend):
+            check(function, backend, tolerance(function), [backend.moved(a) for a in arguments(function)])
+        assert backend.packed_launches == before + (columns % 4 == 0)
+
+
+@pytest.mark.parametrize("language", ["triton", "cuda"])
+def test_long_rows_are_read_once_where_they_fit_the_chip(language: str) -> None:
+    """Of Triton's target, too: such rows are a CUDA kernel there."""
+    for columns, dtype, once in ((65_536, np.float32, True), (65_536, np.float16, True), (100_000, np.float32, False)):
+        (kernel,) = kernels_of(fuse(softmax(128, columns, dtype)), language)
+        assert (kernel.bytes_moved == kernel.bytes_minimum) == once
+        assert kernel.language == ("cuda" if once else language)
+
+
+@needs_compiler
 @pytest.mark.parametrize("dtype", REDUCED_DTYPES)
 def test_reductions(dtype: str, backend: HostCuda) -> None:
     function = reductions(dtype)
@@ -154,6 +180,7 @@ COMPILED = {
     "softmax": softmax(64, 256),
     "softmax_half": softmax(3, 50_000, np.float16),
     "layer_norm": layer_norm(64, 96),
+    "layer_norm_far": layer_norm(64, 65_536),
     "masked": masked(30, 50),
     "stencil": stencil(33, 65, np.float64),
     "totals": totals(3000, 700),

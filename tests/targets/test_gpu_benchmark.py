@@ -30,9 +30,8 @@ def test_plans_move_what_they_must(name: str) -> None:
     kernels = accelerate(program.build(np), target="triton").inspect(*avals, compile=False).kernels
     assert len(kernels) <= 2
     if not program.operations:
-        # Rows that no cache holds are read again; what a reduction in two stages stores in between is little.
-        again = 2 if "65536" in name else 1.01
-        assert max(k.bytes_moved for k in kernels) <= again * max(k.bytes_minimum for k in kernels)
+        # What a reduction in two stages stores in between is little.
+        assert max(k.bytes_moved for k in kernels) <= 1.01 * max(k.bytes_minimum for k in kernels)
         assert abs(program.moved / max(k.bytes_minimum for k in kernels) - 1) < 0.01
 
 

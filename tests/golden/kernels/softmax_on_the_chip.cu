@@ -1,0 +1,174 @@
+// np.exp(x - np.max(x, axis=1, keepdims=True))
+// e / np.sum(e, axis=1, keepdims=True)
+typedef int index_t;
+
+struct Sum { template <class T> __device__ T operator()(T a, T b) const { return a + b; } };
+struct Product { template <class T> __device__ T operator()(T a, T b) const { return a * b; } };
+struct Largest { template <class T> __device__ T operator()(T a, T b) const { return a > b || a != a ? a : b; } };
+struct Smallest { template <class T> __device__ T operator()(T a, T b) const { return a < b || a != a ? a : b; } };
+
+template <class T> struct alignas(4 * sizeof(T)) Pack { T at[4]; };
+
+// All threads of a row get the fold of their values: within warps by shuffles, between them through shared memory.
+template <class Fold, class T> __device__ T row_fold(T value, T identity) {
+    const Fold fold;
+    for (int offset = 16; offset > 0; offset >>= 1) value = fold(value, __shfl_xor_sync(0xffffffffu, value, offset));
+    if (THREADS == 32) return value;
+    __shared__ T partial[THREADS / 32];
+    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+    __syncthreads();
+    if (lane == 0) partial[warp] = value;
+    __syncthreads();
+    value = lane < THREADS / 32 ? partial[lane] : identity;
+    for (int offset = 16; offset > 0; offset >>= 1) value = fold(value, __shfl_xor_sync(0xffffffffu, value, offset));
+    return value;
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK, 1) softmax_t(const float* __restrict__ x_ptr, float* __restrict__ t_3_ptr, index_t rows, index_t columns) {
+    const int thread = threadIdx.x % THREADS, together = blockDim.x / THREADS;
+    const index_t step = (index_t)gridDim.x * together;
+    // What lies behind the elements in registers.
+    const index_t beyond = columns - EACH * THREADS;
+    extern __shared__ __align__(16) unsigned char memory[];
+    float* const x_far = reinterpret_cast<float*>(memory);
+    float* const e_far = reinterpret_cast<float*>(memory);
+    for (index_t row = (index_t)blockIdx.x * together + threadIdx.x / THREADS; row < rows; row += step) {
+        float x[EACH];
+        float e[EACH];
+        float t_sofar = __int_as_float(0xff800000);
+#pragma unroll
+        for (int k = 0; k < EACH; k++) {
+            const index_t column = thread + k * THREADS;
+            x[k] = x_ptr[row * columns + column];
+            t_sofar = Largest()(t_sofar, x[k]);
+        }
+#pragma unroll 4
+        for (index_t column = EACH * THREADS + thread; column < columns; column += THREADS) {
+            const float x = x_ptr[row * columns + column];
+            t_sofar = Largest()(t_sofar, x);
+            x_far[column - EACH * THREADS] = x;
+        }
+        const float t = row_fold<Largest, float>(t_sofar, __int_as_float(0xff800000));
+        float t_2_sofar = 0.0f;
+#pragma unroll
+        for (int k = 0; k < EACH; k++) {
+            const index_t column = thread + k * THREADS;
+            const float t_1 = x[k] - t;
+            e[k] = expf(t_1);
+            t_2_sofar = Sum()(t_2_sofar, e[k]);
+        }
+#pragma unroll 4
+        for (index_t column = EACH * THREADS + thread; column < columns; column += THREADS) {
+            const float x = x_far[column - EACH * THREADS];
+            const float t_1 = x - t;
+            const float e = expf(t_1);
+            t_2_sofar = Sum()(t_2_sofar, e);
+            e_far[column - EACH * THREADS] = e;
+        }
+        const float t_2 = row_fold<Sum, float>(t_2_sofar, 0.0f);
+#pragma unroll
+        for (int k = 0; k < EACH; k++) {
+            const index_t column = thread + k * THREADS;
+            const float t_3 = e[k] / t_2;
+            t_3_ptr[row * columns + column] = t_3;
+        }
+#pragma unroll 4
+        for (index_t column = EACH * THREADS + thread; column < columns; column += THREADS) {
+            const float e = e_far[column - EACH * THREADS];
+            const float t_3 = e / t_2;
+            t_3_ptr[row * columns + column] = t_3;
+        }
+    }
+}
+
+
+// The same for four neighbours at a time: rows are multiples of 4 long and begin at such.
+extern "C" __global__ void __launch_bounds__(BLOCK, 1) softmax_t_by4(const float* __restrict__ x_ptr, float* __restrict__ t_3_ptr, index_t rows, index_t columns) {
+    const int thread = threadIdx.x % THREADS, together = blockDim.x / THREADS;
+    const index_t step = (index_t)gridDim.x * together;
+    // What lies behind the elements in registers.
+    const index_t beyond = columns - EACH * THREADS;
+    extern __shared__ __align__(16) unsigned char memory[];
+    float* const x_far = reinterpret_cast<float*>(memory);
+    float* const e_far = reinterpret_cast<float*>(memory);
+    for (index_t row = (index_t)blockIdx.x * together + threadIdx.x / THREADS; row < rows; row += step) {
+        float x[EACH];
+        float e[EACH];
+        float t_sofar = __int_as_float(0xff800000);
+#pragma unroll
+        for (int quad = 0; quad < EACH / 4; quad++) {
+            const index_t first = 4 * (thread + quad * THREADS);
+            const Pack<float> x_pack = *reinterpret_cast<const Pack<float>*>(x_ptr + row * columns + first);
+#pragma unroll
+            for (int lane = 0; lane < 4; lane++) {
+                const int k = 4 * quad + lane;
+                x[k] = x_pack.at[lane];
+                t_sofar = Largest()(t_sofar, x[k]);
+            }
+        }
+#pragma unroll 4
+        for (index_t first = EACH * THREADS + 4 * thread; first < columns; first += 4 * THREADS) {
+            const Pack<float> x_pack = *reinterpret_cast<const Pack<float>*>(x_ptr + row * columns + first);
+            Pack<float> x_made;
+#pragma unroll
+            for (int lane = 0; lane < 4; lane++) {
+                const float x = x_pack.at[lane];
+                t_sofar = Largest()(t_sofar, x);
+                x_made.at[lane] = x;
+            }
+            reinterpret_cast<Pack<float>*>(x_far - EACH * THREADS)[first / 4] = x_made;
+        }
+        const float t = row_fold<Largest, float>(t_sofar, __int_as_float(0xff800000));
+        float t_2_sofar = 0.0f;
+#pragma unroll
+        for (int quad = 0; quad < EACH / 4; quad++) {
+            const index_t first = 4 * (thread + quad * THREADS);
+#pragma unroll
+            for (int lane = 0; lane < 4; lane++) {
+                const int k = 4 * quad + lane;
+                const float t_1 = x[k] - t;
+                e[k] = expf(t_1);
+                t_2_sofar = Sum()(t_2_sofar, e[k]);
+            }
+        }
+#pragma unroll 4
+        for (index_t first = EACH * THREADS + 4 * thread; first < columns; first += 4 * THREADS) {
+            const Pack<float> x_known = reinterpret_cast<const Pack<float>*>(x_far - EACH * THREADS)[first / 4];
+            Pack<float> e_made;
+#pragma unroll
+            for (int lane = 0; lane < 4; lane++) {
+                const float x = x_known.at[lane];
+                const float t_1 = x - t;
+                const float e = expf(t_1);
+                t_2_sofar = Sum()(t_2_sofar, e);
+                e_made.at[lane] = e;
+            }
+            reinterpret_cast<Pack<float>*>(e_far - EACH * THREADS)[first / 4] = e_made;
+        }
+        const float t_2 = row_fold<Sum, float>(t_2_sofar, 0.0f);
+#pragma unroll
+        for (int quad = 0; quad < EACH / 4; quad++) {
+            const index_t first = 4 * (thread + quad * THREADS);
+            Pack<float> t_3_out_pack;
+#pragma unroll
+            for (int lane = 0; lane < 4; lane++) {
+                const int k = 4 * quad + lane;
+                const float t_3 = e[k] / t_2;
+                t_3_out_pack.at[lane] = t_3;
+            }
+            *reinterpret_cast<Pack<float>*>(t_3_ptr + row * columns + first) = t_3_out_pack;
+        }
+#pragma unroll 4
+        for (index_t first = EACH * THREADS + 4 * thread; first < columns; first += 4 * THREADS) {
+            const Pack<float> e_known = reinterpret_cast<const Pack<float>*>(e_far - EACH * THREADS)[first / 4];
+            Pack<float> t_3_out_pack;
+#pragma unroll
+            for (int lane = 0; lane < 4; lane++) {
+                const float e = e_known.at[lane];
+                const float t_3 = e / t_2;
+                t_3_out_pack.at[lane] = t_3;
+            }
+            *reinterpret_cast<Pack<float>*>(t_3_ptr + row * columns + first) = t_3_out_pack;
+        }
+    }
+}
