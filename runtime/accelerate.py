@@ -351,7 +351,9 @@ class Accelerated:
         return name if found is self else (accelerated, (self.fun, self.options))
 
     def __repr__(self) -> str:
-        return f"<accelerated {getattr(self.fun, '__qualname__', self.fun)} for {self.options.target}>"
+        from .transformation import named
+
+        return f"<accelerated {named(self.fun)} for {self.options.target}>"
 
 
 def _are_named(signature: inspect.Signature, places: Iterable[int | str]) -> bool:

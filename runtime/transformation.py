@@ -87,7 +87,15 @@ class Transformation:
         self.__wrapped__ = self.fun
 
     def __repr__(self) -> str:
-        return f"<{self.verb} of {getattr(self.fun, '__qualname__', self.fun)}>"
+        return f"<{self}>"
+
+    def __str__(self) -> str:
+        return f"{self.verb} of {named(self.fun)}"
+
+
+def named(fun: Fun) -> str:
+    """A function by its name, a transformation by what it does to which: `grad of vmap of f`."""
+    return str(fun) if isinstance(fun, Transformation) else getattr(fun, "__qualname__", repr(fun))
 
 
 def transformed(fun: Fun, kind: type[Transformation], *options: Any) -> Any:

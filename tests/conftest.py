@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +12,12 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")  # the oracle must not look for a TPU because libtpu is installed
+os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")  # and runs once what it compiles
+
+if sys.dont_write_bytecode:  # the processes that tests start would compile the package anew, a second or two each
+    _compiled = tempfile.TemporaryDirectory()
+    os.environ["PYTHONPYCACHEPREFIX"] = _compiled.name
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 GOLDEN = Path(__file__).parent / "golden"
 
