@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import tempfile
@@ -39,6 +40,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if marked and not _has_device():
         for item in marked:
             item.add_marker(pytest.mark.skip(reason="CuPy sees no CUDA device"))
+
+
+def pytest_collection_finish() -> None:
+    """What has been imported stays: the garbage collector need not look through it again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 def _has_device() -> bool:

@@ -94,13 +94,13 @@ def arguments():
 CAREFUL = settings(deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 
 
-@settings(CAREFUL, max_examples=100)
+@settings(CAREFUL, max_examples=60)
 @given(block([], 2, 4))
 def test_first_order(lines):
     check_source(compiled(lines), *arguments(), order=1)
 
 
-@settings(CAREFUL, max_examples=40)
+@settings(CAREFUL, max_examples=20)
 @given(block([], 2, 3))
 def test_second_order(lines):
     check_source(compiled(lines), *arguments(), order=2)

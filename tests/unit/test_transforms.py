@@ -346,7 +346,7 @@ class TestObjects:
         assert g.__name__ == "quadratic" and g.__wrapped__ is quadratic
         assert repr(g) == "<grad of quadratic>"
         assert repr(grad(accelerate(quadratic))) == "<accelerated grad of quadratic for auto>"
-        assert repr(accelerate(vmap(grad(quadratic)), target="cpu")) == "<accelerated vmap of grad of quadratic for cpu>"
+        assert repr(accelerate(vmap(grad(quadratic)))) == "<accelerated vmap of grad of quadratic for auto>"
 
     def test_the_same_transformation_is_found_again(self) -> None:
         assert grad(quadratic) is grad(quadratic)
