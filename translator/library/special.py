@@ -16,6 +16,7 @@ from ..ops.selection import stop_gradient
 from ..ops.special import erf, erfc, erfcinv, erfcx, erfinv
 from .bessel import iv, ive, jv, k0, k0e, k1, k1e, kv, kve, yv
 from .incomplete import betainc, betaincc, doubles, gammainc, gammaincc
+from .integrals import ellipe, ellipk, ellipkm1, exp1, expi, hyp1f1, spence
 from .support import comb_of, factorial_of, float_of, known, perm_of
 
 
@@ -429,6 +430,13 @@ SCIPY_NAMES: dict[str, Callable[..., Any]] = {
     "k1": k1,
     "k0e": k0e,
     "k1e": k1e,
+    "exp1": exp1,
+    "expi": expi,
+    "spence": spence,
+    "ellipk": ellipk,
+    "ellipkm1": ellipkm1,
+    "ellipe": ellipe,
+    "hyp1f1": hyp1f1,
 }
 ROWS: dict[str, Callable[..., Any]] = {
     "erf": erf,
