@@ -89,10 +89,12 @@ def inspect_command(options: argparse.Namespace) -> str:
     """The text that was asked for."""
     import untraced
 
+    from .accelerate import Accelerated
+
     function: Any = load_function(options.function)
     for name in options.transform:
         function = getattr(untraced, name)(function)
-    if isinstance(function, untraced.runtime.accelerate.Accelerated):
+    if isinstance(function, Accelerated):
         function = function.fun
     arguments = parse_arguments(options.args)
     result = untraced.accelerate(function, target=options.target).inspect(

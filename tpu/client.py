@@ -16,7 +16,7 @@ import os
 import sys
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -333,7 +333,7 @@ def loaded(
     of several products (see `fusion_guard`).
     """
     with span(f"compile {program.name}"):
-        return _best(replace(program, text=own_name(program.text)), extra, ynn_reductions, assignment)
+        return _best(own_name(program), extra, ynn_reductions, assignment)
 
 
 def _best(program: Emitted, extra: Mapping[str, str] | None, ynn_reductions: bool | None, assignment: Any) -> Any:

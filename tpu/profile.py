@@ -8,11 +8,14 @@ others (loops, branches, calls) are left out: what is inside has events of its o
 from __future__ import annotations
 
 import gzip
+import hashlib
 import importlib
+import itertools
 import re
 import weakref
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..translator.errors import Span
@@ -20,11 +23,12 @@ from ..translator.records import dataclass
 
 if TYPE_CHECKING:
     from .client import Loaded
+    from .emit import Emitted
 
 _HEAD = 2  # lines of a module in front of those that `Emitted.spans` counts
 _HOLDING = frozenset({"while", "conditional", "call", "async-start", "async-done", "async-update"})
 _FREE = frozenset({"parameter", "constant", "broadcast", "tuple", "get-tuple-element", "bitcast", "iota"})
-_MODULE = re.compile(r"module @\w+")
+_MODULE = re.compile(r"module @(\w+)")
 _COMPUTATION = re.compile(r"^(?:ENTRY )?%?([\w.-]+) \(.*\{$")
 _INSTRUCTION = re.compile(r"^\s+(?:ROOT )?%?([\w.-]+) = .*? ([a-z][\w-]*)\(")
 _CALLED = re.compile(r"(?:calls|to_apply)=%?([\w.-]+)")
@@ -32,7 +36,6 @@ _LINE = re.compile(r"source_line=(\d+)")
 
 _programs: weakref.WeakValueDictionary[str, Loaded] = weakref.WeakValueDictionary()  # by the names of their modules
 _kept: dict[str, Loaded] | None = None  # those that a session may have seen: they stay until it has been read
-_taken: Counter[str] = Counter()
 
 
 def register(program: Loaded) -> None:
@@ -43,14 +46,20 @@ def register(program: Loaded) -> None:
         _kept[name] = program
 
 
-def own_name(text: str) -> str:
-    """The module's text under a name that no other has: events tell programs apart by it."""
-    found = _MODULE.match(text)
+def own_name(program: Emitted) -> Emitted:
+    """The program under a name by which events tell it from programs of other text or of other lines of source. It says
+    what the text is, so that the same program has the same one in another process.
+    """
+    found = _MODULE.match(program.text)
     if found is None:
-        return text
-    head = found[0]
-    _taken[head] += 1
-    return text if _taken[head] == 1 else f"{head}.{_taken[head]}{text[len(head) :]}"
+        return program
+    digest = hashlib.sha256(program.text.encode()).hexdigest()[:8]
+    for k in itertools.count():
+        name = f"{found[1]}.{digest}" + (f".{k}" if k else "")
+        other = _programs.get(name)
+        if other is None or (other.program.text, other.program.spans) == (program.text, program.spans):
+            return replace(program, text=f"module @{name}{program.text[found.end() :]}")
+    raise AssertionError
 
 
 @dataclass(frozen=True, slots=True)

@@ -138,8 +138,7 @@ def twice(extra: dict[str, str] | None = None) -> list[float]:
     return found
 
 
-def test_an_entry_that_xla_refuses_is_compiled_anew(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "own_name", lambda text: text)
+def test_an_entry_that_xla_refuses_is_compiled_anew(cache: Path) -> None:
     assert twice() == twice() == [0, 2, 4]
     (entry,) = made(cache)
     whole = entry.read_bytes()
@@ -150,8 +149,7 @@ def test_an_entry_that_xla_refuses_is_compiled_anew(cache: Path, monkeypatch: py
     assert store.read(entry) not in (None, b"of another version") and len(entry.read_bytes()) == len(whole)
 
 
-def test_other_options_make_another_entry(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "own_name", lambda text: text)
+def test_other_options_make_another_entry(cache: Path) -> None:
     assert twice() == twice({"xla_cpu_small_while_loop_byte_threshold": "77"}) == [0, 2, 4]
     assert len(made(cache)) == 2
 

@@ -12,8 +12,11 @@ import numpy as np
 import pytest
 
 from untraced import accelerate, block_until_ready, device_put, profiler
-from untraced.tpu.profile import operations, own_name
+from untraced.tpu import client
+from untraced.tpu.emit import Emitted
+from untraced.tpu.profile import operations
 from untraced.translator.errors import Span
+from untraced.translator.ir import Aval
 
 X = np.linspace(0.0, 1.0, 90_000).reshape(300, 300)
 ON_DEVICE = device_put(X)  # what works on Arrays is compiled, also where NumPy would be as fast
@@ -171,6 +174,12 @@ ENTRY %main (x: f64[4]) -> f64[4] {
 
 
 def test_modules_have_names_of_their_own() -> None:
-    text = "module @same_name attributes {a = 1} {\n}\n"
-    assert own_name(text) == text
-    assert own_name(text) == "module @same_name.2 attributes {a = 1} {\n}\n"
+    aval = Aval((3,), np.dtype(np.float64))
+    text = "module @same {\n  func.func public @main(%x: tensor<3xf64>) -> tensor<3xf64> {\n"
+    text += "    return %x : tensor<3xf64>\n  }\n}\n"
+    first, second = Span("a.py", 1, 0, 1, 5), Span("b.py", 1, 0, 1, 5)
+    made = [client.compile(Emitted("same", text, (aval,), (aval,), spans=(s,))) for s in (first, second, first)]
+    names = [m.hlo.split()[1].rstrip(",") for m in made]
+    assert all(n.startswith("same.") for n in names)
+    assert names[0] != names[1]  # other lines of source
+    assert names[2] == names[0]  # the same program has the same name, in another process too
