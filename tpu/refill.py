@@ -28,6 +28,7 @@ from ..translator.batch.control import kept_where, tested
 from ..translator.batch.lanes import has_uneven_loop
 from ..translator.batch.rules import batched_aval, pad, spread
 from ..translator.batch.spread import batched_variables, is_batched
+from ..translator.batch.stores import kept_by_stores
 from ..translator.batch.vmap import Batcher, move_axis
 from ..translator.builder import Builder
 from ..translator.ir import (
@@ -111,7 +112,7 @@ class Places(Batcher):
     def __init__(
         self, lane: Function, parts: Parts, turns: range, size: int, stores: Sequence[Store], idle: int
     ) -> None:
-        super().__init__(lane, (0,), size)
+        super().__init__(lane, (0,), size, together=False)
         (self.index,) = lane.body.params
         self.parts, self.turns, self.stores, self.idle = parts, turns, stores, idle
         made = {t for s in parts.before for t in s.targets}
@@ -180,10 +181,11 @@ class Places(Batcher):
             more = make.logical_and(test, make.greater(test, asked[1], 0), make.less(test, asked[2], limit))
             condition = test.block(asked, (more,))
         self.mapping.update(zip(loop.body.params, state, strict=True))
+        stored = kept_by_stores(self, loop.body, loop.body.params)
         with self.block() as inner:
-            with self.masked(names[0], loop.body):
+            with self.masked(names[0], loop.body, const(True)):
                 self.statements(loop.body.statements)
-            results = kept_where(self, names[0], loop.body.results, loop.body.params)
+            results = kept_where(self, names[0], loop.body.results, loop.body.params, stored)
             with self.masked(names[0], loop.condition):
                 again = make.logical_and(inner, names[0], tested(self, loop, results))
             going = make.sum(inner, again)

@@ -215,6 +215,13 @@ def leaf_nodes(t: TreeDef) -> Iterator[TreeDef]:
         yield from leaf_nodes(c)
 
 
+def with_leaf_nodes(t: TreeDef, nodes: Iterator[TreeDef]) -> TreeDef:
+    """The structure with LEAF or ARRAY from `nodes` for each leaf, in order."""
+    if t.kind is Kind.LEAF:
+        return next(nodes)
+    return dataclasses.replace(t, children=tuple([with_leaf_nodes(c, nodes) for c in t.children]))
+
+
 def static_fields(t: TreeDef) -> tuple[tuple[str, Any], ...]:
     """The fields of a DATACLASS node that belong to the structure, with their values."""
     return t.aux or ()  # type: ignore[return-value]

@@ -6,11 +6,12 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+import batched_algorithms  # noqa: F401  (adds to BATCHED)
 import numpy as np
 import pytest
 from batched_programs import BATCHED, Batched
 from derivative_programs import GRADIENTS
-from laws_helpers import read_program
+from laws_helpers import check_l2, read_program
 from programs import PROGRAMS, Example
 
 from untraced import accelerate, grad, tree, vmap
@@ -74,8 +75,9 @@ def test_printed_gradients(
 @pytest.mark.parametrize("case", BATCHED, ids=lambda c: c.fun.__name__)
 def test_printed_batches(case: Batched, golden: Callable[[str, str], None]) -> None:
     many = vmap(case.fun, in_axes=case.in_axes, out_axes=case.out_axes, lanes=case.lanes)
-    source = many.source(*case.args)
-    golden(f"batched/{case.fun.__name__}.py", re.sub(r"from line (\d+)", "from line ..", source))
+    seen = many.inspect(*case.args, compile=False)
+    golden(f"batched/{case.fun.__name__}.py", re.sub(r"from line (\d+)", "from line ..", seen.source))
+    check_l2(seen.stages.functions["simplify"], case.args)
     want = _one_by_one(case)
     for got in (many(*case.args), accelerate(many)(*case.args)):
         for g, w in zip(tree.leaves(got), want, strict=True):

@@ -274,3 +274,45 @@ def test_every_reduction_of_every_dtype_has_numpys_type() -> None:
                 assert found.dtype == wanted.dtype and found.shape == wanted.shape
                 np.testing.assert_array_equal(found, wanted)
     assert math.isnan(value(Builder(), [], make.lift(float("nan"))))
+
+
+def test_choices_of_bools_are_logic() -> None:
+    c, x = var(3, dtype="bool"), var(3, dtype="bool")
+    table = [(True, x, "logical_or"), (x, False, "logical_and"), (False, x, "logical_and"), (x, True, "logical_or")]
+    flags = np.array([True, True, False]), np.array([True, False, False])
+    for first, second, last in table:
+        b = Builder()
+        made = make.where(b, c, first, second)
+        assert names(b)[-1] == last
+        want = np.where(flags[0], flags[1] if first is x else first, flags[1] if second is x else second)
+        np.testing.assert_array_equal(value(b, [c, x], made, *flags), want)
+
+
+def test_a_choice_in_a_choice_is_one() -> None:
+    c, d = (var(4, dtype="bool") for _ in range(2))
+    x, y = var(4), var(4)
+    given = np.array([1, 1, 0, 0], bool), np.array([1, 0, 1, 0], bool), np.arange(4.0), np.arange(4.0) + 10
+    for inner, want in (((x, y), [0.0, 11.0, 12.0, 13.0]), ((y, x), [10.0, 1.0, 12.0, 13.0])):
+        b = Builder()
+        made = make.where(b, c, make.where(b, d, *inner), y)
+        np.testing.assert_array_equal(value(b, [c, d, x, y], made, *given), want)
+        assert names(b).count("where") == 2 and names(b)[-2] == "logical_and"
+
+
+def test_the_lesser_integer_is_minimum_and_floats_keep_their_choice() -> None:
+    for dtype, last in ((I64, "minimum"), (F64, "where")):
+        b = Builder()
+        x, y = var(3, dtype=dtype), var(3, dtype=dtype)
+        make.where(b, make.less(b, x, y), x, y)
+        assert names(b)[-1] == last
+    b = Builder()
+    x = var(3, dtype=I64)
+    made = make.where(b, make.greater(b, 1, x), np.int64(1), x)
+    assert names(b)[-1] == "maximum"
+    np.testing.assert_array_equal(value(b, [x], made, np.array([0, 1, 2])), [1, 1, 2])
+
+
+def test_new_axes_of_what_is_filled() -> None:
+    b = Builder()
+    assert make.expand_dims(b, make.zeros(b, (3,)), (1,)).aval.shape == (3, 1)
+    assert names(b) == ["full", "full"]

@@ -17,7 +17,7 @@ NumPy would.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING
@@ -31,8 +31,9 @@ from ..ir import Apply, Atom, Aval, Block, Const, For, If, Raise, Range, Var, Wh
 from ..ops.core import At, Dim, Dyn, Gather, IndexAttrs, Run
 from ..rewrite import Substitution, copy_block
 from ..thrown import settled
+from . import stores
 from .rules import Value, batched_aval, elementwise, pad, renamed, spread
-from .spread import shares_index
+from .spread import read_in, shares_index
 
 if TYPE_CHECKING:
     from .vmap import Batcher, Mask
@@ -48,13 +49,21 @@ def branch(batcher: Batcher, s: If) -> None:
         targets = tuple(batcher.fresh(t) for t in s.targets)
         batcher.b.append(If(targets, condition.atom, then, orelse, s.span))
         return
+    stored = stores.stored_into(batcher, s)
+    before = dict(batcher.mapping)
     results: list[list[Value]] = []
     for block, lanes in ((s.then, condition.atom), (s.orelse, make.logical_not(batcher.b, condition.atom))):
         with batcher.masked(lanes, block):
+            batcher.chosen_later.difference_update(block.results[k] for k in stored)
             batcher.statements(block.statements)
         results.append([batcher.value(r) for r in block.results])
-    for t, x, y in zip(s.targets, *results, strict=True):
-        batcher.define(t, partial(_choose, batcher, condition.atom, x, y))
+        batcher.mapping.update((old, results[0][k].atom) for k, old in stored.items() if old in batcher.batched)
+    batcher.mapping.update((old, before.get(old, old)) for old in stored.values())
+    for k, (t, x, y) in enumerate(zip(s.targets, *results, strict=True)):
+        if k in stored:
+            batcher.mapping[t] = x.atom if s.orelse.results[k] is stored[k] else y.atom
+        else:
+            batcher.define(t, partial(_choose, batcher, condition.atom, x, y))
 
 
 def _choose(batcher: Batcher, lanes: Atom, x: Value, y: Value) -> Atom:
@@ -134,9 +143,10 @@ def _counted(batcher: Batcher, s: For, bounds: Sequence[Value]) -> tuple[Range, 
 
 
 def _masked_body(batcher: Batcher, s: For, active: Atom) -> list[Atom]:
-    with batcher.masked(active, s.body):
+    stored = stores.kept_by_stores(batcher, s.body, s.body.params[1:])
+    with batcher.masked(active, s.body, const(True)):
         batcher.statements(s.body.statements)
-    return kept_where(batcher, active, s.body.results, s.body.params[1:])
+    return kept_where(batcher, active, s.body.results, s.body.params[1:], stored)
 
 
 def _turns(b: Builder, start: Atom, stop: Atom, step: Atom) -> Atom:
@@ -149,10 +159,21 @@ def _turns(b: Builder, start: Atom, stop: Atom, step: Atom) -> Atom:
     return make.astype(b, make.maximum(b, count, 0), np.int64)
 
 
-def kept_where(batcher: Batcher, active: Atom, results: Sequence[Atom], carried: Sequence[Var]) -> list[Atom]:
-    """The next carried values: new ones for active elements, the old ones for the rest."""
+def kept_where(
+    batcher: Batcher,
+    active: Atom,
+    results: Sequence[Atom],
+    carried: Sequence[Var],
+    as_they_are: Container[int] = frozenset(),
+) -> list[Atom]:
+    """The next carried values: new ones for active elements, the old ones for the rest. Results that are `as_they_are`
+    need no choice.
+    """
     kept: list[Atom] = []
-    for r, p in zip(results, carried, strict=True):
+    for k, (r, p) in enumerate(zip(results, carried, strict=True)):
+        if k in as_they_are:
+            kept.append(batcher.as_target(r, p))
+            continue
         count = len(batcher.b.statements)
         atom = _choose(batcher, active, batcher.value(r), batcher.value(p))
         kept.append(renamed(batcher.b, atom, p.hint) if len(batcher.b.statements) > count else atom)
@@ -188,17 +209,19 @@ def _lockstep_while(batcher: Batcher, s: While) -> None:
     if batcher.mask is not None:
         first = make.logical_and(b, batcher.mask.lanes, first)
     kind = batched_aval(BOOL, batcher.size)
-    names = [Var(p.hint, batched_aval(p.aval, batcher.size)) for p in carried]
+    names = [Var(p.hint, batched_aval(p.aval, batcher.size) if p in batcher.batched else p.aval) for p in carried]
     asked, active = Var("active", kind), Var("active", kind)
     with batcher.block() as inner:
         condition = inner.block((asked, *names), (make.any(inner, asked),))
     params = [batcher.fresh(p) for p in carried]
     outer = batcher.mask
+    stored = stores.kept_by_stores(batcher, s.body, carried)
+    for_all = {k for k, (p, t) in enumerate(zip(carried, s.targets, strict=True)) if _is_for_all(batcher, p, t)}
     with batcher.block() as inner:
         batcher.mask = None  # `active` lies within it
-        with batcher.masked(active, s.body):
+        with batcher.masked(active, s.body, const(True)):
             batcher.statements(s.body.statements)
-        results = kept_where(batcher, active, s.body.results, carried)
+        results = kept_where(batcher, active, s.body.results, carried, stored | for_all)
         with batcher.masked(active, s.condition):
             again = make.logical_and(inner, active, tested(batcher, s, results))
         body = inner.block((active, *params), (again, *results))
@@ -207,10 +230,19 @@ def _lockstep_while(batcher: Batcher, s: While) -> None:
     batcher.b.append(While((Var("active", kind), *targets), (first, *inits), condition, body, s.span))
 
 
+def _is_for_all(batcher: Batcher, carried: Var, target: Var) -> bool:
+    """What need not be kept for elements that are done: counters that all have in common, and flags, which nobody asks
+    for after the loop.
+    """
+    return carried not in batcher.batched or (carried.aval.dtype.kind == "b" and target not in batcher.read)
+
+
 def tested(batcher: Batcher, s: While, values: Sequence[Atom]) -> Atom:
     """The condition, written here for these carried values."""
     fresh: Substitution = {}
     condition = copy_block(s.condition, fresh)
+    batcher.makers |= stores.makers_of(condition)
+    batcher.read |= read_in(condition)
     batcher.batched.update(new for old, new in fresh.items() if old in batcher.batched and isinstance(new, Var))
     batcher.mapping.update(zip(condition.params, values, strict=True))
     batcher.statements(condition.statements)
@@ -274,6 +306,8 @@ def guarded_index(batcher: Batcher, s: Apply, values: Sequence[Value], attrs: In
             continue
         v = values[position]
         lanes = pad(batcher.b, mask.lanes, v.aval.ndim) if v.batched else mask.some
+        if isinstance(lanes, Const) and lanes.value:
+            continue
         guarded[position] = Value(make.where(batcher.b, lanes, v.atom, 0), v.batched, v.aval)
     return guarded
 

@@ -11,8 +11,8 @@ from typing import assert_never
 
 from .. import make, ops
 from ..builder import Builder
-from ..ir import Atom
-from ..ops.core import At, Dim, Gather, IndexAttrs, Op, Put, Run, broadcast_shapes, gather_position, read_by
+from ..ir import Atom, DType
+from ..ops.core import At, Dim, Gather, IndexAttrs, Op, Put, Run, broadcast_shapes, gather_position, promote, read_by
 from ..records import dataclass
 from .rules import Value, pad, spread
 
@@ -40,13 +40,29 @@ def index(b: Builder, values: Sequence[Value], attrs: IndexAttrs, size: int) -> 
     return make.transpose(b, make.index(b, x.atom, at.dims, at.dyn), at.order)
 
 
-def put(b: Builder, op: Op, values: Sequence[Value], attrs: IndexAttrs, size: int) -> Atom:
-    """A store into a batched array: into a batch of copies where the array was not batched."""
+def put(
+    b: Builder, op: Op, values: Sequence[Value], attrs: IndexAttrs, size: int, lanes: Atom | None = None
+) -> Atom:
+    """A store into a batched array: into a batch of copies where the array was not batched. Elements that are not in
+    `lanes` store what they have, or add what changes nothing.
+    """
     assert isinstance(op, Put)
-    x, value = values[0], values[1]
+    x, value = spread(b, values[0], size), values[1]
     at = place(b, attrs, values, size, True)
+    new = aligned(b, value, at)
+    if lanes is not None:
+        if promote([new.aval, x.aval]) != x.aval.dtype:
+            new = make.astype(b, new, x.aval.dtype)
+        after = len(at.order) - 1 - at.order[0]
+        lanes = make.expand_dims(b, lanes, tuple(range(1, 1 + after)))
+        new = make.where(b, lanes, new, make.index(b, x, at.dims, at.dyn) if op is ops.PUT else _nothing(x.aval.dtype))
     store = make.put if op is ops.PUT else make.put_add
-    return store(b, spread(b, x, size), aligned(b, value, at), at.dims, at.dyn)
+    return store(b, x, new, at.dims, at.dyn)
+
+
+def _nothing(dtype: DType) -> object:
+    """What can be added to any number of this dtype, -0.0 too, and leaves it as it is."""
+    return {"f": -0.0, "c": complex(-0.0, -0.0)}.get(dtype.kind, 0)
 
 
 def aligned(b: Builder, v: Value, place: Place) -> Atom:

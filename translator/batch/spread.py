@@ -22,21 +22,26 @@ from ..ir import (
     Var,
     While,
     blocks_of,
+    inputs_of,
     walk,
 )
 from ..ops.core import Collective, CollectiveAttrs
 from .routines import batched_results
 
 
-def batched_variables(function: Function, params: Iterable[Var], axis: Any = None) -> set[Var]:
+def batched_variables(
+    function: Function, params: Iterable[Var], axis: Any = None, together: bool = True
+) -> set[Var]:
     """All variables that depend on the batched `params`, by data or by a branch or a number of turns. What collectives
-    over the batch, whose name is `axis`, say to all is the same for all.
+    over the batch, whose name is `axis`, say to all is the same for all. A counter that nobody reads after its loop is
+    the same for all that still count, where they begin `together`.
     """
     batched = set(params)
+    read = read_in(function.body) if together else None
     count = -1
     while len(batched) > count:
         count = len(batched)
-        _block(function.body, batched, axis)
+        _block(function.body, batched, axis, read)
     _check_together(function.body, batched, axis)
     return batched
 
@@ -87,7 +92,17 @@ def shares_index(r: Range, batched: set[Var]) -> bool:
     return not is_batched(r.start, batched) and isinstance(r.step, Const)
 
 
-def _block(block: Block, batched: set[Var], axis: Any) -> None:
+def read_in(block: Block) -> set[Var]:
+    """What some statement or some block in it asks for."""
+    found: set[Atom] = {*block.results}
+    for s in walk(block):
+        found.update(inputs_of(s))
+        for inner in blocks_of(s):
+            found.update(inner.results)
+    return {a for a in found if isinstance(a, Var)}
+
+
+def _block(block: Block, batched: set[Var], axis: Any, read: set[Var] | None) -> None:
     def any_of(*atoms: Atom) -> bool:
         return any(is_batched(a, batched) for a in atoms)
 
@@ -100,8 +115,8 @@ def _block(block: Block, batched: set[Var], axis: Any) -> None:
                 if any_of(*s.args):
                     batched.update(s.targets)
             case If(condition=condition, then=then, orelse=orelse):
-                _block(then, batched, axis)
-                _block(orelse, batched, axis)
+                _block(then, batched, axis, read)
+                _block(orelse, batched, axis, read)
                 for t, a, b in zip(s.targets, then.results, orelse.results, strict=True):
                     if any_of(condition, a, b):
                         batched.add(t)
@@ -111,18 +126,16 @@ def _block(block: Block, batched: set[Var], axis: Any) -> None:
                 for t, p, init, result in zip(s.targets, body.params[1:], inits, body.results, strict=True):
                     if any_of(init, result):
                         batched.update((t, p))
-                _block(body, batched, axis)
+                _block(body, batched, axis, read)
             case While(inits=inits, condition=test, body=body):
-                if any_of(*test.results):
-                    batched.update(test.params, body.params, s.targets)
                 rows = zip(s.targets, test.params, body.params, inits, body.results, strict=True)
                 for t, c, p, init, result in rows:
-                    if any_of(init, result):
+                    if any_of(init, result) or ((read is None or t in read) and any_of(*test.results)):
                         batched.update((t, c, p))
-                _block(test, batched, axis)
-                _block(body, batched, axis)
+                _block(test, batched, axis, read)
+                _block(body, batched, axis, read)
             case Raise(body=body):
-                _block(body, batched, axis)
+                _block(body, batched, axis, read)
             case Invoke():
                 lanes = batched_results(s.routine, tuple(is_batched(a, batched) for a in s.args))
                 batched.update(t for t, lane in zip(s.targets, lanes, strict=True) if lane)

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, assert_never
 
 from .. import make
@@ -39,15 +40,17 @@ from ..ir import (
 )
 from ..ops.core import Attrs, Collective, IndexAttrs, Linalg, Op, RuledAttrs
 from ..passes.dead import dead_code
+from ..passes.flags import flags_off
 from ..records import dataclass
-from ..tree import leaf_paths
+from ..tree import LEAF, leaf_nodes, leaf_paths, with_leaf_nodes
 from . import across as batch_across
 from . import control as batch_control
 from . import indexing as batch_index
 from . import lanes as batch_lanes
 from . import routines as batch_routines
+from . import stores as batch_stores
 from .rules import Value, apply, batched_aval, renamed, spread
-from .spread import apart, batched_variables, speaks_over
+from .spread import apart, batched_variables, read_in, speaks_over
 
 Axis = int | None
 
@@ -75,6 +78,7 @@ def vmap(
             f"{function.name} has {len(function.body.params)} parameter leaves and {function.out.leaf_count} result"
             f" leaves, vmap was given {len(in_axes)} in_axes and {len(out_axes)} out_axes"
         )
+    function = flags_off(function)
     batcher = Batcher(function, in_axes, size, lanes, axis_name)
     params = batcher.enter(in_axes)
     batcher.statements(function.body.statements)
@@ -82,7 +86,9 @@ def vmap(
     body = batcher.b.block(params, results)
     if notes is not None:
         notes += batcher.notes
-    return dead_code(replace(function, name=f"{function.name}_batched", body=body))
+    nodes = zip(leaf_nodes(function.out), results, strict=False)  # an array of a batch has axes, whatever an element is
+    out = with_leaf_nodes(function.out, (LEAF if a.aval.shape else node for node, a in nodes))
+    return dead_code(replace(function, name=f"{function.name}_batched", body=body, out=out))
 
 
 def unbatched(aval: Aval, axis: Axis) -> Aval:
@@ -118,16 +124,28 @@ class Batcher:
         size: int,
         lanes: batch_lanes.Lanes = batch_lanes.LOCKSTEP,
         axis_name: Any = None,
+        together: bool = True,
     ) -> None:
+        """`together`: elements begin a loop at the same time, so a counter may be the same for all."""
         mapped = [p for p, axis in zip(function.body.params, in_axes, strict=True) if axis is not None]
         self.function, self.size, self.lanes, self.axis_name = function, size, lanes, axis_name
         self.notes: list[batch_lanes.LoopNote] = []
-        self.batched = batched_variables(function, mapped, axis_name)
+        self.batched = batched_variables(function, mapped, axis_name, together)
         self.b = Builder(function.span)
         self.mapping: dict[Var, Atom] = {}
         self.mask: Mask | None = None
         self.chosen_later: set[Var] = set()  # only one side of an `np.where` that gets the name
+        self.stores: set[Var] = set()  # what stores under a mask make, of which the others keep what was there
         self._intervals: dict[Var, Interval] | None = None
+
+    @cached_property
+    def makers(self) -> batch_stores.Makers:
+        return batch_stores.makers_of(self.function.body)
+
+    @cached_property
+    def read(self) -> set[Var]:
+        """What some statement, some block or the caller asks for."""
+        return read_in(self.function.body)
 
     @property
     def intervals(self) -> dict[Var, Interval]:
@@ -176,14 +194,15 @@ class Batcher:
             self.b = outer
 
     @contextmanager
-    def masked(self, lanes: Atom, block: Block) -> Iterator[None]:
-        """What is written here counts only where `lanes` (and the mask around it) is true."""
+    def masked(self, lanes: Atom, block: Block, some: Atom | None = None) -> Iterator[None]:
+        """What is written here counts only where `lanes` (and the mask around it) is true; `some`: whether it is for
+        any element."""
         used = set(atoms_used(block))
         self.chosen_later.update(r for r in block.results if isinstance(r, Var) and r not in used)
         outer = self.mask
         if outer is not None:
             lanes = make.logical_and(self.b, outer.lanes, lanes)
-        self.mask = Mask(lanes, make.any(self.b, lanes))
+        self.mask = Mask(lanes, make.any(self.b, lanes) if some is None else some)
         try:
             yield
         finally:
@@ -277,7 +296,7 @@ class Batcher:
             args = tuple(v.atom for v in values)
             self.b.append(s if args == s.args else replace(s, args=args))
             return
-        self.define(s.targets[0], lambda: self.result(s.op, values, s.attrs))
+        self.define(s.targets[0], lambda: self.result(s.op, values, s.attrs, s.targets[0]))
 
     def ruled(self, s: Apply, values: Sequence[Value], attrs: RuledAttrs) -> None:
         """Values with a rule of their own: the rule becomes that of the batch."""
@@ -287,12 +306,13 @@ class Batcher:
         targets = tuple(self.fresh(t) for t in s.targets)
         self.b.append(Apply(targets, s.op, tuple(atoms), RuledAttrs(n, rule), s.span))
 
-    def result(self, op: Op, values: Sequence[Value], attrs: Attrs) -> Atom:
+    def result(self, op: Op, values: Sequence[Value], attrs: Attrs, target: Var) -> Atom:
         match attrs:
             case IndexAttrs() if op.name == "index":
                 return batch_index.index(self.b, values, attrs, self.size)
             case IndexAttrs():
-                return batch_index.put(self.b, op, values, attrs, self.size)
+                lanes = self.mask.lanes if self.mask is not None and target in self.stores else None
+                return batch_index.put(self.b, op, values, attrs, self.size, lanes)
             case _:
                 return apply(self.b, op, values, attrs, self.size)
 

@@ -9,8 +9,8 @@ from typing import Any
 from .. import ops
 from ..builder import Builder
 from ..fits import check_beside
-from ..ir import Atom, Aval, Const
-from ..ops.core import NO_ATTRS, CastAttrs, Elementwise
+from ..ir import Atom, Aval, Const, Var
+from ..ops.core import NO_ATTRS, CastAttrs, Elementwise, broadcast_shapes, promote
 from .base import definition, emit, lift
 from .casts import astype, number
 from .shapes import broadcast_to
@@ -26,7 +26,8 @@ def elementwise(b: Builder, op: Elementwise, *args: Any) -> Atom:
         if same is not None:
             return same
     if op is ops.WHERE:
-        chosen = _known_choice(b, *atoms)
+        rules = (_known_choice, _choice_of_bools, _choice_in_choice, _lesser_or_greater)
+        chosen = next((found for rule in rules if (found := rule(b, *atoms)) is not None), None)
         if chosen is not None:
             return chosen
     check_beside(op, atoms)
@@ -86,6 +87,76 @@ def _known_choice(b: Builder, condition: Atom, x: Atom, y: Atom) -> Atom | None:
         return None
     (aval,) = ops.WHERE.infer([condition.aval, x.aval, y.aval], NO_ATTRS)
     return broadcast_to(b, astype(b, x if condition.value else y, aval.dtype), aval.shape)
+
+
+def _choice_of_bools(b: Builder, condition: Atom, x: Atom, y: Atom) -> Atom | None:
+    """`np.where(c, True, y)` as `c | y`, `np.where(c, x, False)` as `c & x`, and so on."""
+    if not condition.aval.shape or any(a.aval.dtype.kind != "b" for a in (condition, x, y)):
+        return None
+    if len(broadcast_shapes([x.aval.shape, y.aval.shape], "sides")) > condition.aval.ndim:
+        return None
+    known = [a.value if isinstance(a, Const) and not a.aval.shape else None for a in (x, y)]
+    match [None if k is None else bool(k) for k in known]:
+        case [True, False]:
+            return condition
+        case [False, True]:
+            return elementwise(b, ops.LOGICAL_NOT, condition)
+        case [True, None]:
+            return elementwise(b, ops.LOGICAL_OR, condition, y)
+        case [None, False]:
+            return elementwise(b, ops.LOGICAL_AND, condition, x)
+        case [False, None]:
+            return elementwise(b, ops.LOGICAL_AND, elementwise(b, ops.LOGICAL_NOT, condition), y)
+        case [None, True]:
+            return elementwise(b, ops.LOGICAL_OR, elementwise(b, ops.LOGICAL_NOT, condition), x)
+    return None
+
+
+def _choice_in_choice(b: Builder, condition: Atom, x: Atom, y: Atom) -> Atom | None:
+    """`np.where(c, np.where(d, x, y), y)` as `np.where(c & d, x, y)`, and the same of bools that are `d | y`."""
+    if not condition.aval.shape or condition.aval.dtype.kind != "b" or not isinstance(y, Var):
+        return None
+    inner = definition(b, x, ops.WHERE)
+    if inner is not None and inner.args[0].aval == condition.aval and x.aval == y.aval:
+        asked, first, second = inner.args
+        if second is y:
+            return elementwise(b, ops.WHERE, elementwise(b, ops.LOGICAL_AND, condition, asked), first, y)
+        if first is y:
+            differs = elementwise(b, ops.LOGICAL_NOT, asked)
+            return elementwise(b, ops.WHERE, elementwise(b, ops.LOGICAL_AND, condition, differs), second, y)
+    either = definition(b, x, ops.LOGICAL_OR)
+    if either is not None and any(a is y for a in either.args) and x.aval == y.aval == condition.aval:
+        (added,) = [a for a in either.args if a is not y] or [y]
+        return elementwise(b, ops.LOGICAL_OR, elementwise(b, ops.LOGICAL_AND, condition, added), y)
+    return None
+
+
+def _lesser_or_greater(b: Builder, condition: Atom, x: Atom, y: Atom) -> Atom | None:
+    """`np.where(x < y, x, y)` of integers as `np.minimum(x, y)`. Of floats a NaN would go another way."""
+    if not condition.aval.shape or promote([x.aval, y.aval]).kind not in "iu":
+        return None
+    for op, same, turned in _ORDERS:
+        asked = definition(b, condition, op)
+        if asked is None or promote([a.aval for a in asked.args]) != promote([x.aval, y.aval]):
+            continue
+        for found, sides in ((same, (x, y)), (turned, (y, x))):
+            if all(map(_is_number, asked.args, sides)):
+                return elementwise(b, found, *asked.args)
+    return None
+
+
+def _is_number(a: Atom, other: Atom) -> bool:
+    if isinstance(a, Const) and isinstance(other, Const):
+        return a.aval.shape == other.aval.shape == () and bool(a.value == other.value)
+    return a is other
+
+
+_ORDERS = (
+    (ops.LESS, ops.MINIMUM, ops.MAXIMUM),
+    (ops.LESS_EQUAL, ops.MINIMUM, ops.MAXIMUM),
+    (ops.GREATER, ops.MAXIMUM, ops.MINIMUM),
+    (ops.GREATER_EQUAL, ops.MAXIMUM, ops.MINIMUM),
+)
 
 
 def add(b: Builder, x: object, y: object) -> Atom:

@@ -9,7 +9,7 @@ from .. import ops
 from ..builder import Builder
 from ..errors import DTypeError, OutOfBoundsError, ShapeError
 from ..fits import check_holds
-from ..ir import Atom, Const, Shape
+from ..ir import Atom, Aval, Const, DType, Shape
 from ..ops.core import At, Dim, Dyn, Gather, IndexAttrs, Run, axis_of_run, backward_runs, indexed_shape
 from .base import definition, emit, lift
 from .casts import astype
@@ -37,7 +37,13 @@ def put(b: Builder, x: object, value: object, dims: Sequence[Dim], dyn: Sequence
     increment = _increment(b, x, value, dims, dyn)
     if increment is not None:
         return emit(b, ops.PUT_ADD, x, increment, *used, attrs=attrs)
-    return emit(b, ops.PUT, x, value, *used, attrs=attrs)
+    return emit(b, ops.PUT, x, _plain(value, x.aval.dtype), *used, attrs=attrs)
+
+
+def _plain(value: Atom, dtype: DType) -> Atom:
+    """A known number of the array's own dtype as Python's number, which becomes that when it is stored."""
+    known = isinstance(value, Const) and value.aval == Aval((), dtype)
+    return lift(value.value.item()) if known and isinstance(value, Const) and dtype.char in "qdD" else value
 
 
 def _increment(b: Builder, x: Atom, value: Atom, dims: Sequence[Dim], dyn: Sequence[Any]) -> Atom | None:

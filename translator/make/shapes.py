@@ -12,7 +12,7 @@ from .. import ops
 from ..builder import Builder
 from ..errors import ShapeError
 from ..ir import Atom, Aval, DType, Shape
-from ..ops.core import AxesAttrs, ConcatenateAttrs, ShapeAttrs, promote
+from ..ops.core import AxesAttrs, ConcatenateAttrs, CreateAttrs, ShapeAttrs, promote
 from .base import Axes, definition, emit, lift, normalize_axes, normalize_axis
 from .casts import astype
 
@@ -78,6 +78,10 @@ def expand_dims(b: Builder, x: object, axes: Axes) -> Atom:
     x = lift(x)
     count = 1 if isinstance(axes, int) else len(tuple(axes or ()))
     normal = normalize_axes(() if axes is None else axes, x.aval.ndim + count)
+    filled = definition(b, x, ops.FULL)
+    if filled is not None and normal:
+        (aval,) = ops.EXPAND_DIMS.infer([x.aval], AxesAttrs(normal))
+        return b.apply(ops.FULL, *filled.args, attrs=CreateAttrs(aval.shape, aval.dtype))
     return emit(b, ops.EXPAND_DIMS, x, attrs=AxesAttrs(normal)) if normal else x
 
 

@@ -536,7 +536,10 @@ def _index(call: Call, definitions: Definitions) -> Found:
         return None
     assert isinstance(stored.attrs, IndexAttrs)
     same = _place(call.attrs, call.args) == _place(stored.attrs, stored.args)
-    return stored.args[1] if same else None
+    if not same:
+        return None
+    value = stored.args[1]
+    return _strong(value, stored.targets[0].aval.dtype) if isinstance(value, Const) and value.aval.weak else value
 
 
 def _composed(outer: tuple[Dim, ...], inner: tuple[Dim, ...]) -> tuple[Dim, ...]:

@@ -16,10 +16,11 @@ from functools import cache
 import numpy as np
 
 from .. import ops
-from ..ir import Apply, Atom, Const, Function, Shape, Var, blocks_of, const, inputs_of, walk
+from ..ir import Apply, Atom, Aval, Const, Function, Shape, Statement, Var, blocks_of, const, inputs_of, walk
 from ..named import Maker, crossed, rolled
 from ..ops.core import (
     AxesAttrs,
+    ConcatenateAttrs,
     Create,
     CreateAttrs,
     Elementwise,
@@ -30,10 +31,11 @@ from ..ops.core import (
     Op,
     Reduce,
     ReduceAttrs,
+    Run,
 )
 from ..ops.structural import same, zero
 from ..records import dataclass
-from ..rewrite import rebuilt
+from ..rewrite import rebuilt, spelled_out
 from .temporaries import is_temporary
 
 
@@ -47,16 +49,22 @@ EYE, TRI = Create(name="eye"), Create(name="tri")
 TRIL = Linalg(name="tril", numpy="np.tril", evaluate=np.tril, shape=_first_shape)
 TRIU = Linalg(name="triu", numpy="np.triu", evaluate=np.triu, shape=_first_shape)
 DIAG = Linalg(name="diag", numpy="np.diag", evaluate=np.diag, shape=_first_shape)
+LAST_TWO = {"axis1": -2, "axis2": -1}
+DIAGONAL = Linalg(
+    name="diagonal", numpy="np.diagonal", evaluate=np.diagonal, shape=_first_shape, options=(LAST_TWO, LAST_TWO)
+)
 CROSS = Linalg(name="cross", numpy="np.cross", evaluate=np.cross, shape=_first_shape)
 INV = Linalg(name="inv", numpy="np.linalg.inv", evaluate=np.linalg.inv, shape=_first_shape)
 
 
 def with_idioms(function: Function) -> Function:
     makers = {s.targets[0]: s for s in walk(function.body) if isinstance(s, Apply) and len(s.targets) == 1}
-    computed_with = {a for s in makers.values() if isinstance(s.op, Elementwise) for a in s.args}
+    function = replace(function, body=spelled_out(function.body, lambda s: _stacked(s, makers.get)))
+    makers = {s.targets[0]: s for s in walk(function.body) if isinstance(s, Apply) and len(s.targets) == 1}
+    computed_with = {a for s in makers.values() if isinstance(s.op, Elementwise | Reduce) for a in s.args}
     handed_on = {a for s in walk(function.body) if not isinstance(s, Apply) for a in inputs_of(s)}
     handed_on |= {r for s in walk(function.body) for block in blocks_of(s) for r in block.results}
-    handed_on |= {a for s in makers.values() if not isinstance(s.op, Elementwise) for a in s.args}
+    handed_on |= {a for s in makers.values() if not isinstance(s.op, Elementwise | Reduce) for a in s.args}
     handed_on |= {*function.body.results}
     fleeting = computed_with - handed_on
 
@@ -69,6 +77,39 @@ def with_idioms(function: Function) -> Function:
         return s
 
     return replace(function, body=rebuilt(function.body, named))
+
+
+def _stacked(s: Apply, maker: Maker) -> Sequence[Statement]:
+    """A concatenation of parts with new axes for it, in which parts that are filled with one number, or known, get such
+    an axis too: np.stack.
+    """
+    if not isinstance(s.attrs, ConcatenateAttrs):
+        return (s,)
+    axis = s.attrs.axis
+    made = [maker(a) if isinstance(a, Var) else None for a in s.args]
+    if not any(m is not None and m.op is ops.EXPAND_DIMS and m.attrs == AxesAttrs((axis,)) for m in made):
+        return (s,)
+    before: list[Statement] = []
+    args: list[Atom] = []
+    for a, m in zip(s.args, made, strict=True):
+        filled = _filling(a, m)
+        if filled is not None and a.aval.ndim > 1 and a.aval.shape[axis] == 1:
+            shape = (*a.aval.shape[:axis], *a.aval.shape[axis + 1 :])
+            plain, part = Var("", Aval(shape, a.aval.dtype)), Var("", a.aval)
+            before.append(Apply((plain,), ops.FULL, (filled,), CreateAttrs(shape, a.aval.dtype), s.span))
+            before.append(Apply((part,), ops.EXPAND_DIMS, (plain,), AxesAttrs((axis,)), s.span))
+            a = part
+        args.append(a)
+    return (*before, replace(s, args=tuple(args)))
+
+
+def _filling(a: Atom, made: Apply | None) -> Atom | None:
+    """The number that an array is filled with."""
+    if isinstance(a, Const):
+        alike = a.aval.size > 0 and bool(np.all(a.value == a.value.flat[0]))
+        return const(a.value.flat[0].item()) if alike else None
+    number = made.args[0] if made is not None and made.op is ops.FULL else None
+    return const(number.value.item()) if isinstance(number, Const) and not number.aval.weak else number
 
 
 def _made(a: Atom, op: Op, maker: Maker) -> tuple[Atom, ...] | None:
@@ -131,13 +172,19 @@ def _triangle(s: Apply, maker: Maker) -> Apply | None:
 
 
 def _diagonal(s: Apply, maker: Maker) -> Apply | None:
-    """np.diag of a matrix, inside an expression: a value that is stored into is no diagonal, which NumPy protects."""
-    if s.op is not ops.INDEX or len(s.args) != 2 or s.args[0].aval.ndim != 2 or not is_temporary(s.targets[0]):
+    """np.diag of a matrix and np.diagonal of several, inside an expression: a value that is stored into is no diagonal,
+    which NumPy protects.
+    """
+    if s.op is not ops.INDEX or len(s.args) != 2 or s.args[0].aval.ndim < 2 or not is_temporary(s.targets[0]):
         return None
     assert isinstance(s.attrs, IndexAttrs)
-    both = all(isinstance(d, Gather) for d in s.attrs.dims)
-    rows = _made(s.args[1], ops.IOTA, maker) is not None and s.args[1].aval.size == min(s.args[0].aval.shape)
-    return Apply(s.targets, DIAG, s.args[:1], LinalgAttrs(), s.span) if both and rows else None
+    *lead, rows, columns = s.attrs.dims
+    shape = s.args[0].aval.shape
+    both = isinstance(rows, Gather) and isinstance(columns, Gather)
+    whole = all(d == Run(0, n) for d, n in zip(lead, shape, strict=False))
+    every = _made(s.args[1], ops.IOTA, maker) is not None and s.args[1].aval.shape == (min(shape[-2:]),)
+    op = DIAGONAL if lead else DIAG
+    return Apply(s.targets, op, s.args[:1], LinalgAttrs(), s.span) if both and whole and every else None
 
 
 def _inverse(s: Apply, maker: Maker) -> Apply | None:

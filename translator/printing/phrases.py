@@ -455,6 +455,8 @@ class Expressions:
         if op is ops.TRANSPOSE:
             if axes == (1, 0):
                 return ast.Attribute(self.atom(x), "T", ast.Load())
+            if len(axes) > 2 and axes == (*range(len(axes) - 2), len(axes) - 1, len(axes) - 2):
+                return ast.Attribute(self.atom(x), "mT", ast.Load())
             return method(self.atom(x), "transpose", *(ast.Constant(a) for a in axes))
         if op is ops.SQUEEZE:
             return method(self.atom(x), "squeeze", one_or_tuple([ast.Constant(a) for a in axes]))

@@ -137,7 +137,7 @@ class _Finder:
             if self._is_place(s) and v not in self.kept and all(x.slot in ("arg", "start") for x in sites):
                 self.folded[v], final[v] = s, position
                 continue
-            if not 1 <= len(sites) <= _most_uses(s) or v in self.kept or any(x.block is not block for x in sites):
+            if not 1 <= len(sites) <= self._most_uses(s) or v in self.kept or any(x.block is not block for x in sites):
                 continue
             if not all(self._may_fold(v, s, site, role, block) for site in sites):
                 continue
@@ -151,6 +151,13 @@ class _Finder:
         for s in block.statements:
             if s.targets and s.targets[0] in self.folded and self._goes_on(s.targets[0]):
                 del self.folded[s.targets[0]]
+
+    def _most_uses(self, s: Apply) -> int:
+        """How often an expression is written; the new axis of a part of np.stack is not written at all."""
+        (v,) = s.targets
+        if s.op is ops.EXPAND_DIMS and all(is_stack(site.statement, v, s) for site in self.sites.get(v, [])):
+            return MANY
+        return _most_uses(s)
 
     def _is_start_of(self, s: Apply, user: Statement | None) -> bool:
         """Whether the same line of the user's source goes on to add to what `s` makes: `d_x = a` and `d_x += b`. What
