@@ -196,3 +196,23 @@ def test_indices_that_an_element_never_comes_to_are_not_looked_up() -> None:
         vmap(written)(np.zeros((2, 3)), np.array([1, -9]))
     got = vmap(written)(np.zeros((2, 3)), np.array([1, 50]))
     np.testing.assert_array_equal(got, [[0, 1, 0], [0, 0, 0]])
+
+
+def test_places_that_lanes_hand_on_store_their_own() -> None:
+    """Enough lanes for `tpu/refill`: each fills an array of its own until it is done."""
+
+    def filled(x: Any) -> Any:
+        y, k, s = np.zeros(3), 0, 0.0
+        while s < x:
+            s += 0.01
+            k += 1
+            if k % 2 == 0:
+                y[0] = s
+            y[1] += 1.0
+        return y, s
+
+    x = np.random.default_rng(1).uniform(0, 3, 2000)
+    rows = [filled(a) for a in x]
+    want = np.stack([y for y, _ in rows]), np.stack([s for _, s in rows])
+    for got, w in zip(accelerate(vmap(filled), target="cpu")(x), want, strict=True):
+        np.testing.assert_allclose(got, w, rtol=1e-12)

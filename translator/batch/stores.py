@@ -54,12 +54,12 @@ def _both(a: set[Var] | None, b: set[Var] | None) -> set[Var] | None:
     return None if a is None or b is None else a | b
 
 
-def stored_into(batcher: Batcher, s: If) -> dict[int, Atom]:
+def stored_into(batcher: Batcher, s: If) -> dict[int, Var]:
     """Of a branch on a batched condition: the results that are an array from before it with stores, and that array.
 
     Both sides may store: those of the second follow those of the first, which have changed nothing that it reads.
     """
-    found: dict[int, Atom] = {}
+    found: dict[int, Var] = {}
     inside = {t for block in (s.then, s.orelse) for inner in walk(block) for t in inner.targets}
     for k, (x, y) in enumerate(zip(s.then.results, s.orelse.results, strict=True)):
         old = _origin(batcher, x, inside)
@@ -67,7 +67,7 @@ def stored_into(batcher: Batcher, s: If) -> dict[int, Atom]:
             continue
         stores = _both(between(batcher, x, old), between(batcher, y, old))
         if stores is not None and (old in batcher.batched or old in (x, y)):
-            batcher.stores |= stores
+            batcher.masked_stores |= stores
             found[k] = old
     return found
 
@@ -95,6 +95,6 @@ def kept_by_stores(batcher: Batcher, block: Block, carried: tuple[Var, ...]) -> 
     for k, (r, p) in enumerate(zip(block.results, carried, strict=True)):
         stores = between(batcher, r, p)
         if stores is not None:
-            batcher.stores |= stores
+            batcher.masked_stores |= stores
             found.add(k)
     return found

@@ -135,7 +135,7 @@ class Batcher:
         self.mapping: dict[Var, Atom] = {}
         self.mask: Mask | None = None
         self.chosen_later: set[Var] = set()  # only one side of an `np.where` that gets the name
-        self.stores: set[Var] = set()  # what stores under a mask make, of which the others keep what was there
+        self.masked_stores: set[Var] = set()  # what they make; elements outside the mask keep what was there
         self._intervals: dict[Var, Interval] | None = None
 
     @cached_property
@@ -311,7 +311,7 @@ class Batcher:
             case IndexAttrs() if op.name == "index":
                 return batch_index.index(self.b, values, attrs, self.size)
             case IndexAttrs():
-                lanes = self.mask.lanes if self.mask is not None and target in self.stores else None
+                lanes = self.mask.lanes if self.mask is not None and target in self.masked_stores else None
                 return batch_index.put(self.b, op, values, attrs, self.size, lanes)
             case _:
                 return apply(self.b, op, values, attrs, self.size)

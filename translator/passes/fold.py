@@ -538,8 +538,8 @@ def _index(call: Call, definitions: Definitions) -> Found:
     same = _place(call.attrs, call.args) == _place(stored.attrs, stored.args)
     if not same:
         return None
-    value = stored.args[1]
-    return _strong(value, stored.targets[0].aval.dtype) if isinstance(value, Const) and value.aval.weak else value
+    new = stored.args[1]
+    return _strong(new, stored.targets[0].aval.dtype) if isinstance(new, Const) and new.aval.weak else new
 
 
 def _composed(outer: tuple[Dim, ...], inner: tuple[Dim, ...]) -> tuple[Dim, ...]:

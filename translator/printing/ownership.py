@@ -44,8 +44,8 @@ from .lifetimes import Lifetimes, stores
 
 Roots = frozenset[Var]
 NOTHING: Roots = frozenset()
-VIEWS = frozenset({"real", "imag", "stop_gradient", "positive", "conjugate", "diag"})
-READ_ONLY = frozenset({"broadcast_to", "diag"})  # the elements of the first may share memory; the other NumPy protects
+VIEWS = frozenset({"real", "imag", "stop_gradient", "positive", "conjugate", "diag", "diagonal"})
+READ_ONLY = frozenset({"broadcast_to", "diag", "diagonal"})  # elements of the first may share memory; NumPy protects
 
 
 class _Again(Exception):
