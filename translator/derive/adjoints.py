@@ -7,8 +7,7 @@ name forward values freely; where those live in a loop or a branch, `tape.py` de
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Callable, Sequence, Set
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import assert_never, cast
 
 from .. import make, ops
@@ -24,14 +23,11 @@ from ..ir import (
     If,
     Invoke,
     Raise,
-    Range,
     Statement,
     Var,
     While,
-    blocks_of,
     const,
     free_variables,
-    walk,
 )
 from ..named import cross, crossed, roll, rolled
 from ..ops.core import (
@@ -46,7 +42,6 @@ from ..ops.core import (
     Elementwise,
     Fourier,
     Index,
-    ItemAttrs,
     Linalg,
     Put,
     Reduce,
@@ -55,13 +50,12 @@ from ..ops.core import (
     Sort,
     Tape,
 )
-from ..records import dataclass
-from ..rewrite import Substitution, copy_block, prune, without_raises
+from ..rewrite import copy_block, prune
 from .across import collective_vjp
 from .activity import linked_args
 from .choices import Choice, chosen_vjp
 from .corners import at_corner
-from .cotangents import adjoint_hint, cast_like, materialise, named, strong, total, zeros
+from .cotangents import adjoint_hint, cast_like, materialise, named, strong, total
 from .differences import Makers
 from .factors import linalg_vjp
 from .linear import (
@@ -75,19 +69,15 @@ from .linear import (
     put_vjp_value,
     reshape_vjp,
 )
-from .passage import passes_through
+from .loops import for_vjp, while_vjp
 from .places import Hole, Place, untouched
 from .reductions import cumulative_vjp, reduce_vjp
 from .routines import routine_vjp
 from .ruled import ruled_vjp
-from .segments import Cut, bytes_of, cut
-from .settled import Nest
+from .settled import Nest, least
 from .spectra import extreme_vjp, fourier_vjp, sort_vjp
-from .tape import Plan, carried_pairs, copy_retyped, needed_of, plan, position, record, slot
-from .tape import total as total_of
-from .terms import FEW_TERMS, collected
-from .trips import Trips, Windows, as_while, counted, in_windows, limit, on_list, places_of, starting_anew
-from .undo import stored_into, undone
+from .tape import Plan, needed_of, plan
+from .trips import Trips
 
 
 class Adjoints:
@@ -245,9 +235,9 @@ def _backward(s: Statement, adj: Adjoints) -> list[Statement]:
         case If():
             return [_if(s, adj)]
         case For():
-            return _for(s, adj)
+            return for_vjp(s, adj)
         case While():
-            return _while(s, adj)
+            return while_vjp(s, adj)
         case Raise():
             return [s]
         case Invoke():
@@ -360,7 +350,7 @@ def _if(s: If, adj: Adjoints) -> If:
         back = prune(Block((), tuple(part.b.statements), results))
         defined = [t for statement in forward for t in statement.targets]
         needed = needed_of(back, defined)
-        plans.append(_least(adj.nest, forward, lambda f, n=needed: plan(n, (), f, (), whole=adj.changing)))  # type: ignore[misc]
+        plans.append(least(adj.nest, forward, lambda f, n=needed: plan(n, (), f, (), whole=adj.changing)))  # type: ignore[misc]
         backs.append(back)
     statement, kept = _keep(s, forwards, plans)
     then, orelse = (
@@ -399,266 +389,3 @@ def _placeholder(b: Builder, aval: Aval) -> Atom:
     if aval.weak:
         return const(aval.dtype.type(0).item())
     return make.zeros(b, aval.shape, aval.dtype) if aval.shape else const(aval.dtype.type(0))
-
-
-# ---- loops ---------------------------------------------------------------------------------------
-
-
-def _while(s: While, adj: Adjoints) -> list[Statement]:
-    """The loop backwards as a `for` loop over as many trips as the forward one, which counts them, has made."""
-    if all(adj.table.get(t) is None for t in s.targets):
-        return [s]
-    turns, trips = counted(s)
-    most = limit(s)
-    if most is not None:
-        adj.trips.limits[turns.body.params[0]] = most
-    adj.trips.uncut.add(turns.body.params[0])
-    *tapes, forward = _for(turns, adj)
-    assert isinstance(forward, For)
-    return [*tapes, as_while(s, forward, trips)]
-
-
-def _for(
-    s: For, adj: Adjoints, again: Sequence[Statement] = (), anew: bool = False, put_back: Set[int] = frozenset()
-) -> list[Statement]:
-    """The loop backwards: it carries the cotangents of what the loop carries, and adds up those of what it captures.
-
-    With `again` the forward loop keeps nothing: the backward one runs these statements, then the body, in front of each
-    trip. With `anew` it keeps what it carries, and the backward one runs the body from there. Of carried values
-    `put_back` nothing is read as the loop leaves them.
-    """
-    carried = s.body.params[1:]
-    cts = [adj.take(t) for t in s.targets]
-    if all(c is None for c in cts):
-        return [s]
-    live = [k for k, v in enumerate(carried) if v in adj.active or cts[k] is not None]
-    part = adj.inner(adj.b)
-    part.loops = (*adj.loops, s)
-    inside = {*s.body.params, *(t for statement in s.body.statements for t in statement.targets)}
-    part.changing |= inside - stored_into(s)
-    if again or anew:
-        part.nest = None
-    elif adj.outermost:
-        part.nest = Nest.of(s, adj.made, put_back)
-    through = {k: cts[k] for k in live if passes_through(s.body, k)}
-    live = [k for k in live if k not in through]
-    states = {k: Var(adjoint_hint(carried[k]), strong(carried[k].aval)) for k in live}
-    sums = {v: Var(adjoint_hint(v), strong(v.aval)) for v in free_variables(s.body) if v in adj.active}
-    part.table = dict(sums)
-    for k in (*through, *live):
-        part.add(s.body.results[k], through[k] if k in through else states[k])
-    forward = backward_block(s.body.statements, part)
-    ends = {k: part.take(carried[k]) for k in (*live, *through)}
-    touched = [v for v in sums if part.table[v] is not sums[v]]
-    live = [k for k in live if ends[k] is not states[k]]
-    with part.b.at(s.span):
-        results = (
-            *(materialise(part.b, ends[k], states[k].aval) for k in live),
-            *(materialise(part.b, part.table[v], sums[v].aval) for v in touched),
-        )
-    body = Block((*(states[k] for k in live), *(sums[v] for v in touched)), tuple(part.b.statements), results)
-    sizes = (v.aval.size for v in (*carried, *body.params))
-    body, terms = collected(body, range(len(live), len(body.params)), max(FEW_TERMS, *sizes))
-    tapes = _tapes(s, forward, body, part, again, anew, adj)
-    if not isinstance(tapes, _Tapes):
-        adj.table.update((t, c) for t, c in zip(s.targets, cts, strict=True) if c is not None)
-        return _in_windows(s, adj) if tapes is None else _in_segments(s, adj, tapes)
-    if adj.outermost and part.nest is not None and (both := part.nest.used & part.nest.whole):
-        # An array that is put back trip by trip is not what the loop leaves: one of the two would be a copy.
-        adj.table.update((t, c) for t, c in zip(s.targets, cts, strict=True) if c is not None)
-        return _for(s, adj, put_back=both | put_back)
-    # What passes through every trip as it is, the body reads from outside the loop.
-    unchanged = {k: cts[k] for k in states if k not in live}
-    constant = {states[k]: _start(adj, s.targets[k], c, carried[k]) for k, c in unchanged.items()}
-    unchanged |= through
-    starts = [_start(adj, s.targets[k], cts[k], carried[k]) for k in live]
-    for j, v in enumerate(touched, len(live)):
-        starts.append(zeros(adj.b, terms[j].aval) if j in terms else _start(adj, v, adj.table.get(v), v))
-    finals = _backward_loop(s, tapes, (*starts, *(s.targets[k] for k in tapes.undone)), constant, adj)
-    for k, v in zip(tapes.undone, finals[len(starts) :], strict=True):
-        if isinstance(init := s.inits[k], Var):
-            adj.restored[init] = v
-    for j, v in enumerate(touched, len(live)):
-        whole = terms[j].total(adj.b, finals[j], adj.table.get(v)) if j in terms else finals[j]
-        adj.table[v] = named(adj.b, whole, adj.hint(v))
-    for k, c in (*zip(live, finals, strict=False), *unchanged.items()):
-        adj.add(s.inits[k], c)
-    return tapes.forward
-
-
-def _start(adj: Adjoints, of: Var, c: Atom | None, v: Var) -> Atom:
-    """The cotangent of `of` in full, where the backward loop starts; it comes from what used `of`, not the loop."""
-    with adj.b.at(adj.origin.get(of, adj.b.span)):
-        return named(adj.b, materialise(adj.b, c, strong(v.aval)), adjoint_hint(v))
-
-
-def _in_windows(s: For, adj: Adjoints) -> list[Statement]:
-    """A loop whose number of trips only the run can tell: `trips.py`. The forward loop stays as it is."""
-    again = replace(s, body=replace(s.body, statements=without_raises(s.body.statements)))
-    w = in_windows(adj.b, again)
-    _know(w, s, adj)
-    _for(w.outer, adj, starting_anew(adj.b, w, positive=s.body.params[0] in adj.trips.uncut))
-    return [s]
-
-
-def _in_segments(s: For, adj: Adjoints, how: Cut) -> list[Statement]:
-    """A loop whose tape would be too long: `segments.py`."""
-    b = Builder(s.span)
-    w = in_windows(b, s, how.size)
-    _know(w, s, adj)
-    adj.trips.limits[w.outer.body.params[0]] = how.count
-    adj.trips.budgets[w.inner.body.params[0]] = how.left
-    return [*b.statements, *_for(w.outer, adj, anew=True)]
-
-
-def _know(w: Windows, s: For, adj: Adjoints) -> None:
-    """What is known of the loop `s` holds for the two that it has become."""
-    kept = [v in adj.active or t in adj.active for v, t in zip(s.body.params[1:], s.targets, strict=True)]
-    for copies in (w.outer.body.params[1:], w.inner.targets):
-        adj.active.update(v for v, k in zip(copies, kept, strict=True) if k)
-    adj.trips.limits[w.inner.body.params[0]] = w.size
-
-
-@dataclass(frozen=True, slots=True)
-class _Tapes:
-    """The forward statements, which write the tapes, and the body of the backward loop, which still names forward
-    values; `entries` maps those on a tape to what `reads`, statements at the start of a trip, give.
-    """
-
-    forward: list[Statement]
-    body: Block
-    turn: Var
-    reads: tuple[Statement, ...]
-    entries: Substitution
-    retyped: bool
-    undone: tuple[int, ...] = ()  # carried values that the backward loop carries too, and puts back
-    length: Atom | None = None  # of lists that serve as tapes: the backward loop goes over them
-
-
-def _tapes(
-    s: For,
-    forward: Sequence[Statement],
-    body: Block,
-    part: Adjoints,
-    again: Sequence[Statement],
-    anew: bool,
-    adj: Adjoints,
-) -> _Tapes | Cut | None:
-    """What the backward loop with this body needs to know of the forward one; None where no tape is long enough, and
-    how the loop is cut where the tape would take too much memory. `part` has made the body.
-    """
-    index = s.body.params[0]
-    turn = Var(index.hint, index.aval)
-    back = prune(body)
-    if not back.params:
-        return _Tapes([s], back, turn, (), {}, False)
-    if again:
-        whole = prune(Block(back.params, (*again, *without_raises(forward), *back.statements), back.results))
-        return _Tapes([s], whole, turn, (), {}, False)
-    if anew:
-        back = prune(Block(back.params, (*without_raises(forward), *back.statements), back.results))
-        forward = s.body.statements
-    defined = (*s.body.params, *(t for statement in forward for t in statement.targets))
-    pairs = [] if anew else carried_pairs(s)
-    p = _least(part.nest, forward, lambda f: plan(needed_of(back, defined), s.body.params, f, (index,), pairs))
-    if not p.saved:
-        back = Block(back.params, (*p.recomputed, *back.statements), back.results)
-        return _Tapes([s], back, turn, (), {}, False)
-    trips = part.trips.most(s)
-    if trips is None:
-        return _on_lists(s, forward, back, p, adj) if adj.trips.lists and not anew else None
-    first = part.nest.first if part.nest is not None else {}
-    kept = undone(s, forward, back, p, part.restored, first) if not anew else None
-    if kept is not None:
-        if part.nest is not None:
-            part.nest.note((), [s.body.params[1 + k] for k in kept.slots])
-        p, forward, back = Plan(kept.saved, ()), kept.forward, kept.body
-    back = Block(back.params, (*p.recomputed, *back.statements), back.results)
-    budget = None if anew else part.trips.budget_of(s)
-    if budget is not None:
-        how = cut(trips, bytes_of(p.saved), bytes_of(s.body.params[1:]), budget)
-        if how is not None:
-            return how
-    inner = Builder(s.span)
-    statements, tapes = record(s, forward, p.saved, trips, {before for _, before in p.ahead})
-    where = position(inner, s.range, turn)
-    after = make.add(inner, where, const(1))
-    places = [(v, v, where) for v in tapes] + [(v, before, after) for v, before in p.ahead]
-    entries: Substitution = {
-        v: named(inner, make.index(inner, tapes[of], slot(v.aval), (at,)), v.hint) for v, of, at in places
-    }
-    retyped = any(v.aval.weak for v in p.saved)
-    if retyped and (anew or _hands_on_numbers(back)):  # forward statements are to run: their Python numbers are such
-        entries = {v: make.number(inner, e, v.aval.dtype) if v.aval.weak else e for v, e in entries.items()}
-        retyped = False
-    slots = kept.slots if kept is not None else ()
-    return _Tapes(statements, back, turn, tuple(inner.statements), entries, retyped, slots)
-
-
-def _on_lists(s: For, forward: Sequence[Statement], back: Block, p: Plan, adj: Adjoints) -> _Tapes:
-    """The tapes of a loop whose number of trips only the run can tell, where lists serve. In an inner block the loop
-    runs again for them, so that what is kept of it are its first values."""
-    index = s.body.params[0]
-    place = Var("k", index.aval)
-    b = Builder(s.span)
-    if adj.outermost:
-        loop, lists = on_list(b, s, forward, p.saved)
-        statements = [*b.statements, loop]
-    else:
-        loop, lists = on_list(b, s, without_raises(forward), p.saved)
-        copied = copy_block(Block((), (*b.statements, loop), tuple(lists.values())), {})
-        adj.b.statements += copied.statements
-        lists = dict(zip(lists, cast(tuple[Var, ...], copied.results), strict=True))
-        statements = [s]
-    length = adj.b.apply(ops.LENGTH, next(iter(lists.values())))
-    inner = Builder(s.span)
-    back = Block(back.params, (*p.recomputed, *back.statements), back.results)
-    entries: Substitution = {}
-    if index in free_variables(back):
-        entries[index] = turn = Var(index.hint, index.aval)
-        inner.statements += places_of(adj.b, s.range, length, turn, place)
-    for v, t in lists.items():
-        entry: Atom = inner.apply(ops.ITEM, t, place, attrs=ItemAttrs(v.aval))
-        if v.aval.weak and v.aval.dtype.kind in "fc" and not _hands_on_numbers(back):
-            entry = make.astype(inner, entry, v.aval.dtype)
-        entries[v] = named(inner, entry, v.hint)
-    retyped = any(e.aval != v.aval for v, e in entries.items())
-    return _Tapes(statements, back, place, tuple(inner.statements), entries, retyped, length=length)
-
-
-def _least(nest: Nest | None, forward: Sequence[Statement], planned: Callable[[Sequence[Statement]], Plan]) -> Plan:
-    """The plan that keeps less: with values as they were, or as the loops around leave them."""
-    p = planned(forward)
-    if nest is None:
-        return p
-    left = planned(nest.reading_late(forward))
-    p = left if total_of(left.saved) <= total_of(p.saved) else p
-    nest.note(p.recomputed, p.saved)
-    return p
-
-
-def _hands_on_numbers(back: Block) -> bool:
-    """Whether a loop or branch in it carries Python numbers: one of the forward pass, run again for a loop inside."""
-    return any(r.aval.weak for s in walk(back) for inner in blocks_of(s) for r in inner.results)
-
-
-def _backward_loop(
-    s: For, tapes: _Tapes, inits: tuple[Atom, ...], constant: Substitution, adj: Adjoints
-) -> tuple[Var, ...]:
-    """Append the backward loop; its targets."""
-    back = tapes.body
-    if not back.params:
-        return ()
-    params = tuple(Var(v.hint, v.aval) for v in back.params)
-    mapping: Substitution = {**constant, s.body.params[0]: tapes.turn, **tapes.entries}
-    mapping.update(zip(back.params, params, strict=True))
-    copy = copy_retyped if tapes.retyped else copy_block
-    block = copy(Block((), back.statements, back.results), mapping)
-    whole = Block((tapes.turn, *params), (*tapes.reads, *block.statements), block.results)
-    targets = tuple(Var(v.hint, v.aval) for v in params)
-    r = s.range
-    turns = Range(r.start, r.stop, r.step, not r.reverse)
-    if tapes.length is not None:
-        turns = Range(const(0), tapes.length, const(1), True)
-    adj.b.append(For(targets, turns, inits, whole, span=s.span))
-    return targets

@@ -13,7 +13,7 @@ it is known which stores are the first at their place: what they overwrite is wh
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import field, replace
 from itertools import product
 
@@ -24,6 +24,7 @@ from ..ir import Apply, Atom, Block, Const, For, If, Statement, Var, blocks_of, 
 from ..ops.core import At, Dyn, Index, IndexAttrs, Put
 from ..records import dataclass
 from .differences import Bound, Makers, Term, bounds_of, contradict, offset_of
+from .tape import Plan, total
 from .undo import overwritten
 
 MOST = 16  # stores into one array that are looked at: each read is compared with each
@@ -297,3 +298,14 @@ def _in_branch(block: Block, end: Atom, makers: Mapping[Var, Statement]) -> tupl
         found.add(end)
         end = maker.args[0]
     return end, found
+
+
+def least(nest: Nest | None, forward: Sequence[Statement], planned: Callable[[Sequence[Statement]], Plan]) -> Plan:
+    """The plan that keeps less: with values as they were, or as the loops around leave them."""
+    p = planned(forward)
+    if nest is None:
+        return p
+    left = planned(nest.reading_late(forward))
+    p = left if total(left.saved) <= total(p.saved) else p
+    nest.note(p.recomputed, p.saved)
+    return p

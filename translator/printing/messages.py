@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..thrown import Argument, Hole, Known, Slot, Text, Thrown
-from .phrases import name
+from .pieces import name
 from .sourcetext import text_of
 from .trees import Scope
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..ir import Function, Param, Var
 from ..tree import LEAF, Kind, TreeDef, close_node, factory_of, in_order, open_node, static_fields
-from .phrases import call, dtype_literal, integer, name, number, subscript
+from .pieces import call, dtype_literal, integer, name, number, subscript
 
 
 class Scope:

@@ -43,7 +43,8 @@ from .idioms import with_idioms
 from .messages import arguments, class_of
 from .names import identifier
 from .parameters import parameter_names, use_counts, used
-from .phrases import Expressions, call, integer, method, name, one_or_tuple, slice_call, subscript
+from .phrases import Expressions
+from .pieces import call, integer, method, name, one_or_tuple, slice_call, subscript
 from .plan import Plan, plain_starts, python_bools
 from .sourcetext import Line, join, text_of
 from .temporaries import is_adjoint, start_of

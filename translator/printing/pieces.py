@@ -1,0 +1,128 @@
+"""Small pieces of Python syntax: names, calls, numbers, arrays written out, slices."""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..ir import Aval, DType, Shape
+from .numerals import expression
+
+
+def name(identifier: str) -> ast.expr:
+    return ast.Name(identifier, ast.Load())
+
+
+def dotted(path: str) -> ast.expr:
+    first, *rest = path.split(".")
+    node = name(first)
+    for attribute in rest:
+        node = ast.Attribute(node, attribute, ast.Load())
+    return node
+
+
+def call(function: str | ast.expr, *args: ast.expr, **keywords: ast.expr) -> ast.expr:
+    head = dotted(function) if isinstance(function, str) else function
+    return ast.Call(head, list(args), [ast.keyword(k, v) for k, v in keywords.items()])
+
+
+def method(owner: ast.expr, attribute: str, *args: ast.expr) -> ast.expr:
+    return call(ast.Attribute(owner, attribute, ast.Load()), *args)
+
+
+def subscript(owner: ast.expr, index: ast.expr) -> ast.Subscript:
+    return ast.Subscript(owner, index, ast.Load())
+
+
+def one_or_tuple(items: Sequence[ast.expr]) -> ast.expr:
+    return items[0] if len(items) == 1 else ast.Tuple(list(items), ast.Load())
+
+
+def integer(n: int) -> ast.expr:
+    return ast.UnaryOp(ast.USub(), ast.Constant(-n)) if n < 0 else ast.Constant(n)
+
+
+def shape_literal(shape: Shape) -> ast.expr:
+    """3 for (3,), (3, 4) for more."""
+    return one_or_tuple([ast.Constant(n) for n in shape])
+
+
+def dtype_literal(dtype: DType) -> ast.expr:
+    if dtype.type.__module__ == "numpy" and dtype.isnative:
+        return dotted("np.bool_" if dtype.kind == "b" else f"np.{dtype.name}")
+    if dtype.type.__module__ == "ml_dtypes":
+        return dotted(f"ml_dtypes.{dtype.name}")
+    return call("np.dtype", ast.Constant(dtype.str))
+
+
+def number(value: complex) -> ast.expr:
+    """A Python number; exact, for infinities, NaN and negative zero too."""
+    if isinstance(value, bool | int):
+        return integer(value) if not isinstance(value, bool) else ast.Constant(value)
+    if isinstance(value, float):
+        if math.isnan(value):
+            return dotted("np.nan")
+        magnitude = dotted("np.inf") if math.isinf(value) else ast.Constant(abs(value))
+        return ast.UnaryOp(ast.USub(), magnitude) if math.copysign(1.0, value) < 0 else magnitude
+    re, im = value.real, value.imag
+    if math.isfinite(re) and math.isfinite(im) and math.copysign(1.0, re) > 0 and math.copysign(1.0, im) > 0:
+        return ast.BinOp(ast.Constant(re), ast.Add(), ast.Constant(complex(0.0, im)))
+    return call("complex", number(re), number(im))
+
+
+def constant(value: Any, aval: Aval) -> ast.expr:
+    """The literal of a known value."""
+    if aval.weak:
+        return (expression(value) if isinstance(value, float) else None) or number(value)
+    if aval.shape == ():
+        if aval.dtype.kind == "b":
+            return ast.Constant(bool(value))
+        return call(dtype_literal(aval.dtype), scalar(value, aval.dtype))
+    array = np.asarray(value)
+    if array.size == 0 and array.ndim > 1:
+        return filled("np.zeros", array.shape, aval.dtype)  # a nested list would lose the empty axes
+    natural = np.asarray(array.reshape(-1)[:1].tolist()).dtype == aval.dtype and array.size > 0
+    return call("np.array", _nested(array), **({} if natural else {"dtype": dtype_literal(aval.dtype)}))
+
+
+def plain_dtype(dtype: DType) -> ast.expr:
+    return name("bool") if dtype.kind == "b" else dtype_literal(dtype)
+
+
+def scalar(value: Any, dtype: DType) -> ast.expr:
+    kind = dtype.kind
+    if kind == "b":
+        return ast.Constant(bool(value))
+    return number(int(value) if kind in "iu" else complex(value) if kind == "c" else float(value))
+
+
+def _nested(array: np.ndarray[Any, Any]) -> ast.expr:
+    if array.ndim == 0:
+        return scalar(array[()], array.dtype)
+    return ast.List([_nested(row) for row in array], ast.Load())
+
+
+def filled(function: str, shape: Shape, dtype: DType) -> ast.expr:
+    if dtype == np.float64:
+        return call(function, shape_literal(shape))
+    return call(function, shape_literal(shape), dtype=dtype_literal(dtype))
+
+
+def shape_tuple(shape: Shape) -> ast.expr:
+    return ast.Tuple([ast.Constant(n) for n in shape], ast.Load())
+
+
+def slice_(start: ast.expr | None = None, stop: ast.expr | None = None, step: ast.expr | None = None) -> ast.expr:
+    return ast.Slice(start, stop, step)
+
+
+def slice_call(entry: ast.expr) -> ast.expr:
+    """slice(a, b) for a:b, where an index stands outside brackets."""
+    if not isinstance(entry, ast.Slice):
+        return entry
+    parts = [entry.lower or ast.Constant(None), entry.upper or ast.Constant(None)]
+    return call("slice", *parts, *([entry.step] if entry.step else []))
