@@ -63,7 +63,8 @@ class Accelerated:
         self.options = options
         self._entries: dict[Key, list[Entry]] = {}
         self._fast: dict[tuple[Spec | None, ...], TargetEntry] = {}
-        self._history = History(getattr(fun, "__name__", repr(fun)))
+        self.__name__ = getattr(fun, "__name__", repr(fun))
+        self._history = History(self.__name__)
         self._lock = threading.RLock()
         self._numbers = Changing()
         self._ledger = Ledger(math.inf, _KINDS)
