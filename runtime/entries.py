@@ -19,6 +19,7 @@ from ..translator.checked import Checked
 from ..translator.errors import AliasError, Diagnostic
 from ..translator.ir import Aval, Function, Param, may_raise, routines_of
 from ..translator.pipeline import Translation, translate
+from ..translator.reading.draws import is_draw
 from ..translator.reading.guards import default_guards, fetch
 from ..translator.reading.signature import Signature
 from ..translator.spans import span
@@ -63,10 +64,15 @@ class Entry:
 
     def arguments(self, leaves: Sequence[Any]) -> list[Any]:
         """What `mutated` counts: the leaves of the signature, then the captured arrays."""
-        return [*self.binding.gather(leaves), *self.captured()]
+        return [*self.binding.gather(leaves), *self.standing()]
 
     def captured(self) -> list[Any]:
+        """What a call takes from outside; random numbers are drawn by that."""
         return [fetch(p.capture) for p in self.captures if p.capture is not None]
+
+    def standing(self) -> list[Any]:
+        """The same, with None for what is made by asking."""
+        return [None if is_draw(p) else fetch(p.capture) for p in self.captures if p.capture is not None]
 
     def name_of(self, place: int) -> str:
         """How the user calls one of `arguments`."""
@@ -173,10 +179,10 @@ class HostEntry(Entry):
     def run(self, leaves: Sequence[Any]) -> Any:
         arguments = self.binding.gather(leaves)
         if self.mutated or self.layouts:
-            self.check_writes([*arguments, *self.captured()])
+            self.check_writes([*arguments, *self.standing()])
         if not (self.mutated and (self.may_fail or _stumbles())):
             return self._result(arguments)
-        with _undone([x for i, x in enumerate([*arguments, *self.captured()]) if i in self.mutated]):
+        with _undone([x for i, x in enumerate([*arguments, *self.standing()]) if i in self.mutated]):
             return self._result(arguments)
 
     def _result(self, arguments: Sequence[Any]) -> Any:
@@ -186,7 +192,7 @@ class HostEntry(Entry):
             result = self._called(host)
             return tree_map(lambda x: device_put(x, device) if isinstance(x, np.ndarray | np.generic) else x, result)
         result = self._called(arguments)
-        given = [x for x in (*arguments, *self.captured()) if isinstance(x, np.ndarray)]
+        given = [x for x in (*arguments, *self.standing()) if isinstance(x, np.ndarray)]
         return _owned(self.function.out, result, given)
 
     def _called(self, arguments: Sequence[Any]) -> Any:

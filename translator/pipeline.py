@@ -22,6 +22,7 @@ from typing import Any
 
 from .batch.lanes import LoopNote
 from .derive.tape import NeedTrip, behind_of
+from .errors import CutError, Diagnostic
 from .ir import Function
 from .make import MARKS_KINDS
 from .passes.branches import joined_branches
@@ -33,6 +34,7 @@ from .passes.simplify import simplify
 from .passes.ties import ties
 from .passes.windows import windows
 from .reading.changes import Change
+from .reading.draws import is_draw
 from .reading.exact import exact
 from .reading.guards import Guard
 from .reading.inner import free_outside
@@ -197,6 +199,9 @@ def transform(
         with _deriving(_orders.get() + (name == "derive")), _marking_kinds(False), _keeping_lists(False):
             reading = read_specialised(read_with, signature, forced)
         note("read", reading.function, unless_known=True)
+        if name != "derive" and any(map(is_draw, reading.function.params)):
+            what = "random numbers that a function draws, in a batch of it"
+            raise CutError(Diagnostic(what, why="all elements would share them", instead="draw them outside"))
         positions = positions_of(signature, reading.statics)
         try:
             function = rule(_prepared(reading.function, derives=name == "derive"), positions)

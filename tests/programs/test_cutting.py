@@ -18,8 +18,8 @@ import numpy as np
 import pytest
 from cut_programs import (
     FUNCTIONS,
+    catches,
     draws,
-    helper_that_prints,
     prints_in_a_loop,
     quicksort,
     returns_from_an_endless_loop,
@@ -204,7 +204,7 @@ def test_an_error_in_a_region_names_the_users_line() -> None:
 
 
 def test_transformations_refuse_what_is_cut() -> None:
-    for transformed in (grad(lambda x: np.sum(sets(x)[0])), vmap(shrinks), grad(helper_that_prints)):
+    for transformed in (grad(lambda x: np.sum(sets(x)[0])), vmap(shrinks), grad(catches)):
         with pytest.raises((CutError, UnsupportedError)):
             transformed(np.ones((3, 3)))
 

@@ -195,4 +195,3 @@ def _kummer_series(a: Any, b: Any, x: Any) -> Any:
         total = total + term
         n += 1
     return total
-

@@ -14,7 +14,7 @@ import numpy as np
 from .. import surface
 from ..ir import Var
 from ..library import mapping
-from . import recursion
+from . import draws, recursion
 from .constructing import PURE_MODULES, construct
 from .contents import call_of_known
 from .context import Context
@@ -49,6 +49,10 @@ from .values import (
 
 def call_node(ctx: Context, node: ast.Call) -> Value:
     function = ctx.eval(node.func)
+    if function is print and ctx.transforms:
+        ctx.at(node)
+        ctx.note_outside("what `print` writes to")
+        return None
     if function is print:
         ctx.cut(
             node,
@@ -118,7 +122,8 @@ def call_value(ctx: Context, f: Value, args: list[Value], kwargs: dict[str, Valu
     if kind is types.MethodType:
         return call_value(ctx, f.__func__, [f.__self__, *args], kwargs, node)
     if isinstance(f, type):
-        return construct(ctx, f, args, kwargs, node)
+        made = draws.drawn(ctx, f, args, kwargs, node) if f is np.random.RandomState else NotImplemented
+        return construct(ctx, f, args, kwargs, node) if made is NotImplemented else made
     if kind is functools._lru_cache_wrapper:
         return _remembered(ctx, f, args, kwargs, node)
     if issubclass(kind, functools.partial):
@@ -225,6 +230,9 @@ def _call_known(ctx: Context, f: Any, args: list[Value], kwargs: dict[str, Value
 
     module, label = _origin(f), _spelled(ctx, f, node)
     if any(module == m or module.startswith(m + ".") for m in _HOST_MODULES):
+        given = draws.drawn(ctx, f, args, kwargs, node)
+        if given is not NotImplemented:
+            return given
         ctx.cut(
             node,
             f"{label} is left to CPython",

@@ -123,6 +123,7 @@ class Context:
         self.remembered: dict[Any, Value] = {}  # what functions behind functools.cache gave
         self.recursions: Any = None  # see the module recursion
         self.python_bools: set[Var] = set()  # see the module booleans
+        self.generators: dict[int, Any] = {}  # of random numbers that the function has made, by id: see `draws`
         self.iterators: dict[int, Value] = {}  # lists that are iterators in Python, by id: see `iteration.held`
         self.unions: list[Any] = []  # lists and dicts that are one of two: see `aliases.Union`
         self.peeling: set[tuple[ast.AST, Frame]] = set()

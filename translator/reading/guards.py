@@ -323,7 +323,8 @@ class Captures:
         if hasattr(type(value), "__untraced_value__"):  # immutable, equal by what it holds: a PyTreeDef
             self.guard(capture, "equal", value, space)
             return value
-        self.guard(capture, "equal" if isinstance(value, types.MethodType) else "same", value, space)
+        bound = isinstance(value, types.MethodType | types.BuiltinMethodType)  # another object at every look
+        self.guard(capture, "equal" if bound else "same", value, space)
         if isinstance(value, types.MethodType | functools.partial):
             return self._callable(value, capture, space)
         if isinstance(value, types.ModuleType):

@@ -16,6 +16,7 @@ from ..tree import Kind
 from .aliases import memory_of
 from .context import Context
 from .demand import ask, demand, refuse_undefined
+from .draws import hidden_draw, is_draw, may_draw
 from .guards import fetch, space_of
 from .inner import Argument, outside
 from .selection import concrete
@@ -115,6 +116,12 @@ def _splice_reading(ctx: Context, reading: Any, leaves: list[Value], node: ast.A
         if free is not None:
             cells.append(free)
             atoms.append(free)
+        elif is_draw(p) and p.capture is not None:
+            if not may_draw(ctx):
+                ctx.cut(node, "a derivative that draws random numbers is left to CPython")
+            value = hidden_draw(ctx, p.capture, function.body.params[len(atoms)].aval)
+            cells.append(value)
+            atoms.append(ctx.atom(value))
         elif p.capture is not None:
             value = fetch(p.capture)
             captured = ctx.captures.adopt(value, p.capture, space_of(p.capture.function, p.capture.name))
