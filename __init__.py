@@ -12,7 +12,9 @@ from typing import Any as _Any
 
 if _TYPE_CHECKING:
     from .runtime import (
+        debug,
         distributed,
+        experimental,
         flatten_util,
         lax,
         nn,
@@ -32,7 +34,7 @@ if _TYPE_CHECKING:
     from .runtime.array import Array
     from .runtime.checkpointing import checkpoint, checkpoint_policies, remat
     from .runtime.comparison import compare
-    from .runtime.config import config
+    from .runtime.config import config, disable_jit
     from .runtime.custom import custom_jvp, custom_vjp
     from .runtime.devices import (
         block_until_ready,
@@ -79,7 +81,7 @@ _NAMES = {  # where each name is, as above
         "runtime.array": "Array",
         "runtime.checkpointing": "checkpoint checkpoint_policies remat",
         "runtime.comparison": "compare",
-        "runtime.config": "config",
+        "runtime.config": "config disable_jit",
         "runtime.custom": "custom_jvp custom_vjp",
         "runtime.devices": "block_until_ready device_count device_get device_put devices local_device_count"
         " local_devices process_count process_index",
@@ -94,7 +96,9 @@ _NAMES = {  # where each name is, as above
     for name in names.split()
 }
 _NAMESPACES = {  # `import untraced.random` and `untraced.random`: the module that it is
+    "debug": "runtime.debug",
     "distributed": "runtime.distributed",
+    "experimental": "runtime.experimental",
     "flatten_util": "runtime.flatten_util",
     "lax": "runtime.lax",
     "nn": "runtime.nn",
@@ -109,7 +113,12 @@ _NAMESPACES = {  # `import untraced.random` and `untraced.random`: the module th
     "tree": "runtime.trees",
     "tree_util": "runtime.tree_util",
 }
-_WITHIN = {"nn": ("initializers",), "numpy": ("fft", "linalg"), "scipy": ("linalg", "special", "stats")}
+_WITHIN = {
+    "experimental": ("ode",),
+    "nn": ("initializers",),
+    "numpy": ("fft", "linalg"),
+    "scipy": ("linalg", "optimize", "signal", "special", "stats"),
+}
 
 __version__ = "0.1.0"
 
@@ -174,14 +183,17 @@ __all__ = [
     "config",
     "custom_jvp",
     "custom_vjp",
+    "debug",
     "device_count",
     "device_get",
     "device_put",
     "device_put_replicated",
     "device_put_sharded",
     "devices",
+    "disable_jit",
     "distributed",
     "eval_shape",
+    "experimental",
     "flatten_util",
     "grad",
     "hessian",

@@ -8,6 +8,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from ..translator.precision import PRECISION
 from . import forking, strict
@@ -79,6 +81,15 @@ class Config:
     def jax_debug_infs(self, value: bool) -> None:
         self._debug("infs", value)
 
+    @property
+    def jax_disable_jit(self) -> bool:
+        """Whether CPython runs every call: `print` and pdb see each value."""
+        return "jit" in strict.DEBUGGED
+
+    @jax_disable_jit.setter
+    def jax_disable_jit(self, value: bool) -> None:
+        self._debug("jit", value)
+
     def _debug(self, what: str, wanted: bool) -> None:
         strict.debug(what, bool(wanted))
         for accelerated in list(forking.known):
@@ -97,3 +108,18 @@ class Config:
 _NAMES = ", ".join(name for name, made in vars(Config).items() if isinstance(made, property))
 
 config = Config()
+
+
+@contextmanager
+def disable_jit(disable: bool = True) -> Iterator[None]:
+    """In this block CPython runs accelerated functions, in all threads; `disable=False`: they are compiled after all.
+
+    >>> with disable_jit():
+    ...     pass
+    """
+    before = config.jax_disable_jit
+    config.jax_disable_jit = disable
+    try:
+        yield
+    finally:
+        config.jax_disable_jit = before

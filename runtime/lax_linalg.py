@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from ..translator.library.scipy_matrices import lu_factor, permutation
+
 
 def cholesky(x: Any, *, symmetrize_input: bool = True) -> Any:
     """The lower triangular factor L of x = L L^H."""
@@ -18,6 +20,14 @@ def eigh(
     """(eigenvectors, eigenvalues) of a Hermitian matrix: the vectors first, unlike np.linalg.eigh."""
     values, vectors = np.linalg.eigh((x + _adjoint(x)) / 2 if symmetrize_input else x, "L" if lower else "U")
     return vectors, values
+
+
+def lu(x: Any) -> tuple[Any, Any, Any]:
+    """(factors, pivots, permutation) of one matrix: L below the diagonal and U on and above it; the rows that were
+    exchanged, one after another; and where that has brought them: x[permutation] = L U.
+    """
+    factors, pivots = lu_factor(x)
+    return factors, pivots, permutation(pivots, x.shape[0]).astype(np.int32)
 
 
 def qr(x: Any, *, full_matrices: bool = True) -> tuple[Any, Any]:
@@ -76,4 +86,4 @@ def _adjoint(x: Any) -> Any:
     return np.conj(np.matrix_transpose(x))
 
 
-__all__ = ["cholesky", "eigh", "qr", "svd", "triangular_solve", "tridiagonal_solve"]
+__all__ = ["cholesky", "eigh", "lu", "qr", "svd", "triangular_solve", "tridiagonal_solve"]

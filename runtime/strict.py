@@ -2,7 +2,8 @@
 
 A compiled program does not say where it divided by zero. So where more than "ignore" and "warn" is asked for, CPython
 runs the call; where there are Arrays among the arguments it is the device's, as in other libraries of device arrays.
-`untraced.config.jax_debug_nans` and `jax_debug_infs` ask for it in all calls, those with Arrays too.
+`untraced.config.jax_debug_nans` and `jax_debug_infs` ask for it in all calls, those with Arrays too; `disable_jit` has
+CPython run them, and nothing raise.
 """
 
 from __future__ import annotations
@@ -21,7 +22,11 @@ as long as looking whether it is the same one as at the last call.
 CALM: list[Any] = [object()]  # the state last seen in which nothing is raised
 DEBUGGED: dict[str, dict[str, str]] = {}
 """What is debugged, and the settings of np.errstate for it."""
-SETTINGS = {"nans": {"invalid": "raise"}, "infs": {"divide": "raise", "over": "raise"}}
+SETTINGS: dict[str, dict[str, str]] = {
+    "nans": {"invalid": "raise"},
+    "infs": {"divide": "raise", "over": "raise"},
+    "jit": {},
+}
 
 
 def is_asked() -> bool:
@@ -36,7 +41,9 @@ def is_asked() -> bool:
 
 
 def debug(what: str, wanted: bool) -> None:
-    """From now on "nans" or "infs" raise FloatingPointError where they come from numbers, or no more."""
+    """From now on "nans" or "infs" raise FloatingPointError where they come from numbers, or no more; "jit": calls are
+    CPython's.
+    """
     DEBUGGED.pop(what, None)
     if wanted:
         DEBUGGED[what] = SETTINGS[what]

@@ -145,8 +145,10 @@ def _counted(batcher: Batcher, s: For, bounds: Sequence[Value]) -> tuple[Range, 
 def _masked_body(batcher: Batcher, s: For, active: Atom) -> list[Atom]:
     stored = stores.kept_by_stores(batcher, s.body, s.body.params[1:])
     with batcher.masked(active, s.body, const(True)):
+        assert batcher.mask is not None
+        lanes = batcher.mask.lanes  # of those that run the loop
         batcher.statements(s.body.statements)
-    return kept_where(batcher, active, s.body.results, s.body.params[1:], stored)
+    return kept_where(batcher, lanes, s.body.results, s.body.params[1:], stored)
 
 
 def _turns(b: Builder, start: Atom, stop: Atom, step: Atom) -> Atom:

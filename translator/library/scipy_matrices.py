@@ -32,7 +32,7 @@ def lu_factor(a: Any, overwrite_a: Any = False, check_finite: Any = True) -> Any
     return lu, pivots
 
 
-def _permutation(pivots: Any, m: int) -> Any:
+def permutation(pivots: Any, m: int) -> Any:
     """The row of the matrix that elimination has put at each place."""
     order = np.arange(m)
     for k in range(pivots.shape[0]):
@@ -46,7 +46,7 @@ def _permutation(pivots: Any, m: int) -> Any:
 def lu_solve(lu_and_piv: Any, b: Any, trans: Any = 0, overwrite_b: Any = False, check_finite: Any = True) -> Any:
     lu, pivots = lu_and_piv
     b, trans = np.asarray(b), known(trans)
-    order = _permutation(pivots, lu.shape[0])
+    order = permutation(pivots, lu.shape[0])
     if trans == 0:
         return solve_triangular(lu, solve_triangular(lu, b[order], 0, True, True))
     x = solve_triangular(lu, solve_triangular(lu, b, trans), trans, True, True)
@@ -60,7 +60,7 @@ def lu(
     m, n = both.shape
     lower = np.tril(both[:, : min(m, n)], -1) + np.eye(m, min(m, n), dtype=both.dtype)
     upper = np.triu(both[: min(m, n)])
-    places = np.argsort(_permutation(pivots, m)).astype(np.int32)
+    places = np.argsort(permutation(pivots, m)).astype(np.int32)
     if known(permute_l):
         return lower[places], upper
     return (places if known(p_indices) else np.eye(m, dtype=np.real(both).dtype)[places]), lower, upper

@@ -40,7 +40,7 @@ def _rates(rate: Any, first: Any, y: Any, t: Any, args: Any) -> Any:
     return np.asarray(rate(t, y, *args) if first else rate(y, t, *args)).astype(y.dtype)
 
 
-def _integrated(rate: Any, first: bool, y: Any, t: Any, args: Any, rtol: Any, atol: Any, longest: Any) -> Any:
+def integrated(rate: Any, first: bool, y: Any, t: Any, args: Any, rtol: Any, atol: Any, longest: Any) -> Any:
     """The states at the times `t`, the first of which is the start; steps end at each of them."""
     states = np.zeros((t.shape[0], y.shape[0]), dtype=y.dtype)
     states[0] = y
@@ -106,7 +106,7 @@ def odeint(
     args = args if isinstance(args, tuple) else (args,)
     rtol, atol = (_ODEINT_TOLERANCE if tol is None else tol for tol in (rtol, atol))
     longest = np.inf if known(hmax) == 0 else hmax
-    return _integrated(func, known(tfirst), y, times, args, rtol, atol, longest)
+    return integrated(func, known(tfirst), y, times, args, rtol, atol, longest)
 
 
 @dataclass
@@ -140,7 +140,7 @@ def solve_ivp(
     only_plain("scipy.integrate.solve_ivp", not known(dense_output))
     y, wanted = np.asarray(y0).astype(np.float64), np.asarray(t_eval).astype(np.float64)
     times = np.concatenate([np.reshape(np.asarray(t_span[0]).astype(np.float64), (1,)), wanted])
-    states = _integrated(fun, True, y, times, () if args is None else tuple(args), rtol, atol, max_step)
+    states = integrated(fun, True, y, times, () if args is None else tuple(args), rtol, atol, max_step)
     return Solution(wanted, states[1:].T, 0, True)
 
 

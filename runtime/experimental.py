@@ -1,0 +1,5 @@
+"""The namespace `untraced.experimental`, named after JAX's."""
+
+from . import ode
+
+__all__ = ["ode"]

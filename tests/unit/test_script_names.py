@@ -1,0 +1,113 @@
+"""What JAX scripts call beside the transformations: debug, disable_jit, minimize, odeint, lu."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import Any
+
+import jax
+import jax.experimental.ode
+import jax.lax.linalg
+import jax.scipy.optimize
+import numpy as np
+import pytest
+
+import untraced
+from untraced import accelerate, grad, jit, lax
+from untraced.experimental.ode import odeint
+from untraced.scipy.optimize import minimize
+
+
+def rosenbrock(x: Any, a: Any = 1.0) -> Any:
+    return np.sum(100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (a - x[:-1]) ** 2)
+
+
+def test_minimize() -> None:
+    x0 = np.array([-1.2, 1.0, 0.5])
+    for solve in (minimize, accelerate(lambda f, x: minimize(f, x)), lambda f, x: minimize(f, x, method="bfgs")):
+        found = solve(rosenbrock, x0)
+        np.testing.assert_allclose(found.x, 1.0, rtol=1e-5)
+        assert bool(found.success) and int(found.status) == 0 and found.fun < 1e-10
+    theirs = jax.scipy.optimize.minimize(lambda x: ((x - 2.0) ** 4).sum(), np.zeros(2), method="BFGS")
+    ours = minimize(lambda x: np.sum((x - 2.0) ** 4), np.zeros(2), method="BFGS")
+    np.testing.assert_allclose(ours.x, theirs.x, atol=0.05)  # flat there: both stop where the gradient is 1e-5
+    found = minimize(rosenbrock, x0, (1.0,), options={"maxiter": 2})
+    assert int(found.status) == 1 and int(found.nit) == 2 and not found.success
+    assert int(minimize(lambda x: -np.sum(x), x0, options={"line_search_maxiter": 3}).status) == 5
+    with pytest.raises(ValueError, match="the method is 'BFGS'"):
+        minimize(rosenbrock, x0, method="Nelder-Mead")
+
+
+def test_odeint_of_trees_and_its_gradient() -> None:
+    def rate(state: Any, t: Any, k: Any) -> Any:
+        return {"x": state["v"], "v": -k * state["x"]}
+
+    times = np.linspace(0.0, 2.0, 5)
+    y0 = {"x": np.array([1.0, 0.5]), "v": np.zeros(2)}
+    for solve in (odeint, accelerate(lambda f, y, t, k: odeint(f, y, t, k))):
+        got = solve(rate, y0, times, 4.0)
+        np.testing.assert_allclose(got["x"], np.outer(np.cos(2 * times), y0["x"]), atol=1e-6)
+        np.testing.assert_allclose(got["v"], np.outer(-2 * np.sin(2 * times), y0["x"]), atol=1e-6)
+
+    def last(k: Any) -> Any:
+        return odeint(lambda y, t, k: -k * y, 1.0, times, k)[-1]
+
+    np.testing.assert_allclose(grad(last)(0.7), -2 * np.exp(-1.4), rtol=1e-6)
+    theirs = jax.experimental.ode.odeint(lambda y, t: -y, 1.0, times)
+    np.testing.assert_allclose(odeint(lambda y, t: -y, 1.0, times), theirs, rtol=1e-5)  # JAX's is float32
+    with pytest.raises(ValueError, match="mxstep"):
+        odeint(lambda y, t: -y, 1.0, times, mxstep=10)
+
+
+def test_lu() -> None:
+    a = np.random.default_rng(0).normal(size=(4, 4))
+    theirs = jax.lax.linalg.lu(a)
+    for f in (lax.linalg.lu, accelerate(lax.linalg.lu)):
+        for got, want in zip(f(a), theirs, strict=True):
+            np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-6)  # JAX's is float32
+
+
+def test_debug_prints_in_the_middle(capsys: pytest.CaptureFixture[str]) -> None:
+    seen: list[float] = []
+
+    @jit
+    def f(x: Any) -> Any:
+        y = np.sin(x) * 2
+        untraced.debug.print("y = {y:.3f}, {}", x, y=y)
+        untraced.debug.callback(lambda v: seen.append(float(v)), y)
+        return y + 1
+
+    assert f(0.0) == 1.0 and f(np.pi / 2) == 3.0
+    assert capsys.readouterr().out.splitlines() == ["y = 0.000, 0.0", f"y = 2.000, {np.pi / 2}"]
+    assert seen == [0.0, 2.0]
+
+
+def test_disable_jit() -> None:
+    def twice(x: Any) -> Any:
+        return np.tanh(x) * 2
+
+    f = jit(twice)
+
+    def is_run_by_cpython(x: Any) -> bool:
+        codes: set[Any] = set()
+        sys.setprofile(lambda frame, event, argument: codes.add(frame.f_code))
+        got = f(x)
+        sys.setprofile(None)
+        np.testing.assert_allclose(got, np.tanh(np.ones(3)) * 2)
+        return twice.__code__ in codes
+
+    for x in (np.ones(3), untraced.device_put(np.ones(3))):
+        f(x)
+        assert not is_run_by_cpython(x)
+        with untraced.disable_jit():
+            assert untraced.config.jax_disable_jit and is_run_by_cpython(x)
+            with untraced.disable_jit(False):
+                assert not is_run_by_cpython(x)
+        assert not is_run_by_cpython(x)
+
+
+def test_namespaces_are_modules() -> None:
+    for name in ("debug", "experimental", "experimental.ode", "scipy.optimize", "scipy.signal"):
+        importlib.import_module(f"untraced.{name}")
+    np.testing.assert_allclose(untraced.scipy.signal.convolve(np.ones(3), np.ones(2)), [1, 2, 2, 1])
