@@ -34,6 +34,7 @@ from .emit_linalg import CALLS, register_calls
 from .fusion_guard import swallows_products
 from .memory import memory_program
 from .profile import own_name, register
+from .repeats import repeats
 from .stored import compile_or_load
 
 Buffer = Any
@@ -340,12 +341,14 @@ def _best(program: Emitted, extra: Mapping[str, str] | None, ynn_reductions: boo
     """Compiled again with other options where XLA made something slow."""
     loops = "stablehlo.while" in program.text
     extra = {LOOP_OPTION: LOOP_BYTES, **(extra or {})} if loops else extra
-    made = _compile(program, extra, ynn_reductions is not False, assignment=assignment)
+    once = repeats(program.text)
+    made = _compile(program, extra, ynn_reductions is not False, assignment=assignment, once=once)
     if ynn_reductions is None and swallows_products(program.text, made):
-        made = _compile(program, extra, False, assignment=assignment)
+        made = _compile(program, extra, False, assignment=assignment, once=once)
         ynn_reductions = False
     if loops and copies_too_much(made, program.text):
-        other = _compile(program, {**(extra or {}), LOOP_OPTION: "0"}, ynn_reductions is not False, True, assignment)
+        extra = {**(extra or {}), LOOP_OPTION: "0"}
+        other = _compile(program, extra, ynn_reductions is not False, True, assignment, once)
         made = other if copied_in_loops(other) < copied_in_loops(made) else made
     return made
 
@@ -356,6 +359,7 @@ def _compile(
     ynn_reductions: bool,
     region_analysis: bool = False,
     assignment: Any = None,
+    once: bool = False,
 ) -> Any:
     p = platform()
     if f"@{CALLS}" in program.text:
@@ -364,7 +368,7 @@ def _compile(
         host_abi.register(host_calls.TARGET, host_calls.find)
     compiler.register(program.natives)
     options = compile_flags.compile_options(
-        p.xla_client, extra, ynn_reductions=ynn_reductions, region_analysis=region_analysis
+        p.xla_client, extra, ynn_reductions=ynn_reductions, region_analysis=region_analysis, once=once
     )
     devices = p.devices
     if assignment is not None:

@@ -2,8 +2,8 @@
 
 Field numbers are those of XLA's protos: CompileOptionsProto.executable_build_options = 3,
 ExecutableBuildOptionsProto.debug_options = 3, and in DebugOptions xla_backend_extra_options = 500 (a string map),
-xla_cpu_experimental_ynn_fusion_type = 422 (a packed list of enums, 3 is REDUCE) and
-xla_cpu_copy_insertion_use_region_analysis = 337 (a bool).
+xla_cpu_experimental_ynn_fusion_type = 422 (a packed list of enums, 3 is REDUCE),
+xla_cpu_copy_insertion_use_region_analysis = 337 (a bool) and xla_disable_hlo_passes = 30 (a list of names).
 """
 
 from __future__ import annotations
@@ -17,6 +17,9 @@ EXTRA_OPTIONS = 500
 YNN_FUSION_TYPES = 422
 _YNN_REDUCE = 3
 REGION_ANALYSIS = 337
+DISABLED_PASSES = 30
+ONCE = {"xla_cpu_use_multi_output_fusion": "true"}  # fusion makes no copies, and another pass follows
+JOINING = b"cpu_multi_output_fusion"  # that pass: jaxlib 0.10 aborts the process where it joins results of unlike rank
 
 
 def compile_options(
@@ -25,14 +28,16 @@ def compile_options(
     *,
     ynn_reductions: bool = True,
     region_analysis: bool = False,
+    once: bool = False,
 ) -> Any:
     """CompileOptions with backend options `extra`. Without `ynn_reductions`, YNNPACK fuses single products only:
     its graph fusion swallows whole networks with a softmax into one slow kernel. With `region_analysis`, arrays in
     loops are copied only where their old value is needed, not wherever the order of reads and writes is open: what
-    is read is then read first. Not together with loops as native functions, which forget that order.
+    is read is then read first. Not together with loops as native functions, which forget that order. With `once`, no
+    value is fused into several consumers.
     """
     options = xla_client.CompileOptions()
-    if not extra and ynn_reductions and not region_analysis:
+    if not extra and ynn_reductions and not region_analysis and not once:
         return options
     build = payload_of(options.SerializeAsString(), BUILD_OPTIONS)
     debug = payload_of(build, DEBUG_OPTIONS)
@@ -41,7 +46,9 @@ def compile_options(
         debug = without(debug, YNN_FUSION_TYPES) + field(YNN_FUSION_TYPES, types)
     if region_analysis:
         debug = without(debug, REGION_ANALYSIS) + varint(REGION_ANALYSIS << 3) + varint(1)
-    for key, value in (extra or {}).items():
+    if once:
+        debug += field(DISABLED_PASSES, JOINING)
+    for key, value in {**(extra or {}), **(ONCE if once else {})}.items():
         debug += field(EXTRA_OPTIONS, field(1, key.encode()) + field(2, value.encode()))
     build = without(build, DEBUG_OPTIONS) + field(DEBUG_OPTIONS, debug)
     return options.ParseFromString(without(options.SerializeAsString(), BUILD_OPTIONS) + field(BUILD_OPTIONS, build))

@@ -13,10 +13,12 @@ import numpy as np
 import pytest
 from xla_programs import program
 
+from untraced import accelerate
 from untraced.tpu import client
 from untraced.tpu.emit import Emitted, emit
 from untraced.tpu.fusion_guard import swallows_products
 from untraced.tpu.options import compile_options
+from untraced.tpu.repeats import repeats
 from untraced.translator import make, ops
 from untraced.translator.errors import DTypeError, TargetError
 from untraced.translator.ir import Aval
@@ -276,6 +278,23 @@ def test_products_swallowed_by_one_slow_fusion_are_kept_apart() -> None:
     x, weights = np.ones((4096, 128), np.float32), [np.ones((128, 128), np.float32)] * 3
     emitted = emit(program(network, x, *weights))
     assert not swallows_products(emitted.text, client.compile(emitted, ynn_reductions=True).loaded)  # the faster form
+
+
+def rolled(x: Any) -> Any:
+    for step in [1] * 12:
+        x = (x - np.roll(x, step, axis=0)) * np.sin(x) + np.roll(x, -step, axis=1)
+    return x
+
+
+def test_arithmetic_that_fusion_would_repeat_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = np.linspace(0, 1, 600).reshape(20, 30)
+    made = accelerate(rolled, target="cpu").inspect(x)
+    assert made.hlo.count(" sine(") == 12
+    assert not any(c.startswith("%fused") and " tuple(" in c for c in made.hlo.split("\n\n"))  # see options.JOINING
+    assert repeats(made.stablehlo)
+    assert not repeats(emit(program(lambda b, x: make.multiply(b, x, x), x)).text)
+    monkeypatch.setattr(client, "repeats", lambda text: False)
+    assert accelerate(rolled, target="cpu").inspect(x).hlo.count(" sine(") > 100
 
 
 def test_identities_give_each_caller_his_own_memory() -> None:
