@@ -235,3 +235,13 @@ ATTENTION = {
     "masked": Case(masked, (some(9, 8), some(70, 8), some(70, 8), _masks(9, 70))),
     "infinite": Case(attention, (np.where(some(20, 4) > 1.5, np.inf, some(20, 4)), np.abs(some(9, 4)), some(9, 4))),
 }  # fmt: skip
+PACKED = {  # rows of multiples of 16 bytes
+    **{f"gelu_{d}": Case(gelu_layer, (some(136, 40, dtype=d), some(40, 72, dtype=d), some(72, dtype=d)))
+       for d in ("float16", "float32", "float64")},
+    "turned": Case(turned, (some(40, 136, dtype="f2"), some(72, 40, dtype="f2"))),
+    "scaled": Case(scaled, (some(64, 16), some(64), some(32, 16))),
+    "widened": Case(widened, (some(64, 16, dtype="f2"), some(16, 32, dtype="f2"))),
+    "many": Case(many, (some(2, 64, 16), some(2, 16, 32), some(2, 32))),
+    "attention": Case(attention, tuple(some(136, 24, dtype="f2", seed=k) for k in range(3))),
+    "causal": Case(causal, tuple(some(2, 72, 16, seed=k) for k in range(3))),
+}  # fmt: skip

@@ -8,16 +8,19 @@ Each time is the median over interleaved rounds of many calls and one wait for t
 size of the L2 cache. Every result is compared with NumPy in float64 before it is timed. `limit` is the share of what
 the card does: of a device-to-device copy measured in the same run for what moves memory, of the library's matrix
 product for products. bfloat16 is computed with in float32, as NumPy promotes it, and stored as it came. Peers that are
-not installed have no column.
+not installed have no column. What fails is reported beside its program, the others go on; the exit status is 1 where it
+is one of ours that failed.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import importlib.util
 import json
 import os
 import statistics
+import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -30,6 +33,7 @@ from torch_numpy import TorchNumPy
 from untraced import Array, accelerate, device_put
 
 Build = Callable[[Any], Callable[..., Any]]
+Run = Callable[[], Any]
 LARGE = 1 << 26
 
 
@@ -212,40 +216,86 @@ def check(program: Program, got: Any) -> None:
     assert error <= program.tolerance, f"the result is off by {error:.2g} of its size"
 
 
-def runners(program: Program, languages: Sequence[str]) -> dict[str, Callable[[], Any]]:
-    """What enqueues one call, by framework; each result has been checked."""
+def makers(program: Program, languages: Sequence[str], args: Sequence[Any]) -> dict[str, Callable[[], Run]]:
+    """What makes a function that enqueues one call, by framework."""
     import cupy
 
-    args = data(program)
-    found: dict[str, Callable[[], Any]] = {}
-    ours = program.build(np)
-    for language in languages:
-        f = accelerate(ours, target=language)
+    def ours(language: str) -> Callable[[], Any]:
+        f = accelerate(program.build(np), target=language)
         arrays = [device_put(x, language) for x in args]
-        found[language] = lambda f=f, arrays=arrays: f(*arrays)
-    if program.pointwise and program.dtype != "bfloat16":
-        fused = cupy.fuse(program.build(cupy))
-        found["cupy.fuse"] = lambda: fused(*args)
-    if importlib.util.find_spec("jax"):
+        check(program, np.asarray(f(*arrays)))
+        return lambda: f(*arrays)
+
+    def fused() -> Callable[[], Any]:
+        f = cupy.fuse(program.build(cupy))
+        return lambda: f(*args)
+
+    def jitted() -> Callable[[], Any]:
         import jax
 
-        jitted = jax.jit(program.build(jax.numpy))
-        jarrays = [jax.dlpack.from_dlpack(x) for x in args]
-        found["jax.jit"] = lambda: jitted(*jarrays)
-    if importlib.util.find_spec("torch"):
+        f = jax.jit(program.build(jax.numpy))
+        arrays = [jax.dlpack.from_dlpack(x) for x in args]
+        return lambda: f(*arrays)
+
+    def compiled() -> Callable[[], Any]:
+        import torch
+
+        f = torch.compile(program.build(TorchNumPy(torch)))
+        tensors = [torch.from_dlpack(x) for x in args]
+        return lambda: f(*tensors)
+
+    def library() -> Callable[[], Any]:
         import torch
 
         tensors = [torch.from_dlpack(x) for x in args]
-        compiled = torch.compile(program.build(TorchNumPy(torch)))
-        found["torch.compile"] = lambda: compiled(*tensors)
-        if program.attention:
-            q, k, v = (t[None, None] for t in tensors)
-            found["library"] = lambda: torch.nn.functional.scaled_dot_product_attention(q, k, v)
-        elif program.operations:
-            found["library"] = lambda: tensors[0] @ tensors[1]
-    for name in [n for n in found if n in languages]:
-        check(program, np.asarray(found[name]()))
+        if not program.attention:
+            return lambda: tensors[0] @ tensors[1]
+        q, k, v = (t[None, None] for t in tensors)
+        return lambda: torch.nn.functional.scaled_dot_product_attention(q, k, v)
+
+    found: dict[str, Callable[[], Run]] = {n: functools.partial(ours, n) for n in languages}
+    if program.pointwise and program.dtype != "bfloat16":
+        found["cupy.fuse"] = fused
+    if importlib.util.find_spec("jax"):
+        found["jax.jit"] = jitted
+    if has_torch():
+        found["torch.compile"] = compiled
+        if program.operations:
+            found["library"] = library
     return found
+
+
+def has_torch() -> bool:
+    """Whether there is a PyTorch that sees the card."""
+    if not importlib.util.find_spec("torch"):
+        return False
+    import torch
+
+    return bool(torch.cuda.is_available())
+
+
+def runners(program: Program, languages: Sequence[str]) -> tuple[dict[str, Run], dict[str, str]]:
+    """What enqueues one call, by framework, each tried and ours checked; and what went wrong with the others."""
+    found: dict[str, Run] = {}
+    errors: dict[str, str] = {}
+    try:
+        args = data(program)
+    except Exception as error:  # an older CuPy has no bfloat16
+        return {}, dict.fromkeys(languages, f"the data cannot be made: {told(error)}")
+    for name, make in makers(program, languages, args).items():
+        try:
+            run = make()
+            wait(name, run())
+        except Exception as error:  # of any framework: it is reported, and the others are measured
+            errors[name] = told(error)
+        else:
+            found[name] = run
+    return found, errors
+
+
+def told(error: Exception) -> str:
+    lines = str(error).strip().splitlines() or [""]
+    return f"{type(error).__name__}: {lines[0][:300]}"
 
 
 def wait(name: str, result: Any) -> None:
@@ -285,7 +335,7 @@ def limits(rounds: int) -> dict[str, float]:
     x = cupy.empty(4 * LARGE, np.float32)
     y = cupy.empty_like(x)
     found = {"copy": 2 * x.nbytes / timed({"copy": lambda: cupy.copyto(y, x)}, rounds)["copy"]}
-    if importlib.util.find_spec("torch"):
+    if has_torch():
         import torch
 
         a, b = (torch.randn(8192, 8192, device="cuda", dtype=torch.bfloat16) for _ in range(2))
@@ -294,16 +344,17 @@ def limits(rounds: int) -> dict[str, float]:
 
 
 def measured(name: str, program: Program, languages: Sequence[str], rounds: int, most: dict[str, float]) -> Any:
-    found = timed(runners(program, languages), rounds)
+    enqueued, errors = runners(program, languages)
+    found = timed(enqueued, rounds)
     shares = {}
-    for language in languages:
+    for language in [n for n in languages if n in found]:
         if program.attention and "library" in found:
             shares[language] = found["library"] / found[language]
         elif program.operations and "product" in most:
             shares[language] = program.operations / found[language] / most["product"]
         else:
             shares[language] = program.moved / found[language] / most["copy"]
-    return {"name": name, "seconds": found, "shares": shares, "wanted": program.wanted}
+    return {"name": name, "seconds": found, "shares": shares, "wanted": program.wanted, "errors": errors}
 
 
 def table(results: Sequence[Any], languages: Sequence[str], device: str, most: dict[str, float]) -> str:
@@ -312,7 +363,7 @@ def table(results: Sequence[Any], languages: Sequence[str], device: str, most: d
     lines = ["| " + " | ".join(head) + " |", "| --- |" + " ---: |" * (len(head) - 1)]
     for r in results:
         times = [f"{1e6 * r['seconds'][p]:,.0f} us" if p in r["seconds"] else "-" for p in (*languages, *peers)]
-        shares = [f"{100 * r['shares'][n]:.0f} %" for n in languages]
+        shares = [f"{100 * r['shares'][n]:.0f} %" if n in r["shares"] else "-" for n in languages]
         lines.append("| " + " | ".join([r["name"], *times, *shares, f"{100 * r['wanted']:.0f} %"]) + " |")
     rates = f"{device}: a copy moves {most['copy'] / 1e12:.2f} TB/s"
     if "product" in most:
@@ -331,7 +382,8 @@ def main(given: Sequence[str] | None = None) -> None:
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # JAX leaves memory to the others
     import cupy
 
-    device = cupy.cuda.runtime.getDeviceProperties(cupy.cuda.runtime.getDevice())["name"].decode()
+    named = cupy.cuda.runtime.getDeviceProperties(cupy.cuda.runtime.getDevice())["name"]
+    device = named.decode() if isinstance(named, bytes) else named
     most = limits(options.rounds)
     results = []
     for name, program in programs().items():
@@ -340,6 +392,8 @@ def main(given: Sequence[str] | None = None) -> None:
         results.append(measured(name, program, options.languages, options.rounds, most))
         shares = ", ".join(f"{k} {100 * v:.0f} %" for k, v in results[-1]["shares"].items())
         print(f"{name}: {shares} (wanted {100 * program.wanted:.0f} %)", flush=True)
+        for framework, error in results[-1]["errors"].items():
+            print(f"    {framework} failed: {error}", flush=True)
         cupy.get_default_memory_pool().free_all_blocks()
     text = table(results, options.languages, device, most)
     print(text)
@@ -350,6 +404,8 @@ def main(given: Sequence[str] | None = None) -> None:
         before, _, rest = page.read_text().partition("<!-- gpu -->\n")
         after = rest.partition("<!-- end of gpu -->")[2]
         page.write_text(f"{before}<!-- gpu -->\n{text}\n<!-- end of gpu -->{after}")
+    if any(n in r["errors"] for r in results for n in options.languages):
+        sys.exit(1)
 
 
 if __name__ == "__main__":

@@ -18,14 +18,16 @@ from kernel_programs import (
     arguments,
     casts,
     check_rows,
+    layer_norm,
     places,
     random_program,
     reductions,
+    softmax,
     tolerance,
     views_of_arguments,
     with_specials,
 )
-from product_programs import ATTENTION, KERNELS_WIN, PRODUCTS, RUNNING
+from product_programs import ATTENTION, KERNELS_WIN, PACKED, PRODUCTS, RUNNING
 
 from untraced import accelerate, device_put
 from untraced.kernels.executor import GpuExecutor
@@ -105,6 +107,21 @@ def test_products_attention_and_running_sums(name: str, device: Device) -> None:
     case = (PRODUCTS | ATTENTION | RUNNING)[name]
     executor = GpuExecutor(case.translated(device.backend.language), device.backend, KERNELS_WIN)
     case.check([cupy.asnumpy(r) for r in executor([_to_device(cupy, a) for a in case.args])])
+
+
+@pytest.mark.parametrize("name", PACKED)
+def test_products_in_packs(name: str, device: Device) -> None:
+    import cupy
+
+    case = PACKED[name]
+    executor = GpuExecutor(case.translated(device.backend.language), device.backend, KERNELS_WIN)
+    case.check([cupy.asnumpy(r) for r in executor([cupy.asarray(a) for a in case.args])])
+
+
+@pytest.mark.parametrize("columns", [17_001, 40_000, 65_536, 100_000])
+def test_long_rows(columns: int, device: Device) -> None:
+    for function in (softmax(70, columns), layer_norm(70, columns, np.float32)):
+        agree(function, device, 10 * tolerance(function), arguments(function))
 
 
 def test_casts(device: Device) -> None:
@@ -198,6 +215,8 @@ def test_benchmark(tmp_path: Path) -> None:
     """One run over a few programs; the whole is `python tests/benchmarks/gpu.py`."""
     script = Path(__file__).parents[1] / "benchmarks" / "gpu.py"
     out = tmp_path / "gpu.json"
-    subprocess.run([sys.executable, script, "chain of 3", "softmax", "sum", "--rounds=3", f"--json={out}"], check=True)
+    subprocess.run([sys.executable, script, "chain of 3", "softmax", "sum", "--rounds=3", f"--json={out}"], check=False)
     results = json.loads(out.read_text())["results"]
-    assert len(results) == 6 and all(0 < share < 2 for r in results for share in r["shares"].values())
+    failed = {r["name"]: {k: e for k, e in r["errors"].items() if k in LANGUAGES} for r in results}
+    assert len(results) == 6 and not any(failed.values()), failed
+    assert all(0 < share < 2 for r in results for share in r["shares"].values())

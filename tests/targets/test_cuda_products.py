@@ -12,16 +12,13 @@ from host_cuda import HostCuda, aligned, compile_programs
 from product_programs import (
     ATTENTION,
     KERNELS_WIN,
+    PACKED,
     PRODUCTS,
     Case,
     attention,
     causal,
     gelu_layer,
-    many,
-    scaled,
     some,
-    turned,
-    widened,
 )
 
 from untraced.kernels import layout
@@ -33,16 +30,6 @@ from untraced.translator.ir import Aval
 needs_compiler = pytest.mark.skipif(shutil.which("g++") is None, reason="no host compiler")
 CASES = {**PRODUCTS, **ATTENTION}
 KINDS = {**dict.fromkeys(PRODUCTS, "contract"), **dict.fromkeys(ATTENTION, "attention")}
-PACKED = {  # rows of multiples of 16 bytes
-    **{f"gelu_{d}": Case(gelu_layer, (some(136, 40, dtype=d), some(40, 72, dtype=d), some(72, dtype=d)))
-       for d in ("float16", "float32", "float64")},
-    "turned": Case(turned, (some(40, 136, dtype="f2"), some(72, 40, dtype="f2"))),
-    "scaled": Case(scaled, (some(64, 16), some(64), some(32, 16))),
-    "widened": Case(widened, (some(64, 16, dtype="f2"), some(16, 32, dtype="f2"))),
-    "many": Case(many, (some(2, 64, 16), some(2, 16, 32), some(2, 32))),
-    "attention": Case(attention, tuple(some(136, 24, dtype="f2", seed=k) for k in range(3))),
-    "causal": Case(causal, tuple(some(2, 72, 16, seed=k) for k in range(3))),
-}  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))  # last: other tests have a `programs`, too
+import gpu
 from gpu import programs, table
 
 from untraced import accelerate
@@ -39,3 +40,21 @@ def test_table() -> None:
     result = {"name": "p", "seconds": {"triton": 1e-3, "jax.jit": 2e-3}, "shares": {"triton": 0.91}, "wanted": 0.9}
     text = table([result], ["triton"], "a card", {"copy": 4e12})
     assert "| p | 1,000 us | 2,000 us | 91 % | 90 % |" in text and "4.00 TB/s" in text
+
+
+def test_what_fails_is_told_and_the_others_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken() -> object:
+        raise RuntimeError("no such function\nand more")
+
+    made = {"triton": lambda: lambda: 1.0, "jax.jit": broken}
+    monkeypatch.setattr(gpu, "data", lambda program: [])
+    monkeypatch.setattr(gpu, "makers", lambda *given: made)
+    monkeypatch.setattr(gpu, "wait", lambda name, result: None)
+    found = gpu.measured("p", PROGRAMS["sum"], ["triton"], 1, {"copy": 4e12})
+    assert list(found["seconds"]) == ["triton"] and found["shares"]["triton"] > 0
+    assert found["errors"] == {"jax.jit": "RuntimeError: no such function"}
+    assert "| - |" not in gpu.table([found], ["triton"], "a card", {"copy": 4e12})
+    monkeypatch.setattr(gpu, "data", lambda program: broken())
+    found = gpu.measured("p", PROGRAMS["sum"], ["triton"], 1, {"copy": 4e12})
+    assert found["errors"] == {"triton": "the data cannot be made: RuntimeError: no such function"}
+    assert "| p | - | - | 90 % |" in gpu.table([found], ["triton"], "a card", {"copy": 4e12})
