@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from ..translator.errors import UnsupportedError
+from ..translator.errors import Diagnostic, UnsupportedError
 from ..translator.ir import Apply, Aval, Block, DType, Fused, Shape, Var
 from ..translator.ops.core import Cast, CastAttrs, Reduce, ReduceAttrs, Reshape, ShapeAttrs
 from ..translator.passes.alignment import nbytes
@@ -19,9 +20,10 @@ from .device_loops import plan_loop
 from .dialects import accumulator
 from .held import plan_held
 from .layout import INT32, Access, Strides, access_of, contiguous, make_layout
-from .lower import Call, Load, Look, Lowered, Position, Scan, lower
+from .lower import Call, Fold, Load, Look, Lowered, Position, Scan, lower
 from .program import Argument, GroupPlan, Launch, header, make_launch
 from .scatter import plan_scatter
+from .spread import PARTS, Spread, gathered, own_spreads, put_together
 
 TILE = 1 << 16  # bytes of the longest row that a Triton program holds in registers, for each value along it
 BUCKETS = (16, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384)  # few, so that a new row length seldom compiles anew
@@ -235,11 +237,17 @@ def _plan_reduce(
     total = np.sum(x * y)        part[k] = np.sum(x[k] * y[k]) for chunks k;   total = np.sum(part)
     """
     along = [o.along for o in whole.outputs]
-    reduces = [s for s in fused.body.statements if isinstance(s, Apply) and isinstance(s.op, Reduce)]
+    spreads = own_spreads(fused)
+    totals = {id(s.total) for s in spreads}
+    folds = [s for s in fused.body.statements if isinstance(s, Apply) and isinstance(s.op, Reduce)]
+    reduces = [s for s in folds if id(s) not in totals]
+    _can_be_two_stages(fused, whole, spreads, along)
     stored = [t for t, a in zip(fused.targets, along, strict=True) if a]
     results = [r for r, a in zip(fused.body.results, along, strict=True) if a]
-    inner = tuple(s.targets[0] for s in reduces)
-    first = Fused((*inner, *stored), fused.args, replace(fused.body, results=(*inner, *results)), "reduce", fused.span)
+    sums = tuple(map(gathered, spreads))
+    inner = tuple(s.targets[0] for s in (*reduces, *sums))
+    within = replace(fused.body, statements=(*fused.body.statements, *sums), results=(*inner, *results))
+    first = Fused((*inner, *stored), fused.args, within, "reduce", fused.span)
     body = _prepare(first, lower(first, scalars), language, strides)
     layout = body.layout
     by_rows = walks_neighbours(body)
@@ -249,18 +257,28 @@ def _plan_reduce(
     length = max(block, _ceil(_ceil(layout.columns, chunks), block) * block)
     chunks = max(1, _ceil(layout.columns, length))
     outer = tuple(n for i, n in enumerate(whole.domain) if i not in whole.axes)
-    partials = tuple(((*outer, chunks), _partial_dtype(s)) for s in reduces)
-    stage_one = _first_stage(
-        body, header(fused), name, language, len(reduces), (rows, block, tiles, chunks, length), fused.targets, stored
-    )
+    kinds = [*map(_partial_dtype, reduces), *(s.x.aval.dtype for s in spreads for _ in PARTS)]
+    partials = tuple(((*outer, chunks), kind) for kind in kinds)
+    counts, sizes = (len(reduces), len(spreads)), (rows, block, tiles, chunks, length)
+    stage_one = _first_stage(body, header(fused), name, language, counts, sizes, fused.targets, stored)
     if not all(along):
-        second, roles = _second_stage(fused, reduces, partials, along)
-        by_value = frozenset(i + len(reduces) for i in scalars)
-        shifted = {i + len(reduces): s for i, s in strides.items()}
+        second, roles = _second_stage(fused, reduces, spreads, partials, along)
+        by_value = frozenset(i + len(partials) for i in scalars)
+        shifted = {i + len(partials): s for i, s in strides.items()}
         launch = _plan_one(second, lower(second, by_value), language, f"{name}_finish", shifted)
-        launch = replace(launch, arguments=tuple(_redirect(a, len(reduces), roles) for a in launch.arguments))
+        launch = replace(launch, arguments=tuple(_redirect(a, len(partials), roles) for a in launch.arguments))
         return GroupPlan(name, (stage_one, launch), partials)
     return GroupPlan(name, (stage_one,), partials)
+
+
+def _can_be_two_stages(fused: Fused, whole: Lowered, spreads: Sequence[Spread], along: Sequence[bool]) -> None:
+    """Raises UnsupportedError where a reduction needs another one's value, and is no sum of distances from it."""
+    late = sum(isinstance(v.source, Fold) and v.stage > 1 for v in whole.values)
+    if late > len(spreads) or (spreads and any(along)):
+        raise UnsupportedError(Diagnostic("kernels do not support reductions of what others give", fused.span))
+    outer = math.prod(n for i, n in enumerate(whole.domain) if i not in whole.axes)
+    if any(s.center.aval.size != outer for s in spreads):
+        raise UnsupportedError(Diagnostic("kernels do not support distances from one value for all rows", fused.span))
 
 
 def _partial_dtype(s: Apply) -> DType:
@@ -274,22 +292,28 @@ def _first_stage(
     heading: list[str],
     name: str,
     language: str,
-    count: int,
+    counts: tuple[int, int],
     sizes: tuple[int, int, int, int, int],
     targets: Sequence[Var],
     stored: Sequence[Var],
 ) -> Launch:
     rows, block, tiles, chunks, length = sizes
     layout = body.layout
+    count = sum(counts)
     places = {count + i: targets.index(t) for i, t in enumerate(stored)}
     steps = body.passes()
-    step = Pass(list(steps[0].before), steps[0].gathered, steps[0].inside, steps[0].stores)
-    partials = []
-    by_value = {id(g.value): g for g in step.gathered}
-    for i, o in enumerate(body.lowered.outputs[:count]):
-        g = by_value[id(o.value)]
-        partials.append((g, body.pointer("partial", i, f"{g.value.name}_part", g.dtype)))
-    sections = {"step": step, "partials": partials, "fold": body.fold}
+    by_value = {id(g.value): g for g in steps[0].gathered}
+    found = [by_value[id(o.value)] for o in body.lowered.outputs[:count]]
+    plain, spread = found[: counts[0]], found[counts[0] :]
+    step = Pass(list(steps[0].before), [g for g in steps[0].gathered if g in plain], steps[0].inside, steps[0].stores)
+    partials = [(g, body.pointer("partial", i, f"{g.value.name}_part", g.dtype)) for i, g in enumerate(plain)]
+    spreads = []
+    for k, g in enumerate(spread):
+        first, name_of = counts[0] + len(PARTS) * k, g.value.args[0].name
+        pointers = [body.pointer("partial", first + i, f"{name_of}_{p}", g.dtype) for i, p in enumerate(PARTS)]
+        names = [body.lowered.names.fresh(f"{name_of}_{p}_sofar") for p in PARTS]
+        spreads.append((g, names, pointers))
+    sections = {"step": step, "partials": partials, "spreads": spreads, "fold": body.fold}
     extents = [("rows", layout.rows), ("columns", layout.columns), ("chunks", chunks), ("chunk_length", length)]
     if language == "cuda":
         extents.append(("row_threads", rows))
@@ -302,13 +326,17 @@ def _first_stage(
 
 
 def _second_stage(
-    fused: Fused, reduces: Sequence[Apply], partials: Sequence[tuple[Shape, DType]], along: Sequence[bool]
+    fused: Fused,
+    reduces: Sequence[Apply],
+    spreads: Sequence[Spread],
+    partials: Sequence[tuple[Shape, DType]],
+    along: Sequence[bool],
 ) -> tuple[Fused, list[int]]:
     """The rest of the group as a row group over the partial results, and which targets it stores."""
     params: list[Var] = []
     statements: list[Apply] = []
     made: dict[Var, list[Apply]] = {}
-    for s, (shape, dtype) in zip(reduces, partials, strict=True):
+    for s, (shape, dtype) in zip(reduces, partials, strict=False):
         (target,) = s.targets
         param = Var(f"{target.hint}_part", Aval(shape, dtype))
         params.append(param)
@@ -321,6 +349,11 @@ def _second_stage(
             folded = cast
         steps.append(Apply((target,), Reshape(name="reshape"), (folded,), ShapeAttrs(target.aval.shape), s.span))
         made[target] = steps
+    for k, spread in enumerate(spreads):
+        own_parts = partials[len(reduces) + len(PARTS) * k :][: len(PARTS)]
+        parts = [Var(f"{spread.x.hint}_{p}", Aval(*part)) for p, part in zip(PARTS, own_parts, strict=True)]
+        params += parts
+        made[spread.total.targets[0]] = put_together(spread, parts)
     for own in fused.body.statements:
         assert isinstance(own, Apply)
         statements += made.get(own.targets[0], [own])

@@ -60,6 +60,7 @@ from .facts import H200, Facts
 from .loop_groups import as_kernel
 from .lower import gathers
 from .plan import plan
+from .spread import spreads_of
 from .tiles import statements_for
 
 SHORT_LINE, MANY_LINES = 1024, 1 << 14
@@ -93,6 +94,9 @@ def _in_block(block: Block, language: str, facts: Facts) -> Block:
     for s in block.statements if language in DIALECTS else ():
         if _is_product(s):
             block = _with_attention(block, s, language, facts)
+    for s in block.statements if language in DIALECTS else ():
+        if isinstance(s, Fused) and s.kind == "reduce":
+            block = _with_center(block, s, language)
     for s in block.statements if language in DIALECTS else ():
         if isinstance(s, Apply) and isinstance(s.op, Cumulative):
             block = _with_neighbours(block, s, language)
@@ -131,6 +135,32 @@ def _with_neighbours(block: Block, s: Apply, language: str) -> Block:
         group = close([b for c in chosen for b in inline(c)], chosen[-1].targets, "scan")
         if len(group.body.statements) <= LONGEST and _fits(group, language):
             return _replaced(block, {**{id(c): [] for c in chosen}, id(chosen[-1]): [group]})
+    return block
+
+
+def _with_center(block: Block, s: Fused, language: str) -> Block:
+    """The block with a sum of squared distances and the reduction that gives what they are from as one kernel."""
+    makers = {t: b for b in block.statements for t in b.targets}
+    for a in s.args:
+        chain: list[Statement] = []
+        maker = makers.get(a) if isinstance(a, Var) else None
+        while isinstance(maker, Apply) and is_free(maker) and maker.args:
+            chain.append(maker)
+            maker = makers.get(maker.args[0]) if isinstance(maker.args[0], Var) else None
+        if not (isinstance(a, Var) and isinstance(maker, Fused) and maker.kind == "reduce"):
+            continue
+        if not spreads_of(inline(s), [a]):
+            continue
+        users, chosen = _users(block), [maker, *reversed(chain), s]
+        inside = {id(c) for c in chosen}
+        places = {id(b): k for k, b in enumerate(block.statements)}
+        others = {t: users.get(t, set()) - inside for c in chosen for t in c.targets}
+        if any(0 < places.get(u, len(places)) < places[id(s)] for found in others.values() for u in found):
+            continue
+        targets = [t for c in chosen for t in c.targets if others[t]]
+        group = close([b for c in chosen for b in inline(c)], targets, "reduce")
+        if len(group.body.statements) <= LONGEST and _fits(group, language):
+            return _replaced(block, {**{id(c): [] for c in chosen}, id(s): [group]})
     return block
 
 

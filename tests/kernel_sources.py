@@ -157,6 +157,7 @@ BOTH: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "running_down": (products.down, (f(512, 50_000), f(50_000))),
     "running_maximum": (products.highest, (f(512, 1000),)),
     "running": (products.running, (f(512, 50_000), f(50_000))),
+    "variance": (products.variance, (f(50_000, 300),)),
     "gelu_layer": (products.gelu_layer, (h(512, 64), h(64, 512), h(512))),
     "many": (products.many, (f(8, 300, 16), f(8, 16, 300), f(8, 300))),
     "attention": (products.attention, (h(512, 64), h(512, 64), h(512, 64))),

@@ -245,3 +245,50 @@ PACKED = {  # rows of multiples of 16 bytes
     "attention": Case(attention, tuple(some(136, 24, dtype="f2", seed=k) for k in range(3))),
     "causal": Case(causal, tuple(some(2, 72, 16, seed=k) for k in range(3))),
 }  # fmt: skip
+
+
+# ---- variances -------------------------------------------------------------------------------------
+
+
+def variance(x: Any) -> Any:
+    return np.var(x, axis=0)
+
+
+def deviation(x: Any) -> Any:
+    return np.std(x)
+
+
+def mean_and_variance(x: Any) -> Any:
+    y = np.exp(x)
+    return np.mean(y, axis=0, keepdims=True), np.var(y, axis=0, keepdims=True, ddof=1)
+
+
+def standard(x: Any) -> Any:
+    return (x - np.mean(x, axis=0)) / np.sqrt(np.var(x, axis=0) + 1e-5)
+
+
+VARIANCES = {
+    "columns": (variance, some(3000, 7), 0.0),
+    "columns_far": (variance, some(3000, 7), 1e4),
+    "columns_double": (variance, some(2000, 5, dtype="f8"), 1e6),
+    "whole": (deviation, some(70_001), 100.0),
+    "chunks": (variance, some(20, 5000).T[::-1], 10.0),
+    "computed": (mean_and_variance, some(3000, 7), 0.0),
+    "standard": (standard, some(3000, 7), 10.0),
+}
+
+
+def check_variance(name: str, backend: Any) -> None:
+    """Against float64, in what a number's own rounding makes of it: eps * mean / deviation."""
+    from untraced.kernels.executor import GpuExecutor, kernels_of
+
+    function, x, offset = VARIANCES[name]
+    x = x + x.dtype.type(offset)
+    program = Case(function, (x,)).translated(backend.language)
+    sources = [k.source for k in kernels_of(program, backend.language)]
+    assert sum("squares" in source for source in sources) >= 2 and len(sources) <= 4
+    found, wanted = GpuExecutor(program, backend)([x]), function(x.astype("f8"))
+    for got, want in zip(found, wanted if isinstance(wanted, tuple) else (wanted,), strict=True):
+        assert got.dtype == x.dtype and got.shape == want.shape
+        error = np.abs(got.astype("f8") - want) / np.maximum(np.abs(want), 1)
+        assert np.max(error) <= 8 * np.finfo(x.dtype).eps * max(100, offset), name

@@ -29,7 +29,7 @@ from kernel_programs import (
     with_infinities,
     with_specials,
 )
-from product_programs import RUNNING
+from product_programs import RUNNING, VARIANCES, check_variance
 
 from untraced.kernels import held, layout
 from untraced.kernels.ahead import compile_program
@@ -117,6 +117,12 @@ def test_running_sums(name: str, backend: HostCuda) -> None:
     function = case.translated("cuda")
     assert {k.kind for k in kernels_of(function, "cuda")} == {"scan"}
     case.check(GpuExecutor(function, backend)(list(case.args)))
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", VARIANCES)
+def test_variances_in_one_pass(name: str, backend: HostCuda) -> None:
+    check_variance(name, backend)
 
 
 @needs_compiler

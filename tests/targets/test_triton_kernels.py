@@ -27,6 +27,7 @@ from kernel_programs import (
     with_infinities,
     with_specials,
 )
+from product_programs import VARIANCES, check_variance
 
 from untraced.kernels import held, layout, plan
 from untraced.kernels.ahead import compile_program
@@ -62,6 +63,11 @@ def test_reductions(dtype: str, backend: TritonInterpreter) -> None:
 @pytest.mark.parametrize("dtype", REDUCED_DTYPES)
 def test_places_of_extremes(dtype: str, backend: TritonInterpreter) -> None:
     check_places(dtype, backend)
+
+
+@pytest.mark.parametrize("name", VARIANCES)
+def test_variances_in_one_pass(name: str, backend: TritonInterpreter) -> None:
+    check_variance(name, backend)
 
 
 @pytest.mark.parametrize("make", [softmax, logsumexp])

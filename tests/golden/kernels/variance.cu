@@ -1,0 +1,173 @@
+// np.var(x, axis=0)
+typedef int index_t;
+
+struct Sum { template <class T> __device__ T operator()(T a, T b) const { return a + b; } };
+struct Product { template <class T> __device__ T operator()(T a, T b) const { return a * b; } };
+struct Largest { template <class T> __device__ T operator()(T a, T b) const { return a > b || a != a ? a : b; } };
+struct Smallest { template <class T> __device__ T operator()(T a, T b) const { return a < b || a != a ? a : b; } };
+
+// Thread k of the first `row_threads` gets the fold of the values of all threads that work on its row.
+template <class Fold, class T> __device__ T tile_fold(T value, int row_threads) {
+    const Fold fold;
+    __shared__ T partial[256];
+    __syncthreads();
+    partial[threadIdx.x] = value;
+    __syncthreads();
+    for (int half = blockDim.x / 2; half >= row_threads; half >>= 1) {
+        if ((int)threadIdx.x < half) partial[threadIdx.x] = fold(partial[threadIdx.x], partial[threadIdx.x + half]);
+        __syncthreads();
+    }
+    return partial[threadIdx.x];
+}
+
+// How many numbers, their mean, and the sum of their squared distances from it, by Welford's recurrence.
+template <class T> struct Spread {
+    T count, mean, squares;
+    __device__ void add(T x) {
+        count += 1;
+        const T off = x - mean;
+        mean += off * (1 / count);
+        squares += off * (x - mean);
+    }
+};
+struct Together {
+    template <class T> __device__ Spread<T> operator()(Spread<T> a, Spread<T> b) const {
+        if (a.count == 0) return b;
+        const T off = b.mean - a.mean, share = b.count / (a.count + b.count);
+        return {a.count + b.count, a.mean + off * share, a.squares + b.squares + off * off * a.count * share};
+    }
+};
+
+extern "C" __global__ void variance_t_parts(const float* __restrict__ x_ptr, float* __restrict__ t_part_ptr, float* __restrict__ x_count_ptr, float* __restrict__ x_mean_ptr, float* __restrict__ x_squares_ptr, index_t x_stride, index_t rows, index_t columns, index_t chunks, index_t chunk_length, index_t row_threads) {
+    const index_t row = (index_t)blockIdx.x * row_threads + threadIdx.x % row_threads;
+    const index_t chunk = blockIdx.y;
+    const index_t begin = chunk * chunk_length;
+    const index_t end = begin + chunk_length < columns ? begin + chunk_length : columns;
+    float t_sofar = 0.0f;
+    Spread<float> x_count_sofar = {};
+    if (row < rows) {
+#pragma unroll 4
+        for (index_t column = begin + threadIdx.x / row_threads; column < end; column += blockDim.x / row_threads) {
+            const float x = x_ptr[row + column * x_stride];
+            t_sofar = Sum()(t_sofar, x);
+            x_count_sofar.add(x);
+        }
+    }
+    t_sofar = tile_fold<Sum>(t_sofar, row_threads);
+    if ((int)threadIdx.x < row_threads && row < rows) t_part_ptr[row * chunks + chunk] = t_sofar;
+    x_count_sofar = tile_fold<Together>(x_count_sofar, row_threads);
+    if ((int)threadIdx.x < row_threads && row < rows) {
+        x_count_ptr[row * chunks + chunk] = x_count_sofar.count;
+        x_mean_ptr[row * chunks + chunk] = x_count_sofar.mean;
+        x_squares_ptr[row * chunks + chunk] = x_count_sofar.squares;
+    }
+}
+
+// np.var(x, axis=0)
+typedef int index_t;
+
+struct Sum { template <class T> __device__ T operator()(T a, T b) const { return a + b; } };
+struct Product { template <class T> __device__ T operator()(T a, T b) const { return a * b; } };
+struct Largest { template <class T> __device__ T operator()(T a, T b) const { return a > b || a != a ? a : b; } };
+struct Smallest { template <class T> __device__ T operator()(T a, T b) const { return a < b || a != a ? a : b; } };
+
+template <class T> struct alignas(4 * sizeof(T)) Pack { T at[4]; };
+
+// All threads of a row get the fold of their values: within warps by shuffles, between them through shared memory.
+template <class Fold, class T> __device__ T row_fold(T value, T identity) {
+    const Fold fold;
+    for (int offset = 16; offset > 0; offset >>= 1) value = fold(value, __shfl_xor_sync(0xffffffffu, value, offset));
+    if (THREADS == 32) return value;
+    __shared__ T partial[THREADS / 32];
+    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+    __syncthreads();
+    if (lane == 0) partial[warp] = value;
+    __syncthreads();
+    value = lane < THREADS / 32 ? partial[lane] : identity;
+    for (int offset = 16; offset > 0; offset >>= 1) value = fold(value, __shfl_xor_sync(0xffffffffu, value, offset));
+    return value;
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK) variance_t_finish(const float* __restrict__ t_part_ptr, const float* __restrict__ x_squares_ptr, const float* __restrict__ x_count_ptr, const float* __restrict__ x_mean_ptr, float* __restrict__ t_7_ptr, float count, index_t rows, index_t columns) {
+    const int thread = threadIdx.x % THREADS, together = blockDim.x / THREADS;
+    const index_t step = (index_t)gridDim.x * together;
+    for (index_t row = (index_t)blockIdx.x * together + threadIdx.x / THREADS; row < rows; row += step) {
+        float t_sofar = 0.0f;
+#pragma unroll
+        for (int k = 0; k < EACH; k++) {
+            const index_t column = thread + k * THREADS;
+            if (column >= columns) continue;
+            const float t_part = t_part_ptr[row * columns + column];
+            t_sofar = Sum()(t_sofar, t_part);
+        }
+        const float t = row_fold<Sum, float>(t_sofar, 0.0f);
+        const float t_1 = t / count;
+        float t_6_sofar = 0.0f;
+#pragma unroll
+        for (int k = 0; k < EACH; k++) {
+            const index_t column = thread + k * THREADS;
+            if (column >= columns) continue;
+            const float x_squares = x_squares_ptr[row * columns + column];
+            const float x_count = x_count_ptr[row * columns + column];
+            const float x_mean = x_mean_ptr[row * columns + column];
+            const float t_2 = x_mean - t_1;
+            const float t_3 = t_2 * t_2;
+            const float t_4 = x_count * t_3;
+            const float t_5 = x_squares + t_4;
+            t_6_sofar = Sum()(t_6_sofar, t_5);
+        }
+        const float t_6 = row_fold<Sum, float>(t_6_sofar, 0.0f);
+        const float t_7 = t_6 / count;
+        if (thread == 0) {
+            t_7_ptr[row] = t_7;
+        }
+    }
+}
+
+
+// The same for four neighbours at a time: rows are multiples of 4 long and begin at such.
+extern "C" __global__ void __launch_bounds__(BLOCK) variance_t_finish_by4(const float* __restrict__ t_part_ptr, const float* __restrict__ x_squares_ptr, const float* __restrict__ x_count_ptr, const float* __restrict__ x_mean_ptr, float* __restrict__ t_7_ptr, float count, index_t rows, index_t columns) {
+    const int thread = threadIdx.x % THREADS, together = blockDim.x / THREADS;
+    const index_t step = (index_t)gridDim.x * together;
+    for (index_t row = (index_t)blockIdx.x * together + threadIdx.x / THREADS; row < rows; row += step) {
+        float t_sofar = 0.0f;
+#pragma unroll
+        for (int quad = 0; quad < EACH / 4; quad++) {
+            const index_t first = 4 * (thread + quad * THREADS);
+            if (first >= columns) continue;
+            const Pack<float> t_part_pack = *reinterpret_cast<const Pack<float>*>(t_part_ptr + row * columns + first);
+#pragma unroll
+            for (int lane = 0; lane < 4; lane++) {
+                const float t_part = t_part_pack.at[lane];
+                t_sofar = Sum()(t_sofar, t_part);
+            }
+        }
+        const float t = row_fold<Sum, float>(t_sofar, 0.0f);
+        const float t_1 = t / count;
+        float t_6_sofar = 0.0f;
+#pragma unroll
+        for (int quad = 0; quad < EACH / 4; quad++) {
+            const index_t first = 4 * (thread + quad * THREADS);
+            if (first >= columns) continue;
+            const Pack<float> x_squares_pack = *reinterpret_cast<const Pack<float>*>(x_squares_ptr + row * columns + first);
+            const Pack<float> x_count_pack = *reinterpret_cast<const Pack<float>*>(x_count_ptr + row * columns + first);
+            const Pack<float> x_mean_pack = *reinterpret_cast<const Pack<float>*>(x_mean_ptr + row * columns + first);
+#pragma unroll
+            for (int lane = 0; lane < 4; lane++) {
+                const float x_squares = x_squares_pack.at[lane];
+                const float x_count = x_count_pack.at[lane];
+                const float x_mean = x_mean_pack.at[lane];
+                const float t_2 = x_mean - t_1;
+                const float t_3 = t_2 * t_2;
+                const float t_4 = x_count * t_3;
+                const float t_5 = x_squares + t_4;
+                t_6_sofar = Sum()(t_6_sofar, t_5);
+            }
+        }
+        const float t_6 = row_fold<Sum, float>(t_6_sofar, 0.0f);
+        const float t_7 = t_6 / count;
+        if (thread == 0) {
+            t_7_ptr[row] = t_7;
+        }
+    }
+}
