@@ -198,10 +198,12 @@ def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int) -> Any:
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = None) -> Any:
+    """np.full: an array of this shape, all elements `fill_value`."""
     return np.full(shape, fill_value, dtype)
 
 
 def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None) -> Any:
+    """np.full_like: in the shape and dtype of `x` where none are given."""
     return np.full_like(x, fill_value, dtype, shape=shape)
 
 
@@ -211,6 +213,7 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Any:
 
 
 def concatenate(operands: Sequence[Any], dimension: int) -> Any:
+    """Arrays one behind another along the axis `dimension`."""
     return np.concatenate(operands, axis=dimension)
 
 
@@ -220,18 +223,22 @@ def reshape(operand: Any, new_sizes: Sequence[int], dimensions: Sequence[int] | 
 
 
 def transpose(operand: Any, permutation: Sequence[int]) -> Any:
+    """The axes in the order `permutation`."""
     return np.transpose(operand, tuple(permutation))
 
 
 def squeeze(array: Any, dimensions: Sequence[int]) -> Any:
+    """Without the axes `dimensions`, which have one element."""
     return np.squeeze(array, tuple(dimensions))
 
 
 def expand_dims(array: Any, dimensions: Sequence[int]) -> Any:
+    """With axes of one element at the places `dimensions` of the result."""
     return np.expand_dims(array, tuple(dimensions))
 
 
 def rev(operand: Any, dimensions: Sequence[int]) -> Any:
+    """The elements along the axes `dimensions` in reverse."""
     return np.flip(operand, tuple(dimensions))
 
 
@@ -245,10 +252,12 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
 
 
 def argmax(operand: Any, axis: int, index_dtype: Any = np.int32) -> Any:
+    """The place of the largest element along `axis`, the first of several, as `index_dtype`."""
     return np.argmax(operand, axis).astype(index_dtype)
 
 
 def argmin(operand: Any, axis: int, index_dtype: Any = np.int32) -> Any:
+    """The place of the smallest element along `axis`, the first of several, as `index_dtype`."""
     return np.argmin(operand, axis).astype(index_dtype)
 
 
@@ -284,14 +293,17 @@ def ragged_dot(lhs: Any, rhs: Any, group_sizes: Any, precision: Any = None, pref
 
 
 def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Any:
+    """np.matmul: products of the matrices in the last two axes."""
     return np.matmul(lhs, rhs)
 
 
 def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+    """Running sums along `axis`, from its end where `reverse`."""
     return np.flip(np.cumsum(np.flip(operand, axis), axis), axis) if reverse else np.cumsum(operand, axis)
 
 
 def cumprod(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+    """Running products along `axis`, from its end where `reverse`."""
     return np.flip(np.cumprod(np.flip(operand, axis), axis), axis) if reverse else np.cumprod(operand, axis)
 
 
@@ -324,6 +336,7 @@ def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Any]:
 
 
 def tile(operand: Any, reps: Sequence[int]) -> Any:
+    """np.tile: `operand` repeated along each axis."""
     return np.tile(operand, tuple(reps))
 
 

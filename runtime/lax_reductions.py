@@ -22,10 +22,12 @@ def reduce_prod(operand: Any, axes: Sequence[int]) -> Any:
 
 
 def reduce_max(operand: Any, axes: Sequence[int]) -> Any:
+    """The largest element along `axes`, which go."""
     return np.max(operand, tuple(axes))
 
 
 def reduce_min(operand: Any, axes: Sequence[int]) -> Any:
+    """The smallest element along `axes`, which go."""
     return np.min(operand, tuple(axes))
 
 
@@ -35,10 +37,12 @@ def reduce_and(operand: Any, axes: Sequence[int]) -> Any:
 
 
 def reduce_or(operand: Any, axes: Sequence[int]) -> Any:
+    """The bitwise or along `axes`, which go."""
     return np.bitwise_or.reduce(operand, tuple(axes))
 
 
 def reduce_xor(operand: Any, axes: Sequence[int]) -> Any:
+    """The bitwise exclusive or along `axes`, which go."""
     return np.bitwise_xor.reduce(operand, tuple(axes))
 
 

@@ -97,6 +97,7 @@ _registry[set] = Registered(lambda x: ((), tuple(x)), lambda aux, _: set(aux))  
 
 
 def registered(cls: type) -> Registered | None:
+    """How trees go through a class, if that has been registered."""
     return _registry.get(cls)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -47,6 +48,14 @@ def test_digits_data_parallel_is_the_same_on_devices_and_processes() -> None:
     assert one == two
     assert "4 devices in 2 processes" in said[1]
     assert float(one.split()[-1]) > 0.8
+
+
+def test_the_readme_shows_what_its_first_program_prints(tmp_path: Path) -> None:
+    blocks = re.findall(r"```python\n(.*?)```", (EXAMPLES.parent / "README.md").read_text(), re.S)
+    script = tmp_path / "readme.py"
+    script.write_text(blocks[0])
+    out = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True).stdout
+    assert out.split() == ["(20,", "10)", *blocks[1].split()]
 
 
 def test_heat_equals_numpy(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import inspect
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,17 @@ EXAMPLES = sorted(name for name, x in FACE.items() if ">>>" in (inspect.getdoc(x
 
 def test_all_have_one() -> None:
     assert not [name for name, x in FACE.items() if callable(x) and not inspect.getdoc(x)]
+
+
+SPACES = [x for x in FACE.values() if inspect.ismodule(x)]
+SPACES += [untraced.nn.initializers, untraced.scipy.linalg, untraced.scipy.special]
+
+
+@pytest.mark.parametrize("space", SPACES, ids=lambda m: m.__name__.removeprefix("untraced."))
+def test_all_in_a_namespace_have_one(space: ModuleType) -> None:
+    found = {name: getattr(space, name) for name in dir(space) if not name.startswith("_")}
+    own = {name: x for name, x in found.items() if (getattr(x, "__module__", None) or "").startswith("untraced")}
+    assert not [name for name, x in own.items() if callable(x) and not inspect.getdoc(x)]
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

@@ -174,16 +174,20 @@ def _at_zero(v: Any, x: Any) -> Any:
 
 
 def k0(z: Any) -> Any:
+    """The modified Bessel function of the second kind, of order 0."""
     return kv(0, z)
 
 
 def k1(z: Any) -> Any:
+    """The modified Bessel function of the second kind, of order 1."""
     return kv(1, z)
 
 
 def k0e(z: Any) -> Any:
+    """exp(z) k0(z)."""
     return _decaying(0, z, True)
 
 
 def k1e(z: Any) -> Any:
+    """exp(z) k1(z)."""
     return _decaying(1, z, True)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..ops.selection import stop_gradient
-from .linalg import norm as numpys_norm
+from .linalg import norm as _numpys_norm
 from .support import known, only_plain
 
 
@@ -47,6 +47,10 @@ def solve_triangular(
     overwrite_b: Any = False,
     check_finite: Any = True,
 ) -> Any:
+    """The solution x of a x = b, or with `trans` of the transposed (1, "T") or adjoint (2, "C") matrix.
+
+    One triangle of a is read.
+    """
     a, trans = np.asarray(a), known(trans)
     t = np.tril(a) if known(lower) else np.triu(a)
     if known(unit_diagonal):
@@ -59,6 +63,7 @@ def solve_triangular(
 
 
 def cholesky(a: Any, lower: Any = False, overwrite_a: Any = False, check_finite: Any = True) -> Any:
+    """The triangular factor of a: u with u^H u = a, or with `lower` l with l l^H = a."""
     a = np.asarray(a)
     return np.linalg.cholesky(a) if known(lower) else np.conj(np.linalg.cholesky(np.conj(a).mT)).mT
 
@@ -69,20 +74,24 @@ def cho_factor(a: Any, lower: Any = False, overwrite_a: Any = False, check_finit
 
 
 def cho_solve(c_and_lower: Any, b: Any, overwrite_b: Any = False, check_finite: Any = True) -> Any:
+    """The solution x of a x = b, by the factor of a and `lower` as `cho_factor` returns them."""
     c, lower = c_and_lower
     first = solve_triangular(c, b, 0 if lower else 2, lower)
     return solve_triangular(c, first, 2 if lower else 0, lower)
 
 
 def inv(a: Any, overwrite_a: Any = False, check_finite: Any = True) -> Any:
+    """The inverse; LinAlgError where the matrix is singular."""
     return np.linalg.inv(a)
 
 
 def det(a: Any, overwrite_a: Any = False, check_finite: Any = True) -> Any:
+    """The determinant."""
     return np.linalg.det(a)
 
 
 def pinv(a: Any, *, atol: Any = None, rtol: Any = None, return_rank: Any = False, check_finite: Any = True) -> Any:
+    """The Moore-Penrose inverse: singular values up to rtol times the largest count as 0."""
     a = np.asarray(a)
     only_plain("scipy.linalg.pinv", atol is None and not known(return_rank))
     cut = max(a.shape[-2:]) * np.finfo(np.result_type(a, np.float32)).eps if rtol is None else rtol
@@ -90,7 +99,8 @@ def pinv(a: Any, *, atol: Any = None, rtol: Any = None, return_rank: Any = False
 
 
 def norm(a: Any, ord: Any = None, axis: Any = None, keepdims: Any = False, check_finite: Any = True) -> Any:
-    return numpys_norm(a, ord, axis, keepdims)
+    """As np.linalg.norm."""
+    return _numpys_norm(a, ord, axis, keepdims)
 
 
 def svd(
@@ -101,6 +111,7 @@ def svd(
     check_finite: Any = True,
     lapack_driver: Any = "gesdd",
 ) -> Any:
+    """u, s, vh with u @ diag(s) @ vh = a; without `compute_uv` s alone."""
     if not known(compute_uv):
         return np.linalg.svd(a, compute_uv=False)
     u, s, vh = np.linalg.svd(a, full_matrices)
@@ -108,6 +119,7 @@ def svd(
 
 
 def svdvals(a: Any, overwrite_a: Any = False, check_finite: Any = True) -> Any:
+    """The singular values, the largest first."""
     return np.linalg.svd(a, compute_uv=False)
 
 
@@ -119,6 +131,7 @@ def qr(
     pivoting: Any = False,
     check_finite: Any = True,
 ) -> Any:
+    """q, r with q @ r = a; with mode "r" (r,)."""
     mode = known(mode)
     only_plain("scipy.linalg.qr", not known(pivoting) and mode in ("full", "economic", "r"))
     q, r = np.linalg.qr(a, "reduced" if mode == "economic" else "complete")
@@ -171,6 +184,7 @@ def toeplitz(c: Any, r: Any = None) -> Any:
 
 
 def circulant(c: Any) -> Any:
+    """The matrix whose columns are c, each rotated by one more."""
     c = np.atleast_1d(np.asarray(c))
     n = c.shape[-1]
     return c[..., (np.arange(n)[:, None] - np.arange(n)[None, :]) % n]
@@ -185,6 +199,7 @@ def hankel(c: Any, r: Any = None) -> Any:
 
 
 def block_diag(*arrs: Any) -> Any:
+    """The matrix with these along its diagonal, 0 elsewhere."""
     parts = [np.atleast_2d(a) for a in arrs]
     rows, columns = sum([p.shape[0] for p in parts]), sum([p.shape[1] for p in parts])
     whole = np.zeros((rows, columns), dtype=np.result_type(*parts))
@@ -197,6 +212,7 @@ def block_diag(*arrs: Any) -> Any:
 
 
 def khatri_rao(a: Any, b: Any) -> Any:
+    """Kronecker's product column by column: shape (..., m n, k) of (..., m, k) and (..., n, k)."""
     a, b = np.asarray(a), np.asarray(b)
     product = a[..., :, None, :] * b[..., None, :, :]
     return np.reshape(product, (*product.shape[:-3], product.shape[-3] * product.shape[-2], product.shape[-1]))

@@ -54,6 +54,7 @@ def softmax(x: Any, axis: Any = None) -> Any:
 
 
 def log_softmax(x: Any, axis: Any = None) -> Any:
+    """The logarithm of `softmax`, without overflow; of the shape of `x`."""
     x = np.asarray(x)
     d = x - stop_gradient(np.max(x, axis=axis, keepdims=True))
     return d - np.log(np.sum(np.exp(d), axis=axis, keepdims=True))
@@ -70,10 +71,12 @@ def expit(x: Any) -> Any:
 
 
 def log_expit(x: Any) -> Any:
+    """log(expit(x)) = -log(1 + exp(-x)), without overflow."""
     return -np.logaddexp(0.0, -_floats(x))
 
 
 def softplus(x: Any) -> Any:
+    """log(1 + exp(x)), without overflow."""
     return np.logaddexp(0.0, _floats(x))
 
 
@@ -96,6 +99,7 @@ def xlogy(x: Any, y: Any) -> Any:
 
 
 def xlog1py(x: Any, y: Any) -> Any:
+    """x log1p(y), and 0 where x is 0 and y is not NaN."""
     zero = (x == 0) & _has_no_log(np.asarray(y) + 1)
     return np.where(zero, 0.0, x * np.log1p(np.where(zero, 0.0, y)))[()]
 
@@ -123,6 +127,7 @@ def rel_entr(x: Any, y: Any) -> Any:
 
 
 def kl_div(x: Any, y: Any) -> Any:
+    """x log(x / y) - x + y for positive x and y, y where x is 0, else inf."""
     value = rel_entr(x, y)
     return np.where(np.isinf(value), value, value - x + y).astype(value.dtype)[()]
 
@@ -139,6 +144,7 @@ def ndtri(y: Any) -> Any:
 
 
 def exp10(x: Any) -> Any:
+    """10**x."""
     return np.power(10.0, _floats(x))
 
 
@@ -153,15 +159,18 @@ def exprel(x: Any) -> Any:
 
 
 def cosm1(x: Any) -> Any:
+    """cos(x) - 1, exact near 0: -2 sin(x / 2)**2."""
     s = np.sin(0.5 * _floats(x))
     return -2.0 * s * s
 
 
 def boxcox(x: Any, lmbda: Any) -> Any:
+    """(x**lmbda - 1) / lmbda, and log(x) where lmbda is 0."""
     return _power_less_one(np.log(_floats(x)), lmbda)
 
 
 def boxcox1p(x: Any, lmbda: Any) -> Any:
+    """boxcox(1 + x, lmbda), exact near 0."""
     return _power_less_one(np.log1p(_floats(x)), lmbda)
 
 
@@ -186,11 +195,13 @@ def _log1p_by(y: Any, power: Any) -> Any:
 
 
 def inv_boxcox(y: Any, lmbda: Any) -> Any:
+    """The x of which `boxcox` with this lmbda is y."""
     y, power = _floats(y), _floats(lmbda)
     return np.exp(_log1p_by(y, power)).astype(np.result_type(y, power))[()]
 
 
 def inv_boxcox1p(y: Any, lmbda: Any) -> Any:
+    """The x of which `boxcox1p` with this lmbda is y."""
     y, power = _floats(y), _floats(lmbda)
     return np.expm1(_log1p_by(y, power)).astype(np.result_type(y, power))[()]
 
@@ -199,6 +210,7 @@ def inv_boxcox1p(y: Any, lmbda: Any) -> Any:
 
 
 def huber(delta: Any, r: Any) -> Any:
+    """r**2 / 2 where |r| <= delta, delta (|r| - delta / 2) elsewhere; inf where delta < 0."""
     delta, r = _floats(delta), _floats(r)
     a = np.absolute(r)
     value = np.where(a <= delta, 0.5 * r * r, delta * (a - 0.5 * delta))
@@ -206,6 +218,7 @@ def huber(delta: Any, r: Any) -> Any:
 
 
 def pseudo_huber(delta: Any, r: Any) -> Any:
+    """delta**2 (sqrt(1 + (r / delta)**2) - 1); 0 where delta or r is 0, inf where delta < 0."""
     delta, r = _floats(delta), _floats(r)
     safe = np.where(delta > 0, delta, 1.0)
     s = (r / safe) ** 2
@@ -218,12 +231,14 @@ def pseudo_huber(delta: Any, r: Any) -> Any:
 
 
 def rgamma(x: Any) -> Any:
+    """1 / gamma(x), which is 0 at the poles of gamma."""
     x = _floats(x)
     pole = (x <= 0) & (x == np.floor(x))
     return np.where(pole, 0.0, 1.0 / gamma(np.where(pole, 1.0, x))).astype(x.dtype)[()]
 
 
 def gammasgn(x: Any) -> Any:
+    """The sign of gamma(x)."""
     x = _floats(x)
     below = np.floor(x)
     sign = np.where((x > 0) | (below % 2 == 0), 1.0, -1.0)
@@ -238,6 +253,7 @@ def loggamma(z: Any) -> Any:
 
 
 def multigammaln(a: Any, d: Any) -> Any:
+    """The logarithm of the multivariate gamma function of dimension d, a known int; real a > (d - 1) / 2."""
     a, d = _floats(a), known(d)
     value = gammaln(a)
     for j in tuple(range(1, d)):
@@ -246,6 +262,7 @@ def multigammaln(a: Any, d: Any) -> Any:
 
 
 def beta(a: Any, b: Any) -> Any:
+    """gamma(a) gamma(b) / gamma(a + b)."""
     a, b, dtype = doubles(a, b)
     small = (np.absolute(a) < 60) & (np.absolute(b) < 60)
     direct = gamma(np.where(small, a, 1.0)) * (gamma(np.where(small, b, 1.0)) * rgamma(np.where(small, a + b, 1.0)))
@@ -301,6 +318,7 @@ _BERNOULLI = (
 
 
 def polygamma(n: Any, x: Any) -> Any:
+    """The nth derivative of digamma at x; n may be an array."""
     n, x = np.broadcast_arrays(np.asarray(n), _floats(x))
     x = x.astype(np.result_type(float_of(n.dtype), x))
     order = np.maximum(n, 1).astype(x.dtype)

@@ -250,6 +250,7 @@ def comb_of(n: Any, k: Any, repetition: bool) -> int:
 
 
 def perm_of(n: Any, k: Any) -> int:
+    """The number of ordered choices of k out of n, Python integers."""
     n, k = _count(n, "perm"), _count(k, "perm")
     return math.perm(n, k) if 0 <= k <= n else 0
 

@@ -48,6 +48,7 @@ def _far(a: Any, coefficients: Any) -> Any:
 
 
 def i0_source(x: Any) -> Any:
+    """The modified Bessel function of the first kind, of order 0."""
     a = np.absolute(x.astype(np.float64))
     near = a <= _SWITCH
     far = np.where(near, _SWITCH, a)
@@ -56,6 +57,7 @@ def i0_source(x: Any) -> Any:
 
 
 def i0e_source(x: Any) -> Any:
+    """exp(-|x|) i0(x)."""
     a = np.absolute(x.astype(np.float64))
     near = a <= _SWITCH
     small = np.where(near, a, 0.0)
@@ -64,6 +66,7 @@ def i0e_source(x: Any) -> Any:
 
 
 def i1_source(x: Any) -> Any:
+    """The modified Bessel function of the first kind, of order 1."""
     v = x.astype(np.float64)
     a = np.absolute(v)
     near = a <= _SWITCH
@@ -74,6 +77,7 @@ def i1_source(x: Any) -> Any:
 
 
 def i1e_source(x: Any) -> Any:
+    """exp(-|x|) i1(x)."""
     v = x.astype(np.float64)
     a = np.absolute(v)
     near = a <= _SWITCH

@@ -93,6 +93,7 @@ def _two(v: Any) -> Any:
 
 
 def j0_source(x: Any) -> Any:
+    """The Bessel function of the first kind, of order 0."""
     v = x.astype(np.float64)
     near, small, far = _two(v)
     p, q = _far(far, _P0, _Q0)
@@ -102,6 +103,7 @@ def j0_source(x: Any) -> Any:
 
 
 def j1_source(x: Any) -> Any:
+    """The Bessel function of the first kind, of order 1."""
     v = x.astype(np.float64)
     near, small, far = _two(v)
     p, q = _far(far, _P1, _Q1)
@@ -112,6 +114,7 @@ def j1_source(x: Any) -> Any:
 
 
 def y0_source(x: Any) -> Any:
+    """The Bessel function of the second kind, of order 0; -inf at 0, NaN below."""
     v = x.astype(np.float64)
     near, small, far = _two(v)
     p, q = _far(far, _P0, _Q0)
@@ -122,6 +125,7 @@ def y0_source(x: Any) -> Any:
 
 
 def y1_source(x: Any) -> Any:
+    """The Bessel function of the second kind, of order 1; -inf at 0, NaN below."""
     v = x.astype(np.float64)
     near, small, far = _two(v)
     p, q = _far(far, _P1, _Q1)

@@ -21,6 +21,7 @@ _ROOT_OF_TWO_OVER_PI = 0.7978845608028654
 
 
 def ndtr_source(x: Any) -> Any:
+    """The probability that a standard normal number is at most x."""
     v = x.astype(np.float64)
     far = np.absolute(v) > 1.0
     tail = _tail(np.where(far, v, 2.0))
@@ -34,6 +35,7 @@ def _tail(x: Any) -> Any:
 
 
 def log_ndtr_source(x: Any) -> Any:
+    """log(ndtr(x)), without underflow."""
     v = x.astype(np.float64)
     low = v < -1.0
     s = np.where(low, v, -1.0)

@@ -40,6 +40,7 @@ def mapped(function: Callable[[float], float], name: str) -> Callable[[Any], Any
         return mapped(x).astype(dtype)[()]
 
     evaluate.__name__ = evaluate.__qualname__ = name
+    evaluate.__doc__ = function.__doc__
     return evaluate
 
 
@@ -86,6 +87,7 @@ def evaluated(source: Callable[[Any], Any]) -> Callable[[Any], Any]:
             return np.asarray(source(np.asarray(x).astype(dtype))).astype(dtype)[()]
 
     evaluate.__name__ = evaluate.__qualname__ = source.__name__.removesuffix("_source")
+    evaluate.__doc__ = source.__doc__
     return evaluate
 
 
@@ -107,6 +109,7 @@ def exp_of_square(x: Any, factor: float) -> Any:
 
 
 def erfc_source(x: Any) -> Any:
+    """1 - erf(x), without cancellation."""
     v = x.astype(np.float64)
     a = np.absolute(v)
     far = a > 0.5
@@ -116,6 +119,7 @@ def erfc_source(x: Any) -> Any:
 
 
 def erfinv_source(x: Any) -> Any:
+    """The x of which erf is `x`, between -1 and 1."""
     v = x.astype(np.float64)
     a = np.absolute(v)
     far = np.copysign(_erfc_root(np.where(a > 0.5, 1.0 - a, 0.25)), v)
@@ -124,6 +128,7 @@ def erfinv_source(x: Any) -> Any:
 
 
 def erfcinv_source(x: Any) -> Any:
+    """The x of which erfc is `x`, between 0 and 2."""
     v = x.astype(np.float64)
     low, high = v < 0.5, v > 1.5
     tail = _erfc_root(np.where(low, v, np.where(high, 2.0 - v, 0.25)))
