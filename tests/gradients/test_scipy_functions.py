@@ -56,6 +56,7 @@ MATRICES: list[Row] = [
     (lambda a, q: sl.solve_sylvester(a, 0.5 * a, q), (A, H)),
     (lambda a, q: sl.solve_continuous_lyapunov(a, q) + sl.solve_discrete_lyapunov(0.1 * a, q), (A, H)),
     (lambda a: sl.sqrtm(a @ a.T + np.eye(3)), (A,)),
+    (lambda a: sl.logm(a @ a.T + np.eye(3)), (A,)),
     (lambda a: sl.polar(a)[1], (A,)),
     (lambda a: sl.eigh(a + a.T, a @ a.T, eigvals_only=True), (A,)),
     (lambda a, e: sl.expm_frechet(0.3 * a, e)[1], (A, H)),
@@ -117,6 +118,15 @@ def test_roots_that_are_complex_are_scipys() -> None:
     np.testing.assert_allclose(root(-H), 2.0 * sl.sqrtm(-H), rtol=1e-12)
     with pytest.raises(OverflowError, match="complex"):
         grad(lambda a: np.sum(sl.sqrtm(a)))(-H)
+
+
+def test_logarithms_of_matrices() -> None:
+    logarithm = accelerate(lambda a: sl.logm(a), target="numpy")
+    for a in (H, np.diag([1e-9, 3.0, 1e9]) + np.triu(H, 1), sl.expm(A - A.T)):
+        np.testing.assert_allclose(logarithm(a), sl.logm(a), rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(logarithm(-H), sl.logm(-H), rtol=1e-12)  # complex: SciPy's own
+    with pytest.raises(OverflowError, match="complex"):
+        grad(lambda a: np.sum(sl.logm(a)))(-H)
 
 
 def test_what_depends_on_scipys_own_choices_is_left_to_it() -> None:

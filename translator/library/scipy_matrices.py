@@ -125,12 +125,9 @@ def solve_discrete_lyapunov(a: Any, q: Any, method: Any = None) -> Any:
 STEPS = 24  # Newton's method has converged long before, or does not
 
 
-def sqrtm(A: Any, disp: Any = None, blocksize: Any = None) -> Any:
+def _root(a: Any) -> Any:
     """The principal square root by the scaled iteration of E. Denman and A. Beavers (N. Higham, "Functions of
-    Matrices", (6.28) and (6.29)). Where it is not real, or there is none, CPython has the call."""
-    a = np.asarray(A)
-    only_plain("scipy.linalg.sqrtm", a.ndim == 2 and disp is None)
-    a = a.astype(np.result_type(a, np.float32))
+    Matrices", (6.28) and (6.29))."""
     n = a.shape[0]
     x, y = a, np.eye(n, dtype=a.dtype)
     for _ in range(STEPS):
@@ -138,10 +135,55 @@ def sqrtm(A: Any, disp: Any = None, blocksize: Any = None) -> Any:
         scale = np.exp(-sizes / (2 * n))
         x, y = scale * x, scale * y
         x, y = 0.5 * (x + np.linalg.inv(y)), 0.5 * (y + np.linalg.inv(x))
+    return x
+
+
+def sqrtm(A: Any, disp: Any = None, blocksize: Any = None) -> Any:
+    """The principal square root. Where it is not real, or there is none, CPython has the call."""
+    a = np.asarray(A)
+    only_plain("scipy.linalg.sqrtm", a.ndim == 2 and disp is None)
+    a = a.astype(np.result_type(a, np.float32))
+    x = _root(a)
     left = np.max(np.abs(x @ x - a))
     if not left <= np.finfo(a.dtype).eps ** 0.5 * np.max(np.abs(a)):
         raise OverflowError("the principal square root of the matrix is complex, or there is none")
     return x
+
+
+ROOTS = 8  # of which the last is within 0.26 of the unit matrix for eigenvalues between 1e-26 and 1e26
+LEGENDRE = (
+    (0.0254460438286207, 0.06474248308443487),
+    (0.12923440720030277, 0.13985269574463843),
+    (0.2970774243113014, 0.19091502525255935),
+    (0.5, 0.20897959183673465),
+    (0.7029225756886985, 0.19091502525255935),
+    (0.8707655927996972, 0.13985269574463843),
+    (0.9745539561713793, 0.06474248308443487),
+)  # nodes and weights of seven points between 0 and 1
+
+
+def logm(A: Any, disp: Any = None) -> Any:
+    """The principal logarithm, 2 ** k * log(A ** (1 / 2 ** k)): roots until the diagonal Pade approximant of degree 7,
+    the sum over Gauss's points of the integral of (A - I) / (t (A - I) + I), has all digits (N. Higham, "Functions of
+    Matrices", (11.18) and table 11.1). Where it is not real, or there is none, CPython has the call."""
+    a = np.asarray(A)
+    only_plain("scipy.linalg.logm", a.ndim == 2 and disp is None)
+    a = a.astype(np.result_type(a, np.float32))
+    x = a
+    for _ in range(ROOTS):
+        x = _root(x)
+    power = x
+    for _ in range(ROOTS):
+        power = power @ power
+    left = np.max(np.abs(power - a))
+    if not left <= np.finfo(a.dtype).eps ** 0.5 * np.max(np.abs(a)):
+        raise OverflowError("the principal logarithm of the matrix is complex, or there is none")
+    unit = np.eye(a.shape[0], dtype=a.dtype)
+    d = x - unit
+    total = np.zeros_like(d)
+    for node, weight in LEGENDRE:
+        total = total + weight * np.linalg.solve(unit + node * d, d)
+    return 2.0**ROOTS * total
 
 
 def polar(a: Any, side: Any = "right") -> Any:
@@ -221,6 +263,7 @@ NAMES = {
         solve_continuous_lyapunov,
         solve_discrete_lyapunov,
         sqrtm,
+        logm,
         polar,
         eigvalsh,
         eigh,
