@@ -34,7 +34,7 @@ from .ir import (
 from .ops.core import Attrs, Cast, ContractAttrs, IndexAttrs, read_by, reading
 from .printing.trivial import without_trivial
 from .records import dataclass
-from .tree import LEAF, Kind
+from .tree import LEAF, Kind, leaf_nodes, static, with_leaf_nodes
 
 
 def same(f: Function, g: Function) -> bool:
@@ -52,7 +52,7 @@ def difference(f: Function, g: Function) -> str | None:
 
 def _difference(f: Function, g: Function, routines: _Pairs) -> str | None:
     f, g = without_trivial(f), without_trivial(g)
-    f, g = _specialised_as(f, g), _specialised_as(g, f)
+    f, g = (_with_known_bools(h) for h in (_specialised_as(f, g), _specialised_as(g, f)))
     if [p.tree for p in f.params] != [p.tree for p in g.params]:
         return f"parameters {[p.tree for p in f.params]} and {[p.tree for p in g.params]}"
     if [p.aval for p in f.body.params] != [p.aval for p in g.body.params]:
@@ -83,6 +83,22 @@ def _specialised_as(f: Function, g: Function) -> Function:
         position += p.tree.leaf_count
     mutated = tuple(kept.index(f.body.params[i]) for i in f.mutated)
     return replace(f, params=tuple(params), body=replace(f.body, params=tuple(kept)), mutated=mutated)
+
+
+def _with_known_bools(f: Function) -> Function:
+    """`f` with Python's True and False among its results as parts of their structure, as they are read in source."""
+    count = f.out.leaf_count
+    casts = {s.targets[0]: s for s in f.body.statements if isinstance(s, Apply) and isinstance(s.op, Cast)}
+    known: dict[int, bool] = {}
+    for k, r in enumerate(f.body.results[:count]):
+        made = casts.get(r) if isinstance(r, Var) and r.aval.weak and r.aval.dtype.kind == "b" else None
+        if made is not None and isinstance(value := made.args[0], Const):
+            known[k] = bool(value.value)
+    if not known:
+        return f
+    nodes = (static(known[k]) if k in known else node for k, node in enumerate(leaf_nodes(f.out)))
+    results = tuple(r for k, r in enumerate(f.body.results) if k not in known)
+    return replace(f, out=with_leaf_nodes(f.out, nodes), body=replace(f.body, results=results))
 
 
 def _written(f: Function) -> dict[int, Atom]:

@@ -12,7 +12,7 @@ from random_programs import random_loops
 from untraced import accelerate
 
 
-@pytest.mark.parametrize("seed", [1003, 1022, 1032, 1036, 1041, 1192, 1369])
+@pytest.mark.parametrize("seed", [1003, 1022, 1032, 1036, 1041, 1192, 1369, 20079, 20292])
 def test_vectorised_loops_are_read_back(seed: int) -> None:
     """Indices that two axes share, bools known beforehand, Python's bool of a bool."""
     program = random_loops(Random(seed))

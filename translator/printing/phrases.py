@@ -306,6 +306,8 @@ class Expressions:
 
     def _cast(self, x: Atom, attrs: CastAttrs) -> ast.expr:
         dtype = attrs.dtype
+        if attrs.weak and isinstance(x, Const) and dtype.kind == "b":
+            return ast.Constant(bool(x.value))
         if attrs.weak:
             return call({"i": "int", "f": "float", "c": "complex", "b": "bool"}[dtype.kind], self.atom(x))
         if x.aval.weak or self.is_python_bool(x):
