@@ -19,6 +19,7 @@ from ..translator.reading.signature import Signature
 from ..translator.records import dataclass
 from ..translator.tree import LEAF, Kind, TreeDef
 from .arguments import Binding
+from .programs import runs_in_numpy
 
 if TYPE_CHECKING:
     from .accelerate import Accelerated
@@ -99,6 +100,15 @@ class Inspection:
     def fused(self) -> Function:
         """The final program, whose groups are kernels."""
         return self._translation.function
+
+    @functools.cached_property
+    def runner(self) -> str:
+        """What runs a call with NumPy arrays: "xla", "triton" or "cuda", or "numpy", which executes `source`: on that
+        target, and on "cpu" where the program is little more than large calls of NumPy. Calls with Arrays are XLA's.
+        """
+        if self.target == "cpu":
+            return "numpy" if runs_in_numpy(self.fused) else "xla"
+        return "xla" if self.target == "tpu" else self.target
 
     @functools.cached_property
     def _emitted(self) -> Any:
@@ -182,7 +192,8 @@ class Inspection:
         return out
 
     def __repr__(self) -> str:
-        return f"<inspection of {self.name} for {self.target}: {', '.join(self.stages)}>"
+        runner = ", run by NumPy" if self.runner == "numpy" and self.target != "numpy" else ""
+        return f"<inspection of {self.name} for {self.target}{runner}: {', '.join(self.stages)}>"
 
     def __str__(self) -> str:
         return self.source
@@ -209,6 +220,11 @@ class CutInspection(Inspection):
     def source(self) -> str:
         """The regions and the driver."""
         return self.stages["cut"]
+
+    @property
+    def runner(self) -> str:
+        """CPython, with NumPy: it calls the regions."""
+        return "numpy"
 
     @property
     def stablehlo(self) -> None:

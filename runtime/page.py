@@ -69,6 +69,8 @@ def _facts(inspection: Inspection) -> Iterator[str]:
     from .recompiles import describe_signature
 
     yield f"{inspection.name}{describe_signature(inspection.signature)}"
+    if inspection.runner == "numpy" and inspection.target != "numpy":
+        yield "run by NumPy"
     final = inspection.stages.functions[list(inspection.stages)[-1]]
     if isinstance(final, Function):
         count = sum(isinstance(s, Apply) for s in walk(final.body))

