@@ -6,6 +6,7 @@ import atexit
 import ctypes
 import functools
 import hashlib
+import mmap
 import shutil
 import subprocess
 import tempfile
@@ -74,6 +75,22 @@ class AlignedNumpy:
         memory = np.empty(size * np.dtype(dtype).itemsize + 64, np.uint8)
         start = -memory.ctypes.data % 64
         return memory[start : start + size * np.dtype(dtype).itemsize].view(dtype).reshape(shape)
+
+
+class GuardedNumpy(AlignedNumpy):
+    """NumPy whose new arrays end where a page begins that nobody may touch: what reads behind them ends the process."""
+
+    def __init__(self) -> None:
+        self.kept: list[mmap.mmap] = []
+
+    def empty(self, shape: tuple[int, ...], dtype: Any) -> Any:
+        size, page = int(np.prod(shape)) * np.dtype(dtype).itemsize, mmap.PAGESIZE
+        whole = -(-max(size, 1) // page) * page
+        memory = mmap.mmap(-1, whole + page)
+        self.kept.append(memory)
+        last = ctypes.addressof(ctypes.c_char.from_buffer(memory)) + whole
+        assert ctypes.CDLL(None).mprotect(ctypes.c_void_p(last), ctypes.c_size_t(page), 0) == 0
+        return np.frombuffer(memory, np.uint8, size, whole - size).view(dtype).reshape(shape)
 
 
 @contextmanager

@@ -3,12 +3,13 @@ them; compiled by NVRTC; reported."""
 
 from __future__ import annotations
 
+import os
 import shutil
 from typing import Any
 
 import numpy as np
 import pytest
-from host_cuda import HostCuda, aligned, compile_programs
+from host_cuda import GuardedNumpy, HostCuda, aligned, compile_programs
 from product_programs import (
     ATTENTION,
     KERNELS_WIN,
@@ -63,6 +64,25 @@ def test_neighbours_are_read_and_stored_together(name: str, backend: HostCuda) -
     with aligned(backend):
         run(Case(case.function, tuple(map(backend.moved, case.args))), backend)
     assert backend.packed_launches == before + 1
+
+
+@needs_compiler
+def test_nothing_is_read_behind_an_array(backend: HostCuda) -> None:
+    """In a process of its own, which such a read would end."""
+    cases = {**PACKED, **{n: c for n, c in CASES.items() if n.startswith(("gelu_", "attention_f", "many"))}}
+    guarded = GuardedNumpy()
+    child = os.fork()
+    if not child:
+        status = 1
+        try:
+            backend.xp = guarded
+            for case in cases.values():
+                args = [backend.moved(a) for a in case.args]
+                GpuExecutor(case.translated("cuda"), backend, KERNELS_WIN)(args)
+            status = 0
+        finally:
+            os._exit(status)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 @needs_compiler
