@@ -51,7 +51,7 @@ def _root(wanted: str, cache: str) -> Path | None:
     folder = Path(wanted or os.path.join(cache, "untraced"))
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if os.access(folder, os.W_OK) and folder.stat().st_uid == os.getuid():
+        if os.access(folder, os.W_OK) and (os.name == "nt" or folder.stat().st_uid == os.getuid()):
             return folder.absolute()
     except OSError:
         pass  # a home that is missing or read-only: nothing is kept
