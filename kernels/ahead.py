@@ -37,7 +37,7 @@ class Compiled:
 
 
 def compile_program(program: Program, architecture: int, aligned: bool = False) -> Compiled:
-    """Compile for `sm_<architecture>`. `aligned` promises Triton that pointers and integers are multiples of 16.
+    """Compile for `sm_<architecture>`. `aligned` promises Triton that the regular parameters are multiples of 16.
 
     Raises TargetError where the compiler is not installed or refuses the source.
     """
@@ -75,15 +75,13 @@ def _compile_triton(program: Program, architecture: int, aligned: bool) -> Compi
     signature.update((name, "constexpr") for name, _ in program.constants)
     attributes = {}
     if aligned:
-        attributes = {
-            (function.arg_names.index(n),): _DIVISIBLE for n, t in program.signature if t[0] == "*" or t[0] == "i"
-        }
+        attributes = {(function.arg_names.index(n),): _DIVISIBLE for n in program.regular}
     source = ASTSource(function, signature, dict(program.constants), attrs=attributes)
     try:
         made = triton.compile(
             source,
             target=GPUTarget("cuda", architecture, 32),
-            options={"num_warps": program.num_warps, "enable_fp_fusion": False},
+            options={"num_warps": program.num_warps, "enable_fp_fusion": False, "enable_reflect_ftz": False},
         )
     except Exception as error:
         raise TargetError(f"Triton does not compile the kernel {program.name}: {error}\n{program.source}") from error

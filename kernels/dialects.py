@@ -51,7 +51,8 @@ def primitive(source: Call, language: str) -> str:
     kind = "f" if dtype.kind == "V" else dtype.kind  # bfloat16 calls itself void
     if kind not in source.op.kernel_kinds:
         return ""
-    template: str = getattr(source.op, language)
+    single = language == "triton" and all(working(d) == np.float32 for d in source.dtypes)
+    template: str = (single and source.op.triton_single) or getattr(source.op, language)
     return template
 
 
@@ -64,6 +65,15 @@ def _known_shift(value: Value, source: Call) -> int | None:
         return None
     bits = int(value.args[1].source.value)
     return bits if 0 <= bits < 8 * source.dtypes[0].itemsize else None
+
+
+def _exact_inverse(value: Value, source: Call) -> float | None:
+    """What a power of two is divided by as a factor: the product is the quotient, and faster."""
+    divisor = value.args[1].source if source.op.name == "divide" else None
+    if not isinstance(divisor, Number) or source.dtypes[1].kind == "c":
+        return None
+    number = float(divisor.value)
+    return 1 / number if math.frexp(number)[0] in (0.5, -0.5) and 2.0**-100 < abs(number) < 2.0**100 else None
 
 
 def call_expression(
@@ -91,6 +101,9 @@ def call_expression(
     shift = _known_shift(value, source)
     if shift is not None:
         template = f"({{0}} {_SHIFTS[source.op.name]} {shift})"
+    inverse = _exact_inverse(value, source)
+    if inverse is not None:
+        template, args[1] = "({0} * {1})", dialect.literal(inverse, working(source.dtypes[1]))
     kinds = [working(d) for d in source.dtypes]
     f = "f" if any(d == np.float32 for d in kinds) and not any(d == np.float64 for d in kinds) else ""
     return dialect.finish(dialect.call(template, args, f), value, source)
@@ -136,6 +149,11 @@ class Triton:
             return text
         if target.kind == "b":
             return f"({text} != 0)"
+        if target.kind == "u" and source.kind == "f":  # what is negative wraps around, where the device would give 0
+            signed = f"{_atom(text)}.to(tl.{'int32' if target.itemsize < 4 else 'int64'})"
+            if target.itemsize == 8:
+                return f"tl.where({_atom(text)} < 0, {signed}.to(tl.uint64), {_atom(text)}.to(tl.uint64))"
+            text = signed
         return f"{_atom(text)}.to({self.type_name(target)})"
 
     def call(self, template: str, args: list[str], f: str) -> str:
@@ -198,7 +216,12 @@ class Cuda:
             return f"{_C_TYPES[target.name]}::from({text})"
         if target.kind == "b":
             return f"({text} != 0)"
-        return f"({self.type_name(target)}){_atom(text)}"
+        if target.kind == "u" and source.kind == "f":  # what is negative wraps around, where the device would give 0
+            signed = f"({'int' if target.itemsize < 4 else 'long long'}){_atom(text)}"
+            if target.itemsize == 8:
+                return f"({_atom(text)} < 0 ? (unsigned long long){signed} : (unsigned long long){_atom(text)})"
+            text = signed
+        return f"({self.type_name(target)}){text if text.startswith('(') else _atom(text)}"
 
     def call(self, template: str, args: list[str], f: str) -> str:
         return template.replace("{f}", f).format(*args)

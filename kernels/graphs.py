@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,7 +14,7 @@ class Graph:
 
     Addresses in a graph stay what they were: all that the loop allocates lies in a pool of the graph's own, which one
     run fills before the capture, so that capturing allocates nothing. Calls share these arrays, hence each call waits,
-    on the device, for the one before.
+    on the device, for the one before; in one thread at a time. Arrays are in C order, as the copies are.
     """
 
     def __init__(self, cupy: Any, loop: Callable[..., tuple[Any, ...]], values: Sequence[Any]) -> None:
@@ -32,14 +33,16 @@ class Graph:
             finally:
                 self.graph = stream.end_capture()
         self.done = current.record()
+        self.lock = threading.Lock()
 
     def __call__(self, values: Sequence[Any]) -> tuple[Any, ...]:
-        stream = self.cupy.cuda.get_current_stream()
-        stream.wait_event(self.done)
-        for mine, x in zip(self.arguments, values, strict=True):
-            if not is_host(x):
-                mine[...] = x
-        self.graph.launch(stream)
-        results = tuple(x if is_host(x) else self.cupy.array(x, order="C") for x in self.results)
-        self.done = stream.record()
-        return results
+        with self.lock:
+            stream = self.cupy.cuda.get_current_stream()
+            stream.wait_event(self.done)
+            for mine, x in zip(self.arguments, values, strict=True):
+                if not is_host(x):
+                    mine[...] = x
+            self.graph.launch(stream)
+            results = tuple(x if is_host(x) else self.cupy.array(x, order="C") for x in self.results)
+            self.done = stream.record()
+            return results

@@ -28,6 +28,7 @@ SHARES = (  # up to so many columns: threads of a row, elements of a thread
 REGISTERS = 32  # of a thread, for what it keeps: compilers use up to four times as many; 512 threads have 128 each
 LINES = 2048  # of an unrolled loop
 LONG = 512  # threads of a row that goes on in shared memory
+FOLDS = 1 << 12  # bytes of shared memory for what warps tell each other: an element a warp for each kind of reduction
 PIECES = 1 << 15  # bytes of shared memory that launches differ by, so that a new row length seldom compiles anew
 FEWEST = 128  # threads of a block: more than one row where they are short
 
@@ -58,7 +59,7 @@ class HeldPass(Pass):
 
 def plan_held(body: Body, heading: list[str], name: str, shared: int) -> Launch | None:
     """The launch; None where a row is too long, or something runs along it. `shared`: bytes that a block may have."""
-    values, layout = body.lowered.values, body.layout
+    values, layout, room = body.lowered.values, body.layout, shared - FOLDS
     if any(isinstance(v.source, Scan) for v in values) or not SHARES:
         return None
     held = HeldRows(body)
@@ -70,14 +71,14 @@ def plan_held(body: Body, heading: list[str], name: str, shared: int) -> Launch 
     _, threads, each = share
     behind = max(0, layout.columns - threads * each)
     far = held.slots() * behind
-    if each < 4 or far > shared or each * len(values) > LINES:
+    if each < 4 or far > room or each * len(values) > LINES:
         return None
     block = max(threads, FEWEST)
     sections, by4 = _sections(held, far > 0)
     rows = block // threads
     grid = (min(-(-layout.rows // rows), 1 << 20), 1)
     extents = [("rows", layout.rows), ("columns", layout.columns)]
-    memory = (("SHARED", min(-(-far // PIECES) * PIECES, shared)),) if far else ()
+    memory = (("SHARED", min(-(-far // PIECES) * PIECES, room)),) if far else ()
     constants = (("BLOCK", block), ("THREADS", threads), ("EACH", each), *memory)
     launch = make_launch(held, "row_held.cuda.j2", name, heading, sections, extents, grid, block, constants, 4)
     return replace(launch, by4=by4)

@@ -192,10 +192,13 @@ class CupyBackend(Backend):
         return int(self.xp.cuda.runtime.getDevice())
 
     def record(self, loop: Callable[..., tuple[Any, ...]], values: Sequence[Any]) -> Recording | None:
-        """A CUDA graph. None where CuPy refuses to capture, as it does for what waits or allocates outside its pool."""
+        """A CUDA graph. None where CuPy refuses to capture, as for what waits or allocates outside its pool, and
+        where the device has no room for the graph's arrays.
+        """
         from .graphs import Graph
 
-        errors = self.xp.cuda.runtime.CUDARuntimeError, self.xp.cuda.driver.CUDADriverError
+        cuda = self.xp.cuda
+        errors = cuda.runtime.CUDARuntimeError, cuda.driver.CUDADriverError, cuda.memory.OutOfMemoryError
         try:
             return Graph(self.xp, loop, values)
         except errors:
@@ -206,6 +209,10 @@ class CupyBackend(Backend):
         key = (program, aligned, packed, device)
         if key not in self.loaded:
             compiled = compile_program(program, self.architecture, aligned)
+            if compiled.shared > max(DEFAULT_SHARED, self.shared):
+                what = f"the kernel {program.name} needs {compiled.shared:,} bytes of shared memory"
+                why = f"a block has at most {self.shared:,} on this device"
+                raise TargetError(Diagnostic(what, why=why, instead='use target="cuda", or target="cpu"'))
             module = self.xp.cuda.function.Module()
             module.load(compiled.cubin)
             function = module.get_function(f"{compiled.entry}_by4" if packed else compiled.entry)

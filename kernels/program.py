@@ -26,7 +26,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """One kernel's source and how to compile it. `constants` are known to the compiler; `num_warps` is Triton's."""
+    """One kernel's source and how to compile it. `constants` are known to the compiler; `num_warps` is Triton's.
+
+    `regular`: the parameters of which a launch can promise that they are multiples of 16: arrays, and numbers that the
+    plan knows. Of a number of the user's nothing is known.
+    """
 
     name: str
     language: str
@@ -34,6 +38,7 @@ class Program:
     signature: tuple[tuple[str, str], ...]
     constants: tuple[tuple[str, int], ...] = ()
     num_warps: int = 4
+    regular: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +136,8 @@ def make_launch(
         dialect=dialect.name,
         **sections,
     )
-    program = Program(name, dialect.name, source, signature, constants, num_warps)
+    regular = tuple(n for n, a in names if a.role != "scalar" and (a.role != "number" or a.dtype.kind == "i"))
+    program = Program(name, dialect.name, source, signature, constants, num_warps, regular)
     return Launch(program, tuple(a for _, a in names), grid, block)
 
 

@@ -36,10 +36,12 @@ class CudaDevice:
         self.dlpack_device = (2, self.id)
 
     def put(self, host: np.ndarray[Any, Any]) -> Any:
-        return backend_of("cuda").asarray(np.ascontiguousarray(host))
+        return backend_of("cuda").asarray(np.asarray(host, order="C"))
 
     def adopt(self, x: Any) -> Any:
         """Another library's array on this device as a CuPy array of the same memory. Its stream is waited for."""
+        if isinstance(x, self.cupy.ndarray):
+            return x
         return self.cupy.from_dlpack(x) if hasattr(x, "__dlpack__") else self.cupy.asarray(x)
 
     def get(self, data: Any) -> np.ndarray[Any, Any]:
@@ -48,7 +50,8 @@ class CudaDevice:
         return host
 
     def wait(self, data: Any) -> None:
-        self.cupy.cuda.get_current_stream().synchronize()
+        """All streams: the array may have been made on another one than the current."""
+        self.cupy.cuda.Device(self.id).synchronize()
 
     def is_ready(self, data: Any) -> bool:
         return bool(self.cupy.cuda.get_current_stream().done)

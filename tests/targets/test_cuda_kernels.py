@@ -31,7 +31,7 @@ from kernel_programs import (
 )
 from product_programs import RUNNING, VARIANCES, check_variance
 
-from untraced.kernels import held, layout
+from untraced.kernels import held, layout, plan
 from untraced.kernels.ahead import compile_program
 from untraced.kernels.executor import GpuExecutor, kernels_of
 from untraced.translator.errors import TargetError
@@ -95,6 +95,15 @@ def test_long_rows_are_read_once_where_they_fit_the_chip(language: str) -> None:
         (kernel,) = kernels_of(fuse(softmax(128, columns, dtype)), language)
         assert (kernel.bytes_moved == kernel.bytes_minimum) == once
         assert kernel.language == ("cuda" if once else language)
+
+
+def test_long_rows_leave_room_for_what_warps_tell_each_other() -> None:
+    """74,000 columns would just fit shared memory, were it not for the static part of it."""
+    for columns in (73_000, 74_000, 74_496):
+        (kernel,) = kernels_of(fuse(softmax(128, columns)), "cuda")
+        kept = dict(kernel.program.constants).get("SHARED", 0)
+        assert kept + held.FOLDS <= plan.MOST_SHARED
+        assert (kernel.bytes_moved == kernel.bytes_minimum) == (kept > 0)
 
 
 @needs_compiler

@@ -110,6 +110,15 @@ def test_too_little_memory_says_what_is_free(cupy: FakeCupy) -> None:
             raise full("allocating 4,096 bytes")
 
 
+def test_a_kernel_that_needs_more_shared_memory_than_there_is(cupy: FakeCupy, monkeypatch: pytest.MonkeyPatch) -> None:
+    def large(program: Any, architecture: int, aligned: bool) -> Compiled:
+        return Compiled(program.name, b"cubin", "", 128, 131_072, 0, 2)
+
+    monkeypatch.setattr(launching, "compile_program", large)
+    with pytest.raises(TargetError, match="needs 131,072 bytes of shared memory"):
+        run(softmax(100, 37), "triton", [np.ones((100, 37), "f4")], cupy)
+
+
 def test_cuda_gets_its_own_block(cupy: FakeCupy) -> None:
     ((name, grid, block, args, shared),) = run(softmax(100, 37), "cuda", [np.ones((100, 37), "f4")], cupy)
     assert name.startswith("softmax") and grid == (25, 1, 1) and block == (128, 1, 1) and shared == 0

@@ -233,6 +233,19 @@ def test_loops_that_come_again_are_recorded(wrong: bool, monkeypatch: pytest.Mon
     assert backend.replayed == (2 if wrong else 6)  # type: ignore[attr-defined]
 
 
+def test_only_loops_over_arrays_in_order_are_recorded() -> None:
+    """A graph's own arrays are in C order, and its kernels go by the strides that they were planned for."""
+    backend = Recording()
+    strided, twice = np.ones((4, 6))[:, ::2], Recorder(backend, launches=1)
+    for _ in range(4):
+        twice(range(10), lambda x: (x + 1,), strided)
+    assert backend.recorded == 0
+    turned = Recorder(backend, launches=1)
+    for _ in range(4):
+        assert turned(range(10), lambda x: (x.T,), np.ones((4, 6)))[0].shape == (6, 4)
+    assert backend.recorded == 1 and turned.known == dict.fromkeys(turned.known)
+
+
 def test_short_loops_and_ever_other_numbers_are_not_recorded() -> None:
     backend = Recording()
     recorder = Recorder(backend, launches=1)

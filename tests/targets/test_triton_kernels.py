@@ -37,6 +37,8 @@ from untraced.translator import make
 from untraced.translator.errors import TargetError
 from untraced.translator.ir import Function
 from untraced.translator.passes.fuse import fuse
+from untraced.translator.pipeline import translate
+from untraced.translator.reading.signature import abstract_with_leaves
 
 pytest.importorskip("triton")
 from triton_interpreter import TritonInterpreter  # noqa: E402
@@ -144,6 +146,22 @@ COMPILED = {
     "reductions": reductions("f4"),
     "reductions_of_bytes": reductions("u1"),
 }
+
+
+def first(x, n):
+    return np.where(np.arange(1024) < n, np.sqrt(x) / (x + 1), x / 8)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f2", "f8"])
+def test_arithmetic_is_rounded_once_and_nothing_is_taken_for_granted_of_the_user_s_numbers(dtype: str) -> None:
+    signature, _ = abstract_with_leaves(first, [np.ones(1024, dtype), 3], {})
+    (kernel,) = kernels_of(translate(first, signature, target="triton").function, "triton")
+    names = [name for name, _ in kernel.program.signature]
+    assert len(names) == 4 and set(names) - set(kernel.program.regular) == {"n_1"}
+    ptx = compile_program(kernel.program, 90, aligned=True).ptx
+    assert ptx.count("setp") >= 4  # one for each element of a thread: neighbours may lie on both sides of n
+    assert "div.rn" in ptx and "sqrt.rn" in ptx and ptx.count("div.") == ptx.count("div.rn")
+    assert ".ftz" not in ptx and ".approx" not in ptx
 
 
 @pytest.mark.parametrize("architecture", [80, 90])

@@ -113,6 +113,7 @@ class Elementwise:
     stablehlo: str = ""
     cuda: str = ""
     triton: str = ""
+    triton_single: str = ""
     stablehlo_kinds: str = "biufc"
     kernel_kinds: str = "biuf"
     samples: tuple[Domain, ...] = (REALS,)

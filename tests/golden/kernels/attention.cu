@@ -37,7 +37,7 @@ template <class T, int N> struct alignas(N * sizeof(T) < 16 ? N * sizeof(T) : 16
 // sums += left * right for 16 by 8 by 16 elements that the threads of a warp have between them.
 template <class T> __device__ void multiply_pieces(float (&sums)[4], const unsigned int* left, const unsigned int* right);
 template <> __device__ __forceinline__ void multiply_pieces<half_t>(float (&sums)[4], const unsigned int* left, const unsigned int* right) {
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 { %0, %1, %2, %3}, { %4, %5, %6, %7}, { %8, %9}, { %0, %1, %2, %3};"
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 { %0, %1, %2, %3}, { %4, %5, %6, %7}, { %8, %9}, { %0, %1, %2, %3};"
         : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
         : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "r"(right[0]), "r"(right[1]));
 }
@@ -188,7 +188,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) attention_t(const half_t* 
             if (i < rows && j < columns) {
                 const float score = scores.sum(each);
                 const half_t t = half_t::from(score);
-                const half_t s = half_t::from((widen(t) / 8.0f));
+                const half_t s = half_t::from((widen(t) * 0.125f));
                 levels[each] = widen(s);
             }
             shifts[scores.row_of(each)] = Largest()(shifts[scores.row_of(each)], (float)levels[each]);
@@ -348,7 +348,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) attention_t_by4(const half
             if (i < rows && j < columns) {
                 const float score = scores.sum(each);
                 const half_t t = half_t::from(score);
-                const half_t s = half_t::from((widen(t) / 8.0f));
+                const half_t s = half_t::from((widen(t) * 0.125f));
                 levels[each] = widen(s);
             }
             shifts[scores.row_of(each)] = Largest()(shifts[scores.row_of(each)], (float)levels[each]);

@@ -31,7 +31,7 @@ def attention_t(q_ptr, k_1_ptr, v_ptr, t_ptr, k_1_stride, batches, rows, columns
         k_1 = tl.load(k_1_ptr + k_down + j * k_1_stride, mask=(k_down < depth) & (j < columns), other=0)
         score = tl.dot(query, k_1, input_precision="ieee", out_dtype=tl.float32)
         t = score.to(tl.float16)
-        s = (t.to(tl.float32) / 8.0).to(tl.float16)
+        s = (t.to(tl.float32) * 0.125).to(tl.float16)
         inside = tl.where(j < columns, s.to(tl.float32), float("-inf"))
         # The softmax of the columns so far: what was summed against a smaller maximum is scaled down.
         higher = larger_of(largest, tl.reduce(inside, 1, larger_of, keep_dims=True))
@@ -45,6 +45,6 @@ def attention_t(q_ptr, k_1_ptr, v_ptr, t_ptr, k_1_stride, batches, rows, columns
         total = total * rescale + tl.sum(weight, axis=1, keep_dims=True)
         v = tl.load(v_ptr + j_down * channels + channel, mask=(j_down < columns) & (channel < channels), other=0)
         accumulator = tl.dot(weight.to(tl.float16), v, accumulator * rescale, input_precision="ieee", out_dtype=tl.float32)
-    accumulator = accumulator / total
+    accumulator = tl.div_rn(accumulator, total)
     t_3 = accumulator.to(tl.float16)
     tl.store(t_ptr + i * channels + channel, t_3, mask=(i < rows) & (channel < channels))

@@ -34,21 +34,20 @@ def causal_t(q_ptr, k_1_ptr, v_ptr, t_ptr, count, k_1_stride, batches, rows, col
         t = i.to(tl.int64)
         t_1 = j.to(tl.int64)
         t_2 = t >= t_1
-        t_3 = tl.where(t_2, tl.full((), True, tl.int1), tl.full((), False, tl.int1))
         s = score * count
-        s_1 = tl.where(t_3, s, float("-inf"))
+        s_1 = tl.where(t_2, s, float("-inf"))
         inside = tl.where(j < columns, s_1, float("-inf"))
         # The softmax of the columns so far: what was summed against a smaller maximum is scaled down.
         higher = larger_of(largest, tl.reduce(inside, 1, larger_of, keep_dims=True))
         shift = tl.where(higher == float("-inf"), 0.0, higher)
         rescale = tl.exp(largest - shift)
         largest = higher
-        t_6 = s_1 - shift
-        e = libdevice.exp(t_6)
+        t_5 = s_1 - shift
+        e = libdevice.exp(t_5)
         weight = tl.where(j < columns, e, 0.0)
         total = total * rescale + tl.sum(weight, axis=1, keep_dims=True)
         v = tl.load(v_ptr + batch * columns * channels + j_down * channels + channel, mask=(j_down < columns) & (channel < channels), other=0)
         accumulator = tl.dot(weight.to(tl.float32), v, accumulator * rescale, input_precision="ieee", out_dtype=tl.float32)
-    accumulator = accumulator / total
-    t_8 = accumulator + 1.0
-    tl.store(t_ptr + batch * rows * channels + i * channels + channel, t_8, mask=(i < rows) & (channel < channels))
+    accumulator = tl.div_rn(accumulator, total)
+    t_7 = accumulator + 1.0
+    tl.store(t_ptr + batch * rows * channels + i * channels + channel, t_7, mask=(i < rows) & (channel < channels))

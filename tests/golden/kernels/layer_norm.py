@@ -3,7 +3,6 @@
 # (x - mean) / np.sqrt(variance + 1e-5) * gain + bias
 import triton
 import triton.language as tl
-from triton.language.extra import libdevice
 
 
 @triton.jit
@@ -15,14 +14,14 @@ def layer_norm_t(x_ptr, gain_ptr, bias_ptr, t_8_ptr, count, rows, columns, ROWS:
     mask = row_mask & column_mask
     x = tl.load(x_ptr + row * columns + column, mask=mask)
     t = tl.sum(tl.where(mask, x, 0.0), axis=1, keep_dims=True)
-    mean = t / count
+    mean = tl.div_rn(t, count)
     t_1 = x - mean
     t_2 = t_1 * t_1
     t_3 = tl.sum(tl.where(mask, t_2, 0.0), axis=1, keep_dims=True)
-    variance = t_3 / count
+    variance = tl.div_rn(t_3, count)
     t_4 = variance + 1e-05
-    t_5 = libdevice.sqrt(t_4)
-    t_6 = t_1 / t_5
+    t_5 = tl.sqrt_rn(t_4)
+    t_6 = tl.div_rn(t_1, t_5)
     gain = tl.load(gain_ptr + column, mask=column_mask)
     t_7 = t_6 * gain
     bias = tl.load(bias_ptr + column, mask=column_mask)

@@ -38,5 +38,5 @@ def mean_square_t_finish(t_part_ptr, t_1_ptr, count, rows, columns, ROWS: tl.con
     mask = row_mask & column_mask
     t_part = tl.load(t_part_ptr + column, mask=column_mask)
     t = tl.sum(tl.where(mask, t_part, 0.0), axis=1, keep_dims=True)
-    t_1 = t / count
+    t_1 = tl.div_rn(t, count)
     tl.store(t_1_ptr + row, t_1, mask=row_mask)

@@ -1,7 +1,6 @@
 # x / np.sqrt(np.mean(x * x, axis=-1, keepdims=True) + 1e-6) * gain
 import triton
 import triton.language as tl
-from triton.language.extra import libdevice
 
 
 @triton.jit
@@ -14,10 +13,10 @@ def rms_norm_t(x_ptr, gain_ptr, t_6_ptr, count, rows, columns, ROWS: tl.constexp
     x = tl.load(x_ptr + row * columns + column, mask=mask)
     t = x * x
     t_1 = tl.sum(tl.where(mask, t, 0.0), axis=1, keep_dims=True)
-    t_2 = t_1 / count
+    t_2 = tl.div_rn(t_1, count)
     t_3 = t_2 + 1e-06
-    t_4 = libdevice.sqrt(t_3)
-    t_5 = x / t_4
+    t_4 = tl.sqrt_rn(t_3)
+    t_5 = tl.div_rn(x, t_4)
     gain = tl.load(gain_ptr + column, mask=column_mask)
     t_6 = t_5 * gain
     tl.store(t_6_ptr + row * columns + column, t_6, mask=mask)

@@ -17,7 +17,6 @@ def scattered_out_claims(places_ptr, outside_ptr, last_ptr, out_size, positions,
 # out[places] = np.sqrt(y)
 import triton
 import triton.language as tl
-from triton.language.extra import libdevice
 
 
 @triton.jit
@@ -30,5 +29,5 @@ def scattered_out(places_ptr, last_ptr, y_ptr, out_ptr, out_size, positions, BLO
     inside = (out_at >= 0) & (out_at < out_size)
     holds = tl.load(last_ptr + out_at, mask=mask & inside, other=0) == position + 1
     y = tl.load(y_ptr + position, mask=mask)
-    t = libdevice.sqrt(y)
+    t = tl.sqrt_rn(y)
     tl.store(out_ptr + out_at, t, mask=mask & inside & holds)

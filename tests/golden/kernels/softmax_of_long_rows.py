@@ -37,5 +37,5 @@ def softmax_t(x_ptr, t_3_ptr, rows, columns, ROWS: tl.constexpr, BLOCK: tl.const
         x = tl.load(x_ptr + row * columns + column, mask=mask)
         t_1 = x - t
         e = libdevice.exp(t_1)
-        t_3 = e / t_2
+        t_3 = tl.div_rn(e, t_2)
         tl.store(t_3_ptr + row * columns + column, t_3, mask=mask)

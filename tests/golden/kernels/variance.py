@@ -51,11 +51,11 @@ def variance_t_finish(x_squares_ptr, x_count_ptr, x_mean_ptr, t_part_ptr, t_7_pt
     x_mean = tl.load(x_mean_ptr + row * columns + column, mask=mask)
     t_part = tl.load(t_part_ptr + row * columns + column, mask=mask)
     t = tl.sum(tl.where(mask, t_part, 0.0), axis=1, keep_dims=True)
-    t_1 = t / count
+    t_1 = tl.div_rn(t, count)
     t_2 = x_mean - t_1
     t_3 = t_2 * t_2
     t_4 = x_count * t_3
     t_5 = x_squares + t_4
     t_6 = tl.sum(tl.where(mask, t_5, 0.0), axis=1, keep_dims=True)
-    t_7 = t_6 / count
+    t_7 = tl.div_rn(t_6, count)
     tl.store(t_7_ptr + row, t_7, mask=row_mask)
