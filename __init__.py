@@ -115,6 +115,7 @@ _NAMESPACES = {  # `import untraced.random` and `untraced.random`: the module th
 }
 _WITHIN = {
     "experimental": ("ode",),
+    "lax": ("linalg",),
     "nn": ("initializers",),
     "numpy": ("fft", "linalg"),
     "scipy": ("linalg", "optimize", "signal", "special", "stats"),
@@ -163,7 +164,7 @@ class _Namespaces:
 
 
 _finder: _Any = _Namespaces
-_sys.meta_path.append(_finder)
+_sys.meta_path[:] = [f for f in _sys.meta_path if getattr(f, "__module__", "") != __name__] + [_finder]  # reloads
 
 __all__ = [
     "AliasError",

@@ -42,7 +42,8 @@ class Graph:
             for mine, x in zip(self.arguments, values, strict=True):
                 if not is_host(x):
                     mine[...] = x
-            self.graph.launch(stream)
-            results = tuple(x if is_host(x) else self.cupy.array(x, order="C") for x in self.results)
-            self.done = stream.record()
-            return results
+            try:
+                self.graph.launch(stream)
+                return tuple(x if is_host(x) else self.cupy.array(x, order="C") for x in self.results)
+            finally:
+                self.done = stream.record()

@@ -14,8 +14,11 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
+import re
+import shutil
 import stat
 import tempfile
+import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -25,6 +28,9 @@ from pathlib import Path
 from ..translator.records import dataclass
 
 _FORMAT = "untraced kept 1"  # the head of an entry: this, and a digest of the rest
+_ENTRY = re.compile("[0-9a-f]{40}")
+_MAKING = "making-"
+_DAY = 86_400.0  # seconds
 _temporary: list[tempfile.TemporaryDirectory[str]] = []
 
 
@@ -51,7 +57,7 @@ def _root(wanted: str, cache: str) -> Path | None:
     folder = Path(wanted or os.path.join(cache, "untraced"))
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if os.access(folder, os.W_OK) and (os.name == "nt" or folder.stat().st_uid == os.getuid()):
+        if os.access(folder, os.W_OK) and _is_ours(folder):
             return folder.absolute()
     except OSError:
         pass  # a home that is missing or read-only: nothing is kept
@@ -61,7 +67,7 @@ def _root(wanted: str, cache: str) -> Path | None:
 def store(name: str, most_bytes: int) -> Store | None:
     """The store of one kind of things; None where nothing is kept."""
     folder = root()
-    return None if folder is None else _store(folder / name, most_bytes)
+    return None if folder is None else at(folder / name, most_bytes)
 
 
 def found_or_made(name: str, most_bytes: int, told: Sequence[str | bytes], make: Callable[[], bytes]) -> bytes:
@@ -85,8 +91,27 @@ def temporary(name: str, most_bytes: int) -> Store:
 
 
 @functools.cache
-def _store(folder: Path, most_bytes: int) -> Store:
-    return Store(folder, most_bytes)
+def at(folder: Path, most_bytes: int) -> Store | None:
+    """The store in this folder; None where it is somebody else's."""
+    return Store(folder, most_bytes) if not folder.exists() or _is_ours(folder) else None
+
+
+def _is_ours(folder: Path) -> bool:
+    """Whether nobody else may put there what would be run."""
+    status = folder.stat()
+    return os.name == "nt" or (status.st_uid == os.getuid() and not status.st_mode & stat.S_IWOTH)
+
+
+def _in_child() -> None:
+    """What is temporary is the parent's to remove."""
+    for folder in _temporary:
+        folder._finalizer.detach()  # type: ignore[attr-defined]
+    _temporary.clear()
+    temporary.cache_clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)
 
 
 @dataclass(slots=True)
@@ -96,6 +121,7 @@ class Store:
     folder: Path
     most_bytes: int
     _written: int | None = field(default=None, init=False)  # bytes since the store was last put in order
+    _full: bool = field(default=False, init=False)  # that it cannot be written has been told
 
     def entry(self, *told: str | bytes) -> Path:
         """Where what was made from all this is, or would be."""
@@ -125,13 +151,16 @@ class Store:
                 beside.write_bytes(_head(made) + b"\n" + made)
                 self.adopt(beside, entry)
         except OSError as error:
-            warnings.warn(f"nothing can be kept in {self.folder}: {error}", RuntimeWarning, stacklevel=2)
+            if not self._full:
+                self._full = True
+                with suppress(RuntimeWarning):  # where warnings are errors this one is none: what was made is there
+                    warnings.warn(f"nothing can be kept in {self.folder}: {error}", RuntimeWarning, stacklevel=2)
 
     @contextmanager
     def making(self) -> Iterator[Path]:
         """A folder for what is being made, beside the entries."""
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=self.folder, prefix="making-") as folder:
+        with tempfile.TemporaryDirectory(dir=self.folder, prefix=_MAKING) as folder:
             yield Path(folder)
 
     def adopt(self, made: Path, entry: Path) -> None:
@@ -147,12 +176,15 @@ class Store:
         """Remove the entries that were used longest ago, where there are too many. Others may be removing the same."""
         found = []
         for path in self.folder.iterdir():
+            if path.name.startswith(_MAKING):
+                _remove_left(path)
+            if not _ENTRY.fullmatch(path.name):
+                continue  # the folder may have been the user's before
             try:
                 status = path.stat()
             except FileNotFoundError:
                 continue
-            if stat.S_ISREG(status.st_mode):  # else somebody is making one
-                found.append((status.st_mtime, status.st_size, path))
+            found.append((status.st_mtime, status.st_size, path))
         total = sum(size for _, size, _ in found)
         for _, size, path in sorted(found):
             if total <= self.most_bytes:
@@ -163,6 +195,13 @@ class Store:
 
 def _head(made: bytes) -> bytes:
     return f"{_FORMAT} {hashlib.sha256(made).hexdigest()}".encode()
+
+
+def _remove_left(making: Path) -> None:
+    """The folder of a process that was killed while it made something."""
+    with suppress(OSError):
+        if time.time() - making.stat().st_mtime > _DAY:
+            shutil.rmtree(making, ignore_errors=True)
 
 
 def mark_used(entry: Path) -> None:

@@ -25,7 +25,7 @@ def store() -> Store | None:
     if wanted in ("", "0"):
         return None
     if wanted != "1":
-        return Store(Path(wanted), MOST_BYTES)
+        return kept.at(Path(wanted), MOST_BYTES)
     told = "schedules", MOST_BYTES
     return kept.store(*told) or kept.temporary(*told)
 

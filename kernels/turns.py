@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..translator.reading.signature import value_key
 from .arrays import is_host
 from .backend import Backend, Recording
 
@@ -60,7 +61,7 @@ class Recorder:
     def __call__(self, turns: range, loop: Callable[..., Carried], *values: Any) -> Carried:
         if not FEWEST <= len(turns) * self.launches <= MOST or not _in_order(values):
             return loop(*values)
-        key = (self.backend.place(), *((type(x), x) if is_host(x) else None for x in values))
+        key = (self.backend.place(), *(value_key(x) if is_host(x) else None for x in values))
         if key in self.known:
             recording = self.known[key]
             return loop(*values) if recording is None else recording(values)

@@ -29,7 +29,7 @@ from .callables import HELD, holding, is_users_object, keep_methods, methods_of,
 from .config import CHECKED_EVERYWHERE
 from .devices import automatic_target, checked_target
 from .fallback import HOST_ERRORS, Fallback, is_of_the_run, on_host
-from .fastcall import specialised
+from .fastcall import GONE, specialised
 from .recompiles import Changing, History
 from .trees import leaves as leaves_of
 from .worth import Ledger, size_of
@@ -92,8 +92,9 @@ class Accelerated:
                     return entry.run_arrays(args)
                 except HOST_ERRORS:
                     return on_host(self.fun, args, kwargs)
-                except (RuntimeError, TypeError, ValueError):
-                    pass  # memory that is gone, say: the general path tells
+                except (RuntimeError, ValueError) as error:
+                    if GONE not in str(error):
+                        raise  # else the general path tells whose memory is gone
         return self._general(args, kwargs)
 
     def _general(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -572,10 +573,12 @@ class PlainOrDevice(Accelerated):
             return self._on_device(*args, **kwargs)
         if any(type(x) is Array for x in leaves):
             return self._on_device(*args, **kwargs)
-        for entry in self._entries.get(key, ()):
-            if entry.matches(leaves):
+        found = next((e for e in self._entries.get(key, ()) if e.matches(leaves)), None)
+        entry = found or self._specialise(key, leaves, args, kwargs)
+        if strict.DEBUGGED:
+            with strict.debugging():
                 return entry.run(leaves)
-        return self._specialise(key, leaves, args, kwargs).run(leaves)
+        return entry.run(leaves)
 
     @functools.cached_property
     def _sampler(self) -> Sampler:

@@ -167,14 +167,3 @@ def _is_aval(x: Any) -> bool:
 
 def _number(x: Any) -> Any:
     return x if type(x) in _NUMBERS or isinstance(x, np.generic) else None
-
-
-def value_key(x: Any) -> Any:
-    """Equal for values that a specialised program may confuse: 0.0 and -0.0 are not, 1 and 1.0 neither."""
-    if type(x) is float:
-        return (float, x.hex())
-    if isinstance(x, np.generic):
-        return (x.dtype, x.tobytes())
-    if type(x) is complex:
-        return (complex, x.real.hex(), x.imag.hex())
-    return (type(x), x)

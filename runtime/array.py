@@ -29,7 +29,21 @@ class Spec:
 
 
 _specs: dict[tuple[Aval, int], Spec] = {}
-_DELETED: Any = type("Deleted", (), {})()  # in place of the data
+
+
+class _Deleted:
+    """In place of the data of an Array that was deleted. Whoever takes it for data is told."""
+
+    def __init__(self, aval: Aval) -> None:
+        self.aval = aval
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        raise RuntimeError(
+            f"an Array of {self.aval} has been deleted: its memory was donated to a call (donate_argnums), or let go "
+            "of by delete()"
+        )
+
+    __bool__ = __int__ = __float__ = __complex__ = __index__ = __array__
 
 
 def spec_of(aval: Aval, device: Device) -> Spec:
@@ -124,20 +138,15 @@ class Array:
 
     def delete(self) -> None:
         """Let go of the memory now. What NumPy arrays look into stays until they are gone."""
-        self._data = _DELETED
+        self._data = _Deleted(self.aval)
 
     def is_deleted(self) -> bool:
         """Whether the memory was let go of, by `delete` or by a call to which it was donated."""
-        return self._data is _DELETED or self.device.is_deleted(self._data)
+        return type(self._data) is _Deleted or self.device.is_deleted(self._data)
 
     def data(self) -> Any:
         """The device's own handle. Raises RuntimeError where the memory is gone."""
-        if self.is_deleted():
-            raise RuntimeError(
-                f"an Array of {self.aval} has been deleted: its memory was donated to a call (donate_argnums), or "
-                "let go of by delete()"
-            )
-        return self._data
+        return _Deleted(self.aval).__array__() if self.is_deleted() else self._data
 
     # ---- to the host -----------------------------------------------------------------------------
 

@@ -1,7 +1,7 @@
 """The namespace `untraced.debug`: printing and calling back from the middle of a function, under JAX's names.
 
 CPython does both: `accelerate` cuts the function there, and what is around it is compiled. A derivative or a batch, of
-which CPython runs no part, refuses them.
+which CPython runs no part, leaves them out with a warning.
 """
 
 from __future__ import annotations

@@ -21,10 +21,10 @@ from ..translator.ir import Aval, Function, Param, may_raise, routines_of
 from ..translator.pipeline import Translation, translate
 from ..translator.reading.draws import is_draw
 from ..translator.reading.guards import default_guards, fetch
-from ..translator.reading.signature import Signature
+from ..translator.reading.signature import Signature, value_key
 from ..translator.spans import span
 from ..translator.tree import ARRAY, Kind, TreeDef, close_node, leaf_nodes, open_node
-from .arguments import Binding, value_key
+from .arguments import Binding
 from .array import Array, spec_of
 from .assembly import argument_assembler, assembler
 from .devices import device_of_target, device_put

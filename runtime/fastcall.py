@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from .entries import TargetEntry
 
 MAX_ARGUMENTS = 16
+GONE = "has been deleted or donated"
+"""What XLA says of the memory of an argument; the general path then says which it is."""
 SMALL = 1 << 15  # bytes: above, arguments and results are handed over without copies, by the general path
 _ABSENT: Any = type("Absent", (), {"_spec": None})()
 
@@ -106,7 +108,7 @@ def specialised(entry: TargetEntry, args: Sequence[Any]) -> Any:
     from .accelerate import Accelerated
 
     names: dict[str, Any] = {"new": object.__new__, "Array": Array, "assemble": entry.assemble}
-    names |= {"absent": _ABSENT, "general": Accelerated.__call__}
+    names |= {"absent": _ABSENT, "general": Accelerated.__call__, "gone": GONE}
     names |= {"ndarray": np.ndarray, "array": np.array, "asarray": np.asarray}
     pattern = _Pattern(names)
     matched = all(pattern.add(f"a{i}", x) for i, x in enumerate(args))
@@ -129,8 +131,11 @@ def __call__(self, {", ".join(f"a{i}=absent" for i in range(len(args)))}, /, *re
     try:
         if {" and ".join(tests)}:
             {result_text(entry, call)}
-    except (AttributeError, LookupError, OverflowError, RuntimeError, TypeError, ValueError):
-        pass  # an argument of another kind, a name or memory that is gone: the general path says what there is to say
+    except (AttributeError, LookupError, OverflowError, TypeError, ValueError):
+        pass  # an argument of another kind, or a name that is gone: the general path says what there is to say
+    except RuntimeError as error:
+        if gone not in str(error):
+            raise
     given = ({", ".join(f"a{i}" for i in range(len(args)))},)
     return general(self, *(a for a in given if a is not absent), *rest, **named)
 """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from ..translator.reading.signature import value_key
 from ..translator.tree import Kind, TreeDef, static
 
 
@@ -21,10 +22,10 @@ class Static:
         return self.value
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Static) and type(other.value) is type(self.value) and bool(other.value == self.value)
+        return isinstance(other, Static) and bool(value_key(other.value) == value_key(self.value))
 
     def __hash__(self) -> int:
-        return hash((type(self.value), self.value))
+        return hash(value_key(self.value))
 
 
 def unwrap(tree: TreeDef) -> TreeDef:

@@ -37,6 +37,8 @@ def is_asked() -> bool:
     if DEBUGGED or not {*np.geterr().values()} <= {"ignore", "warn"}:
         return True
     CALM[0] = state
+    if DEBUGGED:  # since, by another thread
+        CALM[0] = object()
     return False
 
 

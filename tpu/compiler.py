@@ -15,9 +15,11 @@ import subprocess
 import sys
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from ..kernels import kept
+from ..kernels.kept import Store
 from ..kernels.loops import NativeLoop
 from ..translator.errors import Diagnostic, TargetError
 
@@ -59,7 +61,7 @@ def available() -> bool:
     if not _headers().is_dir():
         return False
     try:
-        return int(ctypes.CDLL(str(_library(_PROBE))).untraced_probe()) == 42
+        return int(_loaded(_PROBE).untraced_probe()) == 42
     except (OSError, TargetError):
         return False
 
@@ -87,13 +89,31 @@ def machine() -> str:
     return "\n".join(dict.fromkeys(x for x in lines if x.startswith(("model name", "flags", "Features", "CPU part"))))
 
 
+def _loaded(source: str) -> ctypes.CDLL:
+    """The library of a source. One that is damaged is made anew."""
+    library = _library(source)
+    try:
+        return ctypes.CDLL(str(library))
+    except OSError:
+        library.unlink(missing_ok=True)
+        return ctypes.CDLL(str(_library(source)))
+
+
 def _library(source: str) -> Path:
+    """Where it is: with what is kept, or, where nothing can be, with what is this process's."""
+    told = "loops", MOST_BYTES
+    kept_ones = kept.store(*told)
+    if kept_ones is not None:
+        with suppress(OSError):
+            return _made(source, kept_ones)
+    return _made(source, kept.temporary(*told))
+
+
+def _made(source: str, store: Store) -> Path:
     """The library of a source, compiled if nobody has done so before. Raises TargetError, the compiler's message."""
     found = _compiler()
     assert found is not None
     path, version = found
-    told = "loops", MOST_BYTES
-    store = kept.store(*told) or kept.temporary(*told)
     library = store.entry(source, version, *FLAGS, machine(), _version())
     if library.is_file():
         kept.mark_used(library)
@@ -128,7 +148,7 @@ def register(loops: Sequence[NativeLoop]) -> None:
             return
         import jaxlib.xla_client as xla
 
-        library = ctypes.CDLL(str(_library(_source(list(new.values())))))
+        library = _loaded(_source(list(new.values())))
         capsule = ctypes.pythonapi.PyCapsule_New
         capsule.restype, capsule.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
         for name in new:

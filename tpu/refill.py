@@ -154,7 +154,8 @@ class Places(Batcher):
         last = make.equal(b, following, len(self.turns))
         active, values = self._stepped(active, values, make.where(b, last, np.iinfo(np.int64).max, self.idle))
         self.mapping.update(zip(loop.targets, values, strict=True))
-        with self.masked(make.logical_and(b, taken, make.logical_not(b, active)), Block((), self.parts.after, ())):
+        # A place that gets no lane any more stores what it had once again.
+        with self.masked(make.logical_not(b, active), Block((), self.parts.after, ())):
             self.statements(self.parts.after)
         stored = [self._stored(*row, lane) for row in zip(filled, self.function.body.results, self.stores, strict=True)]
         return [who, following, active, *map(self.atom, self.kept), *values, *stored]

@@ -10,18 +10,21 @@ from __future__ import annotations
 import functools
 import os
 import sys
+from contextlib import suppress
 from typing import Any
 
 from ..kernels import kept
 from .compiler import machine
 
 MOST_BYTES = 1 << 28
+_SETTINGS = ("XLA_FLAGS", "NPROC", "PJRT_NPROC")
 
 
 def compile_or_load(client: Any, text: str, devices: Any, options: Any) -> Any:
     """The loaded executable of a module. Raises RuntimeError, the compiler's message."""
     store = kept.store("programs", MOST_BYTES)
-    if store is None or client.device_count() > client.local_device_count():
+    apart = client.device_count() > client.local_device_count()
+    if store is None or apart or sys.platform != "linux":  # elsewhere nothing tells one processor from another
         return client.compile_and_load(text, devices, options)
     entry = store.entry(text, options.SerializeAsString(), str(client.device_count()), *_environment())
     made = store.read(entry)
@@ -29,9 +32,11 @@ def compile_or_load(client: Any, text: str, devices: Any, options: Any) -> Any:
         try:
             return client.deserialize_executable(made, devices, options)
         except RuntimeError:
-            entry.unlink(missing_ok=True)  # by an XLA that calls itself as this one does
+            with suppress(OSError):
+                entry.unlink()  # by an XLA that calls itself as this one does
     program = client.compile_and_load(text, devices, options)
-    store.keep(entry, program.serialize())
+    with suppress(RuntimeError):  # of a program that XLA cannot write down
+        store.keep(entry, program.serialize())
     return program
 
 
@@ -39,9 +44,5 @@ def compile_or_load(client: Any, text: str, devices: Any, options: Any) -> Any:
 def _environment() -> tuple[str, ...]:
     from jaxlib.version import __version__
 
-    return str(__version__), machine(), str(os.cpu_count()), str(_cores()), os.environ.get("XLA_FLAGS", "")
-
-
-def _cores() -> int:
-    """XLA decides by them which loops it cuts in pieces."""
-    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+    cores = str(os.cpu_count()), str(len(os.sched_getaffinity(0)))  # by which XLA cuts loops in pieces
+    return str(__version__), machine(), *cores, *(os.environ.get(name, "") for name in _SETTINGS)

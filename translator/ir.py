@@ -78,6 +78,11 @@ class Const:
 Atom = Var | Const
 
 
+def is_filled(array: Any) -> bool:
+    """Whether all elements of a NumPy array, of which there are some, are one number: 0.0 and -0.0 are two."""
+    return bool(array.size and array.tobytes() == array.flat[0].tobytes() * array.size)
+
+
 def const(value: Any) -> Const:
     """A constant typed as NumPy types it: Python numbers are weak, bool is not."""
     if type(value) is bool:

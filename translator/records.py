@@ -35,7 +35,7 @@ def _made(cls: type, frozen: bool = False, slots: bool = False, eq: bool = True,
     key = _key(made)
     if "__eq__" not in own:
         made.__eq__ = _equality(key)
-    if "__hash__" not in own:
+    if own.get("__hash__") is None:  # None is what Python puts there beside an __eq__
         made.__hash__ = (lambda self: hash(key(self))) if frozen else None
     return made
 

@@ -232,7 +232,7 @@ FIRST = {  # what is imported, as what `np`, and how the function of the source 
 }
 IMPORT = {
     "numpy": "import numpy",
-    "untraced": "import untraced",
+    "untraced": "from untraced import accelerate, grad, vmap",
     "jax": "import jax, jax.numpy",
     "numba": "import numba",
     "torch": "import torch",

@@ -104,3 +104,12 @@ def test_a_derivative_does_not_print(capsys):
     with pytest.warns(UserWarning, match="`print`"):
         np.testing.assert_array_equal(grad(shown)(W), 2.0 * W)
     assert capsys.readouterr().out == ""
+
+
+def test_what_a_derivative_does_not_print_is_evaluated(recwarn):
+    def loss(w):
+        s = [w, 2 * w]
+        print(s.pop(), (n := w.shape[0]))
+        return np.sum(s[-1] ** 2) * len(s) * n
+
+    np.testing.assert_array_equal(grad(loss)(np.ones(3)), np.full(3, 6.0))

@@ -54,3 +54,24 @@ def test_the_printed_derivative_is_what_the_integral_shows() -> None:
     x = np.array([0.3, 2.0])
     assert grad(lambda x: np.sum(scipy.special.expi(x))).source(x).count("\n") <= 3
     assert grad(lambda x: np.sum(scipy.special.exp1(x))).source(x).count("\n") <= 3
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("ellipk", (np.nan,)), ("ellipe", (np.nan,)), ("spence", (np.nan,)), ("expi", (np.inf,)),
+        ("hyp1f1", (1.0, 2.0, -1000.0)), ("hyp1f1", (-30.5, 1.0, 20.0)), ("hyp1f1", (1.0, -1.0, 1.0)),
+        ("hyp1f1", (np.nan, 2.0, 3.0)), ("hyp1f1", (1.0, 2.0, 800.0)),
+    ],
+)  # fmt: skip
+def test_what_lies_at_the_ends(name, arguments):
+    function = getattr(scipy.special, name)
+    one = [lambda x: function(x), None, lambda a, b, x: function(a, b, x)][len(arguments) - 1]
+    given = [np.array([x]) for x in arguments]
+    np.testing.assert_allclose(accelerate(one)(*given), function(*given), rtol=1e-12)
+
+
+def test_slopes_at_the_ends():
+    assert grad(lambda m: scipy.special.ellipe(m))(1.0) == -np.inf
+    assert np.isnan(grad(lambda x: scipy.special.exp1(x))(-1.0))
+    assert grad(lambda x: scipy.special.gammainc(2.0, x))(np.inf) == 0

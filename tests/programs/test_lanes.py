@@ -209,3 +209,27 @@ def test_lanes_that_tell_each_other_something_come_to_it_together() -> None:
                 want[k] = want[k] * 1.5 + 0.1
     for lanes in ("auto", "loop", "lockstep"):
         np.testing.assert_allclose(accelerate(vmap(f, axis_name="i", lanes=lanes))(X), want, rtol=1e-10)
+
+
+def growing(z, table):
+    v = z
+    k = 0
+    while v < 100.0:
+        v = np.sqrt(v * v + np.exp(-v)) * 1.01 + 0.01
+        k += 1
+    t = table[k]
+    s = 0.0
+    if v > 100.001:
+        s = t * 2
+    return s + t
+
+
+def test_places_without_a_lane_store_what_they_have():
+    """The lanes end at different times, and the last ones do not fill the places."""
+    rng = np.random.default_rng(0)
+    z = 10 ** rng.uniform(-3, 2, 2000)
+    table = rng.normal(size=2000) + 5
+    z[-40:] = 99.9
+    z[:1900:7] = 1e-3
+    found = accelerate(vmap(growing, in_axes=(0, None), lanes="loop"))(z, table)
+    np.testing.assert_allclose(found, [growing(x, table) for x in z], rtol=1e-12)

@@ -302,3 +302,18 @@ def test_more_of_what_jax_and_numpy_give_arrays() -> None:
     assert a.ptp() == 2.0 and a.view(np.int64).tolist() == host.view(np.int64).tolist()
     assert a.compress([True, False, True]).tolist() == [3.0, 2.0]
     assert sorted(a.argpartition(1)[:1].tolist()) == [1] and type(a.argpartition(1)) is type(a)
+
+
+def test_a_deleted_array_is_no_bool_and_what_fails_is_told_as_what_it_is() -> None:
+    f = accelerate(lambda p: np.where(p, 1.0, 2.0))
+    for _ in range(3):
+        assert float(f(device_put(np.array(False)))) == 2
+    gone = device_put(np.array(False))
+    gone.delete()
+    with pytest.raises(RuntimeError, match="has been deleted"):
+        f(gone)
+    g = accelerate(lambda x: np.linalg.cholesky(x), donate_argnums=0)
+    for _ in range(3):
+        g(device_put(np.eye(3)))
+    with pytest.raises(np.linalg.LinAlgError):
+        g(device_put(-np.eye(3)))

@@ -226,3 +226,14 @@ def test_places_that_lanes_hand_on_store_their_own() -> None:
     want = np.stack([y for y, _ in rows]), np.stack([s for _, s in rows])
     for got, w in zip(accelerate(vmap(filled), target="cpu")(x), want, strict=True):
         np.testing.assert_allclose(got, w, rtol=1e-12)
+
+
+def test_zeros_of_both_signs_fill_no_array():
+    def f(x):
+        c = np.array([0.0, -0.0])
+        for i in range(2):
+            if x > i:
+                c = c * 2.0
+        return np.copysign(x, c)
+
+    np.testing.assert_array_equal(vmap(f)(np.ones(4)), [[1.0, -1.0]] * 4)

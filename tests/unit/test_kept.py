@@ -14,7 +14,7 @@ import pytest
 import untraced
 from untraced import accelerate
 from untraced.kernels import kept
-from untraced.tpu import client
+from untraced.tpu import client, compiler
 from untraced.tpu.emit import Emitted
 from untraced.translator.ir import Aval
 
@@ -152,6 +152,32 @@ def test_an_entry_that_xla_refuses_is_compiled_anew(cache: Path) -> None:
 def test_other_options_make_another_entry(cache: Path) -> None:
     assert twice() == twice({"xla_cpu_small_while_loop_byte_threshold": "77"}) == [0, 2, 4]
     assert len(made(cache)) == 2
+
+
+def test_what_was_there_before_stays(tmp_path: Path) -> None:
+    for k in range(4):
+        (tmp_path / f"thesis{k}.dat").write_bytes(bytes(1000))
+    store = kept.at(tmp_path, 500)
+    assert store is not None
+    for k in range(3):
+        store.keep(store.entry(str(k)), bytes(300))
+    assert sorted(p.name for p in tmp_path.glob("*.dat")) == [f"thesis{k}.dat" for k in range(4)]
+    assert sum(not p.suffix for p in tmp_path.iterdir()) == 1
+
+
+def test_a_folder_that_others_may_write_to_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "open").mkdir()
+    (tmp_path / "open").chmod(0o777)
+    monkeypatch.setenv("UNTRACED_CACHE", str(tmp_path / "open"))
+    assert kept.root() is None
+
+
+def test_a_damaged_library_is_made_anew(cache: Path) -> None:
+    if not compiler.available():
+        pytest.skip("no compiler")
+    source = 'extern "C" int answer() { return 42; }'
+    compiler._library(source).write_bytes(b"")
+    assert compiler._loaded(source).answer() == 42
 
 
 def test_the_program_may_say_where(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from untraced import accelerate
 from untraced.translator.evaluate import evaluate
 from untraced.translator.reading.guards import fetch
 from untraced.translator.reading.reader import Reading, read
@@ -181,3 +182,20 @@ def test_an_ellipsis_outside() -> None:
 
     x = np.arange(6.0).reshape(2, 3)
     np.testing.assert_array_equal(evaluate(reading(g, x).function, [x])[0], g(x))
+
+
+SIGNED = 0.0
+
+
+def test_zeros_of_both_signs_are_two_numbers() -> None:
+    global SIGNED
+    f = accelerate(lambda x: np.copysign(x, SIGNED))
+    assert f(np.ones(2)).tolist() == [1, 1]
+    SIGNED = -0.0
+    assert f(np.ones(2)).tolist() == [-1, -1]
+    SIGNED = 0.0
+    g = accelerate(lambda x, s: np.copysign(x, s[0]), static_argnums=1)
+    assert g(np.ones(1), (0.0,)).tolist() == [1] and g(np.ones(1), (-0.0,)).tolist() == [-1]
+    h = accelerate(lambda x, s: x * s[0], static_argnums=1)
+    bytes_ = np.ones(1, np.int8)
+    assert [h(bytes_, (n,)).dtype.name for n in (1, 1.0, 1)] == ["int8", "float64", "int8"]

@@ -67,6 +67,16 @@ def test_arrays_on_a_device_are_the_device_s() -> None:
 
 
 @pytest.mark.usefixtures("debugging")
+def test_plain_derivatives_and_pmap_are_debugged() -> None:
+    with np.errstate(invalid="raise"), pytest.raises(FloatingPointError, match="invalid"):
+        untraced.pmap(lambda x: np.sqrt(x))(-np.ones(1))
+    untraced.config.jax_debug_nans = True
+    for fun in (untraced.pmap(lambda x: np.sqrt(x)), grad(lambda x: np.sum(np.sqrt(x)))):
+        with pytest.raises(FloatingPointError, match="invalid"):
+            fun(-np.ones(1))
+
+
+@pytest.mark.usefixtures("debugging")
 @pytest.mark.parametrize("on_device", [False, True])
 def test_debugging_nans_and_infinities(on_device: bool) -> None:
     f, g = accelerate(log_sum), accelerate(grad(lambda x: np.sum(np.sqrt(x))))

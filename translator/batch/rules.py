@@ -6,11 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import assert_never
 
-import numpy as np
-
 from .. import make, ops
 from ..builder import Builder
-from ..ir import Apply, Atom, Aval, Const, DType, Var
+from ..ir import Apply, Atom, Aval, Const, DType, Var, is_filled
 from ..ops.core import (
     ArgReduce,
     ArgReduceAttrs,
@@ -93,7 +91,7 @@ def spread(b: Builder, v: Value, size: int) -> Atom:
         return renamed(b, make.full(b, shape, made.args[0], v.aval.dtype), made.targets[0].hint)
     if not v.aval.shape:
         return make.full(b, shape, v.atom, v.aval.dtype)
-    if isinstance(v.atom, Const) and v.aval.size and np.all(v.atom.value == v.atom.value.flat[0]):
+    if isinstance(v.atom, Const) and is_filled(v.atom.value):
         return make.full(b, shape, v.atom.value.flat[0], v.aval.dtype)
     return make.broadcast_to(b, v.atom, shape)
 

@@ -20,6 +20,7 @@ from .support import float_of
 _MOST = 5000  # trips of a loop; about 6 sqrt(a) are needed
 _LEAST = 1e-300  # stands for a denominator of zero
 _TINY = 2.2250738585072014e-308  # stands for 0 in logarithms: 0 times that is 0
+_HUGE = 1e300  # stands for infinity: its exponential is 0 times anything
 _STILL = 12  # steps without a change: where a is an integer the fraction ends, and its derivatives do not
 
 
@@ -39,8 +40,8 @@ def gammaincc(a: Any, x: Any) -> Any:
 
 def _density(a: Any, x: Any) -> Any:
     """x ** (a - 1) * exp(-x) / gamma(a)."""
-    a, x = np.asarray(a).astype(np.float64), np.asarray(x).astype(np.float64)
-    return np.exp((a - 1.0) * np.log(np.maximum(x, _TINY)) - x - gammaln(a))
+    a, x = np.asarray(a).astype(np.float64), np.clip(np.asarray(x).astype(np.float64), _TINY, _HUGE)
+    return np.exp((a - 1.0) * np.log(x) - x - gammaln(a))
 
 
 def doubles(a: Any, x: Any) -> Any:

@@ -33,7 +33,7 @@ def exp1(x: Any) -> Any:
     """The integral of exp(-t) / t from x to infinity."""
     x, dtype = _double(x)
     value = np.where(x < 0, np.nan, _upper(stop_gradient(x)))
-    return sloped(value, x, -np.exp(-x) / x).astype(dtype)[()]
+    return sloped(value, x, np.where(x < 0, np.nan, -np.exp(-x) / x)).astype(dtype)[()]
 
 
 def expi(x: Any) -> Any:
@@ -68,12 +68,13 @@ def _upper(x: Any) -> Any:
 def _principal(x: Any) -> Any:
     """expi of what is positive: by the series to 40, where the asymptotic one has all digits."""
     near = x <= 40.0
-    s, y = np.where(near, x, 1.0), np.where(near, 50.0, x)
+    s, y = np.where(near, x, 1.0), np.where(near | np.isinf(x), 50.0, x)
     term, total = np.ones_like(y), np.ones_like(y)
     for k in range(1, 41):
         term = np.where(k < y, term * (k / y), 0.0)
         total = total + term
-    return np.where(near, _EULER + np.log(s) + _exponential_sum(s), np.exp(y) / y * total)
+    value = np.where(near, _EULER + np.log(s) + _exponential_sum(s), np.exp(y) / y * total)
+    return np.where(np.isinf(x), np.inf, value)
 
 
 def _exponential_sum(x: Any) -> Any:
@@ -101,7 +102,7 @@ def spence(z: Any) -> Any:
     log = np.log(y)
     value = np.where(low, np.pi * np.pi / 6.0 - log * np.log1p(-np.where(low, y, 0.0)) - direct, direct)
     value = np.where(large, -value - 0.5 * log * log, value)
-    value = np.where(x == 0, np.pi * np.pi / 6.0, np.where(x < 0, np.nan, value))
+    value = np.where(x == 0, np.pi * np.pi / 6.0, np.where(x > 0, value, np.nan))
     gap = z - 1.0
     close = np.absolute(gap) < 1e-4
     rate = np.log1p(np.where(close, 1.0, gap)) / np.where(close, 1.0, gap)
@@ -140,15 +141,16 @@ def ellipe(m: Any) -> Any:
     m, dtype = _double(m)
     z = np.where(m < 1, m, 0.0)
     k, d = _complete(z, 1.0 - z)
-    value = np.where(m == 1, 1.0, np.where(m > 1, np.nan, k - z * d))
-    return sloped(stop_gradient(value), m, -0.5 * d).astype(dtype)[()]
+    value = np.where(m < 1, k - z * d, np.where(m == 1, 1.0, np.nan))
+    slope = np.where(m < 1, -0.5 * d, np.where(m == 1, -np.inf, np.nan))
+    return sloped(stop_gradient(value), m, slope).astype(dtype)[()]
 
 
 def _first(m: Any, rest: Any) -> Any:
     inside = rest > 0
     z, r = np.where(inside, m, 0.0), np.where(inside, rest, 1.0)
     k, d = _complete(z, r)
-    value = np.where(rest == 0, np.inf, np.where(rest < 0, np.nan, k))
+    value = np.where(inside, k, np.where(rest == 0, np.inf, np.nan))
     return sloped(stop_gradient(value), m, 0.5 * (k - d) / r)
 
 
@@ -172,7 +174,10 @@ def _complete(m: Any, rest: Any) -> Any:
 
 
 def hyp1f1(a: Any, b: Any, x: Any) -> Any:
-    """The confluent hypergeometric function; of negative x by Kummer's transformation."""
+    """The confluent hypergeometric function; of negative x by Kummer's transformation.
+
+    Where the series would lose more than six digits, or b is an integer that is not positive, CPython has the call.
+    """
     a, b, x = np.asarray(a), np.asarray(b), np.asarray(x)
     dtype = np.result_type(float_of(a.dtype), float_of(b.dtype), float_of(x.dtype))
     a, b, x = a.astype(np.float64), b.astype(np.float64), x.astype(np.float64)
@@ -182,16 +187,21 @@ def hyp1f1(a: Any, b: Any, x: Any) -> Any:
 
 def _kummer(a: Any, b: Any, x: Any) -> Any:
     below = x < 0
-    total = _kummer_series(np.where(below, b - a, a), b, np.absolute(x))
-    return np.where(below, np.exp(np.where(below, x, 0.0)) * total, total)
+    total, largest = _kummer_series(np.where(below, b - a, a), b, np.absolute(x))
+    value = np.where(below, np.exp(np.where(below, x, 0.0)) * total, total)
+    lost = ~(largest <= 1e6 * np.absolute(total)) | np.isnan(value) | ((b <= 0) & (b == np.floor(b)))
+    if np.any(lost & ~np.isnan(a + b + x)):
+        raise OverflowError("the series of hyp1f1 loses its digits here")
+    return value
 
 
 def _kummer_series(a: Any, b: Any, x: Any) -> Any:
     term = np.ones_like(a + b + x)
-    total = term
+    total = largest = term
     n = 0
     while n < 4 * _MOST and np.any(np.absolute(term) > 1e-18 * np.absolute(total)):
         term = term * ((a + n) * x / ((b + n) * (n + 1.0)))
         total = total + term
+        largest = np.maximum(largest, np.absolute(stop_gradient(term)))
         n += 1
-    return total
+    return total, largest

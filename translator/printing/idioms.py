@@ -16,7 +16,7 @@ from functools import cache
 import numpy as np
 
 from .. import ops
-from ..ir import Apply, Atom, Aval, Const, Function, Shape, Statement, Var, blocks_of, const, inputs_of, walk
+from ..ir import Apply, Atom, Aval, Const, Function, Shape, Statement, Var, blocks_of, const, inputs_of, is_filled, walk
 from ..named import Maker, crossed, rolled
 from ..ops.core import (
     AxesAttrs,
@@ -106,8 +106,7 @@ def _stacked(s: Apply, maker: Maker) -> Sequence[Statement]:
 def _filling(a: Atom, made: Apply | None) -> Atom | None:
     """The number that an array is filled with."""
     if isinstance(a, Const):
-        alike = a.aval.size > 0 and bool(np.all(a.value == a.value.flat[0]))
-        return const(a.value.flat[0].item()) if alike else None
+        return const(a.value.flat[0].item()) if is_filled(a.value) else None
     number = made.args[0] if made is not None and made.op is ops.FULL else None
     return const(number.value.item()) if isinstance(number, Const) and not number.aval.weak else number
 

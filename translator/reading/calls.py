@@ -49,11 +49,7 @@ from .values import (
 
 def call_node(ctx: Context, node: ast.Call) -> Value:
     function = ctx.eval(node.func)
-    if function is print and ctx.transforms:
-        ctx.at(node)
-        ctx.note_outside("what `print` writes to")
-        return None
-    if function is print:
+    if function is print and not ctx.transforms:
         ctx.cut(
             node,
             "`print` is left to CPython",
@@ -76,6 +72,9 @@ def call_node(ctx: Context, node: ast.Call) -> Value:
         else:
             ctx.refuse(k.value, "`**` in a call needs a dict", why=f"this is {describe(value)}")
     ctx.at(node)
+    if function is print:  # what its arguments do besides is done
+        ctx.note_outside("what `print` writes to")
+        return None
     return call_value(ctx, function, args, kwargs, node)
 
 

@@ -18,7 +18,7 @@ from ..ir import Atom, Aval, Capture, Param, Root, Var, const
 from ..records import dataclass
 from ..tree import ARRAY, LEAF, TreeDef
 from .libraries import is_library, of_library
-from .signature import aval_of, is_array_without_axes, runs
+from .signature import aval_of, is_array_without_axes, runs, value_key
 from .source import Scope
 from .values import Bound, Cell, Foreign, Outside, Partial, Ref, Restart, Value
 
@@ -127,7 +127,9 @@ def _from(space: Any, capture: Capture) -> Any:
 
 
 def _equal(a: Any, b: Any) -> bool:
-    return bool(a == b) or (a != a and b != b)
+    if isinstance(a, float | complex | np.generic | tuple):
+        return bool(value_key(a) == value_key(b)) or bool(a is b)
+    return bool(a == b) or bool(a != a and b != b)
 
 
 def _structure(v: Any) -> Any:

@@ -173,6 +173,21 @@ def _subclass(x: np.ndarray[Any, Any]) -> Aval:
     raise DTypeError.refusing(Diagnostic(f"a {cls.__name__} cannot be an argument", why=why, instead=instead))
 
 
+def value_key(x: Any) -> Any:
+    """Equal for values that a program specialised on them may take for each other: not for 1 and 1.0, 0.0 and -0.0."""
+    if type(x) is float:
+        return (float, x.hex())
+    if isinstance(x, np.generic):
+        return (x.dtype, x.tobytes())
+    if type(x) is complex:
+        return (complex, x.real.hex(), x.imag.hex())
+    if isinstance(x, tuple):
+        return (type(x), tuple(map(value_key, x)))
+    if isinstance(x, frozenset):
+        return (type(x), frozenset(map(value_key, x)))
+    return (type(x), x)
+
+
 def static_node(x: Any, where: str) -> TreeDef:
     """A value that the function is specialised on: bool, string, dtype, function, class, slice, range, ..."""
     if isinstance(x, slice):
