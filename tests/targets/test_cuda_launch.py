@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -223,6 +224,7 @@ def test_schedules_that_cannot_be_kept_are_tried_again(
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("UNTRACED_AUTOTUNE", str(tmp_path / "file" / "kept"))
     for k in (1, 2):
-        with pytest.warns(RuntimeWarning, match="nothing can be kept"):
+        told = pytest.warns(RuntimeWarning, match="nothing can be kept") if k == 1 else nullcontext()
+        with told:
             assert run(chain(1000), "cuda", [np.ones(1000, "f4")] * 2, cupy)[-1][2] == (256, 1, 1)
         assert len(clock) == 3 * k
