@@ -14,18 +14,21 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
+import platform
 import re
-import shutil
 import stat
-import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..translator.records import dataclass
+
+if TYPE_CHECKING:
+    import tempfile
 
 _FORMAT = "untraced kept 1"  # the head of an entry: this, and a digest of the rest
 _ENTRY = re.compile("[0-9a-f]{40}")
@@ -84,8 +87,20 @@ def found_or_made(name: str, most_bytes: int, told: Sequence[str | bytes], make:
 
 
 @functools.cache
+def machine() -> str:
+    """The processor, as far as compilers look."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.machine()
+    return "\n".join(dict.fromkeys(x for x in lines if x.startswith(("model name", "flags", "Features", "CPU part"))))
+
+
+@functools.cache
 def temporary(name: str, most_bytes: int) -> Store:
     """The same for what this process cannot do without: it goes with the process."""
+    import tempfile
+
     _temporary.append(tempfile.TemporaryDirectory(prefix=f"untraced-{name}-"))
     return Store(Path(_temporary[-1].name), most_bytes)
 
@@ -160,6 +175,8 @@ class Store:
     def making(self) -> Iterator[Path]:
         """A folder for what is being made, beside the entries."""
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        import tempfile
+
         with tempfile.TemporaryDirectory(dir=self.folder, prefix=_MAKING) as folder:
             yield Path(folder)
 
@@ -199,6 +216,8 @@ def _head(made: bytes) -> bytes:
 
 def _remove_left(making: Path) -> None:
     """The folder of a process that was killed while it made something."""
+    import shutil
+
     with suppress(OSError):
         if time.time() - making.stat().st_mtime > _DAY:
             shutil.rmtree(making, ignore_errors=True)

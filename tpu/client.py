@@ -25,7 +25,7 @@ from ..translator.errors import Diagnostic, TargetError
 from ..translator.ir import DType, Shape
 from ..translator.records import dataclass
 from ..translator.spans import span
-from . import compiler, host_abi, host_calls
+from . import host_abi, host_calls, names
 from . import options as compile_flags
 from .checks import Check, raise_failed
 from .copy_guard import copied_in_loops, copies_too_much
@@ -33,7 +33,7 @@ from .emit import Emitted
 from .emit_linalg import CALLS, register_calls
 from .fusion_guard import swallows_products
 from .memory import memory_program
-from .profile import own_name, register
+from .names import Name, named
 from .repeats import repeats
 from .stored import compile_or_load
 
@@ -318,7 +318,7 @@ def compile(
     program: Emitted, extra: Mapping[str, str] | None = None, *, ynn_reductions: bool | None = None
 ) -> Executable:
     """Compile for the CPU. `extra` are XLA's backend options. Raises TargetError with the compiler's message."""
-    return Executable(program, loaded(program, extra, ynn_reductions=ynn_reductions))
+    return Executable(program, *loaded(program, extra, ynn_reductions=ynn_reductions))
 
 
 def loaded(
@@ -327,14 +327,15 @@ def loaded(
     *,
     ynn_reductions: bool | None = None,
     assignment: Any = None,
-) -> Any:
-    """XLA's own executable, for the first device or those of an `assignment`.
+) -> tuple[Name, Any]:
+    """The name it goes by, and XLA's own executable, for the first device or those of an `assignment`.
 
     `ynn_reductions`: whether YNNPACK may fuse reductions with products; by default not where it makes one slow kernel
     of several products (see `fusion_guard`).
     """
     with span(f"compile {program.name}"):
-        return _best(own_name(program), extra, ynn_reductions, assignment)
+        name, under_it = named(program)
+        return name, _best(under_it, extra, ynn_reductions, assignment)
 
 
 def _best(program: Emitted, extra: Mapping[str, str] | None, ynn_reductions: bool | None, assignment: Any) -> Any:
@@ -366,7 +367,10 @@ def _compile(
         register_calls()
     if f"@{host_calls.TARGET}" in program.text:
         host_abi.register(host_calls.TARGET, host_calls.find)
-    compiler.register(program.natives)
+    if program.natives:
+        from . import compiler
+
+        compiler.register(program.natives)
     options = compile_flags.compile_options(
         p.xla_client, extra, ynn_reductions=ynn_reductions, region_analysis=region_analysis, once=once
     )
@@ -389,10 +393,11 @@ def backend_error(what: str, error: Exception) -> TargetError:
 class Loaded:
     """What XLA has compiled, to look into."""
 
-    def __init__(self, program: Emitted, loaded: Any) -> None:
+    def __init__(self, program: Emitted, name: Name, loaded: Any) -> None:
         self.program = program
+        self.name = name
         self.loaded = loaded
-        register(self)
+        names.register(name, self)
 
     @property
     def hlo(self) -> str:
@@ -416,8 +421,8 @@ class Executable(Loaded):
     types only, results (the flag last where there are checks).
     """
 
-    def __init__(self, program: Emitted, loaded: Any) -> None:
-        super().__init__(program, loaded)
+    def __init__(self, program: Emitted, name: Name, loaded: Any) -> None:
+        super().__init__(program, name, loaded)
         p = platform()
         self.checks: tuple[Check, ...] = program.checks
         self._arg_avals = [DeviceAval(a.shape, a.dtype) for a in program.args]

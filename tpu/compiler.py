@@ -79,16 +79,6 @@ def _version() -> str:
     return (_headers() / "xla" / "ffi" / "api" / "c_api.h").read_text()
 
 
-@functools.cache
-def machine() -> str:
-    """The processor, as far as compilers look."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return platform.machine()
-    return "\n".join(dict.fromkeys(x for x in lines if x.startswith(("model name", "flags", "Features", "CPU part"))))
-
-
 def _loaded(source: str) -> ctypes.CDLL:
     """The library of a source. One that is damaged is made anew."""
     library = _library(source)
@@ -114,7 +104,7 @@ def _made(source: str, store: Store) -> Path:
     found = _compiler()
     assert found is not None
     path, version = found
-    library = store.entry(source, version, *FLAGS, machine(), _version())
+    library = store.entry(source, version, *FLAGS, kept.machine(), _version())
     if library.is_file():
         kept.mark_used(library)
         return library

@@ -14,11 +14,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import field
-from typing import Any, Literal, assert_never
+from typing import TYPE_CHECKING, Any, Literal, assert_never
 
 import numpy as np
 
-from ..kernels.loops import NativeLoop
 from ..translator import make
 from ..translator.bounds import Status, divides_python_numbers, is_integer_power, is_python_int, is_python_power
 from ..translator.builder import Builder
@@ -42,6 +41,7 @@ from ..translator.ir import (
     Statement,
     Var,
     While,
+    walk,
 )
 from ..translator.ops.core import (
     ArgReduce,
@@ -80,7 +80,6 @@ from ..translator.records import dataclass
 from ..translator.routines import left_to_cpython
 from . import host_calls, hyperbolic, transcendentals
 from .checks import SHIFT, Check, out_of_bounds
-from .element_stores import element_stores
 from .emit_across import across
 from .emit_complex import by_parts, with_signs
 from .emit_control import emit_branches, emit_for, emit_fused, emit_if, emit_while
@@ -106,11 +105,11 @@ from .emit_reduce import arg_reduce, contract, reduce
 from .emit_scatter import scattered
 from .emit_sort import argsort, fourier, sort
 from .grids import grid_products, rounded
-from .lanes import blocked
-from .native import emit_native, native_loops
-from .ping_pong import ping_pong
 from .sharing import shared_values
 from .writer import BOOL, I64, Value, Writer, cast_constant, tensor_type
+
+if TYPE_CHECKING:
+    from ..kernels.loops import NativeLoop
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,11 +155,10 @@ def emit(
     make the axis that collectives speak over. Raises DTypeError for dtypes that XLA lacks, UnsupportedError for
     operations without a StableHLO form.
     """
-    if target == "cpu":
-        function, blocks = blocked(function)
-        function = element_stores(ping_pong(native_loops(function, checks, blocks)))
-    else:
-        function = ping_pong(function)
+    if any(isinstance(s, For | While) for s in walk(function.body)):
+        from .loops import in_form
+
+        function = in_form(function, checks, target)
     shifts = shifts or {}
     emitter = Emitter(Checked(function, checks), target, shared_values(function), replicas)
     emitter.grids = grid_products(function) if target == "cpu" else frozenset()
@@ -258,6 +256,8 @@ class Emitter:
             case While():
                 emit_while(self, s)
             case Fused(kind="loops"):
+                from .native import emit_native
+
                 emit_native(self, s)
             case Fused():
                 emit_fused(self, s)

@@ -8,58 +8,26 @@ others (loops, branches, calls) are left out: what is inside has events of its o
 from __future__ import annotations
 
 import gzip
-import hashlib
 import importlib
-import itertools
 import re
-import weakref
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..translator.errors import Span
 from ..translator.records import dataclass
+from . import names
 
 if TYPE_CHECKING:
     from .client import Loaded
-    from .emit import Emitted
 
 _HEAD = 2  # lines of a module in front of those that `Emitted.spans` counts
 _HOLDING = frozenset({"while", "conditional", "call", "async-start", "async-done", "async-update"})
 _FREE = frozenset({"parameter", "constant", "broadcast", "tuple", "get-tuple-element", "bitcast", "iota"})
-_MODULE = re.compile(r"module @(\w+)")
 _COMPUTATION = re.compile(r"^(?:ENTRY )?%?([\w.-]+) \(.*\{$")
 _INSTRUCTION = re.compile(r"^\s+(?:ROOT )?%?([\w.-]+) = .*? ([a-z][\w-]*)\(")
 _CALLED = re.compile(r"(?:calls|to_apply)=%?([\w.-]+)")
 _LINE = re.compile(r"source_line=(\d+)")
-
-_programs: weakref.WeakValueDictionary[str, Loaded] = weakref.WeakValueDictionary()  # by the names of their modules
-_kept: dict[str, Loaded] | None = None  # those that a session may have seen: they stay until it has been read
-
-
-def register(program: Loaded) -> None:
-    """Events of the program will be told by its source."""
-    name = program.loaded.hlo_modules()[0].name
-    _programs[name] = program
-    if _kept is not None:
-        _kept[name] = program
-
-
-def own_name(program: Emitted) -> Emitted:
-    """The program under a name by which events tell it from programs of other text or of other lines of source. It says
-    what the text is, so that the same program has the same one in another process.
-    """
-    found = _MODULE.match(program.text)
-    if found is None:
-        return program
-    digest = hashlib.sha256(program.text.encode()).hexdigest()[:8]
-    for k in itertools.count():
-        name = f"{found[1]}.{digest}" + (f".{k}" if k else "")
-        other = _programs.get(name)
-        if other is None or (other.program.text, other.program.spans) == (program.text, program.spans):
-            return replace(program, text=f"module @{name}{program.text[found.end() :]}")
-    raise AssertionError
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +84,7 @@ class Event:
     operation: Operation | None = None
 
 
-def _events(data: Any) -> Iterator[Event]:
+def _events(data: Any, programs: Mapping[str, Loaded]) -> Iterator[Event]:
     """What XLA's `ProfileData` holds of this process, without its marks of no length."""
     known: dict[str, dict[str, Operation]] = {}
     for plane in data.planes:
@@ -127,15 +95,14 @@ def _events(data: Any) -> Iterator[Event]:
                 stats = dict(event.stats)
                 module = str(stats.get("hlo_module", ""))
                 if module and module not in known:
-                    known[module] = _operations_of(module)
+                    known[module] = _operations_of(programs.get(module))
                 operation = known[module].get(event.name) if module else None
                 run = int(stats.get("run_id", 0))
                 start, seconds = event.start_ns * 1e-9, event.duration_ns * 1e-9
                 yield Event(event.name, line.name, start, seconds, module, run, operation)
 
 
-def _operations_of(module: str) -> dict[str, Operation]:
-    program = (_kept or {}).get(module)
+def _operations_of(program: Loaded | None) -> dict[str, Operation]:
     return {} if program is None else operations(program.hlo, program.program.spans)
 
 
@@ -151,24 +118,24 @@ class Session:
     """XLA's profiler, on from now until `stop()`. One at a time: RuntimeError for a second."""
 
     def __init__(self, host_level: int, python_level: int) -> None:
-        global _kept
-        if _kept is not None:
-            raise RuntimeError("a profile is being made already: only one at a time")
         options = profiler().ProfileOptions()
         options.host_tracer_level = host_level
         options.python_tracer_level = python_level
-        self._session = profiler().ProfilerSession(options)
-        _kept = dict(_programs)
+        names.watch()
+        try:
+            self._session = profiler().ProfilerSession(options)
+        except BaseException:
+            names.watched()
+            raise
 
     def stop(self) -> tuple[bytes, list[Event]]:
         """What was seen, as a serialised `XSpace` and as events."""
-        global _kept
         try:
             xspace = bytes(self._session.stop())
-            data = importlib.import_module("jaxlib._profile_data").ProfileData.from_serialized_xspace(xspace)
-            return xspace, list(_events(data))
         finally:
-            _kept = None
+            programs = names.watched()
+        data = importlib.import_module("jaxlib._profile_data").ProfileData.from_serialized_xspace(xspace)
+        return xspace, list(_events(data, programs))
 
 
 def heap() -> bytes:

@@ -118,7 +118,7 @@ class Replicated(client.Loaded):
     """A program of which every device runs a replica."""
 
     def __init__(self, program: Emitted, devices: Devices) -> None:
-        super().__init__(program, client.loaded(program, assignment=devices))
+        super().__init__(program, *client.loaded(program, assignment=devices))
         p = client.platform()
         results = [*program.results, *([Aval((), np.dtype(np.int64))] if program.checks else [])]
         avals = [client.DeviceAval(a.shape, a.dtype) for a in results]

@@ -14,7 +14,6 @@ from contextlib import suppress
 from typing import Any
 
 from ..kernels import kept
-from .compiler import machine
 
 MOST_BYTES = 1 << 28
 _SETTINGS = ("XLA_FLAGS", "NPROC", "PJRT_NPROC")
@@ -45,4 +44,4 @@ def _environment() -> tuple[str, ...]:
     from jaxlib.version import __version__
 
     cores = str(os.cpu_count()), str(len(os.sched_getaffinity(0)))  # by which XLA cuts loops in pieces
-    return str(__version__), machine(), *cores, *(os.environ.get(name, "") for name in _SETTINGS)
+    return str(__version__), kept.machine(), *cores, *(os.environ.get(name, "") for name in _SETTINGS)

@@ -18,12 +18,11 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from .batch.lanes import LoopNote
 from .derive.tape import NeedTrip, behind_of
 from .errors import CutError, Diagnostic
-from .ir import Function
+from .ir import For, Function, walk
 from .make import MARKS_KINDS
 from .passes.branches import joined_branches
 from .passes.counters import counters
@@ -44,9 +43,10 @@ from .reading.signature import Signature
 from .records import dataclass
 from .rewrite import without_rules, without_stops
 from .routines import everywhere
-from .vectorise.cost import CPU, DERIVED, EVERYWHERE, NATIVE
-from .vectorise.loops import vectorise
 from .verify import verify
+
+if TYPE_CHECKING:
+    from .batch.lanes import LoopNote
 
 Pass = Callable[[Function], Function]
 
@@ -76,12 +76,17 @@ def vectorised(function: Function, derives: bool = False) -> Function:
     """The program with whole-array statements for its independent loops, in the form that suits the target. What is
     about to be derived has as few loops as can be: no tapes are kept of whole arrays."""
     notes: list[LoopNote] = []
+    if not vectorising or not any(isinstance(s, For) for s in walk(function.body)):
+        return function
+    from .vectorise.cost import CPU, DERIVED, EVERYWHERE, NATIVE
+    from .vectorise.loops import vectorise
+
     native = target() == "cpu" and compiles_loops()
     if derives:
         policy = DERIVED if native else EVERYWHERE
     else:
         policy = NATIVE if native else CPU if target() == "cpu" else EVERYWHERE
-    made = vectorise(function, policy, notes) if vectorising else function
+    made = vectorise(function, policy, notes)
     note_loops(notes)
     return made
 

@@ -18,6 +18,7 @@ from untraced.translator import pipeline
 from untraced.translator.batch.lanes import Lanes
 from untraced.translator.errors import UntracedError
 from untraced.translator.same import difference
+from untraced.translator.vectorise import cost
 from untraced.translator.vectorise.cost import Policy
 
 N = 12
@@ -58,7 +59,7 @@ def run(fun: Callable[..., Any], *args: Any, target: str = "numpy", exact: bool 
 def always_vectorised(monkeypatch: pytest.MonkeyPatch) -> None:
     """On the cpu too, however little there is to do."""
     monkeypatch.setattr(pipeline, "compiles_loops", lambda: False)
-    monkeypatch.setattr(pipeline, "CPU", Policy(Lanes("auto")))
+    monkeypatch.setattr(cost, "CPU", Policy(Lanes("auto")))
 
 
 # ---- stores --------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 
 from untraced import accelerate, block_until_ready, device_put, profiler
-from untraced.tpu import client
+from untraced.tpu import client, names
 from untraced.tpu.emit import Emitted
 from untraced.tpu.profile import operations
 from untraced.translator.errors import Span
@@ -183,3 +184,29 @@ def test_modules_have_names_of_their_own() -> None:
     assert all(n.startswith("same.") for n in names)
     assert names[0] != names[1]  # other lines of source
     assert names[2] == names[0]  # the same program has the same name, in another process too
+
+
+def _emitted(line: int) -> Emitted:
+    return Emitted("f", "module @f {\n}\n", (), (), spans=(Span("f.py", line, 0, line, 1),))
+
+
+def test_a_name_stays_while_one_of_its_programs_lives() -> None:
+    def module(line: int) -> tuple[names.Name, str]:
+        name, program = names.named(_emitted(line))
+        return name, program.text.split()[1]
+
+    first, text = module(1)
+    twin, same = module(1)
+    assert twin is first and same == text
+    del first
+    other, text_of_other = module(2)
+    assert text_of_other == f"{text}.1" and other is not twin
+    del twin
+    assert module(3)[1] == text  # nobody has it any more
+
+
+def test_names_are_given_once_whoever_asks_at_the_same_time() -> None:
+    with ThreadPoolExecutor(8) as pool:
+        given = list(pool.map(lambda k: (k % 4, names.named(_emitted(10 + k % 4))[0]), range(200)))
+    assert len({name.module for _, name in given}) == len({id(name) for _, name in given}) == 4
+    assert all((name.module == other.module) == (k == j) for k, name in given[:8] for j, other in given[:8])

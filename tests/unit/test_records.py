@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -28,6 +29,18 @@ class Box:
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Row:
     name: str
+
+
+@dataclass(slots=True)
+class Line:
+    first: Point
+    points: list[Point] = dataclasses.field(default_factory=list)
+    count: int = dataclasses.field(default=0, init=False)
+    notes: list[str] = dataclasses.field(default_factory=list, init=False)
+    closed: bool = dataclasses.field(default=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        self.count = len(self.points)
 
 
 class Spelled(Point):
@@ -62,3 +75,22 @@ def test_identity() -> None:
     assert row == row != Row(name="sin") and hash(row) == object.__hash__(row)
     with pytest.raises(TypeError):
         Row("sin")  # type: ignore[misc]
+
+
+def test_fields_of_every_kind() -> None:
+    line = Line(Point(1.0), [Point(2.0)], closed=True)
+    assert (line.count, line.notes, line.closed) == (1, [], True)
+    assert Line(Point(1.0)).points is not Line(Point(1.0)).points
+    with pytest.raises(TypeError, match=r"Line.__init__\(\) takes from 2 to 3 positional arguments but 4 were given"):
+        Line(Point(1.0), [], True)  # type: ignore[misc]
+    with pytest.raises(TypeError, match=r"Line.__init__\(\) missing 1 required positional argument: 'first'"):
+        Line()  # type: ignore[call-arg]
+
+
+def test_one_is_made_by_many_threads_at_first() -> None:
+    @dataclass(frozen=True, slots=True)
+    class Fresh:
+        x: int
+
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(lambda k: Fresh(k).x, range(64))) == list(range(64))

@@ -121,7 +121,7 @@ def call_value(ctx: Context, f: Value, args: list[Value], kwargs: dict[str, Valu
     if kind is types.MethodType:
         return call_value(ctx, f.__func__, [f.__self__, *args], kwargs, node)
     if isinstance(f, type):
-        made = draws.drawn(ctx, f, args, kwargs, node) if f is np.random.RandomState else NotImplemented
+        made = draws.drawn(ctx, f, args, kwargs, node) if draws.makes_generator(f) else NotImplemented
         return construct(ctx, f, args, kwargs, node) if made is NotImplemented else made
     if kind is functools._lru_cache_wrapper:
         return _remembered(ctx, f, args, kwargs, node)

@@ -13,10 +13,9 @@ from __future__ import annotations
 
 import ast
 import copy
+import sys
 from collections.abc import Callable
 from typing import Any
-
-import numpy as np
 
 from ..ir import Aval, Capture, Param, Root, Var
 from ..tree import LEAF
@@ -25,8 +24,6 @@ from .demand import demand
 from .recursion import kept
 from .signature import aval_of, is_array_without_axes
 from .values import Foreign, Value, is_leaf, leaves_in
-
-_MAKERS: tuple[Any, ...] = (np.random.RandomState, np.random.default_rng)
 
 
 class Draw:
@@ -63,9 +60,9 @@ def drawn(ctx: Context, f: Any, args: list[Value], kwargs: dict[str, Value], nod
         if not all(type(v) is Var and v.aval.dtype.kind in "iu" for v in unknown):
             return NotImplemented
         demand(ctx, unknown, node, "an argument of a function that draws random numbers")
-    if f in _MAKERS:
+    if makes_generator(f):
         return _made(ctx, f(*args, **kwargs)) if any(v is not None for v in given) else NotImplemented
-    if not isinstance(owner, np.random.RandomState | np.random.Generator):
+    if not isinstance(owner, _generators()):
         return NotImplemented
     own = id(owner) in ctx.generators
     found = f(*args, **kwargs) if own else getattr(copy.deepcopy(owner), f.__name__)(*args, **kwargs)
@@ -76,10 +73,22 @@ def drawn(ctx: Context, f: Any, args: list[Value], kwargs: dict[str, Value], nod
     return hidden_draw(ctx, Capture(ctx.captures.root(draw), "drawn"), aval)
 
 
+def makes_generator(f: Any) -> bool:
+    """Whether it is np.random.RandomState or np.random.default_rng."""
+    random = sys.modules.get("numpy.random")
+    return random is not None and (f is random.RandomState or f is random.default_rng)
+
+
+def _generators() -> tuple[type, ...]:
+    """NumPy's classes of generators; none where nobody has loaded them."""
+    random = sys.modules.get("numpy.random")
+    return () if random is None else (random.RandomState, random.Generator)
+
+
 def _opened(v: Value) -> Any:
     """The generator that a value is; None for anything else."""
     v = v.value if isinstance(v, Foreign) else v
-    return v if isinstance(v, np.random.RandomState | np.random.Generator) else None
+    return v if isinstance(v, _generators()) else None
 
 
 def _made(ctx: Context, generator: Any) -> Any:

@@ -9,7 +9,7 @@ import builtins
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
-from types import BuiltinMethodType, MethodType
+from types import BuiltinMethodType
 from typing import Any
 
 import numpy as np
@@ -23,8 +23,6 @@ from ..library import (
     checks,
     comparing,
     composing,
-    distribution_inverses,
-    distributions,
     gathering,
     grids,
     joining,
@@ -40,12 +38,6 @@ from ..library import (
     random_sources,
     rearranging,
     scattering,
-    scipy_fft,
-    scipy_linalg,
-    scipy_matrices,
-    scipy_numerics,
-    scipy_odes,
-    scipy_signal,
     special,
     spectral,
     statistics,
@@ -87,30 +79,31 @@ class Handler:
     first: tuple[Any, ...] = ()
 
 
-_Table = dict[int, tuple[Any, Handler]]  # by identity, as a callable may be unhashable; the object is kept alive
+Table = dict[int, tuple[Any, Handler]]  # by identity, as a callable may be unhashable; the object is kept alive
 
 
 def handler_for(function: Any) -> Handler | None:
     """The handler of a callable; None for what is not NumPy's, Python's or SciPy's."""
     function = getattr(function, "__untraced_numpy__", function)  # untraced.numpy.zeros means np.zeros
-    if isinstance(function, MethodType):
-        return _distribution_method(function)
-    found = _functions().get(id(function))
+    found = functions().get(id(function))
     if found is not None:
         return found[1]
     if isinstance(function, BuiltinMethodType) and isinstance(function.__self__, np.ufunc):
         return _ufunc_method(function.__self__, function.__name__)
-    found = _scipy().get(id(function))
-    return None if found is None else found[1]
+    if "scipy" not in sys.modules:
+        return None
+    from . import scipy
+
+    return scipy.handler_for(function)
 
 
 def transformed_handler_for(function: Any) -> Handler | None:
     """The handler of what CPython computes by itself, unless it is to be differentiated or batched."""
-    integrate = sys.modules.get("scipy.integrate")
-    for name, source in scipy_odes.TRANSFORMED.items() if integrate is not None else ():
-        if function is getattr(integrate, name):
-            return Handler(source, inline=True)
-    return None
+    if "scipy" not in sys.modules:
+        return None
+    from . import scipy
+
+    return scipy.transformed_handler_for(function)
 
 
 def subscript_source(kind: type) -> Any:
@@ -132,21 +125,22 @@ def attribute_handler(name: str) -> Handler | None:
 
 
 @cache
-def _functions() -> _Table:
-    table: _Table = {}
+def functions() -> Table:
+    """The handlers of NumPy's and Python's callables, and of the library's own."""
+    table: Table = {}
     for op in (*ops.ALL, *random_rows.ROWS, *implicit.ROWS):
         if isinstance(op, Elementwise):
-            _enter(table, Handler(elementwise.elementwise(op)), [op.evaluate])
+            enter(table, Handler(elementwise.elementwise(op)), [op.evaluate])
     for alias, op in ((np.degrees, ops.RAD2DEG), (np.radians, ops.DEG2RAD)):
-        _enter(table, Handler(elementwise.elementwise(op)), [alias])
+        enter(table, Handler(elementwise.elementwise(op)), [alias])
     _enter_numpy(table, _DIRECT, inline=False, view=False)
     _enter_numpy(table, _VIEWS, inline=False, view=True)
     _enter_numpy(table, _library(), inline=True, view=False)
     for scalar_type in _SCALAR_TYPES:
-        _enter(table, Handler(create.constructor(scalar_type)), [scalar_type])
+        enter(table, Handler(create.constructor(scalar_type)), [scalar_type])
     for builtin, handler in (*python.MATH.items(), *_BUILTINS.items()):
-        _enter(table, Handler(handler), [builtin])
-    _enter(table, Handler(elementwise.stop_gradient), [ops.STOP_GRADIENT.evaluate])
+        enter(table, Handler(handler), [builtin])
+    enter(table, Handler(elementwise.stop_gradient), [ops.STOP_GRADIENT.evaluate])
     called: tuple[Callable[..., Any], ...] = (
         *looping.CALLED,
         *windows.CALLED,
@@ -156,12 +150,12 @@ def _functions() -> _Table:
     )
     sources: tuple[Callable[..., Any], ...] = (*special.SCIPY_NAMES.values(), *called)
     for source in sources:
-        _enter(table, Handler(source, inline=True), [source])
-    _enter(table, Handler(looping.scan_in_place, inline=True), [looping.scan])
-    _enter(table, Handler(scattering.updated_in_place, inline=True), [scattering.updated])
+        enter(table, Handler(source, inline=True), [source])
+    enter(table, Handler(looping.scan_in_place, inline=True), [looping.scan])
+    enter(table, Handler(scattering.updated_in_place, inline=True), [scattering.updated])
     for primitive, told in across.HANDLERS.items():
-        _enter(table, Handler(told), [primitive])
-    _enter(table, Handler(python.is_known), [support.is_known])
+        enter(table, Handler(told), [primitive])
+    enter(table, Handler(python.is_known), [support.is_known])
     known: tuple[Callable[..., Any], ...] = (
         *support.STATIC,
         *checks.STATIC,
@@ -170,24 +164,24 @@ def _functions() -> _Table:
         *_AT_ONCE,
     )
     for question in known:
-        _enter(table, Handler(python.at_once(question)), [question])
+        enter(table, Handler(python.at_once(question)), [question])
     return table
 
 
-def _enter(table: _Table, handler: Handler, functions: Iterable[Any]) -> None:
+def enter(table: Table, handler: Handler, functions: Iterable[Any]) -> None:
     for function in functions:
         table[id(function)] = (function, handler)
 
 
-def _enter_numpy(table: _Table, entries: Mapping[str, Callable[..., Any]], *, inline: bool, view: bool) -> None:
+def _enter_numpy(table: Table, entries: Mapping[str, Callable[..., Any]], *, inline: bool, view: bool) -> None:
     for name, own in entries.items():
         function: Any = np
         for part in name.split("."):
             function = getattr(function, part, None)
         if function is not None:  # an older NumPy lacks a few names
-            _enter(table, Handler(own, view, inline), [function])
+            enter(table, Handler(own, view, inline), [function])
         if inline:
-            _enter(table, Handler(own, view, inline), [own])
+            enter(table, Handler(own, view, inline), [own])
 
 
 _SCALAR_TYPES: tuple[type, ...] = (
@@ -428,7 +422,7 @@ _ATTRIBUTES: dict[str, Handler] = {
 
 def _ufunc_method(ufunc: np.ufunc, name: str) -> Handler | None:
     """np.add.reduce, np.multiply.accumulate, np.subtract.outer, ..."""
-    if ufunc.nin != 2 or ufunc.nout != 1 or id(ufunc) not in _functions():
+    if ufunc.nin != 2 or ufunc.nout != 1 or id(ufunc) not in functions():
         return None
     if name == "reduce" and ufunc in _REDUCTIONS:
         return Handler(_REDUCTIONS[ufunc])
@@ -452,78 +446,3 @@ _ACCUMULATIONS: dict[np.ufunc, Callable[..., Any]] = {
     np.maximum: reduce.cumulative(ops.CUMMAX, 0),
     np.minimum: reduce.cumulative(ops.CUMMIN, 0),
 }
-
-
-# ---- scipy.special -------------------------------------------------------------------------------
-
-
-_SCIPY: tuple[tuple[str, Mapping[str, Any]], ...] = (  # NumPy source, or that and what comes before the arguments
-    ("scipy.linalg", scipy_linalg.NAMES),
-    ("scipy.linalg", scipy_matrices.NAMES),
-    ("scipy.fft", scipy_fft.NAMES),
-    ("scipy.signal", scipy_signal.SIGNAL_NAMES),
-    ("scipy.ndimage", scipy_signal.NDIMAGE_NAMES),
-    ("scipy.integrate", scipy_numerics.INTEGRATE_NAMES),
-    ("scipy.spatial.distance", scipy_numerics.DISTANCE_NAMES),
-    ("scipy.optimize", scipy_numerics.OPTIMIZE_NAMES),
-    ("scipy.stats", scipy_numerics.STATS_NAMES),
-)
-
-
-def _scipy() -> _Table:
-    """SciPy's functions; of the modules that the user's program has imported."""
-    return _scipy_of("scipy.special" in sys.modules, tuple(module in sys.modules for module, _ in _SCIPY))
-
-
-@cache
-def _scipy_of(special_too: bool, loaded: tuple[bool, ...]) -> _Table:
-    table = dict(_scipy_special()) if special_too else {}
-    for (module, names), there in zip(_SCIPY, loaded, strict=True):
-        for name, made in names.items() if there else ():
-            source, first = made if isinstance(made, tuple) else (made, ())
-            function = getattr(sys.modules[module], name, None)
-            if function is not None:  # an older SciPy lacks a few names
-                _enter(table, Handler(source, inline=True, first=first), [function])
-    return table
-
-
-def _distribution_method(method: MethodType) -> Handler | None:
-    """`scipy.stats.norm.logpdf` and its kin, methods of the distributions that SciPy has made."""
-    stats = sys.modules.get("scipy.stats")
-    if stats is None or type(method.__self__).__module__.partition(".")[0] != "scipy":
-        return None
-    for name, methods in distributions.OF_VECTORS.items():
-        if method.__self__ is getattr(stats, name):
-            source = methods.get(method.__name__)
-            return None if source is None else Handler(source, inline=True)
-    for name, family in distributions.FAMILIES.items():
-        if method.__self__ is getattr(stats, name):
-            if method.__name__ in ("ppf", "isf"):
-                return _quantile(name, family, method.__name__)
-            source = (distributions.DISCRETE if family.discrete else distributions.CONTINUOUS).get(method.__name__)
-            known = source is not None and (family.cdf is not None or "p" in method.__name__)
-            return Handler(source, inline=True, first=(family,)) if source is not None and known else None
-    return None
-
-
-def _quantile(name: str, family: Any, method: str) -> Handler | None:
-    if name not in distribution_inverses.INVERSES:
-        return None
-    ppf, isf = distribution_inverses.INVERSES[name]
-    if method == "ppf":
-        return Handler(distribution_inverses.ppf, inline=True, first=(family, ppf))
-    return Handler(distribution_inverses.isf, inline=True, first=(family, isf))
-
-
-@cache
-def _scipy_special() -> _Table:
-    table: _Table = {}
-    theirs = sys.modules["scipy.special"]
-    known = {name: Handler(own, inline=True) for name, own in special.SCIPY_NAMES.items()}
-    known |= {name: _functions()[id(own)][1] for name, own in special.ROWS.items()}
-    known |= {name: _functions()[id(getattr(np, own))][1] for name, own in special.NUMPY_TWINS.items()}
-    for name, handler in known.items():
-        function = getattr(theirs, name, None)
-        if function is not None:  # an older SciPy lacks a few names
-            _enter(table, handler, [function])
-    return table

@@ -41,7 +41,6 @@ from ..ir import (
     Var,
     While,
     const,
-    walk,
 )
 from ..passes.dead import dead_code
 from ..rewrite import substituted
@@ -57,8 +56,6 @@ LONGEST = 1 << 13  # trips of an inner loop whose bounds move
 def vectorise(function: Function, policy: Policy = EVERYWHERE, notes: list[LoopNote] | None = None) -> Function:
     """Every loop that can be and, as `policy` says, should be; the same function object where there is none. `notes`
     gains what became of every loop."""
-    if not any(isinstance(s, For) for s in walk(function.body)):
-        return function
     walker = Walker(function, policy)
     body = walker.block(function.body, policy.least)
     if notes is not None:

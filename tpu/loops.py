@@ -1,0 +1,17 @@
+"""The forms that loops get before they are written as StableHLO. Programs without loops load nothing of this."""
+
+from __future__ import annotations
+
+from ..translator.ir import Function
+from .element_stores import element_stores
+from .lanes import blocked
+from .native import native_loops
+from .ping_pong import ping_pong
+
+
+def in_form(function: Function, checks: bool, target: str) -> Function:
+    """The program with its loops as the target runs them best: on the cpu in blocks of lanes and as native code."""
+    if target == "cpu":
+        function, blocks = blocked(function)
+        return element_stores(ping_pong(native_loops(function, checks, blocks)))
+    return ping_pong(function)

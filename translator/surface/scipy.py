@@ -1,0 +1,107 @@
+"""SciPy's functions, of the modules that the user's program has imported: loaded where there are any."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from functools import cache
+from types import MethodType
+from typing import Any
+
+import numpy as np
+
+from ..library import (
+    distribution_inverses,
+    distributions,
+    scipy_fft,
+    scipy_linalg,
+    scipy_matrices,
+    scipy_numerics,
+    scipy_odes,
+    scipy_signal,
+    special,
+)
+from . import Handler, Table, enter, functions
+
+_NAMES: tuple[tuple[str, Mapping[str, Any]], ...] = (  # NumPy source, or that and what comes before the arguments
+    ("scipy.linalg", scipy_linalg.NAMES),
+    ("scipy.linalg", scipy_matrices.NAMES),
+    ("scipy.fft", scipy_fft.NAMES),
+    ("scipy.signal", scipy_signal.SIGNAL_NAMES),
+    ("scipy.ndimage", scipy_signal.NDIMAGE_NAMES),
+    ("scipy.integrate", scipy_numerics.INTEGRATE_NAMES),
+    ("scipy.spatial.distance", scipy_numerics.DISTANCE_NAMES),
+    ("scipy.optimize", scipy_numerics.OPTIMIZE_NAMES),
+    ("scipy.stats", scipy_numerics.STATS_NAMES),
+)
+
+
+def handler_for(function: Any) -> Handler | None:
+    """The handler of a callable; None for what is not SciPy's."""
+    if isinstance(function, MethodType):
+        return _distribution_method(function)
+    found = _table("scipy.special" in sys.modules, tuple(module in sys.modules for module, _ in _NAMES))
+    return found[id(function)][1] if id(function) in found else None
+
+
+def transformed_handler_for(function: Any) -> Handler | None:
+    """The handler of what SciPy computes by itself, unless it is to be differentiated or batched."""
+    integrate = sys.modules.get("scipy.integrate")
+    for name, source in scipy_odes.TRANSFORMED.items() if integrate is not None else ():
+        if function is getattr(integrate, name):
+            return Handler(source, inline=True)
+    return None
+
+
+@cache
+def _table(special_too: bool, loaded: tuple[bool, ...]) -> Table:
+    table = dict(_special()) if special_too else {}
+    for (module, names), there in zip(_NAMES, loaded, strict=True):
+        for name, made in names.items() if there else ():
+            source, first = made if isinstance(made, tuple) else (made, ())
+            function = getattr(sys.modules[module], name, None)
+            if function is not None:  # an older SciPy lacks a few names
+                enter(table, Handler(source, inline=True, first=first), [function])
+    return table
+
+
+def _distribution_method(method: MethodType) -> Handler | None:
+    """`scipy.stats.norm.logpdf` and its kin, methods of the distributions that SciPy has made."""
+    stats = sys.modules.get("scipy.stats")
+    if stats is None or type(method.__self__).__module__.partition(".")[0] != "scipy":
+        return None
+    for name, methods in distributions.OF_VECTORS.items():
+        if method.__self__ is getattr(stats, name):
+            source = methods.get(method.__name__)
+            return None if source is None else Handler(source, inline=True)
+    for name, family in distributions.FAMILIES.items():
+        if method.__self__ is getattr(stats, name):
+            if method.__name__ in ("ppf", "isf"):
+                return _quantile(name, family, method.__name__)
+            source = (distributions.DISCRETE if family.discrete else distributions.CONTINUOUS).get(method.__name__)
+            known = source is not None and (family.cdf is not None or "p" in method.__name__)
+            return Handler(source, inline=True, first=(family,)) if source is not None and known else None
+    return None
+
+
+def _quantile(name: str, family: Any, method: str) -> Handler | None:
+    if name not in distribution_inverses.INVERSES:
+        return None
+    ppf, isf = distribution_inverses.INVERSES[name]
+    if method == "ppf":
+        return Handler(distribution_inverses.ppf, inline=True, first=(family, ppf))
+    return Handler(distribution_inverses.isf, inline=True, first=(family, isf))
+
+
+@cache
+def _special() -> Table:
+    table: Table = {}
+    theirs = sys.modules["scipy.special"]
+    known = {name: Handler(own, inline=True) for name, own in special.SCIPY_NAMES.items()}
+    known |= {name: functions()[id(own)][1] for name, own in special.ROWS.items()}
+    known |= {name: functions()[id(getattr(np, own))][1] for name, own in special.NUMPY_TWINS.items()}
+    for name, handler in known.items():
+        function = getattr(theirs, name, None)
+        if function is not None:  # an older SciPy lacks a few names
+            enter(table, handler, [function])
+    return table
