@@ -106,7 +106,7 @@ from .emit_scatter import scattered
 from .emit_sort import argsort, fourier, sort
 from .grids import grid_products, rounded
 from .sharing import shared_values
-from .writer import BOOL, I64, Value, Writer, cast_constant, tensor_type
+from .writer import BOOL, F32, I64, Value, Writer, cast_constant, is_float, tensor_type
 
 if TYPE_CHECKING:
     from ..kernels.loops import NativeLoop
@@ -389,11 +389,11 @@ class Emitter:
         """Arithmetic in place of a call of the C library for each element."""
         if self.target != "cpu":
             return None
-        better = hyperbolic.rule_for(name, dtype)
-        if better is not None or size < transcendentals.SMALLEST:
-            return better
-        bounded = transcendentals.bounded_rule_for(name, dtype) if self.bounded else None
-        return bounded or transcendentals.rule_for(name, dtype)
+        if self.bounded and size >= transcendentals.SMALLEST:
+            bounded = transcendentals.bounded_rule_for(name, dtype)
+            if bounded is not None:
+                return bounded
+        return hyperbolic.rule_for(name, dtype) or transcendentals.rule_for(name, dtype, size)
 
     def spread(self, atom: Atom, dtype: DType, shape: Shape) -> Value:
         """An argument in the dtype and shape in which the operation computes."""
@@ -403,7 +403,10 @@ class Emitter:
         return w.broadcast(w.convert(self.values[atom], dtype), shape)
 
     def decomposed(self, s: Apply, op: Elementwise, dtypes: Sequence[DType]) -> Value:
-        """The row's own definition in simpler operations, on arguments of the loop's dtypes."""
+        """The row's own definition in simpler operations, on arguments of the loop's dtypes.
+
+        What computes in half precision does so in float32 and is rounded once, as in NumPy.
+        """
         if op.decompose is None:
             raise UnsupportedError(
                 Diagnostic(f"{op.numpy} has no StableHLO form", s.span, "the operation names no primitive of XLA")
@@ -411,7 +414,8 @@ class Emitter:
         from ..translator.reading.reader import splice
 
         b = Builder(s.span)
-        result = splice(b, op.decompose, [make.astype(b, a, d) for a, d in zip(s.args, dtypes, strict=True)])
+        wide = [F32 if is_float(d) and d.itemsize == 2 else d for d in dtypes]
+        result = splice(b, op.decompose, [make.astype(b, a, d) for a, d in zip(s.args, wide, strict=True)])
         assert isinstance(result, Var | Const)
         self.block(b.block((), (result,)))
         return self.result(result, s.targets[0])

@@ -13,8 +13,8 @@ import math
 
 from ..translator.ir import DType
 from . import transcendentals
-from .transcendentals import Rule, polynomial
-from .writer import F32, F64, Value, Writer
+from .transcendentals import Rule, polynomial, widened
+from .writer import Value, Writer
 
 _SINH = tuple(1 / math.factorial(2 * k + 1) for k in range(1, 10))  # sinh(x) / x - 1 over x * x; the next 2e-20
 _OVERFLOWS = 709.0  # exp of more than this, and a bit, is infinite
@@ -58,15 +58,11 @@ def _arctanh(w: Writer, x: Value) -> Value:
     return w.select(w.compare("LT", a, w.splat(2.0**-27, a)), x, signed)
 
 
-def _wide(rule: Rule) -> Rule:
-    return lambda w, x: w.convert(rule(w, w.convert(x, F64)), F32)
-
-
 _RULES: dict[tuple[str, str], Rule] = {
     ("sinh", "float64"): _sinh,
-    ("sinh", "float32"): _wide(_sinh),
+    ("sinh", "float32"): widened(_sinh),
     ("cosh", "float64"): _cosh,
-    ("cosh", "float32"): _wide(_cosh),
+    ("cosh", "float32"): widened(_cosh),
     ("arctanh", "float64"): _arctanh,
     ("log1p", "float64"): transcendentals.log1p,
 }

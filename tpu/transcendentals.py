@@ -2,6 +2,8 @@
 
 What stands here is arithmetic, so it is vectorised and fused with its neighbours. Errors stay below 2 units in the
 last place over the whole range; zeros keep their signs, subnormal arguments count (XLA's own arithmetic flushes them).
+Arrays of every size have the logarithms to bases 2 and 10 and the cube root from here: XLA's own miss the integers that
+NumPy gives for powers (log10(1000) is below 3, cbrt(27) above), which `int` and `np.floor` make whole errors of.
 
 All polynomials are Chebyshev interpolants, near minimax, fitted for this file in 40 digits (mpmath.chebyfit) and
 rounded to double; the intervals and errors are noted. Reductions: sine and cosine of float64 by multiples of pi in
@@ -67,12 +69,13 @@ _TURNS = (  # 1 / (2 pi), 29 bits each
 Rule = Callable[[Writer, Value], Value]
 
 
-def rule_for(name: str, dtype: DType) -> Rule | None:
+def rule_for(name: str, dtype: DType, size: int) -> Rule | None:
     """The expansion of an elementwise row on this dtype, right for every argument; None where XLA's own is as good.
 
     The sine and cosine of float64 are not among them: `bounded_rule_for`.
     """
-    return _RULES.get((name, dtype.name))
+    key = name, dtype.name
+    return _EXACT.get(key) or (_RULES.get(key) if size >= SMALLEST else None)
 
 
 def bounded_rule_for(name: str, dtype: DType) -> Rule | None:
@@ -281,6 +284,20 @@ def _arctan_by(w: Writer, x: Value, series_of: Sequence[float]) -> Value:
     return w.select(w.compare("LT", a, w.splat(2.0**-27, a)), x, _flipped(w, result, sign))
 
 
+# ---- cube roots ----------------------------------------------------------------------------------
+
+
+def _cbrt(w: Writer, x: Value) -> Value:
+    """XLA's, a power, and a step of Newton's method, which leaves cubes of integers their roots."""
+    y = w.op("cbrt", x)
+    square = w.multiply(y, y)
+    residual = w.subtract(w.multiply(square, y), x)
+    a = w.op("abs", x)
+    regular = w.both(w.compare("GT", a, w.splat(1e-290, a)), w.compare("LT", a, w.splat(np.inf, a)))
+    step = w.divide(residual, w.multiply(square, w.splat(3.0, x)))
+    return w.select(regular, w.subtract(y, step), y)
+
+
 # ---- common --------------------------------------------------------------------------------------
 
 
@@ -296,6 +313,19 @@ def _scaled(w: Writer, x: Value, factor: float) -> Value:
     return w.multiply(x, w.splat(factor, x))
 
 
+def widened(rule: Rule) -> Rule:
+    """A rule for float64 that serves float32."""
+    return lambda w, x: w.convert(rule(w, w.convert(x, F64)), F32)
+
+
+_EXACT: dict[tuple[str, str], Rule] = {
+    ("log2", "float64"): _log2,
+    ("log2", "float32"): widened(_log2),
+    ("log10", "float64"): _log10,
+    ("log10", "float32"): widened(_log10),
+    ("cbrt", "float64"): _cbrt,
+    ("cbrt", "float32"): widened(_cbrt),
+}
 _RULES: dict[tuple[str, str], Rule] = {
     ("sin", "float32"): _sine_32,
     ("cos", "float32"): _cosine_32,
@@ -303,8 +333,6 @@ _RULES: dict[tuple[str, str], Rule] = {
     ("arcsin", "float32"): _arcsin_32,
     ("arccos", "float32"): _arccos_32,
     ("log", "float64"): _log,
-    ("log2", "float64"): _log2,
-    ("log10", "float64"): _log10,
     ("arctan", "float64"): _arctan,
     ("arctan", "float32"): _arctan,
 }

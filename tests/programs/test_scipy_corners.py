@@ -14,7 +14,8 @@ import scipy.signal
 import scipy.special
 import scipy.stats
 
-from untraced import accelerate
+from untraced import DTypeError, accelerate, jvp
+from untraced.translator.library import special
 
 R = np.random.default_rng(0)
 IMAGE, WHOLE, TAPS = R.random((14, 15)), R.integers(0, 50, (11, 12)), R.integers(0, 5, (9, 9))
@@ -36,7 +37,18 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
         lambda a, b: scipy.special.betaln(a, b),
         (np.array([1, np.inf, np.inf, np.nan, -3.5, 1e300]), np.array([np.inf, 3, np.inf, 1.0, 20.0, 2.0])),
     ),
+    "binomials of negative numbers": (
+        lambda n, k: scipy.special.binom(n, k),
+        (np.array([-3, -3.5, -1, 5, 0, -2, -2, 3]), np.array([2, 2, 1, 7, 0, -2, -1.5, -1])),
+    ),
+    "the other triangle": (lambda a: scipy.linalg.cho_factor(a)[0], (np.array([[9, 3, 1], [3, 7, 5], [1, 5, 9]]),)),
 }
+COMPLEX = np.array([0.5 + 0.3j, 1.7 - 0.4j, 2.2 + 1.1j])
+OF_COMPLEX = [
+    name
+    for name in (*special.SCIPY_NAMES, *special.ROWS)
+    if isinstance(f := getattr(scipy.special, name), np.ufunc) and any(t[0] in "FD" for t in f.types if f.nin == 1)
+]
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -48,3 +60,22 @@ def test_as_scipy(name: str, target: str) -> None:
     for x, y in zip(want, found, strict=True) if isinstance(want, tuple) else [(want, found)]:
         assert np.asarray(y).dtype == np.asarray(x).dtype
         np.testing.assert_allclose(y, x, rtol=1e-5 if np.asarray(x).dtype == np.float32 else 1e-11, atol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", OF_COMPLEX)
+def test_complex_numbers_are_left_to_scipy(name: str) -> None:
+    function = getattr(scipy.special, name)
+    for z in (COMPLEX, 1.5 + 0.5j):
+        found, wanted = accelerate(lambda z: function(z))(z), function(z)
+        assert np.asarray(found).dtype == wanted.dtype
+        np.testing.assert_allclose(found, wanted, rtol=1e-12)
+    with pytest.raises(DTypeError, match="for real numbers"):
+        jvp(lambda z: function(z), (COMPLEX,), (COMPLEX,))
+
+
+def test_real_functions_refuse_complex_numbers_as_scipy_does() -> None:
+    for name in ("logit", "beta", "ellipk", "entr"):
+        function = getattr(scipy.special, name)
+        with pytest.raises(TypeError):
+            accelerate(lambda z: function(*[z] * function.nin))(COMPLEX)  # noqa: B023

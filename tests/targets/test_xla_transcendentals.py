@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from xla_programs import check, program, run_xla
 
+from untraced import accelerate
 from untraced.tpu import client, host_calls, transcendentals
 from untraced.tpu.emit import emit
 from untraced.translator import make, ops
@@ -26,6 +27,7 @@ WIDE = {np.float32: np.float64, np.float64: np.longdouble}
 ROWS = {
     "sin": ops.SIN, "cos": ops.COS, "tan": ops.TAN, "arcsin": ops.ARCSIN, "arccos": ops.ARCCOS, "arctan": ops.ARCTAN,
     "log": ops.LOG, "log2": ops.LOG2, "log10": ops.LOG10, "log1p": ops.LOG1P,
+    "cbrt": ops.CBRT,
 }  # fmt: skip
 
 SPECIAL = np.array([0.0, -0.0, 1.0, -1.0, 0.5, np.inf, -np.inf, np.nan, 5e-324, -1e-310, 1e-300, 3e-308, 2.0**-30])
@@ -175,3 +177,24 @@ def test_results_that_are_broadcast_are_computed_once() -> None:
 def test_tpus_have_their_own() -> None:
     x = np.zeros(COUNT)
     assert "stablehlo.log" in emit(program(lambda b, x: make.elementwise(b, ops.LOG, x), x), target="tpu").text
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("count", [None, COUNT])
+def test_powers_have_whole_logarithms_and_cubes_whole_roots(dtype: type, count: int | None) -> None:
+    """Of short arrays too: programs count digits with `int(np.log10(n)) + 1`."""
+    tens = dtype(10) ** np.arange(-18, 19)
+    twos = dtype(2) ** np.arange(-60, 61)
+    cubes = np.arange(-200, 201).astype(dtype) ** 3
+    for name, of in (("log10", tens), ("log2", twos), ("cbrt", cubes)):
+        x = of.astype(dtype) if count is None else np.resize(of.astype(dtype), count)
+        np.testing.assert_array_equal(on_xla(name, x), np.rint(getattr(np, name)(x.astype(np.float64))))
+
+
+@pytest.mark.parametrize("name", ["log2", "log10", "hypot", "logaddexp", "logaddexp2", "deg2rad", "rad2deg", "exp2"])
+def test_half_precision_is_rounded_once(name: str) -> None:
+    """What XLA has no operation for is composed of others, in float32."""
+    function = getattr(np, name)
+    x, y = (RANDOM.uniform(0.1, 9, 500).astype(np.float16) for _ in range(2))
+    arguments = (x, y)[: function.nin]
+    np.testing.assert_array_equal(accelerate(lambda *a: function(*a))(*arguments), function(*arguments))

@@ -15,7 +15,7 @@ from ..ops.bessel_waves import j0, j1, y0, y1
 from ..ops.gamma import gamma, gammaln
 from ..ops.selection import stop_gradient
 from .incomplete import doubles
-from .support import float_of, integer_order, known
+from .support import integer_order, known, real_float_of
 
 _TERMS = 250  # of a power series in x * x / 4: enough for x up to 30, or 4 times an order of up to 90
 _POINTS = 160  # of the integral for K
@@ -26,7 +26,7 @@ def jv(v: Any, z: Any) -> Any:
     n = integer_order(known(v), "jv")
     z = np.asarray(z)
     x = z.astype(np.float64)
-    return (_sign(n) * _first(abs(n), x)).astype(float_of(z.dtype))[()]
+    return (_sign(n) * _first(abs(n), x)).astype(real_float_of(z.dtype))[()]
 
 
 def yv(v: Any, z: Any) -> Any:
@@ -36,13 +36,13 @@ def yv(v: Any, z: Any) -> Any:
     x = z.astype(np.float64)
     m = abs(n)
     if m == 0:
-        return y0(x).astype(float_of(z.dtype))[()]
+        return y0(x).astype(real_float_of(z.dtype))[()]
     safe = np.where(x > 0, x, 1.0)
     before, y = y0(safe), y1(safe)
     for k in tuple(range(1, m)):
         before, y = y, 2.0 * k / safe * y - before
     value = np.where(x > 0, y, np.where(x == 0, -np.inf, np.nan))
-    return (_sign(n) * value).astype(float_of(z.dtype))[()]
+    return (_sign(n) * value).astype(real_float_of(z.dtype))[()]
 
 
 def _sign(n: int) -> float:

@@ -15,7 +15,7 @@ from ..ops.beta import betaln
 from ..ops.gamma import gamma, gammaln, stirling_rest
 from ..ops.implicit import sloped
 from ..ops.selection import stop_gradient
-from .support import float_of
+from .support import real_float_of
 
 _MOST = 5000  # trips of a loop; about 6 sqrt(a) are needed
 _LEAST = 1e-300  # stands for a denominator of zero
@@ -47,7 +47,7 @@ def _density(a: Any, x: Any) -> Any:
 def doubles(a: Any, x: Any) -> Any:
     """Both in double precision and of one shape, and the dtype of a function of them."""
     a, x = np.asarray(a), np.asarray(x)
-    dtype = np.result_type(float_of(a.dtype), float_of(x.dtype))
+    dtype = np.result_type(real_float_of(a.dtype), real_float_of(x.dtype))
     a, x = np.broadcast_arrays(a.astype(np.float64), x.astype(np.float64))
     return a, x, dtype
 
@@ -129,7 +129,7 @@ def betaincc(a: Any, b: Any, x: Any) -> Any:
 
 def _beta_parts(a: Any, b: Any, x: Any, complement: bool) -> Any:
     a, b, x = np.asarray(a), np.asarray(b), np.asarray(x)
-    dtype = np.result_type(float_of(a.dtype), float_of(b.dtype), float_of(x.dtype))
+    dtype = np.result_type(real_float_of(a.dtype), real_float_of(b.dtype), real_float_of(x.dtype))
     a, b, given = a.astype(np.float64), b.astype(np.float64), x.astype(np.float64)
     logs = (a - 1.0) * np.log(np.maximum(given, _TINY)) + (b - 1.0) * np.log(np.maximum(1.0 - given, _TINY))
     slope = np.exp(logs - betaln(a, b))

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..ops.implicit import sloped
 from ..ops.selection import stop_gradient
-from .support import float_of
+from .support import real_float_of
 
 _EULER = 0.5772156649015329
 _MOST = 500  # terms of a series
@@ -23,7 +23,7 @@ _ROUNDS = 14  # of arithmetic-geometric means, each of which doubles the digits
 def _double(x: Any) -> Any:
     """In double precision, and the dtype of a function of it."""
     x = np.asarray(x)
-    return x.astype(np.float64), float_of(x.dtype)
+    return x.astype(np.float64), real_float_of(x.dtype)
 
 
 # ---- exponential integrals -----------------------------------------------------------------------
@@ -179,7 +179,7 @@ def hyp1f1(a: Any, b: Any, x: Any) -> Any:
     Where the series would lose more than six digits, or b is an integer that is not positive, CPython has the call.
     """
     a, b, x = np.asarray(a), np.asarray(b), np.asarray(x)
-    dtype = np.result_type(float_of(a.dtype), float_of(b.dtype), float_of(x.dtype))
+    dtype = np.result_type(real_float_of(a.dtype), real_float_of(b.dtype), real_float_of(x.dtype))
     a, b, x = a.astype(np.float64), b.astype(np.float64), x.astype(np.float64)
     slope = a / b * _kummer(a + 1.0, b + 1.0, x)
     return sloped(_kummer(a, b, stop_gradient(x)), x, slope).astype(dtype)[()]

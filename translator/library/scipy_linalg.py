@@ -69,8 +69,11 @@ def cholesky(a: Any, lower: Any = False, overwrite_a: Any = False, check_finite:
 
 
 def cho_factor(a: Any, lower: Any = False, overwrite_a: Any = False, check_finite: Any = True) -> Any:
-    """The other triangle is zero, where SciPy leaves what it finds there."""
-    return cholesky(a, lower), known(lower)
+    """The factor and whether it is the lower one; in the other triangle stays what `a` has there."""
+    a = np.asarray(a)
+    c = cholesky(a, lower)
+    rest = np.triu(a, 1) if lower else np.tril(a, -1)
+    return c + rest.astype(c.dtype), known(lower)
 
 
 def cho_solve(c_and_lower: Any, b: Any, overwrite_b: Any = False, check_finite: Any = True) -> Any:

@@ -17,12 +17,17 @@ from ..ops.special import erf, erfc, erfcinv, erfcx, erfinv
 from .bessel import iv, ive, jv, k0, k0e, k1, k1e, kv, kve, yv
 from .incomplete import betainc, betaincc, doubles, gammainc, gammaincc
 from .integrals import ellipe, ellipk, ellipkm1, exp1, expi, hyp1f1, spence
-from .support import comb_of, factorial_of, float_of, known, perm_of
+from .support import comb_of, factorial_of, float_of, known, perm_of, real_float_of
 
 
 def _floats(x: Any) -> Any:
     x = np.asarray(x)
     return x.astype(float_of(x.dtype))
+
+
+def _reals(x: Any) -> Any:
+    x = np.asarray(x)
+    return x.astype(real_float_of(x.dtype))
 
 
 # ---- sums of exponentials ------------------------------------------------------------------------
@@ -72,17 +77,17 @@ def expit(x: Any) -> Any:
 
 def log_expit(x: Any) -> Any:
     """log(expit(x)) = -log(1 + exp(-x)), without overflow."""
-    return -np.logaddexp(0.0, -_floats(x))
+    return -np.logaddexp(0.0, -_reals(x))
 
 
 def softplus(x: Any) -> Any:
     """log(1 + exp(x)), without overflow."""
-    return np.logaddexp(0.0, _floats(x))
+    return np.logaddexp(0.0, _reals(x))
 
 
 def logit(x: Any) -> Any:
     """log(x / (1 - x)); between 0.3 and 0.65 by log1p, which is exact around 0.5."""
-    x = _floats(x)
+    x = _reals(x)
     middle = (x > 0.3) & (x < 0.65)
     s = 2.0 * (np.where(middle, x, 0.5) - 0.5)
     far = np.where(middle, 0.3, x)
@@ -111,7 +116,7 @@ def _has_no_log(y: Any) -> Any:
 
 def entr(x: Any) -> Any:
     """-x log(x), 0 at 0 and -inf below."""
-    x = _floats(x)
+    x = _reals(x)
     safe = np.where(x > 0, x, 1.0)
     y = np.where(x < 0, -np.inf, np.where(x == 0, 0.0, -safe * np.log(safe)))
     return np.where(np.isnan(x), x, y).astype(x.dtype)[()]
@@ -119,7 +124,7 @@ def entr(x: Any) -> Any:
 
 def rel_entr(x: Any, y: Any) -> Any:
     """x log(x / y), 0 where x is 0 and y is not negative, inf outside the domain."""
-    x, y = np.broadcast_arrays(_floats(x), _floats(y))
+    x, y = np.broadcast_arrays(_reals(x), _reals(y))
     both = (x > 0) & (y > 0)
     inside = np.where(both, x, 1.0) * np.log(np.where(both, x, 1.0) / np.where(both, y, 1.0))
     value = np.where(both, inside, np.where((x == 0) & (y >= 0), 0.0, np.inf))
@@ -137,7 +142,7 @@ def kl_div(x: Any, y: Any) -> Any:
 
 def ndtri(y: Any) -> Any:
     """The inverse of ndtr."""
-    return -1.4142135623730951 * erfcinv(2.0 * _floats(y))
+    return -1.4142135623730951 * erfcinv(2.0 * _reals(y))
 
 
 # ---- powers and exponentials ---------------------------------------------------------------------
@@ -145,12 +150,12 @@ def ndtri(y: Any) -> Any:
 
 def exp10(x: Any) -> Any:
     """10**x."""
-    return np.power(10.0, _floats(x))
+    return np.power(10.0, _reals(x))
 
 
 def exprel(x: Any) -> Any:
     """(exp(x) - 1) / x, and 1 at 0."""
-    x = _floats(x)
+    x = _reals(x)
     small = np.absolute(x) < 0.01  # where the derivatives of the quotient would cancel
     safe = np.where(small, 1.0, x)
     series = 1.0 + x * (1 / 2 + x * (1 / 6 + x * (1 / 24 + x * (1 / 120 + x * (1 / 720 + x / 5040)))))
@@ -160,23 +165,23 @@ def exprel(x: Any) -> Any:
 
 def cosm1(x: Any) -> Any:
     """cos(x) - 1, exact near 0: -2 sin(x / 2)**2."""
-    s = np.sin(0.5 * _floats(x))
+    s = np.sin(0.5 * _reals(x))
     return -2.0 * s * s
 
 
 def boxcox(x: Any, lmbda: Any) -> Any:
     """(x**lmbda - 1) / lmbda, and log(x) where lmbda is 0."""
-    return _power_less_one(np.log(_floats(x)), lmbda)
+    return _power_less_one(np.log(_reals(x)), lmbda)
 
 
 def boxcox1p(x: Any, lmbda: Any) -> Any:
     """boxcox(1 + x, lmbda), exact near 0."""
-    return _power_less_one(np.log1p(_floats(x)), lmbda)
+    return _power_less_one(np.log1p(_reals(x)), lmbda)
 
 
 def _power_less_one(log: Any, power: Any) -> Any:
     """expm1(power * log) / power, and log where power is 0."""
-    power = _floats(power)
+    power = _reals(power)
     t = power * log
     small = np.absolute(t) < 0.01
     safe = np.where(small | (power == 0), 1.0, power)
@@ -196,13 +201,13 @@ def _log1p_by(y: Any, power: Any) -> Any:
 
 def inv_boxcox(y: Any, lmbda: Any) -> Any:
     """The x of which `boxcox` with this lmbda is y."""
-    y, power = _floats(y), _floats(lmbda)
+    y, power = _reals(y), _reals(lmbda)
     return np.exp(_log1p_by(y, power)).astype(np.result_type(y, power))[()]
 
 
 def inv_boxcox1p(y: Any, lmbda: Any) -> Any:
     """The x of which `boxcox1p` with this lmbda is y."""
-    y, power = _floats(y), _floats(lmbda)
+    y, power = _reals(y), _reals(lmbda)
     return np.expm1(_log1p_by(y, power)).astype(np.result_type(y, power))[()]
 
 
@@ -211,7 +216,7 @@ def inv_boxcox1p(y: Any, lmbda: Any) -> Any:
 
 def huber(delta: Any, r: Any) -> Any:
     """r**2 / 2 where |r| <= delta, delta (|r| - delta / 2) elsewhere; inf where delta < 0."""
-    delta, r = _floats(delta), _floats(r)
+    delta, r = _reals(delta), _reals(r)
     a = np.absolute(r)
     value = np.where(a <= delta, 0.5 * r * r, delta * (a - 0.5 * delta))
     return np.where(delta < 0, np.inf, value).astype(value.dtype)[()]
@@ -219,7 +224,7 @@ def huber(delta: Any, r: Any) -> Any:
 
 def pseudo_huber(delta: Any, r: Any) -> Any:
     """delta**2 (sqrt(1 + (r / delta)**2) - 1); 0 where delta or r is 0, inf where delta < 0."""
-    delta, r = _floats(delta), _floats(r)
+    delta, r = _reals(delta), _reals(r)
     safe = np.where(delta > 0, delta, 1.0)
     s = (r / safe) ** 2
     value = safe * safe * s / (np.sqrt(1.0 + s) + 1.0)
@@ -232,14 +237,14 @@ def pseudo_huber(delta: Any, r: Any) -> Any:
 
 def rgamma(x: Any) -> Any:
     """1 / gamma(x), which is 0 at the poles of gamma."""
-    x = _floats(x)
+    x = _reals(x)
     pole = (x <= 0) & (x == np.floor(x))
     return np.where(pole, 0.0, 1.0 / gamma(np.where(pole, 1.0, x))).astype(x.dtype)[()]
 
 
 def gammasgn(x: Any) -> Any:
     """The sign of gamma(x)."""
-    x = _floats(x)
+    x = _reals(x)
     below = np.floor(x)
     sign = np.where((x > 0) | (below % 2 == 0), 1.0, -1.0)
     sign = np.where(x == 0, np.copysign(1.0, x), np.where((x < 0) & (x == below), np.nan, sign))
@@ -248,13 +253,13 @@ def gammasgn(x: Any) -> Any:
 
 def loggamma(z: Any) -> Any:
     """Of real numbers: NaN below 0."""
-    z = _floats(z)
+    z = _reals(z)
     return np.where(z < 0, np.nan, gammaln(np.where(z < 0, 1.0, z))).astype(z.dtype)[()]
 
 
 def multigammaln(a: Any, d: Any) -> Any:
     """The logarithm of the multivariate gamma function of dimension d, a known int; real a > (d - 1) / 2."""
-    a, d = _floats(a), known(d)
+    a, d = _reals(a), known(d)
     value = gammaln(a)
     for j in tuple(range(1, d)):
         value = value + gammaln(a - j / 2)
@@ -276,9 +281,9 @@ def zeta(x: Any, q: Any = None) -> Any:
 
     By the formula of Euler and Maclaurin after ten terms: Abramowitz and Stegun 23.1.30.
     """
-    x = _floats(x)
+    x = _reals(x)
     if q is not None:
-        return _hurwitz(x, _floats(q))[()]
+        return _hurwitz(x, _reals(q))[()]
     low = x < 0.5
     s = np.where(low, 1.0 - x, x)
     value = _hurwitz(s, np.ones_like(s))
@@ -319,8 +324,8 @@ _BERNOULLI = (
 
 def polygamma(n: Any, x: Any) -> Any:
     """The nth derivative of digamma at x; n may be an array."""
-    n, x = np.broadcast_arrays(np.asarray(n), _floats(x))
-    x = x.astype(np.result_type(float_of(n.dtype), x))
+    n, x = np.broadcast_arrays(np.asarray(n), _reals(x))
+    x = x.astype(np.result_type(real_float_of(n.dtype), x))
     order = np.maximum(n, 1).astype(x.dtype)
     sign = np.where(n % 2 == 0, -1.0, 1.0)
     higher = sign * gamma(order + 1.0) * _hurwitz(order + 1.0, x)
@@ -338,7 +343,7 @@ def factorial(n: Any, exact: Any = False) -> Any:
 
 
 def binom(x: Any, y: Any) -> Any:
-    """Binomial coefficients, by a product where y or its mirror image is a small integer."""
+    """Binomial coefficients, by a product where y or its mirror image is a small integer; NaN for x = -1, -2, ..."""
     x, y, dtype = doubles(x, y)
     mirrored = (x == np.floor(x)) & (y > 0.5 * x) & (y <= x)
     k = np.where(mirrored, x - y, y)
@@ -354,7 +359,8 @@ def binom(x: Any, y: Any) -> Any:
     product = top / bottom
     exact = np.where(inside & np.isfinite(general), _like(product, general), product)
     integer = (y == np.floor(y)) & (y < 0)
-    return np.where(short, exact, np.where(integer, 0.0, general)).astype(dtype)[()]
+    value = np.where(short, exact, np.where(integer, 0.0, general))
+    return np.where((x < 0) & (x == np.floor(x)), np.nan, value).astype(dtype)[()]
 
 
 def _like(value: Any, smooth: Any) -> Any:

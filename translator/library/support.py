@@ -131,6 +131,13 @@ def float_of(dtype: Any) -> Any:
     return np.dtype(np.float64) if given.kind in "biu" else given
 
 
+def real_float_of(dtype: Any) -> Any:
+    """The same, of a function that is known for real numbers only."""
+    if np.dtype(dtype).kind == "c":
+        raise DTypeError("this special function is for real numbers")
+    return float_of(dtype)
+
+
 def halvings(n: int) -> int:
     """How often a range of `n` + 1 places is halved until one is left."""
     return int(n).bit_length()
@@ -476,6 +483,7 @@ STATIC: tuple[Callable[..., Any], ...] = (
     pad_positions,
     reduced_to,
     float_of,
+    real_float_of,
     halvings,
     bin_count,
     only_axis,

@@ -25,7 +25,7 @@ HALF_SQRT_PI = 0.886226925452758
 def float_loop(avals: Sequence[Aval]) -> tuple[tuple[DType, ...], DType]:
     """The floating-point dtypes of np.tan, without complex numbers."""
     (x,) = avals
-    dtype = np.tan.resolve_dtypes((float if x.weak else x.dtype, None))[1]
+    dtype = np.tan.resolve_dtypes((float if x.weak and x.dtype.kind != "c" else x.dtype, None))[1]
     if dtype.kind == "c":
         raise DTypeError("this special function is for real numbers")
     return (dtype,), dtype

@@ -187,7 +187,7 @@ class Context:
             what = f"{called.name} cannot be compiled: {error.diagnostic.what}"
             instead = "call it outside the function and pass what it gives"
             error.say(Diagnostic(what, span, error.diagnostic.why, instead, source.lines_of(call)))
-            if type(error) is UnsupportedError:  # CPython can call the library's function all the same
+            if error.refuses and not isinstance(error, CutError):  # CPython can call the library's function
                 cut = CutError(error.diagnostic)
                 cut.sites = error.sites
                 return cut

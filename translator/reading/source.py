@@ -13,8 +13,9 @@ from dataclasses import field
 from functools import lru_cache
 from typing import Any
 
-from ..errors import NOWHERE, Diagnostic, Span, UnsupportedError
+from ..errors import NOWHERE, CutError, Diagnostic, Span, UnsupportedError
 from ..records import dataclass
+from .libraries import is_library
 from .nodes import nodes_of
 
 FunctionNode = ast.FunctionDef | ast.Lambda
@@ -157,17 +158,19 @@ def _lines_of(fun: types.FunctionType) -> tuple[str, ...]:
     entry = linecache.cache.get(file)
     text = entry[2] if entry is not None and len(entry) == 4 else found  # doctest has lines that are in no cache
     if not text:
+        if is_library_file(file) or is_library(fun):
+            raise CutError(
+                Diagnostic(
+                    f"{fun.__qualname__} cannot be read",
+                    why="it comes with a library, without its source",
+                    instead="call it outside the function and pass what it gives",
+                )
+            )
         raise UnsupportedError(
             Diagnostic(
                 f"the source of {fun.__qualname__} is not available ({file})",
                 why="the function was made by exec, in an interactive session without history, or its file is gone",
                 instead="put the function into a file or a notebook cell",
-            )
-            if not is_library_file(file)
-            else Diagnostic(
-                f"{fun.__qualname__} cannot be read",
-                why="it comes with Python, without its source",
-                instead="call it outside the function and pass what it gives",
             )
         )
     held = _texts.get(file)
