@@ -186,7 +186,7 @@ class _Weighed:
             case Reduce() | Concatenate() | Reshape() | Create():
                 self.numpy += (read + written) * BYTE + _faults(written, FRESH)
                 self.xla += read * BYTE * (MOVED if isinstance(s.op, Concatenate) else 1)
-            case Sort(name="argsort") if not isinstance(s.attrs, SortAttrs) or not s.attrs.places:
+            case Sort(name="argsort") if isinstance(s.attrs, SortAttrs) and s.attrs.is_stable:
                 raise _NotWeighed  # the stable order, which `host_calls` finds sooner than NumPy
             case Sort() | ArgReduce() | Cumulative() if is_host_call(s):
                 self._called(s, SORTED if isinstance(s.op, Sort) else ALONG)

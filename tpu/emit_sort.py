@@ -28,7 +28,7 @@ def sort(w: Writer, x: Value, attrs: SortAttrs, target: Target) -> Value:
     axis = attrs.axis
     if x.shape[axis] < 2 or 0 in x.shape:
         return x
-    if w.host and host_calls.sorts(x):
+    if w.host and host_calls.sorts(x, attrs):
         return host_calls.call(w, _named("sort", "partition", attrs), [x], x.shape, x.dtype)
     if x.dtype.kind == "c":
         return _sort_complex(w, x, axis)
@@ -45,11 +45,11 @@ def sort(w: Writer, x: Value, attrs: SortAttrs, target: Target) -> Value:
 
 
 def argsort(w: Writer, x: Value, attrs: SortAttrs, target: Target) -> Value:
-    """np.argsort(x, kind="stable")."""
+    """np.argsort(x): NumPy's, or the stable one."""
     axis = attrs.axis
     if x.shape[axis] < 2 or 0 in x.shape:
         return w.constant(0, x.shape, I64)
-    if w.host and host_calls.sorts(x) and (attrs.places or x.dtype.itemsize > 4):
+    if w.host and host_calls.sorts(x, attrs) and (not attrs.is_stable or x.dtype.itemsize > 4):
         return host_calls.call(w, _named("argsort", "argpartition", attrs), [x], x.shape, I64)
     if x.dtype.kind == "c":
         keys = _complex_keys(w, x)
@@ -70,8 +70,9 @@ def argsort(w: Writer, x: Value, attrs: SortAttrs, target: Target) -> Value:
 
 
 def _named(whole: str, partial: str, attrs: SortAttrs) -> str:
-    """The name of a host call: with the axis, and the places of a partition."""
-    return " ".join(map(str, (partial if attrs.places else whole, attrs.axis, *attrs.places)))
+    """The name of a host call: with the kind, the axis, and the places of a partition."""
+    name = partial if attrs.places else whole if attrs.kind == "stable" else f"{whole}_{attrs.kind}"
+    return " ".join(map(str, (name, attrs.axis, *attrs.places)))
 
 
 def _packed(w: Writer, key: Value, axis: int) -> Value:
@@ -81,7 +82,7 @@ def _packed(w: Writer, key: Value, axis: int) -> Value:
         wide = w.subtract(wide, w.splat(2**31, wide))
     high = w.op("shift_left", wide, w.splat(_INDEX_BITS, wide))
     packed = w.either(high, w.iota(key.shape, I64, axis))
-    if w.host and host_calls.sorts(packed):
+    if w.host and host_calls.sorts(packed, SortAttrs(axis)):
         found = host_calls.call(w, f"sort {axis}", [packed], packed.shape, I64)
     else:
         (found,) = _sorted(w, [packed], 1, axis)

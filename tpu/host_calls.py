@@ -3,7 +3,8 @@
     %s = stablehlo.custom_call @untraced_host(%x) {backend_config = {call = "sort 0"}} ...
 
 The function reads and fills XLA's own buffers (`host_abi`). A call takes about 30 us more than NumPy's own, so only
-work of at least `SMALLEST` elements goes this way; none where the system is not Linux, or with UNTRACED_HOST_CALLS=0.
+work of at least `SMALLEST` elements goes this way, and orders that only NumPy gives; none where the system is not
+Linux, or with UNTRACED_HOST_CALLS=0.
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ import math
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from ..translator.ir import Aval, DType, Shape
-from ..translator.ops.core import At, ContractAttrs, Dim, Gather
+from ..translator.ops.core import At, ContractAttrs, Dim, Gather, SortAttrs
 from . import host_abi
 from .host_abi import HostFunction, NDArray
 from .writer import Value, Writer, tensor_type
@@ -59,8 +60,13 @@ TAKEN = 5.0, 2.5  # NumPy's, with what writing its arguments and reading its res
 Typed = Value | Aval
 
 
-def sorts(x: Typed) -> bool:
-    """Bytes take both as long, and bfloat16 NumPy does not know by itself."""
+def sorts(x: Typed, attrs: SortAttrs) -> bool:
+    """Whether NumPy is sooner done, or has an order of its own: in a partition, of equal elements.
+
+    Bytes take both as long, and bfloat16 NumPy does not know by itself.
+    """
+    if attrs.places or attrs.kind != "stable":
+        return x.dtype.kind in "fciub"
     return _size(x) >= SMALLEST and x.dtype.kind in "fciu" and x.dtype.itemsize > 1
 
 
@@ -234,6 +240,12 @@ def _argsort(axis: int, results: Sequence[NDArray], args: Sequence[NDArray]) -> 
     np.copyto(np.moveaxis(order, axis, -1), found)
 
 
+def _argsort_own(
+    kind: Literal["quicksort", "heapsort"], axis: int, results: Sequence[NDArray], args: Sequence[NDArray]
+) -> None:
+    np.copyto(results[0], np.argsort(args[0], axis=axis, kind=kind))
+
+
 def _partition(*numbers: Any) -> None:
     axis, *places, results, args = numbers
     np.copyto(results[0], args[0])
@@ -324,6 +336,8 @@ def _advise(results: Sequence[NDArray], args: Sequence[NDArray]) -> None:
 _FUNCTIONS: dict[str, Callable[..., None]] = {
     "sort": _sort,
     "argsort": _argsort,
+    "argsort_quicksort": functools.partial(_argsort_own, "quicksort"),
+    "argsort_heapsort": functools.partial(_argsort_own, "heapsort"),
     "partition": _partition,
     "argpartition": _argpartition,
     "argmax": _argmax,

@@ -54,6 +54,7 @@ from ..translator.ops.core import (
     Reshape,
     Run,
     Sort,
+    SortAttrs,
     indexed_shape,
 )
 from ..translator.records import dataclass
@@ -181,8 +182,8 @@ def is_host_call(s: Apply) -> bool:
             return host_calls.searches(avals[0], axis)
         case Cumulative(), CumulativeAttrs(axis=axis):
             return host_calls.accumulates(avals[0], axis, out.dtype)
-        case Sort(), _:
-            return host_calls.sorts(avals[0])
+        case Sort(), SortAttrs():
+            return host_calls.sorts(avals[0], attrs)
         case Reduce(name=name), _:
             return host_calls.reduces(name, avals[0], out.dtype)
         case Contract(), ContractAttrs():

@@ -102,7 +102,8 @@ def apply_op(op: Op, values: Sequence[Any], attrs: Attrs) -> Any:
             assert isinstance(attrs, SortAttrs)
             if attrs.places:
                 return op.partial(values[0], attrs.places, axis=attrs.axis)
-            return op.evaluate(values[0], axis=attrs.axis)
+            kind = {"kind": attrs.kind} if op.name == "argsort" else {}
+            return op.evaluate(values[0], axis=attrs.axis, **kind)
         case Fourier():
             assert isinstance(attrs, FourierAttrs)
             sizes = None

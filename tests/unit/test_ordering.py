@@ -252,6 +252,21 @@ def test_ties_and_signed_zeros_keep_their_order() -> None:
     check(("np.argsort(x, kind='stable')", np.array([2**32 - 1, 0, 2**31, 0], dtype=np.uint32)), target="cpu")
 
 
+@pytest.mark.parametrize("dtype", ["i8", "i4", "f8", "f4", "f2", "u1", "i2", "?", "c16"])
+def test_equal_elements_stand_as_numpys_algorithms_leave_them(dtype: str) -> None:
+    """Of arrays of every size, whatever vector instructions NumPy has here: not in the stable order."""
+    for n in (1, 2, 9, 40, 300):
+        x = RNG.integers(0, 2 if dtype == "?" else 5, (2, n)).astype(dtype)
+        expressions = ["np.argsort(x)", "x.argsort(axis=0)", "np.argsort(x, kind='heapsort', axis=None)"]
+        if dtype != "?":
+            expressions += [f"np.partition(x, {n // 2})", f"np.argpartition(x, {n // 2})"]
+        for expression in expressions:
+            check((expression, x), target="cpu")
+            check((expression, x), target="numpy")
+        lanes = untraced.vmap(lambda row: np.argsort(row))(x)
+        np.testing.assert_array_equal(lanes, [np.argsort(row) for row in x])
+
+
 DATA_DEPENDENT = ("np.unique(x)", "np.histogram(x, 'auto')", "np.bincount(np.abs(x).astype(int))")
 
 

@@ -6,6 +6,8 @@ import ast
 import functools
 import linecache
 import math
+import subprocess
+import sys
 
 import pytest
 
@@ -101,6 +103,23 @@ def test_exec_without_source_is_refused() -> None:
     exec("def f(x):\n    return x", space)
     with pytest.raises(UnsupportedError, match="not available|not found"):  # `python -c` has a "<string>" of its own
         source_of(space["f"])  # type: ignore[arg-type]
+
+
+def test_the_text_of_a_command_line() -> None:
+    script = """
+from untraced.translator.reading.source import source_of
+def f(x):
+    return x + 1
+space = {}
+exec("def f(x):\\n    return x", space)
+assert "x + 1" in source_of(f).lines[f.__code__.co_firstlineno]
+try:
+    source_of(space["f"])
+except Exception as error:
+    print(type(error).__name__)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.stdout == "UnsupportedError\n", done.stderr
 
 
 def test_redefinition_under_one_file_name_is_read_anew() -> None:

@@ -198,8 +198,8 @@ def _unary(b: Builder, op: Op, v: Value, attrs: Attrs, size: int) -> Atom:
             return make.emit(b, op, x, attrs=ArgReduceAttrs(axis + 1, keepdims))
         case Cumulative(), CumulativeAttrs(axis=axis):
             return make.emit(b, op, x, attrs=CumulativeAttrs(axis + 1))
-        case Sort(), SortAttrs(axis=axis, places=places):
-            return make.emit(b, op, x, attrs=SortAttrs(axis + 1, places))
+        case Sort(), SortAttrs(axis=axis, places=places, kind=kind):
+            return make.emit(b, op, x, attrs=SortAttrs(axis + 1, places, kind))
         case Fourier(), FourierAttrs(axes=axes, size=count):
             return make.fourier(b, op, x, _shifted(axes), count)
         case Reshape(name="reshape"), ShapeAttrs(shape=shape):

@@ -148,7 +148,7 @@ def svd_of_hermitian(a: Any) -> Any:
     """The singular values of a Hermitian matrix are the sizes of its eigenvalues; its lower triangle is read."""
     w, v = np.linalg.eigh(a)
     s = np.absolute(w)
-    order = np.argsort(s, axis=-1)[..., ::-1]
+    order = np.argsort(s, axis=-1, kind="stable")[..., ::-1]
     s = np.take_along_axis(s, order, axis=-1)
     sign = np.take_along_axis(np.sign(w), order, axis=-1)
     u = np.take_along_axis(v, order[..., None, :], axis=-1)

@@ -50,7 +50,7 @@ def lu_solve(lu_and_piv: Any, b: Any, trans: Any = 0, overwrite_b: Any = False, 
     if trans == 0:
         return solve_triangular(lu, solve_triangular(lu, b[order], 0, True, True))
     x = solve_triangular(lu, solve_triangular(lu, b, trans), trans, True, True)
-    return x[np.argsort(order)]
+    return x[np.argsort(order, kind="stable")]
 
 
 def lu(
@@ -60,7 +60,7 @@ def lu(
     m, n = both.shape
     lower = np.tril(both[:, : min(m, n)], -1) + np.eye(m, min(m, n), dtype=both.dtype)
     upper = np.triu(both[: min(m, n)])
-    places = np.argsort(permutation(pivots, m)).astype(np.int32)
+    places = np.argsort(permutation(pivots, m), kind="stable").astype(np.int32)
     if known(permute_l):
         return lower[places], upper
     return (places if known(p_indices) else np.eye(m, dtype=np.real(both).dtype)[places]), lower, upper

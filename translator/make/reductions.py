@@ -10,6 +10,7 @@ from .. import ops
 from ..builder import Builder
 from ..errors import ShapeError
 from ..ir import Atom
+from ..ops.attributes import SortKind
 from ..ops.core import (
     ArgReduceAttrs,
     Cumulative,
@@ -91,10 +92,12 @@ def sort(b: Builder, x: object, axis: int, places: tuple[int, ...] = ()) -> Atom
     return emit(b, ops.SORT, x, attrs=SortAttrs(normalize_axis(axis, x.aval.ndim), places))
 
 
-def argsort(b: Builder, x: object, axis: int, places: tuple[int, ...] = ()) -> Atom:
-    """The positions in which `sort` takes the elements; equal ones, but for partitions, in the order they stand in."""
+def argsort(
+    b: Builder, x: object, axis: int, places: tuple[int, ...] = (), kind: SortKind = "stable"
+) -> Atom:
+    """The positions in which `sort` takes the elements; equal ones, of the stable kind, in the order they stand in."""
     x = lift(x)
-    return emit(b, ops.ARGSORT, x, attrs=SortAttrs(normalize_axis(axis, x.aval.ndim), places))
+    return emit(b, ops.ARGSORT, x, attrs=SortAttrs(normalize_axis(axis, x.aval.ndim), places, kind))
 
 
 def fourier(b: Builder, op: Fourier, x: object, axes: Sequence[int], size: int = 0) -> Atom:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, assert_never
+from typing import Any, Literal, assert_never
 
 from ..ir import Aval, DType, Shape
 from ..records import dataclass
+
+SortKind = Literal["quicksort", "heapsort", "stable"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +51,19 @@ class CumulativeAttrs:
 
 @dataclass(frozen=True, slots=True)
 class SortAttrs:
-    """`places`: where the order must hold, as of np.partition; nothing for all of them."""
+    """`places`: where the order must hold, as of np.partition; nothing for all of them.
+
+    `kind`: which of the orders of equal elements argsort gives, by the algorithm that NumPy knows under the name. What
+    cannot call NumPy gives the stable one.
+    """
 
     axis: int
     places: tuple[int, ...] = ()
+    kind: SortKind = "stable"
+
+    @property
+    def is_stable(self) -> bool:
+        return self.kind == "stable" and not self.places
 
 
 @dataclass(frozen=True, slots=True)

@@ -204,7 +204,7 @@ class Cumulative:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Sort:
-    """sort, argsort along one axis: NaN last; the positions that argsort gives are those of a stable sort.
+    """sort, argsort along one axis: NaN last.
 
     `partial`: of the attributes' places alone. Every sort is a partition, and may be made where one is asked for.
     """

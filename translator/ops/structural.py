@@ -61,10 +61,6 @@ def true(dtype: DType) -> Any:
     return np.True_
 
 
-def stable_order(x: Any, axis: int = -1) -> Any:
-    return np.argsort(x, axis=axis, kind="stable")
-
-
 ASTYPE = Cast()
 
 SUM = Reduce(
@@ -97,9 +93,7 @@ CUMMIN = Cumulative(
 CUMPROD = Cumulative(name="cumprod", numpy="np.cumprod", evaluate=np.cumprod, dtype=wide, samples=(NUMBERS,))
 
 SORT = Sort(name="sort", numpy="np.sort", evaluate=np.sort, partial=np.partition, samples=(SORTABLE,))
-ARGSORT = Sort(
-    name="argsort", numpy="np.argsort", evaluate=stable_order, partial=np.argpartition, samples=(SORTABLE,)
-)
+ARGSORT = Sort(name="argsort", numpy="np.argsort", evaluate=np.argsort, partial=np.argpartition, samples=(SORTABLE,))
 
 FFT = Fourier(name="fft", numpy="np.fft.fft", evaluate=np.fft.fftn, samples=(NUMBERS,))
 IFFT = Fourier(name="ifft", numpy="np.fft.ifft", evaluate=np.fft.ifftn, samples=(NUMBERS,))

@@ -197,8 +197,10 @@ class Expressions:
                 if places := s.attrs.places:
                     where = one_or_tuple([integer(k) for k in places])
                     return call(f"np.{s.op.partial.__name__}", self.atom(s.args[0]), where, **along)
-                stable = {"kind": ast.Constant("stable")} if s.op is ops.ARGSORT else {}
-                return call(s.op.numpy, self.atom(s.args[0]), **along, **stable)
+                told = s.op is ops.ARGSORT and s.attrs.kind != "quicksort"  # which is NumPy's own choice
+                return call(
+                    s.op.numpy, self.atom(s.args[0]), **along, **({"kind": ast.Constant(s.attrs.kind)} if told else {})
+                )
             case Fourier():
                 assert isinstance(s.attrs, FourierAttrs)
                 return self._fourier(s.op, s.args[0], s.attrs)

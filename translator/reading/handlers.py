@@ -107,7 +107,7 @@ _VIEWS: set[Any] = {np.real, np.imag, np.squeeze, np.transpose, np.permute_dims,
 _MAKERS: set[Any] = {
     *(np.array, np.asarray, np.asanyarray, np.copy, np.broadcast_to, np.zeros, np.ones, np.empty, np.full),
     *(np.zeros_like, np.ones_like, np.empty_like, np.full_like, np.select, np.piecewise, np.block, np.broadcast_arrays),
-    *(np.cov, np.i0, np.isin, np.pad, np.roll, np.tensordot, np.linalg.tensordot, np.linalg.tensorsolve),
+    *(np.cov, np.cross, np.i0, np.isin, np.pad, np.roll, np.tensordot, np.linalg.tensordot, np.linalg.tensorsolve),
     *(np.fft.fftn, np.fft.ifftn, np.apply_along_axis, np.lib.stride_tricks.as_strided, "copy"),
 }
 

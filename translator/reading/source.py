@@ -6,6 +6,7 @@ import ast
 import inspect
 import linecache
 import os
+import sys
 import time
 import types
 from collections.abc import Callable, Iterator
@@ -158,6 +159,8 @@ def _lines_of(fun: types.FunctionType) -> tuple[str, ...]:
     entry = linecache.cache.get(file)
     text = entry[2] if entry is not None and len(entry) == 4 else found  # doctest has lines that are in no cache
     if not text:
+        text = _command_line(fun.__code__)
+    if not text:
         if is_library_file(file) or is_library(fun):
             raise CutError(
                 Diagnostic(
@@ -177,6 +180,19 @@ def _lines_of(fun: types.FunctionType) -> tuple[str, ...]:
     if held is None or (held[0] is not text and held[0] != text):
         held = _texts[file] = (text, tuple(text))
     return held[1]
+
+
+def _command_line(code: types.CodeType) -> list[str]:
+    """The lines of `python -c TEXT`, where they have this very code: what exec makes has the same file name."""
+    if code.co_filename != "<string>" or "-c" not in sys.orig_argv[1:-1]:
+        return []
+    text = sys.orig_argv[sys.orig_argv.index("-c") + 1]
+    whole = compile(text, "<string>", "exec", dont_inherit=True)
+    return text.splitlines(keepends=True) if _holds(whole, code) else []
+
+
+def _holds(whole: types.CodeType, code: types.CodeType) -> bool:
+    return whole == code or any(_holds(c, code) for c in whole.co_consts if isinstance(c, types.CodeType))
 
 
 _STANDARD = os.path.dirname(os.__file__) + os.sep

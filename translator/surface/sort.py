@@ -9,11 +9,18 @@ from .. import make
 from ..builder import Builder
 from ..errors import CutError, Diagnostic
 from ..ir import Atom
+from ..ops.attributes import SortKind
 from .arguments import array, refuse, static, static_int
 
 Direct = Callable[..., Any]
 
-KINDS = (None, "quicksort", "mergesort", "heapsort", "stable")
+KINDS: dict[str | None, SortKind] = {
+    None: "quicksort",
+    "quicksort": "quicksort",
+    "heapsort": "heapsort",
+    "mergesort": "stable",
+    "stable": "stable",
+}
 
 
 def sort(
@@ -28,10 +35,12 @@ def sort(
 def argsort(
     b: Builder, a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None
 ) -> Atom:
-    """np.argsort: equal elements keep their order, whatever `kind` asks for."""
-    _check_kind("np.argsort", kind, order)
+    """np.argsort: without a kind equal elements have the order that NumPy's quicksort leaves them in."""
+    chosen = _check_kind("np.argsort", kind, order)
+    if static(stable, "whether a sort is stable"):
+        chosen = "stable"
     x, place = _along(b, a, axis)
-    return make.argsort(b, x, place)
+    return make.argsort(b, x, place, kind=chosen)
 
 
 def partition(b: Builder, a: Any, kth: Any, axis: Any = -1, kind: Any = "introselect", order: Any = None) -> Atom:
@@ -46,10 +55,11 @@ def argpartition(b: Builder, a: Any, kth: Any, axis: Any = -1, kind: Any = "intr
     return make.argsort(b, x, place, _places("np.argpartition", x, kth, place))
 
 
-def _check_kind(function: str, kind: Any, order: Any) -> None:
+def _check_kind(function: str, kind: Any, order: Any) -> SortKind:
     refuse(function, order=order)
     if static(kind, "the kind of a sort") not in KINDS:
         raise ValueError(f"sort kind must be one of 'quicksort', 'heapsort', or 'stable' (got {kind!r})")
+    return KINDS[kind]
 
 
 def _along(b: Builder, a: Any, axis: Any) -> tuple[Atom, int]:
