@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from reading import A, B, Model, Point, State, X, check
 
+from untraced import accelerate
+
 
 @pytest.mark.parametrize("n", [0, 1, 2, 5])
 def test_ranges_of_every_direction(n: int) -> None:
@@ -394,3 +396,36 @@ def test_an_operand_that_a_call_writes() -> None:
         return y, z
 
     check(f, X)
+
+
+@pytest.mark.parametrize("n", range(4))
+def test_a_name_rebound_behind_an_inner_loop_that_may_return(n: int) -> None:
+    """The inner loop may not run, so a path to the end of an outer iteration has no value of its own."""
+
+    def f(x, n):
+        s = x[1]
+        for i in range(3):
+            for k in range(n):
+                s = x[1] * 0.3
+                if x[k] < s:
+                    return s
+            s = x[2] + i
+        return s
+
+    for x in (X, -X, X[::-1].copy()):
+        check(f, x, n)
+
+
+def test_a_name_that_some_iterations_make_a_number() -> None:
+    @accelerate(target="numpy")
+    def f(x):
+        best = None
+        for v in x:
+            if v > 0.5:
+                best = v
+            else:
+                best = None
+        return best
+
+    for x in (X, -X):
+        assert f(x) == f.__wrapped__(x)

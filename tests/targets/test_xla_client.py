@@ -297,6 +297,19 @@ def test_arithmetic_that_fusion_would_repeat_is_made_once(monkeypatch: pytest.Mo
     assert accelerate(rolled, target="cpu").inspect(x).hlo.count(" sine(") > 100
 
 
+def bent(x: Any) -> Any:
+    for _ in [1] * 5:
+        x = np.sin(x) * x + np.roll(np.sin(x), 1, axis=0) * np.roll(x, 1, axis=1)
+    return x
+
+
+def test_on_few_elements_arithmetic_is_repeated() -> None:
+    """Another kernel takes longer to begin than hundreds of operations on them do."""
+    made = accelerate(bent, target="cpu").inspect(np.ones((20, 30)), compile=False)
+    assert repeats(made.stablehlo)
+    assert not repeats(made.stablehlo.replace("20x", "2x").replace("19x", "1x"))
+
+
 def test_identities_give_each_caller_his_own_memory() -> None:
     x = np.arange(50_000.0)
     executable = client.compile(emit(program(lambda b, x: x, x)))

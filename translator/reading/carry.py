@@ -230,6 +230,7 @@ class Plan:
     def learn(self, outcome: Outcome) -> bool:
         """Take in what an attempt told; whether the body must be read again."""
         self.places += [p for p in outcome.new if p not in self.places]
+        self.outs = [p for p in self.outs if Place("name", p.key) not in self.places]
         self.types.update(outcome.retyped)
         gone = [p for p in outcome.unchanged if p not in self.dropped]  # once: what comes back stays
         self.dropped.update(gone)
@@ -430,6 +431,8 @@ def _leave_out(ctx: Context, place: Place, outcome: Outcome) -> None:
     values: list[Value] = []
     shell = open_value(final, values)
     if isinstance(final, Undefined) or any(isinstance(v, Undefined) for v in values):
+        if not isinstance(outcome.entered.env.get(place.key, UNBOUND), Undefined):
+            outcome.new.append(Place("name", place.key))  # a path may keep what the name was before
         return
     atoms = [ctx.atom(v) for v in values]
     before: list[Value] = []
