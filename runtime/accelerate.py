@@ -150,7 +150,7 @@ class Accelerated:
             if holds_twice(given):
                 return on_host(self.fun, *given)
         try:
-            result = entry.run(leaves)
+            result = self._ran(entry, leaves, given, HOST_ERRORS)
         except HOST_ERRORS:  # nothing has been written yet
             return on_host(self.fun, *given)
         except Exception as error:
@@ -163,6 +163,17 @@ class Accelerated:
         bound.apply_defaults()
         apply_changes(changes, bound.arguments, result)
         return result[0]
+
+    def _ran(
+        self, entry: Entry, leaves: list[Any], given: tuple[Any, Any], repeats: tuple[type[Exception], ...] = ()
+    ) -> Any:
+        """The result of one run; after the exceptions that it `repeats` CPython makes the call again."""
+        if not entry.draws:
+            return entry.run(leaves)
+        from ..translator.reading.draws import drawing
+
+        with drawing(self.fun, *given, repeats):
+            return entry.run(leaves)
 
     def _as_is(self, key: Key, error: Exception, given: tuple[Any, Any]) -> Any:
         """Run what is refused with `error` under CPython; raises the error where that is not wanted."""
@@ -577,8 +588,8 @@ class PlainOrDevice(Accelerated):
         entry = found or self._specialise(key, leaves, args, kwargs)
         if strict.DEBUGGED:
             with strict.debugging():
-                return entry.run(leaves)
-        return entry.run(leaves)
+                return self._ran(entry, leaves, (args, kwargs))
+        return self._ran(entry, leaves, (args, kwargs))
 
     @functools.cached_property
     def _sampler(self) -> Sampler:

@@ -52,6 +52,7 @@ class Entry:
         ]
         self.layouts = translation.layouts
         self.captures: tuple[Param, ...] = tuple(p for p in self.function.params if p.capture is not None)
+        self.draws = any(map(is_draw, self.captures))
         self.mutated = _mutated_leaves(self.function, binding.signature, translation.statics)
 
     def matches(self, leaves: Sequence[Any]) -> bool:

@@ -96,6 +96,112 @@ def test_draws_that_not_every_call_comes_to_are_refused():
         vmap(grad(loss))(np.ones((2, 3)))
 
 
+def slope_by_differences(f, w, *given, seed):
+    """By central differences of `f`, each call with generators in the same state."""
+    def value(v):
+        state.seed(seed)
+        return f(v, *(np.random.default_rng(seed) if g is generator else g for g in given))
+
+    return np.array([(value(w + e) - value(w - e)) / 2e-6 for e in 1e-6 * np.eye(len(w))])
+
+
+def walk(w, rng, n):
+    x = w
+    for i in range(n):
+        pushed = rng.normal()
+        for k in reversed(range(1, 3)):
+            x = x + 0.1 * k * np.sin(x) * rng.standard_normal(3) * rng.integers(1, 4)
+        x = x + pushed * w[i]
+    return np.sum(x * x)
+
+
+def own(w):
+    r, s, total = np.random.default_rng(5), np.random.Generator(np.random.PCG64(3)), 0.0
+    for _ in range(4):
+        total = total + np.sum(w**2 * r.normal(size=3)) * s.random()
+    return total
+
+
+def pathwise(w, rng):
+    a = rng.normal(w, w**2) + rng.uniform(low=w, high=2.0 + w * w, size=(2, 3)) + rng.lognormal(w[0], 0.1 * w[1])
+    return np.sum(a**2) + rng.exponential(w[2]) + rng.laplace(w[0], 2.0)
+
+
+def chosen(w, rng):
+    x = w * w
+    rng.shuffle(x)
+    picks = rng.choice(x, 4, p=[0.2, 0.3, 0.5])
+    return np.sum(picks * rng.permutation(picks)) + rng.choice(np.array([2.0, 3.0])) * x[0]
+
+
+def seeded(w):
+    np.random.seed(3)
+    return np.sum(w * w * np.random.rand(3)) + np.sum(w * np.random.multivariate_normal(np.zeros(3), np.eye(3)))
+
+
+@pytest.mark.parametrize(
+    ("f", "given"),
+    [(walk, (generator, 3)), (own, ()), (pathwise, (generator,)), (chosen, (generator,)), (seeded, ())],
+)
+def test_generators_that_are_arguments_or_made_inside_in_loops_and_of_distributions_that_the_run_decides(f, given):
+    w = np.array([0.5, 1.2, 0.9])
+    want = slope_by_differences(f, w, *given, seed=4)
+    for transformed in (grad(f), accelerate(grad(f)), lambda *a: grad(lambda v: np.sum(grad(f)(v, *a[1:]) * v))(a[0])):
+        for _ in range(2):
+            found = transformed(w, *(np.random.default_rng(4) if g is generator else g for g in given))
+            if isinstance(transformed, type(lambda: 0)):
+                want = slope_by_differences(lambda v, *a: np.sum(grad(f)(v, *a) * v), w, *given, seed=4)
+            np.testing.assert_allclose(found, want, rtol=2e-6)
+
+
+def test_a_generator_goes_on_from_where_a_derivative_left_it():
+    rng, same = np.random.default_rng(8), np.random.default_rng(8)
+    for _ in range(2):
+        found = grad(lambda w, r: np.sum(w * r.normal(size=3)))(W, rng)
+        np.testing.assert_array_equal(found, same.normal(size=3))
+    assert rng.random() == same.random()
+
+
+def guarded(w):
+    noise = state.randn(3)
+    if noise[0] < 0.0:
+        raise ValueError(f"drawn {noise[0]}")
+    return np.sum(w * noise)
+
+
+@pytest.mark.parametrize("transformed", [grad(guarded), accelerate(grad(guarded))])
+def test_what_is_raised_costs_no_second_draw(transformed):
+    state.seed(0)
+    r, raised = np.random.RandomState(0), 0
+    for _ in range(12):
+        noise = r.randn(3)
+        if noise[0] < 0.0:
+            raised += 1
+            with pytest.raises(ValueError, match=str(noise[0])):
+                transformed(W)
+        else:
+            np.testing.assert_array_equal(transformed(W), noise)
+    assert raised
+
+
+def test_widths_are_checked_as_numpy_does():
+    for f in (lambda w: np.sum(generator.normal(0.0, w)), lambda w: np.sum(generator.uniform(w, 0.0 * w))):
+        with pytest.raises(ValueError, match="< 0"):
+            grad(f)(np.array([1.0, -1.0]))
+
+
+def test_draws_that_write_or_whose_generator_is_looked_into_are_refused():
+    def written(w):
+        x = np.zeros(3)
+        generator.standard_normal(None, np.float64, x)
+        return np.sum(w * x)
+
+    with pytest.raises(CutError, match="standard_normal is left to CPython"):
+        grad(written)(W)
+    with pytest.raises(CutError, match="a generator that is an argument"):
+        grad(lambda w, r: np.sum(w) * r.bit_generator.state["state"]["state"])(W, generator)
+
+
 def test_a_derivative_does_not_print(capsys):
     def shown(w):
         print("at", w)

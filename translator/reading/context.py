@@ -124,6 +124,9 @@ class Context:
         self.recursions: Any = None  # see the module recursion
         self.python_bools: set[Var] = set()  # see the module booleans
         self.generators: dict[int, Any] = {}  # of random numbers that the function has made, by id: see `draws`
+        self.given_generators: dict[int, tuple[Any, int]] = {}  # those that stand for arguments, and which
+        self.turns: dict[Builder, Any] = {}  # bodies of loops of a known number of trips, and which
+        self.unbounded: dict[Builder, tuple[Value, Value, Value]] = {}  # of a number that only the run knows
         self.iterators: dict[int, Value] = {}  # lists that are iterators in Python, by id: see `iteration.held`
         self.unions: list[Any] = []  # lists and dicts that are one of two: see `aliases.Union`
         self.peeling: set[tuple[ast.AST, Frame]] = set()

@@ -27,6 +27,7 @@ from .carry import (
 from .context import Context, Snapshot
 from .control import BREAK, CONTINUE, END, Flow, Kont, sequence, truth
 from .demand import ask, demand
+from .draws import enter_turns, forget
 from .growing import read_again
 from .iteration import UNROLL_LIMIT, Getter, Steps, consumed, item_getters, steps_of
 from .reach import containers_of
@@ -86,6 +87,7 @@ def _unrolled(
 
 def _for_steps(ctx: Context, node: ast.For, steps: Steps, kont: Kont) -> Flow | None:
     """A loop of the program. Its first iteration is read apart where that settles the types."""
+    mark = len(ctx.captures.params)
     try:
         with ctx.attempt():
             loop = _ForLoop(ctx, node, steps, kont)
@@ -93,8 +95,10 @@ def _for_steps(ctx: Context, node: ast.For, steps: Steps, kont: Kont) -> Flow | 
     except NeedsFlags:
         from .leaving import for_with_flags
 
+        forget(ctx, mark)
         return for_with_flags(ctx, node, steps, kont)
     if outcome.mismatch is not None:
+        forget(ctx, mark)
         return _peel(ctx, node, steps, outcome, kont)
     try:
         with ctx.attempt():
@@ -105,6 +109,7 @@ def _for_steps(ctx: Context, node: ast.For, steps: Steps, kont: Kont) -> Flow | 
         if steps.length is None or steps.length < 2:
             raise
         if (node, ctx.frame) not in ctx.peeling:
+            forget(ctx, mark)
             return _peel(ctx, node, steps, outcome, kont)
         if steps.length < _FEW:
             raise Restart(loops=frozenset({node})) from None
@@ -189,6 +194,7 @@ class _ForLoop:
         self.index: Var
         self.span = ctx.b.span if ctx.frame.fixed else ctx.frame.source.header(node)
         self.plan = initial_plan(ctx, node, ())
+        self.mark = len(ctx.captures.params)
         self.kont = Kont(
             rest=lambda: END,
             on_break=_no_flags,
@@ -202,11 +208,13 @@ class _ForLoop:
 
     def _body(self) -> Outcome:
         ctx = self.ctx
+        forget(ctx, self.mark)
         entered = enter(ctx, self.plan, self.node)
         self.index = _index_var(self.node)
         ctx.loop_of[self.index] = self.node
         ctx.counters[self.index] = (self.steps.start, self.steps.stop, self.steps.step)
         ctx.at(self.node.iter)
+        enter_turns(ctx, self.steps, self.index)
         assign(ctx, self.node.target, self.steps.element(self.index))
         _flags_for(sequence(ctx, self.node.body, self.kont))
         return leave(ctx, self.plan, entered)

@@ -35,6 +35,7 @@ from .booleans import returned
 from .changes import Change, changes_of
 from .context import Context
 from .control import FUNCTION_END, check_defined, sequence
+from .draws import argument
 from .fence import check_entry
 from .guards import Captures, Guard, varying
 from .inlining import hold_shared, inline, prepare
@@ -369,6 +370,9 @@ def _open_parameter(
     if t.kind is Kind.STATIC:
         value = static_value(t)
         if isinstance(value, Opaque):
+            known = argument(ctx, value.cls)
+            if known is not None:
+                return known
             return Undefined(f"is a {value.cls.__name__}, of which nothing is known before the run", _UNKNOWN)
         changeable = (callable(value) or is_object(value)) and not hasattr(value, "__untraced_read__")
         return ctx.captures.known(value) if changeable else value

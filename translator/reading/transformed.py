@@ -16,7 +16,7 @@ from ..tree import Kind
 from .aliases import memory_of
 from .context import Context
 from .demand import ask, demand, refuse_undefined
-from .draws import hidden_draw, is_draw, may_draw
+from .draws import generators_of, is_draw, may_draw, spliced_draw
 from .guards import fetch, space_of
 from .inner import Argument, outside
 from .selection import concrete
@@ -70,7 +70,8 @@ def call_transformed(ctx: Context, f: Any, args: list[Value], kwargs: dict[str, 
     needed = [leaves[i] for i in reading.statics if is_runtime(leaves[i])]
     if needed:
         demand(ctx, needed, node, f"an argument of {getattr(f, '__name__', f)}")
-    return _splice_reading(ctx, reading, [v for i, v in enumerate(leaves) if i not in reading.statics], node)
+    given = generators_of(f, args, kwargs)
+    return _splice_reading(ctx, reading, [v for i, v in enumerate(leaves) if i not in reading.statics], given, node)
 
 
 class _Mark:
@@ -107,8 +108,11 @@ def _is_guessed(ctx: Context, v: Value) -> bool:
     return type(v) is Var and v not in ctx.leaf_of and v.aval.weak and v.aval.dtype.kind == "i"
 
 
-def _splice_reading(ctx: Context, reading: Any, leaves: list[Value], node: ast.AST) -> Value:
+def _splice_reading(
+    ctx: Context, reading: Any, leaves: list[Value], given: list[Any], node: ast.AST
+) -> Value:
     function = reading.function
+    renewed: dict[Any, Any] = {}  # what is of one call of a derivative
     atoms = [ctx.atom(v if not isinstance(v, _Mark) else v.value) for v in leaves]
     cells: list[Value] = list(leaves)
     for p in function.params:
@@ -117,9 +121,10 @@ def _splice_reading(ctx: Context, reading: Any, leaves: list[Value], node: ast.A
             cells.append(free)
             atoms.append(free)
         elif is_draw(p) and p.capture is not None:
-            if not may_draw(ctx):
+            aval, draw = function.body.params[len(atoms)].aval, p.capture.function.owner
+            value = spliced_draw(ctx, draw, aval, given, renewed) if may_draw(ctx) else NotImplemented
+            if value is NotImplemented:
                 ctx.cut(node, "a derivative that draws random numbers is left to CPython")
-            value = hidden_draw(ctx, p.capture, function.body.params[len(atoms)].aval)
             cells.append(value)
             atoms.append(ctx.atom(value))
         elif p.capture is not None:
