@@ -269,7 +269,7 @@ def makes_generator(f: Any) -> bool:
     return isinstance(f, type) and issubclass(f, random.BitGenerator)
 
 
-def _generators() -> tuple[type, ...]:
+def _generators() -> tuple[Any, ...]:
     """NumPy's classes of generators; none where nobody has loaded them."""
     random = sys.modules.get("numpy.random")
     return () if random is None else (random.RandomState, random.Generator)
