@@ -104,7 +104,7 @@ from .emit_python import check_function, check_growth, check_int, check_power, c
 from .emit_reduce import arg_reduce, contract, reduce
 from .emit_scatter import scattered
 from .emit_sort import argsort, fourier, sort
-from .grids import grid_products, rounded
+from .rounding import AsWritten, as_written, hidden
 from .sharing import shared_values
 from .writer import BOOL, F32, I64, Value, Writer, cast_constant, is_float, tensor_type
 
@@ -161,7 +161,7 @@ def emit(
         function = in_form(function, checks, target)
     shifts = shifts or {}
     emitter = Emitter(Checked(function, checks), target, shared_values(function), replicas)
-    emitter.grids = grid_products(function) if target == "cpu" else frozenset()
+    emitter.as_written = as_written(function) if target == "cpu" else AsWritten()
     w = emitter.writer
     params = []
     for k, p in enumerate(function.body.params):
@@ -213,7 +213,7 @@ class Emitter:
         self.values: dict[Var, Value] = {}
         self.bounded: bool | None = None  # in a group that `emit_guarded` writes: whether sines' arguments are small
         self._shared = shared
-        self.grids: frozenset[Var] = frozenset()
+        self.as_written = AsWritten()
         self.spliced: list[Block] = []  # blocks of rules: kept, as `checked` knows blocks by their ids
         self._fills: dict[Var, Any] = {}
         self._origins: dict[Var, tuple[Atom, ...]] = {}
@@ -329,7 +329,7 @@ class Emitter:
 
     def elementwise(self, s: Apply, op: Elementwise) -> Value:
         if not self.checked.statement(s):
-            return self._computed(s, op)
+            return self._left_as_written(s, self._computed(s, op))
         if divides_python_numbers(s):
             self._check_divisor(s)
         if is_integer_power(s):
@@ -341,7 +341,10 @@ class Emitter:
             check_function(self, s, result)
         if is_python_power(s):
             check_power(self, s, result)
-        return result
+        return self._left_as_written(s, result)
+
+    def _left_as_written(self, s: Apply, result: Value) -> Value:
+        return hidden(self.writer, result) if s.targets[0] in self.as_written.values else result
 
     def _computed(self, s: Apply, op: Elementwise) -> Value:
         w, out = self.writer, s.targets[0].aval
@@ -382,8 +385,10 @@ class Emitter:
             for a, other in zip(s.args, reversed(values), strict=True):
                 if is_positive_zero(a):
                     return w.convert(plus_zero(w, other), out.dtype)
-        result = rule(w, *values)
-        return w.convert(rounded(w, result) if s.targets[0] in self.grids else result, out.dtype)
+        if s.targets[0] in self.as_written.constants:
+            hide = [isinstance(a, Const) for a in s.args]
+            values = [w.op("optimization_barrier", v) if h else v for v, h in zip(values, hide, strict=True)]
+        return w.convert(rule(w, *values), out.dtype)
 
     def _expansion(self, name: str, dtype: DType, size: int) -> transcendentals.Rule | None:
         """Arithmetic in place of a call of the C library for each element."""

@@ -15,6 +15,8 @@ import numpy as np
 import pytest
 from comparing import TARGETS, Cases, check
 
+from untraced import accelerate
+
 CASES = Cases()
 
 A = np.arange(6.0)
@@ -532,6 +534,26 @@ def returns_an_object(x):
     t = Total(x)
     t.x = t.x + 1
     return t, [t], {int(v) for v in [1, 2, 1]}
+
+
+class Hashed:
+    def __init__(self, x):
+        self.x = x
+        self.hash = None
+
+    def __hash__(self):
+        if self.hash is None:
+            self.hash = hash(self.x.tobytes())
+        return self.hash
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_hash_of_the_users_is_not_called(target: str) -> None:
+    half_made = object.__new__(Hashed)
+    accelerate(Hashed.__init__, target=target)(half_made, A)
+    assert half_made.x is not None and half_made.hash is None
+    assert accelerate(lambda h: h.x.sum(), target=target)(half_made) == A.sum()
+    assert half_made.hash is None
 
 
 @CASES(([1, 2, 1],), ((1, 3),))

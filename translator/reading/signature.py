@@ -206,12 +206,16 @@ _PLAIN = (bool, str, bytes, enum.Enum, np.dtype, type, range, type(Ellipsis), fr
 
 
 def known(x: Any) -> Any:
-    """What the function is specialised on where `x` is passed: the value itself, or what stands for it."""
+    """What the function is specialised on where `x` is passed: the value itself, or what stands for it. A `__hash__`
+    of the user's is called only where it decides: it may fail on an object half made, or keep what it finds.
+    """
+    if not (isinstance(x, _PLAIN) or callable(x)):
+        return Opaque(type(x))
     try:
         hash(x)
     except TypeError:
         return Opaque(type(x))
-    return x if isinstance(x, _PLAIN) or callable(x) else Opaque(type(x))
+    return x
 
 
 class _Slice:
