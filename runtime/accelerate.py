@@ -121,13 +121,14 @@ class Accelerated:
         if objects:
             rest = [x for i, x in enumerate(args) if i not in objects]
             return self._holding(objects)(*rest, **{k: x for k, x in kwargs.items() if k not in objects})
-        if key in self._cut:
-            return on_host(self._latest(self._cut[key]).fun, *given)
+        driver = self._latest(self._cut.get(key))
+        if driver is not None:
+            return on_host(driver.fun, *given)
         size = size_of(leaves)
         if self.target == "cpu" and not self._ledger.allows(size):
             self._history.is_often_new()
-            as_it_is = self._latest(next(reversed(self._cut.values()))).fun if self._cut else self.fun
-            return self._ledger.run(size, on_host, (as_it_is, *given), {})
+            driver = self._latest(next(reversed(tuple(self._cut.values())), None))
+            return self._ledger.run(size, on_host, (self.fun if driver is None else driver.fun, *given), {})
         try:
             entry = self._ledger.translate(lambda: self._specialise(key, leaves, args, kwargs))
         except TargetError:
@@ -135,8 +136,9 @@ class Accelerated:
         except (CutError, AliasError) as error:
             if not isinstance(self.fun, types.FunctionType) or (isinstance(error, AliasError) and error.place is None):
                 return self._as_is(key, error, given)
+            driver = self.driver(error)
             self._cut[key] = error.place
-            return on_host(self.driver(error).fun, *given)
+            return on_host(driver.fun, *given)
         except Exception as error:
             return self._as_is(key, error, given)
         return self._run(entry, leaves, given)
@@ -222,14 +224,21 @@ class Accelerated:
 
         if not isinstance(self.fun, types.FunctionType):
             raise error
-        if error.place not in self._drivers:
-            self._drivers[error.place] = cut(self.fun, error, self.options.without_arguments())
-            self._history.cut(str(error))
-        return self._latest(error.place)
+        with self._lock:
+            if error.place not in self._drivers:
+                self._drivers[error.place] = cut(self.fun, error, self.options.without_arguments())
+                self._history.cut(str(error))
+            found = self._drivers[error.place] = self._drivers[error.place].latest()
+            return found
 
-    def _latest(self, place: Any) -> Driver:
-        found = self._drivers[place] = self._drivers[place].latest()
-        return found
+    def _latest(self, place: Any) -> Driver | None:
+        """The driver of a cut; None where it is not made, or forgotten."""
+        found = self._drivers.get(place)
+        if found is None or found.grown is None:
+            return found
+        with self._lock:
+            latest = self._drivers[place] = self._drivers.get(place, found).latest()
+            return latest
 
     def _unreadable(
         self, error: TypeError, given: tuple[Any, Any], args: tuple[Any, ...], kwargs: dict[str, Any]

@@ -107,7 +107,7 @@ class Driver:
     @property
     def idle(self) -> bool:
         """Whether nothing in it is compiled, as far as calls have shown."""
-        others = (self.called[f] for f in self._calls)
+        others = [self.called[f] for f in tuple(self._calls)]  # another thread may add to them
         return not self.regions and bool(self._calls) and all(r.again is self or r.idle for r in others)
 
     def text(self) -> str:
@@ -117,7 +117,7 @@ class Driver:
             first, last = part.lines
             lines = f"line {first}" if first == last else f"lines {first} to {last}"
             parts.append(f"# {lines}: {self.regions[part.node.name].state()}\n{ast.unparse(part.node)}")
-        for f in self._calls:
+        for f in tuple(self._calls):
             region = self.called[f]
             parts.append(region.again.text().rstrip("\n") if region.again else f"# {f.__name__}: {region.state()}")
         stays = [f"# line {s.lineno} stays with CPython: {why}" for s, why in self.cuts.hosts.items()]
@@ -166,7 +166,7 @@ class Region(Accelerated):
                 result = self._ledger.try_out(size, partial(self._finished, entry, leaves, args, kwargs))
                 if self._ledger.is_slower(size):
                     self._hosted[key] = "NumPy is faster for these arguments"
-                    del self._entries[key]
+                    self._entries.pop(key, None)  # another thread may have come to the same
                 return result
         if not self._ledger.allows(size):
             return self._ledger.run(size, self.fun, args, kwargs)

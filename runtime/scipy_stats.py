@@ -35,7 +35,8 @@ class Distribution(types.ModuleType):
 
 
 def _methods(name: str) -> dict[str, Any]:
-    from ..translator.library.distributions import CONTINUOUS, DISCRETE, FAMILIES, OF_VECTORS
+    from ..translator.library.distributions import CONTINUOUS, DISCRETE, FAMILIES
+    from ..translator.library.distributions_of_vectors import OF_VECTORS
 
     if name in OF_VECTORS:
         return OF_VECTORS[name]

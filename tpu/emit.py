@@ -11,7 +11,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, Literal, assert_never
@@ -19,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, assert_never
 import numpy as np
 
 from ..translator import make
-from ..translator.bounds import Status, divides_python_numbers, is_integer_power, is_python_int, is_python_power
+from ..translator.bounds import divides_python_numbers, is_integer_power, is_python_int, is_python_power
 from ..translator.builder import Builder
 from ..translator.checked import Checked
 from ..translator.errors import NOWHERE, Diagnostic, RaisedError, Span, UnsupportedError, errors_at
@@ -79,10 +78,10 @@ from ..translator.ops.core import (
 from ..translator.records import dataclass
 from ..translator.routines import left_to_cpython
 from . import host_calls, hyperbolic, transcendentals
-from .checks import SHIFT, Check, out_of_bounds
+from .checks import SHIFT, Check
 from .emit_across import across
 from .emit_complex import by_parts, with_signs
-from .emit_control import emit_branches, emit_for, emit_fused, emit_if, emit_while
+from .emit_control import emit_for, emit_fused, emit_if, emit_while
 from .emit_cumulative import cumulative
 from .emit_elementwise import (
     COMPARISONS,
@@ -100,13 +99,14 @@ from .emit_guarded import emit_guarded
 from .emit_index import Store, index, put
 from .emit_join import joined
 from .emit_linalg import linalg
+from .emit_places import normalisers
 from .emit_python import check_function, check_growth, check_int, check_power, check_range
 from .emit_reduce import arg_reduce, contract, reduce
 from .emit_scatter import scattered
 from .emit_sort import argsort, fourier, sort
 from .rounding import AsWritten, as_written, hidden
 from .sharing import shared_values
-from .writer import BOOL, F32, I64, Value, Writer, cast_constant, is_float, tensor_type
+from .writer import BOOL, F32, Value, Writer, cast_constant, is_float, tensor_type
 
 if TYPE_CHECKING:
     from ..kernels.loops import NativeLoop
@@ -315,7 +315,7 @@ class Emitter:
                 assert isinstance(attrs, IndexAttrs)
                 if 0 in args[0].aval.shape and out.size:
                     return self._of_nothing(s, attrs)
-                return index(w, self.value(args[0]), attrs, out.shape, *self._normalisers(s, 0))
+                return index(w, self.value(args[0]), attrs, out.shape, *normalisers(self, s, 0))
             case Put(name=name):
                 return self.put(name, s)
             case Collective():
@@ -465,12 +465,12 @@ class Emitter:
         x, value = s.args[:2]
         shape = indexed_shape(s.attrs, [a.aval for a in s.args])
         zero = self._fill(x) == 0
-        done = scattered(self, s, self._fill(value), *self._normalisers(s, 0))
+        done = scattered(self, s, self._fill(value), *normalisers(self, s, 0))
         if done is not None:
             return done
         store = Store(name == "put_add", zero, self._reads(value, x))
         return put(
-            self.writer, self.value(x), self.value(value), s.attrs, shape, store, *self._normalisers(s, 0)
+            self.writer, self.value(x), self.value(value), s.attrs, shape, store, *normalisers(self, s, 0)
         )
 
     def _fill(self, a: Atom) -> Any:
@@ -499,16 +499,13 @@ class Emitter:
 
     def _of_nothing(self, s: Apply, attrs: IndexAttrs) -> Value:
         """An element of an axis that has none: the check of the index fails."""
-        one, several = self._normalisers(s, 0)
+        one, several = normalisers(self, s, 0)
         for axis, (d, n) in enumerate(zip(attrs.dims, s.args[0].aval.shape, strict=True)):
             if n == 0 and isinstance(d, At) and isinstance(d.index, Dyn):
                 one(d.index.arg, axis, 0, -1)
             elif n == 0 and isinstance(d, Gather):
                 several(d.arg, axis, 0)
         return self.writer.constant(0, s.targets[0].aval.shape, s.targets[0].aval.dtype)
-
-    def _normalisers(self, s: Apply, operand: int) -> tuple[_Scalar, _Array]:
-        return _Scalar(self, s, operand), _Array(self, s, operand)
 
     def fail_where(
         self, bad: Value, index: Value, error: type[Exception], message: str, s: Apply | For | Raise | None
@@ -544,74 +541,3 @@ class Emitter:
         some = w.reduce(bad, w.constant(False, (), BOOL), "or", range(len(bad.shape)))
         message = "Integers to negative integer powers are not allowed."
         self.fail_where(some, w.integer(0), ValueError, message, s)
-
-
-@dataclass(frozen=True, slots=True)
-class _Scalar:
-    """Indices of one element or of the start of a run: int64, wrapped where negative, checked where unknown."""
-
-    emitter: Emitter
-    statement: Apply
-    operand: int
-
-    def __call__(self, arg: int, axis: int, low: int, high: int) -> Value:
-        e, s = self.emitter, self.statement
-        w, n = e.writer, s.args[self.operand].aval.shape[axis]
-        i = w.convert(e.value(s.args[arg]), I64)
-        interval = e.checked.interval(s.args[arg])
-        if interval.within(low, high):
-            return i
-        if (low, high) != (0, n - 1):  # the start of a run never wraps
-            message = f"a slice that starts at {{index}} leaves axis {axis} with size {n}"
-            _check_inside(e, i, low, high, message, s)
-            return i
-        if not interval.within(-n, n - 1):
-            _check_inside(e, i, -n, n - 1, out_of_bounds(axis, n), s)
-        return i if interval.within(0, 2**63 - 1) else _wrapped(w, i, n)
-
-
-@dataclass(frozen=True, slots=True)
-class _Array:
-    """Arrays of indices, the same."""
-
-    emitter: Emitter
-    statement: Apply
-    operand: int
-
-    def __call__(self, arg: int, axis: int, n: int) -> Value:
-        e, s = self.emitter, self.statement
-        w = e.writer
-        i = w.convert(e.value(s.args[arg]), I64)
-        status = e.checked.status(s, s.attrs.dims[axis], n) if isinstance(s.attrs, IndexAttrs) else Status.UNKNOWN
-        if status is Status.UNKNOWN:
-            _check_inside(e, i, -n, n - 1, out_of_bounds(axis, n), s)
-        return i if e.checked.interval(s.args[arg]).within(0, 2**63 - 1) else _wrapped(w, i, n)
-
-
-def _wrapped(w: Writer, i: Value, n: int) -> Value:
-    return w.select(w.compare("LT", i, w.splat(0, i)), w.add(i, w.splat(n, i)), i)
-
-
-def _check_inside(e: Emitter, i: Value, low: int, high: int, message: str, s: Apply) -> None:
-    """Fails when any of the indices is outside; the one reported is the largest of those."""
-    if not e.checked.enabled:
-        return
-    w = e.writer
-    outside = w.either(w.compare("LT", i, w.splat(low, i)), w.compare("GT", i, w.splat(high, i)))
-    bad, worst = outside, i
-    if i.shape:
-        bad = w.reduce(outside, w.constant(False, (), BOOL), "or", range(len(i.shape)))
-        if math.prod(i.shape) < _MANY:
-            worst = _worst(w, i, outside)
-        else:
-            (worst,) = w.several("worst", [((), I64)])
-            emit_branches(w, [worst], bad, lambda: [_worst(w, i, outside)], lambda: [w.integer(0)])
-    e.fail_where(bad, worst, IndexError, message, s)
-
-
-_MANY = 4_096  # indices: of more, the one to report is looked for only when there is one
-
-
-def _worst(w: Writer, i: Value, outside: Value) -> Value:
-    least = int(np.iinfo(np.int64).min)
-    return w.reduce(w.select(outside, i, w.splat(least, i)), w.integer(least), "maximum", range(len(i.shape)))

@@ -33,7 +33,7 @@ from ..ir import (
     routines_of,
     walk,
 )
-from ..ops.core import At, Elementwise, Gather, Index, IndexAttrs, Put, Reshape, Run
+from ..ops.core import At, IndexAttrs, Put, Run
 from ..passes.dead import dead_code
 from ..records import dataclass
 from ..rewrite import unique_names
@@ -41,12 +41,14 @@ from ..routines import everywhere
 from ..tree import ARRAY, LEAF, Kind, TreeDef, leaf_nodes
 from .idioms import with_idioms
 from .messages import arguments, class_of
+from .moves import Move, assignment, in_turn
 from .names import identifier
 from .parameters import parameter_names, use_counts, used
 from .phrases import Expressions
-from .pieces import call, integer, method, name, one_or_tuple, slice_call, subscript
+from .pieces import call, integer, method, name, subscript
 from .plan import Plan, plain_starts, python_bools
 from .sourcetext import Line, join, text_of
+from .stores import store
 from .temporaries import is_adjoint, start_of
 from .trees import Scope, is_plain, leaf_paths, leaf_variables, result_tree
 from .trivial import without_trivial
@@ -107,14 +109,6 @@ def _is_boxed(a: Atom, t: TreeDef) -> bool:
 
 def _function_name(function: Function) -> str:
     return "function" if not re.search(r"\w", function.name) else function.name.strip("<>")
-
-
-@dataclass(slots=True)
-class _Move:
-    target: str
-    value: ast.expr
-    reads: frozenset[str]
-    origins: tuple[Apply, ...] = ()
 
 
 class Writer:
@@ -353,7 +347,7 @@ class Writer:
     def apply(self, s: Apply) -> None:
         (t,) = s.targets
         if isinstance(s.op, Put):
-            self.store(s)
+            store(self, s)
         elif s.op is ops.APPEND:
             self.append(s)
         elif id(s) in self.plan.ownership.updates:
@@ -389,65 +383,9 @@ class Writer:
             return None
         return call(f"np.{plain.func.attr}_like", name(wanted))
 
-    def store(self, s: Apply) -> None:
-        x, (t,) = s.args[0], s.targets
-        target = self.names[t]
-        if isinstance(x, Const):
-            self.line(f"{target} = {text_of(self.value(x))}")
-        elif id(s) in self.plan.ownership.copied:
-            self.line(f"{target} = {text_of(method(self.value(x), 'copy'))}")
-        elif text_of(self.value(x)) != target:
-            self.line(f"{target} = {text_of(self.value(x))}")
-        assert isinstance(s.attrs, IndexAttrs)
-        value = self.value(s.args[1])
-        place = subscript(name(target), self.expressions.index(s))
-        change = self.change(s)
-        if change is not None:
-            assert isinstance(change.op, Elementwise)
-            text = f"{text_of(place)} {change.op.operator}= {text_of(self.value(change.args[1]))}"
-        elif s.op is ops.PUT:
-            if self.overlaps(s):
-                value = method(value, "copy")
-            text = f"{text_of(place)} = {text_of(value)}"
-        elif any(isinstance(d, Gather) for d in s.attrs.dims):
-            index = one_or_tuple([slice_call(e) for e in self.expressions.entries(s)])
-            text = text_of(call("np.add.at", name(target), index, value))
-        else:
-            text = f"{text_of(place)} += {text_of(value)}"
-        self.line_of(s, text, *s.args, comment=True)
-
-    def overlaps(self, s: Apply) -> bool:
-        """Whether a store, `x[::2] = x[:3]`, reads what it writes with another stride: NumPy copies nothing there."""
-        (x, stored, *_), ownership = s.args, self.plan.ownership
-        if not isinstance(x, Var) or not isinstance(stored, Var) or stored.aval.ndim != 1:
-            return False
-        part = ownership.definition(stored)
-        if part is None or stored in ownership.copied_views or not isinstance(part.op, Index | Reshape):
-            return False
-        if part.op is not ops.INDEX or part.args[0] is not x:
-            return bool(ownership.of(stored) & ownership.of(x))
-        steps = []
-        for attrs in (s.attrs, part.attrs):
-            assert isinstance(attrs, IndexAttrs)
-            steps.append([(i, d.step) for i, d in enumerate(attrs.dims) if isinstance(d, Run)])
-        return steps[0] != steps[1]
-
-    def change(self, s: Apply) -> Apply | None:
-        """The operation behind `x[i] *= v`, where what is stored at `x[i]` is `x[i] * v` of the same type."""
-        folded = self.plan.folding.definitions
-        value = s.args[1]
-        made = folded.get(value) if isinstance(value, Var) else None
-        if s.op is not ops.PUT or made is None or made.op not in (ops.SUBTRACT, ops.MULTIPLY, ops.DIVIDE):
-            return None
-        part = folded.get(made.args[0]) if isinstance(made.args[0], Var) else None
-        if part is None or part.op is not ops.INDEX or part.args[0] is not s.args[0]:
-            return None
-        same_place = text_of(self.expressions.index(part)) == text_of(self.expressions.index(s))
-        return made if same_place and part.targets[0].aval == made.targets[0].aval else None
-
     # ---- assignments at the borders of loops and branches ----
 
-    def moves(self, targets: Sequence[Var], sources: Sequence[Atom], copied: Set[int] = frozenset()) -> list[_Move]:
+    def moves(self, targets: Sequence[Var], sources: Sequence[Atom], copied: Set[int] = frozenset()) -> list[Move]:
         found = []
         for k, (t, a) in enumerate(zip(targets, sources, strict=True)):
             value = self.value(a)
@@ -456,25 +394,13 @@ class Writer:
                 value = method(value, "copy")
             elif isinstance(value, ast.Name) and value.id == target:
                 continue
-            found.append(_Move(target, value, self.reads(a), self.expressions.folded_into(a)))
+            found.append(Move(target, value, self.reads(a), self.expressions.folded_into(a)))
         return found
 
-    def assign(self, moves: Sequence[_Move]) -> None:
-        """All values are taken before any name changes: in an order that allows it, or at once as `a, b = b, a`."""
-        waiting = list(moves)
-        while waiting:
-            ready = next(
-                (m for m in waiting if not any(m.target in other.reads for other in waiting if other is not m)), None
-            )
-            if ready is None:
-                targets = ", ".join(m.target for m in waiting)
-                values = text_of(ast.Return(ast.Tuple([m.value for m in waiting], ast.Load()))).removeprefix("return ")
-                self.line(f"{targets} = {values}")
-                self.lines[-1].origins = tuple(s for m in waiting for s in m.origins)
-                return
-            self.line(f"{ready.target} = {text_of(ready.value)}")
-            self.lines[-1].origins = ready.origins
-            waiting.remove(ready)
+    def assign(self, moves: Sequence[Move]) -> None:
+        for at_once in in_turn(moves):
+            self.line(assignment(at_once))
+            self.lines[-1].origins = tuple(s for m in at_once for s in m.origins)
 
     # ---- control flow ----
 

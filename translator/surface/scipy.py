@@ -13,6 +13,7 @@ import numpy as np
 from ..library import (
     distribution_inverses,
     distributions,
+    distributions_of_vectors,
     scipy_fft,
     scipy_linalg,
     scipy_matrices,
@@ -70,7 +71,7 @@ def _distribution_method(method: MethodType) -> Handler | None:
     stats = sys.modules.get("scipy.stats")
     if stats is None or type(method.__self__).__module__.partition(".")[0] != "scipy":
         return None
-    for name, methods in distributions.OF_VECTORS.items():
+    for name, methods in distributions_of_vectors.OF_VECTORS.items():
         if method.__self__ is getattr(stats, name):
             source = methods.get(method.__name__)
             return None if source is None else Handler(source, inline=True)

@@ -1,0 +1,45 @@
+"""Assignments that belong together, at the borders of loops and branches: each value is taken before any name changes.
+
+    a, b <- b + 1, c                             a = b + 1
+                                                 b = c
+    a, b <- b, a                                 a, b = b, a
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from ..ir import Apply
+from ..records import dataclass
+from .sourcetext import text_of
+
+
+@dataclass(slots=True)
+class Move:
+    """A name and what it shall be; `reads` are the names in that, `origins` the statements that are written in it."""
+
+    target: str
+    value: ast.expr
+    reads: frozenset[str]
+    origins: tuple[Apply, ...] = ()
+
+
+def in_turn(moves: Sequence[Move]) -> Iterator[list[Move]]:
+    """One after the other in an order that allows it; those for which there is none, at once."""
+    waiting = list(moves)
+    while waiting:
+        ready = next((m for m in waiting if not any(m.target in o.reads for o in waiting if o is not m)), None)
+        if ready is None:
+            yield waiting
+            return
+        yield [ready]
+        waiting.remove(ready)
+
+
+def assignment(moves: Sequence[Move]) -> str:
+    """The line that makes them at once."""
+    values = [m.value for m in moves]
+    value = values[0] if len(values) == 1 else ast.Tuple(values, ast.Load())
+    text = text_of(ast.Return(value)).removeprefix("return ") if len(values) > 1 else text_of(value)
+    return f"{', '.join(m.target for m in moves)} = {text}"

@@ -1,0 +1,74 @@
+"""Stores into arrays: `x[i] = v`, `x[i] *= v`, `x[i] += v`, `np.add.at(x, i, v)`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .. import ops
+from ..ir import Apply, Const, Var
+from ..ops.core import Elementwise, Gather, Index, IndexAttrs, Reshape, Run
+from .pieces import call, method, name, one_or_tuple, slice_call, subscript
+from .sourcetext import text_of
+
+if TYPE_CHECKING:
+    from .writer import Writer
+
+
+def store(w: Writer, s: Apply) -> None:
+    """`x[i] = v`, in a copy of `x` where that is still needed, or a statement that says the same shorter."""
+    x, (t,) = s.args[0], s.targets
+    target = w.names[t]
+    if isinstance(x, Const):
+        w.line(f"{target} = {text_of(w.value(x))}")
+    elif id(s) in w.plan.ownership.copied:
+        w.line(f"{target} = {text_of(method(w.value(x), 'copy'))}")
+    elif text_of(w.value(x)) != target:
+        w.line(f"{target} = {text_of(w.value(x))}")
+    assert isinstance(s.attrs, IndexAttrs)
+    value = w.value(s.args[1])
+    place = subscript(name(target), w.expressions.index(s))
+    change = _change(w, s)
+    if change is not None:
+        assert isinstance(change.op, Elementwise)
+        text = f"{text_of(place)} {change.op.operator}= {text_of(w.value(change.args[1]))}"
+    elif s.op is ops.PUT:
+        if _overlaps(w, s):
+            value = method(value, "copy")
+        text = f"{text_of(place)} = {text_of(value)}"
+    elif any(isinstance(d, Gather) for d in s.attrs.dims):
+        index = one_or_tuple([slice_call(e) for e in w.expressions.entries(s)])
+        text = text_of(call("np.add.at", name(target), index, value))
+    else:
+        text = f"{text_of(place)} += {text_of(value)}"
+    w.line_of(s, text, *s.args, comment=True)
+
+
+def _overlaps(w: Writer, s: Apply) -> bool:
+    """Whether a store, `x[::2] = x[:3]`, reads what it writes with another stride: NumPy copies nothing there."""
+    (x, stored, *_), ownership = s.args, w.plan.ownership
+    if not isinstance(x, Var) or not isinstance(stored, Var) or stored.aval.ndim != 1:
+        return False
+    part = ownership.definition(stored)
+    if part is None or stored in ownership.copied_views or not isinstance(part.op, Index | Reshape):
+        return False
+    if part.op is not ops.INDEX or part.args[0] is not x:
+        return bool(ownership.of(stored) & ownership.of(x))
+    steps = []
+    for attrs in (s.attrs, part.attrs):
+        assert isinstance(attrs, IndexAttrs)
+        steps.append([(i, d.step) for i, d in enumerate(attrs.dims) if isinstance(d, Run)])
+    return steps[0] != steps[1]
+
+
+def _change(w: Writer, s: Apply) -> Apply | None:
+    """The operation behind `x[i] *= v`, where what is stored at `x[i]` is `x[i] * v` of the same type."""
+    folded = w.plan.folding.definitions
+    value = s.args[1]
+    made = folded.get(value) if isinstance(value, Var) else None
+    if s.op is not ops.PUT or made is None or made.op not in (ops.SUBTRACT, ops.MULTIPLY, ops.DIVIDE):
+        return None
+    part = folded.get(made.args[0]) if isinstance(made.args[0], Var) else None
+    if part is None or part.op is not ops.INDEX or part.args[0] is not s.args[0]:
+        return None
+    same_place = text_of(w.expressions.index(part)) == text_of(w.expressions.index(s))
+    return made if same_place and part.targets[0].aval == made.targets[0].aval else None
