@@ -12,10 +12,13 @@ from typing import Any as _Any
 
 if _TYPE_CHECKING:
     from .runtime import (
+        custom_derivatives,
         debug,
         distributed,
+        errors,
         experimental,
         flatten_util,
+        image,
         lax,
         nn,
         ops,
@@ -23,6 +26,7 @@ if _TYPE_CHECKING:
         profiler,
         random,
         scipy,
+        sharding,
         stax,
         testing,
         tree_util,
@@ -36,8 +40,10 @@ if _TYPE_CHECKING:
     from .runtime.comparison import compare
     from .runtime.config import config, disable_jit
     from .runtime.custom import custom_jvp, custom_vjp
+    from .runtime.custom_derivatives import closure_convert, custom_gradient, linear_transpose, pure_callback
     from .runtime.devices import (
         block_until_ready,
+        default_backend,
         device_count,
         device_get,
         device_put,
@@ -49,7 +55,21 @@ if _TYPE_CHECKING:
     )
     from .runtime.edited import use_gradient
     from .runtime.pmap import device_put_replicated, device_put_sharded, pmap
+    from .runtime.scopes import (
+        clear_caches,
+        debug_infs,
+        debug_nans,
+        default_matmul_precision,
+        effects_barrier,
+        enable_x64,
+        ensure_compile_time_eval,
+        named_call,
+        named_scope,
+    )
     from .runtime.shapes import ShapeDtypeStruct, eval_shape
+    from .runtime.shard_map import shard_map
+    from .runtime.sharding import NamedSharding, P, make_mesh
+    from .runtime.shown import make_jaxpr, typeof
     from .runtime.stopping import stop_gradient
     from .runtime.transforms import (
         grad,
@@ -83,11 +103,17 @@ _NAMES = {  # where each name is, as above
         "runtime.comparison": "compare",
         "runtime.config": "config disable_jit",
         "runtime.custom": "custom_jvp custom_vjp",
-        "runtime.devices": "block_until_ready device_count device_get device_put devices local_device_count"
-        " local_devices process_count process_index",
+        "runtime.custom_derivatives": "closure_convert custom_gradient linear_transpose pure_callback",
+        "runtime.devices": "block_until_ready default_backend device_count device_get device_put devices"
+        " local_device_count local_devices process_count process_index",
         "runtime.edited": "use_gradient",
         "runtime.pmap": "device_put_replicated device_put_sharded pmap",
+        "runtime.scopes": "clear_caches debug_infs debug_nans default_matmul_precision effects_barrier enable_x64"
+        " ensure_compile_time_eval named_call named_scope",
         "runtime.shapes": "ShapeDtypeStruct eval_shape",
+        "runtime.shard_map": "shard_map",
+        "runtime.sharding": "NamedSharding P make_mesh",
+        "runtime.shown": "make_jaxpr typeof",
         "runtime.stopping": "stop_gradient",
         "runtime.transforms": "grad hessian hvp jacfwd jacobian jacrev jvp linearize value_and_grad vjp vmap",
         "translator.errors": "AliasError DerivativeError DTypeError ShapeError TargetError UnsupportedError"
@@ -96,10 +122,13 @@ _NAMES = {  # where each name is, as above
     for name in names.split()
 }
 _NAMESPACES = {  # `import untraced.random` and `untraced.random`: the module that it is
+    "custom_derivatives": "runtime.custom_derivatives",
     "debug": "runtime.debug",
     "distributed": "runtime.distributed",
+    "errors": "runtime.errors",
     "experimental": "runtime.experimental",
     "flatten_util": "runtime.flatten_util",
+    "image": "runtime.image",
     "lax": "runtime.lax",
     "nn": "runtime.nn",
     "numpy": "runtime.unp",
@@ -108,6 +137,7 @@ _NAMESPACES = {  # `import untraced.random` and `untraced.random`: the module th
     "profiler": "runtime.profiler",
     "random": "runtime.random",
     "scipy": "runtime.scipy",
+    "sharding": "runtime.sharding",
     "stax": "runtime.stax",
     "testing": "runtime.testing",
     "tree": "runtime.trees",
@@ -118,7 +148,7 @@ _WITHIN = {
     "lax": ("linalg",),
     "nn": ("initializers",),
     "numpy": ("fft", "linalg"),
-    "scipy": ("linalg", "optimize", "signal", "special", "stats"),
+    "scipy": ("fft", "integrate", "linalg", "ndimage", "optimize", "signal", "special", "stats"),
 }
 
 __version__ = "0.1.0"
@@ -171,6 +201,8 @@ __all__ = [
     "Array",
     "DTypeError",
     "DerivativeError",
+    "NamedSharding",
+    "P",
     "ShapeDtypeStruct",
     "ShapeError",
     "TargetError",
@@ -180,11 +212,19 @@ __all__ = [
     "block_until_ready",
     "checkpoint",
     "checkpoint_policies",
+    "clear_caches",
+    "closure_convert",
     "compare",
     "config",
+    "custom_derivatives",
+    "custom_gradient",
     "custom_jvp",
     "custom_vjp",
     "debug",
+    "debug_infs",
+    "debug_nans",
+    "default_backend",
+    "default_matmul_precision",
     "device_count",
     "device_get",
     "device_put",
@@ -193,21 +233,31 @@ __all__ = [
     "devices",
     "disable_jit",
     "distributed",
+    "effects_barrier",
+    "enable_x64",
+    "ensure_compile_time_eval",
+    "errors",
     "eval_shape",
     "experimental",
     "flatten_util",
     "grad",
     "hessian",
     "hvp",
+    "image",
     "jacfwd",
     "jacobian",
     "jacrev",
     "jit",
     "jvp",
     "lax",
+    "linear_transpose",
     "linearize",
     "local_device_count",
     "local_devices",
+    "make_jaxpr",
+    "make_mesh",
+    "named_call",
+    "named_scope",
     "nn",
     "numpy",
     "ops",
@@ -216,14 +266,18 @@ __all__ = [
     "process_count",
     "process_index",
     "profiler",
+    "pure_callback",
     "random",
     "remat",
     "scipy",
+    "shard_map",
+    "sharding",
     "stax",
     "stop_gradient",
     "testing",
     "tree",
     "tree_util",
+    "typeof",
     "use_gradient",
     "value_and_grad",
     "vjp",

@@ -74,7 +74,7 @@ def functions() -> str:
 def left() -> str:
     """What `accelerate` leaves to CPython, between compiled regions."""
     message = "a `raise` that depends on data where its class does too, or its message holds more than text and numbers"
-    language = f"`print`, `try`, `with` (but for `np.errstate`), {message}"
+    language = f"`print`, `try`, `with` (but for `np.errstate` and `named_scope`), {message}"
     calls = "calls into `time`, `random`, `np.random`, `warnings`, `logging`, `datetime` and `sys`"
     names = listed(f"np.{n}" for n in sorted(DATA_DEPENDENT))
     sizes = f"a size that depends on data, as in {names}, `x[mask]` returned"

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..translator.ir import Aval, DType, Shape
 from . import eager
-from .devices import Device, home
+from .devices import Device, Sharding, home
 
 
 class Spec:
@@ -114,6 +114,32 @@ class Array:
     def weak_type(self) -> bool:
         """False: only Python's own numbers are weak."""
         return False
+
+    @property
+    def sharding(self) -> Sharding:
+        """Where it is: a SingleDeviceSharding. AttributeError for the pieces of `pmap`, which `device` names."""
+        from .sharding import SingleDeviceSharding
+
+        if home(self.device) is not self.device:
+            raise AttributeError(f"an Array in pieces has no sharding: its device, {self.device}, says where they are")
+        return SingleDeviceSharding(self.device)
+
+    @property
+    def is_fully_addressable(self) -> bool:
+        """True: this process holds all of it."""
+        return True
+
+    @property
+    def flat(self) -> Any:
+        """The elements one after another, as np.ndarray.flat gives them."""
+        return self.__array__().flat
+
+    def to_device(self, device: Any) -> Array:
+        """A copy on another device; itself where it is there."""
+        from .devices import device_put
+
+        moved: Array = device_put(self, device)
+        return moved
 
     def devices(self) -> set[Device]:
         return {self.device}

@@ -48,6 +48,15 @@ class Device(Protocol):
     def dlpack(self, data: Any, **options: Any) -> Any: ...
 
 
+class Sharding:
+    """Where arrays are put: see the namespace `untraced.sharding`."""
+
+    @property
+    def device(self) -> Device:
+        """The device that holds them."""
+        raise NotImplementedError
+
+
 class HostDevice:
     """Plain NumPy memory: what the target "numpy" computes in."""
 
@@ -196,6 +205,12 @@ def device_count(target: str = "auto") -> int:
     return int(client.platform().client.device_count())
 
 
+def default_backend() -> str:
+    """Where accelerated functions run by default: "cpu", "gpu" or "tpu"."""
+    found = automatic_target()
+    return "gpu" if found in ("triton", "cuda") else found
+
+
 def process_index() -> int:
     """The number of this process among those that `distributed.initialize` has brought together, from 0."""
     from ..tpu import client
@@ -217,14 +232,17 @@ def home(device: Device) -> Device:
     return device_of_target("cpu") if isinstance(device, Pieces) else device
 
 
-def device_put(x: Any, device: Device | str | None = None) -> Any:
+def device_put(x: Any, device: Device | Sharding | str | None = None) -> Any:
     """A copy of each leaf of `x` (array, number) on the device, as `Array`s. An Array that is there already stays.
 
-    `device` is a Device or the name of a target; by default where accelerated functions run.
+    `device` is a Device, the name of a target, or a sharding, whose first device it is; by default where accelerated
+    functions run.
     """
     from .adopted import adopted, is_on_gpu
     from .array import Array, spec_of
 
+    if isinstance(device, Sharding):
+        device = device.device
     place = device_of_target(device or "auto") if isinstance(device, str | None) else home(device)
 
     def put(leaf: Any) -> Array:

@@ -114,6 +114,11 @@ def _remembered(fun: Fun, kind: type[Transformation], options: tuple[Any, ...], 
     return _made(fun, kind, options)  # `spelled` tells 0 from False, which compare equal
 
 
+def forget() -> None:
+    """Make transformations anew when they are next asked for."""
+    _remembered.cache_clear()
+
+
 def _made(fun: Fun, kind: type[Transformation], options: tuple[Any, ...]) -> Any:
     from .accelerate import Accelerated
 

@@ -17,7 +17,7 @@ ROOMS = ("translator", "kernels", "tpu", "runtime")  # each may import those bef
 BACKENDS = {"jax", "jaxlib", "libtpu", "cupy", "triton"}
 WORD = re.compile(r"[A-Za-z_]\w*")
 CALLED_BY_OTHERS = {
-    *("clear_cache", "on_device_size_in_bytes", "copy_to_host_async"),  # users
+    *("clear_cache", "on_device_size_in_bytes", "copy_to_host_async", "is_fully_addressable", "shard_shape"),  # users
     *("_device_assignment", "_internal_device_list", "device_set"),  # jaxlib, of a sharding
     "node_data",  # scripts written for jax.tree_util
     *("branch_", "loop_"),  # by name, `runtime/strategies`

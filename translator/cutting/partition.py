@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator
 
 from ..errors import UntracedError
 from ..reading.exact import EscapeError
+from ..reading.fence import may_be_read
 from ..reading.liveness import Names, live_before, reads, stores
 from ..reading.source import FunctionNode
 from ..records import dataclass
@@ -220,7 +221,7 @@ class _Cutter:
         if not self.captured.isdisjoint(stores(s)):  # an inner function that the region calls would not see it
             return True
         if isinstance(s, _COMPOUND):
-            if isinstance(s, ast.With) and not _errstate(s):
+            if isinstance(s, ast.With) and not may_be_read(s):
                 return True
             return _leaves(s) or any(self._stays(c) for c in _children(s) if not _jumps(c))
         return _calls_host(s)
@@ -276,7 +277,7 @@ class _Cutter:
         if not self.shared.isdisjoint(reads(s) | stores(s)) or not self.captured.isdisjoint(stores(s)):
             return False
         for n in own_nodes([s]):
-            if n in self.hosts or (isinstance(n, ast.With) and not _errstate(n)):
+            if n in self.hosts or (isinstance(n, ast.With) and not may_be_read(n)):
                 return False
             if isinstance(n, _ALWAYS) and not isinstance(n, ast.Return | ast.Break | ast.Continue):
                 return False
@@ -390,11 +391,6 @@ def _leaves(s: ast.stmt, in_loop: bool = False) -> bool:
     if isinstance(s, ast.For | ast.While):
         return any(_leaves(c, True) for c in s.body) or any(_leaves(c, in_loop) for c in s.orelse)
     return isinstance(s, _COMPOUND) and any(_leaves(c, in_loop) for c in _children(s))
-
-
-def _errstate(s: ast.With) -> bool:
-    calls = [i.context_expr for i in s.items]
-    return all(isinstance(c, ast.Call) and _last_name(c.func) == "errstate" for c in calls)
 
 
 def _calls_host(s: ast.AST) -> bool:

@@ -44,6 +44,9 @@ def permutation(pivots: Any, m: int) -> Any:
 
 
 def lu_solve(lu_and_piv: Any, b: Any, trans: Any = 0, overwrite_b: Any = False, check_finite: Any = True) -> Any:
+    """The solution x of a x = b by the factors and pivots that `lu_factor` gives; with `trans` of the transposed (1) or
+    adjoint (2) matrix.
+    """
     lu, pivots = lu_and_piv
     b, trans = np.asarray(b), known(trans)
     order = permutation(pivots, lu.shape[0])
@@ -56,6 +59,7 @@ def lu_solve(lu_and_piv: Any, b: Any, trans: Any = 0, overwrite_b: Any = False, 
 def lu(
     a: Any, permute_l: Any = False, overwrite_a: Any = False, check_finite: Any = True, p_indices: Any = False
 ) -> Any:
+    """p, l, u with p @ l @ u = a; with `permute_l` p @ l and u, with `p_indices` p as the order of rows."""
     both, pivots = lu_factor(a)
     m, n = both.shape
     lower = np.tril(both[:, : min(m, n)], -1) + np.eye(m, min(m, n), dtype=both.dtype)
@@ -97,6 +101,7 @@ def solveh_banded(
 
 
 def solve_toeplitz(c_or_cr: Any, b: Any, check_finite: Any = True) -> Any:
+    """The solution x of toeplitz(c, r) x = b, from c or the pair (c, r)."""
     c, r = c_or_cr if isinstance(c_or_cr, tuple) else (c_or_cr, None)
     return np.linalg.solve(toeplitz(c, r), b)
 
@@ -209,6 +214,7 @@ def eigvalsh(
     subset_by_value: Any = None,
     driver: Any = None,
 ) -> Any:
+    """The eigenvalues of a symmetric or Hermitian a, or of a x = w b x, in ascending order."""
     plain = subset_by_index is None and subset_by_value is None and known(type) == 1
     only_plain("scipy.linalg.eigvalsh", plain)
     if b is None:

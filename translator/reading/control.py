@@ -295,12 +295,22 @@ def expression(ctx: Context, node: ast.Expr, kont: Kont) -> None:
 
 
 def with_(ctx: Context, node: ast.With, kont: Kont) -> Flow | None:
-    """np.errstate changes no result where nothing is to be raised or called: the body is read as it stands."""
-    calls = [item.context_expr for item in node.items]
-    values = [v for c in calls if isinstance(c, ast.Call) for v in (*c.args, *(k.value for k in c.keywords))]
-    if any(not isinstance(v, ast.Constant) or v.value not in _SILENT for v in values):
-        what = "np.errstate with more than 'ignore' and 'warn' is left to CPython"
-        ctx.cut(node, what, why="compiled arithmetic raises nothing", instead="test what it would raise for")
+    """Blocks that change no result are read as they stand: np.errstate where nothing is to be raised or called, and
+    what says so by its attribute `__untraced_context__`.
+    """
+    for item in node.items:
+        call = item.context_expr
+        assert isinstance(call, ast.Call)  # the fence lets nothing else pass
+        what = ctx.eval(call.func)
+        if getattr(what, "__untraced_context__", False) is True and item.optional_vars is None:
+            continue
+        values = [*call.args, *(k.value for k in call.keywords)]
+        if what is not np.errstate:
+            shown = ast.unparse(call.func)
+            ctx.cut(node, f"`with {shown}(...):` is left to CPython", why="entering it may do anything")
+        if any(not isinstance(v, ast.Constant) or v.value not in _SILENT for v in values):
+            more = "np.errstate with more than 'ignore' and 'warn' is left to CPython"
+            ctx.cut(node, more, why="compiled arithmetic raises nothing", instead="test what it would raise for")
     return sequence(ctx, node.body, kont)
 
 

@@ -98,10 +98,16 @@ def _violations(root: FunctionNode) -> list[tuple[ast.AST, Refusal]]:
 
 def _with(node: ast.AST) -> Refusal | None:
     assert isinstance(node, ast.With)
+    return None if may_be_read(node) else _WITH
+
+
+def may_be_read(node: ast.With) -> bool:
+    """Whether its blocks have names of such as change no result; what the names mean is seen when they are read."""
     calls = [item.context_expr for item in node.items]
-    if all(isinstance(c, ast.Call) and _last_name(c.func) == "errstate" for c in calls):
-        return None
-    return _WITH
+    return all(isinstance(c, ast.Call) and _last_name(c.func) in READABLE_CONTEXTS for c in calls)
+
+
+READABLE_CONTEXTS = ("errstate", "named_scope", "default_matmul_precision", "ensure_compile_time_eval")
 
 
 def _last_name(node: ast.expr) -> str:

@@ -110,11 +110,11 @@ def static_int(x: Any, what: str) -> int:
 
 
 def static_shape(x: Any, what: str = "a shape") -> Shape:
-    """A shape from an int, a tuple or a known array of ints."""
+    """A shape from an int, a tuple, a range or a known array of ints."""
     value = static(x, what)
     if isinstance(value, np.ndarray):
         value = value.tolist()
-    if isinstance(value, tuple | list):
+    if isinstance(value, tuple | list | range):
         return tuple(static_int(n, what) for n in value)
     return (static_int(value, what),)
 

@@ -1,0 +1,84 @@
+"""The namespace `untraced.custom_derivatives`: derivatives that users give, under JAX's names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .custom import custom_jvp, custom_vjp
+from .transforms import vjp
+from .trees import map as tree_map
+
+Fun = Callable[..., Any]
+
+
+def custom_gradient(fun: Fun) -> Any:
+    """A function of `fun`, which returns its value and how to pull a cotangent back: `value, pull = fun(*args)`, where
+    `pull(ct)` is a cotangent for each argument, in a tuple where there are several.
+
+    >>> @custom_gradient
+    ... def clipped(x):
+    ...     return x * x, lambda ct: np.clip(2.0 * x * ct, -1.0, 1.0)
+    >>> grad(clipped)(3.0)
+    np.float64(1.0)
+    """
+
+    def value(*args: Any) -> Any:
+        return fun(*args)[0]
+
+    def forward(*args: Any) -> Any:
+        return fun(*args)[0], args
+
+    def backward(args: Any, ct: Any) -> Any:
+        pulled = fun(*args)[1](ct)
+        return pulled if isinstance(pulled, tuple) else (pulled,)
+
+    made = custom_vjp(value)
+    made.defvjp(forward, backward)
+    return made
+
+
+def closure_convert(fun: Fun, *example_args: Any) -> tuple[Fun, list[Any]]:
+    """`fun` and no constants: what a function finds around itself is read, differentiated and batched where it is."""
+    return fun, []
+
+
+def linear_transpose(fun: Fun, *primals: Any) -> Fun:
+    """The transpose of `fun`, which is linear: a function of a cotangent of the result, giving a tuple with one for
+    each argument. `primals` say which shapes and dtypes those have: arrays or ShapeDtypeStructs.
+    """
+    zeros = [tree_map(lambda x: np.zeros(x.shape, x.dtype), p) for p in primals]
+    pull: Fun = vjp(fun, *zeros)[1]
+    return pull
+
+
+def pure_callback(
+    callback: Fun,
+    result_shape_dtypes: Any,
+    *args: Any,
+    sharding: Any = None,
+    vmap_method: str | None = None,
+    vectorized: bool | None = None,
+    **kwargs: Any,
+) -> Any:
+    """`callback(*args, **kwargs)`, a function of the host, whose results have the shapes and dtypes of the tree
+    `result_shape_dtypes`. `accelerate` leaves the call to CPython where it cannot read the function.
+
+    ValueError where a result has another shape.
+    """
+    return tree_map(_of_kind, result_shape_dtypes, callback(*args, **kwargs))
+
+
+def _of_kind(kind: Any, x: Any) -> Any:
+    found = np.asarray(x, dtype=kind.dtype)
+    if found.shape != tuple(kind.shape):
+        raise ValueError(f"pure_callback: the function gave shape {found.shape} where {tuple(kind.shape)} was told")
+    return found
+
+
+for _made_at_translation in (custom_gradient, closure_convert):
+    _made_at_translation.__dict__["__untraced_static__"] = True
+
+__all__ = ["closure_convert", "custom_gradient", "custom_jvp", "custom_vjp", "linear_transpose", "pure_callback"]

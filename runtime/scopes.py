@@ -1,0 +1,99 @@
+"""What JAX scripts set around a piece of program: scopes of names, and settings for a block.
+
+    with named_scope("attention"):          with enable_x64():
+        ...                                     random.normal(key, (3,))      float64
+
+Blocks of `named_scope`, `default_matmul_precision` and `ensure_compile_time_eval` are read as they stand: inside
+functions that are accelerated, differentiated or batched they cost nothing. The others are for the code around.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from .config import config
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+class Unchanged:
+    """A block, or a function, that computes what it would compute anyway."""
+
+    __untraced_context__ = True
+
+    def __enter__(self) -> None:
+        """Nothing is to be set."""
+
+    def __exit__(self, *error: object) -> None:
+        """Nothing was set."""
+
+    def __call__(self, function: _F) -> _F:
+        """As a decorator: the function itself."""
+        return function
+
+
+class named_scope(Unchanged):
+    """`with named_scope("name"):` or `@named_scope("name")`. Profiles tell time by the user's lines, so the name is for
+    the reader alone.
+    """
+
+    def __init__(self, name: str) -> None:
+        if not isinstance(name, str):
+            raise TypeError(f"named_scope wants a name, not {name!r}")
+        self.name = name
+
+
+class default_matmul_precision(Unchanged):
+    """`with default_matmul_precision("float32"):` products have the full precision of their dtype in any case."""
+
+    def __init__(self, precision: Any) -> None:
+        self.precision = precision
+
+
+class ensure_compile_time_eval(Unchanged):
+    """`with ensure_compile_time_eval():` what is computed of constants alone is known when a function is read."""
+
+
+def named_call(fun: _F, *, name: str | None = None) -> _F:
+    """`fun`, whose name profiles know from its source."""
+    return fun
+
+
+@contextmanager
+def _setting(name: str, value: Any) -> Iterator[None]:
+    before = getattr(config, name)
+    config.update(name, value)
+    try:
+        yield
+    finally:
+        config.update(name, before)
+
+
+def enable_x64(new_val: bool = True) -> Any:
+    """In this block random numbers for which no dtype is given are of 64 bits, or with False of 32."""
+    return _setting("jax_enable_x64", new_val)
+
+
+def debug_nans(new_val: bool = True) -> Any:
+    """In this block FloatingPointError is raised where a NaN is made of numbers; see `config.jax_debug_nans`."""
+    return _setting("jax_debug_nans", new_val)
+
+
+def debug_infs(new_val: bool = True) -> Any:
+    """In this block FloatingPointError is raised where an infinity is made of numbers."""
+    return _setting("jax_debug_infs", new_val)
+
+
+def clear_caches() -> None:
+    """Forget all programs that functions were compiled to, and what transformations were made of functions."""
+    from . import forking, transformation
+
+    for accelerated in list(forking.known):
+        accelerated.forget_programs()
+    transformation.forget()
+
+
+def effects_barrier() -> None:
+    """Nothing to wait for: what is printed or called back is done by CPython, in order."""

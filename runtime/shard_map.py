@@ -1,0 +1,113 @@
+"""`shard_map`: a function of the blocks of arrays over a mesh.
+
+    mesh = make_mesh((4,), ("rows",))
+    @partial(shard_map, mesh=mesh, in_specs=(P("rows"), P()), out_specs=P("rows"))
+    def f(x, w):                   x: a fourth of the rows
+        return x @ w / lax.psum(np.sum(x), "rows")
+
+It is the `vmap` over the blocks, an axis of the mesh after the other: names, collectives and derivatives are those of
+`vmap`, and the numbers those of JAX. The devices of a processor share its cores, so the program is one, on the first
+device; `pmap` is what runs on each of several.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .sharding import Mesh, PartitionSpec, names_of
+from .transforms import vmap
+from .trees import map as tree_map
+
+Fun = Callable[..., Any]
+
+
+def shard_map(
+    f: Fun,
+    mesh: Mesh | None = None,
+    in_specs: Any = None,
+    out_specs: Any = None,
+    check_vma: bool = True,
+    check_rep: bool = True,
+    **options: Any,
+) -> Fun:
+    """A function that gives `f` the blocks into which `in_specs` divides its arguments, once a place of the mesh,
+    and puts the blocks that it returns together as `out_specs` says. Both are PartitionSpecs, or trees of them of which
+    the arguments' (a tuple) and the result's are continuations. Collectives of `lax` speak over the axes of the mesh.
+
+    ValueError for names that the mesh has not, blocks that do not come out even, and results that differ over an axis
+    which `out_specs` does not name.
+    """
+    if mesh is None or options:
+        raise TypeError(f"shard_map wants a mesh, and has no options {sorted(options)}")
+    specs = in_specs if isinstance(in_specs, tuple) else (in_specs,)
+    blocked = f
+    for name in reversed(mesh.axis_names):
+        axes = [_leaves(lambda s, name=name: 0 if name in names_of(s, mesh) else None, x) for x in (specs, out_specs)]
+        blocked = vmap(blocked, tuple(axes[0]), axes[1], axis_name=name, axis_size=mesh.shape[name])
+    sizes = dict(mesh.shape)
+    splitters, joiners = (
+        _leaves(lambda s, part=part: functools.partial(part, sizes, _plain(s), names_of(s, mesh)), x)
+        for part, x in ((_split, specs), (_join, (out_specs,)))
+    )
+
+    @functools.wraps(f)
+    def mapped(*args: Any) -> Any:
+        blocks = tree_map(_applied, splitters, tuple(args))
+        return tree_map(_applied, joiners, (blocked(*blocks),))[0]
+
+    return mapped
+
+
+def _leaves(function: Fun, specs: Any) -> Any:
+    return tree_map(function, specs, is_leaf=lambda s: isinstance(s, PartitionSpec))
+
+
+def _plain(spec: PartitionSpec) -> tuple[tuple[str, ...], ...]:
+    return tuple((e,) if isinstance(e, str) else tuple(e or ()) for e in spec)
+
+
+def _applied(part: Fun, x: Any) -> Any:
+    return tree_map(part, x)
+
+
+def _split(sizes: dict[str, int], spec: tuple[tuple[str, ...], ...], names: tuple[str, ...], x: Any) -> Any:
+    """The blocks of an array, those of each named axis of the mesh along an axis in front, in the mesh's order."""
+    x = np.asarray(x)
+    if len(spec) > x.ndim:
+        raise ValueError(f"a PartitionSpec of {len(spec)} entries does not fit an array of shape {x.shape}")
+    shape: list[int] = []
+    where: dict[str, int] = {}
+    for k, n in enumerate(x.shape):
+        for name in spec[k] if k < len(spec) else ():
+            where[name] = len(shape)
+            shape.append(sizes[name])
+            if n % sizes[name]:
+                raise ValueError(f"axis {k} of an array of shape {x.shape} cannot be divided evenly over {spec[k]}")
+            n = n // sizes[name]
+        shape.append(n)
+    front = [where[name] for name in names]
+    return np.moveaxis(x.reshape(tuple(shape)), front, range(len(front)))
+
+
+def _join(sizes: dict[str, int], spec: tuple[tuple[str, ...], ...], names: tuple[str, ...], x: Any) -> Any:
+    """The array of blocks that lie along axes in front."""
+    x = np.asarray(x)
+    whole = x.shape[len(names) :]
+    if len(spec) > len(whole):
+        raise ValueError(f"a PartitionSpec of {len(spec)} entries does not fit blocks of shape {whole}")
+    order: list[int] = []
+    shape: list[int] = []
+    for k, n in enumerate(whole):
+        for name in spec[k] if k < len(spec) else ():
+            order.append(names.index(name))
+            n = n * sizes[name]
+        order.append(len(names) + k)
+        shape.append(n)
+    return np.transpose(x, order).reshape(tuple(shape))
+
+
+shard_map.__dict__["__untraced_static__"] = True

@@ -1,0 +1,161 @@
+"""Meshes, shardings and shard_map; make_jaxpr, and what JAX scripts set around programs."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+import untraced
+from untraced import NamedSharding, P, accelerate, device_put, devices, grad, jit, lax, make_jaxpr, shard_map, vmap
+from untraced.sharding import Mesh, SingleDeviceSharding
+
+X = np.arange(24.0).reshape(4, 6)
+
+
+def mesh_of(*shape: int) -> Mesh:
+    """As many places as wanted, all on the one device: only the names and sizes count."""
+    return Mesh(np.full(shape, devices("cpu")[0], dtype=object), ("a", "b")[: len(shape)])
+
+
+def test_blocks_over_one_axis_and_over_two() -> None:
+    @partial(shard_map, mesh=mesh_of(2), in_specs=(P("a"), P()), out_specs=P("a"))
+    def scaled(x: Any, w: Any) -> Any:
+        assert x.shape == (2, 6)
+        return x * w / lax.psum(np.sum(x), "a") + lax.axis_index("a")
+
+    want = X * 2.0 / np.sum(X) + np.array([0, 0, 1, 1])[:, None]
+    for f in (scaled, jit(scaled)):
+        np.testing.assert_allclose(f(X, 2.0), want)
+
+    @partial(shard_map, mesh=mesh_of(2, 3), in_specs=P("a", "b"), out_specs=(P("b", "a"), P(None, ("a", "b")), P()))
+    def three(x: Any) -> Any:
+        return x.T, lax.psum(x, "a") * 0 + x, lax.psum(np.sum(x), ("a", "b"))
+
+    turned, in_a_row, total = three(X)
+    np.testing.assert_array_equal(turned, X.T)
+    blocks = [X[2 * a : 2 * a + 2, 2 * b : 2 * b + 2] for a in (0, 1) for b in range(3)]
+    np.testing.assert_array_equal(in_a_row, np.hstack(blocks))
+    assert total == np.sum(X)
+
+
+def test_products_by_blocks_and_their_gradient() -> None:
+    """A matrix product whose inner axis is divided."""
+
+    @partial(shard_map, mesh=mesh_of(3), in_specs=(P(None, "a"), {"w": P("a")}), out_specs=P())
+    def product(x: Any, p: Any) -> Any:
+        return lax.psum(x @ p["w"], "a")
+
+    w = np.linspace(-1, 1, 12).reshape(6, 2)
+    np.testing.assert_allclose(product(X, {"w": w}), X @ w)
+    got = grad(lambda w: np.sum(np.sin(product(X, {"w": w}))))(w)
+    np.testing.assert_allclose(got, X.T @ np.cos(X @ w))
+    both = vmap(lambda x: product(x, {"w": w}))(np.stack([X, -X]))
+    np.testing.assert_allclose(both, np.stack([X @ w, -X @ w]))
+
+
+def test_what_a_shard_map_refuses() -> None:
+    mesh = mesh_of(4)
+    with pytest.raises(ValueError, match="must name axes of the mesh"):
+        shard_map(np.sin, mesh=mesh, in_specs=P("rows"), out_specs=P("a"))
+    with pytest.raises(ValueError, match="cannot be divided evenly"):
+        shard_map(lambda x: x, mesh=mesh, in_specs=P(None, "a"), out_specs=P())(X)
+    with pytest.raises(ValueError, match="out_axes"):
+        shard_map(lambda x: x, mesh=mesh, in_specs=P("a"), out_specs=P())(X)
+    with pytest.raises(TypeError, match="has no options"):
+        shard_map(np.sin, mesh=mesh, in_specs=P("a"), out_specs=P("a"), axis_names={"a"})
+    with pytest.raises(ValueError, match="cpu_devices = 4096"):
+        untraced.make_mesh((4096,), ("a",))
+    with pytest.raises(ValueError, match="a name for each axis"):
+        Mesh(np.array(devices("cpu")), ("a", "b"))
+
+
+def test_shardings() -> None:
+    mesh = untraced.make_mesh((1,), ("a",))
+    there = NamedSharding(mesh, P("a", None))
+    x = device_put(X, there)
+    assert x.sharding == SingleDeviceSharding(devices()[0]) and x.sharding.device_set == there.device_set
+    assert NamedSharding(mesh_of(2, 3), P("b", "a")).shard_shape((6, 4)) == (2, 2)
+    with pytest.raises(ValueError, match="cannot be divided"):
+        NamedSharding(mesh_of(2, 3), P("b")).shard_shape((4,))
+    assert not there.is_fully_replicated and NamedSharding(mesh, P()).is_fully_replicated
+    assert list(device_put(np.arange(3)).flat) == [0, 1, 2] and x.to_device(devices()[0]) is x
+
+
+def test_make_jaxpr_shows_source() -> None:
+    shown, shape = make_jaxpr(lambda x, n: np.sin(x) * n, static_argnums=1, return_shape=True)(X, 3)
+    assert str(shown).splitlines()[-1].strip() == "return np.sin(x) * 3" and shape.shape == X.shape
+    with pytest.raises(AttributeError, match="NumPy source here, not jaxprs"):
+        _ = shown.eqns
+
+
+def test_scopes_are_read_as_they_stand() -> None:
+    @untraced.named_scope("outer")
+    def f(x: Any) -> Any:
+        with untraced.named_scope("inner"), untraced.default_matmul_precision("highest"):
+            y = np.sin(x)
+        return np.sum(y * y)
+
+    np.testing.assert_allclose(grad(f)(X), np.sin(2 * X))
+    assert accelerate(f, target="numpy").inspect(X).source.count("with") == 0
+
+    class named_scope:  # noqa: N801 - not that one
+        def __init__(self, seen: list[str]) -> None:
+            self.seen = seen
+
+        def __enter__(self) -> None:
+            self.seen.append("entered")
+
+        def __exit__(self, *error: object) -> None:
+            self.seen.append("left")
+
+    seen: list[str] = []
+
+    @accelerate
+    def g(x: Any) -> Any:
+        with named_scope(seen):
+            y = np.cos(x)
+        return y + 1
+
+    np.testing.assert_allclose(g(X), np.cos(X) + 1)
+    assert seen == ["entered", "left"]
+
+
+def test_settings_for_a_block() -> None:
+    key = untraced.random.key(0)
+    with untraced.enable_x64(True):
+        assert untraced.random.normal(key, (2,)).dtype == np.float64
+    with untraced.enable_x64(False):
+        assert untraced.random.normal(key, (2,)).dtype == np.float32
+    with untraced.debug_nans(True), pytest.raises(FloatingPointError):
+        jit(np.sqrt)(-1.0)
+    f = jit(lambda x: x + 1)
+    assert f(1) == 2
+    untraced.clear_caches()
+    assert f(1) == 2
+    assert untraced.default_backend() in ("cpu", "gpu", "tpu")
+
+
+def test_derivatives_that_users_give() -> None:
+    @untraced.custom_gradient
+    def product(x: Any, y: Any) -> Any:
+        return x * y, lambda ct: (ct * y * 10.0, ct * x)
+
+    @jax.custom_gradient
+    def theirs(x: Any, y: Any) -> Any:
+        return x * y, lambda ct: (ct * y * 10.0, ct * x)
+
+    assert grad(product, (0, 1))(2.0, 3.0) == jax.grad(theirs, (0, 1))(2.0, 3.0)
+    a = np.arange(6.0).reshape(2, 3)
+    transpose = untraced.linear_transpose(lambda x: a @ x, untraced.ShapeDtypeStruct((3,), float))
+    np.testing.assert_allclose(transpose(np.ones(2))[0], a.sum(0))
+    kind = untraced.ShapeDtypeStruct((3,), np.float32)
+    got = jit(lambda x: untraced.pure_callback(np.sort, kind, x) + 1)(np.array([3.0, 1.0, 2.0]))
+    np.testing.assert_array_equal(got, [2, 3, 4])
+    with pytest.raises(ValueError, match="gave shape"):
+        untraced.pure_callback(np.sum, kind, X)
+    converted, constants = untraced.closure_convert(lambda x: x * 2, 1.0)
+    assert converted(3.0, *constants) == 6
