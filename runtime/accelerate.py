@@ -64,6 +64,8 @@ class Accelerated:
         self._entries: dict[Key, list[Entry]] = {}
         self._fast: dict[tuple[Spec | None, ...], TargetEntry] = {}
         self.__name__ = getattr(fun, "__name__", repr(fun))
+        if getattr(fun, "__isabstractmethod__", False):
+            self.__isabstractmethod__ = True  # of whatever the class around it says
         self._history = History(self.__name__)
         self._lock = threading.RLock()
         self._numbers = Changing()

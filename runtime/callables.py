@@ -16,7 +16,7 @@ import sys
 import types
 import weakref
 from collections.abc import Callable, Mapping
-from functools import lru_cache, partial
+from functools import _lru_cache_wrapper, lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -41,8 +41,10 @@ def readable(fun: Fun) -> Fun:
         if surface.handler_for(fun) is not None:  # a method of a distribution of SciPy, which is known as it is
             return _calling(fun, inspect.signature(fun), fun.__name__)
         return bound_function(fun.__func__, fun.__self__)
-    if isinstance(fun, partial):
-        return _calling(fun, inspect.signature(fun), "partial")
+    if isinstance(fun, partial | _lru_cache_wrapper):
+        return _calling(fun, inspect.signature(fun), getattr(fun, "__name__", "partial"))
+    if isinstance(fun, np.vectorize):
+        return _calling(fun, inspect.signature(fun.pyfunc), getattr(fun, "__name__", "vectorized"))
     if isinstance(fun, np.ufunc | types.BuiltinFunctionType) or _is_numpys(fun):
         return _library_function(fun)
     if isinstance(type(fun).__call__, types.FunctionType):

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from ..translator.ir import Aval
+from ..translator.ir import Aval, Root
 from ..translator.reading.signature import Signature, static_value
 from ..translator.records import dataclass
 from ..translator.tree import Kind, TreeDef
@@ -160,7 +160,8 @@ def _kind_of(x: Any) -> str:
 
 
 def _spelled(guard: Guard) -> str:
-    text = str(guard.capture.name)
+    root = guard.capture.function
+    text = str(guard.capture.name or (getattr(root.owner, "__name__", "") if isinstance(root, Root) else ""))
     for how, key in guard.capture.path:
         text += f".{key}" if how == "attr" else f"[{key!r}]"
     return text or repr(guard.expected)

@@ -61,6 +61,19 @@ def test_what_decorators_load() -> None:
     assert not {"jax", "jaxlib", "triton", "cupy", "torch", "scipy", "astor", "jinja2", "matplotlib"} & set(everything)
 
 
+def test_a_first_call_loads_what_its_program_needs() -> None:
+    code = (
+        "import sys, numpy as np\n"
+        "from untraced import accelerate\n"
+        "accelerate(lambda x: np.sum(np.sin(x) * x), target='cpu')(np.ones(100))\n"
+        "print(*sys.modules)"
+    )
+    loaded = set(in_a_fresh_process(code).split())
+    assert "untraced.tpu.client" in loaded
+    others = "translator.vectorise.loops translator.surface.scipy tpu.loops tpu.native tpu.compiler tpu.profile".split()
+    assert not {*(f"untraced.{m}" for m in others), "numpy.random", "scipy", "gzip"} & loaded
+
+
 def test_namespaces_are_modules() -> None:
     """Imported by either of their names they are one module, which keeps its own spec."""
     code = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import collections
 import functools
 import subprocess
@@ -84,6 +85,35 @@ def test_decorators_inside_functions() -> None:
 
 def test_partials_of_lambdas() -> None:
     np.testing.assert_allclose(jit(functools.partial(lambda a, x: a * x, 3.0))(X), 3 * X)
+
+
+def test_callables_that_wrap_a_function() -> None:
+    @jit
+    @np.vectorize
+    def stepped(a: Any) -> Any:
+        return a + 1.0 if a > 0.5 else a - 1.0
+
+    np.testing.assert_array_equal(stepped(X), np.where(X > 0.5, X + 1.0, X - 1.0))
+    assert stepped.__name__ == "stepped" and stepped(0.75) == 1.75
+    pairs = jit(np.vectorize(lambda a, b: a @ b, signature="(n),(n)->()"))
+    np.testing.assert_array_equal(pairs(np.ones((2, 3)), np.ones(3)), [3.0, 3.0])
+    assert jit(functools.cache(lambda n: n * 2.0))(3) == 6.0
+
+
+def test_abstract_methods_stay_abstract() -> None:
+    class Shape(abc.ABC):
+        @jit
+        @abc.abstractmethod
+        def area(self, x: Any) -> Any: ...
+
+    class Square(Shape):
+        @jit
+        def area(self, x: Any) -> Any:
+            return x * x
+
+    with pytest.raises(TypeError, match="abstract"):
+        Shape()  # type: ignore[abstract]
+    assert Square().area(3.0) == 9.0
 
 
 def test_static_arguments_that_do_not_exist() -> None:

@@ -117,6 +117,16 @@ def with_attribute(x: Any) -> Any:
 with_attribute.k = 2.0  # type: ignore[attr-defined]
 
 
+@jit
+def fast(x: Any) -> Any:
+    return x * fast.k
+
+
+fast.k = 2.0
+SLOPE = grad(lambda x: np.sum(x * x))
+SLOPE.k = 2.0
+
+
 def replaced(x: Any) -> Any:
     return x * 123.0
 
@@ -175,6 +185,9 @@ CASES: dict[str, tuple[Callable[[Any], Any], Callable[[], Any]]] = {
     "a keyword default": (lambda x: with_keyword(x), lambda: change(with_keyword.__kwdefaults__["c"], "a", 8.0)()),
     "an array as default": (lambda x: with_array(x), lambda: change(with_array.__defaults__[0], 0, 8.0)()),
     "a function's attribute": (with_attribute, attribute(with_attribute, "k", 3.0)),
+    "an accelerated function's attribute": (fast, attribute(fast, "k", 3.0)),
+    "that of another": (lambda x: x * fast.k, attribute(fast, "k", 4.0)),
+    "a transformed function's attribute": (lambda x: SLOPE(x) * SLOPE.k, attribute(SLOPE, "k", 3.0)),
     "code": (lambda x: helper_of_helper(x), lambda: setattr(helper_of_helper, "__code__", replaced.__code__)),
 }  # fmt: skip
 

@@ -51,7 +51,7 @@ def get_attribute(ctx: Context, owner: Value, name: str, node: ast.AST) -> Value
         return array_attribute(ctx, owner, name, node)
     if isinstance(owner, Foreign):
         return _foreign_attribute(ctx, owner, name, node)
-    if isinstance(owner, types.FunctionType) and not is_library(owner):
+    if _holds_attributes(owner):
         return _foreign_attribute(ctx, _of_function(ctx, owner), name, node)
     if isinstance(owner, Undefined):
         refuse_undefined(ctx, owner, node)
@@ -189,7 +189,12 @@ def _inherited(ctx: Context, of: Super, name: str, node: ast.AST) -> Value:
     raise AttributeError(f"'super' object has no attribute {name!r}")
 
 
-def _of_function(ctx: Context, f: types.FunctionType) -> Foreign:
+def _holds_attributes(f: Value) -> bool:
+    """Whether it is a function of the user, accelerated, transformed or not: he may have given it attributes."""
+    return not is_library(f) if isinstance(f, types.FunctionType) else hasattr(type(f), "__untraced_read__")
+
+
+def _of_function(ctx: Context, f: Any) -> Foreign:
     """A function of the user as the object that holds its attributes."""
     return Foreign(f, Capture(ctx.captures.root(f), ""))
 
@@ -225,7 +230,7 @@ def _foreign_attribute(ctx: Context, owner: Foreign, name: str, node: ast.AST) -
 
 def set_attribute(ctx: Context, owner: Value, name: str, value: Value, node: ast.AST) -> None:
     """What `owner.name = value` does: a property's setter is called; else the object holds the value."""
-    if isinstance(owner, types.FunctionType) and not is_library(owner) and not name.startswith("__"):
+    if _holds_attributes(owner) and not name.startswith("__"):
         ctx.set_attribute(_mirror(ctx, _of_function(ctx, owner), name, node), name, value)
         return
     cls = type(owner.value) if isinstance(owner, Foreign) else type(owner)
@@ -263,7 +268,7 @@ def _mirror(ctx: Context, owner: Foreign, name: str, node: ast.AST) -> Mirror:
     works with the mirror as with its copies of arguments, and warns.
     """
     obj, capture = owner.value, owner.capture
-    called = capture.name or (obj.__name__ if isinstance(obj, types.FunctionType) else "an object")
+    called = capture.name or getattr(obj, "__name__", "an object")
     if isinstance(obj, types.ModuleType) or not (ctx.keeps_changes or ctx.transforms):
         ctx.refuse(
             node,
