@@ -66,6 +66,7 @@ class Custom(Wrapper):
     """What custom_jvp and custom_vjp have in common. Read for a derivative, it carries the rule."""
 
     rules: tuple[str, ...] = ()  # the attributes that hold it
+    order = 1  # how many derivatives it is
 
     def __init__(
         self, fun: Fun, nondiff_argnums: int | Sequence[int] = (), nondiff_argnames: Sequence[str] = ()
@@ -81,12 +82,16 @@ class Custom(Wrapper):
     def __untraced_read__(self, signature: Signature) -> Reading:
         self.require()
         reading = read(self.fun, signature)
-        if not pipeline.deriving():
+        if not self.is_ruled():
             return reading
         ruled, root = self.ruled(signature, reading), Root(self)
         # Another rule may be given later.
         watched = tuple(Guard(Capture(root, name), "same", getattr(self, name), root) for name in self.rules)
         return dataclasses.replace(ruled, guards=(*ruled.guards, *watched))
+
+    def is_ruled(self) -> bool:
+        """Whether the rule is asked for where the function is being read."""
+        return pipeline.deriving()
 
     def require(self) -> None:
         """Raises AttributeError where no rule has been given."""
@@ -160,6 +165,16 @@ class CustomVjp(Custom):
         return VjpSite(self, signature, reading).reading((self.fwd, self.bwd))
 
 
+class LinearVjp(CustomVjp):
+    """custom_vjp of a function that is linear in its first differentiable argument: rules of others, which are
+    transposed where they are applied to tangents, find its transpose."""
+
+    order = 0
+
+    def is_ruled(self) -> bool:
+        return pipeline.transposing()
+
+
 def custom_jvp(fun: Fun, nondiff_argnums: int | Sequence[int] = (), nondiff_argnames: Sequence[str] = ()) -> CustomJvp:
     """`fun` with a forward derivative of its own, given with `.defjvp` or `.defjvps`; a decorator. As jax.custom_jvp.
 
@@ -198,6 +213,7 @@ def custom_vjp(fun: Fun, nondiff_argnums: int | Sequence[int] = (), nondiff_argn
     array([1., 1.])
     """
     return CustomVjp(fun, nondiff_argnums, nondiff_argnames)
+
 
 
 def _numbers(argnums: int | Sequence[int]) -> tuple[int, ...]:

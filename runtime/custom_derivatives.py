@@ -41,7 +41,10 @@ def custom_gradient(fun: Fun) -> Any:
 
 
 def closure_convert(fun: Fun, *example_args: Any) -> tuple[Fun, list[Any]]:
-    """`fun` and no constants: what a function finds around itself is read, differentiated and batched where it is."""
+    """(g, consts) with g(*args, *consts) == fun(*args): what an inner function finds outside itself, as arguments.
+
+    Where CPython runs it, nothing is outside for derivatives: (fun, []).
+    """
     return fun, []
 
 
@@ -78,7 +81,7 @@ def _of_kind(kind: Any, x: Any) -> Any:
     return found
 
 
-for _made_at_translation in (custom_gradient, closure_convert):
-    _made_at_translation.__dict__["__untraced_static__"] = True
+custom_gradient.__dict__["__untraced_static__"] = True
+closure_convert.__dict__["__untraced_converts__"] = True
 
 __all__ = ["closure_convert", "custom_gradient", "custom_jvp", "custom_vjp", "linear_transpose", "pure_callback"]

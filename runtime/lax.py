@@ -85,6 +85,7 @@ from ..translator.ops.bessel import i0e, i1e
 from ..translator.ops.gamma import digamma, gammaln
 from ..translator.ops.special import erf, erfc, erfinv
 from . import lax_linalg as linalg
+from .implicit import custom_linear_solve, custom_root
 from .lax_bits import bitcast_convert_type, clz, population_count, reduce_precision, shift_right_logical
 from .lax_reductions import (
     reduce,
@@ -434,6 +435,8 @@ __all__ = [
     "cummin",
     "cumprod",
     "cumsum",
+    "custom_linear_solve",
+    "custom_root",
     "digamma",
     "div",
     "dot",

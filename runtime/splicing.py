@@ -117,7 +117,7 @@ class Site:
         pending = _Pending(self, self.rule())
         token = _pending.set((*_pending.get(), pending))
         try:
-            with reading_rules():
+            with reading_rules(self.custom.order):
                 parts = self.parts(rules)
         finally:
             _pending.reset(token)

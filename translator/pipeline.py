@@ -237,12 +237,17 @@ def deriving() -> bool:
 _orders: ContextVar[int] = ContextVar("orders", default=0)  # how many derivatives will be taken of what is being read
 
 
+def transposing() -> bool:
+    """Whether what is being read may be transposed: also in rules of the last derivative."""
+    return _orders.get() >= 0
+
+
 @contextmanager
-def reading_rules() -> Iterator[None]:
+def reading_rules(taken: int = 1) -> Iterator[None]:
     """What is read inside are the rules of a function, a derivative already: one derivative less will be taken of them.
     So rules that use functions with rules, which may go ever deeper, are read as deep as anybody will ask for.
     """
-    token = _orders.set(_orders.get() - 1)
+    token = _orders.set(_orders.get() - taken)
     try:
         yield
     finally:

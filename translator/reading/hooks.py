@@ -1,6 +1,7 @@
 """Functions that are called while a function is read, not read themselves: they say so by an attribute.
 
 __untraced_static__       grad(loss), vmap(f): makes a function of functions
+__untraced_converts__     closure_convert(f, x): makes arguments of what an inner function finds outside itself
 __untraced_structural__   tree.map(g, x, y): takes trees apart; leaves stay abstract, and `g` is read for each of them
 """
 
@@ -13,6 +14,7 @@ from typing import Any
 
 from ..tree import open_node
 from .context import Context
+from .conversion import closure_converted
 from .inner import Inner
 from .known import run_known
 from .values import Bound, Closure, Foreign, Method, Partial, Value, is_leaf
@@ -25,11 +27,13 @@ def accelerated_function(f: Any) -> types.FunctionType | None:
 
 
 def is_hook(f: Any) -> bool:
-    return hasattr(f, "__untraced_static__") or hasattr(f, "__untraced_structural__")
+    return any(hasattr(f, f"__untraced_{kind}__") for kind in ("static", "structural", "converts"))
 
 
 def call_hook(ctx: Context, f: Any, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
     """Call it now. What it raises is the user's error, at this line."""
+    if hasattr(f, "__untraced_converts__"):
+        return closure_converted(ctx, args, kwargs, node)
     if hasattr(f, "__untraced_static__"):
         given, named = [_known(ctx, v, node) for v in args], {k: _known(ctx, v, node) for k, v in kwargs.items()}
         return run_known(ctx, node, lambda: f(*given, **named))

@@ -1,0 +1,137 @@
+"""Roots and solutions of linear systems, differentiated by what they solve; functions with a derivative beside them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from untraced import (
+    UnsupportedError,
+    accelerate,
+    closure_convert,
+    custom_gradient,
+    grad,
+    hessian,
+    jacobian,
+    jvp,
+    lax,
+    linear_transpose,
+    vmap,
+)
+
+P = np.array([1.2, 0.7])
+A = np.array([[3.0, 1.0], [0.5, 2.0]])
+
+
+def bisected(f, _):
+    low, high = 0.0, 10.0
+    for _ in range(60):
+        middle = (low + high) / 2.0
+        if f(middle) > 0.0:
+            high = middle
+        else:
+            low = middle
+    return (low + high) / 2.0
+
+
+def cubic(p):
+    return lax.custom_root(lambda x: x**3 - p * x - 2.0, 1.0, bisected, lambda g, y: y / g(1.0))
+
+
+def test_a_root_that_no_derivative_goes_through_to_third_order():
+    x = cubic(2.0)
+    slope = x / (3.0 * x * x - 2.0)
+    # x'' and x''' by differentiating x' = x / (3 x^2 - p)
+    bent = (slope * (3 * x * x - 2.0) - x * (6 * x * slope - 1.0)) / (3 * x * x - 2.0) ** 2
+    np.testing.assert_allclose([grad(cubic)(2.0), jvp(cubic, (2.0,), (1.0,))[1]], slope, rtol=1e-12)
+    np.testing.assert_allclose(grad(grad(cubic))(2.0), bent, rtol=1e-10)
+    third = (grad(grad(cubic))(2.001) - grad(grad(cubic))(1.999)) / 0.002
+    np.testing.assert_allclose(grad(grad(grad(cubic)))(2.0), third, rtol=1e-4)
+    np.testing.assert_allclose(accelerate(vmap(grad(cubic)))(np.array([2.0, 2.5])), [slope, grad(cubic)(2.5)])
+
+
+def system(p):
+    def f(x):
+        return np.array([x[0] ** 2 + x[1] - p[0], x[1] ** 2 - p[1] * x[0]])
+
+    def solve(f, x):
+        for _ in range(30):
+            x = x - np.linalg.solve(jacobian(f)(x), f(x))
+        return x, {"trips": 30}
+
+    x, aux = lax.custom_root(f, np.ones(2), solve, lambda g, y: np.linalg.solve(jacobian(g)(y), y), has_aux=True)
+    return np.sum(x**2) * aux["trips"]
+
+
+def linear(p):
+    m = A * p[0] + np.outer(p, p)
+
+    def solve(f, b):
+        return np.linalg.solve(jacobian(f)(b), b)
+
+    return np.sum(lax.custom_linear_solve(lambda v: m @ v, p, solve, solve) ** 3)
+
+
+def conjugate_gradients(f, b):
+    x = np.zeros_like(b)
+    r = step = b
+    rest = np.sum(r * r)
+    while rest > 1e-28:
+        moved = f(step)
+        length = rest / np.sum(step * moved)
+        x, r = x + length * step, r - length * moved
+        before, rest = rest, np.sum(r * r)
+        step = r + rest / before * step
+    return x
+
+
+def iterated(p):
+    m = A + A.T + np.diag(p)
+    return np.sum(lax.custom_linear_solve(lambda v: m @ v, p * p, conjugate_gradients, symmetric=True) ** 3)
+
+
+@pytest.mark.parametrize("f", [system, linear, iterated])
+def test_solutions_of_systems(f):
+    steps = 1e-6 * np.eye(2)
+    np.testing.assert_allclose(grad(f)(P), [(f(P + e) - f(P - e)) / 2e-6 for e in steps], rtol=1e-6)
+    want = [(grad(f)(P + e) - grad(f)(P - e)) / 2e-6 for e in steps]
+    np.testing.assert_allclose(hessian(f)(P), want, rtol=1e-5)
+    np.testing.assert_allclose(accelerate(grad(f))(P), grad(f)(P), rtol=1e-9)
+
+
+def test_solvers_that_are_not_linear_step_by_step_are_refused_where_they_would_be_transposed():
+    def f(p):
+        return lax.custom_root(lambda x: x * x - p, np.ones(2), lambda f, x: np.sqrt(x * P), conjugate_gradients)[0]
+
+    np.testing.assert_allclose(jvp(f, (P,), (np.ones(2),))[1], 0.5 / np.sqrt(P[0]))
+    with pytest.raises(UnsupportedError, match="linear"):
+        grad(f)(P)
+    with pytest.raises(TypeError, match="transpose_solve"):
+        grad(lambda p: lax.custom_linear_solve(lambda v: p * v, p, lambda f, b: b / P)[0])(P)
+
+
+def test_what_a_function_finds_outside_becomes_arguments():
+    def outer(p, n):
+        q = p * p
+        g, consts = closure_convert(lambda x: x * q[0] * n + p[1], 1.0)
+        return sum(np.sum(c) for c in consts) + g(3.0, *consts)
+
+    np.testing.assert_allclose(grad(outer)(P, 2), [2 * P[0] + 1.0 + 12 * P[0], 2 * P[1] + 1.0 + 1.0])
+    g, consts = closure_convert(np.sin, 1.0)
+    assert g is np.sin
+    assert consts == []
+
+
+def test_a_function_that_gives_its_own_cotangents():
+    @custom_gradient
+    def product(x, y):
+        return x * y, lambda ct: (10.0 * ct * y, ct * x * x)
+
+    assert product(2.0, 3.0) == 6.0
+    assert grad(product, (0, 1))(2.0, 3.0) == (30.0, 4.0)
+    assert grad(grad(product, 1))(2.0, 3.0) == 4.0
+
+
+def test_transposes():
+    (found,) = linear_transpose(lambda x: A @ x, P)(np.array([1.0, 2.0]))
+    np.testing.assert_array_equal(found, A.T @ [1.0, 2.0])
