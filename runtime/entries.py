@@ -11,6 +11,7 @@ import functools
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,7 +30,7 @@ from .array import Array, spec_of
 from .assembly import argument_assembler, assembler
 from .devices import device_of_target, device_put
 from .fastcall import guard_function
-from .programs import Program, load, runs_in_numpy
+from .programs import Program, load, runs_in_numpy, seconds_of_compiling
 from .trees import map as tree_map
 
 if TYPE_CHECKING:
@@ -153,6 +154,8 @@ def make_entry(accelerated: Accelerated, binding: Binding, leaves: Sequence[Any]
         return HostEntry(translation, binding)
     if accelerated.target == "cpu" and runs_in_numpy(translation.function):
         return EitherEntry(translation, binding, accelerated)
+    if accelerated.target == "cpu" and (price := seconds_of_compiling(translation.function)):
+        return LaterEntry(translation, binding, accelerated, price)
     return TargetEntry(translation, binding, accelerated)
 
 
@@ -350,6 +353,26 @@ class EitherEntry(HostEntry):
             return self.compiled.run(leaves)
         with np.errstate(all="ignore"), span(self._shown):
             return super().run(leaves)
+
+
+class LaterEntry(EitherEntry):
+    """A program that NumPy runs in a fraction of what it takes to compile: it is compiled when NumPy has taken as long.
+
+    The last digits of functions such as exp and of sums may change then.
+    """
+
+    def __init__(self, translation: Translation, binding: Binding, accelerated: Accelerated, price: float) -> None:
+        super().__init__(translation, binding, accelerated)
+        self._left = price
+
+    def run(self, leaves: Sequence[Any]) -> Any:
+        if self._left <= 0.0:
+            return self.compiled.run(leaves)
+        start = perf_counter()
+        try:
+            return super().run(leaves)
+        finally:
+            self._left -= perf_counter() - start
 
 
 def _finisher(aval: Aval, is_array: bool) -> Callable[[np.ndarray[Any, Any]], Any]:

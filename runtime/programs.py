@@ -52,6 +52,13 @@ def runs_in_numpy(function: Function) -> bool:
     return by_numpy(function)
 
 
+def seconds_of_compiling(function: Function) -> float:
+    """How long NumPy had better run the fused program for "cpu" before that is compiled; mostly 0.0."""
+    from ..tpu import by_numpy
+
+    return by_numpy.seconds_of_compiling(function)
+
+
 def _compiles_loops() -> bool:
     from ..tpu.native import wanted
 

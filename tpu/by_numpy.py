@@ -4,7 +4,8 @@
     return np.tanh(x * a + b) * c               five passes over x, of which XLA makes one: compiled
 
 Both ways are estimated from what the statements read, write and compute. The estimate knows shapes and dtypes alone,
-so a program goes the same way at every call. Programs with loops or branches, or on small arrays, are XLA's.
+so a program goes the same way at every call. Programs with loops or branches, or on small arrays, are XLA's. Of these
+the long ones take XLA seconds, for microseconds at a call: `seconds_of_compiling` says when NumPy had better begin.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from ..translator.ir import Apply, Aval, Function, Fused, Statement, Var
+from ..translator.ir import Apply, Aval, For, Function, Fused, If, Raise, Statement, Var, While, walk
 from ..translator.ops.core import (
     ArgReduce,
     Cast,
@@ -65,6 +66,8 @@ TURNED = 4 * BYTE  # a byte of a matrix that LAPACK wants column by column
 MOVED = 1.5  # times as long as NumPy XLA takes to turn, reverse and join arrays
 MULTIPLICATION = 0.1  # of real matrices in double precision, in either library
 BEHIND = 1.1  # XLA's products take so many times as long as BLAS's
+LONG = 400  # statements
+COMPILED = 2e-3  # seconds that XLA takes for one of them (measured: 3.5 s for 900, 6 s for 2,600)
 LIBRARY = {"cholesky", "solve", "det", "slogdet_sign", "slogdet_log", "eigh_values", "eig_values", "svd_s"}
 """Linear algebra of one result: of several NumPy would factorise several times."""
 
@@ -79,6 +82,18 @@ def by_numpy(function: Function) -> bool:
     except _NotWeighed:
         return False
     return LEAST < weighed.numpy < weighed.xla
+
+
+def seconds_of_compiling(function: Function) -> float:
+    """What XLA takes for a long program without loops on few elements, which NumPy runs in a fraction of that; 0.0 of
+    any other.
+    """
+    count = 0
+    for s in walk(function.body):
+        if isinstance(s, For | While) or not (isinstance(s, If | Raise) or _is_small(s)):
+            return 0.0
+        count += not isinstance(s, Fused)
+    return count * COMPILED if count >= LONG else 0.0
 
 
 class _NotWeighed(Exception):

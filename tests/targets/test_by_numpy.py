@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from untraced import accelerate, device_put
-from untraced.runtime import entries
+from untraced.runtime import entries, programs
 from untraced.tpu import by_numpy, host_calls
 
 pytestmark = pytest.mark.skipif(not host_calls.AVAILABLE, reason="XLA takes everything where it cannot call NumPy")
@@ -120,3 +120,48 @@ def test_what_fails_after_it_has_written_leaves_the_arguments_to_cpython(monkeyp
     with pytest.raises(IndexError):
         accelerate(stored, target="cpu")(a, np.array([9]))
     np.testing.assert_array_equal(a, np.ones(4))
+
+
+def spread_out(x: Any) -> Any:
+    """Statement by statement: the list is known when the function is read."""
+    parts = [x[i] for i in range(6)]
+    for i in range(5):
+        parts[i + 1] = parts[i] * 0.5 - np.tanh(parts[i + 1])
+    x[0] = parts[3]
+    return np.array(parts)
+
+
+def test_long_programs_on_few_elements_are_compiled_when_numpy_has_taken_as_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    compiled = []
+    monkeypatch.setattr(by_numpy, "LONG", 10)
+    monkeypatch.setattr(by_numpy, "COMPILED", 1e-7)
+    monkeypatch.setattr(entries, "load", lambda *a, **k: compiled.append(a) or load(*a, **k))
+    load = programs.load
+    f = accelerate(spread_out, target="cpu")
+    for call in range(3):
+        x, y = RANDOM.standard_normal((2, 6))
+        y[:] = x
+        np.testing.assert_allclose(f(x), spread_out(y), rtol=1e-14)
+        np.testing.assert_allclose(x, y, rtol=1e-14)
+        assert len(compiled) == (call > 0)
+
+
+def test_only_long_straight_programs_on_few_elements_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    def price(fun: Callable[..., Any], *args: Any) -> float:
+        stages = accelerate(fun, target="cpu").inspect(*args, compile=False).stages
+        return by_numpy.seconds_of_compiling(stages.functions["fuse"])
+
+    def iterate(x: Any, n: int) -> Any:
+        x = spread_out(x)
+        for _ in range(n):
+            x = np.cos(x) + x[::-1]
+        return x
+
+    few, many = np.ones(6), np.ones((6, 5000))
+    assert price(spread_out, few) == 0.0
+    monkeypatch.setattr(by_numpy, "LONG", 10)
+    assert 0.0 < price(spread_out, few) < 1.0
+    assert price(spread_out, many) == 0.0
+    assert price(iterate, few, 100_000) == 0.0
