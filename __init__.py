@@ -68,7 +68,7 @@ if _TYPE_CHECKING:
     )
     from .runtime.shapes import ShapeDtypeStruct, eval_shape
     from .runtime.shard_map import shard_map
-    from .runtime.sharding import NamedSharding, P, make_mesh
+    from .runtime.sharding import NamedSharding, P, make_mesh, set_mesh
     from .runtime.shown import make_jaxpr, typeof
     from .runtime.stopping import stop_gradient
     from .runtime.transforms import (
@@ -112,7 +112,7 @@ _NAMES = {  # where each name is, as above
         " ensure_compile_time_eval named_call named_scope",
         "runtime.shapes": "ShapeDtypeStruct eval_shape",
         "runtime.shard_map": "shard_map",
-        "runtime.sharding": "NamedSharding P make_mesh",
+        "runtime.sharding": "NamedSharding P make_mesh set_mesh",
         "runtime.shown": "make_jaxpr typeof",
         "runtime.stopping": "stop_gradient",
         "runtime.transforms": "grad hessian hvp jacfwd jacobian jacrev jvp linearize value_and_grad vjp vmap",
@@ -144,7 +144,7 @@ _NAMESPACES = {  # `import untraced.random` and `untraced.random`: the module th
     "tree_util": "runtime.tree_util",
 }
 _WITHIN = {
-    "experimental": ("ode",),
+    "experimental": ("mesh_utils", "ode", "shard_map"),
     "lax": ("linalg",),
     "nn": ("initializers",),
     "numpy": ("fft", "linalg"),
@@ -270,6 +270,7 @@ __all__ = [
     "random",
     "remat",
     "scipy",
+    "set_mesh",
     "shard_map",
     "sharding",
     "stax",

@@ -36,6 +36,8 @@ class Config:
             return
         client.starting().devices = client.checked_count("untraced.config.cpu_devices", count)
 
+    jax_num_cpu_devices = cpu_devices
+
     @property
     def jax_enable_x64(self) -> bool:
         """Whether dtype=None of `untraced.random` means float64 and int64: told here, else JAX's own setting."""

@@ -67,17 +67,27 @@ def pure_callback(
     **kwargs: Any,
 ) -> Any:
     """`callback(*args, **kwargs)`, a function of the host, whose results have the shapes and dtypes of the tree
-    `result_shape_dtypes`. `accelerate` leaves the call to CPython where it cannot read the function.
+    `result_shape_dtypes`, ShapeDtypeStructs or arrays. `accelerate` leaves the call to CPython
+    where it cannot read the function.
 
     ValueError where a result has another shape.
     """
     return tree_map(_of_kind, result_shape_dtypes, callback(*args, **kwargs))
 
 
+def io_callback(
+    callback: Fun, result_shape_dtypes: Any, *args: Any, sharding: Any = None, ordered: bool = False, **kwargs: Any
+) -> Any:
+    """As `pure_callback`, for a function that does more than to return something: it is called once, in its turn, and
+    `result_shape_dtypes` may be None. Derivatives and batches refuse what CPython must do.
+    """
+    return tree_map(_of_kind, result_shape_dtypes, callback(*args, **kwargs))
+
+
 def _of_kind(kind: Any, x: Any) -> Any:
-    found = np.asarray(x, dtype=kind.dtype)
-    if found.shape != tuple(kind.shape):
-        raise ValueError(f"pure_callback: the function gave shape {found.shape} where {tuple(kind.shape)} was told")
+    found, told = np.asarray(x, dtype=kind.dtype), tuple(kind.shape)
+    if found.shape != told:
+        raise ValueError(f"the function that was called back gave shape {found.shape}, not {told} as told")
     return found
 
 

@@ -24,6 +24,11 @@ class ShapeDtypeStruct:
     def __init__(self, shape: Sequence[int], dtype: Any, **options: Any) -> None:
         self.shape, self.dtype = tuple(shape), np.dtype(dtype)
 
+    @classmethod
+    def like(cls, x: Any) -> ShapeDtypeStruct:
+        """That of an array or a number."""
+        return cls(np.shape(x), np.result_type(x))
+
     @property
     def ndim(self) -> int:
         return len(self.shape)

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from .sharding import Mesh, PartitionSpec, names_of
+from .sharding import Mesh, PartitionSpec, current_mesh, names_of
 from .transforms import vmap
 from .trees import map as tree_map
 
@@ -26,7 +26,7 @@ Fun = Callable[..., Any]
 
 
 def shard_map(
-    f: Fun,
+    f: Fun | None = None,
     mesh: Mesh | None = None,
     in_specs: Any = None,
     out_specs: Any = None,
@@ -34,15 +34,21 @@ def shard_map(
     check_rep: bool = True,
     **options: Any,
 ) -> Fun:
-    """A function that gives `f` the blocks into which `in_specs` divides its arguments, once a place of the mesh,
-    and puts the blocks that it returns together as `out_specs` says. Both are PartitionSpecs, or trees of them of which
-    the arguments' (a tuple) and the result's are continuations. Collectives of `lax` speak over the axes of the mesh.
+    """A function that gives `f` the blocks into which `in_specs` divides its arguments, once a place of the mesh, and
+    puts the blocks that it returns together as `out_specs` says. Both are PartitionSpecs, or trees of them of which the
+    arguments' (a tuple) and the result's are continuations. Collectives of `lax` speak over the axes of the mesh, by
+    default that of `set_mesh`. Without `f` a decorator.
 
     ValueError for names that the mesh has not, blocks that do not come out even, and results that differ over an axis
     which `out_specs` does not name.
     """
-    if mesh is None or options:
-        raise TypeError(f"shard_map wants a mesh, and has no options {sorted(options)}")
+    if options:
+        raise TypeError(f"shard_map has no options {sorted(options)}: all axes of the mesh are mapped")
+    if f is None:
+        return functools.partial(shard_map, mesh=mesh, in_specs=in_specs, out_specs=out_specs)
+    mesh = current_mesh("shard_map") if mesh is None else mesh
+    if not isinstance(mesh, Mesh):
+        raise TypeError(f"shard_map wants a Mesh, not {mesh!r}")
     specs = in_specs if isinstance(in_specs, tuple) else (in_specs,)
     blocked = f
     for name in reversed(mesh.axis_names):

@@ -6,6 +6,7 @@ is. What a PartitionSpec divides are the blocks that `shard_map` gives to a func
 
 from __future__ import annotations
 
+import enum
 import math
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
@@ -13,14 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from .devices import Device, Sharding, devices
+from .devices import Device, Sharding
+from .mesh_utils import create_device_mesh
 
 Entry = str | tuple[str, ...] | None
 
 
-class PartitionSpec:
+class PartitionSpec(Sharding):
     """How the axes of an array are divided over those of a mesh: for each a name, several, or None. Further axes of the
-    array are whole.
+    array are whole. As a sharding it is that over the mesh of `set_mesh`.
     """
 
     __slots__ = ("entries",)
@@ -30,6 +32,10 @@ class PartitionSpec:
             if not (e is None or isinstance(e, str) or (isinstance(e, tuple) and all(isinstance(n, str) for n in e))):
                 raise TypeError(f"an entry of a PartitionSpec is a name, a tuple of names or None, not {e!r}")
         self.entries = entries
+
+    @property
+    def device(self) -> Device:
+        return NamedSharding(current_mesh("a PartitionSpec"), self).device
 
     def __iter__(self) -> Iterator[Entry]:
         return iter(self.entries)
@@ -82,22 +88,49 @@ class Mesh:
         return f"Mesh({', '.join(f'{name!r}: {n}' for name, n in self.shape.items())})"
 
 
-def make_mesh(axis_shapes: Sequence[int], axis_names: Sequence[str], *, devices: Any = None, **options: Any) -> Mesh:
+class AxisType(enum.Enum):
+    """What JAX lets an axis of a mesh be for. Here every axis is for `shard_map`."""
+
+    Auto = enum.auto()
+    Explicit = enum.auto()
+    Manual = enum.auto()
+
+
+def make_mesh(
+    axis_shapes: Sequence[int],
+    axis_names: Sequence[str],
+    axis_types: Sequence[AxisType] | None = None,
+    *,
+    devices: Any = None,
+) -> Mesh:
     """A mesh of the first devices. ValueError where there are too few: see `untraced.config.cpu_devices`."""
-    there = list(_all_devices() if devices is None else devices)
-    wanted = math.prod(axis_shapes)
-    if wanted > len(there):
-        raise ValueError(
-            f"a mesh of shape {tuple(axis_shapes)} wants {wanted} devices, and there are {len(there)}; "
-            f"untraced.config.cpu_devices = {wanted} before the first computation makes as many of the processor"
-        )
-    chosen = np.empty(wanted, dtype=object)
-    chosen[:] = there[:wanted]
-    return Mesh(chosen.reshape(tuple(axis_shapes)), axis_names)
+    return Mesh(create_device_mesh(axis_shapes, devices), axis_names)
 
 
-def _all_devices() -> list[Device]:
-    return devices()
+_meshes: list[Mesh] = []  # that of the program, then those of blocks around
+
+
+class set_mesh:
+    """`set_mesh(mesh)`: the mesh of `shard_map`s and PartitionSpecs without one; `with set_mesh(mesh):` in a block."""
+
+    def __init__(self, mesh: Mesh) -> None:
+        if not isinstance(mesh, Mesh):
+            raise TypeError(f"set_mesh wants a Mesh, not {mesh!r}")
+        self._before = list(_meshes)
+        _meshes.append(mesh)
+
+    def __enter__(self) -> None:
+        """It is set already."""
+
+    def __exit__(self, *error: object) -> None:
+        _meshes[:] = self._before
+
+
+def current_mesh(wanted: str) -> Mesh:
+    """The mesh that was set last. ValueError where there is none."""
+    if not _meshes:
+        raise ValueError(f"{wanted} needs a mesh: give it one, or call set_mesh")
+    return _meshes[-1]
 
 
 class SingleDeviceSharding(Sharding):
@@ -189,4 +222,7 @@ def _divided(n: int, by: int) -> int:
 
 P = PartitionSpec
 
-__all__ = ["Mesh", "NamedSharding", "P", "PartitionSpec", "Sharding", "SingleDeviceSharding", "make_mesh"]
+__all__ = [
+    "AxisType", "Mesh", "NamedSharding", "P", "PartitionSpec", "Sharding", "SingleDeviceSharding", "make_mesh",
+    "set_mesh",
+]  # fmt: skip

@@ -67,10 +67,32 @@ def test_what_a_shard_map_refuses() -> None:
         shard_map(lambda x: x, mesh=mesh, in_specs=P("a"), out_specs=P())(X)
     with pytest.raises(TypeError, match="has no options"):
         shard_map(np.sin, mesh=mesh, in_specs=P("a"), out_specs=P("a"), axis_names={"a"})
+    with pytest.raises(TypeError, match="wants a Mesh"):
+        shard_map(np.sin, mesh=4, in_specs=P("a"), out_specs=P("a"))
     with pytest.raises(ValueError, match="cpu_devices = 4096"):
         untraced.make_mesh((4096,), ("a",))
     with pytest.raises(ValueError, match="a name for each axis"):
         Mesh(np.array(devices("cpu")), ("a", "b"))
+
+
+def test_the_mesh_of_a_program() -> None:
+    with pytest.raises(ValueError, match="call set_mesh"):
+        shard_map(in_specs=P("a"), out_specs=P("a"))(np.sin)
+    with untraced.set_mesh(mesh_of(2)):
+
+        @shard_map(in_specs=P("a"), out_specs=P())
+        def total(x: Any) -> Any:
+            return lax.psum(x, "a")
+
+        tiled = shard_map(lambda: np.ones((1, 2)), in_specs=(), out_specs=P("a"))()
+        x = device_put(X, P("a"))
+    np.testing.assert_array_equal(total(x), X[:2] + X[2:])
+    assert tiled.shape == (2, 2)
+    with pytest.raises(ValueError, match="needs a mesh"):
+        device_put(X, P("a"))
+    types = (untraced.sharding.AxisType.Auto,)
+    assert dict(untraced.make_mesh((1,), ("a",), types).shape) == {"a": 1}
+    assert untraced.experimental.mesh_utils.create_device_mesh((1, 1)).shape == (1, 1)
 
 
 def test_shardings() -> None:
@@ -79,6 +101,7 @@ def test_shardings() -> None:
     x = device_put(X, there)
     assert x.sharding == SingleDeviceSharding(devices()[0]) and x.sharding.device_set == there.device_set
     assert NamedSharding(mesh_of(2, 3), P("b", "a")).shard_shape((6, 4)) == (2, 2)
+    assert untraced.ShapeDtypeStruct.like(X) == untraced.ShapeDtypeStruct((4, 6), float)
     with pytest.raises(ValueError, match="cannot be divided"):
         NamedSharding(mesh_of(2, 3), P("b")).shard_shape((4,))
     assert not there.is_fully_replicated and NamedSharding(mesh, P()).is_fully_replicated
@@ -157,5 +180,9 @@ def test_derivatives_that_users_give() -> None:
     np.testing.assert_array_equal(got, [2, 3, 4])
     with pytest.raises(ValueError, match="gave shape"):
         untraced.pure_callback(np.sum, kind, X)
+    seen: list[float] = []
+    assert jit(lambda x: untraced.experimental.io_callback(seen.append, None, x) or x * 2)(3.0) == 6 and seen == [3]
+    got = jit(lambda x: untraced.pure_callback(np.square, x, x))(np.arange(3.0))
+    np.testing.assert_array_equal(got, [0, 1, 4])
     converted, constants = untraced.closure_convert(lambda x: x * 2, 1.0)
     assert converted(3.0, *constants) == 6
