@@ -20,6 +20,7 @@ class ShapeDtypeStruct:
     """The shape and the dtype of an array that need not exist."""
 
     __slots__ = ("dtype", "shape")
+    __untraced_static__ = True  # made where a function is read
 
     def __init__(self, shape: Sequence[int], dtype: Any, **options: Any) -> None:
         self.shape, self.dtype = tuple(shape), np.dtype(dtype)

@@ -26,6 +26,7 @@ class PartitionSpec(Sharding):
     """
 
     __slots__ = ("entries",)
+    __untraced_static__ = True  # made where a function is read
 
     def __init__(self, *entries: Entry) -> None:
         for e in entries:

@@ -57,6 +57,22 @@ def test_products_by_blocks_and_their_gradient() -> None:
     np.testing.assert_allclose(both, np.stack([X @ w, -X @ w]))
 
 
+def test_specs_that_a_function_makes() -> None:
+    mesh = mesh_of(3)
+
+    def norm(w: Any) -> Any:
+        @shard_map(mesh=mesh, in_specs=(P("a"), P()), out_specs=P())
+        def total(w: Any, x: Any) -> Any:
+            kind = untraced.ShapeDtypeStruct(w.shape, w.dtype)
+            return lax.psum(np.sum(untraced.pure_callback(np.sin, kind, w)) + np.sum(x), "a")
+
+        return total(w, w)
+
+    w = np.linspace(-1, 1, 6)
+    np.testing.assert_allclose(norm(w), np.sum(np.sin(w)) + 3 * np.sum(w), atol=1e-12)
+    np.testing.assert_allclose(jit(grad(norm))(w), np.cos(w) + 3)
+
+
 def test_what_a_shard_map_refuses() -> None:
     mesh = mesh_of(4)
     with pytest.raises(ValueError, match="must name axes of the mesh"):
