@@ -596,7 +596,10 @@ class PlainOrDevice(Accelerated):
         if any(type(x) is Array for x in leaves):
             return self._on_device(*args, **kwargs)
         found = next((e for e in self._entries.get(key, ()) if e.matches(leaves)), None)
-        entry = found or self._specialise(key, leaves, args, kwargs)
+        try:
+            entry = found or self._specialise(key, leaves, args, kwargs)
+        except UntracedError as error:
+            raise for_users(error) from None
         if strict.DEBUGGED:
             with strict.debugging():
                 return self._ran(entry, leaves, (args, kwargs))

@@ -491,3 +491,14 @@ def test_an_argument_whose_value_decides_cannot_be_differentiated() -> None:
 
     with pytest.raises(TypeError):
         grad(f)(3)
+
+
+def test_errors_of_transformations_leave_the_way_through_the_translator_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    def files() -> list[str]:
+        with pytest.raises(TypeError, match=r"got int64 for `x` of .*\n  instead: pass floats \(3.0, not") as caught:
+            grad(lambda x: x * x)(3)
+        return [str(entry.path) for entry in caught.traceback]
+
+    assert not any("translator" in f for f in files())
+    monkeypatch.setenv("UNTRACED_TRACEBACK", "full")
+    assert any("translator" in f for f in files())

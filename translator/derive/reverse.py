@@ -121,10 +121,12 @@ def _check_inputs(function: Function, wrt: Sequence[int], what: str) -> None:
     for i in wrt:
         v = function.body.params[i]
         if not inexact(v.aval):
-            raise DTypeError(
+            said = (
                 f"{what} requires real- or complex-valued inputs (input dtype that is a sub-dtype of np.inexact), "
                 f"but got {v.aval.dtype.name} for `{v.hint}` of {function.name}"
             )
+            given = "3.0, not 3" if v.aval.weak else f"{v.hint}.astype(float)"
+            raise DTypeError(Diagnostic(said, instead=f"pass floats ({given}), or choose other arguments by argnums"))
 
 
 def _check_scalar(results: Sequence[Atom]) -> None:
