@@ -47,24 +47,46 @@ CUDA_HELPERS["add_at"] = """template <class T> __device__ inline void add_at(T* 
 __device__ inline void add_at(long long* x, long long y) {
     atomicAdd((unsigned long long*)x, (unsigned long long)y);
 }"""
-_EXCHANGED = """// The word of 32 bits that the element lies in is exchanged until nobody was faster.
-template <class T> __device__ inline void {name}(T* x, T y) {{
+CUDA_HELPERS["add_narrow_at"] = """// The word of 32 bits that the element lies in is exchanged until nobody was
+// faster. What else lies in that word is exchanged for itself, so no store to it is lost; memory ends where words do.
+template <class T> __device__ inline void add_narrow_at(T* x, T y) {
     const unsigned int shift = 8 * ((unsigned long long)x & 3), ones = sizeof(T) == 1 ? 0xff : 0xffff;
     unsigned int* const word = (unsigned int*)((unsigned long long)x & ~3ULL);
     unsigned int seen = *word, expected;
-    do {{
+    do {
         expected = seen;
-        const unsigned int bits = expected >> shift & ones;
-        T old;
-        memcpy(&old, &bits, sizeof(T));
-        const T sum = {sum};
+        const unsigned int sum = (expected >> shift) + (unsigned int)y & ones;
+        seen = atomicCAS(word, expected, (expected & ~(ones << shift)) | sum << shift);
+    } while (seen != expected);
+}"""
+CUDA_HELPERS["add_halves"] = """#ifndef UNTRACED_HOST
+__device__ inline void add_halves(unsigned int* word, unsigned int pair, half_t) {
+    asm volatile("red.global.add.noftz.f16x2 [%0], %1;" ::"l"(__cvta_generic_to_global(word)), "r"(pair) : "memory");
+}
+__device__ inline void add_halves(unsigned int* word, unsigned int pair, bfloat_t) {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("red.global.add.noftz.bf16x2 [%0], %1;" ::"l"(__cvta_generic_to_global(word)), "r"(pair) : "memory");
+#else
+    unsigned int seen = *word, expected;
+    do {
+        expected = seen;
         unsigned int made = 0;
-        memcpy(&made, &sum, sizeof(T));
-        seen = atomicCAS(word, expected, (expected & ~(ones << shift)) | made << shift);
-    }} while (seen != expected);
-}}"""
-CUDA_HELPERS["add_narrow_at"] = _EXCHANGED.format(name="add_narrow_at", sum="(T)(old + y)")
-CUDA_HELPERS["add_half_at"] = _EXCHANGED.format(name="add_half_at", sum="T::from(widen(old) + widen(y))")
+#pragma unroll
+        for (int shift = 0; shift < 32; shift += 16) {
+            const bfloat_t old = {(unsigned short)(expected >> shift)}, more = {(unsigned short)(pair >> shift)};
+            made |= (unsigned int)bfloat_t::from(widen(old) + widen(more)).bits << shift;
+        }
+        seen = atomicCAS(word, expected, made);
+    } while (seen != expected);
+#endif
+}
+#endif"""
+CUDA_HELPERS["add_half_at"] = """// Devices add to both halves of a word at once: -0.0 leaves the other one as it is.
+template <class T> __device__ inline void add_half_at(T* x, T y) {
+    const bool high = (unsigned long long)x & 2;
+    const unsigned int pair = high ? (unsigned int)y.bits << 16 | 0x8000u : 0x80000000u | y.bits;
+    add_halves((unsigned int*)((unsigned long long)x & ~3ULL), pair, y);
+}"""
 CUDA_HELPERS["complex_t"] = _on_device(ARITHMETIC)
 
 HELPERS = {"triton": TRITON_HELPERS, "cuda": CUDA_HELPERS}

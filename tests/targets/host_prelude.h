@@ -236,6 +236,14 @@ struct bfloat_t {
 inline float widen(half_t h) { return (float)host::bits<_Float16>(h.bits); }
 inline float widen(bfloat_t b) { return __uint_as_float((unsigned)b.bits << 16); }
 
+// What the device's own addition to two halves at once does.
+template <class T> inline void add_halves(unsigned *word, unsigned pair, T) {
+    for (int shift = 0; shift < 32; shift += 16) {
+        const T old{(unsigned short)(*word >> shift)}, more{(unsigned short)(pair >> shift)};
+        *word = (*word & ~(0xffffu << shift)) | (unsigned)T::from(widen(old) + widen(more)).bits << shift;
+    }
+}
+
 // Products of half precision are exact in float32; the sums of a piece are taken in float64 and rounded once.
 template <class T> inline void multiply_pieces(float (&sums)[4], const unsigned *left, const unsigned *right) {
     host::Pieces &p = host::between(left, right);

@@ -217,6 +217,14 @@ def test_kernels_compile_ahead_of_time(name: str, architecture: int) -> None:
         assert compiled.cubin[:4] == b"\x7fELF" and f"sm_{architecture}" in compiled.ptx
 
 
+def test_bfloat16_is_rounded_by_the_device() -> None:
+    pytest.importorskip("cupy")
+    (kernel,) = kernels_of(fuse(chain(64, np.dtype("bfloat16"))), "cuda")
+    for architecture in (80, 90, 100):
+        ptx = compile_program(kernel.program, architecture).ptx
+        assert "cvt.rn.bf16x2.f32" in ptx and "32767" not in ptx  # what integers would round by
+
+
 def test_a_new_length_is_the_same_source() -> None:
     for one, other in (
         (softmax(100, 200), softmax(7, 9000)),

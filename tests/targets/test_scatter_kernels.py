@@ -258,6 +258,28 @@ def test_kernels_compile_ahead_of_time(language: str, monkeypatch: pytest.Monkey
         assert compile_program(k.program, 90).cubin
 
 
+@pytest.mark.parametrize("dtype", [np.dtype(np.float16), BFLOAT], ids=str)
+def test_additions_to_halves_leave_their_neighbours_as_they_are(dtype: Any, backends: dict[str, Any]) -> None:
+    """Their words are added to whole: signed zeros, infinities and the smallest numbers beside them keep their bits."""
+    tiny = np.ones((), np.uint16).view(dtype)
+    x = np.asarray([-0.0, 1.5, 0.0, -0.0, np.inf, tiny, -tiny, 2.0, -np.inf], dtype)
+    for i in (np.array([1, 7]), np.array([0, 3, 5, 8]), np.array([2, 4, 6])):
+        v = np.asarray([0.25, -0.0, 3.0, 0.5], dtype)[: i.size]
+        function = translate(added, abstract_with_leaves(added, (x, i, v), {})[0], target="cuda").function
+        (got,) = GpuExecutor(function, backends["cuda"])([x, i, v])
+        np.testing.assert_array_equal(np.asarray(got).view("u2"), added(x, i, v).view("u2"))
+
+
+def test_additions_to_halves_are_the_device_s_own() -> None:
+    pytest.importorskip("cupy")
+    for name, kind, first in (("added_float16", "f16x2", 80), ("added_bfloat16", "bf16x2", 90)):
+        (program,) = [k.program for k in kernels_of(translated(name, "cuda"), "cuda") if k.kind == "scatter"]
+        for architecture in (80, 90, 100):
+            ptx = compile_program(program, architecture).ptx
+            assert (f"red.global.add.noftz.{kind}" in ptx) == (architecture >= first)
+            assert ("atom.cas" in ptx or "atom.global.cas" in ptx) == (architecture < first)
+
+
 def storing(key: Callable[..., Any], adds: bool) -> Callable[..., Any]:
     def stored_at(x: Any, v: Any, i: Any, j: Any) -> Any:
         y = x.copy()

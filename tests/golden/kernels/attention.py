@@ -36,7 +36,7 @@ def attention_t(q_ptr, k_1_ptr, v_ptr, t_ptr, k_1_stride, batches, rows, columns
         # The softmax of the columns so far: what was summed against a smaller maximum is scaled down.
         higher = larger_of(largest, tl.reduce(inside, 1, larger_of, keep_dims=True))
         shift = tl.where(higher == float("-inf"), 0.0, higher)
-        rescale = tl.exp(largest - shift)
+        rescale = libdevice.exp(largest - shift)
         largest = higher
         t_1 = shift.to(tl.float16)
         t_2 = (s.to(tl.float32) - t_1.to(tl.float32)).to(tl.float16)

@@ -40,7 +40,7 @@ def causal_t(q_ptr, k_1_ptr, v_ptr, t_ptr, count, k_1_stride, batches, rows, col
         # The softmax of the columns so far: what was summed against a smaller maximum is scaled down.
         higher = larger_of(largest, tl.reduce(inside, 1, larger_of, keep_dims=True))
         shift = tl.where(higher == float("-inf"), 0.0, higher)
-        rescale = tl.exp(largest - shift)
+        rescale = libdevice.exp(largest - shift)
         largest = higher
         t_5 = s_1 - shift
         e = libdevice.exp(t_5)

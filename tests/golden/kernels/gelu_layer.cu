@@ -12,10 +12,15 @@ struct half_t {
 struct bfloat_t {
     unsigned short bits;
     static __device__ bfloat_t from(float x) {
-        unsigned int u = __float_as_uint(x);
-        bfloat_t b;
-        b.bits = x != x ? 0x7fc0 | (u >> 16 & 0x8000) : (u + 0x7fff + (u >> 16 & 1)) >> 16;
-        return b;
+#if __CUDA_ARCH__ >= 800
+        // Two at once, which is F2FP: for one alone ptxas takes F2F, of the unit for conversions.
+        unsigned int pair;
+        asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(0.0f), "f"(x));
+        return bfloat_t{(unsigned short)pair};
+#else
+        const unsigned int u = __float_as_uint(x);
+        return bfloat_t{(unsigned short)(x != x ? 0x7fc0 | (u >> 16 & 0x8000) : (u + 0x7fff + (u >> 16 & 1)) >> 16)};
+#endif
     }
     template <class T> static __device__ bfloat_t from(T x) { return from((float)x); }
 };
