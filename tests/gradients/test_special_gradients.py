@@ -142,3 +142,19 @@ def test_incomplete_functions_have_the_density_for_a_derivative() -> None:
     gamma = lambda x: scipy.special.gammainc(2.3, x)  # noqa: E731
     testing.check_grads(gamma, (x[[0, 2]],), order=2)
     testing.check_grads(lambda u: scipy.special.betainc(2.3, 1.7, u), (u[[0, 2, 4]],), order=2)
+
+
+def test_densities_at_the_ends_of_their_range_and_outside():
+    def slopes(f, points):
+        first = [grad(f)(x) for x in points]
+        with np.errstate(all="ignore"):
+            return first, [grad(grad(f))(x) for x in points]
+
+    for a, start, bent in ((0.5, np.inf, -np.inf), (1.0, 1.0, -1.0), (2.0, 0.0, 1.0), (3.0, 0.0, 0.0)):
+        first, second = slopes(lambda x, a=a: scipy.special.gammainc(a, x), (0.0, -1.0))
+        np.testing.assert_array_equal(first, [start, np.nan])
+        np.testing.assert_array_equal(second, [bent, np.nan])
+    for a, b, ends in ((0.5, 0.5, [np.inf, np.inf]), (1.0, 2.0, [2.0, 0.0]), (3.0, 1.0, [0.0, 3.0])):
+        first, _ = slopes(lambda x, a=a, b=b: scipy.special.betainc(a, b, x), (0.0, 1.0, -0.5, 1.5))
+        np.testing.assert_allclose(first, [*ends, np.nan, np.nan])
+    assert np.isnan(grad(lambda x: scipy.special.gammainc(-1.0, x))(1.0))

@@ -39,9 +39,14 @@ def gammaincc(a: Any, x: Any) -> Any:
 
 
 def _density(a: Any, x: Any) -> Any:
-    """x ** (a - 1) * exp(-x) / gamma(a)."""
-    a, x = np.asarray(a).astype(np.float64), np.clip(np.asarray(x).astype(np.float64), _TINY, _HUGE)
-    return np.exp((a - 1.0) * np.log(x) - x - gammaln(a))
+    """x ** (a - 1) * exp(-x) / gamma(a); by logarithms where x is not 0, of which some powers are infinite."""
+    a, x = np.asarray(a).astype(np.float64), np.asarray(x).astype(np.float64)
+    a = np.where(a < 0, np.nan, a)
+    z = np.clip(x, _TINY, _HUGE)
+    inside = np.exp((a - 1.0) * np.log(z) - z - gammaln(a))
+    start = np.where(x == 0, x, 1.0)
+    value = np.where(x == 0, np.power(start, a - 1.0) * np.exp(-start) / gamma(a), inside)
+    return np.where(x < 0, np.nan * x, value)
 
 
 def doubles(a: Any, x: Any) -> Any:
@@ -131,8 +136,13 @@ def _beta_parts(a: Any, b: Any, x: Any, complement: bool) -> Any:
     a, b, x = np.asarray(a), np.asarray(b), np.asarray(x)
     dtype = np.result_type(real_float_of(a.dtype), real_float_of(b.dtype), real_float_of(x.dtype))
     a, b, given = a.astype(np.float64), b.astype(np.float64), x.astype(np.float64)
+    a, b = np.where(a > 0, a, np.nan), np.where(b > 0, b, np.nan)
     logs = (a - 1.0) * np.log(np.maximum(given, _TINY)) + (b - 1.0) * np.log(np.maximum(1.0 - given, _TINY))
-    slope = np.exp(logs - betaln(a, b))
+    end = (given == 0) | (given == 1)
+    edge = np.where(end, given, 0.5)
+    powers = np.power(edge, a - 1.0) * np.power(1.0 - edge, b - 1.0)  # of 0 some are infinite
+    slope = np.where(end, powers * np.exp(-betaln(a, b)), np.exp(logs - betaln(a, b)))
+    slope = np.where((given < 0) | (given > 1), np.nan * given, slope)
     a, b, x = np.broadcast_arrays(a, b, stop_gradient(given))
     inside = (a > 0) & (b > 0) & (x > 0) & (x < 1)
     p, q, z = np.where(inside, a, 1.0), np.where(inside, b, 1.0), np.where(inside, x, 0.5)
