@@ -556,6 +556,23 @@ def test_a_hash_of_the_users_is_not_called(target: str) -> None:
     assert half_made.hash is None
 
 
+class Wrapped:
+    def __init__(self, x):
+        self.x = np.asarray(x, float)
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self.x, dtype=dtype)
+
+
+IDENTITY = Wrapped(np.eye(3) * 2)
+
+
+@CASES((M.T,))
+def objects_that_numpy_makes_arrays_of(x):
+    own = Wrapped(x)
+    return x @ IDENTITY, np.dot(x[:3], IDENTITY), np.asarray(own) * 2, np.sin(x) + IDENTITY.x[0]
+
+
 @CASES(([1, 2, 1],), ((1, 3),))
 def sets_of_arguments(a):
     return set(a), {v % 2 for v in a}, len(frozenset(a))

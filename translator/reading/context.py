@@ -50,6 +50,7 @@ from .values import (
     Undefined,
     Value,
     describe,
+    has_array_method,
     is_object,
 )
 
@@ -295,6 +296,8 @@ class Context:
             return make.lift(np.array(v, dtype=np.int64))
         if type(v) is Undefined:
             self.refuse_undefined(v)
+        if has_array_method(v):
+            raise CutError(Diagnostic(f"{describe(v)} stands in arithmetic with arrays", instead="use np.asarray(...)"))
         error = DTypeError if v is None or isinstance(v, str | bytes | dict | set) else UnsupportedError
         raise error(f"{describe(v)} cannot stand in arithmetic with arrays")
 

@@ -430,7 +430,12 @@ def describe(v: Value) -> str:
         return f"the function {v.name}"
     if isinstance(v, Undefined):
         return "undefined"
-    return f"a {type(v).__name__}"
+    return f"a {type(v.value if isinstance(v, Foreign) else v).__name__}"
+
+
+def has_array_method(v: Value) -> bool:
+    """Whether it is an object of the user's that NumPy makes an array of."""
+    return hasattr(type(v.value if isinstance(v, Foreign) else v), "__array__")
 
 
 def hint_of(name: str) -> str:

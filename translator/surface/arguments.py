@@ -49,7 +49,8 @@ def array(b: Builder, x: Any) -> Atom:
         why="objects and strings have no form in compiled code",
         instead="use numbers or bool, or keep it outside the function",
     )
-    raise CutError(refusal) if isinstance(x, str | bytes) else DTypeError.refusing(refusal)
+    converts = isinstance(x, str | bytes) or hasattr(type(x), "__array__")
+    raise CutError(refusal) if converts else DTypeError.refusing(refusal)
 
 
 def _joined(b: Builder, items: Sequence[Any]) -> Atom:
