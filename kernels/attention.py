@@ -295,7 +295,7 @@ def _cuda(parts: Parts, a: Attention, extents: Mapping[str, int], name: str) -> 
         tiles.collect(), "attention.cuda.j2", name, header(tiles.group), sections, tuple(extents.items()),
         _grid(extents, high), threads, constants, 4,
     )  # fmt: skip
-    return replace(launch, by4=4 if packs and all(p.packs_align for p in operands.values()) else 0)
+    return replace(launch, packed=4 if packs and all(p.packs_align for p in operands.values()) else 0)
 
 
 def _operand(tile: Tile, dtype: DType, block: str, guard: str) -> dict[str, object]:

@@ -110,7 +110,7 @@ def _cuda(tiles: Tiles, operands: Operands, roles: Roles, name: str, dtype: DTyp
     body, heading, grid = tiles.collect(), header(tiles.group), roles.grid(high, broad)
     extents, template = roles.extents, "contract.cuda.j2"
     launch = make_launch(body, template, name, heading, sections, extents, grid, threads, constants, 4)
-    return replace(launch, by4=4 if packs and all(p.packs_align for p in parts) else 0)
+    return replace(launch, packed=4 if packs and all(p.packs_align for p in parts) else 0)
 
 
 @dataclass(frozen=True, slots=True)

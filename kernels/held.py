@@ -74,14 +74,14 @@ def plan_held(body: Body, heading: list[str], name: str, shared: int) -> Launch 
     if each < 4 or far > room or each * len(values) > LINES:
         return None
     block = max(threads, FEWEST)
-    sections, by4 = _sections(held, far > 0)
+    sections, packed = _sections(held, far > 0)
     rows = block // threads
     grid = (min(-(-layout.rows // rows), 1 << 20), 1)
     extents = [("rows", layout.rows), ("columns", layout.columns)]
     memory = (("SHARED", min(-(-far // PIECES) * PIECES, room)),) if far else ()
     constants = (("BLOCK", block), ("THREADS", threads), ("EACH", each), *memory)
     launch = make_launch(held, "row_held.cuda.j2", name, heading, sections, extents, grid, block, constants, 4)
-    return replace(launch, by4=by4)
+    return replace(launch, packed=packed)
 
 
 def _sections(held: HeldRows, far: bool) -> tuple[dict[str, object], int]:

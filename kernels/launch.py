@@ -20,15 +20,15 @@ from .program import Launch, Program
 from .tuning import store, tuned
 
 ALIGNMENT = 16  # bytes, and elements: what Triton's divisibility promise is about
-PACK_ALIGNMENT = 32  # of four doubles
+PACK_ALIGNMENT = 32  # bytes of the longest packs: four doubles
 TRIALS = 7  # runs of each schedule that is tried
 DEFAULT_SHARED = 48 << 10  # dynamic shared memory that needs no permission
 MAX_DYNAMIC_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 
 
-def packs_by_four(launch: Launch, pointers: Sequence[int]) -> bool:
-    """Whether the packed twin of a CUDA kernel may run: a multiple of four elements, all arrays aligned."""
-    return launch.by4 > 0 and launch.by4 % 4 == 0 and not any(p % PACK_ALIGNMENT for p in pointers)
+def may_pack(launch: Launch, pointers: Sequence[int]) -> bool:
+    """Whether the packed twin of a CUDA kernel may run: a multiple of its packs, all arrays aligned."""
+    return launch.packed > 0 and launch.packed % launch.pack == 0 and not any(p % PACK_ALIGNMENT for p in pointers)
 
 
 def is_aligned(launch: Launch, pointers: Sequence[int]) -> bool:
@@ -64,7 +64,7 @@ class CupyBackend(Backend):
     def __init__(self, language: str) -> None:
         self.language = language
         self.xp = _cupy()
-        self.loaded: dict[tuple[Program, bool, bool, int], Loaded] = {}
+        self.loaded: dict[tuple[Program, bool, int, int], Loaded] = {}
 
     @property
     def architecture(self) -> int:
@@ -106,11 +106,11 @@ class CupyBackend(Backend):
         """
         triton = launch.program.language == "triton"
         promise = ALIGNMENT if triton else PACK_ALIGNMENT
-        promising = is_aligned(launch, ()) if triton else packs_by_four(launch, ())
+        promising = is_aligned(launch, ()) if triton else may_pack(launch, ())
         variants: dict[tuple[int, int], _Variant] = {}
 
         def loaded(chosen: Launch, promised: bool) -> _Variant:
-            kernel = self.load(chosen.program, triton and promised, not triton and promised)
+            kernel = self.load(chosen.program, triton and promised, 0 if triton or not promised else chosen.pack)
             made = kernel.compiled
             blocks = chosen.grid[0] * chosen.grid[1]
             hidden = (_NULL,) * made.hidden if not made.scratch else None
@@ -204,9 +204,9 @@ class CupyBackend(Backend):
         except errors:
             return None
 
-    def load(self, program: Program, aligned: bool, packed: bool) -> Loaded:
+    def load(self, program: Program, aligned: bool, pack: int) -> Loaded:
         device = int(self.xp.cuda.runtime.getDevice())
-        key = (program, aligned, packed, device)
+        key = (program, aligned, pack, device)
         if key not in self.loaded:
             compiled = compile_program(program, self.architecture, aligned)
             if compiled.shared > max(DEFAULT_SHARED, self.shared):
@@ -215,7 +215,7 @@ class CupyBackend(Backend):
                 raise TargetError(Diagnostic(what, why=why, instead='use target="cuda", or target="cpu"'))
             module = self.xp.cuda.function.Module()
             module.load(compiled.cubin)
-            function = module.get_function(f"{compiled.entry}_by4" if packed else compiled.entry)
+            function = module.get_function(f"{compiled.entry}_by{pack}" if pack else compiled.entry)
             if compiled.shared > DEFAULT_SHARED:
                 from cupy_backends.cuda.api import driver
 

@@ -30,6 +30,7 @@ BUCKETS = (16, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384)  # few, so that
 CUDA_BLOCK = 256
 CACHED = 1 << 17  # bytes of a row that caches keep from one pass to the next, with all multiprocessors on rows
 MOST_SHARED = 227 << 10  # bytes of shared memory that a block may have, from sm_90 on
+UNROLLED = 50  # values of a pointwise kernel that are computed for eight neighbours; of longer ones for four
 MANY_BLOCKS = 1024  # enough to fill any device several times
 
 
@@ -184,28 +185,35 @@ def _plan_pointwise(body: Body, heading: list[str], name: str, language: str) ->
             body, "pointwise.triton.j2", name, heading, sections, extents, grid, block, (("BLOCK", block),), 4
         )
         return replace(launch, choices=_choices(language, 4))
-    by4 = layout.rows if _can_pack(body) else 0
-    if by4:
-        sections["packed"] = _packed(body)
+    pack = _pack_of(body)
+    if pack:
+        sections["packed"], sections["pack"] = _packed(body), pack
     grid = (max(1, min(_ceil(layout.rows, CUDA_BLOCK), 4 * MANY_BLOCKS)), 1)
     launch = make_launch(body, "pointwise.cuda.j2", name, heading, sections, extents, grid, CUDA_BLOCK, (), 4)
-    return replace(launch, by4=by4, choices=_choices(language, 4))
+    return replace(launch, packed=layout.rows if pack else 0, pack=pack, choices=_choices(language, 4))
 
 
-def _can_pack(body: Body) -> bool:
-    """One axis, walked by every array in steps of 0 or 1 from its start."""
+def _pack_of(body: Body) -> int:
+    """How many neighbours a thread takes at a time: 16 bytes of the widest array, four at least; 0 where it cannot.
+
+    It can on one axis, walked by every array in steps of 0 or 1 from its start.
+    """
     layout = body.layout
     if len(layout.outer) != 1 or not body.accesses or len(body.lowered.values) > 200:
-        return False
+        return 0
     if any(isinstance(v.source, Position | Look) for v in body.lowered.values):
-        return False
+        return 0
     axis = layout.outer[0].members[-1]
     steps = {a.strides[axis] for a in body.accesses.values()}
-    return 1 in steps and steps <= {0, 1} and not any(a.offset for a in body.accesses.values())
+    if 1 not in steps or not steps <= {0, 1} or any(a.offset for a in body.accesses.values()):
+        return 0
+    loads = [v for v in body.lowered.values if isinstance(v.source, Load) and body.accesses[id(v)].strides[axis] == 1]
+    widest = max(d.itemsize for d in (*(v.dtype for v in loads), *(o.dtype for o in body.lowered.outputs)))
+    return 8 if widest <= 2 and len(body.lowered.values) <= UNROLLED else 4
 
 
 def _packed(body: Body) -> dict[str, object]:
-    """The lines of the packed twin: loads and stores of four neighbours around a loop over them."""
+    """The lines of the packed twin: loads and stores of neighbours around a loop over them."""
     body.packed = True
     lines = body.straight()
     body.packed = False

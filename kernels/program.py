@@ -53,7 +53,8 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """One kernel launch. `by4`: the extent that must be a multiple of 4 for a CUDA kernel's packed twin; 0: no twin.
+    """One kernel launch. `packed`: the extent that must be a multiple of `pack` for a CUDA kernel's twin, whose threads
+    take so many neighbours at a time; 0: no twin.
 
     `reread`: bytes that it reads again from device memory, of rows that no cache is likely to hold till then.
     `choices`: numbers of warps (Triton) or threads (CUDA) that a block may as well have; none for a kernel that reads
@@ -64,7 +65,8 @@ class Launch:
     arguments: tuple[Argument, ...]
     grid: tuple[int, int]
     block: int
-    by4: int = 0
+    packed: int = 0
+    pack: int = 4
     reread: int = 0
     choices: tuple[int, ...] = ()
 

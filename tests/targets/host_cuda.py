@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from untraced.kernels.backend import Backend
-from untraced.kernels.launch import packs_by_four
+from untraced.kernels.launch import may_pack
 from untraced.kernels.program import Launch, Program
 
 PRELUDE = Path(__file__).parent / "host_prelude.h"
@@ -44,7 +44,7 @@ def compile_on_host(language: str, source: Path, made: Path, *flags: str) -> Non
 
 
 RUN: dict[tuple[Program, str], Any] = {}
-"""The kernels that were compiled in this process; "_by4" ends the names of packed twins."""
+"""The kernels that were compiled in this process; "_by4", "_by8" end the names of packed twins."""
 
 
 def compile_programs(programs: Sequence[Program], end: str = "") -> None:
@@ -137,9 +137,9 @@ class HostCuda(Backend):
 
     def launch(self, launch: Launch, arguments: Sequence[Any]) -> None:
         program = launch.program
-        by4 = packs_by_four(launch, [a.ctypes.data for a in arguments if isinstance(a, np.ndarray)])
-        self.packed_launches += by4
-        function = self.function(program, "_by4" if by4 else "")
+        packed = may_pack(launch, [a.ctypes.data for a in arguments if isinstance(a, np.ndarray)])
+        self.packed_launches += packed
+        function = self.function(program, f"_by{launch.pack}" if packed else "")
         cells = [
             np.array([a.ctypes.data], np.uint64) if isinstance(a, np.ndarray) else np.array([a]) for a in arguments
         ]

@@ -169,7 +169,8 @@ def test_random_programs(seed: int, backend: HostCuda) -> None:
 @pytest.mark.parametrize(
     "function",
     [
-        *(chain(64), masked(64, 1), masked(1, 64, np.float64), softmax(7, 136), softmax(3, 1104, np.float16)),
+        *(chain(64), chain(72, np.float16), chain(72, np.dtype("bfloat16"))),
+        *(masked(64, 1), masked(1, 64, np.float64), softmax(7, 136), softmax(3, 1104, np.float16)),
         *(layer_norm(5, 64), layer_norm(3, 520, np.float64), logsumexp(9, 12)),
     ],
     ids=lambda f: f.name,

@@ -16,7 +16,7 @@ from kernel_programs import chain, masked, softmax, totals
 from untraced.kernels import launch as launching
 from untraced.kernels.ahead import Compiled
 from untraced.kernels.executor import GpuExecutor
-from untraced.kernels.launch import CupyBackend, is_aligned, packs_by_four
+from untraced.kernels.launch import CupyBackend, is_aligned, may_pack
 from untraced.kernels.plan import plan
 from untraced.kernels.program import Launch
 from untraced.translator.errors import TargetError
@@ -151,11 +151,14 @@ def test_promises_are_made_only_where_they_hold() -> None:
     assert is_aligned(launch, [1 << 20, 1 << 21])
     assert not is_aligned(launch, [1 << 20, (1 << 21) + 8])
     assert not is_aligned(first_launch(softmax(64, 33), "triton"), [1 << 20, 1 << 21])
-    assert packs_by_four(first_launch(chain(64), "cuda"), [1 << 20])
-    assert not packs_by_four(first_launch(chain(63), "cuda"), [1 << 20])
-    assert not packs_by_four(first_launch(chain(64), "cuda"), [(1 << 20) + 4])
-    assert packs_by_four(first_launch(softmax(64, 32), "cuda"), [1 << 20])
-    assert not packs_by_four(first_launch(softmax(64, 33), "cuda"), [1 << 20])
+    assert may_pack(first_launch(chain(64), "cuda"), [1 << 20])
+    assert not may_pack(first_launch(chain(63), "cuda"), [1 << 20])
+    assert may_pack(first_launch(chain(72, np.float16), "cuda"), [1 << 20])
+    assert not may_pack(first_launch(chain(68, np.float16), "cuda"), [1 << 20])  # packs of eight
+    assert not may_pack(first_launch(chain(72, np.float16), "cuda"), [(1 << 20) + 8])
+    assert not may_pack(first_launch(chain(64), "cuda"), [(1 << 20) + 4])
+    assert may_pack(first_launch(softmax(64, 32), "cuda"), [1 << 20])
+    assert not may_pack(first_launch(softmax(64, 33), "cuda"), [1 << 20])
 
 
 def test_a_machine_without_a_device_says_so() -> None:

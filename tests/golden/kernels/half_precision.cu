@@ -39,17 +39,17 @@ extern "C" __global__ void half_precision_t(const half_t* __restrict__ x_ptr, co
     }
 }
 
-// The same for four neighbours at a time: n is a multiple of 4 and the pointers are aligned.
-template <class T> struct alignas(4 * sizeof(T)) Pack { T at[4]; };
+// The same for eight neighbours at a time: n is a multiple of 8 and the pointers are aligned.
+template <class T> struct alignas(8 * sizeof(T)) Pack { T at[8]; };
 
-extern "C" __global__ void half_precision_t_by4(const half_t* __restrict__ x_ptr, const half_t* __restrict__ y_ptr, half_t* __restrict__ t_2_ptr, index_t n) {
+extern "C" __global__ void half_precision_t_by8(const half_t* __restrict__ x_ptr, const half_t* __restrict__ y_ptr, half_t* __restrict__ t_2_ptr, index_t n) {
     const index_t step = (index_t)gridDim.x * blockDim.x;
-    for (index_t i = (index_t)blockIdx.x * blockDim.x + threadIdx.x; i < n / 4; i += step) {
+    for (index_t i = (index_t)blockIdx.x * blockDim.x + threadIdx.x; i < n / 8; i += step) {
         const Pack<half_t> x_pack = reinterpret_cast<const Pack<half_t>*>(x_ptr)[i];
         const Pack<half_t> y_pack = reinterpret_cast<const Pack<half_t>*>(y_ptr)[i];
         Pack<half_t> t_2_out_pack;
 #pragma unroll
-        for (int k = 0; k < 4; k++) {
+        for (int k = 0; k < 8; k++) {
             const half_t x = x_pack.at[k];
             const half_t t = half_t::from(tanhf(widen(x)));
             const half_t y = y_pack.at[k];
