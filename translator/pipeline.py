@@ -33,7 +33,7 @@ from .passes.simplify import simplify
 from .passes.ties import ties
 from .passes.windows import windows
 from .reading.changes import Change
-from .reading.draws import is_draw
+from .reading.draws import differs_in_lanes
 from .reading.exact import exact
 from .reading.guards import Guard
 from .reading.inner import free_outside
@@ -204,7 +204,7 @@ def transform(
         with _deriving(_orders.get() + (name == "derive")), _marking_kinds(False), _keeping_lists(False):
             reading = read_specialised(read_with, signature, forced)
         note("read", reading.function, unless_known=True)
-        if name != "derive" and any(map(is_draw, reading.function.params)):
+        if name != "derive" and any(map(differs_in_lanes, reading.function.params)):
             what = "random numbers that a function draws, in a batch of it"
             raise CutError(Diagnostic(what, why="all elements would share them", instead="draw them outside"))
         positions = positions_of(signature, reading.statics)

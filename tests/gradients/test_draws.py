@@ -190,6 +190,12 @@ def test_widths_are_checked_as_numpy_does():
             grad(f)(np.array([1.0, -1.0]))
 
 
+def test_a_batch_shares_what_every_call_draws_alike():
+    w = np.array([[0.5, 1.2, 0.9], [1.0, 2.0, -1.0]])
+    for batched in (vmap(grad(own)), accelerate(vmap(grad(own)))):
+        np.testing.assert_allclose(batched(w), [grad(own)(v) for v in w], rtol=1e-13)
+
+
 def test_draws_that_write_or_whose_generator_is_looked_into_are_refused():
     def written(w):
         x = np.zeros(3)

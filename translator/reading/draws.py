@@ -8,7 +8,7 @@ They do not depend on what is differentiated: of a distribution that is a standa
 is drawn. The order in which a function draws is kept where every call comes to the same draws: in front of branches,
 and in loops of a known number of trips, whose draws are one array with an entry for each trip; not in a batch, whose
 lanes would share them. A generator that the function itself makes, from a known seed, gives the same numbers at every
-call.
+call, and to all lanes.
 """
 
 from __future__ import annotations
@@ -202,6 +202,11 @@ def _generators_in(value: Any) -> Iterator[Generator]:
 def is_draw(p: Param) -> bool:
     """Whether the value of a hidden parameter is made by asking for it."""
     return p.capture is not None and isinstance(p.capture.function, Root) and isinstance(p.capture.function.owner, Draw)
+
+
+def differs_in_lanes(p: Param) -> bool:
+    """Whether it is a draw that each element of a batch makes anew: any but of a generator that the function makes."""
+    return is_draw(p) and p.capture is not None and not isinstance(p.capture.function.owner.owner, Made)
 
 
 def may_draw(ctx: Context) -> bool:
