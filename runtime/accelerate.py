@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ..translator.errors import AliasError, CutError, Span, TargetError, UntracedError, for_users, tell_place
-from ..translator.reading.signature import Signature, signature_of
+from ..translator.reading.signature import Signature, signature_of, unopened
 from . import forking, strict
 from .adopted import OnGpu, adopted
 from .arguments import Key, bind_arguments, open_arguments
@@ -110,7 +110,8 @@ class Accelerated:
         if self.options.static:
             args, kwargs = self.options.make_static(self.fun, args, kwargs)
         try:
-            key, leaves = open_arguments(args, kwargs)
+            read = self._as_read(args, kwargs)
+            key, leaves = open_arguments(*read)
             entries = self._entries.get(key, ())
         except TypeError as error:
             return self._unreadable(error, given, args, kwargs)
@@ -132,7 +133,7 @@ class Accelerated:
             driver = self._latest(next(reversed(tuple(self._cut.values())), None))
             return self._ledger.run(size, on_host, (self.fun if driver is None else driver.fun, *given), {})
         try:
-            entry = self._ledger.translate(lambda: self._specialise(key, leaves, args, kwargs))
+            entry = self._ledger.translate(lambda: self._specialise(key, leaves, *read))
         except TargetError:
             raise
         except (CutError, AliasError) as error:
@@ -144,6 +145,14 @@ class Accelerated:
         except Exception as error:
             return self._as_is(key, error, given)
         return self._run(entry, leaves, given)
+
+    def _as_read(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments as the reader sees them: long lists of numbers are left to CPython, which only plain functions
+        can be.
+        """
+        if hasattr(self.fun, "__untraced_read__"):
+            return args, kwargs
+        return tuple([unopened(x) for x in args]), {k: unopened(x) for k, x in kwargs.items()} if kwargs else kwargs
 
     def _run(self, entry: Entry, leaves: list[Any], given: tuple[Any, Any]) -> Any:
         """The result; the caller's containers get what the function put into them."""
@@ -332,7 +341,7 @@ class Accelerated:
         args, kwargs = adopted(args), adopted(kwargs)
         if self.options.static:
             args, kwargs = self.options.make_static(self.fun, args, kwargs)
-        return inspect_call(self, bind_arguments(self.fun, args, kwargs), compile)
+        return inspect_call(self, bind_arguments(self.fun, *self._as_read(args, kwargs)), compile)
 
     def source(self, *args: Any, **kwargs: Any) -> str:
         """The generated NumPy source for these arguments."""

@@ -14,6 +14,7 @@ import numpy as np
 from ..translator.errors import UntracedError
 from ..translator.ir import Aval
 from ..translator.reading.signature import (
+    Opaque,
     Signature,
     abstract_with_leaves,
     aval_of,
@@ -82,7 +83,7 @@ def _open_rare(x: Any, key: list[Any], leaves: list[Any]) -> None:
         key.append((type(x), x.dtype, x.shape))
         leaves.append(x)
         return
-    opened = open_node(x)
+    opened = None if type(x) is Opaque else open_node(x)
     if opened is not None:
         children, shell = opened
         key.append(shell)
@@ -153,7 +154,7 @@ def bind_arguments(fun: Callable[..., Any], args: Sequence[Any], kwargs: Mapping
 def _marked(mark: Callable[[Any], Any], x: Any, fun: Callable[..., Any], where: int | str) -> Any:
     """The argument with `mark` over its leaves. Errors name the argument, given by position or name."""
     try:
-        return tree_map(mark, x, is_leaf=_is_aval)
+        return tree_map(mark, x, is_leaf=_is_whole)
     except UntracedError as error:
         names = list(signature_of(fun).parameters)
         name = where if isinstance(where, str) else names[where] if where < len(names) else f"number {where + 1}"
@@ -161,8 +162,8 @@ def _marked(mark: Callable[[Any], Any], x: Any, fun: Callable[..., Any], where: 
         raise
 
 
-def _is_aval(x: Any) -> bool:
-    return type(x) is Aval  # a leaf, though a dataclass
+def _is_whole(x: Any) -> bool:
+    return type(x) is Aval or type(x) is Opaque  # a leaf, though a dataclass
 
 
 def _number(x: Any) -> Any:

@@ -18,7 +18,7 @@ from ..translator.errors import TargetError, UntracedError
 from ..translator.ir import Function
 from ..translator.reading.changes import apply_changes, holds_twice
 from ..translator.reading.exact import Passed, exact
-from ..translator.reading.signature import signature_of
+from ..translator.reading.signature import signature_of, unopened
 from ..translator.reading.source import source_of
 from ..translator.tree import Kind, TreeDef
 from . import forking
@@ -242,7 +242,7 @@ class Region(Accelerated):
 
 def _held(x: Any) -> Any:
     """An object of a class of the user's is part of the signature; what is read of it is guarded."""
-    return Static(x) if is_users_object(x) and isinstance(x, Hashable) else x
+    return Static(x) if is_users_object(x) and isinstance(x, Hashable) else unopened(x)
 
 
 def _has_passed(out: TreeDef) -> bool:

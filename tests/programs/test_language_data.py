@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from comparing import TARGETS, Cases, check
 
+from untraced import accelerate, grad
+
 CASES = Cases()
 
 
@@ -47,6 +49,47 @@ def mix(n, l, s, t):
     l2.append(n)
     q = [x for x in l2 if x > 1]
     return (d, q, t[0] * n, {k: len(v) for k, v in d.items()})
+
+
+# ---- long lists of numbers, which CPython keeps ----
+
+LONG = [k * 37 % 101 for k in range(60)]
+
+
+@CASES((list(LONG), np.linspace(0.0, 1.0, 50)), (tuple(LONG), 2.0))
+def around_a_long_list(l, x):
+    y = np.sin(x) * 2.0
+    y = y + np.cos(y) * x
+    a = np.array(l)
+    return np.exp(-y) * (np.sum(y * y) + a.mean())
+
+
+@CASES((list(LONG),))
+def sorted_in_place(l):
+    n = len(l)
+    for i in range(n):
+        for j in range(n - i - 1):
+            if l[j] > l[j + 1]:
+                l[j], l[j + 1] = l[j + 1], l[j]
+    l.append(-1)
+    return l
+
+
+@CASES(([[float((3 * i + 5 * j) % 7 + (i == j) * 9) for j in range(6)] for i in range(6)],))
+def eliminated(m):
+    determinant = 1.0
+    for i in range(len(m)):
+        for j in range(i + 1, len(m)):
+            ratio = m[j][i] / m[i][i]
+            for k in range(len(m)):
+                m[j][k] -= ratio * m[i][k]
+        determinant *= m[i][i]
+    return determinant
+
+
+@CASES(({f"k{i}": v for i, v in enumerate(LONG)},))
+def the_largest(d):
+    return {k: v + 1 for k, v in d.items()}, sum(d.values()), max(d, key=d.get)
 
 
 @CASES(([1, 2, 3, 4], 2), ([1, 2, 3, 4], 9))
@@ -325,3 +368,20 @@ def aug_attr(x):
 @pytest.mark.parametrize(("function", "arguments"), CASES.found)
 def test_data(function: Any, arguments: Any, target: str) -> None:
     check(function, arguments, target)
+
+
+def test_long_lists_are_not_read_one_by_one() -> None:
+    """A list of any length is one argument: neither its length nor what it holds asks for another program."""
+
+    @accelerate
+    def total(l: Any) -> Any:
+        s = 0.0
+        for v in l:
+            s += v * v
+        return s
+
+    for n in (17, 1000, 30_000):
+        values = [0.5] * n
+        assert total(values) == 0.25 * n
+    assert "for v in l" in total.source([0.5] * 1000)
+    np.testing.assert_array_equal(grad(total.__wrapped__)([0.5] * 20), [1.0] * 20)  # its parameters, here

@@ -117,7 +117,7 @@ def _open(x: Any, leaves: list[Any], avals: list[Aval], where: str) -> TreeDef:
         return ARRAY if is_array_without_axes(x) else LEAF
     if x is None:
         return NONE
-    opened = open_node(x)
+    opened = None if type(x) is Opaque else open_node(x)
     if opened is None:
         return static_node(x, where)
     children, shell = opened
@@ -197,9 +197,31 @@ def static_node(x: Any, where: str) -> TreeDef:
 
 @dataclass(frozen=True, slots=True)
 class Opaque:
-    """Stands for an object of this class, of which nothing else is known: a random generator, a file, a date."""
+    """Stands for an object of this class, of which nothing else is known: a random generator, a file, a date.
+
+    It may be passed in the object's place, which is then not looked into.
+    """
 
     cls: type
+
+
+MOST_NUMBERS = 16
+
+
+def unopened(x: Any) -> Any:
+    """The argument itself; what stands for it where it is a list, tuple or dict of more than `MOST_NUMBERS` numbers,
+    or of lists of them. Read one by one, as parameters each, they take seconds to compile; CPython has them at once.
+    """
+    count, first = 1, x
+    while (cls := type(first)) is list or cls is tuple or cls is dict:
+        if not first:
+            return x
+        count *= len(first)
+        first = next(iter(first.values())) if cls is dict else first[0]
+    return Opaque(type(x)) if count > MOST_NUMBERS and cls in _NUMBERS_AND_NAMES else x
+
+
+_NUMBERS_AND_NAMES = frozenset({float, int, complex, bool, str, type(None)})
 
 
 _PLAIN = (bool, str, bytes, enum.Enum, np.dtype, type, range, type(Ellipsis), frozenset, type(np))
@@ -209,6 +231,8 @@ def known(x: Any) -> Any:
     """What the function is specialised on where `x` is passed: the value itself, or what stands for it. A `__hash__`
     of the user's is called only where it decides: it may fail on an object half made, or keep what it finds.
     """
+    if type(x) is Opaque:
+        return x
     if not (isinstance(x, _PLAIN) or callable(x)):
         return Opaque(type(x))
     try:
