@@ -12,7 +12,7 @@ from ..translator.builder import Builder
 from ..translator.derive import reverse
 from ..translator.derive.activity import inexact
 from ..translator.errors import DTypeError
-from ..translator.ir import Block, Function, Var, const
+from ..translator.ir import Atom, Block, Function, Var, const
 from ..translator.pipeline import Positions, deriving, keeps_lists, note_loops, target
 from ..translator.reading.signature import static_value
 from ..translator.rewrite import splice_block
@@ -160,6 +160,7 @@ def batched(
     for place, axis in zip(positions, axes, strict=True):
         if place is not None:
             ins[place] = axis
+    function = _with_truth_values(function)
     outs = choices.axes_over(fun, out_axes, function.out, "vmap out_axes", "the result")
     results = function.body.results[: function.out.leaf_count]
     notes: list[LoopNote] = []
@@ -168,6 +169,24 @@ def batched(
     made = batch.vmap(function, ins, out, size, _wanted(lanes), notes, axis_name)
     note_loops(notes)
     return made
+
+
+def _with_truth_values(function: Function) -> Function:
+    """The function with the Python bools in its result, part of the structure so far, as leaves: each lane has one."""
+    results: list[Atom] = []
+    waiting = iter(function.body.results)
+
+    def visit(t: TreeDef) -> TreeDef:
+        if t.kind is Kind.STATIC and type(t.aux) is bool:
+            results.append(const(t.aux))
+            return LEAF
+        if t.kind is Kind.LEAF:
+            results.append(next(waiting))
+        return dataclasses.replace(t, children=tuple([visit(c) for c in t.children])) if t.children else t
+
+    out = visit(function.out)
+    body = dataclasses.replace(function.body, results=(*results, *waiting))
+    return dataclasses.replace(function, out=out, body=body)
 
 
 def _wanted(form: Form) -> Lanes:

@@ -41,6 +41,7 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
         lambda n, k: scipy.special.binom(n, k),
         (np.array([-3, -3.5, -1, 5, 0, -2, -2, 3]), np.array([2, 2, 1, 7, 0, -2, -1.5, -1])),
     ),
+    "orders that are no whole numbers": (lambda n: scipy.special.kn(n, 1.5), (np.array([0.0, 1.7, 3.2]),)),
     "the other triangle": (lambda a: scipy.linalg.cho_factor(a)[0], (np.array([[9, 3, 1], [3, 7, 5], [1, 5, 9]]),)),
 }
 COMPLEX = np.array([0.5 + 0.3j, 1.7 - 0.4j, 2.2 + 1.1j])

@@ -195,6 +195,11 @@ class TestVmap:
         np.testing.assert_allclose(out["s"], (X * X).T)
         assert out["d"][0].shape == X.shape
 
+    def test_truth_values_known_before_the_run_are_results_too(self, how: str) -> None:
+        found = vmap(maybe(lambda x: (x, x.ndim == 0, {"positive": True}), how))(V)
+        np.testing.assert_array_equal(found[1], np.full(len(V), True))
+        np.testing.assert_array_equal(found[2]["positive"], np.full(len(V), True))
+
     def test_unbatched_result(self, how: str) -> None:
         def f(x: Any, y: Any) -> Any:
             return np.sum(y)

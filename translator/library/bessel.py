@@ -138,6 +138,11 @@ def kv(v: Any, z: Any) -> Any:
     return _decaying(v, z, False)
 
 
+def kn(n: Any, x: Any) -> Any:
+    """kv of a whole order: what an order has behind the point is cut off."""
+    return kv(np.trunc(np.asarray(n)), x)
+
+
 def kve(v: Any, z: Any) -> Any:
     """kv(v, z) exp(z); NaN at infinity, as SciPy's."""
     return _decaying(v, z, True, np.nan)

@@ -14,7 +14,7 @@ from ..ops.gamma import digamma, gamma, gammaln
 from ..ops.normal import log_ndtr, ndtr
 from ..ops.selection import stop_gradient
 from ..ops.special import erf, erfc, erfcinv, erfcx, erfinv
-from .bessel import iv, ive, jv, k0, k0e, k1, k1e, kv, kve, yv
+from .bessel import iv, ive, jv, k0, k0e, k1, k1e, kn, kv, kve, yv
 from .incomplete import betainc, betaincc, doubles, gammainc, gammaincc
 from .integrals import ellipe, ellipk, ellipkm1, exp1, expi, hyp1f1, spence
 from .support import comb_of, factorial_of, float_of, known, perm_of, real_float_of
@@ -400,7 +400,7 @@ def poch(z: Any, m: Any) -> Any:
 
 
 psi = digamma
-jn, yn, kn = jv, yv, kv
+jn, yn = jv, yv
 
 SCIPY_NAMES: dict[str, Callable[..., Any]] = {
     "logsumexp": logsumexp,
@@ -448,7 +448,7 @@ SCIPY_NAMES: dict[str, Callable[..., Any]] = {
     "iv": iv,
     "ive": ive,
     "kv": kv,
-    "kn": kv,
+    "kn": kn,
     "kve": kve,
     "k0": k0,
     "k1": k1,

@@ -198,7 +198,7 @@ def by_power(x: Any, y: Any) -> Any:
 def d_power_x(x: Any, y: Any, z: Any) -> Any:
     if isinstance(y, int):
         return np.where(y == 0, 0.0, y * x ** (y - 1))
-    if isinstance(y, float):
+    if isinstance(y, float | complex):
         p = y * x ** (y - 1)
         return np.where(y == 0, np.where(x == 0, 0.0, p), p)
     if y.dtype.kind in "biu":
