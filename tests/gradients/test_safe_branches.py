@@ -132,3 +132,16 @@ def test_the_slope_of_a_root_at_zero_stays_infinite():
     with np.errstate(divide="ignore"):
         assert grad(np.sqrt)(0.0) == np.inf
         assert grad(lambda x: (x * x) ** 0.25)(0.5) == pytest.approx(0.5**0.5, rel=1e-12)
+
+
+@pytest.mark.parametrize("clipped", [lambda v: np.maximum(v, 0.0), lambda v: 0.3 * np.where(v > 0.0, v, 0.0)])
+def test_forward_mode_is_mute_where_reverse_mode_is(clipped):
+    def f(v):
+        return np.sum(np.sqrt(clipped(v)) * v)
+
+    v, t = np.array([-1.0, 2.0]), np.array([0.3, 0.7])
+    slope = grad(f)(v)
+    assert np.isfinite(slope).all()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        np.testing.assert_allclose(jvp(f, (v,), (t,))[1], slope @ t, rtol=1e-14)
+        np.testing.assert_allclose(hessian(f)(v), [[0.0, 0.0], [0.0, 0.75 * slope[1] / 1.5 / 2.0]], rtol=1e-14)
