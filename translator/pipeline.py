@@ -201,7 +201,8 @@ def transform(
     """
     forced: frozenset[int] = frozenset()
     while True:
-        with _deriving(_orders.get() + (name == "derive")), _marking_kinds(False), _keeping_lists(False):
+        orders = _orders.get() + (name == "derive")
+        with _deriving(orders, name == "batch"), _marking_kinds(False), _keeping_lists(False):
             reading = read_specialised(read_with, signature, forced)
         note("read", reading.function, unless_known=True)
         if name != "derive" and any(map(differs_in_lanes, reading.function.params)):
@@ -255,8 +256,8 @@ def reading_rules(taken: int = 1) -> Iterator[None]:
 
 
 @contextmanager
-def _deriving(orders: int) -> Iterator[None]:
-    token, calls = _orders.set(orders), kept.set(orders > 0)
+def _deriving(orders: int, batching: bool = False) -> Iterator[None]:
+    token, calls = _orders.set(orders), kept.set(orders > 0 or batching)
     try:
         yield
     finally:

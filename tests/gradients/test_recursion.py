@@ -18,6 +18,9 @@ def squared(x):
     return x if x > 10 else squared(x * x)
 
 
+SQUARED = np.vectorize(squared)
+
+
 def midpoints(a, b, tol):
     m = (a + b) / 2
     if b - a < tol:
@@ -247,8 +250,39 @@ def test_refused():
 
     with pytest.raises(UnsupportedError, match="different shapes or dtypes|an array of shape"):
         untraced.grad(lambda v: np.sum(shapes(v)))(np.array([1.0, 0.5]))
-    with pytest.raises(UnsupportedError, match="vmap of squared"):
-        untraced.vmap(untraced.grad(squared))(np.array([1.5, 2.5]))
+
+    def told(x):
+        return x if x > 10 else told(x * x) + untraced.lax.psum(x, "i")
+
+    with pytest.raises(UnsupportedError, match="vmap of told"):
+        untraced.vmap(told, axis_name="i")(np.array([1.5, 2.5]))
+
+
+def test_batches_whose_elements_call_to_different_depths():
+    def ackermann(m, n):
+        if m == 0:
+            return n + 1
+        return ackermann(m - 1, 1) if n == 0 else ackermann(m - 1, ackermann(m, n - 1))
+
+    m, n = np.array([0, 1, 2, 2]), np.array([3, 2, 1, 3])
+    np.testing.assert_array_equal(untraced.vmap(ackermann)(m, n), [4, 4, 5, 9])
+
+    def some(x, k):
+        total = 0.0
+        for i in range(k):
+            total += squared(x + i)
+        return squared(x) if k > 2 else total
+
+    x, k = np.array([1.2, 2.5, 11.0, 1.7]), np.array([0, 2, 1, 3])
+    want = [some(a, int(b)) for a, b in zip(x, k)]
+    for lanes in ("auto", "loop", "lockstep"):
+        np.testing.assert_allclose(untraced.vmap(some, lanes=lanes)(x, k), want)
+    nested = untraced.jit(untraced.vmap(untraced.vmap(squared)))
+    np.testing.assert_allclose(nested(x.reshape(2, 2)).ravel(), SQUARED(x))
+    slopes = [untraced.grad(squared)(v) for v in x]
+    np.testing.assert_allclose(untraced.vmap(untraced.grad(squared))(x), slopes)
+    np.testing.assert_allclose(untraced.grad(lambda x: np.sum(untraced.vmap(squared)(x)))(x), slopes)
+    assert "for lane in range(4):" in untraced.vmap(squared).source(x)
 
 
 def test_with_rules_of_the_users_own():

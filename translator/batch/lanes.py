@@ -21,13 +21,29 @@ from typing import TYPE_CHECKING
 from .. import make, ops
 from ..builder import Builder
 from ..errors import Span
-from ..ir import Apply, Atom, Aval, Block, For, If, Range, Statement, Var, While, blocks_of, const, free_variables, walk
+from ..ir import (
+    Apply,
+    Atom,
+    Aval,
+    Block,
+    For,
+    If,
+    Range,
+    Statement,
+    Var,
+    While,
+    blocks_of,
+    const,
+    free_variables,
+    walk,
+)
 from ..ops.core import At, Collective, Dim, Dyn, Fourier, Linalg, Put, Run, Sort
 from ..records import dataclass
 from ..rewrite import Substitution, copy_statement
 from .form import Form
+from .routines import goes_apart, with_called
 from .rules import batched_aval, renamed
-from .spread import is_batched
+from .spread import differs
 
 if TYPE_CHECKING:
     from .vmap import Batcher
@@ -90,9 +106,12 @@ def runs(batcher: Batcher, statements: Sequence[Statement]) -> Iterator[tuple[Se
 
 def is_lanes(batcher: Batcher, s: Statement) -> bool:
     """The choice, and a note of it where there is one."""
+    if goes_apart(s, batcher.batched) and not _speaks(s):
+        batcher.notes.append(LoopNote(s.span, "loop", "each lane calls as deep as its data ask for"))
+        return True
     if not isinstance(s, If | For | While):
         return False
-    wanted, own = batcher.lanes, _differs(s, batcher.batched)
+    wanted, own = batcher.lanes, differs(s, batcher.batched)
     uneven = has_uneven_loop(s, batcher.batched)
     if not (own or uneven):
         return False
@@ -121,24 +140,14 @@ def _is_light(s: Statement) -> bool:
 
 def _speaks(s: Statement) -> bool:
     """Whether there is a collective in it: a loop over lanes would come to it for one lane at a time."""
-    return any(isinstance(t, Apply) and isinstance(t.op, Collective) for t in walk(Block((), (s,), ())))
-
-
-def _differs(s: If | For | While, batched: set[Var]) -> bool:
-    match s:
-        case If(condition=condition):
-            return is_batched(condition, batched)
-        case For(range=r):
-            return any(is_batched(a, batched) for a in (r.start, r.stop, r.step))
-        case While(condition=test):
-            return is_batched(test.results[0], batched)
+    return any(isinstance(t, Apply) and isinstance(t.op, Collective) for t in with_called(s))
 
 
 def has_uneven_loop(s: Statement, batched: set[Var], under: bool = False) -> bool:
     """Whether a loop runs more often in some lanes than in others; `under`: not all lanes come here."""
     if not isinstance(s, If | For | While):
         return False
-    under = under or _differs(s, batched)
+    under = under or differs(s, batched)
     if under and not isinstance(s, If):
         return True
     return any(has_uneven_loop(inner, batched, under) for b in blocks_of(s) for inner in b.statements)

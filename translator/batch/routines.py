@@ -2,16 +2,18 @@
 
     d_x = f_vjp(x, ct)          ->          d_x = f_vjp_batched(x, ct)          # ct batched, x not
 
-Elements that would call to different depths are refused.
+Elements that would call to different depths call one after another (`lanes`); where they must come together, for a
+collective, they are refused.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 from ..errors import Diagnostic, UnsupportedError
-from ..ir import Invoke, Routine
+from ..ir import Block, For, If, Invoke, Routine, Statement, Var, While, blocks_of, walk
 from ..routines import program_of
 
 if TYPE_CHECKING:
@@ -46,6 +48,37 @@ def batched_results(routine: Routine, lanes: Lanes) -> Lanes:
         taken[key] = results
         for later in list(taken)[list(taken).index(key) + 1 :]:  # what rests on less
             del taken[later]
+
+
+def with_called(s: Statement) -> Iterator[Statement]:
+    """A statement and all that it contains, the bodies of routines that it calls among that."""
+    waiting, seen = [Block((), (s,), ())], set[Routine]()
+    while waiting:
+        for inner in walk(waiting.pop()):
+            yield inner
+            if isinstance(inner, Invoke) and inner.routine not in seen:
+                seen.add(inner.routine)
+                waiting.append(inner.routine.function.body)
+
+
+def goes_apart(s: Statement, batched: set[Var]) -> bool:
+    """Whether the elements of a batch come to a routine's call, or to one inside it, in different ways."""
+    return _apart(s, batched, False, set())
+
+
+def _apart(s: Statement, batched: set[Var], under: bool, seen: set[tuple[Routine, Lanes]]) -> bool:
+    from .spread import batched_variables, differs, is_batched
+
+    if isinstance(s, Invoke):
+        key = (s.routine, tuple(is_batched(a, batched) for a in s.args))
+        if under or key in seen:
+            return under
+        seen.add(key)
+        body = s.routine.function.body
+        inside = batched_variables(s.routine.function, [p for p, lane in zip(body.params, key[1], strict=True) if lane])
+        return any(_apart(inner, inside, False, seen) for inner in body.statements)
+    under = under or (isinstance(s, If | For | While) and differs(s, batched))
+    return any(_apart(inner, batched, under, seen) for block in blocks_of(s) for inner in block.statements)
 
 
 def invoke(batcher: Batcher, s: Invoke) -> None:

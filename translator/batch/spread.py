@@ -83,6 +83,17 @@ def _check_together(block: Block, batched: set[Var], axis: Any) -> None:
             _check_together(inner, batched, axis)
 
 
+def differs(s: If | For | While, batched: set[Var]) -> bool:
+    """Whether the lanes of a batch take different branches here, or different numbers of turns."""
+    match s:
+        case If(condition=condition):
+            return is_batched(condition, batched)
+        case For(range=r):
+            return any(is_batched(a, batched) for a in (r.start, r.stop, r.step))
+        case While(condition=test):
+            return is_batched(test.results[0], batched)
+
+
 def is_batched(a: Atom, batched: set[Var]) -> bool:
     return isinstance(a, Var) and a in batched
 

@@ -3,9 +3,9 @@
     def f(x):                                      f(x) is one `Invoke`; the body of f is read once, and its own calls
         return x if x > 10.0 else f(x * x)         of f are `Invoke`s, too
 
-Only what will be differentiated is read so: compiled code has no such calls, and CPython keeps them. What the results
-are, the paths that do not call the function again tell: it is first read as if it raised where it does, then until its
-results are what they were taken for.
+Only what will be differentiated or batched is read so: compiled code has no such calls, and CPython keeps them. What
+the results are, the paths that do not call the function again tell: it is first read as if it raised where it does,
+then until its results are what they were taken for.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ GENERATED = "<untraced "  # what the names of files with printed source begin wi
 MANY, DEEP = 256, 6  # inlined calls of one function, branches on the data within each other
 MOST = 200  # routines that one function may become, for arguments of different structure or known value
 
-kept: ContextVar[bool] = ContextVar("kept", default=False)  # whether calls may stay calls: a derivative is to be taken
+kept: ContextVar[bool] = ContextVar("kept", default=False)  # whether calls may stay calls
 
 Key = tuple[Any, ...]
 Body = Callable[[Frame], Value]
