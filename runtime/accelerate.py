@@ -305,7 +305,8 @@ class Accelerated:
         """The function with these arguments bound, where it has been made."""
         first, *others = objects.values()
         methods = methods_of(first)
-        found = (self._methods if methods is None else methods).get((id(self), *objects, *map(id, others)))
+        kept = self._methods if methods is None else methods.get(self, {})
+        found = kept.get((*objects, *map(id, others)))
         return found if found is not None and found.fun.__globals__[HELD][0] is first else None
 
     def _holding(self, objects: dict[Any, Any]) -> Accelerated:
@@ -316,7 +317,8 @@ class Accelerated:
             first, *others = objects.values()
             methods = keep_methods(first)
             found = accelerated(holding(self.fun, objects), self.options.without(self.fun, objects))
-            (self._methods if methods is None else methods)[(id(self), *objects, *map(id, others))] = found
+            kept = self._methods if methods is None else methods.setdefault(self, {})
+            kept[(*objects, *map(id, others))] = found
         return found
 
     # ---- what else can be done with it -----------------------------------------------------------

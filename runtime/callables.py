@@ -196,19 +196,23 @@ class Attributes(dict[str, Any]):
 
     def __init__(self, given: Mapping[str, Any]) -> None:
         super().__init__(given)
-        self.methods: dict[Any, Any] = {}
+        self.methods: Methods = weakref.WeakKeyDictionary()
 
     def __reduce__(self) -> Any:
         return dict, (), None, None, iter(self.items())
 
 
-def methods_of(instance: Any) -> dict[Any, Any] | None:
+Methods = weakref.WeakKeyDictionary[Any, dict[Any, Any]]
+"""For each accelerated function, while it lives: itself with objects bound, by their places."""
+
+
+def methods_of(instance: Any) -> Methods | None:
     """The accelerated bound methods of an object. None where none have been kept with it."""
     own = getattr(instance, "__dict__", None)
     return own.methods if type(own) is Attributes else None
 
 
-def keep_methods(instance: Any) -> dict[Any, Any] | None:
+def keep_methods(instance: Any) -> Methods | None:
     """A place for them. None where the object has no `__dict__` of its own: it has slots, or shares one with others."""
     found = methods_of(instance)
     own = getattr(instance, "__dict__", None)

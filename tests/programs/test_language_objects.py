@@ -5,6 +5,7 @@ from __future__ import annotations
 import abc
 import enum
 import functools
+import gc
 import itertools
 import math
 from collections import namedtuple
@@ -571,6 +572,19 @@ IDENTITY = Wrapped(np.eye(3) * 2)
 def objects_that_numpy_makes_arrays_of(x):
     own = Wrapped(x)
     return x @ IDENTITY, np.dot(x[:3], IDENTITY), np.asarray(own) * 2, np.sin(x) + IDENTITY.x[0]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_functions_that_come_and_go_have_programs_of_their_own(target: str) -> None:
+    """With one object as argument: each function may lie where the one before lay."""
+    held = object.__new__(Hashed)
+    held.x = A
+    for k in range(6):
+        scaled = accelerate(lambda h, k=k: h.x * k, target=target)
+        np.testing.assert_array_equal(scaled(held), A * k)
+        del scaled
+        gc.collect()
+    assert not held.__dict__.methods
 
 
 @CASES(([1, 2, 1],), ((1, 3),))

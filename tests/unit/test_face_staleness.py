@@ -27,6 +27,9 @@ class Mode(enum.Enum):
     A = 1
     B = 2
 
+    def __init__(self, value: int) -> None:
+        self.weight = 2.0 * value
+
 
 MODE = Mode.A
 
@@ -188,6 +191,8 @@ CASES: dict[str, tuple[Callable[[Any], Any], Callable[[], Any]]] = {
     "an accelerated function's attribute": (fast, attribute(fast, "k", 3.0)),
     "that of another": (lambda x: x * fast.k, attribute(fast, "k", 4.0)),
     "a transformed function's attribute": (lambda x: SLOPE(x) * SLOPE.k, attribute(SLOPE, "k", 3.0)),
+    "an enum's attribute": (lambda x: x * Mode.A.weight, attribute(Mode.A, "weight", 3.0)),
+    "a list of a module": (lambda x: x * len(sys.argv), lambda: sys.argv.append("more")),
     "code": (lambda x: helper_of_helper(x), lambda: setattr(helper_of_helper, "__code__", replaced.__code__)),
 }  # fmt: skip
 

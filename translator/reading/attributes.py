@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import enum
 import functools
 import inspect
 import types
@@ -157,6 +158,10 @@ def _object_attribute(ctx: Context, owner: Any, name: str, node: ast.AST) -> Val
         ctx.set_attribute(owner, name, value)
         return value
     value = ctx.captures.member(owner, name) if outside else getattr(owner, name)
+    if isinstance(owner, types.ModuleType) and isinstance(value, list | dict | set):  # sys.argv
+        return ctx.captures.member(owner, name)
+    if isinstance(owner, enum.Enum) and name in vars(owner) and not name.startswith("_"):  # what the user keeps there
+        return ctx.captures.member(owner, name)
     if isinstance(owner, types.ModuleType) and callable(value) and not ctx.frame.fixed:
         ctx.captures.of_module(owner, name, value)
     if isinstance(value, types.MethodType) and value.__self__ is owner:
