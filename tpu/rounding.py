@@ -7,8 +7,8 @@ LLVM makes one operation of a product and a sum, which then is rounded once:
 Elsewhere the last digit is within what a sum may differ by. It decides what becomes of a point of a grid,
 `a + i * step`: in which bin of a histogram it falls; whether the difference of two products is exactly 0, as it is for
 parallel vectors and singular matrices; and in small arrays and numbers, where an iteration ends up that magnifies it,
-such as the Lorenz equations. On large arrays other sums stay fused: there a rounding of its own costs up to as much as
-the product.
+such as the Lorenz equations. On large arrays other sums, and all of those in loops, stay fused: where the arrays are in
+the cache already, rounding them takes up to five times as long.
 
 XLA's algebraic simplifier computes with real numbers, so that rounding, overflow and NaN are others:
 
@@ -24,7 +24,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ..translator.ir import Apply, Atom, Const, Function, Fused, Var, walk
+from ..translator.ir import Apply, Atom, Const, For, Function, Fused, Var, While, blocks_of, walk
 from ..translator.ops.core import Cast, Create, Elementwise, Index, Reshape
 from ..translator.records import dataclass
 from .writer import Value, Writer
@@ -33,10 +33,20 @@ SMALL = 1 << 12
 """Elements up to which every product is rounded that something is added to: a call costs more than they do."""
 
 _SUMS = ("add", "subtract")
-_REWRITTEN = {  # by the operation that takes them: what XLA makes one operation of with it
-    "divide": ("divide", "exp", "power"),
-    "log": ("exp", "power"),
-    "power": ("exp", "power"),
+_POWERS: dict[complex, str] = {
+    1: "",
+    2: "multiply",
+    3: "multiply",
+    4: "multiply",
+    0.5: "sqrt",
+    1.5: "",
+    -1: "divide",
+    -2: "divide",
+}
+_REWRITTEN: dict[str, tuple[tuple[str, ...], ...]] = {  # what XLA makes one operation of with each operand
+    "divide": (("divide",), ("divide", "exp", "power")),
+    "log": (("exp", "power"),),
+    "power": (("exp", "power"), ()),
 }
 
 
@@ -54,6 +64,7 @@ def as_written(function: Function) -> AsWritten:
     made: dict[Var, Apply] = {}
     values: set[Var] = set()
     constants: set[Var] = set()
+    repeated = _in_loops(function)
     for s in walk(function.body):
         match s:
             case Fused(targets=targets, body=body, args=args):
@@ -66,7 +77,7 @@ def as_written(function: Function) -> AsWritten:
             case Apply(targets=(target,), op=Elementwise(name=name), args=args) if target.aval.dtype.kind == "f":
                 made[target] = s
                 origins = [_origin(seen, a) for a in args]
-                values.update(_taken_together(name, origins, made))
+                values.update(_taken_together(name, origins, made, target not in repeated))
                 if name == "multiply" and any(_counts(seen, made, a) for a in origins):
                     values.add(target)
                 if _folds(name, origins, seen, made):
@@ -80,32 +91,40 @@ def _origin(seen: Mapping[Var, Atom], x: Atom) -> Atom:
     return x
 
 
-def _kinds(made: Mapping[Var, Apply], x: Atom) -> tuple[str, ...]:
-    """What elementwise operation makes a value; a power by a constant is made of products."""
+def _kind(made: Mapping[Var, Apply], x: Atom) -> str:
+    """What elementwise operation makes a value; some powers are products (`power_by_constant`)."""
     s = made.get(x) if isinstance(x, Var) else None
     if s is None or not isinstance(s.op, Elementwise):
-        return ()
-    name = s.op.name
-    return (name, "multiply") if name == "square" or (name == "power" and isinstance(s.args[1], Const)) else (name,)
+        return ""
+    if s.op.name == "power" and isinstance(s.args[1], Const) and s.args[1].aval.shape == ():
+        return _POWERS.get(complex(s.args[1].value), "power")
+    return "multiply" if s.op.name == "square" else s.op.name
 
 
 def _is_square(s: Apply) -> bool:
     return s.op.name in ("square", "power") or len(set(s.args)) == 1
 
 
-def _taken_together(name: str, origins: Sequence[Atom], made: Mapping[Var, Apply]) -> list[Var]:
-    """The operands that an operation would be made one with."""
+def _in_loops(function: Function) -> set[Var]:
+    """What every turn of a loop makes anew."""
+    loops = [s for s in walk(function.body) if isinstance(s, For | While)]
+    return {t for loop in loops for b in blocks_of(loop) for s in walk(b) for t in s.targets}
+
+
+def _taken_together(name: str, origins: Sequence[Atom], made: Mapping[Var, Apply], once: bool) -> list[Var]:
+    """The operands that an operation would be made one with. `once`: outside loops."""
     variables = [x for x in origins if isinstance(x, Var)]
-    products = [x for x in variables if "multiply" in _kinds(made, x)]
+    products = [x for x in variables if _kind(made, x) == "multiply"]
     if name in (*_SUMS, "multiply"):
-        decides = name == "subtract" and len(products) == len(origins)
+        decides = once and name == "subtract" and len(products) == len(origins)
         found = [x for x in products if decides or x.aval.size <= SMALL]
-        if name == "multiply" and len({_kinds(made, x) for x in origins}) == 1:
-            found += [x for x in variables if _kinds(made, x) in (("exp",), ("sqrt",))]
+        if name == "multiply" and len({_kind(made, x) for x in origins}) == 1:
+            found += [x for x in variables if _kind(made, x) in ("exp", "sqrt")]
         return found
     if name == "sqrt":
         return [x for x in products if _is_square(made[x])]
-    return [x for x in variables if not {*_kinds(made, x)}.isdisjoint(_REWRITTEN.get(name, ()))]
+    pairs = zip(origins, _REWRITTEN.get(name, ()), strict=False)
+    return [x for x, kinds in pairs if isinstance(x, Var) and _kind(made, x) in kinds]
 
 
 def _counts(seen: Mapping[Var, Atom], made: Mapping[Var, Apply], x: Atom) -> bool:
@@ -123,7 +142,7 @@ def _folds(name: str, origins: Sequence[Atom], seen: Mapping[Var, Atom], made: M
     alike = _SUMS if name in _SUMS else ("multiply",) if name == "multiply" else ()
     if not any(isinstance(x, Const) for x in origins):
         return False
-    inner = [made[x] for x in origins if isinstance(x, Var) and not {*alike}.isdisjoint(_kinds(made, x)[:1])]
+    inner = [made[x] for x in origins if isinstance(x, Var) and x in made and made[x].op.name in alike]
     return any(isinstance(_origin(seen, a), Const) for s in inner for a in s.args)
 
 
