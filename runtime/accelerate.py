@@ -14,7 +14,7 @@ import sys
 import threading
 import traceback
 import types
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -27,9 +27,10 @@ from .arguments import Key, bind_arguments, open_arguments
 from .array import Array, Spec
 from .callables import HELD, holding, is_users_object, keep_methods, methods_of, readable
 from .config import CHECKED_EVERYWHERE
-from .devices import automatic_target, checked_target
+from .devices import automatic_target
 from .fallback import HOST_ERRORS, Fallback, is_of_the_run, on_host
 from .fastcall import GONE, specialised
+from .options import Argnames, Argnums, Options
 from .recompiles import Changing, History
 from .trees import leaves as leaves_of
 from .worth import Ledger, size_of
@@ -42,12 +43,10 @@ if TYPE_CHECKING:
     from .regions import Driver
 
 Fun = Callable[..., Any]
-Argnums = int | Sequence[int]
 _KINDS = 32
 """For so many kinds of arguments it is compiled at once; for those after them when that pays."""
 _HOLDERS = 16
 """Of so many objects each has programs of its own; a translation takes tens of milliseconds."""
-Argnames = str | Iterable[str]
 
 
 class Accelerated:
@@ -411,95 +410,6 @@ def _came_by(error: Exception, span: Span) -> bool:
     """Whether the exception was raised by the lines of a place, or by what they called."""
     frames = traceback.walk_tb(error.__traceback__)
     return any(f.f_code.co_filename == span.file and span.line <= line <= span.end_line for f, line in frames)
-
-
-class Options:
-    """The arguments of `accelerate`, checked."""
-
-    def __init__(
-        self,
-        target: str,
-        static_argnums: Argnums,
-        static_argnames: Argnames,
-        donate_argnums: Argnums,
-        checks: bool,
-        fallback: str,
-        check_grads: bool = False,
-    ) -> None:
-        if fallback not in ("error", "numpy"):
-            raise ValueError(f'fallback must be "error" or "numpy", got {fallback!r}')
-        self.target = checked_target(target)
-        self.static_argnums = _numbers(static_argnums)
-        self.static_argnames = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
-        self.donate_argnums = _numbers(donate_argnums)
-        self.checks = checks
-        self.fallback = fallback
-        self.check_grads = check_grads
-        self.static = bool(self.static_argnums or self.static_argnames)
-
-    def without_arguments(self) -> Options:
-        return Options(self.target, (), (), (), self.checks, self.fallback, self.check_grads)
-
-    def check(self, fun: Fun) -> None:
-        """Raises ValueError for static or donated arguments that `fun` does not have."""
-        if not (self.static or self.donate_argnums):
-            return
-        parameters = signature_of(fun).parameters
-        kinds = {p.kind for p in parameters.values()}
-        count = sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters.values())
-        name = getattr(fun, "__name__", repr(fun))
-        for what, numbers in (("static", self.static_argnums), ("donate", self.donate_argnums)):
-            beyond = [i for i in numbers if not -count <= i < count]
-            if beyond and inspect.Parameter.VAR_POSITIONAL not in kinds:
-                raise ValueError(f"{what}_argnums={beyond[0]} of {name}, which accepts {count} positional arguments")
-        unknown = set(self.static_argnames) - set(parameters)
-        if unknown and inspect.Parameter.VAR_KEYWORD not in kinds:
-            raise ValueError(f"static_argnames={min(unknown)!r} of {name}, which has no argument of that name")
-
-    def without(self, fun: Fun, held: Iterable[int | str]) -> Options:
-        """Those of the function with these arguments bound: positions count without them."""
-        names = list(signature_of(fun).parameters)
-        gone = {names.index(h) if isinstance(h, str) else h for h in held}
-
-        def moved(numbers: tuple[int, ...]) -> tuple[int, ...]:
-            counted = [i if i >= 0 else len(names) + i for i in numbers]
-            return tuple(i - sum(g < i for g in gone) for i in counted if i not in gone)
-
-        static, donated = moved(self.static_argnums), moved(self.donate_argnums)
-        return Options(
-            self.target, static, self.static_argnames, donated, self.checks, self.fallback, self.check_grads
-        )
-
-    def make_static(
-        self, fun: Fun, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The arguments with `Static` around those that are named static. Raises ValueError where one cannot be
-        hashed.
-        """
-        numbers, names = self._static_places(fun, len(args))
-        positional = tuple(_static(a, i) if i in numbers else a for i, a in enumerate(args))
-        return positional, {k: _static(v, k) if k in names else v for k, v in kwargs.items()}
-
-    def _static_places(self, fun: Fun, count: int) -> tuple[set[int], set[str]]:
-        """As in JAX an argument named one way is static however it is passed."""
-        parameters = list(signature_of(fun).parameters)
-        numbers = {i if i >= 0 else count + i for i in self.static_argnums}
-        names = {*self.static_argnames, *(parameters[i] for i in numbers if i < len(parameters))}
-        return numbers | {i for i, n in enumerate(parameters) if n in names}, names
-
-
-def _static(x: Any, where: Any) -> Any:
-    from .statics import Static
-
-    try:
-        hash(x)
-    except TypeError:
-        raise ValueError(f"the static argument {where!r} must be hashable, but a {type(x).__name__} is not") from None
-    return Static(x)
-
-
-def _numbers(argnums: Argnums) -> tuple[int, ...]:
-    return (argnums,) if isinstance(argnums, int) else tuple(argnums)
 
 
 def accelerate(

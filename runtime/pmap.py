@@ -29,13 +29,14 @@ from ..translator.reading.reader import Reading, read
 from ..translator.reading.signature import Signature
 from ..translator.tree import leaf_paths, tree_map
 from . import choices, strict
-from .accelerate import Accelerated, Options
+from .accelerate import Accelerated
 from .arguments import Binding, Key, bind_arguments, open_arguments
 from .array import Array, spec_of
 from .assembly import assembler
 from .devices import Device, device_get
 from .entries import Entry, donated_places
 from .fallback import HOST_ERRORS
+from .options import Options
 from .transformation import Fun, Transformation, transformed
 from .transforms import Axes, Batched
 from .tree_util import broadcast_prefix

@@ -31,7 +31,7 @@ from .statics import Static
 from .worth import Ledger, size_of
 
 if TYPE_CHECKING:
-    from .accelerate import Options
+    from .options import Options
 
 AT_ONCE = 2  # translations of a region, lest arguments that are of a new kind at every call cost one each
 
