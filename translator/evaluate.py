@@ -169,6 +169,8 @@ def _contract(x: Any, y: Any, attrs: ContractAttrs) -> Any:
     if x.dtype != y.dtype:
         dtype = np.result_type(x, y)
         x, y = x.astype(dtype), y.astype(dtype)
+    if x.dtype.name == "bfloat16":  # which NumPy's einsum does not take
+        return _contract(x.astype(np.float32), y.astype(np.float32), attrs).astype(x.dtype)
     lhs, rhs, out = attrs.lhs, attrs.rhs, attrs.out
     summed = [label for label in lhs if label not in out]
     if not set(lhs) & set(rhs) & set(out):

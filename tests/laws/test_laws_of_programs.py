@@ -6,6 +6,7 @@ import copy
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import assume, given
@@ -28,6 +29,7 @@ from untraced.translator.evaluate import evaluate
 from untraced.translator.ir import For, Function, walk
 from untraced.translator.passes.fuse import fuse
 from untraced.translator.passes.simplify import simplify
+from untraced.translator.printing.printer import executable
 from untraced.translator.reading.reader import read
 from untraced.translator.reading.signature import abstract
 from untraced.translator.tree import flatten, unflatten
@@ -134,3 +136,22 @@ def two_loops(x: float) -> tuple[float, int]:
     while y * y < 50.0:
         y = y * 1.5 + 1.0
     return y, k
+
+
+def test_products_of_bfloat16_are_bfloat16() -> None:
+    """One rule for all products, printed so that NumPy, whose `@` gives float32, keeps it."""
+
+    def products(x: Any, y: Any, z: Any) -> Any:
+        return x @ y, np.dot(x, y) * 2, x[0] @ y, np.outer(x[0], x[0]), z @ z.transpose(0, 2, 1), np.vecdot(x, x)
+
+    bfloat16 = np.dtype(ml_dtypes.bfloat16)
+    rng = np.random.default_rng(0)
+    args = [rng.integers(-20, 20, shape).astype(bfloat16) for shape in ((3, 4), (4, 5), (2, 3, 4))]
+    function, leaves = read_program(products, args)
+    assert all(r.aval.dtype == bfloat16 for r in function.body.results)
+    for stage in ("read", "simplify"):
+        made = STAGES[stage](function)
+        check_laws(made, args, leaves)
+        for got, want in zip(executable(made)(*args), products(*args), strict=True):
+            assert got.dtype == bfloat16
+            np.testing.assert_array_equal(got, want.astype(bfloat16))

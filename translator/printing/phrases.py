@@ -211,7 +211,10 @@ class Expressions:
                 return ast.Attribute(made, s.op.field, ast.Load()) if s.op.field else made
             case Contract():
                 assert isinstance(s.attrs, ContractAttrs)
-                return self._contract(s.args[0], s.args[1], s.attrs)
+                made, dtype = self._contract(s.args[0], s.args[1], s.attrs), s.targets[0].aval.dtype
+                # NumPy's matmul has no loop for bfloat16 and gives float32; np.dot has, and gives what products are.
+                summed = set(s.attrs.lhs) - set(s.attrs.out)
+                return method(made, "astype", dtype_literal(dtype)) if summed and dtype.name == "bfloat16" else made
             case Reshape():
                 return self._reshape(s.op, s.args[0], s)
             case Concatenate():

@@ -174,7 +174,7 @@ def imag(b: Builder, val: Any) -> Any:
 
 def conjugate(b: Builder, x: Any) -> Atom:
     atom = array(b, x)
-    if atom.aval.dtype.kind in "iuf":
+    if atom.aval.dtype.kind in "iufV":  # bfloat16 calls itself void
         return make.astype(b, atom, atom.aval.dtype)  # of a Python number NumPy's
     return make.elementwise(b, ops.CONJUGATE, atom)
 
