@@ -13,6 +13,17 @@ from . import initializers as initializers
 
 sigmoid, log_sigmoid = expit, log_expit
 identity = np.positive
+tanh = np.tanh
+
+
+def logmeanexp(x: Any, axis: Any = None, where: Any = None, keepdims: Any = False) -> Any:
+    """The logarithm of the mean of exp(x) along axes, of the elements where `where` is True if that is given."""
+    x = np.asarray(x)
+    if where is None:
+        count: Any = np.sum(np.ones_like(x), axis=axis, keepdims=keepdims)
+        return logsumexp(x, axis, keepdims=keepdims) - np.log(count)
+    count = np.sum(np.where(where, np.ones_like(x), 0.0), axis=axis, keepdims=keepdims)
+    return logsumexp(np.where(where, x, -np.inf), axis, keepdims=keepdims) - np.log(count)
 
 
 def relu(x: Any) -> Any:
@@ -187,7 +198,7 @@ def dot_product_attention(
 
 __all__ = [
     "celu", "dot_product_attention", "elu", "gelu", "glu", "hard_sigmoid", "hard_silu", "hard_swish", "hard_tanh",
-    "identity", "leaky_relu", "log1mexp", "log_sigmoid", "log_softmax", "logsumexp", "mish", "normalize", "one_hot",
-    "relu", "relu6", "selu", "sigmoid", "silu", "soft_sign", "softmax", "softplus", "sparse_plus", "sparse_sigmoid",
-    "squareplus", "standardize", "swish",
+    "identity", "leaky_relu", "log1mexp", "log_sigmoid", "log_softmax", "logmeanexp", "logsumexp", "mish", "normalize",
+    "one_hot", "relu", "relu6", "selu", "sigmoid", "silu", "soft_sign", "softmax", "softplus", "sparse_plus",
+    "sparse_sigmoid", "squareplus", "standardize", "swish", "tanh",
 ]  # fmt: skip

@@ -111,6 +111,7 @@ GROUPS: dict[str, list[str]] = {
             ).split()
         ),
         "nn.gelu(m, approximate=False), nn.softmax(m, axis=0, where=m > 0), nn.log1mexp(v)",
+        "nn.logmeanexp(m), nn.logmeanexp(m, 1, keepdims=True), nn.logmeanexp(m, (0, 1), where=m > 0), nn.tanh(v)",
         "nn.one_hot(i - 1, 2), nn.one_hot(i, 3, dtype=jnp.float32, axis=0)",
     ],
 }
