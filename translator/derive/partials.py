@@ -57,27 +57,10 @@ def elementwise_jvp(
         if t is None or places[0] != i:
             continue
         c = _chain(b, seen or s, t, places, op.jvps)
-        if c is not None and op in _SINGULAR and _is_masked(b, t):
-            c = make.where(b, make.equal(b, t, 0.0), 0.0, c)
         if c is not None:
             c = cast_like(b, c, strong(s.targets[0].aval))
             out = c if out is None else total(b, out, c)
     return out
-
-
-_SINGULAR = (ops.SQRT, ops.LOG, ops.LOG2, ops.LOG10, ops.LOG1P, ops.POWER, ops.ARCSIN, ops.ARCCOS)
-_DEPTH = 4  # scalings behind which a choice is looked for
-
-
-def _is_masked(b: Builder, t: Atom, depth: int = _DEPTH) -> bool:
-    """Whether it is a choice between something and 0, or that scaled: where nothing moves an infinite slope is mute, as
-    it is in reverse mode, which chooses last (choices.py)."""
-    made = b.definitions.get(t) if isinstance(t, Var) and depth else None
-    if made is None:
-        return False
-    if made.op is ops.WHERE:
-        return any(is_number(a, 0) or _is_masked(b, a, depth - 1) for a in made.args[1:])
-    return made.op in (ops.MULTIPLY, ops.DIVIDE, ops.NEGATIVE) and any(_is_masked(b, a, depth - 1) for a in made.args)
 
 
 def _chain(b: Builder, s: Apply, d: Atom, places: Sequence[int], overrides: Sequence[Rule | None]) -> Atom | None:
