@@ -22,6 +22,10 @@ from collections import Counter
 
 LEAST = 150  # operations: XLA compiles so many in less than 0.1 s
 FEW, LEAST_OF_FEW = 64, 1000  # elements, and operations on no more than so many: 0.5 s
+MOST_JOINED = 4
+"""Concatenations one behind the other: a kernel computes for each part what is behind it. Told to make no copies, XLA
+puts nine turns of `u * np.roll(u, 1) - np.roll(u, -1)` into one kernel, which takes minutes to compile; else not.
+"""
 TIMES = 2.5  # as many operations as there are: XLA shies away from some of the copies that are counted here
 
 _STATEMENT = re.compile(r"^\s*(%\w+)(?::\d+)? = \"?(?:stablehlo\.)?(\w+)")
@@ -47,6 +51,7 @@ def repeats(text: str) -> bool:
     operands = [_NAME.findall(line.partition(" = ")[2] or line) for line in lines]
     uses = Counter(name for names in operands for name in set(names))
     behind: dict[str, int] = {}  # the operations that a kernel repeats with a value, a bit each
+    joined: dict[str, int] = {}
     there = made = large = made_large = 0  # `large`: the bits of operations on more than a FEW elements
     for line, names in zip(lines, operands, strict=True):
         found = _STATEMENT.match(line)
@@ -61,8 +66,11 @@ def repeats(text: str) -> bool:
             there += computes
             copies = [taken] if op in _COSTLY and uses[name] > 1 else []
             behind[name] = 0 if copies else taken
+        joined[name] = max((joined.get(a, 0) for a in names), default=0) + (op == "concatenate")
         made += sum(c.bit_count() for c in copies)
         made_large += sum((c & large).bit_count() for c in copies)
+    if max(joined.values(), default=0) > MOST_JOINED:
+        return False
     return _is_most(made, there, LEAST_OF_FEW) or _is_most(made_large, large.bit_count(), LEAST)
 
 

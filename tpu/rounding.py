@@ -147,5 +147,11 @@ def _folds(name: str, origins: Sequence[Atom], seen: Mapping[Var, Atom], made: M
 
 
 def hidden(w: Writer, value: Value) -> Value:
-    """The same number, of which neither knows how it was made."""
-    return w.select(w.is_nan(value), w.splat(np.nan, value), value)
+    """The same number, of which neither knows how it was made: what it would be compared with, were it one of all the
+    NaNs there are, is none that arithmetic makes. (That it is no NaN at all they may know.)
+    """
+    bits = w.op("bitcast_convert", value, dtype=np.dtype(f"u{value.dtype.itemsize}"))
+    return w.select(w.compare("EQ", bits, w.splat(_NO_NAN[value.dtype.itemsize], bits)), w.splat(np.nan, value), value)
+
+
+_NO_NAN = {2: 0x7E5A, 4: 0x7FD2A5A7, 8: 0x7FFA5A5A3C3C9696}

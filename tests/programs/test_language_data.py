@@ -11,6 +11,7 @@ import pytest
 from comparing import TARGETS, Cases, check
 
 from untraced import accelerate, grad
+from untraced.translator.reading.signature import Opaque, unopened
 
 CASES = Cases()
 
@@ -384,4 +385,11 @@ def test_long_lists_are_not_read_one_by_one() -> None:
         values = [0.5] * n
         assert total(values) == 0.25 * n
     assert "for v in l" in total.source([0.5] * 1000)
+    mixed = {"name": "n", **{f"w{k}": np.ones(2) for k in range(40)}}
+    assert unopened(mixed) is mixed, "arrays among them are worth compiling"
+    ragged = [[1.0], [2.0] * 400]
+    assert unopened(ragged) == unopened([ragged, 1]) == Opaque(list)
+    endless: list[Any] = [1.0]
+    endless.append(endless)
+    assert unopened(endless) is endless
     np.testing.assert_array_equal(grad(total.__wrapped__)([0.5] * 20), [1.0] * 20)  # its parameters, here

@@ -280,26 +280,43 @@ def test_products_swallowed_by_one_slow_fusion_are_kept_apart() -> None:
     assert not swallows_products(emitted.text, client.compile(emitted, ynn_reductions=True).loaded)  # the faster form
 
 
+def turned(x: Any) -> Any:
+    for _ in [1] * 4:
+        x = (x - np.roll(x, 1, axis=0)) * np.sin(x) + np.roll(x, -1, axis=1)
+        x = (x - x[::-1]) * np.sin(x) + x[:, ::-1]
+        x = (x - x[::-1]) * np.sin(x) + x[:, ::-1]
+    return x
+
+
 def rolled(x: Any) -> Any:
-    for step in [1] * 12:
-        x = (x - np.roll(x, step, axis=0)) * np.sin(x) + np.roll(x, -step, axis=1)
+    for step in [1] * 9:
+        x = x * np.roll(x, step, axis=0) - np.roll(x, -step, axis=0) * np.roll(x, step, axis=1)
     return x
 
 
 def test_arithmetic_that_fusion_would_repeat_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
     x = np.linspace(0, 1, 600).reshape(20, 30)
-    made = accelerate(rolled, target="cpu").inspect(x)
+    made = accelerate(turned, target="cpu").inspect(x)
     assert made.hlo.count(" sine(") == 12
     assert not any(c.startswith("%fused") and " tuple(" in c for c in made.hlo.split("\n\n"))  # see options.JOINING
     assert repeats(made.stablehlo)
     assert not repeats(emit(program(lambda b, x: make.multiply(b, x, x), x)).text)
     monkeypatch.setattr(client, "repeats", lambda text: False)
-    assert accelerate(rolled, target="cpu").inspect(x).hlo.count(" sine(") > 100
+    assert accelerate(turned, target="cpu").inspect(x).hlo.count(" sine(") > 24
+
+
+def test_many_concatenations_behind_each_other_are_left_to_xla() -> None:
+    """It took minutes to compile these when told to make nothing twice."""
+    x = np.linspace(0, 1, 600).reshape(20, 30)
+    made = accelerate(rolled, target="cpu").inspect(x)
+    assert made.stablehlo.count("concatenate") > 18 and not repeats(made.stablehlo)
+    np.testing.assert_allclose(accelerate(rolled, target="cpu")(x), rolled(x), rtol=1e-9, atol=1e-15)
 
 
 def bent(x: Any) -> Any:
-    for _ in [1] * 5:
+    for _ in [1] * 4:
         x = np.sin(x) * x + np.roll(np.sin(x), 1, axis=0) * np.roll(x, 1, axis=1)
+        x = np.sin(x) * x + np.sin(x)[::-1] * x[:, ::-1]
     return x
 
 

@@ -81,3 +81,23 @@ def test_nothing_is_simplified_as_among_real_numbers(rewritten: str, repeated: i
         normal = ~((np.abs(e) < np.finfo(float).tiny) & (e != 0))
         np.testing.assert_array_max_ulp(found[normal & np.isfinite(e)], e[normal & np.isfinite(e)], 4)
         np.testing.assert_array_equal(found[~np.isfinite(e)], e[~np.isfinite(e)])
+
+
+@pytest.mark.parametrize("bounds", [(0.1, 1.3), (-1.3, 2.7)])
+def test_grids_with_written_bounds(bounds: tuple[float, float]) -> None:
+    """LLVM knows that what is made of counts and finite constants is no NaN: it is hidden all the same."""
+    low, high = bounds
+
+    @accelerate
+    def grid() -> Any:
+        return np.linspace(low, high, 9001), np.arange(low, 900.1, 0.1)
+
+    @accelerate
+    def counted(i: Any) -> Any:
+        return i * 0.1 + 0.3, i * 0.1 - i[::-1] * 0.1
+
+    for found, wanted in zip(grid(), grid.__wrapped__(), strict=True):
+        np.testing.assert_array_equal(found, wanted)
+    i = np.arange(1000)
+    for found, wanted in zip(counted(i), counted.__wrapped__(i), strict=True):
+        np.testing.assert_array_equal(found, wanted)

@@ -209,18 +209,33 @@ MOST_NUMBERS = 16
 
 
 def unopened(x: Any) -> Any:
-    """The argument itself; what stands for it where it is a list, tuple or dict of more than `MOST_NUMBERS` numbers,
-    or of lists of them. Read one by one, as parameters each, they take seconds to compile; CPython has them at once.
+    """The argument itself; what stands for it where it is a list, tuple or dict of more than `MOST_NUMBERS` numbers (or
+    strings), of lists of them, and of nothing else. Read one by one, as parameters each, numbers take seconds to
+    compile; CPython has them at once.
     """
-    count, first = 1, x
-    while (cls := type(first)) is list or cls is tuple or cls is dict:
-        if not first:
-            return x
-        count *= len(first)
-        first = next(iter(first.values())) if cls is dict else first[0]
-    return Opaque(type(x)) if count > MOST_NUMBERS and cls in _NUMBERS_AND_NAMES else x
+    cls = type(x)
+    if (cls is not list and cls is not tuple and cls is not dict) or not x:
+        return x
+    return Opaque(cls) if (_numbers_in(x, _DEEPEST) or 0) > MOST_NUMBERS else x
 
 
+def _numbers_in(x: Any, depth: int) -> int | None:
+    """How many there are; None where it holds anything else, or itself."""
+    cls = type(x)
+    if cls in _NUMBERS_AND_NAMES:
+        return 1
+    if (cls is not list and cls is not tuple and cls is not dict) or not depth:
+        return None
+    count = 0
+    for child in x.values() if cls is dict else x:
+        inner = 1 if type(child) in _NUMBERS_AND_NAMES else _numbers_in(child, depth - 1)
+        if inner is None:
+            return None
+        count += inner
+    return count
+
+
+_DEEPEST = 8
 _NUMBERS_AND_NAMES = frozenset({float, int, complex, bool, str, type(None)})
 
 
