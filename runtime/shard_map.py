@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from .sharding import Mesh, PartitionSpec, current_mesh, names_of
+from .sharding import Mesh, PartitionSpec, current_mesh, names_of, set_mesh
 from .transforms import vmap
 from .trees import map as tree_map
 
@@ -36,8 +36,8 @@ def shard_map(
 ) -> Fun:
     """A function that gives `f` the blocks into which `in_specs` divides its arguments, once a place of the mesh, and
     puts the blocks that it returns together as `out_specs` says. Both are PartitionSpecs, or trees of them of which the
-    arguments' (a tuple) and the result's are continuations. Collectives of `lax` speak over the axes of the mesh, by
-    default that of `set_mesh`. Without `f` a decorator.
+    arguments' (a tuple) and the result's are continuations: one alone is that of every argument.
+    Collectives of `lax` speak over the axes of the mesh, by default that of `set_mesh`. Without `f` a decorator.
 
     ValueError for names that the mesh has not, blocks that do not come out even, and results that differ over an axis
     which `out_specs` does not name.
@@ -49,11 +49,12 @@ def shard_map(
     mesh = current_mesh("shard_map") if mesh is None else mesh
     if not isinstance(mesh, Mesh):
         raise TypeError(f"shard_map wants a Mesh, not {mesh!r}")
-    specs = in_specs if isinstance(in_specs, tuple) else (in_specs,)
+    alike = isinstance(in_specs, PartitionSpec)  # every argument
+    specs = in_specs if alike or isinstance(in_specs, tuple) else (in_specs,)
     blocked = f
     for name in reversed(mesh.axis_names):
         axes = [_leaves(lambda s, name=name: 0 if name in names_of(s, mesh) else None, x) for x in (specs, out_specs)]
-        blocked = vmap(blocked, tuple(axes[0]), axes[1], axis_name=name, axis_size=mesh.shape[name])
+        blocked = vmap(blocked, axes[0], axes[1], axis_name=name, axis_size=mesh.shape[name])
     sizes = dict(mesh.shape)
     splitters, joiners = (
         _leaves(lambda s, part=part: functools.partial(part, sizes, _plain(s), names_of(s, mesh)), x)
@@ -62,7 +63,7 @@ def shard_map(
 
     @functools.wraps(f)
     def mapped(*args: Any) -> Any:
-        blocks = tree_map(_applied, splitters, tuple(args))
+        blocks = _applied(splitters, tuple(args)) if alike else tree_map(_applied, splitters, tuple(args))
         return tree_map(_applied, joiners, (blocked(*blocks),))[0]
 
     return mapped
@@ -117,3 +118,4 @@ def _join(sizes: dict[str, int], spec: tuple[tuple[str, ...], ...], names: tuple
 
 
 shard_map.__dict__["__untraced_static__"] = True
+shard_map.__dict__["__untraced_reads__"] = ((set_mesh, "current"),)

@@ -10,7 +10,7 @@ import enum
 import math
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -108,30 +108,29 @@ def make_mesh(
     return Mesh(create_device_mesh(axis_shapes, devices), axis_names)
 
 
-_meshes: list[Mesh] = []  # that of the program, then those of blocks around
-
-
 class set_mesh:
     """`set_mesh(mesh)`: the mesh of `shard_map`s and PartitionSpecs without one; `with set_mesh(mesh):` in a block."""
+
+    current: ClassVar[Mesh | None] = None
 
     def __init__(self, mesh: Mesh) -> None:
         if not isinstance(mesh, Mesh):
             raise TypeError(f"set_mesh wants a Mesh, not {mesh!r}")
-        self._before = list(_meshes)
-        _meshes.append(mesh)
+        self._before = set_mesh.current
+        set_mesh.current = mesh
 
     def __enter__(self) -> None:
         """It is set already."""
 
     def __exit__(self, *error: object) -> None:
-        _meshes[:] = self._before
+        set_mesh.current = self._before
 
 
 def current_mesh(wanted: str) -> Mesh:
     """The mesh that was set last. ValueError where there is none."""
-    if not _meshes:
+    if set_mesh.current is None:
         raise ValueError(f"{wanted} needs a mesh: give it one, or call set_mesh")
-    return _meshes[-1]
+    return set_mesh.current
 
 
 class SingleDeviceSharding(Sharding):

@@ -259,3 +259,15 @@ def test_what_cannot_be_guarded_is_left_to_cpython(value: Any, monkeypatch: pyte
         assert caught.value.diagnostic.instead
         value[0] += 1
         np.testing.assert_array_equal(fast(X), f(X))
+
+
+class Listed(enum.Enum):
+    A = [1.0, 2.0]  # noqa: RUF012 - what is written into
+    B = {"k": 1.0}  # noqa: RUF012
+
+
+def test_values_of_enums_that_are_written_into() -> None:
+    f = jit(lambda x: x * Listed.A.value[0] + Listed.B.value["k"])
+    for k in (1.0, 5.0):
+        Listed.A.value[0] = Listed.B.value["k"] = k
+        np.testing.assert_array_equal(f(X), X * k + k)

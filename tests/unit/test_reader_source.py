@@ -8,6 +8,7 @@ import linecache
 import math
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -119,6 +120,21 @@ except Exception as error:
     print(type(error).__name__)
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.stdout == "UnsupportedError\n", done.stderr
+
+
+def test_a_script_with_an_option_c_of_its_own(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text("""
+from untraced.translator.reading.source import source_of
+space = {}
+exec("def f(x):\\n    return x", space)
+try:
+    source_of(space["f"])
+except Exception as error:
+    print(type(error).__name__)
+""")
+    done = subprocess.run([sys.executable, script, "-c", "not Python"], capture_output=True, text=True)
     assert done.stdout == "UnsupportedError\n", done.stderr
 
 

@@ -202,3 +202,53 @@ def test_derivatives_that_users_give() -> None:
     np.testing.assert_array_equal(got, [0, 1, 4])
     converted, constants = untraced.closure_convert(lambda x: x * 2, 1.0)
     assert converted(3.0, *constants) == 6
+
+
+def test_a_mesh_that_is_set_later() -> None:
+    @accelerate
+    def blocks(x: Any) -> Any:
+        return shard_map(lambda x: x * 0 + lax.psum(1.0, "a"), in_specs=P("a"), out_specs=P("a"))(x)
+
+    with untraced.set_mesh(mesh_of(2)):
+        assert blocks(np.ones(4))[0] == 2.0
+        with untraced.set_mesh(mesh_of(4)):
+            assert blocks(np.ones(4))[0] == 4.0
+        assert blocks(np.ones(4))[0] == 2.0
+
+
+def test_a_spec_alone_is_that_of_every_argument() -> None:
+    for mesh in (mesh_of(2), mesh_of(2, 3)):
+        add = shard_map(lambda x, y: x + y + lax.psum(np.sum(x), "a"), mesh, P("a"), P("a"))
+        for f in (add, jit(add)):
+            np.testing.assert_allclose(f(np.ones(4), np.arange(4.0)), np.arange(4.0) + 5)
+
+
+def test_the_arguments_of_a_scope_are_evaluated() -> None:
+    names: list[str] = []
+
+    def name() -> str:
+        names.append("a")
+        return "a"
+
+    @accelerate
+    def scoped(x: Any) -> Any:
+        with untraced.named_scope(name()):
+            return x * 2
+
+    @accelerate
+    def numbered(x: Any) -> Any:
+        for i in range(3):
+            with untraced.named_scope(f"layer {i}"):
+                x = x * 2
+        return x
+
+    @accelerate
+    def no_name(x: Any) -> Any:
+        with untraced.named_scope(3):  # type: ignore[arg-type]
+            return x * 2
+
+    np.testing.assert_array_equal(scoped(X), X * 2)
+    assert names == ["a"]
+    np.testing.assert_array_equal(numbered(X), X * 8)
+    with pytest.raises(TypeError, match="wants a name"):
+        no_name(X)

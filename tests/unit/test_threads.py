@@ -130,3 +130,33 @@ def test_a_global_that_a_thread_changes_is_the_old_or_the_new_one(monkeypatch: p
 
     in_threads(4, run)
     assert np.isclose(fast(x), whole(x))
+
+
+def test_draws_in_loops_belong_to_their_call() -> None:
+    """Two threads call one derivative, each with a generator of its own."""
+
+    def loss(w: Any, rng: Any) -> Any:
+        s = 0.0
+        for _ in range(3):
+            s = s + w * rng.normal()
+            s = s + w * rng.uniform()
+        return s
+
+    slope = grad(loss)
+    want = [slope(2.0, np.random.default_rng(k)) for k in (0, 1)]
+    wrong: list[int] = []
+
+    def call(k: int) -> None:
+        wrong.extend(k for _ in range(150) if slope(2.0, np.random.default_rng(k)) != want[k])
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=call, args=(k,)) for k in (0, 1)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+    finally:
+        sys.setswitchinterval(before)
+    assert wrong == []

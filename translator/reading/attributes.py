@@ -143,6 +143,9 @@ _REFUSED = {
 }
 
 
+_PLAIN = int | float | complex | str | bytes | None  # values that nobody can write into
+
+
 def _object_attribute(ctx: Context, owner: Any, name: str, node: ast.AST) -> Value:
     """An attribute of an object that the function made, or of a module, class, dtype, ..."""
     outside = isinstance(owner, type) and not is_library(owner)
@@ -161,6 +164,8 @@ def _object_attribute(ctx: Context, owner: Any, name: str, node: ast.AST) -> Val
     if isinstance(owner, types.ModuleType) and isinstance(value, list | dict | set):  # sys.argv
         return ctx.captures.member(owner, name)
     if isinstance(owner, enum.Enum) and name in vars(owner) and not name.startswith("_"):  # what the user keeps there
+        return ctx.captures.member(owner, name)
+    if isinstance(owner, enum.Enum) and name in ("value", "_value_") and not isinstance(value, _PLAIN):
         return ctx.captures.member(owner, name)
     if isinstance(owner, types.ModuleType) and callable(value) and not ctx.frame.fixed:
         ctx.captures.of_module(owner, name, value)

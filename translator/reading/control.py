@@ -25,6 +25,7 @@ from .booleans import is_python_bool, python_bool
 from .context import Context, Snapshot
 from .demand import ask, refuse_undefined
 from .joins import Joiner
+from .known import run_known
 from .liveness import imported_names
 from .protocols import is_instance, truth_of_object
 from .raising import assert_not, ends_in_raise, keep_message, raise_, read_sides
@@ -303,6 +304,7 @@ def with_(ctx: Context, node: ast.With, kont: Kont) -> Flow | None:
         assert isinstance(call, ast.Call)  # the fence lets nothing else pass
         what = ctx.eval(call.func)
         if getattr(what, "__untraced_context__", False) is True and item.optional_vars is None:
+            _enter_unchanged(ctx, what, call)
             continue
         values = [*call.args, *(k.value for k in call.keywords)]
         if what is not np.errstate:
@@ -315,6 +317,27 @@ def with_(ctx: Context, node: ast.With, kont: Kont) -> Flow | None:
 
 
 _SILENT = ("ignore", "warn", None)
+
+
+def _enter_unchanged(ctx: Context, what: Any, call: ast.Call) -> None:
+    """Evaluate the arguments of a block that changes nothing, and let it look at them. A formatted name that calls
+    nothing is some str, whichever the run makes it.
+    """
+
+    def value(written: ast.expr) -> Any:
+        if isinstance(written, ast.JoinedStr) and not any(isinstance(n, ast.Call) for n in ast.walk(written)):
+            return ""
+        found = None if isinstance(written, ast.Starred) else ctx.eval(written)
+        if isinstance(written, ast.Starred) or not isinstance(found, str | int | float | type(None)):
+            ctx.cut(call, f"`with {ast.unparse(call)}:` is left to CPython", why="its argument is made by the run")
+        return found
+
+    given, named = [value(v) for v in call.args], {}
+    for k in call.keywords:
+        if k.arg is None:
+            ctx.cut(call, f"`with {ast.unparse(call)}:` is left to CPython", why="its argument is made by the run")
+        named[k.arg] = value(k.value)
+    run_known(ctx, call, lambda: what(*given, **named))
 
 
 def delete(ctx: Context, node: ast.Delete, kont: Kont) -> None:

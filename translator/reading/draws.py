@@ -53,7 +53,6 @@ class Turns:
     def __init__(self, trips: int) -> None:
         self.trips = trips
         self.draws: list[Draw] = []
-        self.waiting: dict[Draw, Any] = {}
 
 
 class Made:
@@ -91,10 +90,13 @@ class Draw:
     def drawn(self) -> Any:
         if not self.nest:
             return self.once()
+        call = _call.get()
+        assert call is not None, "a draw outside `drawing`"
         around = self.nest[0]
-        if self not in around.waiting:
-            around.waiting = _trips(around.draws, 0)
-        return around.waiting.pop(self)
+        waiting = call.waiting.get(around, {})
+        if self not in waiting:
+            waiting = call.waiting[around] = _trips(around.draws, 0)
+        return waiting.pop(self)
 
     def once(self) -> Any:
         """What is drawn in one trip."""
@@ -134,6 +136,7 @@ class _Call:
         self.given = given
         self.before: dict[int, tuple[Generator, Any]] = {}
         self.made: dict[Made, Generator] = {}
+        self.waiting: dict[Turns, dict[Draw, Any]] = {}  # by the outermost loop: drawn and not yet asked for
 
     def generator(self, owner: Generator | int | Made) -> Generator:
         """The generator of a draw, which is about to draw."""

@@ -231,7 +231,7 @@ class Captures:
         elif isinstance(owner, type | types.FunctionType) and not is_library(owner):
             self.guard(Capture(self.root(owner), name), "same", _MISSING, self.root(owner))
 
-    def of_module(self, module: types.ModuleType, name: str, value: Any) -> None:
+    def of_module(self, module: types.ModuleType | type, name: str, value: Any) -> None:
         """Guards that a function of NumPy or of another library is what it is now: it may be patched."""
         root = self.root(module)
         self.guard(Capture(root, name), "same", value, root)

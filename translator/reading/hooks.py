@@ -1,6 +1,7 @@
 """Functions that are called while a function is read, not read themselves: they say so by an attribute.
 
-__untraced_static__       grad(loss), vmap(f): makes a function of functions
+__untraced_static__       grad(loss), vmap(f): makes a function of functions; what it reads besides, (owner, name) in
+                          __untraced_reads__, is guarded
 __untraced_converts__     closure_convert(f, x): makes arguments of what an inner function finds outside itself
 __untraced_structural__   tree.map(g, x, y): takes trees apart; leaves stay abstract, and `g` is read for each of them
 """
@@ -35,6 +36,8 @@ def call_hook(ctx: Context, f: Any, args: list[Value], kwargs: dict[str, Value],
     if hasattr(f, "__untraced_converts__"):
         return closure_converted(ctx, args, kwargs, node)
     if hasattr(f, "__untraced_static__"):
+        for owner, name in getattr(f, "__untraced_reads__", ()):
+            ctx.captures.of_module(owner, name, getattr(owner, name))
         given, named = [_known(ctx, v, node) for v in args], {k: _known(ctx, v, node) for k, v in kwargs.items()}
         return run_known(ctx, node, lambda: f(*given, **named))
     given, named = [_readable(ctx, v, node) for v in args], {k: _readable(ctx, v, node) for k, v in kwargs.items()}

@@ -184,10 +184,13 @@ def _lines_of(fun: types.FunctionType) -> tuple[str, ...]:
 
 def _command_line(code: types.CodeType) -> list[str]:
     """The lines of `python -c TEXT`, where they have this very code: what exec makes has the same file name."""
-    if code.co_filename != "<string>" or "-c" not in sys.orig_argv[1:-1]:
+    if code.co_filename != "<string>" or sys.argv[:1] != ["-c"] or "-c" not in sys.orig_argv[1:-1]:
         return []
-    text = sys.orig_argv[sys.orig_argv.index("-c") + 1]
-    whole = compile(text, "<string>", "exec", dont_inherit=True)
+    text = sys.orig_argv[sys.orig_argv.index("-c", 1) + 1]
+    try:
+        whole = compile(text, "<string>", "exec", dont_inherit=True)
+    except SyntaxError:
+        return []
     return text.splitlines(keepends=True) if _holds(whole, code) else []
 
 
