@@ -15,8 +15,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, Literal, assert_never
 
-import numpy as np
-
 from ..translator import make
 from ..translator.bounds import divides_python_numbers, is_integer_power, is_python_int, is_python_power
 from ..translator.builder import Builder
@@ -204,6 +202,7 @@ class Emitter:
     ) -> None:
         self.writer = Writer()
         self.writer.host = target == "cpu" and host_calls.AVAILABLE
+        self.writer.loses_nan = target == "cpu"
         self.target = target
         self.replicas = replicas
         self.checked = checked
@@ -370,8 +369,8 @@ class Emitter:
         rule = rule_for(op.name, op.primitive("stablehlo", avals), loop_result)
         if loop_result.kind == "c":
             rule = by_parts(op.name) or (rule and with_signs(op.name, rule))
-        elif op.name in ("maximum", "minimum") and not any(isinstance(a, Const) and np.all(a.value) for a in s.args):
-            rule = extreme(op.name, loop_result) or rule
+        elif op.name in ("maximum", "minimum"):
+            rule = extreme(op.name, loop_result, s.args[1]) or rule
         if rule is None:
             return self.decomposed(s, op, dtypes)
         values = [self.spread(a, d, out.shape) for a, d in zip(s.args, dtypes, strict=True)]

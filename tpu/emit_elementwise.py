@@ -79,10 +79,17 @@ def isnan(w: Writer, x: Value) -> Value:
     return w.constant(False, x.shape, BOOL) if x.dtype.kind in "iub" else w.is_nan(x)
 
 
-def extreme(name: str, dtype: DType) -> Rule | None:
-    """The larger or smaller of two floats; of zeros of different signs the one that NumPy takes."""
+def extreme(name: str, dtype: DType, second: Atom) -> Rule | None:
+    """The larger or smaller of two floats; of zeros of different signs the one that NumPy takes.
+
+    Not XLA's operation, with which YNNPACK loses NaN where it fuses one with a reduction. Where the second is a
+    constant that is neither NaN nor zero, one comparison will do: it is false for NaN, and equals are the same.
+    """
     if dtype.kind != "f":
         return None
+    if isinstance(second, Const) and np.all(second.value) and not np.any(np.isnan(second.value)):
+        strict = "GT" if name == "maximum" else "LT"
+        return lambda w, x, c: w.select(w.compare(strict, c, x), c, x)
     direction = ("GE" if name == "maximum" else "LE") if dtype.itemsize == 2 else ("GT" if name == "maximum" else "LT")
     return lambda w, x, y: w.select(w.either(w.compare(direction, x, y), w.is_nan(x)), x, y)
 

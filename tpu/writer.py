@@ -132,6 +132,7 @@ class Writer:
         self._used: dict[str, int] = {}
         self._constants: dict[tuple[object, ...], Value] = {}
         self.host = False  # whether NumPy's functions may be called (`host_calls`)
+        self.loses_nan = False  # whether large `maximum` and `minimum` reductions may lose NaN, as on CPUs
         self.bounded: dict[str, tuple[str, Value, Value]] = {}  # name -> the comparison of integers with a scalar it is
         self.shifted: dict[str, tuple[Value, int]] = {}  # name -> (parameter, elements in front) that it is the rest of
         self.made: dict[tuple[object, ...], list[Value]] = {}  # what this region, or one around it, need not make again

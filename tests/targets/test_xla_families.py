@@ -7,11 +7,12 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from xla_programs import check, program
+from xla_programs import assert_same, check, program
 
-from untraced.tpu import emit_join
+from untraced.tpu import client, emit_join
 from untraced.tpu.emit import emit
 from untraced.translator import make, ops
+from untraced.translator.evaluate import evaluate
 from untraced.translator.ops.core import At, Dyn, Gather, Run
 
 FLOATS = [np.float64, np.float32, np.float16, ml_dtypes.bfloat16]
@@ -74,6 +75,26 @@ def test_reductions_of_nan_and_empty() -> None:
     empty = np.zeros((0, 3))
     check(lambda b, x: [make.sum(b, x, (0,)), make.prod(b, x, (0,)), make.all_(b, x, (0, 1))], empty)
     check(lambda b, x: make.max(b, x, (1,)), empty)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16], ids=lambda d: np.dtype(d).name)
+@pytest.mark.parametrize("shape", [(5000,), (5000, 2), (2, 5000), (1000, 100)], ids=str)
+def test_extremes_of_many_keep_nan(shape: tuple[int, ...], dtype: Any) -> None:
+    every = tuple(range(len(shape)))
+
+    def build(b: Any, x: Any) -> list[Any]:
+        along = [f(b, x, axes) for f in (make.max, make.min) for axes in {every, (0,), every[-1:]}]
+        kept = [f(b, x, every, keepdims=True) for f in (make.max, make.min)]
+        return along + kept + [f(b, x, axis) for f in (make.argmax, make.argmin) for axis in every]
+
+    function = program(build, array(shape, dtype))
+    compiled = client.compile(emit(function))
+    for place in (0, 77, 2500, -1):
+        x = array(shape, dtype)
+        x.flat[[7, 8]] = np.inf, -np.inf
+        x.flat[place] = np.nan
+        for ours, theirs in zip(compiled.run_numpy([x]), evaluate(function, [x]), strict=True):
+            assert_same(ours, theirs)
 
 
 @pytest.mark.parametrize("dtype", [d for d in ALL_DTYPES if np.dtype(d).kind != "V"], ids=lambda d: np.dtype(d).name)
