@@ -1,5 +1,5 @@
-"""Generated code for the hottest path: a call whose arguments are Arrays, or small NumPy arrays, of the kinds seen
-last, and the guards of a program.
+"""Generated code for the hottest path: a call whose arguments are Arrays, or small NumPy arrays and numbers, of the
+kinds seen last, and the guards of a program.
 
 jax.jit answers such a call in C++; a general Python path takes as long again. So each accelerated function, once
 compiled, moves to a subclass whose `__call__` is written for that one signature; everything else falls
@@ -115,13 +115,12 @@ def specialised(entry: TargetEntry, args: Sequence[Any]) -> Any:
     text_of_call = getattr(entry.program, "call_text", None)
     if not matched or len(args) > MAX_ARGUMENTS or text_of_call is None or not _one_kind(entry, pattern):
         return None
-    call = text_of_call(pattern.data, pattern.arrays == len(pattern.data), names)
-    if call is None:
+    call = text_of_call(pattern.data, pattern.arrays > 0 and pattern.arrays == len(pattern.data), names)
+    if call is None or (pattern.arrays and call[1]):
         return None
-    result_text = _result_text if pattern.arrays else _host_result_text
     names |= {f"t{i}": t for i, t in enumerate(entry.outs)}
     tests = ["not rest", "not named", *pattern.tests]
-    if pattern.host_arrays:
+    if not pattern.arrays:
         names |= {"state": strict.STATE.get, "calm": strict.CALM}
         tests.append("state() is calm[0]")
     if entry.translation.guards:
@@ -130,7 +129,7 @@ def specialised(entry: TargetEntry, args: Sequence[Any]) -> Any:
 def __call__(self, {", ".join(f"a{i}=absent" for i in range(len(args)))}, /, *rest, **named):
     try:
         if {" and ".join(tests)}:
-            {result_text(entry, call)}
+            {_result_text(entry, call[0]) if pattern.arrays else _host_result_text(entry, *call)}
     except (AttributeError, LookupError, OverflowError, TypeError, ValueError):
         pass  # an argument of another kind, or a name that is gone: the general path says what there is to say
     except RuntimeError as error:
@@ -200,11 +199,11 @@ def _one_kind(entry: TargetEntry, pattern: _Pattern) -> bool:
     if pattern.arrays:
         return not pattern.host_arrays
     outs = [spec.aval for spec in entry.outs]
-    return pattern.host_arrays > 0 and all(a.size * a.dtype.itemsize <= SMALL and a.dtype.kind != "V" for a in outs)
+    return bool(pattern.data) and all(a.size * a.dtype.itemsize <= SMALL and a.dtype.kind != "V" for a in outs)
 
 
-def _host_result_text(entry: TargetEntry, call: str) -> str:
-    """Statements that return fresh NumPy values."""
+def _host_result_text(entry: TargetEntry, call: str, flagged: bool) -> str:
+    """Statements that return fresh NumPy values, unless a check has failed: the general path says which."""
     leaves = []
     nodes = leaf_nodes(entry.function.out)
     for i, (result, node) in enumerate(zip(entry.function.body.results, nodes, strict=False)):
@@ -213,7 +212,8 @@ def _host_result_text(entry: TargetEntry, call: str) -> str:
         else:
             leaves.append(f"asarray(r[{i}]).item()" if result.aval.weak else f"asarray(r[{i}])[()]")
     value = leaves[0] if entry.one else f"assemble([{', '.join(leaves)}])"
-    return f"r = {call}\n            return {value}"
+    flag = f"if not asarray(r[{len(entry.function.body.results)}]): " if flagged else ""
+    return f"r = {call}\n            {flag}return {value}"
 
 
 def _result_text(entry: TargetEntry, call: str) -> str:

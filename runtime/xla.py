@@ -170,15 +170,17 @@ class XlaProgram:
             self.executable.check(outs)
         return outs
 
-    def call_text(self, arguments: Sequence[str], arrays_only: bool, names: dict[str, Any]) -> str | None:
-        """An expression for the sequence of results, given expressions for the data; None where there are checks, or
-        host calls, which are waited for.
+    def call_text(
+        self, arguments: Sequence[str], arrays_only: bool, names: dict[str, Any]
+    ) -> tuple[str, bool] | None:
+        """An expression for the sequence of results, given expressions for the data, and whether a flag is the last of
+        them, which is not zero where a check has failed. None where there is no such expression.
         """
-        if self.checked or self.executable.hosted:
-            return None
         if not arrays_only:  # NumPy arrays and Python numbers are converted in C++
             names |= {"call": self.executable.call, "beside": self.executable.call_beside_jax, "modules": sys.modules}
             given = ", ".join(arguments)
-            return f'(call({given}) if "jax" not in modules else beside(({given},)))'
+            return f'(call({given}) if "jax" not in modules else beside(({given},)))', self.checked
+        if self.checked or self.executable.hosted:  # the flag, or what NumPy computes, is waited for
+            return None
         names["execute"], names["handlers"] = self.executable.launcher()
-        return f"execute([{', '.join(arguments)}]).consume_with_handlers(handlers)"
+        return f"execute([{', '.join(arguments)}]).consume_with_handlers(handlers)", False

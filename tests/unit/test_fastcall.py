@@ -76,6 +76,27 @@ class TestSmallArrays:
             monkeypatch.setitem(globals(), "FACTOR", factor)
             np.testing.assert_array_equal(f(X), X * factor)
 
+    def test_numbers_alone(self) -> None:
+        f = accelerate(lambda a, b: (a * b + a, a < b), target="cpu")
+        f(1.5, 2.5)
+        assert type(f) is not Accelerated
+        calls: list[tuple[Any, Any]] = [(1.5, 3.5), (1, 2), (True, 2.5), (np.float32(2), 1.5), (10**30, 2), (2**62, 4)]
+        for a, b in [*calls, (np.nan, 1.0)]:
+            for got, expected in zip(f(a, b), (a * b + a, a < b), strict=True):
+                assert type(got) is type(expected)
+                np.testing.assert_array_equal(got, expected)
+
+    def test_checked_programs(self) -> None:
+        f = accelerate(lambda x, i: (x[i], x * 2), target="cpu")
+        f(X, 1)
+        assert type(f) is not Accelerated
+        for i in (3, -4, 0):
+            assert f(X, i)[0] == X[i]
+        for i in (4, -5):
+            with pytest.raises(IndexError, match=f"index {i} is out of bounds"):
+                f(X, i)
+        np.testing.assert_array_equal(f(X, np.array([0, -1]))[0], X[[0, -1]])
+
     def test_mistakes_are_reported(self) -> None:
         f = accelerate(lambda x, y: x * y, target="cpu")
         f(X, X)
