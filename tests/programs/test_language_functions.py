@@ -98,6 +98,45 @@ def walrus2(x):
     return (s, x)
 
 
+@CASES((A,), (-A,))
+def walrus_behind_and(x):
+    n = k = 0
+    while np.sum(x * x) > 0.1 and (n := n + 1) < 5:
+        x = x * 0.7
+    if np.sum(x) > 0 and (n := n + 1) < 50:
+        x = x + 1
+    while (k := k + 1) < 10 and (n := n + k) < 20:
+        x = x - 1
+    return x, n, k
+
+
+@CASES((A,), (-A,))
+def walrus_in_branches(x):
+    n = 0
+    for i in range(4):
+        y = x if x[i] > 0 or (n := n + 1) < 3 else x * 2
+        x = y * 0.9
+    z = (m := n + 1) if x[1] > 1 else (m := n - 1)
+    if not (x[0] < 0.1 or (n := n + 1) > 4):
+        n = n + 10
+    return x, n, z, m, x[2] < 100 and (n := n + 5)
+
+
+@CASES((A,), (-A,))
+def walrus_that_may_not_run(x):
+    if x[1] > 0:
+        n = 1.0
+    else:
+        n = 2.0
+    if x[2] > 1.5 and (n := x[2] * 3.0) > 0:
+        x = x + 1
+    t = 0.0
+    for v in x:
+        if 0.1 < v < (t := t + 1.0):
+            n = n + t
+    return float(n), x, float(t)
+
+
 @CASES((1, 2), (0, 5), (0, 0))
 def andor(a, b):
     return (a and b, a or b, not a, a and b or 7)

@@ -219,6 +219,101 @@ def runs_over_a_held_iterator(x):
     return s
 
 
+# ---- what is evaluated a piece at a time ----------------------------------------------------------
+
+
+@CASES((A,))
+def any_stops_early(x):
+    seen = []
+    found = any(seen.append(i) or i > 3 for i in range(10))
+    every = all(not seen.append(v) and v < 2 for v in range(9))
+    return found, every, seen
+
+
+@CASES((A,))
+def any_stops_a_map(x):
+    seen = []
+
+    def note(v):
+        seen.append(v)
+        return v > 3
+
+    return any(map(note, range(10))), next(filter(note, range(10))), seen
+
+
+@CASES((A,))
+def zip_asks_once_too_often(x):
+    seen = []
+
+    def note(v):
+        seen.append(v)
+        return v
+
+    return [a + b for a, b in zip(map(note, range(9)), x[:3], strict=False)], seen
+
+
+@CASES((A,))
+def binds_in_a_generator(x):
+    n = 0
+    found = any((n := i) > 3 for i in range(10))
+    return found, n
+
+
+@CASES(lambda: (A.copy(),))
+def loop_writes_what_comes(x):
+    for i, v in enumerate(x[j] * 2 for j in range(4)):
+        x[i + 1] += v
+    for v in map(lambda j: x[j], range(3)):
+        x[-1] += v
+        x[1] = 5.0
+    return x
+
+
+@CASES(lambda: (A.copy(),))
+def read_when_asked(x):
+    k, items = 2.0, [1, 2, 3]
+    later = (v * k for v in items)
+    squares = (x[j] ** 2 for j in range(4))
+    x[0], k = 100.0, 5.0
+    items.append(4)
+    return sum(later), sum(squares)
+
+
+@CASES(lambda: (A.copy(),))
+def body_begins_when_asked(x):
+    def rows():
+        for i in range(3):
+            yield x[i] * k
+
+    k, given = 2.0, deco(x)
+    made = rows()
+    x[0], k = 100.0, 5.0
+    return sum(made), sum(given)
+
+
+@CASES((A,))
+def passed_and_asked_twice(x):
+    return _total_twice(v for v in x)
+
+
+def test_what_nobody_changes_is_compiled() -> None:
+    def unchanged(x: Any) -> Any:
+        out, s = np.zeros(4), 0.0
+        doubled = (v * 2 for v in x)
+        y = x + 1
+        for i, v in enumerate(x[j] * 2 for j in range(4)):
+            out[i] = v
+        for v in map(lambda a: a * 2, y):
+            s += v
+            out[0] += s
+        return out, s + sum(doubled), sum(v * s for v in x)
+
+    f = accelerate(unchanged)
+    for found, expected in zip(f(A), unchanged(A), strict=True):
+        np.testing.assert_allclose(found, expected)
+    assert "stays with CPython" not in f.source(A)
+
+
 def test_iterators_are_returned_as_such() -> None:
     def returns_iterators(a):
         return map(abs, a), zip(a, a, strict=True), (v for v in a)

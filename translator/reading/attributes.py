@@ -78,7 +78,7 @@ def get_attribute(ctx: Context, owner: Value, name: str, node: ast.AST) -> Value
         if name == "__name__" and isinstance(owner, Closure):
             return owner.name
         ctx.cut(node, f"the attribute {name} of {describe(owner)} is not known here")
-    if isinstance(owner, LAZY) or (type(owner) is list and ctx.iterators.get(id(owner)) is owner):
+    if isinstance(owner, LAZY) or (type(owner) is list and ctx.iterator(owner) is not None):
         ctx.cut(node, f"the attribute {name} of an iterator", instead="write a `for` loop, or call list(...)")
     if isinstance(owner, tuple) and name in ("_replace", "_asdict"):
         return Method(owner, name)

@@ -20,6 +20,7 @@ from .contents import call_of_known
 from .context import Context
 from .demand import demand, refuse_undefined, static
 from .functional import call_update
+from .generators import Pieces, of_call
 from .handlers import call_handler
 from .hooks import accelerated_function, call_hook, is_hook
 from .inlining import inline, inline_closure
@@ -103,9 +104,10 @@ def call_value(ctx: Context, f: Value, args: list[Value], kwargs: dict[str, Valu
         return _call_own(ctx, f, args, kwargs, node)
     builtin = builtin_for(f) if isinstance(f, Hashable) else None
     if builtin is not None:
+        pieces = Pieces(ctx, ctx.frame)
         value = builtin(ctx, node, *_handed(ctx, f, args, node), **kwargs)
         if type(value) is list and _gives_iterators(f):
-            ctx.iterators[id(value)] = value
+            of_call(pieces, f, args, value)
         return value
     args = _handed(ctx, f, args, node)
     known = call_of_known(ctx, f, args, kwargs)

@@ -7,6 +7,7 @@ import ast
 from .context import Context
 from .control import truth
 from .demand import static
+from .generators import Pieces, of_expression
 from .iteration import known_items
 from .liveness import Liveness
 from .stores import assign
@@ -22,6 +23,7 @@ def comprehension(ctx: Context, node: _Comprehension) -> Value:
     frame = Frame(outer.source, outer, outer, outer.scope, Liveness(), outer.fixed, outer.name)
     ctx.frame = frame
     items: list[Value] = []
+    pieces = Pieces(ctx, outer)
     try:
         _comprehend(ctx, node, 0, items, Written(ctx, node), len(ctx.b.statements))
     finally:
@@ -31,7 +33,7 @@ def comprehension(ctx: Context, node: _Comprehension) -> Value:
     if isinstance(node, ast.DictComp):
         return dict(items)
     if isinstance(node, ast.GeneratorExp):
-        ctx.iterators[id(items)] = items
+        of_expression(pieces, node, items)
     return set(static(ctx, items, node, "an element of a set")) if isinstance(node, ast.SetComp) else items
 
 

@@ -39,6 +39,7 @@ from .values import (
     Cell,
     Detour,
     Frame,
+    Generator,
     Masked,
     Mirror,
     Path,
@@ -128,7 +129,7 @@ class Context:
         self.given_generators: dict[int, tuple[Any, int]] = {}  # those that stand for arguments, and which
         self.turns: dict[Builder, Any] = {}  # bodies of loops of a known number of trips, and which
         self.unbounded: dict[Builder, tuple[Value, Value, Value]] = {}  # of a number that only the run knows
-        self.iterators: dict[int, Value] = {}  # lists that are iterators in Python, by id: see `iteration.held`
+        self.iterators: dict[int, tuple[Value, Generator]] = {}  # lists that Python has as iterators, by id
         self.unions: list[Any] = []  # lists and dicts that are one of two: see `aliases.Union`
         self.peeling: set[tuple[ast.AST, Frame]] = set()
 
@@ -450,6 +451,11 @@ class Context:
             except NameError:
                 self.captures.unbound(scope, name)
         self.set_attribute(mirror, name, value)
+
+    def iterator(self, v: Value) -> Generator | None:
+        """What a list stands for that is an iterator in Python."""
+        items, made = self.iterators.get(id(v), (None, None))
+        return made if items is v else None
 
     def adopt_foreign(self, v: Value, path: Path = ()) -> Value:
         """Mark the containers in `v`, which the caller passes at `path`, as the caller's."""

@@ -152,7 +152,7 @@ def _logical(ctx: Context, condition: Atom, shots: tuple[Snapshot, Snapshot]) ->
     """`c and x`, `c or x` of cheap bool scalars as one operation: a branch would cost more than both sides."""
     values = [s.flow for s in shots]
     is_bool = [type(v) is bool or (isinstance(v, Var | np.bool_) and _is_bool(v)) for v in values]
-    if not all(is_bool) or not all(_is_cheap(s) for s in shots):
+    if not all(is_bool) or not all(_is_cheap(s) for s in shots) or _binds(*shots):
         return None
     then, orelse = values
     if orelse is condition or orelse is False:
@@ -173,6 +173,11 @@ def _is_bool(v: Any) -> bool:
 
 def _is_cheap(shot: Snapshot) -> bool:
     return not (shot.cells or shot.containers or shot.attributes) and runs_always(shot.builder.statements)
+
+
+def _binds(then: Snapshot, orelse: Snapshot) -> bool:
+    """Whether one of the sides binds a name (`:=`)."""
+    return any(then.env.get(name) is not orelse.env.get(name) for name in {**then.env, **orelse.env})
 
 
 def _inline(ctx: Context, shots: tuple[Snapshot, Snapshot]) -> None:

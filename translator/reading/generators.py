@@ -1,29 +1,35 @@
-"""Generator functions: what they yield is collected when they are called, and handed out where they are consumed.
+"""Generators: what they give is collected when they are made, and handed out where they are consumed.
 
     def rows(x, n):                     for v in rows(x, 3):            v = x[0] * 2; s += v
         for i in range(n):                  s += v                      v = x[1] * 2; s += v
             yield x[i] * 2                                              v = x[2] * 2; s += v
 
-Python would run the generator a piece at a time. That is the same only where it writes nothing that others see, and
-where its consumer writes nothing that it reads: anything else is left to CPython.
+Python would run a generator (a function that yields, a generator expression, a `map`) a piece at a time. That is the
+same only where it writes nothing that others see, and where nothing that it reads is changed before it is used up:
+anything else is left to CPython.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
+from typing import Any
 
 from ..errors import CutError, Diagnostic
 from .aliases import memory_of
 from .context import Context
 from .iteration import Getter, known_items
-from .liveness import Liveness, reads
+from .liveness import Liveness, Names, reads
+from .nodes import nodes_of
 from .reach import containers_of, objects_of
 from .source import FunctionNode
-from .values import SHARED, YIELDS, Cell, Frame, Generator, Ref, Value
+from .values import SHARED, YIELDS, Cell, Closure, Frame, Generator, Ref, Value, is_object
 
-_INSTEAD = "collect the values in a list and return it"
+Seen = Iterable[tuple[Frame, str]]
+_NONE: Names = frozenset()
+_WHY = "it would do so a piece at a time, between what its consumer does"
+_INSTEAD = "collect the values in a list"
 
 
 def yield_(ctx: Context, node: ast.Yield) -> Value:
@@ -42,61 +48,102 @@ def _collect(ctx: Context, values: list[Value]) -> None:
     held.extend(values)
 
 
-class Collection:
-    """What a generator function yields while its body is read."""
+class Pieces:
+    """What is read at once from here on, where Python evaluates a piece at a time."""
 
-    def __init__(self, ctx: Context, frame: Frame, caller: Frame) -> None:
-        self.ctx, self.frame = ctx, frame
-        self.older = {*ctx.foreign, *(id(v) for v in containers_of(caller, caller.env))}
+    def __init__(self, ctx: Context, around: Frame) -> None:
+        self.ctx, self.around = ctx, around
         self.mark, self.births = len(ctx.journal), ctx.births
-        frame.env[YIELDS] = []
 
-    def generator(self, node: FunctionNode, call: ast.AST) -> Generator:
-        """The value of the call, after the body."""
-        ctx, frame = self.ctx, self.frame
-        for target, _, _ in ctx.journal[self.mark :]:
-            if target.birth <= self.births if isinstance(target, Cell) else id(target) in self.older:
-                what = f"{frame.name}, a generator, writes what is not its own"
-                why = "it would write a piece at a time, between what its consumer does"
-                raise CutError(Diagnostic(what, why=why, instead=_INSTEAD))
-        return Generator(frame.name, tuple(frame.env[YIELDS]), frozenset(_read_by(frame, node)))
+    def check(self, what: str) -> None:
+        """Nothing has been written that others see."""
+        written = [target for target, _, _ in self.ctx.journal[self.mark :]]
+        others = {id(target) for target in written if not isinstance(target, Cell)}
+        if others:
+            others &= {*self.ctx.foreign, *map(id, containers_of(self.around, self.around.env))}
+        if others or any(isinstance(target, Cell) and target.birth <= self.births for target in written):
+            raise CutError(Diagnostic(f"{what} writes what is not its own", why=_WHY, instead=_INSTEAD))
+
+    def generator(self, name: str, items: Iterable[Value], seen: Seen, held: Iterable[Value] = ()) -> Generator:
+        """The iterator over `items`, for which it reads names `seen` around it, and what it has been given."""
+        names = tuple((scope, n, _meaning(scope, n)) for scope, n in seen)
+        cells: set[Cell] = set()
+        containers = []
+        alone = Frame(self.around.source, None, None, self.around.scope, Liveness(), self.around.fixed, name)
+        for v in objects_of(alone, {}, [*held, *(v for _, _, v in names)]):
+            if type(v) is Ref:
+                cells |= memory_of(v.cell)
+            elif isinstance(v, list | dict | set) or is_object(v):
+                containers.append(v)
+        return Generator(name, tuple(items), frozenset(cells), tuple(containers), names, len(self.ctx.journal))
 
 
-def _read_by(frame: Frame, node: FunctionNode) -> Iterator[Cell]:
-    """The arrays that the generator may read."""
-    seen: dict[str, Value] = {}
-    scope: Frame | None = frame
-    names = frozenset().union(*map(reads, node.body)) if isinstance(node, ast.FunctionDef) else frozenset()
-    while scope is not None:
-        held = scope.env[SHARED].__dict__ if SHARED in scope.env else {}
-        seen = {k: v for k, v in {**scope.env, **held}.items() if k in names} | seen
-        scope = scope.outer
-    alone = Frame(frame.source, None, None, frame.scope, Liveness(), frame.fixed, frame.name)
-    for v in objects_of(alone, seen):
-        if type(v) is Ref:
-            yield from memory_of(v.cell)
+def of_function(pieces: Pieces, frame: Frame, node: FunctionNode) -> Generator:
+    """What a call of a generator function gives, after its body has been read in `frame`."""
+    pieces.check(f"{frame.name}, a generator,")
+    names = _NONE.union(*map(reads, node.body)) if isinstance(node, ast.FunctionDef) else _NONE
+    own = {n: v for n, v in frame.env.items() if n in names}
+    return pieces.generator(frame.name, frame.env[YIELDS], _seen(frame.outer, names - {*own}), own.values())
+
+
+def of_expression(pieces: Pieces, node: ast.GeneratorExp, items: list[Value]) -> None:
+    """Let `items` be what a generator expression gives."""
+    pieces.check("a generator expression")
+    ctx = pieces.ctx
+    if any(isinstance(n, ast.NamedExpr) for n in nodes_of(node)):
+        ctx.cut(node, "a generator expression binds a name (`:=`) of the function", _WHY, _INSTEAD)
+    made = pieces.generator("a generator expression", items, _seen(pieces.around, reads(node)))
+    ctx.iterators[id(items)] = items, made
+
+
+def of_call(pieces: Pieces, f: Any, args: list[Value], items: list[Value]) -> None:
+    """Let `items` be what an iterator of the standard library gives, which may call functions among `args`."""
+    pieces.check(f"an iterator, {getattr(f, '__name__', 'map')},")
+    functions = [a for a in args if type(a) is Closure]
+    seen = [entry for c in functions for entry in _seen(c.frame, reads(c.node))]
+    others = [a for a in args if type(a) is not Closure]
+    pieces.ctx.iterators[id(items)] = items, pieces.generator("an iterator", items, seen, others)
+
+
+def _seen(frame: Frame | None, names: Names) -> Iterator[tuple[Frame, str]]:
+    """Where the functions around bind these names."""
+    while frame is not None:
+        here = {n for n in names if _meaning(frame, n) is not None}
+        yield from ((frame, n) for n in sorted(here))
+        names, frame = names - here, frame.outer
+
+
+def _meaning(frame: Frame, name: str) -> Value:
+    shared = frame.env[SHARED].__dict__ if SHARED in frame.env else {}
+    return shared[name] if name in shared else frame.env.get(name)
 
 
 def taken(ctx: Context, g: Generator, node: ast.AST) -> list[Value]:
     """All that it yields, once."""
     if g.used is not False:
         why = "its values are gone after the first time"
-        ctx.cut(node, f"{g.name}, a generator, is consumed again", why, "make a list of it first, list(...)")
+        ctx.cut(node, f"{g.name}, which is an iterator, is consumed again", why, "make a list of it first, list(...)")
+    _check_unchanged(ctx, g, node)
     ctx.set_attribute(g, "used", True)
     return list(g.items)
 
 
 def getters(ctx: Context, g: Generator, node: ast.AST) -> list[Getter]:
-    """The same one by one, for a loop whose body must not write what the generator reads."""
-    mark = len(ctx.journal)
-    return [partial(_item, ctx, g, item, mark, node) for item in taken(ctx, g, node)]
+    """The same one by one, for a loop whose body must not change what the generator reads."""
+    return [partial(_item, ctx, g, item, node) for item in taken(ctx, g, node)]
 
 
-def _item(ctx: Context, g: Generator, item: Value, mark: int, node: ast.AST) -> Value:
-    if any(isinstance(target, Cell) and target in g.reads for target, _, _ in ctx.journal[mark:]):
-        why = "the generator would see it in the next piece"
-        ctx.cut(node, f"this loop writes an array that {g.name}, a generator, reads", why, _INSTEAD)
+def _item(ctx: Context, g: Generator, item: Value, node: ast.AST) -> Value:
+    _check_unchanged(ctx, g, node)
     return item
+
+
+def _check_unchanged(ctx: Context, g: Generator, node: ast.AST) -> None:
+    written = {id(target) for target, _, _ in ctx.journal[g.mark :]}
+    changed = not written.isdisjoint(map(id, (*g.cells, *g.containers)))
+    if changed or any(_meaning(frame, name) is not value for frame, name, value in g.names):
+        why = "the values that are still to come would see it"
+        ctx.cut(node, f"what {g.name} reads has changed before it is used up", why, _INSTEAD)
 
 
 Context.expressions.update({ast.Yield: yield_, ast.YieldFrom: yield_from})

@@ -10,13 +10,14 @@ from ..errors import UntracedError
 from . import fence, recursion
 from .context import Context
 from .control import FUNCTION_END, sequence
-from .generators import Collection
+from .generators import Pieces, of_function
 from .iteration import held
 from .libraries import is_library
 from .liveness import Liveness, liveness
 from .source import FunctionNode, Source, scope_of, source_of
 from .values import (
     SHARED,
+    YIELDS,
     Closure,
     Detour,
     Frame,
@@ -121,13 +122,15 @@ def _run(ctx: Context, frame: Frame, node: FunctionNode, call: ast.AST) -> Value
     if not frame.fixed:
         frame.env.update((k, held(ctx, v)) for k, v in frame.env.items())
     hold_shared(frame)
-    collection = Collection(ctx, frame, outer) if frame.live.generates else None
+    pieces = Pieces(ctx, outer)
+    if frame.live.generates:
+        frame.env[YIELDS] = []
     try:
         if isinstance(node, ast.Lambda):
             return ctx.eval(node.body)
         flow = sequence(ctx, node.body, FUNCTION_END)
-        if collection is not None:
-            return collection.generator(node, call)
+        if frame.live.generates:
+            return of_function(pieces, frame, node)
         return None if flow is None else flow.value
     except Detour:
         raise

@@ -122,8 +122,9 @@ def _refuse_endless(ctx: Context, node: ast.AST) -> NoReturn:
 
 def held(ctx: Context, v: Value) -> Value:
     """`v` as a name or a container holds it: of an iterator it is known when it has been consumed."""
-    lazy = type(v) in (Zip, Enumerate, Reversed, Grid)
-    return Iterated(v) if lazy or ctx.iterators.get(id(v), _NONE) is v else v
+    if type(v) in (Zip, Enumerate, Reversed, Grid):
+        return Iterated(v)
+    return v if type(v) is not list else ctx.iterator(v) or v
 
 
 def consumed(ctx: Context, v: Value, node: ast.AST) -> Value:
@@ -137,7 +138,6 @@ def consumed(ctx: Context, v: Value, node: ast.AST) -> Value:
     return v.inner
 
 
-_NONE = object()
 Getter = Callable[[], Value]
 
 
@@ -157,10 +157,11 @@ def item_getters(ctx: Context, v: Value, node: ast.AST) -> list[Getter]:
             return [functools.partial(_counted, i, get) for i, get in enumerate(item_getters(ctx, inner, node), first)]
         case Reversed(inner=inner):
             return item_getters(ctx, inner, node)[::-1]
-    if type(v) is Generator:
+    made = v if type(v) is Generator else ctx.iterator(v)
+    if made is not None:
         from .generators import getters
 
-        return getters(ctx, v, node)
+        return getters(ctx, made, node)
     return [functools.partial(_same, item) for item in known_items(ctx, v, node)]
 
 

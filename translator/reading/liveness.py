@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import field
 
 from ..records import dataclass
@@ -148,7 +148,7 @@ class Flow:
                 self._note(s, after)
                 then = self.block(body, after, at_break, at_continue)
                 other = self.block(orelse, after, at_break, at_continue)
-                return ((then | other) - stores(test)) | reads(test)
+                return ((then | other) - stores(test, _certain_parts)) | reads(test)
             case ast.Match(subject=subject, cases=cases):
                 self._note(s, after)
                 live = after
@@ -169,7 +169,7 @@ class Flow:
             case _:
                 effect = self.effects.get(s)
                 if effect is None:
-                    effect = self.effects[s] = (reads(s), stores(s))
+                    effect = self.effects[s] = (reads(s), stores(s, _certain_parts))
                 return (after - effect[1]) | effect[0]
 
     def _loop(self, s: ast.For | ast.While, after: Names, at_break: Names, at_continue: Names) -> Names:
@@ -235,8 +235,10 @@ def imported_names(node: ast.AST) -> list[str]:
     return [a.asname or a.name.partition(".")[0] for a in node.names]
 
 
-def stores(node: ast.AST) -> Names:
-    """Names that the node certainly binds. A comprehension's names are its own."""
+def stores(node: ast.AST, parts: Callable[[ast.AST], Iterable[ast.AST]] = children) -> Names:
+    """Names that the node binds; with the parts that certainly run alone, those that it certainly binds. A
+    comprehension's names are its own.
+    """
     names: set[str] = set()
     waiting: list[ast.AST] = [node]
     while waiting:
@@ -248,5 +250,17 @@ def stores(node: ast.AST) -> Names:
         names.update(_pattern_names(n))
         names.update(imported_names(n))
         if not isinstance(n, _SCOPES):
-            waiting += children(n)
+            waiting += parts(n)
     return frozenset(names)
+
+
+def _certain_parts(node: ast.AST) -> Iterable[ast.AST]:
+    """Those of an expression that run whenever it does."""
+    match node:
+        case ast.BoolOp(values=[first, *_]):
+            return (first,)
+        case ast.IfExp(test=test):
+            return (test,)
+        case ast.Compare(left=left, comparators=[second, *_]):
+            return (left, second)
+    return children(node)

@@ -141,11 +141,16 @@ class Iterated:
 
 @dataclass(slots=True, eq=False)
 class Generator:
-    """What a generator function gives: all that it yields, and the arrays that it reads on the way."""
+    """An iterator that evaluates a piece at a time: all that it gives, and what it reads on the way, of which nothing
+    may have changed since the journal was `mark` long.
+    """
 
     name: str
     items: tuple[Value, ...]
-    reads: frozenset[Cell]
+    cells: frozenset[Cell]
+    containers: tuple[Any, ...]
+    names: tuple[tuple[Frame, str, Value], ...]  # of functions around it, with what they meant
+    mark: int
     used: Value = False
 
 
