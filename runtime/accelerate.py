@@ -87,7 +87,7 @@ class Accelerated:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if args and not kwargs and type(args[0]) is Array:
-            entry = self._fast.get(tuple([getattr(a, "_spec", None) for a in args]))
+            entry = self._fast.get(tuple([a._spec if type(a) is Array else None for a in args]))
             if entry is not None and entry.guards_hold():
                 try:
                     return entry.run_arrays(args)

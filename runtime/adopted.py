@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import getattr_static
 from typing import Any
 
 from ..translator.ir import Aval
@@ -16,13 +17,19 @@ class OnGpu(TypeError):
 
 
 def is_on_gpu(x: Any) -> bool:
-    """Whether another library's array can be taken where it lies. Of PyTorch's tensors those on a GPU."""
+    """Whether another library's array can be taken where it lies. Of PyTorch's tensors those on a GPU.
+
+    Only what has such an interface is asked for it: `__getattr__` of any other object is code of the user's.
+    """
     if type(x) is Array or isinstance(x, type):
         return False
-    if getattr(x, "__cuda_array_interface__", None) is not None:
+    if _has(x, "__cuda_array_interface__") and getattr(x, "__cuda_array_interface__", None) is not None:
         return True
-    place = getattr(x, "__dlpack_device__", None)
-    return place is not None and hasattr(x, "__dlpack__") and int(place()[0]) in _CUDA
+    return _has(x, "__dlpack_device__") and _has(x, "__dlpack__") and int(x.__dlpack_device__()[0]) in _CUDA
+
+
+def _has(x: Any, name: str) -> bool:
+    return getattr_static(x, name, None) is not None
 
 
 def adopted(tree: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import copy
+import inspect
 import io
 import linecache
 import random
@@ -387,3 +388,25 @@ def test_super_in_a_region(target: str) -> None:
     assert list(vars(mine)) == list(vars(theirs))
     np.testing.assert_allclose(mine.y, theirs.y, rtol=1e-15)
     np.testing.assert_array_equal(accelerate(Scaled.at, target=target)(mine, 3.0), theirs.at(3.0))
+
+
+def annotated_inside(x):
+    def scale(y: float, *, by: "float" = 2.0) -> int:
+        return by * y
+
+    print(scale.__annotations__ == {"y": float, "by": "float", "return": int})
+    return scale(np.unique(x))
+
+
+@pytest.mark.parametrize("target", ["cpu", "numpy"])
+def test_a_module_without_future_imports_stays_one(target: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """This file has `from __future__ import annotations`; the source of the function, compiled without it, has not."""
+    lines = inspect.getsource(annotated_inside)
+    linecache.cache["<no future>"] = (len(lines), None, lines.splitlines(keepends=True), "<no future>")
+    space: dict[str, Any] = {"np": np}
+    exec(compile(lines, "<no future>", "exec", dont_inherit=True), space)
+    for function in (space["annotated_inside"], annotated_inside):
+        plain = function(np.array([2, 1, 2])), capsys.readouterr().out
+        found = accelerate(function, target=target)(np.array([2, 1, 2])), capsys.readouterr().out
+        np.testing.assert_array_equal(found[0], plain[0])
+        assert found[1] == plain[1]

@@ -597,6 +597,30 @@ def identical_items_are_equal(x):
     return (x, 1) == (x, 1), [x, 2] != [x, 1]
 
 
+class Delegating:
+    """Its attributes are another's: asked for before there is one, it fails in its own way."""
+
+    def __init__(self, other):
+        self._other = other
+        self.total = other.x.sum()
+
+    def __getattribute__(self, name):
+        own = object.__getattribute__(self, "__dict__")
+        if name in own or name.startswith("__"):
+            return object.__getattribute__(self, name)
+        return getattr(own["_other"], name)
+
+
+@pytest.mark.filterwarnings("ignore:__init__ runs as it is")
+@pytest.mark.parametrize("target", TARGETS)
+def test_only_the_program_asks_objects_for_attributes(target: str) -> None:
+    other = object.__new__(Hashed)
+    other.x = A
+    mine = object.__new__(Delegating)
+    accelerate(Delegating.__init__, target=target)(mine, other)
+    assert vars(mine)["total"] == A.sum() and mine.x is A
+
+
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize(("function", "arguments"), CASES.found)
 def test_objects(function: Any, arguments: Any, target: str) -> None:

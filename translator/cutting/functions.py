@@ -1,6 +1,7 @@
 """Functions made from syntax trees: they see what the user's function sees, and stand at its places in its file."""
 
 from __future__ import annotations
+import __future__ as future
 
 import ast
 import copy
@@ -11,6 +12,7 @@ from typing import Any
 from ..reading.source import Source, adopt
 
 _INNER = "_cut"
+_FUTURE = sum({getattr(future, name).compiler_flag for name in future.all_feature_names})
 
 
 def make_function(
@@ -28,7 +30,7 @@ def make_function(
         posonlyargs=[], args=[_argument(n, node) for n in (*free, *helpers)], kwonlyargs=[], kw_defaults=[], defaults=[]
     )
     around.body = [definition]
-    module = compile(ast.Module([around], []), source.file, "exec")
+    module = compile(ast.Module([around], []), source.file, "exec", like.__code__.co_flags & _FUTURE, dont_inherit=True)
     name = like.__qualname__ if node.name == like.__name__ else node.name
     code = _code_named(_code_named(module, "around"), _INNER).replace(co_name=node.name, co_qualname=name)
     cells = dict(zip(free, like.__closure__ or (), strict=True))

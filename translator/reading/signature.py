@@ -150,7 +150,7 @@ def aval_of(x: Any) -> Aval | None:
         return x  # type: ignore[no-any-return]
     if isinstance(x, np.ndarray):
         return _subclass(x)
-    aval = getattr(x, "aval", None)
+    aval = getattr(x, "aval", None) if hasattr(cls, "aval") else None  # asked of no other object: that may run its code
     return aval if isinstance(aval, Aval) else None
 
 
