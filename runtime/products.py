@@ -53,6 +53,8 @@ def inner_signature(fun: Fun, primals: TreeDef, signature: Signature, first: int
 class _Tagged:
     """A leaf that knows which one it is."""
 
+    __slots__ = ("aval", "leaf")
+
     def __init__(self, aval: Aval, leaf: int) -> None:
         self.aval, self.leaf = aval, leaf
 

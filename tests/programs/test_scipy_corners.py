@@ -42,6 +42,16 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
         (np.array([-3, -3.5, -1, 5, 0, -2, -2, 3]), np.array([2, 2, 1, 7, 0, -2, -1.5, -1])),
     ),
     "orders that are no whole numbers": (lambda n: scipy.special.kn(n, 1.5), (np.array([0.0, 1.7, 3.2]),)),
+    "moving sums beside infinity": (lambda b, x: scipy.signal.lfilter(b, 2.0, x), (np.ones(3), np.r_[np.inf, 1:7.0])),
+    "moving sums of rows, begun": (
+        lambda b, x, z: scipy.signal.lfilter(b, [1.0], x, axis=0, zi=z),
+        (np.array([0.1, 0.2, 0.3]), IMAGE, np.ones((2, 15))),
+    ),
+    "no matter that it is not finite": (
+        lambda a: scipy.linalg.cholesky(a, check_finite=False),
+        (np.full((1, 1), np.inf),),
+    ),
+    "nor here": (lambda a: scipy.linalg.svdvals(a, False, False), (np.zeros((2, 2)),)),
     "the other triangle": (lambda a: scipy.linalg.cho_factor(a)[0], (np.array([[9, 3, 1], [3, 7, 5], [1, 5, 9]]),)),
 }
 COMPLEX = np.array([0.5 + 0.3j, 1.7 - 0.4j, 2.2 + 1.1j])
@@ -80,3 +90,27 @@ def test_real_functions_refuse_complex_numbers_as_scipy_does() -> None:
         function = getattr(scipy.special, name)
         with pytest.raises(TypeError):
             accelerate(lambda z: function(*[z] * function.nin))(COMPLEX)  # noqa: B023
+
+
+SQUARE = np.array([[4.0, 1.0], [1.0, 3.0]])
+OF_FINITE: tuple[tuple[Callable[..., Any], tuple[Any, ...]], ...] = (
+    (lambda a: scipy.linalg.cho_factor(a)[0], (SQUARE,)),
+    (lambda a, b: scipy.linalg.cho_solve((a, True), b), (SQUARE, SQUARE[0])),
+    (lambda a, b: scipy.linalg.solve(b=b, a=a), (SQUARE, SQUARE[0])),
+    (lambda b: scipy.linalg.lu_solve((SQUARE, np.array([0, 1])), b), (SQUARE[0],)),
+    (lambda c, r: scipy.linalg.solve_toeplitz((c, r), c), (SQUARE[0], SQUARE[0])),
+    (lambda a: scipy.linalg.eigvalsh(a), (SQUARE,)),
+)
+
+
+@pytest.mark.parametrize("target", ["cpu", "numpy"])
+@pytest.mark.parametrize("function, args", OF_FINITE)
+def test_matrices_must_be_finite(function: Callable[..., Any], args: tuple[Any, ...], target: str) -> None:
+    accelerated = accelerate(function, target=target)
+    np.testing.assert_allclose(accelerated(*args), function(*args), rtol=1e-13)
+    for bad in (np.nan, np.inf):
+        for i, x in enumerate(args):
+            holed = x.copy()
+            holed.flat[1] = bad
+            with pytest.raises(ValueError, match="must not contain infs or NaNs"):
+                accelerated(*args[:i], holed, *args[i + 1 :])

@@ -6,6 +6,8 @@ regions; so do the options refused here.
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -221,26 +223,44 @@ def khatri_rao(a: Any, b: Any) -> Any:
     return np.reshape(product, (*product.shape[:-3], product.shape[-3] * product.shape[-2], product.shape[-1]))
 
 
-NAMES = {
-    f.__name__: f
-    for f in (
-        solve,
-        solve_triangular,
-        cholesky,
-        cho_factor,
-        cho_solve,
-        inv,
-        det,
-        pinv,
-        norm,
-        svd,
-        svdvals,
-        qr,
-        expm,
-        toeplitz,
-        circulant,
-        hankel,
-        block_diag,
-        khatri_rao,
-    )
-}
+def of_finite(function: Any, operands: Any, place: int, *args: Any, **options: Any) -> Any:
+    """SciPy's function of JAX's, `operands` its matrices by place and name: ValueError where one holds NaN or infinity.
+
+    `place` is that of `check_finite` among the arguments.
+    """
+    if known(args[place] if place < len(args) else options.get("check_finite", True)):
+        for i, name in operands:
+            x = args[i] if i < len(args) else options.get(name)
+            for part in x if isinstance(x, tuple) else (x,):
+                if part is not None and np.asarray(part).dtype.kind in "fc" and not np.all(np.isfinite(part)):
+                    raise ValueError("array must not contain infs or NaNs")
+    return function(*args, **options)
+
+
+def finite_operands(functions: Mapping[Any, str]) -> dict[str, tuple[Any, tuple[Any, ...]]]:
+    """The functions as SciPy has them: by name, with what stands before the arguments."""
+    made = {}
+    for function, operands in functions.items():
+        names = list(inspect.signature(function).parameters)
+        places = tuple([(names.index(operand), operand) for operand in operands.split()])
+        last = names.index("check_finite") if "check_finite" in names else len(names)
+        made[function.__name__] = (of_finite, (function, places, last))
+    return made
+
+
+NAMES = {f.__name__: f for f in (expm, toeplitz, circulant, hankel, block_diag, khatri_rao)} | finite_operands(
+    {
+        solve: "a b",
+        solve_triangular: "a b",
+        cholesky: "a",
+        cho_factor: "a",
+        cho_solve: "c_and_lower b",
+        inv: "a",
+        det: "a",
+        pinv: "a",
+        norm: "a",
+        svd: "a",
+        svdvals: "a",
+        qr: "a",
+    }
+)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..ops.selection import stop_gradient
-from .scipy_linalg import expm, solve_triangular, toeplitz
+from .scipy_linalg import expm, finite_operands, solve_triangular, toeplitz
 from .support import band_offsets, known, only_plain
 
 
@@ -256,23 +256,20 @@ def expm_frechet(A: Any, E: Any, method: Any = None, compute_expm: Any = True, c
     return (whole[:n, :n], whole[:n, n:]) if known(compute_expm) else whole[:n, n:]
 
 
-NAMES = {
-    f.__name__: f
-    for f in (
-        lu_factor,
-        lu_solve,
-        lu,
-        solve_banded,
-        solveh_banded,
-        solve_toeplitz,
-        solve_sylvester,
-        solve_continuous_lyapunov,
-        solve_discrete_lyapunov,
-        sqrtm,
-        logm,
-        polar,
-        eigvalsh,
-        eigh,
-        expm_frechet,
-    )
-}
+NAMES = {f.__name__: f for f in (sqrtm, logm)} | finite_operands(
+    {
+        lu_factor: "a",
+        lu_solve: "b",
+        lu: "a",
+        solve_banded: "ab b",
+        solveh_banded: "ab b",
+        solve_toeplitz: "c_or_cr b",
+        solve_sylvester: "a b q",
+        solve_continuous_lyapunov: "a q",
+        solve_discrete_lyapunov: "a q",
+        polar: "a",
+        eigvalsh: "a b",
+        eigh: "a b",
+        expm_frechet: "A E",
+    }
+)

@@ -113,10 +113,16 @@ def _image(name: str, x: Any, w: Any, mode: str, boundary: str, fillvalue: Any, 
 
 def lfilter(b: Any, a: Any, x: Any, axis: Any = -1, zi: Any = None) -> Any:
     """A loop over samples, in the transposed direct form II (A. Oppenheim, R. Schafer, "Discrete-Time Signal
-    Processing", section 6.3)."""
+    Processing", section 6.3); without feedback a convolution, where what is not finite stays among its neighbours."""
     b, a, x = np.atleast_1d(b), np.atleast_1d(a), np.asarray(x)
     only_plain("scipy.signal.lfilter", b.ndim == 1 and a.ndim == 1 and np.result_type(b, a, x).kind in "fc")
     dtype = np.result_type(b, a, x, np.float32)
+    if a.shape[0] == 1:
+        full, n = _weighted_sums((b / a[0]).astype(dtype), np.moveaxis(x, axis, -1).astype(dtype)), x.shape[axis]
+        if zi is None:
+            return np.moveaxis(full[..., :n], -1, axis)
+        full[..., : b.shape[0] - 1] += np.moveaxis(np.asarray(zi), axis, -1)
+        return np.moveaxis(full[..., :n], -1, axis), np.moveaxis(full[..., n:], -1, axis)
     order = max(b.shape[0], a.shape[0])
     forward = np.concatenate([b, np.zeros(order - b.shape[0], dtype=b.dtype)]) / a[0]
     backward = np.concatenate([a, np.zeros(order - a.shape[0], dtype=a.dtype)]) / a[0]
@@ -133,6 +139,17 @@ def lfilter(b: Any, a: Any, x: Any, axis: Any = -1, zi: Any = None) -> Any:
         state[:-1] = state[1:] + ahead * samples[n] - back * y[n]
     y = np.moveaxis(y, 0, axis)
     return y if zi is None else (y, np.moveaxis(state[:-1], 0, axis))
+
+
+def _weighted_sums(b: Any, x: Any) -> Any:
+    """The full convolution along the last axis."""
+    if x.ndim == 1:
+        return numpys_convolve(b, x)
+    taps, n = b.shape[0], x.shape[-1]
+    out = np.zeros((*x.shape[:-1], n + taps - 1), dtype=x.dtype)
+    for k in range(taps):
+        out[..., k : k + n] += b[k] * x
+    return out
 
 
 def detrend(data: Any, axis: Any = -1, type: Any = "linear", bp: Any = 0, overwrite_data: Any = False) -> Any:

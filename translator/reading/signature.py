@@ -132,7 +132,10 @@ _WEAK = {t: Aval((), np.result_type(t), weak=True) for t in (int, float, complex
 
 
 def aval_of(x: Any) -> Aval | None:
-    """The abstract value of a leaf; None for what is no leaf. Raises DTypeError for arrays that hold no numbers."""
+    """The abstract value of a leaf; None for what is no leaf. Raises DTypeError for arrays that hold no numbers.
+
+    What stands for an array has a class with `aval` in it. No other object is asked: that may run code of the user's.
+    """
     cls = type(x)
     if cls is np.ndarray or isinstance(x, np.generic):
         if x.dtype.kind not in "biufc" and not _extended_float(x.dtype):
@@ -150,7 +153,7 @@ def aval_of(x: Any) -> Aval | None:
         return x  # type: ignore[no-any-return]
     if isinstance(x, np.ndarray):
         return _subclass(x)
-    aval = getattr(x, "aval", None) if hasattr(cls, "aval") else None  # asked of no other object: that may run its code
+    aval = getattr(x, "aval", None) if hasattr(cls, "aval") else None
     return aval if isinstance(aval, Aval) else None
 
 

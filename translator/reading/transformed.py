@@ -77,6 +77,8 @@ def call_transformed(ctx: Context, f: Any, args: list[Value], kwargs: dict[str, 
 class _Mark:
     """A leaf that carries its abstract value through the binding of arguments."""
 
+    __slots__ = ("aval", "value")
+
     def __init__(self, value: Value) -> None:
         self.value = value
         self.aval = value.aval if is_runtime(value) else aval_of(value)
