@@ -137,6 +137,14 @@ def walrus_that_may_not_run(x):
     return float(n), x, float(t)
 
 
+@CASES((A, 6), (A, 5), (A, 7))
+def zip_strict(x, n):
+    s = 0.0
+    for a, b in zip(x, range(n), strict=True):
+        s += a * b
+    return s, [a for a, _ in zip((v for v in x), x[:n], strict=True)]
+
+
 @CASES((1, 2), (0, 5), (0, 0))
 def andor(a, b):
     return (a and b, a or b, not a, a and b or 7)

@@ -226,6 +226,16 @@ def steps_of(ctx: Context, v: Value, node: ast.AST) -> Steps | None:
     return None
 
 
+def length_of(ctx: Context, v: Value, node: ast.AST) -> int | None:
+    """How many elements `v` has, where that is known without asking for them."""
+    if isinstance(v, list | tuple | dict | set | frozenset | str):
+        return len(v)
+    if type(v) is Generator:
+        return len(v.items)
+    steps = steps_of(ctx, v.inner if type(v) is Iterated else v, node)
+    return None if steps is None else steps.length
+
+
 def _place(ctx: Context, i: Value, shape: tuple[int, ...], node: ast.AST) -> Value:
     """The index of element number `i`."""
     from .expressions import binary

@@ -25,7 +25,7 @@ from .demand import static
 from .expressions import as_number, binary
 from .growing import Growing, length
 from .handlers import call_handler
-from .iteration import known_items
+from .iteration import known_items, length_of
 from .known import run_known
 from .protocols import is_instance, special
 from .selection import count
@@ -87,6 +87,10 @@ def _range(ctx: Context, node: ast.AST, *args: Value) -> Value:
 def _zip(ctx: Context, node: ast.AST, *parts: Value, strict: bool = False) -> Value:
     if all(isinstance(p, list | tuple) for p in parts):
         return list(run_known(ctx, node, lambda: list(zip(*parts, strict=strict))))
+    lengths = {length_of(ctx, p, node) for p in parts} if strict else set()
+    if None in lengths or len(lengths) > 1:
+        why = "the error would be raised when the shortest of them is at its end"
+        ctx.cut(node, "zip(..., strict=True) of what is not known to be equally long", why)
     return Zip(parts)
 
 
