@@ -358,6 +358,79 @@ def test_jvp_rules_that_do_not_fit(rule, message):
         grad(lambda x: np.sum(f(x)))(V)
 
 
+def looped(t, x):
+    out, i = t, 0
+    while i < 3 and x < 100.0:
+        out = out * 0.5 + t
+        i += 1
+    return out
+
+
+def stored(t, x):
+    out = np.zeros(3)
+    out[0] = t / x
+    out[1:] = t * x
+    return np.sum(out)
+
+
+def stored_among_ones(t, x):
+    out = np.ones(3)
+    out[0] = t
+    return np.sum(out)
+
+
+def powered(t, x):
+    out = t
+    for _ in range(3):
+        out = out * t
+    return out
+
+
+NOT_LINEAR = {
+    "square": lambda t, x: t * t,
+    "abs": lambda t, x: np.abs(t),
+    "sign": lambda t, x: np.sign(t) * x,
+    "floor": lambda t, x: np.floor(t),
+    "shifted": lambda t, x: t + 1.0,
+    "by a value": lambda t, x: t + x,
+    "maximum": lambda t, x: np.maximum(t, 0.0),
+    "where": lambda t, x: np.where(t > 0, t, 2.0 * t),
+    "constant": lambda t, x: np.cos(x),
+    "norm": lambda t, x: np.linalg.norm(np.array([t, t])),
+    "loop": powered,
+    "store": stored_among_ones,
+}
+
+
+@pytest.mark.parametrize("name", NOT_LINEAR)
+def test_what_is_not_linear_is_not_transposed(name):
+    tangent = NOT_LINEAR[name]
+    f = custom_jvp(lambda x: x * x)
+    f.defjvp(lambda primals, tangents: (f(*primals), tangent(tangents[0], primals[0])))
+    assert np.array_equal(jvp(f, (0.7,), (0.3,))[1], tangent(0.3, 0.7))
+    with pytest.raises(untraced.UnsupportedError, match="not linear in its tangents"):
+        grad(f)(0.7)
+
+
+LINEAR = {
+    "branch": lambda t, x: 3.0 * t if x > 0 else -t,
+    "derivative": lambda t, x: jvp(lambda v: v * np.sin(v), (x,), (t,))[1],
+    "solve": lambda t, x: np.sum(np.linalg.solve(np.eye(2) * x, np.array([t, 2.0 * t]))),
+    "masked": lambda t, x: np.where(x > 0, t, 0.0) + t * 0,
+    "zero": lambda t, x: np.zeros_like(t),
+    "while": looped,
+    "store": stored,
+}
+
+
+@pytest.mark.parametrize("name", LINEAR)
+def test_what_is_linear_is_transposed(name):
+    tangent = LINEAR[name]
+    f = custom_jvp(lambda x: x * x)
+    f.defjvp(lambda primals, tangents: (f(*primals), tangent(tangents[0], primals[0])))
+    assert np.allclose(grad(f)(0.7), tangent(1.0, 0.7), rtol=1e-14)
+
+
 def test_what_a_rule_holds_fixed_has_no_derivative():
     @functools.partial(custom_jvp, nondiff_argnums=(1,))
     def scaled(x, w):

@@ -17,12 +17,13 @@ from .. import make
 from ..batch.vmap import vmap
 from ..builder import Builder
 from ..errors import Diagnostic, DTypeError, Span, UnsupportedError
-from ..ir import Apply, Atom, Aval, Block, Const, For, Function, If, Statement, Var, While, inputs_of
+from ..ir import Apply, Atom, Aval, Block, Const, Function, Statement, Var
 from ..ops.core import BARRIER, RULED, RuledAttrs
 from ..rewrite import Substitution, copy_block, prune, rebuilt, splice_block, substituted, without_raises
 from ..tree import LEAF, Kind, TreeDef
 from .activity import inexact
 from .cotangents import materialise, strong, zeros
+from .linearity import check_linear, check_transpose
 from .tape import NeedTrip, behind_of
 
 Tangents = Sequence[Atom | None]
@@ -113,56 +114,15 @@ class Transposed(Rule):
         return self._halves[key]
 
 
-def _without_values(block: Block) -> Block:
-    """The block without what no derivative goes through: the values of marks, for which their rules speak."""
+def _without_values(function: Function) -> Function:
+    """The program without what no derivative goes through: the values of marks, for which their rules speak."""
 
     def bare(s: Apply) -> Apply:
         ruled = isinstance(s.attrs, RuledAttrs) and s.attrs.rule is not None
         return dataclasses.replace(s, args=inputs_of_mark(s)) if ruled else s
 
-    quiet = dataclasses.replace(block, statements=without_raises(block.statements))
-    return prune(rebuilt(quiet, bare))
-
-
-def _steered(block: Block, moving: set[Var]) -> Statement | None:
-    """The first statement whose branch or number of trips depends on these variables; they gain what depends on them.
-    """
-    for s in block.statements:
-        match s:
-            case If(condition=condition, then=then, orelse=orelse):
-                if condition in moving:
-                    return s
-                found = _steered(then, moving) or _steered(orelse, moving)
-                sides = zip(s.targets, then.results, orelse.results, strict=True)
-                moving.update(t for t, x, y in sides if x in moving or y in moving)
-            case For(inits=inits, body=body):
-                found = _steered_loop(s, body, body.params[1:], inits, moving)
-            case While(inits=inits, condition=test, body=body):
-                found = _steered_loop(s, body, body.params, inits, moving)
-                moving.update(p for p, q in zip(test.params, body.params, strict=True) if q in moving)
-                found = found or _steered(test, moving) or (s if test.results[0] in moving else None)
-            case _:
-                found = None
-                if any(isinstance(a, Var) and a in moving for a in inputs_of(s)):
-                    moving.update(s.targets)
-        if found is not None:
-            return found
-    return None
-
-
-def _steered_loop(
-    s: For | While, body: Block, params: Sequence[Var], inits: Sequence[Atom], moving: set[Var]
-) -> Statement | None:
-    count = -1
-    moving.update(p for p, a in zip(params, inits, strict=True) if a in moving)
-    while count != len(moving):
-        count = len(moving)
-        found = _steered(body, moving)
-        if found is not None:
-            return found
-        moving.update(p for p, r in zip(params, body.results, strict=True) if r in moving)
-    moving.update(t for t, p in zip(s.targets, params, strict=True) if p in moving)
-    return None
+    quiet = dataclasses.replace(function.body, statements=without_raises(function.body.statements))
+    return dataclasses.replace(function, body=prune(rebuilt(quiet, bare)))
 
 
 class JvpRule(Transposed):
@@ -175,17 +135,11 @@ class JvpRule(Transposed):
         from .reverse import vjp_split
 
         first = len(function.body.params) - len(self.linked)
-        steered = _steered(_without_values(function.body), set(function.body.params[first:]))
-        if steered is not None:
-            raise UnsupportedError(
-                Diagnostic(
-                    f"the rule of {self.name} is not linear in its tangents, so it has no transpose",
-                    steered.span,
-                    why="what they are decides which way it goes here",
-                    instead="take forward mode, or give the derivative by custom_vjp",
-                )
-            )
-        return vjp_split(function, range(first, first + len(self.linked)))
+        tangents = range(first, len(function.body.params))
+        check_linear(self.name, function, _without_values(function), tangents)
+        halves = vjp_split(function, tangents)
+        check_transpose(self.name, function, halves[0], tangents)
+        return halves
 
     def push(self, b: Builder, s: Apply, ts: Tangents) -> tuple[Sequence[Atom], Sequence[Atom]]:
         outs = splice_block(b, self.function, (*inputs_of_mark(s), *self._full(b, s, ts)))
