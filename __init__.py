@@ -12,10 +12,13 @@ from typing import Any as _Any
 
 if _TYPE_CHECKING:
     from .runtime import (
+        core,
         custom_derivatives,
         debug,
         distributed,
+        dtypes,
         errors,
+        example_libraries,
         experimental,
         flatten_util,
         image,
@@ -30,7 +33,9 @@ if _TYPE_CHECKING:
         stax,
         testing,
         tree_util,
+        typing,
     )
+    from .runtime import testing as test_util
     from .runtime import trees as tree
     from .runtime import unp as numpy
     from .runtime.accelerate import accelerate
@@ -122,10 +127,13 @@ _NAMES = {  # where each name is, as above
     for name in names.split()
 }
 _NAMESPACES = {  # `import untraced.random` and `untraced.random`: the module that it is
+    "core": "runtime.core",
     "custom_derivatives": "runtime.custom_derivatives",
     "debug": "runtime.debug",
     "distributed": "runtime.distributed",
+    "dtypes": "runtime.dtypes",
     "errors": "runtime.errors",
+    "example_libraries": "runtime.example_libraries",
     "experimental": "runtime.experimental",
     "flatten_util": "runtime.flatten_util",
     "image": "runtime.image",
@@ -139,11 +147,14 @@ _NAMESPACES = {  # `import untraced.random` and `untraced.random`: the module th
     "scipy": "runtime.scipy",
     "sharding": "runtime.sharding",
     "stax": "runtime.stax",
+    "test_util": "runtime.testing",
     "testing": "runtime.testing",
     "tree": "runtime.trees",
     "tree_util": "runtime.tree_util",
+    "typing": "runtime.typing",
 }
 _WITHIN = {
+    "example_libraries": ("optimizers", "stax"),
     "experimental": ("mesh_utils", "ode", "shard_map"),
     "lax": ("linalg",),
     "nn": ("initializers",),
@@ -216,6 +227,7 @@ __all__ = [
     "closure_convert",
     "compare",
     "config",
+    "core",
     "custom_derivatives",
     "custom_gradient",
     "custom_jvp",
@@ -233,11 +245,13 @@ __all__ = [
     "devices",
     "disable_jit",
     "distributed",
+    "dtypes",
     "effects_barrier",
     "enable_x64",
     "ensure_compile_time_eval",
     "errors",
     "eval_shape",
+    "example_libraries",
     "experimental",
     "flatten_util",
     "grad",
@@ -275,10 +289,12 @@ __all__ = [
     "sharding",
     "stax",
     "stop_gradient",
+    "test_util",
     "testing",
     "tree",
     "tree_util",
     "typeof",
+    "typing",
     "use_gradient",
     "value_and_grad",
     "vjp",

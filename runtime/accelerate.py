@@ -30,7 +30,7 @@ from .config import CHECKED_EVERYWHERE
 from .devices import automatic_target
 from .fallback import HOST_ERRORS, Fallback, is_of_the_run, on_host
 from .fastcall import GONE, specialised
-from .options import Argnames, Argnums, Options
+from .options import Argnames, Argnums, Options, settled_target
 from .recompiles import Changing, History
 from .trees import leaves as leaves_of
 from .worth import Ledger, size_of
@@ -422,6 +422,8 @@ def accelerate(
     checks: bool = True,
     fallback: str = "error",
     check_grads: bool = False,
+    donate_argnames: Argnames = (),
+    **of_jit: Any,
 ) -> Any:
     """Compile a NumPy function. A decorator, with or without arguments.
 
@@ -429,7 +431,7 @@ def accelerate(
                      "numpy".
     static_argnums, static_argnames   arguments on whose values the function is specialised; most are found by
                                       themselves.
-    donate_argnums   Arrays whose memory the results may reuse; they cannot be used afterwards.
+    donate_argnums, donate_argnames   Arrays whose memory the results may reuse; they cannot be used afterwards.
     checks           what cannot be proven before is checked while the program runs: indices, divisors of Python
                      numbers, exponents of integers. It raises what NumPy raises (IndexError, ZeroDivisionError, ...).
                      `raise` and `assert` of the function's own do not depend on it.
@@ -437,6 +439,8 @@ def accelerate(
     check_grads      the derivatives of the function, or those that a transformed one takes, are compared with
                      differences at the first call and at samples of later ones; DerivativeError where they part. The
                      environment variable UNTRACED_CHECK_GRADS=1 does so for every function.
+    of_jit           what jax.jit takes besides and no result depends on: inline, keep_unused, compiler_options, and
+                     in_shardings, out_shardings, device: Arrays are whole. backend is a target.
 
     NumPy arrays and Python numbers in give NumPy arrays out, fresh and writable; any Array among the arguments gives
     Arrays, on a GPU without waiting for them. Arguments written in place are written in the caller's arrays.
@@ -454,7 +458,10 @@ def accelerate(
     array([0.  , 1.25, 1.  , 0.  ])
     """
     check_grads = check_grads or CHECKED_EVERYWHERE
-    options = Options(target, static_argnums, static_argnames, donate_argnums, checks, fallback, check_grads)
+    target = settled_target(target, of_jit)
+    options = Options(
+        target, static_argnums, static_argnames, donate_argnums, checks, fallback, check_grads, donate_argnames
+    )
     if fun is None:
         return functools.partial(_accelerate, options=options)
     return _accelerate(fun, options)
@@ -465,9 +472,9 @@ def _accelerate(fun: Fun, options: Options) -> Accelerated:
         raise TypeError(f"write @{type(fun).__name__} above @accelerate, not below it")
     if isinstance(fun, type) or not callable(fun):
         raise TypeError(f"accelerate wants a function, not {fun!r}")
-    made = accelerated(fun.fun if isinstance(fun, Accelerated) else readable(fun), options)
-    options.check(made.fun)
-    return made
+    plain = fun.fun if isinstance(fun, Accelerated) else readable(fun)
+    options.check(plain)
+    return accelerated(plain, options.with_donated_names(plain))
 
 
 for _made_at_translation in (accelerate, _accelerate):

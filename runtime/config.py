@@ -92,14 +92,37 @@ class Config:
     def jax_disable_jit(self, value: bool) -> None:
         self._debug("jit", value)
 
+    @property
+    def jax_platforms(self) -> str:
+        """Which platform `target="auto"` takes, "cpu" or "tpu"; set to "", whatever the machine has."""
+        from . import devices
+
+        return devices.automatic_target()
+
+    @jax_platforms.setter
+    def jax_platforms(self, value: str | None) -> None:
+        from . import devices
+
+        devices.prefer(value or "")
+
+    jax_platform_name = jax_platforms
+    x64_enabled = jax_enable_x64
+
     def _debug(self, what: str, wanted: bool) -> None:
         strict.debug(what, bool(wanted))
         for accelerated in list(forking.known):
             accelerated.forget_programs()  # calls with Arrays alone would ask for nothing but their kinds
 
     def update(self, name: str, value: object) -> None:
-        """Sets a setting by its name, as `jax.config.update` does. AttributeError for an unknown one."""
-        setattr(self, name, value)
+        """Sets a setting by its name, as `jax.config.update` does. Those of JAX's that are about tracing, its logs and
+        its checks, or about what is so here in any case, are taken without effect (`ACCEPTED`).
+
+        AttributeError for an unknown setting, ValueError for a value that would ask for other numbers.
+        """
+        if name not in ACCEPTED:
+            setattr(self, name, value)
+        elif ACCEPTED[name] and value not in ACCEPTED[name]:
+            raise ValueError(f"{name} is {ACCEPTED[name][0]!r} here, and cannot be {value!r}")
 
     def __setattr__(self, name: str, value: object) -> None:
         if not isinstance(getattr(type(self), name, None), property):
@@ -110,6 +133,25 @@ class Config:
 _NAMES = ", ".join(name for name, made in vars(Config).items() if isinstance(made, property))
 
 config = Config()
+
+_ANY: tuple[object, ...] = ()
+ACCEPTED: dict[str, tuple[object, ...]] = {
+    "jax_threefry_partitionable": (True,),
+    "jax_default_prng_impl": ("threefry2x32",),
+    "jax_enable_custom_prng": _ANY,
+    "jax_numpy_dtype_promotion": ("standard",),
+    "jax_numpy_rank_promotion": _ANY,
+    "jax_default_matmul_precision": _ANY,
+    "jax_log_compiles": _ANY,
+    "jax_explain_cache_misses": _ANY,
+    "jax_check_tracer_leaks": _ANY,
+    "jax_debug_key_reuse": _ANY,
+    "jax_traceback_filtering": _ANY,
+    "jax_transfer_guard": _ANY,
+    "jax_persistent_cache_min_compile_time_secs": _ANY,
+    "jax_persistent_cache_min_entry_size_bytes": _ANY,
+}
+"""Settings of JAX's that change nothing here, and which values that is true of, the first being ours."""
 
 
 @contextmanager

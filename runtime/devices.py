@@ -106,9 +106,25 @@ def tpu_present() -> bool:
     )
 
 
+_PLATFORMS = {"": "auto", "cpu": "cpu", "tpu": "tpu", "gpu": "auto", "cuda": "auto"}
+_told: list[str] = []
+
+
+def prefer(platform: str) -> None:
+    """What "auto" is from now on: the first of these platforms, "" for what the machine has. ValueError for others."""
+    first = platform.split(",")[0]
+    if first not in _PLATFORMS:
+        raise ValueError(f"a platform is one of {', '.join(filter(None, _PLATFORMS))}; got {platform!r}")
+    _told[:] = [] if _PLATFORMS[first] == "auto" else [_PLATFORMS[first]]
+    automatic_target.cache_clear()
+    device_of_target.cache_clear()
+
+
 @functools.cache
 def automatic_target() -> str:
-    """ "cuda" if CuPy sees a device, else "tpu" if there is one, else "cpu"."""
+    """What `prefer` was told, else "cuda" if CuPy sees a device, "tpu" if there is one, or "cpu"."""
+    if _told:
+        return _told[0]
     if cuda_present() and importlib.util.find_spec("cupy") is not None and _cupy_sees_a_device():
         return "triton" if importlib.util.find_spec("triton") is not None else "cuda"
     return "tpu" if tpu_present() else "cpu"

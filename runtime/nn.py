@@ -7,13 +7,22 @@ from typing import Any
 import numpy as np
 
 from ..translator.library import special
-from ..translator.library.special import expit, log_expit, logsumexp, softplus
+from ..translator.library.special import expit, log_expit, softplus
 from ..translator.ops.special import erf
 from . import initializers as initializers
 
 sigmoid, log_sigmoid = expit, log_expit
 identity = np.positive
 tanh = np.tanh
+
+
+def logsumexp(
+    a: Any, axis: Any = None, b: Any = None, keepdims: Any = False, return_sign: Any = False, where: Any = None
+) -> Any:
+    """log(sum(b * exp(a))) along axes, without overflow, of the elements where `where` is True if that is given; with
+    `return_sign` log(abs(sum)) and the sign.
+    """
+    return special.logsumexp(a if where is None else np.where(where, a, -np.inf), axis, b, keepdims, return_sign)
 
 
 def logmeanexp(x: Any, axis: Any = None, where: Any = None, keepdims: Any = False) -> Any:

@@ -27,12 +27,14 @@ class Options:
         checks: bool,
         fallback: str,
         check_grads: bool = False,
+        donate_argnames: Argnames = (),
     ) -> None:
         if fallback not in ("error", "numpy"):
             raise ValueError(f'fallback must be "error" or "numpy", got {fallback!r}')
         self.target = checked_target(target)
         self.static_argnums = _numbers(static_argnums)
-        self.static_argnames = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
+        self.static_argnames = _names(static_argnames)
+        self.donate_argnames = _names(donate_argnames)
         self.donate_argnums = _numbers(donate_argnums)
         self.checks = checks
         self.fallback = fallback
@@ -42,9 +44,18 @@ class Options:
     def without_arguments(self) -> Options:
         return Options(self.target, (), (), (), self.checks, self.fallback, self.check_grads)
 
+    def with_donated_names(self, fun: Fun) -> Options:
+        """The same with the donated arguments that are told by name among those told by number."""
+        if not self.donate_argnames:
+            return self
+        parameters = list(signature_of(fun).parameters)
+        numbers = {*self.donate_argnums, *(parameters.index(n) for n in self.donate_argnames if n in parameters)}
+        kept = (self.static_argnums, self.static_argnames)
+        return Options(self.target, *kept, sorted(numbers), self.checks, self.fallback, self.check_grads)
+
     def check(self, fun: Fun) -> None:
         """Raises ValueError for static or donated arguments that `fun` does not have."""
-        if not (self.static or self.donate_argnums):
+        if not (self.static or self.donate_argnums or self.donate_argnames):
             return
         parameters = signature_of(fun).parameters
         kinds = {p.kind for p in parameters.values()}
@@ -54,9 +65,10 @@ class Options:
             beyond = [i for i in numbers if not -count <= i < count]
             if beyond and inspect.Parameter.VAR_POSITIONAL not in kinds:
                 raise ValueError(f"{what}_argnums={beyond[0]} of {name}, which accepts {count} positional arguments")
-        unknown = set(self.static_argnames) - set(parameters)
-        if unknown and inspect.Parameter.VAR_KEYWORD not in kinds:
-            raise ValueError(f"static_argnames={min(unknown)!r} of {name}, which has no argument of that name")
+        for what, names in (("static", self.static_argnames), ("donate", self.donate_argnames)):
+            unknown = set(names) - set(parameters)
+            if unknown and inspect.Parameter.VAR_KEYWORD not in kinds:
+                raise ValueError(f"{what}_argnames={min(unknown)!r} of {name}, which has no argument of that name")
 
     def without(self, fun: Fun, held: Iterable[int | str]) -> Options:
         """Those of the function with these arguments bound: positions count without them."""
@@ -96,6 +108,24 @@ def _static(x: Any, where: Any) -> Any:
     except TypeError:
         raise ValueError(f"the static argument {where!r} must be hashable, but a {type(x).__name__} is not") from None
     return Static(x)
+
+
+_OF_JIT = ("inline", "keep_unused", "compiler_options", "in_shardings", "out_shardings", "device", "backend")
+
+
+def settled_target(target: str, of_jit: dict[str, Any]) -> str:
+    """The target, which jax.jit names by `backend`. TypeError for what neither function takes."""
+    unknown = [name for name in of_jit if name not in _OF_JIT]
+    if unknown:
+        raise TypeError(f"accelerate() got an unexpected keyword argument {unknown[0]!r}")
+    backend = of_jit.get("backend")
+    if backend is None or target != "auto":
+        return target
+    return "auto" if backend in ("gpu", "cuda", "rocm") else checked_target(backend)
+
+
+def _names(argnames: Argnames) -> tuple[str, ...]:
+    return (argnames,) if isinstance(argnames, str) else tuple(argnames)
 
 
 def _numbers(argnums: Argnums) -> tuple[int, ...]:

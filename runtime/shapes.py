@@ -19,11 +19,14 @@ from .callables import readable
 class ShapeDtypeStruct:
     """The shape and the dtype of an array that need not exist."""
 
-    __slots__ = ("dtype", "shape")
+    __slots__ = ("dtype", "shape", "sharding", "weak_type")
     __untraced_static__ = True  # made where a function is read
 
-    def __init__(self, shape: Sequence[int], dtype: Any, **options: Any) -> None:
+    def __init__(
+        self, shape: Sequence[int], dtype: Any, *, sharding: Any = None, weak_type: bool = False, **options: Any
+    ) -> None:
         self.shape, self.dtype = tuple(shape), np.dtype(dtype)
+        self.sharding, self.weak_type = sharding, weak_type
 
     @classmethod
     def like(cls, x: Any) -> ShapeDtypeStruct:

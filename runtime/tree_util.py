@@ -52,6 +52,9 @@ class DictKey(_Key):
     __slots__ = ()
     _field, _text = "key", "[{!r}]"
 
+    def __init__(self, key: Any) -> None:
+        super().__init__(key)
+
     @property
     def key(self) -> Hashable:
         return self._value  # type: ignore[no-any-return]
@@ -60,6 +63,9 @@ class DictKey(_Key):
 class SequenceKey(_Key):
     __slots__ = ()
     _field, _text = "idx", "[{!r}]"
+
+    def __init__(self, idx: int) -> None:
+        super().__init__(idx)
 
     @property
     def idx(self) -> int:
@@ -70,6 +76,9 @@ class GetAttrKey(_Key):
     __slots__ = ()
     _field, _text = "name", ".{}"
 
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+
     @property
     def name(self) -> str:
         return self._value  # type: ignore[no-any-return]
@@ -78,6 +87,9 @@ class GetAttrKey(_Key):
 class FlattenedIndexKey(_Key):
     __slots__ = ()
     _field, _text = "key", "[<flat index {}>]"
+
+    def __init__(self, key: int) -> None:
+        super().__init__(key)
 
     @property
     def key(self) -> int:

@@ -1,7 +1,9 @@
 """The namespace `untraced.numpy`: NumPy whose creation functions give `Array`s.
 
-Everything else is NumPy's own function, which works on Arrays through NumPy's protocols (`unp.sin is np.sin`). Inside
-an accelerated function a creation function means NumPy's: its attribute `__untraced_numpy__` says which.
+Functions to which jax.numpy gives further arguments take these (`unp_arguments`); reductions take where=None for no
+mask. Everything else is NumPy's own function, which works on Arrays through NumPy's protocols (`unp.sin is np.sin`).
+Inside an accelerated function a creation function or a reduction means NumPy's: its attribute `__untraced_numpy__` says
+which.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from . import unp_arguments
 from .array import Array as ndarray
 from .devices import device_put
 
@@ -48,16 +51,43 @@ def _from_tree(function: Callable[..., Any]) -> Callable[..., Any]:
     return create
 
 
+def _reducing(function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def reduce(*args: Any, **options: Any) -> Any:
+        given = {name: x for name, x in options.items() if x is not None or name not in ("where", "initial")}
+        given.pop("promote_integers", None)
+        return function(*args, **given)
+
+    reduce.__untraced_numpy__ = function  # type: ignore[attr-defined]
+    return reduce
+
+
+_REDUCTIONS = (
+    "all", "amax", "amin", "any", "max", "mean", "min", "nanmax", "nanmean", "nanmin", "nanprod", "nanstd", "nansum",
+    "nanvar", "prod", "std", "sum", "var",
+)  # fmt: skip
+
+for _name in _REDUCTIONS:
+    globals()[_name] = _reducing(getattr(np, _name))
+for _name in unp_arguments.NAMES:
+    globals()[_name] = getattr(unp_arguments, _name)
 for _name in _CREATION:
     _function = getattr(np, _name)
     globals()[_name] = _from_tree(_function) if _name in ("array", "asarray") else _creating(_function)
 
 
+_OF_DTYPES = ("bfloat16", "finfo", "issubdtype")  # NumPy knows no bfloat16
+
+
 def __getattr__(name: str) -> Any:
     if name.startswith("__"):  # __path__ and its like would make NumPy's submodules be loaded a second time
         raise AttributeError(f"module 'untraced.numpy' has no attribute {name!r}")
+    if name in _OF_DTYPES:
+        from . import dtypes
+
+        return getattr(dtypes, name)
     return getattr(np, name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*dir(np), *_CREATION, "ndarray"})
+    return sorted({*dir(np), *unp_arguments.NAMES, *_OF_DTYPES, "ndarray"})

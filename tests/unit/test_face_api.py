@@ -7,8 +7,9 @@ import collections
 import functools
 import subprocess
 import sys
+import warnings
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -222,3 +223,75 @@ def test_printed_stores_copy_what_they_overlap() -> None:
     for h in (f, g):
         for target in ("numpy", "cpu"):
             np.testing.assert_array_equal(jit(h, target=target)(x), h(x))
+
+
+class Rule(NamedTuple):
+    init: Any
+    update: Any
+
+
+class ExtendedRule(Rule):
+    """It has a __dict__, as the class of the fields has not."""
+
+
+def test_fields_of_a_named_tuples_child_are_called() -> None:
+    def descent(rate: Any) -> Rule:
+        return ExtendedRule(lambda p: np.zeros_like(p), lambda g, s: (-rate * g, s + 1))
+
+    outside = descent(0.25)
+
+    @jit(fallback="error")
+    def step(g: Any, rate: Any) -> Any:
+        inside = descent(rate)
+        update, state = inside.update(g, inside.init(g))
+        return update + outside.update(g, state)[0], state
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        got, state = step(np.ones(2), 0.5)
+    np.testing.assert_array_equal(got, -0.75)
+    np.testing.assert_array_equal(state, 1.0)
+
+
+def test_derivatives_and_batches_give_the_warnings_of_the_function() -> None:
+    def old(x: Any) -> Any:
+        warnings.warn("use another", DeprecationWarning, stacklevel=2)
+        return x * x
+
+    for run in (lambda: grad(old)(3.0), lambda: vmap(old)(np.array([3.0])) - 3.0, lambda: jit(grad(old))(3.0)):
+        with pytest.warns(DeprecationWarning, match="use another"):
+            assert run() == 6.0
+
+
+def test_arguments_of_jax_jit() -> None:
+    free = {"inline": True, "keep_unused": True, "in_shardings": None, "out_shardings": None, "compiler_options": {}}
+    f = jit(lambda x, y: x + y, donate_argnames="y", backend="cpu", **free)
+    x, y = device_put(np.ones(2)), device_put(np.ones(2))
+    np.testing.assert_array_equal(f(x, y), 2.0)
+    with pytest.raises(RuntimeError, match="donated"):
+        np.asarray(y)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'inlined'"):
+        jit(lambda x: x, inlined=True)
+    with pytest.raises(ValueError, match="donate_argnames='z'"):
+        jit(lambda x: x, donate_argnames="z")
+    with pytest.raises(ValueError, match="target must be"):
+        jit(lambda x: x, backend="abacus")
+
+
+def test_settings_of_jax() -> None:
+    untraced.config.update("jax_numpy_rank_promotion", "raise")
+    untraced.config.update("jax_threefry_partitionable", True)
+    with pytest.raises(ValueError, match="jax_threefry_partitionable is True here"):
+        untraced.config.update("jax_threefry_partitionable", False)
+    with pytest.raises(AttributeError, match="jax_nonsense"):
+        untraced.config.update("jax_nonsense", 1)
+    before = untraced.config.jax_platforms
+    try:
+        untraced.config.update("jax_platform_name", "cpu")
+        assert untraced.config.jax_platforms == "cpu" and untraced.default_backend() == "cpu"
+        with pytest.raises(ValueError, match="a platform is one of"):
+            untraced.config.update("jax_platforms", "abacus")
+    finally:
+        untraced.config.update("jax_platforms", "")
+    assert untraced.config.jax_platforms == before
+    assert untraced.config.x64_enabled is untraced.config.jax_enable_x64

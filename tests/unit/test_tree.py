@@ -311,3 +311,11 @@ def test_objects_of_registered_classes_are_made_inside() -> None:
     for f in (grad(total), accelerate(grad(total))):
         slope = f(p, 2)
         assert (slope.x, slope.y, slope.name) == (36.0, 27.0, "a")
+
+
+def test_leaves_may_be_the_rows_of_an_array() -> None:
+    structure = tree.structure({"a": 0, "b": (0, 0)})
+    for unflatten in (tree.unflatten, lambda s, x: s.unflatten(leaves=x)):
+        got = accelerate(lambda x: unflatten(structure, x), target="numpy")(np.arange(6.0).reshape(3, 2))
+        assert got["a"].tolist() == [0.0, 1.0] and got["b"][1].tolist() == [4.0, 5.0]
+    assert tree_util.DictKey(key="a") == tree_util.DictKey("a") and tree_util.SequenceKey(idx=1).idx == 1

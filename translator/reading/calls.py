@@ -6,6 +6,7 @@ import ast
 import functools
 import sys
 import types
+import warnings
 from collections.abc import Hashable
 from typing import Any
 
@@ -117,6 +118,8 @@ def call_value(ctx: Context, f: Value, args: list[Value], kwargs: dict[str, Valu
     if handler is not None:
         return call_handler(ctx, handler, f, args, kwargs, node)
     if kind is types.BuiltinMethodType and isinstance(f.__self__, np.ufunc) and f.__name__ == "at":
+        if kwargs:
+            raise TypeError("ufunc.at() takes no keyword arguments")
         return scatter(ctx, f.__self__, args, node)
     if kind is types.FunctionType:
         return inline(ctx, f, args, kwargs, node)
@@ -224,6 +227,14 @@ def _spelled(ctx: Context, f: Any, node: ast.AST) -> str:
     return getattr(f, "__qualname__", None) or getattr(f, "__name__", None) or repr(f)
 
 
+def _warning(ctx: Context, args: list[Value], kwargs: dict[str, Value]) -> None:
+    """A derivative or a batch gives its warnings when it is made."""
+    message = args[0] if args else kwargs["message"]
+    kind = args[1] if len(args) > 1 else kwargs.get("category")
+    made = type(message) if isinstance(message, Warning) else kind or UserWarning
+    ctx.warnings.setdefault((str(message), made), ctx.span)
+
+
 def _call_known(ctx: Context, f: Any, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
     """A compiled function of known values, when it is known to be pure."""
     if isinstance(f, GETTERS):
@@ -234,6 +245,8 @@ def _call_known(ctx: Context, f: Any, args: list[Value], kwargs: dict[str, Value
         given = draws.drawn(ctx, f, args, kwargs, node)
         if given is not NotImplemented:
             return given
+        if f is warnings.warn and ctx.transforms and not any(map(is_leaf, leaves_in([*args, *kwargs.values()]))):
+            return _warning(ctx, args, kwargs)
         ctx.cut(
             node,
             f"{label} is left to CPython",

@@ -105,6 +105,7 @@ class Context:
         self.foreign_paths: dict[int, Path | Capture] = {}  # the way to each of them from the arguments
         self.mirrors: dict[int, Mirror] = {}  # of objects outside the function which it changes, by their ids
         self.mirrored = SharedNames()  # holds them for those who look through what the names lead to
+        self.warnings: dict[tuple[str, type[Warning]], Span] = {}  # of the user's own, which the reading gives
         self.bound_outside: dict[str, Span] = {}  # what the function binds outside itself, and where
         self.cell_paths: dict[Cell, Path] = {}  # that to the arrays which the caller passed
         self.keeps_changes = False  # whether the caller's containers can be given new contents

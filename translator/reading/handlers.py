@@ -35,6 +35,8 @@ def call_handler(
     ctx: Context, handler: Any, f: Any, args: list[Value], kwargs: dict[str, Value], node: ast.AST
 ) -> Value:
     """A NumPy function, method or attribute. Errors of the arguments are told at the call."""
+    if kwargs.get("where", True) is None and not isinstance(f, np.ufunc):  # no mask, as functions hand their default on
+        kwargs = {name: v for name, v in kwargs.items() if name != "where"}
     output, args, kwargs = take_output(f, handler, args, kwargs)
     if output is not None:
         return write_output(ctx, output, call_handler(ctx, handler, f, args, kwargs, node), node)

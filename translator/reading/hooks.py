@@ -41,7 +41,14 @@ def call_hook(ctx: Context, f: Any, args: list[Value], kwargs: dict[str, Value],
         given, named = [_known(ctx, v, node) for v in args], {k: _known(ctx, v, node) for k, v in kwargs.items()}
         return run_known(ctx, node, lambda: f(*given, **named))
     given, named = [_readable(ctx, v, node) for v in args], {k: _readable(ctx, v, node) for k, v in kwargs.items()}
-    if "is_leaf" in inspect.signature(f).parameters:
+    parameters = list(inspect.signature(f).parameters)
+    if "leaves" in parameters:  # which may be the rows of an array
+        from .iteration import known_items
+
+        place = parameters.index("leaves")
+        given[place:] = [known_items(ctx, v, node) for v in given[place:]]
+        named = {k: known_items(ctx, v, node) if k == "leaves" else v for k, v in named.items()}
+    if "is_leaf" in parameters:
         chosen = named.get("is_leaf")
         named["is_leaf"] = lambda x: is_leaf(x) or (chosen is not None and bool(chosen(x)))
     return run_known(ctx, node, lambda: f(*given, **named))

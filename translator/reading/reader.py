@@ -236,6 +236,8 @@ def _read_once(
     value = _returned(ctx, frame, source)
     if ctx.transforms:
         _warn_of_forgotten(ctx.bound_outside)
+        for (text, kind), span in ctx.warnings.items():
+            warnings.warn_explicit(text, kind, span.file, span.line)
     if finish is not None:
         value = finish(ctx, entered, value)
     results: list[Atom] = []

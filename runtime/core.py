@@ -1,0 +1,16 @@
+"""The namespace `untraced.core`: what JAX scripts ask about values that are traced. Nothing is."""
+
+from __future__ import annotations
+
+from .scopes import ensure_compile_time_eval
+from .shapes import ShapeDtypeStruct as ShapedArray
+
+
+class Tracer:
+    """No value is one: `isinstance(x, Tracer)` is False everywhere."""
+
+    def __init__(self) -> None:
+        raise TypeError("nothing is traced: there are no Tracers")
+
+
+__all__ = ["ShapedArray", "Tracer", "ensure_compile_time_eval"]

@@ -1,0 +1,316 @@
+"""NumPy's functions with the arguments that jax.numpy gives them besides, as NumPy source.
+
+Where a result has as many elements as the data say, `size` tells how many there are to be: what is too many is left
+out, and places that nothing is left for hold `fill_value`. So the shape is known before the run.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+# ---- places that data choose -------------------------------------------------------------------------
+
+
+def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
+    """np.nonzero. With `size` arrays of this length; `fill_value` (default 0) may be a tuple, of one for each axis."""
+    if size is None:
+        return np.nonzero(a)
+    a = np.atleast_1d(a)
+    flat = np.ravel(a != 0)
+    fills = fill_value if isinstance(fill_value, tuple) else (0 if fill_value is None else fill_value,) * a.ndim
+    if flat.size == 0:
+        return tuple(np.full(size, fill, np.int64) for fill in fills)
+    found = np.searchsorted(np.cumsum(flat), np.arange(1, size + 1))  # where the running count reaches 1, 2, ...
+    inside = found < flat.size
+    places = np.unravel_index(np.where(inside, found, 0), a.shape)
+    return tuple(np.where(inside, place, fill) for place, fill in zip(places, fills))
+
+
+def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
+    """np.flatnonzero, of a known length with `size`."""
+    return np.flatnonzero(a) if size is None else nonzero(np.ravel(a), size=size, fill_value=fill_value)[0]
+
+
+def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
+    """np.argwhere, of shape (size, a.ndim) with `size`."""
+    return np.argwhere(a) if size is None else np.stack(nonzero(a, size=size, fill_value=fill_value), axis=-1)
+
+
+def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None = None, fill_value: Any = None) -> Any:
+    """np.where. Without x and y it is `nonzero`. ValueError where one of them is missing."""
+    if x is None and y is None:
+        return nonzero(condition, size=size, fill_value=fill_value)
+    if x is None or y is None:
+        raise ValueError("either both or neither of x and y should be given")
+    return np.where(condition, x, y)
+
+
+def extract(condition: Any, arr: Any, *, size: int | None = None, fill_value: Any = 0) -> Any:
+    """np.extract, of a known length with `size`."""
+    return compress(np.ravel(condition), np.ravel(arr), size=size, fill_value=fill_value)
+
+
+def compress(
+    condition: Any, a: Any, axis: int | None = None, *, size: int | None = None, fill_value: Any = 0, out: None = None
+) -> Any:
+    """np.compress, with `size` slices along the axis."""
+    if size is None:
+        return np.compress(condition, a, axis, out)
+    a = np.ravel(a) if axis is None else np.moveaxis(a, axis, 0)
+    condition = np.asarray(condition)
+    places = nonzero(condition[: a.shape[0]], size=size, fill_value=0)[0]
+    there = (np.arange(size) < np.sum(condition != 0)).reshape((-1,) + (1,) * (a.ndim - 1))
+    chosen = np.where(there, a[places], np.asarray(fill_value).astype(a.dtype))
+    return chosen if axis is None else np.moveaxis(chosen, 0, axis)
+
+
+def unique(
+    ar: Any,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: int | None = None,
+    *,
+    equal_nan: bool = True,
+    size: int | None = None,
+    fill_value: Any = None,
+    sorted: bool = True,
+) -> Any:
+    """np.unique. With `size` the smallest `size` elements; `fill_value` is by default the smallest, counted 0 times.
+
+    ValueError where `size` comes with an axis.
+    """
+    if size is None:
+        return np.unique(ar, return_index, return_inverse, return_counts, axis, equal_nan=equal_nan)
+    if axis is not None:
+        raise ValueError("unique: size= is for all elements; it cannot come with an axis")
+    ar = np.asarray(ar)
+    flat = np.ravel(ar)
+    if flat.size == 0:
+        raise ValueError("unique: size= of an array without elements")
+    order = np.argsort(flat, kind="stable")
+    ordered = flat[order]
+    new = ordered[1:] != ordered[:-1]
+    if equal_nan and ar.dtype.kind in "fc":
+        new = new & ~(np.isnan(ordered[1:]) & np.isnan(ordered[:-1]))
+    first = np.concatenate([np.ones(1, dtype=bool), new])
+    places = nonzero(first, size=size + 1, fill_value=flat.size)[0]
+    there = places[:size] < flat.size
+    starts = np.where(there, places[:size], 0)
+    values = ordered[starts]
+    results: tuple[Any, ...] = (values if fill_value is None else np.where(there, values, fill_value).astype(ar.dtype),)
+    if return_index:
+        results = (*results, order[starts])
+    if return_inverse:
+        inverse = np.zeros(flat.size, dtype=np.int64)
+        inverse[order] = np.cumsum(first) - 1
+        results = (*results, inverse.reshape(ar.shape))
+    if return_counts:
+        results = (*results, np.diff(places))
+    return results if len(results) > 1 else results[0]
+
+
+def union1d(ar1: Any, ar2: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
+    """np.union1d, of a known length with `size`, as `unique`."""
+    if size is None:
+        return np.union1d(ar1, ar2)
+    return unique(np.concatenate([np.ravel(ar1), np.ravel(ar2)]), size=size, fill_value=fill_value)
+
+
+def setdiff1d(
+    ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | None = None, fill_value: Any = None
+) -> Any:
+    """np.setdiff1d, of a known length with `size`; `fill_value` is 0 by default."""
+    if size is None:
+        return np.setdiff1d(ar1, ar2, assume_unique)
+    ar1 = np.ravel(ar1)
+    if assume_unique:
+        kept = ~np.isin(ar1, ar2)
+    else:
+        ar1, counts = unique(ar1, return_counts=True, size=ar1.size)
+        kept = ~np.isin(ar1, ar2) & (counts > 0)
+    return compress(kept, ar1, size=size, fill_value=0 if fill_value is None else fill_value)
+
+
+def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | None = None) -> Any:
+    """np.bincount, with `length` of this length: what is larger is left out, what is negative counts as 0."""
+    if length is None:
+        return np.bincount(x, weights, minlength)
+    x = np.asarray(x)
+    ones = np.ones(x.shape, np.int64) if weights is None else np.asarray(weights)
+    inside = x < length
+    counts = np.zeros(length, ones.dtype)
+    np.add.at(counts, np.where(inside, np.maximum(x, 0), 0), np.where(inside, ones, 0))
+    return counts
+
+
+def repeat(a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length: int | None = None) -> Any:
+    """np.repeat, with `total_repeat_length` of this length: cut off, or filled with the last element."""
+    if total_repeat_length is None:
+        return np.repeat(a, repeats, axis)
+    a = np.ravel(a) if axis is None else np.asarray(a)
+    along = 0 if axis is None else axis
+    ends = np.cumsum(np.broadcast_to(repeats, (a.shape[along],)))
+    places = np.searchsorted(ends, np.arange(total_repeat_length), side="right")
+    return np.take(a, np.minimum(places, a.shape[along] - 1), axis=along)
+
+
+# ---- elements, sorted and looked up ------------------------------------------------------------------
+
+
+def take(
+    a: Any,
+    indices: Any,
+    axis: int | None = None,
+    out: None = None,
+    mode: str | None = None,
+    unique_indices: bool = False,
+    indices_are_sorted: bool = False,
+    fill_value: Any = None,
+) -> Any:
+    """np.take. With mode="fill", or a `fill_value`, this stands where an index is out of range; else NumPy raises."""
+    if mode != "fill" and fill_value is None:
+        return np.take(a, indices, axis, out, "raise" if mode is None else mode)
+    a = np.ravel(a) if axis is None else np.asarray(a)
+    along = 0 if axis is None else axis % a.ndim
+    indices = np.asarray(indices)
+    inside = (indices >= -a.shape[along]) & (indices < a.shape[along])
+    found = np.take(a, np.where(inside, indices, 0), axis=along)
+    there = inside.reshape(inside.shape + (1,) * (a.ndim - 1 - along))
+    return np.where(there, found, _filling(a, fill_value))
+
+
+def take_along_axis(
+    arr: Any, indices: Any, axis: int | None = -1, mode: str | None = None, fill_value: Any = None
+) -> Any:
+    """np.take_along_axis. What is out of range NumPy refuses; mode="clip" takes the nearest, "fill" `fill_value`."""
+    if mode is None and fill_value is None:
+        return np.take_along_axis(arr, indices, axis)
+    arr = np.ravel(arr) if axis is None else np.asarray(arr)
+    along = 0 if axis is None else axis
+    size = arr.shape[along]
+    if mode == "clip":
+        return np.take_along_axis(arr, np.clip(indices, 0, size - 1), along)
+    inside = (indices >= -size) & (indices < size)
+    return np.where(inside, np.take_along_axis(arr, np.where(inside, indices, 0), along), _filling(arr, fill_value))
+
+
+def _filling(a: Any, fill_value: Any) -> Any:
+    """What stands where nothing was found: NaN, the smallest integer, the largest unsigned one, True."""
+    if fill_value is not None:
+        return np.asarray(fill_value).astype(a.dtype)
+    if a.dtype.kind in "iu":
+        return np.iinfo(a.dtype).min if a.dtype.kind == "i" else np.iinfo(a.dtype).max
+    return True if a.dtype.kind == "b" else np.asarray(np.nan).astype(a.dtype)
+
+
+def sort(
+    a: Any, axis: int | None = -1, kind: Any = None, order: Any = None, *, stable: Any = None, descending: bool = False
+) -> Any:
+    """np.sort, from the largest on where it is `descending`."""
+    ordered = np.sort(a, axis, kind, order) if stable is None else np.sort(a, axis, stable=stable)
+    return np.flip(ordered, -1 if axis is None else axis) if descending else ordered
+
+
+def argsort(
+    a: Any, axis: int | None = -1, kind: Any = None, order: Any = None, *, stable: Any = None, descending: bool = False
+) -> Any:
+    """np.argsort, from the largest on where it is `descending`: then equal elements stay in their order."""
+    if not descending:
+        return np.argsort(a, axis, kind, order) if stable is None else np.argsort(a, axis, stable=stable)
+    a = np.ravel(a) if axis is None else np.asarray(a)
+    along = -1 if axis is None else axis
+    places = np.argsort(np.flip(a, along), axis=along, kind="stable")
+    return np.flip(a.shape[along] - 1 - places, along)
+
+
+def searchsorted(a: Any, v: Any, side: Any = "left", sorter: Any = None, *, method: str = "scan") -> Any:
+    """np.searchsorted; the method is chosen by the target."""
+    return np.searchsorted(a, v, side, sorter)
+
+
+def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True) -> Any:
+    """np.fill_diagonal, with inplace=False of a copy that is returned."""
+    if inplace:
+        return np.fill_diagonal(a, val, wrap)
+    filled = np.array(a)
+    np.fill_diagonal(filled, val, wrap)
+    return filled
+
+
+def put(a: Any, ind: Any, v: Any, mode: Any = None, *, inplace: bool = True) -> Any:
+    """np.put, with inplace=False into a copy that is returned."""
+    changed = a if inplace else np.array(a)
+    np.put(changed, ind, v, "raise" if mode is None else mode)
+    return None if inplace else changed
+
+
+# ---- products, whose precision is always full --------------------------------------------------------
+
+
+def _of_kind(x: Any, dtype: Any) -> Any:
+    return x if dtype is None else np.asarray(x).astype(dtype)
+
+
+def dot(
+    a: Any, b: Any, out: Any = None, *, precision: Any = None, preferred_element_type: Any = None, **_: Any
+) -> Any:
+    """np.dot, of operands converted to `preferred_element_type`."""
+    return np.dot(_of_kind(a, preferred_element_type), _of_kind(b, preferred_element_type), out)
+
+
+def matmul(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None, **options: Any) -> Any:
+    """np.matmul, of operands converted to `preferred_element_type`."""
+    return np.matmul(_of_kind(a, preferred_element_type), _of_kind(b, preferred_element_type), **options)
+
+
+def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
+    """np.inner, of operands converted to `preferred_element_type`."""
+    return np.inner(_of_kind(a, preferred_element_type), _of_kind(b, preferred_element_type))
+
+
+def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
+    """np.vdot, of operands converted to `preferred_element_type`."""
+    return np.vdot(_of_kind(a, preferred_element_type), _of_kind(b, preferred_element_type))
+
+
+def tensordot(a: Any, b: Any, axes: Any = 2, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
+    """np.tensordot, of operands converted to `preferred_element_type`."""
+    return np.tensordot(_of_kind(a, preferred_element_type), _of_kind(b, preferred_element_type), axes)
+
+
+def einsum(
+    subscripts: Any, /, *operands: Any, precision: Any = None, preferred_element_type: Any = None, **options: Any
+) -> Any:
+    """np.einsum; the result is of `preferred_element_type` where that is given."""
+    if preferred_element_type is not None and isinstance(subscripts, str):
+        operands = tuple(_of_kind(x, preferred_element_type) for x in operands)
+    return np.einsum(subscripts, *operands, **options)
+
+
+def convolve(
+    a: Any, v: Any, mode: str = "full", *, precision: Any = None, preferred_element_type: Any = None
+) -> Any:
+    """np.convolve, of operands converted to `preferred_element_type`."""
+    return np.convolve(_of_kind(a, preferred_element_type), _of_kind(v, preferred_element_type), mode)
+
+
+def correlate(
+    a: Any, v: Any, mode: str = "valid", *, precision: Any = None, preferred_element_type: Any = None
+) -> Any:
+    """np.correlate, of operands converted to `preferred_element_type`."""
+    return np.correlate(_of_kind(a, preferred_element_type), _of_kind(v, preferred_element_type), mode)
+
+
+def polyval(p: Any, x: Any, *, unroll: int = 16) -> Any:
+    """np.polyval."""
+    return np.polyval(p, x)
+
+
+NAMES = (
+    "argsort", "argwhere", "bincount", "compress", "convolve", "correlate", "dot", "einsum", "extract",
+    "fill_diagonal", "flatnonzero", "inner", "matmul", "nonzero", "polyval", "put", "repeat", "searchsorted",
+    "setdiff1d", "sort", "take", "take_along_axis", "tensordot", "union1d", "unique", "vdot", "where",
+)  # fmt: skip

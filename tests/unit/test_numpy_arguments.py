@@ -1,0 +1,117 @@
+"""`untraced.numpy` with the arguments of jax.numpy: NumPy arrays, Arrays, compiled, batched, against JAX."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import ml_dtypes
+import numpy as np
+import pytest
+
+import untraced
+import untraced.numpy as unp
+from untraced import accelerate, grad, vmap
+
+X = np.array([[3.0, 1.0, 2.0], [0.0, 5.0, 4.0]])
+V = np.array([3.0, 0.0, 2.0, 0.0, 1.0])
+K = np.array([0, 2, 5, -7])
+COUNTS = np.array([1, 2, 0, 1, 1])
+
+CALLS: list[tuple[Any, tuple[Any, ...]]] = [
+    (lambda m, x: m.sum(x, axis=1, where=None) + m.std(x, where=None), (X,)),
+    (lambda m, x: x.sum(axis=1, where=None) + m.max(x, where=None), (X,)),
+    (lambda m, x: m.dot(x, x.T, precision="highest") + m.inner(x, x) + m.vdot(x, x, precision=None), (X,)),
+    (lambda m, x: m.matmul(x, x.T, precision=None) + m.einsum("ij,kj", x, x, precision="float32"), (X,)),
+    (lambda m, x: m.tensordot(x, x, 2, precision=None), (X,)),
+    (lambda m, v: m.convolve(v, v, precision=None), (V,)),
+    (lambda m, v: m.correlate(v, v, "same", precision=None), (V,)),
+    (lambda m, x: m.nonzero(x > 1, size=5, fill_value=(9, -1)), (X,)),
+    (lambda m, x: m.nonzero(x, size=2), (X,)),
+    (lambda m, v: m.flatnonzero(v, size=4), (V,)),
+    (lambda m, x: m.argwhere(x < 4, size=7), (X,)),
+    (lambda m, v: m.where(v > 0, size=4, fill_value=-1), (V,)),
+    (lambda m, v: m.compress(v > 0, v, size=4), (V,)),
+    (lambda m, x: m.compress(x[0] > 1, x, axis=1, size=3, fill_value=8), (X,)),
+    (lambda m, v: m.extract(v > 1, v, size=1), (V,)),
+    (lambda m, v: m.unique(v, size=6), (V,)),
+    (lambda m, v: m.unique(v, return_index=True, return_inverse=True, return_counts=True, size=3), (V,)),
+    (lambda m, v: m.unique(v / v, size=4, fill_value=7.0, return_counts=True), (V,)),
+    (lambda m, v: m.union1d(v, m.array([9.0, 1.0]), size=6), (V,)),
+    (lambda m, v: m.setdiff1d(v, m.array([0.0, 2.0]), size=4), (V,)),
+    (lambda m, k: m.bincount(k, length=4), (K,)),
+    (lambda m, k: m.bincount(k, weights=1.5 * k, length=2), (K,)),
+    (lambda m, v, n: m.repeat(v, n, total_repeat_length=7), (V, COUNTS)),
+    (lambda m, x, n: m.repeat(x, n, axis=0, total_repeat_length=2), (X, COUNTS[:2])),
+    (lambda m, v, k: m.take(v, k, mode="fill", fill_value=-1.0) + m.take(v, k, mode="clip"), (V, K)),
+    (lambda m, v, k: m.take(v, k, mode="fill"), (V, K)),
+    (lambda m, x, k: m.take_along_axis(x, k[None, :2], 1, mode="clip"), (X, K)),
+    (lambda m, x, k: m.take_along_axis(x, m.stack([k, k]), 1, mode="fill", fill_value=9.0), (X, K)),
+    (lambda m, v: (m.sort(v, descending=True), m.argsort(v, descending=True), m.argsort(v, stable=True)), (V,)),
+    (lambda m, x: m.argsort(x, axis=None, descending=True), (X,)),
+    (lambda m, v: m.searchsorted(m.sort(v), 1.5, method="sort"), (V,)),
+    (lambda m, x: m.fill_diagonal(x, 7.0, inplace=False), (X,)),
+    (lambda m, v, k: m.put(v, k[:2], 9.0, inplace=False), (V, K)),
+    (lambda m, v: m.polyval(v, v, unroll=8), (V,)),
+]
+
+
+def same(got: Any, want: Any) -> None:
+    found, wanted = jax.tree.leaves(got), jax.tree.leaves(want)
+    assert len(found) == len(wanted)
+    for a, b in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=1e-12)
+
+
+@pytest.mark.parametrize(("call", "args"), CALLS)
+def test_jax_numpys_arguments(call: Any, args: tuple[Any, ...]) -> None:
+    with jax.enable_x64(True), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # 0 / 0
+        want = call(jnp, *map(jnp.asarray, args))
+        if call is not CALLS[1][0]:  # NumPy's own methods know no where=None
+            same(call(unp, *args), want)
+        same(call(unp, *map(unp.asarray, args)), want)
+        same(accelerate(lambda *xs: call(unp, *xs), target="numpy")(*args), want)
+        batched = vmap(lambda *xs: call(unp, *xs))(*(np.stack([a + 1, a]) for a in args))
+        same(jax.tree.map(lambda a: a[1], batched), want)
+
+
+def test_derivatives_go_through_places_of_a_known_number() -> None:
+    def f(v: Any) -> Any:
+        (places,) = unp.nonzero(v > 0, size=4, fill_value=0)
+        return unp.sum(unp.unique(v, size=3) ** 2) + unp.sum(v[places] ** 3)
+
+    def theirs(v: Any) -> Any:
+        (places,) = jnp.nonzero(v > 0, size=4, fill_value=0)
+        return jnp.sum(jnp.unique(v, size=3) ** 2) + jnp.sum(v[places] ** 3)
+
+    v = np.array([3.0, -1.0, 2.0, -4.0, 1.0])
+    with jax.enable_x64(True):
+        same(grad(f)(v), jax.grad(theirs)(jnp.asarray(v)))
+
+
+def test_wrong_arguments() -> None:
+    with pytest.raises(ValueError, match="both or neither"):
+        unp.where(V > 0, V)
+    with pytest.raises(ValueError, match="cannot come with an axis"):
+        unp.unique(X, axis=0, size=2)
+    with pytest.raises(IndexError):
+        unp.take(V, K)
+    with pytest.raises(TypeError, match="takes no keyword arguments"):
+        accelerate(lambda x: np.add.at(x, 0, 1.0, inplace=False))(V)
+
+
+def test_kinds_of_numbers() -> None:
+    x = np.ones(3, ml_dtypes.bfloat16)
+    assert unp.bfloat16 is ml_dtypes.bfloat16 and untraced.dtypes.canonicalize_dtype("f8") == np.float64
+    for kinds in (unp, untraced.dtypes):
+        assert kinds.issubdtype(x.dtype, np.floating) and not kinds.issubdtype(x.dtype, np.integer)
+        assert kinds.issubdtype(np.float32, np.inexact) and float(kinds.finfo(unp.bfloat16).eps) == 0.0078125
+    half = accelerate(lambda x: x / 2 if unp.issubdtype(x.dtype, unp.floating) else x)
+    assert half(x)[0] == 0.5 and half(np.array([3]))[0] == 3
+    assert untraced.dtypes.issubdtype(untraced.random.key(0).dtype, untraced.dtypes.prng_key)
+    assert not isinstance(x, untraced.core.Tracer) and isinstance(x, untraced.typing.ArrayLike)
+    with pytest.raises(TypeError, match="nothing is traced"):
+        untraced.core.Tracer()
