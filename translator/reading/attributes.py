@@ -172,7 +172,7 @@ def _object_attribute(ctx: Context, owner: Any, name: str, node: ast.AST) -> Val
     if isinstance(value, types.MethodType) and value.__self__ is owner:
         ctx.captures.part(type(owner), name)
         return Bound(value.__func__, owner)
-    of_class = static_part is not None and not hasattr(type(static_part), "__set__")  # slots and fields are the object's
+    of_class = static_part is not None and not hasattr(type(static_part), "__set__")  # slots are the object's
     if of_class and is_object(owner) and name not in owner.__dict__ and not is_library(type(owner)):
         return ctx.captures.member(type(owner), name)
     if isinstance(value, np.ndarray):
