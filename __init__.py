@@ -61,15 +61,20 @@ if _TYPE_CHECKING:
     from .runtime.edited import use_gradient
     from .runtime.pmap import device_put_replicated, device_put_sharded, pmap
     from .runtime.scopes import (
+        checking_leaks,
         clear_caches,
         debug_infs,
         debug_nans,
+        default_device,
         default_matmul_precision,
         effects_barrier,
         enable_x64,
         ensure_compile_time_eval,
+        log_compiles,
         named_call,
         named_scope,
+        numpy_rank_promotion,
+        transfer_guard,
     )
     from .runtime.shapes import ShapeDtypeStruct, eval_shape
     from .runtime.shard_map import shard_map
@@ -113,8 +118,9 @@ _NAMES = {  # where each name is, as above
         " local_device_count local_devices process_count process_index",
         "runtime.edited": "use_gradient",
         "runtime.pmap": "device_put_replicated device_put_sharded pmap",
-        "runtime.scopes": "clear_caches debug_infs debug_nans default_matmul_precision effects_barrier enable_x64"
-        " ensure_compile_time_eval named_call named_scope",
+        "runtime.scopes": "checking_leaks clear_caches debug_infs debug_nans default_device default_matmul_precision"
+        " effects_barrier enable_x64 ensure_compile_time_eval log_compiles named_call named_scope"
+        " numpy_rank_promotion transfer_guard",
         "runtime.shapes": "ShapeDtypeStruct eval_shape",
         "runtime.shard_map": "shard_map",
         "runtime.sharding": "NamedSharding P make_mesh set_mesh",
@@ -221,6 +227,7 @@ __all__ = [
     "UntracedError",
     "accelerate",
     "block_until_ready",
+    "checking_leaks",
     "checkpoint",
     "checkpoint_policies",
     "clear_caches",
@@ -236,6 +243,7 @@ __all__ = [
     "debug_infs",
     "debug_nans",
     "default_backend",
+    "default_device",
     "default_matmul_precision",
     "device_count",
     "device_get",
@@ -268,12 +276,14 @@ __all__ = [
     "linearize",
     "local_device_count",
     "local_devices",
+    "log_compiles",
     "make_jaxpr",
     "make_mesh",
     "named_call",
     "named_scope",
     "nn",
     "numpy",
+    "numpy_rank_promotion",
     "ops",
     "optimizers",
     "pmap",
@@ -291,6 +301,7 @@ __all__ = [
     "stop_gradient",
     "test_util",
     "testing",
+    "transfer_guard",
     "tree",
     "tree_util",
     "typeof",

@@ -61,6 +61,7 @@ class Array:
 
     __slots__ = ("__weakref__", "_data", "_spec")
     __array_priority__ = 1000.0
+    __untraced_arrays__ = True  # in a function that is read, arrays and NumPy's numbers are instances
 
     _data: Any
     _spec: Spec

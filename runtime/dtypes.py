@@ -21,14 +21,18 @@ def issubdtype(arg1: Any, arg2: Any) -> bool:
     return arg2 in (np.generic, np.number, np.inexact, np.floating, bfloat16, np.dtype(bfloat16), "bfloat16")
 
 
+_finfo: Any = ml_dtypes.finfo
+
+
 def finfo(dtype: Any) -> Any:
     """As np.finfo, of bfloat16 too."""
-    return ml_dtypes.finfo(bfloat16) if np.dtype(dtype) == bfloat16 else np.finfo(dtype)
+    return _finfo(bfloat16) if np.dtype(dtype) == bfloat16 else np.finfo(dtype)
 
 
 def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> np.dtype[Any]:
     """The dtype itself: 64 bits stay 64 bits."""
-    return np.dtype(dtype)
+    kind: np.dtype[Any] = np.dtype(dtype)
+    return kind
 
 
 for _known in (issubdtype, finfo, canonicalize_dtype):

@@ -97,3 +97,30 @@ def clear_caches() -> None:
 
 def effects_barrier() -> None:
     """Nothing to wait for: what is printed or called back is done by CPython, in order."""
+
+
+class _WithoutEffect(Unchanged):
+    """A setting for a block that is about tracing, its checks, or where arrays lie: results do not depend on it."""
+
+    def __init__(self, *value: Any, **options: Any) -> None:
+        self.value = value
+
+
+class log_compiles(_WithoutEffect):
+    """`explain_recompiles` says what was translated and why."""
+
+
+class checking_leaks(_WithoutEffect):
+    """Nothing is traced, so nothing leaks."""
+
+
+class numpy_rank_promotion(_WithoutEffect):
+    """Shapes are broadcast as NumPy does it."""
+
+
+class transfer_guard(_WithoutEffect):
+    """Arrays are moved when they are used elsewhere."""
+
+
+class default_device(_WithoutEffect):
+    """Functions compute on the device of their target."""

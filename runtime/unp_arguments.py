@@ -83,7 +83,8 @@ def unique(
     ValueError where `size` comes with an axis.
     """
     if size is None:
-        return np.unique(ar, return_index, return_inverse, return_counts, axis, equal_nan=equal_nan)
+        asked: dict[str, Any] = {"return_index": return_index, "return_inverse": return_inverse}
+        return np.unique(ar, **asked, return_counts=return_counts, axis=axis, equal_nan=equal_nan)
     if axis is not None:
         raise ValueError("unique: size= is for all elements; it cannot come with an axis")
     ar = np.asarray(ar)
@@ -165,7 +166,7 @@ def take(
     indices: Any,
     axis: int | None = None,
     out: None = None,
-    mode: str | None = None,
+    mode: Any = None,
     unique_indices: bool = False,
     indices_are_sorted: bool = False,
     fill_value: Any = None,
@@ -291,14 +292,14 @@ def einsum(
 
 
 def convolve(
-    a: Any, v: Any, mode: str = "full", *, precision: Any = None, preferred_element_type: Any = None
+    a: Any, v: Any, mode: Any = "full", *, precision: Any = None, preferred_element_type: Any = None
 ) -> Any:
     """np.convolve, of operands converted to `preferred_element_type`."""
     return np.convolve(_of_kind(a, preferred_element_type), _of_kind(v, preferred_element_type), mode)
 
 
 def correlate(
-    a: Any, v: Any, mode: str = "valid", *, precision: Any = None, preferred_element_type: Any = None
+    a: Any, v: Any, mode: Any = "valid", *, precision: Any = None, preferred_element_type: Any = None
 ) -> Any:
     """np.correlate, of operands converted to `preferred_element_type`."""
     return np.correlate(_of_kind(a, preferred_element_type), _of_kind(v, preferred_element_type), mode)

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from comparing import TARGETS, Cases, check
 
-from untraced import accelerate
+from untraced import Array, accelerate, vmap
 
 CASES = Cases()
 
@@ -625,3 +625,12 @@ def test_only_the_program_asks_objects_for_attributes(target: str) -> None:
 @pytest.mark.parametrize(("function", "arguments"), CASES.found)
 def test_objects(function: Any, arguments: Any, target: str) -> None:
     check(function, arguments, target)
+
+
+def test_what_a_program_computes_is_an_array_to_who_asks() -> None:
+    def f(x: Any) -> Any:
+        y = x.sum()
+        return isinstance(x, Array), isinstance(y, (Array, str)), isinstance(len(x), Array), isinstance(x, np.ndarray)
+
+    assert accelerate(f, target="numpy")(np.ones(3)) == (True, True, False, True)
+    assert [bool(v) for v in vmap(f)(np.ones((1, 3)))] == [True, True, False, True]

@@ -88,6 +88,14 @@ def test_partials_of_lambdas() -> None:
     np.testing.assert_allclose(jit(functools.partial(lambda a, x: a * x, 3.0))(X), 3 * X)
 
 
+def test_partials_of_numpys_functions() -> None:
+    mean = functools.partial(np.mean, axis=0)
+    x = np.arange(6.0).reshape(2, 3)
+    np.testing.assert_array_equal(jit(mean)(x), mean(x))
+    np.testing.assert_array_equal(jit(mean)(x, keepdims=True), mean(x, keepdims=True))
+    assert untraced.eval_shape(functools.partial(untraced.numpy.sum, axis=1), x).shape == (2,)
+
+
 def test_callables_that_wrap_a_function() -> None:
     @jit
     @np.vectorize

@@ -143,11 +143,19 @@ def _reversed(ctx: Context, node: ast.AST, inner: Value) -> Value:
 
 def _isinstance(ctx: Context, node: ast.AST, x: Value, kinds: Value) -> Value:
     if type(x) in (Ref, Masked, Var):
+        if _of_arrays(kinds) and not (type(x) is Var and x.aval.weak):
+            return True
         return run_known(ctx, node, issubclass, _type(ctx, node, x), kinds)
     kinds = kinds if isinstance(kinds, tuple) else (kinds,)
     if isinstance(x, Closure | Bound | Partial):
         return any(k in (types.FunctionType, Callable, object) for k in kinds)
     return run_known(ctx, node, isinstance, x.value if isinstance(x, Foreign) else x, kinds)
+
+
+def _of_arrays(kinds: Value) -> bool:
+    """Whether the runtime's own class of arrays is among them: what a program computes is of it, if anybody asks."""
+    given = kinds if isinstance(kinds, tuple) else (kinds,)
+    return any(isinstance(k, type) and hasattr(k, "__untraced_arrays__") for k in given)
 
 
 def _number_type(x: Var) -> type:
