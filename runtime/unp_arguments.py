@@ -83,8 +83,8 @@ def unique(
     ValueError where `size` comes with an axis.
     """
     if size is None:
-        asked: dict[str, Any] = {"return_index": return_index, "return_inverse": return_inverse}
-        return np.unique(ar, **asked, return_counts=return_counts, axis=axis, equal_nan=equal_nan)
+        asked: Any = (return_index, return_inverse, return_counts, axis)
+        return np.unique(ar, *asked, equal_nan=equal_nan)
     if axis is not None:
         raise ValueError("unique: size= is for all elements; it cannot come with an axis")
     ar = np.asarray(ar)
