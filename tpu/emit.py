@@ -247,7 +247,9 @@ class Emitter:
                 self._origins[s.targets[0]] = () if isinstance(s.op, Put) else s.args
                 alone = Block((), (s,), s.targets)
                 if not (isinstance(s.op, Elementwise) and emit_guarded(self, alone, s.targets)):
-                    self.bind(s.targets[0], self.apply(s))
+                    result = self.apply(s)
+                    known = s.targets[0] not in self.as_written.values
+                    self.bind(s.targets[0], result if known else self.writer.op("optimization_barrier", result))
             case If():
                 emit_if(self, s)
             case For():
@@ -328,7 +330,7 @@ class Emitter:
 
     def elementwise(self, s: Apply, op: Elementwise) -> Value:
         if not self.checked.statement(s):
-            return self._left_as_written(s, self._computed(s, op))
+            return self._computed(s, op)
         if divides_python_numbers(s):
             self._check_divisor(s)
         if is_integer_power(s):
@@ -340,10 +342,7 @@ class Emitter:
             check_function(self, s, result)
         if is_python_power(s):
             check_power(self, s, result)
-        return self._left_as_written(s, result)
-
-    def _left_as_written(self, s: Apply, result: Value) -> Value:
-        return hidden(self.writer, result) if s.targets[0] in self.as_written.values else result
+        return result
 
     def _computed(self, s: Apply, op: Elementwise) -> Value:
         w, out = self.writer, s.targets[0].aval
@@ -373,7 +372,7 @@ class Emitter:
             rule = extreme(op.name, loop_result, s.args[1]) or rule
         if rule is None:
             return self.decomposed(s, op, dtypes)
-        values = [self.spread(a, d, out.shape) for a, d in zip(s.args, dtypes, strict=True)]
+        values = self._operands(s, dtypes)
         if is_bound(op.name, s.args, dtypes):
             result = rule(w, *values)
             w.bounded[result.name] = COMPARISONS[op.name][0], values[0], self.spread(s.args[1], dtypes[1], ())
@@ -384,10 +383,18 @@ class Emitter:
             for a, other in zip(s.args, reversed(values), strict=True):
                 if is_positive_zero(a):
                     return w.convert(plus_zero(w, other), out.dtype)
-        if s.targets[0] in self.as_written.constants:
-            hide = [isinstance(a, Const) for a in s.args]
-            values = [w.op("optimization_barrier", v) if h else v for v, h in zip(values, hide, strict=True)]
         return w.convert(rule(w, *values), out.dtype)
+
+    def _operands(self, s: Apply, dtypes: Sequence[DType]) -> list[Value]:
+        """In the dtypes and the shape in which an operation computes, and hidden as `as_written` says."""
+        w, (target,) = self.writer, s.targets
+        values = [self.spread(a, d, target.aval.shape) for a, d in zip(s.args, dtypes, strict=True)]
+        for k, a in enumerate(s.args):
+            if (target, k) in self.as_written.rounded:
+                values[k] = hidden(w, values[k])
+            if target in self.as_written.constants and isinstance(a, Const):
+                values[k] = w.op("optimization_barrier", values[k])
+        return values
 
     def _expansion(self, name: str, dtype: DType, size: int) -> transcendentals.Rule | None:
         """Arithmetic in place of a call of the C library for each element."""

@@ -46,6 +46,8 @@ def rule_for(name: str, primitive: str, result: DType) -> Rule | None:
             return lambda w, x, y: w.op(primitive, y, x, dtype=result)
         case "isnan":
             return isnan
+        case "absolute" if result.kind == "i":
+            return absolute
         case "right_shift" if result.kind == "u":  # XLA's shifts by the width and more give 0, as NumPy's do
             return lambda w, x, y: w.op("shift_right_logical", x, y)
     return (lambda w, *args: w.op(primitive, *args, dtype=result)) if primitive else None
@@ -77,6 +79,11 @@ def plus_zero(w: Writer, x: Value) -> Value:
 
 def isnan(w: Writer, x: Value) -> Value:
     return w.constant(False, x.shape, BOOL) if x.dtype.kind in "iub" else w.is_nan(x)
+
+
+def absolute(w: Writer, x: Value) -> Value:
+    """Of integers. XLA takes what its own function gives for positive, as it does not see the lowest one wrap."""
+    return w.select(w.compare("LT", x, w.splat(0, x)), w.op("negate", x), x)
 
 
 def extreme(name: str, dtype: DType, second: Atom) -> Rule | None:
@@ -155,11 +162,12 @@ def _compare_mixed(w: Writer, direction: str, x: Value, y: Value) -> Value:
 
 
 def complex_order(w: Writer, direction: str, x: Value, y: Value) -> Value:
-    """Lexicographic, as NumPy orders complex numbers."""
+    """Lexicographic, as NumPy orders complex numbers: false where a part is NaN."""
     part = real_dtype(x.dtype)
     a, b = w.op("real", x, dtype=part), w.op("real", y, dtype=part)
     c, d = w.op("imag", x, dtype=part), w.op("imag", y, dtype=part)
-    strict = w.compare(direction[0] + "T", a, b)
+    known = w.both(w.compare("EQ", c, c), w.compare("EQ", d, d))
+    strict = w.both(w.compare(direction[0] + "T", a, b), known)
     return w.either(strict, w.both(w.compare("EQ", a, b), w.compare(direction, c, d)))
 
 

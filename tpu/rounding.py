@@ -7,8 +7,7 @@ LLVM makes one operation of a product and a sum, which then is rounded once:
 Elsewhere the last digit is within what a sum may differ by. It decides what becomes of a point of a grid,
 `a + i * step`: in which bin of a histogram it falls; whether the difference of two products is exactly 0, as it is for
 parallel vectors and singular matrices; and in small arrays and numbers, where an iteration ends up that magnifies it,
-such as the Lorenz equations. On large arrays other sums, and all of those in loops, stay fused: where the arrays are in
-the cache already, rounding them takes up to five times as long.
+such as the Lorenz equations. On large arrays other sums, and all of those in loops, stay fused.
 
 XLA's algebraic simplifier computes with real numbers, so that rounding, overflow and NaN are others:
 
@@ -16,21 +15,37 @@ XLA's algebraic simplifier computes with real numbers, so that rounding, overflo
     log(exp(x))         x                   exp(x) * exp(y)     exp(x + y)
     x / exp(y)          x * exp(-y)         (x ** y) ** z       x ** (y * z)
     sqrt(x * x)         abs(x)              x * 1e200 * 1e-200  x
+    abs(x) >= 0         True
+
+A barrier hides from it how an operand was made; it is gone before the fusion, so it costs nothing at run time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from ..translator.ir import Apply, Atom, Const, For, Function, Fused, Var, While, blocks_of, walk
-from ..translator.ops.core import Cast, Create, Elementwise, Index, Reshape
+from ..translator.ir import Apply, Atom, Const, DType, For, Function, Fused, If, Statement, Var, While, blocks_of, walk
+from ..translator.ops.core import (
+    Cast,
+    Concatenate,
+    Contract,
+    ContractAttrs,
+    Create,
+    Elementwise,
+    Index,
+    Put,
+    Reduce,
+    ReduceAttrs,
+    Reshape,
+)
 from ..translator.records import dataclass
 from .writer import Value, Writer
 
 SMALL = 1 << 12
-"""Elements up to which every product is rounded that something is added to: a call costs more than they do."""
+"""Elements up to which every product is rounded that something is added to."""
 
 _SUMS = ("add", "subtract")
 _POWERS: dict[complex, str] = {
@@ -43,115 +58,212 @@ _POWERS: dict[complex, str] = {
     -1: "divide",
     -2: "divide",
 }
-_REWRITTEN: dict[str, tuple[tuple[str, ...], ...]] = {  # what XLA makes one operation of with each operand
-    "divide": (("divide",), ("divide", "exp", "power")),
-    "log": (("exp", "power"),),
-    "power": (("exp", "power"), ()),
+_SCALED, _SHIFTED, _UNKNOWN = "times a constant", "plus a constant", "unknown"
+_FOLDED = {"multiply": _SCALED, "add": _SHIFTED, "subtract": _SHIFTED}
+_REWRITTEN: dict[str, tuple[frozenset[str], ...]] = {  # what XLA makes one operation of with each operand
+    "divide": (frozenset(("divide",)),),  # divisors have a barrier anyway
+    "log": (frozenset(("exp", "power")),),
+    "sqrt": (frozenset(("multiply",)),),
+    "power": (frozenset(("exp", "power", "multiply")), frozenset()),
 }
+_ROOTS = frozenset(("exp", "sqrt", "power"))  # two of which XLA multiplies by what is under them
+_FARTHEST = 32  # places that an operand may come from, before it is taken for anything
 
 
 @dataclass(frozen=True)
 class AsWritten:
-    """`values` that nobody may look through, and the targets of operations whose `constants` are not to be seen."""
+    """Whose result nobody may look through; the operands (target, place) whose rounding is hidden from LLVM too; and
+    the targets of operations whose constants are not to be seen.
+    """
 
     values: frozenset[Var] = frozenset()
+    rounded: frozenset[tuple[Var, int]] = frozenset()
     constants: frozenset[Var] = frozenset()
 
 
 def as_written(function: Function) -> AsWritten:
-    """What has to be hidden, seen through groups, signs, views and axes."""
-    seen: dict[Var, Atom] = {}  # what is the same number, but for its sign, at another place
-    made: dict[Var, Apply] = {}
+    """What has to be hidden, seen through groups, signs, views, axes and branches."""
+    reading = _Reading(function)
     values: set[Var] = set()
+    rounded: set[tuple[Var, int]] = set()
     constants: set[Var] = set()
-    repeated = _in_loops(function)
     for s in walk(function.body):
         match s:
-            case Fused(targets=targets, body=body, args=args):
-                seen.update(zip(body.params, args, strict=True))
-                seen.update(zip(targets, body.results, strict=True))
-            case Apply(targets=(target,), op=Reshape() | Index() | Elementwise(name="negative"), args=(x, *_)):
-                seen[target] = x
-            case Apply(targets=(target,), op=Cast() | Create()):
-                made[target] = s
-            case Apply(targets=(target,), op=Elementwise(name=name), args=args) if target.aval.dtype.kind == "f":
-                made[target] = s
-                origins = [_origin(seen, a) for a in args]
-                values.update(_taken_together(name, origins, made, target not in repeated))
-                if name == "multiply" and any(_counts(seen, made, a) for a in origins):
-                    values.add(target)
-                if _folds(name, origins, seen, made):
+            case Apply(targets=(target,), op=Elementwise(name=name), args=args):
+                kinds = [reading.kinds(a) for a in args]
+                if target.aval.dtype.kind in "fc":
+                    homes = [reading.home(args[k]) for k in _simplified(name, kinds)]
+                    values.update(x for x in homes if isinstance(x, Var))
+                    if _folds(name, args, kinds):
+                        constants.add(target)
+                if target.aval.dtype.kind == "f":
+                    rounded.update((target, k) for k in reading.rounded_places(s, name, kinds))
+                if name in ("greater_equal", "less_equal") and _asks_for_sign(args, kinds):
                     constants.add(target)
-    return AsWritten(frozenset(values), frozenset(constants))
+    return AsWritten(frozenset(values), frozenset(rounded), frozenset(constants))
 
 
-def _origin(seen: Mapping[Var, Atom], x: Atom) -> Atom:
-    while isinstance(x, Var) and x in seen:
-        x = seen[x]
-    return x
+class _Reading:
+    """How the values of a program were made."""
 
+    def __init__(self, function: Function) -> None:
+        self.made: dict[Var, Apply] = {}
+        self.groups: dict[Var, Atom] = {}  # what is the same value under another name
+        self.sources: dict[Var, Sequence[Atom]] = {}  # of which values, or their negatives, the elements are
+        self.repeated: set[Var] = set()  # what every turn of a loop makes anew
+        for s in walk(function.body):
+            self._note(s)
 
-def _kind(made: Mapping[Var, Apply], x: Atom) -> str:
-    """What elementwise operation makes a value; some powers are products (`power_by_constant`)."""
-    s = made.get(x) if isinstance(x, Var) else None
-    if s is None or not isinstance(s.op, Elementwise):
-        return ""
-    if s.op.name == "power" and isinstance(s.args[1], Const) and s.args[1].aval.shape == ():
-        return _POWERS.get(complex(s.args[1].value), "power")
-    return "multiply" if s.op.name == "square" else s.op.name
+    def _note(self, s: Statement) -> None:
+        match s:
+            case Fused(targets=targets, body=body, args=args):
+                self.groups.update(zip(body.params, args, strict=True))
+                self.groups.update(zip(targets, body.results, strict=True))
+            case Apply(targets=(target, *_)):
+                self.made[target] = s
+                elements = _elements(s)
+                if elements is not None:
+                    self.sources[target] = elements
+            case If(then=then, orelse=orelse):
+                self.sources.update(zip(s.targets, zip(then.results, orelse.results, strict=True), strict=True))
+            case For(body=body) | While(body=body):
+                self.sources.update(zip(s.targets, ((r,) for r in body.results), strict=True))
+                self.repeated.update(t for b in blocks_of(s) for inner in walk(b) for t in inner.targets)
 
+    def home(self, x: Atom) -> Atom:
+        """What a value is called where it is made."""
+        while isinstance(x, Var) and x in self.groups:
+            x = self.groups[x]
+        return x
 
-def _is_square(s: Apply) -> bool:
-    return s.op.name in ("square", "power") or len(set(s.args)) == 1
+    def kinds(self, x: Atom) -> frozenset[str]:
+        """What operations may have made the elements of a value; none of arguments and constants."""
+        found: set[str] = set()
+        places = [x]
+        for seen, place in enumerate(places):
+            if seen > _FARTHEST:
+                return frozenset((_UNKNOWN,))
+            var = self.home(place)
+            if not isinstance(var, Var):
+                continue
+            if var in self.sources:
+                places.extend(self.sources[var])
+            elif var in self.made:
+                found.update(_kinds_of(self.made[var]))
+        return frozenset(found)
 
+    def counts(self, x: Atom) -> bool:
+        """Whether it is 0, 1, 2, ... from end to end."""
+        var = self.home(x)
+        s = self.made.get(var) if isinstance(var, Var) else None
+        if s is None:
+            return False
+        if isinstance(s.op, Cast | Reshape | Index) or (isinstance(s.op, Elementwise) and s.op.name == "negative"):
+            return self.counts(s.args[0])
+        return isinstance(s.op, Create) and s.op.name == "iota"
 
-def _in_loops(function: Function) -> set[Var]:
-    """What every turn of a loop makes anew."""
-    loops = [s for s in walk(function.body) if isinstance(s, For | While)]
-    return {t for loop in loops for b in blocks_of(loop) for s in walk(b) for t in s.targets}
-
-
-def _taken_together(name: str, origins: Sequence[Atom], made: Mapping[Var, Apply], once: bool) -> list[Var]:
-    """The operands that an operation would be made one with. `once`: outside loops."""
-    variables = [x for x in origins if isinstance(x, Var)]
-    products = [x for x in variables if _kind(made, x) == "multiply"]
-    if name in (*_SUMS, "multiply"):
-        decides = once and name == "subtract" and len(products) == len(origins)
-        found = [x for x in products if decides or x.aval.size <= SMALL]
-        if name == "multiply" and len({_kind(made, x) for x in origins}) == 1:
-            found += [x for x in variables if _kind(made, x) in ("exp", "sqrt")]
-        return found
-    if name == "sqrt":
-        return [x for x in products if _is_square(made[x])]
-    pairs = zip(origins, _REWRITTEN.get(name, ()), strict=False)
-    return [x for x, kinds in pairs if isinstance(x, Var) and _kind(made, x) in kinds]
-
-
-def _counts(seen: Mapping[Var, Atom], made: Mapping[Var, Apply], x: Atom) -> bool:
-    """Whether it is 0, 1, 2, ...: the other factor is the step of a grid."""
-    s = made.get(x) if isinstance(x, Var) else None
-    if s is None:
+    def is_grid(self, x: Atom) -> bool:
+        """Whether it is a count times a step, or several such."""
+        var = self.home(x)
+        places = self.sources.get(var, (var,)) if isinstance(var, Var) else ()
+        for place in map(self.home, places):
+            s = self.made.get(place) if isinstance(place, Var) else None
+            if s is not None and "multiply" in _kinds_of(s) and any(self.counts(a) for a in s.args):
+                return True
         return False
-    if isinstance(s.op, Cast):
-        return _counts(seen, made, _origin(seen, s.args[0]))
-    return isinstance(s.op, Create) and s.op.name == "iota"
+
+    def rounded_places(self, s: Apply, name: str, kinds: Sequence[frozenset[str]]) -> list[int]:
+        """The operands of a sum that LLVM would fuse with it, and that decide."""
+        if name not in _SUMS:
+            return []
+        products = [k for k, found in enumerate(kinds) if found & {"multiply", _UNKNOWN}]
+        decides = len(products) == len(s.args) and name == "subtract" and s.targets[0] not in self.repeated
+        return [k for k in products if decides or s.args[k].aval.size <= SMALL or self.is_grid(s.args[k])]
 
 
-def _folds(name: str, origins: Sequence[Atom], seen: Mapping[Var, Atom], made: Mapping[Var, Apply]) -> bool:
+def _elements(s: Apply) -> Sequence[Atom] | None:
+    """The arrays whose elements, or their negatives, a result has; None where it has others."""
+    match s.op, s.attrs:
+        case Reshape() | Index(), _:
+            return s.args[:1]
+        case Put(name="put"), _:
+            return s.args[:2]
+        case Concatenate(), _:
+            return s.args
+        case Elementwise(name="negative"), _:
+            return s.args
+        case Reduce(), ReduceAttrs(axes=axes) if all(s.args[0].aval.shape[a] == 1 for a in axes):
+            return s.args
+    return None
+
+
+def _kinds_of(s: Apply) -> set[str]:
+    if isinstance(s.op, Contract):
+        assert isinstance(s.attrs, ContractAttrs)
+        summed = dict(zip(s.attrs.lhs, s.args[0].aval.shape, strict=True)).items()
+        return set() if any(n > 1 and label not in s.attrs.out for label, n in summed) else {"multiply"}
+    if not isinstance(s.op, Elementwise):
+        return set()
+    name = s.op.name
+    if name == "power" and isinstance(s.args[1], Const) and s.args[1].aval.shape == ():
+        name = _POWERS.get(complex(s.args[1].value), "power")
+    name = "multiply" if name == "square" else name
+    constants = [a.value for a in s.args if isinstance(a, Const)] if name in _FOLDED else []
+    exact = name == "multiply" and any(map(_is_exact, constants))
+    return {"" if exact else name, *(_FOLDED[name] for _ in constants)}
+
+
+def _is_exact(factor: Any) -> bool:
+    """Whether a product is not rounded: by 1, 1/2, 1/4, ... or their negatives."""
+    if np.shape(factor) or np.imag(factor):
+        return False
+    mantissa, exponent = np.frexp(np.float64(np.real(factor)))
+    return bool(abs(mantissa) == 0.5 and exponent <= 1)
+
+
+def _simplified(name: str, kinds: Sequence[frozenset[str]]) -> list[int]:
+    """The operands that XLA would make one operation with."""
+    pairs = enumerate(zip(kinds, _REWRITTEN.get(name, ()), strict=False))
+    found = [k for k, (made, with_which) in pairs if made & {*with_which, _UNKNOWN} and with_which]
+    folded = _FOLDED.get(name)
+    if folded is not None and all(made & {folded, _UNKNOWN} for made in kinds):
+        found.append(0)
+    if name == "multiply" and any(all({root, _UNKNOWN} & made for made in kinds) for root in _ROOTS):
+        found.append(0)
+    return found
+
+
+def _folds(name: str, args: Sequence[Atom], kinds: Sequence[frozenset[str]]) -> bool:
     """Whether a constant here and a constant one operation before would become one."""
-    alike = _SUMS if name in _SUMS else ("multiply",) if name == "multiply" else ()
-    if not any(isinstance(x, Const) for x in origins):
-        return False
-    inner = [made[x] for x in origins if isinstance(x, Var) and x in made and made[x].op.name in alike]
-    return any(isinstance(_origin(seen, a), Const) for s in inner for a in s.args)
+    constant = any(isinstance(a, Const) for a in args)
+    return constant and name in _FOLDED and any(made & {_FOLDED[name], _UNKNOWN} for made in kinds)
+
+
+def _asks_for_sign(args: Sequence[Atom], kinds: Sequence[frozenset[str]]) -> bool:
+    """Whether what was computed is compared with zero: XLA knows the sign of some, but not that it may be NaN."""
+    return any(isinstance(a, Const) and not np.any(a.value) for a in args) and any(kinds)
 
 
 def hidden(w: Writer, value: Value) -> Value:
-    """The same number, of which neither knows how it was made: what it would be compared with, were it one of all the
-    NaNs there are, is none that arithmetic makes. (That it is no NaN at all they may know.)
+    """The same number, of which LLVM does not know how it was made.
+
+    Outside loops its bits are joined with those of a zero that lies in memory: one instruction, where constants are
+    arguments of the kernels. Elsewhere they are compared with those of a NaN that arithmetic does not make.
     """
     bits = w.op("bitcast_convert", value, dtype=np.dtype(f"u{value.dtype.itemsize}"))
-    return w.select(w.compare("EQ", bits, w.splat(_NO_NAN[value.dtype.itemsize], bits)), w.splat(np.nan, value), value)
+    if w.in_region:
+        marked = w.compare("EQ", bits, w.splat(_NO_NAN[value.dtype.itemsize], bits))
+        return w.select(marked, w.splat(np.nan, value), value)
+    return w.op("bitcast_convert", w.either(bits, w.broadcast(_zero(w, bits.dtype), bits.shape)), dtype=value.dtype)
+
+
+def _zero(w: Writer, dtype: DType) -> Value:
+    """In memory: neither all its neighbours are alike nor are they steps, which XLA would make anew."""
+    found = w.made.get(("zero", dtype))
+    if found is None:
+        kept = w.op("optimization_barrier", w.constant(np.array((0, 7, 1), dtype), (3,), dtype))
+        found = w.made["zero", dtype] = [w.reshape(w.slice(kept, [0], [1], [1]), ())]
+    return found[0]
 
 
 _NO_NAN = {2: 0x7E5A, 4: 0x7FD2A5A7, 8: 0x7FFA5A5A3C3C9696}

@@ -129,6 +129,7 @@ class Writer:
         self.span = NOWHERE  # the statement that is written
         self.spans: list[Span] = []  # that of each line
         self.indent = "    "
+        self.in_region = False  # of a loop, a branch or a reduction
         self._used: dict[str, int] = {}
         self._constants: dict[tuple[object, ...], Value] = {}
         self.host = False  # whether NumPy's functions may be called (`host_calls`)
@@ -165,10 +166,12 @@ class Writer:
         outer, self._constants = self._constants, {}
         outer_made, self.made = self.made, dict(self.made)
         outer_indent, self.indent = self.indent, self.indent + "  "
+        outer_place, self.in_region = self.in_region, True
         try:
             yield
         finally:
             self._constants, self.indent, self.made = outer, outer_indent, outer_made
+            self.in_region = outer_place
 
     # ---- values ---------------------------------------------------------------------------------
 
@@ -177,6 +180,8 @@ class Writer:
     ) -> Value:
         """One operation of StableHLO or another dialect (`chlo.erf`); its type is the first argument's by default."""
         first = args[0]
+        if name == "multiply" and first.dtype.kind in "iu" and args[1] is first:
+            args = (first, self.op("optimization_barrier", first))  # XLA takes squares for positive, though they wrap
         out_shape = first.shape if shape is None else shape
         out_dtype = first.dtype if dtype is None else dtype
         result = Value(self.fresh(), out_shape, out_dtype)

@@ -83,6 +83,60 @@ def test_nothing_is_simplified_as_among_real_numbers(rewritten: str, repeated: i
         np.testing.assert_array_equal(found[~np.isfinite(e)], e[~np.isfinite(e)])
 
 
+SEEN_THROUGH: dict[str, Callable[[Any, Any], Any]] = {
+    "sums over one element": lambda x, y: (np.sum((x * y)[None], axis=0) + y, np.prod((x * y)[:, None], axis=1) - x),
+    "stack": lambda x, y: (np.stack([x * y, x])[0] + y, np.concatenate([x * y, y])[:5] - x[:5]),
+    "contract": lambda x, y: (np.einsum("i,i->i", x, y) + y, np.outer(x, y) + y),
+    "sign": lambda x, y: (y - -(x * y), 0.5 * x + 0.3 * y, (x * -0.25 - y * x)),
+    "functions": lambda x, y: (
+        (1e200 * x * (1e200 * x)) ** 0.5,
+        np.log(np.stack([np.exp(x), y])[0]),
+        np.log2(np.exp2(x)),
+    ),
+}
+
+
+@pytest.mark.parametrize("through", SEEN_THROUGH)
+def test_nothing_is_seen_through(through: str) -> None:
+    x, y = np.abs(X[:50]) * 300, Y[:50]
+    with np.errstate(all="ignore"):
+        expected = SEEN_THROUGH[through](x, y)
+    for found, e in zip(accelerate(SEEN_THROUGH[through], target="cpu")(x, y), expected, strict=True):
+        np.testing.assert_array_max_ulp(found, e, 2 if through == "functions" else 0)
+
+
+SIGNS: dict[str, Callable[[Any], Any]] = {
+    "abs": lambda x: (np.abs(x) >= 0, 0 <= np.abs(x), np.abs(x) < 0, np.abs(x)[:3] >= 0),
+    "squares": lambda x: (x * x >= 0, x**2 >= 0, np.square(x) < 0, np.abs(x * x), x * x // 2, np.square(x) // 3),
+    "others": lambda x: (np.exp(x) >= 0, np.maximum(x, 0) >= 0, np.where(x > 0, x, x * x) >= 0),
+}
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16, np.int32, np.int64, np.int8, np.uint8])
+@pytest.mark.parametrize("function", SIGNS)
+def test_no_sign_is_taken_for_granted(function: str, dtype: type) -> None:
+    """NaN is not above zero, and squares and magnitudes of integers wrap."""
+    if np.issubdtype(dtype, np.integer):
+        info = np.iinfo(dtype)
+        x = np.array([0, 1, 2, 13, info.min, info.min + 1, info.max, info.max // 2, round(info.max**0.5) + 1], dtype)
+    else:
+        x = np.array([0.0, -0.0, 1.5, -1.5, np.inf, -np.inf, np.nan, -np.nan], dtype)
+    with np.errstate(all="ignore"):
+        expected = SIGNS[function](x)
+    for found, e in zip(accelerate(SIGNS[function], target="cpu")(x), expected, strict=True):
+        np.testing.assert_array_equal(found, e)
+
+
+def test_no_complex_number_with_nan_is_in_order() -> None:
+    parts = [0.0, 1.0, -2.5, np.nan, np.inf]
+    x, y = (a.ravel() for a in np.meshgrid(*[[complex(a, b) for a in parts for b in parts]] * 2))
+    function = accelerate(lambda x, y: (x < y, x <= y, x > y, x >= y, x >= 0), target="cpu")
+    with np.errstate(invalid="ignore"):
+        expected = function.__wrapped__(x, y)
+    for f, e in zip(function(x, y), expected, strict=True):
+        np.testing.assert_array_equal(f, e)
+
+
 @pytest.mark.parametrize("bounds", [(0.1, 1.3), (-1.3, 2.7)])
 def test_grids_with_written_bounds(bounds: tuple[float, float]) -> None:
     """LLVM knows that what is made of counts and finite constants is no NaN: it is hidden all the same."""
