@@ -621,6 +621,32 @@ def test_only_the_program_asks_objects_for_attributes(target: str) -> None:
     assert vars(mine)["total"] == A.sum() and mine.x is A
 
 
+class Proxy:
+    """Of what it wraps: before that is known, whoever looks at it recurses without end, through C."""
+
+    __slots__ = ("wrapped",)
+
+    def __init__(self, wrapped):
+        object.__setattr__(self, "wrapped", wrapped)
+
+    @property
+    def __class__(self):
+        return type(self.wrapped)
+
+    def __getattr__(self, name):
+        return getattr(self.wrapped, name)
+
+
+def through_a_proxy(x):
+    return Proxy(x).T * 2
+
+
+@pytest.mark.filterwarnings("ignore:through_a_proxy runs as it is")
+@pytest.mark.parametrize("target", TARGETS)
+def test_endless_recursion_of_the_users_does_not_overflow_the_stack(target: str) -> None:
+    np.testing.assert_array_equal(accelerate(through_a_proxy, target=target)(M), M.T * 2)
+
+
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize(("function", "arguments"), CASES.found)
 def test_objects(function: Any, arguments: Any, target: str) -> None:

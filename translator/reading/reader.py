@@ -65,7 +65,7 @@ from .views import Lying
 
 # they register what they read
 _MODULES = (attributes, calls, comprehensions, control, expressions, loops, matching, stores)
-_RECURSION_LIMIT = 20_000  # an inlined call takes some ten Python frames
+_RECURSION_LIMIT = 8_000  # ten frames an inlined call; beyond 10,000 recursion through C overflows a stack of 8 MB
 _MAX_RESTARTS = 100
 _ONE_BY_ONE = 4  # restarts, before all numbers of a list are asked for where one is
 
