@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .checks import pad_options
-from .support import everywhere, known, pad_positions, pad_widths, stat_lengths
+from .support import everywhere, known, margins, pad_positions, pad_reaches, pad_widths, stat_lengths
 
 STATISTICS = {"maximum": np.max, "minimum": np.min, "mean": np.mean, "median": np.median}
 
@@ -22,6 +22,8 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> An
         return _framed(x, widths, kwargs.get("constant_values", 0))
     if mode == "empty":
         return _framed(x, widths, 0)
+    if pad_reaches(x.shape, widths, mode, kwargs.get("reflect_type", "even")):
+        return _surrounded(x, widths, mode, x.ndim)
     x = x.copy()
     for i in tuple(range(x.ndim)):
         before, after = widths[i]
@@ -36,6 +38,16 @@ def _framed(x: Any, widths: Any, value: Any) -> Any:
         return x
     whole = np.full(tuple([a + n + b for (a, b), n in zip(widths, x.shape)]), value, dtype=x.dtype)
     whole[tuple([slice(a, a + n) for (a, b), n in zip(widths, x.shape)])] = x
+    return whole
+
+
+def _surrounded(x: Any, widths: Any, mode: str, axes: int) -> Any:
+    """The first `axes` axes padded by slices of x. No store reads what another has written: each is done in place."""
+    widths = (*widths[:axes], *[(0, 0)] * (x.ndim - axes))
+    whole = _framed(x, widths, 0)
+    for i in tuple(range(axes)):
+        for part, inside in margins(widths, x.shape, i, mode):
+            whole[part] = _surrounded(x[everywhere(x.ndim, i, inside)], widths, mode, i)
     return whole
 
 

@@ -111,6 +111,37 @@ def stat_lengths(stat_length: Any, ndim: int, axis: int, n: int) -> tuple[int, i
     return min(int(left), n), min(int(right), n)
 
 
+def pad_reaches(shape: Sequence[int], widths: Sequence[tuple[int, int]], mode: str, reflect_type: str) -> bool:
+    """Whether the margins are no wider than what they repeat."""
+    if mode not in ("edge", "reflect", "symmetric", "wrap") or reflect_type != "even":
+        return False
+    reach = [max(n - 1, 0) if mode == "reflect" else n for n in shape]
+    return all(max(w) <= r or (mode == "edge" and r) for w, r in zip(widths, reach, strict=True))
+
+
+def margins(widths: Any, shape: Sequence[int], axis: int, mode: str) -> list[tuple[tuple[slice, ...], slice]]:
+    """Of the margins along an axis that has any: where they lie beside the earlier axes' and the array itself, and
+    which elements along the axis they repeat: one that is broadcast, or as many as there is room for.
+    """
+    n, (before, after) = shape[axis], widths[axis]
+    skip = 1 if mode == "reflect" else 0
+    if mode == "edge":
+        sources = slice(0, 1), slice(n - 1, n)
+    elif mode == "wrap":
+        sources = slice(n - before, n), slice(0, after)
+    else:
+        sources = backwards(skip, before), backwards(n - skip - after, after)
+    later = [slice(w[0], w[0] + size) for w, size in zip(widths[axis + 1 :], shape[axis + 1 :], strict=True)]
+    places = slice(0, before), slice(before + n, before + n + after)
+    found = zip(places, sources, (before, after), strict=True)
+    return [((*[slice(None)] * axis, place, *later), source) for place, source, count in found if count]
+
+
+def backwards(start: int, count: int) -> slice:
+    """`count` elements from `start` on, the last first."""
+    return slice(start + count - 1, start - 1 if start else None, -1)
+
+
 def pad_positions(n: int, before: int, after: int, mode: str) -> Any:
     """Where each element of a padded axis comes from, for the modes that repeat elements."""
     name = {"edge": "edge", "reflect": "reflect", "symmetric": "symmetric", "wrap": "wrap"}[mode]
