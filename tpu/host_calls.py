@@ -282,16 +282,26 @@ def _scatter(
 
 
 def _add(array: NDArray, places: NDArray, values: NDArray) -> None:
-    """np.add.at. A whole number that is added everywhere is counted how often, in 60 per cent of the time."""
-    if values.ndim == 0 and array.dtype.kind in "iu" and array.size <= places.size:
+    """np.add.at. What np.bincount gives to the bit it counts: a whole number that is added everywhere, and float64
+    added to zeros, in 60 and in 30 per cent of the time.
+    """
+    whole = values.ndim == 0 and array.dtype.kind in "iu"
+    dense = array.size <= places.size
+    zeros = dense and values.ndim == 1 and array.dtype == np.float64 and not _bits(array).any()
+    if dense and whole or zeros:
         try:
-            counts = np.bincount(places, minlength=array.size)
+            counts = np.bincount(places, None if whole else values, array.size)
         except ValueError:  # places counted from the end
             counts = places
         if len(counts) == array.size and counts is not places:
-            array += counts.astype(array.dtype) * values
+            array += counts.astype(array.dtype) * values if whole else counts
             return
     np.add.at(array, places, values)
+
+
+def _bits(array: NDArray) -> NDArray:
+    """That of -0.0 is not zero."""
+    return array.view(np.int64)
 
 
 def _put(array: NDArray, places: NDArray, values: NDArray) -> None:

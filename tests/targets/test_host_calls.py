@@ -67,6 +67,12 @@ def counted(places: Any, terms: Any) -> Any:
     return total
 
 
+def counted_onto_negative_zeros(places: Any, terms: Any) -> Any:
+    total = np.full(7, -0.0)
+    np.add.at(total, places, terms)
+    return np.signbit(total), total
+
+
 def counted_in_a_table(table: Any, rows: Any, columns: Any) -> Any:
     total = table * 1.0
     np.add.at(total, (rows, columns), 1.5)
@@ -127,6 +133,8 @@ CALLS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "running sums float16": (lambda x: np.cumsum(x), (TIES.astype(np.float16),)),
     "running sums int32": (lambda x: np.cumsum(x), (TIES.astype(np.int32),)),
     "add at": (counted, (PLACES, RANDOM.random(60))),
+    "add at from the front": (counted, (np.abs(PLACES) % 7, SPECIAL)),
+    "add at negative zeros": (counted_onto_negative_zeros, (PLACES % 3, -np.abs(TIES) * 0.0)),
     "add at int32": (counted, (PLACES.astype(np.int32), TIES.astype(np.int32))),
     "add at complex": (counted, (PLACES[:10], COMPLEX[0])),
     "add at subnormal": (counted, (PLACES, np.full(60, 5e-324))),
