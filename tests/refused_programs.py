@@ -13,17 +13,7 @@ import numpy as np
 X = np.array([3.0, -1.0, 2.0])
 
 
-class Counted:
-    """A class that makes its objects in a way of its own."""
-
-    made = 0
-
-    def __new__(cls, value: Any) -> Any:
-        cls.made += 1
-        return super().__new__(cls)
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
+CALLS: list[int] = []
 
 
 @dataclass(frozen=True)
@@ -57,8 +47,8 @@ def inner_coroutine(x):
 
 
 def executes_text(x):
-    names = {"x": x}
-    exec("y = x * 2", names)
+    names = {"x": x, "calls": CALLS}
+    exec("calls.append(x.size); y = x * 2", names)
     return names["y"]
 
 
@@ -75,8 +65,8 @@ def asks_for_globals(x):
     return globals()["X"] + x
 
 
-def makes_objects_its_own_way(x):
-    return Counted(x).value * 2
+def asks_for_variables(x):
+    return vars()["x"] * 2
 
 
 def asks_for_identity(x):
@@ -139,11 +129,11 @@ REFUSED = {
         Refused(yields_from, finish=list),
         Refused(coroutine, finish=asyncio.run),
         Refused(inner_coroutine),
-        Refused(executes_text),
+        Refused(executes_text, seen=lambda: len(CALLS)),
         Refused(evaluates_text),
         Refused(asks_for_locals),
         Refused(asks_for_globals),
-        Refused(makes_objects_its_own_way, seen=lambda: Counted.made),
+        Refused(asks_for_variables),
         Refused(asks_for_identity),
         Refused(array_of_objects),
         Refused(array_of_strings),

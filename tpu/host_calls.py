@@ -288,7 +288,7 @@ def _add(array: NDArray, places: NDArray, values: NDArray) -> None:
     whole = values.ndim == 0 and array.dtype.kind in "iu"
     dense = array.size <= places.size
     zeros = dense and values.ndim == 1 and array.dtype == np.float64 and not _bits(array).any()
-    if dense and whole or zeros:
+    if (dense and whole) or zeros:
         try:
             counts = np.bincount(places, None if whole else values, array.size)
         except ValueError:  # places counted from the end

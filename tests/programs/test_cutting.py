@@ -410,3 +410,23 @@ def test_a_module_without_future_imports_stays_one(target: str, capsys: pytest.C
         found = accelerate(function, target=target)(np.array([2, 1, 2])), capsys.readouterr().out
         np.testing.assert_array_equal(found[0], plain[0])
         assert found[1] == plain[1]
+
+
+def formats_its_names(x):
+    largest = np.max(x)
+    found = np.unique(x)
+    return "{largest:.1f} of {x}".format(**locals()), sorted(vars()), len(dir()), found
+
+
+def evaluates_its_names(x):
+    scale = 3.0
+    print(scale)
+    return eval("x * scale"), eval("scale", {"scale": 2.0})
+
+
+@pytest.mark.parametrize("target", ["cpu", "numpy"])
+@pytest.mark.parametrize("function", [formats_its_names, evaluates_its_names])
+def test_who_asks_for_all_names_sees_the_functions(function: Fun, target: str) -> None:
+    x = np.array([2.0, 1.0, 2.0])
+    for found, expected in zip(accelerate(function, target=target)(x), function(x), strict=True):
+        np.testing.assert_array_equal(found, expected)

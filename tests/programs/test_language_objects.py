@@ -10,6 +10,7 @@ import itertools
 import math
 from collections import namedtuple
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -619,6 +620,38 @@ def test_only_the_program_asks_objects_for_attributes(target: str) -> None:
     mine = object.__new__(Delegating)
     accelerate(Delegating.__init__, target=target)(mine, other)
     assert vars(mine)["total"] == A.sum() and mine.x is A
+
+
+class Numbered:
+    """Makes its objects in a way of its own, and counts them."""
+
+    made = 0
+
+    def __new__(cls, value):
+        cls.made += 1
+        return super().__new__(cls)
+
+    def __init__(self, value):
+        self.value = value * 2
+
+
+class Marked(np.ndarray):
+    def __new__(cls, x):
+        return np.asarray(x).view(cls)
+
+
+@CASES((A,))
+def objects_made_in_a_way_of_their_own(x):
+    before = Numbered.made
+    pair = [Numbered(x), Numbered(x + 1)]
+    weight = float(Fraction(1, 4))
+    return np.sqrt(pair[1].value - pair[0].value) * weight, Numbered.made - before
+
+
+@CASES((A,), (M,))
+def arrays_of_a_class(x):
+    held = np.ma.MaskedArray(x, mask=x > 3)
+    return held.filled(-1) * 2, np.asarray(Marked(x)) + 1
 
 
 class Proxy:

@@ -59,7 +59,7 @@ def test_fallback(name: str) -> None:
 
 @pytest.mark.filterwarnings("ignore:.*runs as it is")
 def test_it_runs_once() -> None:
-    r = REFUSED["makes_objects_its_own_way"]
+    r = REFUSED["executes_text"]
     f = accelerate(r.fun, fallback="numpy")
     before = r.seen()
     for _ in range(3):

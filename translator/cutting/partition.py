@@ -32,6 +32,7 @@ _COMPOUND = (ast.If, ast.For, ast.While, ast.With, ast.Match)
 _HOST_CALLS = frozenset(
     {"print", "nonzero", "flatnonzero", "argwhere", "unique", "union1d", "intersect1d", "setdiff1d", "setxor1d"}
 )
+_SEES_NAMES = {"locals": 0, "vars": 0, "dir": 0, "eval": 1, "exec": 1}  # with so many arguments
 _LOOP_WORK = 1000
 _LEAST_WORK = 2  # calls and operators: a call of a region costs as much as some of NumPy's
 
@@ -149,6 +150,9 @@ def _plain_arguments(names: Iterable[str]) -> ast.arguments:
 class _Cutter:
     def __init__(self, function: ast.FunctionDef, cuts: Cuts) -> None:
         self.function = function
+        if any(map(_asks_for_names, own_nodes(function.body))):
+            every = (n for n in own_nodes(function.body) if isinstance(n, ast.stmt))
+            cuts = Cuts(dict.fromkeys(every, "which names are read here cannot be told from the source"))
         self.hosts = cuts.hosts
         self.calls = cuts.calls
         self.origins: dict[ast.stmt, ast.stmt] = {}
@@ -397,6 +401,14 @@ def _calls_host(s: ast.AST) -> bool:
     """Calls that always need CPython. Others are found when the region is read."""
     calls = (n for n in ast.walk(s) if isinstance(n, ast.Call))
     return any(_last_name(c.func) in _HOST_CALLS for c in calls)
+
+
+def _asks_for_names(node: ast.AST) -> bool:
+    """Whether it is a call of `locals()`, `eval(text)` and the like, which see all names of the function around."""
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name)):
+        return False
+    given = len(node.args) + len(node.keywords)
+    return _SEES_NAMES.get(node.func.id) == given
 
 
 def _last_name(node: ast.expr) -> str:

@@ -34,7 +34,7 @@ def construct(ctx: Context, cls: type, args: list[Value], kwargs: dict[str, Valu
     if hasattr(cls, "__dataclass_fields__") and "__post_init__" not in dir(cls):
         return run_known(ctx, node, lambda: cls(*args, **kwargs))
     if cls.__new__ is not object.__new__:
-        (ctx.refuse if isinstance(cls.__new__, types.FunctionType) else ctx.cut)(
+        ctx.cut(
             node,
             f"an object of the class {cls.__name__} cannot be made here",
             why="its class makes objects in a way of its own (__new__)",
