@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -50,11 +51,23 @@ def closure_convert(fun: Fun, *example_args: Any) -> tuple[Fun, list[Any]]:
 
 def linear_transpose(fun: Fun, *primals: Any) -> Fun:
     """The transpose of `fun`, which is linear: a function of a cotangent of the result, giving a tuple with one for
-    each argument. `primals` say which shapes and dtypes those have: arrays or ShapeDtypeStructs.
+    each argument. `primals` say which shapes and dtypes those have: numbers, arrays or ShapeDtypeStructs.
+
+    UnsupportedError, when the transpose is made, where `fun` is not seen to be linear.
     """
-    zeros = [tree_map(lambda x: np.zeros(x.shape, x.dtype), p) for p in primals]
-    pull: Fun = vjp(fun, *zeros)[1]
+
+    @functools.wraps(fun)
+    def value(*args: Any) -> Any:
+        return fun(*args)
+
+    linear = custom_jvp(value)
+    linear.defjvp(lambda points, tangents: (fun(*points), fun(*tangents)))
+    pull: Fun = vjp(linear, *tree_map(_zero_like, primals))[1]
     return pull
+
+
+def _zero_like(x: Any) -> Any:
+    return np.zeros(x.shape, x.dtype) if hasattr(x, "shape") else 0 * x
 
 
 def pure_callback(

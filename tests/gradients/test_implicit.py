@@ -132,6 +132,16 @@ def test_a_function_that_gives_its_own_cotangents():
     assert grad(grad(product, 1))(2.0, 3.0) == 4.0
 
 
+def test_transposes_of_functions_of_numbers():
+    assert linear_transpose(lambda x, y: 3.0 * x - y, 1.0, np.float64(2.0))(2.0) == (6.0, -2.0)
+
+
+@pytest.mark.parametrize("f", [np.sin, lambda x: x + 1.0, lambda x: x * x], ids=["sin", "shift", "square"])
+def test_only_what_is_linear_has_a_transpose(f):
+    with pytest.raises(UnsupportedError, match="not linear"):
+        linear_transpose(f, 1.0)
+
+
 def test_transposes():
     (found,) = linear_transpose(lambda x: A @ x, P)(np.array([1.0, 2.0]))
     np.testing.assert_array_equal(found, A.T @ [1.0, 2.0])

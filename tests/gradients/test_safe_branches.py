@@ -21,6 +21,11 @@ CASES = {
     "arccos": (lambda x: np.where(np.abs(x) < 1, np.arccos(x), 0.0), 1.0, 0.0, 0.0),
     "overflow": (lambda x: np.where(x < 1, np.exp(x * 1000.0), x), 2.0, 1.0, 0.0),
     "sum of masked": (lambda x: np.sum(np.where(x * A > 0, np.log(x * A), 0.0)), 2.0, 0.5, -0.25),
+    "sum": (lambda x: np.where(x > 0, np.sum(np.log(x * (A + 2.0))), 4.0 * x), 0.0, 4.0, 0.0),
+    "sums of rows": (
+        lambda x: np.sum(np.where(x * A > 0, np.sum(np.log(np.outer(x * A, A + 2.0)), axis=1), 1.0)), 2.0, 1.5, -0.75
+    ),
+    "mean": (lambda x: np.where(x > 0, np.mean(np.sqrt(x * (A + 2.0))), 0.0), 0.0, 0.0, 0.0),
     "branch taken by an if": (lambda x: np.log(x) if x > 0 else 2.0 * x, 0.0, 2.0, 0.0),
     "norm at zero": (lambda x: np.linalg.norm(x * A), 0.0, 0.0, 0.0),
     "root of a sum of squares": (lambda x: np.sqrt(np.sum((x * A) ** 2)), 0.0, 0.0, 0.0),

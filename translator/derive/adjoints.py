@@ -53,7 +53,7 @@ from ..ops.core import (
 from ..rewrite import copy_block, prune
 from .across import collective_vjp
 from .activity import linked_args
-from .choices import Choice, chosen_vjp
+from .choices import Choice, chosen_vjp, may_be_steep
 from .corners import at_corner
 from .cotangents import adjoint_hint, cast_like, materialise, named, strong, total
 from .differences import Makers
@@ -71,7 +71,7 @@ from .linear import (
 )
 from .loops import for_vjp, while_vjp
 from .places import Hole, Place, untouched
-from .reductions import cumulative_vjp, reduce_vjp
+from .reductions import cumulative_vjp, put_axes_back, reduce_vjp
 from .routines import routine_vjp
 from .ruled import ruled_vjp
 from .settled import Nest, least
@@ -227,6 +227,11 @@ def _backward(s: Statement, adj: Adjoints) -> list[Statement]:
                 active = [i for i in linked_args(s) if s.args[i] in adj.active]
                 chosen_vjp(adj.b, s, ct, choice, active, adj.add, at_corner(adj.b, s, adj.made))
             return [s]
+        case Apply(op=Reduce(name="sum") | Cast()) if s.targets[0] in adj.choices and may_be_steep(s.args[0], adj.made):
+            ct, choice = adj.take_unsettled(s.targets[0])
+            if ct is not None and choice is not None:
+                _choose_later(s, ct, choice, adj)
+            return [s]
         case Apply():
             ct = adj.take(s.targets[0])
             if ct is not None:
@@ -247,6 +252,16 @@ def _backward(s: Statement, adj: Adjoints) -> list[Statement]:
             raise AssertionError("derivatives are taken before fusion")
         case _:
             assert_never(s)
+
+
+def _choose_later(s: Apply, ct: Atom, choice: Choice, adj: Adjoints) -> None:
+    """Of a sum or a cast: the choice is one between cotangents of the operand as well."""
+    x, b = s.args[0], adj.b
+    if not isinstance(s.op, Reduce):
+        adj.add(x, cast_like(b, ct, x.aval), choice)
+        return
+    condition = put_axes_back(b, s, choice.condition)
+    adj.add(x, reduce_vjp(b, s, ct), Choice(condition, choice.side))
 
 
 def _apply(s: Apply, ct: Atom, adj: Adjoints) -> None:

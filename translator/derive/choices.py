@@ -3,16 +3,17 @@
     y = np.where(x > 0, np.log(x), 0.0)          d_x = np.where(x > 0, d_y / x, 0.0)
 
 Made first, `np.where(x > 0, d_y, 0.0) / x` is 0/0 at x = 0. A pending choice goes through elementwise operations with
-the value; what else uses the value, or adds to it, makes it.
+the value, through casts and through sums of what may be steep; what else uses the value, or adds to it, makes it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from .. import make, ops
 from ..builder import Builder
 from ..ir import Apply, Atom, Aval, Var
+from ..ops.core import Cast, Elementwise
 from ..records import dataclass
 from .cotangents import cast_like, same_atom, strong, unbroadcast
 from .partials import elementwise_vjp
@@ -42,6 +43,9 @@ class Choice:
         return cast_like(b, make.where(b, self.condition, x, y), strong(aval))
 
 
+# What has finite slopes at all finite arguments: behind sums of these alone a choice may be made at once.
+_TAME = frozenset({"add", "subtract", "multiply", "negative", "square", "sin", "cos", "tanh", "where"})
+
 Contribute = Callable[[Var, Atom, Choice | None], None]
 
 
@@ -64,3 +68,18 @@ def chosen_vjp(
             add(x, unbroadcast(b, settled, out.shape, x.aval), Choice(s.args[0], i == 1))
     elif whole:
         elementwise_vjp(b, s, ct, whole, lambda x, c: add(x, c, choice), seen=seen)
+
+
+def may_be_steep(a: Atom, makers: Mapping[Var, Apply]) -> bool:
+    """Whether some slope of what made `a`, element by element, may be infinite."""
+    waiting, seen = [a], set[Atom]()
+    while waiting:
+        x = waiting.pop()
+        made = makers.get(x) if isinstance(x, Var) and x not in seen else None
+        seen.add(x)
+        if made is None or not isinstance(made.op, Elementwise | Cast):
+            continue
+        if isinstance(made.op, Elementwise) and made.op.name not in _TAME:
+            return True
+        waiting += made.args
+    return False

@@ -17,7 +17,7 @@ from .cotangents import cast_like, materialise, product, strong, zeros
 def reduce_vjp(b: Builder, s: Apply, ct: Atom) -> Atom:
     """The cotangent of the operand, lazily: for a sum it is that of the result, with the axes put back."""
     x, y = s.args[0], s.targets[0]
-    spread = _put_axes_back(b, s, ct)
+    spread = put_axes_back(b, s, ct)
     if s.op.name == "sum":
         return cast_like(b, spread, x.aval)
     partial = _product_of_others(b, s) if s.op.name == "prod" else _share_of_extreme(b, s, y)
@@ -39,7 +39,7 @@ def reduce_jvp(b: Builder, s: Apply, t: Atom) -> Atom:
     return cast_like(b, make.sum(b, materialise(b, t, strong(x.aval)), attrs.axes, attrs.keepdims), strong(y.aval))
 
 
-def _put_axes_back(b: Builder, s: Apply, c: Atom) -> Atom:
+def put_axes_back(b: Builder, s: Apply, c: Atom) -> Atom:
     """`c`, which broadcasts to the result, made to broadcast to the operand. Leading axes of size one stay implicit."""
     attrs = s.attrs
     assert isinstance(attrs, ReduceAttrs)
@@ -62,7 +62,7 @@ def _share_of_extreme(b: Builder, s: Apply, y: Atom) -> Atom:
     """d max / d x: one where x is the extreme; ties share equally, as in JAX."""
     attrs, x = s.attrs, s.args[0]
     assert isinstance(attrs, ReduceAttrs)
-    y = _put_axes_back(b, s, y)
+    y = put_axes_back(b, s, y)
     mask = make.elementwise(b, ops.EQUAL, x, y)
     if x.aval.dtype != np.float64:  # to which the quotient of a bool and an integer belongs
         mask = make.astype(b, mask, x.aval.dtype)
