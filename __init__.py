@@ -6,6 +6,7 @@ Importing this package loads nothing: a name is looked for when it is first aske
 import sys as _sys
 from importlib import import_module as _import_module
 from importlib.machinery import ModuleSpec as _ModuleSpec
+from operator import attrgetter as _attrgetter
 from types import ModuleType as _ModuleType
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
@@ -165,7 +166,7 @@ _WITHIN = {
     "lax": ("linalg",),
     "nn": ("initializers",),
     "numpy": ("fft", "linalg"),
-    "scipy": ("fft", "integrate", "linalg", "ndimage", "optimize", "signal", "special", "stats"),
+    "scipy": tuple("fft integrate linalg ndimage optimize signal sparse sparse.linalg special stats".split()),
 }
 
 __version__ = "0.1.0"
@@ -200,7 +201,7 @@ class _Namespaces:
         module = _import_module(f"{__name__}.{_NAMESPACES[own]}")
         spec.loader_state = module.__spec__  # which Python overwrites
         for part in _WITHIN.get(own, ()):
-            _sys.modules[f"{spec.name}.{part}"] = getattr(module, part)
+            _sys.modules[f"{spec.name}.{part}"] = _attrgetter(part)(module)
         return module
 
     @staticmethod

@@ -64,6 +64,7 @@ from ..translator.library.windows import (
     conv,
     conv_dimension_numbers,
     conv_general_dilated,
+    conv_general_dilated_patches,
     conv_transpose,
     conv_with_general_padding,
     dot_general,
@@ -362,6 +363,22 @@ def optimization_barrier(operand: Any) -> Any:
     return operand
 
 
+def with_sharding_constraint(x: Any, shardings: Any) -> Any:
+    """The tree itself: Arrays are whole."""
+    return x
+
+
+def platform_dependent(*args: Any, default: Any = None, **per_platform: Any) -> Any:
+    """`default(*args)`: a program is the same on all targets. Without a default what is told for the cpu.
+
+    NotImplementedError where neither is there.
+    """
+    chosen = per_platform.get("cpu") if default is None else default
+    if chosen is None:
+        raise NotImplementedError("platform_dependent: give it a default, or a function for cpu=")
+    return chosen(*args)
+
+
 # ---- more arithmetic -------------------------------------------------------------------------------
 
 
@@ -427,6 +444,7 @@ __all__ = [
     "conv",
     "conv_dimension_numbers",
     "conv_general_dilated",
+    "conv_general_dilated_patches",
     "conv_transpose",
     "conv_with_general_padding",
     "convert_element_type",
@@ -471,6 +489,7 @@ __all__ = [
     "logistic",
     "map",
     "optimization_barrier",
+    "platform_dependent",
     "pad",
     "pbroadcast",
     "pmax",
@@ -523,4 +542,5 @@ __all__ = [
     "transpose",
     "while_loop",
     "zeta",
+    "with_sharding_constraint",
 ]

@@ -4,7 +4,8 @@ from ..translator.library import scipy_signal as signal
 from ..translator.library import special
 from . import scipy_linalg as linalg
 from . import scipy_optimize as optimize
+from . import scipy_sparse as sparse
 from . import scipy_stats as stats
 from .scipy_more import fft, integrate, ndimage
 
-__all__ = ["fft", "integrate", "linalg", "ndimage", "optimize", "signal", "special", "stats"]
+__all__ = ["fft", "integrate", "linalg", "ndimage", "optimize", "signal", "sparse", "special", "stats"]

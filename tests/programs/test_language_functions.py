@@ -7,11 +7,14 @@ import heapq
 import math
 import pickle
 import string
+import typing
 from typing import Any
 
 import numpy as np
 import pytest
 from comparing import TARGETS, Cases, check
+
+from untraced import accelerate
 
 CASES = Cases()
 
@@ -388,3 +391,27 @@ def text_and_memory(x):
 @pytest.mark.parametrize(("function", "arguments"), CASES.found)
 def test_functions(function: Any, arguments: Any, target: str) -> None:
     check(function, arguments, target)
+
+
+def test_attributes_that_inner_functions_do_not_have() -> None:
+    def f(x: Any) -> Any:
+        g = lambda t: t * 2  # noqa: E731
+        inner = getattr(g, "subfun", g)
+        return inner(x) if not hasattr(g, "name") and hasattr(g, "__name__") else x
+
+    for target in ("numpy", "cpu"):
+        np.testing.assert_array_equal(accelerate(f, target=target, fallback="error")(np.ones(2)), 2.0)
+
+    def missing(x: Any) -> Any:
+        g = lambda t: t  # noqa: E731
+        return g.subfun(x)
+
+    with pytest.raises(AttributeError, match="'function' object has no attribute 'subfun'"):
+        accelerate(missing)(np.ones(2))
+
+
+def test_isinstance_of_callable() -> None:
+    def f(x: Any, g: Any = np.sin) -> Any:
+        return g(x) if isinstance(g, typing.Callable) and not isinstance(x, typing.Callable) else x
+
+    np.testing.assert_array_equal(accelerate(f, target="numpy")(np.ones(2)), np.sin(np.ones(2)))

@@ -99,6 +99,14 @@ def programs(x: Any) -> dict[str, Fun]:
             lax.conv(a, b, (1, 1), "SAME"),
         )
 
+    def patches(a: Any, b: Any) -> Any:
+        channels_last = ("NHWC", "HWIO", "NHWC")
+        return (
+            lax.conv_general_dilated_patches(a, (2, 3), (1, 2), "VALID"),
+            lax.conv_general_dilated_patches(a, (3, 3), (1, 1), "SAME", rhs_dilation=(1, 2)),
+            lax.conv_general_dilated_patches(a, (2, 2), (2, 2), "SAME", dimension_numbers=channels_last),
+        )
+
     def strided(a: Any, b: Any) -> Any:
         return lax.conv_general_dilated(a[:1, :, :5, :5], b, (1, 2), [(1, 2), (0, 1)], rhs_dilation=(2, 1))
 
@@ -156,8 +164,8 @@ def programs(x: Any) -> dict[str, Fun]:
 
     found = [
         cond, switch, while_loop, fori_loop, scan, scan_of_trees, scan_reversed, scan_of_a_length, scan_of_nothing,
-        map_rows, associative_scan, dynamic_slices, dot_general, convolutions, strided, channels_last, by_groups,
-        windows, top_k, shapes, elements, recurrent_network,
+        map_rows, associative_scan, dynamic_slices, dot_general, convolutions, patches, strided, channels_last,
+        by_groups, windows, top_k, shapes, elements, recurrent_network,
     ]  # fmt: skip
     return {f.__name__: f for f in found}
 
@@ -171,6 +179,7 @@ ARGUMENTS: dict[str, list[tuple[Any, ...]]] = {
     "dot_general": [(R.normal(size=(3, 4, 5)), R.normal(size=(3, 4, 2)))],
     "convolutions": [(IMAGES, KERNEL)],
     "strided": [(IMAGES, KERNEL)],
+    "patches": [(IMAGES, KERNEL)],
     "channels_last": [(IMAGES, KERNEL)],
     "by_groups": [(IMAGES, KERNEL)],
     "windows": [(IMAGES,)],

@@ -211,6 +211,30 @@ def conv_general_dilated(
     return out if preferred_element_type is None else out.astype(preferred_element_type)
 
 
+def conv_general_dilated_patches(
+    lhs: Any,
+    filter_shape: Sequence[int],
+    window_strides: Sequence[int],
+    padding: str | Pairs,
+    lhs_dilation: Sequence[int] | None = None,
+    rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: Any = None,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+) -> Any:
+    """What each place of a convolution sees, as features: for each feature of `lhs` the elements of the window."""
+    rank = lhs.ndim - 2
+    spec_l, spec_r, _ = _layouts(dimension_numbers, rank)
+    size, features = math.prod(filter_shape), lhs.shape[spec_l.index("C")]
+    one_each = np.eye(size, dtype=lhs.dtype).reshape(size, 1, *filter_shape)
+    kernel = np.tile(one_each, (features, 1) + (1,) * rank)
+    kernel = np.transpose(kernel, [f"OI{_SPATIAL[:rank]}".index(c) for c in spec_r])
+    dilations = (lhs_dilation, rhs_dilation, dimension_numbers, features)
+    return conv_general_dilated(
+        lhs, kernel, window_strides, padding, *dilations, preferred_element_type=preferred_element_type
+    )
+
+
 _SPATIAL = "0123456789"
 
 

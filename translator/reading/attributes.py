@@ -77,6 +77,8 @@ def get_attribute(ctx: Context, owner: Value, name: str, node: ast.AST) -> Value
     if isinstance(owner, Closure | Bound | Partial):
         if name == "__name__" and isinstance(owner, Closure):
             return owner.name
+        if isinstance(owner, Closure) and not hasattr(array_attribute, name):  # nor has any other function
+            raise AttributeError(f"'function' object has no attribute {name!r}")
         ctx.cut(node, f"the attribute {name} of {describe(owner)} is not known here")
     if isinstance(owner, LAZY) or (type(owner) is list and ctx.iterator(owner) is not None):
         ctx.cut(node, f"the attribute {name} of an iterator", instead="write a `for` loop, or call list(...)")

@@ -142,6 +142,7 @@ def _reversed(ctx: Context, node: ast.AST, inner: Value) -> Value:
 
 
 def _isinstance(ctx: Context, node: ast.AST, x: Value, kinds: Value) -> Value:
+    kinds = tuple(map(_shown, kinds)) if isinstance(kinds, tuple) else _shown(kinds)
     if type(x) in (Ref, Masked, Var):
         if _of_arrays(kinds) and not (type(x) is Var and x.aval.weak):
             return True
@@ -150,6 +151,11 @@ def _isinstance(ctx: Context, node: ast.AST, x: Value, kinds: Value) -> Value:
     if isinstance(x, Closure | Bound | Partial):
         return any(k in (types.FunctionType, Callable, object) for k in kinds)
     return run_known(ctx, node, isinstance, x.value if isinstance(x, Foreign) else x, kinds)
+
+
+def _shown(kind: Value) -> Value:
+    """typing.Callable and its kin are objects from outside."""
+    return kind.value if isinstance(kind, Foreign) else kind
 
 
 def _of_arrays(kinds: Value) -> bool:
@@ -239,6 +245,8 @@ def _hasattr(ctx: Context, node: ast.AST, x: Value, name: str) -> Value:
         return hasattr(np.ndarray, name)
     if type(x) is Var:
         return hasattr(_type(ctx, node, x), name)
+    if isinstance(x, Closure):
+        return hasattr(_hasattr, name)
     if isinstance(x, Foreign) and ctx.has_put(x.value, name):
         return True
     found = hasattr(x.value if isinstance(x, Foreign) else x, name)
