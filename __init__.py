@@ -166,7 +166,9 @@ _WITHIN = {
     "lax": ("linalg",),
     "nn": ("initializers",),
     "numpy": ("fft", "linalg"),
-    "scipy": tuple("fft integrate linalg ndimage optimize signal sparse sparse.linalg special stats".split()),
+    "scipy": (
+        "fft", "integrate", "linalg", "ndimage", "optimize", "signal", "sparse", "sparse.linalg", "special", "stats",
+    ),  # fmt: skip
 }
 
 __version__ = "0.1.0"
