@@ -160,15 +160,14 @@ _NAMESPACES = {  # `import untraced.random` and `untraced.random`: the module th
     "tree_util": "runtime.tree_util",
     "typing": "runtime.typing",
 }
+_SPARSE = ("sparse.linalg",)
 _WITHIN = {
     "example_libraries": ("optimizers", "stax"),
     "experimental": ("mesh_utils", "ode", "shard_map"),
     "lax": ("linalg",),
     "nn": ("initializers",),
     "numpy": ("fft", "linalg"),
-    "scipy": (
-        "fft", "integrate", "linalg", "ndimage", "optimize", "signal", "sparse", "sparse.linalg", "special", "stats",
-    ),  # fmt: skip
+    "scipy": ("fft", "integrate", "linalg", "ndimage", "optimize", "signal", "sparse", *_SPARSE, "special", "stats"),
 }
 
 __version__ = "0.1.0"
