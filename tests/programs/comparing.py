@@ -75,6 +75,7 @@ def assert_same(found: Any, expected: Any, where: str) -> None:
         for i, (x, y) in enumerate(zip(found, expected, strict=True)):
             assert_same(x, y, f"{where}[{i}]")
     elif hasattr(expected, "__dataclass_fields__"):
-        assert_same(vars(found), vars(expected), where)
+        fields = expected.__dataclass_fields__
+        assert_same(*({f: getattr(x, f) for f in fields} for x in (found, expected)), where)
     else:
         assert found == expected, where

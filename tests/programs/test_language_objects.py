@@ -680,6 +680,37 @@ def test_endless_recursion_of_the_users_does_not_overflow_the_stack(target: str)
     np.testing.assert_array_equal(accelerate(through_a_proxy, target=target)(M), M.T * 2)
 
 
+class Account:
+    __rate = 3.0
+
+    def __init__(self, v):
+        self.__v = v
+
+    def worth(self, __scale=1.0):
+        def __grown(v):
+            return v * self.__rate * __scale
+
+        return __grown(self.__v)
+
+
+class Savings(Account):
+    def __init__(self, v):
+        super().__init__(v)
+        self.__v = 100.0
+
+    def worth(self):
+        return super().worth() + self.__v
+
+
+@CASES((A,))
+def private_names(x):
+    return Savings(x).worth(), Account(x).worth(2.0), Savings(1.0)._Account__v
+
+
+def test_private_names_are_compiled() -> None:
+    assert "CPython" not in accelerate(lambda x: Savings(x).worth()).source(A)
+
+
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize(("function", "arguments"), CASES.found)
 def test_objects(function: Any, arguments: Any, target: str) -> None:

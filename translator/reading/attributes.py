@@ -40,6 +40,7 @@ from .values import (
     UpdatePlace,
     Updater,
     Value,
+    attributes_of,
     describe,
     is_object,
 )
@@ -158,7 +159,7 @@ def _object_attribute(ctx: Context, owner: Any, name: str, node: ast.AST) -> Val
         ctx.captures.part(type(owner), name)
     if isinstance(static_part, property) and hasattr(static_part.fget, "__code__"):
         return ctx.call(static_part.fget, [owner], {}, node)
-    if isinstance(static_part, functools.cached_property) and name not in owner.__dict__:
+    if isinstance(static_part, functools.cached_property) and name not in attributes_of(owner):
         value = ctx.call(static_part.func, [owner], {}, node)
         ctx.set_attribute(owner, name, value)
         return value
@@ -174,8 +175,8 @@ def _object_attribute(ctx: Context, owner: Any, name: str, node: ast.AST) -> Val
     if isinstance(value, types.MethodType) and value.__self__ is owner:
         ctx.captures.part(type(owner), name)
         return Bound(value.__func__, owner)
-    of_class = static_part is not None and not hasattr(type(static_part), "__set__")  # slots are the object's
-    if of_class and is_object(owner) and name not in owner.__dict__ and not is_library(type(owner)):
+    of_class = static_part is not None and is_object(owner) and name not in attributes_of(owner)
+    if of_class and not is_library(type(owner)):
         return ctx.captures.member(type(owner), name)
     if isinstance(value, np.ndarray):
         return ctx.wrap(value)

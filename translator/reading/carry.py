@@ -26,6 +26,7 @@ from .values import (
     Ref,
     Undefined,
     Value,
+    attributes_of,
     describe,
     hint_of,
     is_leaf,
@@ -60,7 +61,8 @@ def open_value(v: Value, leaves: list[Value], apart: Set[int] = frozenset()) -> 
     if isinstance(v, tuple) and hasattr(v, "_fields"):
         return (type(v), None, tuple(open_value(x, leaves, apart) for x in v))
     if is_object(v):
-        return (type(v), tuple(v.__dict__), tuple(open_value(x, leaves, apart) for x in v.__dict__.values()))
+        own = attributes_of(v)
+        return (type(v), tuple(own), tuple(open_value(x, leaves, apart) for x in own.values()))
     return ("static", None, _Same(v))
 
 
@@ -322,7 +324,7 @@ def _opened(v: Value) -> Iterator[Any]:
         for x in v:
             yield from _opened(x)
     elif isinstance(v, dict) or is_object(v):
-        for x in (v if isinstance(v, dict) else v.__dict__).values():
+        for x in (v if isinstance(v, dict) else attributes_of(v)).values():
             yield from _opened(x)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import enum
 import functools
 import inspect
 import types
@@ -12,6 +13,7 @@ import numpy as np
 
 from .. import make
 from .context import Context
+from .demand import static
 from .inlining import inline
 from .known import run_known
 from .values import (
@@ -33,6 +35,9 @@ def construct(ctx: Context, cls: type, args: list[Value], kwargs: dict[str, Valu
         return run_known(ctx, node, lambda: cls(*args, **kwargs))
     if hasattr(cls, "__dataclass_fields__") and "__post_init__" not in dir(cls):
         return run_known(ctx, node, lambda: cls(*args, **kwargs))
+    if issubclass(cls, enum.Enum) and len(args) == 1:
+        value = static(ctx, args[0], node, "the value of a member")
+        return run_known(ctx, node, lambda: cls(value))
     if cls.__new__ is not object.__new__:
         ctx.cut(
             node,

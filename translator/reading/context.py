@@ -50,6 +50,7 @@ from .values import (
     Step,
     Undefined,
     Value,
+    attributes_of,
     describe,
     has_array_method,
     is_object,
@@ -409,7 +410,7 @@ class Context:
                 )
             )
         self._check_union(obj)
-        old = obj.__dict__.get(name, _MISSING) if hasattr(obj, "__dict__") else getattr(obj, name, _MISSING)
+        old = attributes_of(obj).get(name, _MISSING) if is_object(obj) else getattr(obj, name, _MISSING)
         self.journal.append((obj, name, old))
         object.__setattr__(obj, name, value)
 
@@ -468,7 +469,7 @@ class Context:
         elif isinstance(v, list | dict | set) or is_object(v):
             self.foreign[id(v)], self.foreign_paths[id(v)] = v, path
             how = "attr" if is_object(v) and not isinstance(v, dict | list) else "item"
-            held = v.__dict__ if how == "attr" else v if isinstance(v, dict) else dict(enumerate(v))
+            held = attributes_of(v) if how == "attr" else v if isinstance(v, dict) else dict(enumerate(v))
             for key, item in list(held.items()):
                 self.adopt_foreign(item, (*path, (how, key)))
         return v

@@ -15,7 +15,7 @@ from ..errors import CutError, Diagnostic
 from ..tree import open_node
 from .aliases import memory_of
 from .context import Context
-from .values import Cell, Masked, Ref, Value, is_leaf
+from .values import Cell, Masked, Ref, Value, is_leaf, is_object
 
 
 class Passed:
@@ -78,7 +78,7 @@ def _same(v: Value, parameter: Value) -> bool:
 
 
 def _changeable(v: Value) -> bool:
-    return isinstance(v, list | dict | set) or (hasattr(v, "__dict__") and not is_leaf(v) and not callable(v))
+    return isinstance(v, list | dict | set) or (is_object(v) and not callable(v))
 
 
 def _memory(v: Value, position: int) -> Iterator[Cell | int]:

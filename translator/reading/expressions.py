@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import enum
 import functools
 import operator
 from collections.abc import Callable, Iterable
@@ -385,7 +386,7 @@ def contains(ctx: Context, container: Value, item: Value, node: ast.AST) -> Any:
         answer = protocols.membership(ctx, container, item, node)
         if answer is not NotImplemented:
             return truth(ctx, answer, node)
-    if isinstance(container, dict | str | range | set | frozenset) and not is_runtime(item):
+    if isinstance(container, dict | str | range | set | frozenset | enum.Flag | enum.EnumType) and not is_runtime(item):
         return bool(run_known(ctx, node, operator.contains, container, item))
     if type(container) is Ref:
         ctx.cut(node, "`in` over an array", instead="use np.any(x == value)")

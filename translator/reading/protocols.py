@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import enum
 from typing import Any, NoReturn
 
 from .. import make
@@ -31,6 +32,8 @@ def special(ctx: Context, v: Value, name: str, args: list[Value], node: ast.AST)
     if not is_instance(v):
         return NotImplemented
     method = ctx.captures.part(_class(v), name)
+    if isinstance(v, enum.Enum) and getattr(method, "__module__", None) == "enum":
+        return NotImplemented
     code = getattr(method, "__code__", None)
     if dataclasses.is_dataclass(_class(v)) and code is not None and code.co_filename == "<string>":
         return _of_dataclass(ctx, v, name, args, node)

@@ -45,6 +45,7 @@ from .values import (
     Super,
     Value,
     Zip,
+    attributes_of,
     describe,
     is_object,
     leaves_in,
@@ -319,7 +320,7 @@ def text_of(
         result = special(ctx, x, name, [], node) if is_object(x) else NotImplemented
         if result is not NotImplemented:
             return result
-    inside = list(x.__dict__.values()) if is_object(x) else x
+    inside = list(attributes_of(x).values()) if is_object(x) else x
     if any(is_object(v) for v in leaves_in(inside)):
         ctx.refuse(node, "the text of an object that holds objects", instead="write its parts one by one")
     static(ctx, inside, node, "a formatted value")

@@ -19,6 +19,7 @@ from .values import (
     Reversed,
     Value,
     Zip,
+    attributes_of,
     is_object,
 )
 
@@ -62,7 +63,7 @@ def objects_of(frame: Frame, env: dict[str, Value], extra: Value = None) -> Iter
         elif type(v) is Masked:
             waiting.append(v.whole)
         elif is_object(v):
-            waiting += v.__dict__.values()
+            waiting += attributes_of(v).values()
 
 
 def containers_of(frame: Frame, env: dict[str, Value]) -> Iterator[Any]:

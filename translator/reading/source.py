@@ -120,7 +120,7 @@ def source_of(fun: Callable[..., Any]) -> Source:
     node = _find(fun, lines)
     if _is_new(code.co_filename) and not is_of(node, lines, code):
         raise _stale(fun)
-    source = _sources[code] = Source(fun.__name__, code.co_filename, lines, _plain_loops(node))
+    source = _sources[code] = Source(fun.__name__, code.co_filename, lines, _private_names(_plain_loops(node), code))
     return source
 
 
@@ -146,6 +146,50 @@ def _plain_loops(node: FunctionNode) -> FunctionNode:
             loop.body, loop.orelse = [leave, *loop.body], []
             loop.test = ast.copy_location(ast.Constant(True), loop.test)
     return node
+
+
+def _private_names(node: FunctionNode, code: types.CodeType) -> FunctionNode:
+    """Within a class, names like __x mean _Class__x."""
+    around = _class_around(code.co_qualname)
+    if not around:
+        return node
+    for n in nodes_of(node):
+        for part in _NAMING.get(type(n), ()):
+            value = getattr(n, part)
+            if isinstance(value, list):
+                setattr(n, part, [as_private(name, around) for name in value])
+            elif value is not None and n is not node:
+                setattr(n, part, as_private(value, around))
+    return node
+
+
+_NAMING: dict[type[ast.AST], tuple[str, ...]] = {
+    ast.Attribute: ("attr",),
+    ast.Name: ("id",),
+    ast.arg: ("arg",),
+    ast.keyword: ("arg",),
+    ast.FunctionDef: ("name",),
+    ast.Global: ("names",),
+    ast.Nonlocal: ("names",),
+    ast.MatchAs: ("name",),
+    ast.MatchStar: ("name",),
+    ast.MatchMapping: ("rest",),
+    ast.MatchClass: ("kwd_attrs",),
+}
+
+
+def as_private(name: str, around: str) -> str:
+    """What a name means within the class `around`."""
+    private = name.startswith("__") and not name.endswith("__") and around.strip("_")
+    return f"_{around.lstrip('_')}{name}" if private else name
+
+
+def _class_around(qualified: str) -> str:
+    """The name of the class in which a function stands, also within other functions there; empty where in none."""
+    parts = qualified.split(".")[:-1]
+    while parts[-1:] == ["<locals>"]:
+        parts = parts[:-2]
+    return parts[-1] if parts else ""
 
 
 def _lines_of(fun: types.FunctionType) -> tuple[str, ...]:

@@ -8,8 +8,10 @@ from __future__ import annotations
 import ast
 import copy
 import dataclasses
+import enum
 import itertools
 import operator
+import types
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -24,7 +26,19 @@ from .indexing import index_value
 from .iteration import known_items
 from .known import run_known
 from .stores import augmented_value, store
-from .values import Endless, Generator, Iterated, Ref, Value, has_runtime, is_object, is_runtime
+from .values import (
+    Endless,
+    Foreign,
+    Generator,
+    Iterated,
+    Ref,
+    Value,
+    attributes_of,
+    describe,
+    has_runtime,
+    is_object,
+    is_runtime,
+)
 
 Implementation = Callable[..., Value]
 
@@ -279,45 +293,71 @@ def _fields_of(obj: Value) -> dict[str, Value]:
     return {f.name: getattr(obj, f.name) for f in dataclasses.fields(obj)}
 
 
-def _plain(ctx: Context, v: Value, kind: Callable[[dict[str, Value]], Value]) -> Value:
+def _plain(v: Value, kind: Callable[[dict[str, Value]], Value], copied: Callable[[Value], Value]) -> Value:
     """A copy with `kind` of the fields in place of each dataclass."""
     if is_object(v) and dataclasses.is_dataclass(v):
-        return kind({name: _plain(ctx, x, kind) for name, x in _fields_of(v).items()})
-    return _copied(ctx, v, lambda x: _plain(ctx, x, kind), lambda x: x)
+        return kind({name: _plain(x, kind, copied) for name, x in _fields_of(v).items()})
+    if type(v) in (list, tuple, dict) or (isinstance(v, tuple) and hasattr(v, "_fields")):
+        return _with_parts(v, lambda x: _plain(x, kind, copied))
+    return copied(v)
 
 
 def _asdict(ctx: Context, node: ast.AST, obj: Value) -> Value:
-    return _plain(ctx, obj, dict)
+    return _plain(obj, dict, lambda v: _deepcopy(ctx, node, v))
 
 
 def _astuple(ctx: Context, node: ast.AST, obj: Value) -> Value:
-    return _plain(ctx, obj, lambda fields: tuple(fields.values()))
+    return _plain(obj, lambda fields: tuple(fields.values()), lambda v: _deepcopy(ctx, node, v))
 
 
-def _copied(ctx: Context, v: Value, child: Callable[[Value], Value], leaf: Callable[[Value], Value]) -> Value:
-    """A container with `child` of each element, an object with that of each attribute; `leaf` of everything else."""
+def _with_parts(v: Value, part: Callable[[Value], Value]) -> Value:
+    """A container or object like `v`, with `part` of each element or attribute."""
     if type(v) in (list, tuple):
-        return type(v)(child(x) for x in v)
+        return type(v)(part(x) for x in v)
     if isinstance(v, dict):
         new = copy.copy(v)
-        new.update((k, child(x)) for k, x in v.items())
+        new.update((k, part(x)) for k, x in v.items())
         return new
-    if isinstance(v, tuple) and hasattr(v, "_fields"):
-        return type(v)(*(child(x) for x in v))
-    if is_object(v):
-        new = object.__new__(type(v))
-        for name, x in v.__dict__.items():
-            object.__setattr__(new, name, child(x))
-        return new
-    return leaf(v)
+    if isinstance(v, tuple):
+        return type(v)(*(part(x) for x in v))
+    new = object.__new__(type(v))
+    for name, x in attributes_of(v).items():
+        object.__setattr__(new, name, part(x))
+    return new
+
+
+def _is_of_parts(ctx: Context, v: Value, node: ast.AST) -> bool:
+    """Whether a copy of `v` is made of its parts; one of a class that has its own ideas is left to CPython."""
+    if type(v) in (list, tuple) or isinstance(v, dict) or (isinstance(v, tuple) and hasattr(v, "_fields")):
+        return True
+    if type(v) is Foreign and not callable(v.value) and not isinstance(v.value, enum.Enum | types.ModuleType):
+        ctx.cut(node, f"a copy of {describe(v)} from outside the function")
+    if not is_object(v) or isinstance(v, enum.Enum):
+        return False
+    own = [name for name in _COPIERS if getattr(type(v), name, None) is not getattr(object, name, None)]
+    if own or type(v).__new__ is not object.__new__:
+        way = (*own, "__new__")[0]
+        ctx.cut(node, f"a copy of {describe(v)}", f"its class makes copies in a way of its own ({way})")
+    return True
+
+
+_COPIERS = ("__copy__", "__deepcopy__", "__reduce__", "__reduce_ex__", "__getstate__", "__setstate__", "__getnewargs__")
 
 
 def _copy(ctx: Context, node: ast.AST, v: Value) -> Value:
-    return _copied(ctx, v, lambda x: x, lambda x: _array_copy(ctx, x))
+    if type(v) is tuple or not _is_of_parts(ctx, v, node):
+        return _array_copy(ctx, v)
+    return _with_parts(v, lambda x: x)
 
 
-def _deepcopy(ctx: Context, node: ast.AST, v: Value) -> Value:
-    return _copied(ctx, v, lambda x: _deepcopy(ctx, node, x), lambda x: _array_copy(ctx, x))
+def _deepcopy(ctx: Context, node: ast.AST, v: Value, made: dict[Any, Value] | None = None) -> Value:
+    """`made`: the copies so far, by what they are copies of."""
+    made = {} if made is None else made
+    key = (v.cell, v.path) if type(v) is Ref else id(v)
+    if key not in made:
+        parts = _is_of_parts(ctx, v, node)
+        made[key] = _with_parts(v, lambda x: _deepcopy(ctx, node, x, made)) if parts else _array_copy(ctx, v)
+    return made[key]
 
 
 def _array_copy(ctx: Context, v: Value) -> Value:

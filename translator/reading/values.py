@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import types
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -18,7 +19,8 @@ from ..ir import Atom, Aval, Capture, DType, Var
 from ..ops.core import Attrs, Dim, Op
 from ..records import dataclass
 from ..thrown import Hole, Thrown
-from .source import Source
+from .libraries import is_library
+from .source import Source, as_private
 
 Value = Any
 Path = tuple[tuple[str, Any], ...]  # ("item", key) and ("attr", name) steps
@@ -391,9 +393,30 @@ def is_leaf(v: Value) -> bool:
 
 def is_object(v: Value) -> bool:
     """An instance of a user's class: something with attributes that is no function, class or module."""
-    return hasattr(v, "__dict__") and not is_leaf(v) and not isinstance(v, _NO_OBJECTS)
+    if is_leaf(v) or isinstance(v, _NO_OBJECTS):
+        return False
+    return hasattr(v, "__dict__") or bool(_slots(type(v)))
 
 
+def attributes_of(v: Any) -> dict[str, Value]:
+    """Those of an object itself, by their names; not to be written to."""
+    own: dict[str, Value] = getattr(v, "__dict__", {})
+    slots = _slots(type(v))
+    return own if not slots else {**{name: getattr(v, name) for name in slots if hasattr(v, name)}, **own}
+
+
+def _slots(cls: type) -> tuple[str, ...]:
+    """The names in the `__slots__` of a user's class and those above it, as they are in its objects."""
+    known = _SLOTS.get(cls)
+    if known is None:
+        own = [] if is_library(cls) else [(c, c.__dict__.get("__slots__", ())) for c in reversed(cls.__mro__)]
+        listed = [(c, name) for c, names in own for name in ((names,) if isinstance(names, str) else names)]
+        named = [as_private(name, c.__name__) for c, name in listed]
+        known = _SLOTS[cls] = tuple(name for name in named if name not in ("__dict__", "__weakref__"))
+    return known
+
+
+_SLOTS: weakref.WeakKeyDictionary[type, tuple[str, ...]] = weakref.WeakKeyDictionary()
 _NO_OBJECTS = (type, types.FunctionType, types.MethodType, types.BuiltinFunctionType, types.ModuleType, np.ufunc)
 
 
