@@ -102,6 +102,7 @@ from .emit_python import check_function, check_growth, check_int, check_power, c
 from .emit_reduce import arg_reduce, contract, reduce
 from .emit_scatter import scattered
 from .emit_sort import argsort, fourier, sort
+from .extremes import unmissed
 from .rounding import AsWritten, as_written, hidden
 from .sharing import shared_values
 from .writer import BOOL, F32, Value, Writer, cast_constant, is_float, tensor_type
@@ -159,7 +160,8 @@ def emit(
         function = in_form(function, checks, target)
     shifts = shifts or {}
     emitter = Emitter(Checked(function, checks), target, shared_values(function), replicas)
-    emitter.as_written = as_written(function) if target == "cpu" else AsWritten()
+    if target == "cpu":
+        emitter.as_written, emitter.unmissed = as_written(function), unmissed(function)
     w = emitter.writer
     params = []
     for k, p in enumerate(function.body.params):
@@ -213,6 +215,7 @@ class Emitter:
         self.bounded: bool | None = None  # in a group that `emit_guarded` writes: whether sines' arguments are small
         self._shared = shared
         self.as_written = AsWritten()
+        self.unmissed: frozenset[Var] = frozenset()  # extremes whose NaN nobody misses
         self.spliced: list[Block] = []  # blocks of rules: kept, as `checked` knows blocks by their ids
         self._fills: dict[Var, Any] = {}
         self._origins: dict[Var, tuple[Atom, ...]] = {}
@@ -285,7 +288,7 @@ class Emitter:
                 return w.convert(self.value(args[0]), out.dtype)
             case Reduce(name=name):
                 assert isinstance(attrs, ReduceAttrs)
-                return reduce(w, name, self.value(args[0]), attrs, out.dtype)
+                return reduce(w, name, self.value(args[0]), attrs, out.dtype, s.targets[0] not in self.unmissed)
             case ArgReduce(name=name):
                 assert isinstance(attrs, ArgReduceAttrs)
                 return arg_reduce(w, name, self.value(args[0]), attrs)

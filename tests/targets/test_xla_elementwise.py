@@ -185,19 +185,3 @@ def test_grids_are_numpys_to_the_last_bit() -> None:
 
     for found, expected in zip(accelerate(grid, target="cpu")(-1.75, 0.3), grid(-1.75, 0.3), strict=True):
         np.testing.assert_array_equal(found, expected)
-
-
-@pytest.mark.parametrize("dtype", [np.float64, np.float32], ids=lambda d: np.dtype(d).name)
-def test_extremes_with_a_bound_keep_nan_in_sums(dtype: Any) -> None:
-    """Where YNNPACK fuses them with a reduction."""
-
-    @accelerate(target="cpu")
-    def clipped(x: Any) -> Any:
-        return np.minimum(x, 0.5).sum(axis=1), np.minimum(0.5, x).sum(), (np.maximum(0.25, x) * x).sum(axis=0)
-
-    x = np.linspace(-1, 1, 6000, dtype=dtype).reshape(100, 60)
-    x[33, 7] = np.nan
-    rows, total, columns = clipped(x)
-    assert np.flatnonzero(np.isnan(rows)).tolist() == [33]
-    assert np.isnan(total)
-    assert np.flatnonzero(np.isnan(columns)).tolist() == [7]
