@@ -335,13 +335,15 @@ def _is_of_parts(ctx: Context, v: Value, node: ast.AST) -> bool:
     if not is_object(v) or isinstance(v, enum.Enum):
         return False
     own = [name for name in _COPIERS if getattr(type(v), name, None) is not getattr(object, name, None)]
-    if own or type(v).__new__ is not object.__new__:
-        way = (*own, "__new__")[0]
-        ctx.cut(node, f"a copy of {describe(v)}", f"its class makes copies in a way of its own ({way})")
+    if own:
+        ctx.cut(node, f"a copy of {describe(v)}", f"its class makes copies in a way of its own ({own[0]})")
     return True
 
 
-_COPIERS = ("__copy__", "__deepcopy__", "__reduce__", "__reduce_ex__", "__getstate__", "__setstate__", "__getnewargs__")
+_COPIERS = (
+    "__copy__", "__deepcopy__", "__new__", "__reduce__", "__reduce_ex__", "__getstate__", "__setstate__",
+    "__getnewargs__",
+)
 
 
 def _copy(ctx: Context, node: ast.AST, v: Value) -> Value:
