@@ -73,18 +73,16 @@ def asks_for_identity(x):
     return x * (id(x) != 0)
 
 
-def array_of_objects(x):
-    pair = np.array([x, None], dtype=object)
-    return pair[0] * 2
+def asks_for_directory(x):
+    return x * len(dir())
 
 
-def array_of_strings(x):
-    names = np.array(["a", "b", "a"])
-    return x * (names == "a")
+def compiles_text(x):
+    return x * (compile("2", "<text>", "eval") is not None)
 
 
-def dates(x):
-    return x * (np.datetime64("2020-01-03") - np.datetime64("2020-01-01")).astype(int)
+async def awaits(x):
+    return await coroutine(x)
 
 
 def takes_objects(x):
@@ -135,9 +133,9 @@ REFUSED = {
         Refused(asks_for_globals),
         Refused(asks_for_variables),
         Refused(asks_for_identity),
-        Refused(array_of_objects),
-        Refused(array_of_strings),
-        Refused(dates),
+        Refused(asks_for_directory),
+        Refused(compiles_text),
+        Refused(awaits, finish=asyncio.run),
         Refused(takes_strings, lambda: (np.array(["a", "b"]),)),
         Refused(takes_dates, lambda: (np.array(["2020-01-01"], dtype="datetime64[D]"),)),
         Refused(takes_records, _records),

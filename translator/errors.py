@@ -242,6 +242,12 @@ class DTypeError(NumPyError, TypeError):
         return error
 
 
+class ObjectsError(CutError, DTypeError):
+    """Arrays of objects, strings, dates or records: only CPython has them."""
+
+    refuses = True
+
+
 class DerivativeError(UntracedError, AssertionError):
     """A derivative that is not that of the function; what `testing.check_grads` and its kin raise."""
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, assert_never
 
 import numpy as np
 
-from .errors import NOWHERE, Diagnostic, DTypeError, Span
+from .errors import NOWHERE, Diagnostic, ObjectsError, Span
 from .records import dataclass
 from .tree import LEAF, TreeDef
 
@@ -91,7 +91,7 @@ def const(value: Any) -> Const:
         return Const(value, Aval((), np.result_type(type(value)), weak=True))
     array = np.array(value)
     if array.dtype.hasobject or array.dtype.kind not in "biufcV":
-        raise DTypeError.refusing(
+        raise ObjectsError(
             Diagnostic(
                 f"an array or number of dtype {array.dtype} is not in the language",
                 why="objects, strings, dates and records have no form in compiled code",

@@ -430,3 +430,55 @@ def test_who_asks_for_all_names_sees_the_functions(function: Fun, target: str) -
     x = np.array([2.0, 1.0, 2.0])
     for found, expected in zip(accelerate(function, target=target)(x), function(x), strict=True):
         np.testing.assert_array_equal(found, expected)
+
+
+def sorts_into_groups(x):
+    names = np.array(["low", "high", "low"])
+    scaled = np.sqrt(np.abs(x)) * 2
+    return scaled[names == "low"].sum(), x * (names == "high")
+
+
+def counts_days(x):
+    days = np.arange("2024-02", "2024-03", dtype="datetime64[D]")
+    return np.exp(-x) * days.size, (days[-1] - days[0]) / np.timedelta64(1, "D")
+
+
+def keeps_records(x):
+    table = np.zeros(3, dtype=[("value", float), ("count", int)])
+    table["value"] = x * x
+    table["count"][1] = 4
+    return table["value"].sum(), table["count"], table[1]["value"]
+
+
+def holds_objects(x):
+    pair = np.empty(2, dtype=object)
+    pair[0], pair[1] = x, [1, 2]
+    return pair[0] * 2, pair[1]
+
+
+def made_by_exec(text: str) -> Fun:
+    space: dict[str, Any] = {}
+    exec(text, space)
+    return space["hidden"]
+
+
+hidden = made_by_exec("def hidden(x): return x * 3")
+
+
+def calls_what_cannot_be_read(x):
+    return hidden(x) + np.cos(x)
+
+
+@pytest.mark.parametrize("target", ["cpu", "numpy"])
+@pytest.mark.parametrize(
+    "function", [sorts_into_groups, counts_days, keeps_records, holds_objects, calls_what_cannot_be_read]
+)
+def test_what_has_no_compiled_form_stays_with_cpython(function: Fun, target: str) -> None:
+    x = np.array([2.0, -1.0, 3.0])
+    found, expected = accelerate(function, target=target)(x), function(x)
+    pairs = zip(found, expected, strict=True) if isinstance(expected, tuple) else [(found, expected)]
+    for a, b in pairs:
+        assert type(a) is type(b)
+        np.testing.assert_allclose(a, b, rtol=1e-15)
+    with pytest.raises(CutError):
+        grad(lambda x: np.sum(function(x)[0]))(x)

@@ -114,3 +114,12 @@ def test_matrices_must_be_finite(function: Callable[..., Any], args: tuple[Any, 
             holed.flat[1] = bad
             with pytest.raises(ValueError, match="must not contain infs or NaNs"):
                 accelerated(*args[:i], holed, *args[i + 1 :])
+
+
+def test_the_norm_of_a_vector_is_a_python_number() -> None:
+    def norms(x):
+        return scipy.linalg.norm(x), scipy.linalg.norm(x, 1), scipy.linalg.norm(x[None]), scipy.linalg.norm(x, axis=0)
+
+    for found, expected in zip(accelerate(norms, target="cpu")(IMAGE[0]), norms(IMAGE[0]), strict=True):
+        assert type(found) is type(expected)
+        np.testing.assert_allclose(found, expected, rtol=1e-15)

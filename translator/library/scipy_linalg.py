@@ -237,6 +237,13 @@ def of_finite(function: Any, operands: Any, place: int, *args: Any, **options: A
     return function(*args, **options)
 
 
+def norm_as_number(a: Any, ord: Any = None, axis: Any = None, keepdims: Any = False, check_finite: Any = True) -> Any:
+    """A Python number where SciPy asks BLAS: for the 2-norm of a vector."""
+    a, found = np.asarray(a), _numpys_norm(a, ord, axis, keepdims)
+    by_blas = a.ndim == 1 and a.dtype.char in "fdFD" and known(ord) in (None, 2)
+    return float(found) if by_blas and axis is None and not known(keepdims) else found
+
+
 def finite_operands(functions: Mapping[Any, str]) -> dict[str, tuple[Any, tuple[Any, ...]]]:
     """The functions as SciPy has them: by name, with what stands before the arguments."""
     made = {}
@@ -244,7 +251,8 @@ def finite_operands(functions: Mapping[Any, str]) -> dict[str, tuple[Any, tuple[
         names = list(inspect.signature(function).parameters)
         places = tuple([(names.index(operand), operand) for operand in operands.split()])
         last = names.index("check_finite") if "check_finite" in names else len(names)
-        made[function.__name__] = (of_finite, (function, places, last))
+        name = "norm" if function is norm_as_number else function.__name__
+        made[name] = (of_finite, (function, places, last))
     return made
 
 
@@ -258,7 +266,7 @@ NAMES = {f.__name__: f for f in (expm, toeplitz, circulant, hankel, block_diag, 
         inv: "a",
         det: "a",
         pinv: "a",
-        norm: "a",
+        norm_as_number: "a",
         svd: "a",
         svdvals: "a",
         qr: "a",

@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import ops
 from ..builder import Builder
-from ..errors import CutError, Diagnostic, DTypeError
+from ..errors import CutError, Diagnostic, ObjectsError
 from ..ir import Atom, Aval
 from ..ops import bits
 from ..ops.core import CastAttrs
@@ -24,10 +24,10 @@ def astype(b: Builder, x: object, dtype: Any) -> Atom:
 
 
 def number_dtype(dtype: Any) -> np.dtype[Any]:
-    """The dtype of numbers or bool. Raises DTypeError for objects, strings, dates and records."""
+    """The dtype of numbers or bool. Raises ObjectsError for objects, strings, dates and records."""
     target: np.dtype[Any] = np.dtype(dtype)
     if target.hasobject or target.kind not in "biufcV" or target.fields is not None:
-        raise DTypeError.refusing(f"arrays of dtype {target} are not in the language")
+        raise ObjectsError(f"arrays of dtype {target} are not in the language")
     return target
 
 

@@ -6,7 +6,7 @@ import ast
 import types
 from collections.abc import Callable
 
-from ..errors import UntracedError
+from ..errors import CutError, UntracedError
 from . import fence, recursion
 from .context import Context
 from .control import FUNCTION_END, sequence
@@ -14,7 +14,7 @@ from .generators import Pieces, of_function
 from .iteration import held
 from .libraries import is_library
 from .liveness import Liveness, liveness
-from .source import FunctionNode, Source, scope_of, source_of
+from .source import FunctionNode, Source, SourcelessError, scope_of, source_of
 from .values import (
     SHARED,
     YIELDS,
@@ -45,7 +45,10 @@ def inline(
     ctx: Context, f: types.FunctionType, args: list[Value], kwargs: dict[str, Value], node: ast.AST, fixed: bool = False
 ) -> Value:
     """Read a Python function into the current block. `fixed`: its statements keep the span of the call."""
-    source = source_of(f)
+    try:
+        source = source_of(f)
+    except SourcelessError as error:
+        raise CutError(error.diagnostic) from None
     try:
         live = prepare(source, source.node)
     except UntracedError as error:

@@ -104,6 +104,10 @@ def without_source(fun: Callable[..., Any]) -> UnsupportedError:
     )
 
 
+class SourcelessError(UnsupportedError):
+    """A function whose text is not known. Where another function calls it, CPython can."""
+
+
 def source_of(fun: Callable[..., Any]) -> Source:
     """The source of a Python function or lambda.
 
@@ -213,7 +217,7 @@ def _lines_of(fun: types.FunctionType) -> tuple[str, ...]:
                     instead="call it outside the function and pass what it gives",
                 )
             )
-        raise UnsupportedError(
+        raise SourcelessError(
             Diagnostic(
                 f"the source of {fun.__qualname__} is not available ({file})",
                 why="the function was made by exec, in an interactive session without history, or its file is gone",

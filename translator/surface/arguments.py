@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import make
 from ..builder import Builder
-from ..errors import CutError, Diagnostic, DTypeError, ShapeError, UnsupportedError
+from ..errors import CutError, Diagnostic, DTypeError, ObjectsError, ShapeError, UnsupportedError
 from ..ir import Atom, Const, Shape, Var
 from ..ops.core import At, Run, promote
 
@@ -50,7 +50,7 @@ def array(b: Builder, x: Any) -> Atom:
         instead="use numbers or bool, or keep it outside the function",
     )
     converts = isinstance(x, str | bytes) or hasattr(type(x), "__array__")
-    raise CutError(refusal) if converts else DTypeError.refusing(refusal)
+    raise CutError(refusal) if converts else ObjectsError(refusal)
 
 
 def _joined(b: Builder, items: Sequence[Any]) -> Atom:
