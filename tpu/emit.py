@@ -78,7 +78,7 @@ from ..translator.routines import left_to_cpython
 from . import host_calls, hyperbolic, transcendentals
 from .checks import SHIFT, Check
 from .emit_across import across
-from .emit_complex import by_parts, with_signs
+from .emit_complex import by_parts, magnitude, square_root, with_signs
 from .emit_control import emit_for, emit_fused, emit_if, emit_while
 from .emit_cumulative import cumulative
 from .emit_elementwise import (
@@ -371,6 +371,8 @@ class Emitter:
         rule = rule_for(op.name, op.primitive("stablehlo", avals), loop_result)
         if loop_result.kind == "c":
             rule = by_parts(op.name) or (rule and with_signs(op.name, rule))
+        elif op.name == "absolute" and dtypes[0].kind == "c":
+            rule = magnitude
         elif op.name in ("maximum", "minimum"):
             rule = extreme(op.name, loop_result, s.args[1]) or rule
         if rule is None:
@@ -438,7 +440,10 @@ class Emitter:
         exponent = args[1]
         if not isinstance(exponent, Const) or exponent.aval.shape != () or exponent.aval.dtype.kind == "c":
             return None
-        return power_by_constant(self.writer, self.spread(args[0], dtypes[0], shape), float(exponent.value))
+        x = self.spread(args[0], dtypes[0], shape)
+        if x.dtype.kind == "c" and exponent.value == 0.5:
+            return square_root(self.writer, x)
+        return power_by_constant(self.writer, x, float(exponent.value))
 
     def _out_of_range(self, name: str, args: Sequence[Atom], dtypes: Sequence[DType], shape: Shape) -> Value | None:
         """A comparison with a Python integer that the other dtype cannot hold: NumPy compares exactly."""

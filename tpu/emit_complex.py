@@ -15,7 +15,7 @@ import numpy as np
 from ..translator import ops
 from ..translator.ir import DType
 from .emit_elementwise import Rule
-from .writer import I32, I64, Value, Writer, real_dtype
+from .writer import BOOL, I32, I64, Value, Writer, real_dtype
 
 _SYMMETRY = {
     **dict.fromkeys(("sqrt", "exp", "log", "log1p", "expm1", "arccos", "arccosh"), "none"),
@@ -47,8 +47,39 @@ def with_signs(name: str, rule: Rule) -> Rule:
     return whole
 
 
+def magnitude(w: Writer, z: Value) -> Value:
+    """|z|, which is infinite where a part is, whatever the other."""
+    part = real_dtype(z.dtype)
+    size = w.op("abs", z, dtype=part)
+    beyond = w.either(*(_is_infinite(w, w.op(name, z, dtype=part)) for name in ("real", "imag")))
+    return w.select(beyond, w.splat(np.inf, size), size)
+
+
+def quotient(w: Writer, x: Value, y: Value) -> Value:
+    """By the quotient of the divisor's smaller part and its larger (R. L. Smith, Communications of the ACM 5, 1962), as
+    NumPy divides: XLA's own recovers infinities where NumPy has NaN.
+    """
+    part = real_dtype(x.dtype)
+    a, b, c, d = (w.op(name, z, dtype=part) for z in (x, y) for name in ("real", "imag"))
+    tall = w.compare("GT", w.op("abs", d), w.op("abs", c))
+    large, small = w.select(tall, d, c), w.select(tall, c, d)
+    nowhere = w.both(w.compare("EQ", large, w.splat(0, c)), w.compare("EQ", small, w.splat(0, c)))
+    large = w.select(nowhere, w.op("abs", large), large)
+    ratio = w.select(nowhere, w.splat(0, c), w.divide(small, large))
+    scale = w.divide(w.splat(1, c), w.add(large, w.multiply(small, ratio)))
+    first, second = w.select(tall, b, a), w.select(tall, a, b)
+    real = w.multiply(w.add(first, w.multiply(second, ratio)), scale)
+    across = w.multiply(first, ratio)
+    imag = w.multiply(w.select(tall, w.subtract(across, second), w.subtract(second, across)), scale)
+    real = w.select(nowhere, w.multiply(a, scale), real)
+    imag = w.select(nowhere, w.multiply(b, scale), imag)
+    return w.op("complex", real, imag, dtype=x.dtype)
+
+
 def by_parts(name: str) -> Rule | None:
     """The rule of a complex function that NumPy computes part by part, infinities and zeros with it."""
+    if name == "divide":
+        return quotient
     function = _BY_PARTS.get(name)
     if function is None:
         return None
@@ -108,6 +139,15 @@ def _exp2(w: Writer, re: Value, im: Value) -> tuple[Value, Value]:
     return w.op("real", z, dtype=re.dtype), w.op("imag", z, dtype=re.dtype)
 
 
+def square_root(w: Writer, z: Value) -> Value:
+    """z ** 0.5 too, as NumPy takes it."""
+    return with_signs("sqrt", _sqrt)(w, z)
+
+
+def _sqrt(w: Writer, *args: Value) -> Value:
+    return w.op(ops.SQRT.stablehlo, *args)
+
+
 def _log(w: Writer, *args: Value) -> Value:
     return w.op(ops.LOG.stablehlo, *args)
 
@@ -141,9 +181,32 @@ def _value(w: Writer, name: str, rule: Rule, re: Value, im: Value, dtype: DType)
     real, imag = (w.op(part, y, dtype=re.dtype) for part in ("real", "imag"))
     if name in ("arctan", "arctanh"):  # XLA's has an angle for NaN too
         imag = w.select(w.either(w.is_nan(re), w.is_nan(im)), w.splat(np.nan, imag), imag)
+    if name == "exp":
+        real, imag = _of_no_angle(w, re, im, real, imag)
+    if name == "sqrt":
+        tall, wide = _is_infinite(w, im), _is_infinite(w, re)
+        right = w.compare("GT", re, w.splat(0, re))
+        infinity = w.splat(np.inf, re)
+        real = w.select(w.either(tall, w.both(wide, right)), infinity, real)
+        imag = w.select(w.either(tall, w.both(wide, w.invert(right))), infinity, imag)
+    if name == "log":
+        real = w.select(w.either(_is_infinite(w, re), _is_infinite(w, im)), w.splat(np.inf, real), real)
     if name == "cos":  # cos(x + iy) = conj(cosh(y + ix))
         return real, w.op("negate", imag)
     return (imag, real) if name == "arctan" else (real, imag)  # arctan(x + iy): the parts of arctanh(y + ix) exchanged
+
+
+def _of_no_angle(w: Writer, re: Value, im: Value, real: Value, imag: Value) -> tuple[Value, Value]:
+    """exp where the angle is infinite or NaN: the magnitude alone counts where it is 0 or infinite."""
+    lost = w.invert(w.op("is_finite", im, dtype=BOOL))
+    none = w.both(lost, w.compare("EQ", re, w.splat(-np.inf, re)))
+    infinite = w.both(lost, w.compare("EQ", re, w.splat(np.inf, re)))
+    real = w.select(none, w.splat(0, re), w.select(infinite, w.splat(np.inf, re), real))
+    return real, w.select(none, w.splat(0, re), imag)
+
+
+def _is_infinite(w: Writer, x: Value) -> Value:
+    return w.compare("EQ", w.op("abs", x), w.splat(np.inf, x))
 
 
 def _has_sign(w: Writer, x: Value) -> Value:

@@ -62,11 +62,11 @@ _SCALED, _SHIFTED, _UNKNOWN = "times a constant", "plus a constant", "unknown"
 _FOLDED = {"multiply": _SCALED, "add": _SHIFTED, "subtract": _SHIFTED}
 _REWRITTEN: dict[str, tuple[frozenset[str], ...]] = {  # what XLA makes one operation of with each operand
     "divide": (frozenset(("divide",)),),  # divisors have a barrier anyway
-    "log": (frozenset(("exp", "power")),),
+    **dict.fromkeys(("log", "log2", "log10"), (frozenset(("exp", "exp2", "power")),)),
     "sqrt": (frozenset(("multiply",)),),
-    "power": (frozenset(("exp", "power", "multiply")), frozenset()),
+    "power": (frozenset(("exp", "exp2", "power", "multiply")), frozenset()),
 }
-_ROOTS = frozenset(("exp", "sqrt", "power"))  # two of which XLA multiplies by what is under them
+_ROOTS = frozenset(("exp", "exp2", "sqrt", "power"))  # two of which XLA multiplies by what is under them
 _FARTHEST = 32  # places that an operand may come from, before it is taken for anything
 
 

@@ -127,9 +127,31 @@ def test_no_sign_is_taken_for_granted(function: str, dtype: type) -> None:
         np.testing.assert_array_equal(found, e)
 
 
+PARTS = [0.0, 1.0, -2.5, np.nan, np.inf, -np.inf]
+COMPLEX = np.array([complex(a, b) for a in PARTS for b in PARTS])
+OF_COMPLEX = {
+    "abs": lambda z: (np.abs(z), np.abs(z) >= 0),
+    "exp": lambda z: (np.exp(z), np.log(z), np.log(np.exp(z))),
+    "sqrt": lambda z: (np.sqrt(z), z**0.5, np.sqrt(z * z)),
+    "divide": lambda z: (1 / z, z / 3, z / (1 - 2j), (3 + 1j) / (z * 1j), z / z[::-1], z / 0),
+}
+
+
+@pytest.mark.parametrize("dtype", [np.complex128, np.complex64])
+@pytest.mark.parametrize("function", OF_COMPLEX)
+def test_complex_numbers_of_infinite_parts(function: str, dtype: type) -> None:
+    """NaN and infinity stand in the part where NumPy has them."""
+    z = COMPLEX.astype(dtype)
+    with np.errstate(all="ignore"):
+        expected = OF_COMPLEX[function](z)
+    for found, e in zip(accelerate(OF_COMPLEX[function], target="cpu")(z), expected, strict=True):
+        assert found.dtype == e.dtype
+        for part in (np.real, np.imag):
+            np.testing.assert_allclose(part(found), part(e), rtol=8 * np.finfo(dtype).eps, atol=8 * np.finfo(dtype).eps)
+
+
 def test_no_complex_number_with_nan_is_in_order() -> None:
-    parts = [0.0, 1.0, -2.5, np.nan, np.inf]
-    x, y = (a.ravel() for a in np.meshgrid(*[[complex(a, b) for a in parts for b in parts]] * 2))
+    x, y = (a.ravel() for a in np.meshgrid(COMPLEX, COMPLEX))
     function = accelerate(lambda x, y: (x < y, x <= y, x > y, x >= y, x >= 0), target="cpu")
     with np.errstate(invalid="ignore"):
         expected = function.__wrapped__(x, y)
