@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from typing import Any
 
 import numpy as np
@@ -245,6 +246,36 @@ def test_unknown_numpy_functions_and_attributes() -> None:
 
     with pytest.raises(TypeError, match=r"^sum\(\) got an unexpected keyword argument 'nonsense'"):
         read(h, abstract(h, (A,), {}))
+
+
+def test_who_calls_is_not_asked() -> None:
+    def by_inspect(x):
+        return inspect.currentframe().f_code.co_name, x  # here
+
+    def by_sys(x):
+        return sys._getframe(1).f_lineno, x  # here
+
+    for f in (by_inspect, by_sys):
+        refused(f, X, match="is not in the language")
+        with pytest.raises(UnsupportedError):
+            accelerate(f)(X)
+
+
+def test_the_names_of_an_object_are_cpythons_to_tell() -> None:
+    def f(x):
+        return sorted(vars(HELD)), "total" in dir(HELD), x * 2
+
+    assert accelerate(f)(X)[:2] == f(X)[:2]
+
+
+class Holder:
+    total = 1
+
+    def __init__(self) -> None:
+        self.a, self.b = 1, 2
+
+
+HELD = Holder()
 
 
 def test_print_and_raise() -> None:

@@ -405,6 +405,8 @@ def _calls_host(s: ast.AST) -> bool:
 
 def _asks_for_names(node: ast.AST) -> bool:
     """Whether it is a call of `locals()`, `eval(text)` and the like, which see all names of the function around."""
+    if isinstance(node, ast.Call) and _last_name(node.func) in ("currentframe", "_getframe"):
+        return True
     if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name)):
         return False
     given = len(node.args) + len(node.keywords)

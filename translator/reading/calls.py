@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 import functools
+import inspect
 import sys
 import types
 import warnings
-from collections.abc import Hashable
-from typing import Any
+from collections.abc import Callable, Hashable
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -122,6 +123,8 @@ def call_value(ctx: Context, f: Value, args: list[Value], kwargs: dict[str, Valu
             raise TypeError("ufunc.at() takes no keyword arguments")
         return scatter(ctx, f.__self__, args, node)
     if kind is types.FunctionType:
+        if any(f is g for g in _FRAMES):
+            _refuse_names(ctx.refuse, _spelled(ctx, f, node), node)
         return inline(ctx, f, args, kwargs, node)
     if kind is types.MethodType:
         return call_value(ctx, f.__func__, [f.__self__, *args], kwargs, node)
@@ -199,7 +202,8 @@ _EFFECTS = frozenset(
         "memoryview",
     }
 )  # fmt: skip
-_NAMES = frozenset({"eval", "exec", "compile", "globals", "locals", "vars", "dir"})
+_FRAMES = (inspect.currentframe, inspect.stack)
+_NAMES = frozenset({"eval", "exec", "compile", "globals", "locals", "vars", "dir", "_getframe"})
 
 
 # of these every call does something anew: CPython makes it, and what is around it is compiled
@@ -235,12 +239,24 @@ def _warning(ctx: Context, args: list[Value], kwargs: dict[str, Value]) -> None:
     ctx.warnings.setdefault((str(message), made), ctx.span)
 
 
+def _refuse_names(refuse: Callable[..., NoReturn], label: str, node: ast.AST) -> NoReturn:
+    refuse(
+        node,
+        f"`{label}` is not in the language",
+        why="which names it reads or binds cannot be told from the source",
+        instead="write the code out, or pass the values as arguments",
+    )
+
+
 def _call_known(ctx: Context, f: Any, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
     """A compiled function of known values, when it is known to be pure."""
     if isinstance(f, GETTERS):
         return call_getter(ctx, f, args, node)
 
     module, label = _origin(f), _spelled(ctx, f, node)
+    if getattr(f, "__name__", "") in _NAMES:
+        of_object = f in (vars, dir) and bool(args)
+        _refuse_names(ctx.cut if of_object else ctx.refuse, label, node)
     if any(module == m or module.startswith(m + ".") for m in _HOST_MODULES):
         given = draws.drawn(ctx, f, args, kwargs, node)
         if given is not NotImplemented:
@@ -274,13 +290,6 @@ def _call_known(ctx: Context, f: Any, args: list[Value], kwargs: dict[str, Value
             f"`{label}` is not in the language",
             why="it would run once, when the function is translated, and never again",
             instead="call it outside and pass what it gives",
-        )
-    if getattr(f, "__name__", "") in _NAMES:
-        ctx.refuse(
-            node,
-            f"`{label}` is not in the language",
-            why="which names it reads or binds cannot be told from the source",
-            instead="write the code out, or pass the values as arguments",
         )
     if any(is_leaf(v) for v in leaves_in([*args, *kwargs.values()])):
         needed = [v for v in leaves_in([*args, *kwargs.values()]) if type(v) is Var]
