@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import types
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -402,7 +402,15 @@ def attributes_of(v: Any) -> dict[str, Value]:
     """Those of an object itself, by their names; not to be written to."""
     own: dict[str, Value] = getattr(v, "__dict__", {})
     slots = _slots(type(v))
-    return own if not slots else {**{name: getattr(v, name) for name in slots if hasattr(v, name)}, **own}
+    return {**dict(_held(v, slots)), **own} if slots else own
+
+
+def _held(v: Any, slots: Iterable[str]) -> Iterator[tuple[str, Value]]:
+    for name in slots:
+        try:
+            yield name, object.__getattribute__(v, name)  # not by a __getattr__ of the user's
+        except AttributeError:
+            continue  # nothing is in it
 
 
 def _slots(cls: type) -> tuple[str, ...]:
