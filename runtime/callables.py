@@ -100,7 +100,7 @@ _COMMON = (np.ndarray, float, int, bool, str, list, tuple, dict, type(None))
 def _calling(fun: Fun, signature: inspect.Signature, name: str) -> Fun:
     inner, parameters = getattr(fun, "func", fun), list(signature.parameters.values())
     if any(p.default is np._NoValue for p in parameters):  # what NumPy takes for not given cannot be handed on
-        given = [p for p in parameters if p.default is not np._NoValue]
+        given = [p for p in parameters if p.default is not np._NoValue and p.kind is not p.VAR_KEYWORD]
         parameters = [*given, inspect.Parameter("options", inspect.Parameter.VAR_KEYWORD)]
     return _compiled(
         getattr(inner, "__name__", name),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from comparing import assert_same
 
-from untraced import accelerate
+from untraced import accelerate, grad
 
 
 def writes_first(a: Any, b: Any) -> Any:
@@ -62,3 +62,21 @@ def test_methods(target: str) -> None:
 
     x = np.arange(3.0)
     assert_same(accelerate(f, target=target)(x), (x * 3.0, x * 2.0), "result")
+
+
+class Times:
+    def __init__(self, k: float) -> None:
+        self.k = k
+
+    @accelerate
+    def __call__(self, x: Any) -> Any:
+        return self.k * x
+
+
+THREE = Times(3.0)
+
+
+def test_objects_whose_calls_are_accelerated() -> None:
+    x = np.arange(3.0)
+    np.testing.assert_array_equal(accelerate(lambda x: Times(2.0)(x) + THREE(x))(x), 5 * x)
+    np.testing.assert_array_equal(grad(lambda x: np.sum(Times(2.0)(x) * THREE(x)))(x), 12 * x)

@@ -84,6 +84,11 @@ def test_decorators_inside_functions() -> None:
     np.testing.assert_allclose(outer(X), X * X + X**3 + X + 2 + 2 * X)
 
 
+def test_partials_of_functions_of_numpy_with_options() -> None:
+    clip = jit(functools.partial(np.clip, a_min=0.2, a_max=0.5))
+    np.testing.assert_array_equal(clip(X), np.clip(X, 0.2, 0.5))
+
+
 def test_partials_of_lambdas() -> None:
     np.testing.assert_allclose(jit(functools.partial(lambda a, x: a * x, 3.0))(X), 3 * X)
 

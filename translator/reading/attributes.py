@@ -175,8 +175,8 @@ def _object_attribute(ctx: Context, owner: Any, name: str, node: ast.AST) -> Val
     if isinstance(value, types.MethodType) and value.__self__ is owner:
         ctx.captures.part(type(owner), name)
         return Bound(value.__func__, owner)
-    of_class = static_part is not None and is_object(owner) and name not in attributes_of(owner)
-    if of_class and not is_library(type(owner)):
+    of_class = static_part is not None and not hasattr(type(static_part), "__set__")  # not a field of a named tuple
+    if of_class and is_object(owner) and name not in attributes_of(owner) and not is_library(type(owner)):
         return ctx.captures.member(type(owner), name)
     if isinstance(value, np.ndarray):
         return ctx.wrap(value)

@@ -135,8 +135,8 @@ def call_value(ctx: Context, f: Value, args: list[Value], kwargs: dict[str, Valu
         return _remembered(ctx, f, args, kwargs, node)
     if issubclass(kind, functools.partial):
         return call_value(ctx, f.func, [*f.args, *args], {**f.keywords, **kwargs}, node)
-    if isinstance(kind.__call__, types.FunctionType):
-        return inline(ctx, ctx.captures.part(kind, "__call__"), [f, *args], kwargs, node)
+    if isinstance(kind.__call__, types.FunctionType) or accelerated_function(kind.__call__) is not None:
+        return call_value(ctx, ctx.captures.part(kind, "__call__"), [f, *args], kwargs, node)
     return _call_known(ctx, f, args, kwargs, node)
 
 
@@ -189,8 +189,8 @@ def _call_object(ctx: Context, f: Value, args: list[Value], kwargs: dict[str, Va
     if hasattr(obj, "__untraced_read__") or is_hook(obj):
         return _call_own(ctx, obj, args, kwargs, node)
     method = ctx.captures.part(type(obj), "__call__")
-    if isinstance(method, types.FunctionType):
-        return inline(ctx, method, [f, *args], kwargs, node)
+    if isinstance(method, types.FunctionType) or accelerated_function(method) is not None:
+        return call_value(ctx, method, [f, *args], kwargs, node)
     return _call_known(ctx, obj, args, kwargs, node)
 
 
