@@ -28,7 +28,8 @@ def programs(x: Any) -> dict[str, Fun]:
     lax, np_ = x.lax, x.np
 
     def cond(v: Any) -> Any:
-        return lax.cond(v.sum() > 0, lambda u: np_.sin(u), lambda u: u * 2, v)
+        old = lax.cond(v[0] > 0, (v, v), lambda u: u[0] * u[1], v + 1, lambda u: u * 3)
+        return old + lax.cond(v.sum() > 0, lambda u: np_.sin(u), lambda u: u * 2, v)
 
     def switch(i: Any, v: Any) -> Any:
         return lax.switch(i, [lambda u: u, lambda u: u * 2, lambda u: np_.cos(u)], v)

@@ -17,9 +17,14 @@ Fun = Callable[..., Any]
 
 
 def cond(pred: Any, true_fun: Fun, false_fun: Fun, *operands: Any, **options: Any) -> Any:
-    """true_fun(*operands) where `pred`, a bool scalar, holds, else false_fun(*operands). One of them runs."""
+    """true_fun(*operands) where `pred`, a bool scalar, holds, else false_fun(*operands). One of them runs.
+
+    JAX's older form has an operand for each: cond(pred, true_operand, true_fun, false_operand, false_fun).
+    """
     if "operand" in options:
         operands = (options["operand"],)
+    if not callable(true_fun) and len(operands) == 2:
+        return false_fun(true_fun) if pred else operands[1](operands[0])
     if pred:
         return true_fun(*operands)
     return false_fun(*operands)
