@@ -8,8 +8,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from ..translator.precision import PRECISION
 from . import forking, strict
@@ -154,16 +152,24 @@ ACCEPTED: dict[str, tuple[object, ...]] = {
 """Settings of JAX's that change nothing here, and which values that is true of, the first being ours."""
 
 
-@contextmanager
-def disable_jit(disable: bool = True) -> Iterator[None]:
+class disable_jit:
     """In this block CPython runs accelerated functions, in all threads; `disable=False`: they are compiled after all.
+
+    Within a function that is read it changes nothing: what stands there belongs to the function's own program.
 
     >>> with disable_jit():
     ...     pass
     """
-    before = config.jax_disable_jit
-    config.jax_disable_jit = disable
-    try:
-        yield
-    finally:
-        config.jax_disable_jit = before
+
+    __untraced_context__ = True
+
+    def __init__(self, disable: bool = True) -> None:
+        self.disable = disable
+        self._before: list[bool] = []
+
+    def __enter__(self) -> None:
+        self._before.append(config.jax_disable_jit)
+        config.jax_disable_jit = self.disable
+
+    def __exit__(self, *error: object) -> None:
+        config.jax_disable_jit = self._before.pop()

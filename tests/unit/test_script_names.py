@@ -111,3 +111,18 @@ def test_namespaces_are_modules() -> None:
     for name in ("debug", "experimental", "experimental.ode", "scipy.optimize", "scipy.signal"):
         importlib.import_module(f"untraced.{name}")
     np.testing.assert_allclose(untraced.scipy.signal.convolve(np.ones(3), np.ones(2)), [1, 2, 2, 1])
+
+
+def test_disable_jit_inside_a_program() -> None:
+    @accelerate(target="numpy", fallback="error")
+    def f(x: Any) -> Any:
+        with untraced.disable_jit():
+            y = np.sin(x)
+        with untraced.disable_jit(disable=False):
+            return y + 1
+
+    assert f.inspect(np.ones(2)).source.count("np.sin") == 1
+    np.testing.assert_array_equal(f(np.ones(2)), np.sin(np.ones(2)) + 1)
+    with untraced.disable_jit():
+        assert untraced.config.jax_disable_jit
+    assert not untraced.config.jax_disable_jit
