@@ -209,6 +209,7 @@ def vmap(
     axis_name: Any = None,
     axis_size: int | None = None,
     lanes: Form = "auto",
+    spmd_axis_name: Any = None,
 ) -> Any:
     """A function that maps `fun` over an axis of its arguments, as one vectorised program.
 
@@ -221,6 +222,7 @@ def vmap(
     lanes      how branches and loops that differ between elements are run: "loop", a loop over the elements, each with
                its own branches and number of turns; "lockstep", all together, until the slowest is done; "auto"
                chooses by cost. `inspect(...).loops` says what was chosen, and why.
+    spmd_axis_name   is accepted as JAX's: over which axis of a mesh the lanes lie changes no result.
 
     Raises ValueError when the sizes differ, when an axis is out of range, or when `in_axes` does not fit the arguments.
 

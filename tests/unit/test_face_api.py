@@ -291,6 +291,10 @@ def test_arguments_of_jax_jit() -> None:
         jit(lambda x: x, backend="abacus")
 
 
+def test_arguments_of_jax_vmap() -> None:
+    np.testing.assert_array_equal(vmap(lambda x: x * 2, spmd_axis_name="data")(np.ones(2)), 2.0)
+
+
 def test_settings_of_jax() -> None:
     untraced.config.update("jax_numpy_rank_promotion", "raise")
     untraced.config.update("jax_threefry_partitionable", True)

@@ -16,7 +16,7 @@ from ..tree import flatten, tree_map
 Fun = Callable[..., Any]
 
 
-def cond(pred: Any, true_fun: Fun, false_fun: Fun, *operands: Any, **options: Any) -> Any:
+def cond(pred: Any, true_fun: Any, false_fun: Any, *operands: Any, **options: Any) -> Any:
     """true_fun(*operands) where `pred`, a bool scalar, holds, else false_fun(*operands). One of them runs.
 
     JAX's older form has an operand for each: cond(pred, true_operand, true_fun, false_operand, false_fun).
