@@ -37,8 +37,9 @@ target unless the tables below say otherwise. `np.add.reduce`, `np.add.outer`, `
 for the ufuncs where NumPy's reductions are listed. The functions of `numpy.polynomial` are read as NumPy has them. What
 is not listed, and functions whose result has a size or a dtype that depends on the data (`np.unique`, `np.roots`,
 `np.linalg.eig` of real matrices), run in CPython, between compiled regions; derivatives and `vmap` refuse them at your
-line. Only derivatives and `vmap` have `scipy.integrate.odeint` and, with `t_eval`, `solve_ivp`: there the solution is
-SciPy's to within its tolerances.
+line. Only derivatives and `vmap` have `scipy.integrate.odeint` and, with `t_eval`, `solve_ivp`, and of `scipy.optimize`
+`brentq`, `brenth`, `ridder`, `bisect`, `toms748` and `newton` of numbers: there the solution is SciPy's to within its
+tolerances.
 """
 
 ACCURACY_HEAD = """## Accuracy

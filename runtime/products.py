@@ -193,7 +193,7 @@ def fitting(b: Builder, x: Atom, aval: Aval) -> Atom:
             f"a cotangent of dtype {x.aval.dtype.name} was given for a result of dtype {aval.dtype.name}"
         )
     if aval.weak:
-        return x if x.aval.dtype == aval.dtype else make.number(b, x, aval.dtype)
+        return make.number(b, x, aval.dtype)
     return make.astype(b, x, aval.dtype)
 
 

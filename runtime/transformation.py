@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import functools
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from ..translator.offered import TRANSFORMED
 from ..translator.reading.signature import Signature
 from .callables import readable
 
@@ -125,3 +126,12 @@ def _made(fun: Fun, kind: type[Transformation], options: tuple[Any, ...]) -> Any
     if isinstance(fun, Accelerated):
         return fun.replaced(kind.of_accelerated(fun, *options))
     return kind(fun, *options)
+
+
+def _roots() -> Mapping[str, Fun]:
+    from .scipy_roots import NAMES
+
+    return NAMES
+
+
+TRANSFORMED["scipy.optimize"] = _roots

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from gradient_helpers import Program, read_program
 
-from untraced import grad, jacfwd, jacrev, vjp
+from untraced import accelerate, grad, jacfwd, jacrev, jvp, vjp
 from untraced.translator.derive import forward, reverse
 from untraced.translator.errors import DTypeError
 from untraced.translator.same import same
@@ -157,3 +157,9 @@ def test_what_a_helper_takes_from_outside_may_have_the_name_of_a_parameter() -> 
     slope = lambda x: np.sum(grad(outer)(x) * 2.0)  # noqa: E731
     np.testing.assert_allclose(grad(lambda x: outer(x))(y), x * np.cos(x * y), rtol=1e-15)
     np.testing.assert_allclose(grad(slope)(y), -2.0 * x * x * np.sin(x * y), rtol=1e-14)
+
+
+def test_a_tangent_of_numpys_for_a_number_of_pythons():
+    value, tangent = jvp(lambda a: -a * np.sin(a), (2.0,), (np.float64(1.0),))
+    assert (value, tangent) == pytest.approx((-2.0 * np.sin(2.0), -np.sin(2.0) - 2.0 * np.cos(2.0)), rel=1e-14)
+    assert accelerate(lambda x, t: jvp(lambda a: -a * a, (x,), (t,))[1])(2.0, np.float64(1.0)) == -4.0

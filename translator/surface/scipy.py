@@ -22,6 +22,7 @@ from ..library import (
     scipy_signal,
     special,
 )
+from ..offered import TRANSFORMED
 from . import Handler, Table, enter, functions
 
 _NAMES: tuple[tuple[str, Mapping[str, Any]], ...] = (  # NumPy source, or that and what comes before the arguments
@@ -47,10 +48,12 @@ def handler_for(function: Any) -> Handler | None:
 
 def transformed_handler_for(function: Any) -> Handler | None:
     """The handler of what SciPy computes by itself, unless it is to be differentiated or batched."""
-    integrate = sys.modules.get("scipy.integrate")
-    for name, source in scipy_odes.TRANSFORMED.items() if integrate is not None else ():
-        if function is getattr(integrate, name):
-            return Handler(source, inline=True)
+    tables = {"scipy.integrate": lambda: scipy_odes.TRANSFORMED, **TRANSFORMED}
+    for module, names in tables.items():
+        if (loaded := sys.modules.get(module)) is not None:
+            for name, source in names().items():
+                if function is getattr(loaded, name, None):
+                    return Handler(source, inline=True)
     return None
 
 

@@ -1,0 +1,64 @@
+"""scipy.optimize's roots of functions of one number, for derivatives and batches: implicit functions.
+
+How a root was found is no part of its derivative (`custom_root`): dx = -(df/dp) dp / (df/dx).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..translator.library.scipy_roots import bracketed, by_slopes, secant
+from ..translator.library.support import only_plain
+from .implicit import custom_root
+
+Fun = Callable[..., Any]
+
+
+def _with(f: Fun, args: Any) -> Fun:
+    given = args if isinstance(args, tuple) else (args,)
+    return lambda x: np.float64(f(x, *given))
+
+
+def _implicit(f: Fun, solve: Fun) -> Any:
+    return custom_root(f, 0.0, lambda g, guess: solve(g), lambda g, y: y / g(np.float64(1.0)))
+
+
+def _between(
+    f: Fun, a: Any, b: Any, args: Any = (), xtol: Any = 0, rtol: Any = 0, maxiter: Any = 100,
+    full_output: Any = False, disp: Any = True,
+) -> Any:  # fmt: skip
+    only_plain("scipy.optimize's search for a root with full_output=True", not full_output)
+    return _implicit(_with(f, args), lambda g: bracketed(g, a, b))
+
+
+def _toms748(
+    f: Fun, a: Any, b: Any, args: Any = (), k: Any = 1, xtol: Any = 0, rtol: Any = 0, maxiter: Any = 100,
+    full_output: Any = False, disp: Any = True,
+) -> Any:  # fmt: skip
+    return _between(f, a, b, args, xtol, rtol, maxiter, full_output, disp)
+
+
+def _newton(
+    func: Fun, x0: Any, fprime: Any = None, args: Any = (), tol: Any = 1.48e-8, maxiter: Any = 50,
+    fprime2: Any = None, x1: Any = None, rtol: Any = 0.0, full_output: Any = False, disp: Any = True,
+) -> Any:  # fmt: skip
+    plain = np.ndim(x0) == 0 and disp and not full_output
+    only_plain("scipy.optimize.newton of arrays, or with full_output or without disp,", plain)
+    f = _with(func, args)
+    if fprime is None:
+        return _implicit(f, lambda g: secant(g, x0, x1, tol, rtol, maxiter))
+    bend = None if fprime2 is None else _with(fprime2, args)
+    return _implicit(f, lambda g: by_slopes(g, _with(fprime, args), bend, x0, tol, rtol, maxiter))
+
+
+NAMES: dict[str, Fun] = {
+    "brentq": _between,
+    "brenth": _between,
+    "ridder": _between,
+    "bisect": _between,
+    "toms748": _toms748,
+    "newton": _newton,
+}
