@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from ..translator.ir import Apply, Atom, Const, DType, For, Function, Fused, If, Statement, Var, While, blocks_of, walk
+from ..translator.ir import Apply, Atom, Const, For, Function, Fused, If, Statement, Var, While, blocks_of, walk
 from ..translator.ops.core import (
     Cast,
     Concatenate,
@@ -245,25 +245,11 @@ def _asks_for_sign(args: Sequence[Atom], kinds: Sequence[frozenset[str]]) -> boo
 
 
 def hidden(w: Writer, value: Value) -> Value:
-    """The same number, of which LLVM does not know how it was made.
-
-    Outside loops its bits are joined with those of a zero that lies in memory: one instruction, where constants are
-    arguments of the kernels. Elsewhere they are compared with those of a NaN that arithmetic does not make.
+    """The same number, of which LLVM does not know how it was made: what it would be compared with, were it one of all
+    the NaNs there are, is none that arithmetic makes. (That it is no NaN at all LLVM may know.)
     """
     bits = w.op("bitcast_convert", value, dtype=np.dtype(f"u{value.dtype.itemsize}"))
-    if w.in_region:
-        marked = w.compare("EQ", bits, w.splat(_NO_NAN[value.dtype.itemsize], bits))
-        return w.select(marked, w.splat(np.nan, value), value)
-    return w.op("bitcast_convert", w.either(bits, w.broadcast(_zero(w, bits.dtype), bits.shape)), dtype=value.dtype)
-
-
-def _zero(w: Writer, dtype: DType) -> Value:
-    """In memory: neither all its neighbours are alike nor are they steps, which XLA would make anew."""
-    found = w.made.get(("zero", dtype))
-    if found is None:
-        kept = w.op("optimization_barrier", w.constant(np.array((0, 7, 1), dtype), (3,), dtype))
-        found = w.made["zero", dtype] = [w.reshape(w.slice(kept, [0], [1], [1]), ())]
-    return found[0]
+    return w.select(w.compare("EQ", bits, w.splat(_NO_NAN[value.dtype.itemsize], bits)), w.splat(np.nan, value), value)
 
 
 _NO_NAN = {2: 0x7E5A, 4: 0x7FD2A5A7, 8: 0x7FFA5A5A3C3C9696}

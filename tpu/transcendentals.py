@@ -1,7 +1,8 @@
 """Elementary functions of float64 and float32 for XLA's CPU compiler, which calls the C library's for each element.
 
 What stands here is arithmetic, so it is vectorised and fused with its neighbours. Errors stay below 2 units in the
-last place over the whole range; zeros keep their signs, subnormal arguments count (XLA's own arithmetic flushes them).
+last place over the whole range; zeros keep their signs. Subnormal arguments count in float64, but for cube roots (XLA's
+own arithmetic flushes them, and what is computed wider than it is given).
 Arrays of every size have the logarithms to bases 2 and 10 and the cube root from here: XLA's own miss the integers that
 NumPy gives for powers (log10(1000) is below 3, cbrt(27) above), which `int` and `np.floor` make whole errors of.
 

@@ -129,7 +129,6 @@ class Writer:
         self.span = NOWHERE  # the statement that is written
         self.spans: list[Span] = []  # that of each line
         self.indent = "    "
-        self.in_region = False  # of a loop, a branch or a reduction
         self._used: dict[str, int] = {}
         self._constants: dict[tuple[object, ...], Value] = {}
         self.host = False  # whether NumPy's functions may be called (`host_calls`)
@@ -166,12 +165,10 @@ class Writer:
         outer, self._constants = self._constants, {}
         outer_made, self.made = self.made, dict(self.made)
         outer_indent, self.indent = self.indent, self.indent + "  "
-        outer_place, self.in_region = self.in_region, True
         try:
             yield
         finally:
             self._constants, self.indent, self.made = outer, outer_indent, outer_made
-            self.in_region = outer_place
 
     # ---- values ---------------------------------------------------------------------------------
 
