@@ -482,3 +482,24 @@ def test_what_has_no_compiled_form_stays_with_cpython(function: Fun, target: str
         np.testing.assert_allclose(a, b, rtol=1e-15)
     with pytest.raises(CutError):
         grad(lambda x: np.sum(function(x)[0]))(x)
+
+
+class Tagged(np.ndarray):
+    """A class of arrays."""
+
+
+NAMES, TAGGED = np.array(["low", "high", "low"]), np.arange(3.0).view(Tagged)
+
+
+def finds_what_is_no_array_of_numbers(x):
+    return np.exp(x) * (NAMES == "low"), (TAGGED + x).sum(), type(TAGGED * 2) is Tagged
+
+
+@pytest.mark.parametrize("target", ["cpu", "numpy"])
+def test_arrays_outside_the_function_may_hold_anything(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    x, f = np.array([2.0, -1.0, 3.0]), accelerate(finds_what_is_no_array_of_numbers, target=target)
+    for names in (NAMES, np.array([1.0, 2.0, 3.0]), NAMES[::-1]):
+        monkeypatch.setitem(globals(), "NAMES", names)
+        for a, b in zip(f(x), finds_what_is_no_array_of_numbers(x), strict=True):
+            assert type(a) is type(b)
+            np.testing.assert_allclose(a, b, rtol=1e-15)

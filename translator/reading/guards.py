@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import DTypeError, ObjectsError
 from ..ir import Atom, Aval, Capture, Param, Root, Var, const
 from ..records import dataclass
 from ..tree import ARRAY, LEAF, TreeDef
@@ -69,7 +70,7 @@ class Guard:
             case "equal":
                 return type(value) is type(self.expected) and _equal(value, self.expected)
             case "array":
-                return value is not _MISSING and aval_of(value) == self.expected
+                return value is not _MISSING and _aval_or_none(value) == self.expected
             case "content":
                 return isinstance(value, np.ndarray) and value.dtype == bool and np.array_equal(value, self.expected)
             case _:
@@ -124,6 +125,14 @@ def _from(space: Any, capture: Capture) -> Any:
         except (AttributeError, LookupError, TypeError):
             return _MISSING
     return value
+
+
+def _aval_or_none(value: Any) -> Aval | None:
+    """None, too, for arrays of objects, strings and the like."""
+    try:
+        return aval_of(value)
+    except DTypeError:
+        return None
 
 
 def _equal(a: Any, b: Any) -> bool:
@@ -305,7 +314,10 @@ class Captures:
         if value is None or value is ... or isinstance(value, bool | int | float | complex | str | bytes | np.generic):
             self.guard(capture, "equal", value, space)
             return value
-        aval = aval_of(value)
+        try:
+            aval = aval_of(value)
+        except DTypeError as error:
+            raise ObjectsError(error.diagnostic) from None  # CPython can work with it where it lies
         if aval is not None:
             is_mask = isinstance(value, np.ndarray) and value.dtype == bool
             if is_mask and place_of(capture, space) in self.pinned:
