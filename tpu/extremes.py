@@ -26,10 +26,10 @@ END = -1  # the position of what takes the results of a block: it comes first, s
 
 
 class Kind(enum.Enum):
-    """What a value made of an extreme is where the array has NaN."""
+    """What a value made of an extreme is in a row of the array with NaN in it."""
 
-    NUMBER = "in its whole row a number, perhaps"
-    HOLED = "NaN where the array is, elsewhere in that row a number, perhaps"
+    NUMBER = "anything in its whole row"
+    HOLED = "NaN where the array is, anything elsewhere in that row"
     RIGHT = "NaN in its whole row, as it should be"
 
 
@@ -112,17 +112,26 @@ class Rows:
         given = [Kind.HOLED if a == self.array else kinds.get(a) for a in places]
         shapes = {s.targets[0].aval.shape, *(a.aval.shape for a, k in zip(s.args, given, strict=True) if k is not None)}
         match s.op, s.attrs:
-            case Elementwise(name=name), _ if name in _STRICT and (shapes <= self.along or shapes <= self.without):
-                return next((k for k in (Kind.RIGHT, Kind.HOLED) if k in given), Kind.NUMBER)
-            case Cast(), _ if s.targets[0].aval.dtype.kind == "f":
-                return given[0]
+            case Elementwise(name=name), _ if shapes <= self.along or shapes <= self.without:
+                return _elementwise(name, given)
+            case Cast(), _:
+                return given[0] if s.targets[0].aval.dtype.kind == "f" else _elementwise("astype", given)
             case Reshape(name="reshape" | "expand_dims"), _ if s.targets[0].aval.shape == self.one_each:
                 return given[0] if given[0] is not Kind.HOLED else None
             case Reshape(name="broadcast_to"), _ if shapes <= self.along:
                 return given[0]
             case Reduce(name="sum"), ReduceAttrs(axes=summed) if given == [Kind.HOLED] and set(self.axes) <= {*summed}:
                 return Kind.RIGHT
+            case Reduce(), ReduceAttrs(axes=axes) if axes == self.axes and given != [Kind.RIGHT]:
+                return Kind.NUMBER
             case Contract(), ContractAttrs(lhs=lhs, rhs=rhs, out=out) if Kind.NUMBER not in given:
                 holed = [labels for labels, k in zip((lhs, rhs), given, strict=True) if k is Kind.HOLED]
                 return None if any(labels[k] in out for labels in holed for k in self.axes) else Kind.RIGHT
         return None
+
+
+def _elementwise(name: str, given: list[Kind | None]) -> Kind | None:
+    """Of operands that lie along each other."""
+    if name in _STRICT:
+        return next((k for k in (Kind.RIGHT, Kind.HOLED) if k in given), Kind.NUMBER)
+    return None if {*given} <= {Kind.RIGHT, None} else Kind.NUMBER

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from xla_programs import tolerance
 
-from untraced import accelerate
+from untraced import accelerate, grad
 
 X = np.random.default_rng(0).normal(size=(72, 72))
 
@@ -110,6 +110,17 @@ def test_nan_in_rows(function: Any, dtype: Any) -> None:
             np.testing.assert_allclose(a, b, rtol=tolerance(np.dtype(dtype)), atol=1e-6)
 
 
+@pytest.mark.parametrize("function", [softmax, logsumexp, log_softmax, also_returned], ids=lambda f: f.__name__)
+def test_nan_in_rows_of_gradients(function: Any) -> None:
+    """The mask of where an extreme is, too, goes into products with sums over its row."""
+    slope = grad(lambda x: np.sum(function(x)[0] ** 2) + np.sum(function(x)[1:3]))
+    x = X.copy()
+    x[2, 5] = x[40, 0] = np.nan
+    np.testing.assert_allclose(accelerate(slope, target="cpu")(x), slope(x), rtol=1e-9, atol=1e-12)
+
+
 def test_nan_is_asked_for_where_it_would_be_missed() -> None:
     asks = {f.__name__: "xui8" in accelerate(f, target="cpu").inspect(X).stablehlo for f in [*UNMISSED, *MISSED]}
     assert [name for name, asked in asks.items() if not asked] == [f.__name__ for f in UNMISSED]
+    slope = accelerate(grad(lambda x: np.mean(log_softmax(x)[:, 0])), target="cpu")
+    assert "xui8" not in slope.inspect(X).stablehlo
