@@ -39,7 +39,7 @@ is not listed, and functions whose result has a size or a dtype that depends on 
 `np.linalg.eig` of real matrices), run in CPython, between compiled regions; derivatives and `vmap` refuse them at your
 line. Only derivatives and `vmap` have `scipy.integrate.odeint` and, with `t_eval`, `solve_ivp`, and of `scipy.optimize`
 `brentq`, `brenth`, `ridder`, `bisect`, `toms748` and `newton` of numbers: there the solution is SciPy's to within its
-tolerances.
+tolerances. They alone have `CubicSpline` and `interp1d` (lines and cubic splines) of vectors, too.
 """
 
 ACCURACY_HEAD = """## Accuracy

@@ -15,6 +15,7 @@ from ..library import (
     distributions,
     distributions_of_vectors,
     scipy_fft,
+    scipy_interpolate,
     scipy_linalg,
     scipy_matrices,
     scipy_numerics,
@@ -48,10 +49,10 @@ def handler_for(function: Any) -> Handler | None:
 
 def transformed_handler_for(function: Any) -> Handler | None:
     """The handler of what SciPy computes by itself, unless it is to be differentiated or batched."""
-    tables = {"scipy.integrate": lambda: scipy_odes.TRANSFORMED, **TRANSFORMED}
-    for module, names in tables.items():
+    own = {"scipy.integrate": scipy_odes.TRANSFORMED, "scipy.interpolate": scipy_interpolate.TRANSFORMED}
+    for module in (*own, *TRANSFORMED):
         if (loaded := sys.modules.get(module)) is not None:
-            for name, source in names().items():
+            for name, source in (own[module] if module in own else TRANSFORMED[module]()).items():
                 if function is getattr(loaded, name, None):
                     return Handler(source, inline=True)
     return None

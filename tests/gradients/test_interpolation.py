@@ -1,0 +1,40 @@
+"""scipy.interpolate under derivatives: by the values, by the points, and by the knots."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.interpolate import CubicSpline, interp1d
+
+from untraced import grad, value_and_grad
+from untraced.testing import check_grads
+
+X = np.array([0.0, 0.7, 1.5, 2.1, 3.0])
+Y = np.array([1.0, -0.5, 2.0, 0.3, 1.1])
+T = np.array([0.3, 1.1, 2.05, 2.9])
+
+CASES = {
+    "not-a-knot": lambda y, t: np.sum(CubicSpline(X, y)(t) ** 2),
+    "natural": lambda y, t: np.sum(CubicSpline(X, y, bc_type="natural")(t) ** 2),
+    "clamped": lambda y, t: np.sum(CubicSpline(X, y, bc_type="clamped")(t) ** 2),
+    "knots": lambda y, x: np.sum(CubicSpline(np.cumsum(x), y[1:])(T * 2.0) ** 2),
+    "parabola": lambda y, t: np.sum(CubicSpline(X[:3], y[:3])(t) ** 2),
+    "derivative": lambda y, t: np.sum(CubicSpline(X, y)(t, 1) * CubicSpline(X, y)(t, nu=2)),
+    "lines": lambda y, t: np.sum(interp1d(X, y)(t) ** 2),
+    "cubic": lambda y, t: np.sum(interp1d(X[::-1], y[::-1], kind="cubic")(t) ** 2),
+    "extrapolated": lambda y, t: np.sum(interp1d(X, y, fill_value="extrapolate")(t * 2.0 - 1.0) ** 2),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_splines_and_lines(name):
+    f = CASES[name]
+    assert value_and_grad(f)(Y, T)[0] == pytest.approx(f(Y, T), rel=1e-12)
+    check_grads(f, (Y, T), order=2 if name == "natural" else 1)  # the second derivatives of all are alike
+
+
+def test_outside():
+    with pytest.raises(ValueError, match="above the interpolation range"):
+        grad(lambda t: interp1d(X, Y)(t))(3.5)
+    with pytest.raises(ValueError, match="increasing"):
+        grad(lambda y: CubicSpline(X[::-1], y)(1.0))(Y)

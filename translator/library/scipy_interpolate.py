@@ -1,0 +1,116 @@
+"""scipy.interpolate's cubic splines and piecewise lines through points in a plane, for derivatives and batches only.
+
+The slopes of a spline at its knots solve a tridiagonal system: C. de Boor, A Practical Guide to Splines (1978), ch. IV.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .support import known, only_plain
+
+_ENDS = ("not-a-knot", "natural", "clamped")
+
+
+def cubic_spline(x: Any, y: Any, axis: Any = 0, bc_type: Any = "not-a-knot", extrapolate: Any = None) -> Any:
+    """A function of (points, nu): the spline, or its derivative of order nu."""
+    x, y = np.asarray(x) + 0.0, np.asarray(y) + 0.0
+    usual = extrapolate in (None, True) and isinstance(bc_type, str) and bc_type in _ENDS
+    only_plain("scipy.interpolate.CubicSpline", usual and y.ndim == 1 and y.shape[0] >= 3)
+    if x.shape != y.shape:
+        raise ValueError(f"The length of `y` along `axis`={axis} doesn't match the length of `x`")
+    if np.any(np.diff(x) <= 0):
+        raise ValueError("`x` must be strictly increasing sequence.")
+    return _cubic(x, y, bc_type)
+
+
+def _cubic(x: Any, y: Any, ends: Any) -> Any:
+    dx = np.diff(x)
+    rises = np.diff(y) / dx
+    s = _slopes(dx, rises, ends)
+    bend = (s[:-1] + s[1:] - 2.0 * rises) / dx
+    third, second = bend / dx, (rises - s[:-1]) / dx - bend
+
+    def spline(t: Any, nu: Any = 0, extrapolate: Any = None) -> Any:
+        only_plain("a spline of scipy.interpolate", extrapolate in (None, True) and known(nu) in (0, 1, 2, 3))
+        t = np.asarray(t) + 0.0
+        i = np.clip(np.searchsorted(x, t, side="right") - 1, 0, x.shape[0] - 2)
+        h = t - x[i]
+        if nu == 0:
+            return y[i] + h * (s[i] + h * (second[i] + h * third[i]))
+        if nu == 1:
+            return s[i] + h * (2.0 * second[i] + h * (3.0 * third[i]))
+        return 2.0 * second[i] + h * (6.0 * third[i]) if nu == 2 else 6.0 * third[i]
+
+    return spline
+
+
+def _slopes(dx: Any, rises: Any, ends: Any) -> Any:
+    """The slopes at the knots, of which there are three or more."""
+    n = dx.shape[0] + 1
+    a, b = np.zeros((n, n)), np.zeros(n)
+    k = np.arange(1, n - 1)
+    a[k, k - 1], a[k, k], a[k, k + 1] = dx[1:], 2.0 * (dx[:-1] + dx[1:]), dx[:-1]
+    b[1:-1] = 3.0 * (dx[1:] * rises[:-1] + dx[:-1] * rises[1:])
+    if ends == "clamped":
+        a[0, 0], a[-1, -1] = 1.0, 1.0
+    elif ends == "natural":
+        a[0, 0], a[0, 1], b[0] = 2.0, 1.0, 3.0 * rises[0]
+        a[-1, -1], a[-1, -2], b[-1] = 2.0, 1.0, 3.0 * rises[-1]
+    elif n == 3:  # a parabola
+        a[0, 0], a[0, 1], b[0] = 1.0, 1.0, 2.0 * rises[0]
+        a[-1, -1], a[-1, -2], b[-1] = 1.0, 1.0, 2.0 * rises[-1]
+    else:
+        first, last = dx[0] + dx[1], dx[-1] + dx[-2]
+        a[0, 0], a[0, 1] = dx[1], first
+        b[0] = ((dx[0] + 2.0 * first) * dx[1] * rises[0] + dx[0] * dx[0] * rises[1]) / first
+        a[-1, -1], a[-1, -2] = dx[-2], last
+        b[-1] = (dx[-1] * dx[-1] * rises[-2] + (2.0 * last + dx[-1]) * dx[-2] * rises[-1]) / last
+    return np.linalg.solve(a, b)
+
+
+def interp1d(
+    x: Any,
+    y: Any,
+    kind: Any = "linear",
+    axis: Any = -1,
+    copy: Any = True,
+    bounds_error: Any = None,
+    fill_value: Any = np.nan,
+    assume_sorted: Any = False,
+) -> Any:
+    """A function of points, between lines or as a cubic spline; ValueError outside unless fill_value="extrapolate"."""
+    x, y = np.asarray(x) + 0.0, np.asarray(y) + 0.0
+    beyond = isinstance(fill_value, str) and fill_value == "extrapolate"
+    usual = kind in ("linear", "cubic") and y.ndim == 1 and (beyond or not isinstance(fill_value, str | tuple))
+    only_plain("scipy.interpolate.interp1d", usual and bounds_error is not False)
+    if x.shape != y.shape:
+        raise ValueError("x and y arrays must be equal in length along interpolation axis.")
+    if not assume_sorted:
+        order = np.argsort(x, kind="mergesort")
+        x, y = x[order], y[order]
+    curve = _cubic(x, y, "not-a-knot") if kind == "cubic" else _lines(x, y)
+
+    def between(t: Any) -> Any:
+        t = np.asarray(t) + 0.0
+        if not beyond and np.any(t < x[0]):
+            raise ValueError("A value in x_new is below the interpolation range.")
+        if not beyond and np.any(t > x[-1]):
+            raise ValueError("A value in x_new is above the interpolation range.")
+        return curve(t)
+
+    return between
+
+
+def _lines(x: Any, y: Any) -> Any:
+    def lines(t: Any) -> Any:
+        i = np.clip(np.searchsorted(x, t), 1, x.shape[0] - 1)
+        return (y[i] - y[i - 1]) / (x[i] - x[i - 1]) * (t - x[i - 1]) + y[i - 1]
+
+    return lines
+
+
+TRANSFORMED: dict[str, Callable[..., Any]] = {"CubicSpline": cubic_spline, "interp1d": interp1d}
