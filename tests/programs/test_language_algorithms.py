@@ -587,6 +587,47 @@ def lcg_p9(n):
     return s
 
 
+@CASES((np.sin(np.arange(30.0)).reshape(5, 6), 2))
+def seams_removed(image, count):
+    """The cheapest path from top to bottom, `count` times (S. Avidan, A. Shamir, "Seam carving", 2007)."""
+    for _ in range(count):
+        energy = np.abs(np.gradient(image, axis=0)) + np.abs(np.gradient(image, axis=1))
+        rows, columns = energy.shape
+        back = np.zeros((rows, columns), dtype=int)
+        for i in range(1, rows):
+            for j in range(columns):
+                low = max(j - 1, 0)
+                back[i, j] = low + np.argmin(energy[i - 1, low : j + 2])
+                energy[i, j] += energy[i - 1, back[i, j]]
+        keep = np.ones((rows, columns), dtype=bool)
+        j = np.argmin(energy[-1])
+        for i in reversed(range(rows)):
+            keep[i, j] = False
+            j = back[i, j]
+        image = image[keep].reshape((rows, columns - 1))
+    return image
+
+
+@CASES((np.array([1.0, 2.0, 4.0, 3.0]), np.array([1.0, 3.0, 3.0, 2.0, 2.5])))
+def warped(x, y):
+    """Dynamic time warping, with its path (H. Sakoe, S. Chiba, 1978)."""
+    n, m = len(x), len(y)
+    cost = np.full((n + 1, m + 1), np.inf)
+    cost[0, 0] = 0
+    for i in range(1, n + 1):
+        for j in range(1, m + 1):
+            cost[i, j] = abs(x[i - 1] - y[j - 1]) + min(cost[i - 1, j], cost[i, j - 1], cost[i - 1, j - 1])
+    i, j, path = n, m, [(n - 1, m - 1)]
+    while (i, j) != (1, 1):
+        step = np.argmin([cost[i - 1, j - 1], cost[i - 1, j], cost[i, j - 1]])
+        if step != 2:
+            i -= 1
+        if step != 1:
+            j -= 1
+        path.append((i - 1, j - 1))
+    return cost[n, m], path[::-1]
+
+
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize(("function", "arguments"), CASES.found)
 def test_algorithms(function: Any, arguments: Any, target: str) -> None:
