@@ -259,9 +259,10 @@ def test_fields_of_a_named_tuples_child_are_called() -> None:
         update, state = inside.update(g, inside.init(g))
         return update + outside.update(g, state)[0], state
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
         got, state = step(np.ones(2), 0.5)
+    assert not [w.message for w in told if "runs as it is" in str(w.message)]
     np.testing.assert_array_equal(got, -0.75)
     np.testing.assert_array_equal(state, 1.0)
 
