@@ -443,7 +443,9 @@ class Emitter:
         x = self.spread(args[0], dtypes[0], shape)
         if x.dtype.kind == "c" and exponent.value == 0.5:
             return square_root(self.writer, x)
-        return power_by_constant(self.writer, x, float(exponent.value))
+        wide = F32 if is_float(x.dtype) and x.dtype.itemsize == 2 else x.dtype  # products of halves are not rounded
+        found = power_by_constant(self.writer, self.writer.convert(x, wide), float(exponent.value))
+        return found and self.writer.convert(found, x.dtype)
 
     def _out_of_range(self, name: str, args: Sequence[Atom], dtypes: Sequence[DType], shape: Shape) -> Value | None:
         """A comparison with a Python integer that the other dtype cannot hold: NumPy compares exactly."""

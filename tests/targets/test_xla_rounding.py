@@ -177,3 +177,20 @@ def test_grids_with_written_bounds(bounds: tuple[float, float]) -> None:
     i = np.arange(1000)
     for found, wanted in zip(counted(i), counted.__wrapped__(i), strict=True):
         np.testing.assert_array_equal(found, wanted)
+
+
+def test_powers_of_halves_are_rounded_once() -> None:
+    """Their squares overflow where the powers do not."""
+    x = np.array([800.0, -300.0, 0.1, 41.0, 3.7], np.float16)
+    powers = accelerate(lambda x: (x**-2, x**3, x**4, np.abs(x) ** 1.5), target="cpu")
+    with np.errstate(over="ignore"):
+        expected = powers.__wrapped__(x)
+    for found, e in zip(powers(x), expected, strict=True):
+        np.testing.assert_array_equal(found, e)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int32, np.int64])
+def test_divisors_of_the_lowest_integer(dtype: type) -> None:
+    info = np.iinfo(dtype)
+    x, y = (a.ravel() for a in np.meshgrid(*[np.array([0, 1, 6, -9, info.max, info.min], dtype)] * 2))
+    np.testing.assert_array_equal(accelerate(lambda x, y: np.gcd(x, y), target="cpu")(x, y), np.gcd(x, y))

@@ -28,7 +28,7 @@ def gcd(x1: Any, x2: Any, *, dtype: Any = None) -> Any:
         done = y == 0
         rest = np.where(done, 0, x % np.where(done, 1, y))
         x, y = np.where(done, x, y), rest
-    return x[()]
+    return np.absolute(x)[()]  # remainders by the lowest integer, whose magnitude wraps, are negative
 
 
 def lcm(x1: Any, x2: Any, *, dtype: Any = None) -> Any:
