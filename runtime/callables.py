@@ -32,7 +32,7 @@ _numbers = itertools.count(1)
 def readable(fun: Fun) -> Fun:
     """`fun` itself where the reader can read it, else a function that calls it."""
     if isinstance(fun, types.FunctionType):
-        return _library_function(fun) if _is_operation(fun) else fun
+        return _library_function(fun) if _is_operation(fun) or _is_scipys(fun) else fun
     if hasattr(fun, "__untraced_read__"):
         return fun
     if isinstance(fun, types.MethodType):
@@ -64,6 +64,15 @@ def _is_operation(fun: Fun) -> bool:
 
 def _is_numpys(fun: Fun) -> bool:
     return (getattr(fun, "__module__", None) or "").partition(".")[0] == "numpy"
+
+
+def _is_scipys(fun: Fun) -> bool:
+    """Whether it is a function of SciPy that is known as it is; the source of others may be read."""
+    if (getattr(fun, "__module__", None) or "").partition(".")[0] != "scipy":
+        return False
+    from ..translator import surface
+
+    return surface.handler_for(fun) is not None
 
 
 def bound_function(method: Fun, instance: Any) -> Fun:

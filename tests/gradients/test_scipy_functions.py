@@ -176,3 +176,8 @@ def test_integrated_equations() -> None:
 def test_a_solution_that_ends() -> None:
     with pytest.raises(ArithmeticError, match="too small"):
         grad(lambda y: np.sum(integrate.odeint(lambda y, t: y * y, y, np.array([0.0, 2.0]))))(np.array([1.0]))
+
+
+def test_a_function_of_scipys_by_itself():
+    check_grads(sl.expm, (A,), order=1)
+    np.testing.assert_allclose(accelerate(sl.expm, target="numpy")(A), sl.expm(A), rtol=1e-12)
