@@ -12,7 +12,6 @@ Only the user may write there: code that is loaded from it runs. A store removes
 from __future__ import annotations
 
 import functools
-import hashlib
 import os
 import platform
 import re
@@ -140,6 +139,8 @@ class Store:
 
     def entry(self, *told: str | bytes) -> Path:
         """Where what was made from all this is, or would be."""
+        import hashlib  # 6 ms, where nothing is kept in vain
+
         digest = hashlib.sha256()
         for part in told:
             data = part.encode() if isinstance(part, str) else part
@@ -211,6 +212,8 @@ class Store:
 
 
 def _head(made: bytes) -> bytes:
+    import hashlib
+
     return f"{_FORMAT} {hashlib.sha256(made).hexdigest()}".encode()
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import glob
 import importlib.util
 import os
 from typing import TYPE_CHECKING, Any, Protocol
@@ -99,9 +98,13 @@ def _windows_driver() -> bool:
     return bool(ctypes.util.find_library("nvcuda"))
 
 
+def _holds(folder: str, beginning: str | tuple[str, ...]) -> bool:
+    return os.path.isdir(folder) and any(name.startswith(beginning) for name in os.listdir(folder))
+
+
 def tpu_present() -> bool:
     return (
-        bool(glob.glob("/dev/accel*") or glob.glob("/dev/vfio/[0-9]*"))
+        (_holds("/dev", "accel") or _holds("/dev/vfio", tuple("0123456789")))
         and importlib.util.find_spec("libtpu") is not None
     )
 

@@ -86,6 +86,8 @@ def handler_for(function: Any) -> Handler | None:
     """The handler of a callable; None for what is not NumPy's, Python's or SciPy's."""
     function = getattr(function, "__untraced_numpy__", function)  # untraced.numpy.zeros means np.zeros
     found = functions().get(id(function))
+    if found is None and "numpy.polynomial" in sys.modules:
+        found = _polynomials().get(id(function))
     if found is not None:
         return found[1]
     if isinstance(function, BuiltinMethodType) and isinstance(function.__self__, np.ufunc):
@@ -133,9 +135,8 @@ def functions() -> Table:
             enter(table, Handler(elementwise.elementwise(op)), [op.evaluate])
     for alias, op in ((np.degrees, ops.RAD2DEG), (np.radians, ops.DEG2RAD)):
         enter(table, Handler(elementwise.elementwise(op)), [alias])
-    _enter_numpy(table, _DIRECT, inline=False, view=False)
-    _enter_numpy(table, _VIEWS, inline=False, view=True)
-    _enter_numpy(table, _library(), inline=True, view=False)
+    for entries, inline, view in _entries():
+        _enter_numpy(table, entries, inline=inline, view=view)
     for scalar_type in _SCALAR_TYPES:
         enter(table, Handler(create.constructor(scalar_type)), [scalar_type])
     for builtin, handler in (*python.MATH.items(), *_BUILTINS.items()):
@@ -168,14 +169,39 @@ def functions() -> Table:
     return table
 
 
+@cache
+def _polynomials() -> Table:
+    """The handlers of numpy.polynomial's, which NumPy imports when it is asked for: that takes 6 ms."""
+    table: Table = {}
+    for entries, inline, view in _entries():
+        chosen = {name: own for name, own in entries.items() if name.startswith(_POLYNOMIAL)}
+        _enter_numpy(table, chosen, inline=inline, view=view, skipped=None)
+    return table
+
+
+_POLYNOMIAL = "polynomial."
+
+
+def _entries() -> tuple[tuple[Mapping[str, Callable[..., Any]], bool, bool], ...]:
+    """By NumPy's names: handlers, or sources (then they are inlined), and whether they give views."""
+    return (_DIRECT, False, False), (_VIEWS, False, True), (_library(), True, False)
+
+
 def enter(table: Table, handler: Handler, functions: Iterable[Any]) -> None:
     for function in functions:
         table[id(function)] = (function, handler)
 
 
-def _enter_numpy(table: Table, entries: Mapping[str, Callable[..., Any]], *, inline: bool, view: bool) -> None:
+def _enter_numpy(
+    table: Table,
+    entries: Mapping[str, Callable[..., Any]],
+    *,
+    inline: bool,
+    view: bool,
+    skipped: str | None = _POLYNOMIAL,
+) -> None:
     for name, own in entries.items():
-        function: Any = np
+        function: Any = None if skipped is not None and name.startswith(skipped) else np
         for part in name.split("."):
             function = getattr(function, part, None)
         if function is not None:  # an older NumPy lacks a few names
