@@ -665,6 +665,31 @@ def test_a_cached_property_of_an_object_outside_is_kept_in_it() -> None:
     assert m.calls == 1
 
 
+@CASES((A,))
+def views_of_dicts(x):
+    d = {"a": x[0], "b": x[1]}
+    keys, values, seen = d.keys(), d.values(), []
+    for _, v in d.items():
+        d["b"] = v + 1
+        seen.append(v)
+    d["c"] = 5.0
+    return seen, list(keys), list(values), len(values), "c" in keys, sum(values), list(zip(keys, values, strict=True))
+
+
+@CASES((A,))
+def lists_repeated_in_place(x):
+    a = [x[0], 2]
+    b, t = a, (1,)
+    u = t
+    a *= 2
+    t *= 2
+    k = [1]
+    k *= 0
+    m = [1, 2]
+    m *= np.ones(2)
+    return a, b, a is b, t, u, k, m
+
+
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize(("function", "arguments"), CASES.found)
 def test_containers(function: Any, arguments: Any, target: str) -> None:

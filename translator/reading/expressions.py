@@ -30,6 +30,7 @@ from .known import run_known
 from .values import (
     SHARED,
     Closure,
+    DictView,
     Foreign,
     Frame,
     Masked,
@@ -382,6 +383,7 @@ def _same_items(ctx: Context, kind: ast.Eq | ast.NotEq, left: Any, right: Any, n
 
 def contains(ctx: Context, container: Value, item: Value, node: ast.AST) -> Any:
     """`item in container`: a bool, or an atom where it depends on run-time numbers."""
+    container = container.elements if type(container) is DictView else container
     if protocols.is_instance(container):
         answer = protocols.membership(ctx, container, item, node)
         if answer is not NotImplemented:

@@ -6,7 +6,7 @@ import ast
 import functools
 import math
 from collections.abc import Callable
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from .protocols import is_instance, refuse_loop, special
 from .selection import concrete, first, past
 from .values import (
     Bounds,
+    DictView,
     Endless,
     Enumerate,
     Flat,
@@ -78,6 +79,8 @@ def known_items(ctx: Context, v: Value, node: ast.AST) -> list[Value]:
             _refuse_endless(ctx, node)
         case Iterated():
             return known_items(ctx, consumed(ctx, v, node), node)
+        case DictView():
+            return v.elements
         case Generator():
             from .generators import taken
 
@@ -157,12 +160,20 @@ def item_getters(ctx: Context, v: Value, node: ast.AST) -> list[Getter]:
             return [functools.partial(_counted, i, get) for i, get in enumerate(item_getters(ctx, inner, node), first)]
         case Reversed(inner=inner):
             return item_getters(ctx, inner, node)[::-1]
-    made = v if type(v) is Generator else ctx.iterator(v)
-    if made is not None:
+    made = v if type(v) in (Generator, DictView) else ctx.iterator(v)
+    if type(made) is DictView:
+        return [functools.partial(_in_dict, ctx, made, key, list(made.owner), node) for key in made.owner]
+    if type(made) is Generator:
         from .generators import getters
 
         return getters(ctx, made, node)
     return [functools.partial(_same, item) for item in known_items(ctx, v, node)]
+
+
+def _in_dict(ctx: Context, view: DictView, key: Any, keys: list[Any], node: ast.AST) -> Value:
+    if list(view.owner) != keys:
+        ctx.cut(node, "a loop over a dict changes which keys it has", instead="loop over list(d)")
+    return view.of(key)
 
 
 def _together(getters: tuple[Getter, ...]) -> Value:
@@ -232,6 +243,8 @@ def length_of(ctx: Context, v: Value, node: ast.AST) -> int | None:
         return len(v)
     if type(v) is Generator:
         return len(v.items)
+    if type(v) is DictView:
+        return len(v.owner)
     steps = steps_of(ctx, v.inner if type(v) is Iterated else v, node)
     return None if steps is None else steps.length
 

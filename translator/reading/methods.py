@@ -26,7 +26,7 @@ from .selected import call
 from .selection import store_selected
 from .standard import sorted_items
 from .stores import store_view
-from .values import Generator, Iterated, Masked, Method, Ref, Value, has_runtime, is_runtime
+from .values import DictView, Generator, Iterated, Masked, Method, Ref, Value, has_runtime, is_runtime
 
 _MUTATORS = frozenset(
     {"append", "extend", "insert", "pop", "remove", "clear", "reverse", "sort", "update", "setdefault", "popitem"}
@@ -67,7 +67,7 @@ def _call_selection_method(
 def _call_container_method(
     ctx: Context, owner: Any, name: str, args: list[Value], kwargs: dict[str, Value], node: ast.AST
 ) -> Value:
-    args = [known_items(ctx, a, node) if type(a) in (Generator, Iterated) else a for a in args]
+    args = [known_items(ctx, a, node) if type(a) in (Generator, Iterated, DictView) else a for a in args]
     if name == "extend":
         args = [known_items(ctx, args[0], node)]
     if isinstance(owner, dict) and name in ("get", "pop", "setdefault") and args:
@@ -96,7 +96,9 @@ def _call_container_method(
         ctx.touch(owner)
     result = run_known(ctx, node, lambda: getattr(owner, name)(*args, **kwargs))
     if isinstance(owner, dict) and name in ("keys", "values", "items"):
-        return list(result)
+        items = list(result)
+        ctx.iterators[id(items)] = items, DictView(owner, name)
+        return items
     return result
 
 

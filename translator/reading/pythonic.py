@@ -33,6 +33,7 @@ from .standard import library_for
 from .values import (
     Bound,
     Closure,
+    DictView,
     Enumerate,
     Flat,
     Foreign,
@@ -66,7 +67,7 @@ def _len(ctx: Context, node: ast.AST, x: Value) -> Value:
         return count(ctx, x, 0)
     if isinstance(x, Growing):
         return length(ctx, x)
-    if isinstance(x, RunRange | Zip | Enumerate | Reversed):
+    if isinstance(x, RunRange | Zip | Enumerate | Reversed | DictView):
         return len(known_items(ctx, x, node))
     method = ctx.captures.part(type(x.value if isinstance(x, Foreign) else x), "__len__")
     if isinstance(method, types.FunctionType):

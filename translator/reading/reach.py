@@ -8,6 +8,7 @@ from typing import Any
 from .values import (
     Bound,
     Closure,
+    DictView,
     Enumerate,
     Flat,
     Frame,
@@ -58,6 +59,8 @@ def objects_of(frame: Frame, env: dict[str, Value], extra: Value = None) -> Iter
             waiting += v.parts
         elif type(v) is Generator:
             waiting += v.items
+        elif type(v) is DictView:
+            waiting.append(v.owner)
         elif type(v) is Flat:
             waiting.append(v.line)
         elif type(v) is Masked:

@@ -273,6 +273,13 @@ def augmented_value(
         ctx.touch(current)
         current.extend(known_items(ctx, value, node))
         return current
+    if type(current) is list and kind is ast.Mult:
+        repeated = binary(ctx, kind, current, value, node)
+        if type(repeated) is not list:  # an array times the list
+            return repeated
+        ctx.touch(current)
+        current[:] = repeated
+        return current
     if isinstance(current, set) and isinstance(value, set) and kind in _SET_OPERATORS:
         ctx.touch(current)
         run_known(ctx, node, _SET_OPERATORS[kind], current, value)

@@ -156,7 +156,23 @@ class Generator:
     used: Value = False
 
 
-LAZY = (RunRange, Zip, Grid, Enumerate, Reversed, Endless, Iterated, Generator)  # what stands for a Python iterator
+@dataclass(frozen=True, slots=True, eq=False)
+class DictView:
+    """d.keys(), d.values() or d.items() that somebody holds: what it gives is what is in the dict by then."""
+
+    owner: dict[Any, Value]
+    kind: str
+
+    def of(self, key: Any) -> Value:
+        value = self.owner[key]
+        return key if self.kind == "keys" else value if self.kind == "values" else (key, value)
+
+    @property
+    def elements(self) -> list[Value]:
+        return [self.of(key) for key in self.owner]
+
+
+LAZY = (RunRange, Zip, Grid, Enumerate, Reversed, Endless, Iterated, Generator, DictView)  # Python iterators and views
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -383,7 +399,7 @@ def is_number(v: Value) -> bool:
 
 _LEAVES = frozenset(
     {Var, Ref, Masked, Closure, Method, Bound, Partial, Foreign, Undefined, RunRange, Zip, Enumerate, Reversed}
-    | {Updater, UpdatePlace, Update, Endless, Flat, Super, Generator, Iterated}
+    | {Updater, UpdatePlace, Update, Endless, Flat, Super, Generator, Iterated, DictView}
 )
 
 
