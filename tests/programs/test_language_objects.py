@@ -711,6 +711,39 @@ def test_private_names_are_compiled() -> None:
     assert "CPython" not in accelerate(lambda x: Savings(x).worth()).source(A)
 
 
+class Tripled:
+    def __get__(self, instance, owner=None):
+        return 5.0 if instance is None else instance.base * 3
+
+
+class Doubled:
+    def __set_name__(self, owner, name):
+        self.name = "_" + name
+
+    def __get__(self, instance, owner=None):
+        return getattr(instance, self.name) * 2
+
+    def __set__(self, instance, value):
+        setattr(instance, self.name, value + 1)
+
+
+class Described:
+    triple, double, base = Tripled(), Doubled(), 2.0
+
+    def __init__(self, v):
+        self.double = v
+
+
+DESCRIBED = Described(3.0)
+
+
+@CASES((A,))
+def descriptors(x):
+    d = Described(x)
+    d.double = d.double + 1
+    return Described.triple, d.triple * x, d.double, DESCRIBED.double * x
+
+
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize(("function", "arguments"), CASES.found)
 def test_objects(function: Any, arguments: Any, target: str) -> None:

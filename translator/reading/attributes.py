@@ -155,6 +155,7 @@ def _object_attribute(ctx: Context, owner: Any, name: str, node: ast.AST) -> Val
     static_part = None if isinstance(owner, np.finfo | np.iinfo) else getattr(type(owner), name, None)
     if accelerated_function(static_part) is not None and not isinstance(owner, type):
         return Bound(ctx.captures.part(type(owner), name), owner)
+    _refuse_descriptor(ctx, owner if isinstance(owner, type) else type(owner), name, node)
     if isinstance(static_part, property | functools.cached_property):
         ctx.captures.part(type(owner), name)
     if isinstance(static_part, property) and hasattr(static_part.fget, "__code__"):
@@ -225,6 +226,7 @@ def _foreign_attribute(ctx: Context, owner: Foreign, name: str, node: ast.AST) -
         part = getattr(type(obj), name, None)
         if accelerated_function(part) is not None:
             return Bound(ctx.captures.part(type(obj), name), owner)
+        _refuse_descriptor(ctx, type(obj), name, node)
         if name not in own and isinstance(part, property | functools.cached_property):
             ctx.captures.part(type(obj), name)
             if isinstance(part, property):
@@ -248,6 +250,7 @@ def set_attribute(ctx: Context, owner: Value, name: str, value: Value, node: ast
         ctx.set_attribute(_mirror(ctx, _of_function(ctx, owner), name, node), name, value)
         return
     cls = type(owner.value) if isinstance(owner, Foreign) else type(owner)
+    _refuse_descriptor(ctx, cls, name, node)
     part = None if is_library(cls) else getattr(cls, name, None)
     if isinstance(part, property) and hasattr(part.fset, "__code__"):
         ctx.captures.part(cls, name)
@@ -257,6 +260,13 @@ def set_attribute(ctx: Context, owner: Value, name: str, value: Value, node: ast
     else:
         what = f"how {describe(owner)} takes a new attribute {name} is not known here"
         ctx.cut(node, what, why="its class has a way of its own to do that, or it is no instance of a class of yours")
+
+
+def _refuse_descriptor(ctx: Context, cls: type, name: str, node: ast.AST) -> None:
+    """Attributes by a descriptor of the user's are left to CPython: what it does at each access is its own affair."""
+    found = None if is_library(cls) else inspect.getattr_static(cls, name, None)
+    if found is not None and not is_library(type(found)) and hasattr(type(found), "__get__"):
+        ctx.cut(node, f"the attribute {name} of a {cls.__name__}, by a descriptor", why="it runs code at each access")
 
 
 def _is_plain(owner: Value, cls: type, name: str, part: Any) -> bool:
