@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import untraced
-from untraced import accelerate, custom_jvp, custom_vjp, grad, hessian, jacfwd, jvp, tree, vmap
+from untraced import accelerate, custom_jvp, custom_vjp, grad, hessian, jacfwd, jvp, lax, tree, vmap
 
 A = np.arange(6.0).reshape(2, 3) / 3 + 0.2
 V = np.array([0.3, 0.7, 1.1])
@@ -391,6 +391,9 @@ NOT_LINEAR = {
     "abs": lambda t, x: np.abs(t),
     "sign": lambda t, x: np.sign(t) * x,
     "floor": lambda t, x: np.floor(t),
+    "remainder": lambda t, x: t % 0.25,
+    "fmod": lambda t, x: np.fmod(t, x),
+    "divmod": lambda t, x: np.divmod(t, 0.25)[1],
     "shifted": lambda t, x: t + 1.0,
     "by a value": lambda t, x: t + x,
     "maximum": lambda t, x: np.maximum(t, 0.0),
@@ -412,7 +415,18 @@ def test_what_is_not_linear_is_not_transposed(name):
         grad(f)(0.7)
 
 
+def stored_in_empty(t, x):
+    out = np.empty(3)
+    for i in range(3):
+        out[i] = t * x * i
+    return np.sum(out)
+
+
 LINEAR = {
+    "store in empty": stored_in_empty,
+    "scan": lambda t, x: np.sum(lax.scan(lambda c, a: (c * x + a, c * x + a), 0.0, np.full(3, t))[1]),
+    "map": lambda t, x: np.sum(lax.map(lambda a: a * x, np.full(3, t))),
+    "along an axis": lambda t, x: np.sum(np.apply_along_axis(lambda r: r * x, 0, np.full((3, 2), t))),
     "branch": lambda t, x: 3.0 * t if x > 0 else -t,
     "derivative": lambda t, x: jvp(lambda v: v * np.sin(v), (x,), (t,))[1],
     "solve": lambda t, x: np.sum(np.linalg.solve(np.eye(2) * x, np.array([t, 2.0 * t]))),

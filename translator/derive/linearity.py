@@ -2,6 +2,7 @@
 
     y, dy = ..., t * t            the derivative by t depends on t             bent
     y, dy = ..., np.sign(t)       steps: t has an influence, but no slope      stepped
+    y, dy = ..., t % 1.0          steps between slopes that are all the same   stepped
     y, dy = ..., -t if t < 0 else t                                            steered
     y, dy = ..., t + x            not zero where t is                          shifted
 
@@ -16,6 +17,7 @@ from typing import assert_never
 
 import numpy as np
 
+from .. import ops
 from ..errors import Diagnostic, Span, UnsupportedError
 from ..ir import (
     Apply,
@@ -35,7 +37,7 @@ from ..ir import (
     inputs_of,
     walk,
 )
-from ..ops.core import ArgReduce, Concatenate, Contract, Elementwise, Linalg, Put, Ruled, RuledAttrs, Tape
+from ..ops.core import ArgReduce, Concatenate, Contract, Create, Elementwise, Linalg, Put, Ruled, RuledAttrs, Tape
 from ..passes.dead import dead_code
 from ..rewrite import without_raises
 from .activity import inexact, varied
@@ -135,11 +137,16 @@ def _bad(block: Block, moving: set[Var], smooth: set[Var]) -> tuple[Statement, s
             case _:
                 if any(isinstance(a, Var) and a in moving for a in inputs_of(s)):
                     moving.update(s.targets)
-                    if not any(t in smooth for t in s.targets):
+                    if _wraps(s, moving) or not any(t in smooth for t in s.targets):
                         found = s, STEPPED
         if found is not None:
             return found
     return None
+
+
+def _wraps(s: Statement, moving: set[Var]) -> bool:
+    """Whether it is a remainder of one of these: as steep as that everywhere, and zero at zero, but for its jumps."""
+    return isinstance(s, Apply) and s.op in (ops.REMAINDER, ops.FMOD) and s.args[0] in moving
 
 
 def _bad_loop(
@@ -218,6 +225,8 @@ def _stays_zero(s: Apply, zero: set[Var]) -> bool:
             return all(zeros[:2])
         case ArgReduce() | Tape():
             return False
+        case Create():
+            return s.op is ops.EMPTY or any(zeros)  # what nothing is stored over counts as zero: it is nobody's value
         case _:
             return bool(zeros) and zeros[0]
 
