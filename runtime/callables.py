@@ -32,6 +32,9 @@ _numbers = itertools.count(1)
 def readable(fun: Fun) -> Fun:
     """`fun` itself where the reader can read it, else a function that calls it."""
     if isinstance(fun, types.FunctionType):
+        source = getattr(fun, "__untraced_numpy__", None)
+        if isinstance(source, types.FunctionType):  # of `random`: what it does but for Arrays outside programs
+            return source
         return _library_function(fun) if _is_operation(fun) or _is_scipys(fun) else fun
     if hasattr(fun, "__untraced_read__"):
         return fun

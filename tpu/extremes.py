@@ -22,7 +22,7 @@ _STRICT = frozenset(
 """Operations that make NaN of NaN, whatever the other operand is."""
 
 
-END = -1  # the position of what takes the results of a block: it comes first, since nothing need be known by then
+END = -1  # the position of what takes the results of a block
 
 
 class Kind(enum.Enum):
@@ -31,6 +31,10 @@ class Kind(enum.Enum):
     NUMBER = "anything in its whole row"
     HOLED = "NaN where the array is, anything elsewhere in that row"
     RIGHT = "NaN in its whole row, as it should be"
+    DONE = "as it should be, but its rows may lie elsewhere"
+
+
+_OPEN = (Kind.NUMBER, Kind.HOLED)  # not as they should be
 
 
 class Uses:
@@ -85,12 +89,12 @@ def _is_unmissed(uses: Uses, extreme: Apply) -> bool:
             return False
         taker = uses.statements[position]
         found = rows.kind(taker, kinds) if isinstance(taker, Apply) else None
-        if found is None and any(kinds.get(uses.home(a), Kind.RIGHT) is not Kind.RIGHT for a in inputs_of(taker)):
+        if found is None and any(kinds.get(uses.home(a), Kind.DONE) in _OPEN for a in inputs_of(taker)):
             return False
         if found is not None and taker.targets[0] not in kinds:
             kinds[taker.targets[0]] = found
-            for k in uses.takers.get(taker.targets[0], ()):
-                if k != END or found is not Kind.RIGHT:
+            for k in () if found is Kind.DONE else uses.takers.get(taker.targets[0], ()):
+                if k != END or found in _OPEN:
                     heapq.heappush(waiting, k)
     return True
 
@@ -110,6 +114,7 @@ class Rows:
         """What the result is; None where that is not known, or where a NaN might be missed."""
         places = [self.uses.home(a) for a in s.args]
         given = [Kind.HOLED if a == self.array else kinds.get(a) for a in places]
+        given = [None if k is Kind.DONE else k for k in given]
         shapes = {s.targets[0].aval.shape, *(a.aval.shape for a, k in zip(s.args, given, strict=True) if k is not None)}
         match s.op, s.attrs:
             case Elementwise(name=name), _ if shapes <= self.along or shapes <= self.without:
@@ -126,7 +131,7 @@ class Rows:
                 return Kind.NUMBER
             case Contract(), ContractAttrs(lhs=lhs, rhs=rhs, out=out) if Kind.NUMBER not in given:
                 holed = [labels for labels, k in zip((lhs, rhs), given, strict=True) if k is Kind.HOLED]
-                return None if any(labels[k] in out for labels in holed for k in self.axes) else Kind.RIGHT
+                return None if any(labels[k] in out for labels in holed for k in self.axes) else Kind.DONE
         return None
 
 

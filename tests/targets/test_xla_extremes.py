@@ -93,8 +93,19 @@ def more_axes(x: Any) -> Any:
     return (np.exp(x - m) + np.ones((3, *x.shape))).sum(axis=1)
 
 
+def turned_by_a_product(x: Any) -> Any:
+    m = x.max(axis=1, keepdims=True)
+    return np.einsum("ij,jk->ki", np.exp(x - m), np.ones((72, 72))) + m
+
+
+def turned_sums(x: Any) -> Any:
+    m = x.max(axis=1)
+    return np.outer(np.linspace(1, 2, 72), np.exp(x - m[:, None]).sum(axis=1)) * m[:, None]
+
+
 UNMISSED = [softmax, logsumexp, of_all, log_softmax, attention]
 MISSED = [softmax_of_columns, columns_instead_of_rows, sums_turned, sums_of_other_axes, also_returned, looked_at]
+MISSED += [turned_by_a_product, turned_sums]
 
 
 @pytest.mark.parametrize("function", [*UNMISSED, *MISSED, more_axes], ids=lambda f: f.__name__)

@@ -120,7 +120,7 @@ except Exception as error:
     print(type(error).__name__)
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert done.stdout == "UnsupportedError\n", done.stderr
+    assert done.stdout == "SourcelessError\n", done.stderr
 
 
 def test_a_script_with_an_option_c_of_its_own(tmp_path: Path) -> None:
@@ -135,7 +135,7 @@ except Exception as error:
     print(type(error).__name__)
 """)
     done = subprocess.run([sys.executable, script, "-c", "not Python"], capture_output=True, text=True)
-    assert done.stdout == "UnsupportedError\n", done.stderr
+    assert done.stdout == "SourcelessError\n", done.stderr
 
 
 def test_redefinition_under_one_file_name_is_read_anew() -> None:
