@@ -677,6 +677,13 @@ def views_of_dicts(x):
 
 
 @CASES((A,))
+def views_are_no_lists(x):
+    d, empty = {"a": x[0]}, {}
+    k = empty.keys()
+    return d.keys() == ["a"], d.keys() == {"a"}, isinstance(d.keys(), list), 1 if k else 2, sorted(d.keys() | {"b"})
+
+
+@CASES((A,))
 def lists_repeated_in_place(x):
     a = [x[0], 2]
     b, t = a, (1,)

@@ -122,6 +122,14 @@ def copies_keep_what_is_shared(x):
     return lists, arrays, inner, deep.y, v.x, shallow.y
 
 
+@CASES(lambda: (A.copy(),))
+def copies_of_views_and_of_what_never_changes(x):
+    views = copy.deepcopy([x[:2], x[:2]])
+    views[0][0] = 9.0
+    t = (1, 2.0)
+    return views, copy.deepcopy(t) is t
+
+
 @CASES((A,))
 def copies_in_a_way_of_their_own(x):
     return copy.deepcopy(Doubling(x)).v

@@ -296,6 +296,59 @@ def passed_and_asked_twice(x):
     return _total_twice(v for v in x)
 
 
+SCALE = 1.0
+OUTSIDE = np.ones(3)
+
+
+def _scaled(v):
+    return v * SCALE + OUTSIDE[0]
+
+
+def _scaling(x):
+    for i in range(3):
+        yield x[i] * SCALE
+
+
+@CASES((A,))
+def read_outside_when_asked(x):
+    global SCALE
+    SCALE = 1.0
+    mapped, made, expressed = map(_scaled, [1.0, 2.0]), _scaling(x), (v * SCALE for v in [x[1], x[2]])
+    SCALE = 7.0
+    return list(mapped), sum(made), sum(expressed)
+
+
+@CASES((A,))
+def stored_outside_before_it_is_asked(x):
+    OUTSIDE[0] = 1.0
+    mapped = map(_scaled, [1.0, 2.0])
+    OUTSIDE[0] = 5.0
+    return list(mapped)
+
+
+@CASES((A,))
+def none_is_a_meaning(x):
+    k = None
+    made = (v if k is None else 0.0 for v in [x[1], x[2]])
+    k = 1
+    return sum(made), k
+
+
+def _returning(x):
+    yield x[0]
+    return 5
+
+
+def _delegating(x):
+    z = yield from _returning(x)
+    yield z
+
+
+@CASES((A,))
+def what_a_generator_returns(x):
+    return list(_delegating(x))
+
+
 def test_what_nobody_changes_is_compiled() -> None:
     def unchanged(x: Any) -> Any:
         out, s = np.zeros(4), 0.0

@@ -38,7 +38,6 @@ from .steps import is_read_only, replayed, unviewed
 from .values import (
     Cell,
     Detour,
-    DictView,
     Frame,
     Generator,
     Masked,
@@ -132,7 +131,7 @@ class Context:
         self.given_generators: dict[int, tuple[Any, int]] = {}  # those that stand for arguments, and which
         self.turns: dict[Builder, Any] = {}  # bodies of loops of a known number of trips, and which
         self.unbounded: dict[Builder, tuple[Value, Value, Value]] = {}  # of a number that only the run knows
-        self.iterators: dict[int, tuple[Value, Generator | DictView]] = {}  # lists that Python has as iterators, by id
+        self.iterators: dict[int, tuple[Value, Generator]] = {}  # lists that Python has as iterators, by id
         self.unions: list[Any] = []  # lists and dicts that are one of two: see `aliases.Union`
         self.peeling: set[tuple[ast.AST, Frame]] = set()
 
@@ -455,8 +454,8 @@ class Context:
                 self.captures.unbound(scope, name)
         self.set_attribute(mirror, name, value)
 
-    def iterator(self, v: Value) -> Generator | DictView | None:
-        """What a list stands for that is an iterator in Python, or a view of a dict."""
+    def iterator(self, v: Value) -> Generator | None:
+        """What a list stands for that is an iterator in Python."""
         items, made = self.iterators.get(id(v), (None, None))
         return made if items is v else None
 

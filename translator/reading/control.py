@@ -30,7 +30,7 @@ from .liveness import imported_names
 from .protocols import is_instance, truth_of_object
 from .raising import assert_not, ends_in_raise, keep_message, raise_, read_sides
 from .selection import concrete
-from .values import Closure, Detour, Masked, Ref, Undefined, Value, leaves_in
+from .values import Closure, Detour, DictView, Masked, Ref, Undefined, Value, leaves_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +123,8 @@ def truth(ctx: Context, v: Value, node: ast.AST) -> bool | Atom:
         refuse_undefined(ctx, v, node)
     if isinstance(v, Masked):
         return truth(ctx, concrete(ctx, v, node, "the truth of x[mask]"), node)
+    if type(v) is DictView:
+        return bool(v.owner)
     if is_instance(v):
         decided = truth_of_object(ctx, v, node)
         return decided if isinstance(decided, bool) else truth(ctx, decided, node)

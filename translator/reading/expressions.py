@@ -147,6 +147,8 @@ def bin_op(ctx: Context, node: ast.BinOp) -> Value:
 def binary(ctx: Context, kind: type[ast.operator], left: Value, right: Value, node: ast.AST) -> Value:
     """`left op right`: run by Python where both are known, a statement otherwise."""
     python, op = _BINARY[kind]
+    if DictView in (type(left), type(right)):
+        left, right = _as_set(ctx, left, node), _as_set(ctx, right, node)
     if kind is ast.Mod and isinstance(left, str | bytes):
         return run_known(ctx, node, python, left, static(ctx, right, node, "a formatted value"))
     if isinstance(left, Masked) or isinstance(right, Masked):
@@ -320,6 +322,15 @@ def compare(ctx: Context, node: ast.Compare) -> Value:
     return chain(0, left)
 
 
+def _as_set(ctx: Context, v: Value, node: ast.AST) -> Value:
+    """The keys of a dict as operators take them; what they make of its values and items is left to CPython."""
+    if type(v) is not DictView:
+        return v
+    if v.kind != "keys":
+        ctx.cut(node, f"arithmetic or a comparison with d.{v.kind}()", instead="make a list of it first, list(...)")
+    return set(v.owner)
+
+
 def compare_pair(ctx: Context, kind: ast.cmpop, left: Value, right: Value, node: ast.AST) -> Value:
     match kind:
         case ast.Is() | ast.IsNot():
@@ -330,6 +341,8 @@ def compare_pair(ctx: Context, kind: ast.cmpop, left: Value, right: Value, node:
                 return found is isinstance(kind, ast.In)
             return marked(ctx, ctx.wrap(found if isinstance(kind, ast.In) else make.logical_not(ctx.b, found)))
     python, op = _COMPARE[type(kind)]
+    if DictView in (type(left), type(right)):
+        left, right = _as_set(ctx, left, node), _as_set(ctx, right, node)
     if protocols.is_instance(left) or protocols.is_instance(right):
         result = protocols.compared(ctx, kind, left, right, node)
         if result is not NotImplemented:

@@ -24,7 +24,7 @@ from .liveness import Liveness, Names, reads
 from .nodes import nodes_of
 from .reach import containers_of, objects_of
 from .source import FunctionNode
-from .values import SHARED, YIELDS, Cell, Closure, Frame, Generator, Ref, Value, is_object
+from .values import SHARED, YIELDS, Cell, Closure, Frame, Generator, Mirror, Ref, Value, is_object
 
 Seen = Iterable[tuple[Frame, str]]
 _NONE: Names = frozenset()
@@ -108,14 +108,17 @@ def of_call(pieces: Pieces, f: Any, args: list[Value], items: list[Value]) -> No
 def _seen(frame: Frame | None, names: Names) -> Iterator[tuple[Frame, str]]:
     """Where the functions around bind these names."""
     while frame is not None:
-        here = {n for n in names if _meaning(frame, n) is not None}
+        here = {n for n in names if _meaning(frame, n) is not _UNBOUND}
         yield from ((frame, n) for n in sorted(here))
         names, frame = names - here, frame.outer
 
 
 def _meaning(frame: Frame, name: str) -> Value:
     shared = frame.env[SHARED].__dict__ if SHARED in frame.env else {}
-    return shared[name] if name in shared else frame.env.get(name)
+    return shared[name] if name in shared else frame.env.get(name, _UNBOUND)
+
+
+_UNBOUND = object()
 
 
 def taken(ctx: Context, g: Generator, node: ast.AST) -> list[Value]:
@@ -139,8 +142,10 @@ def _item(ctx: Context, g: Generator, item: Value, node: ast.AST) -> Value:
 
 
 def _check_unchanged(ctx: Context, g: Generator, node: ast.AST) -> None:
-    written = {id(target) for target, _, _ in ctx.journal[g.mark :]}
-    changed = not written.isdisjoint(map(id, (*g.cells, *g.containers)))
+    targets = [target for target, _, _ in ctx.journal[g.mark :]]
+    outside = {id(cell) for _, _, cell in ctx.captures.params}  # which it may read in functions outside this one
+    changed = not outside.union(map(id, (*g.cells, *g.containers))).isdisjoint(map(id, targets))
+    changed |= any(isinstance(target, Mirror) for target in targets)
     if changed or any(_meaning(frame, name) is not value for frame, name, value in g.names):
         why = "the values that are still to come would see it"
         ctx.cut(node, f"what {g.name} reads has changed before it is used up", why, _INSTEAD)

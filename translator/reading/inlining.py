@@ -132,6 +132,8 @@ def _run(ctx: Context, frame: Frame, node: FunctionNode, call: ast.AST) -> Value
         if isinstance(node, ast.Lambda):
             return ctx.eval(node.body)
         flow = sequence(ctx, node.body, FUNCTION_END)
+        if frame.live.generates and flow is not None and flow.value is not None:
+            ctx.cut(call, f"{frame.name}, a generator, returns a value", "only `yield from` and StopIteration show it")
         if frame.live.generates:
             return of_function(pieces, frame, node)
         return None if flow is None else flow.value

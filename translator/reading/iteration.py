@@ -160,10 +160,10 @@ def item_getters(ctx: Context, v: Value, node: ast.AST) -> list[Getter]:
             return [functools.partial(_counted, i, get) for i, get in enumerate(item_getters(ctx, inner, node), first)]
         case Reversed(inner=inner):
             return item_getters(ctx, inner, node)[::-1]
-    made = v if type(v) in (Generator, DictView) else ctx.iterator(v)
-    if type(made) is DictView:
-        return [functools.partial(_in_dict, ctx, made, key, list(made.owner), node) for key in made.owner]
-    if type(made) is Generator:
+    if type(v) is DictView:
+        return [functools.partial(_in_dict, ctx, v, key, list(v.owner), node) for key in v.owner]
+    made = v if type(v) is Generator else ctx.iterator(v)
+    if made is not None:
         from .generators import getters
 
         return getters(ctx, made, node)

@@ -96,9 +96,7 @@ def _call_container_method(
         ctx.touch(owner)
     result = run_known(ctx, node, lambda: getattr(owner, name)(*args, **kwargs))
     if isinstance(owner, dict) and name in ("keys", "values", "items"):
-        items = list(result)
-        ctx.iterators[id(items)] = items, DictView(owner, name)
-        return items
+        return DictView(owner, name)
     return result
 
 

@@ -173,6 +173,8 @@ _NAMING: dict[type[ast.AST], tuple[str, ...]] = {
     ast.arg: ("arg",),
     ast.keyword: ("arg",),
     ast.FunctionDef: ("name",),
+    ast.ExceptHandler: ("name",),
+    ast.alias: ("name", "asname"),
     ast.Global: ("names",),
     ast.Nonlocal: ("names",),
     ast.MatchAs: ("name",),

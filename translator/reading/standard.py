@@ -352,14 +352,14 @@ def _copy(ctx: Context, node: ast.AST, v: Value) -> Value:
     return _with_parts(v, lambda x: x)
 
 
-def _deepcopy(ctx: Context, node: ast.AST, v: Value, made: dict[Any, Value] | None = None) -> Value:
+def _deepcopy(ctx: Context, node: ast.AST, v: Value, made: dict[int, Value] | None = None) -> Value:
     """`made`: the copies so far, by what they are copies of."""
     made = {} if made is None else made
-    key = (v.cell, v.path) if type(v) is Ref else id(v)
-    if key not in made:
+    if id(v) not in made:
         parts = _is_of_parts(ctx, v, node)
-        made[key] = _with_parts(v, lambda x: _deepcopy(ctx, node, x, made)) if parts else _array_copy(ctx, v)
-    return made[key]
+        new = _with_parts(v, lambda x: _deepcopy(ctx, node, x, made)) if parts else _array_copy(ctx, v)
+        made[id(v)] = v if type(v) is tuple and all(map(operator.is_, v, new)) else new
+    return made[id(v)]
 
 
 def _array_copy(ctx: Context, v: Value) -> Value:
