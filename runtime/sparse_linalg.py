@@ -2,7 +2,8 @@
 
 A is a matrix, or a linear function of a tree like b that gives one like it. x is a tree like b, and what is returned
 is (x, None). They stop where the residual's norm is at most max(tol * norm(b), atol), or after `maxiter` steps.
-Derivatives are solutions, too (`lax.custom_linear_solve`): nothing of the steps is kept.
+x has floats at least, and the dtypes of A(b) where those are wider than b's. Derivatives are solutions, too
+(`lax.custom_linear_solve`): nothing of the steps is kept, and x0 and M have none.
 """
 
 from __future__ import annotations
@@ -12,8 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from .custom_derivatives import closure_convert
 from .flatten_util import ravel_pytree
 from .implicit import custom_linear_solve
+from .stopping import stop_gradient
+from .trees import map as tree_map
 
 Fun = Callable[[Any], Any]
 Solver = Callable[[Fun, Fun, Any, Any, Any, int], Any]  # matvec, preconditioner, b, x0, largest residual, steps
@@ -60,20 +64,16 @@ def gmres(
 
 def _solved(solver: Solver, A: Any, b: Any, x0: Any, options: tuple[Any, ...], symmetric: bool) -> Any:
     tol, atol, maxiter, M = options
-    right, tree_of = ravel_pytree(b)
-    if right.dtype.kind not in "fc":
-        right = right * 1.0
-    start = np.zeros_like(right) if x0 is None else ravel_pytree(x0)[0].astype(right.dtype)
+    right, tree_of = ravel_pytree(_as_solved(A, b))
+    start = np.zeros_like(right) if x0 is None else stop_gradient(ravel_pytree(x0)[0].astype(right.dtype))
     if start.shape != right.shape:
         raise ValueError(f"x0 has {start.size} elements and b has {right.size}")
     steps = 10 * right.size if maxiter is None else maxiter
 
     def on_vectors(f: Any) -> Fun:
-        if f is None:
-            return lambda v: v
         return (lambda v: ravel_pytree(f(tree_of(v)))[0]) if callable(f) else (lambda v: f @ v)
 
-    precondition = on_vectors(M)
+    precondition = (lambda v: v) if M is None else _held(on_vectors(M), right)
 
     def solve(matvec: Fun, rhs: Any) -> Any:
         bound = np.maximum(tol * np.linalg.norm(rhs), atol)
@@ -83,7 +83,24 @@ def _solved(solver: Solver, A: Any, b: Any, x0: Any, options: tuple[Any, ...], s
         bound = np.maximum(tol * np.linalg.norm(rhs), atol)
         return solver(matvec, precondition, rhs, np.zeros_like(rhs), bound, steps)
 
-    return tree_of(custom_linear_solve(on_vectors(A), right, solve, solve_anew, symmetric))
+    own_transpose = symmetric and right.dtype.kind == "f"  # a Hermitian matrix is, where it is real
+    return tree_of(custom_linear_solve(on_vectors(A), right, solve, solve_anew, own_transpose))
+
+
+def _as_solved(A: Any, b: Any) -> Any:
+    """`b`, with floats for integers, and wide enough for A(b): solutions, and what they are made of, are so wide."""
+    b = tree_map(lambda x: np.asarray(x) if np.result_type(x).kind in "fc" else np.asarray(x) * 1.0, b)
+    if callable(A):
+        return tree_map(lambda x, y: x.astype(np.result_type(x, y)), b, A(b))
+    wide = (A @ ravel_pytree(b)[0]).dtype
+    return tree_map(lambda x: x.astype(np.result_type(x, wide)), b)
+
+
+def _held(f: Fun, v: Any) -> Fun:
+    """`f`, of vectors like v, what it finds outside itself held fixed: how a solution is found has no derivative."""
+    g, consts = closure_convert(f, v)
+    fixed = stop_gradient(consts)
+    return lambda v: g(v, *fixed)
 
 
 def _conjugate_gradients(matvec: Fun, precondition: Fun, b: Any, x: Any, bound: Any, steps: int) -> Any:

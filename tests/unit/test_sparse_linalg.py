@@ -67,3 +67,39 @@ def test_trees_and_wrong_starts() -> None:
     np.testing.assert_allclose(got["v"], B[2:].reshape(2, 2) / 4)
     with pytest.raises(ValueError, match="x0 has 5 elements and b has 6"):
         ours.cg(SYMMETRIC, B, np.ones(5))
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_solutions_are_as_wide_as_the_matrix(name: str) -> None:
+    solver, whole = getattr(ours, name), np.arange(6)
+    hermitian = SYMMETRIC + 1j * (HALF - HALF.T) / 4
+    for a in (matrix_for(name), hermitian):
+        want = np.linalg.solve(a, whole)
+        got = solver(a, whole, tol=1e-10)[0]
+        np.testing.assert_allclose(got, want, rtol=1e-7)
+        assert got.dtype == want.dtype
+        compiled = accelerate(lambda a, b: solver(lambda t: {"x": a @ t["x"]}, {"x": b}, tol=1e-10)[0]["x"])
+        np.testing.assert_allclose(compiled(a, whole), want, rtol=1e-7)
+
+
+def test_derivatives_by_a_hermitian_matrix() -> None:
+    hermitian, weights = SYMMETRIC + 1j * (HALF - HALF.T) / 4, np.arange(6.0)
+
+    def f(shift: Any) -> Any:
+        return np.real(weights @ ours.cg(hermitian + shift * np.eye(6), B * (1 + 2j), tol=1e-12)[0])
+
+    inverse = np.linalg.inv(hermitian + 0.3 * np.eye(6))
+    want = -np.real(weights @ inverse @ inverse @ (B * (1 + 2j)))
+    np.testing.assert_allclose(grad(f)(0.3), want, rtol=1e-6)
+
+
+@pytest.mark.parametrize("called", [False, True])
+def test_starts_and_preconditioners_have_no_derivatives(called: bool) -> None:
+    weights = np.arange(6.0)
+
+    def f(d: Any) -> Any:
+        inverse = 1 / np.diag(SYMMETRIC * d)
+        near = (lambda v: v * inverse) if called else np.diag(inverse)
+        return weights @ ours.cg(SYMMETRIC * d, B, x0=d * B, M=near, tol=1e-12)[0]
+
+    np.testing.assert_allclose(grad(f)(2.0), -(weights @ np.linalg.solve(SYMMETRIC, B)) / 4, rtol=1e-6)
