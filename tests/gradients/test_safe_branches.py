@@ -25,6 +25,12 @@ CASES = {
     "sums of rows": (
         lambda x: np.sum(np.where(x * A > 0, np.sum(np.log(np.outer(x * A, A + 2.0)), axis=1), 1.0)), 2.0, 1.5, -0.75
     ),
+    "sum of sums": (
+        lambda x: np.where(x > 0, np.sum(np.sum(np.log(np.outer(x * (A + 2.0), A + 2.0)), axis=1)), 0.0), 0.0, 0.0, 0.0
+    ),
+    "sum of a cast sum": (
+        lambda x: np.where(x > 0, np.sum(np.sum(np.log(x * ONES), axis=1).astype(np.complex128)).real, x), 0.0, 1.0, 0.0
+    ),
     "mean": (lambda x: np.where(x > 0, np.mean(np.sqrt(x * (A + 2.0))), 0.0), 0.0, 0.0, 0.0),
     "branch taken by an if": (lambda x: np.log(x) if x > 0 else 2.0 * x, 0.0, 2.0, 0.0),
     "norm at zero": (lambda x: np.linalg.norm(x * A), 0.0, 0.0, 0.0),
@@ -36,6 +42,7 @@ CASES = {
     "sinc": (np.sinc, 0.0, 0.0, -(np.pi**2) / 3),
 }
 A = np.array([-1.0, 0.0, 1.0])
+ONES = np.ones((2, 3))
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from .. import make, ops
 from ..builder import Builder
 from ..ir import Apply, Atom, Aval, Var
-from ..ops.core import Cast, Elementwise
+from ..ops.core import Cast, Elementwise, Reduce
 from ..records import dataclass
 from .cotangents import cast_like, same_atom, strong, unbroadcast
 from .partials import elementwise_vjp
@@ -71,15 +71,17 @@ def chosen_vjp(
 
 
 def may_be_steep(a: Atom, makers: Mapping[Var, Apply]) -> bool:
-    """Whether some slope of what made `a`, element by element, may be infinite."""
+    """Whether some slope of what made `a`, element by element and by sums, may be infinite."""
     waiting, seen = [a], set[Atom]()
     while waiting:
         x = waiting.pop()
         made = makers.get(x) if isinstance(x, Var) and x not in seen else None
         seen.add(x)
-        if made is None or not isinstance(made.op, Elementwise | Cast):
-            continue
-        if isinstance(made.op, Elementwise) and made.op.name not in _TAME:
-            return True
-        waiting += made.args
+        match made:
+            case Apply(op=Elementwise(name=name)) if name not in _TAME:
+                return True
+            case Apply(op=Elementwise() | Cast() | Reduce(name="sum")):
+                waiting += made.args
+            case _:
+                pass
     return False
