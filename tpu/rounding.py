@@ -148,7 +148,7 @@ class _Reading:
                 continue
             if var in self.sources:
                 places.extend(self.sources[var])
-            elif var in self.made:
+            if var in self.made:
                 found.update(_kinds_of(self.made[var]))
         return frozenset(found)
 
@@ -190,8 +190,10 @@ def _elements(s: Apply) -> Sequence[Atom] | None:
             return s.args[:2]
         case Concatenate(), _:
             return s.args
-        case Elementwise(name="negative"), _:
+        case Elementwise(name="negative" | "abs" | "absolute" | "fabs" | "positive"), _:
             return s.args
+        case Elementwise(name="where"), _:
+            return s.args[1:]
         case Reduce(), ReduceAttrs(axes=axes) if all(s.args[0].aval.shape[a] == 1 for a in axes):
             return s.args
     return None

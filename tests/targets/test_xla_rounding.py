@@ -194,3 +194,25 @@ def test_divisors_of_the_lowest_integer(dtype: type) -> None:
     info = np.iinfo(dtype)
     x, y = (a.ravel() for a in np.meshgrid(*[np.array([0, 1, 6, -9, info.max, info.min], dtype)] * 2))
     np.testing.assert_array_equal(accelerate(lambda x, y: np.gcd(x, y), target="cpu")(x, y), np.gcd(x, y))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda a: np.sqrt(np.abs(a * a)),
+        lambda a: np.abs(a * np.float64(1.1)) - a * np.float64(1.3),
+        lambda a: np.where(a > 0, a * 1.1, a * 1.7) + 0.3,
+    ],
+)
+def test_magnitudes_and_choices_are_seen_through(function: Callable[..., Any]) -> None:
+    x = np.concatenate([HUGE, X[:50]])
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(accelerate(function, target="cpu")(x), function(x))
+
+
+@pytest.mark.parametrize(
+    "function", [lambda a: np.log(np.abs(np.exp(a))), lambda a: np.abs(np.exp(a)) * np.abs(np.exp(-a))]
+)
+def test_magnitudes_of_exponentials_overflow(function: Callable[..., Any]) -> None:
+    with np.errstate(all="ignore"):
+        np.testing.assert_allclose(accelerate(function, target="cpu")(HUGE), function(HUGE), rtol=1e-15)
