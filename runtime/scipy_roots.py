@@ -1,6 +1,7 @@
 """scipy.optimize's roots of functions of one number, for derivatives and batches: implicit functions.
 
-How a root was found is no part of its derivative (`custom_root`): dx = -(df/dp) dp / (df/dx).
+How a root was found is no part of its derivative (`custom_root`): dx = -(df/dp) dp / (df/dx). A bracket is always
+halved to the end: maxiter, xtol and rtol say how SciPy's own searches stop, and count for `newton` alone.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def _between(
     f: Fun, a: Any, b: Any, args: Any = (), xtol: Any = 0, rtol: Any = 0, maxiter: Any = 100,
     full_output: Any = False, disp: Any = True,
 ) -> Any:  # fmt: skip
-    only_plain("scipy.optimize's search for a root with full_output=True", not full_output)
+    only_plain("scipy.optimize's search for a root", not full_output, "with full_output=True")
     return _implicit(_with(f, args), lambda g: bracketed(g, a, b))
 
 
@@ -46,7 +47,7 @@ def _newton(
     fprime2: Any = None, x1: Any = None, rtol: Any = 0.0, full_output: Any = False, disp: Any = True,
 ) -> Any:  # fmt: skip
     plain = np.ndim(x0) == 0 and disp and not full_output
-    only_plain("scipy.optimize.newton of arrays, or with full_output or without disp,", plain)
+    only_plain("scipy.optimize.newton", plain, "of arrays, with full_output or without disp")
     f = _with(func, args)
     if fprime is None:
         return _implicit(f, lambda g: secant(g, x0, x1, tol, rtol, maxiter))

@@ -26,6 +26,24 @@ CASES = {
 }
 
 
+@pytest.mark.parametrize("points", [1.0, 2.0, 0.5])
+def test_repeated_knots(points):
+    x = np.array([0.0, 1.0, 1.0, 2.0, 2.0])
+    f = lambda y, t: interp1d(x, y)(t) ** 2
+    value, (by_y, _) = value_and_grad(f, (0, 1))(Y, points)
+    assert value == f(Y, points)
+    weights = np.array([interp1d(x, unit)(points) for unit in np.eye(5)])
+    np.testing.assert_allclose(by_y, 2.0 * (weights @ Y) * weights)
+
+
+def test_few_points():
+    assert value_and_grad(lambda y: interp1d(X[:1], y)(0.0) * 2.0)(Y[:1]) == (2.0, 2.0)
+    with pytest.raises(ValueError, match="at least 4 entries"):
+        grad(lambda t: interp1d(X[:3], Y[:3], kind="cubic")(t))(0.5)
+    with pytest.raises(ValueError, match="duplicates"):
+        grad(lambda t: interp1d(X // 1.0, Y, kind="cubic")(t))(0.5)
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_splines_and_lines(name):
     f = CASES[name]

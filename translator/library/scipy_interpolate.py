@@ -92,7 +92,17 @@ def interp1d(
     if not assume_sorted:
         order = np.argsort(x, kind="mergesort")
         x, y = x[order], y[order]
-    curve = _cubic(x, y, "not-a-knot") if kind == "cubic" else _lines(x, y)
+    least = 4 if kind == "cubic" else 1
+    if x.shape[0] < least:
+        raise ValueError(f"x and y arrays must have at least {least} entries")
+    if kind == "cubic":
+        if np.any(np.diff(x) == 0):
+            raise ValueError("Expect x to not have duplicates")
+        curve = _cubic(x, y, "not-a-knot")
+    elif beyond or x.dtype != np.float64 or y.dtype != np.float64:
+        curve = _lines(x, y)
+    else:
+        curve = _lines_between(x, y)
 
     def between(t: Any) -> Any:
         t = np.asarray(t) + 0.0
@@ -105,7 +115,23 @@ def interp1d(
     return between
 
 
+def _lines_between(x: Any, y: Any) -> Any:
+    """As numpy.interp, to which SciPy leaves these: at a repeated knot what the last of its values is."""
+    if x.shape[0] == 1:
+        return lambda t: y[0] + 0.0 * t
+
+    def lines(t: Any) -> Any:
+        i = np.clip(np.searchsorted(x, t, side="right"), 1, x.shape[0] - 1)
+        empty = x[i] == x[i - 1]  # at a last knot that is repeated
+        slope = (y[i] - y[i - 1]) / np.where(empty, 1.0, x[i] - x[i - 1])
+        return np.where(empty, y[i], slope * (t - x[i - 1]) + y[i - 1])
+
+    return lines
+
+
 def _lines(x: Any, y: Any) -> Any:
+    """Lines that go on at both ends; at a repeated knot what the first of its values is."""
+
     def lines(t: Any) -> Any:
         i = np.clip(np.searchsorted(x, t), 1, x.shape[0] - 1)
         return (y[i] - y[i - 1]) / (x[i] - x[i - 1]) * (t - x[i - 1]) + y[i - 1]

@@ -242,7 +242,7 @@ def eigh(
     driver: Any = None,
 ) -> Any:
     """The values. Signs of vectors depend on the driver, and those of SciPy's are not NumPy's."""
-    only_plain("scipy.linalg.eigh, for vectors,", known(eigvals_only))
+    only_plain("scipy.linalg.eigh", known(eigvals_only), "for vectors")
     return eigvalsh(
         a, b, lower=lower, type=type, subset_by_index=subset_by_index, subset_by_value=subset_by_value, driver=driver
     )

@@ -52,7 +52,7 @@ def _between(d: Any, x: Any, y: Any, metric: Any, p: Any) -> Any:
         return np.max(np.abs(d), axis=-1)
     if metric == "minkowski":
         return np.sum(np.abs(d) ** p, axis=-1) ** (1.0 / p)
-    only_plain("scipy.spatial.distance with this metric", metric == "cosine")
+    only_plain("scipy.spatial.distance", metric == "cosine", "with this metric")
     norms = np.sqrt(np.sum(x * x, axis=-1)) * np.sqrt(np.sum(y * y, axis=-1))
     return 1.0 - np.sum(x * y, axis=-1) / norms
 

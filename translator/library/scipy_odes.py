@@ -136,7 +136,7 @@ def solve_ivp(
     first_step: Any = None,
     jac: Any = None,
 ) -> Any:
-    only_plain("scipy.integrate.solve_ivp without t_eval, or", t_eval is not None and events is None)
+    only_plain("scipy.integrate.solve_ivp", t_eval is not None and events is None, "without t_eval or with events")
     only_plain("scipy.integrate.solve_ivp", not known(dense_output))
     y, wanted = np.asarray(y0).astype(np.float64), np.asarray(t_eval).astype(np.float64)
     times = np.concatenate([np.reshape(np.asarray(t_span[0]).astype(np.float64), (1,)), wanted])

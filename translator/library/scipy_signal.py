@@ -208,7 +208,7 @@ def convolve1d(
     origin: Any = 0,
 ) -> Any:
     w = np.asarray(weights)[::-1]
-    only_plain("scipy.ndimage.convolve1d, of an even number of weights,", w.shape[0] % 2 == 1)
+    only_plain("scipy.ndimage.convolve1d", w.shape[0] % 2 == 1, "of an even number of weights")
     return correlate1d(input, w, axis, output, mode, cval, origin)
 
 

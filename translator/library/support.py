@@ -302,17 +302,16 @@ def _count(n: Any, function: str) -> int:
         raise UnsupportedError(Diagnostic(what, why=why, instead="use exact=False, or Python ints")) from None
 
 
-def only_plain(function: str, plain: bool) -> None:
-    """Raises CutError for the options of a function that are left to CPython."""
+def only_plain(function: str, plain: bool, use: str = "with these options") -> None:
+    """Raises CutError for a use of a function that is left to CPython."""
     if not plain:
-        what = f"{function} with these options is not in the language"
-        raise CutError(Diagnostic(what, instead="use the usual ones"))
+        raise CutError(Diagnostic(f"{function} {use} is not in the language", instead="call it in the usual way"))
 
 
 def integer_order(order: Any, function: str) -> int:
     """The order of a Bessel function as an int. Raises CutError where it is none: those are left to SciPy."""
     whole = isinstance(order, int | float | np.integer | np.floating) and float(order).is_integer()
-    only_plain(f"scipy.special.{function}, of an order that is no whole number,", whole)
+    only_plain(f"scipy.special.{function}", whole, "of an order that is no whole number")
     return int(order)
 
 
