@@ -155,6 +155,11 @@ def flags(x, k):
     return x * (2 if Bits.X in k else 3) + int(k), bool(k & Bits.W), (k | Bits.W) == 7, ~Bits.R & k
 
 
+@CASES((7, Level.HIGH), (7.5, Level.HIGH), (np.int8(7), Level.HIGH))
+def members_are_python_numbers(a, k):
+    return a // k, a * k, a + k, k is Level.HIGH
+
+
 @CASES((1,), (0,))
 def members_by_value(n):
     return Level(n) is Level.HIGH, Level(n).name, n in (Level.LOW,), Mode.A in Mode

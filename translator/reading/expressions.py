@@ -200,10 +200,19 @@ def _check_sequences(kind: type[ast.operator], left: Value, right: Value) -> Non
 
 def _operand(ctx: Context, v: Value, other: Value) -> Atom:
     """An operand; a number of one dtype or another where the other operand decides the dtype of the result."""
+    if type(other) is Var and other.aval.weak and isinstance(v, int | float | complex):
+        return ctx.atom(_python_number(v))
     if type(v) is not Undefined or v.number is None or not (type(other) is Var or type(other) is Ref):
         return ctx.atom(v)
     decided = {promote([Aval((), d), other.aval]) for d in v.dtypes} == {other.aval.dtype}
     return make.astype(ctx.b, v.number, other.aval.dtype) if decided else ctx.atom(v)
+
+
+def _python_number(v: Value) -> Value:
+    """What a member of an IntEnum and its like are beside Python's numbers; NumPy's take them for arrays."""
+    kinds = (k for k in (int, float, complex) if isinstance(v, k) and not isinstance(v, bool | np.generic))
+    kind: Any = next(kinds, None)
+    return v if kind is None else kind.__pos__(v)
 
 
 def _cut_wide(ctx: Context, left: Value, right: Value, node: ast.AST) -> None:
