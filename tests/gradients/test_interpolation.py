@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.interpolate import CubicSpline, interp1d
 
+import untraced
 from untraced import grad, value_and_grad
 from untraced.testing import check_grads
 
@@ -49,6 +50,12 @@ def test_splines_and_lines(name):
     f = CASES[name]
     assert value_and_grad(f)(Y, T)[0] == pytest.approx(f(Y, T), rel=1e-12)
     check_grads(f, (Y, T), order=2 if name == "natural" else 1)  # the second derivatives of all are alike
+
+
+@pytest.mark.parametrize("name", ["derivative", "c"])
+def test_of_a_spline_only_calls_are_known(name):
+    with pytest.raises(untraced.UnsupportedError, match=f"the attribute {name} of what a library gives"):
+        grad(lambda y: np.sum(getattr(CubicSpline(X, y), name)))(Y)
 
 
 def test_outside():

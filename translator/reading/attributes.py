@@ -78,6 +78,9 @@ def get_attribute(ctx: Context, owner: Value, name: str, node: ast.AST) -> Value
     if isinstance(owner, Closure | Bound | Partial):
         if name == "__name__" and isinstance(owner, Closure):
             return owner.name
+        if isinstance(owner, Closure) and owner.frame.fixed:  # it may stand for an object, as a spline of SciPy's
+            what = f"the attribute {name} of what a library gives, of which only calls are known here"
+            ctx.cut(node, what, instead="call it, or have CPython read the attribute, outside the function")
         if isinstance(owner, Closure) and not hasattr(array_attribute, name):  # nor has any other function
             raise AttributeError(f"'function' object has no attribute {name!r}")
         ctx.cut(node, f"the attribute {name} of {describe(owner)} is not known here")
