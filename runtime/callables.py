@@ -35,7 +35,9 @@ def readable(fun: Fun) -> Fun:
         source = getattr(fun, "__untraced_numpy__", None)
         if isinstance(source, types.FunctionType):  # of `random`: what it does but for Arrays outside programs
             return source
-        return _library_function(fun) if _is_operation(fun) or _is_scipys(fun) else fun
+        if _is_scipys(fun):
+            return _scipys_function(fun)
+        return _library_function(fun) if _is_operation(fun) else fun
     if hasattr(fun, "__untraced_read__"):
         return fun
     if isinstance(fun, types.MethodType):
@@ -121,6 +123,12 @@ def _calling(fun: Fun, signature: inspect.Signature, name: str) -> Fun:
         {"function": fun},
         inner,
     )
+
+
+@lru_cache(maxsize=1024)
+def _scipys_function(fun: Fun) -> Fun:
+    """One of SciPy's, whose options may come by position."""
+    return _calling(fun, inspect.signature(fun), fun.__name__)
 
 
 @lru_cache(maxsize=1024)

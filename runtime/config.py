@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import ContextDecorator
 
 from ..translator.precision import PRECISION
 from . import forking, strict
@@ -152,8 +153,9 @@ ACCEPTED: dict[str, tuple[object, ...]] = {
 """Settings of JAX's that change nothing here, and which values that is true of, the first being ours."""
 
 
-class disable_jit:
-    """In this block CPython runs accelerated functions, in all threads; `disable=False`: they are compiled after all.
+class disable_jit(ContextDecorator):
+    """In this block, or in the function that it decorates, CPython runs accelerated functions, in all threads;
+    `disable=False`: they are compiled after all.
 
     Within a function that is read it changes nothing: what stands there belongs to the function's own program.
 

@@ -21,13 +21,13 @@ class Options:
     def __init__(
         self,
         target: str,
-        static_argnums: Argnums,
-        static_argnames: Argnames,
-        donate_argnums: Argnums,
+        static_argnums: Argnums | None,
+        static_argnames: Argnames | None,
+        donate_argnums: Argnums | None,
         checks: bool,
         fallback: str,
         check_grads: bool = False,
-        donate_argnames: Argnames = (),
+        donate_argnames: Argnames | None = (),
     ) -> None:
         if fallback not in ("error", "numpy"):
             raise ValueError(f'fallback must be "error" or "numpy", got {fallback!r}')
@@ -124,9 +124,9 @@ def settled_target(target: str, of_jit: dict[str, Any]) -> str:
     return "auto" if backend in ("gpu", "cuda", "rocm") else checked_target(backend)
 
 
-def _names(argnames: Argnames) -> tuple[str, ...]:
-    return (argnames,) if isinstance(argnames, str) else tuple(argnames)
+def _names(argnames: Argnames | None) -> tuple[str, ...]:
+    return () if argnames is None else (argnames,) if isinstance(argnames, str) else tuple(argnames)
 
 
-def _numbers(argnums: Argnums) -> tuple[int, ...]:
-    return (argnums,) if isinstance(argnums, int) else tuple(argnums)
+def _numbers(argnums: Argnums | None) -> tuple[int, ...]:
+    return () if argnums is None else (argnums,) if isinstance(argnums, int) else tuple(argnums)

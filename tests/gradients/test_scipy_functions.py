@@ -181,3 +181,23 @@ def test_a_solution_that_ends() -> None:
 def test_a_function_of_scipys_by_itself():
     check_grads(sl.expm, (A,), order=1)
     np.testing.assert_allclose(accelerate(sl.expm, target="numpy")(A), sl.expm(A), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("fun", "options"),
+    [(sl.norm, ("fro",)), (sl.cholesky, (True,)), (sl.solve_triangular, (A[0], 0, True)), (sl.inv, ())],
+)
+def test_options_of_scipys_functions_by_position(fun, options):
+    a = A @ A.T + 3 * np.eye(len(A))
+    np.testing.assert_allclose(accelerate(fun, target="numpy", fallback="error")(a, *options), fun(a, *options))
+    np.testing.assert_allclose(
+        grad(lambda a: np.sum(np.sin(fun(a, *options))))(a),
+        grad(lambda a, f=accelerate(fun): np.sum(np.sin(f(a, *options))))(a),
+    )
+
+
+@pytest.mark.parametrize("kind", [{"assume_a": "pos", "lower": True}, {"assume_a": "upper triangular"}])
+def test_inverses_of_one_triangle(kind):
+    a = A + 5 * np.eye(len(A))
+    got = accelerate(lambda a: sl.inv(a, **kind), target="numpy", fallback="error")(a)
+    np.testing.assert_allclose(got, sl.inv(a, **kind), rtol=1e-12)

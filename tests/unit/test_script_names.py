@@ -126,3 +126,14 @@ def test_disable_jit_inside_a_program() -> None:
     with untraced.disable_jit():
         assert untraced.config.jax_disable_jit
     assert not untraced.config.jax_disable_jit
+
+    @untraced.disable_jit()
+    def by_cpython() -> bool:
+        return untraced.config.jax_disable_jit
+
+    assert by_cpython() and not untraced.config.jax_disable_jit
+
+
+def test_none_of_jits_arguments() -> None:
+    nothing: Any = {"static_argnums": None, "static_argnames": None, "donate_argnums": None, "donate_argnames": None}
+    assert jit(lambda x, n=3: x * n, target="numpy", **nothing)(2.0) == 6

@@ -28,16 +28,20 @@ def solve(
     transposed: Any = False,
 ) -> Any:
     """For symmetric and Hermitian matrices one triangle is read."""
-    a, kind = np.asarray(a), known(assume_a)
+    a = _of_kind(np.asarray(a), known(assume_a), lower, "scipy.linalg.solve")
+    return np.linalg.solve(a.mT if known(transposed) else a, b)
+
+
+def _of_kind(a: Any, kind: Any, lower: Any, name: str) -> Any:
+    """The whole matrix, of which LAPACK reads one triangle where it is told a kind."""
     if kind in ("sym", "symmetric", "her", "hermitian", "pos", "positive definite"):
         t = np.tril(a) if known(lower) else np.triu(a)
         mirrored = t.mT if kind in ("sym", "symmetric") else np.conj(t).mT
-        a = np.where(np.eye(a.shape[-1], dtype=bool), a, t + mirrored)
-    elif kind in ("lower triangular", "upper triangular"):
-        a = np.tril(a) if kind == "lower triangular" else np.triu(a)
-    else:
-        only_plain("scipy.linalg.solve", kind is None or kind in ("gen", "general"))
-    return np.linalg.solve(a.mT if known(transposed) else a, b)
+        return np.where(np.eye(a.shape[-1], dtype=bool), a, t + mirrored)
+    if kind in ("lower triangular", "upper triangular"):
+        return np.tril(a) if kind == "lower triangular" else np.triu(a)
+    only_plain(name, kind is None or kind in ("gen", "general"))
+    return a
 
 
 def solve_triangular(
@@ -85,9 +89,11 @@ def cho_solve(c_and_lower: Any, b: Any, overwrite_b: Any = False, check_finite: 
     return solve_triangular(c, first, 2 if lower else 0, lower)
 
 
-def inv(a: Any, overwrite_a: Any = False, check_finite: Any = True) -> Any:
-    """The inverse; LinAlgError where the matrix is singular."""
-    return np.linalg.inv(a)
+def inv(
+    a: Any, overwrite_a: Any = False, check_finite: Any = True, *, assume_a: Any = None, lower: Any = False
+) -> Any:
+    """The inverse; LinAlgError where the matrix is singular. For symmetric matrices one triangle is read."""
+    return np.linalg.inv(_of_kind(np.asarray(a), known(assume_a), lower, "scipy.linalg.inv"))
 
 
 def det(a: Any, overwrite_a: Any = False, check_finite: Any = True) -> Any:
