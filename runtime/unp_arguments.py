@@ -35,7 +35,11 @@ def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> A
 
 def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
     """np.argwhere, of shape (size, a.ndim) with `size`."""
-    return np.argwhere(a) if size is None else np.stack(nonzero(a, size=size, fill_value=fill_value), axis=-1)
+    if size is None:
+        return np.argwhere(a)
+    if np.ndim(a) == 0:
+        return np.zeros((size, 0), np.int64)
+    return np.stack(nonzero(a, size=size, fill_value=fill_value), axis=-1)
 
 
 def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None = None, fill_value: Any = None) -> Any:
@@ -171,8 +175,11 @@ def take(
     indices_are_sorted: bool = False,
     fill_value: Any = None,
 ) -> Any:
-    """np.take. With mode="fill", or a `fill_value`, this stands where an index is out of range; else NumPy raises."""
-    if mode != "fill" and fill_value is None:
+    """np.take. With mode="fill", or a `fill_value` without mode, this stands where an index is out of range.
+
+    Without either NumPy raises IndexError. ValueError for an unknown mode.
+    """
+    if not _fills(mode, fill_value):
         return np.take(a, indices, axis, out, "raise" if mode is None else mode)
     a = np.ravel(a) if axis is None else np.asarray(a)
     along = 0 if axis is None else axis % a.ndim
@@ -186,16 +193,26 @@ def take(
 def take_along_axis(
     arr: Any, indices: Any, axis: int | None = -1, mode: str | None = None, fill_value: Any = None
 ) -> Any:
-    """np.take_along_axis. What is out of range NumPy refuses; mode="clip" takes the nearest, "fill" `fill_value`."""
-    if mode is None and fill_value is None:
+    """np.take_along_axis. What is out of range NumPy refuses; mode="clip" takes the nearest, "fill" `fill_value`.
+
+    Negative indices count from the end in every mode. ValueError for an unknown mode.
+    """
+    if mode not in (None, "clip", "fill", "promise_in_bounds"):
+        raise ValueError(f'take_along_axis: mode must be "clip", "fill" or "promise_in_bounds", not {mode!r}')
+    fills = _fills(mode, fill_value)
+    if mode != "clip" and not fills:
         return np.take_along_axis(arr, indices, axis)
-    arr = np.ravel(arr) if axis is None else np.asarray(arr)
+    arr, indices = np.ravel(arr) if axis is None else np.asarray(arr), np.asarray(indices)
     along = 0 if axis is None else axis
     size = arr.shape[along]
-    if mode == "clip":
-        return np.take_along_axis(arr, np.clip(indices, 0, size - 1), along)
+    if not fills:
+        return np.take_along_axis(arr, np.clip(np.where(indices < 0, indices + size, indices), 0, size - 1), along)
     inside = (indices >= -size) & (indices < size)
     return np.where(inside, np.take_along_axis(arr, np.where(inside, indices, 0), along), _filling(arr, fill_value))
+
+
+def _fills(mode: Any, fill_value: Any) -> bool:
+    return mode == "fill" or (mode is None and fill_value is not None)
 
 
 def _filling(a: Any, fill_value: Any) -> Any:
@@ -256,7 +273,13 @@ def _of_kind(x: Any, dtype: Any) -> Any:
 
 
 def dot(
-    a: Any, b: Any, out: Any = None, *, precision: Any = None, preferred_element_type: Any = None, **_: Any
+    a: Any,
+    b: Any,
+    out: Any = None,
+    *,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+    out_sharding: None = None,
 ) -> Any:
     """np.dot, of operands converted to `preferred_element_type`."""
     return np.dot(_of_kind(a, preferred_element_type), _of_kind(b, preferred_element_type), out)
@@ -291,16 +314,12 @@ def einsum(
     return np.einsum(subscripts, *operands, **options)
 
 
-def convolve(
-    a: Any, v: Any, mode: Any = "full", *, precision: Any = None, preferred_element_type: Any = None
-) -> Any:
+def convolve(a: Any, v: Any, mode: Any = "full", *, precision: Any = None, preferred_element_type: Any = None) -> Any:
     """np.convolve, of operands converted to `preferred_element_type`."""
     return np.convolve(_of_kind(a, preferred_element_type), _of_kind(v, preferred_element_type), mode)
 
 
-def correlate(
-    a: Any, v: Any, mode: Any = "valid", *, precision: Any = None, preferred_element_type: Any = None
-) -> Any:
+def correlate(a: Any, v: Any, mode: Any = "valid", *, precision: Any = None, preferred_element_type: Any = None) -> Any:
     """np.correlate, of operands converted to `preferred_element_type`."""
     return np.correlate(_of_kind(a, preferred_element_type), _of_kind(v, preferred_element_type), mode)
 

@@ -49,6 +49,8 @@ CALLS: list[tuple[Any, tuple[Any, ...]]] = [
     (lambda m, v, k: m.take(v, k, mode="fill"), (V, K)),
     (lambda m, x, k: m.take_along_axis(x, k[None, :2], 1, mode="clip"), (X, K)),
     (lambda m, x, k: m.take_along_axis(x, m.stack([k, k]), 1, mode="fill", fill_value=9.0), (X, K)),
+    (lambda m, v, k: m.take_along_axis(v, k - 1, 0, mode="clip", fill_value=9.0), (V, K)),
+    (lambda m, v, k: m.take(v, k, mode="clip", fill_value=9.0) + m.take(v, k, mode="wrap"), (V, K)),
     (lambda m, v: (m.sort(v, descending=True), m.argsort(v, descending=True), m.argsort(v, stable=True)), (V,)),
     (lambda m, x: m.argsort(x, axis=None, descending=True), (X,)),
     (lambda m, v: m.searchsorted(m.sort(v), 1.5, method="sort"), (V,)),
@@ -99,6 +101,12 @@ def test_wrong_arguments() -> None:
         unp.unique(X, axis=0, size=2)
     with pytest.raises(IndexError):
         unp.take(V, K)
+    for name in ("take", "take_along_axis"):
+        with pytest.raises(ValueError, match="mode"):
+            getattr(unp, name)(V, K, 0, mode="nonsense", fill_value=7.0)
+    with pytest.raises(TypeError, match="nonsense"):
+        unp.dot(V, V, nonsense=1)
+    assert unp.argwhere(np.asarray(3.0), size=1).shape == (1, 0)
     with pytest.raises(TypeError, match="takes no keyword arguments"):
         accelerate(lambda x: np.add.at(x, 0, 1.0, inplace=False))(V)
 
