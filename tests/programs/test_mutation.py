@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from comparing import TARGETS, Cases, check
 
+from untraced import accelerate
+
 CASES = Cases()
 
 
@@ -500,7 +502,31 @@ def alias_loop3(a):
     return (old, new)
 
 
+@CASES(X(m34))
+def memory_made_by_the_class(a):
+    b = np.ndarray(a.shape)
+    c = np.ndarray([4], dtype=np.int32, order="C")
+    b[:] = a * 2
+    c[:] = a[1]
+    shared = np.ndarray((2, 6), a.dtype, a)
+    shared[1, 0] = -3
+    return b, c
+
+
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize(("function", "arguments"), CASES.found)
 def test_mutation(function: Any, arguments: Any, target: str) -> None:
     check(function, arguments, target)
+
+
+def fills_columns(n):
+    y = np.ndarray((n, n))
+    for k in range(n):
+        y[:, k] = k
+    return y
+
+
+def test_what_lies_in_new_memory_is_no_constant_of_the_program() -> None:
+    f = accelerate(fills_columns, target="cpu")
+    np.testing.assert_array_equal(f(40), fills_columns(40))
+    assert "np.empty((40, 40))" in f.inspect(40).source

@@ -273,6 +273,7 @@ _DIRECT: dict[str, Callable[..., Any]] = {
     "zeros": create.filled(0),
     "ones": create.filled(1),
     "empty": create.empty,
+    "ndarray": create.ndarray,
     "full": create.full,
     "zeros_like": create.filled_like(0),
     "ones_like": create.filled_like(1),

@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import make, ops
 from ..builder import Builder
-from ..errors import ShapeError
+from ..errors import CutError, Diagnostic, ShapeError
 from ..fits import check_holds
 from ..ir import Atom, Const
 from ..ops.core import At, Run
@@ -42,6 +42,27 @@ def filled(value: int) -> Direct:
 def empty(b: Builder, shape: Any, dtype: Any = None, order: Any = "C", *, like: Any = None) -> Atom:
     sizes, target = static_shape(shape), static_dtype(dtype) or np.dtype(np.float64)
     return make.empty(b, sizes, target) if sizes else make.zeros(b, sizes, target)
+
+
+def ndarray(
+    b: Builder,
+    shape: Any,
+    dtype: Any = float,
+    buffer: Any = None,
+    offset: Any = 0,
+    strides: Any = None,
+    order: Any = None,
+) -> Atom:
+    """The class called: an array of what is in memory, which is np.empty where no memory is given."""
+    if buffer is not None or strides is not None:
+        raise CutError(
+            Diagnostic(
+                "np.ndarray of a buffer is left to NumPy",
+                why="what memory the array shares, its strides say",
+                instead="use np.frombuffer, a slice or a reshape",
+            )
+        )
+    return empty(b, shape, dtype)
 
 
 def full(b: Builder, shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C", *, like: Any = None) -> Atom:
