@@ -2,6 +2,8 @@
 
 before                      after (of floating-point numbers)
 y = np.sign(x)              y = np.where(x != x, x, (x > 0).astype(x.dtype) - (x < 0).astype(x.dtype))
+
+In half precision all of the source is computed in float32 and rounded once, as NumPy does.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from ..translator.builder import Builder
 from ..translator.errors import Diagnostic, UnsupportedError
 from ..translator.ir import Apply, Atom, Block, Const, Fused, Var, inputs_of
 from ..translator.ops.core import Elementwise
+from .dialects import working
 
 DEPTH = 8  # decompositions of decompositions; a longer chain would be a cycle
 
@@ -55,7 +58,7 @@ def _once(block: Block, language: str) -> Block:
             raise UnsupportedError(Diagnostic(f"{s.op.numpy} of {dtype} has no {language} form", s.span))
         with b.at(s.span):
             dtypes, result = s.op.loop_dtypes([a.aval for a in s.args])
-            args = [make.astype(b, a, d) for a, d in zip(s.args, dtypes, strict=True)]
+            args = [make.astype(b, a, working(d)) for a, d in zip(s.args, dtypes, strict=True)]
             y = splice(b, s.op.decompose, args)
             assert isinstance(y, Var | Const)
             renamed[s.targets[0]] = make.broadcast_to(b, make.astype(b, y, result), s.targets[0].aval.shape)

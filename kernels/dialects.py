@@ -148,7 +148,7 @@ class Triton:
         if source == target:
             return text
         if target.kind == "b":
-            return f"({text} != 0)"
+            return f"({self.convert(text, source, working(source))} != 0)"
         if target.kind == "u" and source.kind == "f":  # what is negative wraps around, where the device would give 0
             signed = f"{_atom(text)}.to(tl.{'int32' if target.itemsize < 4 else 'int64'})"
             if target.itemsize == 8:

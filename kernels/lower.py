@@ -325,14 +325,7 @@ class _Lowering:
     def value(self, a: Atom, where: Map, dtype: DType | None = None) -> Value:
         """The value of an atom at a position. A constant takes the dtype that it is wanted in."""
         if isinstance(a, Const):
-            wanted = a.aval.dtype if dtype is None else dtype
-            number = np.asarray(a.value).astype(wanted)[()]
-            key: tuple[Any, ...] = ("number", wanted, np.asarray(number).tobytes())
-            if key in self.memo:
-                return self.memo[key]
-            if wanted.kind == "f" and self.is_count(float(number)):
-                return self.add(key, "count", wanted, Count(number), (), False, self.fused.span)
-            return self.add(key, "", wanted, Number(number), (), False, self.fused.span)
+            return self.number(a.value, a.aval.dtype if dtype is None else dtype)
         key = (a, where)
         if key in self.memo:
             return self.memo[key]
@@ -343,17 +336,14 @@ class _Lowering:
             case Elementwise():
                 return self.elementwise(key, maker, where)
             case Cast():
-                arg = self.value(maker.args[0], where)
-                return self.add(key, a.hint, a.aval.dtype, Convert(), (arg,), arg.along, maker.span)
+                return self.converted(key, self.value(maker.args[0], where), a, maker.span)
             case Reduce():
                 return self.reduction(key, maker, where)
             case Cumulative():
                 return self.scan(key, maker, where)
             case Create(name="full"):
                 value = self.value(maker.args[0], (), a.aval.dtype)
-                if value.dtype != a.aval.dtype:
-                    return self.add(key, a.hint, a.aval.dtype, Convert(), (value,), value.along, maker.span)
-                return value
+                return value if value.dtype == a.aval.dtype else self.converted(key, value, a, maker.span)
             case Create(name="iota"):
                 (term,) = where
                 return self.add(key, a.hint, a.aval.dtype, Position(term), (), term.axis in self.axes, maker.span)
@@ -363,6 +353,21 @@ class _Lowering:
                 return self.value(maker.args[0], operand_map(maker, where))
             case _:
                 raise _refused(f"{maker.op.name} inside a kernel", maker.span)
+
+    def number(self, value: Any, dtype: DType) -> Value:
+        with np.errstate(all="ignore"):
+            number = np.asarray(value).astype(dtype)[()]
+        key: tuple[Any, ...] = ("number", dtype, np.asarray(number).tobytes())
+        if key in self.memo:
+            return self.memo[key]
+        if dtype.kind == "f" and self.is_count(float(number)):
+            return self.add(key, "count", dtype, Count(number), (), False, self.fused.span)
+        return self.add(key, "", dtype, Number(number), (), False, self.fused.span)
+
+    def converted(self, key: tuple[Any, ...], x: Value, a: Var, span: Span) -> Value:
+        if isinstance(x.source, Number):
+            return self.number(x.source.value, a.aval.dtype)
+        return self.add(key, a.hint, a.aval.dtype, Convert(), (x,), x.along, span)
 
     def is_count(self, number: float) -> bool:
         """Whether a constant looks like a number of elements n, or like the 1 / n or 2 / n of a mean's derivative."""

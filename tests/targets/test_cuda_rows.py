@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 from host_cuda import HostCuda
-from kernel_programs import ROW_DTYPES, check_rows, rows
+from kernel_programs import CAST_DTYPES, ROW_DTYPES, check_casts, check_rows, rows
 
 from untraced.kernels.ahead import compile_program
 from untraced.kernels.decompose import decompose
@@ -23,6 +23,12 @@ TOLERANCE = {"f2": 2e-3, "bfloat16": 1.6e-2, "f4": 1e-5, "i2": 1e-5, "u2": 1e-5}
 @pytest.mark.parametrize("dtype", ROW_DTYPES)
 def test_rows(dtype: str) -> None:
     check_rows(dtype, HostCuda(), TOLERANCE.get(dtype, 1e-12))
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="no host compiler")
+@pytest.mark.parametrize("dtype", CAST_DTYPES)
+def test_casts_of_special_values(dtype: str) -> None:
+    check_casts(dtype, HostCuda())
 
 
 @pytest.mark.parametrize("dtype", ["f2", "f4", "i4"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from kernel_programs import ROW_DTYPES, check_rows, rows
+from kernel_programs import CAST_DTYPES, ROW_DTYPES, check_casts, check_rows, rows
 
 from untraced.kernels.ahead import compile_program
 from untraced.kernels.decompose import decompose
@@ -31,6 +31,11 @@ def backend() -> Iterator[TritonInterpreter]:
 @pytest.mark.parametrize("dtype", ROW_DTYPES)
 def test_rows(dtype: str, backend: TritonInterpreter) -> None:
     check_rows(dtype, backend, TOLERANCE.get(dtype, 1e-12))
+
+
+@pytest.mark.parametrize("dtype", CAST_DTYPES)
+def test_casts_of_special_values(dtype: str, backend: TritonInterpreter) -> None:
+    check_casts(dtype, backend)
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8", "i4", "?"])
