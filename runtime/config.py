@@ -118,39 +118,58 @@ class Config:
 
         AttributeError for an unknown setting, ValueError for a value that would ask for other numbers.
         """
-        if name not in ACCEPTED:
-            setattr(self, name, value)
-        elif ACCEPTED[name] and value not in ACCEPTED[name]:
-            raise ValueError(f"{name} is {ACCEPTED[name][0]!r} here, and cannot be {value!r}")
+        setattr(self, name, value)
+
+    def read(self, name: str) -> object:
+        """What the setting of this name is. AttributeError for an unknown one."""
+        return getattr(self, name)
 
     def __setattr__(self, name: str, value: object) -> None:
-        if not isinstance(getattr(type(self), name, None), property):
+        if name in ACCEPTED:
+            ours, others = ACCEPTED[name]
+            if others is not None and value != ours and value not in others:
+                raise ValueError(f"{name} is {ours!r} here, and cannot be {value!r}")
+            _told[name] = value
+        elif isinstance(getattr(type(self), name, None), property):
+            super().__setattr__(name, value)
+        else:
             raise AttributeError(f"untraced.config has no setting {name!r}; it has {_NAMES}")
-        super().__setattr__(name, value)
+
+    def __getattr__(self, name: str) -> object:
+        if name not in ACCEPTED:
+            raise AttributeError(f"untraced.config has no setting {name!r}; it has {_NAMES}")
+        return _told.get(name, ACCEPTED[name][0])
 
 
 _NAMES = ", ".join(name for name, made in vars(Config).items() if isinstance(made, property))
 
 config = Config()
 
-_ANY: tuple[object, ...] = ()
-ACCEPTED: dict[str, tuple[object, ...]] = {
-    "jax_threefry_partitionable": (True,),
-    "jax_default_prng_impl": ("threefry2x32",),
-    "jax_enable_custom_prng": _ANY,
-    "jax_numpy_dtype_promotion": ("standard",),
-    "jax_numpy_rank_promotion": _ANY,
-    "jax_default_matmul_precision": _ANY,
-    "jax_log_compiles": _ANY,
-    "jax_explain_cache_misses": _ANY,
-    "jax_check_tracer_leaks": _ANY,
-    "jax_debug_key_reuse": _ANY,
-    "jax_traceback_filtering": _ANY,
-    "jax_transfer_guard": _ANY,
-    "jax_persistent_cache_min_compile_time_secs": _ANY,
-    "jax_persistent_cache_min_entry_size_bytes": _ANY,
+ACCEPTED: dict[str, tuple[object, tuple[object, ...] | None]] = {
+    "jax_threefry_partitionable": (True, ()),
+    "jax_default_prng_impl": ("threefry2x32", ()),
+    "jax_numpy_dtype_promotion": ("standard", ()),
+    "jax_numpy_rank_promotion": ("allow", None),
+    "jax_enable_custom_prng": (False, None),
+    "jax_default_matmul_precision": (None, None),
+    "jax_default_device": (None, None),
+    "jax_log_compiles": (False, None),
+    "jax_explain_cache_misses": (False, None),
+    "jax_check_tracer_leaks": (False, None),
+    "jax_debug_key_reuse": (False, None),
+    "jax_enable_checks": (False, None),
+    "jax_traceback_filtering": ("auto", None),
+    "jax_transfer_guard": (None, None),
+    "jax_enable_compilation_cache": (True, None),
+    "jax_persistent_cache_min_compile_time_secs": (1.0, None),
+    "jax_persistent_cache_min_entry_size_bytes": (0, None),
 }
-"""Settings of JAX's that change nothing here, and which values that is true of, the first being ours."""
+"""Settings of JAX's that change nothing here: what each is by default, and which other values it may have (None: any).
+
+Of these `jax_default_device` says where arrays lie, on which no result depends: a function computes on its target.
+"""
+
+_told: dict[str, object] = {}
 
 
 class disable_jit(ContextDecorator):

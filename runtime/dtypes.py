@@ -8,8 +8,10 @@ import ml_dtypes
 import numpy as np
 from numpy import result_type
 
+from ..translator.surface.arguments import FLOAT0
+
 bfloat16 = ml_dtypes.bfloat16
-float0 = np.dtype([("float0", np.void, 0)])
+float0 = FLOAT0
 prng_key = extended = np.uint64  # a key of `untraced.random` is a number of this dtype
 
 

@@ -9,14 +9,15 @@ from __future__ import annotations
 import enum
 import math
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
 from .devices import Device, Sharding
 from .mesh_utils import create_device_mesh
 
+_F = TypeVar("_F", bound=Callable[..., Any])
 Entry = str | tuple[str, ...] | None
 
 
@@ -84,6 +85,10 @@ class Mesh:
 
     def __exit__(self, *error: object) -> None:
         """Shardings name their mesh, so the block changes nothing."""
+
+    def __call__(self, function: _F) -> _F:
+        """As a decorator, too, it changes nothing: the function itself."""
+        return function
 
     def __repr__(self) -> str:
         return f"Mesh({', '.join(f'{name!r}: {n}' for name, n in self.shape.items())})"

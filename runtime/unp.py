@@ -1,9 +1,9 @@
 """The namespace `untraced.numpy`: NumPy whose creation functions give `Array`s.
 
-Functions to which jax.numpy gives further arguments take these (`unp_arguments`); reductions take where=None for no
-mask. Everything else is NumPy's own function, which works on Arrays through NumPy's protocols (`unp.sin is np.sin`).
-Inside an accelerated function a creation function or a reduction means NumPy's: its attribute `__untraced_numpy__` says
-which.
+Functions to which jax.numpy gives further arguments take these (`unp_arguments`, `unp_sets`, `unp_linalg`), and give
+Arrays where they are given one; reductions take where=None for no mask. Everything else is NumPy's own function, which
+works on Arrays through NumPy's protocols (`unp.sin is np.sin`). Inside an accelerated function each means what its
+attribute `__untraced_numpy__` says, a function of NumPy or NumPy source.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from . import unp_arguments
+from . import unp_arguments, unp_linalg, unp_sets
 from .array import Array as ndarray
 from .devices import device_put
+from .trees import map as tree_map
 
 __all__ = ["ndarray"]
 
@@ -55,11 +56,28 @@ def _reducing(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def reduce(*args: Any, **options: Any) -> Any:
         given = {name: x for name, x in options.items() if x is not None or name not in ("where", "initial")}
-        given.pop("promote_integers", None)
         return function(*args, **given)
 
     reduce.__untraced_numpy__ = function  # type: ignore[attr-defined]
     return reduce
+
+
+def _of_either_kind(function: Callable[..., Any]) -> Callable[..., Any]:
+    """What is NumPy source, and calls NumPy: its results are Arrays where an argument is."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **options: Any) -> Any:
+        result = function(*args, **options)
+        if any(isinstance(a, ndarray) for a in (*args, *options.values())):
+            return tree_map(_lifted, result)
+        return result
+
+    call.__untraced_numpy__ = function  # type: ignore[attr-defined]
+    return call
+
+
+def _lifted(x: Any) -> Any:
+    return device_put(x) if isinstance(x, np.ndarray | np.generic) else x
 
 
 _REDUCTIONS = (
@@ -67,10 +85,12 @@ _REDUCTIONS = (
     "nanvar", "prod", "std", "sum", "var",
 )  # fmt: skip
 
+for _module in (unp_arguments, unp_sets, unp_linalg):
+    for _name in _module.NAMES:
+        (vars(unp_linalg) if _module is unp_linalg else globals())[_name] = _of_either_kind(getattr(_module, _name))
 for _name in _REDUCTIONS:
-    globals()[_name] = _reducing(getattr(np, _name))
-for _name in unp_arguments.NAMES:
-    globals()[_name] = getattr(unp_arguments, _name)
+    globals()[_name] = _reducing(getattr(unp_arguments, _name, None) or getattr(np, _name))
+linalg = unp_linalg
 for _name in _CREATION:
     _function = getattr(np, _name)
     globals()[_name] = _from_tree(_function) if _name in ("array", "asarray") else _creating(_function)
@@ -90,4 +110,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*dir(np), *unp_arguments.NAMES, *_OF_DTYPES, "ndarray"})
+    return sorted({*dir(np), *unp_arguments.NAMES, *unp_sets.NAMES, *_OF_DTYPES, "ndarray"})

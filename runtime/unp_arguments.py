@@ -70,75 +70,6 @@ def compress(
     return chosen if axis is None else np.moveaxis(chosen, 0, axis)
 
 
-def unique(
-    ar: Any,
-    return_index: bool = False,
-    return_inverse: bool = False,
-    return_counts: bool = False,
-    axis: int | None = None,
-    *,
-    equal_nan: bool = True,
-    size: int | None = None,
-    fill_value: Any = None,
-    sorted: bool = True,
-) -> Any:
-    """np.unique. With `size` the smallest `size` elements; `fill_value` is by default the smallest, counted 0 times.
-
-    ValueError where `size` comes with an axis.
-    """
-    if size is None:
-        asked: Any = (return_index, return_inverse, return_counts, axis)
-        return np.unique(ar, *asked, equal_nan=equal_nan)
-    if axis is not None:
-        raise ValueError("unique: size= is for all elements; it cannot come with an axis")
-    ar = np.asarray(ar)
-    flat = np.ravel(ar)
-    if flat.size == 0:
-        raise ValueError("unique: size= of an array without elements")
-    order = np.argsort(flat, kind="stable")
-    ordered = flat[order]
-    new = ordered[1:] != ordered[:-1]
-    if equal_nan and ar.dtype.kind in "fc":
-        new = new & ~(np.isnan(ordered[1:]) & np.isnan(ordered[:-1]))
-    first = np.concatenate([np.ones(1, dtype=bool), new])
-    places = nonzero(first, size=size + 1, fill_value=flat.size)[0]
-    there = places[:size] < flat.size
-    starts = np.where(there, places[:size], 0)
-    values = ordered[starts]
-    results: tuple[Any, ...] = (values if fill_value is None else np.where(there, values, fill_value).astype(ar.dtype),)
-    if return_index:
-        results = (*results, order[starts])
-    if return_inverse:
-        inverse = np.zeros(flat.size, dtype=np.int64)
-        inverse[order] = np.cumsum(first) - 1
-        results = (*results, inverse.reshape(ar.shape))
-    if return_counts:
-        results = (*results, np.diff(places))
-    return results if len(results) > 1 else results[0]
-
-
-def union1d(ar1: Any, ar2: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
-    """np.union1d, of a known length with `size`, as `unique`."""
-    if size is None:
-        return np.union1d(ar1, ar2)
-    return unique(np.concatenate([np.ravel(ar1), np.ravel(ar2)]), size=size, fill_value=fill_value)
-
-
-def setdiff1d(
-    ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | None = None, fill_value: Any = None
-) -> Any:
-    """np.setdiff1d, of a known length with `size`; `fill_value` is 0 by default."""
-    if size is None:
-        return np.setdiff1d(ar1, ar2, assume_unique)
-    ar1 = np.ravel(ar1)
-    if assume_unique:
-        kept = ~np.isin(ar1, ar2)
-    else:
-        ar1, counts = unique(ar1, return_counts=True, size=ar1.size)
-        kept = ~np.isin(ar1, ar2) & (counts > 0)
-    return compress(kept, ar1, size=size, fill_value=0 if fill_value is None else fill_value)
-
-
 def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | None = None) -> Any:
     """np.bincount, with `length` of this length: what is larger is left out, what is negative counts as 0."""
     if length is None:
@@ -265,6 +196,81 @@ def put(a: Any, ind: Any, v: Any, mode: Any = None, *, inplace: bool = True) -> 
     return None if inplace else changed
 
 
+def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Any:
+    """np.place, with inplace=False into a copy that is returned."""
+    changed = arr if inplace else np.array(arr)
+    np.place(changed, mask, vals)
+    return None if inplace else changed
+
+
+def put_along_axis(
+    arr: Any, indices: Any, values: Any, axis: int | None, inplace: bool = True, *, mode: str | None = None
+) -> Any:
+    """np.put_along_axis, with inplace=False into a copy that is returned. What is out of range NumPy refuses;
+    mode="clip" takes the nearest place. ValueError for another mode.
+    """
+    if mode not in (None, "clip", "promise_in_bounds"):
+        raise ValueError(f'put_along_axis: mode must be "clip" or "promise_in_bounds", not {mode!r}')
+    if mode == "clip":
+        size = np.size(arr) if axis is None else np.shape(arr)[axis]
+        indices = np.clip(np.where(indices < 0, indices + size, indices), 0, size - 1)
+    changed = arr if inplace else np.array(arr)
+    np.put_along_axis(changed, indices, values, axis)
+    return None if inplace else changed
+
+
+def mask_indices(n: int, mask_func: Any, k: Any = 0, *, size: int | None = None) -> Any:
+    """np.mask_indices, of a known length with `size`."""
+    return nonzero(mask_func(np.ones((n, n), int), k) != 0, size=size)
+
+
+def isin(
+    element: Any,
+    test_elements: Any,
+    assume_unique: bool = False,
+    invert: bool = False,
+    *,
+    method: str = "auto",
+    kind: Any = None,
+) -> Any:
+    """np.isin; the method is chosen by the target."""
+    return np.isin(element, test_elements, assume_unique, invert, kind=kind)
+
+
+def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = None) -> Any:
+    """np.digitize; the method is chosen by the target."""
+    return np.digitize(x, bins, right)
+
+
+# ---- sums and tables ---------------------------------------------------------------------------------
+
+
+def sum(a: Any, axis: Any = None, dtype: Any = None, promote_integers: bool = True, **options: Any) -> Any:
+    """np.sum, with promote_integers=False in the dtype of `a`."""
+    return np.sum(a, axis, dtype if promote_integers or dtype is not None else np.result_type(a), **options)
+
+
+def prod(a: Any, axis: Any = None, dtype: Any = None, promote_integers: bool = True, **options: Any) -> Any:
+    """np.prod, with promote_integers=False in the dtype of `a`."""
+    return np.prod(a, axis, dtype if promote_integers or dtype is not None else np.result_type(a), **options)
+
+
+def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
+    """np.interp, where left="extrapolate" and right="extrapolate" continue the first and the last line.
+
+    ValueError for another word.
+    """
+    below, above = isinstance(left, str), isinstance(right, str)
+    if (below and left != "extrapolate") or (above and right != "extrapolate"):
+        raise ValueError(f'interp: left and right are numbers, None or "extrapolate", not {left!r} and {right!r}')
+    found = np.interp(x, xp, fp, None if below else left, None if above else right, period)
+    if period is None and below:
+        found = np.where(x < xp[0], fp[0] + (x - xp[0]) * ((fp[1] - fp[0]) / (xp[1] - xp[0])), found)
+    if period is None and above:
+        found = np.where(x > xp[-1], fp[-1] + (x - xp[-1]) * ((fp[-1] - fp[-2]) / (xp[-1] - xp[-2])), found)
+    return found
+
+
 # ---- products, whose precision is always full --------------------------------------------------------
 
 
@@ -305,6 +311,14 @@ def tensordot(a: Any, b: Any, axes: Any = 2, *, precision: Any = None, preferred
     return np.tensordot(_of_kind(a, preferred_element_type), _of_kind(b, preferred_element_type), axes)
 
 
+def vecdot(
+    x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None, preferred_element_type: Any = None, **options: Any
+) -> Any:
+    """np.vecdot, of operands converted to `preferred_element_type`."""
+    options["axis"] = axis
+    return np.vecdot(_of_kind(x1, preferred_element_type), _of_kind(x2, preferred_element_type), **options)
+
+
 def einsum(
     subscripts: Any, /, *operands: Any, precision: Any = None, preferred_element_type: Any = None, **options: Any
 ) -> Any:
@@ -330,7 +344,8 @@ def polyval(p: Any, x: Any, *, unroll: int = 16) -> Any:
 
 
 NAMES = (
-    "argsort", "argwhere", "bincount", "compress", "convolve", "correlate", "dot", "einsum", "extract",
-    "fill_diagonal", "flatnonzero", "inner", "matmul", "nonzero", "polyval", "put", "repeat", "searchsorted",
-    "setdiff1d", "sort", "take", "take_along_axis", "tensordot", "union1d", "unique", "vdot", "where",
+    "argsort", "argwhere", "bincount", "compress", "convolve", "correlate", "digitize", "dot", "einsum", "extract",
+    "fill_diagonal", "flatnonzero", "inner", "interp", "isin", "mask_indices", "matmul", "nonzero", "place", "polyval",
+    "prod", "put", "put_along_axis", "repeat", "searchsorted", "sort", "sum", "take", "take_along_axis", "tensordot",
+    "vdot", "vecdot", "where",
 )  # fmt: skip

@@ -244,6 +244,15 @@ def test_called_without_a_derivative_it_is_the_function():
     assert "np.clip" in grad(lambda x: np.sum(clipped(x * x) ** 3)).source(V)
 
 
+def test_integers_have_cotangents_of_no_size():
+    @custom_vjp
+    def scaled(x, n):
+        return x * n
+
+    scaled.defvjp(lambda x, n: (x * n, n), lambda n, ct: (2 * ct * n, np.zeros(n.shape, untraced.dtypes.float0)))
+    assert grad(lambda x, n: np.sum(scaled(x, n)))(2.0, np.array(3)) == 6.0
+
+
 def test_nothing_is_stale():
     """Neither an array that a rule uses, nor the rule."""
     scale = np.ones(3)

@@ -156,7 +156,7 @@ from untraced.testing import check_grads
 from untraced.tree import map
 from untraced.scipy.special import erf
 import numpy as np
-assert linalg is np.linalg and unp.linalg.norm is np.linalg.norm
+assert linalg is unp.linalg and linalg.norm is np.linalg.norm and linalg.eigh is not np.linalg.eigh
 """
     subprocess.run([sys.executable, "-c", text], check=True)
 
@@ -303,6 +303,12 @@ def test_settings_of_jax() -> None:
         untraced.config.update("jax_threefry_partitionable", False)
     with pytest.raises(AttributeError, match="jax_nonsense"):
         untraced.config.update("jax_nonsense", 1)
+    with pytest.raises(AttributeError, match="jax_nonsense"):
+        untraced.config.read("jax_nonsense")
+    assert untraced.config.jax_numpy_rank_promotion == "raise" and untraced.config.read("jax_log_compiles") is False
+    untraced.config.jax_default_device = untraced.devices()[0]
+    assert untraced.config.jax_default_device is untraced.devices()[0]
+    untraced.config.update("jax_default_device", None)
     before = untraced.config.jax_platforms
     try:
         untraced.config.update("jax_platform_name", "cpu")

@@ -263,6 +263,14 @@ def test_errors() -> None:
         lax.scan(lambda c, x: (c, x), 0.0, (V, M))
     with pytest.raises(ValueError, match="at least one branch"):
         lax.switch(0, [])
+    for run in (lambda f: f(V), lambda f: accelerate(f)(V), lambda f: vmap(f)(M)):
+        for loop in (
+            lambda v: lax.scan(lambda c, _: (np.concatenate([c, c]), c), v, length=2),
+            lambda v: lax.fori_loop(0, 2, lambda i, c: np.sum(c), v),
+            lambda v: lax.while_loop(lambda c: np.sum(c[0]) < 9, lambda c: (c[0] + 1, c[0]), (v,)),
+        ):
+            with pytest.raises(TypeError, match="carry input and carry output must have equal types"):
+                run(loop)
     with pytest.raises(ValueError, match="padding must be"):
         lax.conv(IMAGES, KERNEL, (1, 1), "FULL")
 

@@ -41,6 +41,13 @@ CALLS: list[tuple[Any, tuple[Any, ...]]] = [
     (lambda m, v: m.unique(v / v, size=4, fill_value=7.0, return_counts=True), (V,)),
     (lambda m, v: m.union1d(v, m.array([9.0, 1.0]), size=6), (V,)),
     (lambda m, v: m.setdiff1d(v, m.array([0.0, 2.0]), size=4), (V,)),
+    (lambda m, x: m.unique(m.floor(x / 2), size=2, axis=0, return_index=True, return_counts=True), (X[[0, 1, 0, 1]],)),
+    (lambda m, x: m.unique(m.floor(x / 2), size=4, axis=1, fill_value=-1.0, return_inverse=True), (X,)),
+    (lambda m, v: m.intersect1d(v, m.array([2.0, 9.0, 3.0, 2.0]), size=4, return_indices=True), (V,)),
+    (lambda m, v: m.intersect1d(v, m.array([7.0]), size=2) + m.intersect1d(v, v + 1, size=2, fill_value=-1.0), (V,)),
+    (lambda m, v: (m.setxor1d(v, m.array([2.0, 9.0]), size=2), m.setxor1d(v, v + 1, size=7, fill_value=5.0)), (V,)),
+    (lambda m, v: (*m.unique_all(v, size=3), *m.unique_counts(v, size=5), *m.unique_inverse(v, size=4)), (V,)),
+    (lambda m, v: m.unique_values(v, size=5, fill_value=8.0), (V,)),
     (lambda m, k: m.bincount(k, length=4), (K,)),
     (lambda m, k: m.bincount(k, weights=1.5 * k, length=2), (K,)),
     (lambda m, v, n: m.repeat(v, n, total_repeat_length=7), (V, COUNTS)),
@@ -57,6 +64,17 @@ CALLS: list[tuple[Any, tuple[Any, ...]]] = [
     (lambda m, x: m.fill_diagonal(x, 7.0, inplace=False), (X,)),
     (lambda m, v, k: m.put(v, k[:2], 9.0, inplace=False), (V, K)),
     (lambda m, v: m.polyval(v, v, unroll=8), (V,)),
+    (lambda m, x: m.place(x, x > 2, m.array([7.0, 8.0]), inplace=False), (X,)),
+    (lambda m, x, k: m.put_along_axis(x, k[None, :2] % 3, 7.0, 1, inplace=False), (X, K)),
+    (lambda m, x, k: m.put_along_axis(x, k[None, :3], 7.0, 1, inplace=False, mode="clip"), (X, K)),
+    (lambda m, x: m.mask_indices(3, m.triu, size=4)[0] + m.sum(x), (X,)),
+    (lambda m, v, k: (m.isin(k, v, method="sort"), m.digitize(v, m.array([1.0, 2.0]), method="scan")), (V, K)),
+    (lambda m, k: (m.sum(m.abs(k), promote_integers=False), m.prod(k, promote_integers=False)), (K.astype("i1"),)),
+    (lambda m, v: m.interp(v * 2 - 1, m.array([1.0, 2, 3]), v[:3], "extrapolate", "extrapolate"), (V,)),
+    (lambda m, v: m.interp(v * 2 - 1, m.array([1.0, 2, 3]), v[:3], "extrapolate") + m.vecdot(v, v), (V,)),
+    (lambda m, x: m.linalg.cholesky(x @ x.T + m.eye(2), symmetrize_input=True), (X,)),
+    (lambda m, x: m.linalg.eigvalsh(x[:, :2], symmetrize_input=True) + m.linalg.eigh(x[:, :2], None, True)[0], (X,)),
+    (lambda m, x: m.linalg.slogdet(x @ x.T, method="qr"), (X,)),
 ]
 
 
@@ -64,6 +82,7 @@ def same(got: Any, want: Any) -> None:
     found, wanted = jax.tree.leaves(got), jax.tree.leaves(want)
     assert len(found) == len(wanted)
     for a, b in zip(found, wanted, strict=True):
+        assert np.shape(a) == np.shape(b)
         np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=1e-12)
 
 
@@ -74,7 +93,9 @@ def test_jax_numpys_arguments(call: Any, args: tuple[Any, ...]) -> None:
         want = call(jnp, *map(jnp.asarray, args))
         if call is not CALLS[1][0]:  # NumPy's own methods know no where=None
             same(call(unp, *args), want)
-        same(call(unp, *map(unp.asarray, args)), want)
+        arrays = call(unp, *map(unp.asarray, args))
+        assert all(isinstance(a, untraced.Array) for a in jax.tree.leaves(arrays))
+        same(arrays, want)
         same(accelerate(lambda *xs: call(unp, *xs), target="numpy")(*args), want)
         batched = vmap(lambda *xs: call(unp, *xs))(*(np.stack([a + 1, a]) for a in args))
         same(jax.tree.map(lambda a: a[1], batched), want)
@@ -97,8 +118,16 @@ def test_derivatives_go_through_places_of_a_known_number() -> None:
 def test_wrong_arguments() -> None:
     with pytest.raises(ValueError, match="both or neither"):
         unp.where(V > 0, V)
-    with pytest.raises(ValueError, match="cannot come with an axis"):
-        unp.unique(X, axis=0, size=2)
+    with pytest.raises(ValueError, match="without elements"):
+        unp.unique(X[:, :0], size=2)
+    with pytest.raises(ValueError, match="extrapolate"):
+        unp.interp(V, V, V, left="continue")
+    with pytest.raises(ValueError, match="mode must be"):
+        unp.put_along_axis(V, K, 0.0, 0, mode="fill")
+    with pytest.raises(ValueError, match="method must be"):
+        unp.linalg.slogdet(X, method="svd")
+    with pytest.raises(TypeError, match="promote_integers"):
+        accelerate(lambda x: np.sum(x, promote_integers=False))(K)
     with pytest.raises(IndexError):
         unp.take(V, K)
     for name in ("take", "take_along_axis"):

@@ -92,6 +92,7 @@ def test_what_a_shard_map_refuses() -> None:
 
 
 def test_the_mesh_of_a_program() -> None:
+    assert mesh_of(1)(np.sin) is np.sin
     with pytest.raises(ValueError, match="call set_mesh"):
         shard_map(in_specs=P("a"), out_specs=P("a"))(np.sin)
     with untraced.set_mesh(mesh_of(2)):

@@ -49,7 +49,7 @@ def while_loop(cond_fun: Fun, body_fun: Fun, init_val: Any) -> Any:
     """val = body_fun(val) while cond_fun(val)."""
     val = _carried(init_val)
     while cond_fun(val):
-        val = _carried(body_fun(val))
+        val = _passed_on("while_loop", val, body_fun(val))
     return val
 
 
@@ -57,6 +57,23 @@ def _carried(val: Any) -> Any:
     """The tree with numbers for its arrays of shape (): JAX does not tell the two apart, and what `np.where` gives in
     one turn, an array, may take the place of a number."""
     return tree_map(_number, val)
+
+
+def _passed_on(loop: str, before: Any, after: Any) -> Any:
+    """What a turn leaves for the next one. TypeError where that has other leaves, or leaves of other shapes."""
+    _same_shapes(loop, [np.shape(x) for x in flatten(before)[0]], [np.shape(x) for x in flatten(after)[0]])
+    return _carried(after)
+
+
+def _same_shapes(loop: str, found: list[tuple[int, ...]], left: list[tuple[int, ...]]) -> None:
+    if found != left:
+        raise TypeError(
+            f"{loop}: carry input and carry output must have equal types; its arrays have the shapes {found} before a "
+            f"turn and {left} after it"
+        )
+
+
+_same_shapes.__dict__["__untraced_static__"] = True  # called where the loop is read, however often it will run
 
 
 def _number(x: Any) -> Any:
@@ -67,7 +84,7 @@ def fori_loop(lower: Any, upper: Any, body_fun: Fun, init_val: Any, *, unroll: A
     """val = body_fun(i, val) for i from `lower` to `upper`, exclusive. `unroll` changes nothing here."""
     val = _carried(init_val)
     for i in range(lower, upper):
-        val = _carried(body_fun(i, val))
+        val = _passed_on("fori_loop", val, body_fun(i, val))
     return val
 
 
@@ -85,14 +102,15 @@ def scan(
 ) -> tuple[Any, Any]:
     """carry, y = f(carry, x) for each x along the leading axis of `xs`; the last carry, and all y stacked.
 
-    `xs` is a pytree of arrays of one length, or None with `length`. Raises ValueError where lengths differ.
+    `xs` is a pytree of arrays of one length, or None with `length`. Raises ValueError where lengths differ, TypeError
+    where a turn changes a shape of the carry.
     """
     n = scan_length(xs, length)
     carry = _carried(init)
     ys: list[Any] = [None] * n
     for i in reversed(range(n)) if reverse else range(n):
-        carry, ys[i] = f(carry, _row(xs, i))
-        carry = _carried(carry)
+        after, ys[i] = f(carry, _row(xs, i))
+        carry = _passed_on("scan", carry, after)
     if n:
         return carry, tree_map(lambda *parts: np.stack(parts), *ys)
     _, y = f(init, _zero_row(xs))
@@ -114,8 +132,8 @@ def scan_in_place(
     ys = tree_map(lambda v: np.empty((n, *np.shape(v)), np.result_type(v)), y)
     carry = _carried(init)
     for i in reversed(range(n)) if reverse else range(n):
-        carry, y = f(carry, _row(xs, i))
-        carry = _carried(carry)
+        after, y = f(carry, _row(xs, i))
+        carry = _passed_on("scan", carry, after)
         tree_map(lambda out, v: _store(out, i, v), ys, y)  # noqa: B023  # called at once
     return carry, ys
 

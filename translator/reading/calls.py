@@ -125,7 +125,7 @@ def call_value(ctx: Context, f: Value, args: list[Value], kwargs: dict[str, Valu
     if kind is types.FunctionType:
         if any(f is g for g in _FRAMES):
             _refuse_names(ctx.refuse, _spelled(ctx, f, node), node)
-        return inline(ctx, f, args, kwargs, node)
+        return inline(ctx, f.__dict__.get("__untraced_numpy__", f), args, kwargs, node)
     if kind is types.MethodType:
         return call_value(ctx, f.__func__, [f.__self__, *args], kwargs, node)
     if isinstance(f, type):

@@ -134,14 +134,19 @@ def static_bool(x: Any, what: str) -> bool:
 
 
 def static_dtype(x: Any) -> Any:
-    """A dtype, or None for None. Python's int, float, bool and complex are dtypes."""
+    """A dtype, or None for None. Python's int, float, bool and complex are dtypes; for FLOAT0 it is bool."""
     if x is None:
         return None
     value = static(x, "a dtype")
     try:
-        return np.dtype(value)
+        found: np.dtype[Any] = np.dtype(value)
     except TypeError:
         raise DTypeError(f"{value!r} is not a dtype") from None
+    return np.dtype(np.bool_) if found.kind == "V" and found == FLOAT0 else found
+
+
+FLOAT0 = np.dtype([("float0", np.void, 0)])
+"""JAX's dtype for zeros in place of what an integer's derivative would be, which are of no size."""
 
 
 def refuse(function: str, instead: str = "", **options: Any) -> None:

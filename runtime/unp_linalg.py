@@ -1,0 +1,53 @@
+"""The namespace `untraced.numpy.linalg`: NumPy's, with the arguments that jax.numpy.linalg has besides.
+
+`symmetrize_input=True` takes the mean of a matrix and its adjoint; by default, as in NumPy, one triangle is read.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .unp_arguments import matmul as matmul
+from .unp_arguments import tensordot as tensordot
+from .unp_arguments import vecdot as vecdot
+
+
+def _of_symmetric(a: Any, symmetrize_input: bool | None) -> Any:
+    return (a + np.conj(np.swapaxes(a, -1, -2))) / 2 if symmetrize_input else a
+
+
+def cholesky(a: Any, /, *, upper: bool = False, symmetrize_input: bool | None = None) -> Any:
+    """np.linalg.cholesky."""
+    return np.linalg.cholesky(_of_symmetric(a, symmetrize_input), upper=upper)
+
+
+def eigh(a: Any, UPLO: Any = "L", symmetrize_input: bool | None = None) -> Any:
+    """np.linalg.eigh."""
+    return np.linalg.eigh(_of_symmetric(a, symmetrize_input), UPLO or "L")
+
+
+def eigvalsh(a: Any, UPLO: Any = "L", *, symmetrize_input: bool | None = None) -> Any:
+    """np.linalg.eigvalsh."""
+    return np.linalg.eigvalsh(_of_symmetric(a, symmetrize_input), UPLO or "L")
+
+
+def slogdet(a: Any, *, method: str | None = None) -> Any:
+    """np.linalg.slogdet; the method is chosen by the target. ValueError for an unknown one."""
+    if method not in (None, "lu", "qr"):
+        raise ValueError(f"slogdet: method must be None, 'lu' or 'qr', not {method!r}")
+    return np.linalg.slogdet(a)
+
+
+NAMES = ("cholesky", "eigh", "eigvalsh", "matmul", "slogdet", "tensordot", "vecdot")
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("__"):
+        raise AttributeError(f"module 'untraced.numpy.linalg' has no attribute {name!r}")
+    return getattr(np.linalg, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*dir(np.linalg), *NAMES})
