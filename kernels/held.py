@@ -4,8 +4,8 @@
     y = e / np.sum(e, axis=1, keepdims=True)                  float e[EACH];
 
 Each array is read once. How many threads have a row, and how many elements each, are constants of the compilation, so
-that the source is that of all lengths. A twin of the kernel reads and writes four neighbours at a time. Of a row of
-more than 16,384 elements what lies behind those is in shared memory, and walked by loops of its own.
+that the source is that of all lengths. A twin of the kernel reads and writes neighbours together, 16 bytes at a time.
+Of a row of more than 16,384 elements what lies behind those is in shared memory, and walked by loops of its own.
 """
 
 from __future__ import annotations
@@ -14,11 +14,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import field, replace
 
-from ..translator.ir import DType
 from ..translator.records import dataclass
 from .body import Body, Pass
-from .layout import Access
 from .lower import Fold, Load, Number, Position, Scan, Value
+from .neighbours import Neighbours
 from .program import Launch, make_launch
 
 SHARES = (  # up to so many columns: threads of a row, elements of a thread
@@ -35,7 +34,7 @@ FEWEST = 128  # threads of a block: more than one row where they are short
 
 @dataclass(slots=True)
 class Kept:
-    """An array in registers; `far` is what of it is in shared memory, `known` and `made` four neighbours there."""
+    """An array in registers; `far` is what of it is in shared memory, `known` and `made` neighbours there."""
 
     type: str
     name: str
@@ -46,7 +45,7 @@ class Kept:
 
 @dataclass(slots=True)
 class HeldPass(Pass):
-    """`loads` and `packs`: of four neighbours, as (name, type, address). `keeps`, `places`: whether the lines name k,
+    """`loads` and `packs`: of neighbours, as (name, type, address). `keeps`, `places`: whether the lines name k,
     and the column. `known`, `found`: what lines in the far part of a row take from there, and what they leave there."""
 
     loads: list[tuple[str, str, str]] = field(default_factory=list)
@@ -73,19 +72,19 @@ def plan_held(body: Body, heading: list[str], name: str, shared: int) -> Launch 
     far = held.slots() * behind
     if each < 4 or far > room or each * len(values) > LINES:
         return None
-    block = max(threads, FEWEST)
-    sections, packed = _sections(held, far > 0)
+    block, pack = max(threads, FEWEST), held.widest_pack(each)
+    sections, packed = _sections(held, pack, far > 0)
     rows = block // threads
     grid = (min(-(-layout.rows // rows), 1 << 20), 1)
     extents = [("rows", layout.rows), ("columns", layout.columns)]
     memory = (("SHARED", min(-(-far // PIECES) * PIECES, room)),) if far else ()
     constants = (("BLOCK", block), ("THREADS", threads), ("EACH", each), *memory)
     launch = make_launch(held, "row_held.cuda.j2", name, heading, sections, extents, grid, block, constants, 4)
-    return replace(launch, packed=packed)
+    return replace(launch, packed=packed, pack=pack)
 
 
-def _sections(held: HeldRows, far: bool) -> tuple[dict[str, object], int]:
-    """What the template needs, and the extent that must be a multiple of 4 for the twin."""
+def _sections(held: HeldRows, pack: int, far: bool) -> tuple[dict[str, object], int]:
+    """What the template needs, and the extent that must be a multiple of `pack` for the twin."""
     if far:
         held.name_places()
     taken = set(held.lowered.names.taken)
@@ -103,26 +102,21 @@ def _sections(held: HeldRows, far: bool) -> tuple[dict[str, object], int]:
         sections["far_twin"] = walks(True, True) if far else []
     sections["kept"] = [held.kept_as(v) for v in held.kept]
     sections["places"] = held.slot_places() if far else []
-    return sections, held.layout.columns if held.packable and held.packs_align() else 0
+    sections["pack"] = pack
+    return sections, held.layout.columns if held.packable and held.packs_align(pack) else 0
 
 
-class HeldRows(Body):
+class HeldRows(Neighbours):
     """Writes the values of a row kernel, the ones that a later pass needs as arrays of the thread."""
 
     def __init__(self, body: Body) -> None:
-        super().__init__(body.lowered, body.layout, body.accesses, body.dialect, body.strides)
+        super().__init__(body)
         self.neighbour = "lane"
         self.far_names: dict[int, list[str]] = {}
         self.far = False  # lines are for the part of a row in shared memory
         self.schedule = self.scheduled()
-        self.stored = {
-            i: self.stored_at(o)
-            for i, o in enumerate(self.lowered.outputs)
-            if o.along
-        }
         self.kept, self.words = self.keep()
         self.places = {id(v) for v in self.kept}
-        self.packable = len(self.layout.inner) == 1 and any(map(self.packs, self.streams()))
 
     # ---- what is computed when ---------------------------------------------------------------------
 
@@ -239,39 +233,3 @@ class HeldRows(Body):
         text = super().declare(v, expression)
         kept = id(v) in self.places and not self.far
         return f"{v.name}[k] = {text.partition(' = ')[2]}" if kept else text
-
-    # ---- four neighbours ---------------------------------------------------------------------------
-
-    def access(self, v: Value) -> Access:
-        return self.accesses[id(v)]
-
-    def streams(self) -> list[Access]:
-        """The accesses that walk along the row."""
-        loads = [self.access(v) for v in self.lowered.values if isinstance(v.source, Load) and v.along]
-        return [*loads, *self.stored.values()]
-
-    def packs(self, access: Access) -> bool:
-        inner = self.layout.inner
-        return len(inner) == 1 and access.strides[inner[0].members[-1]] == 1
-
-    def packs_align(self) -> bool:
-        """Whether every row begins at a multiple of four elements, if the arrays do."""
-        outer = [a.members[-1] for a in self.layout.outer]
-        packed = [a for a in self.streams() if self.packs(a)]
-        return not any(a.offset % 4 or any(a.strides[k] % 4 for k in outer) for a in packed)
-
-    def pack_of(self, v: Value) -> tuple[str, str, str]:
-        assert isinstance(v.source, Load)
-        pointer = self.pointer("in", v.source.param, v.name, v.dtype)
-        return self.pack(f"{v.name}_pack", pointer, v.source.param, self.access(v), v.dtype)
-
-    def pack_stored(self, index: int) -> tuple[str, str, str]:
-        out = self.lowered.outputs[index]
-        pointer = self.pointer("out", index, out.value.name or "out", out.dtype)
-        return self.pack(self.output_pack(index), pointer, ("out", index), self.stored[index], out.dtype)
-
-    def pack(self, name: str, pointer: str, array: object, access: Access, dtype: DType) -> tuple[str, str, str]:
-        hint = pointer.removesuffix("_ptr")
-        address = self.layout.address(hint, array, access, self.lowered.names)
-        at = re.sub(r"\bcolumn\b", "first", address)
-        return name, self.dialect.type_name(dtype), f"{pointer} + {at}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from typing import Any
 
@@ -72,12 +73,15 @@ def test_rows_in_registers(columns: int, backend: HostCuda) -> None:
 
 
 @needs_compiler
-@pytest.mark.parametrize(("columns", "dtype"), [(513, "f4"), (1500, "f4"), (1500, "f8"), (1000, "f2"), (3333, "f2")])
+@pytest.mark.parametrize(
+    ("columns", "dtype"), [(513, "f4"), (1500, "f4"), (1500, "f8"), (1100, "f2"), (1104, "f2"), (3333, "f2")]
+)
 def test_rows_in_shared_memory(columns: int, dtype: str, backend: HostCuda, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What lies behind the elements in registers, here behind 512 of them."""
+    """What lies behind the elements in registers, here behind 512 of them, or 1024."""
     monkeypatch.setattr(held, "SHARES", ((64, 32, 4),))
     monkeypatch.setattr(held, "LONG", 128)
-    monkeypatch.setattr(held, "REGISTERS", 4 * max(1, np.dtype(dtype).itemsize // 4))
+    pack = 8 if dtype == "f2" else 4
+    monkeypatch.setattr(held, "REGISTERS", pack * max(1, np.dtype(dtype).itemsize // 4))
     for function in (softmax(6, columns, np.dtype(dtype).type), layer_norm(2, columns, np.dtype(dtype).type)):
         (kernel,) = kernels_of(fuse(function), "cuda")
         assert "_far" in kernel.source and kernel.bytes_moved == kernel.bytes_minimum
@@ -85,7 +89,7 @@ def test_rows_in_shared_memory(columns: int, dtype: str, backend: HostCuda, monk
         before = backend.packed_launches
         with aligned(backend):
             check(function, backend, tolerance(function), [backend.moved(a) for a in arguments(function)])
-        assert backend.packed_launches == before + (columns % 4 == 0)
+        assert backend.packed_launches == before + (columns % pack == 0)
 
 
 @pytest.mark.parametrize("language", ["triton", "cuda"])
@@ -216,6 +220,15 @@ def test_kernels_compile_ahead_of_time(name: str, architecture: int) -> None:
     for k in kernels:
         compiled = compile_program(k.program, architecture)
         assert compiled.cubin[:4] == b"\x7fELF" and f"sm_{architecture}" in compiled.ptx
+
+
+@pytest.mark.parametrize("columns", [1024, 50_000])
+def test_rows_of_halves_move_16_bytes_at_a_time(columns: int) -> None:
+    pytest.importorskip("cupy")
+    (kernel,) = kernels_of(fuse(softmax(64, columns, np.float16)), "cuda")
+    ptx = compile_program(kernel.program, 90).ptx
+    moved = set(re.findall(r"\b((?:ld|st)\.global[\w.]*)", ptx[ptx.index(".entry softmax_t_by8") :]))
+    assert moved == {"ld.global.nc.v4.u32", "st.global.v4.u32"}
 
 
 def test_bfloat16_is_rounded_by_the_device() -> None:

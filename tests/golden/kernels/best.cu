@@ -6,7 +6,7 @@ struct Product { template <class T> __device__ T operator()(T a, T b) const { re
 struct Largest { template <class T> __device__ T operator()(T a, T b) const { return a > b || a != a ? a : b; } };
 struct Smallest { template <class T> __device__ T operator()(T a, T b) const { return a < b || a != a ? a : b; } };
 
-template <class T> struct alignas(4 * sizeof(T)) Pack { T at[4]; };
+template <class T> struct alignas(4 * sizeof(T) < 16 ? 4 * sizeof(T) : 16) Pack { T at[4]; };
 
 // All threads of a row get the fold of their values: within warps by shuffles, between them through shared memory.
 template <class Fold, class T> __device__ T row_fold(T value, T identity) {
@@ -67,14 +67,14 @@ extern "C" __global__ void __launch_bounds__(BLOCK) best_t_by4(const float* __re
         float t[EACH];
         float t_1_sofar = __int_as_float(0xff800000);
 #pragma unroll
-        for (int quad = 0; quad < EACH / 4; quad++) {
-            const index_t first = 4 * (thread + quad * THREADS);
+        for (int piece = 0; piece < EACH / 4; piece++) {
+            const index_t first = 4 * (thread + piece * THREADS);
             if (first >= columns) continue;
             const Pack<float> scores_pack = *reinterpret_cast<const Pack<float>*>(scores_ptr + row * columns + first);
             const Pack<float> weight_pack = *reinterpret_cast<const Pack<float>*>(weight_ptr + first);
 #pragma unroll
             for (int lane = 0; lane < 4; lane++) {
-                const int k = 4 * quad + lane;
+                const int k = 4 * piece + lane;
                 const float scores = scores_pack.at[lane];
                 const float weight = weight_pack.at[lane];
                 t[k] = scores * weight;
@@ -84,12 +84,12 @@ extern "C" __global__ void __launch_bounds__(BLOCK) best_t_by4(const float* __re
         const float t_1 = row_fold<Largest, float>(t_1_sofar, __int_as_float(0xff800000));
         long long t_7_sofar = 9223372036854775807LL;
 #pragma unroll
-        for (int quad = 0; quad < EACH / 4; quad++) {
-            const index_t first = 4 * (thread + quad * THREADS);
+        for (int piece = 0; piece < EACH / 4; piece++) {
+            const index_t first = 4 * (thread + piece * THREADS);
             if (first >= columns) continue;
 #pragma unroll
             for (int lane = 0; lane < 4; lane++) {
-                const int k = 4 * quad + lane;
+                const int k = 4 * piece + lane;
                 const index_t column = first + lane;
                 const bool t_2 = t[k] == t_1;
                 const bool t_3 = t[k] != t[k];

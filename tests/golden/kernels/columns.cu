@@ -46,7 +46,7 @@ struct Product { template <class T> __device__ T operator()(T a, T b) const { re
 struct Largest { template <class T> __device__ T operator()(T a, T b) const { return a > b || a != a ? a : b; } };
 struct Smallest { template <class T> __device__ T operator()(T a, T b) const { return a < b || a != a ? a : b; } };
 
-template <class T> struct alignas(4 * sizeof(T)) Pack { T at[4]; };
+template <class T> struct alignas(4 * sizeof(T) < 16 ? 4 * sizeof(T) : 16) Pack { T at[4]; };
 
 // All threads of a row get the fold of their values: within warps by shuffles, between them through shared memory.
 template <class Fold, class T> __device__ T row_fold(T value, T identity) {
@@ -90,8 +90,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) columns_t_finish_by4(const f
     for (index_t row = (index_t)blockIdx.x * together + threadIdx.x / THREADS; row < rows; row += step) {
         float t_sofar = __int_as_float(0xff800000);
 #pragma unroll
-        for (int quad = 0; quad < EACH / 4; quad++) {
-            const index_t first = 4 * (thread + quad * THREADS);
+        for (int piece = 0; piece < EACH / 4; piece++) {
+            const index_t first = 4 * (thread + piece * THREADS);
             if (first >= columns) continue;
             const Pack<float> t_part_pack = *reinterpret_cast<const Pack<float>*>(t_part_ptr + row * columns + first);
 #pragma unroll

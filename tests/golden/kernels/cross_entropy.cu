@@ -7,7 +7,7 @@ struct Product { template <class T> __device__ T operator()(T a, T b) const { re
 struct Largest { template <class T> __device__ T operator()(T a, T b) const { return a > b || a != a ? a : b; } };
 struct Smallest { template <class T> __device__ T operator()(T a, T b) const { return a < b || a != a ? a : b; } };
 
-template <class T> struct alignas(4 * sizeof(T)) Pack { T at[4]; };
+template <class T> struct alignas(4 * sizeof(T) < 16 ? 4 * sizeof(T) : 16) Pack { T at[4]; };
 
 // All threads of a row get the fold of their values: within warps by shuffles, between them through shared memory.
 template <class Fold, class T> __device__ T row_fold(T value, T identity) {
@@ -65,13 +65,13 @@ extern "C" __global__ void __launch_bounds__(BLOCK) cross_entropy_top_by4(const 
         float logits[EACH];
         float top_sofar = __int_as_float(0xff800000);
 #pragma unroll
-        for (int quad = 0; quad < EACH / 4; quad++) {
-            const index_t first = 4 * (thread + quad * THREADS);
+        for (int piece = 0; piece < EACH / 4; piece++) {
+            const index_t first = 4 * (thread + piece * THREADS);
             if (first >= columns) continue;
             const Pack<float> logits_pack = *reinterpret_cast<const Pack<float>*>(logits_ptr + row * columns + first);
 #pragma unroll
             for (int lane = 0; lane < 4; lane++) {
-                const int k = 4 * quad + lane;
+                const int k = 4 * piece + lane;
                 logits[k] = logits_pack.at[lane];
                 top_sofar = Largest()(top_sofar, logits[k]);
             }
@@ -79,12 +79,12 @@ extern "C" __global__ void __launch_bounds__(BLOCK) cross_entropy_top_by4(const 
         const float top = row_fold<Largest, float>(top_sofar, __int_as_float(0xff800000));
         float t_2_sofar = 0.0f;
 #pragma unroll
-        for (int quad = 0; quad < EACH / 4; quad++) {
-            const index_t first = 4 * (thread + quad * THREADS);
+        for (int piece = 0; piece < EACH / 4; piece++) {
+            const index_t first = 4 * (thread + piece * THREADS);
             if (first >= columns) continue;
 #pragma unroll
             for (int lane = 0; lane < 4; lane++) {
-                const int k = 4 * quad + lane;
+                const int k = 4 * piece + lane;
                 const float t = logits[k] - top;
                 const float t_1 = expf(t);
                 t_2_sofar = Sum()(t_2_sofar, t_1);
@@ -108,7 +108,7 @@ struct Product { template <class T> __device__ T operator()(T a, T b) const { re
 struct Largest { template <class T> __device__ T operator()(T a, T b) const { return a > b || a != a ? a : b; } };
 struct Smallest { template <class T> __device__ T operator()(T a, T b) const { return a < b || a != a ? a : b; } };
 
-template <class T> struct alignas(4 * sizeof(T)) Pack { T at[4]; };
+template <class T> struct alignas(4 * sizeof(T) < 16 ? 4 * sizeof(T) : 16) Pack { T at[4]; };
 
 // All threads of a row get the fold of their values: within warps by shuffles, between them through shared memory.
 template <class Fold, class T> __device__ T row_fold(T value, T identity) {
@@ -161,8 +161,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) cross_entropy_t_by4(const fl
         const float total = t + top;
         float t_2_sofar = 0.0f;
 #pragma unroll
-        for (int quad = 0; quad < EACH / 4; quad++) {
-            const index_t first = 4 * (thread + quad * THREADS);
+        for (int piece = 0; piece < EACH / 4; piece++) {
+            const index_t first = 4 * (thread + piece * THREADS);
             if (first >= columns) continue;
             const Pack<float> logits_pack = *reinterpret_cast<const Pack<float>*>(logits_ptr + row * columns + first);
             const Pack<float> targets_pack = *reinterpret_cast<const Pack<float>*>(targets_ptr + row * columns + first);

@@ -6,7 +6,7 @@ struct Product { template <class T> __device__ T operator()(T a, T b) const { re
 struct Largest { template <class T> __device__ T operator()(T a, T b) const { return a > b || a != a ? a : b; } };
 struct Smallest { template <class T> __device__ T operator()(T a, T b) const { return a < b || a != a ? a : b; } };
 
-template <class T> struct alignas(4 * sizeof(T)) Pack { T at[4]; };
+template <class T> struct alignas(4 * sizeof(T) < 16 ? 4 * sizeof(T) : 16) Pack { T at[4]; };
 
 // All threads of a row get the fold of their values: within warps by shuffles, between them through shared memory.
 template <class Fold, class T> __device__ T row_fold(T value, T identity) {
@@ -62,13 +62,13 @@ extern "C" __global__ void __launch_bounds__(BLOCK) rms_norm_t_by4(const float* 
         float x[EACH];
         float t_1_sofar = 0.0f;
 #pragma unroll
-        for (int quad = 0; quad < EACH / 4; quad++) {
-            const index_t first = 4 * (thread + quad * THREADS);
+        for (int piece = 0; piece < EACH / 4; piece++) {
+            const index_t first = 4 * (thread + piece * THREADS);
             if (first >= columns) continue;
             const Pack<float> x_pack = *reinterpret_cast<const Pack<float>*>(x_ptr + row * columns + first);
 #pragma unroll
             for (int lane = 0; lane < 4; lane++) {
-                const int k = 4 * quad + lane;
+                const int k = 4 * piece + lane;
                 x[k] = x_pack.at[lane];
                 const float t = x[k] * x[k];
                 t_1_sofar = Sum()(t_1_sofar, t);
@@ -79,14 +79,14 @@ extern "C" __global__ void __launch_bounds__(BLOCK) rms_norm_t_by4(const float* 
         const float t_3 = t_2 + 1e-06f;
         const float t_4 = sqrtf(t_3);
 #pragma unroll
-        for (int quad = 0; quad < EACH / 4; quad++) {
-            const index_t first = 4 * (thread + quad * THREADS);
+        for (int piece = 0; piece < EACH / 4; piece++) {
+            const index_t first = 4 * (thread + piece * THREADS);
             if (first >= columns) continue;
             const Pack<float> gain_pack = *reinterpret_cast<const Pack<float>*>(gain_ptr + first);
             Pack<float> t_6_out_pack;
 #pragma unroll
             for (int lane = 0; lane < 4; lane++) {
-                const int k = 4 * quad + lane;
+                const int k = 4 * piece + lane;
                 const float t_5 = x[k] / t_4;
                 const float gain = gain_pack.at[lane];
                 const float t_6 = t_5 * gain;

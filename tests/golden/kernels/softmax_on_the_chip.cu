@@ -7,7 +7,7 @@ struct Product { template <class T> __device__ T operator()(T a, T b) const { re
 struct Largest { template <class T> __device__ T operator()(T a, T b) const { return a > b || a != a ? a : b; } };
 struct Smallest { template <class T> __device__ T operator()(T a, T b) const { return a < b || a != a ? a : b; } };
 
-template <class T> struct alignas(4 * sizeof(T)) Pack { T at[4]; };
+template <class T> struct alignas(4 * sizeof(T) < 16 ? 4 * sizeof(T) : 16) Pack { T at[4]; };
 
 // All threads of a row get the fold of their values: within warps by shuffles, between them through shared memory.
 template <class Fold, class T> __device__ T row_fold(T value, T identity) {
@@ -96,12 +96,12 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 1) softmax_t_by4(const float
         float e[EACH];
         float t_sofar = __int_as_float(0xff800000);
 #pragma unroll
-        for (int quad = 0; quad < EACH / 4; quad++) {
-            const index_t first = 4 * (thread + quad * THREADS);
+        for (int piece = 0; piece < EACH / 4; piece++) {
+            const index_t first = 4 * (thread + piece * THREADS);
             const Pack<float> x_pack = *reinterpret_cast<const Pack<float>*>(x_ptr + row * columns + first);
 #pragma unroll
             for (int lane = 0; lane < 4; lane++) {
-                const int k = 4 * quad + lane;
+                const int k = 4 * piece + lane;
                 x[k] = x_pack.at[lane];
                 t_sofar = Largest()(t_sofar, x[k]);
             }
@@ -121,11 +121,11 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 1) softmax_t_by4(const float
         const float t = row_fold<Largest, float>(t_sofar, __int_as_float(0xff800000));
         float t_2_sofar = 0.0f;
 #pragma unroll
-        for (int quad = 0; quad < EACH / 4; quad++) {
-            const index_t first = 4 * (thread + quad * THREADS);
+        for (int piece = 0; piece < EACH / 4; piece++) {
+            const index_t first = 4 * (thread + piece * THREADS);
 #pragma unroll
             for (int lane = 0; lane < 4; lane++) {
-                const int k = 4 * quad + lane;
+                const int k = 4 * piece + lane;
                 const float t_1 = x[k] - t;
                 e[k] = expf(t_1);
                 t_2_sofar = Sum()(t_2_sofar, e[k]);
@@ -147,12 +147,12 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 1) softmax_t_by4(const float
         }
         const float t_2 = row_fold<Sum, float>(t_2_sofar, 0.0f);
 #pragma unroll
-        for (int quad = 0; quad < EACH / 4; quad++) {
-            const index_t first = 4 * (thread + quad * THREADS);
+        for (int piece = 0; piece < EACH / 4; piece++) {
+            const index_t first = 4 * (thread + piece * THREADS);
             Pack<float> t_3_out_pack;
 #pragma unroll
             for (int lane = 0; lane < 4; lane++) {
-                const int k = 4 * quad + lane;
+                const int k = 4 * piece + lane;
                 const float t_3 = e[k] / t_2;
                 t_3_out_pack.at[lane] = t_3;
             }
