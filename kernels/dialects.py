@@ -149,11 +149,16 @@ class Triton:
             return text
         if target.kind == "b":
             return f"({self.convert(text, source, working(source))} != 0)"
-        if target.kind == "u" and source.kind == "f":  # what is negative wraps around, where the device would give 0
-            signed = f"{_atom(text)}.to(tl.{'int32' if target.itemsize < 4 else 'int64'})"
-            if target.itemsize == 8:
-                return f"tl.where({_atom(text)} < 0, {signed}.to(tl.uint64), {_atom(text)}.to(tl.uint64))"
-            text = signed
+        if target.kind in "iu" and is_half(source):
+            return self.convert(f"{_atom(text)}.to(tl.float32)", working(source), target)
+        if target.kind in "iu" and source.kind == "f":  # what is out of range wraps around; the device would clamp it
+            if target == np.uint64:
+                signed = f"{_atom(text)}.to(tl.int64).to(tl.uint64)"
+                return f"tl.where({_atom(text)} < 0, {signed}, {_atom(text)}.to(tl.uint64))"
+            if target == np.uint32 or target.itemsize < 4:
+                text = f"{_atom(text)}.to(tl.int{64 if target == np.uint32 else 32})"
+        if target.name == "bfloat16" and source == np.float64:
+            text = f"{_atom(text)}.to(tl.float32)"  # rounded twice, as ml_dtypes does
         return f"{_atom(text)}.to({self.type_name(target)})"
 
     def call(self, template: str, args: list[str], f: str) -> str:

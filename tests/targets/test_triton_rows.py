@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
-from kernel_programs import CAST_DTYPES, ROW_DTYPES, check_casts, check_rows, rows
+from kernel_programs import CAST_DTYPES, ROW_DTYPES, check_casts, check_rows, program, rows
 
 from untraced.kernels.ahead import compile_program
 from untraced.kernels.decompose import decompose
+from untraced.kernels.executor import kernels_of
 from untraced.kernels.plan import plan
+from untraced.translator import make
 from untraced.translator.ir import Apply
+from untraced.translator.passes.fuse import fuse
 from untraced.translator.passes.groups import close
 
 pytest.importorskip("triton")
@@ -36,6 +41,18 @@ def test_rows(dtype: str, backend: TritonInterpreter) -> None:
 @pytest.mark.parametrize("dtype", CAST_DTYPES)
 def test_casts_of_special_values(dtype: str, backend: TritonInterpreter) -> None:
     check_casts(dtype, backend)
+
+
+def test_numbers_out_of_range_wrap_around_on_a_device() -> None:
+    """Where NumPy's conversion goes by way of 32 bits: one to 8 or 16 bits would be clamped to 16 or to 0."""
+    given, wanted = ["f2", "bfloat16", "f4", "f8"], ["i1", "i2", "u1", "u2", "u4"]
+    function = program(
+        "narrow", [(f"x_{np.dtype(d).name}", (64,), d) for d in given],
+        lambda b, *xs: tuple(make.astype(b, x, np.dtype(d)) for x in xs for d in wanted),
+    )  # fmt: skip
+    for kernel in kernels_of(fuse(function), "triton"):
+        conversions = set(re.findall(r"cvt\.rzi\.(\w+)", compile_program(kernel.program, 90).ptx))
+        assert conversions and conversions <= {"s32", "s64"}
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8", "i4", "?"])
