@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 from torch_numpy import TorchNumPy
 
-from untraced import Array, accelerate, device_put
+from untraced import Array, accelerate, device_put, vmap
 
 Build = Callable[[Any], Callable[..., Any]]
 Run = Callable[[], Any]
@@ -50,6 +50,7 @@ class Program:
     tolerance: float = 1e-4
     pointwise: bool = False
     attention: bool = False
+    lanes: bool = False
 
 
 def chain_of_3(xp: Any) -> Callable[..., Any]:
@@ -144,6 +145,30 @@ def attention(xp: Any) -> Callable[..., Any]:
     return f
 
 
+def escape_times(xp: Any) -> Callable[..., Any]:
+    def escape(re: Any, im: Any) -> Any:
+        x, y, k = re, im, 0
+        while k < 500 and x * x + y * y <= 4.0:
+            x, y, k = x * x - y * y + re, 2.0 * x * y + im, k + 1
+        return k
+
+    def escape_in_lockstep(re: Any, im: Any) -> Any:
+        def going(s: Any) -> Any:
+            return (s[2] < 500) & (s[0] * s[0] + s[1] * s[1] <= 4.0)
+
+        def step(s: Any) -> Any:
+            x, y, k = s
+            return x * x - y * y + re, 2.0 * x * y + im, k + 1
+
+        return jax.lax.while_loop(going, step, (re, im, 0))[2]
+
+    if xp is np:
+        return vmap(escape)
+    import jax
+
+    return jax.vmap(escape_in_lockstep)
+
+
 def programs() -> dict[str, Program]:
     """Each by its name. Rows of 256 to 65,536 hold 2^26 numbers together."""
     found: dict[str, Program] = {}
@@ -171,6 +196,10 @@ def programs() -> dict[str, Program]:
     )
     found["attention, 8192 x 128, bfloat16"] = Program(
         attention, ((n, 128),) * 3, "bfloat16", 8 * n * 128, 4.0 * n * n * 128, 0.6, tolerance=5e-2, attention=True
+    )
+    count = LARGE // 16
+    found["Mandelbrot by lanes, up to 500 steps"] = Program(
+        escape_times, ((count,),) * 2, "float32", 16 * count, wanted=20.0, tolerance=0.0, lanes=True
     )
     return found
 
@@ -203,14 +232,17 @@ def on_numpy(x: Any) -> np.ndarray[Any, Any]:
 
 
 def check(program: Program, got: Any) -> None:
-    """The first rows or elements against NumPy in float64; raises AssertionError where they part."""
+    """The first rows or elements against NumPy in float64, lanes in the dtype that decides their steps; raises
+    AssertionError where they part.
+    """
     args = [on_numpy(x) for x in data(program)]
     result = on_numpy(got)
     if result.shape:
-        few = 8 if program.operations else min(len(result), 1 << 16 if result.ndim == 1 and program.pointwise else 4)
+        alone = program.lanes or (result.ndim == 1 and program.pointwise)
+        few = 8 if program.operations else min(len(result), 1 << 16 if alone else 4)
         args = [a[:few] if k == 0 or (not program.operations) else a for k, a in enumerate(args)]
         result = result[:few]
-    want = program.build(np)(*(a.astype(np.float64) for a in args))
+    want = program.build(np)(*(a if program.lanes else a.astype(np.float64) for a in args))
     scale = float(np.max(np.abs(want))) or 1.0
     error = float(np.max(np.abs(result.astype(np.float64) - want))) / scale
     assert error <= program.tolerance, f"the result is off by {error:.2g} of its size"
@@ -267,7 +299,7 @@ def makers(program: Program, languages: Sequence[str], args: Sequence[Any]) -> d
         found["cupy.fuse"] = fused
     if importlib.util.find_spec("jax"):
         found["jax.jit"] = jitted
-    if has_torch():
+    if has_torch() and not program.lanes:
         found["torch.compile"] = compiled
         if program.operations:
             found["library"] = library
@@ -357,7 +389,10 @@ def measured(name: str, program: Program, languages: Sequence[str], rounds: int,
     found = timed(enqueued, rounds)
     shares = {}
     for language in [n for n in languages if n in found]:
-        if program.attention and "library" in found:
+        if program.lanes:
+            if "jax.jit" in found:
+                shares[language] = found["jax.jit"] / found[language]
+        elif program.attention and "library" in found:
             shares[language] = found["library"] / found[language]
         elif program.operations and "product" in most:
             shares[language] = program.operations / found[language] / most["product"]

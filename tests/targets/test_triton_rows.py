@@ -21,10 +21,6 @@ from untraced.translator.passes.groups import close
 pytest.importorskip("triton")
 from triton_interpreter import TritonInterpreter  # noqa: E402
 
-# Half precision: one rounding of the exact result, which float32 functions may miss by one unit. Functions of 16-bit
-# integers are float32.
-TOLERANCE = {"f2": 2e-3, "bfloat16": 1.6e-2, "f4": 1e-5, "i2": 1e-5, "u2": 1e-5}
-
 
 @pytest.fixture(scope="module")
 def backend() -> Iterator[TritonInterpreter]:
@@ -35,7 +31,7 @@ def backend() -> Iterator[TritonInterpreter]:
 
 @pytest.mark.parametrize("dtype", ROW_DTYPES)
 def test_rows(dtype: str, backend: TritonInterpreter) -> None:
-    check_rows(dtype, backend, TOLERANCE.get(dtype, 1e-12))
+    check_rows(dtype, backend)
 
 
 @pytest.mark.parametrize("dtype", CAST_DTYPES)
