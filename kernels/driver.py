@@ -183,7 +183,7 @@ class _Writer:
         return in_order(a.aval.shape) if a.aval.shape else Number()
 
     def dtype(self, dtype: DType) -> str:
-        return self.name_for(dtype.name, dtype.type, dtype)
+        return self.name_for("bool_" if dtype.kind == "b" else dtype.name, dtype.type, dtype)  # `bool` is Python's
 
     def allocation(self, shape: Shape, dtype: DType) -> str:
         return f"empty({shape!r}, {self.dtype(dtype)})"

@@ -118,6 +118,17 @@ def same_for_all_strides(name: str, backend: Any) -> None:
             np.testing.assert_array_equal(a, b)
 
 
+def test_python_s_names_stay_python_s() -> None:
+    """What a program asks of the device is `bool(t)`: NumPy's bool would refuse CuPy's arrays."""
+
+    def f(x: Any) -> Any:
+        small = x < 0.5
+        return (x * 2 if small.any() else x), small
+
+    driver = accelerate(f, target="cuda").inspect(np.ones(5), compile=False).driver
+    assert "if bool(" in driver and "empty((5,), bool_)" in driver
+
+
 def test_numbers_may_lie_on_the_device(one_by_one: OneByOne) -> None:
     executor, (u, n) = executor_of(heat, [rng.normal(size=(9, 12)), 5], one_by_one)
     np.testing.assert_array_equal(executor([u, np.array(n)])[0], executor([u, n])[0])
