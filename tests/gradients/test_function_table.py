@@ -70,6 +70,7 @@ SHAPES: list[Row] = [
     (lambda x: np.reshape(x, (2, 6), order="F"), (X,)),
     (lambda x: np.repeat(x, np.array([1, 2, 0]), axis=0), (X,)),
     (lambda x: np.roll(x, (1, 2), axis=(0, 1)), (X,)),
+    (lambda x: np.sum(np.roll(x, 1, axis=1) * P), (X,)),  # the cotangent of the roll is one row
     (lambda x: np.pad(x, ((1, 0), (0, 2)), mode="reflect"), (X,)),
     (lambda x: np.pad(x, 1, mode="linear_ramp", end_values=2.0), (V,)),
     (lambda x: np.vander(x[0], 3, increasing=True) @ np.diag(x[1], -1)[:3, :3], (X,)),

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from untraced import accelerate, grad, hessian, jacfwd, jvp, linear_transpose
+from untraced.testing import check_grads
 
 CASES = {
     "log": (lambda x: np.where(x > 0, np.log(x), 0.0), 0.0, 0.0, 0.0),
@@ -165,3 +166,57 @@ def test_forward_mode_differentiated_again_is_not_silently_constant():
     np.testing.assert_allclose([slope(0.0), slope(1.0)], 0.25, rtol=1e-12)
     push = linear_transpose(lambda t: jvp(lambda v: np.log(np.maximum(v, 0.0)), (fours,), (t,))[1], np.zeros(2))
     np.testing.assert_allclose(push(np.ones(2))[0], 0.25, rtol=1e-12)
+
+
+def stored(x):
+    y, z = np.zeros(6), np.zeros(6)
+    y[1:5], z[1:5] = np.log(x), x
+    return np.where(z > 0, y, 0.0)
+
+
+def several_sides(x):
+    level = np.log(x)
+    return np.sum(np.where(x[1:] > 0, level[1:], 0.0)) + np.sum(np.where(x > 1, level, 1.0))
+
+
+PLACES = np.array([0, 2, 2])
+BEHIND = {
+    "reshape": lambda x: np.where(x.reshape(2, 2) > 0, np.log(x).reshape(2, 2), 0.0),
+    "transpose": lambda x: np.where(x.reshape(2, 2).T > 0, np.log(x.reshape(2, 2)).T, 0.0),
+    "slice": lambda x: np.where(x[1:] > 0, np.log(x)[1:], 0.0),
+    "gather": lambda x: np.where(x[PLACES] > 0, np.log(x)[PLACES], 0.0),
+    "element": lambda x: np.where(x[1] > 0, np.log(x)[1], 0.0),
+    "roll": lambda x: np.where(np.roll(x, 1) > 0, np.roll(np.log(x), 1), 0.0),
+    "pad": lambda x: np.where(np.pad(x, 1) > 0, np.pad(np.log(x), 1), 0.0),
+    "stack": lambda x: np.where(x > 0, np.stack([np.log(x), x]), 0.0),
+    "store": stored,
+    "broadcast": lambda x: np.where(x[:, None] > 0, np.log(x)[:, None] * np.arange(3.0), 1.0),
+    "broadcast_to": lambda x: np.where(x[:, None] > 0, np.broadcast_to(np.sqrt(x)[:, None], (4, 3)), 0.0),
+    "prod": lambda x: np.where(np.min(x[:2]) > 0, np.prod(np.log(x)), x),
+    "var": lambda x: np.where(np.min(x.reshape(2, 2), axis=1) > 0, np.var(np.log(x.reshape(2, 2)), axis=1), 0.0),
+    "max": lambda x: np.where(np.min(x[:2]) > 0, np.max(np.log(x)), x),
+    "logaddexp": lambda x: np.where(np.min(x) > 0, np.logaddexp.reduce(np.log(x)), x),
+    "cumsum": lambda x: np.where(np.min(x) > 0, np.cumsum(np.log(x)), x),
+    "sort": lambda x: np.where(np.min(x) > 0, np.sort(np.log(x)), x),
+    "product": lambda x: np.where(np.min(x.reshape(2, 2), axis=1) > 0, np.log(x.reshape(2, 2)) @ np.arange(2.0), 1.0),
+    "solve": lambda x: np.where(np.min(x) > 0, np.linalg.solve(np.eye(4) + 1.0, np.log(x)), x),
+    "fft": lambda x: np.where(np.min(x) > 0, np.abs(np.fft.fft(np.sqrt(x))), x),
+    "norm": lambda x: np.where(np.min(x) > 0, np.linalg.norm(np.sqrt(x)), x),
+    "several sides": several_sides,
+    "through itself": lambda x: np.where(x > 0, np.log(x), 2.0).reshape(2, 2)[:, ::-1] ** 2,
+}
+
+
+@pytest.mark.parametrize("name", BEHIND)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_what_stands_between_the_choice_and_the_singularity(name):
+    """Forward mode, which chooses last by itself, says what the gradient is; beside it, finite differences do."""
+    f = lambda x: np.sum(BEHIND[name](x))
+    x, v = np.array([0.0, 1.3, 0.7, 2.5]), np.array([0.3, -0.2, 0.8, 0.5])
+    found = grad(f)(x)
+    assert np.all(np.isfinite(found))
+    np.testing.assert_allclose(found, [jvp(f, (x,), (e,))[1] for e in np.eye(4)], rtol=1e-13)
+    bent = jvp(grad(f), (x,), (v,))[1]
+    assert np.all(np.isfinite(bent))
+    np.testing.assert_allclose(grad(lambda x: grad(f)(x) @ v)(x), bent, rtol=1e-12, atol=1e-15)
+    check_grads(f, (np.array([0.4, 1.3, 0.7, 2.5]),), order=1)

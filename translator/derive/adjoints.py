@@ -7,7 +7,7 @@ name forward values freely; where those live in a loop or a branch, `tape.py` de
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import assert_never, cast
 
 from .. import make, ops
@@ -29,7 +29,7 @@ from ..ir import (
     const,
     free_variables,
 )
-from ..named import cross, crossed, roll, rolled
+from ..named import Rolled, cross, crossed, roll, rolled
 from ..ops.core import (
     ArgReduce,
     Cast,
@@ -71,6 +71,7 @@ from .linear import (
 )
 from .loops import for_vjp, while_vjp
 from .places import Hole, Place, untouched
+from .reach import either, reached, scattered
 from .reductions import cumulative_vjp, put_axes_back, reduce_vjp
 from .routines import routine_vjp
 from .ruled import ruled_vjp
@@ -92,6 +93,7 @@ class Adjoints:
         self.trips = trips
         self.table: dict[Var, Atom] = {}
         self.choices: dict[Var, Choice] = {}  # of cotangents in the table, still to be made
+        self.masks: dict[Var, Atom] = {}  # of cotangents in the table: beyond them these are zero (reach.py)
         self.origin: dict[Var, Span] = {}  # the statement that last added to a cotangent
         self.light: set[Var] = set()
         self.outermost = True
@@ -118,12 +120,13 @@ class Adjoints:
         """What made the values that backward statements name."""
         return ChainMap(cast(dict[Var, Apply], self.b.definitions), self.made)
 
-    def add(self, a: Atom, c: Atom | None, choice: Choice | None = None) -> None:
-        """Add `c`, which may be subject to a choice, to the cotangent of `a`, if that has one."""
+    def add(self, a: Atom, c: Atom | None, choice: Choice | None = None, mask: Atom | None = None) -> None:
+        """Add `c`, which may be subject to a choice or zero beyond a mask, to the cotangent of `a`, if that has one."""
         if c is None or not isinstance(a, Var) or a not in self.active:
             return
         old = self.table.get(a)
         self.origin[a] = self.b.span
+        self._mask(a, choice, mask)
         if choice is not None and (other := self.choices.get(a)) is not None and choice.opposes(other):
             assert old is not None
             del self.choices[a]
@@ -137,6 +140,22 @@ class Adjoints:
             old = self.settle(a)
         whole = c if old is None else total(self.b, old, c)
         self.table[a] = whole if a in self.choices else named(self.b, whole, self.hint(a))
+
+    def _mask(self, a: Var, choice: Choice | None, mask: Atom | None) -> None:
+        """What is added to the cotangent of `a` counts where the choice says, and the mask."""
+        had, old = a in self.table, self.choices.get(a)
+        before = self.masks.pop(a, None)
+        if not had:
+            if mask is not None:
+                self.masks[a] = mask
+            return
+        one_side = choice is not None and old is not None and (choice.same(old) or choice.opposes(old))
+        known = (old is not None or before is not None) and (choice is not None or mask is not None)
+        if one_side or not known or not may_be_steep(a, self.made):
+            return
+        both = either(self.b, old.mask(self.b) if old else before, choice.mask(self.b) if choice else mask)
+        if both is not None:
+            self.masks[a] = both
 
     def settle(self, v: Var) -> Atom | None:
         """The cotangent of `v` so far, its choice made, its hole empty."""
@@ -153,12 +172,18 @@ class Adjoints:
     def settle_all(self) -> None:
         for v in (*self.choices, *self.holes):
             self.settle(v)
+        self.masks.clear()  # control flow adds to cotangents by itself
 
-    def scatter(self, x: Atom, c: Atom, dims: tuple[Dim, ...], dyn: tuple[Atom, ...]) -> None:
+    def scatter(
+        self, x: Atom, c: Atom, dims: tuple[Dim, ...], dyn: tuple[Atom, ...], mask: Atom | None = None
+    ) -> None:
         """Add `c` to the cotangent of `x` at an index, in place of what has been accumulated there so far."""
         if not isinstance(x, Var) or x not in self.active:
             return
         place, makers, hole = Place(x.aval.shape, dims, dyn), self.makers, self.holes.get(x)
+        if mask is not None:
+            mask = scattered(self.b, x.aval.shape, mask, dims, dyn, place.distinct(makers))
+        self._mask(x, None, mask)
         fills = hole is not None and hole.place.same(place, makers) and place.distinct(makers)
         if hole is not None and fills:
             del self.holes[x]
@@ -171,7 +196,7 @@ class Adjoints:
         store = make.put if anew else make.put_add
         self.table[x] = named(self.b, store(self.b, so_far, c, dims, dyn), self.hint(x))
 
-    def stored_over(self, s: Apply, ct: Atom) -> None:
+    def stored_over(self, s: Apply, ct: Atom, mask: Atom | None) -> None:
         """Send on the cotangent `ct` of what the store `s` leaves: what it overwrote has none.
 
         That is written down when something has to know it: where the new value was computed from the old one, as in
@@ -179,15 +204,16 @@ class Adjoints:
         """
         x = s.args[0]
         if not isinstance(x, Var) or x not in self.active or x in self.table or s.op is not ops.PUT:
-            self.add(x, put_vjp_base(self.b, s, ct))
+            self.add(x, put_vjp_base(self.b, s, ct), mask=mask)
             return
         whole = materialise(self.b, ct, strong(x.aval))
-        self.add(x, whole)
+        self.add(x, whole, mask=mask)
         self.holes[x] = Hole(Place(x.aval.shape, *index_parts(s, 2)), whole, self.b.span)
 
     def take(self, v: Var) -> Atom | None:
         """The cotangent of `v`, which is complete: the walk has come to its definition."""
         self.settle(v)
+        self.masks.pop(v, None)
         found = self.table.pop(v, None)
         return None if found is None else assembled(self.b, found)
 
@@ -195,8 +221,17 @@ class Adjoints:
         """As `take`, and the choice that is still to be made."""
         if v in self.holes:
             self.settle(v)
-        found = self.table.pop(v, None)
-        return None if found is None else assembled(self.b, found), self.choices.pop(v, None)
+        found, mask, choice = self.table.pop(v, None), self.masks.pop(v, None), self.choices.pop(v, None)
+        if choice is None and mask is not None:
+            choice = Choice(mask, True)
+        return None if found is None else assembled(self.b, found), choice
+
+    def take_masked(self, v: Var, args: Sequence[Atom]) -> tuple[Atom | None, Atom | None]:
+        """As `take`, and the mask beyond which it is zero, where what made one of the arguments may be steep."""
+        choice, mask = self.choices.get(v), self.masks.pop(v, None)
+        if (choice is None and mask is None) or not any(may_be_steep(a, self.made) for a in args):
+            return self.take(v), None
+        return self.take(v), choice.mask(self.b) if choice is not None else mask
 
 
 def backward_block(statements: Sequence[Statement], adj: Adjoints) -> list[Statement]:
@@ -225,7 +260,7 @@ def _backward(s: Statement, adj: Adjoints) -> list[Statement]:
             ct, choice = adj.take_unsettled(s.targets[0])
             if ct is not None:
                 active = [i for i in linked_args(s) if s.args[i] in adj.active]
-                chosen_vjp(adj.b, s, ct, choice, active, adj.add, at_corner(adj.b, s, adj.made))
+                chosen_vjp(adj.b, s, ct, choice, active, adj.add, at_corner(adj.b, s, adj.made), adj.made)
             return [s]
         case Apply(op=Reduce(name="sum") | Cast()) if s.targets[0] in adj.choices and may_be_steep(s.args[0], adj.made):
             ct, choice = adj.take_unsettled(s.targets[0])
@@ -233,9 +268,9 @@ def _backward(s: Statement, adj: Adjoints) -> list[Statement]:
                 _choose_later(s, ct, choice, adj)
             return [s]
         case Apply():
-            ct = adj.take(s.targets[0])
+            ct, mask = adj.take_masked(s.targets[0], s.args)
             if ct is not None:
-                _apply(s, ct, adj)
+                _apply(s, ct, mask, adj)
             return [s]
         case If():
             return [_if(s, adj)]
@@ -264,50 +299,53 @@ def _choose_later(s: Apply, ct: Atom, choice: Choice, adj: Adjoints) -> None:
     adj.add(x, reduce_vjp(b, s, ct), Choice(condition, choice.side))
 
 
-def _apply(s: Apply, ct: Atom, adj: Adjoints) -> None:
+def _apply(s: Apply, ct: Atom, mask: Atom | None, adj: Adjoints) -> None:
     b, op, x = adj.b, s.op, s.args[0] if s.args else None
     active = [i for i in linked_args(s) if s.args[i] in adj.active]
     if x is None or not active:
         return
+    masks = {i: None if mask is None else reached(b, s, mask, i) for i in active}
+    within = masks.get(0)
     match op:
         case Elementwise():
             raise AssertionError("choices.py does these")
         case Cast():
-            adj.add(x, cast_like(b, ct, x.aval))
+            adj.add(x, cast_like(b, ct, x.aval), mask=within)
         case Reduce():
-            adj.add(x, reduce_vjp(b, s, ct))
+            adj.add(x, reduce_vjp(b, s, ct), mask=within)
         case Cumulative(name="cummax" | "cummin"):
-            adj.scatter(x, *extreme_vjp(b, s, ct))
+            adj.scatter(x, *extreme_vjp(b, s, ct), mask)
         case Cumulative():
-            adj.add(x, cumulative_vjp(b, s, ct))
+            adj.add(x, cumulative_vjp(b, s, ct), mask=within)
         case Sort():
-            adj.scatter(x, *sort_vjp(b, s, ct))
+            adj.scatter(x, *sort_vjp(b, s, ct), mask)
         case Fourier():
-            adj.add(x, fourier_vjp(b, s, ct))
+            adj.add(x, fourier_vjp(b, s, ct), mask=within)
         case Collective():
             adj.add(x, collective_vjp(b, s, ct))
         case Linalg():
             for i in active:
-                adj.add(s.args[i], linalg_vjp(b, s, ct, i))
+                adj.add(s.args[i], linalg_vjp(b, s, ct, i), mask=masks[i])
         case Contract():
             if is_square(s):
                 active, ct = [0], total(b, ct, ct)
             for i in active:
-                adj.add(s.args[i], contract_vjp(b, s, ct, i))
+                adj.add(s.args[i], contract_vjp(b, s, ct, i), mask=masks[i])
         case Reshape():
-            adj.add(x, reshape_vjp(b, s, ct))
+            adj.add(x, reshape_vjp(b, s, ct), mask=within)
         case Concatenate():
-            _pieces(s, ct, active, adj)
+            _pieces(s, ct, mask, masks, adj)
         case Create():
-            adj.add(x, create_vjp(b, s, ct))
+            adj.add(x, create_vjp(b, s, ct), mask=within)
         case Index():
-            adj.scatter(x, ct, *index_parts(s, 1))
+            adj.scatter(x, ct, *index_parts(s, 1), mask)
         case Put():
             if 1 in active:
                 place = Place(s.targets[0].aval.shape, *index_parts(s, 2))
-                adj.add(s.args[1], put_vjp_value(b, s, ct, place.distinct(adj.makers)))
+                value = put_vjp_value(b, s, ct, place.distinct(adj.makers))
+                adj.add(s.args[1], value, mask=masks[1])
             if 0 in active:
-                adj.stored_over(s, ct)
+                adj.stored_over(s, ct, within)
         case Tape():
             raise AssertionError("what is derived again keeps windows")
         case ArgReduce() | Ruled():
@@ -316,19 +354,25 @@ def _apply(s: Apply, ct: Atom, adj: Adjoints) -> None:
             assert_never(op)
 
 
-def _pieces(s: Apply, ct: Atom, active: Sequence[int], adj: Adjoints) -> None:
+def _pieces(s: Apply, ct: Atom, mask: Atom | None, masks: Mapping[int, Atom | None], adj: Adjoints) -> None:
     """Of what joined pieces have a name for, the derivative is of that kind; else each piece gets its part."""
     b, out = adj.b, strong(s.targets[0].aval)
     if (r := rolled(s, adj.made.get)) is not None:
-        adj.add(r.x, roll(b, ct, -r.shift, r.axis) if ct.aval.shape == out.shape else ct)
+        adj.add(r.x, _rolled_back(b, ct, r, out.ndim), mask=None if mask is None else _rolled_back(b, mask, r, out.ndim))
     elif (both := crossed(s, adj.made.get)) is not None:
         x, y = both
         whole = cast_like(b, materialise(b, ct, out), out)
         adj.add(x, cross(b, y, whole) if x in adj.active else None)
         adj.add(y, cross(b, whole, x) if y in adj.active else None)
     else:
-        for i in active:
-            adj.add(s.args[i], concatenate_vjp(b, s, ct, i))
+        for i, mask in masks.items():
+            adj.add(s.args[i], concatenate_vjp(b, s, ct, i), mask=mask)
+
+
+def _rolled_back(b: Builder, c: Atom, r: Rolled, ndim: int) -> Atom:
+    """Of what broadcasts to the result, which has `ndim` axes."""
+    axis = r.axis - (ndim - c.aval.ndim)
+    return c if axis < 0 or c.aval.shape[axis] == 1 else roll(b, c, -r.shift, axis)
 
 
 def _ruled(s: Apply, adj: Adjoints) -> list[Statement]:

@@ -4,19 +4,24 @@
 
 Made first, `np.where(x > 0, d_y, 0.0) / x` is 0/0 at x = 0. A pending choice goes through elementwise operations with
 the value, through casts and through sums of what may be steep; what else uses the value, or adds to it, makes it.
+Where what lies behind may be steep, it then is known where the cotangent can count at all (reach.py), which is a choice again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import numpy as np
 
 from .. import make, ops
 from ..builder import Builder
-from ..ir import Apply, Atom, Aval, Var
-from ..ops.core import Cast, Elementwise, Reduce
+from ..ir import Apply, Atom, Aval, Const, Var
+from ..ops.core import Elementwise, Linalg
 from ..records import dataclass
 from .cotangents import cast_like, same_atom, strong, unbroadcast
 from .partials import elementwise_vjp
+from .reach import narrowed
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +37,10 @@ class Choice:
     def opposes(self, other: Choice) -> bool:
         return self.side is not other.side and same_atom(self.condition, other.condition)
 
+    def mask(self, b: Builder) -> Atom:
+        """Where the cotangent counts."""
+        return self.condition if self.side else make.elementwise(b, ops.LOGICAL_NOT, self.condition)
+
     def both(self, b: Builder, c: Atom, otherwise: Atom, aval: Aval) -> Atom:
         """`c` where it counts, and what the opposite choice has elsewhere."""
         x, y = (c, otherwise) if self.side else (otherwise, c)
@@ -43,45 +52,73 @@ class Choice:
         return cast_like(b, make.where(b, self.condition, x, y), strong(aval))
 
 
-# What has finite slopes at all finite arguments: behind sums of these alone a choice may be made at once.
-_TAME = frozenset({"add", "subtract", "multiply", "negative", "square", "sin", "cos", "tanh", "where"})
+# What has finite slopes at all finite arguments: behind these alone a choice may be made at once.
+_TAME = frozenset(
+    {"add", "subtract", "multiply", "negative", "positive", "square", "sin", "cos", "tanh", "where", "absolute", "sign",
+     "maximum", "minimum", "fmax", "fmin", "clip", "real", "imag", "conjugate", "arctan", "erf"}
+)  # fmt: skip
 
-Contribute = Callable[[Var, Atom, Choice | None], None]
+
+class Contribute(Protocol):
+    def __call__(self, a: Atom, c: Atom, choice: Choice | None = None, mask: Atom | None = None, /) -> None: ...
 
 
 def chosen_vjp(
-    b: Builder, s: Apply, ct: Atom, choice: Choice | None, active: Sequence[int], add: Contribute, seen: Apply
+    b: Builder,
+    s: Apply,
+    ct: Atom,
+    choice: Choice | None,
+    active: Sequence[int],
+    add: Contribute,
+    seen: Apply,
+    makers: Mapping[Var, Apply],
 ) -> None:
     """`elementwise_vjp` under a choice, or of one: what it contributes is still to be chosen, where shapes allow."""
     out = s.targets[0].aval
     whole = [i for i in active if s.args[i].aval.shape == out.shape]
-    rest = [i for i in active if i not in whole]
     settled = ct if choice is None or s.op is not ops.WHERE else choice.made(b, ct, out)
-    if rest:
+    picks = s.op is ops.WHERE and s.args[1] is not s.args[2]
+    for x in dict.fromkeys(s.args[i] for i in active if i not in whole):
+        places = [i for i in active if s.args[i] is x]
         last = choice if s.op is not ops.WHERE else None
-        made = None if last is None else lambda c: last.made(b, c, out)  # before the axes are summed over
-        elementwise_vjp(b, s, settled, rest, lambda x, c: add(x, c, None), made, seen)
-    if s.op is ops.WHERE and s.args[1] is not s.args[2]:
+        made = None if last is None else lambda c, last=last: last.made(b, c, out)  # before the axes are summed over
+        mask = None
+        of = Choice(s.args[0], places[0] == 1) if picks else choice
+        if of is not None and may_be_steep(x, makers):
+            mask = narrowed(b, of.mask(b), out.shape, x.aval.shape)
+        elementwise_vjp(b, s, settled, places, lambda x, c, mask=mask: add(x, c, None, mask), made, seen)
+    if picks:
         for i in whole:
             x = s.args[i]
             assert isinstance(x, Var)
-            add(x, unbroadcast(b, settled, out.shape, x.aval), Choice(s.args[0], i == 1))
+            side = Choice(s.args[0], i == 1)
+            if choice is not None and may_be_steep(x, makers):
+                side = Choice(make.elementwise(b, ops.LOGICAL_AND, choice.mask(b), side.mask(b)), True)
+            add(x, unbroadcast(b, settled, out.shape, x.aval), side)
     elif whole:
         elementwise_vjp(b, s, ct, whole, lambda x, c: add(x, c, choice), seen=seen)
 
 
 def may_be_steep(a: Atom, makers: Mapping[Var, Apply]) -> bool:
-    """Whether some slope of what made `a`, element by element and by sums, may be infinite."""
+    """Whether some slope of what made `a` may be infinite."""
     waiting, seen = [a], set[Atom]()
     while waiting:
         x = waiting.pop()
         made = makers.get(x) if isinstance(x, Var) and x not in seen else None
         seen.add(x)
-        match made:
-            case Apply(op=Elementwise(name=name)) if name not in _TAME:
-                return True
-            case Apply(op=Elementwise() | Cast() | Reduce(name="sum")):
-                waiting += made.args
-            case _:
-                pass
+        if made is None or x.aval.dtype.kind not in "fc":
+            continue
+        if isinstance(made.op, Linalg) or (isinstance(made.op, Elementwise) and not _is_tame(made)):
+            return True
+        waiting += made.args
     return False
+
+
+def _is_tame(s: Apply) -> bool:
+    match s.op, s.args:
+        case Elementwise(name="divide"), (_, Const() as by):
+            return bool(np.all(by.value != 0))
+        case Elementwise(name="power"), (_, Const() as to):
+            return bool(np.all(np.greater_equal(to.value, 1)))
+        case op, _:
+            return op.name in _TAME

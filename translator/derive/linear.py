@@ -31,9 +31,10 @@ from .cotangents import cast_like, materialise, strong, unbroadcast, zeros
 Scatter = Callable[[Var, Atom, tuple[Dim, ...], tuple[Atom, ...]], None]
 
 
-def reshape_vjp(b: Builder, s: Apply, ct: Atom) -> Atom:
-    """The inverse change of axes; of broadcast_to, the sum."""
+def reshape_vjp(b: Builder, s: Apply, ct: Atom, dtype: np.dtype[np.generic] | None = None) -> Atom:
+    """The inverse change of axes; of broadcast_to, the sum. `ct` is of this dtype, or the result's."""
     x, y = s.args[0].aval, s.targets[0].aval
+    y = Aval(y.shape, dtype or y.dtype)
     if s.op.name == "broadcast_to":
         return unbroadcast(b, ct, y.shape, x)
     if not ct.aval.shape:
