@@ -358,7 +358,8 @@ def _pieces(s: Apply, ct: Atom, mask: Atom | None, masks: Mapping[int, Atom | No
     """Of what joined pieces have a name for, the derivative is of that kind; else each piece gets its part."""
     b, out = adj.b, strong(s.targets[0].aval)
     if (r := rolled(s, adj.made.get)) is not None:
-        adj.add(r.x, _rolled_back(b, ct, r, out.ndim), mask=None if mask is None else _rolled_back(b, mask, r, out.ndim))
+        counts = None if mask is None else _rolled_back(b, mask, r, out.ndim)
+        adj.add(r.x, _rolled_back(b, ct, r, out.ndim), mask=counts)
     elif (both := crossed(s, adj.made.get)) is not None:
         x, y = both
         whole = cast_like(b, materialise(b, ct, out), out)

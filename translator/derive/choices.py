@@ -4,7 +4,7 @@
 
 Made first, `np.where(x > 0, d_y, 0.0) / x` is 0/0 at x = 0. A pending choice goes through elementwise operations with
 the value, through casts and through sums of what may be steep; what else uses the value, or adds to it, makes it.
-Where what lies behind may be steep, it then is known where the cotangent can count at all (reach.py), which is a choice again.
+Where what lies behind may be steep, it is then known where the cotangent can count (reach.py), which is a choice again.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import make, ops
 from ..builder import Builder
-from ..ir import Apply, Atom, Aval, Shape, const
+from ..ir import Apply, Atom, Shape, const
 from ..named import along
 from ..ops.core import (
     Cast,
