@@ -10,6 +10,7 @@ Where what lies behind may be steep, it is then known where the cotangent can co
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -80,13 +81,12 @@ def chosen_vjp(
     picks = s.op is ops.WHERE and s.args[1] is not s.args[2]
     for x in dict.fromkeys(s.args[i] for i in active if i not in whole):
         places = [i for i in active if s.args[i] is x]
-        last = choice if s.op is not ops.WHERE else None
-        made = None if last is None else lambda c, last=last: last.made(b, c, out)  # before the axes are summed over
+        counts = Choice(s.args[0], places[0] == 1) if picks else choice
         mask = None
-        of = Choice(s.args[0], places[0] == 1) if picks else choice
-        if of is not None and may_be_steep(x, makers):
-            mask = narrowed(b, of.mask(b), out.shape, x.aval.shape)
-        elementwise_vjp(b, s, settled, places, lambda x, c, mask=mask: add(x, c, None, mask), made, seen)
+        if counts is not None and may_be_steep(x, makers):
+            mask = narrowed(b, counts.mask(b), out.shape, x.aval.shape)
+        chosen = None if choice is None or s.op is ops.WHERE else partial(_made, choice, b, out)
+        elementwise_vjp(b, s, settled, places, partial(_masked, add, mask), chosen, seen)
     if picks:
         for i in whole:
             x = s.args[i]
@@ -97,6 +97,15 @@ def chosen_vjp(
             add(x, unbroadcast(b, settled, out.shape, x.aval), side)
     elif whole:
         elementwise_vjp(b, s, ct, whole, lambda x, c: add(x, c, choice), seen=seen)
+
+
+def _masked(add: Contribute, mask: Atom | None, x: Var, c: Atom) -> None:
+    add(x, c, None, mask)
+
+
+def _made(choice: Choice, b: Builder, out: Aval, c: Atom) -> Atom:
+    """Before the axes are summed over along which an operand was broadcast."""
+    return choice.made(b, c, out)
 
 
 def may_be_steep(a: Atom, makers: Mapping[Var, Apply]) -> bool:
