@@ -329,7 +329,7 @@ class Body:
         """Along the whole row, or along one block of it from what the blocks before it came to."""
         dtype, (arg,), fold = accumulator(v.dtype), v.args, RUNNING[source.op.name]
         operand = self.dialect.convert(self.text(arg), arg.dtype, dtype)
-        start = self.dialect.literal(identity_of(fold, dtype), dtype)
+        start = self.start(source, dtype)
         if not self.triton:
             sofar, combine, kind = self.carried[id(v)], _COMBINE["cuda"][fold], self.dialect.type_name(dtype)
             if self.alone:
@@ -349,6 +349,20 @@ class Body:
             f"{sofar} = {bare(self.joined(fold, sofar, whole))}",
         ]
 
+    def start(self, source: Scan, dtype: DType) -> str:
+        """What changes nothing: of sums -0.0, whose sum with -0.0 has its sign."""
+        fold = RUNNING[source.op.name]
+        number = dtype.type(-0.0) if fold == "sum" and dtype.kind == "f" else identity_of(fold, dtype)
+        return self.dialect.literal(number, dtype)
+
+    def combine(self, fold: str) -> str:
+        """The function object of a reduction (CUDA)."""
+        return _COMBINE["cuda"][fold]
+
+    def folded(self, fold: str, x: str) -> str:
+        """A block of values as one value a row (Triton)."""
+        return _TRITON_FOLD[fold].format(x)
+
     def joined(self, fold: str, x: str, y: str) -> str:
         """Two values of a reduction as one (Triton)."""
         return f"{_HELPER[fold]}({x}, {y})" if fold in _HELPER else f"({_COMBINE['triton'][fold].format(x, y)})"
@@ -357,7 +371,7 @@ class Body:
         """What a running reduction has come to, before the first block of a row."""
         dtype = accumulator(v.dtype)
         sofar = self.carried[id(v)] = self.lowered.names.fresh(f"{v.name}_sofar")
-        start = self.dialect.literal(identity_of(RUNNING[source.op.name], dtype), dtype)
+        start = self.start(source, dtype)
         if not self.triton:
             return [f"{self.dialect.type_name(dtype)} {sofar} = {start};"]
         return [f"{sofar} = tl.full([ROWS, 1], {start}, {self.dialect.type_name(dtype)})"]

@@ -14,14 +14,16 @@ from ..translator.ops.core import Cast, CastAttrs, Reduce, ReduceAttrs, Reshape,
 from ..translator.passes.alignment import nbytes
 from ..translator.passes.groups import close, kernel_name
 from .attention import plan_attention
-from .body import DIALECTS, Body, Pass
+from .body import Body
 from .contract import plan_contract
 from .device_loops import plan_loop
 from .dialects import accumulator
 from .held import plan_held
-from .layout import INT32, Access, Strides, access_of, contiguous, make_layout
+from .layout import Strides
 from .lower import Call, Fold, Load, Look, Lowered, Position, Scan, lower
-from .program import Argument, GroupPlan, Launch, header, make_launch
+from .parts import MANY_BLOCKS, chunks_of, first_stage
+from .program import Argument, GroupPlan, Launch, header, make_launch, prepare, walks_neighbours
+from .scans import plan_scan
 from .scatter import plan_scatter
 from .spread import PARTS, Spread, gathered, own_spreads, put_together
 
@@ -31,7 +33,6 @@ CUDA_BLOCK = 256
 CACHED = 1 << 17  # bytes of a row that caches keep from one pass to the next, with all multiprocessors on rows
 MOST_SHARED = 227 << 10  # bytes of shared memory that a block may have, from sm_90 on
 UNROLLED = 50  # values of a pointwise kernel that are computed for eight neighbours; of longer ones for four
-MANY_BLOCKS = 1024  # enough to fill any device several times
 
 
 def plan(
@@ -62,6 +63,12 @@ def plan(
     lowered = lower(fused, by_value)
     if fused.kind == "reduce":
         return _plan_reduce(fused, lowered, language, name, strides or {}, by_value)
+    if fused.kind == "scan":
+        body = prepare(fused, lower(fused, by_value), language, strides or {})
+        walks = walks_neighbours(body) or not _fits_tile(body)
+        found = plan_scan(fused, body, name, strides or {}, by_value) if walks else None
+        if found is not None:
+            return found
     launch = _plan_one(fused, lowered, language, name, strides or {}, shared)
     if any(a.role == "partial" for a in launch.arguments):
         return GroupPlan(name, (launch,), (((1,), np.dtype(np.int32)),), looks=True, zeros=1)
@@ -71,36 +78,17 @@ def plan(
 # ---- pointwise and row ---------------------------------------------------------------------------
 
 
-def _prepare(fused: Fused, lowered: Lowered, language: str, strides: Mapping[int, Strides]) -> Body:
-    """Addresses of all loads and stores, the layout that they allow, and the writer of the kernel's lines."""
-    ndim = len(lowered.domain)
-    accesses: dict[int, Access] = {}
-    looked: dict[int, Strides] = {}
-    for v in lowered.values:
-        if isinstance(v.source, Load | Look):
-            shape = fused.body.params[v.source.param].aval.shape
-            own = strides.get(v.source.param, contiguous(shape))
-            accesses[id(v)] = access_of(v.source.map, own, ndim)
-            if isinstance(v.source, Look):
-                looked[v.source.param] = own
-    stores = [access_of(o.map, contiguous(o.aval_shape), ndim) for o in lowered.outputs]
-    layout = make_layout(lowered, [*accesses.values(), *stores])
-    layout.wide = layout.wide or any(fused.body.params[p].aval.size > INT32 for p in looked)
-    return Body(lowered, layout, accesses, DIALECTS[language], looked)
-
-
 def _plan_one(
     fused: Fused, lowered: Lowered, language: str, name: str, strides: Mapping[int, Strides], shared: int = MOST_SHARED
 ) -> Launch:
-    body = _prepare(fused, lowered, language, strides)
+    body = prepare(fused, lowered, language, strides)
     layout = body.layout
     heading = header(fused)
     if not lowered.axes:
         return _plan_pointwise(body, heading, name, language)
     if any(isinstance(v.source, Scan) for v in lowered.values) and walks_neighbours(body):
         return _plan_neighbours(body, heading, name, language)
-    widest = max((v.dtype.itemsize for v in body.lowered.values if v.along), default=4)
-    if language == "triton" and layout.columns <= min(TILE // max(widest, 4), BUCKETS[-1]):
+    if _fits_tile(body):
         block = next(b for b in BUCKETS if b >= layout.columns)
         rows = max(1, 1024 // block) if layout.outer else 1
         sections: dict[str, object] = {"tile": body.tile()}
@@ -121,6 +109,12 @@ def _plan_one(
     return replace(launch, reread=_reread(fused, body), choices=_choices(language, warps))
 
 
+def _fits_tile(body: Body) -> bool:
+    """Whether a Triton program holds whole rows in registers."""
+    widest = max((v.dtype.itemsize for v in body.lowered.values if v.along), default=4)
+    return body.triton and body.layout.columns <= min(TILE // max(widest, 4), BUCKETS[-1])
+
+
 def _held(
     fused: Fused, body: Body, heading: list[str], name: str, strides: Mapping[int, Strides], shared: int
 ) -> Launch | None:
@@ -128,7 +122,7 @@ def _held(
     if not body.triton:
         return plan_held(body, heading, name, shared)
     try:
-        own = _prepare(fused, lower(fused, body.lowered.scalars), "cuda", strides)
+        own = prepare(fused, lower(fused, body.lowered.scalars), "cuda", strides)
         return plan_held(own, heading, name, shared)
     except UnsupportedError:  # an operation that only Triton has a form for
         return None
@@ -139,12 +133,6 @@ def _choices(language: str, warps: int) -> tuple[int, ...]:
     if language == "cuda":
         return (128, 256, 512)
     return tuple(n for n in (warps // 2, warps, 2 * warps) if 1 <= n <= 32)
-
-
-def walks_neighbours(body: Body) -> bool:
-    """Whether rows lie beside each other in memory, element by element, rather than one behind the other."""
-    outer = body.layout.outer
-    return bool(outer) and any(a.strides[outer[-1].members[-1]] == 1 for a in body.accesses.values())
 
 
 def _plan_neighbours(body: Body, heading: list[str], name: str, language: str) -> Launch:
@@ -256,19 +244,13 @@ def _plan_reduce(
     inner = tuple(s.targets[0] for s in (*reduces, *sums))
     within = replace(fused.body, statements=(*fused.body.statements, *sums), results=(*inner, *results))
     first = Fused((*inner, *stored), fused.args, within, "reduce", fused.span)
-    body = _prepare(first, lower(first, scalars), language, strides)
-    layout = body.layout
-    by_rows = walks_neighbours(body)
-    rows, block = ((64, 32) if by_rows else (1, 1024)) if language == "triton" else ((32, 8) if by_rows else (1, 256))
-    tiles = max(1, _ceil(layout.rows, rows))
-    chunks = max(1, min(_ceil(layout.columns, 4 * block), _ceil(MANY_BLOCKS, tiles)))
-    length = max(block, _ceil(_ceil(layout.columns, chunks), block) * block)
-    chunks = max(1, _ceil(layout.columns, length))
+    body = prepare(first, lower(first, scalars), language, strides)
+    chunks = chunks_of(body.layout, walks_neighbours(body), language)
     outer = tuple(n for i, n in enumerate(whole.domain) if i not in whole.axes)
     kinds = [*map(_partial_dtype, reduces), *(s.x.aval.dtype for s in spreads for _ in PARTS)]
-    partials = tuple(((*outer, chunks), kind) for kind in kinds)
-    counts, sizes = (len(reduces), len(spreads)), (rows, block, tiles, chunks, length)
-    stage_one = _first_stage(body, header(fused), name, language, counts, sizes, fused.targets, stored)
+    partials = tuple(((*outer, chunks.count), kind) for kind in kinds)
+    counts = len(reduces), len(spreads)
+    stage_one = first_stage(body, header(fused), name, chunks, counts, fused.targets, stored)
     if not all(along):
         second, roles = _second_stage(fused, reduces, spreads, partials, along)
         by_value = frozenset(i + len(partials) for i in scalars)
@@ -293,44 +275,6 @@ def _partial_dtype(s: Apply) -> DType:
     if s.op.name in ("any", "all"):
         return np.dtype(np.int32)
     return accumulator(s.targets[0].aval.dtype if s.op.name in ("sum", "prod") else s.args[0].aval.dtype)
-
-
-def _first_stage(
-    body: Body,
-    heading: list[str],
-    name: str,
-    language: str,
-    counts: tuple[int, int],
-    sizes: tuple[int, int, int, int, int],
-    targets: Sequence[Var],
-    stored: Sequence[Var],
-) -> Launch:
-    rows, block, tiles, chunks, length = sizes
-    layout = body.layout
-    count = sum(counts)
-    places = {count + i: targets.index(t) for i, t in enumerate(stored)}
-    steps = body.passes()
-    by_value = {id(g.value): g for g in steps[0].gathered}
-    found = [by_value[id(o.value)] for o in body.lowered.outputs[:count]]
-    plain, spread = found[: counts[0]], found[counts[0] :]
-    step = Pass(list(steps[0].before), [g for g in steps[0].gathered if g in plain], steps[0].inside, steps[0].stores)
-    partials = [(g, body.pointer("partial", i, f"{g.value.name}_part", g.dtype)) for i, g in enumerate(plain)]
-    spreads = []
-    for k, g in enumerate(spread):
-        first, name_of = counts[0] + len(PARTS) * k, g.value.args[0].name
-        pointers = [body.pointer("partial", first + i, f"{name_of}_{p}", g.dtype) for i, p in enumerate(PARTS)]
-        names = [body.lowered.names.fresh(f"{name_of}_{p}_sofar") for p in PARTS]
-        spreads.append((g, names, pointers))
-    sections = {"step": step, "partials": partials, "spreads": spreads, "fold": body.fold}
-    extents = [("rows", layout.rows), ("columns", layout.columns), ("chunks", chunks), ("chunk_length", length)]
-    if language == "cuda":
-        extents.append(("row_threads", rows))
-    constants = (("ROWS", rows), ("BLOCK", block)) if language == "triton" else ()
-    launch = make_launch(
-        body, f"reduce.{language}.j2", f"{name}_parts", heading, sections, extents, (tiles, chunks), 256, constants, 4
-    )
-    moved = tuple(replace(a, index=places[a.index]) if a.role == "out" else a for a in launch.arguments)
-    return replace(launch, arguments=moved)
 
 
 def _second_stage(

@@ -17,7 +17,8 @@ from ..translator.passes.groups import spans_of
 from ..translator.records import dataclass
 from .body import DIALECTS, Body
 from .dialects import Triton, carrier
-from .layout import decomposition
+from .layout import INT32, Access, Strides, access_of, contiguous, decomposition, make_layout
+from .lower import Load, Look, Lowered
 from .render import render
 
 if TYPE_CHECKING:
@@ -96,6 +97,33 @@ class GroupPlan:
         """What the plan moves beyond the group's arguments and results; partial results go out and come back."""
         partial = sum(math.prod(shape) * dtype.itemsize for shape, dtype in self.partials)
         return 2 * partial + sum(launch.reread for launch in self.launches)
+
+
+# ---- addresses -----------------------------------------------------------------------------------
+
+
+def prepare(fused: Fused, lowered: Lowered, language: str, strides: Mapping[int, Strides]) -> Body:
+    """Addresses of all loads and stores, the layout that they allow, and the writer of the kernel's lines."""
+    ndim = len(lowered.domain)
+    accesses: dict[int, Access] = {}
+    looked: dict[int, Strides] = {}
+    for v in lowered.values:
+        if isinstance(v.source, Load | Look):
+            shape = fused.body.params[v.source.param].aval.shape
+            own = strides.get(v.source.param, contiguous(shape))
+            accesses[id(v)] = access_of(v.source.map, own, ndim)
+            if isinstance(v.source, Look):
+                looked[v.source.param] = own
+    stores = [access_of(o.map, contiguous(o.aval_shape), ndim) for o in lowered.outputs]
+    layout = make_layout(lowered, [*accesses.values(), *stores])
+    layout.wide = layout.wide or any(fused.body.params[p].aval.size > INT32 for p in looked)
+    return Body(lowered, layout, accesses, DIALECTS[language], looked)
+
+
+def walks_neighbours(body: Body) -> bool:
+    """Whether rows lie beside each other in memory, element by element, rather than one behind the other."""
+    outer = body.layout.outer
+    return bool(outer) and any(a.strides[outer[-1].members[-1]] == 1 for a in body.accesses.values())
 
 
 # ---- the launch ----------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""What becomes a kernel on this device, and what the library's: products, and running sums.
+"""What becomes a kernel on this device, and what the library's: products, running sums, choices and stores.
 
     before                                      after, where the library wins
     def contract(x, w, b):                      h = x @ w
@@ -6,8 +6,7 @@
         return np.tanh(h + b)
     y = contract(x, w, b)
 
-Where a kernel wins it takes in the elementwise work that makes its operands, too. So does a running sum along rows
-that one block of threads can take.
+Where a kernel wins it takes in the elementwise work that makes its operands, too. So does a running sum.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from ..translator.ir import (
     free_variables,
     inputs_of,
 )
-from ..translator.ops import CUMPROD, CUMSUM, EMPTY
+from ..translator.ops import EMPTY
 from ..translator.ops.core import (
     At,
     Cast,
@@ -125,17 +124,23 @@ def _is_product(s: Statement) -> bool:
 def _with_neighbours(block: Block, s: Apply, language: str) -> Block:
     """The block with a running reduction and the work along the same rows before and after it as one kernel."""
     assert isinstance(s.attrs, CumulativeAttrs)
-    ((x,), (target,), shape) = s.args, s.targets, s.targets[0].aval.shape
-    if s.op in (CUMSUM, CUMPROD) and not _suits(shape, s.attrs.axis):
-        return block
+    (x,), (target,) = s.args, s.targets
+    joins = _is_along_rows if _fills_device(target.aval.shape, s.attrs.axis) else _is_pointwise
     users = _users(block)
-    before = [b for b in block.statements if b.targets == (x,) and _is_along_rows(b) and users[b.targets[0]] == {id(s)}]
-    after = [b for b in block.statements if users.get(target) == {id(b)} and _is_along_rows(b)]
-    for chosen in ([*before, s, *after], [s, *after], [*before, s], [s]):
+    before = [b for b in block.statements if b.targets == (x,) and joins(b) and users[b.targets[0]] == {id(s)}]
+    after = [b for b in block.statements if users.get(target) == {id(b)} and joins(b)]
+    others = [b for b in block.statements if _runs_beside(b, s) and after and users.get(b.targets[0]) == {id(after[0])}]
+    for chosen in ([*before, s, *others, *after], [*before, s, *after], [s, *after], [*before, s], [s]):
         group = close([b for c in chosen for b in inline(c)], chosen[-1].targets, "scan")
         if len(group.body.statements) <= LONGEST and _fits(group, language):
             return _replaced(block, {**{id(c): [] for c in chosen}, id(chosen[-1]): [group]})
     return block
+
+
+def _runs_beside(b: Statement, s: Apply) -> bool:
+    """Whether another running reduction goes along the same rows."""
+    same = isinstance(b, Apply) and isinstance(b.op, Cumulative) and b is not s and b.attrs == s.attrs
+    return same and b.targets[0].aval.shape == s.targets[0].aval.shape
 
 
 def _with_center(block: Block, s: Fused, language: str) -> Block:
@@ -164,9 +169,9 @@ def _with_center(block: Block, s: Fused, language: str) -> Block:
     return block
 
 
-def _suits(shape: Shape, axis: int) -> bool:
-    """Whether a running sum along this axis keeps a device busy, with a block for a line, or a thread where lines lie
-    beside each other; the library divides long lines among blocks."""
+def _fills_device(shape: Shape, axis: int) -> bool:
+    """Whether rows along this axis keep a device busy, with a block for each, or a thread where they lie beside each
+    other. Longer ones are divided among blocks, which reductions of whole rows in the same kernel would not allow."""
     others = (*shape[:axis], *shape[axis + 1 :])
     if axis == len(shape) - 1:
         return reduction_kind((*others, shape[axis]), (axis,)) == "row"
@@ -214,7 +219,11 @@ def first_argument(group: Fused, x: Var) -> Fused:
 
 
 def _is_along_rows(s: Statement) -> bool:
-    return _is_elementwise(s) or (isinstance(s, Fused) and s.kind in ("pointwise", "row"))
+    return _is_pointwise(s) or (isinstance(s, Fused) and s.kind == "row")
+
+
+def _is_pointwise(s: Statement) -> bool:
+    return _is_elementwise(s) or (isinstance(s, Fused) and s.kind == "pointwise")
 
 
 def _with_attention(block: Block, s: Statement, language: str, facts: Facts) -> Block:

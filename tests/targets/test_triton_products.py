@@ -132,7 +132,7 @@ def test_what_the_model_chooses() -> None:
     assert kinds(shapes(scaled, ((8192, 64), "f4"), ((8192,), "f4"), ((8192, 64), "f4")))[0] == "pointwise"
     assert kinds(shapes(gelu_layer, ((64, 1 << 20), "f2"), ((1 << 20, 64), "f2"), ((64,), "f2"))) == ["pointwise"]
     assert kinds(shapes(attention, *[((8192, 128), "f2")] * 3)) == ["attention"]
-    assert kinds(shapes(running, ((3, 1 << 20), "f4"), ((1 << 20,), "f4"))) == ["pointwise"] * 2
+    assert kinds(shapes(running, ((3, 1 << 20), "f4"), ((1 << 20,), "f4"))) == ["scan"] * 2  # parts, and the rest
     assert kinds(shapes(attention, *[((8192, 512), "f2")] * 3))[-1] == "row"  # wider than shared memory
 
 

@@ -7,10 +7,10 @@ struct Largest { template <class T> __device__ T operator()(T a, T b) const { re
 struct Smallest { template <class T> __device__ T operator()(T a, T b) const { return a < b || a != a ? a : b; } };
 
 extern "C" __global__ void down_t(const float* __restrict__ y_ptr, const float* __restrict__ x_ptr, float* __restrict__ t_3_ptr, index_t x_stride, index_t t_3_stride, index_t rows, index_t columns) {
-    const index_t step = (index_t)gridDim.x * blockDim.x;
-    for (index_t row = (index_t)blockIdx.x * blockDim.x + threadIdx.x; row < rows; row += step) {
+    const index_t row = (index_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (row < rows) {
         const float y = y_ptr[row];
-        float t_1_sofar = 0.0f;
+        float t_1_sofar = (-0.0f);
 #pragma unroll 4
         for (index_t column = 0; column < columns; column++) {
             const float x = x_ptr[row + column * x_stride];

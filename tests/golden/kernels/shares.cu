@@ -50,12 +50,12 @@ extern "C" __global__ void shares_t(const float* __restrict__ x_ptr, float* __re
             t_1_sofar = Sum()(t_1_sofar, x);
         }
         const float t_1 = block_fold<Sum, float>(t_1_sofar, 0.0f);
-        float t_sofar = 0.0f;
+        float t_sofar = (-0.0f);
         for (index_t start = 0; start < columns; start += blockDim.x) {
             const bool inside = start + (index_t)threadIdx.x < columns;
             const index_t column = inside ? start + (index_t)threadIdx.x : columns - 1;
             const float x = x_ptr[row * columns + column];
-            const float t = block_scan<Sum, float>(inside ? x : 0.0f, t_sofar);
+            const float t = block_scan<Sum, float>(inside ? x : (-0.0f), t_sofar);
             const float t_2 = t / t_1;
             if (inside) t_2_ptr[row * columns + column] = t_2;
         }

@@ -11,7 +11,7 @@ def shares_t(x_ptr, t_2_ptr, rows, columns, ROWS: tl.constexpr, BLOCK: tl.conste
     column_mask = column < columns
     mask = row_mask & column_mask
     x = tl.load(x_ptr + row * columns + column, mask=mask)
-    t = tl.cumsum(tl.where(mask, x, 0.0), axis=1)
+    t = tl.cumsum(tl.where(mask, x, (-0.0)), axis=1)
     t_1 = tl.sum(tl.where(mask, x, 0.0), axis=1, keep_dims=True)
     t_2 = tl.div_rn(t, t_1)
     tl.store(t_2_ptr + row * columns + column, t_2, mask=mask)
