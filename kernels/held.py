@@ -16,7 +16,7 @@ from dataclasses import field, replace
 
 from ..translator.records import dataclass
 from .body import Body, Pass
-from .lower import Fold, Load, Number, Position, Scan, Value
+from .lower import Fold, Number, Position, Scan, Value
 from .neighbours import Neighbours
 from .program import Launch, make_launch
 
@@ -170,7 +170,7 @@ class HeldRows(Neighbours):
             step.gathered = [self.gathered(f) for f in folds]
             step.stores = [self.store(i, self.lowered.outputs[i]) for i in stores]
             if self.packed:
-                step.loads = [self.pack_of(v) for v in own if isinstance(v.source, Load) and self.packs(self.access(v))]
+                step.loads = self.packs_loaded(own)
                 step.packs = [self.pack_stored(i) for i in stores if self.packs(self.stored[i])]
             lines = " ".join([*step.inside, *step.stores, *(g.operand for g in step.gathered)])
             step.keeps = "[k]" in lines

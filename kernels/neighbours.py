@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from ..translator.ir import DType
 from .body import Body
@@ -18,6 +19,7 @@ class Neighbours(Body):
 
     def __init__(self, body: Body) -> None:
         super().__init__(body.lowered, body.layout, body.accesses, body.dialect, body.strides)
+        self.neighbour = "k"
         self.stored = {i: self.stored_at(o) for i, o in enumerate(self.lowered.outputs) if o.along}
 
     @property
@@ -55,6 +57,10 @@ class Neighbours(Body):
         assert isinstance(v.source, Load)
         pointer = self.pointer("in", v.source.param, v.name, v.dtype)
         return self._pack(f"{v.name}_pack", pointer, v.source.param, self.access(v), v.dtype)
+
+    def packs_loaded(self, values: Sequence[Value]) -> list[tuple[str, str, str]]:
+        """The packs of those of these values that are loaded so."""
+        return [self.pack_of(v) for v in values if isinstance(v.source, Load) and self.packs(self.access(v))]
 
     def pack_stored(self, index: int) -> tuple[str, str, str]:
         """The same of a store's."""

@@ -181,7 +181,6 @@ class ScanRows(Neighbours):
 
     def __init__(self, body: Body) -> None:
         super().__init__(body)
-        self.neighbour = "k"
         self.scans = running(self.lowered)
         self.before = [v for v in needed(self.lowered, [a for s in self.scans for a in s.args]) if v.along]
         self.behind, kept = self._behind({id(v) for v in self.before})
@@ -227,14 +226,11 @@ class ScanRows(Neighbours):
         last.lines = [text for v in self.behind for text in self.line(v)]
         last.stores = [self.store(i, o) for i, o in enumerate(self.lowered.outputs)]
         if packed:
-            first.loads = self._loads(self.before)
-            last.loads = self._loads(self.behind)
+            first.loads = self.packs_loaded(self.before)
+            last.loads = self.packs_loaded(self.behind)
             last.packs = [self.pack_stored(i) for i, a in self.stored.items() if self.packs(a)]
         self.packed = False
         return [first, last]
-
-    def _loads(self, values: Sequence[Value]) -> list[tuple[str, str, str]]:
-        return [self.pack_of(v) for v in values if isinstance(v.source, Load) and self.packs(self.access(v))]
 
     def line(self, v: Value) -> list[str]:
         if not isinstance(v.source, Scan):

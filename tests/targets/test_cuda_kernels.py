@@ -30,7 +30,7 @@ from kernel_programs import (
     with_infinities,
     with_specials,
 )
-from product_programs import RUNNING, VARIANCES, check_variance
+from product_programs import RUNNING, VARIANCES, Case, check_variance
 
 from untraced.kernels import held, layout, plan
 from untraced.kernels.ahead import compile_program
@@ -184,6 +184,20 @@ def test_four_neighbours_at_a_time(function: Function, backend: HostCuda) -> Non
     with aligned(backend):
         check(function, backend, 3e-5, [backend.moved(a) for a in arguments(function)])
     assert backend.packed_launches == before + 1
+
+
+@needs_compiler
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "u1"])
+def test_parts_of_rows_by_neighbours(dtype: str, backend: HostCuda) -> None:
+    """Reductions in two stages, whose first reads 16 bytes at a time; of rows that begin elsewhere it does not."""
+    for columns, packed in ((40_000, 4), (40_001, 2)):  # what puts the parts together takes neighbours, too
+        whole = (np.random.default_rng(1).integers(-7, 8, (2, columns)) % 250).astype(dtype)
+        case = Case(lambda x: (np.sum(x, axis=1) + 1, np.max(x * 2, axis=1)), (whole,))
+        before = backend.packed_launches
+        with aligned(backend):
+            executor = GpuExecutor(case.translated("cuda"), backend)
+            case.check(executor([backend.moved(a) for a in case.args]))
+        assert backend.packed_launches == before + packed
 
 
 @needs_compiler

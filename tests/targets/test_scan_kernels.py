@@ -124,7 +124,7 @@ def test_programs(name: str, language: str, backends: dict[str, Any], short: Non
 
 
 @needs_compiler
-@pytest.mark.parametrize("name", ["work_around", "two", "half", "positions"])
+@pytest.mark.parametrize("name", ["work_around", "two", "half"])
 def test_neighbours_at_a_time(name: str, backends: dict[str, Any], short: None) -> None:
     case, backend = CASES[name], backends["cuda"]
     before = backend.packed_launches

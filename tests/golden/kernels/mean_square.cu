@@ -7,6 +7,8 @@ struct Product { template <class T> __device__ T operator()(T a, T b) const { re
 struct Largest { template <class T> __device__ T operator()(T a, T b) const { return a > b || a != a ? a : b; } };
 struct Smallest { template <class T> __device__ T operator()(T a, T b) const { return a < b || a != a ? a : b; } };
 
+template <class T> struct alignas(4 * sizeof(T) < 16 ? 4 * sizeof(T) : 16) Pack { T at[4]; };
+
 // Thread k of the first `row_threads` gets the fold of the values of all threads that work on its row.
 template <class Fold, class T> __device__ T tile_fold(T value, int row_threads) {
     const Fold fold;
@@ -35,6 +37,34 @@ extern "C" __global__ void mean_square_t_parts(const float* __restrict__ x_ptr, 
             const float error = x - y;
             const float t = error * error;
             t_1_sofar = Sum()(t_1_sofar, t);
+        }
+    }
+    t_1_sofar = tile_fold<Sum>(t_1_sofar, row_threads);
+    if ((int)threadIdx.x < row_threads && row < rows) t_1_part_ptr[row * chunks + chunk] = t_1_sofar;
+}
+
+
+// The same for four neighbours at a time: rows are multiples of 4 long and begin at such.
+extern "C" __global__ void mean_square_t_parts_by4(const float* __restrict__ x_ptr, const float* __restrict__ y_ptr, float* __restrict__ t_1_part_ptr, index_t rows, index_t columns, index_t chunks, index_t chunk_length, index_t row_threads) {
+    const index_t row = (index_t)blockIdx.x * row_threads + threadIdx.x % row_threads;
+    const index_t chunk = blockIdx.y;
+    const index_t begin = chunk * chunk_length;
+    const index_t end = begin + chunk_length < columns ? begin + chunk_length : columns;
+    float t_1_sofar = 0.0f;
+    if (row < rows) {
+#pragma unroll 4
+        for (index_t first = begin + 4 * (index_t)threadIdx.x; first < end; first += 4 * (index_t)blockDim.x) {
+            const Pack<float> x_pack = *reinterpret_cast<const Pack<float>*>(x_ptr + first);
+            const Pack<float> y_pack = *reinterpret_cast<const Pack<float>*>(y_ptr + first);
+#pragma unroll
+            for (int k = 0; k < 4; k++) {
+                const index_t column = first + k;
+                const float x = x_pack.at[k];
+                const float y = y_pack.at[k];
+                const float error = x - y;
+                const float t = error * error;
+                t_1_sofar = Sum()(t_1_sofar, t);
+            }
         }
     }
     t_1_sofar = tile_fold<Sum>(t_1_sofar, row_threads);
