@@ -23,7 +23,7 @@ from .handlers import call_handler
 from .iteration import known_items
 from .known import run_known
 from .selected import call
-from .selection import store_selected
+from .selection import changed, store_selected
 from .standard import sorted_items
 from .stores import store_view
 from .values import DictView, Generator, Iterated, Masked, Method, Ref, Value, has_runtime, is_runtime
@@ -216,7 +216,11 @@ _ARRAY_METHODS = {
 
 def scatter(ctx: Context, ufunc: np.ufunc, args: list[Value], node: ast.AST) -> None:
     """np.add.at(x, index, value) and its kin: repeated indices accumulate."""
-    if args and type(args[0]) is not Ref and not isinstance(args[0], Masked):
+    if args and isinstance(args[0], Masked):
+        what = f"np.{ufunc.__name__}.at of a selection x[mask]"
+        changed(ctx, args[0], node, lambda x: scatter(ctx, ufunc, [x, *args[1:]], node), what)
+        return
+    if args and type(args[0]) is not Ref:
         raise ctx.error(DTypeError, node, "first operand must be array")
     if ufunc.nin > 2 or ufunc.nout != 1 or len(args) != ufunc.nin + 1 or type(args[0]) is not Ref:
         ctx.refuse(node, f"np.{ufunc.__name__}.at is not in the language here", instead="use np.add.at on an array")

@@ -19,6 +19,7 @@ from ..surface.python import as_python
 from .context import Context
 from .selection import (
     axes_of,
+    changed,
     concrete,
     condition,
     count,
@@ -241,6 +242,8 @@ def _selected(ctx: Context, atom: Atom, parts: tuple[Part, ...]) -> Value:
 _PRODUCTS = frozenset({"dot", "matmul", "inner", "vdot", "outer"})
 _ELEMENTWISE = frozenset({"where", "clip", "round", "around", "real", "imag", "conj", "conjugate", "abs", "astype"})
 _LIKE = frozenset({"zeros_like", "ones_like", "empty_like"})
+_WRITING = frozenset({"copyto", "fill_diagonal", "place", "put", "put_along_axis", "putmask"})
+_WRITING_METHODS = frozenset({"partition", "put", "sort"})
 _SAME = frozenset({"copy", "asarray", "ascontiguousarray", "array", "ravel", "flatten"})
 
 
@@ -286,6 +289,9 @@ def call(
             return _elementwise_call(ctx, args, operands, node, label, lambda *xs: again(xs, kwargs))
     if found is not NotImplemented:
         return found
+    if isinstance(s, Masked) and name in (_WRITING_METHODS if isinstance(f, str) else _WRITING):
+        rest = [_concrete(ctx, a, node, label) for a in args[1:]]
+        return changed(ctx, s, node, lambda x: again([x, *rest], kwargs), f"{label} of a selection x[mask]")
     options = {k: _concrete(ctx, v, node, label) for k, v in kwargs.items()}
     return again([_concrete(ctx, a, node, label) for a in args], options)
 

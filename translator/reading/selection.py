@@ -56,9 +56,36 @@ def _at_true(ctx: Context, s: Masked, masks: Sequence[np.ndarray[Any, Any]], nod
     x, feed = s.whole, iter(reversed(masks))
     for i in reversed(range(len(s.parts))):
         if isinstance(s.parts[i], Places):
-            before = (slice(None),) * sum(map(width_of, s.parts[:i]))
-            x = index_array(ctx, x, (*before, *np.nonzero(next(feed))), node)
-    return x
+            x = index_array(ctx, x, _true_places(s, i, next(feed)), node)
+    made: Ref = x
+    made.cell.ambiguous = _ELSEWHERE
+    for cell in (s.whole.cell, *s.whole.cell.twins):
+        cell.shadows = (*cell.shadows, made.cell)
+    return made
+
+
+_ELSEWHERE = "it is a part of what a mask has selected, or a view of it"
+
+
+def _true_places(s: Masked, i: int, mask: np.ndarray[Any, Any]) -> tuple[Any, ...]:
+    return (*(slice(None),) * sum(map(width_of, s.parts[:i])), *np.nonzero(mask))
+
+
+def changed(ctx: Context, s: Masked, node: ast.AST, change: Callable[[Ref], Any], what: str) -> Any:
+    """change(the selection as an array): what it stores there is put back into the whole."""
+    from .stores import store_array
+
+    array = concrete(ctx, s, node, what)
+    if array.cell is s.whole.cell:
+        return change(array)
+    masks = {i: p.mask for i, p in enumerate(s.parts) if isinstance(p, Places)}
+    known = known_arrays(ctx, masks.values())
+    if known is None or len(known) != 1:
+        refuse(ctx, node, what)
+    own = Ref(ctx.cell(ctx.read(array)))
+    result = change(own)
+    store_array(ctx, s.whole, _true_places(s, next(iter(masks)), known[0]), own, node)
+    return result
 
 
 def refuse(ctx: Context, node: ast.AST, what: str) -> NoReturn:
@@ -329,11 +356,9 @@ def index_selection(ctx: Context, s: Masked, key: Value, node: ast.AST) -> Value
         return s
 
     if isinstance(key, Masked):
-        (p,) = s.parts if len(s.parts) == 1 else (FULL,)
-        is_mask = key.whole.aval.dtype.kind == "b" and len(key.parts) == 1
-        if is_mask and p is not None and same_part(ctx, p, key.parts[0]):
-            mask = make.logical_and(ctx.b, condition(ctx, s), ctx.read(key.whole))
-            return masked(ctx, Ref(ctx.cell(ctx.read(s.whole))), mask)
+        part = part_of(ctx, s, key)
+        if part is not None:
+            return Masked(Ref(ctx.cell(ctx.read(part.whole))), part.parts)
         return index_array(ctx, concrete(ctx, s, node, "indexing x[mask]"), key, node)
     entries = list(key) if type(key) is tuple else [key]
     place = place_of(ctx, s, entries[0])
@@ -355,6 +380,20 @@ def index_selection(ctx: Context, s: Masked, key: Value, node: ast.AST) -> Value
             view = index_array(ctx, s.whole, key, node)
             return Masked(view, (*parts, *waiting))
     return index_array(ctx, concrete(ctx, s, node, "indexing x[mask]"), key, node)
+
+
+def part_of(ctx: Context, s: Masked, key: Masked) -> Masked | None:
+    """s[key] for a mask over the same places, as a selection of the whole; None for any other key."""
+    if key.whole.aval.dtype.kind != "b" or len(key.parts) > len(s.parts):
+        return None
+    pairs = list(zip(s.parts, key.parts))
+    if s.parts[0] is None or not all(p is q or same_part(ctx, p, q) for p, q in pairs):
+        return None
+    if key.whole.aval.shape != s.whole.aval.shape[: key.whole.aval.ndim]:
+        return None
+    inside = condition(ctx, Masked(key.whole, key.parts))
+    mask = make.logical_and(ctx.b, inside, ctx.read(key.whole))
+    return Masked(s.whole, (Places(mask), *s.parts[len(key.parts) :]))
 
 
 def place_of(ctx: Context, s: Masked, i: Value) -> Value | None:

@@ -22,7 +22,7 @@ from .indexing import Key, extend_index, flat_of, index_value, mask_of, parse_ke
 from .iteration import held, known_items
 from .known import run_known
 from .protocols import is_instance, special
-from .selection import concrete, masked, place_of, store_selected
+from .selection import changed, concrete, masked, part_of, place_of, store_selected
 from .source import Scope
 from .values import SHARED, Flat, Frame, Masked, Ref, Undefined, Value, describe
 
@@ -159,13 +159,18 @@ def delete_item(ctx: Context, base: Value, key: Value, node: ast.AST) -> None:
 
 
 def _store_in_selection(ctx: Context, base: Masked, key: Value, value: Value, node: ast.AST) -> None:
-    """`x[lo:hi][key] = value`: through an integer or all of it; other keys need the array."""
+    """`x[lo:hi][key] = value`: through an integer, a mask or all of it; other keys need the array."""
     if key is Ellipsis or key == slice(None):
         store_selected(ctx, base, value, node)
         return
+    part = part_of(ctx, base, key) if isinstance(key, Masked) else None
+    if part is not None:
+        store_selected(ctx, part, value, node)
+        return
     place = place_of(ctx, base, key)
     if place is None:
-        store_array(ctx, concrete(ctx, base, node, "a store into x[mask]"), key, value, node)
+        what = "a store into x[mask]"
+        changed(ctx, base, node, lambda array: store_array(ctx, array, key, value, node), what)
     elif len(base.parts) == 1:
         store_array(ctx, base.whole, place, value, node)
     else:
@@ -244,9 +249,11 @@ def aug_assign(ctx: Context, node: ast.AugAssign, kont: Kont) -> None:
         case ast.Subscript():
             base, key = ctx.eval(target.value), ctx.eval(target.slice)
             current = index_value(ctx, base, key, target)
+            line = base.line if isinstance(base, Flat) else base.whole if isinstance(base, Masked) else base
+            if isinstance(base, Masked) and type(current) is Ref and current.cell is not base.whole.cell:
+                current = Ref(ctx.cell(ctx.read(current)))
             updated = augmented(ctx, current, ctx.eval(node.value), node)
             shown = current.whole if isinstance(current, Masked) else current
-            line = base.line if isinstance(base, Flat) else base
             copied = type(line) is Ref and type(shown) is Ref and shown.cell is not line.cell
             if updated is not current or copied:
                 store(ctx, base, key, updated, node)
