@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..translator.bounds import Status
+from ..translator.errors import Diagnostic, UnsupportedError
 from ..translator.ir import DType
 from ..translator.records import dataclass
 from .dialects import CUDA, TRITON, Cuda, Triton, accumulator, bare, call_expression, carrier
@@ -295,6 +296,8 @@ class Body:
         assert isinstance(v.source, Fold)
         (arg,) = v.args
         op = v.source.op.name
+        if op in ("max", "min") and arg.dtype.kind == "c":
+            raise UnsupportedError(Diagnostic("kernels do not support extremes of complex numbers", v.span))
         logical = op in ("any", "all")
         dtype = accumulator(v.dtype if op in ("sum", "prod") else arg.dtype)
         dtype = np.dtype(np.int32) if logical else dtype

@@ -15,17 +15,15 @@ from ..translator.builder import Builder
 from ..translator.errors import Diagnostic, UnsupportedError
 from ..translator.ir import Apply, Atom, Block, Const, Fused, Var, inputs_of
 from ..translator.ops.core import Elementwise
-from .dialects import working
+from .dialects import primitive, working
+from .lower import Call
 
 DEPTH = 8  # decompositions of decompositions; a longer chain would be a cycle
 
 
 def decompose(fused: Fused, language: str) -> Fused:
     """The group over primitives of `language` alone. Raises UnsupportedError for operations that have none."""
-    block = fused.body
-    for s in block.statements:
-        if any(a.aval.dtype.kind == "c" for a in (*s.targets, *inputs_of(s))):
-            raise UnsupportedError(Diagnostic("kernels do not support complex numbers", s.span))
+    block, language = fused.body, language_of(fused, language)
     for _ in range(DEPTH):
         if not any(_needs(s, language) for s in block.statements if isinstance(s, Apply)):
             return fused if block is fused.body else replace(fused, body=block)
@@ -33,8 +31,16 @@ def decompose(fused: Fused, language: str) -> Fused:
     raise UnsupportedError(f"an operation decomposes without end for {language}")
 
 
+def language_of(fused: Fused, language: str) -> str:
+    """What the group's kernels are written in: Triton has no complex numbers, CUDA serves both targets."""
+    everything = (a for s in fused.body.statements for a in (*s.targets, *inputs_of(s)))
+    return "cuda" if any(a.aval.dtype.kind == "c" for a in everything) else language
+
+
 def _needs(s: Apply, language: str) -> bool:
-    return isinstance(s.op, Elementwise) and not s.op.primitive(language, [a.aval for a in s.args])
+    if not isinstance(s.op, Elementwise):
+        return False
+    return not primitive(Call(s.op, s.op.loop_dtypes([a.aval for a in s.args])[0]), language)
 
 
 def _once(block: Block, language: str) -> Block:

@@ -19,8 +19,8 @@ import numpy as np
 
 from ..translator.checked import Checked
 from ..translator.errors import Diagnostic, Span, UnsupportedError, WideIntError
-from ..translator.ir import Apply, Aval, DType, For, Function, Fused, Var, While, inputs_of, walk
-from ..translator.ops.core import ArgReduce, At, Cumulative, Dyn, Elementwise, IndexAttrs, Put, Reduce
+from ..translator.ir import Apply, DType, For, Function, Fused, Var, While, inputs_of, walk
+from ..translator.ops.core import ArgReduce, At, Cumulative, Dyn, IndexAttrs, Put, Reduce
 from ..translator.passes.groups import spans_of
 from ..translator.tree import LEAF
 from .dialects import CUDA, is_half
@@ -32,7 +32,6 @@ from .lower import RESERVED
 from .program import Argument, GroupPlan, Launch, Program, header
 from .render import render
 
-_OF_COMPLEX = frozenset(("exp", "log", "sqrt", "sin", "cos", "tanh"))  # which the host's C library has
 LANES = 128  # threads of a block: few, since a block is done when its slowest lane is
 LOCAL = 2048  # bytes of arrays that one thread makes for itself: a device reserves them for all that it can hold
 FAILURES = ("partial", 0, np.dtype(np.int64))
@@ -207,13 +206,6 @@ class DeviceLoop(LoopWriter):
         place = "lane" if self.group.kind == "lanes" else "0"
         code = f"failed({index}, {len(self.failures)})"
         self.line(f"if ({bad}) {{ failures_ptr[{place}] = {code}; return; }}")
-
-    def computed(
-        self, op: Elementwise, args: Sequence[Scalar], avals: Sequence[Aval], dtype: DType, hint: str
-    ) -> Scalar:
-        if op.name in _OF_COMPLEX and any(a.dtype.kind == "c" for a in avals):
-            raise NotNative(f"{op.numpy} of complex numbers")
-        return super().computed(op, args, avals, dtype, hint)
 
     def check_growth(self, s: Apply, args: Sequence[Scalar], made: Scalar) -> None:
         if s.op.name not in ("add", "subtract", "multiply"):

@@ -16,6 +16,7 @@ from ..translator.errors import UnsupportedError
 from ..translator.ir import DType
 from ..translator.passes.fold import shortest
 from ..translator.records import dataclass
+from .complex_numbers import DEVICE_FORMS
 from .lower import Call, Number, Value
 
 HALVES = frozenset(("float16", "bfloat16"))
@@ -29,6 +30,11 @@ def is_half(dtype: DType) -> bool:
 def working(dtype: DType) -> DType:
     """The dtype in which arithmetic is done: float32 for the halves."""
     return np.dtype(np.float32) if is_half(dtype) else dtype
+
+
+def part_of(dtype: DType) -> DType:
+    """The dtype of the parts of a complex number."""
+    return np.dtype(np.float32 if dtype.itemsize == 8 else np.float64)
 
 
 def carrier(dtype: DType) -> DType:
@@ -49,6 +55,8 @@ def primitive(source: Call, language: str) -> str:
     """The row's template for these dtypes; empty where the operation has to be decomposed."""
     dtype = source.dtypes[-1]
     kind = "f" if dtype.kind == "V" else dtype.kind  # bfloat16 calls itself void
+    if kind == "c":
+        return DEVICE_FORMS.get(source.op.name, "") if language == "cuda" else ""
     if kind not in source.op.kernel_kinds:
         return ""
     single = language == "triton" and all(working(d) == np.float32 for d in source.dtypes)
@@ -176,6 +184,7 @@ class Triton:
 
 
 _C_TYPES = {
+    "complex64": "complex_t<float>", "complex128": "complex_t<double>",
     "bool": "bool", "int8": "signed char", "uint8": "unsigned char", "int16": "short", "uint16": "unsigned short",
     "int32": "int", "uint32": "unsigned int", "int64": "long long", "uint64": "unsigned long long",
     "float16": "half_t", "bfloat16": "bfloat_t", "float32": "float", "float64": "double",
@@ -191,6 +200,9 @@ class Cuda:
         return _C_TYPES[dtype.name]
 
     def literal(self, value: Any, dtype: DType) -> str:
+        if dtype.kind == "c":
+            number, part = complex(value), part_of(dtype)
+            return f"{self.type_name(dtype)}{{{self.literal(number.real, part)}, {self.literal(number.imag, part)}}}"
         if is_half(dtype):
             return f"{_C_TYPES[dtype.name]}::from({self.literal(np.float32(value), working(dtype))})"
         if dtype.kind == "b":
@@ -215,6 +227,8 @@ class Cuda:
     def convert(self, text: str, source: DType, target: DType) -> str:
         if source == target:
             return text
+        if "c" in (source.kind, target.kind):
+            return self._convert_complex(text, source, target)
         if is_half(source):
             return self.convert(f"widen({text})", np.dtype(np.float32), target)
         if is_half(target):
@@ -227,6 +241,15 @@ class Cuda:
                 return f"({_atom(text)} < 0 ? (unsigned long long){signed} : (unsigned long long){_atom(text)})"
             text = signed
         return f"({self.type_name(target)}){text if text.startswith('(') else _atom(text)}"
+
+    def _convert_complex(self, text: str, source: DType, target: DType) -> str:
+        if source.kind != "c":
+            return f"{self.type_name(target)}{{{self.convert(text, source, part_of(target))}, 0}}"
+        if target.kind == "c":
+            return f"convert<{self.type_name(part_of(target))}>({text})"
+        if target.kind == "b":
+            return f"({text}.re != 0 || {text}.im != 0)"
+        return self.convert(f"{text}.re", part_of(source), target)
 
     def call(self, template: str, args: list[str], f: str) -> str:
         return template.replace("{f}", f).format(*args)

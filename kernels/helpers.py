@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from . import cipher
-from .host import ARITHMETIC, FUNCTION
+from . import cipher, complex_numbers
+from .host import FUNCTION
 
 TRITON_HELPERS = {
     "product_of": """@triton.jit
@@ -87,6 +87,11 @@ template <class T> __device__ inline void add_half_at(T* x, T y) {
     const unsigned int pair = high ? (unsigned int)y.bits << 16 | 0x8000u : 0x80000000u | y.bits;
     add_halves((unsigned int*)((unsigned long long)x & ~3ULL), pair, y);
 }"""
-CUDA_HELPERS["complex_t"] = _on_device(ARITHMETIC)
+CUDA_HELPERS |= {name: _on_device(text) for name, text in complex_numbers.HELPERS.items()}
+CUDA_HELPERS["add_parts_at"] = """template <class T>
+__device__ inline void add_parts_at(complex_t<T>* x, complex_t<T> y) {
+    atomicAdd(&x->re, y.re);
+    atomicAdd(&x->im, y.im);
+}"""
 
 HELPERS = {"triton": TRITON_HELPERS, "cuda": CUDA_HELPERS}

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -17,10 +16,9 @@ from ..translator.ir import Const, DType
 from ..translator.ops.core import Elementwise
 from ..translator.records import dataclass
 from .cipher import CUDA as CUDA_CIPHER
-from .dialects import Cuda, call_expression, is_half
+from .complex_numbers import ARITHMETIC, FORMS
+from .dialects import CUDA, call_expression, is_half
 from .lower import Call, Names, Number, Value
-
-_COMPLEX = {"complex64": "complex_t<float>", "complex128": "complex_t<double>"}
 
 _INTEGERS = {
     "floor_divide": "floor_divide({0}, {1})",
@@ -34,26 +32,6 @@ _FLOATS = {
     "remainder": "remainder_of({0}, {1})",
     "float_power": "pow{f}({0}, {1})",
 }
-_PAIRS = {
-    "add": "({0} + {1})",
-    "subtract": "({0} - {1})",
-    "multiply": "({0} * {1})",
-    "divide": "({0} / {1})",
-    "negative": "(-{0})",
-    "equal": "({0} == {1})",
-    "not_equal": "(!({0} == {1}))",
-    "where": "({0} ? {1} : {2})",
-    "absolute": "modulus({0})",
-    "real": "{0}.re",
-    "imag": "{0}.im",
-    "conjugate": "conjugate({0})",
-    "exp": "complex_exp({0})",
-    "log": "complex_log({0})",
-    "sqrt": "complex_sqrt({0})",
-    "sin": "complex_sin({0})",
-    "cos": "complex_cos({0})",
-    "tanh": "complex_tanh({0})",
-}
 _MIXED = {"equal": "== 0", "not_equal": "!= 0", "less": "< 0", "less_equal": "<= 0", "greater": "> 0"} | {
     "greater_equal": ">= 0"
 }
@@ -66,39 +44,7 @@ _POWERS = {
 _FLOAT_POWERS = {0.5: "sqrt{f}({0})", -1.0: "(1 / {0})", -2.0: "(1 / ({0} * {0}))"}
 
 
-@dataclass(frozen=True)
-class Host(Cuda):
-    """CUDA's dialect with complex numbers."""
-
-    def type_name(self, dtype: DType) -> str:
-        return _COMPLEX.get(dtype.name) or super().type_name(dtype)
-
-    def literal(self, value: Any, dtype: DType) -> str:
-        if dtype.kind != "c":
-            return super().literal(value, dtype)
-        part = np.dtype(np.float32 if dtype.itemsize == 8 else np.float64)
-        number = complex(value)
-        return f"{self.type_name(dtype)}{{{self.literal(number.real, part)}, {self.literal(number.imag, part)}}}"
-
-    def convert(self, text: str, source: DType, target: DType) -> str:
-        if source == target or (source.kind != "c" and target.kind != "c"):
-            return super().convert(text, source, target)
-        if source.kind == "c" and target.kind == "c":
-            return f"convert<{_part(target)}>({text})"
-        if target.kind == "c":
-            part = np.dtype(np.float32 if target.itemsize == 8 else np.float64)
-            return f"{self.type_name(target)}{{{super().convert(text, source, part)}, 0}}"
-        if target.kind == "b":
-            return f"({text}.re != 0 || {text}.im != 0)"
-        part = np.dtype(np.float32 if source.itemsize == 8 else np.float64)
-        return super().convert(f"{text}.re", part, target)
-
-
-def _part(dtype: DType) -> str:
-    return "float" if dtype.itemsize == 8 else "double"
-
-
-HOST = Host()
+HOST = CUDA
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +103,7 @@ def _template(op: Elementwise, args: Sequence[Scalar], dtypes: Sequence[DType]) 
             if found is not None:
                 return found
     if kind == "c":
-        return _PAIRS.get(name)
+        return FORMS.get(name)
     if name in _MIXED and {d.kind for d in dtypes} == {"i", "u"}:
         return f"(order({{0}}, {{1}}) {_MIXED[name]})"
     if kind in "iu":
@@ -296,32 +242,6 @@ static inline double __longlong_as_double(long long x) {{ return bits<double>(x)
 static inline long long __double_as_longlong(double x) {{ return bits<long long>(x); }}
 
 {FUNCTIONS}"""
-
-ARITHMETIC = """template <class T> struct complex_t { T re, im; };
-#define PAIR template <class T> static inline complex_t<T>
-PAIR operator+(complex_t<T> x, complex_t<T> y) { return {x.re + y.re, x.im + y.im}; }
-PAIR operator-(complex_t<T> x, complex_t<T> y) { return {x.re - y.re, x.im - y.im}; }
-PAIR operator-(complex_t<T> x) { return {-x.re, -x.im}; }
-PAIR operator*(complex_t<T> x, complex_t<T> y) { return {x.re * y.re - x.im * y.im, x.re * y.im + x.im * y.re}; }
-PAIR conjugate(complex_t<T> x) { return {x.re, -x.im}; }
-static inline double absolute(double x) { return fabs(x); }
-static inline float absolute(float x) { return fabsf(x); }
-PAIR operator/(complex_t<T> x, complex_t<T> y) {
-    if (absolute(y.re) >= absolute(y.im)) {
-        if (y.re == 0 && y.im == 0) return {x.re / absolute(y.re), x.im / absolute(y.re)};
-        T ratio = y.im / y.re, scale = 1 / (y.re + y.im * ratio);
-        return {(x.re + x.im * ratio) * scale, (x.im - x.re * ratio) * scale};
-    }
-    T ratio = y.re / y.im, scale = 1 / (y.im + y.re * ratio);
-    return {(x.re * ratio + x.im) * scale, (x.im * ratio - x.re) * scale};
-}
-template <class T> static inline bool operator==(complex_t<T> x, complex_t<T> y) {
-    return x.re == y.re && x.im == y.im;
-}
-#undef PAIR
-template <class U, class T> static inline complex_t<U> convert(complex_t<T> x) { return {(U)x.re, (U)x.im}; }
-static inline double modulus(complex_t<double> x) { return hypot(x.re, x.im); }
-static inline float modulus(complex_t<float> x) { return hypotf(x.re, x.im); }"""
 
 COMPLEX = f"""
 {ARITHMETIC}

@@ -40,6 +40,7 @@ from ..translator.ops.core import (
 from ..translator.passes.alignment import without_ones
 from ..translator.records import dataclass
 from ..translator.tree import LEAF
+from . import complex_numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +224,7 @@ RESERVED: frozenset[str] = frozenset(
     triton triton_helpers true trunc typedef union unsigned using value virtual void volatile warp while whole widen
     y0 y1 yn
     """.split()  # noqa: SIM905
-)
+).union(complex_numbers.WORDS)
 
 
 def lower(fused: Fused, scalars: frozenset[int], names: Names | None = None) -> Lowered:
@@ -231,8 +232,8 @@ def lower(fused: Fused, scalars: frozenset[int], names: Names | None = None) -> 
 
     `names`: those of the kernel that the lines become part of.
 
-    Of a scatter the one output is what is stored. Raises UnsupportedError for complex numbers and for what the kernel's
-    axes cannot express.
+    Of a scatter the one output is what is stored. Raises UnsupportedError for what the kernel's axes cannot
+    express.
     """
     return _Lowering(fused, scalars, names or Names()).run()
 
@@ -314,8 +315,6 @@ class _Lowering:
         along: bool,
         span: Span,
     ) -> Value:
-        if dtype.kind == "c":
-            raise _refused("complex numbers in a generated kernel", span)
         stage = max((a.stage for a in args), default=0) + isinstance(source, Fold)
         name = "" if isinstance(source, Number) else self.names.fresh(hint)
         value = Value(name, dtype, source, tuple(args), along, stage, span)
@@ -384,8 +383,6 @@ class _Lowering:
     def elementwise(self, key: tuple[Any, ...], s: Apply, where: Map) -> Value:
         assert isinstance(s.op, Elementwise)
         dtypes, result = s.op.loop_dtypes([a.aval for a in s.args])
-        if any(d.kind == "c" for d in dtypes):
-            raise _refused("complex numbers in a generated kernel", s.span)
         args = [self.value(a, broadcast_map(where, a.aval.shape), d) for a, d in zip(s.args, dtypes, strict=True)]
         hint = s.targets[0].hint
         return self.add(key, hint, result, Call(s.op, dtypes), args, any(a.along for a in args), s.span)

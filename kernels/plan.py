@@ -16,11 +16,13 @@ from ..translator.passes.groups import close, kernel_name
 from .attention import plan_attention
 from .body import Body
 from .contract import plan_contract
+from .decompose import language_of
 from .device_loops import plan_loop
 from .dialects import accumulator
 from .held import plan_held
+from .helpers import HELPERS
 from .layout import Strides
-from .lower import Call, Fold, Load, Look, Lowered, Position, Scan, lower
+from .lower import RESERVED, Call, Fold, Load, Look, Lowered, Names, Position, Scan, lower
 from .parts import MANY_BLOCKS, chunks_of, first_stage
 from .program import Argument, GroupPlan, Launch, header, make_launch, prepare, walks_neighbours
 from .scans import plan_scan
@@ -33,6 +35,7 @@ CUDA_BLOCK = 256
 CACHED = 1 << 17  # bytes of a row that caches keep from one pass to the next, with all multiprocessors on rows
 MOST_SHARED = 227 << 10  # bytes of shared memory that a block may have, from sm_90 on
 UNROLLED = 50  # values of a pointwise kernel that are computed for eight neighbours; of longer ones for four
+OURS = RESERVED.union(*HELPERS.values())  # names that no kernel may have
 
 
 def plan(
@@ -51,7 +54,7 @@ def plan(
     by_value = (
         scalars if scalars is not None else frozenset(i for i, p in enumerate(fused.body.params) if not p.aval.shape)
     )
-    name = kernel_name(function, fused)
+    name, language = Names(reserved=OURS).fresh(kernel_name(function, fused)), language_of(fused, language)
     if fused.kind == "contract":
         return plan_contract(fused, language, name, strides or {}, by_value)
     if fused.kind == "attention":

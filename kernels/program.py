@@ -16,7 +16,7 @@ from ..translator.ir import DType, Fused, Shape
 from ..translator.passes.groups import spans_of
 from ..translator.records import dataclass
 from .body import DIALECTS, Body
-from .dialects import Triton, carrier
+from .dialects import Cuda, Triton, carrier
 from .layout import INT32, Access, Strides, access_of, contiguous, decomposition, make_layout
 from .lower import Load, Look, Lowered
 from .render import render
@@ -171,10 +171,11 @@ def make_launch(
     return Launch(program, tuple(a for _, a in names), grid, block)
 
 
-def _type(dialect: object, a: Argument) -> str:
-    triton = DIALECTS["triton"]
-    assert isinstance(triton, Triton)
-    return triton.signature(a.dtype) if a.role in ("scalar", "number") else triton.pointer(a.dtype)
+def _type(dialect: Triton | Cuda, a: Argument) -> str:
+    """Triton's names of types; CUDA's compiler reads them in the source."""
+    if not isinstance(dialect, Triton):
+        return a.dtype.name
+    return dialect.signature(a.dtype) if a.role in ("scalar", "number") else dialect.pointer(a.dtype)
 
 
 def _declare(body: Body, name: str, a: Argument) -> str:

@@ -34,6 +34,7 @@ def render(template: str, *, dialect: str, **context: object) -> str:
     flags = {
         "uses_libdevice": "libdevice." in everything,
         "uses_halves": "half_t" in everything or "bfloat_t" in everything,
+        "shuffles_pairs": "complex_t<" in everything and "__shfl_" in everything,
         "folds": any(f"{name}()(" in everything or f"<{name}," in everything for name in FOLDS),
     }
     text = environment.get_template(template).render(**context, helpers=helpers, **flags)

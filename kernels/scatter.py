@@ -37,7 +37,7 @@ def plan_scatter(
     dtype = store.args[0].aval.dtype
     lowered = lower(fused, scalars)
     adds = store.op.name == "put_add" and dtype.kind != "b"
-    if adds and dtype.kind in "fV" and deterministic():
+    if adds and dtype.kind in "fVc" and deterministic():
         return _in_order(fused, name, strides, scalars)
     if language == "triton" and adds and dtype.name not in TRITON_ADDS:
         language = "cuda"
@@ -167,6 +167,7 @@ class _Scatter:
                 f'tl.atomic_add({self.pointer} + {address}, {self.text()}, mask={self.guard}, sem="relaxed")',
             ]
         add = "add_half_at" if is_half(dtype) else "add_narrow_at" if dtype.itemsize < 4 else "add_at"
+        add = "add_parts_at" if dtype.kind == "c" else add
         return [*lines, f"{self.guard}{add}({self.pointer} + ({address}), {self.text()});"]
 
     def stored(self, condition: str = "") -> list[str]:

@@ -23,6 +23,7 @@ from untraced.kernels.program import Launch, Program
 
 PRELUDE = Path(__file__).parent / "host_prelude.h"
 FLAGS = ("-O1", "-std=c++17", "-fPIC", "-ffp-contract=off", "-fno-threadsafe-statics", "-fno-exceptions", "-w", "-x")
+OVERLOADED = "using ::__shfl_xor_sync; using ::__shfl_up_sync;\n"  # by kernels, whose namespace would hide them
 DYNAMIC = "extern __shared__ __align__(16) unsigned char memory[]"  # its size is the launch's
 
 
@@ -55,7 +56,7 @@ def compile_programs(programs: Sequence[Program], end: str = "") -> None:
         text += [f"#undef {name}\n#define {name} {value}" for name, value in p.constants]
         own = p.source.replace('extern "C" __global__', "static")
         own = own.replace(DYNAMIC, "alignas(16) static unsigned char memory[SHARED]")
-        text += [f"namespace program_{k} {{\n{own}\n}}", f"HOST_KERNEL({k}, program_{k}::{p.name}{end})"]
+        text += [f"namespace program_{k} {{\n{OVERLOADED}{own}\n}}", f"HOST_KERNEL({k}, program_{k}::{p.name}{end})"]
     whole = "\n".join(text)
     source = folder() / f"{hashlib.sha1(whole.encode()).hexdigest()}.cu"
     source.write_text(whole)

@@ -109,20 +109,14 @@ def test_scalars_keep_their_precision(backend: TritonInterpreter) -> None:
     check(function, backend, 1e-15, [np.zeros(3), np.float64(0.1), np.int64(2**40 + 1)])
 
 
-def test_complex_numbers_run_without_a_kernel(backend: TritonInterpreter) -> None:
+def test_complex_numbers_run_as_cuda(backend: TritonInterpreter) -> None:
     function = program(
         "complex", [("x", (3,), "c16")], lambda b, x: make.multiply(b, make.add(b, x, 1j), x)
     )  # fmt: skip
     z = np.array([1 + 2j, 3.0, -1j])
-    (got,) = check_complex(function, backend, z)
+    (got,) = check(function, backend, 1e-15, [z])
     np.testing.assert_array_equal(got, (z + 1j) * z)
-    assert kernels_of(fuse(function), "triton") == ()
-
-
-def check_complex(function: Function, backend: TritonInterpreter, z: Any) -> list[Any]:
-    from untraced.kernels.executor import GpuExecutor
-
-    return GpuExecutor(fuse(function), backend)([z])
+    assert [k.language for k in kernels_of(fuse(function), "triton")] == ["cuda"]
 
 
 def test_indices_of_64_bits(backend: TritonInterpreter, monkeypatch: pytest.MonkeyPatch) -> None:

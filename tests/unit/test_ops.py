@@ -228,7 +228,7 @@ def test_decompositions_are_exact(op: Elementwise) -> None:
         avals = [aval_of(x) for x in xs]
         if not valid(op, avals) or (kind == "c" and not all("c" in s.kinds for s in op.samples)):
             continue
-        languages = ("stablehlo",) if kind == "c" else ("stablehlo", "cuda", "triton")  # kernels refuse complex numbers
+        languages = ("stablehlo",) if kind == "c" else ("stablehlo", "cuda", "triton")  # kernels: complex_numbers
         if all(op.primitive(language, avals) for language in languages):
             continue
         tried += 1

@@ -25,13 +25,15 @@ NOT_EQUAL = Elementwise(
 def by_less(x: Any, y: Any) -> Any:
     if x.dtype.kind == "b":
         return ~x & y
-    return (np.real(x) < np.real(y)) | ((np.real(x) == np.real(y)) & (np.imag(x) < np.imag(y)))
+    ordered = (np.imag(x) == np.imag(x)) & (np.imag(y) == np.imag(y))
+    return ((np.real(x) < np.real(y)) & ordered) | ((np.real(x) == np.real(y)) & (np.imag(x) < np.imag(y)))
 
 
 def by_less_equal(x: Any, y: Any) -> Any:
     if x.dtype.kind == "b":
         return ~x | y
-    return (np.real(x) < np.real(y)) | ((np.real(x) == np.real(y)) & (np.imag(x) <= np.imag(y)))
+    ordered = (np.imag(x) == np.imag(x)) & (np.imag(y) == np.imag(y))
+    return ((np.real(x) < np.real(y)) & ordered) | ((np.real(x) == np.real(y)) & (np.imag(x) <= np.imag(y)))
 
 
 def by_greater(x: Any, y: Any) -> Any:
