@@ -14,6 +14,7 @@ from hypothesis import assume, given
 from random_programs import Program, loops, random_loops
 
 from untraced import accelerate, grad, vmap
+from untraced.tpu import compiler
 from untraced.translator import pipeline
 from untraced.translator.batch.lanes import Lanes
 from untraced.translator.errors import UntracedError
@@ -603,6 +604,25 @@ class TestProductsAhead:
         run(f, self.DATA, np.arange(30), exact=False)
         source = accelerate(f, target="numpy").inspect(self.DATA, np.arange(30), compile=False).source
         assert " @ " in source.partition("for ")[2]
+
+
+@pytest.mark.skipif(not compiler.available(), reason="no C++ compiler")
+def test_long_bodies_with_little_to_do_are_left_to_native_code() -> None:
+    def splines(x, c):
+        out = np.zeros(len(x))
+        for i in range(len(x)):
+            d = [c[0] * x[i], c[1] - x[i], c[2] + x[i], c[3] / (1.0 + x[i])]
+            for r in range(1, 4):
+                for j in range(3, r - 1, -1):
+                    d[j] = (1.0 - x[i]) * d[j - 1] + x[i] * d[j]
+            out[i] = d[3]
+        return out
+
+    c = np.arange(4.0)
+    for n, form in ((300, "in order"), (20_000, "vectorised")):
+        x = np.linspace(0.0, 1.0, n)
+        assert forms(splines, x, c, target="cpu")[-1] == form
+        np.testing.assert_allclose(accelerate(splines, target="cpu")(x, c), splines(x, c), rtol=1e-14)
 
 
 def test_products_of_matrices_stay_in_their_loop() -> None:
