@@ -27,6 +27,7 @@ from ..translator.ops.core import (
     Index,
     Linalg,
     Reduce,
+    ReduceAttrs,
     Reshape,
     Sort,
     SortAttrs,
@@ -49,6 +50,7 @@ SLOWER = 8.0  # the same in NumPy, and whatever else it does one by one
 IN_VECTORS = 1.5  # the same where NumPy has instructions on long vectors for it, in float64
 VECTORISED = {*host_calls.VECTORISED, "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "arctan"}
 SMALL = 1 << 12  # elements
+ROW = 15.0  # a row along the last axis that NumPy begins anew, to reduce it or to compute with what has other rows
 CALL = 1_000.0  # one of NumPy's functions on few elements
 PLAIN = frozenset(
     (
@@ -158,7 +160,7 @@ class _Weighed:
                 self._product(inner)
             elif isinstance(inner.op, Reduce):
                 self.xla += inner.args[0].aval.size * OPERATION
-                self.numpy += _bytes(inner.args[0].aval) * BYTE
+                self.numpy += _bytes(inner.args[0].aval) * BYTE + _rows_reduced(inner) * ROW
             elif not is_free(inner):
                 raise _NotWeighed
 
@@ -175,7 +177,7 @@ class _Weighed:
         plain = s.op.name in PLAIN and all(a.aval.dtype.kind in "fiub" for a in (*s.args, target))
         half = any(a.aval.dtype.char == "e" or a.aval.dtype.kind == "V" for a in s.args)
         cheap = not half and (plain or isinstance(s.op, Cast))
-        self.numpy += moved * BYTE + _faults(_bytes(target.aval), FRESH)
+        self.numpy += moved * BYTE + _faults(_bytes(target.aval), FRESH) + _rows_spread(s) * ROW
         if cheap:
             self.xla += target.aval.size * OPERATION
         elif s.op.name in VECTORISED and target.aval.dtype.char in "fd" and host_calls.has_vectors():
@@ -199,6 +201,7 @@ class _Weighed:
             case Contract():
                 self._product(s)
             case Reduce() | Concatenate() | Reshape() | Create():
+                self.numpy += _rows_reduced(s) * ROW
                 self.numpy += (read + written) * BYTE + _faults(written, FRESH)
                 self.xla += read * BYTE * (MOVED if isinstance(s.op, Concatenate) else 1)
             case Sort(name="argsort") if isinstance(s.attrs, SortAttrs) and s.attrs.is_stable:
@@ -235,6 +238,18 @@ class _Weighed:
         took = (_bytes(x.aval) + _bytes(y.aval)) * BYTE if vector else count * each
         self.numpy += took / 2 if x is y and not vector else took  # the product of a matrix with itself is symmetric
         self.xla += took * BEHIND
+
+
+def _rows_reduced(s: Apply) -> int:
+    along = isinstance(s.attrs, ReduceAttrs) and s.args[0].aval.ndim - 1 in s.attrs.axes
+    return s.targets[0].aval.size if along else 0
+
+
+def _rows_spread(s: Apply) -> int:
+    """Rows of an elementwise operation in which an operand is one for all, or one for each of their elements."""
+    out = s.targets[0].aval
+    spread = out.ndim > 1 and any(1 < a.aval.size < out.size for a in s.args)
+    return out.size // max(out.shape[-1], 1) if spread else 0
 
 
 def _faults(size: int, each: float) -> float:

@@ -47,6 +47,17 @@ def test_chains_functions_loops_and_small_arrays_are_compiled() -> None:
     assert not weighed(lambda x: float(np.sum(x)), line)
 
 
+def test_short_rows_are_compiled() -> None:
+    """NumPy begins each anew."""
+    short, long = np.ones((1_000_000, 3)), np.ones((300, 10_000))
+
+    def extremes(a: Any) -> Any:
+        return np.max(np.sort(a, axis=0), axis=-1)
+
+    assert weighed(extremes, long) and not weighed(extremes, short)
+    assert not weighed(lambda x: np.isin(x, [3, 5, 7]), np.arange(1_000_000))
+
+
 def test_inspection_says_who_runs_the_program() -> None:
     square = np.ones((800, 800))
     made = accelerate(lambda a: a @ a.T, target="cpu").inspect(square, compile=False)

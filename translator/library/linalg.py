@@ -183,9 +183,10 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
     a, b = np.asarray(a), np.asarray(b)
     require_system(a.shape, b.shape)
     m, n = a.shape
-    s = np.linalg.svd(a, compute_uv=False)
-    cut = np.finfo(s.dtype).eps * (1 if rcond is not None else max(m, n)) if rcond is None or rcond == -1 else rcond
+    eps = np.finfo(a.dtype if a.dtype.kind in "fc" else np.float64).eps
+    cut = eps * (1 if rcond is not None else max(m, n)) if rcond is None or rcond == -1 else rcond
     x = np.linalg.pinv(a, cut) @ b
+    s = np.linalg.svd(a, compute_uv=False)  # behind pinv, whose factorisation has them
     rank = np.sum(s > cut * np.max(s, initial=0)).astype(np.int32)
     if m <= n:
         return x, np.zeros((0,), dtype=s.dtype), rank, s
