@@ -24,9 +24,9 @@ _CHEAP = frozenset(("add", "subtract", "multiply", "negative", "maximum", "minim
 @dataclass(frozen=True, slots=True)
 class Policy:
     """What suits a target. `lanes`: how control flow that differs between trips is run. `fewest` trips are worth it,
-    and `least` operations in all, `each` for a statement; `inner` in a loop that stays. `series`: running sums are computed as such.
-    `diagonals`: stores into diagonals gather. `padding`: an inner loop whose length only the run knows is run as
-    long as the longest of all trips' is."""
+    and `least` operations in all, `each` for a statement; `inner` in a loop that stays. `series`: running sums are
+    computed as such. `diagonals`: stores into diagonals gather. `padding`: an inner loop whose length only the run
+    knows is run as long as the longest of all trips' is."""
 
     lanes: Lanes = LOCKSTEP
     fewest: int = 4
