@@ -129,9 +129,16 @@ def _made(fun: Fun, kind: type[Transformation], options: tuple[Any, ...]) -> Any
 
 
 def _roots() -> Mapping[str, Fun]:
-    from .scipy_roots import NAMES
+    from . import scipy_roots, scipy_solvers
+
+    return {**scipy_roots.NAMES, **scipy_solvers.NAMES}
+
+
+def _integrals() -> Mapping[str, Fun]:
+    from .scipy_quadrature import NAMES
 
     return NAMES
 
 
 TRANSFORMED["scipy.optimize"] = _roots
+TRANSFORMED["scipy.integrate"] = _integrals

@@ -50,11 +50,13 @@ def handler_for(function: Any) -> Handler | None:
 def transformed_handler_for(function: Any) -> Handler | None:
     """The handler of what SciPy computes by itself, unless it is to be differentiated or batched."""
     own = {"scipy.integrate": scipy_odes.TRANSFORMED, "scipy.interpolate": scipy_interpolate.TRANSFORMED}
-    for module in (*own, *TRANSFORMED):
-        if (loaded := sys.modules.get(module)) is not None:
-            for name, source in (own[module] if module in own else TRANSFORMED[module]()).items():
-                if function is getattr(loaded, name, None):
-                    return Handler(source, inline=True)
+    for module in {**own, **TRANSFORMED}:
+        if (loaded := sys.modules.get(module)) is None:
+            continue
+        offered = TRANSFORMED[module]() if module in TRANSFORMED else {}
+        for name, source in {**own.get(module, {}), **offered}.items():
+            if function is getattr(loaded, name, None):
+                return Handler(source, inline=True)
     return None
 
 
