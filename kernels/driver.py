@@ -79,6 +79,8 @@ class Driver:
     text: str
     name: str
     namespace: Mapping[str, Any]
+    spans: tuple[Span | None, ...]
+    """Of which place of the user's source each line is made."""
 
 
 class Made:
@@ -114,6 +116,7 @@ class _Writer:
         self.bound: dict[Any, str] = {}  # names of what the namespace holds, by what it was made of
         self.forms: dict[Var, Form] = {}
         self.lines: list[Line] = []
+        self.origins: tuple[Statement, ...] = ()
         self.indent = 1
         self.said = ""
         self.looping = 0  # how many loops are around
@@ -131,12 +134,13 @@ class _Writer:
         self.block(body)
         self.line(f"return {_tuple([self.atom(a) for a in body.results])}")
         parameters = ", ".join(self.names[p] for p in body.params)
-        return Driver(join([Line(0, f"def {name}({parameters}):"), *self.lines]), name, self.namespace)
+        lines = [Line(0, f"def {name}({parameters}):"), *self.lines]
+        return Driver(join(lines), name, self.namespace, tuple(o[0].span if (o := n.origins) else None for n in lines))
 
     # ---- lines and names ---------------------------------------------------------------------------
 
     def line(self, text: str, comment: str = "") -> None:
-        self.lines.append(Line(self.indent, text, comment))
+        self.lines.append(Line(self.indent, text, comment, self.origins))
 
     def say(self, spans: Iterable[Span]) -> None:
         """Which of the user's lines the next statements come from, where that is not what was said last."""
@@ -194,7 +198,9 @@ class _Writer:
         """The statements of a block. Arrays of its own are let go of after their last use."""
         own = set(block.params).union(*(s.targets for s in block.statements))
         for s in block.statements:
+            around, self.origins = self.origins, (s,)
             self.statement(s)
+            self.origins = around
             used = [a for a in inputs_of(s) if isinstance(a, Var)]
             if not isinstance(s, Fused):
                 used += [v for inner in blocks_of(s) for v in free_variables(inner)]

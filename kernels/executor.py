@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import itertools
 import linecache
+import traceback
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from ..translator.errors import tell_place
 from ..translator.ir import Apply, Block, Function, Fused, Statement, blocks_of
 from ..translator.ops.core import Contract
 from ..translator.passes.groups import kind_of, report
@@ -92,7 +94,17 @@ def compiled(driver: Driver) -> Callable[..., tuple[Any, ...]]:
     function: Callable[..., tuple[Any, ...]] = namespace.pop(driver.name)
     linecache.cache[filename] = (len(driver.text), None, driver.text.splitlines(keepends=True), filename)
     weakref.finalize(function, linecache.cache.pop, filename, None)
-    return function
+
+    def run(*leaves: Any) -> tuple[Any, ...]:
+        try:
+            return function(*leaves)
+        except (IndexError, ValueError) as error:  # of the library: the user's place is that of the host source's line
+            line = next(n for f, n in traceback.walk_tb(error.__traceback__) if f.f_code.co_filename == filename)
+            if span := driver.spans[line - 1]:
+                tell_place(error, span)
+            raise
+
+    return run
 
 
 _numbers = itertools.count(1)

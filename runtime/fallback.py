@@ -29,7 +29,7 @@ def is_of_the_run(error: Exception) -> bool:
         return "RESOURCE_EXHAUSTED" in str(error)
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
     where = str(frames[-1].f_globals.get("__name__")) if frames else ""
-    return where.startswith((_PACKAGE, "numpy.", "scipy."))
+    return where.startswith((_PACKAGE, "numpy.", "scipy.", "cupy."))
 
 
 class Fallback:

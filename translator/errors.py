@@ -107,14 +107,18 @@ def _chain(calls: tuple[Span, ...]) -> list[str]:
     return lines
 
 
+_TOLD = "__untraced_place__"
+
+
 def tell_place(error: Exception, span: Span, own_words: bool = False) -> None:
     """Let an exception of Python or NumPy say where in the user's source it comes from.
 
     The place becomes part of the message, but for an exception with the user's own words, or with a message that is no
-    single text: there it is a note.
+    single text: there it is a note. What has been told stays: it is nearer to where the exception was raised.
     """
-    if span.file.startswith("<untraced"):
+    if span.file.startswith("<untraced") or isinstance(error, UntracedError) or _TOLD in vars(error):
         return  # code that the package made: no line of the user's
+    vars(error)[_TOLD] = True
     text = "\n".join(excerpt(span))
     plain = len(error.args) == 1 and isinstance(error.args[0], str) and not isinstance(error, KeyError | OSError)
     if plain and not own_words:

@@ -338,3 +338,14 @@ def test_tracebacks_show_the_host_source(one_by_one: OneByOne) -> None:
     with pytest.raises(ValueError, match="cannot reshape") as caught:
         executor(given)
     assert "contract(" in "".join(traceback.format_exception(caught.value))
+
+
+def test_what_the_library_refuses_is_told_at_the_user_s_line(one_by_one: OneByOne) -> None:
+    def f(x: Any, k: Any) -> Any:
+        y = x * 2
+        return y[k]
+
+    executor, given = executor_of(f, (np.arange(5.0), 9), one_by_one)
+    with pytest.raises(IndexError, match=r"out of bounds") as caught:
+        executor(given)
+    assert "return y[k]" in str(caught.value) and "^^^^" in str(caught.value)
