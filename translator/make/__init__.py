@@ -33,7 +33,7 @@ from .elementwise import (
     where,
     widened,
 )
-from .indexing import any_gather, index, put, put_add
+from .indexing import any_gather, index, joined, put, put_add
 from .products import contract, matmul
 from .raising import raise_if
 from .reductions import (
@@ -60,7 +60,7 @@ __all__ = [
     "FOLD_LIMIT", "MARKS_KINDS", "add", "all_", "any", "any_gather", "argmax", "argmin", "argsort", "astype",
     "broadcast_to", "concatenate", "contract", "cumprod", "cumsum", "cumulative", "definition", "divide",
     "elementwise", "emit", "empty", "equal", "expand_dims", "floor_divide", "fourier", "full", "greater",
-    "greater_equal", "index", "iota", "less", "less_equal", "lift", "linalg", "logical_and", "logical_not",
+    "greater_equal", "index", "iota", "joined", "less", "less_equal", "lift", "linalg", "logical_and", "logical_not",
     "logical_or", "matmul", "max", "maximum", "min", "minimum", "multiply", "negative", "normalize_axes",
     "normalize_axis", "not_equal", "number", "ones", "power", "prod", "put", "put_add", "raise_if", "reduce",
     "remainder", "reshape", "sort", "squeeze", "subtract", "sum", "transpose", "view", "where", "widened",

@@ -26,6 +26,43 @@ def index(b: Builder, x: object, dims: Sequence[Dim], dyn: Sequence[Any] = ()) -
     return emit(b, ops.INDEX, x, *used, attrs=attrs)
 
 
+def joined(first: Sequence[Dim], second: Sequence[Dim], shift: int) -> tuple[Dim, ...] | None:
+    """`x[first][second]` as one index; the run-time positions of `second` count from `shift` on. None where that would
+    take arithmetic at run time, or where an array is an index.
+    """
+    if any(isinstance(d, Gather) for d in (*first, *second)):
+        return None
+    following = iter(second)
+    dims: list[Dim] = []
+    for d in first:
+        found = _joined_dim(d, next(following), shift) if isinstance(d, Run) else d
+        if found is None:
+            return None
+        dims.append(found)
+    return tuple(dims)
+
+
+def _joined_dim(run: Run, d: Dim, shift: int) -> Dim | None:
+    if run.start == 0 and run.step == 1:
+        match d:
+            case At(index=Dyn(arg=a)):
+                return None if run.size == 0 else At(Dyn(a + shift))
+            case Run(start=Dyn(arg=a)):
+                return Run(Dyn(a + shift), d.size, d.step)
+            case _:
+                return d
+    match d:
+        case At(index=int() as i) if isinstance(run.start, int):
+            return At(run.start + i * run.step)
+        case At(index=0):
+            return At(run.start)
+        case Run(start=int() as s) if isinstance(run.start, int):
+            return Run(run.start + s * run.step, d.size, d.step * run.step) if d.size else Run(0, 0)
+        case Run(start=0):
+            return Run(run.start, d.size, d.step * run.step)
+    return None
+
+
 def put(b: Builder, x: object, value: object, dims: Sequence[Dim], dyn: Sequence[Any] = ()) -> Atom:
     """`x` with `x[...] = value`; the value is cast to the dtype of `x` and broadcast."""
     x, value = lift(x), lift(value)

@@ -173,8 +173,10 @@ class _Walk:
         aval = s.targets[0].aval
         while True:
             found: Found = rewrite(call, aval, self.definitions)
-            if found is None and (changed or isinstance(call.op, Reshape | Contract | Cast)):
+            if found is None and (changed or isinstance(call.op, Reshape | Contract | Cast) or _has_known_place(call)):
                 found = self.canonical(call, s)
+            if found is None and call.op is ops.INDEX:
+                found = self.of_the_whole(call)
             if found is None:
                 return call
             if isinstance(found, Nested):
@@ -182,6 +184,28 @@ class _Walk:
             if not isinstance(found, Call):
                 return found
             call, changed = found, True
+
+    def of_the_whole(self, call: Call) -> Call | None:
+        """x[i][j] as x[i, j], as it is read back, where x[i] is asked for nothing else; where `x` is stored into in
+        between, x[i] is a copy and stays."""
+        inner = self.definitions.made.get(call.args[0]) if isinstance(call.args[0], Var) else None
+        if inner is None or inner.op is not ops.INDEX or self.definitions.uses.get(inner.targets[0]) != 1:
+            return None
+        if self.depth[inner.targets[0]] != len(self.levels) - 1:
+            return None
+        assert isinstance(inner.attrs, IndexAttrs) and isinstance(call.attrs, IndexAttrs)
+        dims = make.joined(inner.attrs.dims, call.attrs.dims, len(inner.args) - 1)
+        if dims is None or self.is_stored_into_since(inner):
+            return None
+        return Call(ops.INDEX, (*inner.args, *call.args[1:]), IndexAttrs(dims))
+
+    def is_stored_into_since(self, made: Apply) -> bool:
+        for s in reversed(self.levels[-1].statements):
+            if s is made:
+                return False
+            if not isinstance(s, Apply) or (is_store(s.op) and s.args[0] is made.args[0]):
+                return True
+        return True
 
     def subtracting(self, s: Apply, less: Atom | Call | Nested) -> Apply:
         """`x[i] -= v` for `x[i] += -v`; the same values. Stores at computed places, which may be repeated, stay."""
@@ -385,6 +409,13 @@ def _uses(body: Block) -> Counter[Var]:
 
 def _is_same(a: Atom, b: Atom) -> bool:
     return a is b or (isinstance(a, Const) and isinstance(b, Const) and _atom_key(a) == _atom_key(b))
+
+
+def _has_known_place(call: Call) -> bool:
+    """Whether an index, or where something is stored, is a number by now."""
+    if call.op is ops.INDEX:
+        return any(isinstance(a, Const) for a in call.args[1:])
+    return is_store(call.op) and any(isinstance(a, Const) for a in call.args[2:])
 
 
 def _same_call(s: Apply, call: Call) -> bool:

@@ -197,41 +197,8 @@ def _step(base: Ref, key: Key) -> Ref:
 
 def merge(first: IndexStep, second: Key) -> Key | None:
     """x[first][second] as one index; None where that would take arithmetic at run time."""
-    shift = len(first.dynamic)
-    following = iter(second.dims)
-    dims: list[Dim] = []
-    for d in first.dims:
-        if isinstance(d, At):
-            dims.append(d)
-            continue
-        if isinstance(d, Gather):
-            return None
-        combined = _merge_dim(d, next(following), shift)
-        if combined is None:
-            return None
-        dims.append(combined)
-    return Key(tuple(dims), (*first.dynamic, *second.atoms))
-
-
-def _merge_dim(run: Run, d: Dim, shift: int) -> Dim | None:
-    if run.start == 0 and run.step == 1:
-        match d:
-            case At(index=Dyn(arg=a)):
-                return None if run.size == 0 else At(Dyn(a + shift))
-            case Run(start=Dyn(arg=a)):
-                return Run(Dyn(a + shift), d.size, d.step)
-            case _:
-                return d
-    match d:
-        case At(index=int() as i) if isinstance(run.start, int):
-            return At(run.start + i * run.step)
-        case At(index=0):
-            return At(run.start)
-        case Run(start=int() as s) if isinstance(run.start, int):
-            return Run(run.start + s * run.step, d.size, d.step * run.step) if d.size else Run(0, 0)
-        case Run(start=0):
-            return Run(run.start, d.size, d.step * run.step)
-    return None
+    dims = make.joined(first.dims, second.dims, len(first.dynamic))
+    return None if dims is None else Key(dims, (*first.dynamic, *second.atoms))
 
 
 # ---- parsing -------------------------------------------------------------------------------------
