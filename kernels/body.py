@@ -321,6 +321,14 @@ class Body:
         op = g.value.source.op.name
         return _TRITON_FOLD[op if g.dtype.kind == "f" else _PLAIN_FOLD.get(op, op)].format(gathered)
 
+    def extreme(self, largest: bool, g: Gathered, gathered: str, known: str) -> str:
+        """The extreme of what is known of a Triton accumulator, one value a row."""
+        op = "max" if largest else "min"
+        identity = self.dialect.literal(identity_of(op, g.dtype), g.dtype)
+        return _TRITON_FOLD[op if g.dtype.kind == "f" else _PLAIN_FOLD[op]].format(
+            f"tl.where({known}, {gathered}, {identity})"
+        )
+
     def finish(self, g: Gathered, gathered: str) -> str:
         """The statement that makes the finished reduction from the accumulator (for Triton: one a column)."""
         folded = self.fold(g, gathered) if isinstance(self.dialect, Triton) else gathered

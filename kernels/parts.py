@@ -8,15 +8,32 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import field, replace
 
-from ..translator.ir import Var
+from ..translator.ir import Apply, Fused, Var
+from ..translator.ops.core import Reduce
 from ..translator.records import dataclass
 from .body import Body, Gathered, Pass
+from .firsts import First, firsts_of
 from .layout import Layout
 from .neighbours import Neighbours
 from .program import Launch, make_launch
-from .spread import PARTS
+from .spread import Spread, spreads_of
 
 MANY_BLOCKS = 1024  # enough to fill any device several times
+
+
+Parted = Spread | First
+"""A reduction of what another one gives: chunks leave several parts, which are put together when that is known."""
+
+
+def parted_of(statements: Sequence[Apply], known: Sequence[Var]) -> list[Parted]:
+    """Those among the statements that depend on some of these variables."""
+    return [*spreads_of(statements, known), *firsts_of(statements, known)]
+
+
+def own_parted(fused: Fused) -> list[Parted]:
+    """Those of a group whose other reductions they depend on."""
+    statements = [s for s in fused.body.statements if isinstance(s, Apply)]
+    return parted_of(statements, [s.targets[0] for s in statements if isinstance(s.op, Reduce)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +59,26 @@ def chunks_of(layout: Layout, by_rows: bool, language: str) -> Chunks:
     return Chunks(rows, block, max(1, -(-layout.columns // length)), length)
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One part of a reduction under way: which, its accumulator, the array that it is left in, its type."""
+
+    member: str
+    name: str
+    pointer: str
+    type: str
+
+
+Kept = tuple[Parted, list[Gathered], list[Part]]
+
+
 @dataclass(slots=True)
 class Step(Pass):
     """A pass with the arrays that it leaves its results in. `loads`, `packs`: as those of `Neighbours`."""
 
     partials: list[tuple[Gathered, str]] = field(default_factory=list)
-    spreads: list[tuple[Gathered, list[str], list[str]]] = field(default_factory=list)
+    spreads: list[Kept] = field(default_factory=list)
+    firsts: list[Kept] = field(default_factory=list)
     loads: list[tuple[str, str, str]] = field(default_factory=list)
     packs: list[tuple[str, str, str]] = field(default_factory=list)
 
@@ -57,20 +88,21 @@ def first_stage(
     heading: list[str],
     name: str,
     chunks: Chunks,
-    counts: tuple[int, int],
+    plain: int,
+    parted: Sequence[Parted] = (),
     targets: Sequence[Var] = (),
     stored: Sequence[Var] = (),
 ) -> Launch:
-    """The launch. Of the body's outputs the first are reductions, `counts`: plain ones, and sums of squared distances;
-    the others, `stored`, are results of the group, whose `targets` are these."""
+    """The launch. Of the body's outputs the first are so many `plain` reductions, then what is gathered for those that
+    are `parted`; the others, `stored`, are results of the group, whose `targets` are these."""
     layout, together = body.layout, not body.triton and chunks.rows == 1
     body = Neighbours(body) if together else body
-    sections: dict[str, object] = {"fold": body.fold, "twin": None, "pack": 0}
+    sections: dict[str, object] = {"fold": body.fold, "extreme": body.extreme, "twin": None, "pack": 0}
     taken = set(body.lowered.names.taken)
-    sections["plain"] = _step(body, counts)
+    sections["plain"] = _step(body, plain, parted)
     if isinstance(body, Neighbours) and body.packable:
         body.lowered.names.taken = taken  # both kernels have the same names
-        sections |= {"twin": _step(body, counts, packed=True), "pack": body.widest_pack(8)}
+        sections |= {"twin": _step(body, plain, parted, packed=True), "pack": body.widest_pack(8)}
     extents = [("rows", layout.rows), ("columns", layout.columns)]
     extents += [("chunks", chunks.count), ("chunk_length", chunks.length)]
     if not body.triton:
@@ -79,30 +111,42 @@ def first_stage(
     grid = (max(1, -(-layout.rows // chunks.rows)), chunks.count)
     template = f"reduce.{body.dialect.name}.j2"
     launch = make_launch(body, template, f"{name}_parts", heading, sections, extents, grid, 256, constants, 4)
-    places = {sum(counts) + i: targets.index(t) for i, t in enumerate(stored)}
+    gathered = plain + sum(p.folds for p in parted)
+    places = {gathered + i: targets.index(t) for i, t in enumerate(stored)}
     moved = tuple(replace(a, index=places[a.index]) if a.role == "out" else a for a in launch.arguments)
     pack = body.widest_pack(8) if isinstance(body, Neighbours) and body.packable else 0
     aligns = isinstance(body, Neighbours) and pack and body.packs_align(pack)
     return replace(launch, arguments=moved, packed=layout.columns if aligns else 0, pack=pack or 4)
 
 
-def _step(body: Body, counts: tuple[int, int], packed: bool = False) -> Step:
-    """What is done for each element; the body's outputs begin with so many plain reductions and spreads."""
+def _step(body: Body, plain: int, parted: Sequence[Parted], packed: bool = False) -> Step:
+    """What is done for each element."""
     body.packed = packed
     steps = body.passes()
     body.packed = False
     by_value = {id(g.value): g for g in steps[0].gathered}
-    found = [by_value[id(o.value)] for o in body.lowered.outputs[: sum(counts)]]
-    plain, spread = found[: counts[0]], found[counts[0] :]
-    step = Step(list(steps[0].before), [g for g in steps[0].gathered if g in plain], steps[0].inside, steps[0].stores)
-    step.partials = [(g, body.pointer("partial", i, f"{g.value.name}_part", g.dtype)) for i, g in enumerate(plain)]
-    for k, g in enumerate(spread):
-        first, name_of = counts[0] + len(PARTS) * k, g.value.args[0].name
-        pointers = [body.pointer("partial", first + i, f"{name_of}_{p}", g.dtype) for i, p in enumerate(PARTS)]
-        names = [body.lowered.names.fresh(f"{name_of}_{p}_sofar") for p in PARTS]
-        step.spreads.append((g, names, pointers))
+    found = [by_value[id(o.value)] for o in body.lowered.outputs if id(o.value) in by_value]
+    step = Step(list(steps[0].before), found[:plain], steps[0].inside, steps[0].stores)
+    step.partials = [
+        (g, body.pointer("partial", i, f"{g.value.name}_part", g.dtype)) for i, g in enumerate(found[:plain])
+    ]
+    first, others = plain, iter(found[plain:])
+    for p in parted:
+        own = [next(others) for _ in range(p.folds)]
+        name_of = own[0].value.args[0].name
+        parts = [
+            Part(
+                name,
+                body.lowered.names.fresh(f"{name_of}_{name}_sofar"),
+                body.pointer("partial", first + i, f"{name_of}_{name}", dtype),
+                body.dialect.type_name(dtype),
+            )
+            for i, (name, dtype) in enumerate(p.parts)
+        ]
+        first += len(parts)
+        (step.spreads if isinstance(p, Spread) else step.firsts).append((p, own, parts))
     if isinstance(body, Neighbours) and packed:
-        values = body.along([g.value.args[0] for g in found] + [o.value for o in body.lowered.outputs[len(found) :]])
+        values = body.along([g.value.args[0] for g in found] + [o.value for o in body.lowered.outputs if o.along])
         step.loads = body.packs_loaded(values)
         step.packs = [body.pack_stored(i) for i, a in body.stored.items() if body.packs(a)]
     return step

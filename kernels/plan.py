@@ -23,11 +23,11 @@ from .held import plan_held
 from .helpers import HELPERS
 from .layout import Strides
 from .lower import RESERVED, Call, Fold, Load, Look, Lowered, Names, Position, Scan, lower
-from .parts import MANY_BLOCKS, chunks_of, first_stage
+from .parts import MANY_BLOCKS, Parted, chunks_of, first_stage, own_parted
 from .program import Argument, GroupPlan, Launch, header, make_launch, prepare, walks_neighbours
 from .scans import plan_scan
 from .scatter import plan_scatter
-from .spread import PARTS, Spread, gathered, own_spreads, put_together
+from .spread import Spread
 
 TILE = 1 << 16  # bytes of the longest row that a Triton program holds in registers, for each value along it
 BUCKETS = (16, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384)  # few, so that a new row length seldom compiles anew
@@ -236,26 +236,25 @@ def _plan_reduce(
     total = np.sum(x * y)        part[k] = np.sum(x[k] * y[k]) for chunks k;   total = np.sum(part)
     """
     along = [o.along for o in whole.outputs]
-    spreads = own_spreads(fused)
-    totals = {id(s.total) for s in spreads}
+    parted = own_parted(fused)
+    totals = {id(p.total) for p in parted}
     folds = [s for s in fused.body.statements if isinstance(s, Apply) and isinstance(s.op, Reduce)]
     reduces = [s for s in folds if id(s) not in totals]
-    _can_be_two_stages(fused, whole, spreads, along)
+    _can_be_two_stages(fused, whole, parted, along)
     stored = [t for t, a in zip(fused.targets, along, strict=True) if a]
     results = [r for r, a in zip(fused.body.results, along, strict=True) if a]
-    sums = tuple(map(gathered, spreads))
-    inner = tuple(s.targets[0] for s in (*reduces, *sums))
-    within = replace(fused.body, statements=(*fused.body.statements, *sums), results=(*inner, *results))
+    gathered = tuple(s for p in parted for s in p.gathered())
+    inner = tuple(s.targets[0] for s in (*reduces, *gathered) if isinstance(s.op, Reduce))
+    within = replace(fused.body, statements=(*fused.body.statements, *gathered), results=(*inner, *results))
     first = Fused((*inner, *stored), fused.args, within, "reduce", fused.span)
     body = prepare(first, lower(first, scalars), language, strides)
     chunks = chunks_of(body.layout, walks_neighbours(body), language)
     outer = tuple(n for i, n in enumerate(whole.domain) if i not in whole.axes)
-    kinds = [*map(_partial_dtype, reduces), *(s.x.aval.dtype for s in spreads for _ in PARTS)]
+    kinds = [*map(_partial_dtype, reduces), *(dtype for p in parted for _, dtype in p.parts)]
     partials = tuple(((*outer, chunks.count), kind) for kind in kinds)
-    counts = len(reduces), len(spreads)
-    stage_one = first_stage(body, header(fused), name, chunks, counts, fused.targets, stored)
+    stage_one = first_stage(body, header(fused), name, chunks, len(reduces), parted, fused.targets, stored)
     if not all(along):
-        second, roles = _second_stage(fused, reduces, spreads, partials, along)
+        second, roles = _second_stage(fused, reduces, parted, partials, along)
         by_value = frozenset(i + len(partials) for i in scalars)
         shifted = {i + len(partials): s for i, s in strides.items()}
         launch = _plan_one(second, lower(second, by_value), language, f"{name}_finish", shifted)
@@ -264,13 +263,13 @@ def _plan_reduce(
     return GroupPlan(name, (stage_one,), partials)
 
 
-def _can_be_two_stages(fused: Fused, whole: Lowered, spreads: Sequence[Spread], along: Sequence[bool]) -> None:
-    """Raises UnsupportedError where a reduction needs another one's value, and is no sum of distances from it."""
+def _can_be_two_stages(fused: Fused, whole: Lowered, parted: Sequence[Parted], along: Sequence[bool]) -> None:
+    """Raises UnsupportedError where a reduction needs another one's value, and has no parts."""
     late = sum(isinstance(v.source, Fold) and v.stage > 1 for v in whole.values)
-    if late > len(spreads) or (spreads and any(along)):
+    if late > len(parted) or (parted and any(along)):
         raise UnsupportedError(Diagnostic("kernels do not support reductions of what others give", fused.span))
     outer = math.prod(n for i, n in enumerate(whole.domain) if i not in whole.axes)
-    if any(s.center.aval.size != outer for s in spreads):
+    if any(isinstance(p, Spread) and p.center.aval.size != outer for p in parted):
         raise UnsupportedError(Diagnostic("kernels do not support distances from one value for all rows", fused.span))
 
 
@@ -283,7 +282,7 @@ def _partial_dtype(s: Apply) -> DType:
 def _second_stage(
     fused: Fused,
     reduces: Sequence[Apply],
-    spreads: Sequence[Spread],
+    parted: Sequence[Parted],
     partials: Sequence[tuple[Shape, DType]],
     along: Sequence[bool],
 ) -> tuple[Fused, list[int]]:
@@ -304,11 +303,11 @@ def _second_stage(
             folded = cast
         steps.append(Apply((target,), Reshape(name="reshape"), (folded,), ShapeAttrs(target.aval.shape), s.span))
         made[target] = steps
-    for k, spread in enumerate(spreads):
-        own_parts = partials[len(reduces) + len(PARTS) * k :][: len(PARTS)]
-        parts = [Var(f"{spread.x.hint}_{p}", Aval(*part)) for p, part in zip(PARTS, own_parts, strict=True)]
+    others = iter(partials[len(reduces) :])
+    for p in parted:
+        parts = [Var(f"{p.x.hint}_{part}", Aval(*next(others))) for part, _ in p.parts]
         params += parts
-        made[spread.total.targets[0]] = put_together(spread, parts)
+        made[p.total.targets[0]] = p.together(parts)
     for own in fused.body.statements:
         assert isinstance(own, Apply)
         statements += made.get(own.targets[0], [own])

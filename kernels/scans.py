@@ -55,7 +55,7 @@ def plan_scan(
     first = _folds(fused, scalars, body.dialect.name, strides)
     own = chunks_of(first.layout, walks_neighbours(first), body.dialect.name)
     own = replace(own, count=chunks.count, length=chunks.length)
-    parts = first_stage(first, header(fused), name, own, (len(scans), 0))
+    parts = first_stage(first, header(fused), name, own, len(scans))
     outer = tuple(n for i, n in enumerate(lowered.domain) if i not in lowered.axes)
     partials = tuple(((*outer, chunks.count), accumulator(v.dtype)) for v in scans)
     return GroupPlan(name, (parts, replace(second, reread=_reread(fused, first))), partials)

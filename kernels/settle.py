@@ -45,6 +45,7 @@ from ..translator.ops.core import (
     Index,
     IndexAttrs,
     Put,
+    Reduce,
     Run,
     indexed_shape,
 )
@@ -58,8 +59,8 @@ from .decompose import decompose
 from .facts import H200, Facts
 from .loop_groups import as_kernel
 from .lower import gathers
+from .parts import parted_of
 from .plan import plan
-from .spread import spreads_of
 from .tiles import statements_for
 
 SHORT_LINE, MANY_LINES = 1024, 1 << 14
@@ -144,7 +145,8 @@ def _runs_beside(b: Statement, s: Apply) -> bool:
 
 
 def _with_center(block: Block, s: Fused, language: str) -> Block:
-    """The block with a sum of squared distances and the reduction that gives what they are from as one kernel."""
+    """The block with a sum of squared distances, or a place of an extreme, and the reduction that gives what they are
+    from, or the extreme, as one kernel."""
     makers = {t: b for b in block.statements for t in b.targets}
     for a in s.args:
         chain: list[Statement] = []
@@ -152,9 +154,10 @@ def _with_center(block: Block, s: Fused, language: str) -> Block:
         while isinstance(maker, Apply) and is_free(maker) and maker.args:
             chain.append(maker)
             maker = makers.get(maker.args[0]) if isinstance(maker.args[0], Var) else None
-        if not (isinstance(a, Var) and isinstance(maker, Fused) and maker.kind == "reduce"):
+        reduces = isinstance(maker, Apply) and isinstance(maker.op, Reduce)
+        if maker is None or not (reduces or (isinstance(maker, Fused) and maker.kind == "reduce")):
             continue
-        if not spreads_of(inline(s), [a]):
+        if not isinstance(a, Var) or not parted_of(inline(s), [a]):
             continue
         users, chosen = _users(block), [maker, *reversed(chain), s]
         inside = {id(c) for c in chosen}

@@ -18,12 +18,10 @@ import numpy as np
 
 from ..translator import make
 from ..translator.builder import Builder
-from ..translator.ir import Apply, Atom, Fused, Var
+from ..translator.ir import Apply, Atom, DType, Var
 from ..translator.ops import SUM
-from ..translator.ops.core import Reduce, Reshape, ShapeAttrs
+from ..translator.ops.core import Reshape, ShapeAttrs
 from ..translator.records import dataclass
-
-PARTS = ("count", "mean", "squares")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +31,28 @@ class Spread:
     total: Apply
     x: Var
     center: Var
+
+    folds = 1  # of `gathered`
+
+    @property
+    def parts(self) -> tuple[tuple[str, DType], ...]:
+        return tuple((name, self.x.aval.dtype) for name in ("count", "mean", "squares"))
+
+    def gathered(self) -> list[Apply]:
+        """A sum in whose place the first stage gathers the parts."""
+        (target,) = self.total.targets
+        return [Apply((Var(self.x.hint, target.aval),), SUM, (self.x,), self.total.attrs, self.total.span)]
+
+    def together(self, parts: Sequence[Var]) -> list[Apply]:
+        """The total from the parts of all chunks, which lie along their last axis."""
+        b = Builder(self.total.span)
+        (target,), (count, mean, squares) = self.total.targets, parts
+        center = make.reshape(b, self.center, (*mean.aval.shape[:-1], 1))
+        off = make.subtract(b, mean, center)
+        around = make.add(b, squares, make.multiply(b, count, make.multiply(b, off, off)))
+        total = make.sum(b, around, (mean.aval.ndim - 1,))
+        b.append(Apply((target,), Reshape(name="reshape"), (total,), ShapeAttrs(target.aval.shape), self.total.span))
+        return [s for s in b.statements if isinstance(s, Apply)]
 
 
 def spreads_of(statements: Sequence[Apply], center_of: Sequence[Var]) -> list[Spread]:
@@ -68,28 +88,3 @@ def _depends(a: Atom, makers: Mapping[Var, Apply], known: Sequence[Var]) -> bool
             seen.add(v)
             todo += makers[v].args
     return False
-
-
-def own_spreads(fused: Fused) -> list[Spread]:
-    """Those of a group whose center comes from other reductions of it."""
-    statements = [s for s in fused.body.statements if isinstance(s, Apply)]
-    folds = [s.targets[0] for s in statements if isinstance(s.op, Reduce)]
-    return spreads_of(statements, folds)
-
-
-def gathered(spread: Spread) -> Apply:
-    """A sum in whose place the first stage gathers the parts."""
-    (target,) = spread.total.targets
-    return Apply((Var(spread.x.hint, target.aval),), SUM, (spread.x,), spread.total.attrs, spread.total.span)
-
-
-def put_together(spread: Spread, parts: Sequence[Var]) -> list[Apply]:
-    """The total from the parts of all chunks, which lie along their last axis."""
-    b = Builder(spread.total.span)
-    (target,), (count, mean, squares) = spread.total.targets, parts
-    center = make.reshape(b, spread.center, (*mean.aval.shape[:-1], 1))
-    off = make.subtract(b, mean, center)
-    around = make.add(b, squares, make.multiply(b, count, make.multiply(b, off, off)))
-    total = make.sum(b, around, (mean.aval.ndim - 1,))
-    b.append(Apply((target,), Reshape(name="reshape"), (total,), ShapeAttrs(target.aval.shape), spread.total.span))
-    return [s for s in b.statements if isinstance(s, Apply)]

@@ -164,6 +164,19 @@ def counts(x: Any) -> Any:
     return np.cumsum(x > 0, axis=1) * 2
 
 
+def last_of_all(x: Any) -> Any:
+    return np.argmax(x)
+
+
+def least(x: Any) -> Any:
+    return np.argmin(x, axis=0)
+
+
+def doubled_place(x: Any) -> Any:
+    y = x * 2
+    return np.argmax(y) + 1, np.max(y)
+
+
 def some(*shape: int, dtype: Any = "float32", seed: int = 0) -> Any:
     return np.random.default_rng([seed, *shape]).standard_normal(shape).astype(dtype)
 
@@ -222,6 +235,20 @@ RUNNING = {
     "lowest_bytes": Case(lowest_below, ((some(70, 40) * 20 + 100).astype("u1"),)),
     "lowest_bools": Case(lowest_below, (some(7, 40) > -1,)),
     "counts": Case(counts, (some(20, 33),)),
+}
+_TIES = np.random.default_rng(3).integers(0, 50, 40_000).astype("f4")
+PLACES = {  # of rows longer than one block takes: each array is read once
+    "ties": Case(last_of_all, (_TIES,)),
+    "nowhere": Case(last_of_all, (np.where(np.arange(40_000) % 9000 == 8999, np.nan, _TIES),)),
+    "lowest": Case(last_of_all, (np.full(40_001, -np.inf),)),
+    "infinite": Case(last_of_all, (np.where(_TIES == 7, np.inf, -np.inf),)),
+    "half": Case(last_of_all, (some(40_000, dtype="f2"),)),
+    "integers": Case(last_of_all, ((_TIES - 60).astype("i8"),)),
+    "bytes": Case(last_of_all, (_TIES.astype("u1"),)),
+    "bools": Case(last_of_all, (_TIES == 7,)),
+    "least": Case(least, (some(900, 40),)),
+    "least_integers": Case(least, (_TIES.reshape(4000, 10).astype("i4"),)),
+    "doubled_place": Case(doubled_place, (some(40_000, dtype="f8"),)),
 }
 ATTENTION = {
     **{f"attention_{d}": Case(attention, (some(70, 20, dtype=d), *some(2, 45, 20, dtype=d))) for d in DTYPES},

@@ -27,7 +27,7 @@ from kernel_programs import (
     views_of_arguments,
     with_specials,
 )
-from product_programs import ATTENTION, KERNELS_WIN, PACKED, PRODUCTS, RUNNING
+from product_programs import ATTENTION, KERNELS_WIN, PACKED, PLACES, PRODUCTS, RUNNING
 
 from untraced import accelerate, device_put
 from untraced.kernels.executor import GpuExecutor
@@ -100,11 +100,11 @@ def test_places_of_extremes(dtype: str, device: Device) -> None:
     agree(extremes(function), device, 0.0, with_specials(function))
 
 
-@pytest.mark.parametrize("name", PRODUCTS | ATTENTION | RUNNING)
+@pytest.mark.parametrize("name", PRODUCTS | ATTENTION | RUNNING | PLACES)
 def test_products_attention_and_running_sums(name: str, device: Device) -> None:
     import cupy
 
-    case = (PRODUCTS | ATTENTION | RUNNING)[name]
+    case = (PRODUCTS | ATTENTION | RUNNING | PLACES)[name]
     executor = GpuExecutor(case.translated(device.backend.language), device.backend, KERNELS_WIN)
     case.check([cupy.asnumpy(r) for r in executor([_to_device(cupy, a) for a in case.args])])
 

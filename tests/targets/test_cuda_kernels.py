@@ -30,7 +30,7 @@ from kernel_programs import (
     with_infinities,
     with_specials,
 )
-from product_programs import RUNNING, VARIANCES, Case, check_variance
+from product_programs import PLACES, RUNNING, VARIANCES, Case, check_variance
 
 from untraced.kernels import held, layout, plan
 from untraced.kernels.ahead import compile_program
@@ -129,6 +129,16 @@ def test_running_sums(name: str, backend: HostCuda) -> None:
     case = RUNNING[name]
     function = case.translated("cuda")
     assert {k.kind for k in kernels_of(function, "cuda")} == {"scan"}
+    case.check(GpuExecutor(function, backend)(list(case.args)))
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", PLACES)
+def test_places_in_one_pass(name: str, backend: HostCuda) -> None:
+    case = PLACES[name]
+    function = case.translated("cuda")
+    kernels = kernels_of(function, "cuda")
+    assert [k.name[-6:] for k in kernels] == ["_parts", "finish"] and kernels[0].bytes_moved < 1.5 * case.args[0].nbytes
     case.check(GpuExecutor(function, backend)(list(case.args)))
 
 

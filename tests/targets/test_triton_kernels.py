@@ -27,11 +27,11 @@ from kernel_programs import (
     with_infinities,
     with_specials,
 )
-from product_programs import VARIANCES, check_variance
+from product_programs import PLACES, VARIANCES, check_variance
 
 from untraced.kernels import held, layout, plan
 from untraced.kernels.ahead import compile_program
-from untraced.kernels.executor import kernels_of
+from untraced.kernels.executor import GpuExecutor, kernels_of
 from untraced.kernels.resources import resources_of
 from untraced.translator import make
 from untraced.translator.errors import TargetError
@@ -65,6 +65,18 @@ def test_reductions(dtype: str, backend: TritonInterpreter) -> None:
 @pytest.mark.parametrize("dtype", REDUCED_DTYPES)
 def test_places_of_extremes(dtype: str, backend: TritonInterpreter) -> None:
     check_places(dtype, backend)
+
+
+FEW = ("nowhere", "integers", "least_integers")  # the interpreter takes seconds for the extremes of floats
+
+
+@pytest.mark.parametrize("name", [n if n in FEW else pytest.param(n, marks=pytest.mark.slow) for n in PLACES])
+def test_places_in_one_pass(name: str, backend: TritonInterpreter) -> None:
+    case = PLACES[name]
+    function = case.translated("triton")
+    kernels = kernels_of(function, "triton")
+    assert [k.name[-6:] for k in kernels] == ["_parts", "finish"] and kernels[0].bytes_moved < 1.5 * case.args[0].nbytes
+    case.check(GpuExecutor(function, backend)(list(case.args)))
 
 
 @pytest.mark.parametrize("name", VARIANCES)

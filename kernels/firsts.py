@@ -1,0 +1,104 @@
+"""Places of extremes that the same kernel finds: np.argmax reads its array once.
+
+    m = np.max(x)                                     for each chunk of x: the largest number, and where it first stands
+    y = np.min(np.where(x == m, k, nowhere))          y = min over chunks of the places whose number is m
+
+k counts along the rows. A NaN is extreme, the first one before all others, as `passes.extremes` writes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from ..translator import make, ops
+from ..translator.builder import Builder
+from ..translator.ir import Apply, Atom, Aval, Const, DType, Var
+from ..translator.ops.core import Reduce, Reshape, ShapeAttrs
+from ..translator.passes.extremes import NOWHERE
+from ..translator.records import dataclass
+from .dialects import accumulator
+
+
+@dataclass(frozen=True, slots=True)
+class First:
+    """`total` is the least of the places `k` at which `x` is `top`, the largest or the least of its row."""
+
+    total: Apply
+    x: Var
+    top: Var
+    k: Var
+    largest: bool
+
+    folds = 2  # of `gathered`
+
+    @property
+    def parts(self) -> tuple[tuple[str, DType], ...]:
+        return ("best", accumulator(self.x.aval.dtype)), ("place", np.dtype(np.int64))
+
+    def gathered(self) -> list[Apply]:
+        """Reductions in whose place the first stage gathers the parts: their operands are the number and its place."""
+        b = Builder(self.total.span)
+        place = make.broadcast_to(b, self.k, self.x.aval.shape)
+        made = [s for s in b.statements if isinstance(s, Apply)]
+        for hint, operand in ((self.x.hint, self.x), ("place", place)):
+            target = Var(hint, Aval(self.total.targets[0].aval.shape, operand.aval.dtype))
+            made.append(Apply((target,), ops.MAX, (operand,), self.total.attrs, self.total.span))
+        return made
+
+    def together(self, parts: Sequence[Var]) -> list[Apply]:
+        """The total from the parts of all chunks, which lie along their last axis."""
+        b = Builder(self.total.span)
+        (target,), (best, place) = self.total.targets, parts
+        top = make.astype(b, make.reshape(b, self.top, (*best.aval.shape[:-1], 1)), best.aval.dtype)
+        here = make.elementwise(b, ops.EQUAL, best, top)
+        if best.aval.dtype.kind == "f":
+            here = make.elementwise(b, ops.LOGICAL_OR, here, make.elementwise(b, ops.NOT_EQUAL, best, best))
+        least = make.min(b, make.elementwise(b, ops.WHERE, here, place, NOWHERE), (best.aval.ndim - 1,))
+        b.append(Apply((target,), Reshape(name="reshape"), (least,), ShapeAttrs(target.aval.shape), self.total.span))
+        return [s for s in b.statements if isinstance(s, Apply)]
+
+
+def firsts_of(statements: Sequence[Apply], tops: Sequence[Var]) -> list[First]:
+    """The places of extremes among these statements, where the extremes depend on some of these variables alone."""
+    makers = {s.targets[0]: s for s in statements}
+    found = []
+    for s in statements:
+        chosen = makers.get(s.args[0]) if s.op is ops.MIN and isinstance(s.args[0], Var) else None
+        if chosen is None or chosen.op is not ops.WHERE:
+            continue
+        here, k, nowhere = chosen.args
+        equal = _comparison(makers.get(here) if isinstance(here, Var) else None, makers)
+        whole = isinstance(nowhere, Const) and nowhere.value == NOWHERE and isinstance(k, Var)
+        if equal is None or not whole or not isinstance(k, Var):
+            continue
+        x, top = equal.args
+        if isinstance(x, Var) and isinstance(top, Var) and x.aval.shape == s.args[0].aval.shape:
+            extreme = _reduction(top, makers)
+            if top in tops or (extreme is not None and extreme.targets[0] in tops and _same_rows(extreme, s, x)):
+                found.append(First(s, x, top, k, extreme is None or extreme.op is ops.MAX))
+    return found
+
+
+def _comparison(here: Apply | None, makers: Mapping[Var, Apply]) -> Apply | None:
+    """x == top of it, or of it or x != x."""
+    if here is not None and here.op is ops.LOGICAL_OR:
+        equal, unequal = (makers.get(a) if isinstance(a, Var) else None for a in here.args)
+        same = equal is not None and unequal is not None and unequal.op is ops.NOT_EQUAL
+        if not same or equal is None or unequal is None or {*unequal.args} != {equal.args[0]}:
+            return None
+        here = equal
+    return here if here is not None and here.op is ops.EQUAL else None
+
+
+def _reduction(top: Atom, makers: Mapping[Var, Apply]) -> Apply | None:
+    maker = makers.get(top) if isinstance(top, Var) else None
+    while maker is not None and isinstance(maker.op, Reshape) and isinstance(maker.args[0], Var):
+        maker = makers.get(maker.args[0])
+    return maker if maker is not None and isinstance(maker.op, Reduce) else None
+
+
+def _same_rows(extreme: Apply, s: Apply, x: Var) -> bool:
+    same = getattr(extreme.attrs, "axes", None) == getattr(s.attrs, "axes", None)
+    return extreme.op in (ops.MAX, ops.MIN) and extreme.args == (x,) and same
