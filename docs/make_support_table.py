@@ -37,10 +37,11 @@ target unless the tables below say otherwise. `np.add.reduce`, `np.add.outer`, `
 for the ufuncs where NumPy's reductions are listed. The functions of `numpy.polynomial` are read as NumPy has them. What
 is not listed, and functions whose result has a size or a dtype that depends on the data (`np.unique`, `np.roots`,
 `np.linalg.eig` of real matrices), run in CPython, between compiled regions; derivatives and `vmap` refuse them at your
-line. Only derivatives and `vmap` have `scipy.integrate.odeint` and, with `t_eval`, `solve_ivp`, and of `scipy.optimize`
-`brentq`, `brenth`, `ridder`, `bisect`, `toms748`, `newton` and `root_scalar` of numbers, `fsolve`,
-`root`, `least_squares`, `curve_fit`, without bounds `minimize`, and `integrate.quad`: there the solution is SciPy's
-to within its tolerances. They alone have `CubicSpline` and `interp1d` (lines and cubic splines) of vectors, too.
+line, but for `np.linalg.eig`, `eigvals` and `np.roots`, which are complex there, and `np.polymul`. Only derivatives and
+`vmap` have `scipy.integrate.quad`, `odeint` and, with `t_eval`, `solve_ivp`, of `scipy.optimize` `brentq`, `brenth`,
+`ridder`, `bisect`, `toms748`, `newton` and `root_scalar` of numbers, `fsolve`, `root`, `least_squares`, `curve_fit`
+and, without bounds, `minimize`: there the solution is SciPy's to within its tolerances. They alone have
+`CubicSpline` and `interp1d` (lines and cubic splines) of vectors, too.
 """
 
 ACCURACY_HEAD = """## Accuracy

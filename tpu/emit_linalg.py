@@ -385,14 +385,16 @@ def _eigh(e: Emitter, s: Apply, name: str, a: Value) -> Value:
 
 def _eig(e: Emitter, s: Apply, name: str, a: Value) -> Value:
     *batch, n, _ = a.shape
-    results = [((*batch, n), a.dtype, 1), (a.shape, a.dtype, 2), (a.shape, a.dtype, 2), (tuple(batch), I32, 0)]
+    out = s.targets[0].aval.dtype
+    parts = 1 if a.dtype == out else 2  # of the eigenvalues of real matrices
+    results = [*[((*batch, n), a.dtype, 1)] * parts, *[(a.shape, out, 2)] * 2, (tuple(batch), I32, 0)]
 
     def call() -> list[Value]:
         made = _call(e, "geev", a.dtype, [a], results, compute_left="N", compute_right="V")
-        _fail(e, s, made[3])
-        return made
+        _fail(e, s, made[-1])
+        return [made[0] if parts == 1 else e.writer.op("complex", *made[:2], dtype=out), made[-2]]
 
-    return _once(e, "geev", a, call)[0 if name == "eig_values" else 2]
+    return _once(e, "geev", a, call)[0 if name == "eig_values" else 1]
 
 
 def _svd(e: Emitter, s: Apply, name: str, a: Value, full: bool) -> Value:

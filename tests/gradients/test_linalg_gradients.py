@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from gradient_helpers import check_source
 
-from untraced import accelerate, grad
+from untraced import accelerate, grad, value_and_grad
 from untraced.runtime.testing import check_grads
 from untraced.translator.errors import UnsupportedError
 
@@ -168,3 +168,31 @@ SINGULAR = [np.zeros((1, 1)), np.ones((2, 2)), np.diag([1.0, 0.0, 2.0]), np.diag
 def test_det_of_a_singular_matrix(a) -> None:
     check_grads(np.linalg.det, (a,))
     check_grads(np.linalg.det, (np.stack([a, a + np.eye(len(a))]),), order=1)
+
+
+WEIGHTS = np.arange(1.0, 10.0).reshape(3, 3)
+TURNING = np.array([[0.3, 2.0, 0.1], [-1.5, 0.2, 0.4], [0.3, -0.2, 1.7]])  # two complex eigenvalues
+SPREAD = np.array([[2.0, 0.3, 0.1], [0.2, 1.0, 0.5], [0.7, 0.1, -1.0]])  # three real ones
+OF_REAL_MATRICES = {
+    "eigvals": lambda a: np.linalg.eigvals(a).real @ WEIGHTS[0] + np.abs(np.linalg.eigvals(a)) ** 2 @ WEIGHTS[1],
+    "eig": lambda a: np.sum(np.linalg.eig(a)[1].real * WEIGHTS) + np.sum(np.linalg.eig(a).eigenvectors.imag),
+    "roots": lambda a: np.abs(np.roots(a[0])) @ WEIGHTS[0, :2] + np.sum(np.roots(a[:, 1]).real ** 3),
+    "polymul": lambda a: np.polyval(np.polymul(a[0], a[:, 1]), 0.7),
+}
+
+
+@pytest.mark.parametrize("a", [TURNING, SPREAD], ids=["complex", "real"])
+@pytest.mark.parametrize("name", OF_REAL_MATRICES)
+def test_eigenvalues_of_real_matrices_are_complex_under_derivatives(name, a):
+    f = OF_REAL_MATRICES[name]
+    value, slope = value_and_grad(f)(a)
+    assert value == pytest.approx(f(a), rel=1e-12)  # in NumPy's order, with NumPy's phases
+    check_grads(f, (a,), order=2 if name == "eigvals" else 1)
+    np.testing.assert_allclose(accelerate(grad(f), target="cpu")(a), slope, rtol=1e-10)
+
+
+def test_sums_of_complex_eigenvalues_are_refused():
+    with pytest.raises(TypeError, match="complex128"):
+        grad(lambda a: np.sum(np.linalg.eigvals(a)))(SPREAD)
+    with pytest.raises(ValueError, match="coefficient is zero"):
+        grad(lambda c: np.sum(np.abs(np.roots(c))))(np.array([0.0, 1.0, 2.0]))

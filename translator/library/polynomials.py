@@ -172,3 +172,32 @@ NUMPY_NAMES = {name: name for name in ("polyadd", "polysub", "polyder", "polyint
     "polynomial.polyutils._fit": "fit_series",
     **{f"polynomial.polynomial.{n}": n for n in ("polyval2d", "polyval3d", "polygrid2d", "polygrid3d")},
 }
+
+
+# ---- under derivatives and in batches ------------------------------------------------------------
+
+
+def roots(p: Any) -> Any:
+    """As complex numbers; ValueError where NumPy would leave out coefficients that are zero at either end."""
+    c = np.atleast_1d(np.asarray(p))
+    if c.ndim != 1:
+        raise ValueError("Input must be a rank-1 array.")
+    if np.any(c[:1] == 0) or np.any(c[-1:] == 0):
+        raise ValueError("np.roots has no derivative where the first or the last coefficient is zero")
+    n = c.shape[0] - 1
+    if n < 1:
+        return np.zeros(0)
+    first = -(c[1:] / c[0])
+    companion = np.concatenate([first[None], np.eye(n - 1, n).astype(first.dtype)])
+    return np.linalg.eigvals(companion)
+
+
+def polymul(a1: Any, a2: Any) -> Any:
+    """ValueError where NumPy would leave out leading zeros."""
+    a, b = np.atleast_1d(np.asarray(a1)), np.atleast_1d(np.asarray(a2))
+    if np.any(a[:1] == 0) or np.any(b[:1] == 0):
+        raise ValueError("np.polymul has no derivative where a leading coefficient is zero")
+    return convolve(a, b)
+
+
+TRANSFORMED: dict[str, Any] = {"roots": roots, "polymul": polymul}

@@ -353,6 +353,7 @@ class Linalg:
     cores      for each argument how many of its last axes are no batch axes (a vector has one less than a matrix).
     shape      (core shapes of the arguments, full) -> core shape of the result; ShapeError.
     real       the result is real for complex arrays too.
+    complex    it is complex for real arrays too.
     error      the message of np.linalg.LinAlgError, where the operation may fail.
     jvps/vjps  NumPy source, one an argument: (t, *args, y) -> tangent of y; (ct, *args, y) -> cotangent of the operand.
     refusal    why there is no derivative of `full`, where there is none.
@@ -367,6 +368,7 @@ class Linalg:
     field: str = ""
     options: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
     real: bool = False
+    complex: bool = False
     error: str = ""
     jvps: tuple[Rule | None, ...] = ()
     vjps: tuple[Rule | None, ...] = ()
@@ -389,6 +391,7 @@ class Linalg:
         batch = broadcast_shapes([a.shape[:n] for a, n in zip(avals, splits, strict=True)], self.numpy)
         core = self.shape([a.shape[n:] for a, n in zip(avals, splits, strict=True)], attrs.full)
         dtype = np.empty(0, first.dtype).real.dtype if self.real else first.dtype
+        dtype = np.result_type(dtype, np.complex64) if self.complex else dtype
         return (Aval((*batch, *core), dtype),)
 
 

@@ -402,6 +402,15 @@ def _part(name: str, position: int) -> Any:
     return evaluate
 
 
+def _complex(plain: Any) -> Any:
+    """NumPy gives real arrays where all eigenvalues of a real matrix are real."""
+
+    def evaluate(xp: Any, a: Any, full: bool) -> Any:
+        return plain(xp, a, full=full).astype(np.result_type(a.dtype, np.complex64))
+
+    return evaluate
+
+
 def _qr_part(position: int) -> Any:
     def evaluate(xp: Any, a: Any, full: bool) -> Any:
         return xp.linalg.qr(a, "complete" if full else "reduced")[position]
@@ -514,8 +523,9 @@ EIGH_VECTORS = Linalg(
 EIG_VALUES = Linalg(
     name="eig_values",
     numpy="np.linalg.eigvals",
-    evaluate=_plain("eigvals"),
+    evaluate=_complex(_plain("eigvals")),
     shape=vector,
+    complex=True,
     error=UNSETTLED,
     jvps=(t_eig_values,),
     vjps=(c_eig_values,),
@@ -524,8 +534,9 @@ EIG_VECTORS = Linalg(
     name="eig_vectors",
     numpy="np.linalg.eig",
     field="eigenvectors",
-    evaluate=_part("eig", 1),
+    evaluate=_complex(_part("eig", 1)),
     shape=square,
+    complex=True,
     error=UNSETTLED,
     jvps=(t_eig_vectors,),
     vjps=(c_eig_vectors,),

@@ -208,7 +208,10 @@ class Expressions:
                 assert isinstance(s.attrs, LinalgAttrs)
                 options = {k: ast.Constant(v) for k, v in s.op.options[s.attrs.full].items()}
                 made = call(s.op.numpy, *(self.atom(a) for a in s.args), **options)
-                return ast.Attribute(made, s.op.field, ast.Load()) if s.op.field else made
+                made = ast.Attribute(made, s.op.field, ast.Load()) if s.op.field else made
+                out = s.targets[0].aval.dtype
+                real = s.op.complex and s.args[0].aval.dtype != out
+                return method(made, "astype", dtype_literal(out)) if real else made
             case Contract():
                 assert isinstance(s.attrs, ContractAttrs)
                 made, dtype = self._contract(s.args[0], s.args[1], s.attrs), s.targets[0].aval.dtype

@@ -115,7 +115,7 @@ def call_value(ctx: Context, f: Value, args: list[Value], kwargs: dict[str, Valu
     known = call_of_known(ctx, f, args, kwargs)
     if known is not NotImplemented:
         return known
-    handler = surface.handler_for(f) or (surface.transformed_handler_for(f) if ctx.transforms else None)
+    handler = (surface.transformed_handler_for(f) if ctx.transforms else None) or surface.handler_for(f)
     if handler is not None:
         return call_handler(ctx, handler, f, args, kwargs, node)
     if kind is types.BuiltinMethodType and isinstance(f.__self__, np.ufunc) and f.__name__ == "at":

@@ -449,6 +449,7 @@ def splice(b: Builder, fun: Callable[..., Any], args: Sequence[Atom]) -> Any:
     for _ in range(_MAX_RESTARTS):
         ctx = _context(b)
         ctx.unroll = unroll
+        ctx.transforms = True
         ctx.frame = _root_frame(fun)
         source = ctx.frame.source
         try:

@@ -101,6 +101,8 @@ def handler_for(function: Any) -> Handler | None:
 
 def transformed_handler_for(function: Any) -> Handler | None:
     """The handler of what CPython computes by itself, unless it is to be differentiated or batched."""
+    if id(function) in _transformed():
+        return _transformed()[id(function)][1]
     if "scipy" not in sys.modules:
         return None
     from . import scipy
@@ -124,6 +126,16 @@ def attribute_handler(name: str) -> Handler | None:
 
 
 # ---- functions -----------------------------------------------------------------------------------
+
+
+@cache
+def _transformed() -> Table:
+    """NumPy's functions whose result has a kind or a size by the data, as derivatives and batches have them."""
+    table: Table = {}
+    direct = {"linalg.eig": matrices.complex_eig, "linalg.eigvals": matrices.complex_eigvals}
+    _enter_numpy(table, direct, inline=False, view=False)
+    _enter_numpy(table, polynomials.TRANSFORMED, inline=True, view=False)
+    return table
 
 
 @cache

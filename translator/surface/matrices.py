@@ -143,6 +143,16 @@ def _complex_matrix(b: Builder, a: Any, function: str) -> Atom:
     return x
 
 
+def complex_eig(b: Builder, a: Any) -> Any:
+    """Of real matrices too, as complex numbers."""
+    x = array(b, a)
+    return EigResult(make.linalg(b, ops.EIG_VALUES, x), make.linalg(b, ops.EIG_VECTORS, x))
+
+
+def complex_eigvals(b: Builder, a: Any) -> Any:
+    return make.linalg(b, ops.EIG_VALUES, array(b, a))
+
+
 def eig(b: Builder, a: Any) -> Any:
     x = _complex_matrix(b, a, "np.linalg.eig")
     vectors = make.linalg(b, ops.EIG_VECTORS, x)
