@@ -162,6 +162,15 @@ class Expressions:
                 waiting += found[a].args
         return tuple(found.values())
 
+    def _linalg(self, op: Linalg, s: Apply) -> ast.expr:
+        assert isinstance(s.attrs, LinalgAttrs)
+        options = {k: ast.Constant(v) for k, v in op.options[s.attrs.full].items()}
+        made: ast.expr = call(op.numpy, *(self.atom(a) for a in s.args), **options)
+        made = ast.Attribute(made, op.field, ast.Load()) if op.field else made
+        out = s.targets[0].aval.dtype
+        real = op.complex and s.args[0].aval.dtype != out
+        return method(made, "astype", dtype_literal(out)) if real else made
+
     def is_python_bool(self, a: Atom) -> bool:
         if isinstance(a, Const):
             return a.aval.shape == () and a.aval.dtype.kind == "b"
@@ -205,13 +214,7 @@ class Expressions:
                 assert isinstance(s.attrs, FourierAttrs)
                 return self._fourier(s.op, s.args[0], s.attrs)
             case Linalg():
-                assert isinstance(s.attrs, LinalgAttrs)
-                options = {k: ast.Constant(v) for k, v in s.op.options[s.attrs.full].items()}
-                made = call(s.op.numpy, *(self.atom(a) for a in s.args), **options)
-                made = ast.Attribute(made, s.op.field, ast.Load()) if s.op.field else made
-                out = s.targets[0].aval.dtype
-                real = s.op.complex and s.args[0].aval.dtype != out
-                return method(made, "astype", dtype_literal(out)) if real else made
+                return self._linalg(s.op, s)
             case Contract():
                 assert isinstance(s.attrs, ContractAttrs)
                 made, dtype = self._contract(s.args[0], s.args[1], s.attrs), s.targets[0].aval.dtype
