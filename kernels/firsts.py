@@ -15,7 +15,7 @@ import numpy as np
 from ..translator import make, ops
 from ..translator.builder import Builder
 from ..translator.ir import Apply, Atom, Aval, Const, DType, Var
-from ..translator.ops.core import Reduce, Reshape, ShapeAttrs
+from ..translator.ops.core import ReduceAttrs, Reshape, ShapeAttrs
 from ..translator.passes.extremes import NOWHERE
 from ..translator.records import dataclass
 from .dialects import accumulator
@@ -61,44 +61,60 @@ class First:
 
 
 def firsts_of(statements: Sequence[Apply], tops: Sequence[Var]) -> list[First]:
-    """The places of extremes among these statements, where the extremes depend on some of these variables alone."""
+    """The places of extremes among these statements, where the extremes are some of these variables."""
     makers = {s.targets[0]: s for s in statements}
     found = []
     for s in statements:
         chosen = makers.get(s.args[0]) if s.op is ops.MIN and isinstance(s.args[0], Var) else None
-        if chosen is None or chosen.op is not ops.WHERE:
+        if chosen is None or chosen.op is not ops.WHERE or chosen.targets[0].aval.dtype != np.int64:
             continue
         here, k, nowhere = chosen.args
-        equal = _comparison(makers.get(here) if isinstance(here, Var) else None, makers)
+        equal = _comparison(here, makers)
+        counts = _made(k, makers)
         whole = isinstance(nowhere, Const) and nowhere.value == NOWHERE and isinstance(k, Var)
-        if equal is None or not whole or not isinstance(k, Var):
+        if equal is None or not whole or not isinstance(k, Var) or counts is None or counts.op.name != "iota":
             continue
         x, top = equal.args
         if isinstance(x, Var) and isinstance(top, Var) and x.aval.shape == s.args[0].aval.shape:
-            extreme = _reduction(top, makers)
-            if top in tops or (extreme is not None and extreme.targets[0] in tops and _same_rows(extreme, s, x)):
+            extreme = _made(top, makers)
+            known = extreme is not None and extreme.targets[0] in tops and _same_rows(extreme, s, x, makers)
+            if known or (extreme is None and top in tops):
                 found.append(First(s, x, top, k, extreme is None or extreme.op is ops.MAX))
     return found
 
 
-def _comparison(here: Apply | None, makers: Mapping[Var, Apply]) -> Apply | None:
-    """x == top of it, or of it or x != x."""
-    if here is not None and here.op is ops.LOGICAL_OR:
-        equal, unequal = (makers.get(a) if isinstance(a, Var) else None for a in here.args)
-        same = equal is not None and unequal is not None and unequal.op is ops.NOT_EQUAL
-        if not same or equal is None or unequal is None or {*unequal.args} != {equal.args[0]}:
+def _comparison(here: Atom, makers: Mapping[Var, Apply]) -> Apply | None:
+    """x == top of it, or of it or x != x, which numbers that may be NaN must have."""
+    made = makers.get(here) if isinstance(here, Var) else None
+    if made is not None and made.op is ops.LOGICAL_OR:
+        equal, unequal = (makers.get(a) if isinstance(a, Var) else None for a in made.args)
+        if equal is None or unequal is None or equal.op is not ops.EQUAL or unequal.op is not ops.NOT_EQUAL:
             return None
-        here = equal
-    return here if here is not None and here.op is ops.EQUAL else None
+        return equal if {*unequal.args} == {equal.args[0]} else None
+    return made if made is not None and made.op is ops.EQUAL and made.args[0].aval.dtype.kind in "iub" else None
 
 
-def _reduction(top: Atom, makers: Mapping[Var, Apply]) -> Apply | None:
-    maker = makers.get(top) if isinstance(top, Var) else None
+def _made(a: Atom, makers: Mapping[Var, Apply]) -> Apply | None:
+    """What makes a value, behind reshapes."""
+    maker = makers.get(a) if isinstance(a, Var) else None
     while maker is not None and isinstance(maker.op, Reshape) and isinstance(maker.args[0], Var):
-        maker = makers.get(maker.args[0])
-    return maker if maker is not None and isinstance(maker.op, Reduce) else None
+        a = maker.args[0]
+        maker = makers.get(a)
+    return maker
 
 
-def _same_rows(extreme: Apply, s: Apply, x: Var) -> bool:
-    same = getattr(extreme.attrs, "axes", None) == getattr(s.attrs, "axes", None)
-    return extreme.op in (ops.MAX, ops.MIN) and extreme.args == (x,) and same
+def _same_rows(extreme: Apply, s: Apply, x: Var, makers: Mapping[Var, Apply]) -> bool:
+    """Whether one is the extreme of the other's numbers along the one axis that both reduce."""
+    axes = extreme.attrs.axes if isinstance(extreme.attrs, ReduceAttrs) else ()
+    same = isinstance(s.attrs, ReduceAttrs) and s.attrs.axes == axes and len(axes) == 1
+    return same and extreme.op in (ops.MAX, ops.MIN) and _equal(extreme.args[0], x, makers)
+
+
+def _equal(a: Atom, b: Atom, makers: Mapping[Var, Apply]) -> bool:
+    """Whether two values are the same: a group may compute one twice."""
+    if a is b or not (isinstance(a, Var) and isinstance(b, Var)):
+        return a == b
+    one, two = makers.get(a), makers.get(b)
+    if one is None or two is None or one.op is not two.op or one.attrs != two.attrs:
+        return False
+    return all(_equal(*pair, makers) for pair in zip(one.args, two.args, strict=True))

@@ -63,6 +63,14 @@ def best(scores: Any, weight: Any) -> Any:
     return np.argmax(scores * weight, axis=1)
 
 
+def decayed(x: Any, y: Any) -> Any:
+    return np.cumsum(x * y) - x
+
+
+def brightest(x: Any) -> Any:
+    return np.argmax(np.abs(x), axis=0)
+
+
 def mean_square(x: Any, y: Any) -> Any:
     error = x - y
     return np.mean(error * error)
@@ -157,6 +165,8 @@ BOTH: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "running_down": (products.down, (f(512, 50_000), f(50_000))),
     "running_maximum": (products.highest, (f(512, 1000),)),
     "running": (products.running, (f(512, 50_000), f(50_000))),
+    "decayed": (decayed, (f(1 << 24), f(1 << 24))),
+    "brightest": (brightest, (f(5000, 300),)),
     "variance": (products.variance, (f(50_000, 300),)),
     "gelu_layer": (products.gelu_layer, (h(512, 64), h(64, 512), h(512))),
     "many": (products.many, (f(8, 300, 16), f(8, 16, 300), f(8, 300))),

@@ -177,6 +177,16 @@ def doubled_place(x: Any) -> Any:
     return np.argmax(y) + 1, np.max(y)
 
 
+NOWHERE = np.iinfo(np.int64).max
+
+
+def elsewhere(x: Any, y: Any) -> Any:
+    """Places of another array's extreme, and other numbers than places: no np.argmax."""
+    k = np.arange(x.shape[0])
+    among = np.min(np.where((x == np.max(y)) | (x != x), k, NOWHERE))
+    return among, np.min(np.where(x.astype(np.int64) == np.max(x.astype(np.int64)), (k * 7919) % 40_000, NOWHERE))
+
+
 def some(*shape: int, dtype: Any = "float32", seed: int = 0) -> Any:
     return np.random.default_rng([seed, *shape]).standard_normal(shape).astype(dtype)
 
@@ -248,6 +258,7 @@ PLACES = {  # of rows longer than one block takes: each array is read once
     "bools": Case(last_of_all, (_TIES == 7,)),
     "least": Case(least, (some(900, 40),)),
     "least_integers": Case(least, (_TIES.reshape(4000, 10).astype("i4"),)),
+    "elsewhere": Case(elsewhere, (_TIES, np.minimum(_TIES, 30))),
     "doubled_place": Case(doubled_place, (some(40_000, dtype="f8"),)),
 }
 ATTENTION = {
