@@ -9,7 +9,7 @@ from typing import Any, assert_never
 
 import numpy as np
 
-from ..translator.errors import UnsupportedError
+from ..translator.errors import RaisedError, UnsupportedError
 from ..translator.evaluate import apply_op, check_runs, numpy_index
 from ..translator.ir import DType, Shape
 from ..translator.ops.core import (
@@ -56,10 +56,38 @@ def is_host(value: Any) -> bool:
     return isinstance(value, NUMBERS)
 
 
+def in_python(op: Op, values: Sequence[Any], attrs: Attrs, dtype: DType) -> Any:
+    """One operation on numbers, as Python and NumPy have it. What no number of this dtype is, CPython is to compute."""
+    made = apply_op(op, values, attrs)
+    if type(made) is int and dtype.kind == "i":
+        fits(made, dtype)
+    if type(made) is complex and dtype.kind != "c":
+        raise RaisedError(f"{op.name} of {values} is complex")
+    return made
+
+
+def fits(n: Any, dtype: DType) -> None:
+    """Raises OverflowError where a Python number is outside the range of the integers that it becomes."""
+    limits = np.iinfo(dtype)
+    if not limits.min <= n <= limits.max:
+        raise OverflowError(f"Python integer {n} out of bounds for {dtype.name}")
+
+
+def number(x: Any) -> Any:
+    """What lies in an array without axes, as a number of Python's. Waits for the device."""
+    return x if isinstance(x, (int, float, complex)) else x.item()
+
+
+def no_negative_exponents(y: Any) -> None:
+    """Raises what NumPy raises for integers to negative integer powers. Waits for the device where it holds them."""
+    if bool((y < 0).any() if getattr(y, "shape", ()) else y < 0):
+        raise ValueError("Integers to negative integer powers are not allowed.")
+
+
 def apply_on(xp: Any, op: Op, values: Sequence[Any], attrs: Attrs, dtype: DType) -> Any:
     """One operation whose result has this dtype. Numbers stay on the host where all operands are numbers."""
     if values and all(map(is_host, values)) and isinstance(op, Elementwise | Cast):
-        return apply_op(op, values, attrs)
+        return in_python(op, values, attrs, dtype)
     match op:
         case Elementwise():
             return op.evaluate(*values)

@@ -19,7 +19,8 @@ from typing import Any, assert_never
 
 import numpy as np
 
-from ..translator.checked import Checked
+from ..translator.bounds import is_integer_power
+from ..translator.checked import Checked, is_number
 from ..translator.errors import RaisedError, Span
 from ..translator.ir import (
     Apply,
@@ -52,6 +53,7 @@ from ..translator.printing.temporaries import Folding
 from ..translator.records import dataclass
 from ..translator.routines import left_to_cpython
 from ..translator.tree import LEAF, Kind, TreeDef
+from .arrays import fits, no_negative_exponents, number
 from .backend import Backend
 from .forms import Form, Number, Strided, Unknown, in_order, joined
 from .program import GroupPlan, Launch
@@ -91,22 +93,22 @@ class Made:
         self.tables: dict[int, Any] = {}
 
 
-def write_driver(function: Function, backend: Backend, forms: Sequence[Form], made: Made) -> Driver:
+def write_driver(function: Function, backend: Backend, forms: Sequence[Form], made: Made, checks: bool) -> Driver:
     """The host source of a settled program without rules, for parameters of these forms."""
     out = TreeDef(Kind.TUPLE, (LEAF,) * len(function.body.results))
     alone = Function(function.name, function.params, function.body, out, span=function.span)  # nothing is written back
-    return _Writer(alone, backend, made).write(forms)
+    return _Writer(alone, backend, made, checks).write(forms)
 
 
 class _Writer:
-    def __init__(self, function: Function, backend: Backend, made: Made) -> None:
+    def __init__(self, function: Function, backend: Backend, made: Made, checks: bool) -> None:
         self.function = function
         self.backend = backend
         self.made = made
         self.ownership = Ownership(function, lambda keep: Lifetimes(function.body, Folding(), keep), frozenset())
         self.lifetimes = self.ownership.lifetimes
         self.read = _read(function.body)
-        self.checked = Checked(function)
+        self.checked = Checked(function, checks)
         self.namespace: dict[str, Any] = {
             "empty": backend.xp.empty,
             "zeros": backend.xp.zeros,
@@ -185,6 +187,9 @@ class _Writer:
         if isinstance(a, Var):
             return self.forms[a]
         return in_order(a.aval.shape) if a.aval.shape else Number()
+
+    def kind(self, dtype: DType) -> str:
+        return self.name_for(f"{dtype.name}_dtype", dtype, (dtype, "dtype"))
 
     def dtype(self, dtype: DType) -> str:
         return self.name_for("bool_" if dtype.kind == "b" else dtype.name, dtype.type, dtype)  # `bool` is Python's
@@ -383,6 +388,8 @@ class _Writer:
 
     def group(self, targets: Sequence[Var], group: Group, args: Sequence[Atom]) -> None:
         """Launches where the strides of all arguments are known, else a call that finds out."""
+        if group.whole.kind not in LOOPS:
+            self.check(group.whole.body.statements, dict(zip(group.whole.body.params, args, strict=True)))
         forms = [self.form(a) for a in args]
         numbers = all(isinstance(f, Number) for f in forms) and not any(t.aval.shape for t in targets)
         moved = group.whole.kind in LOOPS and any(
@@ -464,6 +471,7 @@ class _Writer:
         """A kernel that stores into an array where it lies, if nobody else is to see it as it was."""
         (t,), x = s.targets, s.args[0]
         group = self.made_group(s)
+        self.check(s.body.statements, dict(zip(s.body.params, s.args, strict=True)))
         forms = [self.form(a) for a in s.args]
         ordered = isinstance(x, Var) and id(s) not in self.ownership.copied and forms[0] == in_order(x.aval.shape)
         if group.fused is None or any(isinstance(f, Unknown) for f in forms[1:]):
@@ -505,10 +513,13 @@ class _Writer:
                 self.line(f"{self.names[t]}[...] = {self.atom(s.args[0])}")
             self.forms[t] = in_order(t.aval.shape)
             return
-        if all(isinstance(f, Number) for f in forms) and _counts(s):
-            self.call(s, operation(s, self.backend))
+        checked = self.checked.enabled and self.checked.apply(s)
+        if _counts(s) and (all(isinstance(f, Number) for f in forms) or (checked and is_number(s))):
+            self.call(s, operation(s, self.backend), list(map(self.number, s.args)))
             self.forms[t] = Number()
             return
+        if checked:
+            self.check([s], dict(zip(s.args, s.args, strict=True)))
         if id(s) not in self.made.groups:
             self.made.groups[id(s)] = lone_group(s, self.function.name, self.backend)
         group = self.made.groups[id(s)]
@@ -521,11 +532,34 @@ class _Writer:
             self.call(s, either(s, group, self.backend))
             self.forms[t] = Unknown()
 
-    def call(self, s: Apply, made: Any) -> None:
+    def number(self, a: Atom) -> str:
+        """The text of an operand that Python is to compute with."""
+        if isinstance(self.form(a), Number):
+            return self.atom(a)
+        self.waits += 1
+        return f"{self.name_for('number', number, 'number')}({self.atom(a)})"
+
+    def check(self, statements: Iterable[Statement], outside: Mapping[Atom, Atom]) -> None:
+        """What NumPy refuses of the operands of kernels: Python's numbers beside narrower integers, and exponents.
+        `outside`: what the operands are called here."""
+        for s in statements:
+            if not isinstance(s, Apply) or not self.checked.enabled:
+                continue
+            for i, dtype in self.checked.too_large(s):
+                if s.args[i] in outside:
+                    told = self.name_for("fits", fits, "fits")
+                    self.line(f"{told}({self.number(outside[s.args[i]])}, {self.kind(dtype)})")
+            if is_integer_power(s) and s.args[-1] in outside and self.checked.apply(s):
+                exponents = outside[s.args[-1]]
+                self.waits += not isinstance(self.form(exponents), Number)
+                told = self.name_for("no_negative_exponents", no_negative_exponents, "exponents")
+                self.line(f"{told}({self.atom(exponents)})")
+
+    def call(self, s: Apply, made: Any, given: Sequence[str] = ()) -> None:
         (t,) = s.targets
         self.waits += not all(isinstance(self.form(a), Number) for a in s.args)
         name = self.name_for(s.op.name, made, (id(s), made.__name__))
-        text = f"{name}({', '.join(map(self.atom, s.args))})"
+        text = f"{name}({', '.join(given or map(self.atom, s.args))})"
         text = f"copy({text})" if t in self.ownership.copied_views else text
         self.line(f"{self.names[t]} = {text}", _labels(s.attrs) if isinstance(s.attrs, ContractAttrs) else "")
 

@@ -54,10 +54,12 @@ class Kernel:
 class GpuExecutor:
     """A callable program: `executor(leaves)` takes values of `body.params` and returns those of `body.results`.
 
-    The host source is written when it is first called with such arguments: numbers or arrays, in which strides.
+    The host source is written when it is first called with such arguments: numbers or arrays, in which strides. Without
+    `checks` nothing is checked but what the user's own `raise` and `assert` ask.
     """
 
-    def __init__(self, function: Function, backend: Backend, facts: Facts = H200) -> None:
+    def __init__(self, function: Function, backend: Backend, facts: Facts = H200, checks: bool = True) -> None:
+        self.checks = checks
         self.function = settle(without_rules(function), backend.language, facts)
         self.backend = backend
         self.made = Made()
@@ -74,7 +76,7 @@ class GpuExecutor:
 
     def driver(self, forms: Sequence[Form]) -> Driver:
         """The host source for arguments of these forms."""
-        return write_driver(self.function, self.backend, forms, self.made)
+        return write_driver(self.function, self.backend, forms, self.made, self.checks)
 
 
 def _form(x: Any, order: Strided) -> Form:
@@ -87,7 +89,9 @@ NUMBER = Number()
 
 
 def compiled(driver: Driver) -> Callable[..., tuple[Any, ...]]:
-    """The host source as a function. Tracebacks and pdb see its lines for as long as it lives."""
+    """The host source as a function. Tracebacks and pdb see its lines for as long as it lives; what the library raises
+    in one of them is told at the user's place.
+    """
     filename = f"<host source of {driver.name} {next(_numbers)}>"
     namespace = dict(driver.namespace)
     exec(compile(driver.text, filename, "exec"), namespace)
@@ -98,7 +102,7 @@ def compiled(driver: Driver) -> Callable[..., tuple[Any, ...]]:
     def run(*leaves: Any) -> tuple[Any, ...]:
         try:
             return function(*leaves)
-        except (IndexError, ValueError) as error:  # of the library: the user's place is that of the host source's line
+        except (IndexError, ValueError, ArithmeticError) as error:
             line = next(n for f, n in traceback.walk_tb(error.__traceback__) if f.f_code.co_filename == filename)
             if span := driver.spans[line - 1]:
                 tell_place(error, span)

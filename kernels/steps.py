@@ -6,11 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..translator.errors import UnsupportedError, tell_place
-from ..translator.evaluate import apply_op
 from ..translator.ir import Apply, Atom, Fused, Var
 from ..translator.ops.core import ContractAttrs, Elementwise, Index, IndexAttrs, Reshape
 from ..translator.passes.groups import kernel_name, kind_of
-from .arrays import apply_on, is_host, product_order, store
+from .arrays import apply_on, in_python, is_host, product_order, store
 from .backend import Backend
 from .decompose import decompose
 from .layout import Strides
@@ -69,9 +68,7 @@ class Group:
         values = [v if is_host(v) else _typed(v, p) for v, p in zip(values, params, strict=True)]
         if self.fused.kind in LOOPS:
             values = [v if is_host(v) else self.backend.xp.ascontiguousarray(v) for v in values]
-        strides = {
-            i: strides_of(v) for i, v in enumerate(values) if i not in scalars and not v.flags.c_contiguous
-        }
+        strides = {i: strides_of(v) for i, v in enumerate(values) if i not in scalars and not v.flags.c_contiguous}
         chosen = self.plan_for(strides, scalars)
         xp = self.backend.xp
         outputs = [xp.empty(t.aval.shape, t.aval.dtype) for t in targets]
@@ -119,10 +116,11 @@ class Group:
         for b in body.statements:
             assert isinstance(b, Apply)
             operands = [value(a) for a in b.args]
-            made = apply_op(b.op, operands, b.attrs) if all(map(is_host, operands)) else None
+            dtype = b.targets[0].aval.dtype
+            made = in_python(b.op, operands, b.attrs, dtype) if all(map(is_host, operands)) else None
             if made is None or b.targets[0].aval.shape:
                 try:
-                    made = apply_on(self.backend.xp, b.op, operands, b.attrs, b.targets[0].aval.dtype)
+                    made = apply_on(self.backend.xp, b.op, operands, b.attrs, dtype)
                 except IndexError as error:
                     tell_place(error, b.span)
                     raise

@@ -85,7 +85,7 @@ class GpuProgram:
         self.avals = [p.aval for p in function.body.params]
         self.results = [r.aval for r in function.body.results]
         with errors_at(function.span):
-            self.run = GpuExecutor(function, self.backend, facts_of(self.backend.architecture))
+            self.run = GpuExecutor(function, self.backend, facts_of(self.backend.architecture), checks)
 
     def _leaf(self, x: Any, place: int) -> Any:
         aval = self.avals[place]

@@ -109,6 +109,26 @@ class Checked:
         return Status.IN_RANGE
 
 
+def on_the_host(function: Function) -> frozenset[Var]:
+    """What a program had better compute on the host, where it can be checked: Python's own numbers that may raise or
+    outgrow their type, numbers that arrays of narrower integers may refuse, and integer powers by themselves.
+    """
+    checked, found = Checked(function), set[Var]()
+    for s in walk(function.body) if checked.enabled else ():
+        if not isinstance(s, Apply) or not checked.apply(s):
+            continue
+        if isinstance(s.op, Elementwise | Cast) and (is_number(s) or is_integer_power(s)):
+            found.update(s.targets)
+        found.update(a for a in (s.args[i] for i, _ in checked.too_large(s)) if isinstance(a, Var))
+    return frozenset(found)
+
+
+def is_number(s: Apply) -> bool:
+    """Whether a statement makes a number of Python's."""
+    (target,) = s.targets
+    return target.aval.weak and not target.aval.shape
+
+
 def _may_fail(s: Statement) -> bool:
     match s:
         case For(range=r):

@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
+from .checked import on_the_host
 from .derive.tape import NeedTrip, behind_of
 from .errors import CutError, Diagnostic
 from .ir import For, Function, walk
@@ -101,7 +102,8 @@ def grouped(function: Function) -> Function:
     """The program in kernels; GPUs find the place of an extreme by reductions that fuse, and counters by indices."""
     if target() not in ("triton", "cuda"):
         return fuse(everywhere(function, ties))
-    return fuse(everywhere(function, lambda f: counters(extremes(f))))
+    made = everywhere(function, lambda f: counters(extremes(f)))
+    return fuse(made, on_the_host(made))
 
 
 PASSES: tuple[tuple[str, Pass], ...] = (("simplify", simplified), ("fuse", grouped))

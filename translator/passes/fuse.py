@@ -23,7 +23,7 @@ once, not for each element.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import replace
 
 from ..ir import (
@@ -66,22 +66,25 @@ COMPUTE = (Elementwise, Cast, Reduce, Contract)
 MAX_STATEMENTS = 64  # compile time of one kernel grows faster than its length
 
 
-def fuse(function: Function) -> Function:
-    """The same program with its statements grouped; every value used outside a group is a target of it."""
+def fuse(function: Function, alone: Set[Var] = frozenset()) -> Function:
+    """The same program with its statements grouped; every value used outside a group is a target of it. What makes one
+    of the variables `alone` joins no group.
+    """
     host = frozenset(v for v in function.body.params if not v.aval.shape)
-    return replace(function, body=_fuse_block(function.body, host))
+    return replace(function, body=_fuse_block(function.body, host, alone))
 
 
-def _fuse_block(block: Block, host: frozenset[Var]) -> Block:
-    return _Fusion(block, host).run()
+def _fuse_block(block: Block, host: frozenset[Var], alone: Set[Var]) -> Block:
+    return _Fusion(block, host, alone).run()
 
 
 class _Fusion:
     """One block: statements are placed into units in program order, units are merged, mended and written out."""
 
-    def __init__(self, block: Block, host: frozenset[Var]) -> None:
+    def __init__(self, block: Block, host: frozenset[Var], alone: Set[Var]) -> None:
         self.block = block
         self.host = set(host)
+        self.alone = alone
         self.units: dict[int, Unit] = {}
         self.unit_of: dict[Var, Unit] = {}
         self.free: dict[Var, Apply] = {}
@@ -114,6 +117,8 @@ class _Fusion:
             if not s.targets[0].aval.shape and all(self.is_host(a) for a in s.args):
                 self.host.add(s.targets[0])
                 self.place_alone(s)
+            elif s.targets[0] in self.alone:
+                self.place_alone(s)
             else:
                 self.place_elementwise(s)
         elif isinstance(s.op, Reduce):
@@ -134,7 +139,7 @@ class _Fusion:
 
     def place_alone(self, s: Statement) -> None:
         unit = self.new_unit("", ())
-        s = _fuse_inside(s, self.host)
+        s = _fuse_inside(s, self.host, self.alone)
         unit.statement = s
         for a in (*inputs_of(s), *(v for b in blocks_of(s) for v in free_variables(b))):
             self.depend(unit, a, hard=True)
@@ -471,21 +476,21 @@ def _live(block: Block) -> list[Statement]:
     return kept[::-1]
 
 
-def _fuse_inside(s: Statement, host: Iterable[Var]) -> Statement:
+def _fuse_inside(s: Statement, host: Iterable[Var], alone: Set[Var]) -> Statement:
     """Control flow with its blocks fused; a loop index and scalars carried from the host are host scalars."""
     match s:
         case Apply() | Fused() | Raise() | Invoke():
             return s
         case If():
             here = frozenset(host)
-            return replace(s, then=_fuse_block(s.then, here), orelse=_fuse_block(s.orelse, here))
+            return replace(s, then=_fuse_block(s.then, here, alone), orelse=_fuse_block(s.orelse, here, alone))
         case For():
             here = frozenset((*host, s.body.params[0], *_host_carried(s.body.params[1:], s.inits, host)))
-            return replace(s, body=_fuse_block(s.body, here))
+            return replace(s, body=_fuse_block(s.body, here, alone))
         case While():
             tests = frozenset((*host, *_host_carried(s.condition.params, s.inits, host)))
             here = frozenset((*host, *_host_carried(s.body.params, s.inits, host)))
-            return replace(s, condition=_fuse_block(s.condition, tests), body=_fuse_block(s.body, here))
+            return replace(s, condition=_fuse_block(s.condition, tests, alone), body=_fuse_block(s.body, here, alone))
 
 
 def _host_carried(params: Sequence[Var], inits: Sequence[Atom], host: Iterable[Var]) -> Iterator[Var]:
