@@ -21,6 +21,7 @@ from .device_loops import plan_loop
 from .dialects import accumulator
 from .held import plan_held
 from .helpers import HELPERS
+from .lane_blocks import plan_lane_block
 from .layout import Strides
 from .lower import RESERVED, Call, Fold, Load, Look, Lowered, Names, Position, Scan, lower
 from .parts import MANY_BLOCKS, Parted, chunks_of, first_stage, own_parted
@@ -61,6 +62,11 @@ def plan(
         return plan_attention(fused, language, name, strides or {}, by_value)
     if fused.kind == "scatter":
         return plan_scatter(fused, language, name, strides or {}, by_value)
+    if fused.kind == "lanes" and language == "triton":
+        try:
+            return plan_lane_block(fused, name, by_value)
+        except UnsupportedError:  # an `if` around stores, an error to report, elements looked up: CUDA has lanes for it
+            return plan_loop(fused, name, by_value)
     if fused.kind in ("lanes", "loops"):
         return plan_loop(fused, name, by_value)
     lowered = lower(fused, by_value)

@@ -171,6 +171,7 @@ BOTH: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "gelu_layer": (products.gelu_layer, (h(512, 64), h(64, 512), h(512))),
     "many": (products.many, (f(8, 300, 16), f(8, 16, 300), f(8, 300))),
     "attention": (products.attention, (h(512, 64), h(512, 64), h(512, 64))),
+    "escape": (vmap(escape), (f(4096), f(4096))),
 }
 TRITON: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "scaled": (products.scaled, (f(300, 20), f(300), f(300, 20))),
@@ -178,7 +179,6 @@ TRITON: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
 }
 CUDA: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "softmax_on_the_chip": (softmax, (f(512, 65_536),)),
-    "escape": (vmap(escape), (f(4096), f(4096))),
     "smoothed": (smoothed, (f(1000), Aval((), np.dtype(np.float64), weak=True))),
 }
-"""Loops, which are CUDA kernels on both targets."""
+"""Loops and long rows, which are CUDA kernels on both targets."""
