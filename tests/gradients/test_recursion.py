@@ -283,6 +283,9 @@ def test_batches_whose_elements_call_to_different_depths():
     np.testing.assert_allclose(untraced.vmap(untraced.grad(squared))(x), slopes)
     np.testing.assert_allclose(untraced.grad(lambda x: np.sum(untraced.vmap(squared)(x)))(x), slopes)
     assert "for lane in range(4):" in untraced.vmap(squared).source(x)
+    for f in (untraced.vmap(squared), untraced.vmap(untraced.grad(squared)), untraced.jit(untraced.vmap(squared))):
+        assert f(x[:0]).shape == (0,) and f(x[:0]).dtype == x.dtype
+    assert untraced.vmap(ackermann)(m[:0], n[:0]).dtype == n.dtype
 
 
 def test_with_rules_of_the_users_own():

@@ -34,6 +34,7 @@ def cached(x):
 
 
 PAIR = (lambda x: x + 1, lambda x: x * 2)
+CHOICES = [lambda f: [lambda x: f(x) if x else x], lambda x: x - 1 if x else x + 7, lambda x: 5.0, lambda x: 6.0]
 NESTED = lambda x: (lambda y: y + x)  # noqa: E731
 
 
@@ -69,6 +70,8 @@ def test_lambdas_on_one_line_are_told_apart() -> None:
     texts = [ast.unparse(source_of(f).node.body) for f in PAIR]  # type: ignore[arg-type]
     assert texts == ["x + 1", "x * 2"]
     assert ast.unparse(source_of(NESTED(1)).node.body) == "y + x"  # type: ignore[arg-type]
+    texts = [ast.unparse(source_of(f).node.body) for f in (CHOICES[0](abs)[0], *CHOICES[1:])]  # type: ignore[arg-type]
+    assert texts == ["f(x) if x else x", "x - 1 if x else x + 7", "5.0", "6.0"]
 
 
 def test_columns_count_characters() -> None:

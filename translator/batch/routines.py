@@ -10,11 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextvars import ContextVar
+from functools import partial
 from typing import TYPE_CHECKING
 
+from .. import make
 from ..errors import Diagnostic, UnsupportedError
-from ..ir import Block, For, If, Invoke, Routine, Statement, Var, While, blocks_of, walk
+from ..ir import Atom, Block, For, If, Invoke, Routine, Statement, Var, While, blocks_of, walk
 from ..routines import program_of
+from .rules import batched_aval
 
 if TYPE_CHECKING:
     from .vmap import Batcher
@@ -84,6 +87,10 @@ def _apart(s: Statement, batched: set[Var], under: bool, seen: set[tuple[Routine
 def invoke(batcher: Batcher, s: Invoke) -> None:
     """Append the call for all elements. Raises UnsupportedError where they would not make it together."""
     values = [batcher.value(a) for a in s.args]
+    if batcher.mask is not None and not batcher.size:
+        for t in s.targets:
+            batcher.define(t, partial(_nothing, batcher, t))
+        return
     if batcher.mask is not None:
         raise UnsupportedError(
             Diagnostic(
@@ -97,6 +104,14 @@ def invoke(batcher: Batcher, s: Invoke) -> None:
     routine = _batched(s.routine, lanes, batcher) if any(lanes) else s.routine
     targets = tuple(batcher.fresh(t) for t in s.targets)
     batcher.b.append(Invoke(targets, tuple(v.atom for v in values), routine, s.span))
+
+
+def _nothing(batcher: Batcher, target: Var) -> Atom:
+    """What a call gives that no element makes."""
+    aval = batched_aval(target.aval, 0) if target in batcher.batched else target.aval
+    if aval.weak:
+        return make.lift(aval.dtype.type(0).item())
+    return make.zeros(batcher.b, aval.shape, aval.dtype)
 
 
 def _batched(of: Routine, lanes: Lanes, batcher: Batcher) -> Routine:

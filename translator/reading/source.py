@@ -360,12 +360,13 @@ def _same_code(a: types.CodeType, b: types.CodeType) -> bool:
 
 
 def _find_lambda(fun: types.FunctionType, tree: ast.Module) -> ast.Lambda:
-    """The lambda whose body stands where the code object's instructions point to."""
+    """The lambda in whose body the code object's instructions stand; the innermost one, if several are around them."""
     code = fun.__code__
     candidates = [n for n in ast.walk(tree) if isinstance(n, ast.Lambda) and n.lineno == code.co_firstlineno]
     if len(candidates) > 1:
         places = set(_positions(code))
-        candidates = [n for n in candidates if _covers(n, places)] or candidates
+        around = [n for n in candidates if (_covers(n, places) if places else _gives(n, code.co_consts))]
+        candidates = [n for n in around if not any(m is not n and _is_within(m, n) for m in around)] or candidates
     if len(candidates) > 1:
         names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
         by_name = [n for n in candidates if _names(n.args) == names]
@@ -386,9 +387,25 @@ def _positions(code: types.CodeType) -> Iterator[tuple[int, int, int, int]]:
 
 
 def _covers(node: ast.Lambda, places: set[tuple[int, int, int, int]]) -> bool:
-    """Whether the last thing that the code does is this lambda's body."""
-    body = node.body
-    return (body.lineno, body.col_offset, body.end_lineno, body.end_col_offset) in places
+    start, end = _extent(node.body)
+    return all(start <= place[:2] and place[2:] <= end for place in places)
+
+
+def _gives(node: ast.Lambda, constants: tuple[object, ...]) -> bool:
+    """Whether it is a lambda of a constant among these, of which Python 3.12 notes no place."""
+    made = compile(ast.Expression(node.body), "<lambda>", "eval")
+    return not made.co_names and {repr(c) for c in made.co_consts} <= {repr(c) for c in constants}
+
+
+def _is_within(node: ast.Lambda, other: ast.Lambda) -> bool:
+    start, end = _extent(other.body)
+    first, last = _extent(node)
+    return start <= first and last <= end
+
+
+def _extent(node: ast.expr) -> tuple[tuple[int, int], tuple[int, int]]:
+    assert node.end_lineno is not None and node.end_col_offset is not None
+    return (node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset)
 
 
 @dataclass(frozen=True, slots=True)
