@@ -82,6 +82,38 @@ def cut_rods(prices, n):
     return best
 
 
+@CASES((100,), (63,), (40,))
+def digits_of_a_power(n):
+    total = 0
+    x = 2**n
+    while x:
+        total += x % 10
+        x //= 10
+    return total
+
+
+@CASES((np.ones(3), 0.5), (np.zeros(3), 0.5))
+def least_place(x, limit):
+    best = 10**20
+    for i in range(len(x)):
+        if x[i] > limit and i < best:
+            best = i
+    return best
+
+
+@CASES((np.ones(3),), (np.zeros(3),))
+def a_wide_int_in_a_branch(x):
+    k = 2**70
+    if x.sum() > 1.0:
+        k = 3
+    return k
+
+
+@CASES((np.ones(2),))
+def a_wide_int_is_chosen(x):
+    return np.where(x > 1.0, 2**70, 0)
+
+
 @pytest.mark.parametrize(("function", "arguments"), CASES.found)
 def test_kinds(function: Any, arguments: Any) -> None:
     check(function, arguments, "cpu")

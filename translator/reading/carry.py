@@ -274,7 +274,7 @@ def enter(ctx: Context, plan: Plan, node: ast.AST) -> Entered:
         values: list[Value] = []
         leaves: list[Leaf] = []
         for i, init in enumerate(inits):
-            aval = plan.types.get((place, i)) or ctx.atom(init).aval
+            aval = plan.types.get((place, i)) or ctx.carried(init).aval
             param = Var(place.hint, aval)
             entered.params.append(param)
             leaf = Leaf(place, param, init)
@@ -396,7 +396,7 @@ def _leave_place(ctx: Context, place: Place, entered: Entered, outcome: Outcome)
         leaf.written = leaf.entry is not None and any(
             n == "atom" and leaf.entry in memory_of(t) for t, n, _ in ctx.journal[entered.mark :]
         )
-        atom = ctx.atom(value)
+        atom = ctx.carried(value)
         if atom.aval != leaf.param.aval:
             wider = _wider(leaf.param.aval, atom.aval)
             if wider is None:
@@ -436,7 +436,7 @@ def _leave_out(ctx: Context, place: Place, outcome: Outcome) -> None:
         if not isinstance(outcome.entered.env.get(place.key, UNBOUND), Undefined):
             outcome.new.append(Place("name", place.key))  # a path may keep what the name was before
         return
-    atoms = [ctx.atom(v) for v in values]
+    atoms = [ctx.carried(v) for v in values]
     before: list[Value] = []
     if open_value(outcome.entered.env.get(place.key, UNBOUND), before) == shell:
         # where the loop may not run, the name keeps what it was: both must have one type
@@ -463,7 +463,7 @@ def initial_atoms(ctx: Context, entered: Entered, runs: bool) -> tuple[list[Atom
         if place.kind == "out":
             inits += _out_inits(ctx, place, entered.shells[place], leaves, runs, unbound)
             continue
-        inits += [convert(ctx.b, ctx.atom(leaf.init), leaf.param.aval) for leaf in leaves]
+        inits += [convert(ctx.b, ctx.carried(leaf.init), leaf.param.aval) for leaf in leaves]
     return inits, unbound
 
 
@@ -474,7 +474,7 @@ def _out_inits(
     value = ctx.frame.env.get(place.key, UNBOUND)
     same = not isinstance(value, Undefined) and open_value(value, before) == shell
     if same:
-        atoms = [ctx.atom(v) for v in before]
+        atoms = [ctx.carried(v) for v in before]
         avals = [x.param.aval for x in leaves]
         if all(a.aval == t or _wider(t, a.aval) == t for a, t in zip(atoms, avals, strict=True)):
             for x, v in zip(leaves, before, strict=True):

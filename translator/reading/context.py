@@ -304,6 +304,12 @@ class Context:
         error = DTypeError if v is None or isinstance(v, str | bytes | dict | set) else UnsupportedError
         raise error(f"{describe(v)} cannot stand in arithmetic with arrays")
 
+    def carried(self, v: Value) -> Atom:
+        """The same of what a loop carries or a branch leaves: Python ints are numbers of 64 bits there."""
+        if type(v) is int and not -(2**63) <= v < 2**63:
+            raise CutError(Diagnostic("a loop or a branch changes a Python int of over 64 bits"))
+        return self.atom(v)
+
     def array(self, items: Any) -> Atom:
         """np.array(items) for nested lists that may hold run-time values."""
         if not items:

@@ -113,7 +113,7 @@ class Joiner:
     def _scalars(self, x: Value, y: Value, name: str) -> Value:
         if type(x) is type(y) and type(x) is not Var and _equal(x, y):
             return x
-        a, b = self.ctx.atom(x), self.ctx.atom(y)
+        a, b = self.ctx.carried(x), self.ctx.carried(y)
         aval = common_scalar(a.aval, b.aval)
         then, orelse = self.shots
         if aval is None:
@@ -130,8 +130,8 @@ class Joiner:
 
     def _number_or_array(self, x: Value, y: Value, name: str) -> Value:
         """A number, or an array without axes."""
-        a = self._read(0, x) if _is_box(x) else self.ctx.atom(x)
-        b = self._read(1, y) if _is_box(y) else self.ctx.atom(y)
+        a = self._read(0, x) if _is_box(x) else self.ctx.carried(x)
+        b = self._read(1, y) if _is_box(y) else self.ctx.carried(y)
         either = self._either(x, y, "make both numbers, x[()], or both arrays")
         if a.aval != b.aval:
             return either

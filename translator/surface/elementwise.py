@@ -10,6 +10,7 @@ import numpy as np
 from .. import make, ops
 from ..builder import Builder
 from ..errors import CutError, Diagnostic, DTypeError
+from ..fits import check_holds
 from ..ir import Atom
 from ..ops.core import Elementwise
 from .arguments import MISSING, array, refuse_out, static_dtype, static_int
@@ -84,7 +85,11 @@ def where(b: Builder, condition: Any, x: Any = MISSING, y: Any = MISSING) -> Ato
                 instead="np.where(condition, x, y)",
             )
         )
-    return make.where(b, array(b, condition), array(b, x), array(b, y))
+    chosen, other = array(b, x), array(b, y)
+    result = make.where(b, array(b, condition), chosen, other)
+    check_holds(result.aval.dtype, chosen)
+    check_holds(result.aval.dtype, other)
+    return result
 
 
 def clip(
