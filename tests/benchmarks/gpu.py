@@ -39,7 +39,10 @@ LARGE = 1 << 26
 
 @dataclass(frozen=True)
 class Program:
-    """`build(xp)` is the function in a library's spelling. `moved` counts bytes, `operations` those of products."""
+    """`build(xp)` is the function in a library's spelling. `moved` counts bytes, `operations` those of products.
+
+    `reads`: how many times `moved` the kernels move by their plan.
+    """
 
     build: Build
     shapes: tuple[tuple[int, ...], ...]
@@ -48,6 +51,7 @@ class Program:
     operations: float = 0.0
     wanted: float = 0.0
     tolerance: float = 1e-4
+    reads: float = 1.0
     pointwise: bool = False
     attention: bool = False
     lanes: bool = False
@@ -128,6 +132,20 @@ def full_sum(xp: Any) -> Callable[..., Any]:
     return f
 
 
+def place_of_largest(xp: Any) -> Callable[..., Any]:
+    def f(x: Any) -> Any:
+        return xp.argmax(x)
+
+    return f
+
+
+def running_sum(xp: Any) -> Callable[..., Any]:
+    def f(x: Any) -> Any:
+        return xp.cumsum(x)
+
+    return f
+
+
 def gelu_layer(xp: Any) -> Callable[..., Any]:
     def f(x: Any, w: Any, b: Any) -> Any:
         h = x @ w + b
@@ -190,6 +208,9 @@ def programs() -> dict[str, Program]:
             moved = 4 * LARGE * (inputs + outputs)
             found[f"{name}, rows of {columns}"] = Program(build, (shape,) * inputs, "float32", moved, wanted=0.85)
     found["sum"] = Program(full_sum, ((4 * LARGE,),), "float32", 16 * LARGE, wanted=0.9)
+    found["argmax"] = Program(place_of_largest, ((LARGE,),), "float32", 4 * LARGE, wanted=0.85, tolerance=0.0)
+    # Read by the kernel that finds what chunks come to, and again by the one that sums along them.
+    found["running sum"] = Program(running_sum, ((LARGE,),), "float32", 8 * LARGE, wanted=0.6, reads=1.5)
     n = 8192
     found["matmul + bias + gelu, 8192, bfloat16"] = Program(
         gelu_layer, ((n, n), (n, n), (n,)), "bfloat16", 6 * n * n, 2.0 * n**3, 0.75, tolerance=0.2
@@ -238,14 +259,18 @@ def check(program: Program, got: Any) -> None:
     args = [on_numpy(x) for x in data(program)]
     result = on_numpy(got)
     if result.shape:
-        alone = program.lanes or (result.ndim == 1 and program.pointwise)
-        few = 8 if program.operations else min(len(result), 1 << 16 if alone else 4)
+        few = 8 if program.operations else min(len(result), 1 << 16 if len(program.shapes[0]) == 1 else 4)
         args = [a[:few] if k == 0 or (not program.operations) else a for k, a in enumerate(args)]
         result = result[:few]
     want = program.build(np)(*(a if program.lanes else a.astype(np.float64) for a in args))
     scale = float(np.max(np.abs(want))) or 1.0
     error = float(np.max(np.abs(result.astype(np.float64) - want))) / scale
     assert error <= program.tolerance, f"the result is off by {error:.2g} of its size"
+
+
+def exchanged(x: Any, take: Callable[[Any], Any], bfloat16: Any) -> Any:
+    """CuPy's array as another library's, by DLPack; of bfloat16, which not all know there, by its bits."""
+    return take(x.view(np.int16)).view(bfloat16) if x.dtype.name == "bfloat16" else take(x)
 
 
 def makers(program: Program, languages: Sequence[str], args: Sequence[Any]) -> dict[str, Callable[[], Run]]:
@@ -275,20 +300,20 @@ def makers(program: Program, languages: Sequence[str], args: Sequence[Any]) -> d
         import jax
 
         f = jax.jit(program.build(jax.numpy))
-        arrays = [jax.dlpack.from_dlpack(x) for x in args]
+        arrays = [exchanged(x, jax.dlpack.from_dlpack, jax.numpy.bfloat16) for x in args]
         return lambda: f(*arrays)
 
     def compiled() -> Callable[[], Any]:
         import torch
 
         f = torch.compile(program.build(TorchNumPy(torch)))
-        tensors = [torch.from_dlpack(x) for x in args]
+        tensors = [exchanged(x, torch.from_dlpack, torch.bfloat16) for x in args]
         return lambda: f(*tensors)
 
     def library() -> Callable[[], Any]:
         import torch
 
-        tensors = [torch.from_dlpack(x) for x in args]
+        tensors = [exchanged(x, torch.from_dlpack, torch.bfloat16) for x in args]
         if not program.attention:
             return lambda: tensors[0] @ tensors[1]
         q, k, v = (t[None, None] for t in tensors)

@@ -17,8 +17,11 @@ class TorchNumPy:
     def max(self, x: Any, axis: int, keepdims: bool) -> Any:
         return self.torch.amax(x, dim=axis, keepdim=keepdims)
 
-    def sum(self, x: Any, axis: int, keepdims: bool = False) -> Any:
-        return self.torch.sum(x, dim=axis, keepdim=keepdims)
+    def sum(self, x: Any, axis: int | None = None, keepdims: bool = False) -> Any:
+        return self.torch.sum(x) if axis is None else self.torch.sum(x, dim=axis, keepdim=keepdims)
+
+    def cumsum(self, x: Any) -> Any:
+        return self.torch.cumsum(x, dim=0)
 
     def mean(self, x: Any, axis: int | None = None, keepdims: bool = False) -> Any:
         return self.torch.mean(x) if axis is None else self.torch.mean(x, dim=axis, keepdim=keepdims)
