@@ -10,6 +10,7 @@ import numpy as np
 
 from ..translator.bounds import is_python_int
 from ..translator.builder import Builder
+from ..translator.fits import decided
 from ..translator.ir import Apply, Aval, Const, DType, Shape, Statement, Var
 from ..translator.ops.core import (
     ArgReduce,
@@ -45,15 +46,6 @@ from .lifetimes import Lifetimes
 from .loop_checks import DOUBLE, INT
 from .loop_reductions import Reductions
 from .loop_values import Array, Buffer, Indices, Lazy, NotNative, Stored, address_of, broadcast
-
-_COMPARE: dict[str, Callable[[int, int], bool]] = {
-    "equal": lambda x, y: x == y,
-    "not_equal": lambda x, y: x != y,
-    "less": lambda x, y: x < y,
-    "less_equal": lambda x, y: x <= y,
-    "greater": lambda x, y: x > y,
-    "greater_equal": lambda x, y: x >= y,
-}
 
 
 def reads_elements(lifetimes: Lifetimes, value: Var) -> bool:
@@ -155,12 +147,9 @@ class Operations(Reductions):
     ) -> Scalar:
         """An operation on numbers. `avals`: of the arguments as they were, which decide on the loop's dtypes."""
         dtypes, result = op.loop_dtypes(avals)
-        if op.name in _COMPARE:
-            for k, a in enumerate(args):
-                outside = a.constant is not None and a.constant.aval.weak and not _fits(a.constant.value, dtypes[k])
-                if outside and a.constant is not None:
-                    sides = (a.constant.value, 0) if k == 0 else (0, a.constant.value)
-                    return Scalar("true" if _COMPARE[op.name](*sides) else "false", np.dtype(np.bool_))
+        known = decided(op, [a.constant for a in args], dtypes)
+        if known is not None:
+            return Scalar("true" if known else "false", np.dtype(np.bool_))
         text = expression(op, args, dtypes, result)
         if text is not None:
             return self.declare(hint, HOST.convert(text, result, dtype), dtype)
@@ -434,10 +423,3 @@ def _typed(x: Scalar, dtype: DType) -> Scalar:
 def _whole(shape: Shape) -> tuple[Run, ...]:
     return tuple(Run(0, n) for n in shape)
 
-
-def _fits(value: object, dtype: DType) -> bool:
-    """Whether a Python integer fits an integer dtype; NumPy compares integers that do not fit exactly."""
-    if type(value) is not int or dtype.kind not in "iu":
-        return True
-    info = np.iinfo(dtype)
-    return int(info.min) <= value <= int(info.max)

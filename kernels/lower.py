@@ -17,6 +17,7 @@ import numpy as np
 
 from ..translator.bounds import Status, analyse, index_status, interval_of
 from ..translator.errors import Diagnostic, Span, UnsupportedError
+from ..translator.fits import decided
 from ..translator.ir import Apply, Atom, Const, DType, Function, Fused, Shape, Var
 from ..translator.ops.core import (
     At,
@@ -383,6 +384,9 @@ class _Lowering:
     def elementwise(self, key: tuple[Any, ...], s: Apply, where: Map) -> Value:
         assert isinstance(s.op, Elementwise)
         dtypes, result = s.op.loop_dtypes([a.aval for a in s.args])
+        known = decided(s.op, s.args, dtypes)
+        if known is not None:
+            return self.number(known, result)
         args = [self.value(a, broadcast_map(where, a.aval.shape), d) for a, d in zip(s.args, dtypes, strict=True)]
         hint = s.targets[0].hint
         return self.add(key, hint, result, Call(s.op, dtypes), args, any(a.along for a in args), s.span)

@@ -20,6 +20,7 @@ from ..translator.bounds import divides_python_numbers, is_integer_power, is_pyt
 from ..translator.builder import Builder
 from ..translator.checked import Checked
 from ..translator.errors import NOWHERE, Diagnostic, RaisedError, Span, UnsupportedError, errors_at
+from ..translator.fits import decided
 from ..translator.ir import (
     Apply,
     Atom,
@@ -90,7 +91,6 @@ from .emit_elementwise import (
     is_positive_zero,
     plus_zero,
     power_by_constant,
-    representable,
     rule_for,
 )
 from .emit_guarded import emit_guarded
@@ -351,10 +351,9 @@ class Emitter:
         w, out = self.writer, s.targets[0].aval
         avals = [a.aval for a in s.args]
         dtypes, loop_result = op.loop_dtypes(avals)
-        if op.name in COMPARISONS:
-            known = self._out_of_range(op.name, s.args, dtypes, out.shape)
-            if known is not None:
-                return known
+        answer = decided(op, s.args, dtypes)
+        if answer is not None:
+            return w.constant(answer, out.shape, BOOL)
         if op.name in ("power", "float_power"):
             known = self._constant_power(s.args, dtypes, out.shape)
             if known is not None:
@@ -380,7 +379,7 @@ class Emitter:
         values = self._operands(s, dtypes)
         if is_bound(op.name, s.args, dtypes):
             result = rule(w, *values)
-            w.bounded[result.name] = COMPARISONS[op.name][0], values[0], self.spread(s.args[1], dtypes[1], ())
+            w.bounded[result.name] = COMPARISONS[op.name], values[0], self.spread(s.args[1], dtypes[1], ())
             return result
         if op.name == "divide" and self.target == "cpu" and is_kept_as_quotient(s.args[1], out.dtype):
             values[1] = w.op("optimization_barrier", values[1])
@@ -446,15 +445,6 @@ class Emitter:
         wide = F32 if is_float(x.dtype) and x.dtype.itemsize == 2 else x.dtype  # products of halves are not rounded
         found = power_by_constant(self.writer, self.writer.convert(x, wide), float(exponent.value))
         return found and self.writer.convert(found, x.dtype)
-
-    def _out_of_range(self, name: str, args: Sequence[Atom], dtypes: Sequence[DType], shape: Shape) -> Value | None:
-        """A comparison with a Python integer that the other dtype cannot hold: NumPy compares exactly."""
-        for k, a in enumerate(args):
-            if isinstance(a, Const) and a.aval.weak and not representable(a.value, dtypes[k]):
-                other = 0
-                left, right = (a.value, other) if k == 0 else (other, a.value)
-                return self.writer.constant(COMPARISONS[name][1](left, right), shape, BOOL)
-        return None
 
     def reshape(self, name: str, x: Value, s: Apply) -> Value:
         w, shape = self.writer, s.targets[0].aval.shape

@@ -6,9 +6,7 @@ values that have been cast to the loop's dtypes and broadcast to one shape.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -17,13 +15,13 @@ from .writer import BOOL, Value, Writer, is_float, real_dtype
 
 Rule = Callable[..., Value]
 
-COMPARISONS: dict[str, tuple[str, Callable[[Any, Any], bool]]] = {
-    "equal": ("EQ", operator.eq),
-    "not_equal": ("NE", operator.ne),
-    "less": ("LT", operator.lt),
-    "less_equal": ("LE", operator.le),
-    "greater": ("GT", operator.gt),
-    "greater_equal": ("GE", operator.ge),
+COMPARISONS = {
+    "equal": "EQ",
+    "not_equal": "NE",
+    "less": "LT",
+    "less_equal": "LE",
+    "greater": "GT",
+    "greater_equal": "GE",
 }
 
 
@@ -37,7 +35,7 @@ def is_bound(name: str, args: Sequence[Atom], dtypes: Sequence[DType]) -> bool:
 def rule_for(name: str, primitive: str, result: DType) -> Rule | None:
     """How an elementwise row is written; None: by its decomposition. `result` is the loop's result dtype."""
     if name in COMPARISONS:
-        direction = COMPARISONS[name][0]
+        direction = COMPARISONS[name]
         return lambda w, x, y: compare(w, direction, x, y)
     match name:
         case "where":
@@ -169,11 +167,3 @@ def complex_order(w: Writer, direction: str, x: Value, y: Value) -> Value:
     known = w.both(w.compare("EQ", c, c), w.compare("EQ", d, d))
     strict = w.both(w.compare(direction[0] + "T", a, b), known)
     return w.either(strict, w.both(w.compare("EQ", a, b), w.compare(direction, c, d)))
-
-
-def representable(value: object, dtype: DType) -> bool:
-    """Whether a Python integer fits an integer dtype; NumPy compares integers that do not fit exactly."""
-    if type(value) is not int or dtype.kind not in "iu":
-        return True
-    info = np.iinfo(dtype)
-    return int(info.min) <= value <= int(info.max)

@@ -6,12 +6,13 @@ x[0] = 1j                             TypeError where x is an array of floats
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import operator
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from .ir import Atom, Const
+from .ir import Atom, Const, DType
 from .ops.core import Elementwise
 
 
@@ -44,3 +45,25 @@ def check_holds(dtype: Any, x: Atom) -> None:
         number, info = int(x.value), np.iinfo(dtype)
         if not int(info.min) <= number <= int(info.max):
             raise OverflowError(f"Python integer {number} out of bounds for {dtype}")
+
+
+COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
+    "equal": operator.eq,
+    "not_equal": operator.ne,
+    "less": operator.lt,
+    "less_equal": operator.le,
+    "greater": operator.gt,
+    "greater_equal": operator.ge,
+}
+
+
+def decided(op: Elementwise, args: Sequence[object], dtypes: Sequence[DType]) -> bool | None:
+    """What a comparison with a constant Python int gives that the dtype of the other operand cannot hold: NumPy
+    compares exactly, so all elements have one answer. None for any other operation.
+    """
+    for k, a in enumerate(args if op.name in COMPARISONS else ()):
+        if isinstance(a, Const) and a.aval.weak and type(a.value) is int and dtypes[k].kind in "iu":
+            info = np.iinfo(dtypes[k])
+            if not int(info.min) <= a.value <= int(info.max):
+                return COMPARISONS[op.name](*((a.value, 0) if k == 0 else (0, a.value)))
+    return None

@@ -93,3 +93,12 @@ def test_a_power_of_an_array_is_asked_once_for_all_its_exponents() -> None:
 def test_without_checks_nothing_is_asked() -> None:
     (got,) = executor_of(plus, (BYTES, 300), checks=False)([BYTES, 300])
     np.testing.assert_array_equal(got, BYTES * 2 + np.uint8(44))
+
+
+def test_comparisons_with_ints_that_the_dtype_cannot_hold_are_exact() -> None:
+    def f(x: Any) -> Any:
+        return x < 300, x == 256, -1 < x, x != -5
+
+    x = np.array([1, 200], np.uint8)
+    for got, want in zip(executor_of(f, (x,))([x]), f(x), strict=True):
+        np.testing.assert_array_equal(got, want)
