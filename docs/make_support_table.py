@@ -41,7 +41,9 @@ line, but for `np.linalg.eig`, `eigvals` and `np.roots`, which are complex there
 `vmap` have `scipy.integrate.quad`, `odeint` and, with `t_eval`, `solve_ivp`, of `scipy.optimize` `brentq`, `brenth`,
 `ridder`, `bisect`, `toms748`, `newton` and `root_scalar` of numbers, `fsolve`, `root`, `least_squares`, `curve_fit`
 and, without bounds, `minimize`: there the solution is SciPy's to within its tolerances. They alone have
-`CubicSpline` and `interp1d` (lines and cubic splines) of vectors, too.
+`CubicSpline`, `PchipInterpolator` and `interp1d` (lines and cubic splines) of vectors, `ndimage.uniform_filter`,
+`laplace`, `sobel`, `prewitt`, and of `scipy.special` orthogonal polynomials of a known degree (`eval_legendre` and kin),
+`spherical_jn`, `expn`, `hyp2f1`, `dawsn`, `erfi` and `voigt_profile` of real numbers.
 """
 
 ACCURACY_HEAD = """## Accuracy

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.interpolate import CubicSpline, interp1d
+from scipy.interpolate import CubicSpline, PchipInterpolator, interp1d
 
 import untraced
 from untraced import grad, value_and_grad
@@ -63,3 +63,17 @@ def test_outside():
         grad(lambda t: interp1d(X, Y)(t))(3.5)
     with pytest.raises(ValueError, match="increasing"):
         grad(lambda y: CubicSpline(X[::-1], y)(1.0))(Y)
+
+
+LEVELS = np.array([0.3, 1.0, 0.4, 0.5, 2.0, 2.1, 1.9])
+KNOTS = np.array([0.0, 1.2, 1.9, 3.0, 4.1, 5.3, 6.0])
+BETWEEN = np.array([-0.2, 0.3, 1.7, 2.2, 3.9, 4.4, 5.8, 6.3])
+
+
+def test_cubics_that_keep_to_the_shape():
+    f = lambda x, y, t: np.sum(PchipInterpolator(x, y)(t) * np.arange(8.0))
+    args = (KNOTS, LEVELS, BETWEEN)
+    assert value_and_grad(f)(*args)[0] == pytest.approx(f(*args), rel=1e-13)
+    check_grads(f, args, order=1)
+    slope = lambda t: np.sum(PchipInterpolator(KNOTS, LEVELS)(t, 1) ** 2)
+    check_grads(slope, (BETWEEN,), order=1)

@@ -201,3 +201,18 @@ def test_inverses_of_one_triangle(kind):
     a = A + 5 * np.eye(len(A))
     got = accelerate(lambda a: sl.inv(a, **kind), target="numpy", fallback="error")(a)
     np.testing.assert_allclose(got, sl.inv(a, **kind), rtol=1e-12)
+
+
+DERIVED_ALONE = [
+    lambda x: ndimage.uniform_filter(x, (2, 3), mode="nearest") ** 2,
+    lambda x: ndimage.laplace(x) ** 2,
+    lambda x: ndimage.sobel(x, 0) * ndimage.prewitt(x, mode="wrap"),
+]
+
+
+@pytest.mark.parametrize("f", DERIVED_ALONE)
+def test_filters_that_only_derivatives_compute(f):
+    value, tangent = jvp(f, (X,), (X,))
+    np.testing.assert_allclose(value, f(X), rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(tangent, 2.0 * value, rtol=1e-12, atol=1e-13)  # they are quadratic
+    check_grads(f, (X,), order=1)

@@ -14,7 +14,7 @@ import scipy.linalg
 import scipy.special
 import scipy.stats
 
-from untraced import grad, testing, vmap
+from untraced import grad, testing, value_and_grad, vmap
 from untraced.scipy import special as sp
 from untraced.translator.errors import CutError
 
@@ -158,3 +158,33 @@ def test_densities_at_the_ends_of_their_range_and_outside():
         first, _ = slopes(lambda x, a=a, b=b: scipy.special.betainc(a, b, x), (0.0, 1.0, -0.5, 1.5))
         np.testing.assert_allclose(first, [*ends, np.nan, np.nan])
     assert np.isnan(grad(lambda x: scipy.special.gammainc(-1.0, x))(1.0))
+
+
+exact = scipy.special
+POINTS = np.array([-7.0, -2.0, -0.3, 0.2, 1.5, 4.0, 9.0])
+ABOVE = np.array([0.01, 0.9, 1.3, 8.0])
+DERIVED_ALONE = {
+    "legendre": (lambda x: exact.eval_legendre(5, x) + exact.eval_chebyt(3, x) + exact.eval_chebyu(2, x), POINTS / 9),
+    "laguerre": (lambda x: exact.eval_laguerre(3, x) * exact.eval_genlaguerre(2, 0.5, x), POINTS / 9),
+    "jacobi": (lambda x: exact.eval_jacobi(3, 0.3, 0.6, x) + exact.eval_gegenbauer(4, 0.7, x), POINTS / 9),
+    "hermite": (lambda x: exact.eval_hermite(3, x) + exact.eval_hermitenorm(4, x), POINTS / 9),
+    "spherical": (lambda x: exact.spherical_jn(2, x) + exact.spherical_jn(1, x, True), POINTS),
+    "expn": (lambda x: exact.expn(3, x) + exact.expn(0, x), ABOVE),
+    "hyp2f1": (lambda x: exact.hyp2f1(0.5, 1.2, 2.1, x), np.array([-5.0, 0.3, 0.9, -0.4])),
+    "dawsn": (lambda x: exact.dawsn(x), POINTS),
+    "erfi": (lambda x: exact.erfi(x), POINTS / 9),
+    "voigt": (lambda x: exact.voigt_profile(x[0], x[1], x[2]), np.array([0.3, 0.9, 0.5])),
+}
+
+
+@pytest.mark.parametrize("name", DERIVED_ALONE)
+def test_functions_that_only_derivatives_compute(name):
+    f, x = DERIVED_ALONE[name]
+    g = lambda x: np.sum(f(x))
+    assert value_and_grad(g)(x)[0] == pytest.approx(g(x), rel=1e-11)
+    testing.check_grads(g, (x,), order=2)
+
+
+def test_a_series_that_is_too_long():
+    with pytest.raises(OverflowError, match="hyp2f1"):
+        grad(lambda x: exact.hyp2f1(0.5, 1.2, 2.1, x))(0.99999)

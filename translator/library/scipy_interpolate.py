@@ -30,7 +30,11 @@ def cubic_spline(x: Any, y: Any, axis: Any = 0, bc_type: Any = "not-a-knot", ext
 def _cubic(x: Any, y: Any, ends: Any) -> Any:
     dx = np.diff(x)
     rises = np.diff(y) / dx
-    s = _slopes(dx, rises, ends)
+    return _pieces(x, y, dx, rises, _slopes(dx, rises, ends))
+
+
+def _pieces(x: Any, y: Any, dx: Any, rises: Any, s: Any) -> Any:
+    """The cubics with these slopes at the knots."""
     bend = (s[:-1] + s[1:] - 2.0 * rises) / dx
     third, second = bend / dx, (rises - s[:-1]) / dx - bend
 
@@ -70,6 +74,41 @@ def _slopes(dx: Any, rises: Any, ends: Any) -> Any:
         a[-1, -1], a[-1, -2] = dx[-2], last
         b[-1] = (dx[-1] * dx[-1] * rises[-2] + (2.0 * last + dx[-1]) * dx[-2] * rises[-1]) / last
     return np.linalg.solve(a, b)
+
+
+def pchip(x: Any, y: Any, axis: Any = 0, extrapolate: Any = None) -> Any:
+    """A function of (points, nu): cubics that do not overshoot, or their derivative of order nu.
+
+    The slopes are those of F. N. Fritsch and J. Butland, "A method for constructing local monotone piecewise cubic
+    interpolants" (1984).
+    """
+    x, y = np.asarray(x) + 0.0, np.asarray(y) + 0.0
+    only_plain("scipy.interpolate.PchipInterpolator", extrapolate in (None, True) and y.ndim == 1 and y.shape[0] >= 3)
+    if x.shape != y.shape:
+        raise ValueError("x and y arrays must be equal in length along interpolation axis.")
+    if np.any(np.diff(x) <= 0):
+        raise ValueError("`x` must be strictly increasing sequence.")
+    dx = np.diff(x)
+    rises = np.diff(y) / dx
+    return _pieces(x, y, dx, rises, _monotone(dx, rises))
+
+
+def _monotone(dx: Any, rises: Any) -> Any:
+    """A weighted harmonic mean of the neighbours' slopes, 0 where they differ in sign."""
+    before, after = rises[:-1], rises[1:]
+    same = before * after > 0
+    w, v = 2.0 * dx[1:] + dx[:-1], dx[1:] + 2.0 * dx[:-1]
+    inner = np.where(same, (w + v) / (w / np.where(same, before, 1.0) + v / np.where(same, after, 1.0)), 0.0)
+    first = _end(dx[0], dx[1], rises[0], rises[1])
+    last = _end(dx[-1], dx[-2], rises[-1], rises[-2])
+    return np.concatenate([np.stack([first]), inner, np.stack([last])])
+
+
+def _end(h0: Any, h1: Any, d0: Any, d1: Any) -> Any:
+    """Of three points, kept to the shape of the data."""
+    slope = ((2.0 * h0 + h1) * d0 - h0 * d1) / (h0 + h1)
+    steep = (np.sign(d0) != np.sign(d1)) & (np.abs(slope) > 3.0 * np.abs(d0))
+    return np.where(np.sign(slope) != np.sign(d0), 0.0, np.where(steep, 3.0 * d0, slope))
 
 
 def interp1d(
@@ -139,4 +178,8 @@ def _lines(x: Any, y: Any) -> Any:
     return lines
 
 
-TRANSFORMED: dict[str, Callable[..., Any]] = {"CubicSpline": cubic_spline, "interp1d": interp1d}
+TRANSFORMED: dict[str, Callable[..., Any]] = {
+    "CubicSpline": cubic_spline,
+    "PchipInterpolator": pchip,
+    "interp1d": interp1d,
+}

@@ -274,3 +274,53 @@ NDIMAGE_NAMES = {
     "gaussian_filter": gaussian_filter,
     "uniform_filter1d": uniform_filter1d,
 }
+
+
+# ---- under derivatives and in batches ------------------------------------------------------------
+
+
+def uniform_filter(
+    input: Any, size: Any = 3, output: Any = None, mode: Any = "reflect", cval: Any = 0.0, origin: Any = 0,
+    *, axes: Any = None,
+) -> Any:  # fmt: skip
+    x = np.asarray(input)
+    plain = isinstance(mode, str) and axes is None and output is None and isinstance(origin, int)
+    only_plain("scipy.ndimage.uniform_filter", plain)
+    widths = known(size)
+    widths = tuple(widths) if isinstance(widths, list | tuple) else (widths,) * x.ndim
+    for axis, width in enumerate(widths):
+        if width > 1:
+            x = uniform_filter1d(x, width, axis, None, mode, cval, origin)
+    return x
+
+
+def laplace(input: Any, output: Any = None, mode: Any = "reflect", cval: Any = 0.0, *, axes: Any = None) -> Any:
+    x = np.asarray(input)
+    only_plain("scipy.ndimage.laplace", isinstance(mode, str) and axes is None and output is None)
+    weights = np.array([1.0, -2.0, 1.0])
+    total = correlate1d(x, weights, 0, None, mode, cval)
+    for axis in tuple(range(1, x.ndim)):
+        total = total + correlate1d(x, weights, axis, None, mode, cval)
+    return total
+
+
+def _edges(input: Any, axis: Any, output: Any, mode: Any, cval: Any, across: Any, function: str) -> Any:
+    x = np.asarray(input)
+    only_plain(function, isinstance(mode, str) and output is None)
+    axis = one_axis(axis, x.ndim)
+    x = correlate1d(x, np.array([-1.0, 0.0, 1.0]), axis, None, mode, cval)
+    for other in tuple(range(x.ndim)):
+        if other != axis:
+            x = correlate1d(x, np.array(across), other, None, mode, cval)
+    return x
+
+
+def sobel(input: Any, axis: Any = -1, output: Any = None, mode: Any = "reflect", cval: Any = 0.0) -> Any:
+    return _edges(input, axis, output, mode, cval, (1.0, 2.0, 1.0), "scipy.ndimage.sobel")
+
+
+def prewitt(input: Any, axis: Any = -1, output: Any = None, mode: Any = "reflect", cval: Any = 0.0) -> Any:
+    return _edges(input, axis, output, mode, cval, (1.0, 1.0, 1.0), "scipy.ndimage.prewitt")
+
+
+TRANSFORMED = {"uniform_filter": uniform_filter, "laplace": laplace, "sobel": sobel, "prewitt": prewitt}

@@ -22,6 +22,7 @@ from ..library import (
     scipy_odes,
     scipy_signal,
     special,
+    special_transformed,
 )
 from ..offered import TRANSFORMED
 from . import Handler, Table, enter, functions
@@ -49,7 +50,12 @@ def handler_for(function: Any) -> Handler | None:
 
 def transformed_handler_for(function: Any) -> Handler | None:
     """The handler of what SciPy computes by itself, unless it is to be differentiated or batched."""
-    own = {"scipy.integrate": scipy_odes.TRANSFORMED, "scipy.interpolate": scipy_interpolate.TRANSFORMED}
+    own: dict[str, Mapping[str, Any]] = {
+        "scipy.integrate": scipy_odes.TRANSFORMED,
+        "scipy.interpolate": scipy_interpolate.TRANSFORMED,
+        "scipy.ndimage": scipy_signal.TRANSFORMED,
+        "scipy.special": special_transformed.TRANSFORMED,
+    }
     for module in {**own, **TRANSFORMED}:
         if (loaded := sys.modules.get(module)) is None:
             continue
