@@ -42,7 +42,7 @@ line, but for `np.linalg.eig`, `eigvals` and `np.roots`, which are complex there
 `ridder`, `bisect`, `toms748`, `newton` and `root_scalar` of numbers, `fsolve`, `root`, `least_squares`, `curve_fit`
 and, without bounds, `minimize`: there the solution is SciPy's to within its tolerances. They alone have
 `CubicSpline`, `PchipInterpolator` and `interp1d` (lines and cubic splines) of vectors, `ndimage.uniform_filter`,
-`laplace`, `sobel`, `prewitt`, and of `scipy.special` orthogonal polynomials of a known degree (`eval_legendre` and kin),
+`laplace`, `sobel`, `prewitt`, and of `scipy.special` orthogonal polynomials of known degree (`eval_legendre` and kin),
 `spherical_jn`, `expn`, `hyp2f1`, `dawsn`, `erfi` and `voigt_profile` of real numbers.
 """
 
