@@ -351,6 +351,29 @@ def calc(op, a, b):
     return ops[op](a, b)
 
 
+@CASES((A, "grow"), (A, "shrink"), (A, "last"), (A, "swap"), (A, "values"), (A, "set"), (A, "assign"), (A, "leave"))
+def loops_over_what_they_change(x, how):
+    d, s = {"a": x, "b": x * 2}, {1, 2}
+    for k in s if how == "set" else d.values() if how == "values" else d:
+        if how == "grow":
+            d[k + "c"] = x
+        elif how == "shrink" and k == "a":
+            del d["b"]
+        elif how in ("last", "leave") and k == "b":
+            d["c"] = x
+            if how == "leave":
+                break
+        elif how == "swap":
+            d["n" + k] = d.pop(k)
+        elif how == "values":
+            d["c"] = x
+        elif how == "set":
+            s.add(k + 10)
+        elif how == "assign":
+            d[k] = d[k] + 1
+    return d
+
+
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize(("function", "arguments"), CASES.found)
 def test_state(function: Any, arguments: Any, target: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, NoReturn
 
 import numpy as np
@@ -162,6 +162,8 @@ def item_getters(ctx: Context, v: Value, node: ast.AST) -> list[Getter]:
             return item_getters(ctx, inner, node)[::-1]
     if type(v) is DictView:
         return [functools.partial(_in_dict, ctx, v, key, list(v.owner), node) for key in v.owner]
+    if type(v) is dict or type(v) is set:
+        return [functools.partial(_among, ctx, v, item, list(v), node) for item in v]
     made = v if type(v) is Generator else ctx.iterator(v)
     if made is not None:
         from .generators import getters
@@ -171,9 +173,28 @@ def item_getters(ctx: Context, v: Value, node: ast.AST) -> list[Getter]:
 
 
 def _in_dict(ctx: Context, view: DictView, key: Any, keys: list[Any], node: ast.AST) -> Value:
-    if list(view.owner) != keys:
-        ctx.cut(node, "a loop over a dict changes which keys it has", instead="loop over list(d)")
+    _check_members(ctx, view.owner, keys, node)
     return view.of(key)
+
+
+def _among(ctx: Context, v: Collection[Any], item: Any, members: list[Any], node: ast.AST) -> Value:
+    _check_members(ctx, v, members, node)
+    return item
+
+
+def _check_members(ctx: Context, v: Collection[Any], members: list[Any], node: ast.AST) -> None:
+    """CPython decides whether it may go on."""
+    if list(v) != members:
+        what = f"a loop over a {type(v).__name__} changes which elements it has"
+        ctx.cut(node, what, instead="loop over a list of them")
+
+
+def end_of(ctx: Context, v: Value, node: ast.AST) -> Callable[[], None]:
+    """What a loop asks when no element is left."""
+    owner = v.owner if type(v) is DictView else v
+    if type(owner) is dict or type(owner) is set:
+        return functools.partial(_check_members, ctx, owner, list(owner), node)
+    return lambda: None
 
 
 def _together(getters: tuple[Getter, ...]) -> Value:

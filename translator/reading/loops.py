@@ -29,7 +29,7 @@ from .control import BREAK, CONTINUE, END, Flow, Kont, sequence, truth
 from .demand import ask, demand
 from .draws import enter_turns, forget
 from .growing import read_again
-from .iteration import UNROLL_LIMIT, Getter, Steps, consumed, item_getters, steps_of
+from .iteration import UNROLL_LIMIT, Getter, Steps, consumed, end_of, item_getters, steps_of
 from .reach import containers_of
 from .stores import assign
 from .values import Cell, Restart, Value
@@ -52,7 +52,8 @@ def for_(ctx: Context, node: ast.For, kont: Kont) -> Flow | None:
     ctx.at(node.iter)
     steps = None if node in ctx.unroll else steps_of(ctx, iterable, node.iter)
     if steps is None:
-        return _unrolled(ctx, node, item_getters(ctx, iterable, node.iter), 0, kont)
+        end = end_of(ctx, iterable, node.iter)
+        return _unrolled(ctx, node, item_getters(ctx, iterable, node.iter), 0, kont, end)
     if steps.length == 0:
         return sequence(ctx, node.orelse, kont)
     held = f"%iterable{ctx.depth}_{node.lineno}_{node.col_offset}"
@@ -63,7 +64,13 @@ def for_(ctx: Context, node: ast.For, kont: Kont) -> Flow | None:
 
 
 def _unrolled(
-    ctx: Context, node: ast.For, items: list[Getter], start: int, kont: Kont, written: Written | None = None
+    ctx: Context,
+    node: ast.For,
+    items: list[Getter],
+    start: int,
+    kont: Kont,
+    end: Callable[[], None],
+    written: Written | None = None,
 ) -> Flow | None:
     written = written or Written(ctx, node)
     block, since = ctx.b, len(ctx.b.statements)
@@ -74,7 +81,7 @@ def _unrolled(
 
         def rest(k: int = k) -> Flow:
             written.add(block.statements[since:])
-            return kont.finish(_unrolled(ctx, node, items, k + 1, kont, written))
+            return kont.finish(_unrolled(ctx, node, items, k + 1, kont, end, written))
 
         behind = written.behind(kont.rest)
         flow = sequence(ctx, node.body, replace(kont, rest=rest, on_break=behind, on_continue=rest))
@@ -82,6 +89,7 @@ def _unrolled(
             return None
         if flow is not None and flow is not CONTINUE:
             return flow
+    end()
     return sequence(ctx, node.orelse, kont)
 
 
