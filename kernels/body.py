@@ -202,10 +202,14 @@ class Body:
         for axis, c in enumerate(chosen):
             if c is None:
                 continue
-            at, text = names.fresh(f"{hint}_at"), self.text(args[c.arg])
+            text = self.text(args[c.arg])
             size = self.layout.shared(f"{hint}_size", (array, "size", axis), c.size, names)
             wide = self.dialect.convert(text, args[c.arg].dtype, np.dtype(np.int64))
             wraps = c.inside is not Status.IN_RANGE
+            if not wraps and wide.isidentifier():
+                found.places.append((axis, wide, size))
+                continue
+            at = names.fresh(f"{hint}_at")
             if triton:
                 found.lines.append(f"{at} = tl.where({mask}, {wide}, 0)")
                 found.lines += [f"{at} = tl.where({at} < 0, {at} + {size}, {at})"] if wraps else []

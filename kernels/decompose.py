@@ -13,7 +13,8 @@ from dataclasses import replace
 from ..translator import make
 from ..translator.builder import Builder
 from ..translator.errors import Diagnostic, UnsupportedError
-from ..translator.ir import Apply, Atom, Block, Const, Fused, Var, inputs_of
+from ..translator.ir import Apply, Atom, Aval, Block, Const, Fused, Var, inputs_of
+from ..translator.ops import BITWISE_AND, FLOOR_DIVIDE, REMAINDER, RIGHT_SHIFT
 from ..translator.ops.core import Elementwise
 from .dialects import primitive, working
 from .lower import Call
@@ -59,6 +60,9 @@ def _once(block: Block, language: str) -> Block:
             b.statements.append(s)
             continue
         assert isinstance(s.op, Elementwise)
+        if (bits := _by_bits(b, s)) is not None:
+            renamed[s.targets[0]] = bits
+            continue
         if s.op.decompose is None:
             dtype = s.op.loop_dtypes([a.aval for a in s.args])[0][-1].name
             raise UnsupportedError(Diagnostic(f"{s.op.numpy} of {dtype} has no {language} form", s.span))
@@ -69,3 +73,23 @@ def _once(block: Block, language: str) -> Block:
             assert isinstance(y, Var | Const)
             renamed[s.targets[0]] = make.broadcast_to(b, make.astype(b, y, result), s.targets[0].aval.shape)
     return Block(block.params, tuple(b.statements), tuple(map(current, block.results)))
+
+
+def _by_bits(b: Builder, s: Apply) -> Atom | None:
+    """The remainder and the quotient of integers by a power of two: both round down, as masks and shifts do.
+
+    k = i % 256; n = i // 8          k = i & 255; n = i >> 3
+    """
+    if s.op not in (REMAINDER, FLOOR_DIVIDE):
+        return None
+    x, y = s.args
+    assert isinstance(s.op, Elementwise)
+    dtype = s.op.loop_dtypes([a.aval for a in s.args])[1]
+    divisor = int(y.value) if isinstance(y, Const) and dtype.kind in "iu" and not y.aval.shape else 0
+    if divisor <= 0 or divisor & (divisor - 1):
+        return None
+    with b.at(s.span):
+        x = make.astype(b, x, dtype)
+        if s.op is REMAINDER:
+            return make.elementwise(b, BITWISE_AND, x, Const(dtype.type(divisor - 1), Aval((), dtype)))
+        return make.elementwise(b, RIGHT_SHIFT, x, Const(dtype.type(divisor.bit_length() - 1), Aval((), dtype)))

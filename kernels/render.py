@@ -12,6 +12,7 @@ from .helpers import HELPERS
 if TYPE_CHECKING:
     import jinja2
 
+_COMMENT = re.compile(r"(?m)^ *(?://|# ).*$")  # the user's lines, which may name np.floor_divide
 FOLDS = ("Sum", "Product", "Largest", "Smallest")
 
 
@@ -29,7 +30,7 @@ def render(template: str, *, dialect: str, **context: object) -> str:
     """The template filled in; helper functions that the lines call are put in front of the kernel."""
     environment = _environment()
     bare = environment.get_template(template).render(**context, helpers=())
-    helpers = _needed(bare, HELPERS[dialect])
+    helpers = _needed(_COMMENT.sub("", bare), HELPERS[dialect])
     everything = "\n".join((bare, *helpers))
     flags = {
         "uses_libdevice": "libdevice." in everything,

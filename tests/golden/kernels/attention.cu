@@ -29,7 +29,6 @@ __device__ __forceinline__ float widen(half_t h) { float x; asm("cvt.f32.f16 %0,
 __device__ __forceinline__ float widen(bfloat_t b) { return __uint_as_float((unsigned int)b.bits << 16); }
 #endif
 
-template <class T> __device__ inline T smaller(T x, T y) { return x < y || x != x ? x : y; }
 struct Sum { template <class T> __device__ T operator()(T a, T b) const { return a + b; } };
 struct Product { template <class T> __device__ T operator()(T a, T b) const { return a * b; } };
 struct Largest { template <class T> __device__ T operator()(T a, T b) const { return a > b || a != a ? a : b; } };

@@ -111,11 +111,10 @@ extern "C" __global__ void likelihood_t(const float* __restrict__ t_ptr, const f
         const float total = t + top;
         const long long t_1 = (long long)i;
         const long long labels = labels_ptr[i];
-        const long long t_2_at = t_1;
-        const long long t_2_at_1 = labels < 0 ? labels + t_2_size_1 : labels;
-        const bool t_2_inside = t_2_at_1 >= 0 && t_2_at_1 < t_2_size_1;
+        const long long t_2_at = labels < 0 ? labels + t_2_size_1 : labels;
+        const bool t_2_inside = t_2_at >= 0 && t_2_at < t_2_size_1;
         if (!t_2_inside) *outside_ptr = 1;
-        const float t_2 = t_2_inside ? t_2_ptr[t_2_at * t_2_stride + t_2_at_1] : 0.0f;
+        const float t_2 = t_2_inside ? t_2_ptr[t_1 * t_2_stride + t_2_at] : 0.0f;
         const float t_3 = total - t_2;
         t_3_ptr[i] = t_3;
     }

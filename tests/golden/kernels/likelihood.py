@@ -41,11 +41,10 @@ def likelihood_t(t_ptr, top_ptr, labels_ptr, t_2_ptr, outside_ptr, t_3_ptr, t_2_
     total = t + top
     t_1 = i.to(tl.int64)
     labels = tl.load(labels_ptr + i, mask=mask)
-    t_2_at = tl.where(mask, t_1, 0)
-    t_2_at_1 = tl.where(mask, labels, 0)
-    t_2_at_1 = tl.where(t_2_at_1 < 0, t_2_at_1 + t_2_size_1, t_2_at_1)
-    t_2_inside = (t_2_at_1 >= 0) & (t_2_at_1 < t_2_size_1)
+    t_2_at = tl.where(mask, labels, 0)
+    t_2_at = tl.where(t_2_at < 0, t_2_at + t_2_size_1, t_2_at)
+    t_2_inside = (t_2_at >= 0) & (t_2_at < t_2_size_1)
     tl.store(outside_ptr + tl.zeros_like(t_2_inside).to(tl.int32), 1, mask=mask & (t_2_inside == 0))
-    t_2 = tl.load(t_2_ptr + t_2_at * t_2_stride + t_2_at_1, mask=mask & t_2_inside, other=0)
+    t_2 = tl.load(t_2_ptr + t_1 * t_2_stride + t_2_at, mask=mask & t_2_inside, other=0)
     t_3 = total - t_2
     tl.store(t_3_ptr + i, t_3, mask=mask)
