@@ -503,3 +503,20 @@ def test_arrays_outside_the_function_may_hold_anything(target: str, monkeypatch:
         for a, b in zip(f(x), finds_what_is_no_array_of_numbers(x), strict=True):
             assert type(a) is type(b)
             np.testing.assert_allclose(a, b, rtol=1e-15)
+
+
+def hands_print_on(x):
+    shown = map(print, ["a", x.size])
+    print("first")
+    map(print, ["never"])
+    return x * len(list(shown))
+
+
+@pytest.mark.parametrize("target", ["cpu", "numpy"])
+def test_print_handed_on_prints_when_it_is_called(target: str) -> None:
+    expected = outcome(hands_print_on, (np.ones(3),))
+    f = accelerate(hands_print_on, target=target)
+    for _ in range(2):
+        found = outcome(f, (np.ones(3),))
+        assert found[1] is None and found[2] == expected[2] == "first\na\n3\n"
+        np.testing.assert_array_equal(found[0], expected[0])
