@@ -115,7 +115,7 @@ def first_stage(
     places = {gathered + i: targets.index(t) for i, t in enumerate(stored)}
     moved = tuple(replace(a, index=places[a.index]) if a.role == "out" else a for a in launch.arguments)
     pack = body.widest_pack(8) if isinstance(body, Neighbours) and body.packable else 0
-    aligns = isinstance(body, Neighbours) and pack and body.packs_align(pack)
+    aligns = isinstance(body, Neighbours) and pack and chunks.length % pack == 0 and body.packs_align(pack)
     return replace(launch, arguments=moved, packed=layout.columns if aligns else 0, pack=pack or 4)
 
 

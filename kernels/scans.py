@@ -27,6 +27,7 @@ from .program import GroupPlan, Launch, header, make_launch, prepare, walks_neig
 
 FOLDS = {op.name: op for op in (SUM, PROD, MAX, MIN)}
 THREADS = 256
+PACKED = 8  # neighbours that a thread takes at a time, at most: chunks begin at such
 ENOUGH_BLOCKS = 128  # that have rows of their own: a row is not divided then
 LONGEST_WALK = {False: 8192, True: 1024}  # columns that one block walks sooner than a second kernel starts; beside
 MOST_CHUNKS = {False: 2048, True: 256}  # each block folds what all before it came to; a thread alone takes longer
@@ -90,6 +91,7 @@ def _chunks(layout: Layout, rows: int, width: int, beside: bool) -> Chunks:
         return Chunks(rows, width, 1, layout.columns)
     least = LONGEST_WALK[beside] // 4
     count = max(1, min(layout.columns // least, -(-MOST_CHUNKS[beside] // tiles)))
+    width = max(width, PACKED)  # the first kernel may find the rows one behind the other
     length = -(-layout.columns // (count * width)) * width
     return Chunks(rows, width, -(-layout.columns // length), length)
 

@@ -133,6 +133,16 @@ def test_neighbours_at_a_time(name: str, backends: dict[str, Any], short: None) 
     assert backend.packed_launches > before
 
 
+@needs_compiler
+def test_rows_that_only_one_of_the_kernels_finds_beside_each_other(backends: dict[str, Any], short: None) -> None:
+    """Chunks begin where the packs of the first kernel do."""
+    x, y, backend = np.asfortranarray(some(1504, 8, dtype="f8")), some(1504, 8, dtype="f8", seed=1), backends["cuda"]
+    case = Case(lambda x, y: np.cumsum(x, axis=0) + y, (x, y))
+    with aligned(backend):
+        moved = [backend.moved(x.T).T, backend.moved(y)]
+        case.check(GpuExecutor(case.translated("cuda"), backend)(moved))
+
+
 @pytest.mark.parametrize("language", ["triton", "cuda"])
 def test_a_long_array_keeps_the_whole_device_busy(language: str) -> None:
     """2 ** 26 elements are read twice and written once, by thousands of blocks; rows are not divided in vain."""
