@@ -9,6 +9,7 @@ import pytest
 from test_families import C, F, arrays, run
 
 import untraced
+from untraced import UnsupportedError, grad, vmap
 from untraced.runtime.testing import check_grads
 from untraced.translator import make, ops
 from untraced.translator.ir import const
@@ -124,3 +125,18 @@ def test_cotangents_follow_jax(name):
 def test_ties_go_to_the_first():
     gradient = untraced.grad(lambda x: np.sum(np.sort(x)[:2]))(np.array([3.0, 1.0, 3.0, 3.0]))
     np.testing.assert_array_equal(gradient, [1.0, 1.0, 0.0, 0.0])
+
+
+def by_rank(v):
+    levels = [v[0] * 2.0, v[1], float(v[2]), 1.0]
+    levels.sort(reverse=True)
+    first, second, *rest = sorted(v, reverse=True)
+    return levels[0] * levels[2] + first * second**2 + sum(rest) * sorted([v[0] * v[1], v[2]])[0]
+
+
+def test_numbers_that_python_sorts():
+    v = np.array([0.3, 0.9, 0.5, 1.4])
+    check_grads(by_rank, (v,), order=2)
+    np.testing.assert_allclose(vmap(by_rank)(np.stack([v, v[::-1]])), [by_rank(v), by_rank(v[::-1])], rtol=1e-14)
+    with pytest.raises(UnsupportedError, match="sorted"):  # whole rows: the order of arrays is not one of numbers
+        grad(lambda v: sorted([v[:2], v[2:]], key=lambda r: r[0])[0][1])(v)

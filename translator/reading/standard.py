@@ -15,6 +15,8 @@ import types
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import numpy as np
+
 from .. import surface
 from .attributes import get_attribute
 from .context import Context
@@ -34,6 +36,7 @@ from .values import (
     Ref,
     Value,
     attributes_of,
+    aval_of_value,
     describe,
     has_runtime,
     is_object,
@@ -177,9 +180,21 @@ def _keys(ctx: Context, node: ast.AST, items: list[Value], key: Value, what: str
     return keys
 
 
+def _is_number(x: Value) -> bool:
+    aval = aval_of_value(x)
+    return type(x) in (int, float) or (aval is not None and not aval.shape and aval.dtype.kind in "iuf")
+
+
 def sorted_items(ctx: Context, node: ast.AST, items: Value, key: Value = None, reverse: Value = False) -> list[Value]:
-    """sorted(items, key=key, reverse=reverse): the elements may be arrays where the keys are known."""
+    """sorted(items, key=key, reverse=reverse): the elements may be arrays where the keys are known.
+
+    Of run-time numbers a derivative or a batch has np.sort, whose numbers are NumPy's; elsewhere CPython sorts them.
+    """
     known = known_items(ctx, items, node)
+    if key is None and ctx.transforms and any(map(has_runtime, known)) and all(map(_is_number, known)):
+        rising = ctx.call(np.sort, [known], {}, node)
+        found = [index_value(ctx, rising, i, node) for i in range(len(known))]
+        return found[::-1] if static(ctx, reverse, node, "reverse") else found
     keys = _keys(ctx, node, known, key, "sorted()")
     order: list[int] = run_known(ctx, node, lambda: sorted(range(len(keys)), key=lambda i: keys[i], reverse=reverse))
     return [known[i] for i in order]
