@@ -514,12 +514,12 @@ class _Writer:
             self.forms[t] = in_order(t.aval.shape)
             return
         checked = self.checked.enabled and self.checked.apply(s)
+        if checked:
+            self.check([s], dict(zip(s.args, s.args, strict=True)))
         if _counts(s) and (all(isinstance(f, Number) for f in forms) or (checked and is_number(s))):
             self.call(s, operation(s, self.backend), list(map(self.number, s.args)))
             self.forms[t] = Number()
             return
-        if checked:
-            self.check([s], dict(zip(s.args, s.args, strict=True)))
         if id(s) not in self.made.groups:
             self.made.groups[id(s)] = lone_group(s, self.function.name, self.backend)
         group = self.made.groups[id(s)]

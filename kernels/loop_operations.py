@@ -10,7 +10,7 @@ import numpy as np
 
 from ..translator.bounds import is_python_int
 from ..translator.builder import Builder
-from ..translator.fits import decided
+from ..translator.fits import decided, exact_dtypes
 from ..translator.ir import Apply, Aval, Const, DType, Shape, Statement, Var
 from ..translator.ops.core import (
     ArgReduce,
@@ -146,8 +146,9 @@ class Operations(Reductions):
         self, op: Elementwise, args: Sequence[Scalar], avals: Sequence[Aval], dtype: DType, hint: str
     ) -> Scalar:
         """An operation on numbers. `avals`: of the arguments as they were, which decide on the loop's dtypes."""
-        dtypes, result = op.loop_dtypes(avals)
-        known = decided(op, [a.constant for a in args], dtypes)
+        constants = [a.constant for a in args]
+        dtypes, result = exact_dtypes(op, avals, constants), op.loop_dtypes(avals)[1]
+        known = decided(op, constants, dtypes)
         if known is not None:
             return Scalar("true" if known else "false", np.dtype(np.bool_))
         text = expression(op, args, dtypes, result)

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..translator.bounds import Status, analyse, index_status, interval_of
 from ..translator.errors import Diagnostic, Span, UnsupportedError
-from ..translator.fits import decided
+from ..translator.fits import decided, exact_dtypes
 from ..translator.ir import Apply, Atom, Const, DType, Function, Fused, Shape, Var
 from ..translator.ops.core import (
     At,
@@ -383,7 +383,8 @@ class _Lowering:
 
     def elementwise(self, key: tuple[Any, ...], s: Apply, where: Map) -> Value:
         assert isinstance(s.op, Elementwise)
-        dtypes, result = s.op.loop_dtypes([a.aval for a in s.args])
+        avals = [a.aval for a in s.args]
+        dtypes, result = exact_dtypes(s.op, avals, s.args), s.op.loop_dtypes(avals)[1]
         known = decided(s.op, s.args, dtypes)
         if known is not None:
             return self.number(known, result)

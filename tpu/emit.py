@@ -20,7 +20,7 @@ from ..translator.bounds import divides_python_numbers, is_integer_power, is_pyt
 from ..translator.builder import Builder
 from ..translator.checked import Checked
 from ..translator.errors import NOWHERE, Diagnostic, RaisedError, Span, UnsupportedError, errors_at
-from ..translator.fits import decided
+from ..translator.fits import decided, exact_dtypes
 from ..translator.ir import (
     Apply,
     Atom,
@@ -350,7 +350,7 @@ class Emitter:
     def _computed(self, s: Apply, op: Elementwise) -> Value:
         w, out = self.writer, s.targets[0].aval
         avals = [a.aval for a in s.args]
-        dtypes, loop_result = op.loop_dtypes(avals)
+        dtypes, loop_result = exact_dtypes(op, avals, s.args), op.loop_dtypes(avals)[1]
         answer = decided(op, s.args, dtypes)
         if answer is not None:
             return w.constant(answer, out.shape, BOOL)

@@ -112,8 +112,13 @@ def may_grow(s: Apply) -> bool:
     return grows and target.weak and target.dtype.kind == "i"
 
 
+def is_comparison(op: Elementwise) -> bool:
+    return op.operator in ("<", "<=", ">", ">=", "==", "!=")
+
+
 def narrowed_numbers(s: Apply) -> list[tuple[int, DType]]:
-    """Which arguments are Python numbers of the run that take a dtype with less room, which NumPy refuses to overflow.
+    """Which arguments are Python numbers of the run that take a dtype with less room, which NumPy refuses to overflow,
+    or compares exactly.
 
     These are ints for integers of fewer bits, and floats for integers.
     """
@@ -124,6 +129,8 @@ def narrowed_numbers(s: Apply) -> list[tuple[int, DType]]:
             taken = [s.args[0].aval.dtype] * 2
         case Elementwise(), _ if s.op.name != "where" and s.targets[0].aval.dtype.kind in "iu":
             taken = list(s.op.loop_dtypes([a.aval for a in s.args])[0])
+        case Elementwise(), _ if is_comparison(s.op):
+            taken = [d for d in s.op.loop_dtypes([a.aval for a in s.args])[0] if d == np.uint64]
         case _:
             return []
     weak = [i for i, a in enumerate(s.args[: len(taken)]) if isinstance(a, Var) and a.aval.weak]

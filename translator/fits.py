@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .ir import Atom, Const, DType
+from .ir import Atom, Aval, Const, DType
 from .ops.core import Elementwise
 
 
@@ -55,6 +55,18 @@ COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     "greater": operator.gt,
     "greater_equal": operator.ge,
 }
+
+
+def exact_dtypes(op: Elementwise, avals: Sequence[Aval], constants: Sequence[object]) -> tuple[DType, ...]:
+    """In which dtypes the operands are taken: those of the operation's loop, but for comparisons of narrow integers
+    with a Python int of the run, since NumPy compares exactly: those are made in 64 bits. Beside uint64 it is checked.
+
+    `constants`: which operands are a Const.
+    """
+    dtypes, _ = op.loop_dtypes(avals)
+    narrow = op.name in COMPARISONS and all(d.kind in "iu" and d.itemsize < 8 for d in dtypes)
+    of_the_run = narrow and any(a.weak and not isinstance(c, Const) for a, c in zip(avals, constants, strict=True))
+    return (np.dtype(np.int64),) * len(dtypes) if of_the_run else dtypes
 
 
 def decided(op: Elementwise, args: Sequence[object], dtypes: Sequence[DType]) -> bool | None:

@@ -110,6 +110,24 @@ def test_integers_out_of_range_are_refused_as_in_numpy(target: str) -> None:
     assert_same(accelerate(lambda x: (x < 300, x == 256), target=target)(x), (x < 300, x == 256), "comparisons")
 
 
+@pytest.mark.parametrize("dtype", ["b", "B", "H", "i", "L"])
+def test_comparisons_with_ints_of_the_run_are_exact(dtype: str) -> None:
+    def whole(x, n):
+        return x < n, x <= n, x == n, x != n, n > x
+
+    def one_by_one(x, n, out):
+        for i in range(len(x)):
+            out[i] = x[i] < n or x[i] == -n
+        return out
+
+    x = np.array([0, 1, np.iinfo(dtype).max, np.iinfo(dtype).min], dtype)
+    long, places = np.tile(x, 5000), np.zeros(20_000, bool)
+    compared, looped = accelerate(whole, target="cpu"), accelerate(one_by_one, target="cpu")
+    for n in (1, -1, 300, -200, 2**40, -(2**40), 2**63 - 1):
+        assert_same(compared(x, n), whole(x, n), f"{n}")
+        assert_same(looped(long, n, places.copy()), np.tile(one_by_one(x, n, places[:4].copy()), 5000), f"{n}")
+
+
 def test_recursion_on_an_argument() -> None:
     def f(n):
         def fib(k):

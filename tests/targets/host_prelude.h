@@ -215,6 +215,8 @@ template <class T> inline T atomicAdd(T *x, T y) { T old = *x; *x = old + y; ret
 template <class T> inline T atomicMax(T *x, T y) { T old = *x; if (y > old) *x = y; return old; }
 template <class T> inline T atomicCAS(T *x, T expected, T y) { T old = *x; if (old == expected) *x = y; return old; }
 inline float __int_as_float(int x) { return host::bits<float>(x); }
+inline int __float_as_int(float x) { return host::bits<int>(x); }
+inline long long __double_as_longlong(double x) { return host::bits<long long>(x); }
 inline float __uint_as_float(unsigned x) { return host::bits<float>(x); }
 inline unsigned __float_as_uint(float x) { return host::bits<unsigned>(x); }
 inline long long __mul64hi(long long x, long long y) { return (long long)((__int128)x * y >> 64); }

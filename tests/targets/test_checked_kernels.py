@@ -99,6 +99,12 @@ def test_comparisons_with_ints_that_the_dtype_cannot_hold_are_exact() -> None:
     def f(x: Any) -> Any:
         return x < 300, x == 256, -1 < x, x != -5
 
+    def of_the_run(x: Any, n: Any) -> Any:
+        return x < n, x == n, n >= x
+
     x = np.array([1, 200], np.uint8)
+    for n in (300, -1, 200, 2**40):
+        for got, want in zip(executor_of(of_the_run, (x, n))([x, n]), of_the_run(x, n), strict=True):
+            np.testing.assert_array_equal(got, want)
     for got, want in zip(executor_of(f, (x,))([x]), f(x), strict=True):
         np.testing.assert_array_equal(got, want)
