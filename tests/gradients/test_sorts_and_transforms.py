@@ -140,3 +140,9 @@ def test_numbers_that_python_sorts():
     np.testing.assert_allclose(vmap(by_rank)(np.stack([v, v[::-1]])), [by_rank(v), by_rank(v[::-1])], rtol=1e-14)
     with pytest.raises(UnsupportedError, match="sorted"):  # whole rows: the order of arrays is not one of numbers
         grad(lambda v: sorted([v[:2], v[2:]], key=lambda r: r[0])[0][1])(v)
+
+
+def test_polydiv():
+    check_grads(np.polydiv, (np.array([1.0, 0.2, 3.0, 0.4]), np.array([2.0, 0.7, 1.1])), order=2)
+    with pytest.raises(ValueError, match="leading zeros"):
+        grad(lambda p: np.polydiv(p, np.array([1.0, 1.0, 1.0]))[0][0])(np.array([1.0, 1.0, 1.0, 2.0]))

@@ -1,8 +1,8 @@
 """Polynomials by their coefficients, the highest power first, as NumPy source.
 
-What NumPy trims (leading zeros of a product, of a remainder) has a size that depends on the data: `polymul` and
-`polydiv` are no part of this; np.convolve gives a product of full length.
-"""
+
+
+
 
 from __future__ import annotations
 
@@ -200,4 +200,21 @@ def polymul(a1: Any, a2: Any) -> Any:
     return convolve(a, b)
 
 
-TRANSFORMED: dict[str, Any] = {"roots": roots, "polymul": polymul}
+def polydiv(u: Any, v: Any) -> Any:
+    """The remainder has one coefficient less than the divisor; ValueError where NumPy would leave out more."""
+    u, v = np.atleast_1d(u) + 0.0, np.atleast_1d(v) + 0.0
+    n = v.shape[0]
+    terms = max(u.shape[0] - n + 1, 1)
+    q = np.zeros(terms, dtype=np.result_type(u, v))
+    r = u.astype(q.dtype)
+    if u.shape[0] >= n:
+        for k in range(terms):
+            q[k] = r[k] / v[0]
+            r[k : k + n] -= q[k] * v
+        r = r[terms:] if n > 1 else r[-1:]
+    if r.shape[0] > 1 and np.abs(r[0]) <= 1e-8:  # what np.allclose takes for zero
+        raise ValueError("np.polydiv has no derivative where the remainder has leading zeros")
+    return q, r
+
+
+TRANSFORMED: dict[str, Any] = {"roots": roots, "polymul": polymul, "polydiv": polydiv}
