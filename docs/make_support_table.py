@@ -43,7 +43,9 @@ line, but for `np.linalg.eig`, `eigvals` and `np.roots`, which are complex there
 and, without bounds, `minimize`: there the solution is SciPy's to within its tolerances. They alone have
 `CubicSpline`, `PchipInterpolator` and `interp1d` (lines and cubic splines) of vectors, `ndimage.uniform_filter`,
 `laplace`, `sobel`, `prewitt`, and of `scipy.special` orthogonal polynomials of known degree (`eval_legendre` and kin),
-`spherical_jn`, `expn`, `hyp2f1`, `dawsn`, `erfi` and `voigt_profile` of real numbers.
+`spherical_jn`, `expn`, `hyp2f1`, `dawsn`, `erfi` and `voigt_profile` of real numbers. With SciPy's own values, run by
+CPython: `airy`, `lambertw`, `wofz`, `sici`, `fresnel`, `hyp0f1`, `hyperu`, `lpmv`, Struve's and Bessel functions of any
+order, elliptic integrals and functions, distribution functions and inverses of them.
 """
 
 ACCURACY_HEAD = """## Accuracy

@@ -18,11 +18,12 @@ import numpy as np
 
 from ..translator.checked import Checked
 from ..translator.errors import AliasError, Diagnostic
-from ..translator.ir import Aval, Function, Param, may_raise, routines_of
+from ..translator.ir import Aval, Function, Param, may_raise
 from ..translator.pipeline import Translation, translate
 from ..translator.reading.draws import is_draw
 from ..translator.reading.guards import default_guards, fetch
 from ..translator.reading.signature import Signature, value_key
+from ..translator.routines import runs_in_cpython
 from ..translator.spans import span
 from ..translator.tree import ARRAY, Kind, TreeDef, close_node, leaf_nodes, open_node
 from .arguments import Binding
@@ -150,7 +151,7 @@ def make_entry(accelerated: Accelerated, binding: Binding, leaves: Sequence[Any]
     defaults = default_guards(accelerated.fun, binding.given)
     if defaults:
         translation = dataclasses.replace(translation, guards=(*translation.guards, *defaults))
-    if accelerated.target == "numpy" or routines_of(translation.source.body):
+    if accelerated.target == "numpy" or runs_in_cpython(translation.source.body):
         return HostEntry(translation, binding)
     if accelerated.target == "cpu" and runs_in_numpy(translation.function):
         return EitherEntry(translation, binding, accelerated)

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from ..kernels.resources import Resources
 from ..translator.errors import AliasError, CutError
-from ..translator.ir import Block, Function, Fused, Param, blocks_of, routines_of
+from ..translator.ir import Block, Function, Fused, Param, blocks_of
 from ..translator.passes.fuse import report
 from ..translator.passes.groups import Group
 from ..translator.pipeline import Translation, translate
 from ..translator.printing.printer import Printed, print_function, printed, standalone
 from ..translator.reading.signature import Signature
 from ..translator.records import dataclass
+from ..translator.routines import runs_in_cpython
 from ..translator.tree import LEAF, Kind, TreeDef
 from .arguments import Binding
 from .programs import runs_in_numpy
@@ -77,7 +78,7 @@ class Inspection:
 
     def __init__(self, accelerated: Accelerated, signature: Signature, translation: Translation, compile: bool) -> None:
         self.name = getattr(accelerated.fun, "__name__", translation.source.name)
-        self.target = "numpy" if routines_of(translation.source.body) else accelerated.target
+        self.target = "numpy" if runs_in_cpython(translation.source.body) else accelerated.target
         self.signature = signature
         self.function = translation.source
         self._translation = translation

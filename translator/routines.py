@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from .errors import NOWHERE, Diagnostic, Span, UnsupportedError
-from .ir import Block, For, Function, If, Invoke, Param, Raise, Routine, Statement, While, routines_of, walk
+from .ir import Apply, Block, For, Function, If, Invoke, Param, Raise, Routine, Statement, While, routines_of, walk
+from .ops.core import Elementwise
 from .rewrite import prune, unique_names
 from .tree import LEAF, Kind, TreeDef
 
@@ -16,6 +17,12 @@ def program_of(name: str, body: Block, span: Span = NOWHERE) -> Function:
     names = unique_names([v.hint for v in body.params], set())
     out = LEAF if len(body.results) == 1 else TreeDef(Kind.TUPLE, (LEAF,) * len(body.results))
     return Function(name, tuple(map(Param, names)), prune(body), out, span=span)
+
+
+def runs_in_cpython(block: Block) -> bool:
+    """Whether the program has what no target has: calls of routines, functions of other libraries."""
+    foreign = (isinstance(s, Apply) and isinstance(s.op, Elementwise) and s.op.foreign for s in walk(block))
+    return bool(routines_of(block)) or any(foreign)
 
 
 def left_to_cpython(s: Invoke) -> UnsupportedError:

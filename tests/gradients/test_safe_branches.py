@@ -220,3 +220,20 @@ def test_what_stands_between_the_choice_and_the_singularity(name):
     assert np.all(np.isfinite(bent))
     np.testing.assert_allclose(grad(lambda x: grad(f)(x) @ v)(x), bent, rtol=1e-12, atol=1e-15)
     check_grads(f, (np.array([0.4, 1.3, 0.7, 2.5]),), order=1)
+
+
+def missing(x, d):
+    y = x * d
+    return np.sum(np.where(np.isnan(d), 0.0, y)) + np.sum(np.where(d < 1.5, y, 1.0) ** 2)
+
+
+def infinite_constants(x):
+    y = x * np.array([1.0, np.nan, np.inf, 2.0])
+    return np.sum(np.where(np.isfinite(y), y, 0.0)) + np.sum(np.where(y < 0.5, y, 1.0) ** 2)
+
+
+def test_factors_that_are_not_finite_stay_mute_where_choices_meet():
+    x = np.array([0.3, 0.8, 0.5, 0.7])
+    found = grad(missing)(x, np.array([1.0, np.nan, 2.0, np.nan]))
+    np.testing.assert_allclose(found, [1.6, 0.0, 2.0, 0.0])
+    np.testing.assert_allclose(grad(infinite_constants)(x), [1.6, 0.0, 0.0, 2.0])

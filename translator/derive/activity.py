@@ -73,7 +73,7 @@ def linked_args(s: Apply) -> tuple[int, ...]:
 
 
 def _has_rule(op: Elementwise, i: int) -> bool:
-    return any(i < len(rules) and rules[i] is not None for rules in (op.partials, op.jvps, op.vjps))
+    return i in op.unknown or any(i < len(rules) and rules[i] is not None for rules in (op.partials, op.jvps, op.vjps))
 
 
 def varied(block: Block, seeds: Iterable[Var]) -> set[Var]:

@@ -117,16 +117,23 @@ def may_be_steep(a: Atom, makers: Mapping[Var, Apply]) -> bool:
         seen.add(x)
         if made is None or x.aval.dtype.kind not in "fc":
             continue
-        if isinstance(made.op, Linalg) or (isinstance(made.op, Elementwise) and not _is_tame(made)):
+        if isinstance(made.op, Linalg) or (isinstance(made.op, Elementwise) and not _is_tame(made, makers)):
             return True
         waiting += made.args
     return False
 
 
-def _is_tame(s: Apply) -> bool:
+def _finite(a: Atom, makers: Mapping[Var, Apply]) -> bool:
+    """Whether a slope is finite: not of what comes from outside, where infinities and NaN stand for missing data."""
+    return bool(np.all(np.isfinite(a.value))) if isinstance(a, Const) else a in makers or a.aval.dtype.kind in "biu"
+
+
+def _is_tame(s: Apply, makers: Mapping[Var, Apply]) -> bool:
     match s.op, s.args:
         case Elementwise(name="divide"), (_, Const() as by):
             return bool(np.all(by.value != 0))
+        case Elementwise(name="multiply"), (x, y) if x is not y:
+            return all(_finite(factor, makers) for factor, other in ((x, y), (y, x)) if isinstance(other, Var))
         case Elementwise(name="power"), (_, Const() as to):
             return bool(np.all(np.greater_equal(to.value, 1)))
         case op, _:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from .. import make, ops
 from ..builder import Builder
-from ..errors import UnsupportedError
+from ..errors import Diagnostic, UnsupportedError
 from ..ir import Apply, Atom, Block, Const, Statement, Var
 from ..ops.core import Elementwise, Rule
 from ..reading.reader import splice
@@ -70,6 +70,8 @@ def _chain(b: Builder, s: Apply, d: Atom, places: Sequence[int], overrides: Sequ
     terms: list[Atom] = []
     partials: list[Atom] = []
     for i in places:
+        if i in op.unknown:
+            raise _no_rule(s, i)
         if i < len(overrides) and (override := overrides[i]) is not None:
             terms.append(splice_rule(b, override, (d, *s.args, s.targets[0])))
         elif i < len(op.partials) and (rule := op.partials[i]) is not None:
@@ -85,6 +87,17 @@ def _chain(b: Builder, s: Apply, d: Atom, places: Sequence[int], overrides: Sequ
     for t in terms[1:]:
         out = total(b, out, t)
     return out
+
+
+def _no_rule(s: Apply, i: int) -> UnsupportedError:
+    return UnsupportedError(
+        Diagnostic(
+            f"{s.op.name} has no derivative by argument {i + 1}",
+            s.span,
+            why="no closed form of it is known here",
+            instead="hold that argument constant with untraced.stop_gradient, or give a rule with custom_jvp",
+        )
+    )
 
 
 def _times_sum(b: Builder, d: Atom, partials: Sequence[Atom]) -> Atom | None:

@@ -1,8 +1,8 @@
 """Polynomials by their coefficients, the highest power first, as NumPy source.
 
-
-
-
+What NumPy trims (leading zeros of a product, of a remainder) has a size that depends on the data: `polymul`, `polydiv`
+and `roots` are for derivatives and batches only, where there must be nothing to trim.
+"""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ import numpy as np
 from ..ops.bessel import i0, i0e, i1, i1e
 from ..ops.bessel_waves import j0, j1, y0, y1
 from ..ops.beta import betaln
+from ..ops.foreign import FUNCTIONS
 from ..ops.gamma import digamma, gamma, gammaln
 from ..ops.normal import log_ndtr, ndtr
 from ..ops.selection import stop_gradient
@@ -487,5 +488,13 @@ ROWS: dict[str, Callable[..., Any]] = {
 """What has a row among the operations; by SciPy's names."""
 NUMPY_TWINS = {name: name for name in ("exp2", "expm1", "log1p", "cbrt")} | {"round": "rint"}
 """SciPy's names of what NumPy has too, and NumPy's."""
+
+
+def __getattr__(name: str) -> Any:
+    """What has SciPy's values, which printed derivatives call."""
+    if name in FUNCTIONS:
+        return FUNCTIONS[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 __all__ = [*SCIPY_NAMES, *ROWS]

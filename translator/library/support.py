@@ -308,10 +308,14 @@ def only_plain(function: str, plain: bool, use: str = "with these options") -> N
         raise CutError(Diagnostic(f"{function} {use} is not in the language", instead="call it in the usual way"))
 
 
+def is_whole(order: Any) -> bool:
+    """Whether this is known, and a whole number."""
+    return isinstance(order, int | float | np.integer | np.floating) and float(order).is_integer()
+
+
 def integer_order(order: Any, function: str) -> int:
     """The order of a Bessel function as an int. Raises CutError where it is none: those are left to SciPy."""
-    whole = isinstance(order, int | float | np.integer | np.floating) and float(order).is_integer()
-    only_plain(f"scipy.special.{function}", whole, "of an order that is no whole number")
+    only_plain(f"scipy.special.{function}", is_whole(order), "of an order that is no whole number")
     return int(order)
 
 

@@ -89,6 +89,7 @@ class Elementwise:
     loop       (avals) -> (argument dtypes, result dtype), for what is no ufunc.
     partials   one function (*args, y) -> d y / d arg for each argument; None: the derivative is zero.
     jvps/vjps  where tangent * partial is unsafe or wrong (0*inf, complex): functions (t, *args, y), one an argument.
+    unknown    arguments by which there is a derivative that no rule gives: it is refused.
     flat       the dtype kinds of an argument for which the derivative is zero whatever the rules say.
     decompose  NumPy source in simpler operations, for targets with no primitive of their own.
     stablehlo  the StableHLO operation ("tanh"); cuda, triton: expression templates, {0} {1} the arguments,
@@ -96,6 +97,7 @@ class Elementwise:
     stablehlo_kinds, kernel_kinds   the dtype kinds for which the primitive means the operation; `decompose`, whose
                arguments have the loop's dtypes, serves the others. Ask `primitive`.
     kinks      points of the first argument where the derivative jumps: tests avoid them.
+    foreign    no target has it: CPython calls the library that it is named after.
     plain      for a function of Python numbers alone, which gives a Python number: what it is on arrays.
     """
 
@@ -108,6 +110,7 @@ class Elementwise:
     partials: tuple[Rule | None, ...] = ()
     jvps: tuple[Rule | None, ...] = ()
     vjps: tuple[Rule | None, ...] = ()
+    unknown: tuple[int, ...] = ()
     flat: str = ""
     decompose: Rule | None = None
     stablehlo: str = ""
@@ -118,6 +121,7 @@ class Elementwise:
     kernel_kinds: str = "biuf"
     samples: tuple[Domain, ...] = (REALS,)
     kinks: tuple[float, ...] = ()
+    foreign: bool = False
     plain: Elementwise | None = None
 
     def primitive(self, language: str, avals: Sequence[Aval]) -> str:

@@ -46,7 +46,7 @@ from ..library import (
     windows,
     writing,
 )
-from ..ops import implicit
+from ..ops import foreign, implicit
 from ..ops import random as random_rows
 from ..ops.core import Elementwise
 from ..records import dataclass
@@ -142,7 +142,7 @@ def _transformed() -> Table:
 def functions() -> Table:
     """The handlers of NumPy's and Python's callables, and of the library's own."""
     table: Table = {}
-    for op in (*ops.ALL, *random_rows.ROWS, *implicit.ROWS):
+    for op in (*ops.ALL, *random_rows.ROWS, *implicit.ROWS, *foreign.ROWS):
         if isinstance(op, Elementwise):
             enter(table, Handler(elementwise.elementwise(op)), [op.evaluate])
     for alias, op in ((np.degrees, ops.RAD2DEG), (np.radians, ops.DEG2RAD)):

@@ -21,6 +21,7 @@ from ..library import (
     scipy_numerics,
     scipy_odes,
     scipy_signal,
+    scipy_special,
     special,
     special_transformed,
 )
@@ -54,7 +55,7 @@ def transformed_handler_for(function: Any) -> Handler | None:
         "scipy.integrate": scipy_odes.TRANSFORMED,
         "scipy.interpolate": scipy_interpolate.TRANSFORMED,
         "scipy.ndimage": scipy_signal.TRANSFORMED,
-        "scipy.special": special_transformed.TRANSFORMED,
+        "scipy.special": {**scipy_special.TRANSFORMED, **special_transformed.TRANSFORMED},
     }
     for module in {**own, **TRANSFORMED}:
         if (loaded := sys.modules.get(module)) is None:
@@ -62,7 +63,8 @@ def transformed_handler_for(function: Any) -> Handler | None:
         offered = TRANSFORMED[module]() if module in TRANSFORMED else {}
         for name, source in {**own.get(module, {}), **offered}.items():
             if function is getattr(loaded, name, None):
-                return Handler(source, inline=True)
+                row = functions().get(id(source))
+                return row[1] if row is not None else Handler(source, inline=True)
     return None
 
 

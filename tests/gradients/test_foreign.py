@@ -1,0 +1,84 @@
+"""Derivatives of functions that have SciPy's own values: differences to order 2, printed source, refusals."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import special
+
+import untraced
+from untraced import accelerate, grad, hessian, vmap
+from untraced.testing import check_grads
+from untraced.translator.library.scipy_special import TRANSFORMED
+
+X = np.array([0.35, 0.8])
+
+CASES = {
+    "owens_t": lambda x: special.owens_t(x, 2.0 * x),
+    "sici": lambda x: special.sici(x),
+    "shichi": lambda x: special.shichi(x),
+    "fresnel": lambda x: special.fresnel(x),
+    "lambertw": lambda x: special.lambertw(x).real + special.lambertw(x + 0.3j, -1).imag,
+    "wofz": lambda x: special.wofz(x + 0.5j).real,
+    "wrightomega": lambda x: special.wrightomega(x),
+    "inverses": lambda x: (special.gammaincinv(2.0, x), special.gammainccinv(2.0, x), special.betaincinv(2.0, 3.0, x)),
+    "stdtr": lambda x: (special.stdtr(3.0, x), special.stdtrit(3.0, x)),
+    "hypergeometric": lambda x: (
+        special.hyp0f1(1.2, x), special.hyperu(0.5, 1.2, x)
+    ),
+    "airy": lambda x: special.airy(x),
+    "bessel": lambda x: (special.jv(2.5, x), special.yv(1.5, x), special.jv(2, x)),
+    "struve": lambda x: (special.struve(1, x), special.modstruve(0.5, x)),
+    "spherical": lambda x: (
+        special.spherical_yn(2, x), special.spherical_in(0, x), special.spherical_kn(1, x)
+    ),
+    "elliptic": lambda x: (special.ellipkinc(x, 0.5 * x), special.ellipeinc(x, 0.5 * x), special.ellipj(x, 0.4)),
+    "elliptic by a small parameter": lambda x: (special.ellipkinc(1.2, 0.01 * x), special.ellipeinc(1.2, 0.01 * x)),
+    "legendre": lambda x: special.lpmv(1, 2, x),
+    "agm": lambda x: special.agm(x, 2.0),
+    "distributions": lambda x: (
+        special.chdtr(3.0, x), special.gdtr(1.5, 2.0, x), special.pdtr(2, x), special.bdtr(2, 5, x),
+        special.nbdtr(2, 5, x), special.fdtr(3.0, 4.0, x),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_to_order_2(name):
+    check_grads(CASES[name], (X,), order=2)
+
+
+def test_values_are_scipys():
+    for name in ("chdtr", "gdtr", "pdtr", "bdtr", "nbdtr", "fdtr", "agm", "powm1", "sindg", "cotdg"):
+        theirs, own = getattr(special, name), TRANSFORMED[name]
+        args = (2.0, 5.0, 0.6)[-theirs.nin :]
+        np.testing.assert_allclose(own(*args), theirs(*args), rtol=1e-12, err_msg=name)
+
+
+def test_elliptic_integrals_at_parameter_0():
+    slope = grad(lambda m: special.ellipkinc(1.2, m))
+    near = (slope(1e-3) - slope(-1e-3)) / 2e-3
+    np.testing.assert_allclose(slope(0.0), 0.25 * 1.2 - 0.125 * np.sin(2.4), rtol=1e-14)
+    np.testing.assert_allclose(grad(slope)(0.0), near, rtol=1e-5)
+
+
+def test_compiled_batched_and_read_again():
+    def loss(x):
+        return np.sum(special.airy(x)[0] * special.jv(2.5, x))
+
+    gradient = grad(loss)
+    want = gradient(X)
+    compiled = accelerate(gradient, target="cpu")
+    np.testing.assert_allclose(compiled(X), want, rtol=1e-14)
+    np.testing.assert_allclose(vmap(gradient)(np.stack([X, X])), [want, want], rtol=1e-14)
+    space = {}
+    exec(compiled.inspect(X).source, space)
+    again = space[next(k for k in space if k.startswith("loss"))]
+    np.testing.assert_allclose(again(X), want, rtol=1e-14)
+    np.testing.assert_allclose(hessian(loss)(X), untraced.jacfwd(gradient)(X), rtol=1e-12)
+
+
+def test_arguments_without_a_rule_are_refused():
+    with pytest.raises(untraced.UnsupportedError, match="no derivative by argument 1") as refused:
+        grad(lambda a: special.hyperu(a, 1.2, 0.3))(0.5)
+    assert "special.hyperu(a, 1.2, 0.3)" in str(refused.value)

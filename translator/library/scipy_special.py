@@ -1,0 +1,152 @@
+"""Functions of scipy.special over rows that have SciPy's values, as NumPy source, for derivatives and batches only.
+
+Alone they are CPython's: what is around them compiles. Distribution functions are those of gamma and beta (NIST Digital
+Library of Mathematical Functions, 8.2 and 8.17); the arithmetic-geometric mean 19.8.5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..ops import foreign
+from .bessel import jv as _jv
+from .bessel import yv as _yv
+from .incomplete import betainc, betaincc, gammainc, gammaincc
+from .integrals import ellipk
+from .support import is_whole, only_plain
+
+
+def lambertw(z: Any, k: Any = 0, tol: Any = 1e-8) -> Any:
+    return foreign.lambertw(np.asarray(z) + 0j, k)
+
+
+def wofz(z: Any) -> Any:
+    return foreign.wofz(np.asarray(z) + 0j)
+
+
+def airy(z: Any) -> Any:
+    return foreign.airy_ai(z), foreign.airy_aip(z), foreign.airy_bi(z), foreign.airy_bip(z)
+
+
+def sici(x: Any) -> Any:
+    return foreign.sine_integral(x), foreign.cosine_integral(x)
+
+
+def shichi(x: Any) -> Any:
+    return foreign.sinh_integral(x), foreign.cosh_integral(x)
+
+
+def fresnel(z: Any) -> Any:
+    return foreign.fresnel_s(z), foreign.fresnel_c(z)
+
+
+def ellipj(u: Any, m: Any) -> Any:
+    return foreign.jacobi_sn(u, m), foreign.jacobi_cn(u, m), foreign.jacobi_dn(u, m), foreign.jacobi_ph(u, m)
+
+
+def jv(v: Any, z: Any) -> Any:
+    return _jv(v, z) if is_whole(v) else foreign.jv(v, z)
+
+
+def yv(v: Any, z: Any) -> Any:
+    return _yv(v, z) if is_whole(v) else foreign.yv(v, z)
+
+
+def _spherical(row: Any) -> Any:
+    def spherical(n: Any, z: Any, derivative: Any = False) -> Any:
+        only_plain("a spherical Bessel function of scipy.special", derivative is False, "with derivative=True")
+        return row(n, z)
+
+    return spherical
+
+
+def agm(a: Any, b: Any) -> Any:
+    return 0.25 * np.pi * (a + b) / ellipk(((a - b) / (a + b)) ** 2)
+
+
+def chdtr(v: Any, x: Any) -> Any:
+    return gammainc(0.5 * v, 0.5 * x)
+
+
+def chdtrc(v: Any, x: Any) -> Any:
+    return gammaincc(0.5 * v, 0.5 * x)
+
+
+def gdtr(a: Any, b: Any, x: Any) -> Any:
+    return gammainc(b, a * x)
+
+
+def gdtrc(a: Any, b: Any, x: Any) -> Any:
+    return gammaincc(b, a * x)
+
+
+def pdtr(k: Any, m: Any) -> Any:
+    return gammaincc(np.floor(k) + 1.0, m)
+
+
+def pdtrc(k: Any, m: Any) -> Any:
+    return gammainc(np.floor(k) + 1.0, m)
+
+
+def bdtr(k: Any, n: Any, p: Any) -> Any:
+    return betaincc(np.floor(k) + 1.0, n - np.floor(k), p)
+
+
+def bdtrc(k: Any, n: Any, p: Any) -> Any:
+    return betainc(np.floor(k) + 1.0, n - np.floor(k), p)
+
+
+def nbdtr(k: Any, n: Any, p: Any) -> Any:
+    return betainc(n, np.floor(k) + 1.0, p)
+
+
+def nbdtrc(k: Any, n: Any, p: Any) -> Any:
+    return betaincc(n, np.floor(k) + 1.0, p)
+
+
+def fdtr(dfn: Any, dfd: Any, x: Any) -> Any:
+    return betainc(0.5 * dfn, 0.5 * dfd, dfn * x / (dfd + dfn * x))
+
+
+def fdtrc(dfn: Any, dfd: Any, x: Any) -> Any:
+    return betaincc(0.5 * dfn, 0.5 * dfd, dfn * x / (dfd + dfn * x))
+
+
+def sindg(x: Any) -> Any:
+    return np.sin(np.deg2rad(x))
+
+
+def cosdg(x: Any) -> Any:
+    return np.cos(np.deg2rad(x))
+
+
+def tandg(x: Any) -> Any:
+    return np.tan(np.deg2rad(x))
+
+
+def cotdg(x: Any) -> Any:
+    return 1.0 / np.tan(np.deg2rad(x))
+
+
+def radian(d: Any, m: Any, s: Any) -> Any:
+    return np.deg2rad(d + m / 60.0 + s / 3600.0)
+
+
+def powm1(x: Any, y: Any) -> Any:
+    return np.expm1(y * np.log(x))
+
+
+_OWN = ("airy_", "fresnel_", "jacobi_", "_integral", "lambert_w", "_of_any_order")
+TRANSFORMED: dict[str, Callable[..., Any]] = {
+    **{name: row for name, row in foreign.FUNCTIONS.items() if not any(part in name for part in _OWN)},
+    **{f.__name__: f for f in (lambertw, wofz, airy, sici, shichi, fresnel, ellipj, jv, yv, agm)},
+    **{f.__name__: f for f in (chdtr, chdtrc, gdtr, gdtrc, pdtr, pdtrc, bdtr, bdtrc, nbdtr, nbdtrc, fdtr, fdtrc)},
+    **{f.__name__: f for f in (sindg, cosdg, tandg, cotdg, radian, powm1)},
+    **{f"spherical_{kind}": _spherical(foreign.FUNCTIONS[f"spherical_{kind}"]) for kind in ("yn", "in", "kn")},
+    "jn": jv,
+    "yn": yv,
+}
+"""By SciPy's names."""
