@@ -508,9 +508,13 @@ class _Writer:
             self.line(f"{self.names[t]} = {text}")
             return
         if isinstance(s.attrs, CreateAttrs) and s.op.name in ("full", "empty") and t.aval.shape:
+            value = self.atom(s.args[0]) if s.args else ""
+            if value == self.names[t]:
+                value = self.free_name(f"{value}_value")
+                self.line(f"{value} = {self.names[t]}")
             self.line(f"{self.names[t]} = {self.allocation(s.attrs.shape, s.attrs.dtype)}")
             if s.op.name == "full":
-                self.line(f"{self.names[t]}[...] = {self.atom(s.args[0])}")
+                self.line(f"{self.names[t]}[...] = {value}")
             self.forms[t] = in_order(t.aval.shape)
             return
         checked = self.checked.enabled and self.checked.apply(s)

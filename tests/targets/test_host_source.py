@@ -129,6 +129,18 @@ def test_python_s_names_stay_python_s() -> None:
     assert "if bool(" in driver and "empty((5,), bool_)" in driver
 
 
+def test_an_array_of_a_number_may_have_its_name() -> None:
+    def f(x: Any, n: Any) -> Any:
+        m = n % 5
+        m = np.full(4, m)
+        return m, x
+
+    given = [np.ones(3), 7]
+    translation = translate(f, abstract_with_leaves(f, tuple(given), {})[0], target="cuda")
+    got = GpuExecutor(translation.function, HostCuda())(given)
+    np.testing.assert_array_equal(got[0], [2, 2, 2, 2])
+
+
 def test_numbers_may_lie_on_the_device(one_by_one: OneByOne) -> None:
     executor, (u, n) = executor_of(heat, [rng.normal(size=(9, 12)), 5], one_by_one)
     np.testing.assert_array_equal(executor([u, np.array(n)])[0], executor([u, n])[0])
