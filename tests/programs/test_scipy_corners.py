@@ -94,7 +94,7 @@ def test_real_functions_refuse_complex_numbers_as_scipy_does() -> None:
 
 SQUARE = np.array([[4.0, 1.0], [1.0, 3.0]])
 OF_FINITE: tuple[tuple[Callable[..., Any], tuple[Any, ...]], ...] = (
-    (lambda a: np.triu(scipy.linalg.cho_factor(a)[0]), (SQUARE,)),  # below, what SciPy leaves there depends on its version
+    (lambda a: np.triu(scipy.linalg.cho_factor(a)[0]), (SQUARE,)),  # below: SciPy's versions differ
     (lambda a, b: scipy.linalg.cho_solve((a, True), b), (SQUARE, SQUARE[0])),
     (lambda a, b: scipy.linalg.solve(b=b, a=a), (SQUARE, SQUARE[0])),
     (lambda b: scipy.linalg.lu_solve((SQUARE, np.array([0, 1])), b), (SQUARE[0],)),
