@@ -85,6 +85,8 @@ def quad(
     below, above = _infinite(a), _infinite(b)
     turned = (below and known(a) > 0) or (above and known(b) < 0)
     only_plain("scipy.integrate.quad", not turned, "from infinity backwards")
+    if (not below and np.isinf(a)) or (not above and np.isinf(b)):
+        raise ValueError("scipy.integrate.quad has derivatives for infinite limits that are written in the function")
     given = args if isinstance(args, tuple) else (args,)
 
     def f(t: Any) -> Any:

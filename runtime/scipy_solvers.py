@@ -169,7 +169,7 @@ def curve_fit(
 ) -> Any:  # fmt: skip
     plain = bounds is None and p0 is not None and (sigma is None or np.ndim(sigma) < 2) and not known(full_output)
     only_plain("scipy.optimize.curve_fit", plain, "with bounds, without p0 or with a matrix for sigma")
-    y = np.ravel(np.asarray(ydata))
+    y, xdata = np.ravel(np.asarray(ydata)), np.asarray(xdata) if isinstance(xdata, list | tuple) else xdata
     weight = 1.0 if sigma is None else 1.0 / np.asarray(sigma)
     residuals = _vector(lambda p: (f(xdata, *[p[i] for i in range(p.shape[0])]) - y) * weight, ())
     p = _fitted(residuals, p0)

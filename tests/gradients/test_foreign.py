@@ -7,7 +7,7 @@ import pytest
 from scipy import special
 
 import untraced
-from untraced import accelerate, grad, hessian, vmap
+from untraced import accelerate, grad, hessian, value_and_grad, vmap
 from untraced.testing import check_grads
 from untraced.translator.library.scipy_special import TRANSFORMED
 
@@ -34,7 +34,7 @@ CASES = {
     ),
     "elliptic": lambda x: (special.ellipkinc(x, 0.5 * x), special.ellipeinc(x, 0.5 * x), special.ellipj(x, 0.4)),
     "elliptic by a small parameter": lambda x: (special.ellipkinc(1.2, 0.01 * x), special.ellipeinc(1.2, 0.01 * x)),
-    "legendre": lambda x: special.lpmv(1, 2, x),
+    "legendre": lambda x: (special.lpmv(1, 2, x), special.lpmv(0, 0.5, x), special.lpmv(1, 0, x)),
     "agm": lambda x: special.agm(x, 2.0),
     "distributions": lambda x: (
         special.chdtr(3.0, x), special.gdtr(1.5, 2.0, x), special.pdtr(2, x), special.bdtr(2, 5, x),
@@ -53,6 +53,32 @@ def test_values_are_scipys():
         theirs, own = getattr(special, name), TRANSFORMED[name]
         args = (2.0, 5.0, 0.6)[-theirs.nin :]
         np.testing.assert_allclose(own(*args), theirs(*args), rtol=1e-12, err_msg=name)
+
+
+@pytest.mark.parametrize(
+    "name, args",
+    [
+        ("agm", (1.0, 1e-12)),
+        ("powm1", (-2.0, 2.0)),
+        ("bdtr", (5, 5, 0.3)),
+        ("bdtrc", (5, 5, 0.3)),
+        ("fdtrc", (3.0, 4.0, 1e12)),
+    ],
+)
+def test_values_at_the_ends_of_their_range(name, args):
+    value, slope = value_and_grad(lambda x: getattr(special, name)(*args[:-1], x))(args[-1])
+    assert value == pytest.approx(getattr(special, name)(*args), rel=1e-12, abs=0.0)
+    assert np.isfinite(slope) or name == "powm1"  # by an exponent of -2 there is none
+
+
+@pytest.mark.parametrize("n", [0, 1, 2])
+def test_spherical_functions_at_zero(n):
+    """i_n = z**n / (2 n + 1)!! (1 + z**2 / (4 n + 6) + ...), j_n with a minus."""
+    first, second = [0.0, 1 / 3, 0.0][n], [1 / 3, 0.0, 2 / 15][n]
+    slope = grad(lambda z: special.spherical_in(n, z))
+    np.testing.assert_allclose([slope(0.0), grad(slope)(0.0)], [first, second], rtol=1e-14)
+    value, bend = value_and_grad(lambda z: special.spherical_jn(n, z, True))(0.0)
+    np.testing.assert_allclose([value, bend], [first, -second if n == 0 else second], rtol=1e-14)
 
 
 def test_elliptic_integrals_at_parameter_0():

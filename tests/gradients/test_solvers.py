@@ -99,3 +99,10 @@ def test_where_there_is_nothing_to_find():
         grad(lambda a: optimize.minimize(lambda x: (x[0] - a) ** 2, [0.0], bounds=[(0, 1)]).x[0])(2.0)
     with pytest.raises(untraced.UnsupportedError, match="fewer than 100 turns"):
         grad(lambda a: optimize.brentq(lambda x: x**3 - a, 0.0, 5.0, maxiter=3))(2.0)
+    with pytest.raises(ValueError, match="infinite limits"):
+        grad(lambda b: integrate.quad(lambda t: np.exp(-t), 0.0, b)[0])(np.inf)
+
+
+def test_points_of_a_fit_in_a_list():
+    slope = grad(lambda s: optimize.curve_fit(lambda t, a: a * t * t, [0, 1, 2], s * V[:3], p0=[1.0])[0][0])(2.0)
+    assert slope == pytest.approx((V[1] + 4.0 * V[2]) / 17.0, rel=1e-12)

@@ -16,7 +16,7 @@ import scipy.stats
 
 from untraced import grad, testing, value_and_grad, vmap
 from untraced.scipy import special as sp
-from untraced.translator.errors import CutError
+from untraced.translator.errors import CutError, DTypeError
 
 R = np.random.default_rng(1)
 X, POSITIVE, UNIT = R.uniform(-2.5, 2.5, 5), R.uniform(0.3, 5, 5), R.uniform(0.05, 0.95, 5)
@@ -112,7 +112,7 @@ def test_bessel_functions_have_scipys_values() -> None:
 
 def test_an_order_that_is_no_whole_number_is_left_to_scipy() -> None:
     with pytest.raises(CutError, match="an order that is no whole number"):
-        grad(lambda x: scipy.special.jv(0.5, x))(1.3)
+        grad(lambda x: scipy.special.kv(0.5, x))(1.3)
 
 
 def test_the_slope_of_the_normal_distribution_is_its_density() -> None:
@@ -188,3 +188,26 @@ def test_functions_that_only_derivatives_compute(name):
 def test_a_series_that_is_too_long():
     with pytest.raises(OverflowError, match="hyp2f1"):
         grad(lambda x: exact.hyp2f1(0.5, 1.2, 2.1, x))(0.99999)
+
+
+COMPLEX = np.array([0.3 + 0.4j, 0.1 - 0.2j])
+
+
+REAL_ALONE = {
+    "dawsn": lambda z: exact.dawsn(z),
+    "erfi": lambda z: exact.erfi(z),
+    "legendre": lambda z: exact.eval_legendre(2, z),
+    "spherical": lambda z: exact.spherical_jn(1, z),
+    "hyp2f1": lambda z: exact.hyp2f1(0.3, 0.4, 0.5, z),
+}
+
+
+@pytest.mark.parametrize("name", REAL_ALONE)
+def test_complex_numbers_are_refused_where_only_reals_are_known(name):
+    with pytest.raises(DTypeError, match="real numbers"):
+        vmap(REAL_ALONE[name])(COMPLEX)
+
+
+def test_negative_degrees_are_refused():
+    with pytest.raises(CutError, match="degree below 0"):
+        grad(lambda x: exact.eval_legendre(-2, x))(0.3)

@@ -15,7 +15,7 @@ from ..ops import foreign
 from .bessel import jv as _jv
 from .bessel import yv as _yv
 from .incomplete import betainc, betaincc, gammainc, gammaincc
-from .integrals import ellipk
+from .integrals import ellipkm1
 from .support import is_whole, only_plain
 
 
@@ -64,7 +64,7 @@ def _spherical(row: Any) -> Any:
 
 
 def agm(a: Any, b: Any) -> Any:
-    return 0.25 * np.pi * (a + b) / ellipk(((a - b) / (a + b)) ** 2)
+    return 0.25 * np.pi * (a + b) / ellipkm1(4.0 * (a / (a + b)) * (b / (a + b)))
 
 
 def chdtr(v: Any, x: Any) -> Any:
@@ -92,11 +92,15 @@ def pdtrc(k: Any, m: Any) -> Any:
 
 
 def bdtr(k: Any, n: Any, p: Any) -> Any:
-    return betaincc(np.floor(k) + 1.0, n - np.floor(k), p)
+    most = np.floor(k)
+    sure = most == n
+    return np.where(sure, 1.0, betaincc(most + 1.0, np.where(sure, 1.0, n - most), p))[()]
 
 
 def bdtrc(k: Any, n: Any, p: Any) -> Any:
-    return betainc(np.floor(k) + 1.0, n - np.floor(k), p)
+    most = np.floor(k)
+    sure = most == n
+    return np.where(sure, 0.0, betainc(most + 1.0, np.where(sure, 1.0, n - most), p))[()]
 
 
 def nbdtr(k: Any, n: Any, p: Any) -> Any:
@@ -112,7 +116,7 @@ def fdtr(dfn: Any, dfd: Any, x: Any) -> Any:
 
 
 def fdtrc(dfn: Any, dfd: Any, x: Any) -> Any:
-    return betaincc(0.5 * dfn, 0.5 * dfd, dfn * x / (dfd + dfn * x))
+    return betainc(0.5 * dfd, 0.5 * dfn, dfd / (dfd + dfn * x))  # betaincc would round 1 - p away
 
 
 def sindg(x: Any) -> Any:
@@ -136,7 +140,8 @@ def radian(d: Any, m: Any, s: Any) -> Any:
 
 
 def powm1(x: Any, y: Any) -> Any:
-    return np.expm1(y * np.log(x))
+    above = x > 0
+    return np.where(above, np.expm1(y * np.log(np.where(above, x, 1.0))), np.power(np.where(above, 1.0, x), y) - 1.0)
 
 
 _OWN = ("airy_", "fresnel_", "jacobi_", "_integral", "lambert_w", "_of_any_order")

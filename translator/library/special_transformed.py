@@ -13,16 +13,20 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import DTypeError
 from ..ops.implicit import sloped
 from ..ops.selection import stop_gradient
 from .integrals import exp1
-from .support import integer_order, known
+from .support import integer_order, known, only_plain
 
 _MOST = 20000  # terms of a series
 
 
 def _reals(x: Any) -> Any:
-    return np.asarray(x).astype(np.float64)
+    x = np.asarray(x)
+    if x.dtype.kind == "c":
+        raise DTypeError("this special function is for real numbers")
+    return x.astype(np.float64)
 
 
 # ---- orthogonal polynomials ----------------------------------------------------------------------
@@ -31,8 +35,7 @@ def _reals(x: Any) -> Any:
 def _recurrence(n: Any, x: Any, first: Any, step: Any, function: str) -> Any:
     """p[0] = 1, p[1] = first(x), p[k + 1] = a x p[k] + b p[k] - c p[k - 1] with (a, b, c) = step(k)."""
     n, x = integer_order(known(n), function), _reals(x)
-    if n < 0:
-        return np.zeros_like(x)
+    only_plain(f"scipy.special.{function}", n >= 0, "of a degree below 0")
     before, p = np.ones_like(x), first(x)
     if n == 0:
         return before[()]
@@ -97,10 +100,8 @@ def eval_gegenbauer(n: Any, alpha: Any, x: Any) -> Any:
 def spherical_jn(n: Any, z: Any, derivative: Any = False) -> Any:
     n, x = integer_order(known(n), "spherical_jn"), _reals(z)
     if known(derivative):
-        small = x == 0
-        safe = np.where(small, 1.0, x)
-        slope = -_spherical(1, x) if n == 0 else _spherical(n - 1, x) - (n + 1) / safe * _spherical(n, x)
-        return np.where(small, 1.0 / 3.0 if n == 1 else 0.0, slope)[()]
+        above = (n + 1.0) / (2.0 * n + 1.0) * _spherical(n + 1, x)
+        return -above[()] if n == 0 else (n / (2.0 * n + 1.0) * _spherical(n - 1, x) - above)[()]
     return _spherical(n, x)[()]
 
 

@@ -53,8 +53,14 @@ def _reals(whole: Sequence[int]) -> Callable[[Sequence[Aval]], tuple[tuple[DType
     return loop
 
 
-def _complex_first(avals: Sequence[Aval]) -> tuple[tuple[DType, ...], DType]:
-    return (_COMPLEX, *(_INT for _ in avals[1:])), _COMPLEX
+def _complex_of_branch(avals: Sequence[Aval]) -> tuple[tuple[DType, ...], DType]:
+    return (_COMPLEX, _INT), _COMPLEX
+
+
+def _complex(avals: Sequence[Aval]) -> tuple[tuple[DType, ...], DType]:
+    dtype = promote(avals)
+    dtype = dtype if dtype == np.complex64 else _COMPLEX
+    return (dtype,), dtype
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {}
@@ -166,8 +172,8 @@ def d_stdtrit(df: Any, p: Any, y: Any) -> Any:
     return 1.0 / _student(df, y)
 
 
-lambertw = _row("lambert_w", d_lambertw, None, theirs="lambertw", loop=_complex_first)
-wofz = _row("wofz", d_wofz, loop=_complex_first)
+lambertw = _row("lambert_w", d_lambertw, None, theirs="lambertw", loop=_complex_of_branch)
+wofz = _row("wofz", d_wofz, loop=_complex)
 wrightomega = _row("wrightomega", d_wrightomega)
 gammaincinv = _row("gammaincinv", None, d_gammaincinv)
 gammainccinv = _row("gammainccinv", None, d_gammainccinv)
@@ -221,13 +227,8 @@ def d_modstruve(v: Any, x: Any, y: Any) -> Any:
     return 0.5 * (modstruve(v - 1.0, x) + modstruve(v + 1.0, x) + rest)
 
 
-def _lower_order(n: Any, z: Any, y: Any) -> Any:
-    """n / z times a spherical function of order n; at 0 its limit, which only order 1 has other than 0."""
-    return np.where(z == 0, np.where(n == 1, 1.0 / 3.0, 0.0), n * y / np.where(z == 0, 1.0, z))
-
-
 def d_spherical_in(n: Any, z: Any, y: Any) -> Any:
-    return _lower_order(n, z, y) + spherical_in(n + 1, z)
+    return (n * spherical_in(np.maximum(n - 1, 0), z) + (n + 1) * spherical_in(n + 1, z)) / (2 * n + 1)
 
 
 def d_spherical_yn(n: Any, z: Any, y: Any) -> Any:
@@ -333,7 +334,7 @@ jacobi_ph = _row("jacobi_ph", d_ph_u, None, theirs="ellipj", part=3)
 
 
 def d_lpmv(m: Any, v: Any, x: Any, y: Any) -> Any:
-    return (v * x * y - (v + m) * np.where(v > 0, lpmv(m, np.maximum(v - 1, 0), x), x)) / (x * x - 1.0)
+    return (v * x * y - (v + m) * lpmv(m, v - 1, x)) / (x * x - 1.0)  # SciPy takes degrees below 0 as 14.9.5 does
 
 
 lpmv = _row("lpmv", None, None, d_lpmv)
