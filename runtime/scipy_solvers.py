@@ -37,6 +37,16 @@ class Found:
     success: Any = True
     status: Any = 0
 
+    def __getitem__(self, name: str) -> Any:
+        return getattr(self, name)
+
+
+@dataclass
+class Fitted(Found):
+    """Of least squares: `cost` is half their sum."""
+
+    cost: Any = None
+
 
 def _given(args: Any) -> Any:
     return args if isinstance(args, tuple) else (args,)
@@ -154,7 +164,7 @@ def least_squares(
     given, named = _given(args), {} if kwargs is None else kwargs
     f = _vector(lambda x: fun(x, *given, **named), ())
     x = _fitted(f, x0)
-    return Found(x, f(x), jacfwd(f)(x))
+    return Fitted(x, f(x), jacfwd(f)(x), cost=0.5 * np.sum(f(x) ** 2))
 
 
 def _fitted(f: Fun, x0: Any) -> Any:

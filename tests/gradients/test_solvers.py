@@ -34,7 +34,8 @@ def fitted(v):
 
 
 def of_squares(v):
-    return np.sum(optimize.least_squares(lambda x: np.array([x[0] - v[0], x[0] * x[1] - v[1], x[1] ** 2]), [1, 1]).x)
+    found = optimize.least_squares(lambda x: np.array([x[0] - v[0], x[0] * x[1] - v[1], x[1] ** 2]), [1, 1])
+    return np.sum(found["x"]) + found.cost
 
 
 SOLUTIONS = {
