@@ -128,6 +128,19 @@ def test_comparisons_with_ints_of_the_run_are_exact(dtype: str) -> None:
         assert_same(looped(long, n, places.copy()), np.tile(one_by_one(x, n, places[:4].copy()), 5000), f"{n}")
 
 
+@pytest.mark.parametrize("target", ["cpu", "numpy"])
+@pytest.mark.parametrize("dtype", ["b", "B", "L"])
+def test_comparisons_with_the_index_of_a_loop_are_exact(dtype: str, target: str) -> None:
+    def f(x):
+        s = 0
+        for i in range(-100, 400, 7):
+            s += (x < i).sum() + 3 * (i == x).sum()
+        return s
+
+    x = np.array([0, 5, np.iinfo(dtype).max, np.iinfo(dtype).min], dtype)
+    assert_same(accelerate(f, target=target)(x), f(x), dtype)
+
+
 def test_recursion_on_an_argument() -> None:
     def f(n):
         def fib(k):

@@ -374,6 +374,16 @@ def loops_over_what_they_change(x, how):
     return d
 
 
+@CASES((A, "zip"), (A, "enumerate"), (A, "items"), (A, "comprehension"))
+def pairs_of_what_grows(x, how):
+    d = {"a": x}
+    if how == "comprehension":
+        return [d.setdefault(k + "c", x) for k in d]
+    for k, v in zip(d, [1, 2]) if how == "zip" else enumerate(d) if how == "enumerate" else d.items():
+        d[k if how == "enumerate" else k + "c"] = x * v
+    return d
+
+
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize(("function", "arguments"), CASES.found)
 def test_state(function: Any, arguments: Any, target: str) -> None:

@@ -8,6 +8,7 @@ from typing import assert_never
 
 from .. import make, ops
 from ..builder import Builder
+from ..fits import COMPARISONS
 from ..ir import Apply, Atom, Aval, Const, DType, Var, is_filled
 from ..ops.core import (
     ArgReduce,
@@ -143,14 +144,15 @@ def elementwise(b: Builder, op: Elementwise, values: Sequence[Value]) -> Atom:
     for v, dtype in zip(values, operands, strict=True):
         atom = make.astype(b, v.atom, dtype) if op.plain is not None else v.atom  # math's take doubles, whatever comes
         if v.batched:
-            atom = pad(b, _adapted(b, replace(v, atom=atom), dtype), ndim - v.aval.ndim)
+            atom = pad(b, _adapted(b, replace(v, atom=atom), dtype, op.name in COMPARISONS), ndim - v.aval.ndim)
         atoms.append(atom)
     return make.astype(b, make.elementwise(b, op.plain or op, *atoms), result)
 
 
-def _adapted(b: Builder, v: Value, dtype: DType) -> Atom:
-    """What was a Python number takes the dtype that it would take beside the other operands."""
-    return make.astype(b, v.atom, dtype) if v.aval.weak else v.atom
+def _adapted(b: Builder, v: Value, dtype: DType, exact: bool = False) -> Atom:
+    """What was a Python number takes the dtype that it would take beside the other operands; where NumPy is `exact`,
+    in comparisons of integers, it keeps its own, which holds them all."""
+    return make.astype(b, v.atom, dtype) if v.aval.weak and not (exact and dtype.kind in "iu") else v.atom
 
 
 def _contract(b: Builder, x: Value, y: Value, attrs: ContractAttrs) -> Atom:

@@ -8,7 +8,7 @@ from .context import Context
 from .control import truth
 from .demand import static
 from .generators import Pieces, of_expression
-from .iteration import known_items
+from .iteration import end_of, known_items
 from .liveness import Liveness
 from .stores import assign
 from .values import Frame, Ref, Value, leaves_in
@@ -47,7 +47,9 @@ def _comprehend(
             items.append(ctx.eval(node.elt))
         return
     generator = node.generators[depth]
-    found = known_items(ctx, ctx.eval(generator.iter), generator.iter)
+    iterable = ctx.eval(generator.iter)
+    check = end_of(ctx, iterable, generator.iter)
+    found = known_items(ctx, iterable, generator.iter)
     counts = not any(type(v) is Ref for v in leaves_in(found))  # over arrays it is as long as the user's structure
     for item in found:
         if counts:
@@ -63,6 +65,7 @@ def _comprehend(
             )
         if all(conditions):
             _comprehend(ctx, node, depth + 1, items, written, since)
+        check()
 
 
 Context.expressions.update(dict.fromkeys((ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp), comprehension))

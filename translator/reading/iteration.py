@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from typing import Any, NoReturn
 
 import numpy as np
@@ -191,10 +191,26 @@ def _check_members(ctx: Context, v: Collection[Any], members: list[Any], node: a
 
 def end_of(ctx: Context, v: Value, node: ast.AST) -> Callable[[], None]:
     """What a loop asks when no element is left."""
-    owner = v.owner if type(v) is DictView else v
-    if type(owner) is dict or type(owner) is set:
-        return functools.partial(_check_members, ctx, owner, list(owner), node)
-    return lambda: None
+    owners = [(owner, list(owner)) for owner in _changeable(v)]
+
+    def end() -> None:
+        for owner, members in owners:
+            _check_members(ctx, owner, members, node)
+
+    return end
+
+
+def _changeable(v: Value) -> Iterator[Collection[Any]]:
+    """The dicts and sets that are gone through as they are when asked."""
+    if type(v) is Zip:
+        for part in v.parts:
+            yield from _changeable(part)
+    elif type(v) is Enumerate:
+        yield from _changeable(v.inner)
+    elif type(v) is DictView:
+        yield v.owner
+    elif type(v) is dict or type(v) is set:
+        yield v
 
 
 def _together(getters: tuple[Getter, ...]) -> Value:
