@@ -20,10 +20,10 @@ template <class Fold, class T> __device__ T tile_fold(T value, int row_threads) 
     return partial[threadIdx.x];
 }
 
-// The extreme of some numbers, and where it first stands; -1: of none. A NaN is extreme.
+// The extreme of some numbers, and where it first stands; -1: of none. A NaN is extreme. Shared memory takes no first values.
 template <class T, bool LARGEST> struct First {
     T best;
-    long long place = -1;
+    long long place;
     __device__ bool before(T x) const { return x != x ? best == best : LARGEST ? x > best : x < best; }
     __device__ void add(T x, long long at) {
         if (place < 0 || before(x)) best = x, place = at;
@@ -43,7 +43,7 @@ extern "C" __global__ void brightest_t_parts(const float* __restrict__ x_ptr, fl
     const index_t begin = chunk * chunk_length;
     const index_t end = begin + chunk_length < columns ? begin + chunk_length : columns;
     float t_1_sofar = __int_as_float(0xff800000);
-    First<float, true> t_2_best_sofar = {};
+    First<float, true> t_2_best_sofar = {0, -1};
     if (row < rows) {
 #pragma unroll 4
         for (index_t column = begin + threadIdx.x / row_threads; column < end; column += blockDim.x / row_threads) {
