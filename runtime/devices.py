@@ -89,7 +89,11 @@ class HostDevice:
 
 def cuda_present() -> bool:
     """Whether this machine has an NVIDIA driver: a cheap look, which imports nothing."""
-    return os.path.exists("/dev/nvidiactl") or os.path.exists("/dev/dxg") or (os.name == "nt" and _windows_driver())
+    return any(map(os.path.exists, _DRIVERS)) or (os.name == "nt" and _windows_driver())
+
+
+_DRIVERS = ("/dev/nvidiactl", "/dev/nvidia0", "/proc/driver/nvidia/version", "/dev/dxg", "/dev/nvgpu")
+"""What the driver shows: of a card, in containers that hide a part of it, under WSL, on a Jetson."""
 
 
 def _windows_driver() -> bool:
