@@ -8,7 +8,7 @@ from reading import RNG, A, B, X, check, count
 
 from untraced import accelerate, grad
 from untraced.translator.errors import CutError
-from untraced.translator.ir import For, While
+from untraced.translator.ir import For, If, While
 from untraced.translator.reading.reader import read
 from untraced.translator.reading.signature import abstract_with_leaves
 
@@ -352,3 +352,60 @@ def test_containers_in_containers_change_in_loops() -> None:
         return state["log"]
 
     check(grows, 0.7)
+
+
+def test_iterations_written_out_are_joined_where_continue_leaves_them() -> None:
+    """n branches one after the other: read apart, the paths of 18 iterations would be 2**18 programs."""
+
+    def f(x, ws):
+        s = np.zeros(3)
+        largest = 0.0
+        for k, w in enumerate(ws):
+            if x[k] < 0:
+                if x[k] < -1:
+                    s[1] -= 1.0
+                    continue
+                s *= 0.5
+                continue
+            s += w * x[k]
+            largest = max(largest, x[k])
+        return s, largest
+
+    many = [A[0, :3] * k for k in range(18)]
+    x = np.sin(np.arange(18.0) * 1.7) * 2
+    assert count(check(f, x, many), If) == 2 * 18
+
+    def drawn(x, ws):
+        k = 0
+        while k < len(ws):
+            k += 1
+            if x[k - 1] > 0.3:
+                continue
+            x = x + ws[k - 1][0]
+        return x
+
+    assert count(check(drawn, x, many), If) == 18
+
+
+def test_what_continue_leaves_undecided_is_read_apart() -> None:
+    def swaps(x, y):
+        for k in (0, 1, 2):
+            if x[k] < 0:
+                continue
+            x, y = y, x
+            x[k] += 1.0
+        return x + 0, y + 0
+
+    for x in (np.array([1.0, -2.0, 3.0, 4.0]), np.array([-1.0, 2.0, -3.0, 1.0])):
+        check(swaps, x, np.arange(4.0) - 1.5)
+
+    def too_many(x, y):
+        for k in tuple(range(13)):
+            if x[k] < 0:
+                continue
+            x, y = y, x
+            x[k] += 1.0
+        return np.sum(x * y)
+
+    with pytest.raises(CutError, match="in more than 1000 ways"):
+        grad(too_many)(np.cos(np.arange(14.0)), np.sin(np.arange(14.0)))

@@ -214,6 +214,7 @@ def test_parts_of_rows_by_neighbours(dtype: str, backend: HostCuda) -> None:
 
 @needs_compiler
 def test_indices_of_64_bits(backend: HostCuda, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("cupy")
     monkeypatch.setattr(layout, "INT32", -1)
     for function in (softmax(9, 33), logsumexp(2, 4500), masked(7, 5), totals(300, 70), stencil(9, 14)):
         check(function, backend, tolerance(function))

@@ -97,17 +97,27 @@ def check_union(ctx: Context, container: Any) -> None:
 
 
 class Carried:
-    """An array that a loop carries under a name: its cell before the loop, in the body, and at the body's end."""
+    """An array that a loop carries under a name: its cell before the loop, in the body, and at the body's end.
 
-    __slots__ = ("end", "entry", "hint", "init", "key", "written")
+    `said` is what errors call it: a name, or `an item of rows`, which no assignment of a copy would mend.
+    """
 
-    def __init__(self, key: str, hint: str, init: Value, entry: Cell | None, end: Value, written: bool) -> None:
+    __slots__ = ("end", "entry", "init", "key", "said", "written")
+
+    def __init__(self, key: str, said: str, init: Value, entry: Cell | None, end: Value, written: bool) -> None:
         self.key = key
-        self.hint = hint
+        self.said = said
         self.init = init.cell if type(init) is Ref else None
         self.entry = entry
         self.end = end.cell if type(end) is Ref else None
         self.written = written
+
+    @property
+    def copied(self) -> str:
+        """The rewrite that parts it from other arrays."""
+        if self.said.isidentifier():
+            return f"copy before the loop: {self.said} = {self.said}.copy()"
+        return "store a .copy() there"
 
 
 class LoopMemory:
@@ -180,9 +190,9 @@ class LoopMemory:
                 raise ctx.error(
                     AliasError,
                     node,
-                    f"{c.hint} is rebound in this loop, and may share memory with an array that the loop writes",
+                    f"{c.said} is rebound in this loop, and may share memory with an array that the loop writes",
                     why="in some iterations the write would change it, in others not",
-                    instead=f"copy before the loop: {c.hint} = {c.hint}.copy()",
+                    instead=c.copied,
                 )
 
     def _may_be(self, c: Carried, written: set[Cell]) -> bool:
@@ -202,7 +212,7 @@ class LoopMemory:
             raise ctx.error(
                 AliasError,
                 node,
-                f"{c.hint} is rebound and written in place in this loop",
+                f"{c.said} is rebound and written in place in this loop",
                 why="in some iterations it may be the memory of another array, which the write would change",
-                instead=f"copy before the loop: {c.hint} = {c.hint}.copy()",
+                instead=c.copied,
             )

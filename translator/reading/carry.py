@@ -121,6 +121,17 @@ class Place:
         label = self.key if isinstance(self.key, str) else self.key[1] if self.kind == "attribute" else "t"
         return hint_of(str(label))
 
+    def said(self, ctx: Context) -> str:
+        """What errors call it."""
+        match self.kind:
+            case "container":
+                name = next((n for n, v in ctx.frame.env.items() if v is self.target), "a container")
+                return f"an item of {name}"
+            case "attribute":
+                return f"the attribute {self.key[1]}"
+            case _:
+                return self.hint
+
     @property
     def holds(self) -> bool:
         """Whether it is in a container or an object."""
@@ -494,7 +505,7 @@ def zero(ctx: Context, aval: Aval) -> Atom:
 def loop_memory(ctx: Context, entered: Entered, node: ast.AST) -> LoopMemory:
     """Who shares memory with whom; raises AliasError where that cannot be decided."""
     leaves = [x for group in entered.leaves.values() for x in group if x.is_array and x.place.kind != "cell"]
-    carried = [Carried(x.place.key, x.place.hint, x.init, x.entry, x.exit, x.written) for x in leaves]
+    carried = [Carried(x.place.key, x.place.said(ctx), x.init, x.entry, x.exit, x.written) for x in leaves]
     memory = LoopMemory(carried, entered.births)
     written = {p.target for p in entered.leaves if p.kind == "cell"}
     memory.check(ctx, written, node)

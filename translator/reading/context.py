@@ -98,6 +98,7 @@ class Context:
         self.frame: Frame
         self.depth = 0
         self.calls = 0
+        self.paths = 0  # ways on from loops written out, read apart: see `written`
         self.repeats = 0  # calls of functions that are being read
         self.births = 0
         self.evaluations = 0

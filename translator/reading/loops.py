@@ -25,6 +25,7 @@ from .carry import (
     mismatch_error,
 )
 from .context import Context, Snapshot
+from .continuing import joined_iteration, only_continues
 from .control import BREAK, CONTINUE, END, Flow, Kont, sequence, truth
 from .demand import ask, demand
 from .draws import enter_turns, forget
@@ -74,10 +75,14 @@ def _unrolled(
 ) -> Flow | None:
     written = written or Written(ctx, node)
     block, since = ctx.b, len(ctx.b.statements)
+    joins, names = only_continues(node), _loop_names(ctx, node)
     for k in range(start, len(items)):
         if node in ctx.unroll:
             written.check(since, k, k == start)
-        assign(ctx, node.target, items[k]())
+        item = items[k]()
+        if joins and joined_iteration(ctx, node, kont, names, (item,)):
+            continue
+        assign(ctx, node.target, item)
 
         def rest(k: int = k) -> Flow:
             written.add(block.statements[since:])
@@ -341,6 +346,7 @@ def _unrolled_while(
 ) -> Flow | None:
     written = written or Written(ctx, node)
     block, since, first = ctx.b, len(ctx.b.statements), count
+    joins, names = only_continues(node), _loop_names(ctx, node)
     while True:
         written.check(since, count, count == first)
         known = truth(ctx, ctx.eval(node.test), node.test)
@@ -357,6 +363,8 @@ def _unrolled_while(
         if count >= UNROLL_LIMIT:
             ctx.cut(node, f"this `while` would be unrolled more than {UNROLL_LIMIT} times")
         count += 1
+        if joins and joined_iteration(ctx, node, kont, names):
+            continue
 
         def rest(count: int = count) -> Flow:
             if len(ctx.builders) > _NESTED_LIMIT:

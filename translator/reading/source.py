@@ -208,7 +208,7 @@ def _lines_of(fun: types.FunctionType) -> tuple[str, ...]:
         found = linecache.getlines(file, fun.__globals__)
     entry = linecache.cache.get(file)
     text = entry[2] if entry is not None and len(entry) == 4 else found  # doctest has lines that are in no cache
-    if not text:
+    if file == "<string>" and not _is_text_of("".join(text or ()), fun.__code__):
         text = _command_line(fun.__code__)
     if not text:
         if is_library_file(file) or is_library(fun):
@@ -233,15 +233,21 @@ def _lines_of(fun: types.FunctionType) -> tuple[str, ...]:
 
 
 def _command_line(code: types.CodeType) -> list[str]:
-    """The lines of `python -c TEXT`, where they have this very code: what exec makes has the same file name."""
-    if code.co_filename != "<string>" or sys.argv[:1] != ["-c"] or "-c" not in sys.orig_argv[1:-1]:
+    """The lines of `python -c TEXT`, where they have this very code: what exec makes has the same file name.
+
+    From Python 3.13 on they are in linecache, for both alike.
+    """
+    if sys.argv[:1] != ["-c"] or "-c" not in sys.orig_argv[1:-1]:
         return []
     text = sys.orig_argv[sys.orig_argv.index("-c", 1) + 1]
+    return text.splitlines(keepends=True) if _is_text_of(text, code) else []
+
+
+def _is_text_of(text: str, code: types.CodeType) -> bool:
     try:
-        whole = compile(text, "<string>", "exec", dont_inherit=True)
+        return _holds(compile(text, code.co_filename, "exec", dont_inherit=True), code)
     except SyntaxError:
-        return []
-    return text.splitlines(keepends=True) if _holds(whole, code) else []
+        return False
 
 
 def _holds(whole: types.CodeType, code: types.CodeType) -> bool:

@@ -17,6 +17,7 @@ from .context import Context
 from .control import Flow
 
 WRITTEN_LIMIT = 1000  # operations: XLA takes a second or more for them, and for the kernels that they make
+PATHS_LIMIT = 1000  # ways to the end of the function that are read apart: 2**n of n branches
 _KERNEL = 20  # operations that a kernel of its own counts for: XLA takes 20 ms or more for each
 _UNFUSED = (Reduce, ArgReduce, Cumulative, Sort, Fourier, Contract, Linalg)
 _OFTEN = 16  # iterations between two looks at what stands in the block
@@ -54,6 +55,15 @@ class Written:
         return counted
 
     def add(self, statements: Sequence[Statement]) -> None:
+        """Count what was read behind one way through an iteration, up to the end of the function."""
+        self.ctx.paths += 1
+        if self.ctx.paths > PATHS_LIMIT:
+            self.ctx.cut(
+                self.node,
+                f"this loop goes on in more than {PATHS_LIMIT} ways",
+                why="what an iteration leaves is not one thing, so all that follows is read for each way through it",
+                instead="give names one array and lists one length on all paths, e.g. with np.where or .copy()",
+            )
         if self.applies:
             self.past += _length(statements)
 
