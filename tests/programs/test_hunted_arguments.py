@@ -139,6 +139,31 @@ def parts(x):
     return np.real(x), np.imag(x)
 
 
+@CASES(*[(x, rule) for x in (X, F, I, T) for rule in ("no", "equiv", "safe", "same_kind", "unsafe", "none of them")])
+def cast_by_a_rule(x, rule):
+    return x.astype(np.float32, casting=rule)
+
+
+@CASES((X,), (I.astype(float),), (I,))
+def cast_where_no_value_changes(x):
+    return x.astype(np.int64, casting="same_value") * 2
+
+
+@CASES(*[(x, y, rule) for x, y in ((X, X), (I, X[:3]), (F, 2)) for rule in ("no", "safe")])
+def added_by_a_rule(x, y, rule):
+    return np.add(x, y, casting=rule), np.sqrt(x, casting=rule)
+
+
+@CASES((X, X, "no"), (X, I, "no"), (X, I, "safe"))
+def joined_by_a_rule(x, y, rule):
+    return np.concatenate([x, y], casting=rule)
+
+
+@CASES((5, I), (5, np.int64(3)), (I, 2), (5, 3), (5.0, I), (F, I[:1]), (True, I))
+def scaled_by_powers_of_two(x, n):
+    return np.ldexp(x, n)
+
+
 @CASES(([], X), (np.array([], int), I))
 def polynomial_of_no_terms(p, x):
     return np.polyval(p, x)

@@ -129,6 +129,17 @@ def polynomial_of_halves(x):
     return np.poly(x[:3])
 
 
+class Doubling(np.ndarray):
+    def __add__(self, other):
+        return np.asarray(self) + np.asarray(other) * 2
+
+
+@CASES((WIDE[:4].reshape(2, 2),), (X[:4].reshape(2, 2),))
+def arrays_of_derived_classes(x):
+    m = np.matrix("1 2; 3 4")
+    return np.asarray(m * x), x.view(Doubling) + x, x.view(type=np.ndarray) + 1, np.ma.arange(3)
+
+
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("function, arguments", CASES.found)
 def test_functions(function: Any, arguments: tuple[Any, ...], target: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .support import bits_of, loop_dtype, unsigned_of
+from .support import bits_of, is_plain, loop_dtype, unsigned_of
 
 # ---- integers ------------------------------------------------------------------------------------
 
@@ -57,7 +57,8 @@ _BIAS = 1023
 def ldexp(x1: Any, x2: Any) -> Any:
     """x1 * 2**x2, in steps that stay inside the range of exponents."""
     x, n = np.asarray(x1), np.asarray(x2)
-    result = loop_dtype(np.ldexp, x.dtype, n.dtype)
+    follows = isinstance(x1, int) and is_plain(x1) and not is_plain(x2)  # a Python int takes the first loop, of float16
+    result = loop_dtype(np.ldexp, np.dtype(np.int8) if follows else x.dtype, n.dtype)
     left = np.clip(n.astype(np.int64), -2200, 2200)
     y = x.astype(result).astype(np.float64)
     for _ in (1, 2, 3):

@@ -393,6 +393,11 @@ def wrapped_diagonal(shape: Sequence[int]) -> tuple[Any, Any]:
     return rows, columns
 
 
+def is_plain(x: Any) -> bool:
+    """Whether `x` is a Python number, which takes the dtype of what it meets."""
+    return isinstance(x, int | float | complex) and not isinstance(x, bool | np.generic)
+
+
 def loop_dtype(ufunc: Any, *dtypes: Any) -> Any:
     """The dtype of the first argument in the loop that a ufunc takes. Raises DTypeError where there is none."""
     try:

@@ -8,18 +8,13 @@ import numpy as np
 
 from .checks import check_cast, check_diagonal, check_mask
 from .grids import resize
-from .support import known, one_axis, wrapped_diagonal
+from .support import is_plain, known, one_axis, wrapped_diagonal
 
 
 def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
-    check_cast("scalar" if np.ndim(src) == 0 else "array data", np.asarray(src).dtype, dst.dtype, casting, _plain(src))
-    value = np.broadcast_to(np.asarray(src, dst.dtype) if _plain(src) else np.asarray(src).astype(dst.dtype), dst.shape)
+    check_cast("scalar" if np.ndim(src) == 0 else "array data", np.asarray(src).dtype, dst.dtype, casting, is_plain(src))
+    value = np.broadcast_to(np.asarray(src, dst.dtype) if is_plain(src) else np.asarray(src).astype(dst.dtype), dst.shape)
     dst[...] = value if where is True else np.where(where, value, dst)
-
-
-def _plain(x: Any) -> bool:
-    """Whether `x` is a Python number, which takes the dtype of what it meets."""
-    return isinstance(x, int | float | complex) and not isinstance(x, bool | np.generic)
 
 
 def put(a: Any, ind: Any, v: Any, mode: Any = "raise") -> None:

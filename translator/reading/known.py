@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -24,4 +24,18 @@ def run_known(ctx: Context, node: ast.AST, python: Callable[..., Any], *args: An
         if type(a) is Masked:
             selection.refuse(ctx, node, f"this use of {describe(a)}")
     result = python(*args)
-    return ctx.wrap(result) if isinstance(result, np.ndarray) else result
+    if not isinstance(result, np.ndarray):
+        return result
+    if type(result) is not np.ndarray:
+        refuse_class(ctx, type(result), node)
+    return ctx.wrap(result)
+
+
+def refuse_class(ctx: Context, cls: type, node: ast.AST) -> NoReturn:
+    """An array of a class derived from NumPy's is CPython's: its operations may be others, and so are its results."""
+    ctx.cut(
+        node,
+        f"an array of the class {cls.__name__} cannot be made here",
+        why="results of NumPy's operations on it are of its class too, which may define any of them anew",
+        instead="use a plain array, np.asarray(x)",
+    )

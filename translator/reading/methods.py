@@ -21,7 +21,7 @@ from .functional import scatter_into
 from .growing import Growing
 from .handlers import call_handler
 from .iteration import known_items
-from .known import run_known
+from .known import refuse_class, run_known
 from .selected import call
 from .selection import changed, store_selected
 from .standard import sorted_items
@@ -165,7 +165,12 @@ def _pythons(ctx: Context, number: Value) -> Value:
 
 def _view(ctx: Context, owner: Value, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
     """x.view(dtype) between dtypes of one size; of the same memory, as in NumPy."""
-    given = [a for a in (*args, *kwargs.values()) if not (isinstance(a, type) and issubclass(a, np.ndarray))]
+    given = []
+    for a in (*args, *kwargs.values()):
+        if not (isinstance(a, type) and issubclass(a, np.ndarray)):
+            given.append(a)
+        elif a is not np.ndarray:
+            refuse_class(ctx, a, node)
     if not given:
         return owner
     return call_handler(ctx, _VIEW, "view", [owner, *given], {}, node)

@@ -12,8 +12,9 @@ from ..builder import Builder
 from ..errors import CutError, Diagnostic, DTypeError
 from ..fits import check_holds
 from ..ir import Atom
+from ..library.checks import check_cast
 from ..ops.core import Elementwise
-from .arguments import MISSING, array, refuse_out, static_dtype, static_int
+from .arguments import MISSING, array, refuse_out, static, static_dtype, static_int
 
 Direct = Callable[..., Any]
 
@@ -27,7 +28,9 @@ def elementwise(op: Elementwise) -> Direct:
             raise TypeError(f"{op.numpy} takes {op.arity} arguments, {len(args)} were given")
         atoms = [array(b, a) for a in args]
         target = static_dtype(dtype)
-        if target is not None:
+        if target is None:
+            _check_inputs(op, atoms, rest.get("casting", "same_kind"))
+        else:
             atoms = _in_loop_of(b, op, atoms, target, rest.get("casting", "same_kind"))
         if op.operator and all(a.aval.weak for a in atoms):
             # An operator on Python numbers gives a Python number, the function a NumPy one.
@@ -68,6 +71,20 @@ def _in_loop_of(b: Builder, op: Elementwise, atoms: list[Atom], dtype: Any, cast
 
 
 _PYTHON_TYPES = {"i": int, "f": float, "c": complex}
+
+
+def _check_inputs(op: Elementwise, atoms: list[Atom], casting: Any) -> None:
+    """Raises DTypeError, as NumPy does, for inputs that the rule does not let into the loop that is taken."""
+    rule = static(casting, "the casting")
+    if rule in ("same_kind", "unsafe"):  # a loop is one that the inputs get into safely
+        return
+    wanted, _ = op.loop_dtypes([a.aval for a in atoms])
+    for i, (atom, dtype) in enumerate(zip(atoms, wanted, strict=True)):
+        if not atom.aval.weak and not np.can_cast(atom.aval.dtype, dtype, rule):
+            name, have = op.numpy.removeprefix("np."), atom.aval.dtype
+            raise DTypeError(
+                f"Cannot cast ufunc {name!r} input {i} from {have!r} to {dtype!r} with casting rule {rule!r}"
+            )
 
 
 def _ignore_casting(name: str, options: dict[str, Any]) -> None:
@@ -207,7 +224,19 @@ def i0(b: Builder, x: Any) -> Atom:
 def astype(
     b: Builder, a: Any, dtype: Any, order: Any = "K", casting: Any = "unsafe", subok: Any = True, copy: Any = True
 ) -> Atom:
-    return make.astype(b, array(b, a), static_dtype(dtype))
+    given, target = array(b, a), static_dtype(dtype)
+    rule = static(casting, "the casting")
+    if rule == "same_value":
+        raise CutError(
+            Diagnostic(
+                "astype with casting='same_value' is left to NumPy",
+                why="whether it may be done depends on each element",
+                instead="leave the casting out, and compare the result with what it was made of",
+            )
+        )
+    if target is not None and rule != "unsafe":
+        check_cast("array data" if given.aval.shape else "scalar", given.aval.dtype, target, rule, False)
+    return make.astype(b, given, target)
 
 
 def divmod_(b: Builder, x: Any, y: Any) -> tuple[Atom, Atom]:

@@ -141,10 +141,9 @@ def concatenate(
         flat = {a: make.reshape(b, a, (-1,)) for a in atoms}
         atoms = [flat[a] for a in atoms]
     joined = make.concatenate(b, atoms, 0 if axis is None else static_int(axis, "an axis"))
-    if dtype is None:
-        return joined
-    target, rule = static_dtype(dtype), static(casting, "the casting")
-    check_cast("array data", joined.aval.dtype, target, rule, False)
+    target, rule = joined.aval.dtype if dtype is None else static_dtype(dtype), static(casting, "the casting")
+    for a in atoms:
+        check_cast("array data", a.aval.dtype, target, rule, False)
     return make.astype(b, joined, target)
 
 
