@@ -12,8 +12,9 @@ from .support import is_plain, known, one_axis, wrapped_diagonal
 
 
 def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
-    check_cast("scalar" if np.ndim(src) == 0 else "array data", np.asarray(src).dtype, dst.dtype, casting, is_plain(src))
-    value = np.broadcast_to(np.asarray(src, dst.dtype) if is_plain(src) else np.asarray(src).astype(dst.dtype), dst.shape)
+    what, plain = "scalar" if np.ndim(src) == 0 else "array data", is_plain(src)
+    check_cast(what, np.asarray(src).dtype, dst.dtype, casting, plain)
+    value = np.broadcast_to(np.asarray(src, dst.dtype) if plain else np.asarray(src).astype(dst.dtype), dst.shape)
     dst[...] = value if where is True else np.where(where, value, dst)
 
 
