@@ -636,3 +636,23 @@ def test_products_of_matrices_stay_in_their_loop() -> None:
     assert "xs[i] @ w" in source
     rows = accelerate(recurrent).inspect(np.ones((40, 512)) / 512, np.ones((512, 64)), np.zeros(64), compile=False)
     assert "xs @ w" in rows.source  # of vectors: one product of matrices
+
+
+def test_what_all_iterations_have_in_common_is_computed_once() -> None:
+    """The flag that none of them changes was asked for twice: by what follows iterations, and by what they choose."""
+
+    def f(a, b, c, n):
+        x0 = 0.25
+        for _ in range(4):
+            a[:] = c[::-1]
+            c[:] = np.cumsum(np.abs(b))
+            if n % 3 == 0:
+                if n % 3 == 1:
+                    c[1:] += 0.0
+                x0 = b[3]
+        return b, a, x0, n
+
+    args = X[:6], Y[:6], A[0, :6]
+    for n in (3, 4):
+        same(vmap(f, in_axes=(0, 0, 0, None))(*(np.copy(x)[None] for x in args), n)[1][0], f(*map(np.copy, args), n)[1])
+        same(accelerate(f, target="numpy")(*map(np.copy, args), n), f(*map(np.copy, args), n))

@@ -482,7 +482,8 @@ def describe(v: Value) -> str:
         return f"the function {v.name}"
     if isinstance(v, Undefined):
         return "undefined"
-    return f"a {type(v.value if isinstance(v, Foreign) else v).__name__}"
+    kind = type(v.value if isinstance(v, Foreign) else v).__name__
+    return f"a {kind} of {len(v)}" if type(v) in (list, tuple, dict, set) else f"a {kind}"
 
 
 def has_array_method(v: Value) -> bool:

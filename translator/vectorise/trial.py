@@ -235,8 +235,12 @@ class Trial:
         return made
 
     def batched(self, whole: Function, inputs: Sequence[Atom]) -> list[Value]:
-        """The results of the trip in all trips, an axis of trips in front."""
-        trip = dead_code(whole)
+        """The results of the trip in all trips, an axis of trips in front. What all trips have in common stands there under
+        its own names, once: `follow` asks for parts of the trip first.
+        """
+        there = {t for s in self.b.statements for t in s.targets}
+        new = tuple(s for s in whole.body.statements if there.isdisjoint(s.targets))
+        trip = dead_code(replace(whole, body=replace(whole.body, statements=new)))
         self.check_resolved(trip.body, whole.body.params)
         varying = batched_variables(trip, trip.body.params)
         turns = For((), self.loop.range, (), Block(trip.body.params[:1], trip.body.statements, ()))
