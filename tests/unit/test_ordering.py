@@ -108,6 +108,14 @@ SEARCHES += [("np.searchsorted(x, y)", np.array([1.0, 2.0, np.nan]), np.array([0
 SEARCHES += [("x.searchsorted(y, 'right')", S, X), ("np.searchsorted(x, y, sorter=np.argsort(x))", V, X)]
 SEARCHES += [("np.digitize(x, y)", X, S), ("np.digitize(x, y)", X, S[::-1].copy())]
 SEARCHES += [("np.digitize(x, y, right=True)", S, S), ("np.digitize(x, y, right=True)", S, S[::-1].copy())]
+ODD = np.array([np.nan, -np.inf, -0.5, 0.0, 1.0, 2.0, np.inf])
+NANS = ([np.nan, np.nan], [np.nan, 1.0], [1.0, np.nan], [1.0, 1.0], [3.0, 3.0, np.nan], [-np.inf, np.nan], [2.0])
+SEARCHES += [(f"np.digitize(x, y, {right})", ODD, np.array(bins)) for bins in NANS for right in (False, True)]
+SEARCHES += [  # from infinite points lines go on to the right what they do not tell from the left
+    ("np.interp(x, y, z)", ODD, np.array(xp), np.array(fp))
+    for xp in ([-np.inf, 0.0, np.inf], [-0.5, -0.5, 1.5], [-2.0, 0.5, 1.5])
+    for fp in ([1.0, 0.0, -0.5], [2.0, 2.0, -np.inf], [np.inf, 0.0, np.inf], [1j, 2.0, np.nan - 2j], [np.inf] * 3)
+]
 SEARCHES += [("np.interp(x, y, z)", X, S, V), ("np.interp(x, y, z, left=-1.0, right=7.0)", X, S, V)]
 SEARCHES += [("np.interp(x, y, z, period=1.5)", X, S, V), ("np.interp(x, y, z)", 0.2, S, Z.ravel()[:9])]
 

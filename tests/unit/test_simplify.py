@@ -277,3 +277,42 @@ def test_constants_are_exact_however_numpy_prints(target: str) -> None:
     with np.printoptions(precision=3, legacy="1.13"):
         found = accelerate(f, target=target)(np.float64(0.7))
     assert found == f(np.float64(0.7))
+
+
+def test_choices_that_a_choice_decides() -> None:
+    """`c & d` decides `c` behind operations that fail nowhere; a root keeps what shields it."""
+    shape = (SPECIAL.size,)
+    flag = Aval(shape, np.dtype(bool))
+    c, d, x = SPECIAL > 0, SPECIAL < 2, SPECIAL
+
+    @np.errstate(all="ignore")
+    def choices(body: Callable[[Builder, Var, Var, Var], Atom]) -> int:
+        f = build([flag, flag, array(*shape)], lambda b, *p: body(b, *p))
+        return ops_of(check(f, c, d, x)).count("where")
+
+    def where(b: Builder, *args: Any) -> Atom:
+        return b.apply(ops.WHERE, *args)
+
+    zero, one = const(0.0), const(1.0)
+
+    def product(b: Builder, c: Var, d: Var, x: Var) -> Atom:
+        inner = b.apply(ops.MULTIPLY, where(b, c, x, zero), x)
+        return where(b, b.apply(ops.LOGICAL_AND, c, d), b.apply(ops.SUBTRACT, inner, one), zero)
+
+    def root(b: Builder, c: Var, d: Var, x: Var) -> Atom:
+        return where(b, b.apply(ops.LOGICAL_AND, c, d), b.apply(ops.SQRT, where(b, c, x, one)), zero)
+
+    def otherwise(b: Builder, c: Var, d: Var, x: Var) -> Atom:
+        return where(b, b.apply(ops.LOGICAL_OR, c, d), zero, b.apply(ops.NEGATIVE, where(b, d, one, x)))
+
+    def both(b: Builder, c: Var, d: Var, x: Var) -> Atom:
+        return where(b, c, where(b, d, x, zero), zero)
+
+    def either(b: Builder, c: Var, d: Var, x: Var) -> Atom:
+        return where(b, c, one, where(b, d, one, x))
+
+    def shared(b: Builder, c: Var, d: Var, x: Var) -> Atom:
+        inner = b.apply(ops.MULTIPLY, where(b, c, x, zero), x)
+        return b.apply(ops.ADD, where(b, c, inner, one), inner)
+
+    assert [choices(f) for f in (product, root, otherwise, both, either, shared)] == [1, 2, 1, 1, 1, 2]

@@ -18,7 +18,7 @@ import numpy as np
 from .. import make, ops
 from ..builder import Builder
 from ..ir import Apply, Atom, Aval, Const, Var
-from ..ops.core import Elementwise, Linalg
+from ..ops.core import Elementwise, Linalg, is_tame
 from ..records import dataclass
 from .cotangents import cast_like, same_atom, strong, unbroadcast
 from .partials import elementwise_vjp
@@ -51,13 +51,6 @@ class Choice:
         """`c`, the cotangent of a value of this type, where it counts, and zeros elsewhere."""
         x, y = (c, 0.0) if self.side else (0.0, c)
         return cast_like(b, make.where(b, self.condition, x, y), strong(aval))
-
-
-# What has finite slopes at all finite arguments: behind these alone a choice may be made at once.
-_TAME = frozenset(
-    {"add", "subtract", "multiply", "negative", "positive", "square", "sin", "cos", "tanh", "where", "absolute", "sign",
-     "maximum", "minimum", "fmax", "fmin", "clip", "real", "imag", "conjugate", "arctan", "erf"}
-)  # fmt: skip
 
 
 class Contribute(Protocol):
@@ -137,4 +130,4 @@ def _is_tame(s: Apply, makers: Mapping[Var, Apply]) -> bool:
         case Elementwise(name="power"), (_, Const() as to):
             return bool(np.all(np.greater_equal(to.value, 1)))
         case op, _:
-            return op.name in _TAME
+            return is_tame(op)

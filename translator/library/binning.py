@@ -57,15 +57,24 @@ def digitize(x: Any, bins: Any, right: Any = False) -> Any:
     if bins.dtype.kind == "c":
         raise TypeError("Cannot cast array data from complex to float64 according to the rule 'safe'")
     side = "left" if right else "right"
-    falls = np.any(bins[1:] < bins[:-1])  # not bins[0] > bins[-1]: NaN may be the last
+    falls = _fall(bins)
     if not is_known(bins) and bins.shape[0] > 1:
-        if falls & np.any(bins[1:] > bins[:-1]):
+        if np.where(falls, np.any(bins[1:] > bins[:-1]), np.any(bins[1:] < bins[:-1])):
             raise ValueError("bins must be monotonically increasing or decreasing")
     if falls:
         places = bins.shape[0] - searchsorted(bins[::-1], x, side)
     else:
         places = searchsorted(bins, x, side)
     return places[()]
+
+
+def _fall(bins: Any) -> Any:
+    """Whether the first two edges that differ do not rise: as NumPy asks, NaN differs and never rises."""
+    if bins.shape[0] < 2:
+        return False
+    differ = bins[1:] != bins[:-1]
+    k = np.argmax(differ)
+    return np.any(differ) & ~(bins[k] < bins[k + 1])
 
 
 def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
@@ -93,9 +102,22 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
         return np.where(x < xp[0], first, np.where(x > xp[0], last, fp[0]))[()]
     i = np.clip(searchsorted(xp, x, "right") - 1, 0, n - 2)
     slopes = (fp[1:] - fp[:-1]) / (xp[1:] - xp[:-1])
-    y = np.where(x == xp[i], fp[i], slopes[i] * (x - xp[i]) + fp[i])
+    y = slopes[i] * (x - xp[i]) + fp[i]
+    if not (np.all(np.isfinite(slopes)) & np.isfinite(xp[n - 1] - xp[0])):  # what one end does not tell the other may
+        other = _told_from_the_right(y, slopes[i] * (x - xp[i + 1]) + fp[i + 1], fp[i], fp[i + 1])
+        y = np.where(np.isnan(x), x, other)
+    y = np.where(x == xp[i], fp[i], y)
     y = np.where(x == xp[n - 1], fp[n - 1], y)
     return np.where(x < xp[0], first, np.where(x > xp[n - 1], last, y))[()]
+
+
+def _told_from_the_right(y: Any, other: Any, start: Any, end: Any) -> Any:
+    """y where it is a number, by parts, else `other`, else the value that both ends have."""
+    if y.dtype.kind == "c":
+        real = _told_from_the_right(y.real, other.real, start.real, end.real)
+        return real + 1j * _told_from_the_right(y.imag, other.imag, start.imag, end.imag)
+    other = np.where(np.isnan(other) & (start == end), start, other)
+    return np.where(np.isnan(y), other, y)
 
 
 # ---- histograms ----------------------------------------------------------------------------------

@@ -489,6 +489,19 @@ def is_store(op: Op) -> bool:
     """Whether the operation makes a new version of its first argument, which is printed as a change of that."""
     return isinstance(op, Put) or op is APPEND
 
+
+_TAME = frozenset(
+    {"add", "subtract", "multiply", "negative", "positive", "square", "sin", "cos", "tanh", "where", "absolute", "sign",
+     "maximum", "minimum", "fmax", "fmin", "clip", "real", "imag", "conjugate", "arctan", "erf"}
+)  # fmt: skip
+
+
+def is_tame(op: Op) -> bool:
+    """Whether an elementwise operation has finite values and slopes at all finite arguments (but for overflow): what a
+    choice shields from others may be computed everywhere."""
+    return op.name in _TAME
+
+
 # ---- type rules ----------------------------------------------------------------------------------
 
 _PYTHON_TYPES = {"i": int, "f": float, "c": complex}

@@ -11,8 +11,7 @@ Floating-point sums and products are never reassociated otherwise; `x + 0` stays
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import field
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,6 @@ from ..ir import Apply, Atom, Aval, Const, DType, Var, const
 from ..ops.core import (
     NO_ATTRS,
     At,
-    Attrs,
     AxesAttrs,
     Cast,
     CastAttrs,
@@ -41,48 +39,8 @@ from ..ops.core import (
     Reshape,
     Run,
 )
-from ..records import dataclass
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """An operation that has no target yet."""
-
-    op: Op
-    args: tuple[Atom, ...]
-    attrs: Attrs = NO_ATTRS
-
-    def aval(self) -> Aval:
-        (aval,) = self.op.infer([a.aval for a in self.args], self.attrs)
-        return aval
-
-
-@dataclass(frozen=True, slots=True)
-class Nested:
-    """An elementwise operation whose operands are still to be computed, all or some."""
-
-    op: Elementwise
-    args: tuple[Atom | Call | Nested, ...]
-
-    def aval(self) -> Aval:
-        (aval,) = self.op.infer([aval_of(a) for a in self.args], NO_ATTRS)
-        return aval
-
-
-def aval_of(x: Atom | Call | Nested) -> Aval:
-    return x.aval() if isinstance(x, Call | Nested) else x.aval
-
-
-@dataclass(slots=True)
-class Definitions:
-    """What made the variables of a program that is rewritten, and how often each was read in it before."""
-
-    uses: Mapping[Var, int] = field(default_factory=dict)
-    made: dict[Var, Apply] = field(default_factory=dict)
-
-    def get(self, v: Var) -> Apply | None:
-        return self.made.get(v)
-Found = Atom | Call | Nested | None
+from .calls import Call, Definitions, Found, Nested, aval_of, is_same, made_by
+from .decided import where_true
 
 
 def rewrite(call: Call, aval: Aval, definitions: Definitions) -> Found:
@@ -110,12 +68,6 @@ def _rules(call: Call, definitions: Definitions) -> Found:
             return _reshape(call, definitions)
         case _:
             return None
-
-
-def made_by(atom: Atom, op: Op, definitions: Definitions) -> Apply | None:
-    """The statement that made the atom, if it applies `op`."""
-    made = definitions.get(atom) if isinstance(atom, Var) else None
-    return made if made is not None and made.op is op else None
 
 
 # ---- scalars -------------------------------------------------------------------------------------
@@ -407,11 +359,28 @@ class _Elementwise:
         negated = self.made(condition, ops.LOGICAL_NOT)
         if negated is not None and negated.args[0].aval.dtype.kind == "b":
             return Call(self.op, (negated.args[0], y, x))
-        for inner, chosen in ((self.made(x, ops.WHERE), 1), (self.made(y, ops.WHERE), 2)):
-            if inner is not None and inner.args[0] is condition:
-                shown = (inner.args[1], y) if chosen == 1 else (x, inner.args[2])
-                return Call(self.op, (condition, *shown))
+        sides = [where_true(a, condition, side, self.definitions) for a, side in ((x, True), (y, False))]
+        if sides != [None, None]:
+            return self.choice_of(condition, sides[0] or x, sides[1] or y)
+        return self.choice_in_choice(condition, x, y)
+
+    def choice_in_choice(self, condition: Atom, x: Atom, y: Atom) -> Found:
+        """`np.where(c, np.where(d, u, 0), 0)` with `c & d`, `np.where(c, 0, np.where(d, 0, u))` with `c | d`."""
+        for inner, op in ((self.made(x, ops.WHERE), ops.LOGICAL_AND), (self.made(y, ops.WHERE), ops.LOGICAL_OR)):
+            if inner is None or not self.definitions.is_read_once(inner.targets[0]):
+                continue
+            asked, first, second = inner.args
+            if asked.aval != condition.aval or asked.aval.dtype.kind != "b":
+                continue
+            if op is ops.LOGICAL_AND and is_same(second, y):
+                return self.choice_of(Call(op, (condition, asked)), first, y)
+            if op is ops.LOGICAL_OR and is_same(first, x):
+                return self.choice_of(Call(op, (condition, asked)), x, second)
         return None
+
+    def choice_of(self, condition: Atom | Call, x: Atom | Call | Nested, y: Atom | Call | Nested) -> Found:
+        assert isinstance(self.op, Elementwise)
+        return Nested(self.op, (condition, x, y)) if self.keeps_loop(condition, x, y) else None
 
     def logical_not(self) -> Found:
         inner = self.made(self.args[0], ops.LOGICAL_NOT)

@@ -53,8 +53,9 @@ from ..ops.core import Cast, Contract, Create, IndexAttrs, Linalg, Op, Reshape, 
 from ..records import dataclass
 from ..remake import remake
 from ..thrown import settled
+from .calls import Call, Definitions, Found, Nested
 from .dead import dead_code
-from .fold import Call, Definitions, Found, Nested, opposite, rewrite
+from .fold import opposite, rewrite
 
 __all__ = ["dead_code", "simplify"]
 

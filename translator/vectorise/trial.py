@@ -235,8 +235,8 @@ class Trial:
         return made
 
     def batched(self, whole: Function, inputs: Sequence[Atom]) -> list[Value]:
-        """The results of the trip in all trips, an axis of trips in front. What all trips have in common stands there under
-        its own names, once: `follow` asks for parts of the trip first.
+        """The results of the trip in all trips, an axis of trips in front. What all trips have in common stands there
+        under its own names, once: `follow` asks for parts of the trip first.
         """
         there = {t for s in self.b.statements for t in s.targets}
         new = tuple(s for s in whole.body.statements if there.isdisjoint(s.targets))
