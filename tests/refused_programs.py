@@ -26,13 +26,13 @@ class Refused:
     seen: Callable[[], Any] = field(default=lambda: None)
 
 
-def yields(x):
+async def yields_while_others_run(x):
     for v in x:
         yield v * 2
 
 
-def yields_from(x):
-    yield from x
+async def _gathered(values):
+    return [v async for v in values]
 
 
 async def coroutine(x):
@@ -101,6 +101,10 @@ def takes_records(x):
     return x["a"] * 2
 
 
+def takes_recarray(x):
+    return x.a * 2
+
+
 def takes_masked(x):
     return x * 2
 
@@ -123,8 +127,7 @@ def _records() -> tuple[Any, ...]:
 REFUSED = {
     r.fun.__name__ if hasattr(r.fun, "__name__") else "compiled_in_c": r
     for r in [
-        Refused(yields, finish=list),
-        Refused(yields_from, finish=list),
+        Refused(yields_while_others_run, finish=lambda values: asyncio.run(_gathered(values))),
         Refused(coroutine, finish=asyncio.run),
         Refused(inner_coroutine),
         Refused(executes_text, seen=lambda: len(CALLS)),
@@ -139,6 +142,7 @@ REFUSED = {
         Refused(takes_strings, lambda: (np.array(["a", "b"]),)),
         Refused(takes_dates, lambda: (np.array(["2020-01-01"], dtype="datetime64[D]"),)),
         Refused(takes_records, _records),
+        Refused(takes_recarray, lambda: (_records()[0].view(np.recarray),)),
         Refused(takes_masked, lambda: (np.ma.masked_less(X, 0.0),)),
         Refused(takes_matrix, lambda: (np.matrix([[1.0, 2.0], [3.0, 4.0]]),)),
         Refused(_without_source()),

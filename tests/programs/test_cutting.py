@@ -520,3 +520,43 @@ def test_print_handed_on_prints_when_it_is_called(target: str) -> None:
         found = outcome(f, (np.ones(3),))
         assert found[1] is None and found[2] == expected[2] == "first\na\n3\n"
         np.testing.assert_array_equal(found[0], expected[0])
+
+
+def _waits_with_its_array_out(x):
+    y = np.sqrt(x * x + 1.0) * np.cos(x)
+    yield y
+    y += 1.0
+    y[0] = np.sum(x) * 2
+    yield y, y.mean()
+    for i in range(3):
+        x[i] = np.exp(x[i]) + np.sum(y * i)
+        factor = yield x[i] + 1
+        if factor:
+            x *= factor + np.sin(x)
+    return np.sum(x * x)
+
+
+def _waits_for_another(x):
+    total = yield from _waits_with_its_array_out(x)
+    yield np.sqrt(total) * 2
+
+
+def _doubles(generator: Any) -> list[Any]:
+    """What a generator hands out where its array is changed between two steps; numbers are sent into it."""
+    given = [next(generator)]
+    given[0] *= 2
+    with contextlib.suppress(StopIteration):
+        while True:
+            given.append(generator.send(len(given)))
+    return given
+
+
+@pytest.mark.parametrize("target", ["cpu", "numpy"])
+@pytest.mark.parametrize("function", [_waits_with_its_array_out, _waits_for_another])
+def test_generator_functions_wait_around_regions(function: Fun, target: str) -> None:
+    fast = accelerate(function, target=target)
+    for _ in range(2):
+        found, expected = _doubles(fast(np.arange(4.0))), _doubles(function(np.arange(4.0)))
+        assert_same(found, expected, "steps")
+        assert found[1][0] is found[0]
+    assert "yield" in fast.inspect(np.arange(4.0)).source and not list(accelerate(lambda x: (yield x))(3))[1:]

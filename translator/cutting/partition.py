@@ -398,7 +398,9 @@ def _leaves(s: ast.stmt, in_loop: bool = False) -> bool:
 
 
 def _calls_host(s: ast.AST) -> bool:
-    """Calls that always need CPython. Others are found when the region is read."""
+    """Calls that always need CPython, and places where a generator waits. Others are found when the region is read."""
+    if any(isinstance(n, ast.Yield | ast.YieldFrom) for n in own_nodes([s])):
+        return True
     calls = (n for n in ast.walk(s) if isinstance(n, ast.Call))
     return any(_last_name(c.func) in _HOST_CALLS for c in calls)
 

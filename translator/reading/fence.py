@@ -57,18 +57,17 @@ def check(source: Source) -> None:
 
 
 def check_entry(source: Source) -> None:
-    """Raise UnsupportedError for a generator function: it may be called by one that is read, but not read alone."""
+    """Raise CutError for a generator function: one that is read may call it, alone it is CPython's, around regions."""
     check(source)
-    found = [n for s in _body(source.node) for n in own_nodes(s) if isinstance(n, ast.Yield | ast.YieldFrom)]
+    root = source.node
+    body = root.body if isinstance(root, ast.FunctionDef) else [root.body]
+    found = [n for s in body for n in own_nodes(s) if isinstance(n, ast.Yield | ast.YieldFrom)]
     if found:
         what = "a generator function cannot be compiled by itself"
         why = "a generator keeps running between calls; a compiled function returns once"
-        diagnostic = source.diagnostic(found[0], what, why, "collect the values in a list and return it")
-        raise UnsupportedError(diagnostic)
-
-
-def _body(root: FunctionNode) -> list[ast.stmt]:
-    return root.body if isinstance(root, ast.FunctionDef) else []
+        error = CutError(source.diagnostic(found[0], what, why, "collect the values in a list and return it"))
+        error.sites = (found[0],)
+        raise error
 
 
 def _is_cut(node: ast.AST) -> bool:
