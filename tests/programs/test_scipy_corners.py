@@ -116,10 +116,33 @@ def test_matrices_must_be_finite(function: Callable[..., Any], args: tuple[Any, 
                 accelerated(*args[:i], holed, *args[i + 1 :])
 
 
-def test_the_norm_of_a_vector_is_a_python_number() -> None:
-    def norms(x):
-        return scipy.linalg.norm(x), scipy.linalg.norm(x, 1), scipy.linalg.norm(x[None]), scipy.linalg.norm(x, axis=0)
+def _norms(x):
+    return scipy.linalg.norm(x), scipy.linalg.norm(x, 1), scipy.linalg.norm(x[None]), scipy.linalg.norm(x, axis=0)
 
-    for found, expected in zip(accelerate(norms, target="cpu")(IMAGE[0]), norms(IMAGE[0]), strict=True):
+
+def _norms_of_a_matrix(x):
+    orders = 1, np.inf, -1, 2, "fro", None
+    return [scipy.linalg.norm(x, order) for order in orders] + [scipy.linalg.norm(x[:1], 1), scipy.linalg.norm(x, 1, 0)]
+
+
+def _derivatives_of_digamma(x):
+    polygamma = scipy.special.polygamma
+    return polygamma(1, x[0]), polygamma(2, 1.5), polygamma(0, x), polygamma(0.5, 0.5), polygamma(1, x[1]) + 1.0
+
+
+@pytest.mark.parametrize("target", ["cpu", "numpy"])
+@pytest.mark.parametrize(
+    "function, x",
+    [
+        (_norms, IMAGE[0]),
+        (_norms_of_a_matrix, IMAGE),
+        (_norms_of_a_matrix, IMAGE.astype(np.float32).T),
+        (_norms_of_a_matrix, WHOLE),
+        (_derivatives_of_digamma, IMAGE[0]),
+    ],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_kinds_of_numbers(function: Callable[..., Any], x: Any, target: str) -> None:
+    for found, expected in zip(accelerate(function, target=target)(x), function(x), strict=True):
         assert type(found) is type(expected)
-        np.testing.assert_allclose(found, expected, rtol=1e-15)
+        np.testing.assert_allclose(found, expected, rtol=1e-6 if x.dtype == np.float32 else 1e-13)

@@ -244,10 +244,15 @@ def of_finite(function: Any, operands: Any, place: int, *args: Any, **options: A
 
 
 def norm_as_number(a: Any, ord: Any = None, axis: Any = None, keepdims: Any = False, check_finite: Any = True) -> Any:
-    """A Python number where SciPy asks BLAS: for the 2-norm of a vector."""
+    """A Python number where SciPy asks BLAS or LAPACK: for the 2-norm of a vector, and sums of magnitudes of a matrix that
+    lies in line.
+    """
     a, found = np.asarray(a), _numpys_norm(a, ord, axis, keepdims)
-    by_blas = a.ndim == 1 and a.dtype.char in "fdFD" and known(ord) in (None, 2)
-    return float(found) if by_blas and axis is None and not known(keepdims) else found
+    if a.size == 0 or a.dtype.char not in "fdFD" or axis is not None or known(keepdims):
+        return found
+    by_blas = a.ndim == 1 and known(ord) in (None, 2)
+    by_lapack = a.ndim == 2 and min(a.shape) > 1 and known(ord) in (1, np.inf)
+    return float(found) if by_blas or by_lapack else found
 
 
 def finite_operands(functions: Mapping[Any, str]) -> dict[str, tuple[Any, tuple[Any, ...]]]:

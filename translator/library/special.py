@@ -324,13 +324,13 @@ _BERNOULLI = (
 
 
 def polygamma(n: Any, x: Any) -> Any:
-    """The nth derivative of digamma at x; n may be an array."""
+    """The nth derivative of digamma at x; n may be an array. NaN where n is no whole number, as powers of -1 are."""
     n, x = np.broadcast_arrays(np.asarray(n), _reals(x))
     x = x.astype(np.result_type(real_float_of(n.dtype), x))
     order = np.maximum(n, 1).astype(x.dtype)
-    sign = np.where(n % 2 == 0, -1.0, 1.0)
+    sign = np.where(n % 2 == 0, -1.0, np.where(n % 2 == 1, 1.0, np.nan))
     higher = sign * gamma(order + 1.0) * _hurwitz(order + 1.0, x)
-    return np.where(n == 0, digamma(np.where(n == 0, x, 1.0)), higher).astype(x.dtype)[()]
+    return np.where(n == 0, digamma(np.where(n == 0, x, 1.0)), higher).astype(x.dtype)
 
 
 def factorial(n: Any, exact: Any = False) -> Any:

@@ -95,6 +95,8 @@ def _gives_array(f: Any, args: list[Value]) -> bool:
     if not isinstance(f, Hashable):
         return False
     of_number = bool(args) and (type(args[0]) in (bool, int, float, complex) or _is_weak(args[0]))
+    if getattr(f, "__name__", None) in _SCIPYS_MAKERS:
+        return str(getattr(f, "__module__", None)).startswith("scipy.")
     return f in _MAKERS or (f is np.where and len(args) > 1) or (of_number and f in _TURNING)
 
 
@@ -112,6 +114,8 @@ _MAKERS: set[Any] = {
     *(np.cov, np.cross, np.i0, np.isin, np.pad, np.roll, np.tensordot, np.linalg.tensordot, np.linalg.tensorsolve),
     *(np.fft.fftn, np.fft.ifftn, np.apply_along_axis, np.lib.stride_tricks.as_strided, "copy"),
 }
+
+_SCIPYS_MAKERS = frozenset({"polygamma"})  # by name: SciPy may not be there
 
 
 def _unknown_arguments(
