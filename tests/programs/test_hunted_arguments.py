@@ -164,6 +164,53 @@ def scaled_by_powers_of_two(x, n):
     return np.ldexp(x, n)
 
 
+@CASES(*[(np.array([0, 2, 4]), np.array([3, 2, 0], d)) for d in (np.uint8, np.uint64, np.int32)])
+def slopes_at_places(x, places):
+    return np.gradient(x, places)
+
+
+@CASES((X.reshape(2, 3), [1.0, 2.0]), (X.reshape(2, 3), 2.0), (X.reshape(2, 3), NUMBERS), (X, I))
+def slopes_of_a_table(x, places):
+    return np.gradient(x, places)
+
+
+@CASES((NUMBERS,), (X,), (2.5,))
+def differences_of_no_order(x):
+    return np.diff(x, n=0)
+
+
+@CASES((F.reshape(2, 2), F[None]), (F[None], F.reshape(2, 2)[:1]), (F[:, None], F), (np.zeros((0, 3)), None))
+def covariances_of_columns(x, y):
+    return np.cov(x, ddof=0, rowvar=False), np.cov(x, y, rowvar=False) if y is not None and len(y) == len(x) else 0
+
+
+@CASES((X, np.array([1, 0, 0, 1, 0, 2])), (X, [True, False] * 3), (X, np.array([X < 0, X > 2])), (X, [X < 0, X > 2]))
+def pieces(x, conditions):
+    return np.piecewise(x, conditions, [7, lambda v: v * 2]), np.squeeze([[1.5]])
+
+
+@CASES((X, 0), (X, 0.0), (X, -2.0), (X, None))
+def periodic(x, period):
+    return np.interp(x, [0, 1], [1, 2], period=period)
+
+
+@CASES(*[(x, q) for x in (F, I) for q in (np.float32(0.5), 0.5, [0, 1], 1, np.array([0.25, 0.5], np.float32))])
+def quantiles_by_method(x, q):
+    return [np.quantile(x, q, method=how) for how in ("averaged_inverted_cdf", "midpoint", "linear", "lower")]
+
+
+@CASES((I,), (I.astype(float),), (I > 0,))
+def along_an_axis(places):
+    table = np.arange(9.0).reshape(3, 3)
+    np.put_along_axis(table, places[:, None], -1, axis=1)
+    return np.take_along_axis(table, places[None], axis=0)
+
+
+@CASES((np.zeros((2, 3)), I), (np.zeros((2, 3)), I[None]))
+def put_in_line(table, places):
+    np.put_along_axis(table, places, [1, 2, 3], axis=None)
+
+
 @CASES(([], X), (np.array([], int), I))
 def polynomial_of_no_terms(p, x):
     return np.polyval(p, x)

@@ -81,6 +81,8 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     x, xp, fp = np.asarray(x), np.asarray(xp), np.asarray(fp)
     if x.dtype.kind == "c" or xp.dtype.kind == "c":
         raise TypeError("Cannot cast array data from complex to float64 according to the rule 'safe'")
+    if period is not None and period == 0:
+        raise ValueError("period must be a non-zero value")
     if xp.ndim != 1 or fp.ndim != 1:
         raise ValueError("Data points must be 1-D sequences")
     if xp.shape[0] == 0:

@@ -133,8 +133,8 @@ def check_joined(dtype: Any, *others: Any) -> None:
 
 
 def check_gradient(shape: Sequence[int], axes: Sequence[int], given: int, edge_order: int) -> None:
-    """Raises, as NumPy does, for arguments of np.gradient that do not fit."""
-    if given not in (0, 1, len(axes)):
+    """Raises, as NumPy does, for arguments of np.gradient that do not fit: `given` spacings, one for each axis."""
+    if given != len(axes):
         raise DTypeError("invalid number of arguments")
     if edge_order not in (1, 2):
         raise ValueError("'edge_order' greater than 2 not supported")

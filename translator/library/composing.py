@@ -53,7 +53,8 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> An
     if x.ndim == 0:
         lines = condlist if isinstance(condlist, list | tuple) else [condlist]
         return piecewise(np.reshape(x, 1), [np.reshape(c, 1) for c in lines], funclist, *args, **kw)[0]
-    conditions = [np.asarray(c) for c in condlist] if isinstance(condlist, list | tuple) else [np.asarray(condlist)]
+    several = len(condlist) > 0 and np.ndim(condlist[0]) > 0  # else it is the only one
+    conditions = [np.asarray(c).astype(np.bool_) for c in (condlist if several else [condlist])]
     y = np.zeros_like(x)
     if len(funclist) not in (len(conditions), len(conditions) + 1):
         n = len(conditions)

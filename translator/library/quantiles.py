@@ -125,7 +125,8 @@ def _virtual_index(n: Any, q: Any, method: str) -> Any:
 
 def _pick(s: Any, place: Any, last: Any, method: str, weak: bool) -> Any:
     """The elements at `place`, of which `last` is the largest; between two of them interpolated."""
-    if method in ("lower", "higher", "nearest", "inverted_cdf", "closest_observation"):
+    whole = method == "linear" and place.dtype.kind in "iu"
+    if whole or method in ("lower", "higher", "nearest", "inverted_cdf", "closest_observation"):
         return _at(s, np.clip(place, 0, last).astype(np.int64))
     floor = np.floor(place)
     below = np.clip(floor, 0, last)
@@ -135,8 +136,9 @@ def _pick(s: Any, place: Any, last: Any, method: str, weak: bool) -> Any:
         part = np.where(part == 0, 0.5, 1.0)
     elif method == "midpoint":
         part = np.where(place % 1 == 0, 0.0, 0.5)
-    if weak and s.dtype.kind == "f":
-        part = part.astype(s.dtype)
+    part = part.astype(place.dtype)
+    if weak:
+        part = part.astype(s.dtype if s.dtype.kind == "f" else np.float64)
     low, high = _at(s, below.astype(np.int64)), _at(s, above.astype(np.int64))
     d = high - low
     return np.where(part >= 0.5, high - d * (1 - part), low + d * part)

@@ -244,9 +244,7 @@ def of_finite(function: Any, operands: Any, place: int, *args: Any, **options: A
 
 
 def norm_as_number(a: Any, ord: Any = None, axis: Any = None, keepdims: Any = False, check_finite: Any = True) -> Any:
-    """A Python number where SciPy asks BLAS or LAPACK: for the 2-norm of a vector, and sums of magnitudes of a matrix that
-    lies in line.
-    """
+    """A Python number where SciPy asks BLAS or LAPACK: 2-norms of vectors, 1- and inf-norms of whole matrices."""
     a, found = np.asarray(a), _numpys_norm(a, ord, axis, keepdims)
     if a.size == 0 or a.dtype.char not in "fdFD" or axis is not None or known(keepdims):
         return found

@@ -228,9 +228,10 @@ def nanstd(
 
 
 def diff(a: Any, n: Any = 1, axis: Any = -1, prepend: Any = None, append: Any = None) -> Any:
-    a, n = np.asarray(a), known(n)
+    n = known(n)
     if n == 0:
         return a
+    a = np.asarray(a)
     if prepend is not None:
         a = np.concatenate([_edge(prepend, a, axis), a], axis=axis)
     if append is not None:
@@ -277,8 +278,9 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: Any = 1) -> An
     """Central differences, one-sided at the ends (`edge_order` 1 or 2); a spacing is a number or the coordinates."""
     f = np.asarray(f)
     axes = axes_of(axis, f.ndim)
-    check_gradient(f.shape, axes, len(varargs), known(edge_order))
-    steps = varargs if len(varargs) == len(axes) else ((varargs[0] if varargs else 1.0),) * len(axes)
+    one = len(varargs) == 0 or (len(varargs) == 1 and np.ndim(varargs[0]) == 0)  # spacing for all axes
+    check_gradient(f.shape, axes, len(axes) if one else len(varargs), known(edge_order))
+    steps = ((varargs[0] if varargs else 1.0),) * len(axes) if one else varargs
     parts = [_gradient_along(f, h, i, edge_order) for i, h in zip(axes, steps)]
     return parts[0] if len(parts) == 1 else tuple(parts)
 
@@ -289,7 +291,9 @@ def _gradient_along(f: Any, h: Any, axis: int, edge_order: int) -> Any:
     if x.dtype.kind in "iu":
         x = x.astype(np.float64)
     if np.ndim(h) == 1:
-        return np.moveaxis(_gradient_at(x, np.asarray(h), edge_order).astype(x.dtype), 0, axis)
+        places = np.asarray(h)
+        places = places.astype(np.float64) if places.dtype.kind in "iu" else places  # differences of integers may wrap
+        return np.moveaxis(_gradient_at(x, places, edge_order).astype(x.dtype), 0, axis)
     inner = (x[2:] - x[:-2]) / (2.0 * h)
     if known(edge_order) == 1:
         first = (x[1:2] - x[0:1]) / h
@@ -382,8 +386,10 @@ def cov(
     if np.ndim(m) > 2 or (y is not None and np.ndim(y) > 2):
         raise ValueError("m and y have more than 2 dimensions")
     x = _observations(m, rowvar)
+    if x.shape[0] == 0:
+        return np.zeros((0, 0))
     if y is not None:
-        x = np.concatenate([x, _observations(y, rowvar)])
+        x = np.concatenate([x, _observations(y, rowvar or np.shape(y)[0] == 1)])
     if dtype is not None:
         x = x.astype(dtype)
     free = (0 if bias else 1) if ddof is None else ddof
@@ -404,7 +410,7 @@ def _observations(m: Any, rowvar: bool) -> Any:
     x = x.astype(np.result_type(x, np.float64))
     if x.ndim < 2:
         return np.reshape(x, (1, x.size))
-    return x if rowvar or x.shape[0] == 1 else x.T
+    return x if rowvar else x.T
 
 
 def corrcoef(x: Any, y: Any = None, rowvar: Any = True, *, dtype: Any = None) -> Any:

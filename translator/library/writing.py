@@ -64,15 +64,19 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
 
 
 def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> None:
+    places = np.asarray(indices)
+    if places.dtype.kind not in "iu":
+        raise IndexError("`indices` must be an integer array")
     if axis is None:
-        places = np.asarray(indices)
+        if places.ndim != 1:
+            raise ValueError("when axis=None, `indices` must have a single dimension.")
         arr[_unravelled(places, arr.shape)] = values
         return
-    chosen, place = np.asarray(indices), one_axis(axis, arr.ndim)
-    if chosen.ndim != arr.ndim:
+    place = one_axis(axis, arr.ndim)
+    if places.ndim != arr.ndim:
         raise ValueError("`indices` and `arr` must have the same number of dimensions")
     lines = [
-        chosen if i == place else np.reshape(np.arange(n), (1,) * i + (n,) + (1,) * (arr.ndim - 1 - i))
+        places if i == place else np.reshape(np.arange(n), (1,) * i + (n,) + (1,) * (arr.ndim - 1 - i))
         for i, n in enumerate(arr.shape)
     ]
     arr[tuple(lines)] = values

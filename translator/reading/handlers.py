@@ -94,7 +94,7 @@ def _boxed(ctx: Context, f: Any, found: Value, args: list[Value]) -> Value:
 def _gives_array(f: Any, args: list[Value]) -> bool:
     if not isinstance(f, Hashable):
         return False
-    of_number = bool(args) and (type(args[0]) in (bool, int, float, complex) or _is_weak(args[0]))
+    of_number = bool(args) and (type(args[0]) in (bool, int, float, complex, list, tuple) or _is_weak(args[0]))
     if getattr(f, "__name__", None) in _SCIPYS_MAKERS:
         return str(getattr(f, "__module__", None)).startswith("scipy.")
     return f in _MAKERS or (f is np.where and len(args) > 1) or (of_number and f in _TURNING)
@@ -104,7 +104,7 @@ def _is_weak(v: Value) -> bool:
     return type(v) is Var and v.aval.weak
 
 
-_TURNING: set[Any] = {np.squeeze, np.transpose, np.permute_dims}  # they make arrays of Python's numbers
+_TURNING: set[Any] = {np.squeeze, np.transpose, np.permute_dims}  # they make arrays of Python's numbers and lists
 
 
 _VIEWS: set[Any] = {np.real, np.imag, np.squeeze, np.transpose, np.permute_dims, "real", "imag", "T", "squeeze", "view"}

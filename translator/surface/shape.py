@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import make
 from ..builder import Builder
-from ..errors import AxisError, CutError, Diagnostic, DTypeError, ShapeError, UnsupportedError
+from ..errors import AxisError, CutError, Diagnostic, DTypeError, OutOfBoundsError, ShapeError, UnsupportedError
 from ..ir import Atom, Const, Var
 from ..library.checks import check_cast
 from ..library.support import axes_of, axis_size
@@ -188,6 +188,8 @@ def take_along_axis(b: Builder, arr: Any, indices: Any, axis: Any = -1) -> Atom:
     if axis is None:
         x, axis = make.reshape(b, x, (-1,)), 0
     place = make.normalize_axis(static_int(axis, "an axis"), x.aval.ndim)
+    if chosen.aval.dtype.kind not in "iu":
+        raise OutOfBoundsError("`indices` must be an integer array")
     if chosen.aval.ndim != x.aval.ndim:
         raise ShapeError("np.take_along_axis: indices and array must have as many axes")
     positions: list[Atom] = []
