@@ -211,6 +211,31 @@ def put_in_line(table, places):
     np.put_along_axis(table, places, [1, 2, 3], axis=None)
 
 
+@CASES(*[(X, r) for r in ((-1.0, 2.0), (2.0, -1.0), (np.nan, 1.0), (0.0, np.inf), (1, 1))])
+def bins_in_a_range(x, limits):
+    return np.histogram(x, 3, range=limits), np.histogramdd((x, -x), 2, range=[limits, (-3, 3)])
+
+
+@CASES(*[(X, np.array(edges)) for edges in ([0.0, 1.0, 2.0], [0.0, 2.0, 1.0])], (X, np.array([1, 3, 1], np.uint64)))
+def bins_between_edges(x, edges):
+    return np.histogram(x, edges), np.histogramdd((x, x), [edges, 2])
+
+
+@CASES((np.eye(3), 0.1, None), (np.eye(3), None, 0.1), (np.eye(3), 0.1, 0.1))
+def two_tolerances(a, tol, rtol):
+    return np.linalg.matrix_rank(a, tol, rtol=rtol)
+
+
+@CASES((np.diag([1.0, 1e-3]), 0.1, 0.1), (np.diag([1.0, 1e-3]), None, 0.1), (np.diag([1.0, 1e-15]), None, None))
+def inverse_by_two_tolerances(a, rcond, rtol):
+    return np.linalg.pinv(a, rcond, rtol=rtol)
+
+
+@CASES((np.eye(3), "raw"), (np.eye(3), "none"))
+def factors_by_mode(a, mode):
+    return np.linalg.qr(a, mode)
+
+
 @CASES(([], X), (np.array([], int), I))
 def polynomial_of_no_terms(p, x):
     return np.polyval(p, x)

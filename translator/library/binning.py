@@ -128,11 +128,19 @@ def _told_from_the_right(y: Any, other: Any, start: Any, end: Any) -> Any:
 def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Any:
     a = np.ravel(np.asarray(a))
     if not isinstance(bins, str) and np.ndim(bins) == 1:
-        if is_known(bins):
-            check_bins(bins, True)
-        return np.asarray(bins)
+        return _rising(bins)
     low, high = _outer_edges(a, range)
     return np.linspace(low, high, bin_count(bins) + 1, dtype=float_of(a.dtype))
+
+
+def _rising(bins: Any) -> Any:
+    """The edges that are given. Raises ValueError unless they rise."""
+    edges = np.asarray(bins)
+    if is_known(bins):
+        check_bins(bins, True)
+    elif np.any(edges[1:] < edges[:-1]):
+        raise ValueError("`bins` must increase monotonically, when an array")
+    return edges
 
 
 def _outer_edges(a: Any, range: Any) -> Any:
@@ -145,6 +153,10 @@ def _outer_edges(a: Any, range: Any) -> Any:
         low, high = range
         if is_known(low) and is_known(high):
             check_range(low, high)
+        elif low > high:
+            raise ValueError("max must be larger than min in range parameter.")
+        elif not (np.isfinite(low) and np.isfinite(high)):
+            raise ValueError(f"supplied range of [{low}, {high}] is not finite")
     flat = low == high
     return np.where(flat, low - 0.5, low), np.where(flat, high + 0.5, high)
 
@@ -245,9 +257,7 @@ def histogramdd(sample: Any, bins: Any = 10, range: Any = None, density: Any = N
 
 def _edges_of(column: Any, bins: Any, range: Any) -> Any:
     if np.ndim(bins) == 1:
-        if is_known(bins):
-            check_bins(bins, True)
-        return np.asarray(bins)
+        return _rising(bins)
     low, high = _outer_edges(column, range)
     return np.linspace(low, high, bin_count(bins) + 1)
 

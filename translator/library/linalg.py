@@ -163,6 +163,8 @@ def pinv_of_hermitian(a: Any, rcond: Any) -> Any:
 
 
 def matrix_rank(A: Any, tol: Any = None, hermitian: Any = False, *, rtol: Any = None) -> Any:
+    if tol is not None and rtol is not None:
+        raise ValueError("`tol` and `rtol` can't be both set.")
     x = np.asarray(A)
     if x.ndim < 2:
         return int(np.any(x != 0))

@@ -9,12 +9,12 @@ import numpy as np
 
 from .. import make, ops
 from ..builder import Builder
-from ..errors import CutError, Diagnostic, DTypeError, UnsupportedError
+from ..errors import CutError, Diagnostic, DTypeError
 from ..ir import Atom
 from ..library.linalg import pinv_of_hermitian, svd_of_hermitian
 from ..library.support import require_square
 from ..ops.core import Linalg, Run
-from .arguments import array, static, static_bool
+from .arguments import MISSING, array, static, static_bool
 from .elementwise import conjugate
 
 Direct = Callable[..., Any]
@@ -52,8 +52,8 @@ def qr(b: Builder, a: Any, mode: Any = "reduced") -> Any:
     """Of a wide matrix q is that of its first columns; all columns of q for mode="complete"."""
     x, chosen = array(b, a), static(mode, "the mode of np.linalg.qr")
     if chosen not in ("reduced", "complete", "r"):
-        raise UnsupportedError(
-            Diagnostic(f"np.linalg.qr: the mode {chosen!r} is not in the language", instead="np.linalg.qr(a)")
+        raise CutError(
+            Diagnostic(f"np.linalg.qr: the mode {chosen!r} is left to NumPy", instead="np.linalg.qr(a)")
         )
     if x.aval.ndim < 2:
         return make.linalg(b, ops.QR_Q, x)  # refused with NumPy's reason
@@ -171,13 +171,17 @@ def cholesky(b: Builder, a: Any, /, *, upper: Any = False) -> Atom:
     return make.transpose(b, conjugate(b, x), (*range(ndim - 2), ndim - 1, ndim - 2)) if up else x
 
 
-def pinv(b: Builder, a: Any, rcond: Any = None, hermitian: Any = False, *, rtol: Any = None) -> Atom:
-    """`rcond`: 1e-15 by default, as in NumPy."""
+def pinv(b: Builder, a: Any, rcond: Any = None, hermitian: Any = False, *, rtol: Any = MISSING) -> Atom:
+    """`rcond`: 1e-15 by default, as in NumPy; for rtol=None what the arithmetic leaves."""
+    if rcond is not None and rtol is not MISSING:
+        raise ValueError("`rtol` and `rcond` can't be both set.")
     x = array(b, a)
     if 0 in x.aval.shape[-2:]:
         *batch, m, n = x.aval.shape
         return make.zeros(b, (*batch, n, m), x.aval.dtype if x.aval.dtype.kind in "fc" else np.float64)
-    cutoff = rcond if rtol is None else rtol
+    if rtol is None:
+        rtol = float(max(x.aval.shape[-2:]) * np.finfo(x.aval.dtype if x.aval.dtype.kind in "fc" else np.float64).eps)
+    cutoff = rcond if rtol is MISSING else rtol
     least = array(b, 1e-15 if cutoff is None else cutoff)
     if static_bool(hermitian, "hermitian"):
         result: Atom = _spliced(b, pinv_of_hermitian, x, least)
