@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, Literal, assert_never
 
-from ..translator import make
+from ..translator import make, ops
 from ..translator.bounds import divides_python_numbers, is_integer_power, is_python_int, is_python_power
 from ..translator.builder import Builder
 from ..translator.checked import Checked
@@ -158,6 +158,10 @@ def emit(
         from .loops import in_form
 
         function = in_form(function, checks, target)
+    if target == "cpu" and any(isinstance(s, Apply) and s.op is ops.PUT_ADD for s in walk(function.body)):
+        from .shared_pads import with_shared_pads
+
+        function = with_shared_pads(function)
     shifts = shifts or {}
     emitter = Emitter(Checked(function, checks), target, shared_values(function), replicas)
     if target == "cpu":
