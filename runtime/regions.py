@@ -150,7 +150,7 @@ class Region(Accelerated):
         if self._always:
             return self.fun(*args, **kwargs)
         size = size_of(args)
-        if not self._entries and not self._ledger.allows(size):
+        if not (self._ledger.looks(size) if self._entries else self._ledger.allows(size)):
             return self._ledger.run(size, self.fun, args, kwargs)
         try:
             key, leaves = open_arguments([_held(a) for a in args], {k: _held(a) for k, a in kwargs.items()})
@@ -161,6 +161,7 @@ class Region(Accelerated):
             return self.fun(*args, **kwargs)
         for entry in known:
             if entry.matches(leaves):
+                self._ledger.met()
                 if not self._ledger.on_trial(size):
                     return self._finished(entry, leaves, args, kwargs)
                 result = self._ledger.try_out(size, partial(self._finished, entry, leaves, args, kwargs))
@@ -168,6 +169,7 @@ class Region(Accelerated):
                     self._hosted[key] = "NumPy is faster for these arguments"
                     self._entries.pop(key, None)  # another thread may have come to the same
                 return result
+        self._ledger.missed()
         if not self._ledger.allows(size):
             return self._ledger.run(size, self.fun, args, kwargs)
         return self._first(key, leaves, args, kwargs)

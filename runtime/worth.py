@@ -14,6 +14,7 @@ PLAINLY = 1_000_000
 """Operations times elements from which a region is compiled at its first call: about a millisecond of NumPy's."""
 _PRICE = 0.1  # seconds that a translation takes, as long as none was made
 _TRIAL = 10
+_IN_VAIN = 10  # prices that a translation costs where the ones before it met no further call
 
 
 class Ledger:
@@ -30,11 +31,26 @@ class Ledger:
         self._numpy: dict[int, Timing] = {}  # by size
         self._compiled: dict[int, Timing] = {}
         self._compiled_in_vain: set[int] = set()
+        self._misses = 0  # calls since one met a translation
 
     def allows(self, size: int) -> bool:
         """Whether a translation for arguments of this size may be made now."""
         saved = self._saved >= self._price or (self._at_once > 0 and self._work * max(size, 1) >= PLAINLY)
         return saved and size not in self._compiled_in_vain
+
+    def looks(self, size: int) -> bool:
+        """Whether it pays to find out what kind the arguments are: of a list that grows that takes ever longer, and
+        no call is of a kind that was there before.
+        """
+        return self._misses < _TRIAL or self.allows(size)
+
+    def met(self) -> None:
+        """A call was of a kind that is translated."""
+        self._misses = 0
+
+    def missed(self) -> None:
+        """A call was of no such kind."""
+        self._misses += 1
 
     def run(self, size: int, function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """A call of the statements as they are, which saves what it takes."""
@@ -55,7 +71,7 @@ class Ledger:
         try:
             return make()
         finally:
-            self._price = perf_counter() - start
+            self._price = (perf_counter() - start) * (1 if self._misses < _TRIAL else _IN_VAIN)
 
     def on_trial(self, size: int) -> bool:
         """Whether compiled calls of this size are still compared with NumPy's."""

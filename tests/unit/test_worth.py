@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from untraced import accelerate
-from untraced.runtime import worth
+from untraced.runtime import regions, worth
+from untraced.runtime.arguments import open_arguments
 from untraced.runtime.worth import PLAINLY, Ledger, size_of
 
 
@@ -84,3 +85,43 @@ def test_sizes_of_other_things_count_for_nothing() -> None:
         size = (640, 480)
 
     assert size_of([np.ones((2, 3)), Image(), Image, np.float64, 2.0]) == 6 + 4
+
+
+def test_where_no_call_meets_a_translation_nobody_looks_for_one(clock: Clock) -> None:
+    ledger = Ledger(1, 2)
+    ledger.translate(clock.taking(0.2))
+    for _ in range(10):
+        assert ledger.looks(5)
+        ledger.missed()
+    for calls in (4, 40):  # the second translation is the first that is known to have been in vain
+        for _ in range(calls):
+            assert not ledger.looks(5)
+            ledger.run(5, clock.taking(0.051), (), {})
+        assert ledger.looks(5)
+        ledger.missed()
+        ledger.translate(clock.taking(0.2))
+    ledger.met()
+    assert ledger.looks(5)
+
+
+def test_a_list_that_grows_is_not_opened_at_every_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    def grown(x: np.ndarray, n: int) -> list[np.floating]:
+        out = [x.max()]
+        for k in range(n):
+            if np.unique(x[: k % 3]).size > 5:
+                continue
+            y = np.sin(x) * k + np.cos(x) * out[-1]
+            out.append(y.sum())
+        return out
+
+    opened = []
+
+    def counting(args: list, kwargs: dict) -> tuple:
+        opened.append(len(args))
+        return open_arguments(args, kwargs)
+
+    monkeypatch.setattr(worth, "PLAINLY", 1)
+    monkeypatch.setattr(regions, "open_arguments", counting)
+    x = np.linspace(0.0, 1.0, 100)
+    np.testing.assert_allclose(accelerate(grown)(x, 60), grown(x, 60), rtol=1e-9)
+    assert 0 < len(opened) < 40
