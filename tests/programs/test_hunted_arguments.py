@@ -236,6 +236,21 @@ def factors_by_mode(a, mode):
     return np.linalg.qr(a, mode)
 
 
+@CASES((X, {"min": 1}), (X, {"max": 1}), (X, {"a_min": 1}), (X, {"a_min": 0, "a_max": 1, "max": 2}), (X, {}))
+def between(x, bounds):
+    return np.clip(x, **bounds)
+
+
+@CASES((X, {"ddof": 1, "correction": 0}), (X, {"correction": 1}), (X, {"ddof": 0, "correction": 2}))
+def freedoms(x, given):
+    return np.var(x, **given), np.nanstd(x, **given)
+
+
+@CASES((NUMBERS, 3), (NUMBERS, 2), (NUMBERS, 1))
+def so_many_items(items, count):
+    return np.fromiter(items, float, count=count)
+
+
 @CASES(([], X), (np.array([], int), I))
 def polynomial_of_no_terms(p, x):
     return np.polyval(p, x)

@@ -130,6 +130,8 @@ def fromiter(iter: Any, dtype: Any, count: Any = -1) -> Any:
     items = list(iter)
     if any([np.ndim(item) > 0 for item in items]):
         raise ValueError("setting an array element with a sequence.")
+    if len(items) < count:
+        raise ValueError(f"iterator too short: Expected {count} but iterator had only {len(items)} items.")
     return np.array(items if count < 0 else items[:count], dtype=dtype)
 
 

@@ -28,6 +28,15 @@ def _count(a: Any, axis: Any, keepdims: Any, where: Any) -> Any:
     return np.sum(np.broadcast_to(where, a.shape), axis=axis, dtype=np.int64, keepdims=keepdims)
 
 
+def _freedom(ddof: Any, correction: Any) -> Any:
+    """What is taken off the number of elements: it has two names, of which one may be used."""
+    if correction is None:
+        return ddof
+    if ddof != 0:
+        raise ValueError("ddof and correction can't be provided simultaneously.")
+    return correction
+
+
 def var(
     a: Any,
     axis: Any = None,
@@ -47,7 +56,7 @@ def var(
         inner = sorted(axes) != list(range(len(axes)))  # broadcasting puts leading axes back by itself
         mean = np.sum(x, axis=axis, keepdims=inner, where=where) / _count(a, axis, inner, where)
     d = x - mean
-    free = ddof if correction is None else correction
+    free = _freedom(ddof, correction)
     n = _count(a, axis, keepdims, where)
     degrees = max(n - free, 0) if where is True else np.maximum(n - free, 0)
     if inside.kind == "c":
@@ -67,7 +76,7 @@ def std(
     mean: Any = None,
     correction: Any = None,
 ) -> Any:
-    free = ddof if correction is None else correction
+    free = _freedom(ddof, correction)
     squares = var(a, axis, dtype, ddof=free, keepdims=keepdims, where=where, mean=mean)
     if where is True and mean is None and axis_size(np.shape(a), axis) == 1:
         squares = stop_gradient(squares)  # of one number it is 0, where the root has no derivative
@@ -202,7 +211,7 @@ def nanvar(
     missing = np.isnan(x)
     middle = nanmean(x, axis, keepdims=True, where=where) if mean is None else mean
     d = np.where(missing, 0, x - middle)
-    free = ddof if correction is None else correction
+    free = _freedom(ddof, correction)
     count = np.sum(~missing, axis=axis, dtype=np.real(d).dtype, keepdims=keepdims, where=where) - free
     squares = np.sum(np.real(d * np.conjugate(d)), axis=axis, keepdims=keepdims, where=where)
     variance = np.where(count > 0, squares / np.where(count > 0, count, 1), np.nan)
@@ -220,7 +229,7 @@ def nanstd(
     mean: Any = None,
     correction: Any = None,
 ) -> Any:
-    free = ddof if correction is None else correction
+    free = _freedom(ddof, correction)
     return np.sqrt(nanvar(a, axis, dtype, ddof=free, keepdims=keepdims, where=where, mean=mean))
 
 

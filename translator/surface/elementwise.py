@@ -121,8 +121,13 @@ def clip(
 ) -> Atom:
     """np.clip with None for a bound that is not there."""
     refuse_out("np.clip", out)
-    low = a_min if min is MISSING else min
-    high = a_max if max is MISSING else max
+    if a_min is MISSING and a_max is MISSING:
+        a_min, a_max = min, max
+    elif a_min is MISSING or a_max is MISSING:
+        raise TypeError(f"clip() missing 1 required positional argument: '{'a_min' if a_min is MISSING else 'a_max'}'")
+    elif min is not MISSING or max is not MISSING:
+        raise ValueError("Passing `min` or `max` keyword argument when `a_min` and `a_max` are provided is forbidden.")
+    low, high = a_min, a_max
     x = array(b, a)
     x = make.astype(b, x, x.aval.dtype)  # a Python number becomes an array
     if x.aval.dtype.kind in "iu":
