@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     import jinja2
 
 _COMMENT = re.compile(r"(?m)^ *(?://|# ).*$")  # the user's lines, which may name np.floor_divide
+_WIDTH = 110
+_SIGNATURE = re.compile(r'(?m)^((?:extern "C"|def) .*\()(.+)(\)(?: \{|:))$')  # no parameter's type has parentheses
 FOLDS = ("Sum", "Product", "Largest", "Smallest")
 
 
@@ -39,7 +42,17 @@ def render(template: str, *, dialect: str, **context: object) -> str:
         "folds": any(f"{name}()(" in everything or f"<{name}," in everything for name in FOLDS),
     }
     text = environment.get_template(template).render(**context, helpers=helpers, **flags)
+    text = _SIGNATURE.sub(_broken, text)
     return re.sub(r"\n{4,}", "\n\n\n", text).lstrip("\n")
+
+
+def _broken(signature: re.Match[str]) -> str:
+    """A signature too long for a line has its parameters on lines of their own, filled as far as they go."""
+    if len(signature[0]) <= _WIDTH:
+        return signature[0]
+    head, parameters, end = signature.groups()
+    lines = textwrap.wrap(parameters.replace(" ", "\0").replace(",\0", ", "), _WIDTH - 4, break_long_words=False)
+    return "\n    ".join((head, *lines)).replace("\0", " ") + "\n" + end
 
 
 def _needed(text: str, known: dict[str, str]) -> list[str]:

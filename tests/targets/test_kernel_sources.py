@@ -28,6 +28,8 @@ def test_source(name: str, language: str, golden: Callable[[str, str], None]) ->
     translated = translate(function, abstract_with_leaves(function, args, {})[0], target=language).function
     text = "\n\n".join(k.source.rstrip() for k in kernels_of(translated, language)) + "\n"
     text = re.sub(r"(?m)^( *#| *//) line \d+:", r"\1", text)
+    signatures = [line for line in text.splitlines() if line.startswith(('extern "C"', "def "))]
+    assert max(map(len, signatures)) <= 110, "parameters are on lines of their own"
     golden(f"kernels/{name}.{'py' if language == 'triton' else 'cu'}", text)
 
 

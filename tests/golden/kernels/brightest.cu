@@ -37,7 +37,11 @@ struct Earlier {
     }
 };
 
-extern "C" __global__ void brightest_t_parts(const float* __restrict__ x_ptr, float* __restrict__ t_1_part_ptr, float* __restrict__ t_2_best_ptr, long long* __restrict__ t_2_place_ptr, index_t x_stride, index_t rows, index_t columns, index_t chunks, index_t chunk_length, index_t row_threads) {
+extern "C" __global__ void brightest_t_parts(
+    const float* __restrict__ x_ptr, float* __restrict__ t_1_part_ptr, float* __restrict__ t_2_best_ptr,
+    long long* __restrict__ t_2_place_ptr, index_t x_stride, index_t rows, index_t columns, index_t chunks,
+    index_t chunk_length, index_t row_threads
+) {
     const index_t row = (index_t)blockIdx.x * row_threads + threadIdx.x % row_threads;
     const index_t chunk = blockIdx.y;
     const index_t begin = chunk * chunk_length;
@@ -89,7 +93,10 @@ template <class Fold, class T> __device__ T row_fold(T value, T identity) {
     return value;
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK) brightest_t_finish(const float* __restrict__ t_part_ptr, const float* __restrict__ t_best_ptr, const long long* __restrict__ t_place_ptr, long long* __restrict__ t_5_ptr, index_t rows, index_t columns) {
+extern "C" __global__ void __launch_bounds__(BLOCK) brightest_t_finish(
+    const float* __restrict__ t_part_ptr, const float* __restrict__ t_best_ptr,
+    const long long* __restrict__ t_place_ptr, long long* __restrict__ t_5_ptr, index_t rows, index_t columns
+) {
     const int thread = threadIdx.x % THREADS, together = blockDim.x / THREADS;
     const index_t step = (index_t)gridDim.x * together;
     for (index_t row = (index_t)blockIdx.x * together + threadIdx.x / THREADS; row < rows; row += step) {
@@ -124,7 +131,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK) brightest_t_finish(const flo
 
 
 // The same for four neighbours at a time: rows are multiples of 4 long and begin at such.
-extern "C" __global__ void __launch_bounds__(BLOCK) brightest_t_finish_by4(const float* __restrict__ t_part_ptr, const float* __restrict__ t_best_ptr, const long long* __restrict__ t_place_ptr, long long* __restrict__ t_5_ptr, index_t rows, index_t columns) {
+extern "C" __global__ void __launch_bounds__(BLOCK) brightest_t_finish_by4(
+    const float* __restrict__ t_part_ptr, const float* __restrict__ t_best_ptr,
+    const long long* __restrict__ t_place_ptr, long long* __restrict__ t_5_ptr, index_t rows, index_t columns
+) {
     const int thread = threadIdx.x % THREADS, together = blockDim.x / THREADS;
     const index_t step = (index_t)gridDim.x * together;
     for (index_t row = (index_t)blockIdx.x * together + threadIdx.x / THREADS; row < rows; row += step) {

@@ -9,7 +9,10 @@ def larger_of(a, b):
 
 
 @triton.jit
-def brightest_t_parts(x_ptr, t_1_part_ptr, t_2_best_ptr, t_2_place_ptr, x_stride, rows, columns, chunks, chunk_length, ROWS: tl.constexpr, BLOCK: tl.constexpr):
+def brightest_t_parts(
+    x_ptr, t_1_part_ptr, t_2_best_ptr, t_2_place_ptr, x_stride, rows, columns, chunks, chunk_length,
+    ROWS: tl.constexpr, BLOCK: tl.constexpr
+):
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]
     row_mask = row < rows
     chunk = tl.program_id(1)
@@ -50,7 +53,9 @@ def larger_of(a, b):
 
 
 @triton.jit
-def brightest_t_finish(t_best_ptr, t_part_ptr, t_place_ptr, t_5_ptr, rows, columns, ROWS: tl.constexpr, BLOCK: tl.constexpr):
+def brightest_t_finish(
+    t_best_ptr, t_part_ptr, t_place_ptr, t_5_ptr, rows, columns, ROWS: tl.constexpr, BLOCK: tl.constexpr
+):
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]
     row_mask = row < rows
     column = tl.arange(0, BLOCK)[None, :]

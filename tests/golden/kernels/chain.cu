@@ -2,7 +2,9 @@
 // np.sin(mixed) - mixed * x
 typedef int index_t;
 
-extern "C" __global__ void chain_t(const float* __restrict__ x_ptr, const float* __restrict__ y_ptr, float* __restrict__ t_3_ptr, index_t n) {
+extern "C" __global__ void chain_t(
+    const float* __restrict__ x_ptr, const float* __restrict__ y_ptr, float* __restrict__ t_3_ptr, index_t n
+) {
     const index_t step = (index_t)gridDim.x * blockDim.x;
     for (index_t i = (index_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += step) {
         const float x = x_ptr[i];
@@ -19,7 +21,9 @@ extern "C" __global__ void chain_t(const float* __restrict__ x_ptr, const float*
 // The same for four neighbours at a time: n is a multiple of 4 and the pointers are aligned.
 template <class T> struct alignas(4 * sizeof(T)) Pack { T at[4]; };
 
-extern "C" __global__ void chain_t_by4(const float* __restrict__ x_ptr, const float* __restrict__ y_ptr, float* __restrict__ t_3_ptr, index_t n) {
+extern "C" __global__ void chain_t_by4(
+    const float* __restrict__ x_ptr, const float* __restrict__ y_ptr, float* __restrict__ t_3_ptr, index_t n
+) {
     const index_t step = (index_t)gridDim.x * blockDim.x;
     for (index_t i = (index_t)blockIdx.x * blockDim.x + threadIdx.x; i < n / 4; i += step) {
         const Pack<float> x_pack = reinterpret_cast<const Pack<float>*>(x_ptr)[i];

@@ -9,7 +9,10 @@ def larger_of(a, b):
 
 
 @triton.jit
-def columns_t_parts(x_ptr, t_1_part_ptr, x_stride, rows, columns, chunks, chunk_length, ROWS: tl.constexpr, BLOCK: tl.constexpr):
+def columns_t_parts(
+    x_ptr, t_1_part_ptr, x_stride, rows, columns, chunks, chunk_length, ROWS: tl.constexpr,
+    BLOCK: tl.constexpr
+):
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]
     row_mask = row < rows
     chunk = tl.program_id(1)

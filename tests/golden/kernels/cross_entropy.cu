@@ -24,7 +24,10 @@ template <class Fold, class T> __device__ T row_fold(T value, T identity) {
     return value;
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK) cross_entropy_top(const float* __restrict__ logits_ptr, float* __restrict__ top_ptr, float* __restrict__ t_3_ptr, index_t rows, index_t columns) {
+extern "C" __global__ void __launch_bounds__(BLOCK) cross_entropy_top(
+    const float* __restrict__ logits_ptr, float* __restrict__ top_ptr, float* __restrict__ t_3_ptr,
+    index_t rows, index_t columns
+) {
     const int thread = threadIdx.x % THREADS, together = blockDim.x / THREADS;
     const index_t step = (index_t)gridDim.x * together;
     for (index_t row = (index_t)blockIdx.x * together + threadIdx.x / THREADS; row < rows; row += step) {
@@ -58,7 +61,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK) cross_entropy_top(const floa
 
 
 // The same for four neighbours at a time: rows are multiples of 4 long and begin at such.
-extern "C" __global__ void __launch_bounds__(BLOCK) cross_entropy_top_by4(const float* __restrict__ logits_ptr, float* __restrict__ top_ptr, float* __restrict__ t_3_ptr, index_t rows, index_t columns) {
+extern "C" __global__ void __launch_bounds__(BLOCK) cross_entropy_top_by4(
+    const float* __restrict__ logits_ptr, float* __restrict__ top_ptr, float* __restrict__ t_3_ptr,
+    index_t rows, index_t columns
+) {
     const int thread = threadIdx.x % THREADS, together = blockDim.x / THREADS;
     const index_t step = (index_t)gridDim.x * together;
     for (index_t row = (index_t)blockIdx.x * together + threadIdx.x / THREADS; row < rows; row += step) {
@@ -125,7 +131,10 @@ template <class Fold, class T> __device__ T row_fold(T value, T identity) {
     return value;
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK) cross_entropy_t(const float* __restrict__ t_ptr, const float* __restrict__ top_ptr, const float* __restrict__ logits_ptr, const float* __restrict__ targets_ptr, float* __restrict__ t_3_ptr, index_t rows, index_t columns) {
+extern "C" __global__ void __launch_bounds__(BLOCK) cross_entropy_t(
+    const float* __restrict__ t_ptr, const float* __restrict__ top_ptr, const float* __restrict__ logits_ptr,
+    const float* __restrict__ targets_ptr, float* __restrict__ t_3_ptr, index_t rows, index_t columns
+) {
     const int thread = threadIdx.x % THREADS, together = blockDim.x / THREADS;
     const index_t step = (index_t)gridDim.x * together;
     for (index_t row = (index_t)blockIdx.x * together + threadIdx.x / THREADS; row < rows; row += step) {
@@ -152,7 +161,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK) cross_entropy_t(const float*
 
 
 // The same for four neighbours at a time: rows are multiples of 4 long and begin at such.
-extern "C" __global__ void __launch_bounds__(BLOCK) cross_entropy_t_by4(const float* __restrict__ t_ptr, const float* __restrict__ top_ptr, const float* __restrict__ logits_ptr, const float* __restrict__ targets_ptr, float* __restrict__ t_3_ptr, index_t rows, index_t columns) {
+extern "C" __global__ void __launch_bounds__(BLOCK) cross_entropy_t_by4(
+    const float* __restrict__ t_ptr, const float* __restrict__ top_ptr, const float* __restrict__ logits_ptr,
+    const float* __restrict__ targets_ptr, float* __restrict__ t_3_ptr, index_t rows, index_t columns
+) {
     const int thread = threadIdx.x % THREADS, together = blockDim.x / THREADS;
     const index_t step = (index_t)gridDim.x * together;
     for (index_t row = (index_t)blockIdx.x * together + threadIdx.x / THREADS; row < rows; row += step) {

@@ -33,7 +33,9 @@ import triton.language as tl
 
 
 @triton.jit
-def cross_entropy_t(t_ptr, top_ptr, logits_ptr, targets_ptr, t_3_ptr, rows, columns, ROWS: tl.constexpr, BLOCK: tl.constexpr):
+def cross_entropy_t(
+    t_ptr, top_ptr, logits_ptr, targets_ptr, t_3_ptr, rows, columns, ROWS: tl.constexpr, BLOCK: tl.constexpr
+):
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]
     row_mask = row < rows
     column = tl.arange(0, BLOCK)[None, :]

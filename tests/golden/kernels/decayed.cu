@@ -22,7 +22,10 @@ template <class Fold, class T> __device__ T tile_fold(T value, int row_threads) 
     return partial[threadIdx.x];
 }
 
-extern "C" __global__ void decayed_t_parts(const float* __restrict__ x_ptr, const float* __restrict__ y_ptr, float* __restrict__ t_1_part_ptr, index_t rows, index_t columns, index_t chunks, index_t chunk_length, index_t row_threads) {
+extern "C" __global__ void decayed_t_parts(
+    const float* __restrict__ x_ptr, const float* __restrict__ y_ptr, float* __restrict__ t_1_part_ptr,
+    index_t rows, index_t columns, index_t chunks, index_t chunk_length, index_t row_threads
+) {
     const index_t row = (index_t)blockIdx.x * row_threads + threadIdx.x % row_threads;
     const index_t chunk = blockIdx.y;
     const index_t begin = chunk * chunk_length;
@@ -43,7 +46,10 @@ extern "C" __global__ void decayed_t_parts(const float* __restrict__ x_ptr, cons
 
 
 // The same for four neighbours at a time: rows are multiples of 4 long and begin at such.
-extern "C" __global__ void decayed_t_parts_by4(const float* __restrict__ x_ptr, const float* __restrict__ y_ptr, float* __restrict__ t_1_part_ptr, index_t rows, index_t columns, index_t chunks, index_t chunk_length, index_t row_threads) {
+extern "C" __global__ void decayed_t_parts_by4(
+    const float* __restrict__ x_ptr, const float* __restrict__ y_ptr, float* __restrict__ t_1_part_ptr,
+    index_t rows, index_t columns, index_t chunks, index_t chunk_length, index_t row_threads
+) {
     const index_t row = (index_t)blockIdx.x * row_threads + threadIdx.x % row_threads;
     const index_t chunk = blockIdx.y;
     const index_t begin = chunk * chunk_length;
@@ -120,7 +126,10 @@ template <class Fold, class T> __device__ void block_scan(T (&values)[EACH], T& 
     for (int k = 0; k < EACH; k++) values[k] = fold(before, values[k]);
 }
 
-extern "C" __global__ void decayed_t(const float* __restrict__ x_ptr, const float* __restrict__ y_ptr, float* __restrict__ t_2_ptr, float* __restrict__ t_1_part_ptr, index_t rows, index_t columns, index_t chunks, index_t chunk_length) {
+extern "C" __global__ void decayed_t(
+    const float* __restrict__ x_ptr, const float* __restrict__ y_ptr, float* __restrict__ t_2_ptr,
+    float* __restrict__ t_1_part_ptr, index_t rows, index_t columns, index_t chunks, index_t chunk_length
+) {
     // The last chunks first: of what the kernel before this one read, caches may still hold the end.
     const index_t chunk = gridDim.y - 1 - blockIdx.y;
     const index_t begin = chunk * chunk_length;
@@ -158,7 +167,10 @@ extern "C" __global__ void decayed_t(const float* __restrict__ x_ptr, const floa
 
 
 // The same for four neighbours at a time: rows are multiples of 4 long and begin at such.
-extern "C" __global__ void decayed_t_by4(const float* __restrict__ x_ptr, const float* __restrict__ y_ptr, float* __restrict__ t_2_ptr, float* __restrict__ t_1_part_ptr, index_t rows, index_t columns, index_t chunks, index_t chunk_length) {
+extern "C" __global__ void decayed_t_by4(
+    const float* __restrict__ x_ptr, const float* __restrict__ y_ptr, float* __restrict__ t_2_ptr,
+    float* __restrict__ t_1_part_ptr, index_t rows, index_t columns, index_t chunks, index_t chunk_length
+) {
     // The last chunks first: of what the kernel before this one read, caches may still hold the end.
     const index_t chunk = gridDim.y - 1 - blockIdx.y;
     const index_t begin = chunk * chunk_length;

@@ -4,7 +4,9 @@ import triton.language as tl
 
 
 @triton.jit
-def decayed_t_parts(x_ptr, y_ptr, t_1_part_ptr, rows, columns, chunks, chunk_length, ROWS: tl.constexpr, BLOCK: tl.constexpr):
+def decayed_t_parts(
+    x_ptr, y_ptr, t_1_part_ptr, rows, columns, chunks, chunk_length, ROWS: tl.constexpr, BLOCK: tl.constexpr
+):
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]
     row_mask = row < rows
     chunk = tl.program_id(1)
@@ -27,7 +29,10 @@ import triton.language as tl
 
 
 @triton.jit
-def decayed_t(x_ptr, y_ptr, t_2_ptr, t_1_part_ptr, rows, columns, chunks, chunk_length, ROWS: tl.constexpr, BLOCK: tl.constexpr):
+def decayed_t(
+    x_ptr, y_ptr, t_2_ptr, t_1_part_ptr, rows, columns, chunks, chunk_length, ROWS: tl.constexpr,
+    BLOCK: tl.constexpr
+):
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]
     row_mask = row < rows
     t_1_sofar = tl.full([ROWS, 1], (-0.0), tl.float32)

@@ -1,7 +1,11 @@
 // table[words] * 8.0 + places
 typedef int index_t;
 
-extern "C" __global__ void embedding_t(const long long* __restrict__ words_ptr, const float* __restrict__ t_ptr, int* __restrict__ outside_ptr, const float* __restrict__ places_ptr, float* __restrict__ t_2_ptr, index_t n_1, index_t t_size, index_t t_stride, index_t n) {
+extern "C" __global__ void embedding_t(
+    const long long* __restrict__ words_ptr, const float* __restrict__ t_ptr, int* __restrict__ outside_ptr,
+    const float* __restrict__ places_ptr, float* __restrict__ t_2_ptr, index_t n_1, index_t t_size,
+    index_t t_stride, index_t n
+) {
     const index_t step = (index_t)gridDim.x * blockDim.x;
     for (index_t i = (index_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += step) {
         const index_t i_1 = i % n_1;

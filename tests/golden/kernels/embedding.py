@@ -4,7 +4,9 @@ import triton.language as tl
 
 
 @triton.jit
-def embedding_t(words_ptr, t_ptr, outside_ptr, places_ptr, t_2_ptr, n_1, t_size, t_stride, n, BLOCK: tl.constexpr):
+def embedding_t(
+    words_ptr, t_ptr, outside_ptr, places_ptr, t_2_ptr, n_1, t_size, t_stride, n, BLOCK: tl.constexpr
+):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     mask = i < n
     i_1 = i % n_1

@@ -4,7 +4,10 @@ import triton.language as tl
 
 
 @triton.jit
-def embedding_gradient_d_table(words_ptr, outside_ptr, d_y_ptr, d_table_ptr, d_table_size, d_table_stride, positions, n, BLOCK: tl.constexpr):
+def embedding_gradient_d_table(
+    words_ptr, outside_ptr, d_y_ptr, d_table_ptr, d_table_size, d_table_stride, positions, n,
+    BLOCK: tl.constexpr
+):
     k = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     mask = k < positions * n
     position = k // n

@@ -3,7 +3,10 @@
 // n += 1
 
 
-extern "C" __global__ void escape_batched_n(long long *__restrict__ n_1, const float *__restrict__ x, const float *__restrict__ y, const long long lanes) {
+extern "C" __global__ void escape_batched_n(
+    long long *__restrict__ n_1, const float *__restrict__ x, const float *__restrict__ y,
+    const long long lanes
+) {
     const long long lane = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     if (lane >= lanes) return;
     // while a * a + b * b <= 4 and n < 1000

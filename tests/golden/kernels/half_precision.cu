@@ -27,7 +27,10 @@ __device__ __forceinline__ float widen(half_t h) { float x; asm("cvt.f32.f16 %0,
 __device__ __forceinline__ float widen(bfloat_t b) { return __uint_as_float((unsigned int)b.bits << 16); }
 #endif
 
-extern "C" __global__ void half_precision_t(const half_t* __restrict__ x_ptr, const half_t* __restrict__ y_ptr, half_t* __restrict__ t_2_ptr, index_t n) {
+extern "C" __global__ void half_precision_t(
+    const half_t* __restrict__ x_ptr, const half_t* __restrict__ y_ptr, half_t* __restrict__ t_2_ptr,
+    index_t n
+) {
     const index_t step = (index_t)gridDim.x * blockDim.x;
     for (index_t i = (index_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += step) {
         const half_t x = x_ptr[i];
@@ -42,7 +45,10 @@ extern "C" __global__ void half_precision_t(const half_t* __restrict__ x_ptr, co
 // The same for eight neighbours at a time: n is a multiple of 8 and the pointers are aligned.
 template <class T> struct alignas(8 * sizeof(T)) Pack { T at[8]; };
 
-extern "C" __global__ void half_precision_t_by8(const half_t* __restrict__ x_ptr, const half_t* __restrict__ y_ptr, half_t* __restrict__ t_2_ptr, index_t n) {
+extern "C" __global__ void half_precision_t_by8(
+    const half_t* __restrict__ x_ptr, const half_t* __restrict__ y_ptr, half_t* __restrict__ t_2_ptr,
+    index_t n
+) {
     const index_t step = (index_t)gridDim.x * blockDim.x;
     for (index_t i = (index_t)blockIdx.x * blockDim.x + threadIdx.x; i < n / 8; i += step) {
         const Pack<half_t> x_pack = reinterpret_cast<const Pack<half_t>*>(x_ptr)[i];

@@ -2,7 +2,11 @@
 // 0.5 * u[1:-1, 1:-1] + 0.125 * around
 typedef int index_t;
 
-extern "C" __global__ void heat_t(const float* __restrict__ u_ptr, float* __restrict__ t_4_ptr, index_t n_1, index_t u_stride, index_t u_offset, index_t u_offset_1, index_t u_offset_2, index_t u_offset_3, index_t u_offset_4, index_t n) {
+extern "C" __global__ void heat_t(
+    const float* __restrict__ u_ptr, float* __restrict__ t_4_ptr, index_t n_1, index_t u_stride,
+    index_t u_offset, index_t u_offset_1, index_t u_offset_2, index_t u_offset_3, index_t u_offset_4,
+    index_t n
+) {
     const index_t step = (index_t)gridDim.x * blockDim.x;
     for (index_t i = (index_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += step) {
         const index_t i_1 = i % n_1;

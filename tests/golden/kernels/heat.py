@@ -5,7 +5,10 @@ import triton.language as tl
 
 
 @triton.jit
-def heat_t(u_ptr, t_4_ptr, n_1, u_stride, u_offset, u_offset_1, u_offset_2, u_offset_3, u_offset_4, n, BLOCK: tl.constexpr):
+def heat_t(
+    u_ptr, t_4_ptr, n_1, u_stride, u_offset, u_offset_1, u_offset_2, u_offset_3, u_offset_4, n,
+    BLOCK: tl.constexpr
+):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     mask = i < n
     i_1 = i % n_1

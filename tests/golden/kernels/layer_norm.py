@@ -6,7 +6,9 @@ import triton.language as tl
 
 
 @triton.jit
-def layer_norm_t(x_ptr, gain_ptr, bias_ptr, t_8_ptr, count, rows, columns, ROWS: tl.constexpr, BLOCK: tl.constexpr):
+def layer_norm_t(
+    x_ptr, gain_ptr, bias_ptr, t_8_ptr, count, rows, columns, ROWS: tl.constexpr, BLOCK: tl.constexpr
+):
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]
     row_mask = row < rows
     column = tl.arange(0, BLOCK)[None, :]

@@ -3,7 +3,10 @@
 // np.where(positive, scaled, slope * scaled)
 typedef int index_t;
 
-extern "C" __global__ void leaky_positive(const float* __restrict__ x_ptr, const float* __restrict__ gain_ptr, const float* __restrict__ offset_ptr, bool* __restrict__ positive_ptr, float* __restrict__ t_2_ptr, double slope, index_t n_1, index_t n) {
+extern "C" __global__ void leaky_positive(
+    const float* __restrict__ x_ptr, const float* __restrict__ gain_ptr, const float* __restrict__ offset_ptr,
+    bool* __restrict__ positive_ptr, float* __restrict__ t_2_ptr, double slope, index_t n_1, index_t n
+) {
     const index_t step = (index_t)gridDim.x * blockDim.x;
     for (index_t i = (index_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += step) {
         const index_t i_1 = i % n_1;

@@ -24,7 +24,10 @@ template <class Fold, class T> __device__ T row_fold(T value, T identity) {
     return value;
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK) likelihood_top(const float* __restrict__ logits_ptr, float* __restrict__ top_ptr, float* __restrict__ t_3_ptr, index_t rows, index_t columns) {
+extern "C" __global__ void __launch_bounds__(BLOCK) likelihood_top(
+    const float* __restrict__ logits_ptr, float* __restrict__ top_ptr, float* __restrict__ t_3_ptr,
+    index_t rows, index_t columns
+) {
     const int thread = threadIdx.x % THREADS, together = blockDim.x / THREADS;
     const index_t step = (index_t)gridDim.x * together;
     for (index_t row = (index_t)blockIdx.x * together + threadIdx.x / THREADS; row < rows; row += step) {
@@ -58,7 +61,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK) likelihood_top(const float* 
 
 
 // The same for four neighbours at a time: rows are multiples of 4 long and begin at such.
-extern "C" __global__ void __launch_bounds__(BLOCK) likelihood_top_by4(const float* __restrict__ logits_ptr, float* __restrict__ top_ptr, float* __restrict__ t_3_ptr, index_t rows, index_t columns) {
+extern "C" __global__ void __launch_bounds__(BLOCK) likelihood_top_by4(
+    const float* __restrict__ logits_ptr, float* __restrict__ top_ptr, float* __restrict__ t_3_ptr,
+    index_t rows, index_t columns
+) {
     const int thread = threadIdx.x % THREADS, together = blockDim.x / THREADS;
     const index_t step = (index_t)gridDim.x * together;
     for (index_t row = (index_t)blockIdx.x * together + threadIdx.x / THREADS; row < rows; row += step) {
@@ -103,7 +109,12 @@ extern "C" __global__ void __launch_bounds__(BLOCK) likelihood_top_by4(const flo
 // total - logits[np.arange(logits.shape[0]), labels]
 typedef int index_t;
 
-extern "C" __global__ void likelihood_t(const float* __restrict__ t_ptr, const float* __restrict__ top_ptr, const long long* __restrict__ labels_ptr, const float* __restrict__ t_2_ptr, int* __restrict__ outside_ptr, float* __restrict__ t_3_ptr, index_t t_2_size, index_t t_2_size_1, index_t t_2_stride, index_t n) {
+extern "C" __global__ void likelihood_t(
+    const float* __restrict__ t_ptr, const float* __restrict__ top_ptr,
+    const long long* __restrict__ labels_ptr, const float* __restrict__ t_2_ptr,
+    int* __restrict__ outside_ptr, float* __restrict__ t_3_ptr, index_t t_2_size, index_t t_2_size_1,
+    index_t t_2_stride, index_t n
+) {
     const index_t step = (index_t)gridDim.x * blockDim.x;
     for (index_t i = (index_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += step) {
         const float t = t_ptr[i];

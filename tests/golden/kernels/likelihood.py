@@ -33,7 +33,10 @@ import triton.language as tl
 
 
 @triton.jit
-def likelihood_t(t_ptr, top_ptr, labels_ptr, t_2_ptr, outside_ptr, t_3_ptr, t_2_size, t_2_size_1, t_2_stride, n, BLOCK: tl.constexpr):
+def likelihood_t(
+    t_ptr, top_ptr, labels_ptr, t_2_ptr, outside_ptr, t_3_ptr, t_2_size, t_2_size_1, t_2_stride, n,
+    BLOCK: tl.constexpr
+):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     mask = i < n
     t = tl.load(t_ptr + i, mask=mask)

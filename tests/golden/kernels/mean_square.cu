@@ -23,7 +23,10 @@ template <class Fold, class T> __device__ T tile_fold(T value, int row_threads) 
     return partial[threadIdx.x];
 }
 
-extern "C" __global__ void mean_square_t_parts(const float* __restrict__ x_ptr, const float* __restrict__ y_ptr, float* __restrict__ t_1_part_ptr, index_t rows, index_t columns, index_t chunks, index_t chunk_length, index_t row_threads) {
+extern "C" __global__ void mean_square_t_parts(
+    const float* __restrict__ x_ptr, const float* __restrict__ y_ptr, float* __restrict__ t_1_part_ptr,
+    index_t rows, index_t columns, index_t chunks, index_t chunk_length, index_t row_threads
+) {
     const index_t row = (index_t)blockIdx.x * row_threads + threadIdx.x % row_threads;
     const index_t chunk = blockIdx.y;
     const index_t begin = chunk * chunk_length;
@@ -45,7 +48,10 @@ extern "C" __global__ void mean_square_t_parts(const float* __restrict__ x_ptr, 
 
 
 // The same for four neighbours at a time: rows are multiples of 4 long and begin at such.
-extern "C" __global__ void mean_square_t_parts_by4(const float* __restrict__ x_ptr, const float* __restrict__ y_ptr, float* __restrict__ t_1_part_ptr, index_t rows, index_t columns, index_t chunks, index_t chunk_length, index_t row_threads) {
+extern "C" __global__ void mean_square_t_parts_by4(
+    const float* __restrict__ x_ptr, const float* __restrict__ y_ptr, float* __restrict__ t_1_part_ptr,
+    index_t rows, index_t columns, index_t chunks, index_t chunk_length, index_t row_threads
+) {
     const index_t row = (index_t)blockIdx.x * row_threads + threadIdx.x % row_threads;
     const index_t chunk = blockIdx.y;
     const index_t begin = chunk * chunk_length;
@@ -97,7 +103,10 @@ template <class Fold, class T> __device__ T row_fold(T value, T identity) {
     return value;
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK) mean_square_t_finish(const float* __restrict__ t_part_ptr, float* __restrict__ t_1_ptr, float count, index_t rows, index_t columns) {
+extern "C" __global__ void __launch_bounds__(BLOCK) mean_square_t_finish(
+    const float* __restrict__ t_part_ptr, float* __restrict__ t_1_ptr, float count, index_t rows,
+    index_t columns
+) {
     const int thread = threadIdx.x % THREADS, together = blockDim.x / THREADS;
     const index_t step = (index_t)gridDim.x * together;
     for (index_t row = (index_t)blockIdx.x * together + threadIdx.x / THREADS; row < rows; row += step) {
@@ -119,7 +128,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK) mean_square_t_finish(const f
 
 
 // The same for four neighbours at a time: rows are multiples of 4 long and begin at such.
-extern "C" __global__ void __launch_bounds__(BLOCK) mean_square_t_finish_by4(const float* __restrict__ t_part_ptr, float* __restrict__ t_1_ptr, float count, index_t rows, index_t columns) {
+extern "C" __global__ void __launch_bounds__(BLOCK) mean_square_t_finish_by4(
+    const float* __restrict__ t_part_ptr, float* __restrict__ t_1_ptr, float count, index_t rows,
+    index_t columns
+) {
     const int thread = threadIdx.x % THREADS, together = blockDim.x / THREADS;
     const index_t step = (index_t)gridDim.x * together;
     for (index_t row = (index_t)blockIdx.x * together + threadIdx.x / THREADS; row < rows; row += step) {

@@ -5,7 +5,9 @@ import triton.language as tl
 
 
 @triton.jit
-def mean_square_t_parts(x_ptr, y_ptr, t_1_part_ptr, rows, columns, chunks, chunk_length, ROWS: tl.constexpr, BLOCK: tl.constexpr):
+def mean_square_t_parts(
+    x_ptr, y_ptr, t_1_part_ptr, rows, columns, chunks, chunk_length, ROWS: tl.constexpr, BLOCK: tl.constexpr
+):
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]
     row_mask = row < rows
     chunk = tl.program_id(1)

@@ -2,7 +2,9 @@
 // np.where(i >= j, x, 0)
 typedef int index_t;
 
-extern "C" __global__ void positions_t(const float* __restrict__ x_ptr, float* __restrict__ t_3_ptr, index_t n_1, index_t n) {
+extern "C" __global__ void positions_t(
+    const float* __restrict__ x_ptr, float* __restrict__ t_3_ptr, index_t n_1, index_t n
+) {
     const index_t step = (index_t)gridDim.x * blockDim.x;
     for (index_t i = (index_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += step) {
         const index_t i_1 = i % n_1;

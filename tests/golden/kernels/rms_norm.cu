@@ -23,7 +23,10 @@ template <class Fold, class T> __device__ T row_fold(T value, T identity) {
     return value;
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK) rms_norm_t(const float* __restrict__ x_ptr, const float* __restrict__ gain_ptr, float* __restrict__ t_6_ptr, float count, index_t rows, index_t columns) {
+extern "C" __global__ void __launch_bounds__(BLOCK) rms_norm_t(
+    const float* __restrict__ x_ptr, const float* __restrict__ gain_ptr, float* __restrict__ t_6_ptr,
+    float count, index_t rows, index_t columns
+) {
     const int thread = threadIdx.x % THREADS, together = blockDim.x / THREADS;
     const index_t step = (index_t)gridDim.x * together;
     for (index_t row = (index_t)blockIdx.x * together + threadIdx.x / THREADS; row < rows; row += step) {
@@ -55,7 +58,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK) rms_norm_t(const float* __re
 
 
 // The same for four neighbours at a time: rows are multiples of 4 long and begin at such.
-extern "C" __global__ void __launch_bounds__(BLOCK) rms_norm_t_by4(const float* __restrict__ x_ptr, const float* __restrict__ gain_ptr, float* __restrict__ t_6_ptr, float count, index_t rows, index_t columns) {
+extern "C" __global__ void __launch_bounds__(BLOCK) rms_norm_t_by4(
+    const float* __restrict__ x_ptr, const float* __restrict__ gain_ptr, float* __restrict__ t_6_ptr,
+    float count, index_t rows, index_t columns
+) {
     const int thread = threadIdx.x % THREADS, together = blockDim.x / THREADS;
     const index_t step = (index_t)gridDim.x * together;
     for (index_t row = (index_t)blockIdx.x * together + threadIdx.x / THREADS; row < rows; row += step) {

@@ -6,7 +6,10 @@ struct Product { template <class T> __device__ T operator()(T a, T b) const { re
 struct Largest { template <class T> __device__ T operator()(T a, T b) const { return a > b || a != a ? a : b; } };
 struct Smallest { template <class T> __device__ T operator()(T a, T b) const { return a < b || a != a ? a : b; } };
 
-extern "C" __global__ void down_t(const float* __restrict__ y_ptr, const float* __restrict__ x_ptr, float* __restrict__ t_3_ptr, index_t x_stride, index_t t_3_stride, index_t rows, index_t columns) {
+extern "C" __global__ void down_t(
+    const float* __restrict__ y_ptr, const float* __restrict__ x_ptr, float* __restrict__ t_3_ptr,
+    index_t x_stride, index_t t_3_stride, index_t rows, index_t columns
+) {
     const index_t row = (index_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (row < rows) {
         const float y = y_ptr[row];

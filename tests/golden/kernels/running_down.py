@@ -4,7 +4,9 @@ import triton.language as tl
 
 
 @triton.jit
-def down_t(y_ptr, x_ptr, t_3_ptr, x_stride, t_3_stride, rows, columns, ROWS: tl.constexpr, BLOCK: tl.constexpr):
+def down_t(
+    y_ptr, x_ptr, t_3_ptr, x_stride, t_3_stride, rows, columns, ROWS: tl.constexpr, BLOCK: tl.constexpr
+):
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]
     row_mask = row < rows
     y = tl.load(y_ptr + row, mask=row_mask)

@@ -35,7 +35,9 @@ template <class Fold, class T> __device__ void block_scan(T (&values)[EACH], T& 
     for (int k = 0; k < EACH; k++) values[k] = fold(before, values[k]);
 }
 
-extern "C" __global__ void highest_t(const float* __restrict__ x_ptr, float* __restrict__ t_2_ptr, index_t rows, index_t columns) {
+extern "C" __global__ void highest_t(
+    const float* __restrict__ x_ptr, float* __restrict__ t_2_ptr, index_t rows, index_t columns
+) {
     for (index_t row = blockIdx.x; row < rows; row += gridDim.x) {
         float t_1_sofar = __int_as_float(0xff800000);
         for (index_t start = 0; start < columns; start += EACH * (index_t)blockDim.x) {
@@ -66,7 +68,9 @@ extern "C" __global__ void highest_t(const float* __restrict__ x_ptr, float* __r
 
 
 // The same for four neighbours at a time: rows are multiples of 4 long and begin at such.
-extern "C" __global__ void highest_t_by4(const float* __restrict__ x_ptr, float* __restrict__ t_2_ptr, index_t rows, index_t columns) {
+extern "C" __global__ void highest_t_by4(
+    const float* __restrict__ x_ptr, float* __restrict__ t_2_ptr, index_t rows, index_t columns
+) {
     for (index_t row = blockIdx.x; row < rows; row += gridDim.x) {
         float t_1_sofar = __int_as_float(0xff800000);
         for (index_t start = 0; start < columns; start += EACH * (index_t)blockDim.x) {

@@ -1,7 +1,10 @@
 // out[places] = np.sqrt(y)
 typedef int index_t;
 
-extern "C" __global__ void scattered_out_claims(const long long* __restrict__ places_ptr, int* __restrict__ outside_ptr, int* __restrict__ last_ptr, index_t out_size, index_t positions) {
+extern "C" __global__ void scattered_out_claims(
+    const long long* __restrict__ places_ptr, int* __restrict__ outside_ptr, int* __restrict__ last_ptr,
+    index_t out_size, index_t positions
+) {
     const index_t step = (index_t)gridDim.x * blockDim.x;
     for (index_t position = (index_t)blockIdx.x * blockDim.x + threadIdx.x; position < positions; position += step) {
         const long long places = places_ptr[position];
@@ -15,7 +18,10 @@ extern "C" __global__ void scattered_out_claims(const long long* __restrict__ pl
 // out[places] = np.sqrt(y)
 typedef int index_t;
 
-extern "C" __global__ void scattered_out(const long long* __restrict__ places_ptr, int* __restrict__ last_ptr, const float* __restrict__ y_ptr, float* __restrict__ out_ptr, index_t out_size, index_t positions) {
+extern "C" __global__ void scattered_out(
+    const long long* __restrict__ places_ptr, int* __restrict__ last_ptr, const float* __restrict__ y_ptr,
+    float* __restrict__ out_ptr, index_t out_size, index_t positions
+) {
     const index_t step = (index_t)gridDim.x * blockDim.x;
     for (index_t position = (index_t)blockIdx.x * blockDim.x + threadIdx.x; position < positions; position += step) {
         const long long places = places_ptr[position];

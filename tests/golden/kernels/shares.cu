@@ -41,7 +41,9 @@ template <class Fold, class T> __device__ T block_scan(T value, T& sofar) {
     return fold(before, value);
 }
 
-extern "C" __global__ void shares_t(const float* __restrict__ x_ptr, float* __restrict__ t_2_ptr, index_t rows, index_t columns) {
+extern "C" __global__ void shares_t(
+    const float* __restrict__ x_ptr, float* __restrict__ t_2_ptr, index_t rows, index_t columns
+) {
     for (index_t row = blockIdx.x; row < rows; row += gridDim.x) {
         float t_1_sofar = 0.0f;
 #pragma unroll 4

@@ -24,7 +24,9 @@ template <class Fold, class T> __device__ T row_fold(T value, T identity) {
     return value;
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK) softmax_t(const float* __restrict__ x_ptr, float* __restrict__ t_3_ptr, index_t rows, index_t columns) {
+extern "C" __global__ void __launch_bounds__(BLOCK) softmax_t(
+    const float* __restrict__ x_ptr, float* __restrict__ t_3_ptr, index_t rows, index_t columns
+) {
     const int thread = threadIdx.x % THREADS, together = blockDim.x / THREADS;
     const index_t step = (index_t)gridDim.x * together;
     for (index_t row = (index_t)blockIdx.x * together + threadIdx.x / THREADS; row < rows; row += step) {
@@ -61,7 +63,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK) softmax_t(const float* __res
 
 
 // The same for four neighbours at a time: rows are multiples of 4 long and begin at such.
-extern "C" __global__ void __launch_bounds__(BLOCK) softmax_t_by4(const float* __restrict__ x_ptr, float* __restrict__ t_3_ptr, index_t rows, index_t columns) {
+extern "C" __global__ void __launch_bounds__(BLOCK) softmax_t_by4(
+    const float* __restrict__ x_ptr, float* __restrict__ t_3_ptr, index_t rows, index_t columns
+) {
     const int thread = threadIdx.x % THREADS, together = blockDim.x / THREADS;
     const index_t step = (index_t)gridDim.x * together;
     for (index_t row = (index_t)blockIdx.x * together + threadIdx.x / THREADS; row < rows; row += step) {

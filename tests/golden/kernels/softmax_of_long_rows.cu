@@ -25,7 +25,9 @@ template <class Fold, class T> __device__ T block_fold(T value, T identity) {
     return value;
 }
 
-extern "C" __global__ void softmax_t(const float* __restrict__ x_ptr, float* __restrict__ t_3_ptr, index_t rows, index_t columns) {
+extern "C" __global__ void softmax_t(
+    const float* __restrict__ x_ptr, float* __restrict__ t_3_ptr, index_t rows, index_t columns
+) {
     for (index_t row = blockIdx.x; row < rows; row += gridDim.x) {
         float t_sofar = __int_as_float(0xff800000);
         float t_2_sofar = 0.0f;

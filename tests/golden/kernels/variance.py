@@ -4,7 +4,10 @@ import triton.language as tl
 
 
 @triton.jit
-def variance_t_parts(x_ptr, t_part_ptr, x_count_ptr, x_mean_ptr, x_squares_ptr, x_stride, rows, columns, chunks, chunk_length, ROWS: tl.constexpr, BLOCK: tl.constexpr):
+def variance_t_parts(
+    x_ptr, t_part_ptr, x_count_ptr, x_mean_ptr, x_squares_ptr, x_stride, rows, columns, chunks, chunk_length,
+    ROWS: tl.constexpr, BLOCK: tl.constexpr
+):
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]
     row_mask = row < rows
     chunk = tl.program_id(1)
@@ -40,7 +43,10 @@ import triton.language as tl
 
 
 @triton.jit
-def variance_t_finish(x_squares_ptr, x_count_ptr, x_mean_ptr, t_part_ptr, t_7_ptr, count, rows, columns, ROWS: tl.constexpr, BLOCK: tl.constexpr):
+def variance_t_finish(
+    x_squares_ptr, x_count_ptr, x_mean_ptr, t_part_ptr, t_7_ptr, count, rows, columns, ROWS: tl.constexpr,
+    BLOCK: tl.constexpr
+):
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]
     row_mask = row < rows
     column = tl.arange(0, BLOCK)[None, :]
