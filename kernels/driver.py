@@ -478,16 +478,17 @@ class _Writer:
             self.group(s.targets, group, s.args)
             return
         scalars = frozenset(i for i, f in enumerate(forms) if isinstance(f, Number))
+        copied = frozenset(i for i, a in enumerate(s.args) if not i or self.shares(a, x))
         strides = {
             i: f.strides
             for i, (f, a) in enumerate(zip(forms, s.args, strict=True))
-            if i and isinstance(f, Strided) and f != in_order(a.aval.shape)
+            if i not in copied and isinstance(f, Strided) and f != in_order(a.aval.shape)
         }
         if ordered:
             self.moves([t], [x])
         else:
             self.line(f"{self.names[t]} = copy({self.atom(x)})")
-        inputs = [f"copy({self.atom(a)})" if self.shares(a, x) else self.atom(a) for a in s.args[1:]]
+        inputs = [f"copy({self.atom(a)})" if i in copied else self.atom(a) for i, a in enumerate(s.args) if i]
         self.enqueue(group, group.plan_for(strides, scalars), [self.atom(x), *inputs], [self.names[t]])
         self.forms[t] = in_order(t.aval.shape)
 

@@ -99,6 +99,13 @@ def of_itself(x: Any, i: Any) -> Any:
     return y
 
 
+def of_its_views(x: Any, i: Any) -> Any:
+    y = x * 1
+    y[i] = y[::-1][: i.shape[0]]
+    np.add.at(y, i[:9], y[1::3][:9])
+    return y
+
+
 def looked_up(x: Any, i: Any, j: Any) -> Any:
     y = np.zeros_like(x)
     np.add.at(y, i, x[j])
@@ -158,6 +165,7 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "part_broadcast": (part, (SOLID, K % 6, R.standard_normal((33, 1)).astype("f4"))),
     "number": (number, (X, I)),
     "of_itself": (of_itself, (X, np.arange(0, 50, 3)[::-1] % 7)),
+    "of_its_views": (of_its_views, (X, np.arange(0, 50, 3)[::-1] % 7)),
     "looked_up": (looked_up, (X, I, I[::-1] + 0)),
     "kept": (kept, (X, I, V)),
     "shown": (shown, (X, I, V)),
