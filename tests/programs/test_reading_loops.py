@@ -9,6 +9,7 @@ from reading import RNG, A, B, X, check, count
 from untraced import accelerate, grad
 from untraced.translator.errors import CutError
 from untraced.translator.ir import For, If, While
+from untraced.translator.reading import reader
 from untraced.translator.reading.reader import read
 from untraced.translator.reading.signature import abstract_with_leaves
 
@@ -409,3 +410,46 @@ def test_what_continue_leaves_undecided_is_read_apart() -> None:
 
     with pytest.raises(CutError, match="in more than 1000 ways"):
         grad(too_many)(np.cos(np.arange(14.0)), np.sin(np.arange(14.0)))
+
+
+def test_loops_that_must_unroll_are_found_in_one_reading(monkeypatch: pytest.MonkeyPatch) -> None:
+    readings = []
+    once = reader._read_once
+    monkeypatch.setattr(reader, "_read_once", lambda *a: readings.append(1) or once(*a))
+
+    def filled(rows, sums, x):
+        for i in range(3):  # asked for with the loop inside, whose index alone it does not know
+            for j in range(i + 1):
+                rows[i][j] = x[j] * (rows[i - 1][j] if i else 1.0)
+        for i in range(3):
+            sums[i] = sum(rows[i])
+
+    def tables(x):
+        rows, sums = [[0.0] * 3 for _ in range(3)], [0.0] * 3
+        filled(rows, sums, x)
+        y = x
+        for _ in range(4):
+            y = y * 0.5 + x
+        k = 0
+        while k < 3:
+            sums[k] = sums[k] * y[k]
+            k += 1
+        for s in range(3):
+            y = y[:-1] + sums[s]
+        return y, sums
+
+    assert count(check(tables, np.arange(5.0)), For) == 1
+    assert len(readings) == 1
+
+
+def test_a_loop_that_is_read_again_unrolled_draws_once() -> None:
+    def walk(x):
+        rng, steps = np.random.default_rng(3), [0.0] * 3
+        for k in range(3):
+            x = x + rng.random(2)
+            steps[k] = np.sum(x)
+        return x, steps, rng.random()
+
+    got, want = accelerate(walk)(np.zeros(2)), walk(np.zeros(2))
+    np.testing.assert_allclose(got[0], want[0])
+    np.testing.assert_allclose((*got[1], got[2]), (*want[1], want[2]))

@@ -6,6 +6,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from .. import make
@@ -52,16 +53,47 @@ def for_(ctx: Context, node: ast.For, kont: Kont) -> Flow | None:
     iterable = consumed(ctx, ctx.eval(node.iter), node.iter)
     ctx.at(node.iter)
     steps = None if node in ctx.unroll else steps_of(ctx, iterable, node.iter)
-    if steps is None:
+
+    def unrolled() -> Flow | None:
         end = end_of(ctx, iterable, node.iter)
         return _unrolled(ctx, node, item_getters(ctx, iterable, node.iter), 0, kont, end)
+
+    def kept(steps: Steps) -> Flow | None:
+        held = f"%iterable{ctx.depth}_{node.lineno}_{node.col_offset}"
+        ctx.frame.env[held] = iterable  # a name for what the loop holds on to: it counts among those that share memory
+        flow = _for_steps(ctx, node, steps, kont)
+        ctx.frame.env.pop(held, None)
+        return flow
+
+    if steps is None:
+        return unrolled()
     if steps.length == 0:
         return sequence(ctx, node.orelse, kont)
-    held = f"%iterable{ctx.depth}_{node.lineno}_{node.col_offset}"
-    ctx.frame.env[held] = iterable  # a name for what the loop holds on to: it counts among those that share memory
-    flow = _for_steps(ctx, node, steps, kont)
-    ctx.frame.env.pop(held, None)
-    return flow
+    return _else_unrolled(ctx, node, partial(kept, steps), unrolled)
+
+
+def _else_unrolled(
+    ctx: Context,
+    node: ast.For | ast.While,
+    kept: Callable[[], Flow | None],
+    unrolled: Callable[[], Flow | None],
+) -> Flow | None:
+    """Read a loop as one; where that finds that it, or it and loops around the place, must unroll, read it again so.
+
+    The reading goes on from here, where a restart would read everything before this loop again, once for each loop.
+    """
+    draws, counts = len(ctx.captures.params), (ctx.calls, ctx.paths, ctx.repeats)
+    try:
+        with ctx.attempt():
+            return kept()
+    except Restart as need:
+        if not need.ends_at(node, ctx.unroll):
+            raise
+        ctx.unroll |= need.loops
+    forget(ctx, draws)
+    ctx.calls, ctx.paths, ctx.repeats = counts
+    ctx.at(node)
+    return unrolled()
 
 
 def _unrolled(
@@ -296,6 +328,10 @@ def _flags_for(flow: Flow | None) -> None:
 def while_(ctx: Context, node: ast.While, kont: Kont) -> Flow | None:
     if node in ctx.unroll:
         return _unrolled_while(ctx, node, kont, 0)
+    return _else_unrolled(ctx, node, lambda: _while_kept(ctx, node, kont), lambda: _unrolled_while(ctx, node, kont, 0))
+
+
+def _while_kept(ctx: Context, node: ast.While, kont: Kont) -> Flow | None:
     known = ctx.read_block(lambda: truth(ctx, ctx.eval(node.test), node.test)).flow
     if known is False:
         return sequence(ctx, node.orelse, kont)

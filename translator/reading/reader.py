@@ -131,9 +131,10 @@ def read(
     changing, known = varying.get(), frozenset[Outside]()
     with _deep_recursion():
         for restarts in range(_MAX_RESTARTS):
-            captures = partial(Captures, varying=changing, known=known)
+            ctx = _context(Builder(), partial(Captures, varying=changing, known=known))
+            ctx.unroll = unroll
             try:
-                reading = _read_once(function, owner, source, signature, leaves, unroll, finish, changes, captures)
+                reading = _read_once(ctx, function, owner, source, signature, leaves, finish, changes)
                 return replace(reading, reasons=tuple(reasons.items()))
             except Restart as need:
                 news = need.leaves - leaves, need.loops - unroll, need.varying - changing, need.known - known
@@ -141,7 +142,7 @@ def read(
                     raise AssertionError("a restart that asks for nothing new") from need
                 reasons |= dict.fromkeys(need.leaves - leaves, need.why)
                 leaves |= need.leaves if restarts < _ONE_BY_ONE else _with_siblings(signature, need.leaves)
-                unroll |= need.loops
+                unroll |= need.loops | ctx.unroll
                 changing |= need.varying
                 known |= need.known
     raise UnsupportedError(f"{function.__name__} asks for static values again and again")
@@ -210,19 +211,15 @@ def _deep_recursion() -> Iterator[None]:
 
 
 def _read_once(
+    ctx: Context,
     function: types.FunctionType,
     owner: Any,
     source: Source,
     signature: Signature,
     leaves: frozenset[int],
-    unroll: frozenset[Any],
     finish: Finish | None,
     changes: Changes,
-    captures: Callable[[Callable[[Atom], Cell]], Captures],
 ) -> Reading:
-    builder = Builder()
-    ctx = _context(builder, captures)
-    ctx.unroll = unroll
     ctx.keeps_changes = changes == "kept"
     ctx.transforms = changes == "dropped"
     ctx.leaf_values = signature.values or (None,) * len(signature.avals)
@@ -248,7 +245,7 @@ def _read_once(
     cells = [*ctx.argument_cells, *((len(variables) - len(hidden) + i, c) for i, (_, _, c) in enumerate(hidden) if c)]
     mutated = [(i, c) for i, c in cells if c.atom is not variables[i]]
     results += [c.atom for _, c in mutated]
-    body = prune(builder.block(variables, results))
+    body = prune(ctx.b.block(variables, results))
     outside: list[Param] = []
     if free_variables(body):  # of the function that is being read further out, whose inner functions this one was given
         body, outside = close(body)
@@ -459,7 +456,7 @@ def splice(b: Builder, fun: Callable[..., Any], args: Sequence[Atom]) -> Any:
             if need.leaves or need.loops <= unroll:
                 what = f"the rule {fun.__name__} needs a value that is known only at run time"
                 raise UnsupportedError(what) from need
-            unroll |= need.loops
+            unroll |= need.loops | ctx.unroll
             del b.statements[count:]
             b.span = span
             continue

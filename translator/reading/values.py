@@ -381,6 +381,13 @@ class Restart(Detour):
         self.why = why
         self.varying = varying
         self.known = known
+        self.passed: frozenset[Site] = frozenset()  # loops around the place that asks, as far as it has come
+
+    def ends_at(self, loop: ast.AST, unrolled: frozenset[Site]) -> bool:
+        """Whether all that it asks for is to unroll `loop`, which it leaves now, and loops inside that or known."""
+        self.passed |= {loop}
+        others = self.leaves or self.varying or self.known
+        return loop in self.loops and not others and self.loops <= self.passed | unrolled
 
 
 def is_runtime(v: Value) -> bool:
