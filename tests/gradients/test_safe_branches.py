@@ -203,6 +203,7 @@ BEHIND = {
     "fft": lambda x: np.where(np.min(x) > 0, np.abs(np.fft.fft(np.sqrt(x))), x),
     "norm": lambda x: np.where(np.min(x) > 0, np.linalg.norm(np.sqrt(x)), x),
     "several sides": several_sides,
+    "power": lambda x: np.where(x > 0.5, np.where(x < 1.0, (x - 0.5) ** 1.5, np.log(x)), 0.0),
     "through itself": lambda x: np.where(x > 0, np.log(x), 2.0).reshape(2, 2)[:, ::-1] ** 2,
 }
 

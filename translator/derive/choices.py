@@ -128,6 +128,6 @@ def _is_tame(s: Apply, makers: Mapping[Var, Apply]) -> bool:
         case Elementwise(name="multiply"), (x, y) if x is not y:
             return all(_finite(factor, makers) for factor, other in ((x, y), (y, x)) if isinstance(other, Var))
         case Elementwise(name="power"), (_, Const() as to):
-            return bool(np.all(np.greater_equal(to.value, 1)))
+            return bool(np.all((np.real(to.value) >= 1) & (to.value == np.round(to.value))))  # x**1.5 has none below 0
         case op, _:
             return is_tame(op)

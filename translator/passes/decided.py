@@ -27,10 +27,11 @@ def _under(a: Atom, known: Mapping[Var, bool], definitions: Definitions, deeper:
         return None
     if made.op is ops.WHERE and isinstance(made.args[0], Var) and made.args[0] in known:
         chosen = made.args[1] if known[made.args[0]] else made.args[2]
-        return _under(chosen, known, definitions, deeper) or chosen if _has_type_of(chosen, a) else None
-    if not deeper or not definitions.is_read_once(made.targets[0]) or not is_tame(made.op):
+        return _under(chosen, known, definitions, deeper) or chosen if chosen.aval.dtype == a.aval.dtype else None
+    if not deeper or not definitions.is_read_once(made.targets[0]):
         return None
-    found = [_under(x, known, definitions, deeper - 1) for x in made.args]
+    shielded = 1 if made.op is ops.DIVIDE else len(made.args) if is_tame(made.op) else 0  # a dividend shields nothing
+    found = [_under(x, known, definitions, deeper - 1) if i < shielded else None for i, x in enumerate(made.args)]
     if all(x is None for x in found):
         return None
     nested = Nested(made.op, tuple(x or y for x, y in zip(found, made.args, strict=True)))
