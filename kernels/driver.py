@@ -14,7 +14,7 @@ from there; where strides are not known before the run, the group is called as a
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any, assert_never
 
 import numpy as np
@@ -105,7 +105,9 @@ class _Writer:
         self.function = function
         self.backend = backend
         self.made = made
-        self.ownership = Ownership(function, lambda keep: Lifetimes(function.body, Folding(), keep), frozenset())
+        self.ownership = Ownership(
+            function, lambda keep: Lifetimes(function.body, Folding(), keep), frozenset(), elements_are_views=True
+        )
         self.lifetimes = self.ownership.lifetimes
         self.read = _read(function.body)
         self.checked = Checked(function, checks)
@@ -118,6 +120,7 @@ class _Writer:
         self.bound: dict[Any, str] = {}  # names of what the namespace holds, by what it was made of
         self.forms: dict[Var, Form] = {}
         self.lines: list[Line] = []
+        self.ends: frozenset[str] = frozenset()  # the names that statements around let go of
         self.origins: tuple[Statement, ...] = ()
         self.indent = 1
         self.said = ""
@@ -200,20 +203,30 @@ class _Writer:
     # ---- blocks ------------------------------------------------------------------------------------
 
     def block(self, block: Block) -> None:
-        """The statements of a block. Arrays of its own are let go of after their last use."""
+        """The statements of a block. Arrays of its own are let go of after their last use; names that the statement
+        around it lets go of stay bound on all paths through it.
+        """
         own = set(block.params).union(*(s.targets for s in block.statements))
+        ends_around = self.ends
         for s in block.statements:
+            ends = [n for n in self.ends_at(s, own) if n not in ends_around]
             around, self.origins = self.origins, (s,)
+            self.ends = ends_around.union(ends)
             self.statement(s)
             self.origins = around
-            used = [a for a in inputs_of(s) if isinstance(a, Var)]
-            if not isinstance(s, Fused):
-                used += [v for inner in blocks_of(s) for v in free_variables(inner)]
-            after = self.lifetimes.members(self.lifetimes.after[id(s)])
-            alive = {self.names[v] for v in after if v in self.read}
-            ends = [v for v in (*used, *s.targets) if v in own and v.aval.shape and self.names[v] not in alive]
             if ends and not (block is self.function.body and s is block.statements[-1]):
-                self.line(f"del {', '.join(dict.fromkeys(self.names[v] for v in ends))}")
+                self.line(f"del {', '.join(ends)}")
+        self.ends = ends_around
+
+    def ends_at(self, s: Statement, own: Set[Var]) -> list[str]:
+        """The names of arrays among `own` that nobody reads after the statement."""
+        used = [a for a in inputs_of(s) if isinstance(a, Var)]
+        if not isinstance(s, Fused):
+            used += [v for inner in blocks_of(s) for v in free_variables(inner)]
+        after = self.lifetimes.members(self.lifetimes.after[id(s)])
+        alive = {self.names[v] for v in after if v in self.read}
+        names = (self.names[v] for v in (*used, *s.targets) if v in own and v.aval.shape)
+        return [n for n in dict.fromkeys(names) if n not in alive]
 
     def statement(self, s: Statement) -> None:
         match s:
@@ -400,9 +413,11 @@ class _Writer:
             name = self.name_for(group.name, group, id(group))
             self.line(f"{', '.join(self.names[t] for t in targets)} = {name}({', '.join(map(self.atom, args))})")
             plain = numbers and all(isinstance(b, Apply) and _counts(b) for b in group.whole.body.statements)
+            on_host = not any(v.aval.shape for v in (*args, *targets))  # perhaps: where all of them are numbers
+            on_host = on_host and not any(isinstance(f, Strided) for f in forms)
             for t in targets:
                 self.forms[t] = (
-                    Number() if plain else Unknown() if numbers or group.fused is None else in_order(t.aval.shape)
+                    Number() if plain else Unknown() if on_host or group.fused is None else in_order(t.aval.shape)
                 )
             return
         scalars = frozenset(i for i, f in enumerate(forms) if isinstance(f, Number))

@@ -141,6 +141,50 @@ def test_an_array_of_a_number_may_have_its_name() -> None:
     np.testing.assert_array_equal(got[0], [2, 2, 2, 2])
 
 
+def elements_outlive_stores(a: Any, b: Any, c: Any, n: Any) -> Any:
+    q = a * 2.0
+    b[n % 6] += b[0]
+    c[::2] *= np.min(a)
+    for x in (q, b, c):
+        x[::2] *= b[n % 6]  # the last time by what the second has left there
+    last = c[n % 6]
+    c[n % 6] = 7.0
+    return q, b, c, last
+
+
+def one_path_rebinds(a: Any, b: Any, c: Any, n: Any) -> Any:
+    if c[3] < 0.25 or np.any(b > float(n)):
+        c[3] *= 0.5
+        w = c[...]
+        w[:] = np.cumsum(c * w)
+    b[1:] += c[:-1]
+    return np.sum(b)
+
+
+def a_number_or_an_element(a: Any, b: Any, c: Any, n: Any) -> Any:
+    limit = 0.25
+    if a[5] > c[1]:
+        limit = n + c[1]
+    steps = 0
+    while steps < 6 and n % 3 == 1:
+        steps += 1
+        if limit > 0.5 * limit:
+            b[:] = np.roll(b, -2) + b[n % 6]
+    return b, steps
+
+
+@pytest.mark.parametrize("function", [elements_outlive_stores, one_path_rebinds, a_number_or_an_element])
+@pytest.mark.parametrize("n", [1, 4, -9])
+def test_what_lies_in_memory_and_what_is_a_number(function: Callable[..., Any], n: int) -> None:
+    for sign in (1.0, -1.0):
+        given = [np.arange(6.0) * sign, np.arange(6.0) + 1, np.arange(6.0) - 3 * sign, n]
+        translation = translate(function, abstract_with_leaves(function, tuple(given), {})[0], target="cuda")
+        got = GpuExecutor(translation.function, HostCuda())(list(given))
+        want = function(*(np.copy(x) if isinstance(x, np.ndarray) else x for x in given))
+        for g, w in zip(got, want if isinstance(want, tuple) else (want,), strict=False):
+            np.testing.assert_allclose(g, w, rtol=1e-12)
+
+
 def test_numbers_may_lie_on_the_device(one_by_one: OneByOne) -> None:
     executor, (u, n) = executor_of(heat, [rng.normal(size=(9, 12)), 5], one_by_one)
     np.testing.assert_array_equal(executor([u, np.array(n)])[0], executor([u, n])[0])

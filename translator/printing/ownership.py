@@ -104,9 +104,13 @@ class Ownership:
         lifetimes: Callable[[Sequence[Var]], Lifetimes],
         may_update: Set[int],
         known: Ownership | None = None,
+        elements_are_views: bool = False,
     ) -> None:
-        """`known`: the decisions with fewer sums in place. What has to be copied there has to be copied here."""
+        """`known`: the decisions with fewer sums in place. What has to be copied there has to be copied here.
+        `elements_are_views`: x[i] is an array without axes in the memory of x, as CuPy's are, not a number as NumPy's.
+        """
         self.function = function
+        self.elements_are_views = elements_are_views
         self.may_update = may_update
         self._insides: dict[int, _Inside] = {}
         self._earlier: dict[tuple[int, Var], Var] = {}
@@ -242,7 +246,7 @@ class Ownership:
             case Index():
                 assert isinstance(s.attrs, IndexAttrs)
                 gathers = any(isinstance(d, Gather) for d in s.attrs.dims)
-                return fresh if gathers or not t.aval.shape else self._view(s, t)
+                return self._view(s, t) if (t.aval.shape or self.elements_are_views) and not gathers else fresh
             case Reshape():
                 return self._view(s, t)
             case Create():
@@ -295,7 +299,7 @@ class Ownership:
             for s in walk(self.function.body)
             if isinstance(s, Apply) and isinstance(s.op, Elementwise | Index | Reduce | Contract | Cast)
             for t in s.targets
-            if not t.aval.shape and s.op.name not in VIEWS
+            if not t.aval.shape and s.op.name not in VIEWS and not (isinstance(s.op, Index) and self.elements_are_views)
         )
         return ~self.lifetimes.mask([t for t in computed if t in self.lifetimes.index])
 
