@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..translator.cutting.functions import make_function
-from ..translator.cutting.partition import Cuts, Partition, as_definition, cuts_at, partition, work_of
+from ..translator.cutting.partition import LOOP_WORK, Cuts, Partition, as_definition, cuts_at, partition, work_of
 from ..translator.errors import TargetError, UntracedError
 from ..translator.ir import Function
 from ..translator.reading.changes import apply_changes, holds_twice
@@ -141,7 +141,8 @@ class Region(Accelerated):
         self.back: ast.Return | None = None  # what gives back the outputs, no statement of the user's
         self._hosted: dict[Key, str] = {}  # kinds of arguments for which it runs as it is, and why
         self._always = "" if self.target != "numpy" else "this target compiles nothing"
-        self._ledger = Ledger(work_of(as_definition(source_of(fun).node)), AT_ONCE)
+        work = work_of(as_definition(source_of(fun).node))
+        self._ledger = Ledger(work, AT_ONCE, compares=work < LOOP_WORK)  # Python's loops could take any time
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.again is not None:
@@ -162,6 +163,8 @@ class Region(Accelerated):
         for entry in known:
             if entry.matches(leaves):
                 self._ledger.met()
+                if self._ledger.asks_numpy(size):
+                    return self._ledger.run(size, self.fun, args, kwargs)
                 if not self._ledger.on_trial(size):
                     return self._finished(entry, leaves, args, kwargs)
                 result = self._ledger.try_out(size, partial(self._finished, entry, leaves, args, kwargs))

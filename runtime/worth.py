@@ -14,18 +14,20 @@ PLAINLY = 1_000_000
 """Operations times elements from which a region is compiled at its first call: about a millisecond of NumPy's."""
 _PRICE = 0.1  # seconds that a translation takes, as long as none was made
 _TRIAL = 10
+_ASKED = 2  # calls
 _IN_VAIN = 10  # prices that a translation costs where the ones before it met no further call
 
 
 class Ledger:
     """The account of one region, or of a function that is called with arguments of ever new kinds.
 
-    `work` counts its operations; `at_once` translations may be made without savings. `size` is that of a call, see
-    `size_of`.
+    `work` counts its operations; `at_once` translations may be made without savings. `compares`: whether NumPy may be
+    asked what a call takes. `size` is that of a call, see `size_of`.
     """
 
-    def __init__(self, work: float, at_once: int) -> None:
+    def __init__(self, work: float, at_once: int, compares: bool = False) -> None:
         self._work = work
+        self._compares = compares
         self._at_once = at_once
         self._saved, self._price = 0.0, _PRICE
         self._numpy: dict[int, Timing] = {}  # by size
@@ -72,6 +74,11 @@ class Ledger:
             return make()
         finally:
             self._price = (perf_counter() - start) * (1 if self._misses < _TRIAL else _IN_VAIN)
+
+    def asks_numpy(self, size: int) -> bool:
+        """Whether a call is NumPy's only to learn what it takes: what was compiled at once was never compared."""
+        known = self._numpy.get(size)
+        return self._compares and (known is None or known.count < _ASKED)
 
     def on_trial(self, size: int) -> bool:
         """Whether compiled calls of this size are still compared with NumPy's."""

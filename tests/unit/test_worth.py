@@ -71,6 +71,15 @@ def test_what_is_slower_goes_back_to_numpy(clock: Clock, seconds: float, slower:
     assert ledger.allows(5) is not slower
 
 
+def test_what_was_compiled_at_once_is_compared_too(clock: Clock) -> None:
+    ledger = Ledger(10, 2, compares=True)
+    ledger.translate(clock.taking(0.25))
+    while ledger.asks_numpy(5):
+        ledger.run(5, clock.taking(0.03), (), {})
+    assert clock.now == pytest.approx(0.25 + 2 * 0.03) and ledger.on_trial(5)
+    assert not Ledger(10, 2).asks_numpy(5)
+
+
 def test_ever_new_shapes_cost_no_more_than_numpy() -> None:
     f = accelerate(lambda x: np.sum(x * x))
     for n in range(1, 60):

@@ -22,6 +22,7 @@ from ..reading.fence import may_be_read
 from ..reading.liveness import Names, live_before, reads, stores
 from ..reading.source import FunctionNode
 from ..records import dataclass
+from .appends import append_of, only_filled
 from .names import Bound, binds, captured, live_after, own_nodes
 
 _ALWAYS = (
@@ -33,7 +34,7 @@ _HOST_CALLS = frozenset(
     {"print", "nonzero", "flatnonzero", "argwhere", "unique", "union1d", "intersect1d", "setdiff1d", "setxor1d"}
 )
 _SEES_NAMES = {"locals": 0, "vars": 0, "dir": 0, "eval": 1, "exec": 1}  # with so many arguments
-_LOOP_WORK = 1000
+LOOP_WORK = 1000
 _LEAST_WORK = 2  # calls and operators: a call of a region costs as much as some of NumPy's
 
 
@@ -170,6 +171,9 @@ class _Cutter:
         self.result = self._free("result")
         self.locals |= {self.result}
         self.after = live_after(function)
+        self.only_filled = only_filled(function, self.captured | shared)
+        self.loops = 0  # of the driver around the block
+        self.appending: set[ast.stmt] = set()  # to what values that a region computes are appended
 
     def _free(self, wish: str) -> str:
         while wish in self.names:
@@ -193,7 +197,7 @@ class _Cutter:
         """The statements with regions in place of runs, and the names bound behind them."""
         done: list[ast.stmt] = []
         run: list[ast.stmt] = []
-        for s in self._with_results(body):
+        for s in self._with_items([*self._with_results(body)]):
             if not self._stays(s):
                 run.append(s)
                 continue
@@ -219,8 +223,59 @@ class _Cutter:
                 s = ast.copy_location(ast.Return(ast.copy_location(ast.Name(self.result, ast.Load()), s)), s)
             yield s
 
+    def _with_items(self, body: list[ast.stmt]) -> list[ast.stmt]:
+        """In a loop, what ends of runs append to lists as assignments, which regions can take, and the appending."""
+        done: list[ast.stmt] = []
+        run: list[ast.stmt] = []
+        for s in body:
+            if self._stays(s):
+                done += [*self._items_apart(run), s]
+                run = []
+            else:
+                run.append(s)
+        return done + self._items_apart(run)
+
+    def _items_apart(self, run: list[ast.stmt]) -> list[ast.stmt]:
+        end = len(run)
+        while end and append_of(run[end - 1]) is None:
+            end -= 1
+        first = max(end - 1, 0)
+        while first and (before := append_of(run[first - 1])) and before[0] in self.only_filled:
+            first -= 1
+        behind = sum(map(work_of, run[end:]))  # two regions, where the appending would stand between them, cost more
+        if not self.loops or first == end or behind >= _LEAST_WORK:
+            return run
+        if sum(map(work_of, run[:end])) - (end - first) < _LEAST_WORK:  # no region without the appending
+            self.appending.update(run[first:end])
+            return run
+        names = [self._free("item") for _ in run[first:end]]
+        self.locals |= frozenset(names)
+        items: list[ast.stmt] = []
+        appending: list[ast.stmt] = []
+        for s, item in zip(run[first:end], names, strict=True):
+            made, fill = self._apart(s, item)
+            self.after[made] = self.after[s] | frozenset(names)
+            items.append(made)
+            appending.append(fill)
+        return [*run[:first], *items, *appending, *run[end:]]
+
+    def _apart(self, s: ast.stmt, item: str) -> tuple[ast.stmt, ast.stmt]:
+        """`name.append(value)` as `item = value` and `name.append(item)`."""
+        found = append_of(s)
+        assert found is not None
+        name, value = found
+        made = ast.copy_location(ast.Assign([ast.Name(item, ast.Store())], value), s)
+        append = ast.Attribute(ast.Name(name, ast.Load()), "append", ast.Load())
+        call = ast.Call(append, [ast.Name(item, ast.Load())], [])
+        appending = ast.copy_location(ast.Expr(call), s)
+        self.origins[made] = s
+        self.appending.add(appending)
+        return ast.fix_missing_locations(made), ast.fix_missing_locations(appending)
+
     def _stays(self, s: ast.stmt) -> bool:
-        if s in self.hosts or isinstance(s, _ALWAYS) or not self.shared.isdisjoint(reads(s) | stores(s)):
+        if s in self.hosts or s in self.appending or isinstance(s, _ALWAYS):
+            return True
+        if not self.shared.isdisjoint(reads(s) | stores(s)):
             return True
         if not self.captured.isdisjoint(stores(s)):  # an inner function that the region calls would not see it
             return True
@@ -239,7 +294,9 @@ class _Cutter:
                 new.orelse = self._block(new.orelse, bound)[0] if new.orelse else []
             case ast.For() | ast.While():
                 inside = bound.plus(binds(new.target)) if isinstance(new, ast.For) else bound
+                self.loops += 1
                 new.body, _ = self._block(new.body, inside)
+                self.loops -= 1
                 new.orelse = self._block(new.orelse, bound.behind(s.body))[0] if new.orelse else []  # type: ignore[attr-defined]
             case ast.With():
                 inside = bound.plus(*(binds(i.optional_vars) for i in new.items if i.optional_vars is not None))
@@ -422,4 +479,4 @@ def _last_name(node: ast.expr) -> str:
 def work_of(node: ast.AST) -> int:
     """Operators and calls: what there is to gain by compiling. A loop counts for many."""
     kinds = (ast.BinOp, ast.Call, ast.Compare, ast.UnaryOp, ast.AugAssign)
-    return sum(_LOOP_WORK if isinstance(n, ast.For | ast.While) else isinstance(n, kinds) for n in ast.walk(node))
+    return sum(LOOP_WORK if isinstance(n, ast.For | ast.While) else isinstance(n, kinds) for n in ast.walk(node))
