@@ -45,6 +45,7 @@ def compile_everything(monkeypatch: pytest.MonkeyPatch) -> None:
     """The arrays here are small; regions are compiled all the same."""
     monkeypatch.setattr(worth, "PLAINLY", 0)
     monkeypatch.setattr(worth, "_ASKED", 0)
+    monkeypatch.setattr(worth.Ledger, "is_slower", lambda self, size: False)
     monkeypatch.setattr(regions, "AT_ONCE", 1000)
 
 

@@ -13,6 +13,7 @@ import pytest
 import untraced
 from untraced import Array, accelerate, device_get, device_put, devices
 from untraced import numpy as unp
+from untraced.translator.errors import Diagnostic, UnsupportedError
 
 rng = np.random.default_rng(1)
 HOST = rng.standard_normal((3, 4))
@@ -197,17 +198,29 @@ class TestFunctions:
         _ = a[1], a[-1]
         assert len(index._history.events) == before
 
+    def test_what_is_left_to_numpy_runs_on_the_host(self, a: Array) -> None:
+        got = np.linalg.qr(a, mode="raw")
+        assert type(got[0]) is Array
+        np.testing.assert_allclose(got[0], np.linalg.qr(HOST, mode="raw")[0])
+
     def test_what_the_language_lacks_runs_on_the_host_with_a_warning(self, a: Array) -> None:
         from untraced.runtime import eager
 
-        eager._warned.discard("qr")
-        with pytest.warns(UserWarning, match="runs on the host"):
-            got = np.linalg.qr(a, mode="raw")
-        assert type(got[0]) is Array
-        np.testing.assert_allclose(got[0], np.linalg.qr(HOST, mode="raw")[0])
+        class Refused:
+            __name__ = "turned"
+            __wrapped__ = staticmethod(np.flipud)
+
+            def __call__(self, x: Any) -> Any:
+                raise UnsupportedError(Diagnostic("it is not in the language"))
+
+        eager._warned.discard("turned")
+        with pytest.warns(UserWarning, match="turned of an Array runs on the host: it is not in the language"):
+            got = eager._run(Refused(), (a,), {})
+        assert type(got) is Array
+        np.testing.assert_array_equal(got, np.flipud(HOST))
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            np.linalg.qr(a, mode="raw")
+            eager._run(Refused(), (a,), {})
 
     def test_what_only_the_run_can_size_runs_on_the_host(self, a: Array) -> None:
         got = np.unique(a)
