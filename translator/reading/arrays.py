@@ -14,10 +14,12 @@ from collections.abc import Callable
 import numpy as np
 
 from .. import surface
+from .aliases import settle
 from .context import Context
 from .demand import static
+from .layout import model_of, modelled, note_fortran
 from .values import Ref, Value
-from .views import Lying, laid_out, take_for_granted
+from .views import Lying, take_for_granted
 
 Implementation = Callable[..., Value]
 
@@ -115,9 +117,17 @@ def _contiguous(ctx: Context, x: Value, order: str) -> Value:
     """
     if type(x) is not Ref:
         return x
-    array = laid_out(x.path, np.empty(x.cell.atom.aval.shape, np.int8))
+    if model_of(x.cell) is None:
+        copy = Ref(ctx.cell(ctx.read(x)))
+        copy.cell.sources = (x.cell,)
+        settle(ctx, [(copy.cell, "t")])
+        return copy
+    array = modelled(x)
     if array is None or not (array.flags.c_contiguous if order == "C" else array.flags.f_contiguous):
-        return Ref(ctx.cell(ctx.read(x)))
+        copy = Ref(ctx.cell(ctx.read(x)))
+        if order == "F":
+            note_fortran(copy)
+        return copy
     if order == "C" and x.aval.shape:
         take_for_granted(ctx, x.cell, Lying(x.path, in_line=True))
     return x
@@ -127,7 +137,7 @@ def strides_of(ctx: Context, x: Value, node: ast.AST) -> tuple[int, ...]:
     """`x.strides`, for arguments that lie in C order; others are refused when they come."""
     if type(x) is not Ref:
         return ()
-    array = laid_out(x.path, np.empty(x.cell.atom.aval.shape, np.int8))
+    array = modelled(x)
     if array is None:
         ctx.refuse(node, "the strides of this array are not known here", instead="take a .copy() before")
     if x.cell.atom.aval.shape:

@@ -17,6 +17,7 @@ from .aliases import Carried, LoopMemory, Union, memory_of, settle
 from .context import Context
 from .demand import ask
 from .joins import common_scalar, convert
+from .layout import note_either, same_layout, unknown_layout
 from .reach import containers_of, restore_container
 from .selection import concrete
 from .values import (
@@ -293,6 +294,7 @@ def enter(ctx: Context, plan: Plan, node: ast.AST) -> Entered:
                 leaf.entry = ctx.cell(param) if place.kind != "cell" else place.target
                 if place.kind != "cell" and type(init) is Ref:
                     leaf.entry.sources = (init.cell,)
+                    note_either(leaf.entry, init, init)
                 values.append(Ref(leaf.entry) if place.kind != "cell" else Ref(ctx.cell(param)))
             else:
                 ctx.loop_of[param] = node
@@ -509,6 +511,9 @@ def loop_memory(ctx: Context, entered: Entered, node: ast.AST) -> LoopMemory:
     memory = LoopMemory(carried, entered.births)
     written = {p.target for p in entered.leaves if p.kind == "cell"}
     memory.check(ctx, written, node)
+    turned = {x.entry for x in leaves if x.entry and type(x.exit) is Ref and not same_layout(x.entry, x.exit)}
+    if any(cell in turned and i in ctx.relied_on for i, (cell, _) in enumerate(ctx.reshapes)):
+        raise unknown_layout()
     entered.carried = {id(x): c for x, c in zip(leaves, carried, strict=True)}
     return memory
 
@@ -537,6 +542,7 @@ def bind_results(
             else:
                 ref = Ref(ctx.cell(target))
                 ref.cell.sources = memory.after(entered.carried[id(leaf)], runs)
+                note_either(ref.cell, leaf.init, end)
                 fresh.append((ref.cell, place.hint))
                 if type(end) is Ref:
                     shared[end.cell, end.path] = ref
@@ -575,4 +581,3 @@ def mismatch_error(ctx: Context, outcome: Outcome, node: ast.AST) -> Exception:
         why="a loop carries values of one type and shape",
         instead=f"start with a value of the final type, e.g. {place.hint} = np.zeros(shape, dtype)",
     )
-

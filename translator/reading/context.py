@@ -32,7 +32,8 @@ from ..errors import (
 from ..ir import Apply, Atom, Aval, Capture, Const, Statement, Var
 from ..records import dataclass
 from ..thrown import Known, Thrown
-from .reach import containers_of, restore_container
+from .layout import check_reshapes
+from .reach import containers_of, objects_of, restore_container
 from .source import Scope, is_library_file
 from .steps import is_read_only, replayed, unviewed
 from .values import (
@@ -361,13 +362,15 @@ class Context:
             atoms.append(self._view(atoms[-1], step))
         for step, base in zip(reversed(ref.path), reversed(atoms), strict=bool(ref.path)):
             new = unviewed(self.b, step, base, new)
-        self.set_cell(ref.cell, new)
+        self.set_cell(ref.cell, new, ref)
 
-    def set_cell(self, cell: Cell, atom: Atom) -> None:
+    def set_cell(self, cell: Cell, atom: Atom, through: Ref | None = None) -> None:
         if cell.ambiguous:
             raise AliasError(
                 Diagnostic("this array may be one of two", why=cell.ambiguous, instead="take a .copy() before writing")
             )
+        if cell.origin is not None and cell.origin.strides is None:
+            check_reshapes(cell, objects_of(self.frame, self.frame.env, through))
         if self.reshaped:
             for c in (cell, *cell.twins):
                 self.relied_on.update(self.reshaped.pop(c, ()))

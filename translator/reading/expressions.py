@@ -27,6 +27,7 @@ from .growing import empty_list
 from .indexing import subscript
 from .iteration import held, known_items
 from .known import run_known
+from .layout import note_elementwise
 from .values import (
     SHARED,
     Closure,
@@ -180,7 +181,7 @@ def binary(ctx: Context, kind: type[ast.operator], left: Value, right: Value, no
     if op is None:
         return ctx.wrap(make.matmul(ctx.b, x, y))
     if kind is ast.Pow and x.aval.dtype.kind == "b" and x.aval.shape and type(right) is int and right == 2:
-        return ctx.wrap(make.elementwise(ctx.b, ops.SQUARE, x))  # int8, where other powers of bools are int64
+        return _elementwise(ctx, ops.SQUARE, [x], left)  # int8, where other powers of bools are int64
     of_ints = all(a.aval.weak and a.aval.dtype.kind == "i" for a in (x, y))
     if of_ints:
         _cut_wide(ctx, left, right, node)
@@ -188,7 +189,15 @@ def binary(ctx: Context, kind: type[ast.operator], left: Value, right: Value, no
     # int ** int is an int or a float by the sign of the exponent, which must be known
     if of_ints and not _power_fits(ctx, left, right) and static(ctx, right, node, "the exponent of a Python int") < 0:
         x = make.number(ctx.b, x, np.float64)
-    return ctx.wrap(make.elementwise(ctx.b, op, x, y))
+    return _elementwise(ctx, op, [x, y], left, right)
+
+
+def _elementwise(ctx: Context, op: Elementwise, atoms: list[Atom], *operands: Value) -> Value:
+    """The operation of the `atoms` of `operands`."""
+    value = ctx.wrap(make.elementwise(ctx.b, op, *atoms))
+    if not ctx.frame.fixed:
+        note_elementwise(value, *operands)
+    return value
 
 
 def _check_sequences(kind: type[ast.operator], left: Value, right: Value) -> None:
@@ -310,7 +319,7 @@ def unary(ctx: Context, kind: ast.unaryop, operand: Value, node: ast.AST) -> Val
 def _unary(ctx: Context, op: Elementwise, operand: Value, node: ast.AST) -> Value:
     x = ctx.atom(as_number(ctx, operand))
     ctx.at(node)
-    return ctx.wrap(make.elementwise(ctx.b, op, x))
+    return _elementwise(ctx, op, [x], operand)
 
 
 # ---- comparisons and logic -----------------------------------------------------------------------
@@ -373,7 +382,7 @@ def compare_pair(ctx: Context, kind: ast.cmpop, left: Value, right: Value, node:
         if x.aval.weak and y.aval.weak and "c" in x.aval.dtype.kind + y.aval.dtype.kind and op.operator[0] in "<>":
             raise TypeError(f"{op.operator!r} not supported between {describe(left)} and {describe(right)}")
         ctx.at(node)
-        return ctx.wrap(make.elementwise(ctx.b, op, x, y))
+        return _elementwise(ctx, op, [x, y], left, right)
     if has_runtime(left) or has_runtime(right):
         if type(left) is not type(right) or not isinstance(left, tuple | list):
             return _compare_unlike(ctx, kind, left, right, node)

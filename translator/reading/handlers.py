@@ -17,6 +17,7 @@ from .context import Context
 from .demand import demand, static
 from .indexing import copy_of_line
 from .inlining import inline
+from .layout import note_result
 from .output import signature_of, take_output, write_output
 from .selected import call
 from .selection import concrete
@@ -52,8 +53,11 @@ def call_handler(
             signature_of(handler.function).bind(*handler.first, *args, **kwargs)
         except TypeError as error:
             raise _unknown_arguments(ctx, f, args, kwargs, error, node) from error
+        births = ctx.births
         made = inline(ctx, handler.function, [*handler.first, *args], kwargs, node, fixed=True)
-        return _boxed(ctx, f, made, args)
+        if type(made) is Ref and made.path and made.cell.birth > births and not ctx.frame.fixed:
+            made = Ref(ctx.cell(ctx.read(made)))  # NumPy's is an array of its own
+        return _boxed(ctx, f, made, args, kwargs)
     for v in (*args, *kwargs.values()):
         if isinstance(v, Foreign):
             ctx.cut(
@@ -77,11 +81,13 @@ def call_handler(
         if isinstance(error, UntracedError):
             raise
         raise _unknown_arguments(ctx, f, args, kwargs, error, node) from error
-    return _boxed(ctx, f, ctx.wrap(result), args)
+    return _boxed(ctx, f, ctx.wrap(result), args, kwargs)
 
 
-def _boxed(ctx: Context, f: Any, found: Value, args: list[Value]) -> Value:
+def _boxed(ctx: Context, f: Any, found: Value, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """What NumPy gives as an array of shape () is one; what it gives as a number is no argument that is an array."""
+    if not ctx.frame.fixed:
+        note_result(f, found, args, kwargs)
     if f is np.asarray and not ctx.frame.fixed:  # in printed programs: how they return arrays without axes
         return ctx.boxed(found)
     if not ctx.boxes:

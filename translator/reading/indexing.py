@@ -17,6 +17,7 @@ from .context import Context
 from .demand import demand, difference, from_arguments, interval, static
 from .growing import Growing, item
 from .known import run_known
+from .layout import note_gathered
 from .selection import gathered, gathered_at, index_selection, masked
 from .shifting import backwards
 from .values import (
@@ -147,7 +148,10 @@ def index_array(ctx: Context, base: Ref, key: Value, node: ast.AST) -> Value:
     if parsed.special:
         return selected_view(ctx, base, parsed, key, node)
     if parsed.gathers:
-        return ctx.wrap(make.index(ctx.b, ctx.read(base), parsed.dims, parsed.atoms))
+        found = ctx.wrap(make.index(ctx.b, ctx.read(base), parsed.dims, parsed.atoms))
+        if not ctx.frame.fixed:
+            note_gathered(found, base, parsed.dims)
+        return found
     view = extend_index(ctx, base, parsed)
     has_ellipsis = key is Ellipsis or (type(key) is tuple and any(e is Ellipsis for e in key))
     return view if view.aval.shape or (has_ellipsis and ctx.boxes) else ctx.number(view)
@@ -423,7 +427,6 @@ class _Parser:
         if type(s.start) is not Var:
             return Run(self._inside(int(s.start), n, len(self.dims)), count, step)
         return Run(Dyn(self.atom(s.start)), count, step)
-
 
     def _is_plain(self, s: slice, n: int, step: int) -> bool:
         """Whether no end of a slice with a known length counts from the back, and one going back begins inside."""

@@ -17,6 +17,7 @@ from ..ops.core import promote
 from .aliases import Union, settle
 from .context import Context, Snapshot
 from .demand import ask
+from .layout import note_either
 from .reach import restore_container
 from .values import Cell, Closure, Masked, Ref, Undefined, Value, describe, hint_of, is_object
 
@@ -95,6 +96,7 @@ class Joiner:
             joined = self.ctx.cell(target)
             self.refs[key] = Ref(joined)
             joined.sources = (x.cell, y.cell)
+            note_either(joined, x, y)
             self.chosen.append((joined, name))
         return self.refs[key]
 

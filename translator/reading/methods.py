@@ -22,6 +22,7 @@ from .growing import Growing
 from .handlers import call_handler
 from .iteration import known_items
 from .known import refuse_class, run_known
+from .layout import note_result
 from .selected import call
 from .selection import changed, store_selected
 from .standard import sorted_items
@@ -113,6 +114,7 @@ def _leads_to(v: Value, container: Any) -> bool:
 
 def _copy(ctx: Context, owner: Value, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
     copied = ctx.wrap(ctx.atom(owner))
+    note_result("copy", copied, [owner], {"order": args[0]} if args else kwargs)
     return ctx.boxed(copied) if type(owner) is Ref else copied
 
 

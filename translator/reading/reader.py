@@ -316,10 +316,25 @@ def _layouts(ctx: Context, mutated: set[Cell], run_time: list[int]) -> tuple[Lay
             new = [c for old in (waiting.pop(),) for c in (*old.sources, *old.twins) if c not in seen]
             waiting += new
             seen.update(new)
+        followed = _operands(seen)
         for i, c in ctx.argument_cells:
             if c in seen and (number in ctx.relied_on or (c is not cell and c in mutated)):
                 found.append(Layout(run_time[i], lying))
+            elif c in followed and number in ctx.relied_on:
+                found.append(Layout(run_time[i], Lying((), in_order=True)))
     return tuple(dict.fromkeys(found))
+
+
+def _operands(cells: set[Cell]) -> set[Cell]:
+    """The cells whose order in memory decided that of these."""
+    found: set[Cell] = set()
+    waiting = [c for c in cells if c.origin is not None]
+    while waiting:
+        origin = waiting.pop().origin
+        new = [] if origin is None else [c for c in origin.operands if c not in found]
+        found.update(new)
+        waiting += new
+    return found
 
 
 def _header(source: Source) -> Span:

@@ -24,16 +24,18 @@ from .source import Source, as_private
 
 Value = Any
 Path = tuple[tuple[str, Any], ...]  # ("item", key) and ("attr", name) steps
+Strides = tuple[int, ...]
 
 
 class Cell:
     """The storage of an array: names and views that share memory share the cell, and see each other's writes.
 
     `atom` is the content now. `birth` counts cells as they are made. `sources` are cells whose memory this one may be;
-    `twins` are cells that certainly are the same memory. For `ambiguous`, `shadows` and `stale` see the module aliases.
+    `twins` are cells that certainly are the same memory. For `ambiguous`, `shadows` and `stale` see the module aliases,
+    for `origin` the module layout.
     """
 
-    __slots__ = ("ambiguous", "atom", "birth", "name", "shadows", "sources", "stale", "twins")
+    __slots__ = ("ambiguous", "atom", "birth", "name", "origin", "shadows", "sources", "stale", "twins")
 
     def __init__(self, atom: Atom, birth: int = 0) -> None:
         self.atom = atom
@@ -44,6 +46,15 @@ class Cell:
         self.twins: tuple[Cell, ...] = ()
         self.shadows: tuple[Cell, ...] = ()
         self.stale: str = ""
+        self.origin: Origin | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What decided how an array lies in memory: `operands`; its `strides`, in elements, are None where nobody knows."""
+
+    operands: tuple[Cell, ...]
+    strides: Strides | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,12 @@ from .. import ops
 from ..builder import Builder
 from ..ir import Atom, Var
 from ..ops import bits
-from ..ops.core import At, Gather, IndexAttrs, ShapeAttrs
+from ..ops.core import Gather, IndexAttrs, ShapeAttrs
 from ..records import dataclass
 from ..surface import elementwise, shape
 from .context import Context
-from .steps import is_read_only, replayed
+from .layout import is_ordered, laid_out, model_of
+from .steps import replayed
 from .values import (
     Cell,
     IndexStep,
@@ -94,22 +95,26 @@ _VIEWS = frozenset({"reshape", "transpose", "broadcast_to", "expand_dims", "sque
 class Lying:
     """What was taken for granted of the memory of an array: whether every reshape on the path from it is a view.
 
-    With `in_line` the last array must also have its elements one after the other: np.ravel copies others.
+    With `in_line` the last array must also have its elements one after the other: np.ravel copies others. With
+    `in_order` it is that the first axis has the longest stride, and so on.
     """
 
     path: tuple[Step, ...]
     is_view: bool = True
     in_line: bool = False
+    in_order: bool = False
 
     def holds(self, array: np.ndarray[Any, Any]) -> bool:
         """Whether it is so for an array of this layout."""
+        if self.in_order:
+            return is_ordered(array)
         return _takes_views(self.path, array, self.in_line) is self.is_view
 
 
 def lies(view: Ref, in_line: bool = False) -> Lying:
-    """What is to be said of a view of an array in C order."""
-    array = np.empty(view.cell.atom.aval.shape, np.int8)
-    return Lying(view.path, _takes_views(view.path, array, in_line), in_line)
+    """What is to be said of a view, where arguments lie in C order. Where nobody knows, it is read as a view."""
+    array = model_of(view.cell)
+    return Lying(view.path, array is None or _takes_views(view.path, array, in_line), in_line)
 
 
 def take_for_granted(ctx: Context, cell: Cell, lying: Lying) -> None:
@@ -130,37 +135,3 @@ def _takes_views(path: Sequence[Step], array: np.ndarray[Any, Any], in_line: boo
             return False
         ahead *= n
     return True
-
-
-def laid_out(path: Sequence[Step], array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any] | None:
-    """An array that lies as the view of one of this layout would; None where NumPy copies."""
-    item = np.empty(1, np.int8)
-    array = np.lib.stride_tricks.as_strided(item, array.shape, array.strides)
-    for step in path:
-        if isinstance(step, OpStep) and step.op.name == "broadcast_to":
-            array = np.broadcast_to(array, step.aval.shape)
-            continue
-        if is_read_only(step):
-            return None
-        if not isinstance(step, OpStep):
-            array = _strided_index(array, step)
-        elif step.op.name == "reshape":
-            try:
-                array = np.reshape(array, step.aval.shape, copy=False)
-            except ValueError:
-                return None
-        elif step.op.name in ("transpose", "expand_dims", "squeeze"):
-            array = getattr(np, step.op.name)(array, step.attrs.axes)  # type: ignore[union-attr]
-        elif step.op.name not in bits.NAMES:
-            return None
-    return array
-
-
-def _strided_index(array: Any, step: Any) -> Any:
-    """The same view at any start: only sizes and steps matter for the layout."""
-    shape, strides = [], []
-    for d, stride in zip(step.dims, array.strides, strict=True):
-        if not isinstance(d, At):
-            shape.append(d.size)
-            strides.append(stride * d.step)
-    return np.lib.stride_tricks.as_strided(array, shape, strides)

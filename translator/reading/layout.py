@@ -1,0 +1,229 @@
+"""How arrays that the function makes lie in memory, which decides whether a reshape of one is a view or a copy.
+
+        y = x.T * 2               in Fortran order, as x.T lies: what ufuncs make follows their operands
+    y.reshape(-1)[2] = 7      so the reshape is a copy, and y stays as it is
+    z = x.T.copy()            in C order
+
+Arrays lie in C order unless their `Cell.origin` says otherwise; that an argument does is looked at when it matters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import Diagnostic, UnsupportedError
+from ..ops import bits
+from ..ops.core import At, Dim, Gather
+from .steps import is_read_only
+from .values import Cell, OpStep, Origin, Ref, Step, Strides, Value, leaves_in
+
+
+def note_elementwise(value: Value, *operands: Value) -> None:
+    """`value` was made element by element, or is a copy: NumPy's order K."""
+    for made, given in _followed(value, operands):
+        made.origin = Origin(_cells(given), _followed_strides(made.atom.aval.shape, given))
+
+
+def note_result(f: Any, value: Value, args: Sequence[Value], kwargs: dict[str, Value]) -> None:
+    """`value` is what the function or method `f` of NumPy made of its arguments."""
+    order = kwargs.get("order", "C" if f in _COPIES else "K")
+    if f in _TURNING or str(getattr(f, "__module__", None)).startswith("scipy.linalg"):
+        _note_unknown(value)
+    elif order == "F":
+        note_fortran(value)
+    elif isinstance(f, np.ufunc):
+        if f.signature is None:
+            note_elementwise(value, *args)
+    elif f in _LIKE or (order == "K" and f in _ELEMENTWISE):
+        note_elementwise(value, *(args[:1] if f in _LIKE else args))
+    elif f not in _IN_C_ORDER and (order != "C" or f not in _COPIES):
+        note_dependent(value, *args, *kwargs.values())
+
+
+def note_dependent(value: Value, *operands: Value) -> None:
+    """`value` lies in C order if the operands lie so; nobody has said how it lies otherwise."""
+    for made, given in _followed(value, operands):
+        ordered = all(_is_ordered(g) for g in given)
+        made.origin = Origin(_cells(given), _c_strides(made.atom.aval.shape) if ordered else None)
+
+
+def note_gathered(value: Value, base: Ref, dims: Sequence[Dim]) -> None:
+    """`value` is base[places]; NumPy lays the axes of the places before the others."""
+    for made, _ in _followed(value, [base]):
+        shape = made.atom.aval.shape
+        kinds = "".join("p" if isinstance(d, Gather) else "s" for d in dims if type(d) is not At)
+        at, axes = kinds.index("p"), len(shape) - kinds.count("s")  # of the places, in the result
+        adjacent = kinds.count("p") == len(kinds.strip("s"))
+        strides = _c_strides((*shape[at : at + axes], *shape[:at], *shape[at + axes :]))
+        moved = (*strides[axes:][:at], *strides[:axes], *strides[axes + at :])
+        made.origin = Origin((base.cell,), moved if adjacent and _is_ordered(base) else None)
+
+
+def _note_unknown(value: Value) -> None:
+    for v in _arrays(value):
+        if not v.path and v.cell.origin is None and len(v.aval.shape) > 1:
+            v.cell.origin = Origin((), None)
+
+
+def note_fortran(value: Value) -> None:
+    if type(value) is Ref and not value.path and len(value.aval.shape) > 1:
+        value.cell.origin = Origin((), _c_strides(value.aval.shape[::-1])[::-1])
+
+
+def note_either(cell: Cell, x: Value, y: Value) -> None:
+    """What `cell` holds is that of one of two arrays, of a type."""
+    given = [v for v in (x, y) if type(v) is Ref]
+    if len(cell.atom.aval.shape) > 1 and any(v.path or v.cell.origin is not None for v in given):
+        found = {None if m is None else m.strides for m in map(modelled, given)}
+        strides = found.pop() if len(found) == 1 and len(given) == 2 else None
+        cell.origin = Origin(_cells(given), strides)
+
+
+def same_layout(cell: Cell, y: Ref) -> bool:
+    """Whether both lie in the same way, as far as is known."""
+    if len(y.aval.shape) < 2 or (cell.origin is None and y.cell.origin is None and not y.path):
+        return True
+    one, other = model_of(cell), modelled(y)
+    return one is not None and other is not None and one.strides == other.strides
+
+
+def check_reshapes(cell: Cell, values: Iterable[Any]) -> None:
+    """Before an array is written of which nobody knows how it lies: refused if one of `values` is a reshape of it."""
+    group = (cell, *cell.twins)
+    for v in values:
+        if type(v) is Ref and v.cell in group and any(type(s) is OpStep and s.op.name == "reshape" for s in v.path):
+            raise unknown_layout()
+
+
+def unknown_layout() -> UnsupportedError:
+    """No cut helps: what a region gives CPython lies in C order."""
+    return UnsupportedError(
+        Diagnostic(
+            "this array may share memory with a reshape of it, or not",
+            why="NumPy may have made it with its axes in another order in memory, and copies then",
+            instead="take a .copy() of it before, which lies in C order",
+        )
+    )
+
+
+def modelled(ref: Ref) -> np.ndarray[Any, Any] | None:
+    """An array of bytes that lies as this one does; None where that is not known."""
+    base = model_of(ref.cell)
+    return base if base is None or not ref.path else laid_out(ref.path, base)
+
+
+def model_of(cell: Cell) -> np.ndarray[Any, Any] | None:
+    """An array of bytes that lies as that of the cell does, where arguments lie in C order; None if nobody knows."""
+    shape = cell.atom.aval.shape
+    strides = _c_strides(shape) if cell.origin is None else cell.origin.strides
+    return None if strides is None else np.lib.stride_tricks.as_strided(_BYTE, shape, strides)
+
+
+def is_ordered(array: np.ndarray[Any, Any]) -> bool:
+    """Whether its first axis has the longest stride, and so on."""
+    strides = [abs(s) for n, s in zip(array.shape, array.strides, strict=True) if n > 1 and s]
+    return strides == sorted(strides, reverse=True)
+
+
+def laid_out(path: Sequence[Step], array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any] | None:
+    """An array that lies as the view of one of this layout would; None where NumPy copies."""
+    array = np.lib.stride_tricks.as_strided(_BYTE, array.shape, array.strides)
+    for step in path:
+        if isinstance(step, OpStep) and step.op.name == "broadcast_to":
+            array = np.broadcast_to(array, step.aval.shape)
+            continue
+        if is_read_only(step):
+            return None
+        if not isinstance(step, OpStep):
+            array = _strided_index(array, step)
+        elif step.op.name == "reshape":
+            try:
+                array = np.reshape(array, step.aval.shape, copy=False)
+            except ValueError:
+                return None
+        elif step.op.name in ("transpose", "expand_dims", "squeeze"):
+            array = getattr(np, step.op.name)(array, step.attrs.axes)  # type: ignore[union-attr]
+        elif step.op.name in ("real", "imag"):
+            array = np.lib.stride_tricks.as_strided(_BYTE, array.shape, [2 * s for s in array.strides])
+        elif step.op.name not in bits.NAMES:
+            return None
+    return array
+
+
+def _strided_index(array: Any, step: Any) -> Any:
+    """The same view at any start: only sizes and steps matter for the layout."""
+    shape, strides = [], []
+    for d, stride in zip(step.dims, array.strides, strict=True):
+        if not isinstance(d, At):
+            shape.append(d.size)
+            strides.append(stride * d.step)
+    return np.lib.stride_tricks.as_strided(array, shape, strides)
+
+
+_BYTE = np.empty(1, np.int8)
+_COPIES = frozenset({"copy", "flatten"})  # methods that have C for the order where nobody says one
+_IN_C_ORDER = frozenset({np.matmul, np.dot, np.inner, np.outer, np.ascontiguousarray, "dot"}) | _COPIES
+_TURNING = frozenset(  # functions whose results may have their axes in another order than C order, whatever comes in
+    {np.apply_along_axis, np.cross, np.linalg.cross, np.delete, np.histogram2d, np.histogramdd, np.nanpercentile}
+    | {np.nanquantile, np.linspace, np.logspace, np.geomspace, np.linalg.eig, np.linalg.eigvals}
+)
+_LIKE = frozenset({np.zeros_like, np.ones_like, np.empty_like, np.full_like})
+_ELEMENTWISE = frozenset(
+    {np.copy, np.array, np.asarray, np.asanyarray, np.where, np.clip, np.sort, np.cumsum, np.cumprod, "astype", "clip"}
+    | {"conj", "conjugate", "cumsum", "cumprod"}
+    | _COPIES
+)
+
+
+def _followed(value: Value, operands: Sequence[Value]) -> Iterable[tuple[Cell, list[Ref]]]:
+    """Arrays of `value` that are new and of two axes or more, with such arrays among the operands, if there are any."""
+    if type(value) is tuple or type(value) is list:
+        for v in value:
+            yield from _followed(v, operands)
+    elif type(value) is Ref and not value.path and value.cell.origin is None and len(value.aval.shape) > 1:
+        given = [v for o in operands for v in _arrays(o) if len(v.aval.shape) > 1]
+        if given and all(g.cell is not value.cell for g in given):
+            yield value.cell, given
+
+
+def _arrays(v: Value) -> Iterable[Ref]:
+    return (v,) if type(v) is Ref else (x for x in leaves_in(v) if type(x) is Ref) if type(v) in (list, tuple) else ()
+
+
+def _cells(given: Sequence[Ref]) -> tuple[Cell, ...]:
+    return tuple(dict.fromkeys(g.cell for g in given))
+
+
+def _followed_strides(shape: Strides, given: Sequence[Ref]) -> Strides | None:
+    """The strides, in elements, of what NumPy's iterator makes of these operands."""
+    if all(_is_ordered(g) for g in given):
+        return _c_strides(shape)
+    models: list[Any] = [m for m in map(modelled, given) if m is not None]
+    if len(models) < len(given):
+        return None
+    flags: Any = [*([["readonly"]] * len(given)), ["writeonly", "allocate"]]
+    try:
+        made = np.nditer([*models, None], ["zerosize_ok"], flags, order="K").operands[-1]
+    except ValueError:
+        return None  # they are not broadcast against each other
+    return made.strides if made.shape == shape else None
+
+
+def _is_ordered(ref: Ref) -> bool:
+    if ref.cell.origin is None and all(type(s) is not OpStep or s.op.name in _KEEPING for s in ref.path):
+        return True
+    array = modelled(ref)
+    return array is not None and is_ordered(array)
+
+
+_KEEPING = frozenset({"expand_dims", "squeeze", "real", "imag"}) | bits.NAMES
+
+
+def _c_strides(shape: Strides) -> Strides:
+    strides = [1]
+    for n in reversed(shape[1:]):
+        strides.append(strides[-1] * max(n, 1))
+    return tuple(reversed(strides))
