@@ -777,3 +777,26 @@ def test_values_of_earlier_trips_are_copied_where_they_may_be_the_same_array() -
 
     x = np.array([1.0, 2.0, 4.0])
     np.testing.assert_array_equal(untraced.accelerate(delayed, target="numpy")(x, 6), delayed(x, 6))
+
+
+def test_long_constants_go_by_a_name() -> None:
+    """They are written once, before the function; what is stored into is a copy, as a literal is a new array."""
+
+    def f(x):
+        constant = x.max()
+        i, j = np.tril_indices(60)
+        t = np.zeros((60, 60))
+        t[i, j] = x[i] * constant
+        i[0] = 3
+        return t, i
+
+    x = np.random.default_rng(0).normal(size=60)
+    fast = untraced.accelerate(f, target="numpy")
+    source = fast.inspect(x).source
+    head, body = source.split("def f(x):")
+    assert "x[constant]" in body and max(map(len, body.splitlines())) < 100
+    namespace: dict[str, Any] = {"np": np}
+    exec(source, namespace)
+    for call in (fast, untraced.accelerate(f), namespace["f"], namespace["f"]):
+        for ours, theirs in zip(call(x), f(x), strict=True):
+            np.testing.assert_array_equal(ours, theirs)

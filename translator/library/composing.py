@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from .inserting import delete_positions, insert_plan, insert_runs, runs_of
 from .statistics import convolve
-from .support import delete_positions, insert_plan, known, mask_positions, one_axis, only_axis
+from .support import known, mask_positions, one_axis, only_axis
 
 # ---- choices -------------------------------------------------------------------------------------
 
@@ -77,7 +78,12 @@ def delete(arr: Any, obj: Any, axis: Any = None) -> Any:
     if axis is None:
         x = np.ravel(x)
         axis = 0
-    return np.take(x, delete_positions(x.shape[axis], obj), axis=axis)
+    kept = delete_positions(x.shape[axis], obj)
+    runs = runs_of(kept)
+    if not runs:
+        return np.take(x, kept, axis=axis)
+    before = (slice(None),) * (axis % x.ndim)
+    return np.concatenate([x[(*before, slice(start, stop))] for start, stop in runs], axis=axis)
 
 
 def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
@@ -94,6 +100,11 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
         v = np.reshape(v, (1,) * (x.ndim - v.ndim) + v.shape)
     v = v if single else np.moveaxis(v, axis, 0)
     old, new, source = insert_plan(x.shape[0], obj, v.shape[0])
+    runs = insert_runs(old, new, source)
+    if runs:
+        v = np.broadcast_to(v, (v.shape[0], *x.shape[1:]))
+        pieces = [(v if is_new else x)[start:stop] for is_new, start, stop in runs]
+        return np.moveaxis(np.concatenate(pieces), 0, axis)
     whole = np.zeros((x.shape[0] + len(new), *x.shape[1:]), dtype=x.dtype)
     whole[old] = x
     whole[new] = v[source]

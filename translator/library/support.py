@@ -202,29 +202,6 @@ def only_axis(axis: int | None, ndim: int) -> int:
     return one_axis(0 if axis is None else axis, ndim)
 
 
-def delete_positions(n: int, obj: Any) -> Any:
-    """The positions that np.delete keeps."""
-    return np.delete(np.arange(n), obj)
-
-
-def insert_plan(n: int, obj: Any, count: int) -> tuple[Any, Any, Any]:
-    """Where np.insert puts the old elements and the new ones, and which of the `count` values each of those takes."""
-    indices = np.arange(n)[obj] if isinstance(obj, slice) else np.asarray(obj)
-    indices = indices if indices.size else indices.astype(np.int64)
-    if indices.dtype.kind == "b":
-        indices = np.flatnonzero(indices)
-    if np.any((indices < -n) | (indices > n)):
-        raise IndexError(f"index {obj} is out of bounds for an axis of size {n}")
-    indices = np.where(indices < 0, indices + n, indices)
-    if indices.size == 1:
-        new = int(indices.reshape(-1)[0]) + np.arange(count)
-    else:
-        new = indices.copy()
-        new[np.argsort(indices, kind="stable")] += np.arange(indices.size)
-    old = np.delete(np.arange(n + new.size), new)
-    return old, new, np.zeros(new.size, dtype=np.int64) if count == 1 else np.arange(count)
-
-
 def require_square(shape: Sequence[int]) -> None:
     """Raises SquareError, a LinAlgError, unless the last two axes of an array have one size."""
     if len(shape) < 2:
@@ -526,8 +503,6 @@ STATIC: tuple[Callable[..., Any], ...] = (
     halvings,
     bin_count,
     only_axis,
-    delete_positions,
-    insert_plan,
     grid_plan,
     require_square,
     only_plain,

@@ -112,7 +112,8 @@ UNARY: dict[str, type[ast.unaryop]] = {"-": ast.USub, "+": ast.UAdd, "~": ast.In
 class Expressions:
     """Writes expressions over the names in scope.
 
-    `paths` are expressions for parameters used without a name (`params["w"]`). `python_bools` are variables that hold
+    `paths` are expressions for parameters used without a name (`params["w"]`), `literals` names of the contents, by
+    id, of constants that are too long to be written out. `python_bools` are variables that hold
     Python's bool where the program means NumPy's: the two differ under arithmetic and `~`.
     """
 
@@ -121,16 +122,19 @@ class Expressions:
         names: Mapping[Var, str],
         folded: Mapping[Var, Apply],
         paths: Mapping[Var, ast.expr],
+        literals: Mapping[int, str],
         python_bools: Set[Var],
     ) -> None:
         self.names = names
         self.folded = folded
         self.paths = paths
+        self.literals = literals
         self.python_bools = python_bools
 
     def atom(self, a: Atom) -> ast.expr:
         if isinstance(a, Const):
-            return constant(a.value, a.aval)
+            known = self.literals.get(id(a.value))  # what is written out is a new array, too
+            return constant(a.value, a.aval) if known is None else method(name(known), "copy")
         if a in self.folded:
             return self.apply(self.folded[a])
         if a in self.names:
@@ -445,7 +449,7 @@ class Expressions:
         for d, n in zip(dims[: last + 1], shape, strict=False):
             match d:
                 case At(index=Dyn(arg=a)) | Gather(arg=a):
-                    entries.append(self.atom(s.args[a]))
+                    entries.append(self._place(s.args[a]))
                 case At(index=int(i)):
                     entries.append(integer(-1 if i == n - 1 and n > SHORT else i))
                 case Run(start=Dyn(arg=a), size=size, step=step):
@@ -455,6 +459,10 @@ class Expressions:
                 case _:
                     raise AssertionError(d)
         return entries or [ast.Constant(...)]
+
+    def _place(self, a: Atom) -> ast.expr:
+        known = self.literals.get(id(a.value)) if isinstance(a, Const) else None
+        return self.atom(a) if known is None else name(known)
 
     def _dynamic_run(self, start: Atom, size: int, step: int) -> ast.expr:
         if step < 0:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from ..ir import Aval, DType, Shape
+from ..ir import Aval, Block, Const, DType, Shape, blocks_of, inputs_of
 from .numerals import expression
 
 
@@ -87,6 +87,19 @@ def constant(value: Any, aval: Aval) -> ast.expr:
         return filled("np.zeros", array.shape, aval.dtype)  # a nested list would lose the empty axes
     natural = np.asarray(array.reshape(-1)[:1].tolist()).dtype == aval.dtype and array.size > 0
     return call("np.array", _nested(array), **({} if natural else {"dtype": dtype_literal(aval.dtype)}))
+
+
+LONGEST_LITERAL = 1_000
+"""Elements of an array that is written out; nobody reads more, and 100,000 take 15 s to print and compile."""
+
+
+def large_constants(block: Block) -> Iterator[Const]:
+    """Arrays that go by a name, among the operands and results of the block and of those inside."""
+    atoms = (*block.results, *(a for s in block.statements for a in inputs_of(s)))
+    yield from (a for a in atoms if isinstance(a, Const) and a.aval.size > LONGEST_LITERAL)
+    for s in block.statements:
+        for inner in blocks_of(s):
+            yield from large_constants(inner)
 
 
 def plain_dtype(dtype: DType) -> ast.expr:

@@ -15,6 +15,8 @@ from __future__ import annotations
 import re
 import sys
 
+import numpy as np
+
 from ..ir import Function
 from .executable import executable
 from .writer import Printed, printed
@@ -50,6 +52,10 @@ def imports(p: Printed) -> list[str]:
         if re.search(rf"\b{module}\.", p.text):
             lines.append(f"import {module}")
     for chosen, value in p.scope.items():
+        if isinstance(value, np.ndarray):
+            content = f'np.frombuffer(bytes.fromhex("{value.tobytes().hex()}"), "{value.dtype.str}")'
+            lines.append(f"{chosen} = {content}.reshape({value.shape})")
+            continue
         origin, own = getattr(value, "__module__", None), getattr(value, "__qualname__", "")
         if origin and own.isidentifier() and getattr(sys.modules.get(origin), own, None) is value:
             lines.append(f"from {origin} import {own}" + (f" as {chosen}" if chosen != own else ""))

@@ -24,12 +24,16 @@ class Scope:
         self.shells: dict[TreeDef, TreeDef] = {}  # structures of registered classes, each once
 
     def refer(self, value: Any, hint: str) -> ast.expr:
+        return name(self.named(value, hint))
+
+    def named(self, value: Any, hint: str) -> str:
+        """The name that the object goes by in the source."""
         chosen, n = hint, 0
         while chosen in self.objects and self.objects[chosen] is not value:
             n += 1
             chosen = f"{hint}_{n}"
         self.objects[chosen] = value
-        return name(chosen)
+        return chosen
 
     def literal(self, value: Any) -> ast.expr:
         """A value known at translation as source; by name where it has no literal."""

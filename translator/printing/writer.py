@@ -45,7 +45,7 @@ from .moves import Move, assignment, in_turn
 from .names import identifier
 from .parameters import parameter_names, use_counts, used
 from .phrases import Expressions
-from .pieces import call, integer, method, name, subscript
+from .pieces import call, integer, large_constants, method, name, subscript
 from .plan import Plan, plain_starts, python_bools
 from .sourcetext import Line, join, text_of
 from .stores import store
@@ -154,6 +154,7 @@ class Writer:
         for s in walk(self.function.body):
             if isinstance(s, Raise):
                 class_of(s.error, self.scope)
+        literals = {id(a.value): self.scope.named(a.value, "constant") for a in large_constants(self.function.body)}
         reserved.update(self.scope.objects)
         names = self.plan.names
         unnamed = {v for v in self.paths if counts.get(v, 0) <= 1 and not self._needs_name(v)}
@@ -163,6 +164,7 @@ class Writer:
             self.names,
             self.plan.folding.definitions,
             {v: p for v, p in self.paths.items() if v in unnamed},
+            literals,
             python_bools(self.function.body),
         )
 

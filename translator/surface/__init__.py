@@ -25,6 +25,7 @@ from ..library import (
     composing,
     gathering,
     grids,
+    inserting,
     joining,
     linalg,
     looping,
@@ -173,6 +174,7 @@ def functions() -> Table:
         *support.STATIC,
         *checks.STATIC,
         *gathering.STATIC,
+        *inserting.STATIC,
         *random_sources.STATIC,
         *_AT_ONCE,
     )
