@@ -238,3 +238,45 @@ def test_factors_that_are_not_finite_stay_mute_where_choices_meet():
     found = grad(missing)(x, np.array([1.0, np.nan, 2.0, np.nan]))
     np.testing.assert_allclose(found, [1.6, 0.0, 2.0, 0.0])
     np.testing.assert_allclose(grad(infinite_constants)(x), [1.6, 0.0, 0.0, 2.0])
+
+
+SILENT = {
+    "np.maximum": lambda x: np.sum(np.sqrt(np.maximum(x, 0.0) * 3.0)),
+    "np.where": lambda x: np.sum(np.where(x > 0, x, 0.0) ** 0.5),
+    "np.clip": lambda x: np.sum(np.arccos(np.clip(x, -1.0, 1.0))),
+    "two bounds": lambda x: np.sum(np.arcsin(np.minimum(np.maximum(x, -1.0), 1.0))),
+    "a sum of two": lambda x: np.sum(np.cbrt(np.maximum(x, 0.0) + np.maximum(x, 0.0) ** 2)),
+    "beside another factor": lambda x: np.sum(np.sin(x) * np.log1p(np.sqrt(np.minimum(-x, 0.0) * -1.0))),
+    "in a loop": lambda x: truncated_walk(x),
+}
+
+
+def truncated_walk(x):
+    v = x
+    for _ in range(3):
+        p = np.maximum(v, 0.0)
+        v = v + 0.1 * (0.05 - p) + 0.3 * np.sqrt(p * 0.2)
+    return np.sum(v)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("name", SILENT)
+def test_tangents_that_a_choice_has_silenced_stay_silent(name):
+    """The slope behind the choice is infinite where nothing comes through: forward mode gives what reverse mode gives."""
+    f, x, v = SILENT[name], np.array([0.4, -1.5, 1.5, -0.3]), np.array([1.0, -2.0, 0.5, 3.0])
+    want = grad(f)(x) @ v
+    assert np.isfinite(want)
+    assert jvp(f, (x,), (v,))[1] == pytest.approx(want, rel=1e-12)
+    np.testing.assert_allclose(jacfwd(f)(x), grad(f)(x), rtol=1e-12)
+    compiled = accelerate(lambda x, v: jvp(f, (x,), (v,))[1], target="cpu")
+    assert compiled(x, v) == pytest.approx(want, rel=1e-12)
+    bent = grad(lambda x: grad(f)(x) @ v)(x)
+    assert np.all(np.isfinite(bent))
+    np.testing.assert_allclose(jvp(grad(f), (x,), (v,))[1], bent, rtol=1e-12)
+    assert jvp(lambda x: jvp(f, (x,), (v,))[1], (x,), (v,))[1] == pytest.approx(bent @ v, rel=1e-12)
+
+
+def test_a_safe_denominator_needs_no_silence():
+    f = lambda x: np.sum(1.0 / np.where(x != 0, x, 1.0)) + np.sum(np.log(np.where(x > 0, x, 1.0)))
+    source = jacfwd(f).source(np.array([0.0, 2.0]))
+    assert source.count("np.where") == 4, source

@@ -46,11 +46,10 @@ from ..rewrite import prune, unique_names
 from ..tree import Kind, TreeDef
 from .across import collective_jvp
 from .activity import inexact, linked_args, varied
-from .corners import at_corner
 from .cotangents import adjoint_hint, cast_like, materialise, named, strong
 from .factors import linalg_jvp
 from .linear import concatenate_jvp, contract_jvp, index_parts, put_jvp
-from .partials import elementwise_jvp
+from .muted import Mutes, muted_jvp
 from .reductions import cumulative_jvp, reduce_jvp
 from .reverse import without_leaves
 from .routines import routine_jvp
@@ -110,6 +109,7 @@ class _Forward:
     def __init__(self, varied: set[Var]) -> None:
         self.varied = varied
         self.tangents: dict[Var, Atom] = {}
+        self.mutes: Mutes = {}
 
     def of(self, a: Atom) -> Atom | None:
         return self.tangents.get(a) if isinstance(a, Var) else None
@@ -159,7 +159,7 @@ class _Forward:
         op, t, out = s.op, ts[0], strong(s.targets[0].aval)
         match op:
             case Elementwise():
-                return elementwise_jvp(b, s, ts, at_corner(b, s, b.definitions))
+                return muted_jvp(b, s, ts, self.mutes)
             case Contract():
                 return contract_jvp(b, s, ts)
             case Concatenate():
@@ -177,6 +177,8 @@ class _Forward:
                 assert t is not None
         match op:
             case Cast():
+                if isinstance(s.args[0], Var) and s.args[0] in self.mutes:
+                    self.mutes[s.targets[0]] = self.mutes[s.args[0]]
                 return cast_like(b, t, out)
             case Reduce():
                 return reduce_jvp(b, s, t)
