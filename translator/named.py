@@ -1,7 +1,9 @@
-"""Joined pieces for which NumPy has a name: np.roll and np.cross, recognised where they stand as concatenations.
+"""What NumPy has a name for: np.roll, np.cross and norms, recognised where they stand as what they are made of.
 
     np.concatenate([x[n - k :], x[: n - k]])                                   np.roll(x, k)
     np.array([x[1] * y[2] - x[2] * y[1], ..., x[0] * y[1] - x[1] * y[0]])      np.cross(x, y)
+
+    np.where(s == 0, 0.0, np.sqrt(np.where(s == 0, 1.0, s)))                   np.linalg.norm(x), of s = np.sum(x * x)
 
 They print under their names, and their derivatives are of their kind.
 """
@@ -13,7 +15,7 @@ from typing import NamedTuple
 
 from . import make, ops
 from .builder import Builder
-from .ir import Apply, Atom, Var
+from .ir import Apply, Atom, Const, Var
 from .ops.core import At, AxesAttrs, ConcatenateAttrs, Dim, IndexAttrs, Op, Run
 
 Maker = Callable[[Var], Apply | None]
@@ -104,6 +106,23 @@ def cross(b: Builder, x: Atom, y: Atom) -> Atom:
         part = make.subtract(b, make.multiply(b, xs[j], ys[k]), make.multiply(b, xs[k], ys[j]))
         parts.append(make.expand_dims(b, part, axis))
     return make.concatenate(b, parts, axis)
+
+
+def guarded_root(s: Apply, maker: Maker) -> Atom | None:
+    """Of what `s` is the square root, with derivative 0 at 0."""
+    if s.op is not ops.WHERE or not _is(s.args[1], 0.0):
+        return None
+    is_zero, root = _made(s.args[0], ops.EQUAL, maker), _made(s.args[2], ops.SQRT, maker)
+    guarded = _made(root.args[0], ops.WHERE, maker) if root is not None else None
+    if is_zero is None or guarded is None or guarded.args[0] is not s.args[0] or not _is(guarded.args[1], 1.0):
+        return None
+    total = guarded.args[2]
+    found = total is is_zero.args[0] and _is(is_zero.args[1], 0) and total.aval == s.targets[0].aval
+    return total if found else None
+
+
+def _is(a: Atom, number: float) -> bool:
+    return isinstance(a, Const) and a.aval.shape == () and bool(a.value == number)
 
 
 def along(shape: tuple[int, ...], axis: int, dim: Dim) -> tuple[Dim, ...]:

@@ -262,7 +262,7 @@ def truncated_walk(x):
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("name", SILENT)
 def test_tangents_that_a_choice_has_silenced_stay_silent(name):
-    """The slope behind the choice is infinite where nothing comes through: forward mode gives what reverse mode gives."""
+    """The slope behind the choice is infinite where nothing comes through: forward mode gives what reverse gives."""
     f, x, v = SILENT[name], np.array([0.4, -1.5, 1.5, -0.3]), np.array([1.0, -2.0, 0.5, 3.0])
     want = grad(f)(x) @ v
     assert np.isfinite(want)
@@ -280,3 +280,15 @@ def test_a_safe_denominator_needs_no_silence():
     f = lambda x: np.sum(1.0 / np.where(x != 0, x, 1.0)) + np.sum(np.log(np.where(x > 0, x, 1.0)))
     source = jacfwd(f).source(np.array([0.0, 2.0]))
     assert source.count("np.where") == 4, source
+
+
+def test_the_derivative_of_a_norm_needs_one_guard():
+    """Factors of what is 0 are finite: no masks behind the corner, but where a root has an infinite slope there."""
+    source = grad(lambda x, a: np.linalg.norm(np.sin(a * x) * a + 1.0)).source(A, A)
+    assert source.count("np.where") == 1, source
+    steep = lambda x: np.linalg.norm(np.sqrt(x))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        np.testing.assert_array_equal(grad(steep)(np.zeros(2)), np.zeros(2))
+        np.testing.assert_array_equal(grad(lambda x: np.linalg.norm(x) ** 2)(np.zeros(2)), np.zeros(2))
+        np.testing.assert_array_equal(hessian(np.linalg.norm)(np.zeros(2)), np.zeros((2, 2)))
+        np.testing.assert_array_equal(jacfwd(np.linalg.norm)(np.zeros(2)), np.zeros(2))

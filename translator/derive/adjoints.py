@@ -53,8 +53,8 @@ from ..ops.core import (
 from ..rewrite import copy_block, prune
 from .across import collective_vjp
 from .activity import linked_args
-from .choices import Choice, chosen_vjp, may_be_steep
-from .corners import at_corner
+from .choices import Choice, chosen_vjp
+from .corners import as_root, at_corner
 from .cotangents import adjoint_hint, cast_like, materialise, named, strong, total
 from .differences import Makers
 from .factors import linalg_vjp
@@ -77,6 +77,7 @@ from .routines import routine_vjp
 from .ruled import ruled_vjp
 from .settled import Nest, least
 from .spectra import extreme_vjp, fourier_vjp, sort_vjp
+from .steepness import may_be_steep
 from .tape import Plan, needed_of, plan
 from .trips import Trips
 
@@ -259,8 +260,9 @@ def _backward(s: Statement, adj: Adjoints) -> list[Statement]:
         case Apply(op=Elementwise()):
             ct, choice = adj.take_unsettled(s.targets[0])
             if ct is not None:
-                active = [i for i in linked_args(s) if s.args[i] in adj.active]
-                chosen_vjp(adj.b, s, ct, choice, active, adj.add, at_corner(adj.b, s, adj.made), adj.made)
+                r = as_root(s, adj.made)
+                active = [i for i in linked_args(r) if r.args[i] in adj.active]
+                chosen_vjp(adj.b, r, ct, choice, active, adj.add, at_corner(adj.b, r, adj.made), adj.made)
             return [s]
         case Apply(op=Reduce(name="sum") | Cast()) if s.targets[0] in adj.choices and may_be_steep(s.args[0], adj.made):
             ct, choice = adj.take_unsettled(s.targets[0])

@@ -13,16 +13,14 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Protocol
 
-import numpy as np
-
 from .. import make, ops
 from ..builder import Builder
-from ..ir import Apply, Atom, Aval, Const, Var
-from ..ops.core import Elementwise, Linalg, is_tame
+from ..ir import Apply, Atom, Aval, Var
 from ..records import dataclass
 from .cotangents import cast_like, same_atom, strong, unbroadcast
 from .partials import elementwise_vjp
 from .reach import narrowed
+from .steepness import may_be_steep
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,35 +97,3 @@ def _masked(add: Contribute, mask: Atom | None, x: Var, c: Atom) -> None:
 def _made(choice: Choice, b: Builder, out: Aval, c: Atom) -> Atom:
     """Before the axes are summed over along which an operand was broadcast."""
     return choice.made(b, c, out)
-
-
-def may_be_steep(a: Atom, makers: Mapping[Var, Apply]) -> bool:
-    """Whether some slope of what made `a` may be infinite."""
-    waiting, seen = [a], set[Atom]()
-    while waiting:
-        x = waiting.pop()
-        made = makers.get(x) if isinstance(x, Var) and x not in seen else None
-        seen.add(x)
-        if made is None or x.aval.dtype.kind not in "fc":
-            continue
-        if isinstance(made.op, Linalg) or (isinstance(made.op, Elementwise) and not _is_tame(made, makers)):
-            return True
-        waiting += made.args
-    return False
-
-
-def _finite(a: Atom, makers: Mapping[Var, Apply]) -> bool:
-    """Whether a slope is finite: not of what comes from outside, where infinities and NaN stand for missing data."""
-    return bool(np.all(np.isfinite(a.value))) if isinstance(a, Const) else a in makers or a.aval.dtype.kind in "biu"
-
-
-def _is_tame(s: Apply, makers: Mapping[Var, Apply]) -> bool:
-    match s.op, s.args:
-        case Elementwise(name="divide"), (_, Const() as by):
-            return bool(np.all(by.value != 0))
-        case Elementwise(name="multiply"), (x, y) if x is not y:
-            return all(_finite(factor, makers) for factor, other in ((x, y), (y, x)) if isinstance(other, Var))
-        case Elementwise(name="power"), (_, Const() as to):
-            return bool(np.all((np.real(to.value) >= 1) & (to.value == np.round(to.value))))  # x**1.5 has none below 0
-        case op, _:
-            return is_tame(op)

@@ -9,7 +9,6 @@ The square root of anything else keeps its infinite derivative at 0.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -17,10 +16,18 @@ import numpy as np
 from .. import make, ops
 from ..builder import Builder
 from ..ir import Apply, Atom, Const, Var
-from ..ops.core import Contract, Index, Reshape
+from ..named import guarded_root
+from ..ops.core import NO_ATTRS, Contract, Index, Reshape
 from .linear import is_square
+from .steepness import Makers, may_be_steep_at_zero
 
-Makers = Mapping[Var, Apply]
+
+def as_root(s: Apply, makers: Makers) -> Apply:
+    """A norm, which stands as a guarded root, as the root: it needs no guard where nothing behind it is steep."""
+    squares = guarded_root(s, makers.get)
+    if squares is None or squares.aval.dtype.kind != "f" or not _is_flat_at_zero(squares, makers, {}):
+        return s
+    return s if may_be_steep_at_zero(squares, makers) else Apply(s.targets, ops.SQRT, (squares,), NO_ATTRS, s.span)
 
 
 def at_corner(b: Builder, s: Apply, makers: Makers) -> Apply:

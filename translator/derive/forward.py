@@ -46,6 +46,7 @@ from ..rewrite import prune, unique_names
 from ..tree import Kind, TreeDef
 from .across import collective_jvp
 from .activity import inexact, linked_args, varied
+from .corners import as_root
 from .cotangents import adjoint_hint, cast_like, materialise, named, strong
 from .factors import linalg_jvp
 from .linear import concatenate_jvp, contract_jvp, index_parts, put_jvp
@@ -152,6 +153,7 @@ class _Forward:
 
     def apply(self, b: Builder, s: Apply) -> Atom | None:
         """The tangent of the target, lazily; None for zero."""
+        s = as_root(s, b.definitions)
         linked = set(linked_args(s))
         ts = [self.of(a) if i in linked else None for i, a in enumerate(s.args)]
         if all(t is None for t in ts):

@@ -64,10 +64,11 @@ def muted_jvp(b: Builder, s: Apply, ts: Sequence[Atom | None], mutes: Mutes) -> 
     out = elementwise_jvp(b, s, [None if i in shields else t for i, t in enumerate(ts)], seen)
     for i, shield in shields.items():
         c = elementwise_jvp(b, s, [t if j == i else None for j, t in enumerate(ts)], seen)
-        for mute in shield if c is not None else ():
+        if c is None:
+            continue
+        for mute in shield:
             c = mute.silenced(b, c, s.targets[0])
-        if c is not None:
-            out = c if out is None else total(b, out, c)
+        out = c if out is None else total(b, out, c)
     return out
 
 
@@ -95,9 +96,10 @@ def _own(s: Apply, moving: Sequence[int]) -> Mute | None:
 
 
 def _is_steep(s: Apply, i: int, mute: Mute) -> bool:
-    """Whether the slope by argument `i` may be infinite where its tangent is muted, though the value is finite there."""
+    """Whether the slope by argument `i` may be infinite, at a finite value, where its tangent is muted."""
     number = mute.value.value if isinstance(mute.value, Const) else None
-    if s.op is ops.POWER and (i == 1 or (isinstance(s.args[1], Const) and bool(np.all(np.real(s.args[1].value) >= 1)))):
+    exponent = s.args[1] if s.op is ops.POWER else None
+    if i == 1 or (isinstance(exponent, Const) and bool(np.all(np.real(exponent.value) >= 1))):
         return False
     at_zero = s.op in _STEEP and (number is None or not np.all(number != 0))
     return at_zero or (s.op in _STEEP_AT_ONE and (number is None or not np.all(np.absolute(number) != 1)))

@@ -17,7 +17,7 @@ import numpy as np
 
 from .. import ops
 from ..ir import Apply, Atom, Aval, Const, Function, Shape, Statement, Var, blocks_of, const, inputs_of, is_filled, walk
-from ..named import Maker, crossed, rolled
+from ..named import Maker, crossed, guarded_root, rolled
 from ..ops.core import (
     AxesAttrs,
     ConcatenateAttrs,
@@ -216,21 +216,12 @@ def _roll_along(axis: int | None) -> Linalg:
 def _norm(s: Apply, maker: Maker) -> Apply | None:
     """np.linalg.norm of real numbers along one axis, or of a whole array of one or two."""
 
-    def made(a: Atom, op: Op) -> tuple[Atom, ...] | None:
-        return _made(a, op, maker)
-
-    if s.op is not ops.WHERE or not _is(s.args[1], 0.0):
-        return None
-    is_zero, root = made(s.args[0], ops.EQUAL), made(s.args[2], ops.SQRT)
-    guarded = made(root[0], ops.WHERE) if root is not None else None
-    if is_zero is None or guarded is None or guarded[0] is not s.args[0] or not _is(guarded[1], 1.0):
-        return None
-    total = guarded[2]
-    summed = maker(total) if isinstance(total, Var) and total is is_zero[0] and _is(is_zero[1], 0) else None
+    total = guarded_root(s, maker)
+    summed = maker(total) if isinstance(total, Var) else None
     if summed is None or summed.op is not ops.SUM or not isinstance(summed.attrs, ReduceAttrs):
         return None
-    square = made(summed.args[0], ops.MULTIPLY)
-    if square is None or square[0] is not square[1] or total.aval != s.targets[0].aval:
+    square = _made(summed.args[0], ops.MULTIPLY, maker)
+    if square is None or square[0] is not square[1]:
         return None
     x, attrs = square[0], summed.attrs
     every = len(attrs.axes) == x.aval.ndim <= 2 and not attrs.keepdims
