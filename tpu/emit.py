@@ -474,11 +474,10 @@ class Emitter:
         assert isinstance(s.attrs, IndexAttrs)
         x, value = s.args[:2]
         shape = indexed_shape(s.attrs, [a.aval for a in s.args])
-        zero = self._fill(x) == 0
         done = scattered(self, s, self._fill(value), *normalisers(self, s, 0))
         if done is not None:
             return done
-        store = Store(name == "put_add", zero, self._reads(value, x))
+        store = Store(name == "put_add", self._fill(x), self._reads(value, x))
         return put(
             self.writer, self.value(x), self.value(value), s.attrs, shape, store, *normalisers(self, s, 0)
         )

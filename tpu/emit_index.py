@@ -11,7 +11,7 @@ arrays gather and scatter along their axes; the other axes are cut to the region
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import assert_never
+from typing import Any, assert_never
 
 import numpy as np
 
@@ -182,16 +182,16 @@ def _gather(w: Writer, x: Value, dims: Sequence[Dim], out: Shape, points: Points
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """What is known of a store. `accumulate`: put_add. `zero`: the array is all zeros, so that a static store is a pad.
-    `reads`: the value is computed from the array itself, so that a store in place would have to copy the array first.
+    """What is known of a store. `accumulate`: put_add. `fill`: the number that is everywhere in the array, None where it is
+    not known: a static store into one is a pad. `reads`: the value is computed from the array itself, so that a store in place would have to copy the array first.
     """
 
     accumulate: bool
-    zero: bool
+    fill: Any
     reads: bool
 
 
-IN_PLACE = Store(False, False, False)
+IN_PLACE = Store(False, None, False)
 
 
 def put(
@@ -231,8 +231,8 @@ def _replace(w: Writer, x: Value, value: Value, region: Region, store: Store) ->
     """x with the elements of the region replaced by `value` (of shape `region.sizes`), or increased by it."""
     value = w.reverse(value, region.reversed)
     accumulate = store.accumulate
-    if region.is_static and store.zero:
-        return _padded(w, value, region, x.shape, w.constant(0, (), x.dtype))
+    if region.is_static and store.fill is not None and (store.fill == 0 or not accumulate):
+        return _padded(w, value, region, x.shape, w.constant(store.fill, (), x.dtype))
     if region.is_whole(x.shape) and region.is_dense:
         return _sum(w, x, value) if accumulate else value
     mostly = region.is_static and (store.reads or accumulate) and 2 * _count(value.shape) >= _count(x.shape)
@@ -261,7 +261,9 @@ def _spread_out(w: Writer, x: Value, value: Value, region: Region, accumulate: b
     whole = region.is_static
     box = x if whole else dynamic_slice(w, x, region.starts, region.extents)
     spread = region if whole else Region((0,) * len(x.shape), region.extents, region.steps, (), region.sizes)
-    padded = _padded(w, value, spread, box.shape, w.constant(0, (), x.dtype))
+    signed = complex(-0.0, -0.0) if x.dtype.kind == "c" else -0.0  # 0.0 would make 0.0 of -0.0
+    nothing = signed if accumulate and x.dtype.kind in "fcV" else 0
+    padded = _padded(w, value, spread, box.shape, w.constant(nothing, (), x.dtype))
     if accumulate:
         new = _sum(w, box, padded)
     else:

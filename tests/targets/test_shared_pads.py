@@ -34,6 +34,25 @@ def own_slices(x: Any, t: Any) -> Any:
     return x
 
 
+def added(x: Any, t: Any) -> Any:
+    x[1:-1, 1:-1] -= t * -4.0
+    x[1:-1, :-2] += t
+    x[1:-1, 2:] -= -t
+    x[:-2, 1:-1] += t / 3.0
+    return x
+
+
+def added_once(x: Any, t: Any) -> Any:
+    x[1:-1, 1:-1] += t
+    return x
+
+
+def into_zeros(x: Any, t: Any) -> Any:
+    y = np.full_like(x, -0.0)
+    y[1:-1, 1:-1] = t
+    return y
+
+
 def two_values(x: Any, t: Any) -> Any:
     u = t * t
     x[2:, 2:] += t
@@ -65,10 +84,25 @@ def rows_apart(x: Any, t: Any) -> Any:
     return x
 
 
+def in_two_branches(x: Any, t: Any) -> Any:
+    if t[0, 0] > 0.0:
+        u = t[1:, 1:]
+        x[3:, 3:] += u
+        x[:-3, 3:] += u
+        x[:-3, :-3] += u
+    else:
+        u = t[1:, 1:]
+        x[3:, 3:] -= u
+        x[:-3, 3:] -= u
+        x[3:, :-3] -= u
+    return x
+
+
 CASES: list[tuple[Callable[..., Any], int | None]] = [
     (five_points, 1),
     (own_slices, 1),
     (two_values, 2),
+    (in_two_branches, 2),
     (infinite_factor, None),
     (read_in_between, None),
     (rows_apart, None),
@@ -86,6 +120,13 @@ def test_stores_that_add(function: Callable[..., Any], pads: int | None) -> None
         np.testing.assert_allclose(compiled(x.copy(), t), want, rtol=few, atol=few)
     if pads is not None:
         assert compiled.inspect(X, T).stablehlo.count("stablehlo.pad ") == pads
+
+
+@pytest.mark.parametrize("function", [added, added_once, into_zeros])
+def test_negative_zeros_stay(function: Callable[..., Any]) -> None:
+    x = np.full_like(X, -0.0)
+    found = accelerate(function, target="cpu")(x.copy(), T)
+    np.testing.assert_array_equal(np.signbit(found), np.signbit(function(x.copy(), T)))
 
 
 @pytest.mark.parametrize("shape", [(130, 131), (30, 31, 32)])
