@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ..translator.errors import AliasError, CutError, Span, TargetError, UntracedError, for_users, tell_place
-from ..translator.reading.signature import Signature, signature_of, unopened
+from ..translator.reading.signature import Signature, runs, signature_of, unopened
 from . import forking, strict
 from .adopted import OnGpu, adopted
 from .arguments import Key, bind_arguments, open_arguments
@@ -208,9 +208,7 @@ class Accelerated:
         `error` is raised where it is of NumPy's type, since it shows the place; so is what refuses a construct.
         """
         if not self._asks_numpy(error, given):
-            if isinstance(error, UntracedError):
-                raise for_users(error) from None
-            raise error
+            raise self._for_users(error) from None
         try:
             return self._fallback.run(error, *given)
         except Exception as theirs:
@@ -218,7 +216,18 @@ class Accelerated:
                 if isinstance(error, UntracedError) and _came_by(theirs, error.diagnostic.span):
                     tell_place(theirs, error.diagnostic.span)
                 raise
-        raise for_users(error) if isinstance(error, UntracedError) else error
+        raise self._for_users(error)
+
+    def _for_users(self, error: Exception) -> Exception:
+        """The error as users see it: one that names no place names the function."""
+        from ..translator.reading.source import definition
+
+        if isinstance(error, UntracedError):
+            if not isinstance(error, TargetError):
+                error.name_place(definition(runs(self.fun)))
+        elif isinstance(error, TypeError | ValueError):
+            tell_place(error, definition(runs(self.fun)), own_words=True)
+        return for_users(error)
 
     def _asks_numpy(self, error: Exception, given: tuple[Any, Any]) -> bool:
         """Whether CPython can run the call: it is the user's own function, and his arguments are NumPy's."""
@@ -526,8 +535,8 @@ class PlainOrDevice(Accelerated):
         found = next((e for e in self._entries.get(key, ()) if e.matches(leaves)), None)
         try:
             entry = found or self._specialise(key, leaves, args, kwargs)
-        except UntracedError as error:
-            raise for_users(error) from None
+        except Exception as error:
+            raise self._for_users(error) from error.__cause__
         if strict.DEBUGGED:
             with strict.debugging():
                 return self._ran(entry, leaves, (args, kwargs))

@@ -22,7 +22,7 @@ from ..tpu.emit import Emitted, emit
 from ..tpu.several import Replicated
 from ..translator.axes import named_axis
 from ..translator.batch.spread import batched_variables
-from ..translator.errors import Diagnostic, UnsupportedError, UntracedError, errors_at, for_users
+from ..translator.errors import Diagnostic, UnsupportedError, errors_at, for_users
 from ..translator.ir import Aval, may_raise
 from ..translator.pipeline import Translation, positions_of, translate
 from ..translator.reading.reader import Reading, read
@@ -143,8 +143,8 @@ class Parallel(Batched):
                     return known
             try:
                 entry = ReplicatedEntry(self, bind_arguments(self.fun, args, kwargs))
-            except UntracedError as error:
-                raise for_users(error) from None
+            except Exception as error:
+                raise for_users(error) from error.__cause__
             entries[:] = [entry, *(e for e in entries if e.guards_hold())]
             return entry
 

@@ -54,8 +54,9 @@ def split_aux(out: TreeDef, has_aux: bool) -> tuple[TreeDef, TreeDef | None]:
     if not has_aux:
         return out, None
     if out.kind not in (Kind.TUPLE, Kind.LIST, Kind.NAMEDTUPLE) or len(out.children) != 2:
+        returned = "one array or number" if out.kind is Kind.LEAF else describe(out)
         raise TypeError(
-            f"with has_aux=True the function must return a pair (output, aux), but it returns {describe(out)}"
+            f"with has_aux=True the function must return a pair (output, aux), but it returns {returned}"
         )
     return out.children[0], out.children[1]
 

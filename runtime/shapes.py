@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..translator.errors import UntracedError, for_users
+from ..translator.errors import for_users
 from ..translator.ir import Aval
 from ..translator.reading.reader import read
 from ..translator.reading.signature import static_value
@@ -68,8 +68,8 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     given, named = (tree_map(_abstract, x) for x in (list(args), dict(kwargs)))
     try:
         reading = read(function, bind_arguments(function, given, named).signature, changes="dropped")
-    except UntracedError as error:
-        raise for_users(error) from None
+    except Exception as error:
+        raise for_users(error) from error.__cause__
     results = iter(reading.function.body.results)
     return _shown(reading.function.out, results)
 

@@ -182,8 +182,9 @@ def _gather(w: Writer, x: Value, dims: Sequence[Dim], out: Shape, points: Points
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """What is known of a store. `accumulate`: put_add. `fill`: the number that is everywhere in the array, None where it is
-    not known: a static store into one is a pad. `reads`: the value is computed from the array itself, so that a store in place would have to copy the array first.
+    """What is known of a store. `accumulate`: put_add. `fill`: the number that is everywhere in the array, None where
+    it is not known: a static store into one is a pad. `reads`: the value is computed from the array itself, so that a
+    store in place would have to copy the array first.
     """
 
     accumulate: bool

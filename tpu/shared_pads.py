@@ -6,7 +6,7 @@
 
 This is what the derivative of a stencil does. XLA pads each value to the array's shape inside one loop over it, with a
 branch for each pad and element, and no vector instructions; windows need none (1.6 times less time for five points of
-128 x 128, as much for 1000 x 1000). Where some pieces are added and others taken off, -0.0 that no piece reaches is 0.0.
+128 x 128, as much for 1000 x 1000). Where pieces are added and others taken off, -0.0 that none reaches is 0.0.
 """
 
 from __future__ import annotations

@@ -110,16 +110,24 @@ def _chain(calls: tuple[Span, ...]) -> list[str]:
 _TOLD = "__untraced_place__"
 
 
-def tell_place(error: Exception, span: Span, own_words: bool = False) -> None:
+def place_told(error: Exception) -> Span | None:
+    """Where an exception of Python or NumPy has said that it comes from."""
+    found: Span | None = vars(error).get(_TOLD)
+    return found
+
+
+def tell_place(error: Exception, span: Span, own_words: bool = False, source_lines: str = "") -> None:
     """Let an exception of Python or NumPy say where in the user's source it comes from.
 
     The place becomes part of the message, but for an exception with the user's own words, or with a message that is no
     single text: there it is a note. What has been told stays: it is nearer to where the exception was raised.
     """
-    if span.file.startswith("<untraced") or isinstance(error, UntracedError) or _TOLD in vars(error):
+    if not span.line or span.file.startswith("<untraced"):
         return  # code that the package made: no line of the user's
-    vars(error)[_TOLD] = True
-    text = "\n".join(excerpt(span))
+    if isinstance(error, UntracedError) or _TOLD in vars(error):
+        return
+    vars(error)[_TOLD] = span
+    text = "\n".join(excerpt(span, source_lines))
     plain = len(error.args) == 1 and isinstance(error.args[0], str) and not isinstance(error, KeyError | OSError)
     if plain and not own_words:
         error.args = (f"{error.args[0]}\n{text}",)
@@ -185,12 +193,13 @@ def errors_at(span: Span) -> Iterator[None]:
         raise
 
 
-def for_users(error: UntracedError) -> UntracedError:
-    """The error without the way through the translator: what its message says is in the user's source.
+def for_users(error: Exception) -> Exception:
+    """The error without the way through the translator, where it says what is wrong in the user's source.
 
     With UNTRACED_TRACEBACK=full it keeps all of it.
     """
-    return error if os.environ.get("UNTRACED_TRACEBACK") == "full" else error.with_traceback(None)
+    says = isinstance(error, UntracedError) or place_told(error) is not None
+    return error.with_traceback(None) if says and os.environ.get("UNTRACED_TRACEBACK") != "full" else error
 
 
 class NumPyError(UntracedError):

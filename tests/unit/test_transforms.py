@@ -500,10 +500,31 @@ def test_an_argument_whose_value_decides_cannot_be_differentiated() -> None:
 
 def test_errors_of_transformations_leave_the_way_through_the_translator_out(monkeypatch: pytest.MonkeyPatch) -> None:
     def files() -> list[str]:
-        with pytest.raises(TypeError, match=r"got int64 for `x` of .*\n  instead: pass floats \(3.0, not") as caught:
+        with pytest.raises(TypeError, match=r"got int64 for `x` of [^~]*\n  instead: pass floats \(3.0, not") as caught:
             grad(lambda x: x * x)(3)
         return [str(entry.path) for entry in caught.traceback]
 
     assert not any("translator" in f for f in files())
     monkeypatch.setenv("UNTRACED_TRACEBACK", "full")
     assert any("translator" in f for f in files())
+
+
+@pytest.mark.parametrize(
+    ("call", "expected", "marked"),
+    [
+        (lambda: grad(lambda x: x.nothing)(V), AttributeError, "x.nothing"),
+        (lambda: grad(lambda x: np.sum(x["a"] * x["b"]))({"a": V}), KeyError, 'x["b"]'),
+        (lambda: grad(lambda x: x, argnums=1)(V), TypeError, "lambda x: x"),
+        (lambda: vmap(lambda x: x, in_axes=(0, 0))(V), ValueError, "lambda x: x"),
+        (lambda: accelerate(value_and_grad(lambda x: x, has_aux=True))(V), TypeError, "lambda x: x"),
+        (lambda: accelerate(lambda x: x + undefined)(V), NameError, "undefined"),  # type: ignore[name-defined]  # noqa: F821
+    ],
+)
+def test_exceptions_of_python_say_where_and_leave_the_way_out(
+    call: Callable[[], Any], expected: type[Exception], marked: str
+) -> None:
+    with pytest.raises(expected) as caught:
+        call()
+    assert not any("translator" in str(entry.path) for entry in caught.traceback)
+    line, carets = caught.value.__notes__[0].splitlines()[1:]
+    assert line[carets.index("^") : carets.rindex("^") + 1] == marked

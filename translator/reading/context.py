@@ -27,7 +27,8 @@ from ..errors import (
     Span,
     UnsupportedError,
     UntracedError,
-    excerpt,
+    place_told,
+    tell_place,
 )
 from ..ir import Apply, Atom, Aval, Capture, Const, Statement, Var
 from ..records import dataclass
@@ -173,10 +174,9 @@ class Context:
 
     def tell(self, error: Exception, node: ast.AST) -> None:
         """Let an exception of Python itself say that it comes from `node`, or from what is inside it, if known."""
-        if not self.frame.fixed and not getattr(error, "_untraced_place", None):
-            span = self.frame.source.span(node)
-            error.__dict__["_untraced_place"] = span
-            error.add_note("\n".join(excerpt(span, self.frame.source.lines_of(node))))
+        if not self.frame.fixed:
+            source = self.frame.source
+            tell_place(error, source.span(node), own_words=True, source_lines=source.lines_of(node))
 
     def passed(self, error: Exception, called: Frame, call: ast.AST) -> Exception:
         """An exception in the function `called`, which says that it came up through the call `call`.
@@ -190,7 +190,7 @@ class Context:
         if self.frame.fixed or called.fixed or not span.line or span.file.startswith("<untraced"):
             return error
         if not isinstance(error, UntracedError):
-            if getattr(error, "_untraced_place", span) != span:
+            if place_told(error) not in (None, span):
                 error.add_note(f"  called from {span}: {span.text}")
         elif is_library_file(called.source.file) and not is_library_file(source.file):
             what = f"{called.name} cannot be compiled: {error.diagnostic.what}"

@@ -255,7 +255,7 @@ def _read_once(
         body,
         out,
         tuple(i for i, _ in mutated),
-        _header(source),
+        source.first_line(),
     )
     layouts = _layouts(ctx, {c for _, c in mutated}, [i for i in range(len(signature.avals)) if i not in leaves])
     pythons = frozenset(ctx.python_bools)
@@ -335,13 +335,6 @@ def _operands(cells: set[Cell]) -> set[Cell]:
         found.update(new)
         waiting += new
     return found
-
-
-def _header(source: Source) -> Span:
-    """The first line of the definition."""
-    span = source.span(source.node)
-    line = source.line(span.line).rstrip()
-    return Span(span.file, span.line, span.column, span.line, len(line), line.strip())
 
 
 def _context(builder: Builder, captures: Callable[[Callable[[Atom], Cell]], Captures] = Captures) -> Context:

@@ -45,6 +45,13 @@ class Source:
         end = {"end_lineno": last.end_lineno, "end_col_offset": last.end_col_offset}
         return self._make_span(ast.Pass(lineno=node.lineno, col_offset=node.col_offset, **end))
 
+    def first_line(self) -> Span:
+        """The first line of the definition, from where that begins; a lambda may end before the line does."""
+        span = self.span(self.node)
+        line = self.line(span.line).rstrip()
+        end = span.end_column if span.end_line == span.line else len(line)
+        return Span(span.file, span.line, span.column, span.line, end, line[span.column : end])
+
     def _make_span(self, node: ast.AST) -> Span:
         line, end = getattr(node, "lineno", 0), getattr(node, "end_lineno", 0)
         if not line or end > len(self.lines):
@@ -76,12 +83,9 @@ class Source:
 def definition(fun: Callable[..., Any]) -> Span:
     """The first line of the definition of a function, for messages; NOWHERE where there is none."""
     try:
-        source = source_of(fun)
+        return source_of(fun).first_line()
     except UnsupportedError:
         return NOWHERE
-    span = source.span(source.node)
-    line = source.line(span.line).rstrip()
-    return Span(span.file, span.line, span.column, span.line, len(line), line.strip())
 
 
 def _characters(line: str, byte_offset: int) -> int:
