@@ -107,3 +107,14 @@ def test_quantiles(name: str) -> None:
     for (got,), want in zip(found, every(q), strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-11, atol=1e-15)
     testing.check_grads(lambda *a: distribution.ppf(*a) * distribution.isf(*a), (q[3:6], *shapes, 0.05, 1.1), order=1)
+
+
+@pytest.mark.parametrize("name", ["norm", "laplace", "logistic", "cauchy", "gumbel_r"])
+def test_families_without_ends_have_no_masks(name: str) -> None:
+    family = getattr(scipy.stats, name)
+    x = np.array([0.3, np.nan, np.inf, -np.inf])
+    for method in (family.logpdf, family.pdf, family.cdf, family.sf, family.logcdf, family.logsf):
+        for args in ((), (0.5, 2.0), (0.5, -1.0)):
+            f = accelerate(lambda x, method=method, args=args: method(x, *args), target="numpy")
+            np.testing.assert_allclose(f(x), method(x, *args), rtol=1e-13)
+    assert "np.where" not in grad(lambda x: scipy.stats.norm.cdf(x, loc=1.0) * scipy.stats.norm.pdf(x)).source(0.5)

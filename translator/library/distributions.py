@@ -66,68 +66,88 @@ def arguments(family: Any, args: Any, keywords: Any) -> Any:
 
 
 def standard(family: Any, x: Any, args: Any, keywords: Any) -> Any:
-    """The standardised value, harmless where it is outside; whether it is below, above; scale, shapes, validity."""
+    """The standardised value, harmless where it is outside; whether it is below, above; scale, shapes, validity.
+
+    None of the last that is never or always so. Where a family has neither ends nor shapes, NaN stays NaN by itself.
+    """
     given = arguments(family, args, keywords)
     shapes = tuple([np.asarray(given[name]) for name in family.shapes])
     loc, scale = np.asarray(given["loc"]), np.asarray(given["scale"])
     x = np.asarray(x)
     z = (x - loc).astype(np.float64) if family.discrete else (x - loc) / scale
-    below = z != z if family.low is None else z < family.low(*shapes)
-    above = z != z if family.high is None else z > family.high(*shapes)
-    valid = scale > 0
-    if family.valid is not None:
-        valid = valid & family.valid(*shapes)
-    valid = valid & ~np.isnan(z)
-    out = below | above
+    below = None if family.low is None else z < family.low(*shapes)
+    above = None if family.high is None else z > family.high(*shapes)
+    scaled = "scale" in keywords or len(args) > len(family.shapes) + 1
+    valid = _all(scale > 0 if scaled else None, None if family.valid is None else family.valid(*shapes))
+    if below is not None or above is not None or family.valid is not None:
+        valid = _all(valid, ~np.isnan(z))
     if family.inside is not None:
-        z = np.where(out | ~valid, family.inside(*shapes), z)
+        z = np.where(_any(_any(below, above), ~valid), family.inside(*shapes), z)
     return z, below, above, scale, shapes, valid
 
 
+def _any(x: Any, y: Any) -> Any:
+    return y if x is None else x if y is None else x | y
+
+
+def _all(x: Any, y: Any) -> Any:
+    return y if x is None else x if y is None else x & y
+
+
 def _finished(value: Any, valid: Any) -> Any:
-    return np.where(valid, value, np.nan)[()]
+    return (value if valid is None else np.where(valid, value, np.nan))[()]
+
+
+def _within(value: Any, below: Any, at_below: Any, above: Any, at_above: Any) -> Any:
+    """`value`, but for what is below the support and above it."""
+    value = value if above is None else np.where(above, at_above, value)
+    return value if below is None else np.where(below, at_below, value)
+
+
+def _inside(value: Any, out: Any, otherwise: Any) -> Any:
+    return value if out is None else np.where(out, otherwise, value)
 
 
 def logpdf(family: Any, x: Any, *args: Any, **kwds: Any) -> Any:
     z, below, above, scale, shapes, valid = standard(family, x, args, kwds)
-    return _finished(np.where(below | above, -np.inf, family.logpdf(z, *shapes) - np.log(scale)), valid)
+    return _finished(_inside(family.logpdf(z, *shapes) - np.log(scale), _any(below, above), -np.inf), valid)
 
 
 def pdf(family: Any, x: Any, *args: Any, **kwds: Any) -> Any:
     z, below, above, scale, shapes, valid = standard(family, x, args, kwds)
-    return _finished(np.where(below | above, 0.0, np.exp(family.logpdf(z, *shapes)) / scale), valid)
+    return _finished(_inside(np.exp(family.logpdf(z, *shapes)) / scale, _any(below, above), 0.0), valid)
 
 
 def logpmf(family: Any, k: Any, *args: Any, **kwds: Any) -> Any:
     z, below, above, _, shapes, valid = standard(family, k, args, kwds)
-    out = below | above | (np.floor(z) != z)
+    out = _any(_any(below, above), np.floor(z) != z)
     return _finished(np.where(out, -np.inf, family.logpdf(z, *shapes)), valid)
 
 
 def pmf(family: Any, k: Any, *args: Any, **kwds: Any) -> Any:
     z, below, above, _, shapes, valid = standard(family, k, args, kwds)
-    out = below | above | (np.floor(z) != z)
+    out = _any(_any(below, above), np.floor(z) != z)
     return _finished(np.where(out, 0.0, np.exp(family.logpdf(z, *shapes))), valid)
 
 
 def cdf(family: Any, x: Any, *args: Any, **kwds: Any) -> Any:
     z, below, above, _, shapes, valid = standard(family, x, args, kwds)
     z = np.floor(z) if family.discrete else z
-    return _finished(np.where(below, 0.0, np.where(above, 1.0, family.cdf(z, *shapes))), valid)
+    return _finished(_within(family.cdf(z, *shapes), below, 0.0, above, 1.0), valid)
 
 
 def sf(family: Any, x: Any, *args: Any, **kwds: Any) -> Any:
     z, below, above, _, shapes, valid = standard(family, x, args, kwds)
     z = np.floor(z) if family.discrete else z
     value = 1.0 - family.cdf(z, *shapes) if family.sf is None else family.sf(z, *shapes)
-    return _finished(np.where(below, 1.0, np.where(above, 0.0, value)), valid)
+    return _finished(_within(value, below, 1.0, above, 0.0), valid)
 
 
 def logcdf(family: Any, x: Any, *args: Any, **kwds: Any) -> Any:
     z, below, above, _, shapes, valid = standard(family, x, args, kwds)
     z = np.floor(z) if family.discrete else z
     value = np.log(family.cdf(z, *shapes)) if family.logcdf is None else family.logcdf(z, *shapes)
-    return _finished(np.where(below, -np.inf, np.where(above, 0.0, value)), valid)
+    return _finished(_within(value, below, -np.inf, above, 0.0), valid)
 
 
 def logsf(family: Any, x: Any, *args: Any, **kwds: Any) -> Any:
@@ -137,7 +157,7 @@ def logsf(family: Any, x: Any, *args: Any, **kwds: Any) -> Any:
         value = family.logsf(z, *shapes)
     else:
         value = np.log1p(-family.cdf(z, *shapes)) if family.sf is None else np.log(family.sf(z, *shapes))
-    return _finished(np.where(below, 0.0, np.where(above, -np.inf, value)), valid)
+    return _finished(_within(value, below, 0.0, above, -np.inf), valid)
 
 
 # ---- what the families are made of ---------------------------------------------------------------
