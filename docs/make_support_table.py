@@ -42,7 +42,8 @@ line, but for `np.linalg.eig`, `eigvals` and `np.roots`, which are complex there
 `ridder`, `bisect`, `toms748`, `newton` and `root_scalar` of numbers, `fsolve`, `root`, `least_squares`, `curve_fit`
 and, without bounds, `minimize`: there the solution is SciPy's to within its tolerances. They alone have
 `CubicSpline`, `PchipInterpolator` and `interp1d` (lines and cubic splines) of vectors, `ndimage.uniform_filter`,
-`laplace`, `sobel`, `prewitt`, and of `scipy.special` orthogonal polynomials of known degree (`eval_legendre` and kin),
+`laplace`, `sobel`, `prewitt`, of `scipy.linalg` LU factors, banded, Toeplitz and Sylvester's equations, `sqrtm` and
+`logm`, and of `scipy.special` orthogonal polynomials of known degree (`eval_legendre` and kin),
 `spherical_jn`, `expn`, `hyp2f1`, `dawsn`, `erfi` and `voigt_profile` of real numbers. With SciPy's own values, run by
 CPython: `airy`, `lambertw`, `wofz`, `sici`, `fresnel`, `hyp0f1`, `hyperu`, `lpmv`, Struve's and Bessel functions of any
 order, elliptic integrals and functions, distribution functions and inverses of them.

@@ -118,3 +118,18 @@ def test_steps_that_may_fail_stay_in_their_loop() -> None:
 
     for target in ("numpy", "cpu"):
         np.testing.assert_array_equal(accelerate(target=target)(repeat)(np.zeros((2, 2)), 0), np.ones(2))
+
+
+@pytest.mark.parametrize("shape", [(9, 4), (4, 4), (3, 7), (7, 3), (2, 1), (6, 0)])
+@pytest.mark.parametrize("columns", [(), (2,)])
+@pytest.mark.parametrize("kind", [float, np.float32, complex, int])
+def test_least_squares_of_tall_and_wide_systems(shape: Any, columns: Any, kind: Any) -> None:
+    """Tall ones are solved through R, which has the singular values of the matrix."""
+    rng = np.random.default_rng(3)
+    a, b = (rng.normal(size=shape) * 5).astype(kind), rng.normal(size=(shape[0], *columns))
+    near = {"rtol": 1e-4, "atol": 1e-6} if kind is np.float32 else {"rtol": 1e-9, "atol": 1e-12}  # of their dtype
+    for rcond in (None, -1, 0.3):
+        found = accelerate(lambda a, b, rcond=rcond: np.linalg.lstsq(a, b, rcond), target="numpy")(a, b)
+        for ours, theirs in zip(found, np.linalg.lstsq(a, b, rcond), strict=True):
+            assert np.asarray(ours).dtype == np.asarray(theirs).dtype and np.shape(ours) == np.shape(theirs)
+            np.testing.assert_allclose(ours, theirs, **near)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .rearranging import trace
-from .support import axes_of, known, product, require_square, require_system
+from .support import axes_of, float_of, known, product, require_square, require_system
 
 
 def _magnitudes(x: Any) -> Any:
@@ -181,15 +181,47 @@ def matrix_rank(A: Any, tol: Any = None, hermitian: Any = False, *, rtol: Any = 
 
 
 def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
-    """Residuals exist for matrices of full column rank only: where others ask for them OverflowError calls CPython."""
-    a, b = np.asarray(a), np.asarray(b)
-    require_system(a.shape, b.shape)
-    m, n = a.shape
-    eps = np.finfo(a.dtype if a.dtype.kind in "fc" else np.float64).eps
-    cut = eps * (1 if rcond is not None else max(m, n)) if rcond is None or rcond == -1 else rcond
-    x = np.linalg.pinv(a, cut) @ b
+    """By the singular values of a, or of R where a = Q R is tall: R of [a b] holds Q* b beside that of a."""
+    a, b = _system(np.asarray(a), np.asarray(b))
+    (m, n), columns = a.shape, b if b.ndim > 1 else b[:, None]
+    if n == 0 or m < 2 * n or columns.shape[1] > 1 + n // 4:
+        u, s, vh = np.linalg.svd(a, full_matrices=False)
+        along = np.conjugate(u).T @ b
+    else:
+        r = np.linalg.qr(np.concatenate([a, columns], axis=1), mode="r")
+        u, s, vh = np.linalg.svd(r[:n, :n])
+        along = np.conjugate(u).T @ (r[:n, n:] if b.ndim > 1 else r[:n, n])
+    kept = s > _least_ratio(rcond, a) * np.max(s, initial=0)
+    inverse = np.where(kept, 1.0 / np.where(kept, s, 1.0), 0.0)
+    x = np.conjugate(vh).T @ ((inverse if b.ndim == 1 else inverse[:, None]) * along)
+    return _with_residuals(a, b, rcond, x, s)
+
+
+def lstsq_by_pinv(a: Any, b: Any, rcond: Any = None) -> Any:
+    """For derivatives: those of the pseudo-inverse exist where singular values are equal, too."""
+    a, b = _system(np.asarray(a), np.asarray(b))
+    x = np.linalg.pinv(a, _least_ratio(rcond, a)) @ b
     s = np.linalg.svd(a, compute_uv=False)  # behind pinv, whose factorisation has them
-    rank = np.sum(s > cut * np.max(s, initial=0)).astype(np.int32)
+    return _with_residuals(a, b, rcond, x, s)
+
+
+def _system(a: Any, b: Any) -> Any:
+    require_system(a.shape, b.shape)
+    dtype = np.result_type(float_of(a.dtype), float_of(b.dtype))
+    return a.astype(dtype), b.astype(dtype)
+
+
+def _least_ratio(rcond: Any, a: Any) -> Any:
+    """Singular values below this ratio to the largest one are taken for zero."""
+    if rcond is None or rcond == -1:
+        return np.finfo(a.dtype).eps * (max(a.shape) if rcond is None else 1)
+    return rcond
+
+
+def _with_residuals(a: Any, b: Any, rcond: Any, x: Any, s: Any) -> Any:
+    """Residuals exist for matrices of full column rank only: where others ask for them OverflowError calls CPython."""
+    m, n = a.shape
+    rank = np.sum(s > _least_ratio(rcond, a) * np.max(s, initial=0)).astype(np.int32)
     if m <= n:
         return x, np.zeros((0,), dtype=s.dtype), rank, s
     if rank != n:
@@ -226,3 +258,4 @@ NUMPY_NAMES = {
     "linalg.trace": "matrix_trace",
     "kron": "kron",
 }
+TRANSFORMED: dict[str, Any] = {"linalg.lstsq": lstsq_by_pinv}

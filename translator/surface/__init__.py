@@ -135,7 +135,7 @@ def _transformed() -> Table:
     table: Table = {}
     direct = {"linalg.eig": matrices.complex_eig, "linalg.eigvals": matrices.complex_eigvals}
     _enter_numpy(table, direct, inline=False, view=False)
-    _enter_numpy(table, polynomials.TRANSFORMED, inline=True, view=False)
+    _enter_numpy(table, {**polynomials.TRANSFORMED, **linalg.TRANSFORMED}, inline=True, view=False)
     return table
 
 

@@ -54,6 +54,7 @@ def transformed_handler_for(function: Any) -> Handler | None:
     own: dict[str, Mapping[str, Any]] = {
         "scipy.integrate": scipy_odes.TRANSFORMED,
         "scipy.interpolate": scipy_interpolate.TRANSFORMED,
+        "scipy.linalg": scipy_matrices.TRANSFORMED,
         "scipy.ndimage": scipy_signal.TRANSFORMED,
         "scipy.special": {**scipy_special.TRANSFORMED, **special_transformed.TRANSFORMED},
     }
@@ -61,10 +62,11 @@ def transformed_handler_for(function: Any) -> Handler | None:
         if (loaded := sys.modules.get(module)) is None:
             continue
         offered = TRANSFORMED[module]() if module in TRANSFORMED else {}
-        for name, source in {**own.get(module, {}), **offered}.items():
+        for name, made in {**own.get(module, {}), **offered}.items():
             if function is getattr(loaded, name, None):
+                source, first = made if isinstance(made, tuple) else (made, ())
                 row = functions().get(id(source))
-                return row[1] if row is not None else Handler(source, inline=True)
+                return row[1] if row is not None else Handler(source, inline=True, first=first)
     return None
 
 
