@@ -277,4 +277,4 @@ TRANSFORMED: dict[str, Any] = {f.__name__: f for f in (sqrtm, logm)} | finite_op
         solve_sylvester: "a b q",
     }
 )
-"""For derivatives and batches: SciPy's own take a twentieth of the time or less, and of the memory for banded systems."""
+"""For derivatives and batches: SciPy's own take a twentieth of the time, and of the memory for banded systems."""

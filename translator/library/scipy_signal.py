@@ -11,7 +11,7 @@ import numpy as np
 
 from .padding import pad
 from .statistics import convolve as numpys_convolve
-from .support import centred, gaussian_weights, known, one_axis, only_plain, product, swapped
+from .support import centred, fast_length, gaussian_weights, known, one_axis, only_plain, product, swapped
 
 MOST_TAPS = 64
 
@@ -65,13 +65,14 @@ def fftconvolve(in1: Any, in2: Any, mode: Any = "full", axes: Any = None) -> Any
     if x.ndim == 0:
         return x * w
     x, w = (w, x) if swapped(x.shape, w.shape, mode) else (x, w)
-    sizes, axes = [m + n - 1 for m, n in zip(x.shape, w.shape)], tuple(range(x.ndim))
+    sizes, axes = [fast_length(m + n - 1) for m, n in zip(x.shape, w.shape)], tuple(range(x.ndim))
     full: Any
     if np.result_type(x, w).kind == "c":
         full = np.fft.ifftn(np.fft.fftn(x, sizes, axes) * np.fft.fftn(w, sizes, axes), sizes, axes)
     else:
         full = np.fft.irfftn(np.fft.rfftn(x, sizes, axes) * np.fft.rfftn(w, sizes, axes), sizes, axes)
-    return _part(full, x.shape, w.shape, mode)
+    whole = full[tuple([slice(m + n - 1) for m, n in zip(x.shape, w.shape)])]
+    return _part(whole, x.shape, w.shape, mode)
 
 
 def correlate(in1: Any, in2: Any, mode: Any = "full", method: Any = "auto") -> Any:

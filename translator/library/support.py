@@ -482,6 +482,15 @@ def bits_left(n: int, count: Any) -> int:
     return n + int(count) if count < 0 else int(count)
 
 
+def fast_length(n: int) -> int:
+    """The least length from `n` on with factors of 2, 3 and 5 alone, whose Fourier transform is quick."""
+    best = 1 << max(n - 1, 0).bit_length()
+    for odd in (3**i * 5**j for i in range(best.bit_length()) for j in range(best.bit_length())):
+        if odd < best:
+            best = min(best, odd << max(-(-n // odd) - 1, 0).bit_length())
+    return best
+
+
 STATIC: tuple[Callable[..., Any], ...] = (
     known,
     integer_order,
@@ -529,6 +538,7 @@ STATIC: tuple[Callable[..., Any], ...] = (
     counted_size,
     bit_shifts,
     bits_left,
+    fast_length,
     loop_dtype,
     unsigned_of,
     bits_of,
