@@ -194,7 +194,10 @@ def contract(w: Writer, x: Value, y: Value, attrs: ContractAttrs, dtype: DType, 
     faster = not batch and host_calls.multiplies_faster(dtype, math.prod(sizes.values()))
     as_it_is = (x.name in w.shifted or y.name in w.shifted) and host_calls.multiplies(attrs, x, y, dtype)
     on_host = w.host and (faster or as_it_is)
-    turned = target == "cpu" and not (batch or on_host) and len(lhs) == 2 and lhs[0] in summed
+    if not out and len(lhs) > 1 and lhs == rhs:
+        line = (_product(sizes, lhs),)
+        x, y, lhs, rhs, summed = w.reshape(x, line), w.reshape(y, line), lhs[:1], lhs[:1], [lhs[0]]
+    turned = target == "cpu" and not (batch or on_host) and len(lhs) == 2 and lhs[0] in summed and out
     if turned and _worth_turning(sizes, dtype):
         x, lhs = w.op("optimization_barrier", w.transpose(x, (1, 0))), (lhs[1], lhs[0])
     have = [*batch, *free_x, *free_y]

@@ -188,7 +188,7 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
         u, s, vh = np.linalg.svd(a, full_matrices=False)
         along = np.conjugate(u).T @ b
     else:
-        r = np.linalg.qr(np.concatenate([a, columns], axis=1), mode="r")
+        r: Any = np.linalg.qr(np.concatenate([a, columns], axis=1), mode="r")
         u, s, vh = np.linalg.svd(r[:n, :n])
         along = np.conjugate(u).T @ (r[:n, n:] if b.ndim > 1 else r[:n, n])
     kept = s > _least_ratio(rcond, a) * np.max(s, initial=0)
@@ -205,7 +205,7 @@ def lstsq_by_pinv(a: Any, b: Any, rcond: Any = None) -> Any:
     return _with_residuals(a, b, rcond, x, s)
 
 
-def _system(a: Any, b: Any) -> Any:
+def _system(a: Any, b: Any) -> tuple[Any, Any]:
     require_system(a.shape, b.shape)
     dtype = np.result_type(float_of(a.dtype), float_of(b.dtype))
     return a.astype(dtype), b.astype(dtype)
