@@ -10,6 +10,7 @@ from .builder import Builder
 from .ir import (
     Apply,
     Atom,
+    Aval,
     Block,
     For,
     Function,
@@ -26,10 +27,11 @@ from .ir import (
     may_raise,
     walk,
 )
+from .ops.attributes import ShapeAttrs
 from .ops.core import BARRIER, CastAttrs, Ruled
 from .ops.implicit import SLOPED
 from .ops.selection import STOP_GRADIENT
-from .ops.structural import ASTYPE
+from .ops.structural import ASTYPE, BROADCAST_TO
 
 Substitution = dict[Var, Atom]
 
@@ -206,15 +208,22 @@ def without_stops(function: Function) -> Function:
         if t.aval == a.aval:
             found[t] = found.get(a, a) if isinstance(a, Var) else a
 
-    def each(s: Apply) -> Apply | None:
-        if s.op is SLOPED and s.targets[0] in found:
-            return None
-        if s.op is not STOP_GRADIENT:
-            return s
-        cast = CastAttrs(s.targets[0].aval.dtype)  # of a Python number it has made a NumPy one
-        return None if s.targets[0] in found else replace(s, op=ASTYPE, attrs=cast)
+    def each(s: Apply) -> Sequence[Statement]:
+        if s.op not in (STOP_GRADIENT, SLOPED):
+            return (s,)
+        return () if s.targets[0] in found else _widened(s)
 
-    return replace(function, body=substituted(rebuilt(function.body, each), found))
+    return replace(function, body=substituted(spelled_out(function.body, each), found))
+
+
+def _widened(s: Apply) -> Sequence[Statement]:
+    """The first argument, of the type of the result: a NumPy number of a Python one, as many as there are slopes."""
+    given, made = s.args[0].aval, s.targets[0].aval
+    cast = replace(s, op=ASTYPE, args=s.args[:1], attrs=CastAttrs(made.dtype))
+    if given.shape == made.shape:
+        return (cast,)
+    narrow = Var(s.targets[0].hint, Aval(given.shape, made.dtype))
+    return replace(cast, targets=(narrow,)), replace(s, op=BROADCAST_TO, args=(narrow,), attrs=ShapeAttrs(made.shape))
 
 
 def substituted(block: Block, found: Mapping[Var, Atom]) -> Block:

@@ -14,7 +14,7 @@ import scipy.linalg
 import scipy.special
 import scipy.stats
 
-from untraced import grad, testing, value_and_grad, vmap
+from untraced import grad, jacrev, random, testing, value_and_grad, vmap
 from untraced.scipy import special as sp
 from untraced.translator.errors import CutError, DTypeError
 
@@ -211,3 +211,43 @@ def test_complex_numbers_are_refused_where_only_reals_are_known(name):
 def test_negative_degrees_are_refused():
     with pytest.raises(CutError, match="degree below 0"):
         grad(lambda x: exact.eval_legendre(-2, x))(0.3)
+
+
+MIXED = {
+    "gammainc": (exact.gammainc, [(1.3, 2.1), (2.0, 7.0), (25.0, 30.0)]),
+    "gammaincc": (exact.gammaincc, [(1.3, 2.1), (3.0, 2.0)]),
+    "betainc": (exact.betainc, [(1.3, 1.7, 0.4), (5.0, 2.0, 0.95), (1.0, 1.0, 0.5)]),
+    "hyp1f1": (exact.hyp1f1, [(0.7, 1.2, -2.4), (0.7, 1.2, 0.0)]),
+    "hyp2f1": (exact.hyp2f1, [(0.7, 1.2, 2.3, 0.4), (0.7, 1.2, 2.3, 0.0)]),
+    "student": (lambda z, df: scipy.stats.t.cdf(z, df), [(0.7, 3.0), (-3.0, 2.5), (0.0, 3.0)]),
+}
+
+
+@pytest.mark.parametrize("name", MIXED)
+def test_second_derivatives_by_parameters_and_arguments_agree(name):
+    """By finite differences of the first, in both orders: the parameters' slopes move with the argument."""
+    function, points = MIXED[name]
+    h = 1e-5
+    for point in points:
+        args = np.array(point)
+        whole = lambda v: function(*[v[i] for i in range(len(args))])  # noqa: E731, B023
+        first = grad(whole)
+        steps = h * np.eye(len(args))
+        wanted = np.array([(first(args + s) - first(args - s)) / (2.0 * h) for s in steps])
+        np.testing.assert_allclose(jacrev(first)(args), wanted, rtol=1e-6, atol=1e-6)
+        values = [(whole(args + s) - whole(args - s)) / (2.0 * h) for s in steps]
+        np.testing.assert_allclose(first(args), values, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("draw", [random.gamma, random.loggamma])
+def test_a_gamma_draw_keeps_its_place_in_the_distribution_to_second_order(draw):
+    key, a, h = random.PRNGKey(3), 2.3, 1e-3
+    value = float(draw(key, a))
+    logs = draw is random.loggamma
+    p = exact.gammainc(a, np.exp(value) if logs else value)
+    low, middle, high = (exact.gammaincinv(a + s, p) for s in (-h, 0.0, h))
+    if logs:
+        low, middle, high = np.log(low), np.log(middle), np.log(high)
+    slope = grad(lambda v: draw(key, v))
+    assert slope(a) == pytest.approx((high - low) / (2.0 * h), rel=1e-5)
+    assert grad(slope)(a) == pytest.approx((high - 2.0 * middle + low) / (h * h), rel=1e-4)

@@ -13,12 +13,12 @@ import numpy as np
 
 from ..ops.bessel import i0e
 from ..ops.beta import betaln
-from ..ops.gamma import gammaln
+from ..ops.gamma import digamma, gammaln
 from ..ops.implicit import sloped
 from ..ops.normal import log_ndtr, ndtr
 from ..ops.selection import stop_gradient
 from ..records import dataclass
-from .incomplete import betainc, betaincc, gammainc, gammaincc
+from .incomplete import beta_slopes, betainc, betaincc, gammainc, gammaincc
 from .special import log_expit, xlog1py, xlogy
 
 LOG_ROOT_TWO_PI = 0.9189385332046727
@@ -201,13 +201,27 @@ def _student(z: Any, df: Any) -> Any:
 
 def _student_cdf(z: Any, df: Any) -> Any:
     """By the half of the incomplete beta function on the side where nothing cancels; its derivative is the density."""
-    at = stop_gradient(z)
-    s = at * at
-    near = s < df
-    inner = 0.5 * betainc(0.5, 0.5 * df, np.where(near, s / (df + s), 0.5))
-    outer = 0.5 * betainc(0.5 * df, 0.5, np.where(near, 0.5, df / (df + s)))
-    below = np.where(near, 0.5 - inner, outer)
-    return sloped(np.where(at < 0, below, 1.0 - below), z, np.exp(_student(z, df)))
+    density = np.exp(_student(z, df))
+    at = z * z
+    s = np.where(z == 0, 1.0, at)
+    near = at < df
+    half, x = 0.5 * df, s / (df + s)
+    inner, _, inner_by_b, inner_by_x = beta_slopes(0.5, half, np.where(near, x, 0.5), False)
+    outer, outer_by_a, _, outer_by_x = beta_slopes(half, 0.5, np.where(near, 0.5, df / (df + s)), False)
+    below = stop_gradient(np.where(z == 0, 0.5, np.where(near, 0.5 - 0.5 * inner, 0.5 * outer)))
+    turn = s / ((df + s) * (df + s))
+    by_df = np.where(near, 0.5 * inner_by_x * turn - 0.25 * inner_by_b, 0.25 * outer_by_a + 0.5 * outer_by_x * turn)
+    value = sloped(np.where(z < 0, below, 1.0 - below), z, density)
+    middle = sloped(np.zeros_like(density), z, density * _student_slope(z, df))  # no df moves the middle
+    away = np.where(np.isinf(z), 0.0, np.where(z < 0, by_df, -by_df))
+    return sloped(value, df, np.where(z == 0, middle, away))
+
+
+def _student_slope(z: Any, df: Any) -> Any:
+    """The derivative of the density's logarithm with respect to df."""
+    s = z * z
+    scale = digamma(0.5 * (df + 1.0)) - digamma(0.5 * df) - 1.0 / df
+    return 0.5 * (scale - np.log1p(s / df) + (df + 1.0) * s / (df * (df + s)))
 
 
 def _student_sf(z: Any, df: Any) -> Any:

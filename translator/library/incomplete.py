@@ -1,8 +1,8 @@
 """Incomplete gamma and beta functions, by series and continued fractions that run until nothing changes.
 
 NIST Digital Library of Mathematical Functions, 8.7.1, 8.9.2 and 8.17.22, continued fractions by Lentz's method. The
-derivative with respect to x is the density (8.8.13, 8.17.20); those with respect to a and b are those of the loops,
-which are part of the program.
+derivative with respect to x is the density (8.8.13, 8.17.20). Those with respect to a and b are series and fractions
+again, of a, b and x: so mixed derivatives are there in any order.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from ..ops.beta import betaln
-from ..ops.gamma import gamma, gammaln, stirling_rest
-from ..ops.implicit import sloped
+from ..ops.gamma import digamma, gamma, gammaln, stirling_rest
+from ..ops.implicit import log_slope, sloped
 from ..ops.selection import stop_gradient
 from .support import real_float_of
 
@@ -26,16 +26,30 @@ _STILL = 12  # steps without a change: where a is an integer the fraction ends, 
 
 def gammainc(a: Any, x: Any) -> Any:
     """The regularized lower incomplete gamma function."""
-    p, z, dtype = doubles(a, stop_gradient(x))
-    value = _ends(p, z, _lower(p, z)[0], 0.0, 1.0)
-    return sloped(value, np.asarray(x), _density(a, x)).astype(dtype)[()]
+    return _gamma_part(a, x, False)
 
 
 def gammaincc(a: Any, x: Any) -> Any:
     """The regularized upper incomplete gamma function."""
-    p, z, dtype = doubles(a, stop_gradient(x))
-    value = _ends(p, z, _lower(p, z)[1], 1.0, 0.0)
-    return sloped(value, np.asarray(x), -_density(a, x)).astype(dtype)[()]
+    return _gamma_part(a, x, True)
+
+
+def _gamma_part(a: Any, x: Any, upper: bool) -> Any:
+    p, z, dtype = doubles(a, x)
+    fixed, at = stop_gradient(p), stop_gradient(z)
+    low, high = _lower(fixed, at)
+    value = _ends(fixed, at, high, 1.0, 0.0) if upper else _ends(fixed, at, low, 0.0, 1.0)
+    sign, density = -1.0 if upper else 1.0, _density(p, z)
+    value = sloped(value, z, sign * density)
+    return sloped(value, p, sign * _gamma_slope(p, z, density)).astype(dtype)[()]
+
+
+def _gamma_slope(a: Any, x: Any, density: Any) -> Any:
+    """The derivative of the lower function with respect to a; 0 where x is 0 or infinite."""
+    inside = (a > 0) & (x > 0) & np.isfinite(a) & np.isfinite(x)
+    p, z = np.where(inside, a, 1.0), np.where(inside, x, 1.0)
+    ends = (a > 0) & (x >= 0)
+    return np.where(inside, -z * density * log_slope(p, np.log(z)), np.where(ends, 0.0, np.nan))
 
 
 def _density(a: Any, x: Any) -> Any:
@@ -135,44 +149,82 @@ def betaincc(a: Any, b: Any, x: Any) -> Any:
 def _beta_parts(a: Any, b: Any, x: Any, complement: bool) -> Any:
     a, b, x = np.asarray(a), np.asarray(b), np.asarray(x)
     dtype = np.result_type(real_float_of(a.dtype), real_float_of(b.dtype), real_float_of(x.dtype))
-    a, b, given = a.astype(np.float64), b.astype(np.float64), x.astype(np.float64)
+    a, b, x = a.astype(np.float64), b.astype(np.float64), x.astype(np.float64)
+    value, by_a, by_b, by_x = beta_slopes(a, b, x, complement)
+    return sloped(sloped(sloped(value, x, by_x), a, by_a), b, by_b).astype(dtype)[()]
+
+
+def beta_slopes(a: Any, b: Any, x: Any, complement: bool) -> Any:
+    """The function, without derivatives, and the three that it has."""
     a, b = np.where(a > 0, a, np.nan), np.where(b > 0, b, np.nan)
-    logs = (a - 1.0) * np.log(np.maximum(given, _TINY)) + (b - 1.0) * np.log(np.maximum(1.0 - given, _TINY))
-    end = (given == 0) | (given == 1)
-    edge = np.where(end, given, 0.5)
-    powers = np.power(edge, a - 1.0) * np.power(1.0 - edge, b - 1.0)  # of 0 some are infinite
-    slope = np.where(end, powers * np.exp(-betaln(a, b)), np.exp(logs - betaln(a, b)))
-    slope = np.where((given < 0) | (given > 1), np.nan * given, slope)
-    a, b, x = np.broadcast_arrays(a, b, stop_gradient(given))
     inside = (a > 0) & (b > 0) & (x > 0) & (x < 1)
     p, q, z = np.where(inside, a, 1.0), np.where(inside, b, 1.0), np.where(inside, x, 0.5)
     swapped = z > (p + 1.0) / (p + q + 2.0)
-    front = np.exp(p * np.log(z) + q * np.log1p(-z) - betaln(p, q))
     p, q, z = np.where(swapped, q, p), np.where(swapped, p, q), np.where(swapped, 1.0 - z, z)
-    part = front * _beta_fraction(p, q, z) / p
-    value = np.where(swapped != complement, 1.0 - part, part)
+    part, by_p, by_q = _beta_near(p, q, z)
+    turned = swapped != complement
+    value = stop_gradient(np.where(turned, 1.0 - part, part))
     value = np.where(x == 0, 1.0 if complement else 0.0, np.where(x == 1, 0.0 if complement else 1.0, value))
     outside = ~((a > 0) & (b > 0) & (x >= 0) & (x <= 1))
-    value = np.where(outside, np.nan, value)
-    return sloped(value, given, -slope if complement else slope).astype(dtype)[()]
+    sign = np.where(outside, np.nan, np.where(inside, np.where(turned, -1.0, 1.0), 0.0))
+    by_x = _beta_density(a, b, x)
+    return (
+        np.where(outside, np.nan, value),
+        sign * np.where(swapped, by_q, by_p), sign * np.where(swapped, by_p, by_q), -by_x if complement else by_x,
+    )  # fmt: skip
 
 
-def _beta_fraction(p: Any, q: Any, z: Any) -> Any:
-    c = np.ones_like(z)
-    d = 1.0 / _not_zero(1.0 - (p + q) * z / (p + 1.0))
-    h = d
+def _beta_density(a: Any, b: Any, x: Any) -> Any:
+    logs = (a - 1.0) * np.log(np.maximum(x, _TINY)) + (b - 1.0) * np.log(np.maximum(1.0 - x, _TINY))
+    end = (x == 0) | (x == 1)
+    edge = np.where(end, x, 0.5)
+    powers = np.power(edge, a - 1.0) * np.power(1.0 - edge, b - 1.0)  # of 0 some are infinite
+    density = np.where(end, powers * np.exp(-betaln(a, b)), np.exp(logs - betaln(a, b)))
+    return np.where((x < 0) | (x > 1), np.nan * x, density)
+
+
+def _beta_near(p: Any, q: Any, z: Any) -> Any:
+    """The function where its fraction is short, and its derivatives with respect to p and q."""
+    low, high = np.log(z), np.log1p(-z)
+    scale = np.exp(p * low + q * high - betaln(p, q)) / p
+    h = _beta_fraction(stop_gradient(p), stop_gradient(q), stop_gradient(z), 0.0, 0.0)[0]
+    both = digamma(p + q)
+    along_p, along_q = _beta_fraction(p, q, z, 1.0, 0.0), _beta_fraction(p, q, z, 0.0, 1.0)
+    by_p = scale * (along_p[0] * (low - digamma(p) + both - 1.0 / p) + along_p[1])
+    by_q = scale * (along_q[0] * (high - digamma(q) + both) + along_q[1])
+    return scale * h, by_p, by_q
+
+
+def _beta_fraction(p: Any, q: Any, z: Any, dp: float, dq: float) -> Any:
+    """The fraction, and its derivative along (dp, dq); each step is Lentz's for one more pair of terms."""
+    first = 1.0 - (p + q) * z / (p + 1.0)
+    c, dc = np.ones_like(z), np.zeros_like(z)
+    d = 1.0 / _not_zero(first)
+    dd = d * d * z * ((dp + dq) - (p + q) * dp / (p + 1.0)) / (p + 1.0)
+    h, dh = d, dd
     still = np.zeros(z.shape, np.int64)
     n = 1
     while n < _MOST and np.any(still < _STILL):
-        even = n * (q - n) * z / ((p + 2.0 * n - 1.0) * (p + 2.0 * n))
-        d = 1.0 / _not_zero(1.0 + even * d)
-        c = _not_zero(1.0 + even / c)
-        h = h * (c * d)
-        odd = -(p + n) * (p + q + n) * z / ((p + 2.0 * n) * (p + 2.0 * n + 1.0))
-        d = 1.0 / _not_zero(1.0 + odd * d)
-        c = _not_zero(1.0 + odd / c)
-        change = c * d
-        h = h * change
-        still = np.where(np.absolute(change - 1.0) > 2.5e-16, 0, still + 1)
+        u, v = p + 2.0 * n, n * z
+        even = v * (q - n) / ((u - 1.0) * u)
+        slope = (v * dq - even * dp * (2.0 * u - 1.0)) / ((u - 1.0) * u)
+        c, d, dc, dd = _lentz(c, d, dc, dd, even, slope)
+        h, dh = h * (c * d), dh * (c * d) + h * (dc * d + c * dd)
+        odd = -(p + n) * (p + q + n) * z / (u * (u + 1.0))
+        slope = (-z * (dp * (p + q + n) + (p + n) * (dp + dq)) - odd * dp * (2.0 * u + 1.0)) / (u * (u + 1.0))
+        c, d, dc, dd = _lentz(c, d, dc, dd, odd, slope)
+        change, turn = c * d, dc * d + c * dd
+        h, dh = h * change, dh * change + h * turn
+        moved = (np.absolute(change - 1.0) > 2.5e-16) | (np.absolute(turn) > 2.5e-16)
+        still = np.where(moved, 0, still + 1)
         n += 1
-    return h
+    return h, dh
+
+
+def _lentz(c: Any, d: Any, dc: Any, dd: Any, term: Any, slope: Any) -> Any:
+    """One step with the term and its slope."""
+    below = 1.0 / _not_zero(1.0 + term * d)
+    return (
+        _not_zero(1.0 + term / c), below,
+        (slope - term * dc / c) / c, -(slope * d + term * dd) * below * below,
+    )  # fmt: skip

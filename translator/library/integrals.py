@@ -17,6 +17,7 @@ from .support import real_float_of
 
 _EULER = 0.5772156649015329
 _MOST = 500  # terms of a series
+_LEAST = 10  # trips at 0, where each term is that of one more derivative
 _ROUNDS = 14  # of arithmetic-geometric means, each of which doubles the digits
 
 
@@ -181,13 +182,12 @@ def hyp1f1(a: Any, b: Any, x: Any) -> Any:
     a, b, x = np.asarray(a), np.asarray(b), np.asarray(x)
     dtype = np.result_type(real_float_of(a.dtype), real_float_of(b.dtype), real_float_of(x.dtype))
     a, b, x = a.astype(np.float64), b.astype(np.float64), x.astype(np.float64)
-    slope = a / b * _kummer(a + 1.0, b + 1.0, x)
-    return sloped(_kummer(a, b, stop_gradient(x)), x, slope).astype(dtype)[()]
+    return _kummer(a, b, x).astype(dtype)[()]
 
 
 def _kummer(a: Any, b: Any, x: Any) -> Any:
     below = x < 0
-    total, largest = _kummer_series(np.where(below, b - a, a), b, np.absolute(x))
+    total, largest = _kummer_series(np.where(below, b - a, a), b, np.where(below, -x, x))
     value = np.where(below, np.exp(np.where(below, x, 0.0)) * total, total)
     lost = ~(largest <= 1e6 * np.absolute(total)) | np.isnan(value) | ((b <= 0) & (b == np.floor(b)))
     if np.any(lost & ~np.isnan(a + b + x)):
@@ -199,7 +199,7 @@ def _kummer_series(a: Any, b: Any, x: Any) -> Any:
     term = np.ones_like(a + b + x)
     total = largest = term
     n = 0
-    while n < 4 * _MOST and np.any(np.absolute(term) > 1e-18 * np.absolute(total)):
+    while n < 4 * _MOST and np.any((n < _LEAST) | (np.absolute(term) > 1e-18 * np.absolute(total))):
         term = term * ((a + n) * x / ((b + n) * (n + 1.0)))
         total = total + term
         largest = np.maximum(largest, np.absolute(stop_gradient(term)))

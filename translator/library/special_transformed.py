@@ -20,6 +20,7 @@ from .integrals import exp1
 from .support import integer_order, known, only_plain
 
 _MOST = 20000  # terms of a series
+_LEAST = 10  # trips at 0, where each term is that of one more derivative
 
 
 def _reals(x: Any) -> Any:
@@ -157,9 +158,7 @@ def _expn(n: int, x: Any) -> Any:
 
 def hyp2f1(a: Any, b: Any, c: Any, z: Any) -> Any:
     """Gauss's function of real numbers with z < 1; OverflowError where its series would be longer than 20,000 terms."""
-    x = _reals(z)
-    slope = 1.0 * a * b / c * _gauss(a + 1.0, b + 1.0, c + 1.0, x)
-    return sloped(_gauss(a, b, c, stop_gradient(x)), x, slope)[()]
+    return _gauss(a, b, c, _reals(z))[()]
 
 
 def _gauss(a: Any, b: Any, c: Any, x: Any) -> Any:
@@ -169,7 +168,7 @@ def _gauss(a: Any, b: Any, c: Any, x: Any) -> Any:
     term = np.ones_like(y + a + p + c)
     total = term
     n = 0
-    while n < _MOST and np.any(np.absolute(term) > 1e-17 * np.absolute(total)):
+    while n < _MOST and np.any((n < _LEAST) | (np.absolute(term) > 1e-17 * np.absolute(total))):
         term = term * ((a + n) * (p + n) * y / ((c + n) * (n + 1.0)))
         total = total + term
         n += 1

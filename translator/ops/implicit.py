@@ -93,13 +93,13 @@ def _not_zero(x: Any) -> Any:
 
 
 def d_gamma(a: Any, x: Any, y: Any) -> Any:
-    v = x.astype(np.float64)
+    v = y.astype(np.float64)  # as the draw itself: further derivatives see that it moves
     slope = log_slope(a.astype(np.float64), np.log(np.where(v > 0, v, _TINY)))
     return (v * slope).astype(x.dtype)
 
 
 def d_loggamma(a: Any, y: Any, z: Any) -> Any:
-    return log_slope(a.astype(np.float64), y.astype(np.float64)).astype(y.dtype)
+    return log_slope(a.astype(np.float64), z.astype(np.float64)).astype(y.dtype)
 
 
 def sloped(value: Any, x: Any, slope: Any) -> Any:
