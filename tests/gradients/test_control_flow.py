@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from gradient_helpers import Program, active_leaves, check, check_source, count_ops, read_program
 
+from untraced import accelerate, grad
 from untraced.translator.derive import forward, reverse
 from untraced.translator.derive.tape import NeedTrip
 from untraced.translator.ir import For, Function, walk
@@ -351,3 +352,18 @@ def diagonals_of_what_is_stored_into(a, u):
 def test_diagonals_are_views_which_printed_source_takes_before_stores():
     rng = np.random.default_rng(4)
     check_source(diagonals_of_what_is_stored_into, rng.normal(size=(4, 4)), rng.normal(size=4), order=2)
+
+
+def beside(x):
+    total = 0.0
+    for i in range(1, len(x)):
+        total += x[i - 4 : i][1:].sum()
+    return total
+
+
+@pytest.mark.parametrize("n", [4, 9])
+def test_a_slice_that_counts_from_the_back_is_never_derived_wrongly(n):
+    """The first slices are empty: x[-3:1]. What the backward pass adds to them must not land at the other end."""
+    for run in (grad(beside), accelerate(grad(beside), target="cpu")):
+        with pytest.raises(IndexError, match="leaves its axis"):
+            run(np.arange(1.0, n + 1))

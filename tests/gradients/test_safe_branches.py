@@ -8,6 +8,14 @@ import pytest
 from untraced import accelerate, grad, hessian, jacfwd, jvp, linear_transpose
 from untraced.testing import check_grads
 
+
+def _deviations(x):
+    total = 0.0
+    for i in range(len(x)):
+        total += x[i : min(i + 3, len(x))].std()
+    return total
+
+
 CASES = {
     "log": (lambda x: np.where(x > 0, np.log(x), 0.0), 0.0, 0.0, 0.0),
     "log, of a negative number": (lambda x: np.where(x > 0, np.log(x), 0.0), -1.0, 0.0, 0.0),
@@ -37,6 +45,8 @@ CASES = {
     "norm at zero": (lambda x: np.linalg.norm(x * A), 0.0, 0.0, 0.0),
     "root of a sum of squares": (lambda x: np.sqrt(np.sum((x * A) ** 2)), 0.0, 0.0, 0.0),
     "root of a product with itself": (lambda x: np.sqrt((x * A) @ (x * A) / 4), 0.0, 0.0, 0.0),
+    "root of a masked mean of squares": (lambda x: np.sqrt(np.mean((x * A)[x * A >= 0] ** 2)), 0.0, 0.0, 0.0),
+    "deviation of short windows": (lambda x: _deviations(x * A), 0.0, 0.0, 0.0),
     "power of a mean of squares": (lambda x: np.mean((x * A) ** 2) ** 0.5, 0.0, 0.0, 0.0),
     "roots of rows": (lambda x: np.sum(np.sqrt(np.einsum("i,i->i", x * A, x * A)[1:])), 0.0, 0.0, 0.0),
     "a root with an infinite slope": (lambda x: np.sqrt(np.abs(x)), 4.0, 0.25, -0.03125),

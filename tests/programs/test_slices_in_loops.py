@@ -90,6 +90,94 @@ def picked_by_two_masked_indices(a, i, j):
     return out
 
 
+LINE = np.random.default_rng(2).normal(size=41)
+
+
+@case(LINE)
+def means_around(x):
+    out = np.zeros(len(x))
+    for i in range(len(x)):
+        lo, hi = max(0, i - 2), min(len(x), i + 3)
+        out[i] = x[lo:hi].mean() + len(x[lo:hi])
+    return out
+
+
+@case(LINE, X[:5])
+def weighted_around(x, w):
+    out = np.zeros(len(x))
+    for i in range(len(x)):
+        lo, hi = max(0, i - 2), min(len(x), i + 3)
+        out[i] = x[lo:hi] @ w[lo - i + 2 : hi - i + 2]
+    return out
+
+
+@case(np.outer(LINE[:21], LINE[:19]))
+def images_around(x):
+    out = np.zeros_like(x)
+    m, n = x.shape
+    for i in range(m):
+        for j in range(n):
+            out[i, j] = x[max(0, i - 1) : min(m, i + 2), max(0, j - 2) : min(n, j + 3)].max()
+    return out
+
+
+@case(LINE)
+def stores_around(x):
+    out = x.copy()
+    for i in range(len(x)):
+        lo = 0 if i < 3 else i - 3
+        hi = min(len(x), i + 4)
+        out[lo:hi] += 0.1 * x[i]
+        out[lo:hi] = out[lo:hi][::-1] * 0.5 + out[i]
+    return out
+
+
+@case(LINE)
+def beyond_the_end(x):
+    total = 0.0
+    for i in range(len(x) + 5):
+        total += x[i : i + 7].sum() * len(x[i : i + 7]) + x[min(i, 45) : i + 3].sum() + x[i : i - 3].sum()
+    return total
+
+
+@case(LINE)
+def kept_inside(x):
+    out = np.zeros(len(x))
+    for i in range(len(x)):
+        k = min(max(i - 2, 0), len(x) - 5)
+        out[i] = np.sort(x[k : k + 5])[2]
+    return out
+
+
+@case(np.outer(LINE, X), LINE)
+def batches(x, y):
+    w = np.zeros(x.shape[1])
+    for _ in range(3):
+        for i in range(0, len(x), 10):
+            rows = x[i : i + 10]
+            w -= 0.1 * rows.T @ (rows @ w - y[i : i + 10]) / len(rows)
+    return w
+
+
+@case(LINE)
+def chunks_until(x):
+    for i in range(0, len(x), 10):
+        part = np.sort(x[i : i + 10])
+        if part[0] > 5:
+            break
+    else:
+        part = part * 2
+    return part
+
+
+@case(LINE)
+def chunks_by_number(x):
+    out = np.zeros_like(x)
+    for b in range((len(x) + 9) // 10):
+        out[b * 10 : (b + 1) * 10] = np.cumsum(x[b * 10 : (b + 1) * 10][::-1])
+    return out
+
+
 @pytest.mark.parametrize("target", ["cpu", "numpy"])
 @pytest.mark.parametrize("function, arguments", CASES, ids=[f.__name__ for f, _ in CASES])
 def test_equals_numpy(function: Any, arguments: Any, target: str) -> None:
@@ -99,10 +187,26 @@ def test_equals_numpy(function: Any, arguments: Any, target: str) -> None:
     assert_same(ours, plain, "arguments")
 
 
-@pytest.mark.parametrize("function", [f for f, _ in CASES if f.__name__ != "picked_by_two_masked_indices"])
+WHOLE = (picked_by_two_masked_indices, means_around, weighted_around, images_around, kept_inside, chunks_until)
+
+
+@pytest.mark.parametrize("function", [f for f, _ in CASES if f not in WHOLE])
 def test_loops_stay_loops(function: Any) -> None:
     arguments = next(a for f, a in CASES if f is function)
     assert "    for " in accelerate(function, target="numpy").inspect(*copy.deepcopy(arguments)).source
+
+
+def test_what_is_known_to_be_short_is_taken_from_a_window():
+    for function, size in ((means_around, 5), (weighted_around, 5), (images_around, 3), (stores_around, 7)):
+        arguments = next(a for f, a in CASES if f is function)
+        inspected = accelerate(function, target="numpy").inspect(*copy.deepcopy(arguments))
+        assert f"np.arange({size})" in inspected.source
+        assert "np.arange(41)[" not in inspected.source and "CPython" not in inspected.source
+
+
+def test_only_the_last_batch_is_written_out():
+    source = accelerate(batches, target="numpy").inspect(np.outer(LINE, X), LINE).source
+    assert "for i in range(0, 40, 10):" in source and "x[40:]" in source and "x[30:" not in source
 
 
 def test_lengths_that_differ_are_not_moved() -> None:

@@ -10,7 +10,16 @@ import pytest
 import scipy.special
 
 from untraced.translator import surface
-from untraced.translator.library import comparing, joining, linalg, padding, rearranging, special, statistics
+from untraced.translator.library import (
+    comparing,
+    convolving,
+    joining,
+    linalg,
+    padding,
+    rearranging,
+    special,
+    statistics,
+)
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(3, 4))
@@ -41,7 +50,6 @@ def calls_of_statistics() -> list[Call]:
     found += [("diff", (X,), {}), ("diff", (X, 2, 0), {}), ("diff", (I > 0,), {}), ("ediff1d", (X,), {})]
     found += [("trapezoid", (X,), {}), ("trapezoid", (X, V[:4]), {}), ("trapezoid", (X,), {"dx": 0.5, "axis": 0})]
     found += [("gradient", (V,), {}), ("gradient", (X, 0.5), {}), ("gradient", (X, 2.0), {"axis": 1, "edge_order": 2})]
-    found += [("convolve", (V, X[0], mode), {}) for mode in ("full", "same", "valid")]
     found += [("polyval", ([1.0, -2.0, 3.0], X), {}), ("polyval", (V, 2.0), {})]
     found += [
         ("cov", (X,), {}),
@@ -153,6 +161,7 @@ def calls_of_linalg() -> list[Call]:
 
 
 MODULES = {
+    convolving: [(name, (V, X[0], m), {}) for name in ("convolve", "correlate") for m in ("full", "same", "valid")],
     statistics: calls_of_statistics(),
     joining: calls_of_joining(),
     padding: calls_of_padding(),

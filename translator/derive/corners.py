@@ -35,11 +35,17 @@ def at_corner(b: Builder, s: Apply, makers: Makers) -> Apply:
     if s.op is not ops.SQRT and not (s.op is ops.POWER and _is_root(s.args[1])):
         return s
     x, root = s.args[0], s.targets[0]
-    if root.aval.dtype.kind != "f" or not _is_flat_at_zero(x, makers, {}):
+    if root.aval.dtype.kind != "f" or not _is_flat_at_zero(_dividend(x, makers), makers, {}):
         return s
     if s.op is ops.SQRT:
         return dataclasses.replace(s, targets=(_infinite_at_zero(b, root),))
     return dataclasses.replace(s, args=(_infinite_at_zero(b, x), *s.args[1:]))
+
+
+def _dividend(a: Atom, makers: Makers) -> Atom:
+    """What a mean divides by its count: a quotient of any sign is 0 where the dividend is, with its derivative."""
+    made = makers.get(a) if isinstance(a, Var) else None
+    return _dividend(made.args[0], makers) if made is not None and made.op is ops.DIVIDE else a
 
 
 def _infinite_at_zero(b: Builder, x: Atom) -> Any:
@@ -74,13 +80,17 @@ def _makes_flat(s: Apply, makers: Makers, known: dict[Var, bool]) -> bool:
         return _is_even(args[1]) or (flat[0] and isinstance(args[1], Const) and bool(np.all(args[1].value >= 1)))
     if op in (ops.ADD, ops.SUM):
         return all(flat)
+    if op is ops.WHERE:
+        return all(f or _is_positive(a, or_zero=True) for f, a in zip(flat[1:], args[1:], strict=True))
     if isinstance(op, Contract):
         return is_square(s)
     return isinstance(op, Index | Reshape) and flat[0]
 
 
-def _is_positive(a: Atom) -> bool:
-    return isinstance(a, Const) and a.aval.dtype.kind in "iuf" and bool(np.all(a.value > 0))
+def _is_positive(a: Atom, or_zero: bool = False) -> bool:
+    if not isinstance(a, Const) or a.aval.dtype.kind not in "iuf":
+        return False
+    return bool(np.all(a.value >= 0 if or_zero else a.value > 0))
 
 
 def _is_even(a: Atom) -> bool:

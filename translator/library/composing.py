@@ -1,4 +1,4 @@
-"""Arrays composed of others: choices, insertions, correlations, running sums, positions, as NumPy source."""
+"""Arrays composed of others: choices, insertions, running sums, positions, as NumPy source."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from .inserting import delete_positions, insert_plan, insert_runs, runs_of
-from .statistics import convolve
 from .support import known, mask_positions, one_axis, only_axis
 
 # ---- choices -------------------------------------------------------------------------------------
@@ -111,18 +110,6 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
     return np.moveaxis(whole, 0, axis)
 
 
-# ---- correlations -----------------------------------------------------------------------------------
-
-
-def correlate(a: Any, v: Any, mode: Any = "valid") -> Any:
-    a, v = np.asarray(a), np.asarray(v)
-    n, m = a.shape[0], v.shape[0]
-    turned = (np.conjugate(v) if v.dtype.kind == "c" else v)[::-1]
-    if mode == "same" and n < m:
-        return convolve(a, turned, "full")[n // 2 : n // 2 + m]
-    return convolve(a, turned, mode)
-
-
 # ---- running sums ------------------------------------------------------------------------------------
 
 
@@ -188,7 +175,6 @@ NUMPY_NAMES = {
         "piecewise",
         "delete",
         "insert",
-        "correlate",
         "cumulative_sum",
         "cumulative_prod",
         "diag_indices",

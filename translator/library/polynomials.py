@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from .rearranging import vander
-from .statistics import convolve
 from .support import check_fit, check_fit_weights, known, real_kind
 
 
@@ -73,7 +72,7 @@ def poly(seq_of_zeros: Any) -> Any:
 def _from_roots(roots: Any) -> Any:
     p = np.ones(1, dtype=roots.dtype)
     for i in tuple(range(roots.shape[0])):
-        p = convolve(p, np.stack([np.ones_like(roots[i]), -roots[i]]))
+        p = np.convolve(p, np.stack([np.ones_like(roots[i]), -roots[i]]))
     return p
 
 
@@ -197,7 +196,7 @@ def polymul(a1: Any, a2: Any) -> Any:
     a, b = np.atleast_1d(np.asarray(a1)), np.atleast_1d(np.asarray(a2))
     if np.any(a[:1] == 0) or np.any(b[:1] == 0):
         raise ValueError("np.polymul has no derivative where a leading coefficient is zero")
-    return convolve(a, b)
+    return np.convolve(a, b)
 
 
 def polydiv(u: Any, v: Any) -> Any:

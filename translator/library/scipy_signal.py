@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from .padding import pad
-from .statistics import convolve as numpys_convolve
 from .support import centred, fast_length, gaussian_weights, known, one_axis, only_plain, product, swapped
 
 MOST_TAPS = 64
@@ -26,7 +25,7 @@ def convolve(in1: Any, in2: Any, mode: Any = "full", method: Any = "auto") -> An
     if method == "fft":
         return fftconvolve(x, w, mode)
     if x.ndim == 1:
-        return _part(numpys_convolve(x, w), x.shape, w.shape, mode)
+        return _part(np.convolve(x, w), x.shape, w.shape, mode)
     if product(w.shape) > MOST_TAPS and method == "direct":  # what is not finite stays where it is
         only_plain("scipy.signal.convolve", x.ndim == 2)
         return _part(_by_rows(x, w), x.shape, w.shape, mode)
@@ -145,7 +144,7 @@ def lfilter(b: Any, a: Any, x: Any, axis: Any = -1, zi: Any = None) -> Any:
 def _weighted_sums(b: Any, x: Any) -> Any:
     """The full convolution along the last axis."""
     if x.ndim == 1:
-        return numpys_convolve(b, x)
+        return np.convolve(b, x)
     taps, n = b.shape[0], x.shape[-1]
     out = np.zeros((*x.shape[:-1], n + taps - 1), dtype=x.dtype)
     for k in range(taps):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..ops.selection import stop_gradient
-from .checks import check_convolved, check_gradient, check_joined, check_spacing, weighted_axes
+from .checks import check_gradient, check_joined, check_spacing, weighted_axes
 from .support import axes_of, axis_size, everywhere, known, mean_dtypes, one_axis
 
 COUNTS_ARE_INTS = not isinstance(np.count_nonzero(np.zeros(1)), np.generic)  # it depends on NumPy's version
@@ -332,47 +332,6 @@ def _gradient_at(x: Any, places: Any, edge_order: int) -> Any:
     return np.concatenate([first, inner, last])
 
 
-TAPS, LONG = 6, 4096  # so few weights of so many elements are one expression; with more, derivatives take longer
-
-
-def convolve(a: Any, v: Any, mode: Any = "full") -> Any:
-    a, v = np.atleast_1d(a), np.atleast_1d(v)
-    if v.shape[0] > a.shape[0]:
-        a, v = v, a
-    check_convolved(a.shape, v.shape, mode)
-    n, m = a.shape[0], v.shape[0]
-    if 1 < m <= TAPS and n >= LONG:
-        inner = _inner_products(a, v)
-        if mode == "valid":
-            return inner
-        edge = m - 1
-        out = np.concatenate([_shifted_sums(a[:edge], v)[:edge], inner, _shifted_sums(a[n - edge :], v)[edge:]])
-    else:
-        out = _shifted_sums(a, v)
-    if mode == "valid":
-        return out[m - 1 : n]
-    if mode == "same":
-        return out[(m - 1) // 2 : (m - 1) // 2 + n]
-    return out
-
-
-def _shifted_sums(a: Any, v: Any) -> Any:
-    n, m = a.shape[0], v.shape[0]
-    out = np.zeros(n + m - 1, dtype=np.result_type(a, v))
-    for k in range(m):
-        out[k : k + n] += v[k] * a
-    return out
-
-
-def _inner_products(a: Any, v: Any) -> Any:
-    """Where all of `v` meets elements of `a`, which is long: one expression, so that `a` is not read `m` times over."""
-    n, m = a.shape[0], v.shape[0]
-    inner = v[0] * a[m - 1 :]
-    for k in tuple(range(1, m)):
-        inner = inner + v[k] * a[m - 1 - k : n - k]
-    return inner
-
-
 def polyval(p: Any, x: Any) -> Any:
     p, x = np.asarray(p), np.asarray(x)
     y = np.zeros(x.shape, dtype=np.result_type(p, x) if len(p) else x.dtype)
@@ -454,7 +413,6 @@ NUMPY_NAMES = {
         "ediff1d",
         "trapezoid",
         "gradient",
-        "convolve",
         "polyval",
         "cov",
         "corrcoef",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any, NoReturn
 
 import numpy as np
@@ -11,8 +12,11 @@ import numpy as np
 from .. import ops
 from ..errors import CutError, Diagnostic, UnsupportedError
 from ..ir import Apply, Atom, Block, Const, For, If, Statement, Var, While, walk
+from ..ops.core import Elementwise
 from .context import Context
 from .values import Masked, Outside, Ref, Restart, RunRange, Site, Undefined, Value, leaves_in
+
+LENGTH = "the length of a slice"
 
 
 def static(ctx: Context, v: Value, node: ast.AST, what: str) -> Any:
@@ -155,18 +159,21 @@ class _Walker:
 Affine = tuple[dict[Var, int], int]
 
 
-def affine(ctx: Context, v: Value) -> Affine | None:
-    """An integer as a sum of variables times constants; None for what is no integer."""
+def affine(ctx: Context, v: Value, inner: Mapping[Var, Apply] = MappingProxyType({})) -> Affine | None:
+    """An integer as a sum of variables times constants; None for what is no integer. `inner`: what a branch makes."""
     if isinstance(v, int | np.integer) and not isinstance(v, bool):
         return {}, int(v)
     if isinstance(v, Const):
         return affine(ctx, v.value)
     if type(v) is not Var or v.aval.shape or v.aval.dtype.kind not in "iu":
         return None
-    made = ctx.definition(v)
+    made = ctx.definition(v) or inner.get(v)
     if made is None:
         return {v: 1}, 0
-    parts = [affine(ctx, a) for a in made.args] if made.op in _AFFINE_OPS else []
+    if made.op is ops.ASTYPE and not made.args[0].aval.shape and np.can_cast(made.args[0].aval.dtype, v.aval.dtype):
+        return affine(ctx, made.args[0], inner) or ({v: 1}, 0)
+    exact = made.op in _AFFINE_OPS and v.aval.dtype.itemsize == 8  # narrower integers wrap
+    parts = [affine(ctx, a, inner) for a in made.args] if exact else []
     combined = _combine(made, parts) if parts and all(p is not None for p in parts) else None
     return combined if combined is not None else ({v: 1}, 0)
 
@@ -208,49 +215,110 @@ def difference(ctx: Context, upper: Value, lower: Value) -> int | None:
     return None if terms else constant
 
 
-def interval(ctx: Context, v: Value) -> tuple[int | None, int | None]:
+Interval = tuple[int | None, int | None]
+_CHOICES = 6  # of minima and maxima in one sum as many are looked into: each doubles the sums
+
+
+def interval(ctx: Context, v: Value) -> Interval:
     """The least and the greatest value that an integer can have, as far as the loops around say."""
     form = affine(ctx, v)
-    if form is None:
-        return None, None
-    low: int | None = form[1]
-    high: int | None = form[1]
+    return (None, None) if form is None else interval_of(ctx, form)
+
+
+def interval_of(ctx: Context, form: Affine) -> Interval:
+    """The same of a sum."""
+    low, high = _most(ctx, scaled(form, -1)), _most(ctx, form)
+    return None if low is None else -low, high
+
+
+def _most(ctx: Context, form: Affine, choices: int = _CHOICES) -> int | None:
+    """The greatest value of a sum. A minimum or a maximum in it is each of its sides in turn, beside all other terms:
+    `min(i + 6, n) - max(i - 5, 0)` is at most 11.
+    """
+    chosen = _outermost(ctx, form) if choices else None
+    if chosen is not None:
+        x, greatest, sides = chosen
+        rest = plus(form, ({x: -form[0][x]}, 0))
+        found = [_most(ctx, plus(rest, scaled(f, form[0][x])), choices - 1) for f in sides]
+        known = [m for m in found if m is not None]
+        if greatest:
+            return max(known) if len(known) == len(found) else None
+        return min(known, default=None)
+    most = form[1]
     for x, k in form[0].items():
-        least, most = _range_of(ctx, x)
-        if k < 0:
-            least, most = most, least
-        low = None if low is None or least is None else low + k * least
-        high = None if high is None or most is None else high + k * most
-    return low, high
+        end = _range_of(ctx, x)[1 if k > 0 else 0]
+        if end is None:
+            return None
+        most += k * end
+    return most
 
 
-def _range_of(ctx: Context, x: Var) -> tuple[int | None, int | None]:
+def _range_of(ctx: Context, x: Var) -> Interval:
     counter = ctx.counters.get(x)
-    if counter is not None:
-        start, stop, step = counter
-        if not isinstance(step, int) or step == 0:
-            return None, None
-        (low, high), (stop_low, stop_high) = interval(ctx, start), interval(ctx, stop)
-        if isinstance(start, int) and isinstance(stop, int):
-            steps = range(start, stop, step)
-            return (min(steps[0], steps[-1]), max(steps[0], steps[-1])) if steps else (0, 0)
-        if step > 0:
-            return low, None if stop_high is None else stop_high - 1
-        return None if stop_low is None else stop_low + 1, high
-    made = ctx.definition(x)
-    if made is None or made.op not in (ops.MAXIMUM, ops.MINIMUM, ops.WHERE):
+    if counter is None:
         return (0, None) if x.aval.dtype.kind == "u" else (None, None)
-    (a, b), (c, d) = (interval(ctx, y) for y in made.args[-2:])
-    if made.op is ops.MAXIMUM:
-        return _largest(a, c, True), None if b is None or d is None else max(b, d)
-    if made.op is ops.MINIMUM:
-        return None if a is None or c is None else min(a, c), _largest(b, d, False)
-    return None if a is None or c is None else min(a, c), None if b is None or d is None else max(b, d)
+    start, stop, step = counter
+    if not isinstance(step, int) or step == 0:
+        return None, None
+    (low, high), (stop_low, stop_high) = interval(ctx, start), interval(ctx, stop)
+    if isinstance(start, int) and isinstance(stop, int):
+        steps = range(start, stop, step)
+        return (min(steps[0], steps[-1]), max(steps[0], steps[-1])) if steps else (0, 0)
+    if step > 0:
+        return low, None if stop_high is None else stop_high - 1
+    return None if stop_low is None else stop_low + 1, high
 
 
-def _largest(a: int | None, b: int | None, largest: bool) -> int | None:
-    known = [x for x in (a, b) if x is not None]
-    return (max(known) if largest else min(known)) if known else None
+def _outermost(ctx: Context, form: Affine) -> tuple[Var, bool, list[Affine]] | None:
+    """A term of which no other is computed, that is one of two: whether that makes the sum the greatest, and the two.
+
+    Where there are several, what makes it the greatest comes first: the least of several greatest sums is no bound.
+    """
+    found: list[tuple[Var, bool, list[Affine]]] = []
+    for x, k in form[0].items():
+        op, sides = _one_of_two(ctx, x)
+        if sides and all(f is not None for f in sides):
+            lesser = op is ops.MINIMUM if k > 0 else op is ops.MAXIMUM
+            found.append((x, not lesser, [f for f in sides if f is not None]))
+    inner = {v for _, _, sides in found for f in sides for v in f[0]}
+    outer = [choice for choice in found if choice[0] not in inner]
+    return max(outer, key=lambda choice: choice[1], default=None)
+
+
+def _one_of_two(ctx: Context, x: Var) -> tuple[Elementwise | None, list[Affine | None]]:
+    """The two numbers of which `x` is one, and MINIMUM or MAXIMUM where it is that one."""
+    made = ctx.definition(x)
+    if made is not None and made.op in (ops.MAXIMUM, ops.MINIMUM, ops.WHERE):
+        sides = [affine(ctx, side) for side in made.args[-2:]]
+        op = ops.MAXIMUM if made.op is ops.MAXIMUM else ops.MINIMUM
+        return (_chosen_by_order(ctx, made.args[0], *sides) if made.op is ops.WHERE else op), sides
+    branch = ctx.compound[x][0] if x in ctx.compound else None
+    if not isinstance(branch, If):
+        return None, []
+    position, sides = branch.targets.index(x), []
+    for block in (branch.then, branch.orelse):
+        inner = {s.targets[0]: s for s in block.statements if isinstance(s, Apply)}
+        sides.append(affine(ctx, block.results[position], inner))
+    return _chosen_by_order(ctx, branch.condition, *sides), sides
+
+
+def _chosen_by_order(
+    ctx: Context, condition: Atom, first: Affine | None, second: Affine | None
+) -> Elementwise | None:
+    """What `first if x < y else second` is where y - x is the difference of the two, or that of the two turned round:
+    the minimum or the maximum. So are min() and max(), and `0 if i < 3 else i - 3`.
+    """
+    asked = ctx.definition(condition) if isinstance(condition, Var) else None
+    if asked is None or asked.op not in _ORDERS or first is None or second is None:
+        return None
+    lesser, greater = (affine(ctx, a) for a in (asked.args if _ORDERS[asked.op] else asked.args[::-1]))
+    if lesser is None or greater is None:
+        return None
+    gap, between = plus(greater, scaled(lesser, -1)), plus(second, scaled(first, -1))
+    return ops.MINIMUM if between == gap else ops.MAXIMUM if between == scaled(gap, -1) else None
+
+
+_ORDERS: dict[Any, bool] = {ops.LESS: True, ops.LESS_EQUAL: True, ops.GREATER: False, ops.GREATER_EQUAL: False}
 
 
 def from_arguments(ctx: Context, v: Value) -> bool:

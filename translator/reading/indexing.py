@@ -14,12 +14,12 @@ from ..ir import Atom, Aval, Const, Shape, Var
 from ..ops.core import At, AxesAttrs, Dim, Dyn, Gather, IndexAttrs, Run, ShapeAttrs, indexed_shape
 from ..records import dataclass
 from .context import Context
-from .demand import demand, difference, from_arguments, interval, static
+from .demand import LENGTH, demand, difference, from_arguments, interval, static
 from .growing import Growing, item
 from .known import run_known
 from .layout import note_gathered
 from .selection import gathered, gathered_at, index_selection, masked
-from .shifting import backwards
+from .shifting import backwards, window_of
 from .values import (
     Bounds,
     Flat,
@@ -168,11 +168,26 @@ def selected_view(ctx: Context, base: Ref, parsed: Key, key: Value, node: ast.AS
     parts = tuple(special.get(i) for i in range(len(view.aval.shape)))
     if any(isinstance(p, Places) for p in parts):
         return Masked(Ref(ctx.cell(ctx.read(view))), parts)
-    strict = None
+    strict = leaves = None
     bounds = [p for p in parts if isinstance(p, Bounds)]
-    if all(type(p.step) is not Var and difference(ctx, p.stop, p.start) is not None for p in bounds):
-        strict = extend_index(ctx, base, parse_key(ctx, base.aval.shape, key, node))
-    return Masked(view, parts, strict)
+    sizes = [None if type(p.step) is Var else difference(ctx, p.stop, p.start) for p in bounds]
+    if all(size is not None and size <= p.n for size, p in zip(sizes, bounds, strict=True)):
+        inside = parse_key(ctx, base.aval.shape, key, node)
+        strict = extend_index(ctx, base, inside)
+        leaves = _leaves(ctx, inside, base.aval.shape) if ctx.transforms else None
+    return Masked(view, parts, strict, leaves)
+
+
+def _leaves(ctx: Context, key: Key, shape: Shape) -> Atom | None:
+    """Whether a run from a place that only the run knows begins before its axis, or ends behind it."""
+    found: Atom | None = None
+    for d, n in zip(key.dims, shape, strict=True):
+        if isinstance(d, Run) and isinstance(d.start, Dyn) and d.size:
+            start, b, reach = key.atoms[d.start.arg], ctx.b, (d.size - 1) * d.step
+            before, behind = make.less(b, start, -min(reach, 0)), make.greater(b, start, n - 1 - max(reach, 0))
+            outside = make.logical_or(b, before, behind)
+            found = outside if found is None else make.logical_or(b, found, outside)
+    return found
 
 
 def extend_index(ctx: Context, base: Ref, key: Key) -> Ref:
@@ -364,8 +379,12 @@ class _Parser:
                 return None
         elif all(from_arguments(ctx, p) for p in ends):
             return None
-        self._part(Bounds(start, stop, step, n))
-        return Run(0, n)
+        window = window_of(ctx, start, stop, n) if type(step) is not Var and step == 1 else None
+        if window is None:
+            self._part(Bounds(start, stop, step, n))
+            return Run(0, n)
+        self._part(window.bounds)
+        return Run(Dyn(self.atom(window.first)), window.bounds.n)
 
     def bad(self, e: Value) -> NoReturn:
         if isinstance(e, bool) or (is_runtime(e) and e.aval.dtype.kind == "b"):
@@ -410,7 +429,7 @@ class _Parser:
             return Run(inside.start, len(inside), inside.step) if len(inside) else Run(0, 0)
         size = None if s.start is None or s.stop is None else difference(ctx, s.stop, s.start)
         if size is None:
-            demand(ctx, [p for p in (s.start, s.stop) if type(p) is Var], node, "the length of a slice")
+            demand(ctx, [p for p in (s.start, s.stop) if type(p) is Var], node, LENGTH)
         step = 1 if s.step is None else int(s.step)
         if (step < 0 or size < 0) and not self._is_plain(s, n, step):
             demand(ctx, [p for p in (s.start, s.stop) if type(p) is Var], node, "whether an end of a slice is negative")

@@ -47,7 +47,8 @@ UNROLL_LIMIT = 2000
 class Steps:
     """Iteration by a counter: `range(start, stop, step)`, and the element at each value of the counter.
 
-    `length` is the number of steps where it is known.
+    `length` is the number of steps where it is known. `last` is the value of the counter that one more iteration has,
+    which is read behind the loop.
     """
 
     start: Value
@@ -56,6 +57,7 @@ class Steps:
     length: int | None
     element: Callable[[Value], Value]
     reverse: bool = False
+    last: int | None = None
 
 
 def known_items(ctx: Context, v: Value, node: ast.AST) -> list[Value]:

@@ -28,7 +28,7 @@ from .carry import (
 from .context import Context, Snapshot
 from .continuing import joined_iteration, only_continues
 from .control import BREAK, CONTINUE, END, Flow, Kont, sequence, truth
-from .demand import ask, demand
+from .demand import LENGTH, ask, demand
 from .draws import enter_turns, forget
 from .growing import read_again
 from .iteration import UNROLL_LIMIT, Getter, Steps, consumed, end_of, item_getters, steps_of
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 _MAX_ATTEMPTS = 30
 MANY_ALIASES = 32  # iterations: more are not unrolled only because what shares memory differs between them
+_FEWEST = 3  # iterations, of which all but the last one are tried as a loop
 _FEW = 16  # iterations that are written out where names change places among arrays
 _NESTED_LIMIT = 40  # branches within branches, one for each iteration that may be the last
 
@@ -69,7 +70,17 @@ def for_(ctx: Context, node: ast.For, kont: Kont) -> Flow | None:
         return unrolled()
     if steps.length == 0:
         return sequence(ctx, node.orelse, kont)
-    return _else_unrolled(ctx, node, partial(kept, steps), unrolled)
+    shorter = _but_last(steps)
+    apart = None if shorter is None else partial(kept, shorter)
+    return _else_unrolled(ctx, node, partial(kept, steps), unrolled, apart)
+
+
+def _but_last(steps: Steps) -> Steps | None:
+    """All iterations but the last one, which is read apart: `x[i : i + 100]` may be shorter there than elsewhere."""
+    if steps.reverse or steps.length is None or steps.length < _FEWEST:
+        return None
+    last = steps.start + (steps.length - 1) * steps.step
+    return replace(steps, stop=last, length=steps.length - 1, last=last)
 
 
 def _else_unrolled(
@@ -77,22 +88,30 @@ def _else_unrolled(
     node: ast.For | ast.While,
     kept: Callable[[], Flow | None],
     unrolled: Callable[[], Flow | None],
+    apart: Callable[[], Flow | None] | None = None,
 ) -> Flow | None:
     """Read a loop as one; where that finds that it, or it and loops around the place, must unroll, read it again so.
 
     The reading goes on from here, where a restart would read everything before this loop again, once for each loop.
+    Where the length of a slice is what must be known, `apart` is tried first, which reads the last iteration by itself.
     """
     draws, counts = len(ctx.captures.params), (ctx.calls, ctx.paths, ctx.repeats)
-    try:
-        with ctx.attempt():
-            return kept()
-    except Restart as need:
-        if not need.ends_at(node, ctx.unroll):
-            raise
-        ctx.unroll |= need.loops
-    forget(ctx, draws)
-    ctx.calls, ctx.paths, ctx.repeats = counts
-    ctx.at(node)
+    for way in (kept, apart):
+        if way is None:
+            continue
+        try:
+            with ctx.attempt():
+                return way()
+        except Restart as need:
+            if not need.ends_at(node, ctx.unroll):
+                raise
+            found = need
+        forget(ctx, draws)
+        ctx.calls, ctx.paths, ctx.repeats = counts
+        ctx.at(node)
+        if not found.why.startswith(LENGTH):
+            break
+    ctx.unroll |= found.loops
     return unrolled()
 
 
@@ -140,6 +159,8 @@ def _for_steps(ctx: Context, node: ast.For, steps: Steps, kont: Kont) -> Flow | 
     except NeedsFlags:
         from .leaving import for_with_flags
 
+        if steps.last is not None:
+            raise Restart(loops=frozenset({node})) from None
         forget(ctx, mark)
         return for_with_flags(ctx, node, steps, kont)
     if outcome.mismatch is not None:
@@ -159,7 +180,30 @@ def _for_steps(ctx: Context, node: ast.For, steps: Steps, kont: Kont) -> Flow | 
         if steps.length < _FEW:
             raise Restart(loops=frozenset({node})) from None
         raise
-    return sequence(ctx, node.orelse, kont)
+    return _behind(ctx, node, steps, kont)
+
+
+def _behind(ctx: Context, node: ast.For, steps: Steps, kont: Kont) -> Flow | None:
+    if steps.last is None:
+        return sequence(ctx, node.orelse, kont)
+    return _by_itself(ctx, node, steps.element(steps.last), kont, lambda: sequence(ctx, node.orelse, kont))
+
+
+def _by_itself(
+    ctx: Context, node: ast.For, item: Value, kont: Kont, then: Callable[[], Flow | None]
+) -> Flow | None:
+    """One iteration, and what comes after it."""
+    assign(ctx, node.target, item)
+
+    def rest() -> Flow:
+        return kont.finish(then())
+
+    flow = sequence(ctx, node.body, replace(kont, rest=rest, on_break=kont.rest, on_continue=rest))
+    if flow is BREAK:
+        return None
+    if flow is not None and flow is not CONTINUE:
+        return flow
+    return then()
 
 
 def _peel(ctx: Context, node: ast.For, steps: Steps, outcome: Outcome, kont: Kont) -> Flow | None:
@@ -171,17 +215,7 @@ def _peel(ctx: Context, node: ast.For, steps: Steps, outcome: Outcome, kont: Kon
             raise Restart(loops=frozenset({node}))  # shapes that change in every iteration
         raise mismatch_error(ctx, outcome, node)
     assert steps.length is not None
-    assign(ctx, node.target, steps.element(steps.start))
-
-    def rest() -> Flow:
-        return kont.finish(_after_peel(ctx, node, steps, kont))
-
-    flow = sequence(ctx, node.body, replace(kont, rest=rest, on_break=kont.rest, on_continue=rest))
-    if flow is BREAK:
-        return None
-    if flow is not None and flow is not CONTINUE:
-        return flow
-    return _after_peel(ctx, node, steps, kont)
+    return _by_itself(ctx, node, steps.element(steps.start), kont, lambda: _after_peel(ctx, node, steps, kont))
 
 
 def _demand_to_peel(ctx: Context, node: ast.For, steps: Steps, outcome: Outcome) -> NoReturn:
@@ -193,7 +227,7 @@ def _demand_to_peel(ctx: Context, node: ast.For, steps: Steps, outcome: Outcome)
 def _after_peel(ctx: Context, node: ast.For, steps: Steps, kont: Kont) -> Flow | None:
     assert steps.length is not None
     if steps.length == 1:
-        return sequence(ctx, node.orelse, kont)
+        return _behind(ctx, node, steps, kont)
     shorter = replace(steps, start=steps.start + steps.step, length=steps.length - 1)
     key = (node, ctx.frame)
     ctx.peeling.add(key)

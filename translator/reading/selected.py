@@ -96,9 +96,8 @@ def _var(ctx: Context, s: Masked, x: Atom, inside: Atom, axes: Any, over: Any) -
         return None
     x, size = make.astype(b, x, dtype), _size(ctx, s, over, dtype)
     mean = make.divide(b, make.sum(b, filled(ctx, inside, x, 0), axes, True), size)
-    d = make.subtract(b, x, mean)
-    total = _sum(ctx, s, make.multiply(b, d, d), inside, axes, over)
-    return make.astype(b, make.divide(b, total, size), result)
+    d = filled(ctx, inside, make.subtract(b, x, mean), 0)  # a sum of squares, whose root has slope 0 at 0
+    return make.astype(b, make.divide(b, make.sum(b, make.multiply(b, d, d), axes), size), result)
 
 
 def _std(ctx: Context, s: Masked, x: Atom, inside: Atom, axes: Any, over: Any) -> Atom | None:

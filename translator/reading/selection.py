@@ -23,11 +23,12 @@ from ..ir import Atom, Var
 from ..surface.python import as_python
 from .contents import known_arrays
 from .context import Context
-from .demand import demand, difference, interval
+from .demand import LENGTH, affine, demand, difference, interval, interval_of, plus, scaled
 from .shifting import shifted
 from .values import FULL, Bounds, Masked, Part, Places, Ref, Value, is_runtime
 
 _WHY = "the size of the selection is not known before the run"
+_LEAVES = "a slice leaves its axis, which has no derivative as it is: keep its ends inside, x[max(lo, 0):min(hi, n)]"
 _INSTEAD = "use np.where(mask, x, neutral) in its place, e.g. np.sum(np.where(mask, x, 0.0))"
 
 
@@ -39,14 +40,23 @@ def masked(ctx: Context, whole: Ref, mask: Atom) -> Masked:
 def concrete(ctx: Context, s: Masked, node: ast.AST, what: str) -> Ref:
     """The selection as an array, where its size is known or can be had; raises Restart or UnsupportedError if not."""
     if s.strict is not None:
-        return s.strict
+        return _strict(ctx, s, node)
     if any(isinstance(p, Places) for p in s.parts):
         masks = known_arrays(ctx, [p.mask for p in s.parts if isinstance(p, Places)])
         if masks is None or any(isinstance(p, Bounds) for p in s.parts):
             refuse(ctx, node, what)
         return _at_true(ctx, s, masks, node)
     ends = [v for p in s.parts if isinstance(p, Bounds) for v in (p.start, p.stop, p.step) if type(v) is Var]
-    return demand(ctx, ends, node, "the length of a slice")
+    return demand(ctx, ends, node, LENGTH)
+
+
+def _strict(ctx: Context, s: Masked, node: ast.AST) -> Ref:
+    """The slice as the array that it is inside its axis. A derivative may never read it, where the check of that is."""
+    assert s.strict is not None
+    if s.leaves is not None and ctx.transforms:
+        ctx.at(node)
+        make.raise_if(ctx.b, s.leaves, IndexError, _LEAVES)
+    return s.strict
 
 
 def _at_true(ctx: Context, s: Masked, masks: Sequence[np.ndarray[Any, Any]], node: ast.AST) -> Ref:
@@ -136,11 +146,17 @@ def _end(ctx: Context, v: Value, n: int) -> Value:
 
 def first(ctx: Context, p: Bounds) -> Value:
     """The position of the first element, if there is one."""
+    low, _ = interval(ctx, p.start)
+    if low is not None and low >= 0:
+        return p.start
     return _number(ctx, make.maximum(ctx.b, ctx.atom(_end(ctx, p.start, p.n)), 0))
 
 
 def past(ctx: Context, p: Bounds) -> Value:
     """The end of the run, inside the axis."""
+    low, high = interval(ctx, p.stop)
+    if low is not None and low >= 0 and high is not None and high <= p.n:
+        return p.stop
     return _number(ctx, make.minimum(ctx.b, ctx.atom(_end(ctx, p.stop, p.n)), p.n))
 
 
@@ -153,6 +169,8 @@ def count(ctx: Context, s: Masked, i: int) -> Value:
     if isinstance(p, Places):
         return _number(ctx, make.sum(b, p.mask))
     size = make.subtract(b, ctx.atom(past(ctx, p)), ctx.atom(first(ctx, p)))
+    if (interval(ctx, ctx.wrap(size))[0] or 0) > 0 and type(p.step) is int and p.step == 1:
+        return _number(ctx, size)
     if not (type(p.step) is int and p.step == 1):
         step = ctx.atom(p.step)
         size = make.floor_divide(b, make.subtract(b, make.add(b, size, step), 1), step)
@@ -176,11 +194,10 @@ def axes_of(s: Masked, parts: Sequence[int]) -> tuple[int, ...]:
 
 def may_be_empty(ctx: Context, p: Bounds) -> bool:
     """False where the bounds themselves say that there is an element."""
-    low, high = interval(ctx, p.start)
-    size = difference(ctx, p.stop, p.start)
-    if size is None and type(p.stop) is int:
-        return not (low is not None and low >= 0 and high is not None and high < min(p.stop, p.n))
-    return not (size is not None and size > 0 and low is not None and low >= 0 and high is not None and high < p.n)
+    (low, high), stop = interval(ctx, p.start), min(p.stop, p.n) if type(p.stop) is int else p.stop
+    start, end = affine(ctx, p.start), affine(ctx, stop)
+    least = None if start is None or end is None else interval_of(ctx, plus(end, scaled(start, -1)))[0]
+    return not (least is not None and least > 0 and low is not None and low >= 0 and high is not None and high < p.n)
 
 
 # ---- elementwise ---------------------------------------------------------------------------------
@@ -293,7 +310,7 @@ def store_selected(ctx: Context, target: Masked, value: Value, node: ast.AST, in
             from .stores import store_view
 
             given = concrete(ctx, value, node, "a selection") if isinstance(value, Masked) else value
-            store_view(ctx, target.strict, ctx.atom(given))
+            store_view(ctx, _strict(ctx, target, node), ctx.atom(given))
             return
         _refuse_store(ctx, target, value, node)
     new = ctx.atom(aligned[0][1])

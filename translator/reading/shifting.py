@@ -2,6 +2,10 @@
 
     y[1 : k + 1] - x[:k]            y - np.concatenate((np.zeros(1), x[:-1]))      under the mask of y's slice
     x[k:0:-1]                       x[1 : k + 1][::-1]
+
+A slice of unknown length that is known to be short lies in a window of that size:
+
+    x[max(i - 5, 0) : min(i + 6, n)]    w[k : k + m] of w = x[i - 5 - k : i + 6 - k], where k is 0 but near the ends
 """
 
 from __future__ import annotations
@@ -13,9 +17,43 @@ import numpy as np
 from .. import make
 from ..ir import Atom, Var
 from ..ops.core import Dim, Dyn, Run
+from ..records import dataclass
+from ..surface.python import as_python
 from .context import Context
-from .demand import Affine, affine, difference, interval, plus, scaled
+from .demand import Affine, affine, difference, interval, interval_of, plus, scaled
 from .values import Bounds, Masked, Ref, Value
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A part of an axis, from `first` on, and where in it a slice lies."""
+
+    first: Atom
+    bounds: Bounds
+
+
+def window_of(ctx: Context, start: Value, stop: Value, n: int) -> Window | None:
+    """The window of `start:stop` along an axis of `n`; None where that need not be short, or an end may be negative."""
+    b, ends = ctx.b, [affine(ctx, end) for end in (start, stop)]
+    forms = [e for e in ends if e is not None]
+    lows = [interval_of(ctx, e)[0] for e in forms]
+    if len(forms) < 2 or any(low is None or low < 0 for low in lows):
+        return None
+    _, size = interval_of(ctx, plus(forms[1], scaled(forms[0], -1)))
+    if size is None or not 0 < 2 * size <= n:
+        return None
+    beyond = make.maximum(b, make.subtract(b, ctx.atom(start), n - size), 0)  # so far from the end a window begins
+    first = make.subtract(b, ctx.atom(start), as_python(b, beyond))
+    begin, end = (_kept_within(ctx, make.subtract(b, ctx.atom(x), first), size) for x in (start, stop))
+    return Window(first, Bounds(begin, end, 1, size))
+
+
+def _kept_within(ctx: Context, end: Atom, size: int) -> Value:
+    """An end of a slice of `size` elements, as far as it is not known to be one."""
+    low, high = interval(ctx, ctx.wrap(end))
+    if low is None or low < 0 or high is None or high > size:
+        end = as_python(ctx.b, make.minimum(ctx.b, make.maximum(ctx.b, end, 0), size))
+    return ctx.wrap(end)
 
 
 def shifted(ctx: Context, v: Masked, axis: int, to: Bounds) -> Masked | None:

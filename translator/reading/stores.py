@@ -190,7 +190,7 @@ def store_array(ctx: Context, base: Ref, key: Value, value: Value, node: ast.AST
     parsed = parse_key(ctx, base.aval.shape, key, node, selects=True)
     if parsed.special:
         view = selected_view(ctx, base, parsed, key, node)
-        store_selected(ctx, Masked(extend_index(ctx, base, parsed), view.parts, view.strict), value, node)
+        store_selected(ctx, Masked(extend_index(ctx, base, parsed), view.parts, view.strict, view.leaves), value, node)
         return
     if isinstance(value, Masked):
         value = concrete(ctx, value, node, "a store of a selection x[mask] elsewhere than through the same mask")

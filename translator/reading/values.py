@@ -279,12 +279,13 @@ class Masked:
     """x[mask], x[lo:hi]: the whole array, and what each axis of the selection takes of it.
 
     A selection by bounds alone is a view: `whole` is the array that it shows. `strict` is the same slice as an array,
-    where its length is known and only whether it lies inside the axis is not.
+    where its length is known and only whether it lies inside the axis is not: `leaves` is true where it does not.
     """
 
     whole: Ref
     parts: tuple[Part, ...]
     strict: Ref | None = None
+    leaves: Atom | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -23,6 +23,7 @@ from ..library import (
     checks,
     comparing,
     composing,
+    convolving,
     gathering,
     grids,
     inserting,
@@ -131,11 +132,14 @@ def attribute_handler(name: str) -> Handler | None:
 
 @cache
 def _transformed() -> Table:
-    """NumPy's functions whose result has a kind or a size by the data, as derivatives and batches have them."""
+    """NumPy's functions whose result has a kind or a size by the data, or that go by pieces, as derivatives and batches
+    have them.
+    """
     table: Table = {}
     direct = {"linalg.eig": matrices.complex_eig, "linalg.eigvals": matrices.complex_eigvals}
     _enter_numpy(table, direct, inline=False, view=False)
-    _enter_numpy(table, {**polynomials.TRANSFORMED, **linalg.TRANSFORMED}, inline=True, view=False)
+    for module in (polynomials, linalg, convolving):
+        _enter_numpy(table, module.TRANSFORMED, inline=True, view=False)
     return table
 
 
@@ -393,6 +397,7 @@ def _library() -> dict[str, Callable[..., Any]]:
         numbers,
         ordering,
         composing,
+        convolving,
         grids,
         binning,
         quantiles,
