@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import field
 
-from ..reading.liveness import Flow, Liveness, Names, reads, stores
+from ..reading.liveness import Flow, Liveness, Names, certain_parts, reads, stores
 from ..records import dataclass
 
 
@@ -35,6 +35,19 @@ def binds(node: ast.AST) -> Names:
     return frozenset(found)
 
 
+def surely_reads(run: Iterable[ast.stmt]) -> Names:
+    """Names that the statements read whatever the data are."""
+    waiting: list[ast.AST] = [*run]
+    names: set[str] = set()
+    for n in waiting:
+        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load):
+            names.add(n.id)
+        elif isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name):
+            names.add(n.target.id)
+        waiting += certain_parts(n)
+    return frozenset(names)
+
+
 def ends(body: list[ast.stmt]) -> bool:
     return bool(body) and isinstance(body[-1], ast.Return | ast.Raise | ast.Break | ast.Continue)
 
@@ -45,6 +58,12 @@ class Bound:
 
     likely: Names
     sure: Names
+
+    def suffices(self, run: list[ast.stmt], read: Names) -> bool:
+        """Whether the statements may be given what they read as arguments: where one of them is not bound after all,
+        they would have raised themselves.
+        """
+        return read <= self.likely and read - self.sure <= surely_reads(run)
 
     def plus(self, *names: Iterable[str]) -> Bound:
         return Bound(self.likely.union(*names), self.sure.union(*names))

@@ -347,7 +347,7 @@ class _Cutter:
     def _tail(self, run: list[ast.stmt], bound: Bound) -> list[ast.stmt]:
         """`return region(...)` for statements that go to the end of the function."""
         read = live_before(run, frozenset()) & self.locals
-        if not run or not read <= bound.likely:
+        if not run or not bound.suffices(run, read):
             return self._block(run, bound)[0] if run else []
         call = self._new_region(run, tuple(n for n in _order(run) if n in read), (), None)
         return [ast.fix_missing_locations(ast.copy_location(ast.Return(call), run[0]))]
@@ -360,7 +360,7 @@ class _Cutter:
         bound_here = frozenset[str]().union(*map(binds, run)) & self.locals
         outputs = bound_here & self.after[run[-1]]
         inputs = live_before(run, outputs) & self.locals  # an output that may stay unbound comes in as well
-        if not (read <= bound.likely and inputs - read <= bound.sure):
+        if not (bound.suffices(run, read) and inputs - read <= bound.sure):
             return run
         order = _order(run)
         given = tuple(n for n in order if n in outputs)

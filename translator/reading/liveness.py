@@ -148,7 +148,7 @@ class Flow:
                 self._note(s, after)
                 then = self.block(body, after, at_break, at_continue)
                 other = self.block(orelse, after, at_break, at_continue)
-                return ((then | other) - stores(test, _certain_parts)) | reads(test)
+                return ((then | other) - stores(test, certain_parts)) | reads(test)
             case ast.Match(subject=subject, cases=cases):
                 self._note(s, after)
                 live = after
@@ -169,7 +169,7 @@ class Flow:
             case _:
                 effect = self.effects.get(s)
                 if effect is None:
-                    effect = self.effects[s] = (reads(s), stores(s, _certain_parts))
+                    effect = self.effects[s] = (reads(s), stores(s, certain_parts))
                 return (after - effect[1]) | effect[0]
 
     def _loop(self, s: ast.For | ast.While, after: Names, at_break: Names, at_continue: Names) -> Names:
@@ -210,14 +210,39 @@ class Flow:
 
 
 def reads(node: ast.AST) -> Names:
-    """Names that the node may read, those of comprehensions and inner functions among them."""
-    names = {n.id for n in nodes_of(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
-    if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
-        names.add(node.target.id)
+    """Names that the node may read from around it: those that comprehensions and inner functions bind are their own."""
+    names: set[str] = set()
+    waiting: list[ast.AST] = [node]
+    for n in waiting:
+        if isinstance(n, ast.Name):
+            if isinstance(n.ctx, ast.Load):
+                names.add(n.id)
+        elif isinstance(n, _SCOPES):
+            names |= _reads_of_scope(n)
+        else:
+            if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name):
+                names.add(n.target.id)
+            waiting += children(n)
     return frozenset(names)
 
 
-_SCOPES = (ast.FunctionDef, ast.Lambda, ast.ListComp, ast.DictComp, ast.SetComp, ast.GeneratorExp)
+_Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+_SCOPES = ast.FunctionDef | ast.Lambda | _Comprehension
+
+
+def _reads_of_scope(scope: ast.FunctionDef | ast.Lambda | _Comprehension) -> Names:
+    if isinstance(scope, ast.FunctionDef | ast.Lambda):
+        body = scope.body if isinstance(scope, ast.FunctionDef) else [scope.body]
+        own = {a.arg for a in children(scope.args) if isinstance(a, ast.arg)}.union(*map(stores, body))
+        if isinstance(scope, ast.FunctionDef):
+            own -= _declared(nodes_of(*body)) | _declared(nodes_of(*body), ast.Global)
+        around = [c for c in children(scope) if c not in body]
+        return (_NONE.union(*map(reads, body)) - own).union(*map(reads, around))
+    first, *others = scope.generators
+    parts = [c for c in children(scope) if c not in scope.generators]
+    parts += [first.target, *first.ifs, *others]
+    own = set(_NONE.union(*(stores(g.target) for g in scope.generators)))
+    return (_NONE.union(*map(reads, parts)) - own) | reads(first.iter)
 
 
 def _pattern_names(node: ast.AST) -> list[str]:
@@ -254,8 +279,8 @@ def stores(node: ast.AST, parts: Callable[[ast.AST], Iterable[ast.AST]] = childr
     return frozenset(names)
 
 
-def _certain_parts(node: ast.AST) -> Iterable[ast.AST]:
-    """Those of an expression that run whenever it does."""
+def certain_parts(node: ast.AST) -> Iterable[ast.AST]:
+    """Those of a statement or an expression that run whenever it does."""
     match node:
         case ast.BoolOp(values=[first, *_]):
             return (first,)
@@ -263,4 +288,11 @@ def _certain_parts(node: ast.AST) -> Iterable[ast.AST]:
             return (test,)
         case ast.Compare(left=left, comparators=[second, *_]):
             return (left, second)
+        case (
+            ast.If(test=part) | ast.While(test=part) | ast.Assert(test=part) | ast.For(iter=part)
+            | ast.Match(subject=part)
+        ):  # fmt: skip
+            return (part,)
+        case _ if isinstance(node, _SCOPES | ast.Try | ast.TryStar):
+            return ()
     return children(node)

@@ -1,0 +1,73 @@
+"""Cut functions that are called again with arguments by which they go another way."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from typing import Any
+
+import numpy as np
+import pytest
+from comparing import assert_same
+
+from untraced import accelerate
+
+
+def _loops_and_a_comprehension_of_one_name(steps, rows):
+    for _ in range(steps):
+        for row in rows:
+            print(row.sum())
+            row += 1.0
+    return [row[:2] * 2.0 for row in rows], sum(row[0] * 3.0 - 1.0 for row in rows)
+
+
+def _an_inner_function_of_one_name(steps, x):
+    def total(y):
+        last = y * 2.0
+        return np.sum(last)
+
+    for i in range(steps):
+        last = i * 3.0
+        print(last)
+    return total(x) + total(x + 1.0)
+
+
+def _reads_under_a_branch(steps, x):
+    for i in range(steps):
+        print(i)
+        last = np.sum(x) * i
+    if steps > 0:
+        r = last * 2.0 + 1.0
+    else:
+        r = 2.0 - np.sum(x)
+    return r * 3.0
+
+
+@pytest.mark.parametrize(
+    "fun", [_loops_and_a_comprehension_of_one_name, _an_inner_function_of_one_name, _reads_under_a_branch]
+)
+def test_loops_that_do_not_run_at_the_second_call(fun: Any) -> None:
+    fast = accelerate(fun, target="cpu")
+    for steps in (3, 0, 2, 0):
+        mine, others = ([steps, np.linspace(0.0, 1.0, 6).reshape(2, 3)] for _ in range(2))
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            expected = fun(*mine)
+        with contextlib.redirect_stdout(io.StringIO()) as shown:
+            found = fast(*others)
+        assert_same(found, expected, "result")
+        assert_same(others, mine, "arguments")
+        assert shown.getvalue() == printed.getvalue()
+
+
+def test_a_name_that_no_loop_has_bound_raises_as_it_would() -> None:
+    def last_of(steps: int, x: Any) -> Any:
+        for i in range(steps):
+            print(i)
+            last = np.sum(x) * i
+        return last * 2.0 + 1.0
+
+    fast = accelerate(last_of, target="cpu")
+    with contextlib.redirect_stdout(io.StringIO()):
+        assert fast(2, np.ones(3)) == 7.0
+    with pytest.raises(UnboundLocalError, match="'last'"):
+        fast(0, np.ones(3))
