@@ -23,7 +23,7 @@ from ..translator.errors import AliasError, CutError, Span, TargetError, Untrace
 from ..translator.reading.signature import Signature, runs, signature_of, unopened
 from . import forking, strict
 from .adopted import OnGpu, adopted
-from .arguments import Key, bind_arguments, open_arguments
+from .arguments import Key, are_wide, bind_arguments, open_arguments
 from .array import Array, Spec
 from .callables import HELD, holding, is_users_object, keep_methods, methods_of, readable
 from .config import CHECKED_EVERYWHERE
@@ -114,6 +114,8 @@ class Accelerated:
             entries = self._entries.get(key, ())
         except TypeError as error:
             return self._unreadable(error, given, args, kwargs)
+        if are_wide(leaves):
+            return on_host(self.fun, *given)
         for entry in entries:
             if entry.matches(leaves):
                 return self._run(entry, leaves, given)

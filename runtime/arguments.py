@@ -33,6 +33,7 @@ from .statics import unwrap
 Key = tuple[Any, ...]
 _NUMBERS = (float, int, complex)
 _NAMES = (bool, str, type(None))
+WIDEST = 2**62  # of ints that compiled programs take: none gets from there over 64 bits by small steps, or by its sign
 
 
 def open_arguments(args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Key, list[Any]]:
@@ -76,6 +77,11 @@ def _open(x: Any, key: list[Any], leaves: list[Any]) -> None:
         key.append((cls, x))
     else:
         _open_rare(x, key, leaves)
+
+
+def are_wide(leaves: list[Any]) -> bool:
+    """Whether a Python int among them may outgrow a compiled program."""
+    return any(type(x) is int and not -WIDEST <= x <= WIDEST for x in leaves)
 
 
 def _open_rare(x: Any, key: list[Any], leaves: list[Any]) -> None:

@@ -30,6 +30,7 @@ import numpy as np
 from ..translator.ir import Root
 from ..translator.tree import ARRAY, leaf_nodes
 from . import strict
+from .arguments import WIDEST
 from .array import Array
 
 if TYPE_CHECKING:
@@ -175,7 +176,8 @@ class _Pattern:
             self.host_arrays += 1
             return True
         if cls in (float, int, complex):
-            self.tests.append(f"type({given}) is {cls.__name__}")
+            fits = f" and {-WIDEST} <= {path} <= {WIDEST}" if cls is int else ""
+            self.tests.append(f"type({given}) is {cls.__name__}{fits}")
             self.data.append(path)
             return True
         if cls not in (tuple, list, dict) or (cls is dict and not all(type(k) is str for k in x)):

@@ -23,7 +23,7 @@ from ..translator.reading.source import source_of
 from ..translator.tree import Kind, TreeDef
 from . import forking
 from .accelerate import Accelerated
-from .arguments import Key, open_arguments
+from .arguments import Key, are_wide, open_arguments
 from .callables import is_users_object
 from .entries import Entry, TargetEntry
 from .fallback import HOST_ERRORS
@@ -158,7 +158,7 @@ class Region(Accelerated):
             known = self._entries.get(key, ())
         except TypeError:  # an argument that cannot be part of a signature
             return self.fun(*args, **kwargs)
-        if key in self._hosted:
+        if key in self._hosted or are_wide(leaves):
             return self.fun(*args, **kwargs)
         for entry in known:
             if entry.matches(leaves):

@@ -73,3 +73,12 @@ def test_numbers_of_one_type_need_no_check() -> None:
     assert "raise" in accelerate(rectified).source(np.float64(1.0))
     assert "raise" not in accelerate(lambda x: max(x[0], x[1])).source(X)
     assert "raise" not in accelerate(lambda x: float(max(x[0], 0))).source(X)
+
+
+def test_ints_near_the_ends_of_64_bits_after_small_ones() -> None:
+    def next_to(n):
+        return n + 1, -n
+
+    compiled = accelerate(next_to, target="cpu")
+    for n in (1, 2, 2**63 - 1, -(2**63), 3):
+        assert compiled(n) == next_to(n)

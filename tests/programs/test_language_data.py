@@ -36,6 +36,11 @@ def huge(n):
     return n + 1
 
 
+@CASES((2**63 - 1, [-(2**63)]), (-(2**63), [2**63 - 1]))
+def at_the_ends(n, more):
+    return n + 1, n - 1, -n, abs(n), [-m for m in more]
+
+
 @CASES((A, 2**64 - 1))
 def hugemask(x, n):
     return n >> 3 & 255

@@ -140,3 +140,27 @@ def in_order_again(u, n):
 def test_reshapes_that_nobody_sees_change(function: Any) -> None:
     x = copy.deepcopy(A)
     assert_same(accelerate(function)(x, 2), function(A, 2), "result")
+
+
+@pytest.mark.parametrize("lay", [lambda a: a, lambda a: a.T, lambda a: a[::2], lambda a: a[:, 1]])
+def test_reshapes_copy_as_they_are_told(lay: Callable[[Any], Any]) -> None:
+    def copied(x):
+        y = x.reshape(-1, copy=True)
+        y[0] = 9
+        z = np.reshape(x, x.shape, copy=True)
+        z += 1
+        return y, z
+
+    def seen(x):
+        y = x.reshape(-1, copy=False)
+        y[0] = 9
+        return y
+
+    for fun, fails in ((copied, False), (seen, lay(A).ndim == 2 and not lay(A).flags.c_contiguous)):
+        mine, others = lay(A.copy()), lay(A.copy())
+        if fails:
+            with pytest.raises(ValueError, match="Unable to avoid creating a copy"):
+                accelerate(fun, target="cpu")(others)
+        else:
+            assert_same(accelerate(fun, target="cpu")(others), fun(mine), "result")
+        assert_same(others, mine, "argument")

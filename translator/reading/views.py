@@ -36,6 +36,9 @@ def view_of(
     """
     if function is elementwise.imag and base.aval.dtype.kind != "c" and (base.aval.shape or ctx.boxes):
         return _read_only(Ref(ctx.cell(function(ctx.b, ctx.read(base)))))
+    copy = keywords.get("copy") if function in (shape.reshape, shape.reshape_method) else None
+    if copy is True:
+        return None
     scratch, stand_in = Builder(), Var("t", base.aval)
     atom = function(scratch, stand_in, *rest, **keywords)
     steps: list[Step] = []
@@ -58,11 +61,15 @@ def view_of(
     view = Ref(base.cell, (*base.path, *reversed(steps)))
     lying = lies(view, in_line)
     if in_line or any(isinstance(s, OpStep) and s.op.name == "reshape" for s in view.path):
+        if copy is False:
+            ctx.relied_on.add(len(ctx.reshapes))
         take_for_granted(ctx, view.cell, lying)
     if not lying.is_view:
-        copy = Ref(ctx.cell(atom_of_copy(ctx, base, steps)))
-        ctx.reshaped[copy.cell] = [len(ctx.reshapes) - 1]
-        return copy
+        if copy is False:
+            raise ValueError("Unable to avoid creating a copy while reshaping.")
+        copied = Ref(ctx.cell(atom_of_copy(ctx, base, steps)))
+        ctx.reshaped[copied.cell] = [len(ctx.reshapes) - 1]
+        return copied
     return view if view.aval.shape or ctx.boxes else ctx.number(view)
 
 
