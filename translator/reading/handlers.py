@@ -18,6 +18,7 @@ from .demand import demand, static
 from .indexing import copy_of_line
 from .inlining import inline
 from .layout import note_result
+from .marked import is_list_of_places, list_of_places
 from .output import signature_of, take_output, write_output
 from .selected import call
 from .selection import concrete
@@ -48,6 +49,8 @@ def call_handler(
             static(ctx, v, node, "the range")
     if any(isinstance(v, Masked) for v in (*args, *kwargs.values())):
         return call(ctx, f, args, kwargs, node, lambda xs, ks: call_handler(ctx, handler, f, list(xs), dict(ks), node))
+    if is_list_of_places(ctx, f, args, kwargs):
+        return list_of_places(ctx, f, args[0])
     if handler.inline:
         try:
             signature_of(handler.function).bind(*handler.first, *args, **kwargs)

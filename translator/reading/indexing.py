@@ -18,7 +18,7 @@ from .demand import LENGTH, demand, difference, from_arguments, interval, static
 from .growing import Growing, item
 from .known import run_known
 from .layout import note_gathered
-from .selection import gathered, gathered_at, index_selection, masked
+from .selection import gathered, gathered_at, index_selection, masked, width_of
 from .shifting import backwards, window_of
 from .values import (
     Bounds,
@@ -128,6 +128,7 @@ def _index_foreign(ctx: Context, base: Foreign, key: Value, node: ast.AST) -> Va
 def index_array(ctx: Context, base: Ref, key: Value, node: ast.AST) -> Value:
     if type(key) is tuple and len(key) == 1:
         (key,) = key
+    key = mask_for(ctx, key, base.aval.shape)
     if isinstance(key, Masked):
         return gathered(ctx, base, key, node)
     if type(key) is tuple and any(isinstance(e, Masked) for e in key) and all(map(_is_place, key)):
@@ -465,13 +466,30 @@ def _plain(ctx: Context, p: Value, node: ast.AST) -> Any:
 # ---- masks ---------------------------------------------------------------------------------------
 
 
+def mask_for(ctx: Context, key: Value, shape: Shape) -> Value:
+    """The key with a mask in place of the places that np.nonzero gives of it: for the leading axes, or one beside
+    integers and slices.
+    """
+    entries = key if type(key) is tuple else (key,)
+    if entries and all(isinstance(e, Masked) and e.axis == i for i, e in enumerate(entries)):
+        (part, *others) = {id(p): p for e in entries for p in e.parts}.values()
+        fits = not others and len(entries) == width_of(part) and part.mask.aval.shape == shape[: len(entries)]
+        return Ref(ctx.cell(part.mask)) if fits else key
+    found = [i for i, e in enumerate(entries) if isinstance(e, Masked)]
+    if len(found) != 1 or not all(type(e) in (int, slice) for i, e in enumerate(entries) if i not in found):
+        return key
+    (i,) = found
+    fits = entries[i].axis == 0 and entries[i].parts[0].mask.aval.shape == shape[i : i + 1]
+    return (*entries[:i], Ref(ctx.cell(entries[i].parts[0].mask)), *entries[i + 1 :]) if fits else key
+
+
 def mask_of(ctx: Context, shape: Shape, key: Value, node: ast.AST) -> Atom | None:
     """The atom of `key` when it is one bool array of which the contents are known only at run time."""
     if type(key) is tuple and len(key) == 1:
         key = key[0]
-    if type(key) is not Ref or key.aval.dtype.kind != "b":
+    if type(key) not in (Ref, Var) or key.aval.dtype.kind != "b":
         return None
-    atom = ctx.read(key)
+    atom = ctx.atom(key)
     if isinstance(atom, Const):
         return None
     if atom.aval.shape != shape[: atom.aval.ndim]:

@@ -10,14 +10,18 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from .. import make
 from ..errors import DTypeError
 from ..ir import Var
 from ..records import dataclass
+from ..surface.python import as_python
+from .contents import known_arrays
 from .context import Context
 from .demand import refuse_undefined, static
 from .growing import Growing, item, length
 from .indexing import index_array
 from .known import run_known
+from .marked import rows_at_true
 from .protocols import is_instance, refuse_loop, special
 from .selection import concrete, first, past
 from .values import (
@@ -31,6 +35,7 @@ from .values import (
     Grid,
     Iterated,
     Masked,
+    Places,
     Ref,
     Reversed,
     RunRange,
@@ -257,7 +262,7 @@ def steps_of(ctx: Context, v: Value, node: ast.AST) -> Steps | None:
         case Masked(parts=(Bounds() as p, *_), whole=x):
             return Steps(first(ctx, p), past(ctx, p), p.step, None, lambda i: index_array(ctx, x, i, node))
         case Masked():
-            return steps_of(ctx, _array_of(ctx, v, node), node)
+            return _steps_at_true(ctx, v, node)
         case Reversed(inner=range() as r):
             return steps_of(ctx, r[::-1], node)
         case Reversed(inner=RunRange() as r):
@@ -303,6 +308,15 @@ def _array_of(ctx: Context, s: Masked, node: ast.AST) -> Ref:
     return concrete(ctx, s, node, "a loop over x[mask]")
 
 
+def _steps_at_true(ctx: Context, s: Masked, node: ast.AST) -> Steps | None:
+    masks = [p.mask for p in s.parts if isinstance(p, Places)]
+    if ctx.transforms and known_arrays(ctx, masks) is None:
+        rows = rows_at_true(ctx, s, node)
+        if rows is not None:
+            return Steps(0, rows[0], 1, None, rows[1])
+    return steps_of(ctx, _array_of(ctx, s, node), node)
+
+
 def _from_zero(ctx: Context, v: Value, node: ast.AST) -> Steps | None:
     """The same elements by a counter from 0 in steps of 1; None where the length is not known."""
     steps = steps_of(ctx, v, node)
@@ -336,7 +350,11 @@ def _enumerate(ctx: Context, inner: Value, start: Value, node: ast.AST) -> Steps
 def _zip(ctx: Context, parts: tuple[Value, ...], node: ast.AST) -> Steps | None:
     found = [_from_zero(ctx, p, node) for p in parts]
     known = [s for s in found if s is not None]
-    if len(known) < len(found) or not known or any(s.length is None for s in known):
+    if len(known) < len(found) or not known:
         return None
-    shortest = min(s.length for s in known if s.length is not None)
-    return Steps(0, shortest, 1, shortest, lambda i: tuple(s.element(i) for s in known))
+    if all(s.length is not None for s in known):
+        shortest = min(s.length for s in known if s.length is not None)
+        return Steps(0, shortest, 1, shortest, lambda i: tuple(s.element(i) for s in known))
+    ends = functools.reduce(functools.partial(make.minimum, ctx.b), [ctx.atom(s.stop) for s in known])
+    stop = ctx.wrap(as_python(ctx.b, ends))
+    return Steps(0, stop, 1, None, lambda i: tuple(s.element(i) for s in known))

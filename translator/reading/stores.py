@@ -18,7 +18,7 @@ from .context import Context, name_result
 from .control import Kont
 from .demand import static
 from .expressions import binary, in_place_name, lookup
-from .indexing import Key, extend_index, flat_of, index_value, mask_of, parse_key, selected_view
+from .indexing import Key, extend_index, flat_of, index_value, mask_for, mask_of, parse_key, selected_view
 from .iteration import held, known_items
 from .known import run_known
 from .protocols import is_instance, special
@@ -180,6 +180,7 @@ def _store_in_selection(ctx: Context, base: Masked, key: Value, value: Value, no
 
 def store_array(ctx: Context, base: Ref, key: Value, value: Value, node: ast.AST) -> None:
     """A store through a basic index, an index array, or a mask; the value is cast to the array's dtype."""
+    key = mask_for(ctx, key, base.aval.shape)
     if isinstance(key, Masked):
         key = concrete(ctx, key, node, "a store through an index x[mask]")
     mask = mask_of(ctx, base.aval.shape, key, node)

@@ -40,6 +40,8 @@ def argsort(
     if static(stable, "whether a sort is stable"):
         chosen = "stable"
     x, place = _along(b, a, axis)
+    if not x.aval.ndim and place in (0, -1):  # NumPy gives the place of the one element
+        x = make.reshape(b, x, (1,))
     return make.argsort(b, x, place, kind=chosen)
 
 

@@ -1,0 +1,101 @@
+"""Derivatives through the places where masks are True: loops over selections, np.nonzero and its kin, no axes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from untraced import accelerate, grad
+from untraced.runtime.testing import check_grads
+
+X = np.random.default_rng(5).normal(size=9)
+A = X[:8].reshape(2, 4)
+
+
+def numbered(x):
+    s = 0.0
+    for i, v in enumerate(x[x > 0]):
+        s += v**3 * i
+    return s
+
+
+def in_pairs(x):
+    w, s = np.cos(x), 1.0
+    for a, b in zip(x[x > 0], w[x > 0]):
+        if a > 1.2:
+            continue
+        s += a * b * s
+        if s > 3.0:
+            break
+    return s
+
+
+def over_rows(a):
+    s = 0.0
+    for row in a.T[a[0] > -0.2]:
+        s = s * row[0] + np.dot(row, row) ** 1.5
+    return s
+
+
+def over_places(x):
+    y = np.zeros_like(x)
+    for k in np.where(x > 0)[0]:
+        y[k] = x[k] ** 2 + y[k - 1]
+    return np.sum(y * y)
+
+
+def stores_at_places(x):
+    i = np.flatnonzero(x > 0)
+    y = x * 2.0
+    y[i] += x[i] ** 2
+    y[i] *= 3.0
+    return np.sum(y) / len(i)
+
+
+def stores_in_a_plane(a):
+    i, j = np.nonzero(a > 0)
+    y = a.copy()
+    y[i, j] = a[i, j] ** 2 * (i + j)
+    return np.sum(y * a)
+
+
+def each_place(a):
+    y = a.copy()
+    for i, j in np.argwhere(a > 0):
+        y[i, j] = a[i, j] ** 2 + y[i, 0]
+    return np.sum(y**2)
+
+
+def beside_an_integer(a):
+    y, i = a.copy(), (a[:, 0] > 0).nonzero()[0]
+    y[i, 1] = a[i, 0] ** 3
+    return np.sum(y**2)
+
+
+CASES = [
+    (numbered, X), (in_pairs, X), (over_rows, A), (over_places, X), (stores_at_places, X), (stores_in_a_plane, A),
+    (each_place, A), (beside_an_integer, A),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("function", "x"), CASES)
+def test_where_masks_are_true(function, x):
+    check_grads(function, (x,), order=2)
+    np.testing.assert_allclose(accelerate(grad(function), target="cpu")(x), grad(function)(x), rtol=1e-12)
+
+
+@pytest.mark.parametrize("function", [numbered, over_places])
+def test_nothing_is_selected(function):
+    np.testing.assert_array_equal(grad(function)(-np.abs(X)), 0.0)
+
+
+def without_axes(x):
+    y = np.array(2.0 * x)
+    y[y < 0] = x**3
+    y[y > 1] *= 5.0
+    return y * x + np.sum(y[y > 2]) + np.argsort(y)[0]
+
+
+@pytest.mark.parametrize("x", [-0.7, 0.3, 0.8])
+def test_masks_of_arrays_without_axes(x):
+    check_grads(without_axes, (x,), order=2)
