@@ -160,6 +160,27 @@ def batches(x, y):
 
 
 @case(LINE)
+def chunks_by_while(x):
+    i, total = 0, 0.0
+    while i < len(x) and total < 1e9:
+        total += x[i : i + 9].std() + len(x[i : i + 9])
+        i += 4
+    while i >= 3:
+        i -= 3
+        total -= x[i : i + 5].max() if i < len(x) else 1.0
+    return total
+
+
+@case(np.outer(LINE, X), np.random.default_rng(4).permutation(41))
+def shuffled_batches(x, order):
+    w = np.zeros(x.shape[1])
+    for start in range(0, len(x), 10):
+        rows = x[order[start : min(start + 10, len(x))]]
+        w += rows.T @ np.tanh(rows @ w + 1.0)
+    return w
+
+
+@case(LINE)
 def chunks_until(x):
     for i in range(0, len(x), 10):
         part = np.sort(x[i : i + 10])
@@ -193,7 +214,8 @@ WHOLE = (picked_by_two_masked_indices, means_around, weighted_around, images_aro
 @pytest.mark.parametrize("function", [f for f, _ in CASES if f not in WHOLE])
 def test_loops_stay_loops(function: Any) -> None:
     arguments = next(a for f, a in CASES if f is function)
-    assert "    for " in accelerate(function, target="numpy").inspect(*copy.deepcopy(arguments)).source
+    source = accelerate(function, target="numpy").inspect(*copy.deepcopy(arguments)).source
+    assert "    for " in source or "    while " in source
 
 
 def test_what_is_known_to_be_short_is_taken_from_a_window():
@@ -207,6 +229,9 @@ def test_what_is_known_to_be_short_is_taken_from_a_window():
 def test_only_the_last_batch_is_written_out():
     source = accelerate(batches, target="numpy").inspect(np.outer(LINE, X), LINE).source
     assert "for i in range(0, 40, 10):" in source and "x[40:]" in source and "x[30:" not in source
+    source = accelerate(shuffled_batches, target="numpy").inspect(np.outer(LINE, X), np.arange(41)).source
+    assert "in range(0, 40, 10):" in source and "order[40:]" in source and "order[30:" not in source
+    assert "np.arange(9)" in accelerate(chunks_by_while, target="numpy").inspect(LINE).source
 
 
 def test_lengths_that_differ_are_not_moved() -> None:

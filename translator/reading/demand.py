@@ -172,6 +172,8 @@ def affine(ctx: Context, v: Value, inner: Mapping[Var, Apply] = MappingProxyType
         return {v: 1}, 0
     if made.op is ops.ASTYPE and not made.args[0].aval.shape and np.can_cast(made.args[0].aval.dtype, v.aval.dtype):
         return affine(ctx, made.args[0], inner) or ({v: 1}, 0)
+    if made.op in (ops.MAXIMUM, ops.MINIMUM, ops.WHERE):
+        return _decided(ctx, made, v)
     exact = made.op in _AFFINE_OPS and v.aval.dtype.itemsize == 8  # narrower integers wrap
     parts = [affine(ctx, a, inner) for a in made.args] if exact else []
     combined = _combine(made, parts) if parts and all(p is not None for p in parts) else None
@@ -300,6 +302,19 @@ def _one_of_two(ctx: Context, x: Var) -> tuple[Elementwise | None, list[Affine |
         inner = {s.targets[0]: s for s in block.statements if isinstance(s, Apply)}
         sides.append(affine(ctx, block.results[position], inner))
     return _chosen_by_order(ctx, branch.condition, *sides), sides
+
+
+def _decided(ctx: Context, made: Apply, v: Var) -> Affine:
+    """One of two numbers where it is known which one it always is: `min(i + 100, n)` but for the end."""
+    op, (first, second) = _one_of_two(ctx, v) if ctx.definition(v) is made else (None, (None, None))
+    if op is None or first is None or second is None:
+        return {v: 1}, 0
+    low, high = interval_of(ctx, plus(second, scaled(first, -1)))
+    if low is not None and low >= 0:
+        return first if op is ops.MINIMUM else second
+    if high is not None and high <= 0:
+        return second if op is ops.MINIMUM else first
+    return {v: 1}, 0
 
 
 def _chosen_by_order(

@@ -28,6 +28,7 @@ from .carry import (
 from .context import Context, Snapshot
 from .continuing import joined_iteration, only_continues
 from .control import BREAK, CONTINUE, END, Flow, Kont, sequence, truth
+from .counters import note_counters
 from .demand import LENGTH, ask, demand
 from .draws import enter_turns, forget
 from .growing import read_again
@@ -486,6 +487,8 @@ class WhileLoop:
     def _body(self) -> Outcome:
         ctx = self.ctx
         entered = enter(ctx, self.plan, self.node)
+        if isinstance(self.node, ast.While):
+            note_counters(ctx, self.node, entered)
         flags = self.flags
         if flags is None:
             _flags_for(sequence(ctx, self.body, self.kont))
