@@ -26,6 +26,8 @@ from ..translator.ops.core import (
     Create,
     Cumulative,
     CumulativeAttrs,
+    Dim,
+    Dyn,
     Elementwise,
     Gather,
     Index,
@@ -326,7 +328,7 @@ class _Lowering:
     def value(self, a: Atom, where: Map, dtype: DType | None = None) -> Value:
         """The value of an atom at a position. A constant takes the dtype that it is wanted in."""
         if isinstance(a, Const):
-            return self.number(a.value, a.aval.dtype if dtype is None else dtype)
+            return self.number(self.constant(a), a.aval.dtype if dtype is None else dtype)
         key = (a, where)
         if key in self.memo:
             return self.memo[key]
@@ -354,6 +356,15 @@ class _Lowering:
                 return self.value(maker.args[0], operand_map(maker, where))
             case _:
                 raise _refused(f"{maker.op.name} inside a kernel", maker.span)
+
+    def constant(self, a: Const) -> Any:
+        """The number that all elements of a constant are: decompositions make such arrays of constants."""
+        if not a.aval.shape:
+            return a.value
+        every = np.ravel(a.value)
+        if not every.size or every.tobytes() != every.size * every[:1].tobytes():
+            raise _refused("tables inside a kernel", self.fused.span)
+        return every[0]
 
     def number(self, value: Any, dtype: DType) -> Value:
         with np.errstate(all="ignore"):
@@ -389,6 +400,10 @@ class _Lowering:
         if known is not None:
             return self.number(known, result)
         args = [self.value(a, broadcast_map(where, a.aval.shape), d) for a, d in zip(s.args, dtypes, strict=True)]
+        numbers = [a.source.value for a in args if isinstance(a.source, Number)]
+        if args and len(numbers) == len(args):  # what decompositions leave of constants
+            with np.errstate(all="ignore"):
+                return self.number(s.op.evaluate(*numbers), result)
         hint = s.targets[0].hint
         return self.add(key, hint, result, Call(s.op, dtypes), args, any(a.along for a in args), s.span)
 
@@ -445,14 +460,14 @@ class _Lowering:
         chosen: list[Chosen | None] = []
         args: list[Value] = []
         for d, n in zip(dims, shape, strict=True):
-            if isinstance(d, Gather):
-                index = s.args[d.arg]
+            if (place := _place_of(d)) is not None:
+                index = s.args[place]
                 chosen.append(Chosen(len(args), n, index_status(interval_of(index, self.intervals), n)))
                 args.append(self.value(index, broadcast_map(chosen_at, index.aval.shape)))
                 terms.append(FIXED)
             else:
                 chosen.append(None)
-                terms.append(FIXED if n == 1 and isinstance(d, Run) else _indexed(d, runs))
+                terms.append(FIXED if n == 1 and isinstance(d, Run) else _indexed(d, runs, s.span))
                 if terms[-1] is FIXED:
                     next(runs)
         return tuple(terms), tuple(chosen), args
@@ -484,7 +499,7 @@ def operand_map(s: Apply, where: Map) -> Map:
     match s.attrs:
         case IndexAttrs(dims=dims):
             terms = iter(where)
-            moved = [_indexed(d, terms) for d in dims]
+            moved = [_indexed(d, terms, s.span) for d in dims]
             return tuple(FIXED if n == 1 else t for t, n in zip(moved, shape, strict=True))
         case AxesAttrs(axes=axes) if s.op.name == "transpose":
             return tuple(where[axes.index(i)] for i in range(len(shape)))
@@ -500,7 +515,15 @@ def operand_map(s: Apply, where: Map) -> Map:
             return tuple(FIXED if n == 1 else next(rest) for n in shape)
 
 
-def _indexed(d: Any, terms: Any) -> Term:
+def _place_of(d: Dim) -> int | None:
+    """The argument that chooses along an axis: of many elements, or of one for all."""
+    match d:
+        case Gather(arg=arg) | At(index=Dyn(arg=arg)):
+            return arg
+    return None
+
+
+def _indexed(d: Any, terms: Any, span: Span) -> Term:
     match d:
         case At(index=int(i)):
             return Term(-1, i, 0)
@@ -508,7 +531,7 @@ def _indexed(d: Any, terms: Any) -> Term:
             t = next(terms)
             return Term(t.axis, start + step * t.start, step * t.step)
         case _:
-            raise AssertionError("a dynamic index inside a kernel")
+            raise _refused("slices that begin at places of the run", span)
 
 
 def _refused(what: str, span: Span) -> UnsupportedError:

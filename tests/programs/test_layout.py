@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -164,3 +165,9 @@ def test_reshapes_copy_as_they_are_told(lay: Callable[[Any], Any]) -> None:
         else:
             assert_same(accelerate(fun, target="cpu")(others), fun(mine), "result")
         assert_same(others, mine, "argument")
+
+
+def test_a_number_is_rolled() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert accelerate(lambda x: np.roll(np.where(x > 0, 0.5, np.sum(x)), 1))(2.0) == 0.5

@@ -69,6 +69,21 @@ def table(i: Any) -> Any:
     return np.array([1.0, 4.0, 2.0, 8.0])[i] * 3
 
 
+def one_column(x: Any, i: Any, k: Any) -> Any:
+    return np.tanh(x[i, k]) + x[k % 2, i % 2]
+
+
+def columns_in_turn(x: Any, i: Any) -> Any:
+    y = np.zeros(i.shape)
+    for k in range(x.shape[1]):
+        y = np.sin(y + x[i, k])
+    return y
+
+
+def window(x: Any, i: Any, k: Any) -> Any:
+    return x[i, k[0] : k[0] + 3] * 2
+
+
 R = np.random.default_rng(0)
 X, ROWS, SOLID = R.standard_normal(50), R.standard_normal((20, 7)), R.standard_normal((4, 6, 5)).astype("f4")
 I, J, K = R.integers(-50, 50, 300), R.integers(0, 7, 9), R.integers(-20, 20, 33)
@@ -88,6 +103,9 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "between": (between, (SOLID, R.integers(0, 6, 3).astype("i4"))),
     "backwards": (backwards, (X,)),
     "likelihood": (likelihood, (ROWS, R.integers(0, 7, 20))),
+    "one_column": (one_column, (ROWS, K, -3)),
+    "one_column_of_the_device": (one_column, (ROWS, K, np.array(4, "i4"))),
+    "columns_in_turn": (columns_in_turn, (ROWS, R.integers(-20, 20, 3000))),
     "table": (table, (R.integers(0, 4, 10),)),
 }
 
@@ -108,20 +126,28 @@ def test_values(name: str, language: str, backends: dict[str, Any]) -> None:
     np.testing.assert_allclose(got, want, rtol=1e-13, atol=1e-14)  # means are summed in another order
 
 
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_windows_at_places_of_the_run_are_the_library_s(language: str, backends: dict[str, Any]) -> None:
+    args = (ROWS, K, np.array([2]))
+    (got,) = GpuExecutor(translated(window, args, language), backends[language])(list(args))
+    np.testing.assert_array_equal(got, ROWS[K, 2:5] * 2)
+
+
 @pytest.mark.skipif(shutil.which("g++") is None, reason="no host compiler")
 @pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize("f", [take, worked, centred_rows])
+@pytest.mark.parametrize("f", [take, worked, centred_rows, one_column])
 def test_out_of_range(f: Any, language: str, backends: dict[str, Any]) -> None:
     args = {
         take: (X, np.array([1, 2, 50, 51])),
         worked: (X, np.array([0, -51]), np.zeros(2)),
         centred_rows: (ROWS, np.array([0, -20, 20]), np.ones(7)),
+        one_column: (ROWS, np.array([0, 1]), np.array(7)),
     }[f]
     with pytest.raises(IndexError) as theirs:
         f(*args)
     with pytest.raises(IndexError, match=str(theirs.value)) as ours:
         GpuExecutor(translated(f, args, language), backends[language])(list(args))
-    assert "x[i]" in str(ours.value)
+    assert "x[i" in str(ours.value)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -41,6 +41,7 @@ from untraced.translator.pipeline import translate
 from untraced.translator.reading.signature import abstract_with_leaves
 
 pytest.importorskip("triton")
+from host_cuda import HostCuda  # noqa: E402
 from triton_interpreter import TritonInterpreter  # noqa: E402
 
 
@@ -121,6 +122,29 @@ def test_scalars_keep_their_precision(backend: TritonInterpreter) -> None:
         lambda b, x, s, i: (make.multiply(b, make.add(b, x, s), 0.1), make.add(b, make.multiply(b, x, 0.0), i)),
     )  # fmt: skip
     check(function, backend, 1e-15, [np.zeros(3), np.float64(0.1), np.int64(2**40 + 1)])
+
+
+def by_false(x: Any) -> Any:
+    return x // np.isnan(2.0)
+
+
+def of_nothing_that_varies(x: Any) -> Any:
+    last = np.invert(np.all(3, axis=0, keepdims=True))
+    return np.where(np.abs(np.bitwise_and(x[:, None], last)) > 1, 3, last)[:, 0] % last
+
+
+@pytest.mark.parametrize("target", ["triton", "cuda"])
+@pytest.mark.parametrize("f", [by_false, of_nothing_that_varies])
+def test_what_is_known_of_constants_is_no_line(f: Any, target: str, backend: TritonInterpreter) -> None:
+    """Decompositions compute with constants, and make arrays of them."""
+    x = np.arange(6) % 3 > 0
+    function = translate(f, abstract_with_leaves(f, (x,), {})[0], target=target).function
+    (got,) = GpuExecutor(function, HostCuda() if target == "cuda" else backend)([x])
+    with np.errstate(divide="ignore"):
+        want = f(x)
+    assert got.dtype == want.dtype
+    np.testing.assert_array_equal(got, want)
+    assert all(compile_program(k.program, 90).cubin for k in kernels_of(function, target))
 
 
 def test_complex_numbers_run_as_cuda(backend: TritonInterpreter) -> None:

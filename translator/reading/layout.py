@@ -223,7 +223,8 @@ _KEEPING = frozenset({"expand_dims", "squeeze", "real", "imag"}) | bits.NAMES
 
 
 def _c_strides(shape: Strides) -> Strides:
-    strides = [1]
-    for n in reversed(shape[1:]):
-        strides.append(strides[-1] * max(n, 1))
+    strides, step = [], 1
+    for n in reversed(shape):
+        strides.append(step)
+        step *= max(n, 1)
     return tuple(reversed(strides))
