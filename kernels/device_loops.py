@@ -20,12 +20,12 @@ import numpy as np
 from ..translator.checked import Checked
 from ..translator.errors import Diagnostic, Span, UnsupportedError, WideIntError
 from ..translator.ir import Apply, DType, For, Function, Fused, Var, While, inputs_of, walk
-from ..translator.ops.core import ArgReduce, At, Cumulative, Dyn, IndexAttrs, Put, Reduce
+from ..translator.ops.core import ArgReduce, At, Cumulative, Dyn, Elementwise, IndexAttrs, Put, Reduce
 from ..translator.passes.groups import spans_of
 from ..translator.tree import LEAF
 from .dialects import CUDA, is_half
 from .host import Scalar
-from .loop_checks import Checks, Failure
+from .loop_checks import Checks, Failure, divides_counts
 from .loop_values import Array, Buffer, NotNative, Stored
 from .loops import INT, LoopWriter, arguments_of, loop_of
 from .lower import RESERVED
@@ -213,6 +213,12 @@ class DeviceLoop(LoopWriter):
         x, y = (a.as_type(INT) for a in args)
         message = "a Python int of the function is too large for the 64 bits of a compiled program"
         self.fail_where(f"{s.op.name}_outgrows({x}, {y})", "0", WideIntError, message, s.span)
+
+    def elementwise(self, s: Apply, op: Elementwise) -> Scalar | Array:
+        if s.targets[0].aval.shape or not divides_counts(s, self.checks.interval):
+            return super().elementwise(s, op)
+        (target,), (x, y) = s.targets, (self.scalar(a).as_type(s.targets[0].aval.dtype) for a in s.args)
+        return self.declare(target.hint, f"{x} {'/' if op.name == 'floor_divide' else '%'} {y}", target.aval.dtype)
 
     # ---- half precision ----------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
+from ..translator.bounds import analyse, interval_of
 from ..translator.builder import Builder
 from ..translator.checked import Checked
 from ..translator.errors import NOWHERE, Diagnostic, Span, UnsupportedError
@@ -42,6 +43,7 @@ from ..translator.records import dataclass
 from ..translator.tree import LEAF
 from .dialects import TRITON, bare, call_expression, carrier, primitive, working
 from .layout import INT32, contiguous
+from .loop_checks import divides_counts
 from .loops import loop_of
 from .lower import RESERVED, Call, Names, Number, Value
 from .program import Argument, GroupPlan, Launch, Program, header
@@ -72,7 +74,9 @@ class _Lanes:
         if not isinstance(loop, For):
             raise _refused("a loop without lanes", group.span)
         self.group, self.loop, self.by_value = group, loop, scalars
-        self.checks = Checked(Function("lanes", (), group.body, LEAF))
+        whole = Function("lanes", (), group.body, LEAF)
+        self.checks = Checked(whole)
+        self.known = analyse(whole, refine=False)  # lanes that are done, or on the other branch, go along
         self.names = Names(reserved=RESERVED | {"lanes"})
         self.env: dict[Var, Held] = {}
         self.pointers: dict[Var, str] = {}
@@ -206,6 +210,10 @@ class _Lanes:
         dtypes, result = op.loop_dtypes([a.aval for a in s.args])
         held, call = [self.held(a) for a in s.args], Call(op, dtypes)
         varies = any(h.varies for h in held)
+        if divides_counts(s, lambda a: interval_of(a, self.known)):
+            count, size = (self.as_type(h, result) for h in held)
+            self.declare(target, f"{count} {'//' if op.name == 'floor_divide' else '%'} {size}", result, varies)
+            return
         if primitive(call, "triton"):
             values = tuple(_value(h, d) for h, d in zip(held, dtypes, strict=True))
             text = call_expression(TRITON, Value("", result, call, values, False, 0, s.span), call)
@@ -229,33 +237,38 @@ class _Lanes:
         x = self.held(made)
         self.env[target] = Held(self.as_type(x, target.aval.dtype), target.aval.dtype, x.varies)
 
-    def address(self, x: Var, attrs: IndexAttrs, args: Sequence[Atom], span: Span) -> str:
-        """Of the lane's own element."""
-        terms = []
+    def address(self, x: Var, attrs: IndexAttrs, args: Sequence[Atom], span: Span) -> tuple[str, bool]:
+        """Of an element that is inside whatever the lane does, and whether it differs between lanes."""
+        terms, varies = [], False
         for d, n, stride in zip(attrs.dims, x.aval.shape, contiguous(x.aval.shape), strict=True):
             match d:
-                case At(index=Dyn(arg=arg)) if args[arg] is self.lane:
-                    terms.append("lane" if stride == 1 else f"lane * {stride}")
                 case At(index=int(k)):
                     terms += [str(k % n * stride)] if k else []
+                case At(index=Dyn(arg=arg)) if interval_of(args[arg], self.known).within(0, n - 1):
+                    place = Held("lane", INT) if args[arg] is self.lane else self.held(args[arg])
+                    terms.append(place.text if stride == 1 else f"{place.text} * {stride}")
+                    varies |= place.varies
                 case _:
                     raise _refused("elements looked up in Triton's lanes", span)
-        if not terms or "lane" not in terms[0] or x.aval.size > INT32:
+        if not terms or x.aval.size > INT32:
             raise _refused("elements looked up in Triton's lanes", span)
-        return " + ".join(terms)
+        return " + ".join(terms), varies
 
     def load(self, s: Apply, target: Var) -> None:
         x = s.args[0]
         if target.aval.shape or not isinstance(x, Var) or x not in self.pointers or not isinstance(s.attrs, IndexAttrs):
             raise _refused("elements looked up in Triton's lanes", s.span)
-        at = self.address(x, s.attrs, s.args, s.span)
-        self.declare(target, f"tl.load({self.pointers[x]} + {at}, mask=mask)", x.aval.dtype, True)
+        at, varies = self.address(x, s.attrs, s.args, s.span)
+        mask = ", mask=mask" if varies else ""
+        self.declare(target, f"tl.load({self.pointers[x]} + {at}{mask})", x.aval.dtype, varies)
 
     def store(self, s: Apply) -> None:
         x = s.args[0]
         if self.depth or not isinstance(x, Var) or x not in self.pointers or not isinstance(s.attrs, IndexAttrs):
             raise _refused("stores under conditions in Triton's lanes", s.span)
-        at = self.address(x, s.attrs, s.args, s.span)
+        at, varies = self.address(x, s.attrs, s.args, s.span)
+        if not varies:
+            raise _refused("stores of all lanes to one place", s.span)
         self.line(f"tl.store({self.pointers[x]} + {at}, {self.as_type(self.held(s.args[1]), x.aval.dtype)}, mask=mask)")
         self.pointers[s.targets[0]] = self.pointers[x]
 

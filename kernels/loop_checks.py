@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from ..translator.bounds import Interval, divides_python_numbers, is_integer_power, is_python_power
 from ..translator.errors import PythonComplexError, Span, WideIntError, tell_place
 from ..translator.ir import Apply, Const, DType, Statement, Var
+from ..translator.ops import FLOOR_DIVIDE, REMAINDER
 from ..translator.ops.core import Elementwise
 from ..translator.ops.pythonic import error_of_infinity
 from ..translator.records import dataclass
@@ -36,6 +37,15 @@ class Failure:
         if self.span.line:
             tell_place(error, self.span)
         return error
+
+
+def divides_counts(s: Apply, interval: Callable[[Var | Const], Interval]) -> bool:
+    """Whether C's division, which rounds to zero, is Python's: of numbers that are not negative by a constant."""
+    if s.op not in (FLOOR_DIVIDE, REMAINDER) or s.targets[0].aval.dtype.kind != "i":
+        return False
+    x, y = s.args
+    low = interval(x).low
+    return isinstance(y, Const) and not y.aval.shape and y.value > 0 and low is not None and low >= 0
 
 
 class Checks(Protocol):

@@ -12,6 +12,7 @@ from ..translator.passes.alignment import is_free
 from ..translator.passes.units import COSTLY
 from .device_loops import plan_loop
 from .facts import Facts
+from .lane_nests import flattened
 from .loops import as_group
 
 STEP, COSTLY_STEP = 3e-8, 1e-7  # seconds of a thread for an operation on an element in memory; for one like exp
@@ -20,13 +21,24 @@ LONG = 0.02  # seconds of a loop over numbers alone that are worth a kernel, and
 TURNS = 100  # of a loop of which nothing is known
 
 
-def as_kernel(s: For | While, block: Block, facts: Facts) -> Fused | None:
-    """The loop as a group of kind "lanes" or "loops", where a kernel can be written that is worth it."""
+def as_kernel(s: For | While, block: Block, facts: Facts) -> tuple[Statement, ...] | None:
+    """The loop as a group of kind "lanes" or "loops", where a kernel can be written that is worth it. Lanes of lanes
+    are one group, with statements around it."""
     if not s.targets:
         return None
     lanes = isinstance(s, For) and s.parallel
     if not lanes and not _is_worth(s, facts):
         return None
+    if isinstance(s, For) and lanes and (flat := flattened(s, block)) is not None:
+        group = _grouped(flat.loop, replace(block, statements=(*block.statements, *flat.before)), lanes)
+        if group is not None:
+            return (*flat.before, group, *flat.after)
+    group = _grouped(s, block, lanes)
+    return None if group is None else (group,)
+
+
+def _grouped(s: For | While, block: Block, lanes: bool) -> Fused | None:
+    """None where no kernel can be written."""
     group = as_group(s, "lanes" if lanes else "loops")
     group = _with_memory(group, block) if lanes else group
     try:

@@ -75,9 +75,9 @@ def settle(function: Function, language: str, facts: Facts = H200) -> Function:
 def _in_block(block: Block, language: str, facts: Facts) -> Block:
     statements: list[Statement] = []
     for s in block.statements:
-        group = as_kernel(s, block, facts) if isinstance(s, For | While) and language in DIALECTS else None
-        if group is not None:
-            statements.append(group)
+        kernel = as_kernel(s, block, facts) if isinstance(s, For | While) and language in DIALECTS else None
+        if kernel is not None:
+            statements += kernel
             continue
         match s:
             case If():

@@ -79,14 +79,15 @@ def vectorised(function: Function, derives: bool = False) -> Function:
     notes: list[LoopNote] = []
     if not vectorising or not any(isinstance(s, For) for s in walk(function.body)):
         return function
-    from .vectorise.cost import CPU, DERIVED, EVERYWHERE, NATIVE
+    from .vectorise.cost import CPU, DERIVED, DEVICE, EVERYWHERE, NATIVE
     from .vectorise.loops import vectorise
 
     native = target() == "cpu" and compiles_loops()
     if derives:
         policy = DERIVED if native else EVERYWHERE
     else:
-        policy = NATIVE if native else CPU if target() == "cpu" else EVERYWHERE
+        own = {"cpu": NATIVE if native else CPU, "triton": DEVICE, "cuda": DEVICE}
+        policy = own.get(target(), EVERYWHERE)
     made = vectorise(function, policy, notes)
     note_loops(notes)
     return made

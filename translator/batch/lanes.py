@@ -26,6 +26,7 @@ from ..ir import (
     Atom,
     Aval,
     Block,
+    Const,
     For,
     If,
     Range,
@@ -111,27 +112,30 @@ def is_lanes(batcher: Batcher, s: Statement) -> bool:
         return True
     if not isinstance(s, If | For | While):
         return False
-    wanted, own = batcher.lanes, differs(s, batcher.batched)
-    uneven = has_uneven_loop(s, batcher.batched)
-    if not (own or uneven):
-        return False
-    if _speaks(s):
-        loop, why = False, "the lanes tell each other something, so all come to it together"
-    elif wanted.form != "auto":
-        loop, why = wanted.form == "loop", wanted.why
-    elif not uneven:
-        loop, why = False, "lanes differ in straight-line code only: both sides are computed and one is chosen"
-    elif batcher.size <= wanted.few:
-        loop, why = False, f"{batcher.size} lanes step together at the same cost"
-    elif not wanted.libraries and (name := _library(s)):
-        loop, why = False, f"{name} is a library's, for all lanes at once"
-    elif (excess := _excess(s, wanted.stored)) is not None:
-        loop, why = False, f"a lane works on {excess} elements at once: operations on whole arrays are cheaper"
-    else:
-        loop, why = True, "each lane takes its own branches and number of turns"
-    if loop or own:
+    loop, why = form_of(batcher.lanes, batcher.size, s, batcher.batched)
+    if loop or (why and differs(s, batcher.batched)):
         batcher.notes.append(LoopNote(s.span, "loop" if loop else "lockstep", why))
     return loop
+
+
+def form_of(wanted: Lanes, size: int, s: If | For | While, batched: set[Var]) -> tuple[bool, str]:
+    """Whether a loop over so many lanes, and why; "" where lanes do not differ."""
+    uneven = has_uneven_loop(s, batched)
+    if not (uneven or differs(s, batched)):
+        return False, ""
+    if _speaks(s):
+        return False, "the lanes tell each other something, so all come to it together"
+    if wanted.form != "auto":
+        return wanted.form == "loop", wanted.why
+    if not uneven:
+        return False, "lanes differ in straight-line code only: both sides are computed and one is chosen"
+    if size <= wanted.few:
+        return False, f"{size} lanes step together at the same cost"
+    if not wanted.libraries and (name := _library(s)):
+        return False, f"{name} is a library's, for all lanes at once"
+    if (excess := _excess(s, wanted.stored)) is not None:
+        return False, f"a lane works on {excess} elements at once: operations on whole arrays are cheaper"
+    return True, "each lane takes its own branches and number of turns"
 
 
 def _is_light(s: Statement) -> bool:
@@ -199,16 +203,37 @@ def _input(batcher: Batcher, b: Builder, v: Var, lane: Atom) -> Atom:
     """What a lane has for a variable; memory that it fills it makes itself."""
     atom = batcher.atom(v)
     if v in batcher.batched:
-        return _element(b, atom, v, lane)
+        counted = _counted(batcher, b, atom, lane)
+        return _element(b, atom, v, lane) if counted is None else _typed(b, counted, v)
     if make.definition(batcher.b, atom, ops.EMPTY) is not None:
         return renamed(b, make.empty(b, v.aval.shape, v.aval.dtype), v.hint)
     return atom
 
 
+def _counted(batcher: Batcher, b: Builder, atom: Atom, lane: Atom) -> Atom | None:
+    """The lane's element of np.arange, times and plus constants: computed, which tells more of it than reading."""
+    if make.definition(batcher.b, atom, ops.IOTA) is not None:
+        return lane
+    for op, again in ((ops.ADD, make.add), (ops.SUBTRACT, make.subtract), (ops.MULTIPLY, make.multiply)):
+        made = make.definition(batcher.b, atom, op) if atom.aval.dtype == lane.aval.dtype else None
+        if made is not None:
+            args = [a if _is_number(a) else _counted(batcher, b, a, lane) for a in made.args]
+            return None if None in args or all(map(_is_number, made.args)) else again(b, *args)
+    return None
+
+
+def _is_number(a: Atom) -> bool:
+    return isinstance(a, Const) and not a.aval.shape
+
+
 def _element(b: Builder, array: Atom, like: Var, lane: Atom) -> Atom:
     """The element of one lane, of the type of `like`."""
-    x = make.index(b, array, _dims(like), (lane,))
-    return renamed(b, make.number(b, x, like.aval.dtype) if like.aval.weak else x, like.hint)
+    return _typed(b, make.index(b, array, _dims(like), (lane,)), like)
+
+
+def _typed(b: Builder, x: Atom, like: Var) -> Atom:
+    made = make.number(b, x, like.aval.dtype) if like.aval.weak else make.astype(b, x, like.aval.dtype)
+    return renamed(b, made, like.hint)
 
 
 def _dims(v: Var) -> tuple[Dim, ...]:

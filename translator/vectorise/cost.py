@@ -6,7 +6,7 @@ program of whole arrays begins with 5 to 30 us, since XLA hands it to another th
 
 from __future__ import annotations
 
-from ..batch.lanes import LOCKSTEP, Lanes
+from ..batch.lanes import LOCKSTEP, ON_DEVICE, Lanes
 from ..ir import Apply, Atom, Block, For, If, Raise, Statement, While, free_variables, walk
 from ..ops.core import Contract, Create, Elementwise, Index, Linalg, Put, Reduce, Reshape
 from ..records import dataclass
@@ -36,6 +36,7 @@ class Policy:
     series: bool = True
     diagonals: bool = True
     padding: bool = True
+    checked: bool = False
 
 
 EVERYWHERE = Policy()
@@ -44,6 +45,10 @@ NATIVE = Policy(Lanes("auto"), least=4096, each=4096, inner=1 << 40, series=Fals
 """Of the target cpu where loops over elements become native code, at 1 ns a trip: a loop in a loop that stays is left
 to it, and so are those over rows of different lengths. A whole-array statement takes XLA 10 ms to compile, a tenth of
 that in native code: de Boor's algorithm at 200 points 1.6 s, where the loop takes 0.3 s and runs in a fifth.
+"""
+DEVICE = Policy(ON_DEVICE, checked=True)
+"""Of GPUs: trips that differ in their number of turns are a thread each, where whole arrays would go through memory in
+every turn of the slowest.
 """
 DERIVED = Policy(inner=1 << 40, padding=False)
 """Of what is derived there: as few loops as can be, but for those that masks would run over whole arrays in every turn

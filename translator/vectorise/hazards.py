@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -35,10 +35,12 @@ SMALL = Interval(-(2**31), 2**31)
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """Adds what is raised to the statements of a trip. `varying`: the variables that differ between trips."""
+    """Adds what is raised to the statements of a trip. `varying`: the variables that differ between trips; `apart`:
+    what becomes a loop over the trips, which checks itself."""
 
     varying: set[Var]
     known: dict[Var, Interval]
+    apart: Callable[[If | For | While], bool] = lambda s: False
 
     def block(self, block: Block, masked: bool) -> Block:
         return replace(block, statements=tuple(self.statements(block.statements, masked)))
@@ -47,6 +49,8 @@ class Guard:
         made: list[Statement] = []
         for s in statements:
             match s:
+                case If() | For() | While() if not masked and self.apart(s):
+                    made.append(s)
                 case Apply():
                     made += self.apply(s, masked)
                 case If():

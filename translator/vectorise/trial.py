@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from .. import make, ops
-from ..batch.lanes import LoopNote
+from ..batch.lanes import LoopNote, form_of
 from ..batch.rules import Value, pad, spread
 from ..batch.spread import batched_variables
 from ..bounds import Interval, Status, analyse, index_status, interval_of
@@ -246,12 +246,15 @@ class Trial:
         turns = For((), self.loop.range, (), Block(trip.body.params[:1], trip.body.statements, ()))
         around = as_function((), Block((), (turns,), ()))
         known = {**self.known(), **analyse(around, refine=False, known=self.known())}
-        guarded = replace(trip, body=Guard(varying, known).block(trip.body, False))
+        guarded = replace(trip, body=Guard(varying, known, lambda s: self.is_apart(s, varying)).block(trip.body, False))
         batcher = Trips(guarded, inputs, self.size, self.policy.lanes, self.b, self.forms, lambda: known)
         batcher.statements(guarded.body.statements)
         self.notes += [n for n in batcher.notes if n.form == "loop"]
         self.spans = [interval_of(r, known) for r in guarded.body.results]
         return [batcher.value(r) for r in guarded.body.results]
+
+    def is_apart(self, s: If | For | While, varying: set[Var]) -> bool:
+        return self.policy.checked and form_of(self.policy.lanes, self.size, s, varying)[0]
 
     def check_resolved(self, block: Block, params: Sequence[Var]) -> None:
         """Raises Dependence where a trip needs what the one before has left."""
