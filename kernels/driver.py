@@ -13,27 +13,22 @@ from there; where strides are not known before the run, the group is called as a
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any, assert_never
 
-import numpy as np
-
 from ..translator.bounds import is_integer_power
 from ..translator.checked import Checked, is_number
-from ..translator.errors import RaisedError, Span
+from ..translator.errors import Span
 from ..translator.ir import (
     Apply,
     Atom,
     Block,
-    DType,
     For,
     Function,
     Fused,
     If,
     Invoke,
     Raise,
-    Shape,
     Statement,
     Var,
     While,
@@ -56,12 +51,12 @@ from ..translator.tree import LEAF, Kind, TreeDef
 from .arrays import fits, no_negative_exponents, number
 from .backend import Backend
 from .forms import Form, Number, Strided, Unknown, in_order, joined
+from .host_lines import HostLines, Made, tupled
 from .program import GroupPlan, Launch
 from .steps import (
     LOOPS,
     Group,
     comes_in_order,
-    copying,
     either,
     given_of,
     lone_group,
@@ -85,14 +80,6 @@ class Driver:
     """Of which place of the user's source each line is made."""
 
 
-class Made:
-    """What was made for the statements of a program; the sources for other arguments find it again."""
-
-    def __init__(self) -> None:
-        self.groups: dict[int, Group | None] = {}
-        self.tables: dict[int, Any] = {}
-
-
 def write_driver(function: Function, backend: Backend, forms: Sequence[Form], made: Made, checks: bool) -> Driver:
     """The host source of a settled program without rules, for parameters of these forms."""
     out = TreeDef(Kind.TUPLE, (LEAF,) * len(function.body.results))
@@ -100,105 +87,28 @@ def write_driver(function: Function, backend: Backend, forms: Sequence[Form], ma
     return _Writer(alone, backend, made, checks).write(forms)
 
 
-class _Writer:
+class _Writer(HostLines):
     def __init__(self, function: Function, backend: Backend, made: Made, checks: bool) -> None:
-        self.function = function
-        self.backend = backend
-        self.made = made
         self.ownership = Ownership(
             function, lambda keep: Lifetimes(function.body, Folding(), keep), frozenset(), elements_are_views=True
         )
         self.lifetimes = self.ownership.lifetimes
         self.read = _read(function.body)
         self.checked = Checked(function, checks)
-        self.namespace: dict[str, Any] = {
-            "empty": backend.xp.empty,
-            "zeros": backend.xp.zeros,
-            "copy": copying(backend),
-            "RaisedError": RaisedError,
-        }
-        self.bound: dict[Any, str] = {}  # names of what the namespace holds, by what it was made of
-        self.forms: dict[Var, Form] = {}
-        self.lines: list[Line] = []
+        super().__init__(function, backend, made, Names(function.body, self.ownership))
         self.ends: frozenset[str] = frozenset()  # the names that statements around let go of
-        self.origins: tuple[Statement, ...] = ()
-        self.indent = 1
-        self.said = ""
         self.looping = 0  # how many loops are around
-        self.enqueued = 0  # launches, and
-        self.waits = 0  # what may wait for the device or call a library: statements written so far
-        called = {s.op.name for s in walk(function.body) if isinstance(s, Apply)}
-        names = Names(function.body, self.ownership)
-        self.names = names.assign({}, {}, frozenset(), {*self.namespace, *called})
-        self.taken = {*self.names.values(), identifier(function.name.strip("<>") or "function")}
+        self.enqueued = 0  # launches written so far
 
     def write(self, forms: Sequence[Form]) -> Driver:
         body = self.function.body
         self.forms.update(zip(body.params, forms, strict=True))
         name = identifier(self.function.name.strip("<>") or "function")
         self.block(body)
-        self.line(f"return {_tuple([self.atom(a) for a in body.results])}")
+        self.line(f"return {tupled([self.atom(a) for a in body.results])}")
         parameters = ", ".join(self.names[p] for p in body.params)
         lines = [Line(0, f"def {name}({parameters}):"), *self.lines]
         return Driver(join(lines), name, self.namespace, tuple(o[0].span if (o := n.origins) else None for n in lines))
-
-    # ---- lines and names ---------------------------------------------------------------------------
-
-    def line(self, text: str, comment: str = "") -> None:
-        self.lines.append(Line(self.indent, text, comment, self.origins))
-
-    def say(self, spans: Iterable[Span]) -> None:
-        """Which of the user's lines the next statements come from, where that is not what was said last."""
-        lines = {span.line: span.text.strip() for span in spans if span.line}
-        said = "; ".join(f"line {n}: {text}" for n, text in sorted(lines.items()))
-        if len(lines) > 2:
-            said = f"lines {min(lines)} to {max(lines)}"
-        if said and said != self.said:
-            self.line(f"# {said}")
-        self.said = said
-
-    def free_name(self, wanted: str) -> str:
-        free, n = wanted, 1
-        while free in self.namespace or free in self.taken:
-            n += 1
-            free = f"{wanted}_{n}"
-        self.taken.add(free)
-        return free
-
-    def name_for(self, wanted: str, thing: Any, key: Any) -> str:
-        """A global name for something that the source calls or reads; the same for the same key."""
-        if key not in self.bound:
-            self.bound[key] = self.free_name(wanted)
-            self.namespace[self.bound[key]] = thing
-        return self.bound[key]
-
-    def atom(self, a: Atom) -> str:
-        if isinstance(a, Var):
-            return self.names[a]
-        if a.aval.shape:
-            if id(a) not in self.made.tables:
-                self.made.tables[id(a)] = self.backend.asarray(a.value)
-            return self.name_for("table", self.made.tables[id(a)], id(a))
-        plain = a.value.item() if isinstance(a.value, np.generic) else a.value
-        if type(plain) not in (bool, int, float) or not math.isfinite(plain) or a.aval.dtype.kind == "V":
-            return self.name_for("number", a.value, id(a))
-        if isinstance(a.value, np.generic):
-            return f"{self.dtype(a.aval.dtype)}({plain!r})"
-        return f"({plain!r})" if plain < 0 else repr(plain)
-
-    def form(self, a: Atom) -> Form:
-        if isinstance(a, Var):
-            return self.forms[a]
-        return in_order(a.aval.shape) if a.aval.shape else Number()
-
-    def kind(self, dtype: DType) -> str:
-        return self.name_for(f"{dtype.name}_dtype", dtype, (dtype, "dtype"))
-
-    def dtype(self, dtype: DType) -> str:
-        return self.name_for("bool_" if dtype.kind == "b" else dtype.name, dtype.type, dtype)  # `bool` is Python's
-
-    def allocation(self, shape: Shape, dtype: DType) -> str:
-        return f"empty({shape!r}, {self.dtype(dtype)})"
 
     # ---- blocks ------------------------------------------------------------------------------------
 
@@ -256,26 +166,6 @@ class _Writer:
             case _:
                 assert_never(s)
 
-    def moves(self, targets: Sequence[Var], sources: Sequence[Atom], copied: Sequence[bool] = ()) -> None:
-        """Let the targets have the values of the sources, all at once."""
-        chosen = copied or [False] * len(targets)
-        texts = [f"copy({self.atom(a)})" if c else self.atom(a) for a, c in zip(sources, chosen, strict=True)]
-        pairs = [(self.names[t], x) for t, x in zip(targets, texts, strict=True) if self.names[t] != x]
-        if pairs:
-            self.line(f"{', '.join(t for t, _ in pairs)} = {', '.join(x for _, x in pairs)}")
-
-    def truth(self, a: Atom) -> str:
-        if isinstance(self.form(a), Number):
-            return self.atom(a)
-        self.waits += 1
-        return f"bool({self.atom(a)})"
-
-    def integer(self, a: Atom) -> str:
-        if isinstance(self.form(a), Number):
-            return self.atom(a) if a.aval.weak else f"int({self.atom(a)})"
-        self.waits += 1
-        return f"int({self.atom(a)})"
-
     # ---- control flow ------------------------------------------------------------------------------
 
     def branch(self, s: If) -> None:
@@ -306,12 +196,12 @@ class _Writer:
         self.line(f"def {name}({given}):")
         self.indent += 1
         self.for_loop(s)
-        self.line(f"return {_tuple([self.names[t] for t in s.targets])}")
+        self.line(f"return {tupled([self.names[t] for t in s.targets])}")
         self.indent -= 1
         recorder = self.name_for("recorded", Recorder(self.backend, launches), id(s))
         turns = self.range_of(s)
         call = f"{recorder}({', '.join([turns, name, *([given] if given else [])])})"
-        self.line(f"{_tuple([self.names[t] for t in s.targets])} = {call}", "a graph when it comes again")
+        self.line(f"{tupled([self.names[t] for t in s.targets])} = {call}", "a graph when it comes again")
 
     def may_record(self, s: For) -> bool:
         """Whether the loop's arguments and results are few enough bytes to be copied."""
@@ -348,11 +238,11 @@ class _Writer:
             self.indent += 1
             self.block(block)
             results = [self.atom(a) for a in block.results]
-            self.line(f"return {results[0] if hint == 'going' else _tuple(results)}")
+            self.line(f"return {results[0] if hint == 'going' else tupled(results)}")
             self.indent -= 1
         self.said = ""
         turns = self.name_for("turns", turning(self.backend), "turns")
-        targets = _tuple([self.names[t] for t in s.targets])
+        targets = tupled([self.names[t] for t in s.targets])
         self.line(f"{targets} = {turns}({', '.join(names)}, {carried})", "asks the device after several turns")
 
     def start(self, s: For | While, params: Sequence[Var]) -> None:
@@ -647,10 +537,6 @@ def _labels(attrs: ContractAttrs) -> str:
     """A product's axes as einsum has them."""
     x, y, out = ("".join(chr(ord("a") + label) for label in part) for part in (attrs.lhs, attrs.rhs, attrs.out))
     return f"{x},{y}->{out}"
-
-
-def _tuple(parts: Sequence[str]) -> str:
-    return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
 
 
 def _grid(launch: Launch) -> str:

@@ -23,9 +23,10 @@ from ..translator.records import dataclass
 from ..translator.rewrite import without_rules
 from .arrays import NUMBERS, is_host
 from .backend import Backend
-from .driver import Driver, Made, write_driver
+from .driver import Driver, write_driver
 from .facts import H200, Facts
 from .forms import Form, Number, Strided, in_order
+from .host_lines import Made
 from .layout import Strides
 from .plan import single
 from .program import Program
