@@ -12,6 +12,7 @@ from ..translator.ir import Apply, Fused, Var
 from ..translator.ops.core import Reduce
 from ..translator.records import dataclass
 from .body import Body, Gathered, Pass
+from .exponentials import Exponentials, exponentials_of
 from .firsts import First, firsts_of
 from .layout import Layout
 from .neighbours import Neighbours
@@ -21,13 +22,13 @@ from .spread import Spread, spreads_of
 MANY_BLOCKS = 1024  # enough to fill any device several times
 
 
-Parted = Spread | First
+Parted = Spread | First | Exponentials
 """A reduction of what another one gives: chunks leave several parts, which are put together when that is known."""
 
 
 def parted_of(statements: Sequence[Apply], known: Sequence[Var]) -> list[Parted]:
     """Those among the statements that depend on some of these variables."""
-    return [*spreads_of(statements, known), *firsts_of(statements, known)]
+    return [*spreads_of(statements, known), *firsts_of(statements, known), *exponentials_of(statements, known)]
 
 
 def own_parted(fused: Fused) -> list[Parted]:
@@ -79,6 +80,7 @@ class Step(Pass):
     partials: list[tuple[Gathered, str]] = field(default_factory=list)
     spreads: list[Kept] = field(default_factory=list)
     firsts: list[Kept] = field(default_factory=list)
+    exponentials: list[Kept] = field(default_factory=list)
     loads: list[tuple[str, str, str]] = field(default_factory=list)
     packs: list[tuple[str, str, str]] = field(default_factory=list)
 
@@ -98,6 +100,7 @@ def first_stage(
     layout, together = body.layout, not body.triton and chunks.rows == 1
     body = Neighbours(body) if together else body
     sections: dict[str, object] = {"fold": body.fold, "extreme": body.extreme, "twin": None, "pack": 0}
+    sections["joined"] = _joined
     taken = set(body.lowered.names.taken)
     sections["plain"] = _step(body, plain, parted)
     if isinstance(body, Neighbours) and body.packable:
@@ -117,6 +120,12 @@ def first_stage(
     pack = body.widest_pack(8) if isinstance(body, Neighbours) and body.packable else 0
     aligns = isinstance(body, Neighbours) and pack and chunks.length % pack == 0 and body.packs_align(pack)
     return replace(launch, arguments=moved, packed=layout.columns if aligns else 0, pack=pack or 4)
+
+
+def _joined(step: Step) -> list[tuple[str, *Kept]]:
+    """What is kept of parted reductions, with the function that joins that of two threads (CUDA)."""
+    joins = (("Together", step.spreads), ("Earlier", step.firsts), ("Rescaled", step.exponentials))
+    return [(join, *kept) for join, every in joins for kept in every]
 
 
 def _step(body: Body, plain: int, parted: Sequence[Parted], packed: bool = False) -> Step:
@@ -144,7 +153,8 @@ def _step(body: Body, plain: int, parted: Sequence[Parted], packed: bool = False
             for i, (name, dtype) in enumerate(p.parts)
         ]
         first += len(parts)
-        (step.spreads if isinstance(p, Spread) else step.firsts).append((p, own, parts))
+        kept = step.spreads if isinstance(p, Spread) else step.firsts if isinstance(p, First) else step.exponentials
+        kept.append((p, own, parts))
     if isinstance(body, Neighbours) and packed:
         values = body.along([g.value.args[0] for g in found] + [o.value for o in body.lowered.outputs if o.along])
         step.loads = body.packs_loaded(values)

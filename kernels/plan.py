@@ -19,6 +19,7 @@ from .contract import plan_contract
 from .decompose import language_of
 from .device_loops import plan_loop
 from .dialects import accumulator
+from .firsts import First
 from .held import plan_held
 from .helpers import HELPERS
 from .lane_blocks import plan_lane_block
@@ -28,11 +29,11 @@ from .parts import MANY_BLOCKS, Parted, chunks_of, first_stage, own_parted
 from .program import Argument, GroupPlan, Launch, header, make_launch, prepare, walks_neighbours
 from .scans import plan_scan
 from .scatter import plan_scatter
-from .spread import Spread
 
 TILE = 1 << 16  # bytes of the longest row that a Triton program holds in registers, for each value along it
 BUCKETS = (16, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384)  # few, so that a new row length seldom compiles anew
 CUDA_BLOCK = 256
+FEW_ROWS, LONG_ROW = 512, 1 << 14  # a block for each leaves multiprocessors with a few warps, so these are large
 CACHED = 1 << 17  # bytes of a row that caches keep from one pass to the next, with all multiprocessors on rows
 MOST_SHARED = 227 << 10  # bytes of shared memory that a block may have, from sm_90 on
 UNROLLED = 50  # values of a pointwise kernel that are computed for eight neighbours; of longer ones for four
@@ -103,16 +104,14 @@ def _plan_one(
         sections: dict[str, object] = {"tile": body.tile()}
     elif (held := _held(fused, body, heading, name, strides, shared)) is not None:
         return held
-    elif language == "triton":
-        block, rows = 2048, 1
-        sections = _sections(body)
     else:
-        block, rows = _threads_for(layout.columns), 1
-        sections = _sections(body)
+        threads = 1024 if layout.rows < FEW_ROWS and layout.columns >= LONG_ROW else _threads_for(layout.columns)
+        block, rows = 8 * max(threads, 256) if language == "triton" else threads, 1
+        sections = {**_sections(body), "most": threads if threads > 512 else 0}  # whose registers would not do
     extents = [("rows", layout.rows), ("columns", layout.columns)]
     grid = (_ceil(layout.rows, rows), 1) if language == "triton" else (min(layout.rows, 1 << 20), 1)
     constants = (("ROWS", rows), ("BLOCK", block)) if language == "triton" else ()
-    warps = min(32, max(4, block // 512)) if "tile" in sections else 8
+    warps = min(32, max(4, block // 512)) if "tile" in sections else max(8, block // 256)
     template = f"row.{language}.j2"
     launch = make_launch(body, template, name, heading, sections, extents, grid, block, constants, warps)
     return replace(launch, reread=_reread(fused, body), choices=_choices(language, warps))
@@ -275,7 +274,7 @@ def _can_be_two_stages(fused: Fused, whole: Lowered, parted: Sequence[Parted], a
     if late > len(parted) or (parted and any(along)):
         raise UnsupportedError(Diagnostic("kernels do not support reductions of what others give", fused.span))
     outer = math.prod(n for i, n in enumerate(whole.domain) if i not in whole.axes)
-    if any(isinstance(p, Spread) and p.center.aval.size != outer for p in parted):
+    if any(not isinstance(p, First) and p.center.aval.size != outer for p in parted):
         raise UnsupportedError(Diagnostic("kernels do not support distances from one value for all rows", fused.span))
 
 

@@ -49,7 +49,7 @@ from ..translator.ops.core import (
     Run,
     indexed_shape,
 )
-from ..translator.passes.alignment import is_free, reduction_kind
+from ..translator.passes.alignment import is_free, nbytes, reduction_kind
 from ..translator.passes.groups import close
 from ..translator.routines import everywhere
 from .attention import is_worth_fusing
@@ -94,6 +94,9 @@ def _in_block(block: Block, language: str, facts: Facts) -> Block:
     for s in block.statements if language in DIALECTS else ():
         if _is_product(s):
             block = _with_attention(block, s, language, facts)
+    for s in block.statements if language in DIALECTS else ():
+        if isinstance(s, Fused) and s.kind == "reduce":
+            block = _computed_again(block, s, language)
     for s in block.statements if language in DIALECTS else ():
         if isinstance(s, Fused) and s.kind == "reduce":
             block = _with_center(block, s, language)
@@ -142,6 +145,28 @@ def _runs_beside(b: Statement, s: Apply) -> bool:
     """Whether another running reduction goes along the same rows."""
     same = isinstance(b, Apply) and isinstance(b.op, Cumulative) and b is not s and b.attrs == s.attrs
     return same and b.targets[0].aval.shape == s.targets[0].aval.shape
+
+
+def _computed_again(block: Block, s: Fused, language: str) -> Block:
+    """The block with what a reduction stores besides computed again by the one kernel that reads it, of arrays no
+    larger: exp(x - m) of a long softmax is neither written nor read, and the sum may be found with the maximum."""
+    users, own = _users(block), inline(s)
+    for t in s.targets:
+        readers = [b for b in block.statements if users.get(t) == {id(b)} and _is_elementwise(b)]
+        again = statements_for(own, [t], frozenset())
+        others = [r for r in s.targets if r is not t]
+        if not (readers and others) or any(not is_free(b) and not isinstance(b.op, Elementwise | Cast) for b in again):
+            continue
+        made = {v for b in again for v in b.targets}
+        read = {a for b in again for a in b.args if isinstance(a, Var) and a not in made}
+        if sum(nbytes(a) for a in read) > 1.01 * nbytes(t):  # but for a number a row
+            continue
+        (reader,) = readers
+        whole = close([*again, *inline(reader)], reader.targets, "pointwise")
+        rest = close(statements_for(own, others, frozenset()), others, "reduce")
+        if len(whole.body.statements) <= LONGEST and _fits(whole, language) and _fits(rest, language):
+            return _replaced(block, {id(s): [rest], id(reader): [whole]})
+    return block
 
 
 def _with_center(block: Block, s: Fused, language: str) -> Block:

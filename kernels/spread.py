@@ -73,12 +73,13 @@ def spreads_of(statements: Sequence[Apply], center_of: Sequence[Var]) -> list[Sp
         dtypes = {a.aval.dtype for a in (x, center, *distance.targets, *s.targets)}
         if not (whole and isinstance(x, Var) and isinstance(center, Var) and len(dtypes) == 1):
             continue
-        if _depends(center, makers, center_of) and not _depends(x, makers, center_of):
+        if depends(center, makers, center_of) and not depends(x, makers, center_of):
             found.append(Spread(s, x, center))
     return found
 
 
-def _depends(a: Atom, makers: Mapping[Var, Apply], known: Sequence[Var]) -> bool:
+def depends(a: Atom, makers: Mapping[Var, Apply], known: Sequence[Var]) -> bool:
+    """Whether a value is computed from some of these variables."""
     todo, seen = [a], set[Atom]()
     while todo:
         v = todo.pop()

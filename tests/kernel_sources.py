@@ -153,6 +153,7 @@ BOTH: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "layer_norm": (layer_norm, (f(512, 768), f(768), f(768))),
     "cross_entropy": (cross_entropy, (f(512, 1000), f(512, 1000))),
     "best": (best, (f(512, 1000), f(1000))),
+    "log_of_sum": (products.log_of_sum, (f(1 << 24),)),
     "mean_square": (mean_square, (f(1 << 20), f(1 << 20))),
     "columns": (columns, (f(5000, 300),)),
     "rms_norm": (rms_norm, (f(512, 4096), f(4096))),
@@ -172,6 +173,7 @@ BOTH: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "many": (products.many, (f(8, 300, 16), f(8, 16, 300), f(8, 300))),
     "attention": (products.attention, (h(512, 64), h(512, 64), h(512, 64))),
     "escape": (vmap(escape), (f(4096), f(4096))),
+    "escape_on_a_grid": (vmap(vmap(escape, in_axes=(0, None)), in_axes=(None, 0)), (f(700), f(500))),
 }
 TRITON: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "scaled": (products.scaled, (f(300, 20), f(300), f(300, 20))),

@@ -330,3 +330,62 @@ def check_variance(name: str, backend: Any) -> None:
         assert got.dtype == x.dtype and got.shape == want.shape
         error = np.abs(got.astype("f8") - want) / np.maximum(np.abs(want), 1)
         assert np.max(error) <= 8 * np.finfo(x.dtype).eps * max(100, offset), name
+
+
+# ---- sums of exponentials --------------------------------------------------------------------------
+
+
+def log_of_sum(x: Any) -> Any:
+    m = np.max(x)
+    return m + np.log(np.sum(np.exp(x - m)))
+
+
+def logs_of_sums(x: Any) -> Any:
+    m = np.max(x, axis=0, keepdims=True)
+    return m[0] + np.log(np.sum(np.exp(x - m), axis=0)), m
+
+
+def of_computed(x: Any) -> Any:
+    z = x * 2 + 1
+    m = np.max(z)
+    return np.sum(np.exp(z - m)), m
+
+
+def whole_softmax(x: Any) -> Any:
+    e = np.exp(x - np.max(x))
+    return e / np.sum(e)
+
+
+LONG = some(70_000) * 5
+EXPONENTIALS = {
+    "whole": (log_of_sum, LONG),
+    "odd": (log_of_sum, LONG[:-1]),
+    "sorted": (log_of_sum, np.sort(LONG)),
+    "backwards": (log_of_sum, LONG[::-2]),
+    "double": (log_of_sum, LONG.astype("f8") * 100),
+    "columns": (logs_of_sums, LONG.reshape(7000, 10)),
+    "computed": (of_computed, LONG),
+    "softmax": (whole_softmax, LONG),
+    "some_nothing": (log_of_sum, np.where(np.arange(70_000) % 7 == 0, -np.inf, LONG)),
+    "chunks_of_nothing": (log_of_sum, np.where(np.arange(70_000) < 60_000, -np.inf, LONG)),
+    "nothing": (log_of_sum, np.full(70_000, -np.inf)),
+    "infinite": (log_of_sum, np.where(np.arange(70_000) == 60_007, np.inf, LONG)),
+    "not_a_number": (whole_softmax, np.where(np.arange(70_000) == 7, np.nan, LONG)),
+}
+
+
+def check_exponentials(name: str, backend: Any) -> None:
+    """Against float64. The array is read once; a softmax reads it again, and writes."""
+    from untraced.kernels.executor import GpuExecutor, kernels_of
+
+    function, x = EXPONENTIALS[name]
+    program = Case(function, (x,)).translated(backend.language)
+    kernels = kernels_of(program, backend.language)
+    assert len(kernels) == (3 if function is whole_softmax else 2)
+    assert kernels[0].bytes_moved <= 1.2 * x.nbytes
+    with np.errstate(all="ignore"):
+        wanted = function(x.astype("f8"))
+        found = GpuExecutor(program, backend)([x])
+    for got, want in zip(found, wanted if isinstance(wanted, tuple) else (wanted,), strict=True):
+        assert got.dtype == x.dtype and got.shape == np.shape(want)
+        np.testing.assert_allclose(got, want, rtol=100 * np.finfo(x.dtype).eps)

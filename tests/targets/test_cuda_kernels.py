@@ -30,7 +30,7 @@ from kernel_programs import (
     with_infinities,
     with_specials,
 )
-from product_programs import PLACES, RUNNING, VARIANCES, Case, check_variance
+from product_programs import EXPONENTIALS, PLACES, RUNNING, VARIANCES, Case, check_exponentials, check_variance
 
 from untraced.kernels import held, layout, plan
 from untraced.kernels.ahead import compile_program
@@ -148,6 +148,21 @@ def test_places_in_one_pass(name: str, backend: HostCuda) -> None:
 @pytest.mark.parametrize("name", VARIANCES)
 def test_variances_in_one_pass(name: str, backend: HostCuda) -> None:
     check_variance(name, backend)
+
+
+@needs_compiler
+def test_few_long_rows_have_large_blocks(backend: HostCuda) -> None:
+    function = softmax(64, 75_001)
+    check(function, backend, tolerance(function))
+    (kernel,) = kernels_of(fuse(function), "cuda")
+    assert "__launch_bounds__(1024)" in kernel.source and compile_program(kernel.program, 90).cubin
+    assert "__launch_bounds__" not in kernels_of(fuse(softmax(512, 75_001)), "cuda")[0].source
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", EXPONENTIALS)
+def test_sums_of_exponentials_in_one_pass(name: str, backend: HostCuda) -> None:
+    check_exponentials(name, backend)
 
 
 @needs_compiler

@@ -27,7 +27,7 @@ from kernel_programs import (
     with_infinities,
     with_specials,
 )
-from product_programs import PLACES, VARIANCES, check_variance
+from product_programs import EXPONENTIALS, PLACES, VARIANCES, check_exponentials, check_variance
 
 from untraced.kernels import held, layout, plan
 from untraced.kernels.ahead import compile_program
@@ -85,6 +85,11 @@ def test_places_in_one_pass(name: str, backend: TritonInterpreter) -> None:
 @pytest.mark.parametrize("name", VARIANCES)
 def test_variances_in_one_pass(name: str, backend: TritonInterpreter) -> None:
     check_variance(name, backend)
+
+
+@pytest.mark.parametrize("name", EXPONENTIALS)
+def test_sums_of_exponentials_in_one_pass(name: str, backend: TritonInterpreter) -> None:
+    check_exponentials(name, backend)
 
 
 @pytest.mark.parametrize("make", [softmax, logsumexp])
