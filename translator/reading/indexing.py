@@ -11,7 +11,7 @@ import numpy as np
 from .. import make, ops, surface
 from ..errors import CutError, DTypeError, OutOfBoundsError, ShapeError
 from ..ir import Atom, Aval, Const, Shape, Var
-from ..ops.core import At, AxesAttrs, Dim, Dyn, Gather, IndexAttrs, Run, ShapeAttrs, indexed_shape
+from ..ops.core import At, AxesAttrs, Dim, Dyn, Gather, Run, ShapeAttrs
 from ..records import dataclass
 from .context import Context
 from .demand import LENGTH, demand, difference, from_arguments, interval, static
@@ -20,6 +20,8 @@ from .known import run_known
 from .layout import note_gathered
 from .selection import gathered, gathered_at, index_selection, masked, width_of
 from .shifting import backwards, window_of
+from .sliding import slid
+from .steps import indexed_aval
 from .values import (
     Bounds,
     Flat,
@@ -54,9 +56,7 @@ class Key:
         return any(isinstance(d, Gather) for d in self.dims)
 
     def aval(self, base: Aval) -> Aval:
-        avals = [base, *(a.aval for a in self.atoms)]
-        shifted = tuple(Gather(d.arg + 1) if isinstance(d, Gather) else d for d in self.dims)
-        return Aval(indexed_shape(IndexAttrs(shifted), avals), base.dtype)
+        return indexed_aval(base, self.dims, self.atoms)
 
 
 def subscript(ctx: Context, node: ast.Subscript) -> Value:
@@ -201,7 +201,7 @@ def extend_index(ctx: Context, base: Ref, key: Key) -> Ref:
             inner = Ref(base.cell, base.path[:-1])
             base = _step(inner, merged)
         else:
-            base = _step(base, key)
+            base = slid(ctx, base, key.dims, key.atoms) or _step(base, key)
     if key.new_axes:
         aval = base.aval
         rest = iter(aval.shape)

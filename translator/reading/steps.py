@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from .. import make, ops
 from ..builder import Builder
 from ..errors import CutError, Diagnostic
-from ..ir import Atom
+from ..ir import Atom, Aval
 from ..ops import bits
-from ..ops.core import Attrs, AxesAttrs, Gather, Op, ShapeAttrs
-from .values import IndexStep, Step
+from ..ops.core import Attrs, AxesAttrs, Dim, Gather, IndexAttrs, Op, ShapeAttrs, indexed_shape
+from .values import IndexStep, OpStep, Ref, Step
 
 
 def replayed(b: Builder, base: Atom, step: Step) -> Atom:
@@ -63,3 +65,15 @@ def is_read_only(step: Step) -> bool:
     if isinstance(step, IndexStep):
         return any(isinstance(d, Gather) for d in step.dims)
     return step.op is ops.BROADCAST_TO
+
+
+def read_only(view: Ref) -> Ref:
+    """The whole of a view, not to be written through."""
+    step = OpStep(ops.BROADCAST_TO, ShapeAttrs(view.aval.shape), (), view.aval)
+    return Ref(view.cell, (*view.path, step))
+
+
+def indexed_aval(base: Aval, dims: Sequence[Dim], atoms: Sequence[Atom]) -> Aval:
+    """Of `base[...]`; the positions in `dims` count within `atoms`."""
+    shifted = tuple(Gather(d.arg + 1) if isinstance(d, Gather) else d for d in dims)
+    return Aval(indexed_shape(IndexAttrs(shifted), [base, *(a.aval for a in atoms)]), base.dtype)

@@ -7,16 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from .. import ops
 from ..builder import Builder
 from ..ir import Atom, Var
 from ..ops import bits
-from ..ops.core import Gather, IndexAttrs, ShapeAttrs
+from ..ops.core import Gather, IndexAttrs
 from ..records import dataclass
 from ..surface import elementwise, shape
 from .context import Context
 from .layout import is_ordered, laid_out, model_of
-from .steps import replayed
+from .steps import read_only, replayed
 from .values import (
     Cell,
     IndexStep,
@@ -35,7 +34,7 @@ def view_of(
     The handler runs on a stand-in, so that what is known of the array's present content hides no step.
     """
     if function is elementwise.imag and base.aval.dtype.kind != "c" and (base.aval.shape or ctx.boxes):
-        return _read_only(Ref(ctx.cell(function(ctx.b, ctx.read(base)))))
+        return read_only(Ref(ctx.cell(function(ctx.b, ctx.read(base)))))
     copy = keywords.get("copy") if function in (shape.reshape, shape.reshape_method) else None
     if copy is True:
         return None
@@ -57,7 +56,7 @@ def view_of(
     in_line = function is shape.ravel and not ctx.frame.fixed
     if not steps and not in_line:  # the library's NumPy source asks for a shape, not for protection
         protected = function is shape.broadcast_to and not ctx.frame.fixed
-        return _read_only(base) if protected else Ref(base.cell, base.path)  # another object than `base`
+        return read_only(base) if protected else Ref(base.cell, base.path)  # another object than `base`
     view = Ref(base.cell, (*base.path, *reversed(steps)))
     lying = lies(view, in_line)
     if in_line or any(isinstance(s, OpStep) and s.op.name == "reshape" for s in view.path):
@@ -71,12 +70,6 @@ def view_of(
         ctx.reshaped[copied.cell] = [len(ctx.reshapes) - 1]
         return copied
     return view if view.aval.shape or ctx.boxes else ctx.number(view)
-
-
-def _read_only(base: Ref) -> Ref:
-    """The whole of an array, not to be written through."""
-    step = OpStep(ops.BROADCAST_TO, ShapeAttrs(base.aval.shape), (), base.aval)
-    return Ref(base.cell, (*base.path, step))
 
 
 def _take_over(ctx: Context, scratch: Builder, atom: Atom) -> None:
