@@ -17,9 +17,9 @@ from typing import Any
 FACE = "untraced.scipy.stats"
 __path__: list[str] = []  # the distributions are its submodules
 NAMES = [
-    "bernoulli", "beta", "binom", "cauchy", "chi2", "dirichlet", "expon", "f", "gamma", "geom", "gumbel_r", "halfnorm",
-    "invgamma", "laplace", "logistic", "lognorm", "multivariate_normal", "nbinom", "norm", "pareto", "poisson",
-    "rayleigh", "t", "uniform", "vonmises", "weibull_min", "wishart",
+    "bernoulli", "beta", "binom", "cauchy", "chi2", "dirichlet", "expon", "f", "gamma", "geom", "gumbel_l", "gumbel_r",
+    "halfnorm", "invgamma", "laplace", "logistic", "lognorm", "maxwell", "multivariate_normal", "nbinom", "norm",
+    "pareto", "poisson", "rayleigh", "t", "uniform", "vonmises", "weibull_min", "wishart",
 ]  # fmt: skip
 
 

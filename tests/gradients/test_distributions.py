@@ -20,7 +20,8 @@ SHAPES: dict[str, tuple[float, ...]] = {
     "pareto": (1.4,), "weibull_min": (1.7,), "invgamma": (2.2,), "vonmises": (1.2,), "poisson": (2.3,),
     "binom": (6.0, 0.3), "bernoulli": (0.4,), "geom": (0.3,), "nbinom": (3.5, 0.4),
 }  # fmt: skip
-LOOPS = ("t", "gamma", "chi2", "beta", "f", "invgamma", "poisson", "binom", "nbinom")  # cdf is an incomplete function
+LOOPS = ("t", "gamma", "chi2", "beta", "f", "invgamma", "poisson", "binom", "nbinom", "maxwell")
+"""Their cdf is an incomplete function."""
 
 
 def methods(name: str) -> tuple[str, ...]:
@@ -71,6 +72,19 @@ def test_the_derivative_of_a_probability_is_the_density() -> None:
     np.testing.assert_allclose(found, scipy.stats.t.pdf(x, 3.5), rtol=1e-11)
     found = grad(lambda m: scipy.stats.poisson.cdf(3, m))(2.3)
     assert found == pytest.approx(-scipy.stats.poisson.pmf(3, 2.3), rel=1e-12)
+
+
+@pytest.mark.parametrize("x", [5.0, 30.0, 50.0, 800.0])
+def test_far_out_the_logarithms_have_both_derivatives(x: float) -> None:
+    stats = scipy.stats
+    slopes = [(stats.rayleigh, (), -x, -1.0), (stats.weibull_min, (2.0,), -2.0 * x, -2.0)]
+    for family, shapes, first, second in slopes:
+        slope = grad(lambda v, family=family, shapes=shapes: family.logsf(v, *shapes))
+        assert (slope(x), grad(slope)(x)) == pytest.approx((first, second), rel=1e-12)
+    normal = grad(lambda v: stats.norm.logcdf(v))
+    density = stats.norm.pdf(x) / stats.norm.cdf(x)
+    assert normal(x) == pytest.approx(density, rel=1e-11, abs=0.0)
+    assert grad(normal)(x) == pytest.approx(-density * (x + density), rel=1e-11, abs=0.0)
 
 
 def test_of_vectors() -> None:

@@ -251,3 +251,11 @@ def test_a_gamma_draw_keeps_its_place_in_the_distribution_to_second_order(draw):
     slope = grad(lambda v: draw(key, v))
     assert slope(a) == pytest.approx((high - low) / (2.0 * h), rel=1e-5)
     assert grad(slope)(a) == pytest.approx((high - 2.0 * middle + low) / (h * h), rel=1e-4)
+
+
+def test_the_logit_has_one_slope_up_to_the_ends() -> None:
+    slope = grad(lambda x: scipy.special.logit(x))
+    x = np.array([1e-9, 0.3, 0.5, 0.8])
+    np.testing.assert_allclose([slope(v) for v in x], 1.0 / (x * (1.0 - x)), rtol=1e-13)
+    assert slope(0.0) == slope(1.0) == np.inf
+    assert grad(slope)(0.3) == pytest.approx((2.0 * 0.3 - 1.0) / (0.3 * 0.7) ** 2, rel=1e-13)

@@ -351,6 +351,14 @@ def _lognormal_sf(z: Any, s: Any) -> Any:
     return ndtr(-np.log(z) / s)
 
 
+def _lognormal_logcdf(z: Any, s: Any) -> Any:
+    return log_ndtr(np.log(z) / s)
+
+
+def _lognormal_logsf(z: Any, s: Any) -> Any:
+    return log_ndtr(-np.log(z) / s)
+
+
 def _pareto(z: Any, b: Any) -> Any:
     return np.log(b) - (b + 1.0) * np.log(z)
 
@@ -375,6 +383,10 @@ def _weibull_sf(z: Any, c: Any) -> Any:
     return np.exp(-(z**c))
 
 
+def _weibull_logsf(z: Any, c: Any) -> Any:
+    return -(z**c)
+
+
 def _gumbel(z: Any) -> Any:
     return -z - np.exp(-z)
 
@@ -389,6 +401,22 @@ def _gumbel_sf(z: Any) -> Any:
 
 def _gumbel_logcdf(z: Any) -> Any:
     return -np.exp(-z)
+
+
+def _left_gumbel(z: Any) -> Any:
+    return _gumbel(-z)
+
+
+def _left_gumbel_cdf(z: Any) -> Any:
+    return _gumbel_sf(-z)
+
+
+def _left_gumbel_sf(z: Any) -> Any:
+    return _gumbel_cdf(-z)
+
+
+def _left_gumbel_logsf(z: Any) -> Any:
+    return _gumbel_logcdf(-z)
 
 
 def _half_normal(z: Any) -> Any:
@@ -425,6 +453,22 @@ def _rayleigh_cdf(z: Any) -> Any:
 
 def _rayleigh_sf(z: Any) -> Any:
     return np.exp(-0.5 * z * z)
+
+
+def _rayleigh_logsf(z: Any) -> Any:
+    return -0.5 * z * z
+
+
+def _maxwell(z: Any) -> Any:
+    return np.log(2.0) - LOG_ROOT_TWO_PI + 2.0 * np.log(z) - 0.5 * z * z
+
+
+def _maxwell_cdf(z: Any) -> Any:
+    return gammainc(1.5, 0.5 * z * z)
+
+
+def _maxwell_sf(z: Any) -> Any:
+    return gammaincc(1.5, 0.5 * z * z)
 
 
 def _von_mises(z: Any, kappa: Any) -> Any:
@@ -524,13 +568,20 @@ FAMILIES: dict[str, Family] = {
     "laplace": Family((), _laplace, _laplace_cdf, _laplace_sf),
     "logistic": Family((), _logistic, _logistic_cdf, _logistic_sf, log_expit, _minus_log_expit),
     "cauchy": Family((), _cauchy, _cauchy_cdf, _cauchy_sf),
-    "lognorm": Family(("s",), _lognormal, _lognormal_cdf, _lognormal_sf, valid=_positive, **_ON_THE_RIGHT),
+    "lognorm": Family(
+        ("s",), _lognormal, _lognormal_cdf, _lognormal_sf, _lognormal_logcdf, _lognormal_logsf, valid=_positive,
+        **_ON_THE_RIGHT,
+    ),
     "pareto": Family(("b",), _pareto, _pareto_cdf, _pareto_sf, valid=_positive, low=_one, inside=_one),
-    "weibull_min": Family(("c",), _weibull, _weibull_cdf, _weibull_sf, valid=_positive, **_ON_THE_RIGHT),
+    "weibull_min": Family(
+        ("c",), _weibull, _weibull_cdf, _weibull_sf, logsf=_weibull_logsf, valid=_positive, **_ON_THE_RIGHT
+    ),
     "gumbel_r": Family((), _gumbel, _gumbel_cdf, _gumbel_sf, logcdf=_gumbel_logcdf),
+    "gumbel_l": Family((), _left_gumbel, _left_gumbel_cdf, _left_gumbel_sf, logsf=_left_gumbel_logsf),
     "halfnorm": Family((), _half_normal, _half_normal_cdf, _half_normal_sf, **_ON_THE_RIGHT),
     "invgamma": Family(("a",), _inverse_gamma, _inverse_gamma_cdf, _inverse_gamma_sf, valid=_positive, **_ON_THE_RIGHT),
-    "rayleigh": Family((), _rayleigh, _rayleigh_cdf, _rayleigh_sf, **_ON_THE_RIGHT),
+    "rayleigh": Family((), _rayleigh, _rayleigh_cdf, _rayleigh_sf, logsf=_rayleigh_logsf, **_ON_THE_RIGHT),
+    "maxwell": Family((), _maxwell, _maxwell_cdf, _maxwell_sf, **_ON_THE_RIGHT),
     "vonmises": Family(("kappa",), _von_mises, valid=_positive),
     "poisson": Family(
         ("mu",), _poisson, _poisson_cdf, _poisson_sf, valid=_not_negative, discrete=True, **_ON_THE_RIGHT

@@ -12,6 +12,7 @@ from ..ops.bessel_waves import j0, j1, y0, y1
 from ..ops.beta import betaln
 from ..ops.foreign import FUNCTIONS
 from ..ops.gamma import digamma, gamma, gammaln
+from ..ops.implicit import sloped
 from ..ops.normal import log_ndtr, ndtr
 from ..ops.selection import stop_gradient
 from ..ops.special import erf, erfc, erfcinv, erfcx, erfinv
@@ -92,7 +93,8 @@ def logit(x: Any) -> Any:
     middle = (x > 0.3) & (x < 0.65)
     s = 2.0 * (np.where(middle, x, 0.5) - 0.5)
     far = np.where(middle, 0.3, x)
-    return np.where(middle, np.log1p(s) - np.log1p(-s), np.log(far / (1.0 - far))).astype(x.dtype)[()]
+    value = np.where(middle, np.log1p(s) - np.log1p(-s), np.log(far / (1.0 - far))).astype(x.dtype)
+    return sloped(stop_gradient(value), x, 1.0 / (x * (1.0 - x)))[()]
 
 
 # ---- entropies -----------------------------------------------------------------------------------

@@ -2,8 +2,8 @@
 
     ndtr(x) = erfc(-x / sqrt(2)) / 2            its derivative is the density exp(-x * x / 2) / sqrt(2 pi)
 
-NIST Digital Library of Mathematical Functions, 7.18; that of the logarithm is the density over it, sqrt(2 / pi) /
-erfcx(-x / sqrt(2)), which neither overflows nor cancels.
+NIST Digital Library of Mathematical Functions, 7.18; that of the logarithm is the density over it, below 0
+sqrt(2 / pi) / erfcx(-x / sqrt(2)), which neither overflows nor cancels there, nor do its own derivatives.
 """
 
 from __future__ import annotations
@@ -51,7 +51,10 @@ def d_ndtr(x: Any, y: Any) -> Any:
 
 
 def d_log_ndtr(x: Any, y: Any) -> Any:
-    return _ROOT_OF_TWO_OVER_PI / erfcx(-SQRT_HALF * x)
+    below = np.where(x > 0, 0.0, x)
+    return np.where(
+        x > 0, _DENSITY_AT_ZERO * np.exp(-0.5 * x * x - y), _ROOT_OF_TWO_OVER_PI / erfcx(-SQRT_HALF * below)
+    )
 
 
 ndtr = evaluated(ndtr_source)
