@@ -236,10 +236,15 @@ def _triton(parts: Parts, a: Attention, extents: Mapping[str, int], name: str) -
     }
     tiles = parts.tiles
     launch = make_launch(
-        tiles.collect(), "attention.triton.j2", name, header(tiles.group), sections, tuple(extents.items()),
+        tiles.collect(), "attention.triton.j2", name, header(tiles.group), sections, _arguments(extents),
         _grid(extents, high), 0, tuple(blocks.items()), 8 if high > 16 else 4,
     )  # fmt: skip
     return replace(launch, choices=(4, 8))
+
+
+def _arguments(extents: Mapping[str, int]) -> list[tuple[str, int]]:
+    """What the kernel asks: how many matrices there are is told by the grid."""
+    return [(name, n) for name, n in extents.items() if name != "batches"]
 
 
 def _grid(extents: Mapping[str, int], high: int) -> tuple[int, int]:
@@ -292,7 +297,7 @@ def _cuda(parts: Parts, a: Attention, extents: Mapping[str, int], name: str) -> 
         ("STRIPE", stripe), ("SHARED", max(shared, stripe * (channels * size + 16))),
     )  # fmt: skip
     launch = make_launch(
-        tiles.collect(), "attention.cuda.j2", name, header(tiles.group), sections, tuple(extents.items()),
+        tiles.collect(), "attention.cuda.j2", name, header(tiles.group), sections, _arguments(extents),
         _grid(extents, high), threads, constants, 4,
     )  # fmt: skip
     return replace(launch, packed=4 if packs and all(p.packs_align for p in operands.values()) else 0)

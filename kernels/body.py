@@ -60,11 +60,11 @@ class Pass:
 
 @dataclass(slots=True)
 class Choices:
-    """Places that integers choose: (axis, the place's name, the extent's name), and tests that they are inside."""
+    """Places that integers choose: (axis, the place's name), and tests that they are inside."""
 
     lines: list[str] = field(default_factory=list)
     tests: list[str] = field(default_factory=list)
-    places: list[tuple[int, str, str]] = field(default_factory=list)
+    places: list[tuple[int, str]] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -203,13 +203,12 @@ class Body:
             if c is None:
                 continue
             text = self.text(args[c.arg])
-            size = self.layout.shared(f"{hint}_size", (array, "size", axis), c.size, names)
             wide = self.dialect.convert(text, args[c.arg].dtype, np.dtype(np.int64))
             wraps = c.inside is not Status.IN_RANGE
             if not wraps and wide.isidentifier():
-                found.places.append((axis, wide, size))
+                found.places.append((axis, wide))
                 continue
-            at = names.fresh(f"{hint}_at")
+            at, size = names.fresh(f"{hint}_at"), self.size(hint, array, axis, c) if wraps else ""
             if triton:
                 found.lines.append(f"{at} = tl.where({mask}, {wide}, 0)")
                 found.lines += [f"{at} = tl.where({at} < 0, {at} + {size}, {at})"] if wraps else []
@@ -218,13 +217,17 @@ class Body:
                 found.lines.append(f"const long long {at} = {own};")
             if c.inside is Status.UNKNOWN:
                 found.tests.append(f"({at} >= 0) & ({at} < {size})" if triton else f"{at} >= 0 && {at} < {size}")
-            found.places.append((axis, at, size))
+            found.places.append((axis, at))
         return found
+
+    def size(self, hint: str, array: object, axis: int, c: Chosen) -> str:
+        """The extent of an axis along which integers choose."""
+        return self.layout.shared(f"{hint}_size", (array, "size", axis), c.size, self.lowered.names)
 
     def chosen_address(self, hint: str, array: object, address: str, found: Choices, strides: Strides) -> str:
         """An address with what was chosen added."""
         terms = [] if address == "0" else [address]
-        for axis, at, _ in found.places:
+        for axis, at in found.places:
             stride = strides[axis]
             if stride == 1:
                 terms.append(at)

@@ -178,7 +178,7 @@ class Roles:
 
     @property
     def extents(self) -> list[tuple[str, int]]:
-        return [("rows", self.rows), ("columns", self.columns), ("depth", self.depth), ("batches", self.batches)]
+        return [("rows", self.rows), ("columns", self.columns), ("depth", self.depth)]
 
     def grid(self, high: int, broad: int) -> tuple[int, int]:
         return self.batches * -(-self.rows // high) * -(-self.columns // broad), 1

@@ -138,10 +138,15 @@ class _Scatter:
 
     def slot(self) -> str:
         """The place as one number over the axes along which integers choose."""
-        text = ""
-        for _, at, size in self.found.places:
-            text = f"({text}) * {size} + {at}" if text else at
-        return text.replace(f"({self.found.places[0][1]})", self.found.places[0][1])
+        (_, text), *others = self.found.places
+        for axis, at in others:
+            text = f"{text if text.isidentifier() else f'({text})'} * {self.size(axis)} + {at}"
+        return text
+
+    def size(self, axis: int) -> str:
+        chosen = self.place.chosen[axis]
+        assert chosen is not None
+        return self.body.size(self.name, "place", axis, chosen)
 
     @property
     def guard(self) -> str:
@@ -243,7 +248,8 @@ def _in_order(fused: Fused, name: str, strides: Mapping[int, Strides], scalars: 
     value, dtype = adding.output.value, adding.output.dtype
     rest, total = "", adding.lowered.names.fresh("total")
     taken = []
-    for k, (_, at, size) in reversed(list(enumerate(adding.found.places))):
+    for k, (axis, at) in reversed(list(enumerate(adding.found.places))):
+        size = adding.size(axis) if k else ""
         taken.append(f"const long long {at} = slot{rest}{f' % {size}' if k else ''};")
         rest = f"{rest} / {size}"
     real = working(dtype)

@@ -33,6 +33,23 @@ def test_source(name: str, language: str, golden: Callable[[str, str], None]) ->
     golden(f"kernels/{name}.{'py' if language == 'triton' else 'cu'}", text)
 
 
+ENTRY = {
+    "cuda": re.compile(r'(?ms)^extern "C" __global__ void (?:__launch_bounds__\([^)]*\) )?\w+\((.*?)\) \{\n(.*?)^\}$'),
+    "triton": re.compile(r"(?ms)^def \w+\(([^)]*)\):\n(.*)"),
+}
+
+
+@pytest.mark.parametrize(("name", "language"), CASES)
+def test_no_argument_is_passed_for_nothing(name: str, language: str) -> None:
+    function, args = (BOTH | TRITON | CUDA)[name]
+    translated = translate(function, abstract_with_leaves(function, args, {})[0], target=language).function
+    for k in kernels_of(translated, language):
+        text = k.source if k.language == "cuda" else k.source[k.source.rindex("@triton.jit") :]
+        for parameters, body in ENTRY[k.language].findall(text):
+            names = [p.partition(":")[0].split()[-1].lstrip("*") for p in parameters.split(",")]
+            assert [n for n in names if not re.search(rf"\b{n}\b", body)] == [], k.name
+
+
 def test_no_variable_of_the_user_takes_a_name_of_the_template() -> None:
     """What the kernels themselves declare, in either language, is reserved."""
     declared = re.compile(

@@ -105,8 +105,8 @@ template <int HIGH, int BROAD, int WARP_HIGH, int WARP_BROAD> struct Sums {
 
 extern "C" __global__ void __launch_bounds__(THREADS) attention_t(
     const half_t* __restrict__ q_ptr, const half_t* __restrict__ k_1_ptr, const half_t* __restrict__ v_ptr,
-    half_t* __restrict__ t_ptr, index_t k_1_stride, index_t batches, index_t rows, index_t columns,
-    index_t depth, index_t channels
+    half_t* __restrict__ t_ptr, index_t k_1_stride, index_t rows, index_t columns, index_t depth,
+    index_t channels
 ) {
     const index_t blocks_i = (rows + BLOCK_I - 1) / BLOCK_I;
     const index_t batch = (index_t)blockIdx.x / blocks_i, top = (index_t)blockIdx.x % blocks_i * BLOCK_I;
@@ -269,8 +269,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) attention_t(
 // The same for neighbours that are read and stored together: extents, strides and pointers are multiples of such packs.
 extern "C" __global__ void __launch_bounds__(THREADS) attention_t_by4(
     const half_t* __restrict__ q_ptr, const half_t* __restrict__ k_1_ptr, const half_t* __restrict__ v_ptr,
-    half_t* __restrict__ t_ptr, index_t k_1_stride, index_t batches, index_t rows, index_t columns,
-    index_t depth, index_t channels
+    half_t* __restrict__ t_ptr, index_t k_1_stride, index_t rows, index_t columns, index_t depth,
+    index_t channels
 ) {
     const index_t blocks_i = (rows + BLOCK_I - 1) / BLOCK_I;
     const index_t batch = (index_t)blockIdx.x / blocks_i, top = (index_t)blockIdx.x % blocks_i * BLOCK_I;

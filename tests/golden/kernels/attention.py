@@ -13,7 +13,7 @@ def larger_of(a, b):
 
 @triton.jit
 def attention_t(
-    q_ptr, k_1_ptr, v_ptr, t_ptr, k_1_stride, batches, rows, columns, depth, channels, BLOCK_I: tl.constexpr,
+    q_ptr, k_1_ptr, v_ptr, t_ptr, k_1_stride, rows, columns, depth, channels, BLOCK_I: tl.constexpr,
     BLOCK_J: tl.constexpr, BLOCK_K: tl.constexpr, BLOCK_C: tl.constexpr
 ):
     blocks_i = tl.cdiv(rows, BLOCK_I)

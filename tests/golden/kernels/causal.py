@@ -14,8 +14,8 @@ def larger_of(a, b):
 
 @triton.jit
 def causal_t(
-    q_ptr, k_1_ptr, v_ptr, t_ptr, count, k_1_stride, batches, rows, columns, depth, channels,
-    BLOCK_I: tl.constexpr, BLOCK_J: tl.constexpr, BLOCK_K: tl.constexpr, BLOCK_C: tl.constexpr
+    q_ptr, k_1_ptr, v_ptr, t_ptr, count, k_1_stride, rows, columns, depth, channels, BLOCK_I: tl.constexpr,
+    BLOCK_J: tl.constexpr, BLOCK_K: tl.constexpr, BLOCK_C: tl.constexpr
 ):
     blocks_i = tl.cdiv(rows, BLOCK_I)
     batch = tl.program_id(0) // blocks_i

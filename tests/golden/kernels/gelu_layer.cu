@@ -99,7 +99,7 @@ template <int HIGH, int BROAD, int WARP_HIGH, int WARP_BROAD> struct Sums {
 
 extern "C" __global__ void __launch_bounds__(THREADS) gelu_layer_t(
     const half_t* __restrict__ x_ptr, const half_t* __restrict__ w_ptr, const half_t* __restrict__ b_ptr,
-    half_t* __restrict__ t_ptr, index_t rows, index_t columns, index_t depth, index_t batches
+    half_t* __restrict__ t_ptr, index_t rows, index_t columns, index_t depth
 ) {
     // Blocks of the result go in groups of 8 block rows, whose operands stay in the cache meanwhile.
     const index_t blocks_i = (rows + BLOCK_I - 1) / BLOCK_I, blocks_j = (columns + BLOCK_J - 1) / BLOCK_J;
@@ -214,7 +214,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) gelu_layer_t(
 // The same for neighbours that are read and stored together: extents, strides and pointers are multiples of such packs.
 extern "C" __global__ void __launch_bounds__(THREADS) gelu_layer_t_by4(
     const half_t* __restrict__ x_ptr, const half_t* __restrict__ w_ptr, const half_t* __restrict__ b_ptr,
-    half_t* __restrict__ t_ptr, index_t rows, index_t columns, index_t depth, index_t batches
+    half_t* __restrict__ t_ptr, index_t rows, index_t columns, index_t depth
 ) {
     // Blocks of the result go in groups of 8 block rows, whose operands stay in the cache meanwhile.
     const index_t blocks_i = (rows + BLOCK_I - 1) / BLOCK_I, blocks_j = (columns + BLOCK_J - 1) / BLOCK_J;

@@ -7,7 +7,7 @@ from triton.language.extra import libdevice
 
 @triton.jit
 def gelu_layer_t(
-    x_ptr, w_ptr, b_ptr, t_ptr, rows, columns, depth, batches, BLOCK_I: tl.constexpr, BLOCK_J: tl.constexpr,
+    x_ptr, w_ptr, b_ptr, t_ptr, rows, columns, depth, BLOCK_I: tl.constexpr, BLOCK_J: tl.constexpr,
     BLOCK_K: tl.constexpr
 ):
     # Blocks of the result go in groups of 8 block rows, whose operands stay in the cache meanwhile.

@@ -6,8 +6,7 @@ __device__ inline void add_at(long long* x, long long y) {
     atomicAdd((unsigned long long*)x, (unsigned long long)y);
 }
 extern "C" __global__ void histogram_counts(
-    const float* __restrict__ x_ptr, long long* __restrict__ counts_ptr, float count, index_t counts_size,
-    index_t positions
+    const float* __restrict__ x_ptr, long long* __restrict__ counts_ptr, float count, index_t positions
 ) {
     const index_t step = (index_t)gridDim.x * blockDim.x;
     for (index_t position = (index_t)blockIdx.x * blockDim.x + threadIdx.x; position < positions; position += step) {

@@ -4,7 +4,7 @@ import triton.language as tl
 
 
 @triton.jit
-def histogram_counts(x_ptr, counts_ptr, count, counts_size, positions, BLOCK: tl.constexpr):
+def histogram_counts(x_ptr, counts_ptr, count, positions, BLOCK: tl.constexpr):
     position = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     mask = position < positions
     x = tl.load(x_ptr + position, mask=mask)

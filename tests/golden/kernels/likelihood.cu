@@ -112,8 +112,8 @@ typedef int index_t;
 extern "C" __global__ void likelihood_t(
     const float* __restrict__ t_ptr, const float* __restrict__ top_ptr,
     const long long* __restrict__ labels_ptr, const float* __restrict__ t_2_ptr,
-    int* __restrict__ outside_ptr, float* __restrict__ t_3_ptr, index_t t_2_size, index_t t_2_size_1,
-    index_t t_2_stride, index_t n
+    int* __restrict__ outside_ptr, float* __restrict__ t_3_ptr, index_t t_2_size, index_t t_2_stride,
+    index_t n
 ) {
     const index_t step = (index_t)gridDim.x * blockDim.x;
     for (index_t i = (index_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += step) {
@@ -122,8 +122,8 @@ extern "C" __global__ void likelihood_t(
         const float total = t + top;
         const long long t_1 = (long long)i;
         const long long labels = labels_ptr[i];
-        const long long t_2_at = labels < 0 ? labels + t_2_size_1 : labels;
-        const bool t_2_inside = t_2_at >= 0 && t_2_at < t_2_size_1;
+        const long long t_2_at = labels < 0 ? labels + t_2_size : labels;
+        const bool t_2_inside = t_2_at >= 0 && t_2_at < t_2_size;
         if (!t_2_inside) *outside_ptr = 1;
         const float t_2 = t_2_inside ? t_2_ptr[t_1 * t_2_stride + t_2_at] : 0.0f;
         const float t_3 = total - t_2;

@@ -34,8 +34,7 @@ import triton.language as tl
 
 @triton.jit
 def likelihood_t(
-    t_ptr, top_ptr, labels_ptr, t_2_ptr, outside_ptr, t_3_ptr, t_2_size, t_2_size_1, t_2_stride, n,
-    BLOCK: tl.constexpr
+    t_ptr, top_ptr, labels_ptr, t_2_ptr, outside_ptr, t_3_ptr, t_2_size, t_2_stride, n, BLOCK: tl.constexpr
 ):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     mask = i < n
@@ -45,8 +44,8 @@ def likelihood_t(
     t_1 = i.to(tl.int64)
     labels = tl.load(labels_ptr + i, mask=mask)
     t_2_at = tl.where(mask, labels, 0)
-    t_2_at = tl.where(t_2_at < 0, t_2_at + t_2_size_1, t_2_at)
-    t_2_inside = (t_2_at >= 0) & (t_2_at < t_2_size_1)
+    t_2_at = tl.where(t_2_at < 0, t_2_at + t_2_size, t_2_at)
+    t_2_inside = (t_2_at >= 0) & (t_2_at < t_2_size)
     tl.store(outside_ptr + tl.zeros_like(t_2_inside).to(tl.int32), 1, mask=mask & (t_2_inside == 0))
     t_2 = tl.load(t_2_ptr + t_1 * t_2_stride + t_2_at, mask=mask & t_2_inside, other=0)
     t_3 = total - t_2

@@ -53,7 +53,7 @@ template <class T, int HIGH, int BROAD> struct Sums {
 
 extern "C" __global__ void __launch_bounds__(THREADS) many_t(
     const float* __restrict__ x_ptr, const float* __restrict__ w_ptr, const float* __restrict__ b_ptr,
-    float* __restrict__ t_ptr, index_t b_stride, index_t rows, index_t columns, index_t depth, index_t batches
+    float* __restrict__ t_ptr, index_t b_stride, index_t rows, index_t columns, index_t depth
 ) {
     // Blocks of the result go in groups of 8 block rows, whose operands stay in the cache meanwhile.
     const index_t blocks_i = (rows + BLOCK_I - 1) / BLOCK_I, blocks_j = (columns + BLOCK_J - 1) / BLOCK_J;
@@ -159,7 +159,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) many_t(
 // The same for neighbours that are read and stored together: extents, strides and pointers are multiples of such packs.
 extern "C" __global__ void __launch_bounds__(THREADS) many_t_by4(
     const float* __restrict__ x_ptr, const float* __restrict__ w_ptr, const float* __restrict__ b_ptr,
-    float* __restrict__ t_ptr, index_t b_stride, index_t rows, index_t columns, index_t depth, index_t batches
+    float* __restrict__ t_ptr, index_t b_stride, index_t rows, index_t columns, index_t depth
 ) {
     // Blocks of the result go in groups of 8 block rows, whose operands stay in the cache meanwhile.
     const index_t blocks_i = (rows + BLOCK_I - 1) / BLOCK_I, blocks_j = (columns + BLOCK_J - 1) / BLOCK_J;

@@ -6,8 +6,8 @@ from triton.language.extra import libdevice
 
 @triton.jit
 def many_t(
-    x_ptr, w_ptr, b_ptr, t_ptr, b_stride, rows, columns, depth, batches, BLOCK_I: tl.constexpr,
-    BLOCK_J: tl.constexpr, BLOCK_K: tl.constexpr
+    x_ptr, w_ptr, b_ptr, t_ptr, b_stride, rows, columns, depth, BLOCK_I: tl.constexpr, BLOCK_J: tl.constexpr,
+    BLOCK_K: tl.constexpr
 ):
     # Blocks of the result go in groups of 8 block rows, whose operands stay in the cache meanwhile.
     blocks_i = tl.cdiv(rows, BLOCK_I)
