@@ -54,7 +54,7 @@ def test_no_variable_of_the_user_takes_a_name_of_the_template() -> None:
     """What the kernels themselves declare, in either language, is reserved."""
     declared = re.compile(
         r"(?m)^ +(?:const )?(?:index_t|int|bool|long long|T) (\w+) = |for \((?:index_t|int) (\w+) = "
-        r"|, (\w+) = blockDim|^ +(\w+) = (?:tl|\{\{|start|k) "
+        r"|, (\w+) = blockDim|^ +(\w+) = (?:tl\.|\{\{|\w)"
     )
     folder = Path(planning.__file__).parent / "templates"
     for path in folder.glob("*.j2"):

@@ -6,8 +6,16 @@ typedef int index_t;
 #ifndef UNTRACED_HOST
 struct half_t {
     unsigned short bits;
-    static __device__ half_t from(float x) { half_t h; asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h.bits) : "f"(x)); return h; }
-    static __device__ half_t from(double x) { half_t h; asm("cvt.rn.f16.f64 %0, %1;" : "=h"(h.bits) : "d"(x)); return h; }
+    static __device__ half_t from(float x) {
+        half_t h;
+        asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h.bits) : "f"(x));
+        return h;
+    }
+    static __device__ half_t from(double x) {
+        half_t h;
+        asm("cvt.rn.f16.f64 %0, %1;" : "=h"(h.bits) : "d"(x));
+        return h;
+    }
     template <class T> static __device__ half_t from(T x) { return from((float)x); }
 };
 struct bfloat_t {
@@ -25,7 +33,11 @@ struct bfloat_t {
     }
     template <class T> static __device__ bfloat_t from(T x) { return from((float)x); }
 };
-__device__ __forceinline__ float widen(half_t h) { float x; asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(h.bits)); return x; }
+__device__ __forceinline__ float widen(half_t h) {
+    float x;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(h.bits));
+    return x;
+}
 __device__ __forceinline__ float widen(bfloat_t b) { return __uint_as_float((unsigned int)b.bits << 16); }
 #endif
 
@@ -39,9 +51,12 @@ template <class T, int N> struct alignas(N * sizeof(T) < 16 ? N * sizeof(T) : 16
 
 #ifndef UNTRACED_HOST
 // sums += left * right for 16 by 8 by 16 elements that the threads of a warp have between them.
-template <class T> __device__ void multiply_pieces(float (&sums)[4], const unsigned int* left, const unsigned int* right);
-template <> __device__ __forceinline__ void multiply_pieces<half_t>(float (&sums)[4], const unsigned int* left, const unsigned int* right) {
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 { %0, %1, %2, %3}, { %4, %5, %6, %7}, { %8, %9}, { %0, %1, %2, %3};"
+template <class T>
+__device__ void multiply_pieces(float (&sums)[4], const unsigned int* left, const unsigned int* right);
+template <> __device__ __forceinline__
+void multiply_pieces<half_t>(float (&sums)[4], const unsigned int* left, const unsigned int* right) {
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+        "{ %0, %1, %2, %3}, { %4, %5, %6, %7}, { %8, %9}, { %0, %1, %2, %3};"
         : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
         : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "r"(right[0]), "r"(right[1]));
 }
@@ -57,20 +72,23 @@ template <bool TURNED> __device__ __forceinline__ void load_pieces(unsigned int 
 }
 #endif
 
-// An operand in shared memory, as it lies in memory: ALONG what is summed or across it. What its rows are longer by keeps
-// the threads of a warp in different banks.
+// An operand in shared memory, as it lies in memory: ALONG what is summed or across it. What its rows are longer by
+// keeps the threads of a warp in different banks.
 template <class T, int EXTENT, int DEPTH, bool ALONG> struct Operand {
     static const int DEEP = DEPTH, PITCH = ALONG ? DEPTH + 8 : EXTENT + 8;
     alignas(16) T at[(ALONG ? EXTENT : DEPTH) * PITCH];
     __device__ T* place(int n, int k) { return at + (ALONG ? n * PITCH + k : k * PITCH + n); }
     __device__ const T* place(int n, int k) const { return at + (ALONG ? n * PITCH + k : k * PITCH + n); }
-    template <int N> __device__ void put(int n, int k, const Pack<T, N>& pack) { *reinterpret_cast<Pack<T, N>*>(place(n, k)) = pack; }
+    template <int N> __device__ void put(int n, int k, const Pack<T, N>& pack) {
+        *reinterpret_cast<Pack<T, N>*>(place(n, k)) = pack;
+    }
     __device__ void set(int n, int k, T value) { *place(n, k) = value; }
     // 16 by 16 elements from (n, k) on, as a left operand's pieces, or as those of two right operands.
     template <bool LEFT> __device__ __forceinline__ void pieces(unsigned int (&piece)[4], int n, int k) const {
         const int lane = threadIdx.x & 31;
         const int p = lane / 8, far_n = LEFT ? p % 2 : p / 2, far_k = LEFT ? p / 2 : p % 2;
-        load_pieces<!ALONG>(piece, place(n + 8 * far_n + (ALONG ? lane % 8 : 0), k + 8 * far_k + (ALONG ? 0 : lane % 8)));
+        const int down = ALONG ? lane % 8 : 0, across = ALONG ? 0 : lane % 8;
+        load_pieces<!ALONG>(piece, place(n + 8 * far_n + down, k + 8 * far_k + across));
     }
 };
 
@@ -81,7 +99,9 @@ template <int HIGH, int BROAD, int WARP_HIGH, int WARP_BROAD> struct Sums {
     __device__ float& sum(int e) { return at[e / 4 / BROADER][e / 4 % BROADER][e % 4]; }
     static __device__ int warp_row() { return threadIdx.x / 32 / (BROAD / WARP_BROAD) * WARP_HIGH; }
     static __device__ int warp_column() { return threadIdx.x / 32 % (BROAD / WARP_BROAD) * WARP_BROAD; }
-    static __device__ int row(int e) { return warp_row() + e / 4 / BROADER * 16 + (threadIdx.x & 31) / 4 + e % 4 / 2 * 8; }
+    static __device__ int row(int e) {
+        return warp_row() + e / 4 / BROADER * 16 + (threadIdx.x & 31) / 4 + e % 4 / 2 * 8;
+    }
     static __device__ int column(int e) { return warp_column() + e / 4 % BROADER * 8 + (threadIdx.x & 3) * 2 + e % 2; }
     // Rows of a thread, the one of sum e, and how many neighbouring threads have them, where a warp has whole rows.
     static const int ROWS = 2 * HIGHER, FELLOWS = 4;
@@ -239,7 +259,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) attention_t(
         for (int offset = products.FELLOWS / 2; offset > 0; offset >>= 1)
             total[held] += __shfl_xor_sync(0xffffffffu, total[held], offset);
 #pragma unroll
-    for (int each = 0; each < products.COUNT; each++) products.sum(each) = products.sum(each) / total[products.row_of(each)];
+    for (int each = 0; each < products.COUNT; each++)
+        products.sum(each) = products.sum(each) / total[products.row_of(each)];
     // Through shared memory, so that threads beside each other store, and read, what lies beside each other.
     for (int stripe = 0; stripe < BLOCK_I; stripe += STRIPE) {
         __syncthreads();
@@ -293,7 +314,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) attention_t_by4(
             const bool inside = i < rows && first < depth;
             Pack<half_t, 8> made = {};
             if (inside) {
-                const Pack<half_t, 8> q_pack = *reinterpret_cast<const Pack<half_t, 8>*>(q_ptr + i * depth + first);
+                const auto q_pack = *reinterpret_cast<const Pack<half_t, 8>*>(q_ptr + i * depth + first);
 #pragma unroll
                 for (int lane = 0; lane < 8; lane++) {
                     const index_t k = first + lane;
@@ -319,7 +340,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) attention_t_by4(
             const bool inside = j < columns && first < depth;
             Pack<half_t, 8> made = {};
             if (inside) {
-                const Pack<half_t, 8> k_1_pack = *reinterpret_cast<const Pack<half_t, 8>*>(k_1_ptr + first + j * k_1_stride);
+                const auto k_1_pack = *reinterpret_cast<const Pack<half_t, 8>*>(k_1_ptr + first + j * k_1_stride);
 #pragma unroll
                 for (int lane = 0; lane < 8; lane++) {
                     const index_t k = first + lane;
@@ -335,7 +356,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) attention_t_by4(
             const bool inside = j < columns && first < channels;
             Pack<half_t, 8> made = {};
             if (inside) {
-                const Pack<half_t, 8> v_pack = *reinterpret_cast<const Pack<half_t, 8>*>(v_ptr + j * channels + first);
+                const auto v_pack = *reinterpret_cast<const Pack<half_t, 8>*>(v_ptr + j * channels + first);
 #pragma unroll
                 for (int lane = 0; lane < 8; lane++) {
                     const index_t channel = first + lane;
@@ -403,7 +424,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) attention_t_by4(
         for (int offset = products.FELLOWS / 2; offset > 0; offset >>= 1)
             total[held] += __shfl_xor_sync(0xffffffffu, total[held], offset);
 #pragma unroll
-    for (int each = 0; each < products.COUNT; each++) products.sum(each) = products.sum(each) / total[products.row_of(each)];
+    for (int each = 0; each < products.COUNT; each++)
+        products.sum(each) = products.sum(each) / total[products.row_of(each)];
     // Through shared memory, so that threads beside each other store, and read, what lies beside each other.
     for (int stripe = 0; stripe < BLOCK_I; stripe += STRIPE) {
         __syncthreads();

@@ -47,7 +47,10 @@ def attention_t(
         weight = tl.where(j < columns, e.to(tl.float32), 0.0)
         total = total * rescale + tl.sum(weight, axis=1, keep_dims=True)
         v = tl.load(v_ptr + j_down * channels + channel, mask=(j_down < columns) & (channel < channels), other=0)
-        accumulator = tl.dot(weight.to(tl.float16), v, accumulator * rescale, input_precision="ieee", out_dtype=tl.float32)
+        accumulator = tl.dot(
+            weight.to(tl.float16), v, accumulator * rescale,
+            input_precision="ieee", out_dtype=tl.float32
+        )
     accumulator = tl.div_rn(accumulator, total)
     t_3 = accumulator.to(tl.float16)
     tl.store(t_ptr + i * channels + channel, t_3, mask=(i < rows) & (channel < channels))

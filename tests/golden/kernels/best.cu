@@ -76,8 +76,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) best_t_by4(
         for (int piece = 0; piece < EACH / 4; piece++) {
             const index_t first = 4 * (thread + piece * THREADS);
             if (first >= columns) continue;
-            const Pack<float> scores_pack = *reinterpret_cast<const Pack<float>*>(scores_ptr + row * columns + first);
-            const Pack<float> weight_pack = *reinterpret_cast<const Pack<float>*>(weight_ptr + first);
+            const auto scores_pack = *reinterpret_cast<const Pack<float>*>(scores_ptr + row * columns + first);
+            const auto weight_pack = *reinterpret_cast<const Pack<float>*>(weight_ptr + first);
 #pragma unroll
             for (int lane = 0; lane < 4; lane++) {
                 const int k = 4 * piece + lane;

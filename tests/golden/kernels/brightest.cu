@@ -20,7 +20,8 @@ template <class Fold, class T> __device__ T tile_fold(T value, int row_threads) 
     return partial[threadIdx.x];
 }
 
-// The extreme of some numbers, and where it first stands; -1: of none. A NaN is extreme. Shared memory takes no first values.
+// The extreme of some numbers, and where it first stands; -1: of none. A NaN is extreme. Shared memory takes no first
+// values.
 template <class T, bool LARGEST> struct First {
     T best;
     long long place;
@@ -143,7 +144,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) brightest_t_finish_by4(
         for (int piece = 0; piece < EACH / 4; piece++) {
             const index_t first = 4 * (thread + piece * THREADS);
             if (first >= columns) continue;
-            const Pack<float> t_part_pack = *reinterpret_cast<const Pack<float>*>(t_part_ptr + row * columns + first);
+            const auto t_part_pack = *reinterpret_cast<const Pack<float>*>(t_part_ptr + row * columns + first);
 #pragma unroll
             for (int lane = 0; lane < 4; lane++) {
                 const float t_part = t_part_pack.at[lane];
@@ -156,8 +157,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) brightest_t_finish_by4(
         for (int piece = 0; piece < EACH / 4; piece++) {
             const index_t first = 4 * (thread + piece * THREADS);
             if (first >= columns) continue;
-            const Pack<float> t_best_pack = *reinterpret_cast<const Pack<float>*>(t_best_ptr + row * columns + first);
-            const Pack<long long> t_place_pack = *reinterpret_cast<const Pack<long long>*>(t_place_ptr + row * columns + first);
+            const auto t_best_pack = *reinterpret_cast<const Pack<float>*>(t_best_ptr + row * columns + first);
+            const auto t_place_pack = *reinterpret_cast<const Pack<long long>*>(t_place_ptr + row * columns + first);
 #pragma unroll
             for (int lane = 0; lane < 4; lane++) {
                 const float t_best = t_best_pack.at[lane];

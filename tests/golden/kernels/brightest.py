@@ -40,7 +40,8 @@ def brightest_t_parts(
     extreme_one = tl.reduce(tl.where(known, t_2_best_sofar, float("-inf")), 1, larger_of, keep_dims=True)
     extremes = known & ((t_2_best_sofar == extreme_one) | (t_2_best_sofar != t_2_best_sofar))
     tl.store(t_2_best_ptr + row * chunks + chunk, extreme_one, mask=row_mask)
-    tl.store(t_2_place_ptr + row * chunks + chunk, tl.min(tl.where(extremes, t_2_place_sofar, 9223372036854775807), axis=1, keep_dims=True), mask=row_mask)
+    first = tl.min(tl.where(extremes, t_2_place_sofar, 9223372036854775807), axis=1, keep_dims=True)
+    tl.store(t_2_place_ptr + row * chunks + chunk, first, mask=row_mask)
 
 # np.argmax(np.abs(x), axis=0)
 import triton

@@ -50,7 +50,10 @@ def causal_t(
         weight = tl.where(j < columns, e, 0.0)
         total = total * rescale + tl.sum(weight, axis=1, keep_dims=True)
         v = tl.load(v_ptr + batch * columns * channels + j_down * channels + channel, mask=(j_down < columns) & (channel < channels), other=0)
-        accumulator = tl.dot(weight.to(tl.float32), v, accumulator * rescale, input_precision="ieee", out_dtype=tl.float32)
+        accumulator = tl.dot(
+            weight.to(tl.float32), v, accumulator * rescale,
+            input_precision="ieee", out_dtype=tl.float32
+        )
     accumulator = tl.div_rn(accumulator, total)
     t_7 = accumulator + 1.0
     tl.store(t_ptr + batch * rows * channels + i * channels + channel, t_7, mask=(i < rows) & (channel < channels))

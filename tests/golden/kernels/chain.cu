@@ -26,8 +26,8 @@ extern "C" __global__ void chain_t_by4(
 ) {
     const index_t step = (index_t)gridDim.x * blockDim.x;
     for (index_t i = (index_t)blockIdx.x * blockDim.x + threadIdx.x; i < n / 4; i += step) {
-        const Pack<float> x_pack = reinterpret_cast<const Pack<float>*>(x_ptr)[i];
-        const Pack<float> y_pack = reinterpret_cast<const Pack<float>*>(y_ptr)[i];
+        const auto x_pack = reinterpret_cast<const Pack<float>*>(x_ptr)[i];
+        const auto y_pack = reinterpret_cast<const Pack<float>*>(y_ptr)[i];
         Pack<float> t_3_out_pack;
 #pragma unroll
         for (int k = 0; k < 4; k++) {

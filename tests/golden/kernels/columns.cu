@@ -100,7 +100,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) columns_t_finish_by4(
         for (int piece = 0; piece < EACH / 4; piece++) {
             const index_t first = 4 * (thread + piece * THREADS);
             if (first >= columns) continue;
-            const Pack<float> t_part_pack = *reinterpret_cast<const Pack<float>*>(t_part_ptr + row * columns + first);
+            const auto t_part_pack = *reinterpret_cast<const Pack<float>*>(t_part_ptr + row * columns + first);
 #pragma unroll
             for (int lane = 0; lane < 4; lane++) {
                 const float t_part = t_part_pack.at[lane];

@@ -74,7 +74,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) cross_entropy_top_by4(
         for (int piece = 0; piece < EACH / 4; piece++) {
             const index_t first = 4 * (thread + piece * THREADS);
             if (first >= columns) continue;
-            const Pack<float> logits_pack = *reinterpret_cast<const Pack<float>*>(logits_ptr + row * columns + first);
+            const auto logits_pack = *reinterpret_cast<const Pack<float>*>(logits_ptr + row * columns + first);
 #pragma unroll
             for (int lane = 0; lane < 4; lane++) {
                 const int k = 4 * piece + lane;
@@ -176,8 +176,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) cross_entropy_t_by4(
         for (int piece = 0; piece < EACH / 4; piece++) {
             const index_t first = 4 * (thread + piece * THREADS);
             if (first >= columns) continue;
-            const Pack<float> logits_pack = *reinterpret_cast<const Pack<float>*>(logits_ptr + row * columns + first);
-            const Pack<float> targets_pack = *reinterpret_cast<const Pack<float>*>(targets_ptr + row * columns + first);
+            const auto logits_pack = *reinterpret_cast<const Pack<float>*>(logits_ptr + row * columns + first);
+            const auto targets_pack = *reinterpret_cast<const Pack<float>*>(targets_ptr + row * columns + first);
 #pragma unroll
             for (int lane = 0; lane < 4; lane++) {
                 const float logits = logits_pack.at[lane];

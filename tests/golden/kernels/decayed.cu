@@ -58,8 +58,8 @@ extern "C" __global__ void decayed_t_parts_by4(
     if (row < rows) {
 #pragma unroll 4
         for (index_t first = begin + 4 * (index_t)threadIdx.x; first < end; first += 4 * (index_t)blockDim.x) {
-            const Pack<float> x_pack = *reinterpret_cast<const Pack<float>*>(x_ptr + first);
-            const Pack<float> y_pack = *reinterpret_cast<const Pack<float>*>(y_ptr + first);
+            const auto x_pack = *reinterpret_cast<const Pack<float>*>(x_ptr + first);
+            const auto y_pack = *reinterpret_cast<const Pack<float>*>(y_ptr + first);
 #pragma unroll
             for (int k = 0; k < 4; k++) {
                 const index_t column = first + k;
@@ -136,7 +136,8 @@ extern "C" __global__ void decayed_t(
     const index_t end = begin + chunk_length < columns ? begin + chunk_length : columns;
     for (index_t row = blockIdx.x; row < rows; row += gridDim.x) {
         float t_1_sofar = (-0.0f);
-        for (index_t k = threadIdx.x; k < chunk; k += blockDim.x) t_1_sofar = Sum()(t_1_sofar, t_1_part_ptr[row * chunks + k]);
+        for (index_t k = threadIdx.x; k < chunk; k += blockDim.x)
+            t_1_sofar = Sum()(t_1_sofar, t_1_part_ptr[row * chunks + k]);
         t_1_sofar = block_fold<Sum, float>(t_1_sofar, (-0.0f));
         for (index_t start = begin; start < end; start += EACH * (index_t)blockDim.x) {
             const index_t first = start + EACH * (index_t)threadIdx.x;
@@ -177,7 +178,8 @@ extern "C" __global__ void decayed_t_by4(
     const index_t end = begin + chunk_length < columns ? begin + chunk_length : columns;
     for (index_t row = blockIdx.x; row < rows; row += gridDim.x) {
         float t_1_sofar = (-0.0f);
-        for (index_t k = threadIdx.x; k < chunk; k += blockDim.x) t_1_sofar = Sum()(t_1_sofar, t_1_part_ptr[row * chunks + k]);
+        for (index_t k = threadIdx.x; k < chunk; k += blockDim.x)
+            t_1_sofar = Sum()(t_1_sofar, t_1_part_ptr[row * chunks + k]);
         t_1_sofar = block_fold<Sum, float>(t_1_sofar, (-0.0f));
         for (index_t start = begin; start < end; start += EACH * (index_t)blockDim.x) {
             const index_t first = start + EACH * (index_t)threadIdx.x;

@@ -5,8 +5,16 @@ typedef int index_t;
 #ifndef UNTRACED_HOST
 struct half_t {
     unsigned short bits;
-    static __device__ half_t from(float x) { half_t h; asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h.bits) : "f"(x)); return h; }
-    static __device__ half_t from(double x) { half_t h; asm("cvt.rn.f16.f64 %0, %1;" : "=h"(h.bits) : "d"(x)); return h; }
+    static __device__ half_t from(float x) {
+        half_t h;
+        asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h.bits) : "f"(x));
+        return h;
+    }
+    static __device__ half_t from(double x) {
+        half_t h;
+        asm("cvt.rn.f16.f64 %0, %1;" : "=h"(h.bits) : "d"(x));
+        return h;
+    }
     template <class T> static __device__ half_t from(T x) { return from((float)x); }
 };
 struct bfloat_t {
@@ -24,7 +32,11 @@ struct bfloat_t {
     }
     template <class T> static __device__ bfloat_t from(T x) { return from((float)x); }
 };
-__device__ __forceinline__ float widen(half_t h) { float x; asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(h.bits)); return x; }
+__device__ __forceinline__ float widen(half_t h) {
+    float x;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(h.bits));
+    return x;
+}
 __device__ __forceinline__ float widen(bfloat_t b) { return __uint_as_float((unsigned int)b.bits << 16); }
 #endif
 
@@ -33,9 +45,12 @@ template <class T, int N> struct alignas(N * sizeof(T) < 16 ? N * sizeof(T) : 16
 
 #ifndef UNTRACED_HOST
 // sums += left * right for 16 by 8 by 16 elements that the threads of a warp have between them.
-template <class T> __device__ void multiply_pieces(float (&sums)[4], const unsigned int* left, const unsigned int* right);
-template <> __device__ __forceinline__ void multiply_pieces<half_t>(float (&sums)[4], const unsigned int* left, const unsigned int* right) {
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 { %0, %1, %2, %3}, { %4, %5, %6, %7}, { %8, %9}, { %0, %1, %2, %3};"
+template <class T>
+__device__ void multiply_pieces(float (&sums)[4], const unsigned int* left, const unsigned int* right);
+template <> __device__ __forceinline__
+void multiply_pieces<half_t>(float (&sums)[4], const unsigned int* left, const unsigned int* right) {
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+        "{ %0, %1, %2, %3}, { %4, %5, %6, %7}, { %8, %9}, { %0, %1, %2, %3};"
         : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
         : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "r"(right[0]), "r"(right[1]));
 }
@@ -51,20 +66,23 @@ template <bool TURNED> __device__ __forceinline__ void load_pieces(unsigned int 
 }
 #endif
 
-// An operand in shared memory, as it lies in memory: ALONG what is summed or across it. What its rows are longer by keeps
-// the threads of a warp in different banks.
+// An operand in shared memory, as it lies in memory: ALONG what is summed or across it. What its rows are longer by
+// keeps the threads of a warp in different banks.
 template <class T, int EXTENT, int DEPTH, bool ALONG> struct Operand {
     static const int DEEP = DEPTH, PITCH = ALONG ? DEPTH + 8 : EXTENT + 8;
     alignas(16) T at[(ALONG ? EXTENT : DEPTH) * PITCH];
     __device__ T* place(int n, int k) { return at + (ALONG ? n * PITCH + k : k * PITCH + n); }
     __device__ const T* place(int n, int k) const { return at + (ALONG ? n * PITCH + k : k * PITCH + n); }
-    template <int N> __device__ void put(int n, int k, const Pack<T, N>& pack) { *reinterpret_cast<Pack<T, N>*>(place(n, k)) = pack; }
+    template <int N> __device__ void put(int n, int k, const Pack<T, N>& pack) {
+        *reinterpret_cast<Pack<T, N>*>(place(n, k)) = pack;
+    }
     __device__ void set(int n, int k, T value) { *place(n, k) = value; }
     // 16 by 16 elements from (n, k) on, as a left operand's pieces, or as those of two right operands.
     template <bool LEFT> __device__ __forceinline__ void pieces(unsigned int (&piece)[4], int n, int k) const {
         const int lane = threadIdx.x & 31;
         const int p = lane / 8, far_n = LEFT ? p % 2 : p / 2, far_k = LEFT ? p / 2 : p % 2;
-        load_pieces<!ALONG>(piece, place(n + 8 * far_n + (ALONG ? lane % 8 : 0), k + 8 * far_k + (ALONG ? 0 : lane % 8)));
+        const int down = ALONG ? lane % 8 : 0, across = ALONG ? 0 : lane % 8;
+        load_pieces<!ALONG>(piece, place(n + 8 * far_n + down, k + 8 * far_k + across));
     }
 };
 
@@ -75,7 +93,9 @@ template <int HIGH, int BROAD, int WARP_HIGH, int WARP_BROAD> struct Sums {
     __device__ float& sum(int e) { return at[e / 4 / BROADER][e / 4 % BROADER][e % 4]; }
     static __device__ int warp_row() { return threadIdx.x / 32 / (BROAD / WARP_BROAD) * WARP_HIGH; }
     static __device__ int warp_column() { return threadIdx.x / 32 % (BROAD / WARP_BROAD) * WARP_BROAD; }
-    static __device__ int row(int e) { return warp_row() + e / 4 / BROADER * 16 + (threadIdx.x & 31) / 4 + e % 4 / 2 * 8; }
+    static __device__ int row(int e) {
+        return warp_row() + e / 4 / BROADER * 16 + (threadIdx.x & 31) / 4 + e % 4 / 2 * 8;
+    }
     static __device__ int column(int e) { return warp_column() + e / 4 % BROADER * 8 + (threadIdx.x & 3) * 2 + e % 2; }
     // Rows of a thread, the one of sum e, and how many neighbouring threads have them, where a warp has whole rows.
     static const int ROWS = 2 * HIGHER, FELLOWS = 4;
@@ -103,7 +123,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) gelu_layer_t(
 ) {
     // Blocks of the result go in groups of 8 block rows, whose operands stay in the cache meanwhile.
     const index_t blocks_i = (rows + BLOCK_I - 1) / BLOCK_I, blocks_j = (columns + BLOCK_J - 1) / BLOCK_J;
-    const index_t block = (index_t)blockIdx.x % (blocks_i * blocks_j), batch = (index_t)blockIdx.x / (blocks_i * blocks_j);
+    const index_t batch = (index_t)blockIdx.x / (blocks_i * blocks_j);
+    const index_t block = (index_t)blockIdx.x % (blocks_i * blocks_j);
     const index_t group = block / (8 * blocks_j), tall = blocks_i - 8 * group, height = tall < 8 ? tall : 8;
     const index_t top = (8 * group + block % (8 * blocks_j) % height) * BLOCK_I;
     const index_t edge = block % (8 * blocks_j) / height * BLOCK_J;
@@ -218,7 +239,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) gelu_layer_t_by4(
 ) {
     // Blocks of the result go in groups of 8 block rows, whose operands stay in the cache meanwhile.
     const index_t blocks_i = (rows + BLOCK_I - 1) / BLOCK_I, blocks_j = (columns + BLOCK_J - 1) / BLOCK_J;
-    const index_t block = (index_t)blockIdx.x % (blocks_i * blocks_j), batch = (index_t)blockIdx.x / (blocks_i * blocks_j);
+    const index_t batch = (index_t)blockIdx.x / (blocks_i * blocks_j);
+    const index_t block = (index_t)blockIdx.x % (blocks_i * blocks_j);
     const index_t group = block / (8 * blocks_j), tall = blocks_i - 8 * group, height = tall < 8 ? tall : 8;
     const index_t top = (8 * group + block % (8 * blocks_j) % height) * BLOCK_I;
     const index_t edge = block % (8 * blocks_j) / height * BLOCK_J;
@@ -239,7 +261,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) gelu_layer_t_by4(
             const bool inside = i < rows && first < depth;
             Pack<half_t, 8> made = {};
             if (inside) {
-                const Pack<half_t, 8> x_pack = *reinterpret_cast<const Pack<half_t, 8>*>(x_ptr + i * depth + first);
+                const auto x_pack = *reinterpret_cast<const Pack<half_t, 8>*>(x_ptr + i * depth + first);
 #pragma unroll
                 for (int lane = 0; lane < 8; lane++) {
                     const index_t k = first + lane;
@@ -257,7 +279,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) gelu_layer_t_by4(
             const bool inside = k < depth && first < columns;
             Pack<half_t, 8> made = {};
             if (inside) {
-                const Pack<half_t, 8> w_pack = *reinterpret_cast<const Pack<half_t, 8>*>(w_ptr + k * columns + first);
+                const auto w_pack = *reinterpret_cast<const Pack<half_t, 8>*>(w_ptr + k * columns + first);
 #pragma unroll
                 for (int lane = 0; lane < 8; lane++) {
                     const index_t j = first + lane;
@@ -302,7 +324,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) gelu_layer_t_by4(
             const int row = slot / (BLOCK_J / 8), column = slot % (BLOCK_J / 8) * 8;
             const index_t i = top + stripe + row, first = edge + column;
             if (i < rows && first < columns) {
-                const Pack<half_t, 8> b_pack = *reinterpret_cast<const Pack<half_t, 8>*>(b_ptr + first);
+                const auto b_pack = *reinterpret_cast<const Pack<half_t, 8>*>(b_ptr + first);
                 Pack<half_t, 8> t_out_pack;
 #pragma unroll
                 for (int lane = 0; lane < 8; lane++) {

@@ -26,7 +26,9 @@ def gelu_layer_t(
         k_down = start + tl.arange(0, BLOCK_K)[:, None]
         x = tl.load(x_ptr + i * depth + k_across, mask=(i < rows) & (k_across < depth), other=0)
         w = tl.load(w_ptr + k_down * columns + j, mask=(k_down < depth) & (j < columns), other=0)
-        accumulator = tl.dot(x, w, accumulator, input_precision="ieee", out_dtype=tl.float32)
+        accumulator = tl.dot(
+            x, w, accumulator, input_precision="ieee", out_dtype=tl.float32
+        )
     t = accumulator.to(tl.float16)
     b = tl.load(b_ptr + j, mask=j < columns, other=0)
     h = (t.to(tl.float32) + b.to(tl.float32)).to(tl.float16)

@@ -4,8 +4,16 @@ typedef int index_t;
 #ifndef UNTRACED_HOST
 struct half_t {
     unsigned short bits;
-    static __device__ half_t from(float x) { half_t h; asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h.bits) : "f"(x)); return h; }
-    static __device__ half_t from(double x) { half_t h; asm("cvt.rn.f16.f64 %0, %1;" : "=h"(h.bits) : "d"(x)); return h; }
+    static __device__ half_t from(float x) {
+        half_t h;
+        asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h.bits) : "f"(x));
+        return h;
+    }
+    static __device__ half_t from(double x) {
+        half_t h;
+        asm("cvt.rn.f16.f64 %0, %1;" : "=h"(h.bits) : "d"(x));
+        return h;
+    }
     template <class T> static __device__ half_t from(T x) { return from((float)x); }
 };
 struct bfloat_t {
@@ -23,7 +31,11 @@ struct bfloat_t {
     }
     template <class T> static __device__ bfloat_t from(T x) { return from((float)x); }
 };
-__device__ __forceinline__ float widen(half_t h) { float x; asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(h.bits)); return x; }
+__device__ __forceinline__ float widen(half_t h) {
+    float x;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(h.bits));
+    return x;
+}
 __device__ __forceinline__ float widen(bfloat_t b) { return __uint_as_float((unsigned int)b.bits << 16); }
 #endif
 
@@ -51,8 +63,8 @@ extern "C" __global__ void half_precision_t_by8(
 ) {
     const index_t step = (index_t)gridDim.x * blockDim.x;
     for (index_t i = (index_t)blockIdx.x * blockDim.x + threadIdx.x; i < n / 8; i += step) {
-        const Pack<half_t> x_pack = reinterpret_cast<const Pack<half_t>*>(x_ptr)[i];
-        const Pack<half_t> y_pack = reinterpret_cast<const Pack<half_t>*>(y_ptr)[i];
+        const auto x_pack = reinterpret_cast<const Pack<half_t>*>(x_ptr)[i];
+        const auto y_pack = reinterpret_cast<const Pack<half_t>*>(y_ptr)[i];
         Pack<half_t> t_2_out_pack;
 #pragma unroll
         for (int k = 0; k < 8; k++) {

@@ -15,10 +15,10 @@ extern "C" __global__ void leaky_positive(
         const float gain = gain_ptr[i_1];
         const float t = x * gain;
         const float offset = offset_ptr[i_0];
-        const float scaled = t + offset;
-        const bool positive = scaled > 0.0f;
-        const float t_1 = (float)slope * scaled;
-        const float t_2 = positive ? scaled : t_1;
+        const float scaled_1 = t + offset;
+        const bool positive = scaled_1 > 0.0f;
+        const float t_1 = (float)slope * scaled_1;
+        const float t_2 = positive ? scaled_1 : t_1;
         positive_ptr[i] = positive;
         t_2_ptr[i] = t_2;
     }

@@ -90,7 +90,7 @@ extern "C" __global__ void log_of_sum_t_parts_by4(
     if (row < rows) {
 #pragma unroll 4
         for (index_t first = begin + 4 * (index_t)threadIdx.x; first < end; first += 4 * (index_t)blockDim.x) {
-            const Pack<float> x_pack = *reinterpret_cast<const Pack<float>*>(x_ptr + first);
+            const auto x_pack = *reinterpret_cast<const Pack<float>*>(x_ptr + first);
 #pragma unroll
             for (int k = 0; k < 4; k++) {
                 const index_t column = first + k;
@@ -186,7 +186,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) log_of_sum_t_finish_by4(
         for (int piece = 0; piece < EACH / 4; piece++) {
             const index_t first = 4 * (thread + piece * THREADS);
             if (first >= columns) continue;
-            const Pack<float> m_part_pack = *reinterpret_cast<const Pack<float>*>(m_part_ptr + first);
+            const auto m_part_pack = *reinterpret_cast<const Pack<float>*>(m_part_ptr + first);
 #pragma unroll
             for (int lane = 0; lane < 4; lane++) {
                 const float m_part = m_part_pack.at[lane];
@@ -199,8 +199,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) log_of_sum_t_finish_by4(
         for (int piece = 0; piece < EACH / 4; piece++) {
             const index_t first = 4 * (thread + piece * THREADS);
             if (first >= columns) continue;
-            const Pack<float> x_total_pack = *reinterpret_cast<const Pack<float>*>(x_total_ptr + first);
-            const Pack<float> x_top_pack = *reinterpret_cast<const Pack<float>*>(x_top_ptr + first);
+            const auto x_total_pack = *reinterpret_cast<const Pack<float>*>(x_total_ptr + first);
+            const auto x_top_pack = *reinterpret_cast<const Pack<float>*>(x_top_ptr + first);
 #pragma unroll
             for (int lane = 0; lane < 4; lane++) {
                 const float x_total = x_total_pack.at[lane];

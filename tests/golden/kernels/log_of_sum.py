@@ -35,12 +35,14 @@ def log_of_sum_t_parts(
         x = tl.load(x_ptr + column, mask=column_mask)
         m_sofar = tl.where(mask, tl.maximum(m_sofar, x, propagate_nan=tl.PropagateNan.ALL), m_sofar)
         higher = tl.where(mask, larger_of(x_top_sofar, x), x_top_sofar)
-        x_total_sofar = x_total_sofar * exp_against(x_top_sofar, higher) + tl.where(mask, exp_against(x, higher), 0.0)
+        x_total_sofar = x_total_sofar * exp_against(x_top_sofar, higher)
+        x_total_sofar += tl.where(mask, exp_against(x, higher), 0.0)
         x_top_sofar = higher
     tl.store(m_part_ptr + row * chunks + chunk, tl.reduce(m_sofar, 1, larger_of, keep_dims=True), mask=row_mask)
     whole = tl.reduce(x_top_sofar, 1, larger_of, keep_dims=True)
     tl.store(x_top_ptr + row * chunks + chunk, whole, mask=row_mask)
-    tl.store(x_total_ptr + row * chunks + chunk, tl.sum(x_total_sofar * exp_against(x_top_sofar, whole), axis=1, keep_dims=True), mask=row_mask)
+    scaled = tl.sum(x_total_sofar * exp_against(x_top_sofar, whole), axis=1, keep_dims=True)
+    tl.store(x_total_ptr + row * chunks + chunk, scaled, mask=row_mask)
 
 # np.max(x)
 # m + np.log(np.sum(np.exp(x - m)))

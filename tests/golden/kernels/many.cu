@@ -34,8 +34,12 @@ template <class T, int HIGH, int BROAD> struct Sums {
     static const int RUN_I = HIGHER < VECTOR ? HIGHER : VECTOR, RUN_J = BROADER < VECTOR ? BROADER : VECTOR;
     T at[COUNT];
     __device__ T& sum(int e) { return at[e]; }
-    static __device__ int row(int e) { return e / BROADER / RUN_I * 16 * RUN_I + threadIdx.x / 16 * RUN_I + e / BROADER % RUN_I; }
-    static __device__ int column(int e) { return e % BROADER / RUN_J * 16 * RUN_J + threadIdx.x % 16 * RUN_J + e % BROADER % RUN_J; }
+    static __device__ int row(int e) {
+        return e / BROADER / RUN_I * 16 * RUN_I + threadIdx.x / 16 * RUN_I + e / BROADER % RUN_I;
+    }
+    static __device__ int column(int e) {
+        return e % BROADER / RUN_J * 16 * RUN_J + threadIdx.x % 16 * RUN_J + e % BROADER % RUN_J;
+    }
     // Rows of a thread, the one of sum e, and how many neighbouring threads have them.
     static const int ROWS = HIGHER, FELLOWS = 16;
     static __device__ int row_of(int e) { return e / BROADER; }
@@ -57,7 +61,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) many_t(
 ) {
     // Blocks of the result go in groups of 8 block rows, whose operands stay in the cache meanwhile.
     const index_t blocks_i = (rows + BLOCK_I - 1) / BLOCK_I, blocks_j = (columns + BLOCK_J - 1) / BLOCK_J;
-    const index_t block = (index_t)blockIdx.x % (blocks_i * blocks_j), batch = (index_t)blockIdx.x / (blocks_i * blocks_j);
+    const index_t batch = (index_t)blockIdx.x / (blocks_i * blocks_j);
+    const index_t block = (index_t)blockIdx.x % (blocks_i * blocks_j);
     const index_t group = block / (8 * blocks_j), tall = blocks_i - 8 * group, height = tall < 8 ? tall : 8;
     const index_t top = (8 * group + block % (8 * blocks_j) % height) * BLOCK_I;
     const index_t edge = block % (8 * blocks_j) / height * BLOCK_J;
@@ -163,7 +168,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) many_t_by4(
 ) {
     // Blocks of the result go in groups of 8 block rows, whose operands stay in the cache meanwhile.
     const index_t blocks_i = (rows + BLOCK_I - 1) / BLOCK_I, blocks_j = (columns + BLOCK_J - 1) / BLOCK_J;
-    const index_t block = (index_t)blockIdx.x % (blocks_i * blocks_j), batch = (index_t)blockIdx.x / (blocks_i * blocks_j);
+    const index_t batch = (index_t)blockIdx.x / (blocks_i * blocks_j);
+    const index_t block = (index_t)blockIdx.x % (blocks_i * blocks_j);
     const index_t group = block / (8 * blocks_j), tall = blocks_i - 8 * group, height = tall < 8 ? tall : 8;
     const index_t top = (8 * group + block % (8 * blocks_j) % height) * BLOCK_I;
     const index_t edge = block % (8 * blocks_j) / height * BLOCK_J;
@@ -184,7 +190,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) many_t_by4(
             const bool inside = i < rows && first < depth;
             Pack<float, 4> made = {};
             if (inside) {
-                const Pack<float, 4> x_pack = *reinterpret_cast<const Pack<float, 4>*>(x_ptr + batch * rows * depth + i * depth + first);
+                const auto x_pack = *reinterpret_cast<const Pack<float, 4>*>(x_ptr + batch * rows * depth + i * depth + first);
 #pragma unroll
                 for (int lane = 0; lane < 4; lane++) {
                     const index_t k = first + lane;
@@ -202,7 +208,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) many_t_by4(
             const bool inside = k < depth && first < columns;
             Pack<float, 4> made = {};
             if (inside) {
-                const Pack<float, 4> w_pack = *reinterpret_cast<const Pack<float, 4>*>(w_ptr + batch * depth * columns + k * columns + first);
+                const auto w_pack = *reinterpret_cast<const Pack<float, 4>*>(w_ptr + batch * depth * columns + k * columns + first);
 #pragma unroll
                 for (int lane = 0; lane < 4; lane++) {
                     const index_t j = first + lane;
@@ -247,7 +253,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) many_t_by4(
             const int row = slot / (BLOCK_J / 4), column = slot % (BLOCK_J / 4) * 4;
             const index_t i = top + stripe + row, first = edge + column;
             if (i < rows && first < columns) {
-                const Pack<float, 4> b_pack = *reinterpret_cast<const Pack<float, 4>*>(b_ptr + batch * b_stride + first);
+                const auto b_pack = *reinterpret_cast<const Pack<float, 4>*>(b_ptr + batch * b_stride + first);
                 Pack<float, 4> t_out_pack;
 #pragma unroll
                 for (int lane = 0; lane < 4; lane++) {

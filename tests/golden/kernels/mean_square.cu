@@ -60,8 +60,8 @@ extern "C" __global__ void mean_square_t_parts_by4(
     if (row < rows) {
 #pragma unroll 4
         for (index_t first = begin + 4 * (index_t)threadIdx.x; first < end; first += 4 * (index_t)blockDim.x) {
-            const Pack<float> x_pack = *reinterpret_cast<const Pack<float>*>(x_ptr + first);
-            const Pack<float> y_pack = *reinterpret_cast<const Pack<float>*>(y_ptr + first);
+            const auto x_pack = *reinterpret_cast<const Pack<float>*>(x_ptr + first);
+            const auto y_pack = *reinterpret_cast<const Pack<float>*>(y_ptr + first);
 #pragma unroll
             for (int k = 0; k < 4; k++) {
                 const index_t column = first + k;
@@ -140,7 +140,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) mean_square_t_finish_by4(
         for (int piece = 0; piece < EACH / 4; piece++) {
             const index_t first = 4 * (thread + piece * THREADS);
             if (first >= columns) continue;
-            const Pack<float> t_part_pack = *reinterpret_cast<const Pack<float>*>(t_part_ptr + first);
+            const auto t_part_pack = *reinterpret_cast<const Pack<float>*>(t_part_ptr + first);
 #pragma unroll
             for (int lane = 0; lane < 4; lane++) {
                 const float t_part = t_part_pack.at[lane];

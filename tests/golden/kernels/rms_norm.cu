@@ -71,7 +71,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) rms_norm_t_by4(
         for (int piece = 0; piece < EACH / 4; piece++) {
             const index_t first = 4 * (thread + piece * THREADS);
             if (first >= columns) continue;
-            const Pack<float> x_pack = *reinterpret_cast<const Pack<float>*>(x_ptr + row * columns + first);
+            const auto x_pack = *reinterpret_cast<const Pack<float>*>(x_ptr + row * columns + first);
 #pragma unroll
             for (int lane = 0; lane < 4; lane++) {
                 const int k = 4 * piece + lane;
@@ -88,7 +88,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) rms_norm_t_by4(
         for (int piece = 0; piece < EACH / 4; piece++) {
             const index_t first = 4 * (thread + piece * THREADS);
             if (first >= columns) continue;
-            const Pack<float> gain_pack = *reinterpret_cast<const Pack<float>*>(gain_ptr + first);
+            const auto gain_pack = *reinterpret_cast<const Pack<float>*>(gain_ptr + first);
             Pack<float> t_6_out_pack;
 #pragma unroll
             for (int lane = 0; lane < 4; lane++) {

@@ -29,6 +29,8 @@ def scaled_t(
         t_1 = t * s
         w = tl.load(w_ptr + k_down + j * w_stride, mask=(k_down < depth) & (j < columns), other=0)
         t_2 = tl.maximum(w, 0.0, propagate_nan=tl.PropagateNan.ALL)
-        accumulator = tl.dot(tl.where(k_across < depth, t_1, 0.0), tl.where(k_down < depth, t_2, 0.0), accumulator, input_precision="ieee", out_dtype=tl.float32)
+        accumulator = tl.dot(
+            tl.where(k_across < depth, t_1, 0.0), tl.where(k_down < depth, t_2, 0.0), accumulator, input_precision="ieee", out_dtype=tl.float32
+        )
     t_4 = accumulator * 0.5
     tl.store(t_ptr + i * columns + j, t_4, mask=(i < rows) & (j < columns))

@@ -102,7 +102,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 1) softmax_t_by4(
 #pragma unroll
         for (int piece = 0; piece < EACH / 4; piece++) {
             const index_t first = 4 * (thread + piece * THREADS);
-            const Pack<float> x_pack = *reinterpret_cast<const Pack<float>*>(x_ptr + row * columns + first);
+            const auto x_pack = *reinterpret_cast<const Pack<float>*>(x_ptr + row * columns + first);
 #pragma unroll
             for (int lane = 0; lane < 4; lane++) {
                 const int k = 4 * piece + lane;
@@ -112,7 +112,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 1) softmax_t_by4(
         }
 #pragma unroll 4
         for (index_t first = EACH * THREADS + 4 * thread; first < columns; first += 4 * THREADS) {
-            const Pack<float> x_pack = *reinterpret_cast<const Pack<float>*>(x_ptr + row * columns + first);
+            const auto x_pack = *reinterpret_cast<const Pack<float>*>(x_ptr + row * columns + first);
             Pack<float> x_made;
 #pragma unroll
             for (int lane = 0; lane < 4; lane++) {
@@ -137,7 +137,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 1) softmax_t_by4(
         }
 #pragma unroll 4
         for (index_t first = EACH * THREADS + 4 * thread; first < columns; first += 4 * THREADS) {
-            const Pack<float> x_known = reinterpret_cast<const Pack<float>*>(x_far - EACH * THREADS)[first / 4];
+            const auto x_known = reinterpret_cast<const Pack<float>*>(x_far - EACH * THREADS)[first / 4];
             Pack<float> e_made;
 #pragma unroll
             for (int lane = 0; lane < 4; lane++) {
@@ -164,7 +164,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 1) softmax_t_by4(
         }
 #pragma unroll 4
         for (index_t first = EACH * THREADS + 4 * thread; first < columns; first += 4 * THREADS) {
-            const Pack<float> e_known = reinterpret_cast<const Pack<float>*>(e_far - EACH * THREADS)[first / 4];
+            const auto e_known = reinterpret_cast<const Pack<float>*>(e_far - EACH * THREADS)[first / 4];
             Pack<float> t_3_out_pack;
 #pragma unroll
             for (int lane = 0; lane < 4; lane++) {
