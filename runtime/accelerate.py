@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ..translator.errors import AliasError, CutError, Span, TargetError, UntracedError, for_users, tell_place
-from ..translator.reading.signature import Signature, runs, signature_of, unopened
+from ..translator.reading.signature import Signature, signature_of, unopened
 from . import forking, strict
 from .adopted import OnGpu, adopted
 from .arguments import Key, are_wide, bind_arguments, open_arguments
@@ -135,8 +135,8 @@ class Accelerated:
             return self._ledger.run(size, on_host, (self.fun if driver is None else driver.fun, *given), {})
         try:
             entry = self._ledger.translate(lambda: self._specialise(key, leaves, *read))
-        except TargetError:
-            raise
+        except TargetError as error:
+            raise self._for_users(error) from error.__cause__
         except (CutError, AliasError) as error:
             if not isinstance(self.fun, types.FunctionType) or (isinstance(error, AliasError) and error.place is None):
                 return self._as_is(key, error, given)
@@ -222,13 +222,12 @@ class Accelerated:
 
     def _for_users(self, error: Exception) -> Exception:
         """The error as users see it: one that names no place names the function."""
-        from ..translator.reading.source import definition
+        from .transformation import place_of
 
         if isinstance(error, UntracedError):
-            if not isinstance(error, TargetError):
-                error.name_place(definition(runs(self.fun)))
+            error.name_place(place_of(self.fun))
         elif isinstance(error, TypeError | ValueError):
-            tell_place(error, definition(runs(self.fun)), own_words=True)
+            tell_place(error, place_of(self.fun), own_words=True)
         return for_users(error)
 
     def _asks_numpy(self, error: Exception, given: tuple[Any, Any]) -> bool:

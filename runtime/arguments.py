@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..translator.errors import UntracedError
+from ..translator.errors import UntracedError, tell_place
 from ..translator.ir import Aval
 from ..translator.reading.signature import (
     Opaque,
@@ -20,15 +20,14 @@ from ..translator.reading.signature import (
     aval_of,
     is_array_without_axes,
     known,
-    runs,
     signature_of,
 )
-from ..translator.reading.source import definition
 from ..translator.records import dataclass
 from ..translator.tree import open_node, sorted_keys, tree_map
 from .adopted import OnGpu, is_on_gpu
 from .array import Array
 from .statics import unwrap
+from .transformation import place_of
 
 Key = tuple[Any, ...]
 _NUMBERS = (float, int, complex)
@@ -148,7 +147,10 @@ def bind_arguments(fun: Callable[..., Any], args: Sequence[Any], kwargs: Mapping
         named = {k: _marked(mark, v, fun, k) for k, v in kwargs.items()}
         signature, slots = abstract_with_leaves(fun, marked, named)
     except UntracedError as error:
-        error.name_place(definition(runs(fun)))
+        error.name_place(place_of(fun))
+        raise
+    except TypeError as error:
+        tell_place(error, place_of(fun), own_words=True)
         raise
     sources = tuple(s.position if isinstance(s, _Slot) else Default(s) for s in slots)
     values = tuple(_number(leaves[s]) if isinstance(s, int) else signature.values[i] for i, s in enumerate(sources))

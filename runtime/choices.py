@@ -16,6 +16,7 @@ from ..translator.reading.signature import Signature, runs, signature_of
 from ..translator.reading.source import definition
 from ..translator.records import dataclass
 from ..translator.tree import Kind, TreeDef, flatten
+from .options import numbers_in
 from .tree_util import broadcast_prefix
 
 Argnums = int | Sequence[int]
@@ -31,7 +32,7 @@ def checked_argnums(argnums: Argnums) -> int | tuple[int, ...]:
     except TypeError:
         pass
     try:
-        return tuple(operator.index(i) for i in argnums)  # type: ignore[union-attr]
+        return numbers_in(argnums)
     except TypeError:
         raise TypeError(f"argnums must be an int or a sequence of ints, got {argnums!r}") from None
 

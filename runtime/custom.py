@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import operator
 import types
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -28,6 +27,7 @@ from ..translator.reading.guards import Guard
 from ..translator.reading.reader import Reading, read
 from ..translator.reading.signature import Signature
 from .callables import readable
+from .options import check_numbers, numbers_in
 from .splicing import JvpSite, VjpSite
 from .trees import map as tree_map
 
@@ -72,7 +72,9 @@ class Custom(Wrapper):
         self, fun: Fun, nondiff_argnums: int | Sequence[int] = (), nondiff_argnames: Sequence[str] = ()
     ) -> None:
         super().__init__(fun)
-        self.nondiff_argnums = _numbers(nondiff_argnums)
+        self.nondiff_argnums = numbers_in(nondiff_argnums)
+        if self.nondiff_argnums:
+            check_numbers("nondiff_argnums", self.nondiff_argnums, self.fun)
         self.nondiff_argnames = (nondiff_argnames,) if isinstance(nondiff_argnames, str) else tuple(nondiff_argnames)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -214,12 +216,6 @@ def custom_vjp(fun: Fun, nondiff_argnums: int | Sequence[int] = (), nondiff_argn
     """
     return CustomVjp(fun, nondiff_argnums, nondiff_argnames)
 
-
-
-def _numbers(argnums: int | Sequence[int]) -> tuple[int, ...]:
-    if isinstance(argnums, Sequence):
-        return tuple(operator.index(i) for i in argnums)
-    return (operator.index(argnums),)
 
 
 def _no_symbolic_zeros(wanted: bool) -> None:

@@ -84,6 +84,8 @@ def _check(
     function: Function, places: Sequence[int], results: Sequence[Atom], forward: bool, holomorphic: bool
 ) -> None:
     verb = "jacfwd" if forward else "jacrev"
+    if not results:
+        raise DTypeError(f"{verb} requires outputs that are arrays or numbers, and there are none")
     complex_inputs = any(function.body.params[i].aval.dtype.kind == "c" for i in places)
     complex_outputs = any(r.aval.dtype.kind == "c" for r in results)
     if holomorphic and not (complex_inputs and complex_outputs):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -29,13 +30,15 @@ class Options:
         check_grads: bool = False,
         donate_argnames: Argnames | None = (),
     ) -> None:
+        if not isinstance(checks, bool):
+            raise TypeError(f"checks must be True or False, got {checks!r}")
         if fallback not in ("error", "numpy"):
             raise ValueError(f'fallback must be "error" or "numpy", got {fallback!r}')
         self.target = checked_target(target)
-        self.static_argnums = _numbers(static_argnums)
-        self.static_argnames = _names(static_argnames)
-        self.donate_argnames = _names(donate_argnames)
-        self.donate_argnums = _numbers(donate_argnums)
+        self.static_argnums = _numbers("static_argnums", static_argnums)
+        self.static_argnames = _names("static_argnames", static_argnames)
+        self.donate_argnames = _names("donate_argnames", donate_argnames)
+        self.donate_argnums = _numbers("donate_argnums", donate_argnums)
         self.checks = checks
         self.fallback = fallback
         self.check_grads = check_grads
@@ -57,14 +60,11 @@ class Options:
         """Raises ValueError for static or donated arguments that `fun` does not have."""
         if not (self.static or self.donate_argnums or self.donate_argnames):
             return
+        check_numbers("static_argnums", self.static_argnums, fun)
+        check_numbers("donate_argnums", self.donate_argnums, fun)
         parameters = signature_of(fun).parameters
         kinds = {p.kind for p in parameters.values()}
-        count = sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters.values())
         name = getattr(fun, "__name__", repr(fun))
-        for what, numbers in (("static", self.static_argnums), ("donate", self.donate_argnums)):
-            beyond = [i for i in numbers if not -count <= i < count]
-            if beyond and inspect.Parameter.VAR_POSITIONAL not in kinds:
-                raise ValueError(f"{what}_argnums={beyond[0]} of {name}, which accepts {count} positional arguments")
         for what, names in (("static", self.static_argnames), ("donate", self.donate_argnames)):
             unknown = set(names) - set(parameters)
             if unknown and inspect.Parameter.VAR_KEYWORD not in kinds:
@@ -91,8 +91,10 @@ class Options:
         hashed.
         """
         numbers, names = self._static_places(fun, len(args))
-        positional = tuple(_static(a, i) if i in numbers else a for i, a in enumerate(args))
-        return positional, {k: _static(v, k) if k in names else v for k, v in kwargs.items()}
+        listed = list(signature_of(fun).parameters)
+        own = [repr(listed[i]) if i < len(listed) else str(i) for i in range(len(args))]
+        positional = tuple(_static(fun, a, own[i]) if i in numbers else a for i, a in enumerate(args))
+        return positional, {k: _static(fun, v, repr(k)) if k in names else v for k, v in kwargs.items()}
 
     def _static_places(self, fun: Fun, count: int) -> tuple[set[int], set[str]]:
         """As in JAX an argument named one way is static however it is passed."""
@@ -102,11 +104,15 @@ class Options:
         return numbers | {i for i, n in enumerate(parameters) if n in names}, names
 
 
-def _static(x: Any, where: Any) -> Any:
+def _static(fun: Fun, x: Any, where: str) -> Any:
     try:
         hash(x)
     except TypeError:
-        raise ValueError(f"the static argument {where!r} must be hashable, but a {type(x).__name__} is not") from None
+        name = getattr(fun, "__name__", repr(fun))
+        raise ValueError(
+            f"the static argument {where} of {name} must be hashable, and a {type(x).__name__} is not: "
+            "pass a tuple, or an array as an argument that is not static"
+        ) from None
     return Static(x)
 
 
@@ -124,9 +130,31 @@ def settled_target(target: str, of_jit: dict[str, Any]) -> str:
     return "auto" if backend in ("gpu", "cuda", "rocm") else checked_target(backend)
 
 
-def _names(argnames: Argnames | None) -> tuple[str, ...]:
-    return () if argnames is None else (argnames,) if isinstance(argnames, str) else tuple(argnames)
+def _names(option: str, argnames: Argnames | None) -> tuple[str, ...]:
+    names = () if argnames is None else (argnames,) if isinstance(argnames, str) else argnames
+    made = tuple(names) if isinstance(names, Iterable) else (names,)
+    if not all(isinstance(n, str) for n in made):
+        raise TypeError(f"{option} must be a str or several, got {argnames!r}")
+    return made
 
 
-def _numbers(argnums: Argnums | None) -> tuple[int, ...]:
-    return () if argnums is None else (argnums,) if isinstance(argnums, int) else tuple(argnums)
+def numbers_in(argnums: Argnums) -> tuple[int, ...]:
+    """One int, or several. Raises TypeError for anything else."""
+    return tuple(map(operator.index, argnums if isinstance(argnums, Iterable) else (argnums,)))
+
+
+def check_numbers(option: str, numbers: Sequence[int], fun: Fun) -> None:
+    """Raises ValueError for the number of an argument that `fun` does not have."""
+    kinds = [p.kind for p in signature_of(fun).parameters.values()]
+    count = sum(k in (k.POSITIONAL_ONLY, k.POSITIONAL_OR_KEYWORD) for k in kinds)
+    beyond = [i for i in numbers if not -count <= i < count]
+    if beyond and inspect.Parameter.VAR_POSITIONAL not in kinds:
+        name = getattr(fun, "__name__", repr(fun))
+        raise ValueError(f"{option}={beyond[0]} of {name}, which accepts {count} positional arguments")
+
+
+def _numbers(option: str, argnums: Argnums | None) -> tuple[int, ...]:
+    try:
+        return () if argnums is None else numbers_in(argnums)
+    except TypeError:
+        raise TypeError(f"{option} must be an int or several, got {argnums!r}") from None

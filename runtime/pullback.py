@@ -17,6 +17,7 @@ import numpy as np
 from ..translator.builder import Builder
 from ..translator.derive import reverse
 from ..translator.derive.activity import inexact
+from ..translator.errors import Span
 from ..translator.ir import Atom, Block, Function, Param, Var
 from ..translator.pipeline import Positions, note
 from ..translator.reading.reader import Reading
@@ -91,6 +92,10 @@ class Backward(Transformation):
         super().__init__(_named(function.name))
         self.__signature__ = product_signature("residuals", "ct")
         del self.__wrapped__
+
+    @property
+    def place(self) -> Span:
+        return self.function.span
 
     def __call__(self, residuals: Any, ct: Any) -> Any:
         """Conditions among the residuals, Python's bools where Python numbers are compared, are data here."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..translator.errors import DerivativeError
+from ..translator.errors import DerivativeError, DTypeError
 from ..translator.tree import flatten, tree_map, unflatten
 
 if TYPE_CHECKING:
@@ -70,8 +70,12 @@ def check_grads(
     if unknown:
         raise ValueError(f"modes are 'fwd' and 'rev', not {sorted(unknown)}")
     derive = {"fwd": pushforward or _pushforward, "rev": pullback or _pullback}
+    if not isinstance(args, tuple | list):
+        raise TypeError(f"check_grads takes the arguments of the function as a tuple, not as {type(args).__name__}")
     narrow = _narrowest(args)
     g, moving = _holding_integers(f, tuple(args)) if pushforward is None and pullback is None else (f, tuple(args))
+    if not moving:
+        raise DTypeError("there is nothing to check: no argument of the function holds floats")
     wide = g if reference is None else _holding_integers(reference, tuple(args))[0]
     checker = _Checker(
         {mode: derive[mode] for mode in chosen},

@@ -8,10 +8,12 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..translator.offered import TRANSFORMED
-from ..translator.reading.signature import Signature
+from ..translator.reading.signature import Signature, runs
+from ..translator.reading.source import definition
 from .callables import readable
 
 if TYPE_CHECKING:
+    from ..translator.errors import Span
     from ..translator.ir import Function
     from ..translator.pipeline import Positions
     from ..translator.reading.reader import Reading
@@ -77,6 +79,11 @@ class Transformation:
 
         return plain(self)
 
+    @property
+    def place(self) -> Span:
+        """Where the function of the user's begins."""
+        return place_of(self.fun)
+
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
 
@@ -92,6 +99,12 @@ class Transformation:
 
     def __str__(self) -> str:
         return f"{self.verb} of {named(self.fun)}"
+
+
+def place_of(fun: Fun) -> Span:
+    """Where the function of the user's begins that `fun` is or is made of; NOWHERE where there is none."""
+    own = runs(fun)
+    return own.place if isinstance(own, Transformation) else definition(own)
 
 
 def named(fun: Fun) -> str:

@@ -186,7 +186,7 @@ def test_command_line_errors(file: str, capsys: pytest.CaptureFixture[str]) -> N
         ([f"{file}:softmax", "--args", "f31[2]"], "no dtype"),
         ([f"{file}:softmax", "--args", "float[2]"], "has no shape"),
         ([f"{file}:softmax", "--args", "?"], "neither dtype"),
-        ([f"{file}:softmax"], "missing a required argument"),
+        ([f"{file}:softmax"], "missing 1 required positional argument"),
         ([f"{file}:refused", "--args", "f64[2]"], "functions_to_inspect.py:13"),
         ([f"{file}:softmax", "--args", "f32[4,4]", "--show", "ptx"], "has no ptx"),
     ]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import ops
 from ..builder import Builder
-from ..errors import ShapeError
+from ..errors import Diagnostic, ShapeError
 from ..ir import Atom, Aval, DType, Shape
 from ..ops.core import AxesAttrs, ConcatenateAttrs, CreateAttrs, ShapeAttrs, promote
 from .base import Axes, definition, emit, lift, normalize_axes, normalize_axis
@@ -45,7 +45,8 @@ def transpose(b: Builder, x: object, axes: Sequence[int] | None = None) -> Atom:
     ndim = x.aval.ndim
     order = tuple(range(ndim))[::-1] if axes is None else tuple(normalize_axis(a, ndim) for a in axes)
     if sorted(order) != list(range(ndim)):
-        raise ShapeError(f"axes {order} are not a permutation of those of an array of shape {x.aval.shape}")
+        what = f"axes {order} are not a permutation of those of an array of shape {x.aval.shape}"
+        raise ShapeError(Diagnostic(what, instead="name each axis once"))
     earlier = definition(b, x, ops.TRANSPOSE)
     if earlier is not None:
         assert isinstance(earlier.attrs, AxesAttrs)
@@ -67,7 +68,7 @@ def checked_shape(shape: Sequence[int], dtype: DType) -> Shape:
     """The shape of a new array. Raises ShapeError, a ValueError as in NumPy, for one that no memory can hold."""
     sizes = tuple(int(n) for n in shape)
     if any(n < 0 for n in sizes):
-        raise ShapeError("negative dimensions are not allowed")
+        raise ShapeError(Diagnostic("negative dimensions are not allowed", instead="give sizes of 0 or more"))
     if 0 not in sizes and math.prod(sizes) * dtype.itemsize > np.iinfo(np.int64).max:
         raise ShapeError("array is too big; `arr.size * arr.dtype.itemsize` is larger than the maximum possible size.")
     return sizes

@@ -547,7 +547,7 @@ def dict_(ctx: Context, node: ast.Dict) -> Value:
         if k is None:
             inner = ctx.eval(v)
             if not isinstance(inner, dict):
-                ctx.refuse(v, "`**` in a dict needs a dict")
+                ctx.cut(v, f"`**` in a dict needs a dict, not {describe(inner)}", instead="pass a dict")
             built.update(inner)
         else:
             key = static(ctx, ctx.eval(k), k, "a dict key")

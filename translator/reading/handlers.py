@@ -22,6 +22,7 @@ from .marked import is_list_of_places, list_of_places
 from .output import signature_of, take_output, write_output
 from .selected import call
 from .selection import concrete
+from .signature import bare, misfit
 from .values import (
     Flat,
     Foreign,
@@ -39,6 +40,8 @@ def call_handler(
     """A NumPy function, method or attribute. Errors of the arguments are told at the call."""
     if kwargs.get("where", True) is None and not isinstance(f, np.ufunc):  # no mask, as functions hand their default on
         kwargs = {name: v for name, v in kwargs.items() if name != "where"}
+    if isinstance(f, np.ufunc) and len(args) > f.nargs and (theirs := _refusal_of_ufunc(f, len(args), kwargs)):
+        raise theirs
     output, args, kwargs = take_output(f, handler, args, kwargs)
     if output is not None:
         return write_output(ctx, output, call_handler(ctx, handler, f, args, kwargs, node), node)
@@ -130,10 +133,11 @@ _SCIPYS_MAKERS = frozenset({"polygamma"})  # by name: SciPy may not be there
 def _unknown_arguments(
     ctx: Context, f: Any, args: list[Value], kwargs: dict[str, Value], error: TypeError, node: ast.AST
 ) -> Exception:
-    """A TypeError where NumPy does not take such arguments either."""
+    """NumPy's own TypeError where it does not take such arguments either."""
+    theirs = _refusal(f, args, kwargs) if callable(f) else None
+    if theirs is not None:
+        return theirs
     words = _OWN_NAME.sub("", str(error))
-    if callable(f) and not _takes(f, args, kwargs):
-        return TypeError(f"{getattr(f, '__name__', f)}() {words}")
     return ctx.error(
         CutError,
         node,
@@ -146,17 +150,26 @@ def _unknown_arguments(
 _OWN_NAME = re.compile(r"^[\w.<>]+(\(\))? (?=takes|got|missing)")  # of the handler: the user's function is named
 
 
-def _takes(function: Any, args: list[Value], kwargs: dict[str, Value]) -> bool:
-    """Whether NumPy's function takes such arguments; taken for granted where its parameters are not known."""
+def _refusal(function: Any, args: list[Value], kwargs: dict[str, Value]) -> TypeError | None:
+    """What NumPy's function raises for such arguments; None where it takes them, or its parameters are not known."""
     if isinstance(function, np.ufunc):
-        return function.nin <= len(args) <= function.nargs and kwargs.keys() <= _UFUNC_OPTIONS
+        return _refusal_of_ufunc(function, len(args), kwargs)
     try:
-        inspect.signature(function).bind(*args, **kwargs)
+        signature = inspect.signature(function)
+    except ValueError:
+        return None
+    try:
+        signature.bind(*args, **kwargs)
     except TypeError:
-        return False
-    except ValueError:  # no signature is known
-        return True
-    return True
+        return misfit(getattr(function, "__name__", str(function)), bare(signature), args, kwargs)
+    return None
+
+
+def _refusal_of_ufunc(f: np.ufunc, given: int, kwargs: dict[str, Value]) -> TypeError | None:
+    if not f.nin <= given <= f.nargs:
+        return TypeError(f"{f.__name__}() takes from {f.nin} to {f.nargs} positional arguments but {given} were given")
+    unknown = kwargs.keys() - _UFUNC_OPTIONS
+    return TypeError(f"{f.__name__}() got an unexpected keyword argument {min(unknown)!r}") if unknown else None
 
 
 _UFUNC_OPTIONS = {"out", "where", "axes", "axis", "keepdims", "casting", "order", "dtype", "subok", "signature"}
@@ -172,4 +185,8 @@ def _with_arrays(ctx: Context, v: Value, f: Any, node: ast.AST) -> Value:
 def _label(f: Any) -> str:
     if isinstance(f, str):
         return f"the array method .{f}"
-    return f"np.{getattr(f, '__name__', f)}"
+    name = getattr(f, "__name__", str(f))
+    room, *inner = [p for p in (getattr(f, "__module__", None) or "numpy").split(".") if p[:1] != "_"] or ["builtins"]
+    if room == "builtins":
+        return name
+    return ".".join([room.replace("numpy", "np"), *inner, name]) if room != "untraced" else f"{inner[-1]}.{name}"

@@ -14,6 +14,7 @@ from .generators import Pieces, of_function
 from .iteration import held
 from .libraries import is_library
 from .liveness import Liveness, liveness
+from .signature import misfit
 from .source import FunctionNode, Source, SourcelessError, scope_of, source_of
 from .values import (
     SHARED,
@@ -164,7 +165,7 @@ def bind_arguments(
     positional = [a.arg for a in (*spec.posonlyargs, *spec.args)]
     env = dict(zip(positional, args, strict=False))
     if len(args) > len(positional) and spec.vararg is None:
-        raise TypeError(f"{label}() takes {len(positional)} positional arguments but {len(args)} were given")
+        raise misfit(label, _bare(spec), args, kwargs)
     if spec.vararg is not None:
         env[spec.vararg.arg] = tuple(args[len(positional) :])
     only_positional = {a.arg for a in spec.posonlyargs}
@@ -174,17 +175,32 @@ def bind_arguments(
         if k not in by_name:
             extra[k] = v
         elif k in env:
-            raise TypeError(f"{label}() got multiple values for argument {k!r}")
+            raise misfit(label, _bare(spec), args, kwargs)
         else:
             env[k] = v
     if spec.kwarg is not None:
         env[spec.kwarg.arg] = extra
     elif extra:
-        raise TypeError(f"{label}() got an unexpected keyword argument {next(iter(extra))!r}")
+        raise misfit(label, _bare(spec), args, kwargs)
     for name in (*positional, *(a.arg for a in spec.kwonlyargs)):
         if name not in env:
             value = default(name)
             if value is _MISSING:
-                raise TypeError(f"{label}() missing a required argument: {name!r}")
+                raise misfit(label, _bare(spec), args, kwargs)
             env[name] = value
     return env
+
+
+def _bare(spec: ast.arguments) -> str:
+    """The parameters as they are written, without annotations, each default None."""
+    none = ast.Constant(None)
+    written = ast.arguments(
+        posonlyargs=[ast.arg(a.arg) for a in spec.posonlyargs],
+        args=[ast.arg(a.arg) for a in spec.args],
+        vararg=spec.vararg and ast.arg(spec.vararg.arg),
+        kwonlyargs=[ast.arg(a.arg) for a in spec.kwonlyargs],
+        kw_defaults=[default and none for default in spec.kw_defaults],
+        kwarg=spec.kwarg and ast.arg(spec.kwarg.arg),
+        defaults=[none for _ in spec.defaults],
+    )
+    return ast.unparse(written)

@@ -69,6 +69,8 @@ def _len(ctx: Context, node: ast.AST, x: Value) -> Value:
         return length(ctx, x)
     if isinstance(x, RunRange | Zip | Enumerate | Reversed | DictView):
         return len(known_items(ctx, x, node))
+    if type(x) is Var:
+        raise TypeError(f"object of type {_type(ctx, node, x).__name__!r} has no len()")
     method = ctx.captures.part(type(x.value if isinstance(x, Foreign) else x), "__len__")
     if isinstance(method, types.FunctionType):
         return ctx.call(method, [x], {}, node)
@@ -77,10 +79,10 @@ def _len(ctx: Context, node: ast.AST, x: Value) -> Value:
 
 def _range(ctx: Context, node: ast.AST, *args: Value) -> Value:
     parts = [a.item() if isinstance(a, np.integer) else a for a in map(ctx.number, args)]
-    if not any(type(a) is Var for a in parts):
+    if not any(type(a) is Var or type(a) is Ref for a in parts):
         return run_known(ctx, node, range, *parts)
     for a in parts:
-        if type(a) is Var and a.aval.dtype.kind not in "iu":
+        if type(a) is Ref or (type(a) is Var and a.aval.dtype.kind not in "iu"):
             raise ctx.error(DTypeError, node, "range() needs integers", why=f"this is {describe(a)}")
     start, stop, step = (0, parts[0], 1) if len(parts) == 1 else (*parts, 1) if len(parts) == 2 else parts
     return RunRange(start, stop, static(ctx, step, node, "the step of a range"))
@@ -226,7 +228,8 @@ def _prod(ctx: Context, node: ast.AST, items: Value, *, start: Value = 1) -> Val
     return _reduce(ctx, node, operator.mul, items, start)
 
 
-def _getattr(ctx: Context, node: ast.AST, x: Value, name: str, *default: Value) -> Value:
+def _getattr(ctx: Context, node: ast.AST, x: Value, name: Value, *default: Value) -> Value:
+    _check_name(ctx, node, name)
     try:
         return get_attribute(ctx, x, name, node)
     except AttributeError:
@@ -236,13 +239,20 @@ def _getattr(ctx: Context, node: ast.AST, x: Value, name: str, *default: Value) 
         raise
 
 
+def _check_name(ctx: Context, node: ast.AST, name: Value) -> None:
+    """Raises Python's TypeError for the name of an attribute that is no str."""
+    if not isinstance(name, str):
+        raise TypeError(f"attribute name must be string, not {_type(ctx, node, name).__name__!r}")
+
+
 def _setattr(ctx: Context, node: ast.AST, x: Value, name: Value, value: Value) -> None:
     if type(x) is Ref or type(x) is Var or not isinstance(name, str):
         ctx.cut(node, f"setattr of {describe(x)}")
     set_attribute(ctx, x, name, value, node)
 
 
-def _hasattr(ctx: Context, node: ast.AST, x: Value, name: str) -> Value:
+def _hasattr(ctx: Context, node: ast.AST, x: Value, name: Value) -> Value:
+    _check_name(ctx, node, name)
     if type(x) is Ref:
         return hasattr(np.ndarray, name)
     if type(x) is Var:

@@ -68,11 +68,33 @@ def bind(fun: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
     signature = _python_signature(fun)
     try:
         bound = signature.bind(*args, **kwargs)
-    except TypeError as error:
-        raise TypeError(f"{getattr(fun, '__name__', fun)}() {error}") from None
+    except TypeError:
+        raise misfit(getattr(fun, "__name__", str(fun)), bare(signature), args, kwargs) from None
     if len(bound.arguments) < len(signature.parameters):
         bound.apply_defaults()
     return list(bound.arguments.items())
+
+
+def misfit(name: str, parameters: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> TypeError:
+    """What CPython raises for a call that does not fit: it says so of a function without a body."""
+    made: dict[str, Any] = {}
+    exec(f"def called({parameters}): pass", made)
+    called = made["called"]
+    called.__qualname__ = name
+    try:
+        called(*args, **kwargs)
+    except TypeError as error:
+        return error.with_traceback(None)
+    return TypeError(f"{name}() does not take these arguments")
+
+
+def bare(signature: inspect.Signature) -> str:
+    """The parameters as they are written, without annotations, each default None."""
+    parameters = [
+        p.replace(annotation=p.empty, default=p.empty if p.default is p.empty else None)
+        for p in signature.parameters.values()
+    ]
+    return str(inspect.Signature(parameters))[1:-1]
 
 
 def _python_signature(fun: Callable[..., Any]) -> inspect.Signature:

@@ -62,6 +62,8 @@ def _real(b: Builder, x: Any, what: str) -> Atom:
 def int_(b: Builder, x: Any = 0, *base: Any) -> Any:
     if _known(x):
         return int(static(x, "int"), *base)
+    if base:
+        raise DTypeError("int() can't convert non-string with explicit base")
     return make.number(b, _real(b, x, "int()"), np.int64)
 
 
