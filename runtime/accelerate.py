@@ -157,11 +157,11 @@ class Accelerated:
 
     def _run(self, entry: Entry, leaves: list[Any], given: tuple[Any, Any]) -> Any:
         """The result; the caller's containers get what the function put into them."""
-        changes = entry.translation.changes
-        if changes:
-            from ..translator.reading.changes import apply_changes, holds_twice
+        changes, returned = entry.translation.changes, entry.translation.returned
+        if changes or returned:
+            from ..translator.reading.changes import apply_changes, hand_back, holds_twice
 
-            if holds_twice(given):
+            if changes and holds_twice(given):
                 return on_host(self.fun, *given)
         try:
             result = self._ran(entry, leaves, given, HOST_ERRORS)
@@ -171,12 +171,14 @@ class Accelerated:
             if not is_of_the_run(error):
                 raise
             return self._last_word(error, given)
-        if not changes:
+        if not (changes or returned):
             return result
         bound = signature_of(self.fun).bind(*given[0], **given[1])
         bound.apply_defaults()
-        apply_changes(changes, bound.arguments, result)
-        return result[0]
+        if changes:
+            apply_changes(changes, bound.arguments, result)
+            result = result[0]
+        return hand_back(returned, bound.arguments, result)
 
     def _ran(
         self, entry: Entry, leaves: list[Any], given: tuple[Any, Any], repeats: tuple[type[Exception], ...] = ()

@@ -33,7 +33,7 @@ from .passes.kinds import kinds
 from .passes.simplify import simplify
 from .passes.ties import ties
 from .passes.windows import windows
-from .reading.changes import Change
+from .reading.changes import Change, Returned
 from .reading.draws import differs_in_lanes
 from .reading.exact import exact
 from .reading.guards import Guard
@@ -148,6 +148,7 @@ class Translation:
     layouts: tuple[Layout, ...] = ()
     reasons: tuple[tuple[int, str], ...] = ()  # what needs the values of leaves among the statics
     changes: tuple[Change, ...] = ()  # of the caller's containers: their contents follow the result
+    returned: tuple[Returned, ...] = ()  # results that are arguments in which it stores
     loops: tuple[LoopNote, ...] = ()  # what became of control flow that differs between the lanes of a batch
 
     @property
@@ -183,6 +184,7 @@ def translate(
         reading.layouts,
         reading.reasons,
         reading.changes,
+        reading.returned,
         tuple(loops),
     )
 

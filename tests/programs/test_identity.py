@@ -108,3 +108,41 @@ def twice_itself(x):
 def test_a_list_beside_itself(target: str) -> None:
     given = [X, X + 1]
     assert_same(accelerate(twice_itself, target=target)(copy.deepcopy(given)), twice_itself(given), "result")
+
+
+def _written_and_returned(a, b):
+    a[0] = 7.0
+    return a, b * 2.0, a * 2.0
+
+
+def _written_through_a_name(a, b):
+    c = b
+    c += a
+    return c
+
+
+def _written_in_a_branch(a, b):
+    if a.sum() > 1.0:
+        a *= 2.0
+    return a
+
+
+def _with_a_list(a, b, found=None):
+    found = [] if found is None else found
+    found.append(b.sum())
+    a[a > 1.0] -= 1.0
+    return a
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("fun", [_written_and_returned, _written_through_a_name, _written_in_a_branch, _with_a_list])
+def test_arrays_that_are_written_and_returned_are_the_callers(fun: Any, target: str) -> None:
+    fast = accelerate(fun, target=target)
+    for lay in (lambda x: x, lambda x: x[::-1], lambda x: np.tile(x, 5000)):
+        mine, others = ([lay(X.copy()), lay(X + 1.0)] for _ in range(2))
+        for _ in range(3):
+            expected, found = fun(*mine), fast(*others)
+            for one, other in zip(*((r if type(r) is tuple else (r,)) for r in (expected, found)), strict=True):
+                assert [one is x for x in mine] == [other is x for x in others]
+            assert_same(found, expected, "result")
+            assert_same(others, mine, "arguments")

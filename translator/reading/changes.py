@@ -1,4 +1,5 @@
 """What a function does to the caller's lists, dicts, sets and objects: it gives their new contents beside its result.
+Which results are arrays of the caller's that it has stored into.
 
     def f(items, x):                f(items: [float64[3]], x: float64[3]) ->
         items.append(x * 2)             return result, [items[0], x * 2]
@@ -9,8 +10,10 @@ Who runs the program puts the contents into the caller's containers. Arrays in p
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from ..errors import CutError, Diagnostic
 from ..ir import Capture
@@ -61,6 +64,35 @@ class Change:
         else:
             for name, value in contents.items():
                 setattr(target, name, value)
+
+
+@dataclass(frozen=True, slots=True)
+class Returned:
+    """The result, or the one at `position` of a tuple, is the array that was given for the parameter `name`."""
+
+    position: int | None
+    name: str
+
+
+def written_in(parameters: Mapping[str, Value], value: Value, written: set[Cell]) -> tuple[Returned, ...]:
+    """The results that are arguments which the function has stored into. For others it gives arrays of their own."""
+    arrays = {p.cell: name for name, p in parameters.items() if type(p) is Ref and p.cell in written and not p.path}
+    results = enumerate(value) if type(value) is tuple else [(None, value)]
+    whole = [(i, v.cell) for i, v in results if type(v) is Ref and not v.path]
+    return tuple(Returned(i, arrays[cell]) for i, cell in whole if cell in arrays)
+
+
+def hand_back(returned: Sequence[Returned], arguments: Mapping[str, Any], result: Any) -> Any:
+    """The result with the caller's own arrays for what the program has made of them."""
+    for r in returned:
+        made = result if r.position is None else result[r.position]
+        array = arguments[r.name]
+        if type(made) is not np.ndarray or not isinstance(array, np.ndarray):  # Arrays are values
+            continue
+        if r.position is None:
+            return array
+        result = (*result[: r.position], array, *result[r.position + 1 :])
+    return result
 
 
 def apply_changes(changes: Sequence[Change], arguments: dict[str, Any], made: Sequence[Any]) -> None:

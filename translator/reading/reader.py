@@ -32,7 +32,7 @@ from ..rewrite import prune, unique_names
 from ..tree import ARRAY, LEAF, NONE, Kind, TreeDef, close_node, open_node, static
 from . import attributes, calls, comprehensions, control, expressions, loops, matching, stores
 from .booleans import returned
-from .changes import Change, changes_of
+from .changes import Change, Returned, changes_of, written_in
 from .context import Context
 from .control import FUNCTION_END, check_defined, sequence
 from .draws import argument
@@ -99,6 +99,7 @@ class Reading:
     layouts: tuple[Layout, ...] = ()
     reasons: tuple[tuple[int, str], ...] = ()
     changes: tuple[Change, ...] = ()  # then the result is a tuple: what is returned, and the contents for each
+    returned: tuple[Returned, ...] = ()
     python_bools: frozenset[Var] = frozenset()  # variables that are Python's own bools, which the types do not tell
 
 
@@ -259,7 +260,9 @@ def _read_once(
     )
     layouts = _layouts(ctx, {c for _, c in mutated}, [i for i in range(len(signature.avals)) if i not in leaves])
     pythons = frozenset(ctx.python_bools)
-    return Reading(program, leaves, tuple(ctx.captures.guards.values()), layouts, changes=changed, python_bools=pythons)
+    returned = written_in(entered, value, {c for _, c in mutated}) if ctx.keeps_changes else ()
+    guards = tuple(ctx.captures.guards.values())
+    return Reading(program, leaves, guards, layouts, changes=changed, returned=returned, python_bools=pythons)
 
 
 def _apart(hidden: Sequence[Param], shown: Sequence[Param]) -> list[Param]:
