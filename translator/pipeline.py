@@ -21,6 +21,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from .checked import on_the_host
+from .derive.squares import smooth_squares
 from .derive.tape import NeedTrip, behind_of
 from .errors import CutError, Diagnostic
 from .ir import For, Function, walk
@@ -96,7 +97,7 @@ def vectorised(function: Function, derives: bool = False) -> Function:
 def _prepared(function: Function, derives: bool) -> Function:
     """What a transformation works on. What is about to be derived computes nothing twice: a value has one cotangent."""
     function = vectorised(function, derives)
-    return simplify(function) if derives else function
+    return smooth_squares(simplify(function)) if derives else function
 
 
 def grouped(function: Function) -> Function:

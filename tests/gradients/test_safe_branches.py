@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from untraced import accelerate, grad, hessian, jacfwd, jvp, linear_transpose
+from untraced import accelerate, grad, hessian, jacfwd, jvp, linear_transpose, value_and_grad
 from untraced.testing import check_grads
 
 
@@ -302,3 +302,30 @@ def test_the_derivative_of_a_norm_needs_one_guard():
         np.testing.assert_array_equal(grad(lambda x: np.linalg.norm(x) ** 2)(np.zeros(2)), np.zeros(2))
         np.testing.assert_array_equal(hessian(np.linalg.norm)(np.zeros(2)), np.zeros((2, 2)))
         np.testing.assert_array_equal(jacfwd(np.linalg.norm)(np.zeros(2)), np.zeros(2))
+
+
+SQUARED = {
+    "norm": lambda x: np.linalg.norm(x) ** 2,
+    "root": lambda x: np.square(np.sqrt(np.sum(x * x) + np.sum(x[1:] ** 2))),
+    "modulus": lambda x: np.sum(np.abs(x) ** 2),
+    "complex modulus": lambda x: np.sum(np.abs(np.fft.fft(x)) ** 2),
+    "product": lambda x: np.exp(np.linalg.norm(x) * np.linalg.norm(x)),
+}
+
+
+@pytest.mark.parametrize("name", SQUARED)
+@pytest.mark.parametrize("x", [np.zeros(3), np.array([0.0, 0.3, -0.4])])
+def test_squares_of_roots_are_smooth_at_zero(name, x):
+    function = SQUARED[name]
+    check_grads(function, (x,), order=2)
+    value, slope = value_and_grad(function)(x)
+    assert value == function(x)
+    np.testing.assert_allclose(accelerate(hessian(function), target="cpu")(x), hessian(function)(x), rtol=1e-12)
+    assert np.all(np.diag(hessian(function)(x)) >= 2.0)
+    np.testing.assert_allclose(grad(function)(x), slope)
+
+
+def test_the_slope_of_a_squared_norm_has_no_root():
+    source = grad(lambda w: 0.1 * np.linalg.norm(w) ** 2).source(np.ones(3))
+    assert "return w * 0.2 " in source
+    assert np.isnan(grad(lambda x: np.sqrt(x) ** 2)(-1.0))  # a root of what may be negative is a root

@@ -25,7 +25,7 @@ from .steepness import Makers, may_be_steep_at_zero
 def as_root(s: Apply, makers: Makers) -> Apply:
     """A norm, which stands as a guarded root, as the root: it needs no guard where nothing behind it is steep."""
     squares = guarded_root(s, makers.get)
-    if squares is None or squares.aval.dtype.kind != "f" or not _is_flat_at_zero(squares, makers, {}):
+    if squares is None or squares.aval.dtype.kind != "f" or not is_flat_at_zero(squares, makers, {}):
         return s
     return s if may_be_steep_at_zero(squares, makers) else Apply(s.targets, ops.SQRT, (squares,), NO_ATTRS, s.span)
 
@@ -35,7 +35,7 @@ def at_corner(b: Builder, s: Apply, makers: Makers) -> Apply:
     if s.op is not ops.SQRT and not (s.op is ops.POWER and _is_root(s.args[1])):
         return s
     x, root = s.args[0], s.targets[0]
-    if root.aval.dtype.kind != "f" or not _is_flat_at_zero(_dividend(x, makers), makers, {}):
+    if root.aval.dtype.kind != "f" or not is_flat_at_zero(_dividend(x, makers), makers, {}):
         return s
     if s.op is ops.SQRT:
         return dataclasses.replace(s, targets=(_infinite_at_zero(b, root),))
@@ -56,7 +56,7 @@ def _is_root(a: Atom) -> bool:
     return isinstance(a, Const) and not a.aval.shape and a.aval.dtype.kind == "f" and bool(0.5 <= a.value < 1)
 
 
-def _is_flat_at_zero(a: Atom, makers: Makers, known: dict[Var, bool]) -> bool:
+def is_flat_at_zero(a: Atom, makers: Makers, known: dict[Var, bool]) -> bool:
     """Whether `a` is seen to be nowhere negative, and to have derivative 0 where it is 0."""
     made = makers.get(a) if isinstance(a, Var) else None
     if made is None or a.aval.dtype.kind != "f":
@@ -69,7 +69,7 @@ def _is_flat_at_zero(a: Atom, makers: Makers, known: dict[Var, bool]) -> bool:
 
 def _makes_flat(s: Apply, makers: Makers, known: dict[Var, bool]) -> bool:
     op, args = s.op, s.args
-    flat = [_is_flat_at_zero(a, makers, known) for a in args]
+    flat = [is_flat_at_zero(a, makers, known) for a in args]
     if op is ops.SQUARE:
         return True
     if op is ops.MULTIPLY:
