@@ -50,12 +50,32 @@ def test_digits_data_parallel_is_the_same_on_devices_and_processes() -> None:
     assert float(one.split()[-1]) > 0.8
 
 
+BLOCKS = re.findall(r"```python\n(.*?)```", (EXAMPLES.parent / "README.md").read_text(), re.S)
+
+
+def printed_by(script: Path, *parts: str) -> str:
+    """What a program of these parts prints."""
+    script.write_text("\n".join(parts))
+    command = [sys.executable, str(script)]
+    return subprocess.run(command, capture_output=True, text=True, check=True, cwd=script.parent).stdout
+
+
 def test_the_readme_shows_what_its_first_program_prints(tmp_path: Path) -> None:
-    blocks = re.findall(r"```python\n(.*?)```", (EXAMPLES.parent / "README.md").read_text(), re.S)
-    script = tmp_path / "readme.py"
-    script.write_text(blocks[0])
-    out = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True).stdout
-    assert out.split() == ["(20,", "10)", *blocks[1].split()]
+    assert printed_by(tmp_path / "readme.py", BLOCKS[0]).split() == ["(20,", "10)", *BLOCKS[1].split()]
+
+
+def test_what_else_the_readme_shows_runs(tmp_path: Path) -> None:
+    first, derivative, *rest = BLOCKS
+    (on_devices,) = [block for block in rest if "pmap" in block]
+    rest.remove(on_devices)
+    edited = ["compiled = loss_grad", derivative, "loss_grad, my_loss_grad = compiled, loss_grad"]
+    out = printed_by(tmp_path / "all.py", first, *edited, *rest)
+    assert "return x / np.sum(x, axis=0)" in out and "NumPy takes" in out and "lines of source" in out
+    assert (tmp_path / "trace.json").exists()
+    data = first[: first.index("loss_grad")]
+    shown = "print(type(w).__name__, np.asarray(w).shape)"
+    out = printed_by(tmp_path / "devices.py", data + "from untraced import lax", on_devices, shown)
+    assert out == "Array (4, 20, 10)\n"
 
 
 def test_heat_equals_numpy(tmp_path: Path) -> None:
