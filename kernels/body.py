@@ -292,7 +292,7 @@ class Body:
 
     def packs(self, access: Access) -> bool:
         """Whether an array is walked element by element where neighbours are taken together."""
-        return access.strides[self.layout.outer[0].members[-1]] == 1
+        return access.strides[self.layout.outer[-1].members[-1]] == 1
 
     def output_pack(self, index: int) -> str:
         return f"{self.pointers['out', index].name.removesuffix('_ptr')}_out_pack"

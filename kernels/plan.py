@@ -23,7 +23,7 @@ from .firsts import First
 from .held import plan_held
 from .helpers import HELPERS
 from .lane_blocks import plan_lane_block
-from .layout import Strides
+from .layout import Access, Strides
 from .lower import RESERVED, Call, Fold, Load, Look, Lowered, Names, Position, Scan, lower
 from .parts import MANY_BLOCKS, Parted, chunks_of, first_stage, own_parted
 from .program import Argument, GroupPlan, Launch, header, make_launch, prepare, walks_neighbours
@@ -186,26 +186,35 @@ def _plan_pointwise(body: Body, heading: list[str], name: str, language: str) ->
         sections["packed"], sections["pack"] = _packed(body), pack
     grid = (max(1, min(_ceil(layout.rows, CUDA_BLOCK), 4 * MANY_BLOCKS)), 1)
     launch = make_launch(body, "pointwise.cuda.j2", name, heading, sections, extents, grid, CUDA_BLOCK, (), 4)
-    return replace(launch, packed=layout.rows if pack else 0, pack=pack, choices=_choices(language, 4))
+    packed = layout.rows if pack and _packs_align(body, pack) else 0
+    return replace(launch, packed=packed, pack=pack, choices=_choices(language, 4))
 
 
 def _pack_of(body: Body) -> int:
     """How many neighbours a thread takes at a time: 16 bytes of the widest array, four at least; 0 where it cannot.
 
-    It can on one axis, walked by every array in steps of 0 or 1 from its start.
+    It can where every array is walked from its start, along the last axis in steps of 0 or 1.
     """
     layout = body.layout
-    if len(layout.outer) != 1 or not body.accesses or len(body.lowered.values) > 200:
+    if not layout.outer or not body.accesses or len(body.lowered.values) > 200:
         return 0
     if any(isinstance(v.source, Position | Look) for v in body.lowered.values):
         return 0
-    axis = layout.outer[0].members[-1]
+    axis = layout.outer[-1].members[-1]
     steps = {a.strides[axis] for a in body.accesses.values()}
     if 1 not in steps or not steps <= {0, 1} or any(a.offset for a in body.accesses.values()):
         return 0
-    loads = [v for v in body.lowered.values if isinstance(v.source, Load) and body.accesses[id(v)].strides[axis] == 1]
+    loads = [v for v in body.lowered.values if isinstance(v.source, Load) and body.packs(body.accesses[id(v)])]
     widest = max(d.itemsize for d in (*(v.dtype for v in loads), *(o.dtype for o in body.lowered.outputs)))
     return 8 if widest <= 2 and len(body.lowered.values) <= UNROLLED else 4
+
+
+def _packs_align(body: Body, pack: int) -> bool:
+    """Whether packs lie within the last axis and begin at multiples of their width, if the arrays do."""
+    *others, last = body.layout.outer
+    every = [*body.accesses.values(), *map(body.stored_at, body.lowered.outputs)]
+    strides = [a.strides[axis.members[-1]] for a in every if body.packs(a) for axis in others]
+    return not (others and last.extent % pack) and not any(n % pack for n in strides)
 
 
 def _packed(body: Body) -> dict[str, object]:
@@ -213,17 +222,20 @@ def _packed(body: Body) -> dict[str, object]:
     body.packed = True
     lines = body.straight()
     body.packed = False
-    axis = body.layout.outer[0].members[-1]
-    loads = []
+    loads, stores = [], []
     for v in body.lowered.values:
-        if isinstance(v.source, Load) and body.accesses[id(v)].strides[axis] == 1:
+        if isinstance(v.source, Load) and body.packs(access := body.accesses[id(v)]):
             pointer = body.pointers["in", v.source.param].name
-            loads.append({"name": f"{v.name}_pack", "type": body.dialect.type_name(v.dtype), "pointer": pointer})
-    stores = []
+            loads.append(_pack(body, f"{v.name}_pack", v.dtype, pointer, v.source.param, access))
     for i, o in enumerate(body.lowered.outputs):
         pointer = body.pointers["out", i].name
-        stores.append({"name": body.output_pack(i), "type": body.dialect.type_name(o.dtype), "pointer": pointer})
+        stores.append(_pack(body, body.output_pack(i), o.dtype, pointer, ("out", i), body.stored_at(o)))
     return {"lines": lines, "loads": loads, "stores": stores}
+
+
+def _pack(body: Body, name: str, dtype: DType, pointer: str, array: object, access: Access) -> dict[str, str]:
+    address = body.layout.address(pointer.removesuffix("_ptr"), array, access, body.lowered.names)
+    return {"name": name, "type": body.dialect.type_name(dtype), "address": f"{pointer} + {address}"}
 
 
 def _threads_for(columns: int) -> int:

@@ -213,6 +213,32 @@ def test_four_neighbours_at_a_time(function: Function, backend: HostCuda) -> Non
     assert backend.packed_launches == before + 1
 
 
+def with_bias(x: Any, gain: Any, offset: Any) -> Any:
+    y = x * gain + offset[:, None]
+    return y > 0, np.where(y > 0, y, y * 2)
+
+
+@needs_compiler
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
+@pytest.mark.parametrize("shape", [(5, 24), (3, 5, 8), (1, 40), (5, 25), (6, 2)])
+def test_broadcasts_by_neighbours(shape: tuple[int, ...], dtype: str, backend: HostCuda) -> None:
+    """Rows are multiples of a pack long, or what is walked as one is; of an array with padded rows, too."""
+    rng = np.random.default_rng(len(shape))
+    padded, pack = rng.normal(size=(*shape[:-1], shape[-1] + 16)).astype(dtype), 8 if dtype == "f2" else 4
+    offset = rng.normal(size=shape[:-1]).astype(dtype)
+    gain = rng.normal(size=shape[-1]).astype(dtype)
+    args = (padded[..., : shape[-1]], gain, offset if offset.ndim == 1 else offset[0])
+    for x in (args[0].copy(), args[0]):
+        case = Case(with_bias, (x, *args[1:]))
+        before = backend.packed_launches
+        with aligned(backend):
+            lies = x if x.flags.c_contiguous else backend.moved(padded)[..., : shape[-1]]
+            executor = GpuExecutor(case.translated("cuda"), backend)
+            moved = [backend.moved(lies) if lies.flags.c_contiguous else lies, *map(backend.moved, args[1:])]
+            case.check(executor(moved))
+        assert backend.packed_launches == before + (shape[-1] % pack == 0)
+
+
 @needs_compiler
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "u1"])
 def test_parts_of_rows_by_neighbours(dtype: str, backend: HostCuda) -> None:

@@ -54,17 +54,17 @@ extern "C" __global__ void half_precision_t(
     }
 }
 
-// The same for eight neighbours at a time: n is a multiple of 8 and the pointers are aligned.
+// The same for eight neighbours at a time: rows are multiples of 8 long and begin at such.
 template <class T> struct alignas(8 * sizeof(T)) Pack { T at[8]; };
 
 extern "C" __global__ void half_precision_t_by8(
     const half_t* __restrict__ x_ptr, const half_t* __restrict__ y_ptr, half_t* __restrict__ t_2_ptr,
     index_t n
 ) {
-    const index_t step = (index_t)gridDim.x * blockDim.x;
-    for (index_t i = (index_t)blockIdx.x * blockDim.x + threadIdx.x; i < n / 8; i += step) {
-        const auto x_pack = reinterpret_cast<const Pack<half_t>*>(x_ptr)[i];
-        const auto y_pack = reinterpret_cast<const Pack<half_t>*>(y_ptr)[i];
+    const index_t step = 8 * (index_t)gridDim.x * blockDim.x;
+    for (index_t i = 8 * ((index_t)blockIdx.x * blockDim.x + threadIdx.x); i < n; i += step) {
+        const auto x_pack = *reinterpret_cast<const Pack<half_t>*>(x_ptr + i);
+        const auto y_pack = *reinterpret_cast<const Pack<half_t>*>(y_ptr + i);
         Pack<half_t> t_2_out_pack;
 #pragma unroll
         for (int k = 0; k < 8; k++) {
@@ -75,6 +75,6 @@ extern "C" __global__ void half_precision_t_by8(
             const half_t t_2 = half_t::from((widen(t_1) + 1.0f));
             t_2_out_pack.at[k] = t_2;
         }
-        reinterpret_cast<Pack<half_t>*>(t_2_ptr)[i] = t_2_out_pack;
+        *reinterpret_cast<Pack<half_t>*>(t_2_ptr + i) = t_2_out_pack;
     }
 }

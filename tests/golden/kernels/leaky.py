@@ -15,9 +15,9 @@ def leaky_positive(x_ptr, gain_ptr, offset_ptr, positive_ptr, t_2_ptr, slope, n_
     gain = tl.load(gain_ptr + i_1, mask=mask)
     t = x * gain
     offset = tl.load(offset_ptr + i_0, mask=mask)
-    scaled_1 = t + offset
-    positive = scaled_1 > 0.0
-    t_1 = slope.to(tl.float32) * scaled_1
-    t_2 = tl.where(positive, scaled_1, t_1)
+    scaled = t + offset
+    positive = scaled > 0.0
+    t_1 = slope.to(tl.float32) * scaled
+    t_2 = tl.where(positive, scaled, t_1)
     tl.store(positive_ptr + i, positive, mask=mask)
     tl.store(t_2_ptr + i, t_2, mask=mask)

@@ -41,8 +41,8 @@ def log_of_sum_t_parts(
     tl.store(m_part_ptr + row * chunks + chunk, tl.reduce(m_sofar, 1, larger_of, keep_dims=True), mask=row_mask)
     whole = tl.reduce(x_top_sofar, 1, larger_of, keep_dims=True)
     tl.store(x_top_ptr + row * chunks + chunk, whole, mask=row_mask)
-    scaled = tl.sum(x_total_sofar * exp_against(x_top_sofar, whole), axis=1, keep_dims=True)
-    tl.store(x_total_ptr + row * chunks + chunk, scaled, mask=row_mask)
+    against_top = tl.sum(x_total_sofar * exp_against(x_top_sofar, whole), axis=1, keep_dims=True)
+    tl.store(x_total_ptr + row * chunks + chunk, against_top, mask=row_mask)
 
 # np.max(x)
 # m + np.log(np.sum(np.exp(x - m)))
