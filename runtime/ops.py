@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..translator.library.gathering import GatherScatterMode, parsed_mode
 from ..translator.library.scattering import or_behind
 
 
@@ -23,7 +24,7 @@ def segment_sum(
     mode: Any = None,
 ) -> Any:
     """The sum of the rows of each segment: shape (num_segments, *data.shape[1:])."""
-    return _reduced(np.add.at, 0, data, segment_ids, num_segments)
+    return _reduced(np.add.at, 0, data, segment_ids, num_segments, mode)
 
 
 def segment_prod(
@@ -36,7 +37,7 @@ def segment_prod(
     mode: Any = None,
 ) -> Any:
     """The product of the rows of each segment."""
-    return _reduced(np.multiply.at, 1, data, segment_ids, num_segments)
+    return _reduced(np.multiply.at, 1, data, segment_ids, num_segments, mode)
 
 
 def segment_max(
@@ -49,7 +50,7 @@ def segment_max(
     mode: Any = None,
 ) -> Any:
     """The greatest of the rows of each segment; -inf, or the least integer, where there are none."""
-    return _reduced(np.maximum.at, _least(np.result_type(data)), data, segment_ids, num_segments)
+    return _reduced(np.maximum.at, _least(np.result_type(data)), data, segment_ids, num_segments, mode)
 
 
 def segment_min(
@@ -62,14 +63,16 @@ def segment_min(
     mode: Any = None,
 ) -> Any:
     """The least of the rows of each segment; inf, or the greatest integer, where there are none."""
-    return _reduced(np.minimum.at, _greatest(np.result_type(data)), data, segment_ids, num_segments)
+    return _reduced(np.minimum.at, _greatest(np.result_type(data)), data, segment_ids, num_segments, mode)
 
 
-def _reduced(combine_at: Any, neutral: Any, data: Any, segment_ids: Any, num_segments: Any) -> Any:
+def _reduced(combine_at: Any, neutral: Any, data: Any, segment_ids: Any, num_segments: Any, mode: Any) -> Any:
+    """Rows of no segment are left out, or with mode "clip" of the first or the last."""
     x, rows = np.asarray(data), np.asarray(segment_ids)
     n = int(np.max(rows)) + 1 if num_segments is None else num_segments
     out = np.full((n + 1, *x.shape[rows.ndim :]), neutral, dtype=x.dtype)  # the last row takes what is left out
-    combine_at(out, or_behind(np.where(rows < 0, n, rows), n), x)
+    clips = parsed_mode(mode) is GatherScatterMode.CLIP
+    combine_at(out, np.clip(rows, 0, n - 1) if clips else or_behind(np.where(rows < 0, n, rows), n), x)
     return out[:n]
 
 

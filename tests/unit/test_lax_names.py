@@ -101,6 +101,8 @@ GROUPS: dict[str, list[str]] = {
         "jax.ops.segment_sum(v[:3], i, 4), jax.ops.segment_sum(m, i, num_segments=3, indices_are_sorted=False)",
         "jax.ops.segment_max(v[:3], i - 1, 2), jax.ops.segment_min(v[:3], i, 2), jax.ops.segment_prod(m, i, 3)",
         "jax.ops.segment_max(i, i, 3), jax.ops.segment_min(i, i, 3)",
+        "[jax.ops.segment_sum(v[:3], i - 1, 2, mode=m) for m in (None, 'drop', 'clip', lax.GatherScatterMode.CLIP)]",
+        "jax.ops.segment_max(v[:3], i + 1, 2, mode='clip'), jax.ops.segment_prod(v[:3], i - 1, 2, mode='clip')",
     ],
     "nn": [
         *(
