@@ -146,6 +146,8 @@ def _broken(guard: Guard) -> Change:
         return f"{name} changed: a name of the module hides the builtin", ""
     if isinstance(guard.expected, types.FunctionType | type):
         return f"{name} changed: it was defined again", ""
+    if isinstance(guard.expected, types.CodeType):
+        return "the code of a function changed: it is another one's, or was defined again", ""
     if guard.kind == "structure":
         return f"{name} changed: it is another container, or one of another length or with other keys", _GLOBAL
     if guard.kind == "content":

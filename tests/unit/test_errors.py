@@ -404,10 +404,14 @@ def test_stars_of_what_is_no_mapping(x: Any) -> None:
     def spreads(x: Any) -> Any:
         return {**x}
 
-    with pytest.raises(TypeError, match="is not a mapping"):
-        accelerate(spreads)(x)
-    with pytest.raises(UntracedError, match="`\\*\\*` in a dict needs a dict, not"):
-        grad(spreads)(x)
+    def hands_on(x: Any) -> Any:
+        return (lambda **named: 1.0)(**x)
+
+    for f, place, theirs in ((spreads, "dict", "is not a mapping"), (hands_on, "call", "must be a mapping")):
+        with pytest.raises(TypeError, match=theirs):
+            accelerate(f)(x)
+        with pytest.raises(UntracedError, match=f"`\\*\\*` in a {place} needs a dict, not"):
+            grad(f)(x)
 
 
 def sines(x: Any) -> Any:

@@ -225,6 +225,7 @@ EXPLAINED: dict[str, tuple[str, str, str, str]] = {  # first call, second call, 
     ),
     "container": ("f(X)", "L.append(2.0); f(X)", "L changed: it is another container", "pass it as an argument"),
     "definition": ("f(X)", "globals().update(h=lambda x: x); f(X)", "h changed: it was defined again", ""),
+    "code": ("f(X)", "h.__code__ = (lambda x: x).__code__; f(X)", "the code of a function changed", ""),
     "cleared": ("f(X)", "f.clear_cache(); f(X)", "cleared away", ""),
 }  # fmt: skip
 FUNCTION = """

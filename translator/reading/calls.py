@@ -73,7 +73,7 @@ def call_node(ctx: Context, node: ast.Call) -> Value:
         elif isinstance(value, dict):
             kwargs.update(value)
         else:
-            ctx.refuse(k.value, "`**` in a call needs a dict", why=f"this is {describe(value)}")
+            ctx.cut(k.value, f"`**` in a call needs a dict, not {describe(value)}", instead="pass a dict")
     ctx.at(node)
     if function is print:  # what its arguments do besides is done
         ctx.note_outside("what `print` writes to")
