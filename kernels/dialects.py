@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -64,6 +64,8 @@ def primitive(source: Call, language: str) -> str:
     return template
 
 
+MIXED = {"equal": "==", "not_equal": "!=", "less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">="}
+"""Comparisons, which are exact between integers with and without a sign; the languages would take both as without."""
 _SHIFTS = {"left_shift": "<<", "right_shift": ">>"}
 
 
@@ -106,6 +108,8 @@ def call_expression(
                 args.append(dialect.convert(text, dtype, working(dtype)))
             else:
                 args.append(dialect.convert(text, arg.dtype, working(dtype)))
+    if source.op.name in MIXED and {d.kind for d in source.dtypes} == {"i", "u"}:
+        return dialect.mixed(source.op.name, args, source.dtypes)
     shift = _known_shift(value, source)
     if shift is not None:
         template = f"({{0}} {_SHIFTS[source.op.name]} {shift})"
@@ -171,6 +175,18 @@ class Triton:
 
     def call(self, template: str, args: list[str], f: str) -> str:
         return template.format(*args, f=f)
+
+    def mixed(self, op: str, args: Sequence[str], dtypes: Sequence[DType]) -> str:
+        """A comparison between integers with and without a sign."""
+        place = 0 if dtypes[0].kind == "i" else 1
+        signed = args[place]
+        if signed.strip("()-").isdigit():
+            signed = f"tl.full((), {signed}, tl.int64)"
+        both = [f"{_atom(a)}.to(tl.uint64)" for a in args]
+        both[place] = f"{_atom(signed)}.to(tl.uint64)"
+        of_negative = op == "not_equal" or op.startswith("less" if place == 0 else "greater")
+        compared = f"({both[0]} {MIXED[op]} {both[1]})"
+        return f"(({signed} < 0) | {compared})" if of_negative else f"(({signed} >= 0) & {compared})"
 
     def finish(self, text: str, value: Value, source: Call) -> str:
         """Literals adapt as Python reals do and small integers widen: there the result is converted."""
@@ -253,6 +269,12 @@ class Cuda:
 
     def call(self, template: str, args: list[str], f: str) -> str:
         return template.replace("{f}", f).format(*args)
+
+    def mixed(self, op: str, args: Sequence[str], dtypes: Sequence[DType]) -> str:
+        """A comparison between integers with and without a sign."""
+        wide = {"i": "(long long)", "u": "(unsigned long long)"}
+        x, y = (f"{wide[d.kind]}{_atom(a)}" for a, d in zip(args, dtypes, strict=True))
+        return f"(order({x}, {y}) {MIXED[op]} 0)"
 
     def finish(self, text: str, value: Value, source: Call) -> str:
         if is_half(value.dtype):

@@ -17,7 +17,7 @@ from ..translator.ops.core import Elementwise
 from ..translator.records import dataclass
 from .cipher import CUDA as CUDA_CIPHER
 from .complex_numbers import ARITHMETIC, FORMS
-from .dialects import CUDA, call_expression, is_half
+from .dialects import CUDA, MIXED, call_expression, is_half
 from .lower import Call, Names, Number, Value
 
 _INTEGERS = {
@@ -31,9 +31,6 @@ _FLOATS = {
     "floor_divide": "floor_divide({0}, {1})",
     "remainder": "remainder_of({0}, {1})",
     "float_power": "pow{f}({0}, {1})",
-}
-_MIXED = {"equal": "== 0", "not_equal": "!= 0", "less": "< 0", "less_equal": "<= 0", "greater": "> 0"} | {
-    "greater_equal": ">= 0"
 }
 _POWERS = {
     1.0: "{0}",
@@ -104,8 +101,8 @@ def _template(op: Elementwise, args: Sequence[Scalar], dtypes: Sequence[DType]) 
                 return found
     if kind == "c":
         return FORMS.get(name)
-    if name in _MIXED and {d.kind for d in dtypes} == {"i", "u"}:
-        return f"(order({{0}}, {{1}}) {_MIXED[name]})"
+    if name in MIXED and {d.kind for d in dtypes} == {"i", "u"}:
+        return f"(order({{0}}, {{1}}) {MIXED[name]} 0)"
     if kind in "iu":
         return _INTEGERS.get(name)
     return _FLOATS.get(name) if kind == "f" and not is_half(dtypes[-1]) else None

@@ -20,6 +20,7 @@ from ..translator.bounds import analyse, interval_of
 from ..translator.builder import Builder
 from ..translator.checked import Checked
 from ..translator.errors import NOWHERE, Diagnostic, Span, UnsupportedError
+from ..translator.fits import decided, exact_dtypes
 from ..translator.ir import (
     Apply,
     Atom,
@@ -207,7 +208,12 @@ class _Lanes:
                 raise _refused(f"{s.op.name} in Triton's lanes", s.span)
 
     def elementwise(self, s: Apply, op: Elementwise, target: Var) -> None:
-        dtypes, result = op.loop_dtypes([a.aval for a in s.args])
+        avals = [a.aval for a in s.args]
+        dtypes, result = exact_dtypes(op, avals, s.args), op.loop_dtypes(avals)[1]
+        known = decided(op, s.args, dtypes)
+        if known is not None:
+            self.env[target] = self.held(Const(np.bool_(known), target.aval))
+            return
         held, call = [self.held(a) for a in s.args], Call(op, dtypes)
         varies = any(h.varies for h in held)
         if divides_counts(s, lambda a: interval_of(a, self.known)):

@@ -104,6 +104,14 @@ def looked_up(x, table):
     return x
 
 
+def of_two_kinds(x, y):
+    n = 0
+    while x > y and n < 5 and x < 300:  # no uint8 is more, but 300 is 44 as one
+        y = y + y.dtype.type(3)
+        n += 1
+    return n, x > y, x != 300
+
+
 RNG = np.random.default_rng(0)
 CASES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "mandelbrot": (vmap(mandelbrot), (RNG.uniform(-2, 2, 140).astype("f4"), RNG.uniform(-2, 2, 140).astype("f4"))),
@@ -113,6 +121,8 @@ CASES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "nest": (vmap(nest, in_axes=(0, None)), (RNG.uniform(0.1, 3, 30), 0.3)),
     "exchanged": (vmap(exchanged), (RNG.uniform(0, 1, 33),)),
     "looked_up": (vmap(looked_up, (0, None)), (np.linspace(0.1, 1, 7), np.array([0.5, 0.25, 1.0]))),
+    "narrow": (vmap(of_two_kinds), (np.arange(200, 240, 5).astype("u1"), np.arange(-4, 12, 2).astype("i1"))),
+    "two_kinds": (vmap(of_two_kinds), (np.arange(8).astype("u8"), np.arange(-4, 12, 2))),
     "adaptive": (vmap(adaptive), (RNG.normal(size=20), RNG.uniform(1, 30, 20))),
 }
 

@@ -152,6 +152,26 @@ def test_what_is_known_of_constants_is_no_line(f: Any, target: str, backend: Tri
     assert all(compile_program(k.program, 90).cubin for k in kernels_of(function, target))
 
 
+def compared(x: Any, y: Any) -> Any:
+    signs = x < y, x <= y, x > y, x >= y, x == y, x != y
+    turned = y < x, y <= x, y > x, y >= x, y == x, y != x
+    return (*signs, *turned, x > np.int64(-4), np.int64(5) >= x, y < np.uint64(5))
+
+
+@pytest.mark.parametrize("target", ["triton", "cuda"])
+@pytest.mark.parametrize("kinds", ["u8 i8", "u8 i4", "u8 i1"])
+def test_integers_with_and_without_a_sign_are_compared_exactly(
+    kinds: str, target: str, backend: TritonInterpreter
+) -> None:
+    x, y = (np.array(n, d) for n, d in zip(([5, 2**64 - 4, 0, 5, 2**63, 3], [-4, -4, 0, 5, 7, 100]), kinds.split()))
+    function = translate(compared, abstract_with_leaves(compared, (x, y), {})[0], target=target).function
+    for got, want in zip(
+        GpuExecutor(function, HostCuda() if target == "cuda" else backend)([x, y]), compared(x, y), strict=True
+    ):
+        np.testing.assert_array_equal(got, want)
+    assert all(compile_program(k.program, 90).cubin for k in kernels_of(function, target))
+
+
 def test_complex_numbers_run_as_cuda(backend: TritonInterpreter) -> None:
     function = program(
         "complex", [("x", (3,), "c16")], lambda b, x: make.multiply(b, make.add(b, x, 1j), x)
