@@ -62,6 +62,16 @@ def kinds(function: Function, python_bools: Set[Var] | None = None) -> Function:
     return replace(function, body=b.block(body.params, results))
 
 
+def are_of_one_kind(blocks: Sequence[Block], numbers: Sequence[Atom]) -> bool:
+    """Whether each number is of its own type only, as far as these blocks, one inside the other, bring it about."""
+    if not any(is_mark(s) for block in blocks for s in walk(block)):
+        return True
+    found = _Found(None)
+    while sum(found.spread(block) for block in blocks):
+        pass
+    return not any(map(found.others, numbers))
+
+
 # ---- what numbers may be -------------------------------------------------------------------------
 
 

@@ -27,6 +27,7 @@ from .values import (
     LAZY,
     Bound,
     Closure,
+    Filling,
     Flat,
     Foreign,
     Masked,
@@ -65,7 +66,7 @@ def get_attribute(ctx: Context, owner: Value, name: str, node: ast.AST) -> Value
         if surface.method_handler(name) is not None or name in _OWN_METHODS:
             return Method(owner, name)
         return array_attribute(ctx, concrete(ctx, owner, node, f"x[mask].{name}"), name, node)
-    if isinstance(owner, Growing):
+    if isinstance(owner, Growing | Filling):
         return Method(owner, name)
     if isinstance(owner, Flat):
         return get_attribute(ctx, copy_of_line(ctx, owner), name, node)

@@ -120,6 +120,7 @@ class Context:
         self.counters: dict[Var, tuple[Value, Value, Value]] = {}  # start, stop, step of a loop's index
         self.compound: dict[Var, tuple[Statement, ast.AST | None]] = {}
         self.unroll: frozenset[Site] = frozenset()  # grows while reading: `loops`
+        self.listed: dict[Var, ast.For] = {}  # rows of arrays that are elements of lists: listed.py
         self.empty_lists: dict[int, tuple[list[Value], ast.List]] = {}  # that may turn out to grow: growing.py
         self.entries: dict[Any, Aval] = {}  # what is on lists that grow, by where they are made
         self.argument_cells: list[tuple[int, Cell]] = []

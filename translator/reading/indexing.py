@@ -24,6 +24,7 @@ from .sliding import slid
 from .steps import indexed_aval
 from .values import (
     Bounds,
+    Filling,
     Flat,
     Foreign,
     IndexStep,
@@ -85,6 +86,10 @@ def index_value(ctx: Context, base: Value, key: Value, node: ast.AST) -> Value:
         return _index_foreign(ctx, base, key, node)
     if isinstance(base, Growing):
         return item(ctx, base, key, node)
+    if type(base) is Filling:
+        from .listed import last
+
+        return last(ctx, base, node)
     if isinstance(base, Updater):
         return UpdatePlace(base.array, key)
     if isinstance(base, Masked):

@@ -33,6 +33,7 @@ from .demand import LENGTH, ask, demand
 from .draws import enter_turns, forget
 from .growing import read_again
 from .iteration import UNROLL_LIMIT, Getter, Steps, consumed, end_of, item_getters, steps_of
+from .listed import Lists, Unfit, lists_filled
 from .reach import containers_of
 from .stores import assign
 from .values import Cell, Restart, Value
@@ -152,6 +153,41 @@ def _unrolled(
 
 def _for_steps(ctx: Context, node: ast.For, steps: Steps, kont: Kont) -> Flow | None:
     """A loop of the program. Its first iteration is read apart where that settles the types."""
+    names = lists_filled(ctx, node, steps)
+    if names:
+        return _for_lists(ctx, node, names, steps, kont)
+    return _for_counter(ctx, node, steps, kont)
+
+
+def _for_lists(ctx: Context, node: ast.For, names: list[str], steps: Steps, kont: Kont) -> Flow | None:
+    """A loop that appends to lists; where those cannot be rows of arrays in it, any loop."""
+    mark = len(ctx.captures.params)
+    try:
+        with ctx.attempt():
+            lists = Lists(ctx, node, names, steps)
+            _, outcome = _ForLoop(ctx, node, lists.steps, kont).read()
+            if outcome.mismatch is not None:
+                raise Unfit(peels=True)
+            forget(ctx, mark)
+            lists.open()
+            loop = _ForLoop(ctx, node, lists.steps, kont)
+            shot, outcome = loop.read()
+            if outcome.mismatch is not None:
+                raise Unfit
+            loop.emit(shot, outcome)
+            lists.check(outcome)
+            lists.close()
+            return None
+    except Unfit as unfit:
+        forget(ctx, mark)
+        if unfit.peels and (node, ctx.frame) not in ctx.peeling:
+            return _peel(ctx, node, steps, None, kont)
+    except (AliasError, CutError):
+        forget(ctx, mark)
+    return _for_counter(ctx, node, steps, kont)
+
+
+def _for_counter(ctx: Context, node: ast.For, steps: Steps, kont: Kont) -> Flow | None:
     mark = len(ctx.captures.params)
     try:
         with ctx.attempt():
@@ -207,11 +243,11 @@ def _by_itself(
     return then()
 
 
-def _peel(ctx: Context, node: ast.For, steps: Steps, outcome: Outcome, kont: Kont) -> Flow | None:
-    """Read the first iteration by itself, then the rest as a loop."""
-    if steps.length is None:
+def _peel(ctx: Context, node: ast.For, steps: Steps, outcome: Outcome | None, kont: Kont) -> Flow | None:
+    """Read the first iteration by itself, then the rest as a loop. `outcome`: what does not settle, if anything."""
+    if steps.length is None and outcome is not None:
         _demand_to_peel(ctx, node, steps, outcome)
-    if (node, ctx.frame) in ctx.peeling:
+    if (node, ctx.frame) in ctx.peeling and outcome is not None:
         if steps.length is not None and steps.length <= UNROLL_LIMIT:
             raise Restart(loops=frozenset({node}))  # shapes that change in every iteration
         raise mismatch_error(ctx, outcome, node)

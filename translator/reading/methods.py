@@ -13,7 +13,7 @@ from ..errors import DTypeError, ShapeError
 from ..ir import Atom
 from ..surface.arguments import static_dtype
 from ..surface.python import as_python
-from . import growing
+from . import growing, listed
 from .booleans import is_bool, python_bool
 from .context import Context
 from .demand import ask, static
@@ -27,7 +27,7 @@ from .selected import call
 from .selection import changed, store_selected
 from .standard import sorted_items
 from .stores import store_view
-from .values import DictView, Generator, Iterated, Masked, Method, Ref, Value, has_runtime, is_runtime
+from .values import DictView, Filling, Generator, Iterated, Masked, Method, Ref, Value, has_runtime, is_runtime
 
 _MUTATORS = frozenset(
     {"append", "extend", "insert", "pop", "remove", "clear", "reverse", "sort", "update", "setdefault", "popitem"}
@@ -48,6 +48,9 @@ def call_method(ctx: Context, method: Method, args: list[Value], kwargs: dict[st
         return python_bool(ctx, value) if name == "is_integer" else value
     if isinstance(owner, Growing):
         return growing.call_method(ctx, owner, name, args, node)
+    if type(owner) is Filling:
+        listed.append(ctx, owner, args[0], node)
+        return None
     if isinstance(owner, Masked):
         return _call_selection_method(ctx, owner, name, args, kwargs, node)
     return _call_container_method(ctx, owner, name, args, kwargs, node)

@@ -41,6 +41,7 @@ from .guards import Captures, Guard, varying
 from .inlining import hold_shared, inline, prepare
 from .inner import close
 from .iteration import held
+from .listed import check_crowd
 from .recursion import Recursions, call_routine, described, mark, may_stay
 from .selection import concrete
 from .signature import Opaque, Signature, specialise, static_value
@@ -247,6 +248,7 @@ def _read_once(
     mutated = [(i, c) for i, c in cells if c.atom is not variables[i]]
     results += [c.atom for _, c in mutated]
     body = prune(ctx.b.block(variables, results))
+    check_crowd(ctx, body)
     outside: list[Param] = []
     if free_variables(body):  # of the function that is being read further out, whose inner functions this one was given
         body, outside = close(body)

@@ -359,6 +359,28 @@ class Frame:
         self.entered: Any = None  # what the arguments were, where somebody asks for it (recursion.py)
 
 
+class Filling:
+    """A list in a loop that appends to it in every turn (`listed`): `before` the loop, and where its elements are."""
+
+    def __init__(self, before: list[Value]) -> None:
+        self.before = list(before)
+        self.rows: Ref | None = None
+        self.aval: Aval | None = None  # of the elements
+        self.turn: Value = None
+        self.last: Value = None  # what this turn has appended
+        self.cells: dict[Cell, Atom] = {}  # the arrays on the list, and what they hold
+        self.names: set[str] = set()  # that lead to them
+        self.numbers: list[Atom] = []  # on the list
+
+    def begin(self, turn: Value) -> None:
+        """A turn; the next one where the body is read again."""
+        self.turn, self.last = turn, None
+        self.cells.clear()
+        self.numbers.clear()
+        if self.rows is None:
+            self.aval = None
+
+
 class Detour(Exception):
     """No error: how the reader leaves what it was reading to start elsewhere."""
 
@@ -462,7 +484,8 @@ def _slots(cls: type) -> tuple[str, ...]:
 
 
 _SLOTS: weakref.WeakKeyDictionary[type, tuple[str, ...]] = weakref.WeakKeyDictionary()
-_NO_OBJECTS = (type, types.FunctionType, types.MethodType, types.BuiltinFunctionType, types.ModuleType, np.ufunc)
+_FUNCTIONS = (types.FunctionType, types.MethodType, types.BuiltinFunctionType)
+_NO_OBJECTS = (*_FUNCTIONS, Filling, type, types.ModuleType, np.ufunc)
 
 
 def leaves_in(v: Value) -> Iterator[Value]:

@@ -1,0 +1,154 @@
+"""Lists that loops append to: rows of arrays while the loop runs, lists again behind it."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from test_kernels import assert_same
+
+from untraced import accelerate, grad
+
+X = np.random.default_rng(0).normal(size=40)
+CASES: list[Callable[..., Any]] = []
+
+
+def case(f: Callable[..., Any]) -> Callable[..., Any]:
+    CASES.append(f)
+    return f
+
+
+@case
+def scores(x):
+    out = []
+    for i in range(len(x) - 4):
+        part = x[i : i + 5]
+        out.append((part[-1] - part.mean()) / part.std())
+    return np.array(out), len(out), out[3]
+
+
+@case
+def recurrence(x):
+    out = [0.5]
+    for i in range(1, len(x)):
+        out.append(0.9 * out[-1] + x[i])
+    return np.array(out), out[0], out[1]
+
+
+@case
+def history(x):
+    w, states = np.zeros(3), []
+    for v in x:
+        w = 0.9 * w + v
+        states.append(w)
+    states[2] = states[2] + 1
+    return np.stack(states), np.stack(states, axis=1), np.vstack(states[3:6]), states[-1]
+
+
+@case
+def counted(x):
+    places, values = [], []
+    for i in range(2, 40, 2):
+        places.append(i)
+        values.append(float(x[i]))
+    for _ in reversed(range(20)):
+        places.append(len(x))
+    return np.array(places), np.array(values), type(places[0]).__name__, type(values[1]).__name__
+
+
+@case
+def written_afterwards(x):
+    w, states = np.zeros(3), []
+    for v in x:
+        w = w + v
+        states.append(w)
+    w *= 2
+    return np.array(states), w
+
+
+@case
+def written_in_the_loop(x):
+    w, states = np.zeros(3), []
+    for v in x:
+        states.append(w)
+        w += v
+    return np.array(states), w
+
+
+@case
+def views(x):
+    a, states = np.outer(x[:20], x[:3]), []
+    for i in range(20):
+        states.append(a[i])
+        a[i] *= 2
+    return np.array(states)
+
+
+@case
+def kinds(x):
+    out, chosen = [], 0
+    for i in range(20):
+        out.append(x[i] if chosen else 1.5)
+        chosen = chosen + int(x[i] > 0)
+    return tuple(out)
+
+
+@case
+def two_names(x):
+    out = other = []
+    for v in x:
+        out.append(v)
+        if len(other) > 39:
+            other[0] = 7.0
+    return np.array(out), len(other)
+
+
+@pytest.mark.parametrize("target", ["cpu", "numpy"])
+@pytest.mark.parametrize("function", CASES, ids=[f.__name__ for f in CASES])
+def test_equals_numpy(function: Any, target: str) -> None:
+    plain, ours = copy.deepcopy(X), copy.deepcopy(X)
+    expected = function(plain)
+    assert_same(accelerate(function, target=target)(ours), expected, "result")
+    assert_same(ours, plain, "arguments")
+
+
+@pytest.mark.parametrize("function", [scores, recurrence, history], ids=["scores", "recurrence", "history"])
+def test_no_turn_is_written_out(function: Any) -> None:
+    source = accelerate(function, target="numpy").inspect(X).source
+    assert len(source.splitlines()) < 20, source
+    assert "CPython" not in accelerate(function, target="cpu").inspect(np.resize(X, 3000)).source
+
+
+def test_derivatives() -> None:
+    def f(x: Any) -> Any:
+        states, w = [], np.zeros(2)
+        for i in range(len(x)):
+            w = np.tanh(0.5 * w + x[i])
+            states.append(w)
+        return np.sum(np.array(states) ** 2)
+
+    direction, h = np.cos(np.arange(40.0)), 1e-6
+    expected = (f(X + h * direction) - f(X - h * direction)) / (2 * h)
+    assert np.dot(accelerate(grad(f), target="cpu")(X), direction) == pytest.approx(expected, rel=1e-7)
+    assert len(grad(f).source(X).splitlines()) < 40
+
+
+def test_few_elements_stored_by_turns_compile_at_once() -> None:
+    """XLA writes what is behind an update once for each use of it: of 18 such lines it made a program in 130 s."""
+    source = ["def f(x):", "    w = np.zeros(3)"]
+    source += [line for k in range(24) for line in (f"    w[{k % 3}] = x[{k}]", "    w = 0.9 * w + x[0]")]
+    scope: dict[str, Any] = {"np": np}
+    exec("\n".join([*source, "    return w"]), scope)
+    np.testing.assert_allclose(_from_source(scope, source)(X), scope["f"](X))
+
+
+def _from_source(scope: dict[str, Any], source: list[str]) -> Any:
+    import linecache
+
+    text = "\n".join([*source, "    return w"]) + "\n"
+    linecache.cache["<stores>"] = (len(text), None, text.splitlines(True), "<stores>")
+    exec(compile(text, "<stores>", "exec"), scope)
+    return accelerate(scope["f"], target="cpu")
