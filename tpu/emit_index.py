@@ -245,14 +245,15 @@ def _replace(w: Writer, x: Value, value: Value, region: Region, store: Store) ->
     if accumulate:
         old = read_region(w, x, Region(region.starts, region.extents, region.steps, (), region.sizes))
         value = _sum(w, old, value)
-    if region.is_static and _count(x.shape) <= FEW:
+    if region.is_static and _count(x.shape) <= FEW and not (store.reads or accumulate):
         return _selected(w, x, value, region)
     return w.op("dynamic_update_slice", x, value, *_starts(w, region.starts), shape=x.shape, attrs="")
 
 
 def _selected(w: Writer, x: Value, value: Value, region: Region) -> Value:
     """The same by a constant mask. XLA writes what is behind an update once for each use of it, and so on for updates
-    behind that: of 18 lines `w[k] = s; w = w * c + d` it makes a program in 130 s, with masks in 0.1 s.
+    behind that: of 18 lines `w[k] = s; w = w * c + d` it makes a program in 130 s, with masks in 0.1 s. A value that is
+    computed from `x` would be such a use.
     """
     mask = np.zeros(x.shape, np.bool_)
     starts = [s for s in region.starts if not isinstance(s, Value)]

@@ -136,13 +136,22 @@ def test_derivatives() -> None:
     assert len(grad(f).source(X).splitlines()) < 40
 
 
-def test_few_elements_stored_by_turns_compile_at_once() -> None:
+STORES = {
+    "beside a product": "w[{j}] = x[{i}]; w = 0.9 * w + x[0]",
+    "added": "w[{j}] += 0.1",
+    "of the one before": "w[{j}] = w[{p}] * 0.5 + x[{i}]",
+    "by way of a number": "s = s * 0.5 + w[{p}]; w[{j}] = s",
+}
+
+
+@pytest.mark.parametrize("lines", STORES.values(), ids=STORES)
+def test_few_elements_stored_by_turns_compile_at_once(lines: str) -> None:
     """XLA writes what is behind an update once for each use of it: of 18 such lines it made a program in 130 s."""
-    source = ["def f(x):", "    w = np.zeros(3)"]
-    source += [line for k in range(24) for line in (f"    w[{k % 3}] = x[{k}]", "    w = 0.9 * w + x[0]")]
+    source = ["def f(x):", "    w, s = np.zeros(3), x[0]"]
+    source += ["    " + lines.format(i=k, j=k % 3, p=(k + 1) % 3) for k in range(40)]
     scope: dict[str, Any] = {"np": np}
-    exec("\n".join([*source, "    return w"]), scope)
-    np.testing.assert_allclose(_from_source(scope, source)(X), scope["f"](X))
+    compiled = _from_source(scope, source)
+    np.testing.assert_allclose(compiled(X), scope["f"](X))
 
 
 def _from_source(scope: dict[str, Any], source: list[str]) -> Any:
