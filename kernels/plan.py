@@ -29,6 +29,7 @@ from .parts import MANY_BLOCKS, Parted, chunks_of, first_stage, own_parted
 from .program import Argument, GroupPlan, Launch, header, make_launch, prepare, walks_neighbours
 from .scans import plan_scan
 from .scatter import plan_scatter
+from .turned import fetched_again, plan_turned, turn_of
 
 TILE = 1 << 16  # bytes of the longest row that a Triton program holds in registers, for each value along it
 BUCKETS = (16, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384)  # few, so that a new row length seldom compiles anew
@@ -170,7 +171,9 @@ def _sections(body: Body) -> dict[str, object]:
 
 
 def _plan_pointwise(body: Body, heading: list[str], name: str, language: str) -> Launch:
-    layout = body.layout
+    if (turn := turn_of(body)) is not None:
+        return plan_turned(body, turn, heading, name)
+    layout, again = body.layout, fetched_again(body)
     sections: dict[str, object] = {"lines": body.straight()}
     extents = [("n", layout.rows)]
     if language == "triton":
@@ -180,14 +183,14 @@ def _plan_pointwise(body: Body, heading: list[str], name: str, language: str) ->
         launch = make_launch(
             body, "pointwise.triton.j2", name, heading, sections, extents, grid, block, (("BLOCK", block),), 4
         )
-        return replace(launch, choices=_choices(language, 4))
+        return replace(launch, reread=again, choices=_choices(language, 4))
     pack = _pack_of(body)
     if pack:
         sections["packed"], sections["pack"] = _packed(body), pack
     grid = (max(1, min(_ceil(layout.rows, CUDA_BLOCK), 4 * MANY_BLOCKS)), 1)
     launch = make_launch(body, "pointwise.cuda.j2", name, heading, sections, extents, grid, CUDA_BLOCK, (), 4)
     packed = layout.rows if pack and _packs_align(body, pack) else 0
-    return replace(launch, packed=packed, pack=pack, choices=_choices(language, 4))
+    return replace(launch, packed=packed, pack=pack, reread=again, choices=_choices(language, 4))
 
 
 def _pack_of(body: Body) -> int:

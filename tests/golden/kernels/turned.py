@@ -4,13 +4,16 @@ import triton.language as tl
 
 
 @triton.jit
-def turned_t(x_ptr, y_ptr, t_1_ptr, n_1, x_stride, x_stride_1, x_offset, n, BLOCK: tl.constexpr):
-    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    mask = i < n
-    i_1 = i % n_1
-    i_0 = i // n_1
-    x = tl.load(x_ptr + i_0 * x_stride + i_1 * x_stride_1 + x_offset, mask=mask)
+def turned_t(x_ptr, y_ptr, t_1_ptr, x_stride, x_stride_1, x_offset, rows, columns, SIDE: tl.constexpr):
+    tile = tl.program_id(0)
+    across = tl.cdiv(columns, SIDE)
+    column = tile % across * SIDE + tl.arange(0, SIDE)[None, :]
+    row = tile // across * SIDE + tl.arange(0, SIDE)[:, None]
+    row_mask = row < rows
+    column_mask = column < columns
+    mask = row_mask & column_mask
+    x = tl.load(x_ptr + row * x_stride + column * x_stride_1 + x_offset, mask=mask)
     t = x * 2.0
-    y = tl.load(y_ptr + i, mask=mask)
+    y = tl.load(y_ptr + row * columns + column, mask=mask)
     t_1 = t + y
-    tl.store(t_1_ptr + i, t_1, mask=mask)
+    tl.store(t_1_ptr + row * columns + column, t_1, mask=mask)
