@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -88,17 +89,25 @@ def _value(a: Scalar, dtype: DType) -> Value:
     return Value("", dtype, Number(number), (), False, 0, NOWHERE)
 
 
+def is_arithmetic(exponent: Any, dtype: DType) -> bool:
+    """Whether a power is a few products, or a root."""
+    return not is_half(dtype) and _power(exponent, dtype.kind) is not None
+
+
+def _power(exponent: Any, kind: str) -> str | None:
+    if np.shape(exponent) or np.imag(exponent):
+        return None
+    found = _POWERS.get(float(np.real(exponent)))
+    return _FLOAT_POWERS.get(float(np.real(exponent))) if found is None and kind == "f" else found
+
+
 def _template(op: Elementwise, args: Sequence[Scalar], dtypes: Sequence[DType]) -> str | None:
     """What C++ has for the operation on the host alone."""
     name, kind = op.name, dtypes[-1].kind
     if name in ("power", "float_power") and args[1].constant is not None and kind in "iufc" and not is_half(dtypes[-1]):
-        exponent = args[1].constant.value
-        if np.imag(exponent) == 0:
-            found = _POWERS.get(float(np.real(exponent)))
-            if found is None and kind == "f":
-                found = _FLOAT_POWERS.get(float(exponent))
-            if found is not None:
-                return found
+        found = _power(args[1].constant.value, kind)
+        if found is not None:
+            return found
     if kind == "c":
         return FORMS.get(name)
     if name in MIXED and {d.kind for d in dtypes} == {"i", "u"}:

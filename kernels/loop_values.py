@@ -33,7 +33,7 @@ class NotNative(Exception):
 class Buffer:
     """Memory of an array, in rows, behind a pointer variable. `users`: the values that lie there, or did.
 
-    `owned`: the loop may write to it.
+    `owned`: the loop may write to it. `kept_as`: the dtype in memory.
     """
 
     name: str
@@ -41,6 +41,10 @@ class Buffer:
     count: int
     owned: bool = True
     users: set[Var] = field(default_factory=set)
+    kept_as: DType = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.kept_as = self.dtype
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -123,6 +127,8 @@ class Values:
         self.inside: dict[tuple[str, int, int], str] = {}  # indices that were checked, as they are used
         self.tables: list[str] = []
         self._tables: dict[Const, Stored] = {}
+        self.destinations: dict[Var, Stored] = {}  # where the next turn of a loop looks for what this one makes
+        self.flag: DType | None = None  # what truth values of the loop's own arrays are kept as
         self._depth = 1
         self._known: list[dict[tuple[object, Indices], Scalar]] = []
         self._told: Span | None = None
@@ -231,15 +237,18 @@ class Values:
         return found
 
     @contextmanager
-    def nest(self, shape: Sequence[int]) -> Iterator[Indices]:
-        """Loops over all indices of a shape."""
+    def nest(self, shape: Sequence[int], *, apart: bool = False) -> Iterator[Indices]:
+        """Loops over all indices of a shape. `apart`: no turn reads what another one stores."""
         indices = []
         depth = self._depth
-        for n in shape:
+        last = max((k for k, n in enumerate(shape) if n != 1), default=-1)
+        for k, n in enumerate(shape):
             if n == 1:
                 indices.append("0")
                 continue
             i = self.names.fresh("i")
+            if apart and k == last:
+                self.line("EACH_TURN_APART")
             self.line(f"for (long long {i} = 0; {i} < {n}; {i}++) {{")
             self._depth += 1
             indices.append(i)
@@ -272,6 +281,8 @@ class Values:
             count *= n
         self.type_name(dtype)
         buffer = Buffer(self.names.fresh(hint), dtype, max(count, 1))
+        if dtype.kind == "b" and self.flag is not None:
+            buffer.kept_as = self.flag
         self.temporaries.append(buffer)
         return Stored(buffer, shape)
 
@@ -290,7 +301,7 @@ class Values:
         return out
 
     def fill(self, out: Stored, x: Array) -> None:
-        if isinstance(x, Stored):
+        if isinstance(x, Stored) and x.buffer.kept_as == out.buffer.kept_as:
             size = f"{out.buffer.count} * sizeof *{out.buffer.name}"
             self.line(f"{self.copying}({out.buffer.name}, {x.buffer.name}, {size});")
             return
@@ -335,9 +346,11 @@ class Values:
         moved: dict[Buffer, Buffer] = {}
         for target, source in zip(targets, sources, strict=True):
             b = source.buffer
-            if b in taken or not (b in homes or self.dies(b, live)):
+            kept_as = target.buffer.kept_as
+            if b in taken or b.kept_as != kept_as or not (b in homes or self.dies(b, live)):
                 b = self.fresh(b.name, b.dtype, source.shape).buffer
-                self.line(f"{self.copying}({b.name}, {source.buffer.name}, {b.count} * sizeof *{b.name});")
+                b.kept_as = kept_as
+                self.fill(Stored(b, source.shape), source)
             taken.append(b)
             if b is not target.buffer:
                 moved[target.buffer] = b
@@ -353,7 +366,7 @@ class Values:
         with self.braces(""):
             places = [self.names.fresh("place") for _ in moved]
             for place, (home, origin) in zip(places, moved.items(), strict=True):
-                self.line(f"{self.type_name(home.dtype)} *const {place} = {origin.name};")
+                self.line(f"{self.type_name(home.kept_as)} *const {place} = {origin.name};")
             for place, home in zip(places, moved, strict=True):
                 self.line(f"{home.name} = {place};")
 

@@ -37,7 +37,7 @@ from ..translator.rewrite import Substitution, copy_statement, substitute
 from .host import COMPLEX, PRELUDE, Scalar
 from .lifetimes import Lifetimes
 from .loop_checks import Checks, Failure
-from .loop_operations import Operations
+from .loop_sweeps import Sweeps, flags
 from .loop_values import Array, Buffer, Lazy, NotNative, Scope, Stored
 
 INT = np.dtype(np.int64)
@@ -101,10 +101,11 @@ def arguments_of(group: Fused) -> tuple[list[Var], list[Var]]:
     return carried, [p for p in group.body.params if p not in carried]
 
 
-class LoopWriter(Operations):
+class LoopWriter(Sweeps):
     def __init__(self, group: Fused, loop: For | While, checks: Checks) -> None:
         super().__init__(Lifetimes(loop), checks)
         self.group, self.loop = group, loop
+        self.flag = flags(Block((), (loop,), ())) if self.sweeping else None
         self.memories: dict[Buffer, str] = {}  # of what the loop carries: where XLA looks for its results
 
     def run(self, guarded: bool) -> NativeLoop:
@@ -151,9 +152,9 @@ class LoopWriter(Operations):
         size = 0
         for b in self.temporaries:
             fixed = "" if b in self.moving else "const __restrict "
-            kind = self.type_name(b.dtype)
+            kind = self.type_name(b.kept_as)
             self.line(f"{kind} *{fixed}{b.name} = ({kind} *)(memory + {size});")
-            size += -(-b.count * b.dtype.itemsize // 64) * 64
+            size += -(-b.count * b.kept_as.itemsize // 64) * 64
         return size
 
     def finish(self, carried: Sequence[Var]) -> None:
@@ -171,6 +172,9 @@ class LoopWriter(Operations):
             moved = [(home, self.copied(found)) for home, found in moved]
         for target_buffer, made in moved:
             memory, name = self.memories[target_buffer], made.buffer.name
+            if made.buffer.kept_as != target_buffer.kept_as:
+                self.fill(Stored(Buffer(memory, target_buffer.dtype, target_buffer.count), made.shape), made)
+                continue
             copy = f"{self.copying}({memory}, {name}, {target_buffer.count} * sizeof *{memory});"
             self.line(f"if ({name} != {memory}) {copy}")
 
@@ -210,13 +214,6 @@ class LoopWriter(Operations):
 
     # ---- control flow ------------------------------------------------------------------------------
 
-    def block(self, block: Block) -> None:
-        for s in block.statements:
-            if isinstance(s, Fused):
-                self.block(s.body)
-            else:
-                self.statement(s)
-
     def statement(self, s: Statement) -> None:
         self.tell(s.span)
         match s:
@@ -253,6 +250,7 @@ class LoopWriter(Operations):
             place = f"{start} + {f'({turns} - 1 - {turn})' if r.reverse else turn} * ({distance})"
         with self.braces(head):
             self.env[index] = Scalar(place, INT) if place.isidentifier() else self.declare(index.hint, place, INT)
+            self.expect(s, homes)
             self.block(s.body)
             self.turn(s, s.body.results, homes)
         self.leave(scope, s.targets, homes)
@@ -293,6 +291,7 @@ class LoopWriter(Operations):
             self.block(s.condition)
             self.line(f"if (!{self.scalar(s.condition.results[0]).text}) break;")
             self.back_to(scope)
+            self.expect(s, homes)
             self.block(s.body)
             self.turn(s, s.body.results, homes)
         self.leave(scope, s.targets, homes)
@@ -319,6 +318,13 @@ class LoopWriter(Operations):
             if isinstance(home, Stored):
                 home.buffer.users.add(p)
         return homes
+
+    def expect(self, s: For | While, homes: Sequence[Scalar | Stored]) -> None:
+        """Where results of the body of a loop are best made."""
+        results = [self.lifetimes.root(r) for r in s.body.results]
+        for r, home in zip(results, homes, strict=True):
+            if isinstance(r, Var) and isinstance(home, Stored) and results.count(r) == 1:
+                self.destinations[r] = home
 
     def _full(self, x: Scalar | Array, like: Stored | Aval) -> Array:
         if isinstance(x, Scalar):
@@ -419,6 +425,11 @@ def _static(a: Atom) -> int | None:
 
 
 _ANSWER = """
+#if defined(__clang__)
+#define EACH_TURN_APART _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define EACH_TURN_APART _Pragma("GCC ivdep")
+#endif
 static inline void *argument(XLA_FFI_CallFrame *frame, int k) { return ((XLA_FFI_Buffer *)frame->args.args[k])->data; }
 static inline void *result(XLA_FFI_CallFrame *frame, int k) { return ((XLA_FFI_Buffer *)frame->rets.rets[k])->data; }
 

@@ -26,7 +26,8 @@ from ..translator.errors import Diagnostic, TargetError
 MOST_BYTES = 1 << 26
 _ARM = platform.machine() in ("arm64", "aarch64")
 # Loops are as fast as at -O3, which takes GCC twice as long for many of them. Clang has no such model, and needs none.
-_VECTORS = ("-ftree-vectorize", "-fvect-cost-model=dynamic")
+# Threaded jumps make of choices, one instruction each on vectors, branches that come together again in many ways.
+_VECTORS = ("-ftree-vectorize", "-fvect-cost-model=dynamic", "-fno-thread-jumps")
 FLAGS = (
     "-O2",
     "-mcpu=native" if _ARM else "-march=native",

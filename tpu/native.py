@@ -15,6 +15,7 @@ from collections.abc import Iterator, Set
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ..kernels.loop_sweeps import is_costly
 from ..kernels.loop_values import NotNative
 from ..kernels.loops import NativeLoop, arguments_of, as_group, loop_of, write_loop
 from ..translator.checked import Checked
@@ -64,7 +65,8 @@ def _asked() -> str:
 
 def native_loops(function: Function, checks: bool, blocks: Set[Var] = frozenset()) -> Function:
     """The outermost loops that native code does better, as groups of kind "loops"; the same object without any. Loops
-    that define `blocks` are over blocks of lanes (`lanes`): XLA makes vector instructions of these, 4 times as fast.
+    that define `blocks` are over blocks of lanes (`lanes`): those with sines and the like stay XLA's, whose are
+    vectorised.
     """
     if not any(isinstance(s, For | While) for s in walk(function.body)) or not wanted():
         return function
@@ -86,7 +88,7 @@ class _Groups:
         match s:
             case If():
                 return replace(s, then=self.block(s.then), orelse=self.block(s.orelse))
-            case For() | While() if self.blocks.isdisjoint(s.targets):
+            case For() | While():
                 made = self.group(s)
                 if made is not None:
                     self.found += 1
@@ -100,7 +102,7 @@ class _Groups:
         inside = tuple(walk(Block((), (s,), ())))
         if not s.targets or work(s) < self.least or any(map(_is_wide, inside)):
             return None
-        if not all(self.blocks.isdisjoint(t.targets) for t in inside):
+        if not all(self.blocks.isdisjoint(t.targets) for t in inside) and any(map(is_costly, inside)):
             return None
         s = self.lines.inside(s)
         try:
