@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from untraced import accelerate, grad, jvp, lax, vmap
-from untraced.tpu import refill
+from untraced.tpu import compiler, refill
 
 X = np.random.default_rng(0).uniform(-2.0, 3.0, 70)  # more than two blocks, the last of them not a whole one
 
@@ -110,14 +110,17 @@ def shared_and_own(x: float, y: np.ndarray, table: np.ndarray) -> tuple[Any, Any
     return v - start, np.stack([v, y]) / limit, n if x > -1.0 else int(table[n % 4])
 
 
+@pytest.mark.parametrize("native", ["0", "all"])  # XLA's loops, and C++ where there is a compiler
 @pytest.mark.parametrize("handing", [1, 10_000])
-def test_places_are_handed_on(monkeypatch: pytest.MonkeyPatch, handing: int) -> None:
+def test_places_are_handed_on(monkeypatch: pytest.MonkeyPatch, handing: int, native: str) -> None:
+    monkeypatch.setenv("UNTRACED_NATIVE_LOOPS", native)
     monkeypatch.setattr(refill, "FEWEST", 1)
     monkeypatch.setattr(refill, "HANDING", handing)
     for f in (root, looked_up):
         g = accelerate(vmap(f), target="cpu")
         check(g(X), each(f, X))
-        assert "stablehlo.scatter" in str(g.inspect(X, compile=False).stablehlo)  # by the lanes that places have
+        stored = "@untraced_who" if native == "all" and compiler.available() else "stablehlo.scatter"
+        assert stored in str(g.inspect(X, compile=False).stablehlo)  # by the lanes that places have
     y, table = np.random.default_rng(1).normal(size=(70, 2)), np.array([0.5, 1.0, -0.5, 0.25])
     g = accelerate(vmap(shared_and_own, in_axes=(0, 0, None), lanes="loop"), target="cpu")
     check(g(X, y, table), each(lambda x, v: shared_and_own(x, v, table), X, y))
