@@ -21,6 +21,7 @@ from .lower import (
     Convert,
     Count,
     Fold,
+    Inside,
     Load,
     Look,
     Lowered,
@@ -127,6 +128,8 @@ class Body:
                 return self.count(v, value)
             case Position(term=term):
                 return [self.declare(v, self.position(v, term.axis, term.start, term.step))]
+            case Inside(bounds=bounds):
+                return [self.declare(v, self.inside(v, bounds))]
             case Convert():
                 return [self.declare(v, self.dialect.convert(self.text(v.args[0]), v.args[0].dtype, v.dtype))]
             case Call():
@@ -177,10 +180,30 @@ class Body:
         if self.packed and self.packs(access):
             return f"{v.name}_pack.at[{self.neighbour}]"
         address = self.layout.address(pointer.removesuffix("_ptr"), source.param, access, self.lowered.names)
+        guard = self.text(v.args[0]) if v.args else ""
         if isinstance(self.dialect, Cuda):
-            return f"{pointer}[{address}]"
-        mask = self.mask(access)
+            zero = self.dialect.literal(v.dtype.type(0), v.dtype)
+            return f"{guard} ? {pointer}[{address}] : {zero}" if guard else f"{pointer}[{address}]"
+        mask = self.mask(access) + (f" & {guard}, other=0" if guard else "")
         return f"tl.load({pointer}{'' if address == '0' else f' + {address}'}{mask})"
+
+    def inside(self, v: Value, bounds: Sequence[tuple[int, int, int]]) -> str:
+        """Whether the indices are within bounds, of which those at the ends of an axis are not asked for."""
+        tests = [self.text(a) for a in v.args]
+        for axis, first, behind in bounds:
+            variable, extent = self.layout.position(axis), self.lowered.domain[axis]
+            if behind == first + 1:
+                tests.append(f"{variable} == {self.bound(first)}")
+                continue
+            tests += [f"{variable} >= {self.bound(first)}"] if first else []
+            tests += [f"{variable} < {self.bound(behind)}"] if behind < extent else []
+        if not self.triton:
+            return " && ".join(tests)
+        return " & ".join(t if t.isidentifier() else f"({t})" for t in tests)
+
+    def bound(self, n: int) -> str:
+        """0 and 1 are mostly the width of an edge; other places follow from the extents."""
+        return str(n) if n in (0, 1) else self.layout.shared("edge", ("edge", n), n, self.lowered.names)
 
     def look(self, v: Value, source: Look) -> list[str]:
         """A load at chosen places: negative ones count from the end, and nothing is read where one is out of range."""

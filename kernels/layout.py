@@ -11,7 +11,7 @@ from dataclasses import field
 
 from ..translator.ir import Shape
 from ..translator.records import dataclass
-from .lower import Lowered, Map, Names, Position
+from .lower import Inside, Lowered, Map, Names, Position
 
 Strides = tuple[int, ...]
 INT32 = 2**30  # beyond this many elements indices are 64 bits wide; half the range leaves room for a grid's last step
@@ -172,6 +172,7 @@ def layout_over(
     """
     domain = lowered.domain
     kept_apart = {v.source.term.axis for v in lowered.values if isinstance(v.source, Position)}
+    kept_apart.update(b[0] for v in lowered.values if isinstance(v.source, Inside) for b in v.source.bounds)
     spans = [sum(abs(s) * n for s, n in zip(a.strides, domain, strict=True)) for a in accesses]
     reach = max((abs(a.offset) + span for a, span in zip(accesses, spans, strict=True)), default=0)
     made = [Space(_merge(axes, domain, accesses, kept_apart), index, extent) for axes, index, extent in spaces]

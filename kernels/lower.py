@@ -19,6 +19,7 @@ from ..translator.bounds import Status, analyse, index_status, interval_of
 from ..translator.errors import Diagnostic, Span, UnsupportedError
 from ..translator.fits import decided, exact_dtypes
 from ..translator.ir import Apply, Atom, Const, DType, Function, Fused, Shape, Var
+from ..translator.ops import ADD, WHERE
 from ..translator.ops.core import (
     At,
     AxesAttrs,
@@ -57,11 +58,12 @@ class Term:
 
 FIXED = Term(-1, 0, 0)
 Map = tuple[Term, ...]
+Bounds = tuple[tuple[int, int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """An element of the array parameter at this position."""
+    """An element of the array parameter at this position. The argument, if there is one, says whether it is there."""
 
     param: int
     map: Map
@@ -128,6 +130,16 @@ class Position:
 
 
 @dataclass(frozen=True, slots=True)
+class Inside:
+    """Whether a store's slices have the element at these indices of the domain; if there is an argument, it holds too.
+
+    `bounds`: (axis, the first index inside, the first one behind it), of which one is within the axis at least.
+    """
+
+    bounds: Bounds
+
+
+@dataclass(frozen=True, slots=True)
 class Call:
     """An elementwise operation on arguments converted to `dtypes`."""
 
@@ -154,7 +166,7 @@ class Scan:
     op: Cumulative
 
 
-Source = Load | Look | Scalar | Number | Count | Position | Call | Convert | Fold | Scan
+Source = Load | Look | Scalar | Number | Count | Position | Inside | Call | Convert | Fold | Scan
 
 
 @dataclass(slots=True, eq=False)
@@ -285,6 +297,7 @@ class _Lowering:
         self.counts = {m for shape in shapes for m in _products(shape) if m > 4}
         self.memo: dict[tuple[Any, ...], Value] = {}
         self.values: list[Value] = []
+        self.guard: Value | None = None  # whether what is lowered now is needed
         self.names = names
         looks = any(gathers(s) for s in self.makers.values())
         self.intervals = analyse(Function("group", (), fused.body, LEAF)) if looks else {}
@@ -330,11 +343,11 @@ class _Lowering:
         """The value of an atom at a position. A constant takes the dtype that it is wanted in."""
         if isinstance(a, Const):
             return self.number(self.constant(a), a.aval.dtype if dtype is None else dtype)
-        key = (a, where)
+        if a in self.params:
+            return self.parameter(a, where)
+        key = (a, where, self.guard)
         if key in self.memo:
             return self.memo[key]
-        if a in self.params:
-            return self.parameter(key, a, where)
         maker = self.makers[a]
         match maker.op:
             case Elementwise():
@@ -353,6 +366,8 @@ class _Lowering:
                 return self.add(key, a.hint, a.aval.dtype, Position(term), (), term.axis in self.axes, maker.span)
             case Index() if gathers(maker):
                 return self.look(key, maker, where)
+            case Put() if not self.axes:
+                return self.put(key, maker, where)
             case Reshape() | Index():
                 return self.value(maker.args[0], operand_map(maker, where))
             case _:
@@ -386,12 +401,22 @@ class _Lowering:
         """Whether a constant looks like a number of elements n, or like the 1 / n or 2 / n of a mean's derivative."""
         return any(abs(number) in (n, 1 / n, 2 / n) for n in self.counts)
 
-    def parameter(self, key: tuple[Any, ...], a: Var, where: Map) -> Value:
+    def parameter(self, a: Var, where: Map) -> Value:
         param = self.params[a]
+        guards = [] if self.guard is None or self.is_there(a, where) else [self.guard]
+        key = (a, where, *guards)
+        if key in self.memo:
+            return self.memo[key]
         if param in self.scalars:
             return self.add(key, a.hint, a.aval.dtype, Scalar(param), (), False, self.fused.span)
         along = any(t.axis in self.axes for t in where)
-        return self.add(key, a.hint, a.aval.dtype, Load(param, where), (), along, self.fused.span)
+        return self.add(key, a.hint, a.aval.dtype, Load(param, where), guards, along, self.fused.span)
+
+    def is_there(self, a: Var, where: Map) -> bool:
+        """Whether all positions over the domain are within the array."""
+        lasts = [self.domain[t.axis] - 1 if t.axis >= 0 else 0 for t in where]
+        ends = [(t.start, t.start + t.step * last) for t, last in zip(where, lasts, strict=True)]
+        return all(min(e) >= 0 and max(e) < n for e, n in zip(ends, a.aval.shape, strict=True))
 
     def elementwise(self, key: tuple[Any, ...], s: Apply, where: Map) -> Value:
         assert isinstance(s.op, Elementwise)
@@ -424,6 +449,35 @@ class _Lowering:
         return self.add(key, s.targets[0].hint, s.targets[0].aval.dtype, Fold(s.op), (arg,), False, s.span)
 
 
+    def put(self, key: tuple[Any, ...], s: Apply, where: Map) -> Value:
+        """Inside the slices what is stored, elsewhere what was there; arrays are not read outside their extents."""
+        assert isinstance(s.op, Put)
+        x, given = s.args[:2]
+        dtype = x.aval.dtype
+        found = _within(s, where, self.domain)
+        if found is None:
+            return self.value(x, where, dtype)
+        bounds, local = found
+        around, hint = self.guard, s.targets[0].hint
+        if bounds:
+            self.guard = self.inside(bounds, s.span)
+        stored = self.value(given, stored_map(local, given.aval.shape), dtype)
+        if stored.dtype != dtype:
+            stored = self.add((*key, "cast"), "stored", dtype, Convert(), (stored,), False, s.span)
+        inside, self.guard = self.guard, around
+        kept = self.value(x, where, dtype) if bounds or s.op.name == "put_add" else stored
+        if s.op.name == "put_add":
+            stored = self.add((*key, "sum"), hint, dtype, Call(ADD, (dtype, dtype)), (kept, stored), False, s.span)
+        if not bounds or inside is None:
+            return stored
+        types = (np.dtype(bool), dtype, dtype)
+        return self.add(key, hint, dtype, Call(WHERE, types), (inside, stored, kept), False, s.span)
+
+    def inside(self, bounds: Bounds, span: Span) -> Value:
+        guards = () if self.guard is None else (self.guard,)
+        key = ("inside", bounds, *guards)
+        return self.memo.get(key) or self.add(key, "inside", np.dtype(bool), Inside(bounds), guards, False, span)
+
     def look(self, key: tuple[Any, ...], s: Apply, where: Map) -> Value:
         assert isinstance(s.attrs, IndexAttrs)
         x, *_ = s.args
@@ -443,8 +497,7 @@ class _Lowering:
         terms, chosen, args = self.choices(s, where)
         place = Place(terms, chosen, tuple(args), tuple(range(first, first + rank)))
         held, dtype = given.aval.shape, x.aval.dtype
-        at = (FIXED,) * max(0, len(held) - len(where)) + broadcast_map(where, held[max(0, len(held) - len(where)) :])
-        value = self.value(given, at, dtype)
+        value = self.value(given, stored_map(where, held), dtype)
         if value.dtype != dtype:
             value = self.add(("stored",), "stored", dtype, Convert(), (value,), False, s.span)
         stored = Output(value, x.aval.shape, dtype, terms, False)
@@ -494,6 +547,12 @@ def broadcast_map(where: Map, shape: Shape) -> Map:
     return tuple(FIXED if n == 1 else t for t, n in zip(last, shape, strict=True))
 
 
+def stored_map(where: Map, shape: Shape) -> Map:
+    """The position in what is stored, which may have axes of one element in front."""
+    more = max(0, len(shape) - len(where))
+    return (FIXED,) * more + broadcast_map(where, shape[more:])
+
+
 def operand_map(s: Apply, where: Map) -> Map:
     """The position in the operand of a view, from the position in the view."""
     shape = s.args[0].aval.shape
@@ -514,6 +573,34 @@ def operand_map(s: Apply, where: Map) -> Map:
         case _:
             rest = iter([t for t, n in zip(where, s.targets[0].aval.shape, strict=True) if n != 1])
             return tuple(FIXED if n == 1 else next(rest) for n in shape)
+
+
+def _within(s: Apply, where: Map, domain: Shape) -> tuple[Bounds, Map] | None:
+    """Where in the domain a position is within a store's slices, and the position in these; None where nowhere."""
+    assert isinstance(s.attrs, IndexAttrs)
+    bounds: list[tuple[int, int, int]] = []
+    local: list[Term] = []
+    for d, t in zip(s.attrs.dims, where, strict=True):
+        match d:
+            case At(index=int(start)):
+                size = 1
+            case Run(start=int(start), step=1):
+                size = d.size
+                local.append(FIXED if size == 1 else Term(t.axis, t.start - start, t.step))
+            case _:
+                raise _refused("stores into slices that begin at places of the run, or leave elements out", s.span)
+        if t.axis < 0:
+            if not start <= t.start < start + size:
+                return None
+            continue
+        ends = sorted((start - t.start, start + size - 1 - t.start), key=lambda n: n * t.step)
+        first, behind = -(-ends[0] // t.step), ends[1] // t.step + 1
+        first, behind = max(first, 0), min(behind, domain[t.axis])
+        if first >= behind:
+            return None
+        if (first, behind) != (0, domain[t.axis]):
+            bounds.append((t.axis, first, behind))
+    return tuple(bounds), tuple(local)
 
 
 def _place_of(d: Dim) -> int | None:

@@ -24,7 +24,7 @@ from .held import plan_held
 from .helpers import HELPERS
 from .lane_blocks import plan_lane_block
 from .layout import Access, Strides
-from .lower import RESERVED, Call, Fold, Load, Look, Lowered, Names, Position, Scan, lower
+from .lower import RESERVED, Call, Fold, Inside, Load, Look, Lowered, Names, Position, Scan, lower
 from .parts import MANY_BLOCKS, Parted, chunks_of, first_stage, own_parted
 from .program import Argument, GroupPlan, Launch, header, make_launch, prepare, walks_neighbours
 from .scans import plan_scan
@@ -201,7 +201,7 @@ def _pack_of(body: Body) -> int:
     layout = body.layout
     if not layout.outer or not body.accesses or len(body.lowered.values) > 200:
         return 0
-    if any(isinstance(v.source, Position | Look) for v in body.lowered.values):
+    if any(isinstance(v.source, Position | Inside | Look) for v in body.lowered.values):
         return 0
     axis = layout.outer[-1].members[-1]
     steps = {a.strides[axis] for a in body.accesses.values()}

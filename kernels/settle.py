@@ -16,7 +16,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ..translator.bounds import is_dynamic, narrowed_numbers
-from ..translator.errors import UnsupportedError
 from ..translator.ir import (
     Apply,
     Atom,
@@ -29,9 +28,6 @@ from ..translator.ir import (
     Statement,
     Var,
     While,
-    blocks_of,
-    free_variables,
-    inputs_of,
 )
 from ..translator.ops import EMPTY
 from ..translator.ops.core import (
@@ -55,16 +51,15 @@ from ..translator.routines import everywhere
 from .attention import is_worth_fusing
 from .body import DIALECTS
 from .contract import is_worth, stages
-from .decompose import decompose
 from .facts import H200, Facts
+from .grouping import LONGEST, fits, inline, is_elementwise, replaced, users_of
 from .loop_groups import as_kernel
 from .lower import gathers
 from .parts import parted_of
-from .plan import plan
+from .slices import with_slices
 from .tiles import statements_for
 
 SHORT_LINE, MANY_LINES = 1024, 1 << 14
-LONGEST = 64  # statements of one kernel
 
 
 def settle(function: Function, language: str, facts: Facts = H200) -> Function:
@@ -112,12 +107,12 @@ def _in_block(block: Block, language: str, facts: Facts) -> Block:
     for s in block.statements:
         if _is_product(s):
             block = _settled(block, s, language, facts)
-    return block
+    return with_slices(block, language, facts) if language in DIALECTS else block
 
 
 def _read(block: Block, statements: Sequence[Statement]) -> tuple[Statement, ...]:
     """Without the memory that lanes fill: their kernel's results are memory of their own."""
-    users = _users(replace(block, statements=tuple(statements)))
+    users = users_of(replace(block, statements=tuple(statements)))
     return tuple(s for s in statements if not (isinstance(s, Apply) and s.op is EMPTY and s.targets[0] not in users))
 
 
@@ -130,14 +125,14 @@ def _with_neighbours(block: Block, s: Apply, language: str) -> Block:
     assert isinstance(s.attrs, CumulativeAttrs)
     (x,), (target,) = s.args, s.targets
     joins = _is_along_rows if _fills_device(target.aval.shape, s.attrs.axis) else _is_pointwise
-    users = _users(block)
+    users = users_of(block)
     before = [b for b in block.statements if b.targets == (x,) and joins(b) and users[b.targets[0]] == {id(s)}]
     after = [b for b in block.statements if users.get(target) == {id(b)} and joins(b)]
     others = [b for b in block.statements if _runs_beside(b, s) and after and users.get(b.targets[0]) == {id(after[0])}]
     for chosen in ([*before, s, *others, *after], [*before, s, *after], [s, *after], [*before, s], [s]):
         group = close([b for c in chosen for b in inline(c)], chosen[-1].targets, "scan")
-        if len(group.body.statements) <= LONGEST and _fits(group, language):
-            return _replaced(block, {**{id(c): [] for c in chosen}, id(chosen[-1]): [group]})
+        if len(group.body.statements) <= LONGEST and fits(group, language):
+            return replaced(block, {**{id(c): [] for c in chosen}, id(chosen[-1]): [group]})
     return block
 
 
@@ -150,9 +145,9 @@ def _runs_beside(b: Statement, s: Apply) -> bool:
 def _computed_again(block: Block, s: Fused, language: str) -> Block:
     """The block with what a reduction stores besides computed again by the one kernel that reads it, of arrays no
     larger: exp(x - m) of a long softmax is neither written nor read, and the sum may be found with the maximum."""
-    users, own = _users(block), inline(s)
+    users, own = users_of(block), inline(s)
     for t in s.targets:
-        readers = [b for b in block.statements if users.get(t) == {id(b)} and _is_elementwise(b)]
+        readers = [b for b in block.statements if users.get(t) == {id(b)} and is_elementwise(b)]
         again = statements_for(own, [t], frozenset())
         others = [r for r in s.targets if r is not t]
         if not (readers and others) or any(not is_free(b) and not isinstance(b.op, Elementwise | Cast) for b in again):
@@ -164,8 +159,8 @@ def _computed_again(block: Block, s: Fused, language: str) -> Block:
         (reader,) = readers
         whole = close([*again, *inline(reader)], reader.targets, "pointwise")
         rest = close(statements_for(own, others, frozenset()), others, "reduce")
-        if len(whole.body.statements) <= LONGEST and _fits(whole, language) and _fits(rest, language):
-            return _replaced(block, {id(s): [rest], id(reader): [whole]})
+        if len(whole.body.statements) <= LONGEST and fits(whole, language) and fits(rest, language):
+            return replaced(block, {id(s): [rest], id(reader): [whole]})
     return block
 
 
@@ -184,7 +179,7 @@ def _with_center(block: Block, s: Fused, language: str) -> Block:
             continue
         if not isinstance(a, Var) or not parted_of(inline(s), [a]):
             continue
-        users, chosen = _users(block), [maker, *reversed(chain), s]
+        users, chosen = users_of(block), [maker, *reversed(chain), s]
         inside = {id(c) for c in chosen}
         places = {id(b): k for k, b in enumerate(block.statements)}
         others = {t: users.get(t, set()) - inside for c in chosen for t in c.targets}
@@ -192,8 +187,8 @@ def _with_center(block: Block, s: Fused, language: str) -> Block:
             continue
         targets = [t for c in chosen for t in c.targets if others[t]]
         group = close([b for c in chosen for b in inline(c)], targets, "reduce")
-        if len(group.body.statements) <= LONGEST and _fits(group, language):
-            return _replaced(block, {**{id(c): [] for c in chosen}, id(s): [group]})
+        if len(group.body.statements) <= LONGEST and fits(group, language):
+            return replaced(block, {**{id(c): [] for c in chosen}, id(s): [group]})
     return block
 
 
@@ -208,14 +203,14 @@ def _fills_device(shape: Shape, axis: int) -> bool:
 
 def _with_chosen(block: Block, s: Apply, language: str) -> Block:
     """The block with a choice of elements as a kernel, with the work that makes its indices and the work on it."""
-    users, (target,) = _users(block), s.targets
+    users, (target,) = users_of(block), s.targets
     indices = [a for a in s.args[1:] if target.aval.size <= 4 * a.aval.size]  # others would be made again too often
     before = _makers_for(block, s, indices, users)[:-1]
     after = [b for b in block.statements if users.get(target) == {id(b)} and _is_along_rows(b)]
     for chosen in ([*before, s, *after], [s, *after], [*before, s], [s]):
         group = close([b for c in chosen for b in inline(c)], chosen[-1].targets, "gather")
-        if len(group.body.statements) <= LONGEST and _fits(group, language):
-            return _replaced(block, {**{id(c): [] for c in chosen}, id(chosen[-1]): [group]})
+        if len(group.body.statements) <= LONGEST and fits(group, language):
+            return replaced(block, {**{id(c): [] for c in chosen}, id(chosen[-1]): [group]})
     return block
 
 
@@ -226,15 +221,15 @@ def _with_stored(block: Block, s: Apply, language: str) -> Block:
     moved = any(isinstance(d, At | Run) and is_dynamic(d) for d in s.attrs.dims)
     if not isinstance(x, Var) or not x.aval.shape or moved or narrowed_numbers(s):
         return block
-    users, size = _users(block), math.prod(indexed_shape(s.attrs, [a.aval for a in s.args]))
+    users, size = users_of(block), math.prod(indexed_shape(s.attrs, [a.aval for a in s.args]))
     operands = [a for a in s.args[1:] if size <= 4 * a.aval.size and a is not x]
     before = _makers_for(block, s, operands, users)[:-1]
     for chosen in ([*before, s], [s]):
         statements = [b for c in chosen for b in inline(c)]
         group = first_argument(close(statements, s.targets, "scatter"), x)
         own = [b for b in statements if b is not s and x in b.args]
-        if not own and s.args.count(x) == 1 and len(statements) <= LONGEST and _fits(group, language):
-            return _replaced(block, {**{id(c): [] for c in chosen}, id(s): [group]})
+        if not own and s.args.count(x) == 1 and len(statements) <= LONGEST and fits(group, language):
+            return replaced(block, {**{id(c): [] for c in chosen}, id(s): [group]})
     return block
 
 
@@ -251,12 +246,12 @@ def _is_along_rows(s: Statement) -> bool:
 
 
 def _is_pointwise(s: Statement) -> bool:
-    return _is_elementwise(s) or (isinstance(s, Fused) and s.kind == "pointwise")
+    return is_elementwise(s) or (isinstance(s, Fused) and s.kind == "pointwise")
 
 
 def _with_attention(block: Block, s: Statement, language: str, facts: Facts) -> Block:
     """The block with a product, the softmax that makes its operand, and the product before that as one kernel."""
-    users = _users(block)
+    users = users_of(block)
     makers = {t: b for b in block.statements for t in b.targets}
     for softmax in {id(m): m for a in _operands(s) if isinstance(a, Var) and (m := makers.get(a)) is not None}.values():
         if not (isinstance(softmax, Fused) and softmax.kind == "row"):
@@ -271,8 +266,8 @@ def _with_attention(block: Block, s: Statement, language: str, facts: Facts) -> 
                 continue
             group = close([b for c in chosen for b in inline(c)], s.targets, "attention")
             short = len(group.body.statements) <= LONGEST
-            if short and _fits(group, language) and is_worth_fusing(group, language, facts):
-                return _replaced(block, {id(scores): [], id(softmax): [], id(s): [group]})
+            if short and fits(group, language) and is_worth_fusing(group, language, facts):
+                return replaced(block, {id(scores): [], id(softmax): [], id(s): [group]})
     return block
 
 
@@ -283,39 +278,9 @@ def _settled(block: Block, s: Statement, language: str, facts: Facts) -> Block:
         for chosen in ([inside] if len(inside) > 1 else []) + [[s]]:
             statements = [b for c in chosen for b in inline(c)]
             group = close(statements, s.targets, "contract")
-            if len(statements) <= LONGEST and _fits(group, language) and is_worth(group, language, facts):
-                return _replaced(block, {**{id(c): [] for c in chosen}, id(s): [group]})
-    return _replaced(block, {id(s): parts(s)}) if isinstance(s, Fused) else block
-
-
-def _fits(group: Fused, language: str = "triton") -> bool:
-    """Whether a kernel can be written."""
-    try:
-        plan(decompose(group, language), language)
-    except UnsupportedError:
-        return False
-    return True
-
-
-def _replaced(block: Block, by: Mapping[int, Sequence[Statement]]) -> Block:
-    return replace(block, statements=tuple(new for s in block.statements for new in by.get(id(s), (s,))))
-
-
-def inline(s: Statement) -> list[Apply]:
-    """A group's statements in terms of the values around it; a lone statement itself."""
-    if isinstance(s, Apply):
-        return [s]
-    assert isinstance(s, Fused)
-    known: dict[Atom, Atom] = dict(zip(s.body.params, s.args, strict=True))
-    renamed = dict(zip(s.body.results, s.targets, strict=True))
-    made = []
-    for b in s.body.statements:
-        assert isinstance(b, Apply)
-        args = tuple(known.get(a, a) for a in b.args)
-        targets = tuple(renamed.get(t, t) for t in b.targets)
-        known.update(zip(b.targets, targets, strict=True))
-        made.append(replace(b, targets=targets, args=args))
-    return made
+            if len(statements) <= LONGEST and fits(group, language) and is_worth(group, language, facts):
+                return replaced(block, {**{id(c): [] for c in chosen}, id(s): [group]})
+    return replaced(block, {id(s): parts(s)}) if isinstance(s, Fused) else block
 
 
 # ---- operands ------------------------------------------------------------------------------------
@@ -323,7 +288,7 @@ def inline(s: Statement) -> list[Apply]:
 
 def _with_operands(block: Block, s: Statement) -> list[Statement]:
     """The product's statement and those whose elementwise work makes operands for it alone, in order."""
-    return _makers_for(block, s, _operands(s), _users(block))
+    return _makers_for(block, s, _operands(s), users_of(block))
 
 
 def _makers_for(block: Block, s: Statement, operands: Sequence[Atom], users: Mapping[Var, set[int]]) -> list[Statement]:
@@ -338,7 +303,7 @@ def _makers_for(block: Block, s: Statement, operands: Sequence[Atom], users: Map
             a = maker.args[0]
             maker = makers.get(a) if isinstance(a, Var) else None
         counted = isinstance(maker, Apply) and isinstance(maker.op, Create) and is_free(maker)
-        if maker is None or not (counted or _is_elementwise(maker)):
+        if maker is None or not (counted or is_elementwise(maker)):
             continue
         chain.append(maker)
         there = inside | {id(c) for c in chain}
@@ -358,25 +323,6 @@ def _operands(s: Statement) -> list[Atom]:
             a = known[a].args[0]
         found.append(a)
     return found
-
-
-def _is_elementwise(s: Statement) -> bool:
-    if isinstance(s, Fused):
-        return s.kind == "pointwise" and len(s.targets) == 1
-    return isinstance(s, Apply) and isinstance(s.op, Elementwise | Cast) and bool(s.targets[0].aval.shape)
-
-
-def _users(block: Block) -> dict[Var, set[int]]:
-    """Who reads each value: ids of statements, 0 for the block's results."""
-    users: dict[Var, set[int]] = {}
-    for s in block.statements:
-        for a in (*inputs_of(s), *(v for inner in blocks_of(s) for v in free_variables(inner))):
-            if isinstance(a, Var):
-                users.setdefault(a, set()).add(id(s))
-    for a in block.results:
-        if isinstance(a, Var):
-            users.setdefault(a, set()).add(0)
-    return users
 
 
 # ---- the library's -------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from ..translator.records import dataclass
 from .body import Body
 from .layout import Access, Axis, layout_over
-from .lower import Call, Load, Look, Value
+from .lower import Call, Inside, Load, Look, Value
 from .program import Launch, make_launch
 
 SECTOR = 32  # bytes that memory and caches move at once
@@ -37,7 +37,7 @@ class Turn:
 def turn_of(body: Body) -> Turn | None:
     """The tile that moves least; None where taking neighbours along the last axis does not move more."""
     axes = body.layout.outer
-    if len(axes) < 2 or any(isinstance(v.source, Look) for v in body.lowered.values):
+    if len(axes) < 2 or not body.layout.rows or any(isinstance(v.source, Look | Inside) for v in body.lowered.values):
         return None
     turns = [t for rows in axes[:-1] if (t := _turn(body, rows, axes[-1])).staged]
     best = min(turns, key=lambda t: t.moved, default=None)

@@ -103,6 +103,13 @@ def gives_numpys_results(function: Callable[..., Any], args: list[Any], backend:
     assert all("tile" in launch.program.source for launches in launched for launch in launches)
 
 
+@pytest.mark.parametrize("shape", [(0, 40), (40, 0), (40, 1), (1, 1)])
+def test_arrays_of_few_elements_and_none(shape: tuple[int, ...], backend: Any) -> None:
+    x, y = values(*shape), values(*shape[::-1])
+    program = translated(lambda x, y: x.T * 2 + y, [x, y], backend.language)
+    np.testing.assert_array_equal(GpuExecutor(program, backend)([x, y])[0], x.T * 2 + y)
+
+
 def test_tiles_are_addressed_by_64_bits(backend: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(layout, "INT32", -1)
     gives_numpys_results(batched, PROGRAMS["batched"][1], backend)

@@ -115,6 +115,7 @@ class Ownership:
         self._insides: dict[int, _Inside] = {}
         self._earlier: dict[tuple[int, Var], Var] = {}
         self.definitions = {t: s for s in walk(function.body) if isinstance(s, Apply) for t in s.targets}
+        self.made = frozenset(t for s in walk(function.body) if isinstance(s, Apply | Fused) for t in s.targets)
         self.copied_views: set[Var] = set() if known is None else set(known.copied_views)
         self.assigned: list[Var] = [] if known is None else list(known.assigned)
         kept = -1
@@ -415,7 +416,7 @@ class Ownership:
     def _of_earlier_trips(self, s: For | While, roots: Roots) -> Roots:
         """What a trip finds of these: what a statement of the body allocates is allocated anew in each trip. What inner
         loops carry is not: it may lie where something from outside does."""
-        fresh = self._inside(s).allocated & self.definitions.keys()
+        fresh = self._inside(s).allocated & self.made
         return frozenset(
             self._earlier.setdefault((id(s), r), Var(r.hint, r.aval)) if r in fresh else r for r in roots
         )
