@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..translator.errors import tell_place
-from ..translator.ir import Apply, Block, Function, Fused, Statement, blocks_of
+from ..translator.ir import Apply, Block, Function, Fused, Invoke, Statement, blocks_of, walk
 from ..translator.ops.core import Contract
 from ..translator.passes.groups import kind_of, report
 from ..translator.records import dataclass
@@ -29,7 +29,7 @@ from .forms import Form, Number, Strided, in_order
 from .host_lines import Made
 from .layout import Strides
 from .plan import single
-from .program import Program
+from .program import Launch, Program
 from .settle import settle
 from .steps import Group, strides_of
 
@@ -119,12 +119,15 @@ _numbers = itertools.count(1)
 
 
 def kernels_of(function: Function, language: str, facts: Facts = H200) -> tuple[Kernel, ...]:
-    """The kernels of a fused program, in order, for arrays in C order; groups that no kernel can express have none.
+    """The kernels that a fused program launches, in order, for arrays in C order; groups that no kernel can express
+    have none.
 
     `language` is "triton" or "cuda". Needs neither a device nor the language's compiler.
     """
-    function = settle(without_rules(function), language, facts)
-    shown = Shown(language)
+    executor = GpuExecutor(function, Shown(language), facts)
+    function, made = executor.function, executor.made
+    if not any(isinstance(s, Invoke) for s in walk(function.body)):
+        _for_order(executor)  # kernels that read views know their strides then
     groups = iter(report(function, lone=True))
     found: list[Kernel] = []
     for s in _kernel_statements(function.body):
@@ -132,14 +135,18 @@ def kernels_of(function: Function, language: str, facts: Facts = H200) -> tuple[
         fused = _as_group(s)
         if fused is None:
             continue
-        group = Group(fused, function.name, shown)
-        for chosen in group.plans.values():
-            for launch in chosen.launches:
-                p = launch.program
-                moved = g.bytes_moved + chosen.bytes_between
-                told = (g.lines, moved, g.bytes_minimum, g.why_cut, g.kind)
-                found.append(Kernel(p.name, p.language, p.source, *told, p))
+        group = made.groups.get(id(s)) or Group(fused, function.name, executor.backend)
+        for launch in launched(group):
+            p = launch.program
+            between = list(group.plans.values())[-1].bytes_between
+            told = (g.lines, g.bytes_moved + between, g.bytes_minimum, g.why_cut, g.kind)
+            found.append(Kernel(p.name, p.language, p.source, *told, p))
     return tuple(found)
+
+
+def launched(group: Group) -> tuple[Launch, ...]:
+    """The launches of a group as it was planned last."""
+    return list(group.plans.values())[-1].launches if group.plans else ()
 
 
 def _kernel_statements(block: Block) -> list[Statement]:
@@ -171,6 +178,9 @@ class Shown(Backend):
 
 def driver_of(function: Function, language: str, facts: Facts = H200) -> Driver:
     """The host source of a fused program for arrays in C order and numbers. Needs no device."""
-    executor = GpuExecutor(function, Shown(language), facts)
-    params = function.body.params
+    return _for_order(GpuExecutor(function, Shown(language), facts))
+
+
+def _for_order(executor: GpuExecutor) -> Driver:
+    params = executor.function.body.params
     return executor.driver([in_order(p.aval.shape) if p.aval.shape else NUMBER for p in params])

@@ -28,6 +28,8 @@ from kernel_programs import (
     with_specials,
 )
 from product_programs import ATTENTION, KERNELS_WIN, PACKED, PLACES, PRODUCTS, RUNNING
+from test_slice_kernels import PROGRAMS as STORES
+from test_turned_kernels import PROGRAMS as TURNED
 
 from untraced import accelerate, device_put
 from untraced.kernels.executor import GpuExecutor
@@ -107,6 +109,16 @@ def test_products_attention_and_running_sums(name: str, device: Device) -> None:
     case = (PRODUCTS | ATTENTION | RUNNING | PLACES)[name]
     executor = GpuExecutor(case.translated(device.backend.language), device.backend, KERNELS_WIN)
     case.check([cupy.asnumpy(r) for r in executor([_to_device(cupy, a) for a in case.args])])
+
+
+@pytest.mark.parametrize("target", LANGUAGES)
+@pytest.mark.parametrize("name", TURNED | STORES)
+def test_tiles_and_stores_into_slices(name: str, target: str) -> None:
+    function, args = (TURNED | STORES)[name]
+    want, got = function(*args), accelerate(function, target=target)(*args)
+    for g, w in zip(*((r if isinstance(r, tuple) else (r,)) for r in (got, want)), strict=True):
+        assert g.dtype == w.dtype
+        np.testing.assert_array_equal(g, w)
 
 
 @pytest.mark.parametrize("target", LANGUAGES)
@@ -218,7 +230,7 @@ def test_arrays_of_other_libraries(target: str) -> None:
 @pytest.mark.parametrize("tool", ["memcheck", "racecheck"])
 def test_the_sanitizer_finds_nothing(tool: str) -> None:
     """Small kernels of every kind, each a program of `pytest -m gpu` itself, under NVIDIA's checker."""
-    chosen = "test_programs or test_reductions or test_products_attention or test_casts"
+    chosen = "test_programs or test_reductions or test_products_attention or test_casts or test_tiles"
     inner = [sys.executable, "-m", "pytest", "-q", "-m", "gpu", "-k", chosen, "--confcutdir=tests", __file__]
     command = ["compute-sanitizer", f"--tool={tool}", "--error-exitcode=86", "--target-processes=all", *inner]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2])

@@ -11,7 +11,7 @@ import pytest
 from host_cuda import GuardedNumpy, HostCuda
 
 from untraced.kernels.ahead import compile_program
-from untraced.kernels.executor import GpuExecutor, driver_of, kernels_of
+from untraced.kernels.executor import GpuExecutor, driver_of, kernels_of, launched
 from untraced.translator.ir import Aval, Function
 from untraced.translator.pipeline import translate
 from untraced.translator.reading.signature import abstract_with_leaves
@@ -126,11 +126,7 @@ def test_stores_in_kernels_give_numpys_results(name: str, backend: Any) -> None:
     for got, w in zip(executor(given), want if isinstance(want, tuple) else (want,), strict=True):
         assert got.dtype == w.dtype
         np.testing.assert_array_equal(got, w)
-    assert any("inside" in x.program.source for g in executor.made.groups.values() if g for x in launches(g))
-
-
-def launches(group: Any) -> list[Any]:
-    return [launch for plan in group.plans.values() for launch in plan.launches]
+    assert any("inside" in x.program.source for g in executor.made.groups.values() if g for x in launched(g))
 
 
 @pytest.mark.parametrize(("function", "arrays"), [(heat, 2), (waves, 3)])

@@ -14,7 +14,7 @@ from host_cuda import GuardedNumpy, HostCuda
 
 from untraced.kernels import layout, turned
 from untraced.kernels.ahead import compile_program
-from untraced.kernels.executor import GpuExecutor, kernels_of
+from untraced.kernels.executor import GpuExecutor, kernels_of, launched
 from untraced.translator.ir import Aval, Function
 from untraced.translator.pipeline import translate
 from untraced.translator.reading.signature import abstract_with_leaves
@@ -99,8 +99,8 @@ def gives_numpys_results(function: Callable[..., Any], args: list[Any], backend:
     for got, w in zip(executor(given), want if isinstance(want, tuple) else (want,), strict=True):
         assert got.dtype == w.dtype
         np.testing.assert_array_equal(got, w)
-    launched = [list(g.plans.values())[-1].launches for g in executor.made.groups.values() if g is not None]
-    assert all("tile" in launch.program.source for launches in launched for launch in launches)
+    made = [launch for g in executor.made.groups.values() if g is not None for launch in launched(g)]
+    assert made and all("tile" in launch.program.source for launch in made)
 
 
 @pytest.mark.parametrize("shape", [(0, 40), (40, 0), (40, 1), (1, 1)])
@@ -108,6 +108,13 @@ def test_arrays_of_few_elements_and_none(shape: tuple[int, ...], backend: Any) -
     x, y = values(*shape), values(*shape[::-1])
     program = translated(lambda x, y: x.T * 2 + y, [x, y], backend.language)
     np.testing.assert_array_equal(GpuExecutor(program, backend)([x, y])[0], x.T * 2 + y)
+
+
+@pytest.mark.parametrize("language", ["triton", "cuda"])
+def test_what_is_shown_is_what_is_launched(language: str) -> None:
+    """A view of an argument stands outside the kernel of a lone operation, which knows its strides all the same."""
+    (kernel,) = kernels_of(translated(lambda x, y: x.T + y, [values(40, 50), values(50, 40)], language), language)
+    assert "tile" in kernel.source
 
 
 def test_tiles_are_addressed_by_64_bits(backend: Any, monkeypatch: pytest.MonkeyPatch) -> None:
