@@ -5,7 +5,8 @@
     derive     the program becomes its derivative         once for each grad, jvp, vjp, ... around it
     batch      the program gets a batch axis              once for each vmap around it
     simplify   constants folded, common work shared, dead code dropped; sums over slices of long arrays in windows;
-               loops whose iterations are independent as whole-array statements, also before derive and batch
+               loops whose iterations are independent as whole-array statements, also before derive and batch;
+               sorts that are read in part as partitions, where NumPy or XLA run them
     fuse       statements grouped into kernels            not for the target "numpy", which runs the simplified source
 
 A pass is a pure function Function -> Function. The verifier runs after each one, which is
@@ -31,6 +32,7 @@ from .passes.counters import counters
 from .passes.extremes import extremes
 from .passes.fuse import fuse
 from .passes.kinds import kinds
+from .passes.partitions import partitions
 from .passes.simplify import simplify
 from .passes.ties import ties
 from .passes.windows import windows
@@ -63,7 +65,7 @@ def _simplified(function: Function) -> Function:
     for apply in (windows, vectorised):
         made = apply(simple)
         simple = simple if made is simple else simplify(made)
-    return simple
+    return simple if target() in ("triton", "cuda") else partitions(simple)
 
 
 def _none_compiled() -> bool:

@@ -279,6 +279,28 @@ def test_equal_elements_stand_as_numpys_algorithms_leave_them(dtype: str) -> Non
         np.testing.assert_array_equal(lanes, [np.argsort(row) for row in x])
 
 
+PARTLY_READ = {
+    "np.median(x)": "np.partition(x, (4499, 4500",
+    "np.sort(x)[[7, -1, 3]]": "np.partition(x, (3, 7, 8999))",
+    "np.sort(np.reshape(x, (30, 300)), axis=0)[:, :3]": "np.sort",
+    "np.sort(np.reshape(x, (30, 300)))[1:, -3:]": ", (297, 298, 299))",
+    "np.sort(x)[:100]": "np.sort",
+    "np.sort(x) - np.sort(x)[0]": "np.sort",
+    "np.sort(x)[int(x[0])]": "np.sort",
+    "np.sort(x[:9])[4]": "np.sort",
+}
+
+
+@pytest.mark.parametrize("expression", PARTLY_READ)
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i8"])
+def test_long_sorts_that_are_read_in_part_are_partitions(expression: str, dtype: str) -> None:
+    x = (RNG.normal(size=9000) * 100).astype(dtype)
+    x[0] = 5
+    check((expression, x), target="cpu")
+    source = untraced.accelerate(function_of(expression, 1), target="cpu").inspect(x).source
+    assert PARTLY_READ[expression] in source
+
+
 DATA_DEPENDENT = ("np.unique(x)", "np.histogram(x, 'auto')", "np.bincount(np.abs(x).astype(int))")
 
 

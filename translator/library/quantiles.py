@@ -16,14 +16,16 @@ from .support import axes_of, is_known, known, mean_dtypes, reduced_to
 def median(a: Any, axis: Any = None, *, overwrite_input: Any = False, keepdims: Any = False) -> Any:
     a = np.asarray(a)
     inside, result = mean_dtypes(a.dtype, None)
-    s = np.sort(_lines(a, axis), axis=-1).astype(inside)
+    s = np.sort(_lines(a, axis), axis=-1)
     n = s.shape[-1]
     if n == 0:
         nan = complex(np.nan, np.nan) if a.dtype.kind == "c" else np.nan
         return np.full(reduced_to(a.shape, axis, keepdims), nan, dtype=result)[()]
-    middle = s[..., n // 2] if n % 2 else (s[..., n // 2 - 1] + s[..., n // 2]) / 2
+    middle = s[..., n // 2].astype(inside)
+    if n % 2 == 0:
+        middle = (s[..., n // 2 - 1].astype(inside) + middle) / 2
     if a.dtype.kind in "fc":
-        middle = np.where(np.isnan(s[..., -1]), s[..., -1], middle)
+        middle = np.where(np.isnan(s[..., -1]), s[..., -1].astype(inside), middle)
     return np.reshape(middle.astype(result), reduced_to(a.shape, axis, keepdims))[()]
 
 
