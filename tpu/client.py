@@ -16,7 +16,7 @@ import os
 import sys
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,7 +26,6 @@ from ..translator.ir import DType, Shape
 from ..translator.records import dataclass
 from ..translator.spans import span
 from . import host_abi, host_calls, names
-from . import options as compile_flags
 from .checks import Check, raise_failed
 from .copy_guard import copied_in_loops, copies_too_much
 from .emit import Emitted
@@ -34,6 +33,8 @@ from .emit_linalg import CALLS, register_calls
 from .fusion_guard import swallows_products
 from .memory import memory_program
 from .names import Name, named
+from .nesting import nests
+from .options import Flags, compile_options
 from .repeats import repeats
 from .stored import compile_or_load
 
@@ -342,26 +343,19 @@ def _best(program: Emitted, extra: Mapping[str, str] | None, ynn_reductions: boo
     """Compiled again with other options where XLA made something slow."""
     loops = "stablehlo.while" in program.text
     extra = {LOOP_OPTION: LOOP_BYTES, **(extra or {})} if loops else extra
-    once = repeats(program.text)
-    made = _compile(program, extra, ynn_reductions is not False, assignment=assignment, once=once)
+    nested = nests(program.text)
+    flags = Flags(ynn_reductions is not False, once=not nested and repeats(program.text), older_emitters=nested)
+    made = _compile(program, extra, flags, assignment)
     if ynn_reductions is None and swallows_products(program.text, made):
-        made = _compile(program, extra, False, assignment=assignment, once=once)
-        ynn_reductions = False
+        flags = replace(flags, ynn_reductions=False)
+        made = _compile(program, extra, flags, assignment)
     if loops and copies_too_much(made, program.text):
-        extra = {**(extra or {}), LOOP_OPTION: "0"}
-        other = _compile(program, extra, ynn_reductions is not False, True, assignment, once)
+        other = _compile(program, {**(extra or {}), LOOP_OPTION: "0"}, replace(flags, region_analysis=True), assignment)
         made = other if copied_in_loops(other) < copied_in_loops(made) else made
     return made
 
 
-def _compile(
-    program: Emitted,
-    extra: Mapping[str, str] | None,
-    ynn_reductions: bool,
-    region_analysis: bool = False,
-    assignment: Any = None,
-    once: bool = False,
-) -> Any:
+def _compile(program: Emitted, extra: Mapping[str, str] | None, flags: Flags, assignment: Any) -> Any:
     p = platform()
     if f"@{CALLS}" in program.text:
         register_calls()
@@ -371,9 +365,7 @@ def _compile(
         from . import compiler
 
         compiler.register(program.natives)
-    options = compile_flags.compile_options(
-        p.xla_client, extra, ynn_reductions=ynn_reductions, region_analysis=region_analysis, once=once
-    )
+    options = compile_options(p.xla_client, extra, flags)
     devices = p.devices
     if assignment is not None:
         devices = assignment.devices

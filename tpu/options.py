@@ -3,7 +3,8 @@
 Field numbers are those of XLA's protos: CompileOptionsProto.executable_build_options = 3,
 ExecutableBuildOptionsProto.debug_options = 3, and in DebugOptions xla_backend_extra_options = 500 (a string map),
 xla_cpu_experimental_ynn_fusion_type = 422 (a packed list of enums, 3 is REDUCE),
-xla_cpu_copy_insertion_use_region_analysis = 337 (a bool) and xla_disable_hlo_passes = 30 (a list of names).
+xla_cpu_copy_insertion_use_region_analysis = 337 and xla_cpu_use_fusion_emitters = 376 (bools) and
+xla_disable_hlo_passes = 30 (a list of names).
 """
 
 from __future__ import annotations
@@ -11,47 +12,62 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ..translator.records import dataclass
+
 BUILD_OPTIONS = 3
 DEBUG_OPTIONS = 3
 EXTRA_OPTIONS = 500
 YNN_FUSION_TYPES = 422
 _YNN_REDUCE = 3
 REGION_ANALYSIS = 337
+FUSION_EMITTERS = 376
 DISABLED_PASSES = 30
 ONCE = {"xla_cpu_use_multi_output_fusion": "true"}  # fusion makes no copies, and another pass follows
 JOINING = b"cpu_multi_output_fusion"  # that pass: jaxlib 0.10 aborts the process where it joins results of unlike rank
 
 
-def compile_options(
-    xla_client: Any,
-    extra: Mapping[str, str] | None = None,
-    *,
-    ynn_reductions: bool = True,
-    region_analysis: bool = False,
-    once: bool = False,
-) -> Any:
-    """CompileOptions with backend options `extra`. Without `ynn_reductions`, YNNPACK fuses single products only:
-    its graph fusion swallows whole networks with a softmax into one slow kernel. With `region_analysis`, arrays in
-    loops are copied only where their old value is needed, not wherever the order of reads and writes is open: what
-    is read is then read first. Not together with loops as native functions, which forget that order. With `once`, no
-    value is fused into several consumers.
+@dataclass(frozen=True, slots=True)
+class Flags:
+    """How XLA makes kernels. Without `ynn_reductions`, YNNPACK fuses single products only: its graph fusion swallows
+    whole networks with a softmax into one slow kernel. With `region_analysis`, arrays in loops are copied only where
+    their old value is needed, not wherever the order of reads and writes is open: what is read is then read first. Not
+    together with loops as native functions, which forget that order. With `once`, no value is fused into several
+    consumers. With `older_emitters`, code is written for a kernel at once, without MLIR (see `nesting`).
     """
+
+    ynn_reductions: bool = True
+    region_analysis: bool = False
+    once: bool = False
+    older_emitters: bool = False
+
+
+PLAIN = Flags()
+
+
+def compile_options(xla_client: Any, extra: Mapping[str, str] | None = None, flags: Flags = PLAIN) -> Any:
+    """CompileOptions with backend options `extra`."""
     options = xla_client.CompileOptions()
-    if not extra and ynn_reductions and not region_analysis and not once:
+    if not extra and flags == PLAIN:
         return options
     build = payload_of(options.SerializeAsString(), BUILD_OPTIONS)
     debug = payload_of(build, DEBUG_OPTIONS)
-    if not ynn_reductions:
+    if not flags.ynn_reductions:
         types = bytes(t for t in payload_of(debug, YNN_FUSION_TYPES) if t != _YNN_REDUCE)
         debug = without(debug, YNN_FUSION_TYPES) + field(YNN_FUSION_TYPES, types)
-    if region_analysis:
-        debug = without(debug, REGION_ANALYSIS) + varint(REGION_ANALYSIS << 3) + varint(1)
-    if once:
+    if flags.region_analysis:
+        debug = _switched(debug, REGION_ANALYSIS, True)
+    if flags.older_emitters:
+        debug = _switched(debug, FUSION_EMITTERS, False)
+    if flags.once:
         debug += field(DISABLED_PASSES, JOINING)
-    for key, value in {**(extra or {}), **(ONCE if once else {})}.items():
+    for key, value in {**(extra or {}), **(ONCE if flags.once else {})}.items():
         debug += field(EXTRA_OPTIONS, field(1, key.encode()) + field(2, value.encode()))
     build = without(build, DEBUG_OPTIONS) + field(DEBUG_OPTIONS, debug)
     return options.ParseFromString(without(options.SerializeAsString(), BUILD_OPTIONS) + field(BUILD_OPTIONS, build))
+
+
+def _switched(message: bytes, number: int, on: bool) -> bytes:
+    return without(message, number) + varint(number << 3) + varint(on)
 
 
 def field(number: int, payload: bytes) -> bytes:

@@ -9,7 +9,8 @@ finite-volume solver then has 494 operations for 2,287, and a call takes 44 ms f
 whole-array statements XLA makes a program in half and in a quarter of the time. Programs that repeat little are left
 alone: to make a cheap value again is sooner done than to read it from memory. So is it where arrays have a few elements
 only, as in blocks of lanes: to begin one more kernel costs as much as hundreds of operations on them. There only the
-time that XLA takes counts.
+time that XLA takes counts. And so are those whose branches lie deep within each other (see `nesting`): told to make no
+copies, XLA puts nine turns of `u * np.roll(u, 1) - np.roll(u, -1)` into one kernel, which takes minutes to compile.
 """
 
 from __future__ import annotations
@@ -22,10 +23,6 @@ from collections import Counter
 
 LEAST = 150  # operations: XLA compiles so many in less than 0.1 s
 FEW, LEAST_OF_FEW = 64, 1000  # elements, and operations on no more than so many: 0.5 s
-MOST_JOINED = 4
-"""Concatenations one behind the other: a kernel computes for each part what is behind it. Told to make no copies, XLA
-puts nine turns of `u * np.roll(u, 1) - np.roll(u, -1)` into one kernel, which takes minutes to compile; else not.
-"""
 TIMES = 2.5  # as many operations as there are: XLA shies away from some of the copies that are counted here
 
 _STATEMENT = re.compile(r"^\s*(%\w+)(?::\d+)? = \"?(?:stablehlo\.)?(\w+)")
@@ -51,7 +48,6 @@ def repeats(text: str) -> bool:
     operands = [_NAME.findall(line.partition(" = ")[2] or line) for line in lines]
     uses = Counter(name for names in operands for name in set(names))
     behind: dict[str, int] = {}  # the operations that a kernel repeats with a value, a bit each
-    joined: dict[str, int] = {}
     there = made = large = made_large = 0  # `large`: the bits of operations on more than a FEW elements
     for line, names in zip(lines, operands, strict=True):
         found = _STATEMENT.match(line)
@@ -66,11 +62,8 @@ def repeats(text: str) -> bool:
             there += computes
             copies = [taken] if op in _COSTLY and uses[name] > 1 else []
             behind[name] = 0 if copies else taken
-        joined[name] = max((joined.get(a, 0) for a in names), default=0) + (op == "concatenate")
         made += sum(c.bit_count() for c in copies)
         made_large += sum((c & large).bit_count() for c in copies)
-    if max(joined.values(), default=0) > MOST_JOINED:
-        return False
     return _is_most(made, there, LEAST_OF_FEW) or _is_most(made_large, large.bit_count(), LEAST)
 
 

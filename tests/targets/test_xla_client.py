@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,8 @@ from untraced import accelerate
 from untraced.tpu import client
 from untraced.tpu.emit import Emitted, emit
 from untraced.tpu.fusion_guard import swallows_products
-from untraced.tpu.options import compile_options
+from untraced.tpu.nesting import nests
+from untraced.tpu.options import Flags, compile_options
 from untraced.tpu.repeats import repeats
 from untraced.translator import make, ops
 from untraced.translator.errors import DTypeError, TargetError
@@ -166,7 +168,7 @@ def test_dtypes_that_xla_lacks() -> None:
 def test_backend_options_reach_the_compiler() -> None:
     xla = client.platform().xla_client
     plain = xla.CompileOptions().SerializeAsString()
-    edited = compile_options(xla, {"xla_cpu_small_while_loop_byte_threshold": "77"}, ynn_reductions=False)
+    edited = compile_options(xla, {"xla_cpu_small_while_loop_byte_threshold": "77"}, Flags(ynn_reductions=False))
     serialized = edited.SerializeAsString()
     assert b"xla_cpu_small_while_loop_byte_threshold" in serialized
     assert len(serialized) > len(plain)
@@ -309,8 +311,59 @@ def test_many_concatenations_behind_each_other_are_left_to_xla() -> None:
     """It took minutes to compile these when told to make nothing twice."""
     x = np.linspace(0, 1, 600).reshape(20, 30)
     made = accelerate(rolled, target="cpu").inspect(x)
-    assert made.stablehlo.count("concatenate") > 18 and not repeats(made.stablehlo)
+    assert made.stablehlo.count("concatenate") > 18 and nests(made.stablehlo)
     np.testing.assert_allclose(accelerate(rolled, target="cpu")(x), rolled(x), rtol=1e-9, atol=1e-15)
+
+
+def shifting(x: Any, w: Any) -> Any:
+    w = w.copy()
+    for k in [0, 1, 2] * 7:
+        w[1:] = w[:-1] * 0.9 + x[k]
+    return w
+
+
+def storing(x: Any, w: Any) -> Any:
+    w = w.copy()
+    for k in [0, 1, 2] * 7:
+        w[int(x[k])] = x[k]
+        w = w * 0.9 + x[1]
+    return w
+
+
+def padding(x: Any, w: Any) -> Any:
+    for k in [0, 1, 2] * 7:
+        w = np.pad(w[1:], (1, 0)) * 0.9 + x[k]
+    return w
+
+
+def shuffling(x: Any, w: Any) -> Any:
+    for k in [0, 1, 2] * 7:
+        w = w[np.array([1, 2, 0])] * 0.9 + x[k]
+    return w
+
+
+def casteljau(x: Any, w: Any) -> Any:
+    w = np.concatenate((w, x, x, x, w, x))
+    while len(w) > 1:
+        w = w[1:] * 0.3 + w[:-1] * 0.7
+    return w[0]
+
+
+@pytest.mark.parametrize("fun", [shifting, storing, padding, shuffling, casteljau])
+def test_branches_deep_within_each_other_compile_in_no_time(fun: Callable[..., Any]) -> None:
+    """Each took minutes: twice as long for every further line."""
+    x, w = np.arange(3.0), np.linspace(0.0, 1.0, 3)
+    np.testing.assert_allclose(accelerate(fun, target="cpu")(x, w), fun(x, w), rtol=1e-13)
+
+
+def test_branches_beside_each_other_are_left_to_the_newer_emitters() -> None:
+    """They call such functions as tanh for several elements at once."""
+
+    def beside(x: Any) -> Any:
+        parts = [np.tanh(np.roll(x, k)) for k in range(8)]
+        return np.concatenate([p.sum(keepdims=True) for p in parts])
+
+    assert not nests(accelerate(beside, target="cpu").inspect(np.ones(9), compile=False).stablehlo)
 
 
 def bent(x: Any) -> Any:
