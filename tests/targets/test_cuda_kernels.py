@@ -151,6 +151,17 @@ def test_variances_in_one_pass(name: str, backend: HostCuda) -> None:
 
 
 @needs_compiler
+@pytest.mark.parametrize(("columns", "threads"), [(2, 4), (16, 4), (17, 8), (33, 16), (64, 16), (65, 32)])
+def test_short_rows_share_a_warp(columns: int, threads: int, backend: HostCuda) -> None:
+    """67 rows leave the last warp with rows that go on and rows that do not."""
+    function = softmax(67, columns)
+    with aligned(backend):
+        check(function, backend, tolerance(function), [backend.moved(a) for a in arguments(function)])
+    (kernel,) = kernels_of(fuse(function), "cuda")
+    assert dict(kernel.program.constants)["THREADS"] == threads
+
+
+@needs_compiler
 def test_few_long_rows_have_large_blocks(backend: HostCuda) -> None:
     function = softmax(64, 75_001)
     check(function, backend, tolerance(function))

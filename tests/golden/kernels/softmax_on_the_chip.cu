@@ -10,11 +10,15 @@ struct Smallest { template <class T> __device__ T operator()(T a, T b) const { r
 template <class T> struct alignas(4 * sizeof(T) < 16 ? 4 * sizeof(T) : 16) Pack { T at[4]; };
 
 // All threads of a row get the fold of their values: within warps by shuffles, between them through shared memory.
+// Several short rows share a warp, and may leave it one after the other.
 template <class Fold, class T> __device__ T row_fold(T value, T identity) {
     const Fold fold;
-    for (int offset = 16; offset > 0; offset >>= 1) value = fold(value, __shfl_xor_sync(0xffffffffu, value, offset));
-    if (THREADS == 32) return value;
-    __shared__ T partial[THREADS / 32];
+    const unsigned others = threadIdx.x % 32 / THREADS * THREADS;  // lanes with rows before this one
+    const unsigned lanes = THREADS < 32 ? ((1u << THREADS % 32) - 1) << others : 0xffffffffu;
+    for (int offset = (THREADS < 32 ? THREADS : 32) / 2; offset > 0; offset >>= 1)
+        value = fold(value, __shfl_xor_sync(lanes, value, offset));
+    if (THREADS <= 32) return value;
+    __shared__ T partial[(THREADS + 31) / 32];
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     __syncthreads();
     if (lane == 0) partial[warp] = value;
