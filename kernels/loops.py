@@ -425,10 +425,23 @@ def _static(a: Atom) -> int | None:
 
 
 _ANSWER = """
+#if defined(__AVX512F__)
+#define IN_REGISTER(x) __asm__("" : "+v"(x))
+#elif defined(__SSE__)
+#define IN_REGISTER(x) __asm__("" : "+x"(x))
+#elif defined(__aarch64__)
+#define IN_REGISTER(x) __asm__("" : "+w"(x))
+#else
+#define IN_REGISTER(x)
+#endif
 #if defined(__clang__)
 #define EACH_TURN_APART _Pragma("clang loop vectorize(assume_safety)")
+#define FUSED_PRODUCTS
+#define FUSED_PRODUCTS_INSIDE _Pragma("clang fp contract(fast)")
 #else
 #define EACH_TURN_APART _Pragma("GCC ivdep")
+#define FUSED_PRODUCTS __attribute__((optimize("fp-contract=fast")))
+#define FUSED_PRODUCTS_INSIDE
 #endif
 static inline void *argument(XLA_FFI_CallFrame *frame, int k) { return ((XLA_FFI_Buffer *)frame->args.args[k])->data; }
 static inline void *result(XLA_FFI_CallFrame *frame, int k) { return ((XLA_FFI_Buffer *)frame->rets.rets[k])->data; }

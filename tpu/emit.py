@@ -309,7 +309,8 @@ class Emitter:
                 return linalg(self, s)
             case Contract():
                 assert isinstance(attrs, ContractAttrs)
-                return contract(w, self.value(args[0]), self.value(args[1]), attrs, out.dtype, self.target)
+                made = self._small_products(s) if out.ndim > 2 and self.target == "cpu" else None
+                return made or contract(w, self.value(args[0]), self.value(args[1]), attrs, out.dtype, self.target)
             case Reshape(name=name):
                 return self.reshape(name, self.value(args[0]), s)
             case Concatenate():
@@ -334,6 +335,11 @@ class Emitter:
                 return w.op("optimization_barrier", self.value(args[0]))
             case _:
                 assert_never(s.op)
+
+    def _small_products(self, s: Apply) -> Value | None:
+        from .native import emit_products
+
+        return emit_products(self, s)
 
     def elementwise(self, s: Apply, op: Elementwise) -> Value:
         if not self.checked.statement(s):

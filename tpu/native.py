@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from ..kernels.loop_sweeps import is_costly
 from ..kernels.loop_values import NotNative
 from ..kernels.loops import NativeLoop, arguments_of, as_group, loop_of, write_loop
+from ..kernels.small_products import is_small, product_of, write_product
 from ..translator.checked import Checked
 from ..translator.ir import (
     Apply,
@@ -33,7 +34,18 @@ from ..translator.ir import (
     blocks_of,
     walk,
 )
-from ..translator.ops.core import Cast, Create, Elementwise, Index, IndexAttrs, Put, Reduce, Reshape, indexed_shape
+from ..translator.ops.core import (
+    Cast,
+    ContractAttrs,
+    Create,
+    Elementwise,
+    Index,
+    IndexAttrs,
+    Put,
+    Reduce,
+    Reshape,
+    indexed_shape,
+)
 from ..translator.passes.units import COSTLY
 from . import compiler
 from .checks import Check
@@ -51,6 +63,8 @@ WIDEST = 1 << 13
 """Elements: operations on more of them are XLA's, which has vector instructions and threads for them."""
 WIDEST_FUNCTION = 64
 """The same for sines and the like: XLA's are vectorised, the C library's are not."""
+LEAST_RESULTS = 1 << 14
+"""Elements of products of small matrices: of fewer XLA makes them before a C++ compiler has begun."""
 TURNS = 100  # of a loop of which nothing is known
 
 
@@ -209,6 +223,24 @@ def emit_native(e: Emitter, s: Fused) -> None:
         number = w.select(w.compare("NE", failed, zero), w.add(failed, w.integer(base)), zero)
         e.flag = w.select(w.compare("NE", before, zero), before, number)
     e.natives.append(native)
+
+
+def emit_products(e: Emitter, s: Apply) -> Value | None:
+    """A call of a handler that multiplies many small matrices; None where the product is better XLA's."""
+    assert isinstance(s.attrs, ContractAttrs)
+    (target,), dtype = s.targets, s.targets[0].aval.dtype
+    if target.aval.size < LEAST_RESULTS or not wanted():
+        return None
+    found = product_of(s.attrs, s.args[0].aval.shape, s.args[1].aval.shape, dtype)
+    if found is None or not is_small(found[0]):
+        return None
+    product, turned = found
+    args = [e.writer.convert(e.value(a), dtype) for a in (reversed(s.args) if turned else s.args)]
+    native = write_product(product)
+    (result,) = e.writer.several(target.hint, [(target.aval.shape, dtype)])
+    _call(e, native, args, [result], [])
+    e.natives.append(native)
+    return result
 
 
 def _call(e: Emitter, loop: NativeLoop, args: list[Value], results: list[Value], in_place: list[int]) -> None:
