@@ -11,7 +11,7 @@ body is that one statement. What the loop carries stands in its results' memory,
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -61,12 +61,15 @@ def prelude(loops: Sequence[NativeLoop]) -> str:
     return PRELUDE + (COMPLEX if any("complex_t<" in loop.source for loop in loops) else "") + _ANSWER
 
 
-def write_loop(group: Fused, checks: Checks, *, guarded: bool = False) -> NativeLoop:
+def write_loop(
+    group: Fused, checks: Checks, *, guarded: bool = False, in_front: Mapping[Var, int] | None = None
+) -> NativeLoop:
     """The source of a group of kind "loops". Raises NotNative where something in it stays XLA's.
 
-    With `guarded` there is one argument more, the failure so far: where it is not 0 the loop does not begin.
+    With `guarded` there is one argument more, the failure so far: where it is not 0 the loop does not begin. Arrays
+    that the loop does not carry may have elements `in_front` of them, which do not count.
     """
-    return LoopWriter(group, loop_of(group), checks).run(guarded)
+    return LoopWriter(group, loop_of(group), checks, in_front).run(guarded)
 
 
 def as_group(s: For | While, kind: str, *, fresh: bool = True) -> Fused:
@@ -102,9 +105,11 @@ def arguments_of(group: Fused) -> tuple[list[Var], list[Var]]:
 
 
 class LoopWriter(Sweeps):
-    def __init__(self, group: Fused, loop: For | While, checks: Checks) -> None:
+    def __init__(
+        self, group: Fused, loop: For | While, checks: Checks, in_front: Mapping[Var, int] | None = None
+    ) -> None:
         super().__init__(Lifetimes(loop), checks)
-        self.group, self.loop = group, loop
+        self.group, self.loop, self.in_front = group, loop, in_front or {}
         self.flag = flags(Block((), (loop,), ())) if self.sweeping else None
         self.memories: dict[Buffer, str] = {}  # of what the loop carries: where XLA looks for its results
 
@@ -194,7 +199,8 @@ class LoopWriter(Sweeps):
             arguments.append(f"r{k}")
         for k, p in enumerate(others, len(carried)):
             star = "" if p.aval.shape else "*"
-            arguments.append(f"{star}(const {self.type_name(p.aval.dtype)} *)argument(frame, {k})")
+            skip = f" + {n}" if (n := self.in_front.get(p)) else ""
+            arguments.append(f"{star}(const {self.type_name(p.aval.dtype)} *)argument(frame, {k}){skip}")
         if size > STACK:
             lines.append(f"    char *memory = (char *)__builtin_aligned_alloc(64, {size});")
             lines.append("    if (!memory) return no_memory(frame);")

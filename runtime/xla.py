@@ -147,7 +147,8 @@ class XlaProgram:
         self._compile = functools.partial(_compiled, function, tuple(donated), checks)
         with errors_at(function.span):
             emitted = emit(function, donate=donated, checks=checks)
-            in_place = read_in_place(function, donated)
+            assert emitted.form is not None
+            in_place = read_in_place(emitted.form, donated)
             special = in_place or large_results(function)
             self._placements = Placements(in_place, self._compile) if special else None
             if not special:

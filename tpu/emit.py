@@ -120,7 +120,8 @@ class Emitted:
     elements in front that do not count (see `shifted.py`). For each of the results at the positions `given` the caller
     brings the memory, as one more argument behind the others (see `memory.py`). The program calls the `natives`. It is
     for as many devices in step as there are `replicas`; None where it is for one alone. `spans` has the statement that
-    each line of the text behind the first two comes of.
+    each line of the text behind the first two comes of, `form` the program as the text says it, its loops native or
+    not; None of what is no program.
     """
 
     name: str
@@ -134,6 +135,7 @@ class Emitted:
     natives: tuple[NativeLoop, ...] = ()
     replicas: int | None = None
     spans: tuple[Span, ...] = ()
+    form: Function | None = None
 
 
 def emit(
@@ -193,7 +195,9 @@ def emit(
     checks_made, donated = tuple(emitter.checks), tuple(sorted(donate))
     natives = tuple(emitter.natives)
     given, spans = tuple(given), tuple(w.spans)
-    return Emitted(function.name, text, args, avals, checks_made, donated, shifts, given, natives, replicas, spans)
+    return Emitted(
+        function.name, text, args, avals, checks_made, donated, shifts, given, natives, replicas, spans, function
+    )
 
 
 def _with_front(aval: Aval, shift: int) -> Aval:

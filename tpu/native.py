@@ -200,10 +200,14 @@ def emit_native(e: Emitter, s: Fused) -> None:
     """A call of the loop's handler; arrays that the loop carries are updated in place."""
     w = e.writer
     guarded = e.flag is not None
-    native = write_loop(s, e.checked, guarded=guarded)
     given = dict(zip(s.body.params, s.args, strict=True))
     carried, others = arguments_of(s)
     args = [e.result(given[p], p) for p in (*carried, *others)]
+    in_front = {}
+    for k, p in enumerate(others, len(carried)):
+        if args[k].name in w.shifted:
+            args[k], in_front[p] = w.shifted[args[k].name]
+    native = write_loop(s, e.checked, guarded=guarded, in_front=in_front)
     if guarded:
         args.append(e.flag_value())
     targets = loop_of(s).targets

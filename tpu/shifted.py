@@ -3,9 +3,9 @@
     x at address 16 mod 64:    %x_raw: tensor<1000002xf64>            from 16 bytes in front of x: in the same page
                                %x = stablehlo.slice %x_raw [2:1000002]
 
-XLA fuses the slice into elementwise operations, and functions of NumPy (`host_calls`) skip what comes before. A library
-function of XLA's, a reduction or a loop would get a copy made by XLA, which takes longer than one made here into memory
-that is kept: for those the argument is copied as a whole.
+XLA fuses the slice into elementwise operations; functions of NumPy (`host_calls`) and native loops, of what they do not
+write, skip what comes before. A library function of XLA's, a reduction or a loop of its own would get a copy made by
+XLA, which takes longer than one made here into memory that is kept: for those the argument is copied as a whole.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import field
 from typing import assert_never
 
+from ..kernels.loops import arguments_of
 from ..translator.ir import (
     Apply,
     Atom,
@@ -99,6 +100,9 @@ class _Reach:
         match s:
             case Apply():
                 self.apply(s)
+            case Fused(kind="loops"):
+                carried, _ = arguments_of(s)
+                self._copy(a for p, a in zip(s.body.params, s.args, strict=True) if p in carried)
             case Fused():
                 if any(isinstance(inner, Apply) and is_slow(inner) for inner in s.body.statements):
                     self._keep(s.args)

@@ -13,7 +13,7 @@ import pytest
 
 import untraced
 from untraced import accelerate
-from untraced.tpu import client, emit_reduce, host_calls, memory, placement, shifted
+from untraced.tpu import client, compiler, emit_reduce, host_calls, memory, placement, shifted
 from untraced.tpu.placement import MOST, Placements
 
 NDArray = np.ndarray[Any, Any]
@@ -335,6 +335,47 @@ def test_what_xla_would_copy_is_copied_into_place(f: Callable[..., Any]) -> None
     np.testing.assert_allclose(fast(x), f(x), rtol=1e-9)
     entry = next(iter(fast._entries.values()))[0]
     assert entry.program._placements._made.keys() == {()}
+
+
+def solved(lower: Any, b: Any) -> Any:
+    x = np.zeros_like(b)
+    for i in range(len(b)):
+        x[i] = (b[i] - lower[i, :i] @ x[:i]) / lower[i, i]
+    return x
+
+
+def differences(flat: Any, b: Any) -> Any:
+    rows, total = flat.reshape(6, 6) * 2.0, np.zeros(6)
+    for i in range(6):
+        for j in range(6):
+            if flat[6 * i + j] > b[j]:
+                total[i] += rows[i, j] - flat[6 * j + i]
+    return total
+
+
+def swept(table: Any, b: Any) -> Any:
+    for i in range(1, 6):
+        table[i] -= table[i - 1] * b[i]
+    return table.sum()
+
+
+@pytest.mark.skipif(not compiler.available(), reason="there is no C++ compiler")
+@pytest.mark.parametrize(("f", "x", "in_place"), [
+    (solved, TABLE[:, :6] + 6 * np.eye(6), (0, 1)),
+    (differences, TABLE[:, :6].ravel(), (0, 1)),
+    (swept, TABLE[:, :6], (1,)),
+])  # fmt: skip
+def test_native_loops_read_arguments_where_they_lie(
+    f: Callable[..., Any], x: Any, in_place: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("UNTRACED_NATIVE_LOOPS", "all")
+    for places in ((2, 3), (0, 0), (1, 0), (0, 5)):
+        fast = accelerate(f, target="cpu")
+        mine, others = ([placed(x, places[0]), placed(TABLE[0, :6], places[1])] for _ in range(2))
+        for ours, theirs in zip((fast(*mine), *mine), (f(*others), *others), strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-12)
+        entry = next(iter(fast._entries.values()))[0]
+        assert entry.program._placements._made.keys() == {tuple(places[k] for k in in_place)}
 
 
 def test_a_program_is_compiled_again_when_copies_have_cost_as_much(monkeypatch: pytest.MonkeyPatch) -> None:

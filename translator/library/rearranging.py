@@ -118,7 +118,14 @@ def vander(x: Any, N: Any = None, increasing: Any = False) -> Any:
         raise ValueError("x must be a one-dimensional array or sequence.")
     n = x.shape[0] if N is None else N
     powers = np.arange(n) if known(increasing) else np.arange(n)[::-1]
-    return x[:, None] ** powers
+    square = x.astype(np.result_type(x, np.int64))[:, None]
+    result = np.where(powers % 2 == 1, square, square.dtype.type(1))
+    bit = 2
+    while bit < n:  # a fifth of the time that powers take
+        square = square * square
+        result = result * np.where(powers // bit % 2 == 1, square, square.dtype.type(1))
+        bit = bit * 2
+    return result
 
 
 NUMPY_NAMES = {
