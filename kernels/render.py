@@ -16,7 +16,13 @@ if TYPE_CHECKING:
 _COMMENT = re.compile(r"(?m)^ *(?://|# ).*$")  # the user's lines, which may name np.floor_divide
 _WIDTH = 110
 _SIGNATURE = re.compile(r'(?m)^((?:extern "C"|def) .*\()(.+)(\)(?: \{|:))$')  # no parameter's type has parentheses
-FOLDS = ("Sum", "Product", "Largest", "Smallest")
+_ACCESS = re.compile(r"(?m)^( *)((?:\w+ = )?tl\.(?:load|store)\()(.+), (mask=.+)\)$")
+FOLDS = {
+    "Sum": "a + b",
+    "Product": "a * b",
+    "Largest": "a > b || a != a ? a : b",
+    "Smallest": "a < b || a != a ? a : b",
+}
 
 
 @lru_cache(maxsize=1)
@@ -35,15 +41,25 @@ def render(template: str, *, dialect: str, **context: object) -> str:
     bare = environment.get_template(template).render(**context, helpers=())
     helpers = _needed(_COMMENT.sub("", bare), HELPERS[dialect])
     everything = "\n".join((bare, *helpers))
+    words = set(re.findall(r"\w+", _COMMENT.sub("", everything)))
     flags = {
         "uses_libdevice": "libdevice." in everything,
-        "uses_halves": "half_t" in everything or "bfloat_t" in everything,
+        "half_types": [name for name in ("half_t", "bfloat_t") if name in words],
+        "uses_batch": "batch" in words,
         "shuffles_pairs": "complex_t<" in everything and "__shfl_" in everything,
-        "folds": any(f"{name}()(" in everything or f"<{name}," in everything for name in FOLDS),
+        "folds": [(name, value) for name, value in FOLDS.items() if name in words],
     }
     text = environment.get_template(template).render(**context, helpers=helpers, **flags)
-    text = _SIGNATURE.sub(_broken, text)
+    text = _ACCESS.sub(_on_lines, _SIGNATURE.sub(_broken, text))
     return re.sub(r"\n{4,}", "\n\n\n", text).lstrip("\n")
+
+
+def _on_lines(access: re.Match[str]) -> str:
+    """A load or a store too long for a line has its address and its mask on lines of their own."""
+    indent, head, address, mask = access.groups()
+    if len(access[0]) <= _WIDTH:
+        return access[0]
+    return f"{indent}{head}\n{indent}    {address},\n{indent}    {mask}\n{indent})"
 
 
 def _broken(signature: re.Match[str]) -> str:

@@ -173,7 +173,7 @@ class _Scatter:
             ]
         add = "add_half_at" if is_half(dtype) else "add_narrow_at" if dtype.itemsize < 4 else "add_at"
         add = "add_parts_at" if dtype.kind == "c" else add
-        return [*lines, f"{self.guard}{add}({self.pointer} + ({address}), {self.text()});"]
+        return [*lines, f"{self.guard}{add}({self.pointer} + {address}, {self.text()});"]
 
     def stored(self, condition: str = "") -> list[str]:
         """The store itself. `condition`: of those whose claim holds."""

@@ -18,33 +18,14 @@ struct half_t {
     }
     template <class T> static __device__ half_t from(T x) { return from((float)x); }
 };
-struct bfloat_t {
-    unsigned short bits;
-    static __device__ bfloat_t from(float x) {
-#if __CUDA_ARCH__ >= 800
-        // Two at once, which is F2FP: for one alone ptxas takes F2F, of the unit for conversions.
-        unsigned int pair;
-        asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(0.0f), "f"(x));
-        return bfloat_t{(unsigned short)pair};
-#else
-        const unsigned int u = __float_as_uint(x);
-        return bfloat_t{(unsigned short)(x != x ? 0x7fc0 | (u >> 16 & 0x8000) : (u + 0x7fff + (u >> 16 & 1)) >> 16)};
-#endif
-    }
-    template <class T> static __device__ bfloat_t from(T x) { return from((float)x); }
-};
 __device__ __forceinline__ float widen(half_t h) {
     float x;
     asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(h.bits));
     return x;
 }
-__device__ __forceinline__ float widen(bfloat_t b) { return __uint_as_float((unsigned int)b.bits << 16); }
 #endif
 
-struct Sum { template <class T> __device__ T operator()(T a, T b) const { return a + b; } };
-struct Product { template <class T> __device__ T operator()(T a, T b) const { return a * b; } };
 struct Largest { template <class T> __device__ T operator()(T a, T b) const { return a > b || a != a ? a : b; } };
-struct Smallest { template <class T> __device__ T operator()(T a, T b) const { return a < b || a != a ? a : b; } };
 
 // Neighbours that are read and written together.
 template <class T, int N> struct alignas(N * sizeof(T) < 16 ? N * sizeof(T) : 16) Pack { T at[N]; };
@@ -128,8 +109,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) attention_t(
     half_t* __restrict__ t_ptr, index_t k_1_stride, index_t rows, index_t columns, index_t depth,
     index_t channels
 ) {
-    const index_t blocks_i = (rows + BLOCK_I - 1) / BLOCK_I;
-    const index_t batch = (index_t)blockIdx.x / blocks_i, top = (index_t)blockIdx.x % blocks_i * BLOCK_I;
+    const index_t top = (index_t)blockIdx.x * BLOCK_I;
     union Shared {
         struct {
             Operand<half_t, BLOCK_I, BLOCK_K, true> query;
@@ -293,8 +273,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) attention_t_by4(
     half_t* __restrict__ t_ptr, index_t k_1_stride, index_t rows, index_t columns, index_t depth,
     index_t channels
 ) {
-    const index_t blocks_i = (rows + BLOCK_I - 1) / BLOCK_I;
-    const index_t batch = (index_t)blockIdx.x / blocks_i, top = (index_t)blockIdx.x % blocks_i * BLOCK_I;
+    const index_t top = (index_t)blockIdx.x * BLOCK_I;
     union Shared {
         struct {
             Operand<half_t, BLOCK_I, BLOCK_K, true> query;

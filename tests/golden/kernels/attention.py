@@ -16,9 +16,7 @@ def attention_t(
     q_ptr, k_1_ptr, v_ptr, t_ptr, k_1_stride, rows, columns, depth, channels, BLOCK_I: tl.constexpr,
     BLOCK_J: tl.constexpr, BLOCK_K: tl.constexpr, BLOCK_C: tl.constexpr
 ):
-    blocks_i = tl.cdiv(rows, BLOCK_I)
-    batch = tl.program_id(0) // blocks_i
-    top = tl.program_id(0) % blocks_i * BLOCK_I
+    top = tl.program_id(0) * BLOCK_I
     i = top + tl.arange(0, BLOCK_I)[:, None]
     k_across = tl.arange(0, BLOCK_K)[None, :]
     k_down = tl.arange(0, BLOCK_K)[:, None]
@@ -46,7 +44,10 @@ def attention_t(
         e = (libdevice.exp(t_2.to(tl.float32))).to(tl.float16)
         weight = tl.where(j < columns, e.to(tl.float32), 0.0)
         total = total * rescale + tl.sum(weight, axis=1, keep_dims=True)
-        v = tl.load(v_ptr + j_down * channels + channel, mask=(j_down < columns) & (channel < channels), other=0)
+        v = tl.load(
+            v_ptr + j_down * channels + channel,
+            mask=(j_down < columns) & (channel < channels), other=0
+        )
         accumulator = tl.dot(
             weight.to(tl.float16), v, accumulator * rescale,
             input_precision="ieee", out_dtype=tl.float32

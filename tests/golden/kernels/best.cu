@@ -1,8 +1,6 @@
 // np.argmax(scores * weight, axis=1)
 typedef int index_t;
 
-struct Sum { template <class T> __device__ T operator()(T a, T b) const { return a + b; } };
-struct Product { template <class T> __device__ T operator()(T a, T b) const { return a * b; } };
 struct Largest { template <class T> __device__ T operator()(T a, T b) const { return a > b || a != a ? a : b; } };
 struct Smallest { template <class T> __device__ T operator()(T a, T b) const { return a < b || a != a ? a : b; } };
 

@@ -1,10 +1,7 @@
 // np.argmax(np.abs(x), axis=0)
 typedef int index_t;
 
-struct Sum { template <class T> __device__ T operator()(T a, T b) const { return a + b; } };
-struct Product { template <class T> __device__ T operator()(T a, T b) const { return a * b; } };
 struct Largest { template <class T> __device__ T operator()(T a, T b) const { return a > b || a != a ? a : b; } };
-struct Smallest { template <class T> __device__ T operator()(T a, T b) const { return a < b || a != a ? a : b; } };
 
 // Thread k of the first `row_threads` gets the fold of the values of all threads that work on its row.
 template <class Fold, class T> __device__ T tile_fold(T value, int row_threads) {
@@ -72,8 +69,6 @@ extern "C" __global__ void brightest_t_parts(
 // np.argmax(np.abs(x), axis=0)
 typedef int index_t;
 
-struct Sum { template <class T> __device__ T operator()(T a, T b) const { return a + b; } };
-struct Product { template <class T> __device__ T operator()(T a, T b) const { return a * b; } };
 struct Largest { template <class T> __device__ T operator()(T a, T b) const { return a > b || a != a ? a : b; } };
 struct Smallest { template <class T> __device__ T operator()(T a, T b) const { return a < b || a != a ? a : b; } };
 

@@ -35,7 +35,10 @@ def brightest_t_parts(
         nearer = mask & (nearer | (t_2_place_sofar < 0))
         t_2_best_sofar = tl.where(nearer, t_2, t_2_best_sofar)
         t_2_place_sofar = tl.where(nearer, t_4, t_2_place_sofar)
-    tl.store(t_1_part_ptr + row * chunks + chunk, tl.reduce(t_1_sofar, 1, larger_of, keep_dims=True), mask=row_mask)
+    tl.store(
+        t_1_part_ptr + row * chunks + chunk, tl.reduce(t_1_sofar, 1, larger_of, keep_dims=True),
+        mask=row_mask
+    )
     known = t_2_place_sofar >= 0
     extreme_one = tl.reduce(tl.where(known, t_2_best_sofar, float("-inf")), 1, larger_of, keep_dims=True)
     extremes = known & ((t_2_best_sofar == extreme_one) | (t_2_best_sofar != t_2_best_sofar))

@@ -24,7 +24,10 @@ def causal_t(
     k_across = tl.arange(0, BLOCK_K)[None, :]
     k_down = tl.arange(0, BLOCK_K)[:, None]
     channel = tl.arange(0, BLOCK_C)[None, :]
-    q = tl.load(q_ptr + batch * rows * depth + i * depth + k_across, mask=(i < rows) & (k_across < depth), other=0)
+    q = tl.load(
+        q_ptr + batch * rows * depth + i * depth + k_across,
+        mask=(i < rows) & (k_across < depth), other=0
+    )
     query = q
     largest = tl.full([BLOCK_I, 1], float("-inf"), tl.float32)
     total = tl.zeros([BLOCK_I, 1], tl.float32)
@@ -32,7 +35,10 @@ def causal_t(
     for start in range(0, columns, BLOCK_J):
         j = start + tl.arange(0, BLOCK_J)[None, :]
         j_down = start + tl.arange(0, BLOCK_J)[:, None]
-        k_1 = tl.load(k_1_ptr + batch * depth * columns + k_down + j * k_1_stride, mask=(k_down < depth) & (j < columns), other=0)
+        k_1 = tl.load(
+            k_1_ptr + batch * depth * columns + k_down + j * k_1_stride,
+            mask=(k_down < depth) & (j < columns), other=0
+        )
         score = tl.dot(query, k_1, input_precision="ieee", out_dtype=tl.float32)
         t = i.to(tl.int64)
         t_1 = j.to(tl.int64)
@@ -49,11 +55,17 @@ def causal_t(
         e = libdevice.exp(t_5)
         weight = tl.where(j < columns, e, 0.0)
         total = total * rescale + tl.sum(weight, axis=1, keep_dims=True)
-        v = tl.load(v_ptr + batch * columns * channels + j_down * channels + channel, mask=(j_down < columns) & (channel < channels), other=0)
+        v = tl.load(
+            v_ptr + batch * columns * channels + j_down * channels + channel,
+            mask=(j_down < columns) & (channel < channels), other=0
+        )
         accumulator = tl.dot(
             weight.to(tl.float32), v, accumulator * rescale,
             input_precision="ieee", out_dtype=tl.float32
         )
     accumulator = tl.div_rn(accumulator, total)
     t_7 = accumulator + 1.0
-    tl.store(t_ptr + batch * rows * channels + i * channels + channel, t_7, mask=(i < rows) & (channel < channels))
+    tl.store(
+        t_ptr + batch * rows * channels + i * channels + channel, t_7,
+        mask=(i < rows) & (channel < channels)
+    )

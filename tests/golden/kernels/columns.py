@@ -26,7 +26,10 @@ def columns_t_parts(
         x = tl.load(x_ptr + row + column * x_stride, mask=mask)
         t = tl.abs(x)
         t_1_sofar = tl.where(mask, tl.maximum(t_1_sofar, t, propagate_nan=tl.PropagateNan.ALL), t_1_sofar)
-    tl.store(t_1_part_ptr + row * chunks + chunk, tl.reduce(t_1_sofar, 1, larger_of, keep_dims=True), mask=row_mask)
+    tl.store(
+        t_1_part_ptr + row * chunks + chunk, tl.reduce(t_1_sofar, 1, larger_of, keep_dims=True),
+        mask=row_mask
+    )
 
 # np.max(np.abs(x), axis=0)
 import triton

@@ -19,6 +19,6 @@ extern "C" __global__ void embedding_gradient_d_table(
         if (!inside) *outside_ptr = 1;
         const float d_y = d_y_ptr[position * n + i];
         const float t = d_y * 8.0f;
-        if (inside) add_at(d_table_ptr + (i + d_table_at * d_table_stride), t);
+        if (inside) add_at(d_table_ptr + i + d_table_at * d_table_stride, t);
     }
 }

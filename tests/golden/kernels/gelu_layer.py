@@ -13,8 +13,7 @@ def gelu_layer_t(
     # Blocks of the result go in groups of 8 block rows, whose operands stay in the cache meanwhile.
     blocks_i = tl.cdiv(rows, BLOCK_I)
     blocks_j = tl.cdiv(columns, BLOCK_J)
-    block = tl.program_id(0) % (blocks_i * blocks_j)
-    batch = tl.program_id(0) // (blocks_i * blocks_j)
+    block = tl.program_id(0)
     group = block // (8 * blocks_j)
     height = tl.minimum(blocks_i - 8 * group, 8)
     top = (8 * group + block % (8 * blocks_j) % height) * BLOCK_I
@@ -27,7 +26,8 @@ def gelu_layer_t(
         x = tl.load(x_ptr + i * depth + k_across, mask=(i < rows) & (k_across < depth), other=0)
         w = tl.load(w_ptr + k_down * columns + j, mask=(k_down < depth) & (j < columns), other=0)
         accumulator = tl.dot(
-            x, w, accumulator, input_precision="ieee", out_dtype=tl.float32
+            x, w, accumulator,
+            input_precision="ieee", out_dtype=tl.float32
         )
     t = accumulator.to(tl.float16)
     b = tl.load(b_ptr + j, mask=j < columns, other=0)

@@ -16,27 +16,11 @@ struct half_t {
     }
     template <class T> static __device__ half_t from(T x) { return from((float)x); }
 };
-struct bfloat_t {
-    unsigned short bits;
-    static __device__ bfloat_t from(float x) {
-#if __CUDA_ARCH__ >= 800
-        // Two at once, which is F2FP: for one alone ptxas takes F2F, of the unit for conversions.
-        unsigned int pair;
-        asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(0.0f), "f"(x));
-        return bfloat_t{(unsigned short)pair};
-#else
-        const unsigned int u = __float_as_uint(x);
-        return bfloat_t{(unsigned short)(x != x ? 0x7fc0 | (u >> 16 & 0x8000) : (u + 0x7fff + (u >> 16 & 1)) >> 16)};
-#endif
-    }
-    template <class T> static __device__ bfloat_t from(T x) { return from((float)x); }
-};
 __device__ __forceinline__ float widen(half_t h) {
     float x;
     asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(h.bits));
     return x;
 }
-__device__ __forceinline__ float widen(bfloat_t b) { return __uint_as_float((unsigned int)b.bits << 16); }
 #endif
 
 extern "C" __global__ void half_precision_t(

@@ -14,6 +14,6 @@ extern "C" __global__ void histogram_counts(
         const float t = x * count;
         const long long t_1 = (long long)t;
         const long long t_2 = t_1 & 255LL;
-        add_at(counts_ptr + (t_2), 1LL);
+        add_at(counts_ptr + t_2, 1LL);
     }
 }

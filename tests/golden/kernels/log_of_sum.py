@@ -38,7 +38,10 @@ def log_of_sum_t_parts(
         x_total_sofar = x_total_sofar * exp_against(x_top_sofar, higher)
         x_total_sofar += tl.where(mask, exp_against(x, higher), 0.0)
         x_top_sofar = higher
-    tl.store(m_part_ptr + row * chunks + chunk, tl.reduce(m_sofar, 1, larger_of, keep_dims=True), mask=row_mask)
+    tl.store(
+        m_part_ptr + row * chunks + chunk, tl.reduce(m_sofar, 1, larger_of, keep_dims=True),
+        mask=row_mask
+    )
     whole = tl.reduce(x_top_sofar, 1, larger_of, keep_dims=True)
     tl.store(x_top_ptr + row * chunks + chunk, whole, mask=row_mask)
     against_top = tl.sum(x_total_sofar * exp_against(x_top_sofar, whole), axis=1, keep_dims=True)

@@ -23,10 +23,17 @@ def many_t(
     for start in range(0, depth, BLOCK_K):
         k_across = start + tl.arange(0, BLOCK_K)[None, :]
         k_down = start + tl.arange(0, BLOCK_K)[:, None]
-        x = tl.load(x_ptr + batch * rows * depth + i * depth + k_across, mask=(i < rows) & (k_across < depth), other=0)
-        w = tl.load(w_ptr + batch * depth * columns + k_down * columns + j, mask=(k_down < depth) & (j < columns), other=0)
+        x = tl.load(
+            x_ptr + batch * rows * depth + i * depth + k_across,
+            mask=(i < rows) & (k_across < depth), other=0
+        )
+        w = tl.load(
+            w_ptr + batch * depth * columns + k_down * columns + j,
+            mask=(k_down < depth) & (j < columns), other=0
+        )
         accumulator = tl.dot(
-            x, w, accumulator, input_precision="ieee", out_dtype=tl.float32
+            x, w, accumulator,
+            input_precision="ieee", out_dtype=tl.float32
         )
     b = tl.load(b_ptr + batch * b_stride + j, mask=j < columns, other=0)
     t_1 = accumulator + b

@@ -2,9 +2,6 @@
 typedef int index_t;
 
 struct Sum { template <class T> __device__ T operator()(T a, T b) const { return a + b; } };
-struct Product { template <class T> __device__ T operator()(T a, T b) const { return a * b; } };
-struct Largest { template <class T> __device__ T operator()(T a, T b) const { return a > b || a != a ? a : b; } };
-struct Smallest { template <class T> __device__ T operator()(T a, T b) const { return a < b || a != a ? a : b; } };
 
 extern "C" __global__ void down_t(
     const float* __restrict__ y_ptr, const float* __restrict__ x_ptr, float* __restrict__ t_3_ptr,

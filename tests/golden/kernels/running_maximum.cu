@@ -1,10 +1,7 @@
 // np.maximum.accumulate(x * 2, axis=-1) - x
 typedef int index_t;
 
-struct Sum { template <class T> __device__ T operator()(T a, T b) const { return a + b; } };
-struct Product { template <class T> __device__ T operator()(T a, T b) const { return a * b; } };
 struct Largest { template <class T> __device__ T operator()(T a, T b) const { return a > b || a != a ? a : b; } };
-struct Smallest { template <class T> __device__ T operator()(T a, T b) const { return a < b || a != a ? a : b; } };
 
 template <class T> struct alignas(4 * sizeof(T) < 16 ? 4 * sizeof(T) : 16) Pack { T at[4]; };
 

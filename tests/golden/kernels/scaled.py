@@ -12,8 +12,7 @@ def scaled_t(
     # Blocks of the result go in groups of 8 block rows, whose operands stay in the cache meanwhile.
     blocks_i = tl.cdiv(rows, BLOCK_I)
     blocks_j = tl.cdiv(columns, BLOCK_J)
-    block = tl.program_id(0) % (blocks_i * blocks_j)
-    batch = tl.program_id(0) // (blocks_i * blocks_j)
+    block = tl.program_id(0)
     group = block // (8 * blocks_j)
     height = tl.minimum(blocks_i - 8 * group, 8)
     top = (8 * group + block % (8 * blocks_j) % height) * BLOCK_I
@@ -30,7 +29,8 @@ def scaled_t(
         w = tl.load(w_ptr + k_down + j * w_stride, mask=(k_down < depth) & (j < columns), other=0)
         t_2 = tl.maximum(w, 0.0, propagate_nan=tl.PropagateNan.ALL)
         accumulator = tl.dot(
-            tl.where(k_across < depth, t_1, 0.0), tl.where(k_down < depth, t_2, 0.0), accumulator, input_precision="ieee", out_dtype=tl.float32
+            tl.where(k_across < depth, t_1, 0.0), tl.where(k_down < depth, t_2, 0.0), accumulator,
+            input_precision="ieee", out_dtype=tl.float32
         )
     t_4 = accumulator * 0.5
     tl.store(t_ptr + i * columns + j, t_4, mask=(i < rows) & (j < columns))

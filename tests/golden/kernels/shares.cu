@@ -2,9 +2,6 @@
 typedef int index_t;
 
 struct Sum { template <class T> __device__ T operator()(T a, T b) const { return a + b; } };
-struct Product { template <class T> __device__ T operator()(T a, T b) const { return a * b; } };
-struct Largest { template <class T> __device__ T operator()(T a, T b) const { return a > b || a != a ? a : b; } };
-struct Smallest { template <class T> __device__ T operator()(T a, T b) const { return a < b || a != a ? a : b; } };
 
 // All threads of the block get the fold of their values: within warps by shuffles, between them through shared memory.
 template <class Fold, class T> __device__ T block_fold(T value, T identity) {

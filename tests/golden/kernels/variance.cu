@@ -2,9 +2,6 @@
 typedef int index_t;
 
 struct Sum { template <class T> __device__ T operator()(T a, T b) const { return a + b; } };
-struct Product { template <class T> __device__ T operator()(T a, T b) const { return a * b; } };
-struct Largest { template <class T> __device__ T operator()(T a, T b) const { return a > b || a != a ? a : b; } };
-struct Smallest { template <class T> __device__ T operator()(T a, T b) const { return a < b || a != a ? a : b; } };
 
 // Thread k of the first `row_threads` gets the fold of the values of all threads that work on its row.
 template <class Fold, class T> __device__ T tile_fold(T value, int row_threads) {
@@ -71,9 +68,6 @@ extern "C" __global__ void variance_t_parts(
 typedef int index_t;
 
 struct Sum { template <class T> __device__ T operator()(T a, T b) const { return a + b; } };
-struct Product { template <class T> __device__ T operator()(T a, T b) const { return a * b; } };
-struct Largest { template <class T> __device__ T operator()(T a, T b) const { return a > b || a != a ? a : b; } };
-struct Smallest { template <class T> __device__ T operator()(T a, T b) const { return a < b || a != a ? a : b; } };
 
 template <class T> struct alignas(4 * sizeof(T) < 16 ? 4 * sizeof(T) : 16) Pack { T at[4]; };
 
