@@ -30,7 +30,9 @@ NAMES = {np.dtype(np.float64): "double", np.dtype(np.float32): "float"}
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """`z[b, i, j] = sum(x[b, i, k] * y[b, k, j])` for `count` b: how far apart elements lie along each of the axes."""
+    """`z[b, i, j] = sum(x[b, i, k] * y[b, k, j])` for `count` b: how far apart elements lie along each of the axes,
+    which for a matrix that is the same for all is 0 along the first.
+    """
 
     dtype: DType
     count: int
@@ -43,7 +45,7 @@ class Product:
 
 def product_of(attrs: ContractAttrs, x: Shape, y: Shape, dtype: DType) -> tuple[Product, bool] | None:
     """What a contraction is, and whether its operands change places; None for others than products of matrices along
-    leading axes.
+    leading axes. One of the matrices may be the same for all.
     """
     made = _product_of(attrs.lhs, attrs.rhs, attrs.out, x, y, dtype)
     if made is not None:
@@ -55,24 +57,28 @@ def product_of(attrs: ContractAttrs, x: Shape, y: Shape, dtype: DType) -> tuple[
 def _product_of(
     lhs: Sequence[int], rhs: Sequence[int], out: Sequence[int], x: Shape, y: Shape, dtype: DType
 ) -> Product | None:
-    many = len(out) - 2
-    if many < 1 or dtype not in NAMES or len(lhs) != len(rhs) or len(lhs) != len(out):
+    *batch, i, j = out
+    if dtype not in NAMES or i in rhs or j in lhs or lhs[:-2] not in ((), tuple(batch)):
         return None
-    batch, (i, j) = tuple(out[:many]), out[many:]
-    if tuple(lhs[:many]) != batch or tuple(rhs[:many]) != batch or i not in lhs or j not in rhs or i in rhs or j in lhs:
+    if rhs[:-2] != tuple(batch) and not (lhs[:-1] == (*batch, i) and len(rhs) == 2):
         return None
-    (k,) = set(lhs[many:]) - {i}
-    if {k, j} != set(rhs[many:]):
+    summed = set(lhs) - set(out)
+    if len(summed) != 1 or {i, *summed} != set(lhs[-2:]) or {j, *summed} != set(rhs[-2:]):
         return None
+    (k,) = summed
     sizes = dict(zip((*lhs, *rhs), (*x, *y), strict=True))
-    strides = [dict(zip(labels[many:], (shape[-1], 1), strict=True)) for labels, shape in ((lhs, x), (rhs, y))]
-    rows, columns, summed = (sizes[a] for a in (i, j, k))
-    own = (rows * summed, strides[0][i], strides[0][k]), (summed * columns, strides[1][k], strides[1][j])
-    return Product(dtype, math.prod(x[:many]), rows, columns, summed, *own)
+    count, rows, terms, columns = math.prod(sizes[a] for a in batch), sizes[i], sizes[k], sizes[j]
+    if len(rhs) == 2:  # all rows stand below each other
+        count, rows = 1, count * rows
+    strides = [dict(zip(labels[-2:], (shape[-1], 1), strict=True)) for labels, shape in ((lhs, x), (rhs, y))]
+    left = rows * terms if lhs[:-2] else 0
+    own = (left, strides[0][i], strides[0][k]), (terms * columns, strides[1][k], strides[1][j])
+    return Product(dtype, count, rows, columns, terms, *own)
 
 
 def is_small(p: Product) -> bool:
-    return min(p.rows, p.columns, p.summed) >= 2 and max(p.rows, p.columns, p.summed) <= LARGEST
+    rows = p.rows if p.count > 1 else 2  # of one tall matrix
+    return min(rows, p.columns, p.summed) >= 2 and max(rows, p.columns, p.summed) <= LARGEST
 
 
 def write_product(p: Product) -> NativeLoop:
@@ -117,7 +123,7 @@ def _lines(p: Product) -> Iterator[str]:
         pair = chunks[first : first + 2]
         height = min(p.rows, SUMS // len(pair))
         whole = p.rows - p.rows % height
-        yield f"        for (int i = 0; i < {whole}; i += {height}) {{"
+        yield f"        for (long long i = 0; i < {whole}; i += {height}) {{"
         yield from _block(p, right, along, pair, height, "i")
         yield "        }"
         if whole < p.rows:

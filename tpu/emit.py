@@ -313,7 +313,7 @@ class Emitter:
                 return linalg(self, s)
             case Contract():
                 assert isinstance(attrs, ContractAttrs)
-                made = self._small_products(s) if out.ndim > 2 and self.target == "cpu" else None
+                made = self._small_products(s) if out.ndim > 1 and self.target == "cpu" else None
                 return made or contract(w, self.value(args[0]), self.value(args[1]), attrs, out.dtype, self.target)
             case Reshape(name=name):
                 return self.reshape(name, self.value(args[0]), s)

@@ -63,8 +63,8 @@ WIDEST = 1 << 13
 """Elements: operations on more of them are XLA's, which has vector instructions and threads for them."""
 WIDEST_FUNCTION = 64
 """The same for sines and the like: XLA's are vectorised, the C library's are not."""
-LEAST_RESULTS = 1 << 14
-"""Elements of products of small matrices: of fewer XLA makes them before a C++ compiler has begun."""
+LEAST_RESULTS = 1 << 15
+"""Elements that products of small matrices have: of fewer too little is saved for what compiling takes, 0.2 s once."""
 TURNS = 100  # of a loop of which nothing is known
 
 

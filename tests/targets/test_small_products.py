@@ -44,6 +44,18 @@ def test_sizes(m: int, k: int, n: int, dtype: Any) -> None:
     check(lambda a, b: np.einsum("zki,zjk->zji", a, b), *turned, tolerance=tolerance)
 
 
+@pytest.mark.parametrize("k", [2, 3, 5, 16])
+def test_one_matrix_for_all(k: int) -> None:
+    rng = np.random.default_rng(k)
+    x, w, rows = rng.normal(size=(7, 3, k, k)), rng.normal(size=(k, k)), rng.normal(size=(41, k))
+    check(lambda w, x: w @ x, w, x)
+    check(lambda w, x: w.T @ x, w, x)
+    check(lambda w, x: x @ w, w, x)
+    check(lambda w, x: x @ w.T, w, x)
+    check(lambda w, x: x @ w, w, rows)
+    check(vmap(lambda w, x: np.tanh(w @ x), in_axes=(None, 0)), w, rows)
+
+
 def test_several_axes_and_derivatives() -> None:
     rng = np.random.default_rng(0)
     a, b = rng.normal(size=(3, 5, 4, 4)), rng.normal(size=(3, 5, 4, 4))
@@ -71,7 +83,7 @@ def test_in_a_loop() -> None:
 
 def test_what_stays_a_librarys(monkeypatch: pytest.MonkeyPatch) -> None:
     a = np.ones((6, 4, 4))
-    for other in (np.ones((6, 4, 1)), np.ones((6, 4, LARGEST + 1)), np.ones((4, 4))):
+    for other in (np.ones((6, 4, 1)), np.ones((6, 4, LARGEST + 1)), np.ones(4)):
         assert PRODUCT not in text_of(lambda a, b: a @ b, a, other)
     assert PRODUCT not in text_of(lambda a: a @ a, a.astype(complex))
     assert PRODUCT not in text_of(lambda a: a @ a, a.astype(np.int64))

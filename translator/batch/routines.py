@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from .. import make
 from ..errors import Diagnostic, UnsupportedError
-from ..ir import Atom, Block, For, If, Invoke, Routine, Statement, Var, While, blocks_of, walk
+from ..ir import Apply, Atom, Block, For, If, Invoke, Routine, Statement, Var, While, blocks_of, walk
 from ..routines import program_of
 from .rules import batched_aval
 
@@ -66,7 +66,7 @@ def with_called(s: Statement) -> Iterator[Statement]:
 
 def goes_apart(s: Statement, batched: set[Var]) -> bool:
     """Whether the elements of a batch come to a routine's call, or to one inside it, in different ways."""
-    return _apart(s, batched, False, set())
+    return not isinstance(s, Apply) and _apart(s, batched, False, set())
 
 
 def _apart(s: Statement, batched: set[Var], under: bool, seen: set[tuple[Routine, Lanes]]) -> bool:

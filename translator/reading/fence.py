@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Callable
 
 from ..errors import CutError, UnsupportedError
@@ -50,7 +51,7 @@ def check(source: Source) -> None:
     if not found:
         return
     refused = [pair for pair in found if not _is_cut(pair[0])]
-    node, (what, why, instead) = min(refused or found, key=lambda pair: (pair[0].lineno, pair[0].col_offset))  # type: ignore[attr-defined]
+    node, (what, why, instead) = min(refused or found, key=lambda pair: (pair[0].lineno, pair[0].col_offset))
     error = (UnsupportedError if refused else CutError)(source.diagnostic(node, what, why, instead))
     error.sites = (node,)
     raise error
@@ -59,9 +60,7 @@ def check(source: Source) -> None:
 def check_entry(source: Source) -> None:
     """Raise CutError for a generator function: one that is read may call it, alone it is CPython's, around regions."""
     check(source)
-    root = source.node
-    body = root.body if isinstance(root, ast.FunctionDef) else [root.body]
-    found = [n for s in body for n in own_nodes(s) if isinstance(n, ast.Yield | ast.YieldFrom)]
+    found = _yields(source.node)
     if found:
         what = "a generator function cannot be compiled by itself"
         why = "a generator keeps running between calls; a compiled function returns once"
@@ -70,11 +69,19 @@ def check_entry(source: Source) -> None:
         raise error
 
 
+@functools.lru_cache(maxsize=1024)
+def _yields(root: FunctionNode) -> tuple[ast.AST, ...]:
+    body = root.body if isinstance(root, ast.FunctionDef) else [root.body]
+    return tuple(n for s in body for n in own_nodes(s) if isinstance(n, ast.Yield | ast.YieldFrom))
+
+
 def _is_cut(node: ast.AST) -> bool:
     return type(node) in _CUT or isinstance(node, ast.With | ast.Delete)
 
 
-def _violations(root: FunctionNode) -> list[tuple[ast.AST, Refusal]]:
+@functools.lru_cache(maxsize=1024)
+def _violations(root: FunctionNode) -> tuple[tuple[ast.AST, Refusal], ...]:
+    """Of a function's syntax, which is read as often as it is specialised."""
     found: list[tuple[ast.AST, Refusal]] = []
     # Decorators, annotations and defaults of the outer function ran when it was defined; only its body is read.
     waiting: list[ast.AST] = list(root.body) if isinstance(root, ast.FunctionDef) else [root.body]
@@ -92,7 +99,7 @@ def _violations(root: FunctionNode) -> list[tuple[ast.AST, Refusal]]:
             if refusal is not None:
                 found.append((node, refusal))
         waiting.extend(ast.iter_child_nodes(node))
-    return found
+    return tuple(found)
 
 
 def _with(node: ast.AST) -> Refusal | None:
