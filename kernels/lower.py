@@ -24,6 +24,8 @@ from ..translator.ops.core import (
     At,
     AxesAttrs,
     Cast,
+    Concatenate,
+    ConcatenateAttrs,
     Create,
     Cumulative,
     CumulativeAttrs,
@@ -368,6 +370,8 @@ class _Lowering:
                 return self.look(key, maker, where)
             case Put() if not self.axes:
                 return self.put(key, maker, where)
+            case Concatenate() if not self.axes:
+                return self.joined(key, maker, where)
             case Reshape() | Index():
                 return self.value(maker.args[0], operand_map(maker, where))
             case _:
@@ -413,7 +417,10 @@ class _Lowering:
         return self.add(key, a.hint, a.aval.dtype, Load(param, where), guards, along, self.fused.span)
 
     def is_there(self, a: Var, where: Map) -> bool:
-        """Whether all positions over the domain are within the array."""
+        """Whether all positions over the domain are within the array, and not only those of an edge."""
+        edge = any(t.axis < 0 and n != 1 for t, n in zip(where, a.aval.shape, strict=True))
+        if edge and any(t.axis >= 0 for t in where):
+            return False
         lasts = [self.domain[t.axis] - 1 if t.axis >= 0 else 0 for t in where]
         ends = [(t.start, t.start + t.step * last) for t, last in zip(where, lasts, strict=True)]
         return all(min(e) >= 0 and max(e) < n for e, n in zip(ends, a.aval.shape, strict=True))
@@ -472,6 +479,32 @@ class _Lowering:
             return stored
         types = (np.dtype(bool), dtype, dtype)
         return self.add(key, hint, dtype, Call(WHERE, types), (inside, stored, kept), False, s.span)
+
+    def joined(self, key: tuple[Any, ...], s: Apply, where: Map) -> Value:
+        """What arrays beside each other have at a position: each is read only inside it."""
+        assert isinstance(s.attrs, ConcatenateAttrs)
+        axis, dtype, around, start = s.attrs.axis, s.targets[0].aval.dtype, self.guard, 0
+        pieces: list[tuple[Atom, Map, tuple[int, int]]] = []
+        for a in s.args:
+            size = a.aval.shape[axis]
+            first, behind = _between(where[axis], start, size, self.domain)
+            if first < behind:
+                at = (*where[:axis], _behind(where[axis], start, size), *where[axis + 1 :])
+                pieces.append((a, at, (first, behind)))
+            start += size
+        found: Value | None = None
+        for a, at, bounds in reversed(pieces):
+            inside = self.inside(((where[axis].axis, *bounds),), s.span) if len(pieces) > 1 else None
+            self.guard = inside or around
+            value = self.value(a, at, dtype)
+            self.guard = around
+            if value.dtype != dtype:
+                value = self.add((*key, a, "cast"), "joined", dtype, Convert(), (value,), False, s.span)
+            if found is not None and inside is not None:
+                source, args = Call(WHERE, (np.dtype(bool), dtype, dtype)), (inside, value, found)
+                value = self.add((*key, a, bounds), s.targets[0].hint, dtype, source, args, False, s.span)
+            found = value
+        return self.number(0, dtype) if found is None else found
 
     def inside(self, bounds: Bounds, span: Span) -> Value:
         guards = () if self.guard is None else (self.guard,)
@@ -586,21 +619,28 @@ def _within(s: Apply, where: Map, domain: Shape) -> tuple[Bounds, Map] | None:
                 size = 1
             case Run(start=int(start), step=1):
                 size = d.size
-                local.append(FIXED if size == 1 else Term(t.axis, t.start - start, t.step))
+                local.append(_behind(t, start, size))
             case _:
                 raise _refused("stores into slices that begin at places of the run, or leave elements out", s.span)
-        if t.axis < 0:
-            if not start <= t.start < start + size:
-                return None
-            continue
-        ends = sorted((start - t.start, start + size - 1 - t.start), key=lambda n: n * t.step)
-        first, behind = -(-ends[0] // t.step), ends[1] // t.step + 1
-        first, behind = max(first, 0), min(behind, domain[t.axis])
+        first, behind = _between(t, start, size, domain)
         if first >= behind:
             return None
-        if (first, behind) != (0, domain[t.axis]):
+        if t.axis >= 0 and (first, behind) != (0, domain[t.axis]):
             bounds.append((t.axis, first, behind))
     return tuple(bounds), tuple(local)
+
+
+def _behind(t: Term, start: int, size: int) -> Term:
+    """The position in a piece that begins at `start`."""
+    return FIXED if size == 1 else Term(t.axis, t.start - start, t.step)
+
+
+def _between(t: Term, start: int, size: int, domain: Shape) -> tuple[int, int]:
+    """The first index of the domain at which a position is within a piece, and the first one behind it."""
+    if t.axis < 0:
+        return 0, int(start <= t.start < start + size)
+    ends = sorted((start - t.start, start + size - 1 - t.start), key=lambda n: n * t.step)
+    return max(-(-ends[0] // t.step), 0), min(ends[1] // t.step + 1, domain[t.axis])
 
 
 def _place_of(d: Dim) -> int | None:

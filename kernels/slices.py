@@ -1,4 +1,4 @@
-"""Stores into slices as part of the pointwise kernel that makes what is stored, which then writes a new array.
+"""Stores into slices, and slices that are joined, as part of the pointwise kernels around them.
 
     before                                         after
     t = pointwise(u)                               def pointwise(u):
@@ -6,9 +6,11 @@
     v[0] = 0                                           v[1:-1, 1:-1] += t
                                                        v[0] = 0
                                                    v = pointwise(u)
+    left = np.concatenate([u[-1:], u[:-1]])        def pointwise(u):
+    y = pointwise(u, left)                             left = np.concatenate([u[-1:], u[:-1]])
 
-Where each of them is on its own what is stored goes out to memory and comes back, and an array that the work reads with
-its neighbours is copied before it is written. For a few elements of a large array stores in place move less.
+Where each of them is on its own what is stored goes out to memory and comes back, and so does each np.roll. The kernel
+makes a new array: for a few elements of a large array stores in place move less.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from collections.abc import Mapping
 
 from ..translator.bounds import narrowed_numbers
 from ..translator.ir import Apply, Atom, Block, Fused, Statement, Var
-from ..translator.ops.core import At, Create, IndexAttrs, Put, Run, indexed_shape
+from ..translator.ops.core import At, Concatenate, Create, Elementwise, IndexAttrs, Put, Run, indexed_shape
 from ..translator.passes.alignment import is_free, nbytes
 from ..translator.passes.groups import close
 from .facts import Facts
@@ -26,15 +28,19 @@ from .lower import lower
 
 AGAIN = 2.5  # values that a kernel computes for each of its parts: neighbours of what it makes are made again
 FEW = 8
+MOST_PIECES = 4  # of what is joined: each is asked for at every element
 
 
 def with_slices(block: Block, language: str, facts: Facts) -> Block:
-    """The block with stores into slices in the kernels that make what they store, where that moves less."""
+    """The block with stores into slices in the kernels that make what they store, and what is stored or joined in the
+    kernels that read it, where that moves less."""
     taken: set[int] = set()
     for s in reversed(block.statements):
-        if id(s) in taken or not _is_static(s):
+        if id(s) in taken or not (_is_static(s) or _is_pointwise(s)):
             continue
         for chosen in (_gathered(block, s, every=True), _gathered(block, s, every=False)):
+            if not any(_is_static(c) or _is_joined(c) for c in chosen):
+                break
             group = close([b for c in chosen for b in inline(c)], s.targets, "pointwise")
             if _is_worth(chosen, group, facts) and fits(group, language) and not _repeats(group):
                 block = replaced(block, {**{id(c): [] for c in chosen}, id(s): [group]})
@@ -56,8 +62,16 @@ def _is_static(s: Statement) -> bool:
     return runs and known and isinstance(s.args[0], Var) and bool(s.args[0].aval.size) and not narrowed_numbers(s)
 
 
+def _is_pointwise(s: Statement) -> bool:
+    return is_elementwise(s) or (isinstance(s, Fused) and s.kind == "pointwise")
+
+
+def _is_joined(s: Statement) -> bool:
+    return isinstance(s, Apply) and isinstance(s.op, Concatenate) and len(s.args) <= MOST_PIECES
+
+
 def _gathered(block: Block, last: Statement, every: bool) -> list[Statement]:
-    """The store and the work that is done for it alone, in order; with `every` the stores before it as well."""
+    """The statement and the work that is done for it alone, in order; with `every` the stores before it as well."""
     users = users_of(block)
     makers = {t: b for b in block.statements for t in b.targets}
     inside = {id(last): last}
@@ -65,12 +79,22 @@ def _gathered(block: Block, last: Statement, every: bool) -> list[Statement]:
     while todo:
         joined = [m for s in inside.values() for a in s.args if (m := makers.get(a)) is not None]  # type: ignore
         todo = [m for m in joined if id(m) not in inside and _joins(m, every) and _is_only_for(m, users, inside)]
+        todo = [m for m in todo if not (_is_dear(m) and 4 * _size(m) < _size(last))]
         inside.update((id(m), m) for m in todo)
     return [b for b in block.statements if id(b) in inside]
 
 
 def _joins(m: Statement, every: bool) -> bool:
-    return is_elementwise(m) or (isinstance(m, Apply) and is_free(m)) or (every and _is_static(m))
+    return is_elementwise(m) or _is_joined(m) or (isinstance(m, Apply) and is_free(m)) or (every and _is_static(m))
+
+
+def _is_dear(m: Statement) -> bool:
+    """Whether it calls functions that should not be called for every element where few need them."""
+    return any(isinstance(b.op, Elementwise) and "libdevice" in b.op.triton for b in inline(m))
+
+
+def _size(s: Statement) -> int:
+    return max(t.aval.size for t in s.targets)
 
 
 def _is_only_for(m: Statement, users: Mapping[Var, set[int]], inside: Mapping[int, Statement]) -> bool:
