@@ -23,6 +23,8 @@ from .loops import NativeLoop, prelude
 
 LARGEST = 32
 """Rows or columns: a library's product has overtaken beyond."""
+NARROWEST = 16
+"""The same of one matrix with many rows: of wider ones libraries give pieces to all cores."""
 SUMS = 8  # vectors of sums that are under way at once: what hides the latency of a multiplication
 BYTES = 64  # of the longest vectors
 NAMES = {np.dtype(np.float64): "double", np.dtype(np.float32): "float"}
@@ -77,8 +79,9 @@ def _product_of(
 
 
 def is_small(p: Product) -> bool:
-    rows = p.rows if p.count > 1 else 2  # of one tall matrix
-    return min(rows, p.columns, p.summed) >= 2 and max(rows, p.columns, p.summed) <= LARGEST
+    if p.count == 1:
+        return min(p.columns, p.summed) >= 2 and max(p.columns, p.summed) <= NARROWEST
+    return min(p.rows, p.columns, p.summed) >= 2 and max(p.rows, p.columns, p.summed) <= LARGEST
 
 
 def write_product(p: Product) -> NativeLoop:
