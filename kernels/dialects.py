@@ -199,7 +199,7 @@ class Triton:
         return f"{_atom(text)}.to({self.type_name(value.dtype)})"
 
 
-_C_TYPES = {
+C_TYPES = {
     "complex64": "complex_t<float>", "complex128": "complex_t<double>",
     "bool": "bool", "int8": "signed char", "uint8": "unsigned char", "int16": "short", "uint16": "unsigned short",
     "int32": "int", "uint32": "unsigned int", "int64": "long long", "uint64": "unsigned long long",
@@ -213,14 +213,14 @@ class Cuda:
     divide: str = "/"
 
     def type_name(self, dtype: DType) -> str:
-        return _C_TYPES[dtype.name]
+        return C_TYPES[dtype.name]
 
     def literal(self, value: Any, dtype: DType) -> str:
         if dtype.kind == "c":
             number, part = complex(value), part_of(dtype)
             return f"{self.type_name(dtype)}{{{self.literal(number.real, part)}, {self.literal(number.imag, part)}}}"
         if is_half(dtype):
-            return f"{_C_TYPES[dtype.name]}::from({self.literal(np.float32(value), working(dtype))})"
+            return f"{C_TYPES[dtype.name]}::from({self.literal(np.float32(value), working(dtype))})"
         if dtype.kind == "b":
             return "true" if value else "false"
         if dtype.kind in "iu":
@@ -248,7 +248,7 @@ class Cuda:
         if is_half(source):
             return self.convert(f"widen({text})", np.dtype(np.float32), target)
         if is_half(target):
-            return f"{_C_TYPES[target.name]}::from({text})"
+            return f"{C_TYPES[target.name]}::from({text})"
         if target.kind == "b":
             return f"({text} != 0)"
         if target.kind == "u" and source.kind == "f":  # what is negative wraps around, where the device would give 0
@@ -278,7 +278,7 @@ class Cuda:
 
     def finish(self, text: str, value: Value, source: Call) -> str:
         if is_half(value.dtype):
-            return f"{_C_TYPES[value.dtype.name]}::from({text})"
+            return f"{C_TYPES[value.dtype.name]}::from({text})"
         return text
 
 

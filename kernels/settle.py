@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ..translator.bounds import is_dynamic, narrowed_numbers
+from ..translator.errors import Diagnostic, DTypeError
 from ..translator.ir import (
     Apply,
     Atom,
@@ -28,6 +29,7 @@ from ..translator.ir import (
     Statement,
     Var,
     While,
+    walk,
 )
 from ..translator.ops import EMPTY
 from ..translator.ops.core import (
@@ -51,6 +53,7 @@ from ..translator.routines import everywhere
 from .attention import is_worth_fusing
 from .body import DIALECTS
 from .contract import is_worth, stages
+from .dialects import C_TYPES
 from .facts import H200, Facts
 from .grouping import LONGEST, fits, inline, is_elementwise, replaced, users_of
 from .loop_groups import as_kernel
@@ -63,8 +66,19 @@ SHORT_LINE, MANY_LINES = 1024, 1 << 14
 
 
 def settle(function: Function, language: str, facts: Facts = H200) -> Function:
-    """The fused program with every product either a kernel's or the library's."""
-    return everywhere(function, lambda f: replace(f, body=_in_block(f.body, language, facts)))
+    """The fused program with every product either a kernel's or the library's. DTypeError for what no GPU has."""
+    return everywhere(function, lambda f: replace(f, body=_in_block(_typed(f, language).body, language, facts)))
+
+
+def _typed(function: Function, language: str) -> Function:
+    """The function, whose values all have types that kernels know."""
+    found = [(function.span, p) for p in function.body.params]
+    found += [(s.span, t) for s in walk(function.body) for t in s.targets]
+    for span, v in found if language in DIALECTS else ():
+        if v.aval.dtype.name not in C_TYPES:
+            instead = 'astype(np.float64) first, or target="numpy"'
+            raise DTypeError(Diagnostic(f"GPUs have no type for NumPy's {v.aval.dtype}", span, instead=instead))
+    return function
 
 
 def _in_block(block: Block, language: str, facts: Facts) -> Block:

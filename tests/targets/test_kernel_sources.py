@@ -14,6 +14,7 @@ from untraced.kernels import plan as planning
 from untraced.kernels.executor import kernels_of
 from untraced.kernels.lower import RESERVED
 from untraced.kernels.tiles import WORDS
+from untraced.translator.errors import DTypeError
 from untraced.translator.ir import Aval
 from untraced.translator.pipeline import translate
 from untraced.translator.reading.signature import abstract_with_leaves
@@ -93,3 +94,17 @@ def test_arrays_of_more_than_2_to_the_31_elements_are_indexed_by_64_bits(languag
             assert "typedef long long index_t" in made[0].source
         else:
             assert "tl.program_id(0).to(tl.int64)" in made[0].source
+
+
+@pytest.mark.parametrize("language", ["triton", "cuda"])
+@pytest.mark.parametrize("dtype", [np.longdouble, np.clongdouble])
+def test_types_that_no_device_has_are_refused(dtype: type[np.generic], language: str) -> None:
+    """At the line that makes such a value, or at the function whose argument it is."""
+    for function, aval, line in (
+        (lambda x: x * 2, Aval((3,), np.dtype(dtype)), "lambda x: x * 2"),
+        (lambda x: np.exp(x.astype(dtype)), Aval((3,), np.dtype("f8")), "x.astype(dtype)"),
+    ):
+        signature, _ = abstract_with_leaves(function, [aval], {})
+        with pytest.raises(DTypeError, match="GPUs have no type") as raised:
+            kernels_of(translate(function, signature, target=language).function, language)
+        assert line in str(raised.value)
