@@ -134,7 +134,7 @@ class Accelerated:
             driver = self._latest(next(reversed(tuple(self._cut.values())), None))
             return self._ledger.run(size, on_host, (self.fun if driver is None else driver.fun, *given), {})
         try:
-            entry = self._ledger.translate(lambda: self._specialise(key, leaves, *read))
+            entry = self._ledger.translate(size, lambda: self._specialise(key, leaves, *read))
         except TargetError as error:
             raise self._for_users(error) from error.__cause__
         except (CutError, AliasError) as error:

@@ -175,13 +175,15 @@ class Region(Accelerated):
         self._ledger.missed()
         if not self._ledger.allows(size):
             return self._ledger.run(size, self.fun, args, kwargs)
-        return self._first(key, leaves, args, kwargs)
+        return self._first(size, key, leaves, args, kwargs)
 
-    def _first(self, key: Key, leaves: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _first(
+        self, size: int, key: Key, leaves: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
         """A call with arguments of a new kind."""
         held = tuple(_held(a) for a in args), {k: _held(a) for k, a in kwargs.items()}
         try:
-            entry = self._ledger.translate(lambda: self._specialise(key, leaves, *held))
+            entry = self._ledger.translate(size, lambda: self._specialise(key, leaves, *held))
         except TargetError:
             raise
         except UntracedError as error:

@@ -1,4 +1,5 @@
-"""Whether compiling a region pays: before a translation its price is saved up, in time that NumPy spent on the region.
+"""Whether compiling a region pays: before a translation its price is saved up, in time that NumPy spent on the region
+with arguments of that size. One for arrays of another size serves none of the calls that paid for it.
 
 So a program that is cut never takes much more than twice the time of NumPy, however its regions are called. What is
 plainly worth it is compiled at once; what turns out to be slower than NumPy was goes back to NumPy.
@@ -6,6 +7,7 @@ plainly worth it is compiled at once; what turns out to be slower than NumPy was
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from time import perf_counter
 from typing import Any
@@ -29,7 +31,8 @@ class Ledger:
         self._work = work
         self._compares = compares
         self._at_once = at_once
-        self._saved, self._price = 0.0, _PRICE
+        self._price = _PRICE
+        self._saved: defaultdict[int, float] = defaultdict(float)  # by size
         self._numpy: dict[int, Timing] = {}  # by size
         self._compiled: dict[int, Timing] = {}
         self._compiled_in_vain: set[int] = set()
@@ -37,8 +40,9 @@ class Ledger:
 
     def allows(self, size: int) -> bool:
         """Whether a translation for arguments of this size may be made now."""
-        saved = self._saved >= self._price or (self._at_once > 0 and self._work * max(size, 1) >= PLAINLY)
-        return saved and size not in self._compiled_in_vain
+        plainly = self._at_once > 0 and self._work * max(size, 1) >= PLAINLY
+        saved = self._saved.get(size, 0.0) >= self._price
+        return (saved or plainly) and size not in self._compiled_in_vain
 
     def looks(self, size: int) -> bool:
         """Whether it pays to find out what kind the arguments are: of a list that grows that takes ever longer, and
@@ -61,14 +65,14 @@ class Ledger:
             return function(*args, **kwargs)
         finally:
             elapsed = perf_counter() - start
-            self._saved += elapsed
+            self._saved[size] += elapsed
             self._numpy.setdefault(size, Timing()).add(elapsed)
 
-    def translate(self, make: Callable[[], Any]) -> Any:
-        """A translation, which is paid for."""
-        if self._saved < self._price:
+    def translate(self, size: int, make: Callable[[], Any]) -> Any:
+        """A translation for arguments of this size, which is paid for."""
+        if self._saved.get(size, 0.0) < self._price:
             self._at_once -= 1
-        self._saved = 0.0
+        self._saved[size] = 0.0
         start = perf_counter()
         try:
             return make()

@@ -36,7 +36,7 @@ def test_what_is_plainly_worth_it_is_compiled_at_once_but_not_for_ever(clock: Cl
     assert not ledger.allows(PLAINLY // 10 - 1)
     for _ in range(2):
         assert ledger.allows(PLAINLY // 10)
-        ledger.translate(clock.taking(0.25))
+        ledger.translate(5, clock.taking(0.25))
     assert not ledger.allows(PLAINLY)
 
 
@@ -47,11 +47,22 @@ def test_a_translation_is_saved_up(clock: Clock) -> None:
         ledger.run(5, clock.taking(0.03), (), {})
         calls += 1
     assert calls == 4  # 0.1 s, what a translation is taken to cost
-    ledger.translate(clock.taking(0.5))
+    ledger.translate(5, clock.taking(0.5))
     while not ledger.allows(5):
         ledger.run(5, clock.taking(0.03), (), {})
         calls += 1
     assert calls == 4 + 17  # 0.5 s, what the last one did cost
+
+
+def test_calls_of_other_sizes_pay_for_nothing(clock: Clock) -> None:
+    """As of an array that shrinks in every turn: each size would be translated for one turn of a call."""
+    ledger = Ledger(1, 0)
+    for _ in range(3):
+        for size in range(80):
+            assert not ledger.allows(size)
+            ledger.run(size, clock.taking(0.03), (), {})
+    ledger.run(5, clock.taking(0.03), (), {})
+    assert ledger.allows(5) and not ledger.allows(6)
 
 
 @pytest.mark.parametrize(("seconds", "slower"), [(0.02, False), (0.04, True)])
@@ -59,7 +70,7 @@ def test_what_is_slower_goes_back_to_numpy(clock: Clock, seconds: float, slower:
     ledger = Ledger(1, 2)
     while not ledger.allows(5):
         ledger.run(5, clock.taking(0.03), (), {})
-    ledger.translate(clock.taking(0.01))
+    ledger.translate(5, clock.taking(0.01))
     assert not ledger.on_trial(6)  # of which NumPy's time is not known
     calls = 0
     while ledger.on_trial(5):
@@ -73,7 +84,7 @@ def test_what_is_slower_goes_back_to_numpy(clock: Clock, seconds: float, slower:
 
 def test_what_was_compiled_at_once_is_compared_too(clock: Clock) -> None:
     ledger = Ledger(10, 2, compares=True)
-    ledger.translate(clock.taking(0.25))
+    ledger.translate(5, clock.taking(0.25))
     while ledger.asks_numpy(5):
         ledger.run(5, clock.taking(0.03), (), {})
     assert clock.now == pytest.approx(0.25 + 2 * 0.03) and ledger.on_trial(5)
@@ -98,7 +109,7 @@ def test_sizes_of_other_things_count_for_nothing() -> None:
 
 def test_where_no_call_meets_a_translation_nobody_looks_for_one(clock: Clock) -> None:
     ledger = Ledger(1, 2)
-    ledger.translate(clock.taking(0.2))
+    ledger.translate(5, clock.taking(0.2))
     for _ in range(10):
         assert ledger.looks(5)
         ledger.missed()
@@ -108,7 +119,7 @@ def test_where_no_call_meets_a_translation_nobody_looks_for_one(clock: Clock) ->
             ledger.run(5, clock.taking(0.051), (), {})
         assert ledger.looks(5)
         ledger.missed()
-        ledger.translate(clock.taking(0.2))
+        ledger.translate(5, clock.taking(0.2))
     ledger.met()
     assert ledger.looks(5)
 
