@@ -62,6 +62,22 @@ def test_full_factors_of_nothing() -> None:
         assert_same(accelerate(target="cpu")(fun)(a), fun(a))
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("n", [1, 2, 3, 5, 6, 7])
+def test_determinants_of_many_matrices(n: int, dtype: Any) -> None:
+    """Small ones are eliminated side by side, each with pivots of its own; integers show what rounding would hide."""
+    a = np.random.default_rng(n).integers(-3, 4, (200, n, n)).astype(dtype)
+    a[0], a[1, :, 0], a[2] = 0.0, 0.0, np.eye(n)[::-1]
+    f = accelerate(target="cpu")(lambda a: L.det(a))
+    assert ("lapack" in str(f.inspect(a, compile=False).stablehlo)) == (n > 6)
+    scale = np.prod(np.linalg.norm(a, axis=-1), axis=-1, keepdims=True)[..., 0] + 1
+    assert np.max(np.abs(f(a) - np.round(L.det(a.astype(np.float64)))) / scale) < 30 * np.finfo(dtype).eps
+    large = 1e100 * np.random.default_rng(0).normal(size=(4, n, n))
+    assert_same(f(large), L.det(large), 1e-12)
+    large[:, 0, 0] = np.inf
+    assert not np.any(np.isfinite(f(large)))
+
+
 def branch(a: Any, c: Any) -> Any:
     if c > 0:
         return np.linalg.solve(a, np.ones(4))
