@@ -637,10 +637,11 @@ def _behind(t: Term, start: int, size: int) -> Term:
 
 def _between(t: Term, start: int, size: int, domain: Shape) -> tuple[int, int]:
     """The first index of the domain at which a position is within a piece, and the first one behind it."""
-    if t.axis < 0:
+    if t.axis < 0 or not size:
         return 0, int(start <= t.start < start + size)
-    ends = sorted((start - t.start, start + size - 1 - t.start), key=lambda n: n * t.step)
-    return max(-(-ends[0] // t.step), 0), min(ends[1] // t.step + 1, domain[t.axis])
+    low, high = start - t.start, start + size - 1 - t.start
+    low, high = (low, high) if t.step > 0 else (high, low)
+    return max(-(-low // t.step), 0), min(high // t.step + 1, domain[t.axis])
 
 
 def _place_of(d: Dim) -> int | None:

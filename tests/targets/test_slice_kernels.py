@@ -187,6 +187,23 @@ def test_steps_that_need_their_neighbours_of_the_step_before_are_kernels_of_thei
     assert all(k.source.count("tl.load") <= 4 for k in kernels)
 
 
+@pytest.mark.parametrize("rows", [0, 1])
+def test_pieces_without_elements(rows: int, backend: Any) -> None:
+    """Nothing is inside them, and nothing of them is read."""
+
+    def pieces(x: Any, y: Any) -> Any:
+        p = np.full((4, 6), 7.0)
+        p[1 : 1 + len(x), 1:-1] = x
+        both = np.concatenate([x, y]) * 2 + np.concatenate([y, x])[::-1]
+        return np.pad(x, 1) + 1, both, np.roll(y, 1, 0) + p[:3, 1:5]
+
+    x, y = values(rows, 4), values(3, 4)
+    executor = GpuExecutor(translated(pieces, [x, y], backend.language), backend)
+    given = [backend.moved(a) if isinstance(backend, HostCuda) else a for a in (x, y)]
+    for got, want in zip(executor(given), pieces(x, y), strict=True):
+        np.testing.assert_array_equal(got, want)
+
+
 def test_functions_that_an_edge_needs_are_not_called_for_every_element() -> None:
     def driven(u: Any) -> Any:
         v = u * 2
