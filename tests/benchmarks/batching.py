@@ -199,8 +199,10 @@ def measure(batch: Batch, budget: float) -> dict[str, float]:
     from untraced.translator.reading.signature import abstract
 
     arguments = batch.arguments(np.random.default_rng(0))
-    made = _least(lambda f: translate(f, abstract(f, arguments, {})), batch.ours)
-    traced = _least(lambda f: jax.jit(f).trace(*arguments), batch.jax)
+    made, traced = _least(
+        (lambda f: translate(f, abstract(f, arguments, {})), batch.ours),
+        (lambda f: jax.jit(f).trace(*arguments), batch.jax),
+    )
     ours, theirs = untraced.accelerate(batch.ours(), target="cpu"), jax.jit(batch.jax())
     given, there = to_device(untraced.device_put, arguments), to_device(jax.device_put, arguments)
     for got, want in zip(_leaves(ours(*given)), _leaves(theirs(*there)), strict=True):
@@ -209,15 +211,16 @@ def measure(batch: Batch, budget: float) -> dict[str, float]:
     return figures | {"translation": made, "trace": traced}
 
 
-def _least(run: Callable[[Any], Any], make: Callable[[], Any]) -> float:
-    """Microseconds of `run` on a function made anew each time."""
-    times = []
-    for _ in range(4):
-        f = make()
-        begun = time.perf_counter()
-        run(f)
-        times.append(time.perf_counter() - begun)
-    return 1e6 * min(times)
+def _least(*ways: tuple[Callable[[Any], Any], Callable[[], Any]]) -> list[float]:
+    """Microseconds of each `run`, on a function that its `make` makes anew each time, by turns."""
+    times: list[list[float]] = [[] for _ in ways]
+    for _ in range(20):
+        for found, (run, make) in zip(times, ways, strict=True):
+            f = make()
+            begun = time.perf_counter()
+            run(f)
+            found.append(time.perf_counter() - begun)
+    return [1e6 * min(found) for found in times]
 
 
 # ---- loops as people write them ------------------------------------------------------------------
