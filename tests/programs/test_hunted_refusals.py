@@ -36,6 +36,24 @@ def error_where_nobody_goes(x):
     return y
 
 
+@CASES(([1.0, 2.0, 3.0], 3), ([1.0, 2.0, 3.0], 5), ([1.0, 2.0, 3.0], 90))
+def place_in_a_list_by_a_break(items, least):
+    place = -1
+    for i in range(40):
+        if i * i >= least:
+            place = i
+            break
+    return items[place]
+
+
+@CASES((X,), (-X,))
+def key_where_nobody_goes(x):
+    names, total = {"up": 1.0, 3: 2.0}, 0.0
+    for i in range(4):
+        total += names["up" if x[i] > 0 else i]
+    return total
+
+
 @CASES((WIDE,), (-WIDE,))
 def error_behind_an_early_return(x):
     if x.sum() >= 0:

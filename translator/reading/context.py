@@ -22,7 +22,6 @@ from ..errors import (
     CutError,
     Diagnostic,
     DTypeError,
-    OutOfBoundsError,
     ShapeError,
     Span,
     UnsupportedError,
@@ -502,8 +501,8 @@ class Context:
     def read_branch(self, body: Callable[[], Any]) -> Snapshot:
         """`read_block`, of what may end in a `raise`: the flow is then a `Raised`.
 
-        So it is where NumPy would raise: a branch that nobody takes may hold a product of shapes that do not fit. In a
-        call that accelerate can leave to CPython that is; a derivative refuses it.
+        So it is where NumPy would raise: a branch that nobody takes may hold a product of shapes that do not fit, or an
+        index behind the end of a list. In a call that accelerate can leave to CPython that is; a derivative refuses it.
         """
 
         def ended() -> Any:
@@ -512,12 +511,10 @@ class Context:
                 return body()
             except Raised as raised:
                 return raised
-            except (ShapeError, DTypeError, OutOfBoundsError, ZeroDivisionError) as error:
+            except (ShapeError, DTypeError, IndexError, KeyError, ZeroDivisionError) as error:
                 if not self.keeps_changes:
                     raise
-                cls = next(c for c in (ValueError, TypeError, IndexError, ArithmeticError) if isinstance(error, c))
-                what = error.diagnostic.what if isinstance(error, UntracedError) else str(error)
-                return Raised(Thrown(cls, (Known(what),)), (), self.b.span)
+                return Raised(_thrown(error), (), self.b.span)
 
         return self.read_block(ended)
 
@@ -624,3 +621,12 @@ def name_result(v: Value, name: str) -> None:
     atom = v.cell.atom if type(v) is Ref and not v.path else v
     if type(atom) is Var and atom.hint == "t":
         object.__setattr__(atom, "hint", name)
+
+
+def _thrown(error: Exception) -> Thrown:
+    """What NumPy or Python raises where the reading found an error of theirs."""
+    cls = next(c for c in (ValueError, TypeError, IndexError, KeyError, ArithmeticError) if isinstance(error, c))
+    if isinstance(error, UntracedError):
+        return Thrown(cls, (Known(error.diagnostic.what),))
+    is_key = isinstance(error, KeyError) and type(error.args[0]) in (int, str)
+    return Thrown(cls, (Known(error.args[0] if is_key else str(error)),))
