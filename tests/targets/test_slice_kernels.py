@@ -231,7 +231,7 @@ def test_kernels_with_stores_compile_and_spill_nothing(language: str) -> None:
 
 
 def stored(seed: int) -> Callable[..., Any]:
-    """A few stores into slices, of values from slices of what is there; the source is what the reader reads."""
+    """A few stores into slices, of values from slices of what is there, and joined slices; as source, which is read."""
     rng = np.random.default_rng(seed)
 
     def piece(lengths: list[int]) -> str:
@@ -251,6 +251,12 @@ def stored(seed: int) -> Callable[..., Any]:
         lines.append(f"    {to}[{start}] {'+=' if rng.random() < 0.4 else '='} {value}")
         if rng.random() < 0.3:
             lines.append(f"    {to} = {to} + {other}")
+        if rng.random() < 0.3:
+            axis, shift = int(rng.integers(0, 2)), int(rng.integers(-8, 9))
+            lines.append(f"    {to} = np.roll({other}, {shift}, {axis}) - {to}")
+        if rng.random() < 0.2:
+            k = int(rng.integers(0, 8))
+            lines.append(f"    {to} = np.concatenate([{to}[{k}:], {other}[:{k}]]) * 2")
     return program_of("\n".join([*lines, "    return a, b"]))
 
 
@@ -259,7 +265,7 @@ def program_of(text: str) -> Callable[..., Any]:
 
     name = f"<stores {hash(text)}>"
     linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
-    found: dict[str, Any] = {}
+    found: dict[str, Any] = {"np": np}
     exec(compile(text, name, "exec"), found)
     made: Callable[..., Any] = found["f"]
     return made
