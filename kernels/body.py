@@ -193,17 +193,17 @@ class Body:
         for axis, first, behind in bounds:
             variable, extent = self.layout.position(axis), self.lowered.domain[axis]
             if behind == first + 1:
-                tests.append(f"{variable} == {self.bound(first)}")
+                tests.append(f"{variable} == {self.bound(axis, first)}")
                 continue
-            tests += [f"{variable} >= {self.bound(first)}"] if first else []
-            tests += [f"{variable} < {self.bound(behind)}"] if behind < extent else []
+            tests += [f"{variable} >= {self.bound(axis, first)}"] if first else []
+            tests += [f"{variable} < {self.bound(axis, behind)}"] if behind < extent else []
         if not self.triton:
             return " && ".join(tests)
         return " & ".join(t if t.isidentifier() else f"({t})" for t in tests)
 
-    def bound(self, n: int) -> str:
+    def bound(self, axis: int, n: int) -> str:
         """0 and 1 are mostly the width of an edge; other places follow from the extents."""
-        return str(n) if n in (0, 1) else self.layout.shared("edge", ("edge", n), n, self.lowered.names)
+        return str(n) if n in (0, 1) else self.layout.shared("edge", ("edge", axis, n), n, self.lowered.names)
 
     def look(self, v: Value, source: Look) -> list[str]:
         """A load at chosen places: negative ones count from the end, and nothing is read where one is out of range."""

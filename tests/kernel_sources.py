@@ -28,6 +28,17 @@ def heat(u: Any) -> Any:
     return 0.5 * u[1:-1, 1:-1] + 0.125 * around
 
 
+def wave(u: Any, before: Any) -> Any:
+    after = 2 * u - before
+    after[1:-1, 1:-1] += 0.25 * (u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2] - 4 * u[1:-1, 1:-1])
+    after[0] = after[-1] = 0
+    return after
+
+
+def periodic(u: Any) -> Any:
+    return u + 0.1 * (np.roll(u, 1, 0) + np.roll(u, -1, 0) + np.roll(u, 1, 1) + np.roll(u, -1, 1) - 4 * u)
+
+
 def turned(x: Any, y: Any) -> Any:
     return x.T[::-1] * 2 + y
 
@@ -145,6 +156,8 @@ BOTH: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "chain": (chain, (f(1 << 20), f(1 << 20))),
     "leaky": (leaky, (f(256, 512), f(512), f(256), Aval((), np.dtype(np.float64), weak=True))),
     "heat": (heat, (f(512, 512),)),
+    "wave": (wave, (f(512, 512), f(512, 512))),
+    "periodic": (periodic, (f(512, 512),)),
     "turned": (turned, (f(300, 500), f(500, 300))),
     "half_precision": (half_precision, (h(1000), h(1000))),
     "positions": (positions, (f(300, 300),)),
