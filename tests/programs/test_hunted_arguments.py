@@ -231,6 +231,11 @@ def inverse_by_two_tolerances(a, rcond, rtol):
     return np.linalg.pinv(a, rcond, rtol=rtol)
 
 
+@CASES((np.arange(3), np.float32), ([1, 2, 3], np.float32), ((1, 2.5), int))
+def converted(x, dtype):
+    return np.astype(x, dtype)
+
+
 @CASES((np.eye(3), "raw"), (np.eye(3), "none"))
 def factors_by_mode(a, mode):
     return np.linalg.qr(a, mode)

@@ -229,6 +229,8 @@ def i0(b: Builder, x: Any) -> Atom:
 def astype(
     b: Builder, a: Any, dtype: Any, order: Any = "K", casting: Any = "unsafe", subok: Any = True, copy: Any = True
 ) -> Atom:
+    if isinstance(a, list | tuple):
+        raise TypeError(f"Input should be a NumPy array or scalar. It is a {type(a)} instead.")
     given, target = array(b, a), static_dtype(dtype)
     rule = static(casting, "the casting")
     if rule == "same_value":
