@@ -26,6 +26,7 @@ from ..translator.ir import DType, Shape
 from ..translator.records import dataclass
 from ..translator.spans import span
 from . import host_abi, host_calls, names
+from .apart import MARK
 from .checks import Check, raise_failed
 from .copy_guard import copied_in_loops, copies_too_much
 from .emit import Emitted
@@ -343,8 +344,9 @@ def _best(program: Emitted, extra: Mapping[str, str] | None, ynn_reductions: boo
     """Compiled again with other options where XLA made something slow."""
     loops = "stablehlo.while" in program.text
     extra = {LOOP_OPTION: LOOP_BYTES, **(extra or {})} if loops else extra
-    nested = nests(program.text)
-    flags = Flags(ynn_reductions is not False, once=not nested and repeats(program.text), older_emitters=nested)
+    nested, apart = nests(program.text), MARK in program.text
+    once = not nested and repeats(program.text)
+    flags = Flags(ynn_reductions is not False, once=once, older_emitters=nested, apart=apart)
     made = _compile(program, extra, flags, assignment)
     if ynn_reductions is None and swallows_products(program.text, made):
         flags = replace(flags, ynn_reductions=False)

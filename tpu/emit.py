@@ -77,6 +77,7 @@ from ..translator.ops.core import (
 from ..translator.records import dataclass
 from ..translator.routines import left_to_cpython
 from . import host_calls, hyperbolic, transcendentals
+from .apart import set_apart
 from .checks import SHIFT, Check
 from .emit_across import across
 from .emit_complex import by_parts, magnitude, square_root, with_signs
@@ -189,15 +190,14 @@ def emit(
     head = f"  func.func public @main({', '.join(params)}) -> ({', '.join(types)}) {{"
     name = function.name if function.name.isidentifier() and function.name.isascii() else "program"
     attributes = "" if replicas is None else f" attributes {{mhlo.num_replicas = {replicas} : i32}}"
-    text = "\n".join([f"module @{name}{attributes} {{", head, *w.lines, "  }", "}", ""])
+    lines, spans = set_apart(w.lines, w.spans) if target == "cpu" else (w.lines, w.spans)
+    text = "\n".join([f"module @{name}{attributes} {{", head, *lines, "  }", "}", ""])
     args = tuple(_with_front(p.aval, shifts.get(k, 0)) for k, p in enumerate(function.body.params))
     args += tuple(avals[k] for k in given)
     checks_made, donated = tuple(emitter.checks), tuple(sorted(donate))
     natives = tuple(emitter.natives)
-    given, spans = tuple(given), tuple(w.spans)
-    return Emitted(
-        function.name, text, args, avals, checks_made, donated, shifts, given, natives, replicas, spans, function
-    )
+    known = checks_made, donated, shifts, tuple(given), natives, replicas, tuple(spans), function
+    return Emitted(function.name, text, args, avals, *known)
 
 
 def _with_front(aval: Aval, shift: int) -> Aval:

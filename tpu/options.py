@@ -24,6 +24,7 @@ FUSION_EMITTERS = 376
 DISABLED_PASSES = 30
 ONCE = {"xla_cpu_use_multi_output_fusion": "true"}  # fusion makes no copies, and another pass follows
 JOINING = b"cpu_multi_output_fusion"  # that pass: jaxlib 0.10 aborts the process where it joins results of unlike rank
+DROPPING_BARRIERS = b"cse_barrier_expander"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +33,15 @@ class Flags:
     whole networks with a softmax into one slow kernel. With `region_analysis`, arrays in loops are copied only where
     their old value is needed, not wherever the order of reads and writes is open: what is read is then read first. Not
     together with loops as native functions, which forget that order. With `once`, no value is fused into several
-    consumers. With `older_emitters`, code is written for a kernel at once, without MLIR (see `nesting`).
+    consumers. With `older_emitters`, code is written for a kernel at once, without MLIR (see `nesting`). With `apart`,
+    kernels end at barriers.
     """
 
     ynn_reductions: bool = True
     region_analysis: bool = False
     once: bool = False
     older_emitters: bool = False
+    apart: bool = False
 
 
 PLAIN = Flags()
@@ -60,6 +63,8 @@ def compile_options(xla_client: Any, extra: Mapping[str, str] | None = None, fla
         debug = _switched(debug, FUSION_EMITTERS, False)
     if flags.once:
         debug += field(DISABLED_PASSES, JOINING)
+    if flags.apart:
+        debug += field(DISABLED_PASSES, DROPPING_BARRIERS)
     for key, value in {**(extra or {}), **(ONCE if flags.once else {})}.items():
         debug += field(EXTRA_OPTIONS, field(1, key.encode()) + field(2, value.encode()))
     build = without(build, DEBUG_OPTIONS) + field(DEBUG_OPTIONS, debug)

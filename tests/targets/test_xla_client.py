@@ -16,6 +16,7 @@ from xla_programs import program
 
 from untraced import accelerate
 from untraced.tpu import client
+from untraced.tpu.apart import MARK
 from untraced.tpu.emit import Emitted, emit
 from untraced.tpu.fusion_guard import swallows_products
 from untraced.tpu.nesting import nests
@@ -187,6 +188,7 @@ import numpy as np
 from xla_programs import program
 from untraced.translator import make
 from untraced.tpu import client
+from untraced.tpu.apart import MARK
 from untraced.tpu.emit import emit
 x = np.arange(40000.0) + 1e-12
 executable = client.compile(emit(program(lambda b, x, n: make.multiply(b, x, n), x, 3.0)))
@@ -242,6 +244,7 @@ def test_a_missing_jaxlib_says_what_to_install() -> None:
     code = """
 import sys
 from untraced.tpu import client
+from untraced.tpu.apart import MARK
 from untraced.translator.errors import TargetError
 sys.modules["jaxlib"] = None
 try:
@@ -282,6 +285,41 @@ def test_products_swallowed_by_one_slow_fusion_are_kept_apart() -> None:
     assert not swallows_products(emitted.text, client.compile(emitted, ynn_reductions=True).loaded)  # the faster form
 
 
+PICKS = np.random.default_rng(0).integers(1, 13, (40, 3)).tolist()
+
+
+def woven(x: Any) -> Any:
+    made = [x + k for k in [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]]
+    for i, j, k in PICKS:
+        made.append(made[-i] * made[-j] + 0.3 * made[-k])
+    return made[-12:]
+
+
+def test_arithmetic_that_fusion_would_repeat_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = np.linspace(0, 0.1, 600).reshape(20, 30)
+    made = accelerate(woven, target="cpu").inspect(x)
+    assert made.hlo.count(" add(") < 60
+    assert not any(c.startswith("%fused") and " tuple(" in c for c in made.hlo.split("\n\n"))  # see options.JOINING
+    assert repeats(made.stablehlo)
+    assert not repeats(emit(program(lambda b, x: make.multiply(b, x, x), x)).text)
+    monkeypatch.setattr(client, "repeats", lambda text: False)
+    assert accelerate(woven, target="cpu").inspect(x).hlo.count(" add(") > 120
+
+
+def test_on_few_elements_arithmetic_is_repeated() -> None:
+    """Another kernel takes longer to begin than hundreds of operations on them do."""
+
+    def little(x: Any) -> Any:
+        made = [x + k for k in [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]]
+        for i, j, k in PICKS[:10]:
+            made.append(made[-i] * made[-j] + 0.3 * made[-k])
+        return made[-12:]
+
+    made = accelerate(little, target="cpu").inspect(np.ones((20, 30)), compile=False)
+    assert repeats(made.stablehlo)
+    assert not repeats(made.stablehlo.replace("20x", "2x"))
+
+
 def turned(x: Any) -> Any:
     for _ in [1] * 4:
         x = (x - np.roll(x, 1, axis=0)) * np.sin(x) + np.roll(x, -1, axis=1)
@@ -290,21 +328,31 @@ def turned(x: Any) -> Any:
     return x
 
 
+def test_kernels_end_where_they_would_do_the_same_over_and_over() -> None:
+    x = np.linspace(0, 1, 600).reshape(20, 30)
+    made = accelerate(turned, target="cpu").inspect(x)
+    assert made.hlo.count(" sine(") == 12 and made.hlo.count(" opt-barrier(") == made.stablehlo.count(MARK + " =") > 8
+    np.testing.assert_allclose(accelerate(turned, target="cpu")(x), turned(x), rtol=1e-9, atol=1e-12)
+    few = accelerate(turned, target="cpu").inspect(x[:2, :3], compile=False)  # which costs less than another kernel
+    assert 0 < few.stablehlo.count(MARK + " =") < 8
+
+
+def test_what_no_other_element_needs_is_not_kept() -> None:
+    """Halves of an array are no second use of all of it."""
+
+    def halves(x: Any) -> Any:
+        for _ in [1] * 6:
+            x = np.tanh(x) * 2 + 1
+            x = np.concatenate((x[len(x) // 2 :], x[: len(x) // 2]))
+        return x
+
+    assert MARK not in accelerate(halves, target="cpu").inspect(np.ones(1000), compile=False).stablehlo
+
+
 def rolled(x: Any) -> Any:
     for step in [1] * 9:
         x = x * np.roll(x, step, axis=0) - np.roll(x, -step, axis=0) * np.roll(x, step, axis=1)
     return x
-
-
-def test_arithmetic_that_fusion_would_repeat_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    x = np.linspace(0, 1, 600).reshape(20, 30)
-    made = accelerate(turned, target="cpu").inspect(x)
-    assert made.hlo.count(" sine(") == 12
-    assert not any(c.startswith("%fused") and " tuple(" in c for c in made.hlo.split("\n\n"))  # see options.JOINING
-    assert repeats(made.stablehlo)
-    assert not repeats(emit(program(lambda b, x: make.multiply(b, x, x), x)).text)
-    monkeypatch.setattr(client, "repeats", lambda text: False)
-    assert accelerate(turned, target="cpu").inspect(x).hlo.count(" sine(") > 24
 
 
 def test_many_concatenations_behind_each_other_are_left_to_xla() -> None:
@@ -364,20 +412,6 @@ def test_branches_beside_each_other_are_left_to_the_newer_emitters() -> None:
         return np.concatenate([p.sum(keepdims=True) for p in parts])
 
     assert not nests(accelerate(beside, target="cpu").inspect(np.ones(9), compile=False).stablehlo)
-
-
-def bent(x: Any) -> Any:
-    for _ in [1] * 4:
-        x = np.sin(x) * x + np.roll(np.sin(x), 1, axis=0) * np.roll(x, 1, axis=1)
-        x = np.sin(x) * x + np.sin(x)[::-1] * x[:, ::-1]
-    return x
-
-
-def test_on_few_elements_arithmetic_is_repeated() -> None:
-    """Another kernel takes longer to begin than hundreds of operations on them do."""
-    made = accelerate(bent, target="cpu").inspect(np.ones((20, 30)), compile=False)
-    assert repeats(made.stablehlo)
-    assert not repeats(made.stablehlo.replace("20x", "2x").replace("19x", "1x"))
 
 
 def test_identities_give_each_caller_his_own_memory() -> None:

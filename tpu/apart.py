@@ -1,0 +1,147 @@
+"""Barriers where kernels would do the same arithmetic over and over, because other elements of its result are needed.
+
+    w = w[::-1] * x + w         40 such lines
+
+An element of the last w needs two of the one before, those need four: where XLA does not see it (a reversal costs
+nothing in its eyes), it stops for minutes, or the program does; and where it does, it repeats up to 15 times what is
+sooner read from memory: forty turns of `w / 2 + (np.roll(w, 1, 0) + np.roll(w, -1, 1)) / 4` took 510 ms, NumPy 14,
+and now 2. What stands behind a barrier is kept in memory: another kernel begins. XLA drops barriers before it makes
+kernels, unless it is told to leave them (`options.Flags.apart`).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+
+from ..translator.errors import Span
+from ..translator.records import dataclass
+
+FEWEST = 6  # operations that move elements: fewer make few copies
+WORTH = 4  # operations on an element, in the time that one is written and read
+ACROSS = 12  # times as long where what is read lies across, in columns for rows
+BEGINNING = 3000  # operations, in the time that one more kernel takes to begin
+MOST = 300  # operations on an element, however few elements there are
+
+MARK = "_apart"
+
+_STATEMENT = re.compile(r"^\s*(%\w+) = \"?stablehlo\.(\w+)\b(.*) (tensor<((?:\d+x)*)[^<>]*(?:<[^<>]*>)?>)$")
+_NAME = re.compile(r"%\w+")
+_MOVES = frozenset(
+    (
+        *("broadcast_in_dim", "slice", "reshape", "transpose", "reverse", "dynamic_slice", "gather"),
+        *("concatenate", "pad", "dynamic_update_slice"),
+    )
+)
+_COUNTED = ("slice ", "reverse ", "transpose ", "gather", "concatenate ", "pad ")
+_ALONE = frozenset(
+    (
+        *("dot_general", "convolution", "custom_call", "sort", "fft", "while", "case", "if", "scatter", "reduce"),
+        *("reduce_window", "optimization_barrier", "constant", "iota"),
+    )
+)
+"""Made by kernels of their own, by none, or in no time."""
+_COSTS = {
+    **dict.fromkeys(("divide", "sqrt", "rsqrt", "remainder"), 6),
+    **dict.fromkeys(("exponential", "log", "tanh", "power", "sine", "cosine", "log_plus_one"), 20),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """A value: the operation that makes it of others, its type, and how many elements it has."""
+
+    name: str
+    op: str
+    operands: frozenset[str]
+    kind: str
+    elements: int
+
+
+def set_apart(lines: list[str], spans: list[Span]) -> tuple[list[str], list[Span]]:
+    """The lines of a program (its StableHLO), no kernel of which does the same over and over, and their spans."""
+    if sum(op in line for line in lines for op in _COUNTED) < FEWEST:
+        return lines, spans
+    kept = {v.name: v for region in _regions(lines) for v in _repeated(region)}
+    if not kept:
+        return lines, spans
+    out: list[tuple[str, Span]] = []
+    renamed: dict[str, str] = {}
+    for line, span in zip(lines, spans, strict=True):
+        line = _NAME.sub(lambda m: renamed.get(m.group(), m.group()), line) if renamed else line
+        out.append((line, span))
+        found = _STATEMENT.match(line)
+        if found is not None and found[1] in kept:
+            name, kind = found[1], found[4]
+            renamed[name] = name + MARK
+            out.append((f"    {name}{MARK} = stablehlo.optimization_barrier {name} : {kind}", span))
+    return [line for line, _ in out], [span for _, span in out]
+
+
+def _regions(lines: list[str]) -> list[list[_Made]]:
+    """What each region makes itself: a kernel ends where a region does."""
+    done: list[list[_Made]] = []
+    open_: list[list[_Made]] = [[]]
+    for line in lines:
+        if line.lstrip().startswith("}"):
+            done.append(open_.pop())
+        if line.endswith("{"):
+            open_.append([])
+        found = _STATEMENT.match(line)
+        if found is not None:
+            name, op, rest, kind, sizes = found.groups()
+            elements = math.prod(map(int, sizes.rstrip("x").split("x"))) if sizes else 1
+            open_[-1].append(_Made(name, op, frozenset(_NAME.findall(rest)), kind, elements))
+    return done + open_
+
+
+def _repeated(region: list[_Made]) -> Iterator[_Made]:
+    """The values that kernels would compute over and over, those before them being kept."""
+    uses, across = _uses(region), {a for v in region if v.op == "transpose" for a in v.operands}
+    operations = 0
+    here: dict[str, int] = {}  # arithmetic that a kernel does at the index of an element itself, a bit for each
+    moves: dict[str, int] = {}  # operations that need other elements, a bit for each
+    behind: list[int] = []  # how much arithmetic each of them needs
+
+    def work_on(name: str) -> int:
+        return here.get(name, 0).bit_count() + sum(behind[k] for k in _bits(moves.get(name, 0)))
+
+    for v in region:
+        if v.op in _ALONE:
+            continue
+        if v.op in _MOVES:
+            moves[v.name] = 1 << len(behind)
+            behind.append(sum(map(work_on, v.operands)))
+        else:
+            cost = _COSTS.get(v.op, 1)
+            here[v.name] = ((1 << cost) - 1) << operations
+            operations += cost
+            for a in v.operands:
+                here[v.name] |= here.get(a, 0)
+                moves[v.name] = moves.get(v.name, 0) | moves.get(a, 0)
+        again = (uses[v.name] - 1) * work_on(v.name) * (ACROSS if v.name in across else 1)
+        if v.op != "broadcast_in_dim" and again > max(WORTH, min(MOST, BEGINNING / max(v.elements, 1))):
+            here[v.name] = moves[v.name] = 0
+            yield v
+
+
+def _uses(region: list[_Made]) -> dict[str, float]:
+    """How often each value is needed: once at its own index, and once more by each operation that moves all of it."""
+    known = {v.name: v for v in region}
+    moved = dict.fromkeys(known, 0.0)
+    direct: set[str] = set()
+    for v in region:
+        for a in v.operands & known.keys():
+            if v.op in _MOVES:
+                moved[a] += min(1.0, v.elements / max(known[a].elements, 1))
+            else:
+                direct.add(a)
+    return {name: times + (name in direct) for name, times in moved.items()}
+
+
+def _bits(number: int) -> Iterator[int]:
+    while number:
+        lowest = number & -number
+        yield lowest.bit_length() - 1
+        number ^= lowest
