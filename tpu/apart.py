@@ -23,6 +23,7 @@ WORTH = 4  # operations on an element, in the time that one is written and read
 ACROSS = 12  # times as long where what is read lies across, in columns for rows
 BEGINNING = 3000  # operations, in the time that one more kernel takes to begin
 MOST = 300  # operations on an element, however few elements there are
+DEEPEST = 4  # permutations behind each other: XLA takes twice as long for each further one
 
 MARK = "_apart"
 
@@ -34,6 +35,7 @@ _MOVES = frozenset(
         *("concatenate", "pad", "dynamic_update_slice"),
     )
 )
+_PERMUTES = frozenset(("transpose", "gather"))
 _COUNTED = ("slice ", "reverse ", "transpose ", "gather", "concatenate ", "pad ")
 _ALONE = frozenset(
     (
@@ -103,6 +105,7 @@ def _repeated(region: list[_Made]) -> Iterator[_Made]:
     here: dict[str, int] = {}  # arithmetic that a kernel does at the index of an element itself, a bit for each
     moves: dict[str, int] = {}  # operations that need other elements, a bit for each
     behind: list[int] = []  # how much arithmetic each of them needs
+    deep: dict[str, int] = {}  # how many permutations lie behind each other
 
     def work_on(name: str) -> int:
         return here.get(name, 0).bit_count() + sum(behind[k] for k in _bits(moves.get(name, 0)))
@@ -120,9 +123,11 @@ def _repeated(region: list[_Made]) -> Iterator[_Made]:
             for a in v.operands:
                 here[v.name] |= here.get(a, 0)
                 moves[v.name] = moves.get(v.name, 0) | moves.get(a, 0)
+        deep[v.name] = max((deep.get(a, 0) for a in v.operands), default=0) + (v.op in _PERMUTES)
         again = (uses[v.name] - 1) * work_on(v.name) * (ACROSS if v.name in across else 1)
-        if v.op != "broadcast_in_dim" and again > max(WORTH, min(MOST, BEGINNING / max(v.elements, 1))):
-            here[v.name] = moves[v.name] = 0
+        enough = max(WORTH, min(MOST, BEGINNING / max(v.elements, 1)))
+        if v.op != "broadcast_in_dim" and (again > enough or deep[v.name] > DEEPEST):
+            here[v.name] = moves[v.name] = deep[v.name] = 0
             yield v
 
 

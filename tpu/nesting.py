@@ -18,7 +18,7 @@ MOST = 4
 
 _STATEMENT = re.compile(r"^\s*(%\w+)(?::\d+)? = \"?(?:stablehlo\.)?(\w+)")
 _NAME = re.compile(r"%\w+")
-_BRANCHING = frozenset(("concatenate", "pad", "dynamic_update_slice", "gather"))
+_BRANCHING = frozenset(("concatenate", "pad", "dynamic_update_slice"))
 _APART = frozenset(("dot_general", "convolution", "custom_call", "sort", "fft", "while", "case", "if", "scatter"))
 """Made by kernels of their own, or by none."""
 
