@@ -90,6 +90,16 @@ def jacobi_torch() -> Callable[..., Any]:
     return jacobi
 
 
+def diffusion(np: Any) -> Callable[..., Any]:
+    def diffusion(u: Any) -> Any:
+        for _ in (1, 2, 3, 4, 5, 6, 7, 8):
+            around = np.roll(u, 1, 0) + np.roll(u, -1, 0) + np.roll(u, 1, 1) + np.roll(u, -1, 1)
+            u = u + 0.1 * (around - 4.0 * u)
+        return u
+
+    return diffusion
+
+
 def mlp_loss(np: Any) -> Callable[..., Any]:
     def mlp_loss(params: Any, images: Any, labels: Any) -> Any:
         w1, b1, w2, b2, w3, b3 = params
@@ -147,5 +157,11 @@ PROGRAMS = (
         jacobi,
         lambda rng: (rng.standard_normal((500, 500)), 100),
         other={"jax": jacobi_jax, "torch": jacobi_torch},
+    ),
+    Program(
+        "periodic diffusion 500x500, 8 steps in a row",
+        diffusion,
+        lambda rng: (rng.standard_normal((500, 500)),),
+        numba=False,
     ),
 )
