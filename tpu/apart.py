@@ -25,6 +25,8 @@ BEGINNING = 3000  # operations, in the time that one more kernel takes to begin
 MOST = 300  # operations on an element, however few elements there are
 DEEPEST = 4  # permutations behind each other: XLA takes twice as long for each further one
 
+LOOP_BYTES = 1 << 18  # loops over less are made functions
+
 MARK = "_apart"
 
 _STATEMENT = re.compile(r"^\s*(%\w+) = \"?stablehlo\.(\w+)\b(.*) (tensor<((?:\d+x)*)[^<>]*(?:<[^<>]*>)?>)$")
@@ -52,12 +54,11 @@ _COSTS = {
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """A value: the operation that makes it of others, its type, and how many elements it has."""
+    """A value: the operation that makes it of others, and how many elements it has."""
 
     name: str
     op: str
     operands: frozenset[str]
-    kind: str
     elements: int
 
 
@@ -65,7 +66,9 @@ def set_apart(lines: list[str], spans: list[Span]) -> tuple[list[str], list[Span
     """The lines of a program (its StableHLO), no kernel of which does the same over and over, and their spans."""
     if sum(op in line for line in lines for op in _COUNTED) < FEWEST:
         return lines, spans
-    kept = {v.name: v for region in _regions(lines) for v in _repeated(region)}
+    regions = _regions(lines)
+    least = WORTH if all(map(_is_large, regions.loops)) else MOST
+    kept = {name for region in regions.all for name in _repeated(region, least)}
     if not kept:
         return lines, spans
     out: list[tuple[str, Span]] = []
@@ -81,25 +84,42 @@ def set_apart(lines: list[str], spans: list[Span]) -> tuple[list[str], list[Span
     return [line for line, _ in out], [span for _, span in out]
 
 
-def _regions(lines: list[str]) -> list[list[_Made]]:
-    """What each region makes itself: a kernel ends where a region does."""
-    done: list[list[_Made]] = []
-    open_: list[list[_Made]] = [[]]
+@dataclass(frozen=True, slots=True)
+class _Regions:
+    """What each region of a program makes itself (a kernel ends where a region does), and what each loop does."""
+
+    all: list[list[_Made]]
+    loops: list[list[_Made]]
+
+
+def _regions(lines: list[str]) -> _Regions:
+    top: list[_Made] = []
+    regions, open_ = _Regions([top], []), [top]
     for line in lines:
         if line.lstrip().startswith("}"):
-            done.append(open_.pop())
+            open_.pop()
         if line.endswith("{"):
             open_.append([])
+            regions.all.append(open_[-1])
+        if line.endswith("do {"):
+            regions.loops.append(open_[-1])
         found = _STATEMENT.match(line)
         if found is not None:
-            name, op, rest, kind, sizes = found.groups()
+            name, op, rest, _, sizes = found.groups()
             elements = math.prod(map(int, sizes.rstrip("x").split("x"))) if sizes else 1
-            open_[-1].append(_Made(name, op, frozenset(_NAME.findall(rest)), kind, elements))
-    return done + open_
+            open_[-1].append(_Made(name, op, frozenset(_NAME.findall(rest)), elements))
+    return regions
 
 
-def _repeated(region: list[_Made]) -> Iterator[_Made]:
-    """The values that kernels would compute over and over, those before them being kept."""
+def _is_large(loop: list[_Made]) -> bool:
+    """Whether XLA makes no function of a loop: such functions have no barriers, so there are none beside them."""
+    return any(v.elements * 8 >= LOOP_BYTES and v.op not in ("broadcast_in_dim", "constant", "iota") for v in loop)
+
+
+def _repeated(region: list[_Made], least: float) -> Iterator[str]:
+    """The values that kernels would compute over and over, those before them being kept: where that takes more than
+    the `least` number of operations on an element.
+    """
     uses, across = _uses(region), {a for v in region if v.op == "transpose" for a in v.operands}
     operations = 0
     here: dict[str, int] = {}  # arithmetic that a kernel does at the index of an element itself, a bit for each
@@ -125,10 +145,10 @@ def _repeated(region: list[_Made]) -> Iterator[_Made]:
                 moves[v.name] = moves.get(v.name, 0) | moves.get(a, 0)
         deep[v.name] = max((deep.get(a, 0) for a in v.operands), default=0) + (v.op in _PERMUTES)
         again = (uses[v.name] - 1) * work_on(v.name) * (ACROSS if v.name in across else 1)
-        enough = max(WORTH, min(MOST, BEGINNING / max(v.elements, 1)))
+        enough = max(least, min(MOST, BEGINNING / max(v.elements, 1)))
         if v.op != "broadcast_in_dim" and (again > enough or deep[v.name] > DEEPEST):
             here[v.name] = moves[v.name] = deep[v.name] = 0
-            yield v
+            yield v.name
 
 
 def _uses(region: list[_Made]) -> dict[str, float]:

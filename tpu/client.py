@@ -26,7 +26,7 @@ from ..translator.ir import DType, Shape
 from ..translator.records import dataclass
 from ..translator.spans import span
 from . import host_abi, host_calls, names
-from .apart import MARK
+from .apart import LOOP_BYTES, MARK
 from .checks import Check, raise_failed
 from .copy_guard import copied_in_loops, copies_too_much
 from .emit import Emitted
@@ -49,7 +49,6 @@ programs to another thread for it, which costs 20 to 60 us a call: a loop over m
 COPY_LIMIT = 1 << 15  # bytes: larger results are handed out without a copy
 STAGING_LIMIT = 1 << 28  # bytes of aligned memory kept for arguments
 LOOP_OPTION = "xla_cpu_small_while_loop_byte_threshold"
-LOOP_BYTES = str(1 << 18)
 """Loops whose iterations touch fewer bytes become one native function each, where XLA would dispatch every operation
 of every iteration: 1.3 to 5 times faster, and compiled faster. (The attribute `xla_cpu_small_call` on an outlined call
 does the same, but aborts the process when an argument of the call turns out to be unused.)
@@ -343,8 +342,8 @@ def loaded(
 def _best(program: Emitted, extra: Mapping[str, str] | None, ynn_reductions: bool | None, assignment: Any) -> Any:
     """Compiled again with other options where XLA made something slow."""
     loops = "stablehlo.while" in program.text
-    extra = {LOOP_OPTION: LOOP_BYTES, **(extra or {})} if loops else extra
     nested, apart = nests(program.text), MARK in program.text
+    extra = {LOOP_OPTION: str(0 if apart else LOOP_BYTES), **(extra or {})} if loops else extra
     once = not nested and repeats(program.text)
     flags = Flags(ynn_reductions is not False, once=once, older_emitters=nested, apart=apart)
     made = _compile(program, extra, flags, assignment)

@@ -337,6 +337,25 @@ def test_kernels_end_where_they_would_do_the_same_over_and_over() -> None:
     assert 0 < few.stablehlo.count(MARK + " =") < 8
 
 
+def stepped(u: Any, steps: Any) -> Any:
+    def slope(u: Any) -> Any:
+        return 0.2 * (np.roll(u, 1, 0) + np.roll(u, -1, 0) + np.roll(u, 1, 1) + np.roll(u, -1, 1) - 4 * u) - u / (1 + u)
+
+    for _ in range(steps):
+        first = slope(u)
+        second = slope(u + 0.05 * first)
+        u = u + 0.1 * slope(u + 0.1 * second)
+    return u
+
+
+@pytest.mark.parametrize("size, kept", [(200, True), (20, False)])
+def test_loops_that_become_functions_have_no_barriers(size: int, kept: bool) -> None:
+    u = np.linspace(0, 1, size * size).reshape(size, size) ** 2
+    accelerated = accelerate(stepped, target="cpu")
+    assert (MARK in accelerated.inspect(u, 3, compile=False).stablehlo) == kept
+    np.testing.assert_allclose(accelerated(u, 3), stepped(u, 3), rtol=1e-12)
+
+
 def test_what_no_other_element_needs_is_not_kept() -> None:
     """Halves of an array are no second use of all of it."""
 
