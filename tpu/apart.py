@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 
 from ..translator.errors import Span
 from ..translator.records import dataclass
@@ -30,6 +31,10 @@ LOOP_BYTES = 1 << 18  # loops over less are made functions
 MARK = "_apart"
 
 _STATEMENT = re.compile(r"^\s*(%\w+) = \"?stablehlo\.(\w+)\b(.*) (tensor<((?:\d+x)*)[^<>]*(?:<[^<>]*>)?>)$")
+_BARRIER = re.compile(r"^\s*(%\w+) = stablehlo\.optimization_barrier (%\w+) : tensor<((?:\d+x)*)(b?f\d+)>$")
+_DEFINITION = re.compile(r"^\s*(%\w+) = ")
+_QUOTIENT = re.compile(r"= stablehlo\.divide (%\w+), (%\w+) :")
+_NANS = {"f64": "0x7FF8000000000000", "f32": "0x7FC00000", "f16": "0x7E00", "bf16": "0x7FC0"}
 _NAME = re.compile(r"%\w+")
 _MOVES = frozenset(
     (
@@ -71,11 +76,12 @@ def set_apart(lines: list[str], spans: list[Span]) -> tuple[list[str], list[Span
     kept = {name for region in regions.all for name in _repeated(region, least)}
     if not kept:
         return lines, spans
+    hidden = _Hidden(lines, {v.name for v in regions.values if v.op in ("broadcast_in_dim", "constant")})
     out: list[tuple[str, Span]] = []
     renamed: dict[str, str] = {}
     for line, span in zip(lines, spans, strict=True):
         line = _NAME.sub(lambda m: renamed.get(m.group(), m.group()), line) if renamed else line
-        out.append((line, span))
+        out += [(written, span) for written in hidden.rewritten(line, renamed)]
         found = _STATEMENT.match(line)
         if found is not None and found[1] in kept:
             name, kind = found[1], found[4]
@@ -84,12 +90,48 @@ def set_apart(lines: list[str], spans: list[Span]) -> tuple[list[str], list[Span
     return [line for line, _ in out], [span for _, span in out]
 
 
+class _Hidden:
+    """Barriers that hide from XLA's simplifier how a float was made, and should end no kernel: what is the same as
+    itself, else NaN. Of a divisor what it divides is asked, which makes NaN of NaN too; were all of it spread from
+    numbers, XLA would spread their reciprocal.
+    """
+
+    def __init__(self, lines: list[str], spread: set[str]) -> None:
+        uses = Counter(name for line in lines for name in set(_NAME.findall(line)))
+        quotients = [found for line in lines if (found := _QUOTIENT.search(line)) is not None]
+        self.divided = {q[2]: q[1] for q in quotients if uses[q[2]] == 2}  # where it is made, and here
+        self.unknown = spread | {m[1] for line in lines if (m := _DEFINITION.match(line)) is not None}
+        self.spread = spread
+
+    def rewritten(self, line: str, renamed: Mapping[str, str]) -> list[str]:
+        made = _DEFINITION.match(line)
+        if made is not None and made[1] not in self.spread:
+            self.unknown.discard(made[1])
+        found = _BARRIER.match(line)
+        if found is None:
+            return [line]
+        name, value, sizes, float_ = found.groups()
+        asked = self.divided.get(name, value)
+        if asked in self.unknown:
+            return [line]
+        asked, kind, test = renamed.get(asked, asked), f"tensor<{sizes}{float_}>", f"tensor<{sizes}i1>"
+        return [
+            f"    {name}_nan = stablehlo.constant dense<{_NANS[float_]}> : {kind}",
+            f"    {name}_same = stablehlo.compare EQ, {asked}, {asked} : ({kind}, {kind}) -> {test}",
+            f"    {name} = stablehlo.select {name}_same, {value}, {name}_nan : {test}, {kind}",
+        ]
+
+
 @dataclass(frozen=True, slots=True)
 class _Regions:
     """What each region of a program makes itself (a kernel ends where a region does), and what each loop does."""
 
     all: list[list[_Made]]
     loops: list[list[_Made]]
+
+    @property
+    def values(self) -> Iterator[_Made]:
+        return (v for region in self.all for v in region)
 
 
 def _regions(lines: list[str]) -> _Regions:

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from xla_programs import program
 
-from untraced import accelerate
+from untraced import accelerate, device_put
 from untraced.tpu import client
 from untraced.tpu.apart import MARK
 from untraced.tpu.emit import Emitted, emit
@@ -335,6 +335,20 @@ def test_kernels_end_where_they_would_do_the_same_over_and_over() -> None:
     np.testing.assert_allclose(accelerate(turned, target="cpu")(x), turned(x), rtol=1e-9, atol=1e-12)
     few = accelerate(turned, target="cpu").inspect(x[:2, :3], compile=False)  # which costs less than another kernel
     assert 0 < few.stablehlo.count(MARK + " =") < 8
+
+
+def scaled(u: Any, by: Any) -> Any:
+    for _ in [1] * 9:
+        u = np.maximum(np.roll(u, 1, 0) / by, u[:, ::-1] / (abs(u) + by))
+    return u
+
+
+def test_quotients_are_rounded_once_where_barriers_end_kernels() -> None:
+    u = np.random.default_rng(0).random((80, 90))
+    u[3, 4], u[5, 6] = np.nan, np.inf
+    accelerated = accelerate(scaled, target="cpu")
+    assert MARK in accelerated.inspect(u, 0.7, compile=False).stablehlo
+    np.testing.assert_array_equal(accelerated(device_put(u), 0.7), scaled(u, 0.7))
 
 
 def stepped(u: Any, steps: Any) -> Any:
