@@ -24,6 +24,7 @@ WORTH = 4  # operations on an element, in the time that one is written and read
 ACROSS = 12  # times as long where what is read lies across, in columns for rows
 BEGINNING = 3000  # operations, in the time that one more kernel takes to begin
 MOST = 300  # operations on an element, however few elements there are
+DEAR = 10  # operations on an element of which many like rows are made
 DEEPEST = 4  # permutations behind each other: XLA takes twice as long for each further one
 
 LOOP_BYTES = 1 << 18  # loops over less are made functions
@@ -34,6 +35,10 @@ _STATEMENT = re.compile(r"^\s*(%\w+) = \"?stablehlo\.(\w+)\b(.*) (tensor<((?:\d+
 _BARRIER = re.compile(r"^\s*(%\w+) = stablehlo\.optimization_barrier (%\w+) : tensor<((?:\d+x)*)(b?f\d+)>$")
 _DEFINITION = re.compile(r"^\s*(%\w+) = ")
 _QUOTIENT = re.compile(r"= stablehlo\.divide (%\w+), (%\w+) :")
+_SPREAD = re.compile(
+    r"= stablehlo\.broadcast_in_dim (%\w+), dims = \[(?:\d+, )*(\d+)\]"
+    r" : \(tensor<(?:\d+x)*?(\d+)x[a-z]\w*>\) -> tensor<((?:\d+x)*)"
+)
 _NANS = {"f64": "0x7FF8000000000000", "f32": "0x7FC00000", "f16": "0x7E00", "bf16": "0x7FC0"}
 _NAME = re.compile(r"%\w+")
 _MOVES = frozenset(
@@ -53,23 +58,24 @@ _ALONE = frozenset(
 """Made by kernels of their own, by none, or in no time."""
 _COSTS = {
     **dict.fromkeys(("divide", "sqrt", "rsqrt", "remainder"), 6),
-    **dict.fromkeys(("exponential", "log", "tanh", "power", "sine", "cosine", "log_plus_one"), 20),
+    **dict.fromkeys(("exponential", "log", "tanh", "power", "sine", "cosine", "tan"), 20),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """A value: the operation that makes it of others, and how many elements it has."""
+    """A value: the operation that makes it of others, how many elements it has, and of which other it makes `rows`."""
 
     name: str
     op: str
     operands: frozenset[str]
     elements: int
+    rows: str | None
 
 
 def set_apart(lines: list[str], spans: list[Span]) -> tuple[list[str], list[Span]]:
     """The lines of a program (its StableHLO), no kernel of which does the same over and over, and their spans."""
-    if sum(op in line for line in lines for op in _COUNTED) < FEWEST:
+    if sum(op in line for line in lines for op in _COUNTED) < FEWEST and not any(map(_rows, lines)):
         return lines, spans
     regions = _regions(lines)
     least = WORTH if all(map(_is_large, regions.loops)) else MOST
@@ -149,8 +155,16 @@ def _regions(lines: list[str]) -> _Regions:
         if found is not None:
             name, op, rest, _, sizes = found.groups()
             elements = math.prod(map(int, sizes.rstrip("x").split("x"))) if sizes else 1
-            open_[-1].append(_Made(name, op, frozenset(_NAME.findall(rest)), elements))
+            open_[-1].append(_Made(name, op, frozenset(_NAME.findall(rest)), elements, _rows(line)))
     return regions
+
+
+def _rows(line: str) -> str | None:
+    """The value of which a line makes many like rows: it would be computed anew in each of them."""
+    found = _SPREAD.search(line)
+    if found is None or int(found[2]) != found[4].count("x") - 1 or int(found[3]) == 1:
+        return None
+    return found[1]
 
 
 def _is_large(loop: list[_Made]) -> bool:
@@ -162,6 +176,7 @@ def _repeated(region: list[_Made], least: float) -> Iterator[str]:
     """The values that kernels would compute over and over, those before them being kept: where that takes more than
     the `least` number of operations on an element.
     """
+    spread = {v.rows: v.elements for v in region if least < MOST}
     uses, across = _uses(region), {a for v in region if v.op == "transpose" for a in v.operands}
     operations = 0
     here: dict[str, int] = {}  # arithmetic that a kernel does at the index of an element itself, a bit for each
@@ -186,9 +201,11 @@ def _repeated(region: list[_Made], least: float) -> Iterator[str]:
                 here[v.name] |= here.get(a, 0)
                 moves[v.name] = moves.get(v.name, 0) | moves.get(a, 0)
         deep[v.name] = max((deep.get(a, 0) for a in v.operands), default=0) + (v.op in _PERMUTES)
-        again = (uses[v.name] - 1) * work_on(v.name) * (ACROSS if v.name in across else 1)
+        work = work_on(v.name)
+        again = (uses[v.name] - 1) * work * (ACROSS if v.name in across else 1)
         enough = max(least, min(MOST, BEGINNING / max(v.elements, 1)))
-        if v.op != "broadcast_in_dim" and (again > enough or deep[v.name] > DEEPEST):
+        dear = work >= DEAR and work * spread.get(v.name, 0) > 10 * BEGINNING
+        if v.op != "broadcast_in_dim" and (again > enough or deep[v.name] > DEEPEST or dear):
             here[v.name] = moves[v.name] = deep[v.name] = 0
             yield v.name
 

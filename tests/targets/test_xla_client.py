@@ -337,6 +337,18 @@ def test_kernels_end_where_they_would_do_the_same_over_and_over() -> None:
     assert 0 < few.stablehlo.count(MARK + " =") < 8
 
 
+def test_a_row_is_computed_once_for_all_rows() -> None:
+    def waves(x: Any, y: Any) -> Any:
+        return np.sin(x) * np.cos(y)[:, None]
+
+    accelerated = accelerate(waves, target="cpu")
+    x, y = np.linspace(0, 1, 300), np.linspace(0, 1, 200)
+    text = accelerated.inspect(x, y, compile=False).stablehlo
+    assert text.count(MARK + " =") == 1  # what is the same along a row leaves the loop over it anyway
+    np.testing.assert_allclose(accelerated(x, y), waves(x, y), rtol=1e-14)
+    assert MARK not in accelerated.inspect(x[:20], y[:30], compile=False).stablehlo
+
+
 def scaled(u: Any, by: Any) -> Any:
     for _ in [1] * 9:
         u = np.maximum(np.roll(u, 1, 0) / by, u[:, ::-1] / (abs(u) + by))
