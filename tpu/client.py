@@ -34,7 +34,7 @@ from .emit_linalg import CALLS, register_calls
 from .fusion_guard import swallows_products
 from .memory import memory_program
 from .names import Name, named
-from .nesting import nests
+from .older_emitters import suits_older_emitters
 from .options import Flags, compile_options
 from .repeats import repeats
 from .stored import compile_or_load
@@ -342,10 +342,10 @@ def loaded(
 def _best(program: Emitted, extra: Mapping[str, str] | None, ynn_reductions: bool | None, assignment: Any) -> Any:
     """Compiled again with other options where XLA made something slow."""
     loops = "stablehlo.while" in program.text
-    nested, apart = nests(program.text), MARK in program.text
+    older, apart = suits_older_emitters(program.text), MARK in program.text
     extra = {LOOP_OPTION: str(0 if apart else LOOP_BYTES), **(extra or {})} if loops else extra
-    once = not nested and repeats(program.text)
-    flags = Flags(ynn_reductions is not False, once=once, older_emitters=nested, apart=apart)
+    once = not older and repeats(program.text)
+    flags = Flags(ynn_reductions is not False, once=once, older_emitters=older, apart=apart)
     made = _compile(program, extra, flags, assignment)
     if ynn_reductions is None and swallows_products(program.text, made):
         flags = replace(flags, ynn_reductions=False)

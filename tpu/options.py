@@ -33,8 +33,8 @@ class Flags:
     whole networks with a softmax into one slow kernel. With `region_analysis`, arrays in loops are copied only where
     their old value is needed, not wherever the order of reads and writes is open: what is read is then read first. Not
     together with loops as native functions, which forget that order. With `once`, no value is fused into several
-    consumers. With `older_emitters`, code is written for a kernel at once, without MLIR (see `nesting`). With `apart`,
-    kernels end at barriers.
+    consumers. With `older_emitters`, code is written for a kernel at once, without MLIR (see the module of
+    that name). With `apart`, kernels end at barriers.
     """
 
     ynn_reductions: bool = True

@@ -9,8 +9,8 @@ finite-volume solver then has 494 operations for 2,287, and a call takes 44 ms f
 whole-array statements XLA makes a program in half and in a quarter of the time. Programs that repeat little are left
 alone: to make a cheap value again is sooner done than to read it from memory. So is it where arrays have a few elements
 only, as in blocks of lanes: to begin one more kernel costs as much as hundreds of operations on them. There only the
-time that XLA takes counts. And so are those whose branches lie deep within each other (see `nesting`): told to make no
-copies, XLA puts nine turns of `u * np.roll(u, 1) - np.roll(u, -1)` into one kernel, which takes minutes to compile.
+time that XLA takes counts. And so are those for the `older_emitters`: told to make no copies, XLA puts nine turns of
+`u * np.roll(u, 1) - np.roll(u, -1)` into one kernel, which takes minutes to compile.
 """
 
 from __future__ import annotations
