@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import field
@@ -189,7 +190,7 @@ class Values:
             if a.aval.size > LARGEST_TABLE:
                 raise NotNative("a large constant array")
             kind = self.type_name(a.aval.dtype)
-            buffer = Buffer(self.names.fresh("table"), a.aval.dtype, max(a.aval.size, 1), owned=False)
+            buffer = Buffer(self.names.fresh("table"), a.aval.dtype, a.aval.size, owned=False)
             numbers = ", ".join(HOST.literal(v, a.aval.dtype) for v in np.asarray(a.value).ravel()) or "0"
             self.tables.append(f"static const {kind} {buffer.name}[] = {{{numbers}}};")
             self._tables[a] = Stored(buffer, a.aval.shape)
@@ -276,11 +277,8 @@ class Values:
     # ---- buffers -----------------------------------------------------------------------------------
 
     def fresh(self, hint: str, dtype: DType, shape: Shape) -> Stored:
-        count = 1
-        for n in shape:
-            count *= n
         self.type_name(dtype)
-        buffer = Buffer(self.names.fresh(hint), dtype, max(count, 1))
+        buffer = Buffer(self.names.fresh(hint), dtype, math.prod(shape))
         if dtype.kind == "b" and self.flag is not None:
             buffer.kept_as = self.flag
         self.temporaries.append(buffer)

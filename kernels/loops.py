@@ -119,7 +119,7 @@ class LoopWriter(Sweeps):
         for p in carried:
             kind = self.type_name(p.aval.dtype)
             if p.aval.shape:
-                buffer = Buffer(self.names.fresh(p.hint), p.aval.dtype, max(p.aval.size, 1), users={p})
+                buffer = Buffer(self.names.fresh(p.hint), p.aval.dtype, p.aval.size, users={p})
                 self.env[p] = Stored(buffer, p.aval.shape)
                 home = self.names.fresh(f"{buffer.name}_memory")
                 self.memories[buffer] = home
@@ -132,7 +132,7 @@ class LoopWriter(Sweeps):
             kind, name = self.type_name(p.aval.dtype), self.names.fresh(p.hint)
             if p.aval.shape:
                 given.append(f"const {kind} *const __restrict {name}")
-                given_buffer = Buffer(name, p.aval.dtype, max(p.aval.size, 1), owned=False, users={p})
+                given_buffer = Buffer(name, p.aval.dtype, p.aval.size, owned=False, users={p})
                 self.env[p] = Stored(given_buffer, p.aval.shape)
             else:
                 given.append(f"const {kind} {name}")
@@ -192,8 +192,7 @@ class LoopWriter(Sweeps):
         for k, p in enumerate(carried):
             kind = self.type_name(p.aval.dtype)
             lines.append(f"    auto *r{k} = ({kind} *)result(frame, {k});")
-            count = max(p.aval.size, 1) if 0 not in p.aval.shape else 0
-            if count:
+            if count := p.aval.size:
                 lines.append(f"    if (r{k} != argument(frame, {k}))")
                 lines.append(f"        __builtin_memcpy(r{k}, argument(frame, {k}), {count} * sizeof *r{k});")
             arguments.append(f"r{k}")

@@ -47,6 +47,15 @@ def spring(x: Any, v: Any, m: Any) -> Any:
     return x, v
 
 
+def chosen(x: Any, y: Any, turns: Any) -> Any:
+    above = x > y
+    for _ in range(turns):
+        above = (x > y) | above
+        x = np.where(above, x + 1, x - y)
+        y = y * 0.5
+    return x, y, above
+
+
 def exchanged(x: Any, y: Any, m: Any) -> Any:
     for _ in range(9):
         d = x - y
@@ -194,3 +203,13 @@ def test_random_loops(seed: int, kind: str) -> None:
         expected = evaluate(function, arguments)
     for ours, theirs in zip(run_xla(function, arguments), expected, strict=True):
         assert_same(ours, theirs, 0.0)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_nothing_is_written_to_arrays_without_elements(dtype: str) -> None:
+    """XLA has allocated nothing for them: an element is written over what the allocator keeps behind."""
+    x = np.zeros((0, 3), dtype)
+    assert_same(accelerate(chosen, target="cpu")(x, x, 5), chosen(x, x, 5))
+    copies = re.findall(r"memcpy\((.*)\);", source_of(chosen, x, x, 5))
+    assert any("x" in c for c in copies)
+    assert [c for c in copies if not re.search(r"\b0 \* sizeof", c)] == []
