@@ -104,9 +104,17 @@ class _Hidden:
 
     def __init__(self, lines: list[str], spread: set[str]) -> None:
         uses = Counter(name for line in lines for name in set(_NAME.findall(line)))
-        quotients = [found for line in lines if (found := _QUOTIENT.search(line)) is not None]
-        self.divided = {q[2]: q[1] for q in quotients if uses[q[2]] == 2}  # where it is made, and here
-        self.unknown = spread | {m[1] for line in lines if (m := _DEFINITION.match(line)) is not None}
+        regions = list(_region_of_each(lines))
+        made = {m[1]: r for line, r in zip(lines, regions, strict=True) if (m := _DEFINITION.match(line)) is not None}
+        self.divided: dict[str, str] = {}
+        for line, region in zip(lines, regions, strict=True):
+            found = _QUOTIENT.search(line)
+            if found is None:
+                continue
+            numerator, divisor = found.groups()
+            if uses[divisor] == 2 and made.get(divisor) == region and numerator != divisor:  # made here, for this alone
+                self.divided[divisor] = numerator
+        self.unknown = spread | made.keys()
         self.spread = spread
 
     def rewritten(self, line: str, renamed: Mapping[str, str]) -> list[str]:
@@ -165,6 +173,18 @@ def _rows(line: str) -> str | None:
     if found is None or int(found[2]) != found[4].count("x") - 1 or int(found[3]) == 1:
         return None
     return found[1]
+
+
+def _region_of_each(lines: list[str]) -> Iterator[int]:
+    """A number for the region in which each line stands."""
+    open_, last = [0], 0
+    for line in lines:
+        if line.lstrip().startswith("}"):
+            open_.pop()
+        yield open_[-1]
+        if line.endswith("{"):
+            last += 1
+            open_.append(last)
 
 
 def _is_large(loop: list[_Made]) -> bool:
