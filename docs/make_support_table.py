@@ -21,6 +21,8 @@ import numpy as np
 
 from untraced import lax, random
 from untraced.translator import ops, surface
+from untraced.translator.library.distributions import FAMILIES
+from untraced.translator.library.distributions_of_vectors import OF_VECTORS
 from untraced.translator.ops.core import Elementwise
 from untraced.translator.surface.sort import DATA_DEPENDENT
 
@@ -41,12 +43,19 @@ line, but for `np.linalg.eig`, `eigvals` and `np.roots`, which are complex there
 `vmap` have `scipy.integrate.quad`, `odeint` and, with `t_eval`, `solve_ivp`, of `scipy.optimize` `brentq`, `brenth`,
 `ridder`, `bisect`, `toms748`, `newton` and `root_scalar` of numbers, `fsolve`, `root`, `least_squares`, `curve_fit`
 and, without bounds, `minimize`: there the solution is SciPy's to within its tolerances. They alone have
-`CubicSpline`, `PchipInterpolator` and `interp1d` (lines and cubic splines) of vectors, `ndimage.uniform_filter`,
-`laplace`, `sobel`, `prewitt`, of `scipy.linalg` LU factors, banded, Toeplitz and Sylvester's equations, `sqrtm` and
-`logm`, and of `scipy.special` orthogonal polynomials of known degree (`eval_legendre` and kin),
+`CubicSpline`, `PchipInterpolator` and `interp1d` (lines and cubic splines) of vectors, `RegularGridInterpolator`
+(linear and nearest); `ndimage.uniform_filter`, `laplace`, `sobel`, `prewitt`, `convolve`, `correlate`,
+`maximum_filter`, `minimum_filter`, `median_filter`, `map_coordinates`, `shift`, `affine_transform` (of order 0 and 1);
+of `scipy.signal` `hilbert`, `sosfilt`, `oaconvolve`, `resample`, `welch`, `csd`, `periodogram`, `coherence`,
+`spectrogram`, `stft` and `istft`; of `scipy.linalg` LU factors, banded, Toeplitz, Sylvester's and Riccati's equations,
+`lstsq`, eigenvalue problems (`eigh`, `eig`, of bands), `sqrtm`, `logm`, fractional powers, `sinm`, `cosm` and kin,
+`orthogonal_procrustes`; and of `scipy.special` orthogonal polynomials of known degree (`eval_legendre` and kin),
 `spherical_jn`, `expn`, `hyp2f1`, `dawsn`, `erfi` and `voigt_profile` of real numbers. With SciPy's own values, run by
-CPython: `airy`, `lambertw`, `wofz`, `sici`, `fresnel`, `hyp0f1`, `hyperu`, `lpmv`, Struve's and Bessel functions of any
-order, elliptic integrals and functions, distribution functions and inverses of them.
+CPython: `airy`, `lambertw`, `wofz`, `sici`, `fresnel`, `hyp0f1`, `hyperu`, `lpmv`, Struve's, Kelvin's and Bessel
+functions of any order, elliptic integrals and functions, distribution functions and inverses of them. What SciPy makes
+of known numbers alone (windows, filters, nodes) is a constant in derivatives and `vmap`, which alone have `cmath`.
+
+The distributions of `scipy.stats` have densities and, but for a few, probabilities: {distributions}.
 """
 
 ACCURACY_HEAD = """## Accuracy
@@ -66,6 +75,10 @@ def namespaces() -> Iterable[tuple[str, Any]]:
     yield from (("math", math), ("builtins", builtins))
     for name in ("special", "linalg", "fft", "signal", "ndimage", "integrate", "spatial.distance", "optimize", "stats"):
         yield f"scipy.{name}", importlib.import_module(f"scipy.{name}")
+
+
+def distributions() -> str:
+    return ", ".join(f"`{name}`" for name in sorted((*FAMILIES, *OF_VECTORS)))
 
 
 def functions() -> str:
@@ -154,7 +167,8 @@ def primitive(op: Elementwise, text: str) -> str:
 def page() -> str:
     return "\n".join(
         (
-            *(HEAD, "## Functions\n", functions(), "## Arrays\n", methods()),
+            *(HEAD.replace("{distributions}", distributions()), "## Functions\n", functions()),
+            *("## Arrays\n", methods()),
             *("## Left to CPython\n", left(), ACCURACY_HEAD),
             *("## Elementwise operations\n", rows(), "## Functions composed of operations\n", composed()),
         )

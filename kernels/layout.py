@@ -11,7 +11,8 @@ from dataclasses import field
 
 from ..translator.ir import Shape
 from ..translator.records import dataclass
-from .lower import Inside, Lowered, Map, Names, Position
+from .lower import Inside, Lowered, Names, Position
+from .maps import Map
 
 Strides = tuple[int, ...]
 INT32 = 2**30  # beyond this many elements indices are 64 bits wide; half the range leaves room for a grid's last step

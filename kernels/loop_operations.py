@@ -45,7 +45,7 @@ from .host import HOST, Scalar, expression
 from .lifetimes import Lifetimes
 from .loop_checks import DOUBLE, INT
 from .loop_reductions import Reductions
-from .loop_values import Array, Buffer, Indices, Lazy, NotNative, Stored, address_of, broadcast
+from .loop_values import Array, Buffer, Indices, Lazy, NotNative, Stored, address_of, broadcast, operand
 
 
 def reads_elements(lifetimes: Lifetimes, value: Var) -> bool:
@@ -278,7 +278,7 @@ class Operations(Reductions):
                         found.append(fixed[axis])
                     case Run(step=step):
                         i = next(runs)
-                        i = i if step == 1 or i == "0" else f"{i} * {step}"
+                        i = i if step == 1 or i == "0" else f"{operand(i)} * {step}"
                         found.append(i if fixed[axis] == "0" else fixed[axis] if i == "0" else f"{fixed[axis]} + {i}")
                     case Gather(arg=arg):
                         table = tables[arg]

@@ -373,10 +373,13 @@ def address_of(shape: Shape, indices: Indices) -> str:
     """The place of an element in an array that lies in rows."""
     text = "0"
     for n, i in zip(shape, indices, strict=True):
-        i = i if i.isidentifier() or i.isdigit() else f"({i})"
-        outer = text if text.isidentifier() or text.isdigit() else f"({text})"
-        text = i if text == "0" else f"{outer} * {n}" + (f" + {i}" if i != "0" else "")
+        text = operand(i) if text == "0" else f"{operand(text)} * {n}" + (f" + {operand(i)}" if i != "0" else "")
     return text
+
+
+def operand(index: str) -> str:
+    """An index as a part of a product."""
+    return index if index.isidentifier() or index.isdigit() else f"({index})"
 
 
 def broadcast(indices: Indices, shape: Shape) -> Indices:

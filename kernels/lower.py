@@ -16,13 +16,12 @@ from typing import Any
 import numpy as np
 
 from ..translator.bounds import Status, analyse, index_status, interval_of
-from ..translator.errors import Diagnostic, Span, UnsupportedError
+from ..translator.errors import Span
 from ..translator.fits import decided, exact_dtypes
 from ..translator.ir import Apply, Atom, Const, DType, Function, Fused, Shape, Var
 from ..translator.ops import ADD, WHERE
 from ..translator.ops.core import (
     At,
-    AxesAttrs,
     Cast,
     Concatenate,
     ConcatenateAttrs,
@@ -47,20 +46,20 @@ from ..translator.passes.alignment import without_ones
 from ..translator.records import dataclass
 from ..translator.tree import LEAF
 from . import complex_numbers
-
-
-@dataclass(frozen=True, slots=True)
-class Term:
-    """The index along one axis of a value: `start + step * position` along an axis of the domain (-1: no axis)."""
-
-    axis: int
-    start: int = 0
-    step: int = 1
-
-
-FIXED = Term(-1, 0, 0)
-Map = tuple[Term, ...]
-Bounds = tuple[tuple[int, int, int], ...]
+from .maps import (
+    FIXED,
+    Bounds,
+    Map,
+    Term,
+    broadcast_map,
+    in_piece,
+    indexed,
+    operand_map,
+    piece_bounds,
+    refused,
+    stored_map,
+    within,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,7 +319,7 @@ class _Lowering:
             return tuple(FIXED if n == 1 else Term(i) for i, n in enumerate(shape))
         rows = [(i, n) for i, n in enumerate(self.domain) if i not in self.axes and n != 1]
         if without_ones(shape) != tuple(n for _, n in rows):
-            raise _refused(f"a result of shape {shape} from a kernel over {self.domain}", self.fused.span)
+            raise refused(f"a result of shape {shape} from a kernel over {self.domain}", self.fused.span)
         order = iter(rows)
         return tuple(FIXED if n == 1 else Term(next(order)[0]) for n in shape)
 
@@ -375,7 +374,7 @@ class _Lowering:
             case Reshape() | Index():
                 return self.value(maker.args[0], operand_map(maker, where))
             case _:
-                raise _refused(f"{maker.op.name} inside a kernel", maker.span)
+                raise refused(f"{maker.op.name} inside a kernel", maker.span)
 
     def constant(self, a: Const) -> Any:
         """The number that all elements of a constant are: decompositions make such arrays of constants."""
@@ -383,7 +382,7 @@ class _Lowering:
             return a.value
         every = np.ravel(a.value)
         if not every.size or every.tobytes() != every.size * every[:1].tobytes():
-            raise _refused("tables inside a kernel", self.fused.span)
+            raise refused("tables inside a kernel", self.fused.span)
         return every[0]
 
     def number(self, value: Any, dtype: DType) -> Value:
@@ -444,13 +443,13 @@ class _Lowering:
         assert isinstance(s.op, Reduce) and isinstance(s.attrs, ReduceAttrs)
         shape, axes = s.args[0].aval.shape, s.attrs.axes
         if shape != self.domain or axes != self.axes:
-            raise _refused("reductions of different axes in one kernel", s.span)
+            raise refused("reductions of different axes in one kernel", s.span)
         kept = iter(where if not s.attrs.keepdims else [t for i, t in enumerate(where) if i not in axes])
         inner: list[Term] = []
         for i, n in enumerate(shape):
             term = Term(i) if i in axes else next(kept)
             if i not in axes and n != 1 and term != Term(i):
-                raise _refused("a reduction used along another axis than its own", s.span)
+                raise refused("a reduction used along another axis than its own", s.span)
             inner.append(FIXED if n == 1 else term)
         arg = self.value(s.args[0], tuple(inner))
         return self.add(key, s.targets[0].hint, s.targets[0].aval.dtype, Fold(s.op), (arg,), False, s.span)
@@ -461,7 +460,7 @@ class _Lowering:
         assert isinstance(s.op, Put)
         x, given = s.args[:2]
         dtype = x.aval.dtype
-        found = _within(s, where, self.domain)
+        found = within(s, where, self.domain)
         if found is None:
             return self.value(x, where, dtype)
         bounds, local = found
@@ -487,9 +486,9 @@ class _Lowering:
         pieces: list[tuple[Atom, Map, tuple[int, int]]] = []
         for a in s.args:
             size = a.aval.shape[axis]
-            first, behind = _between(where[axis], start, size, self.domain)
+            first, behind = piece_bounds(where[axis], start, size, self.domain)
             if first < behind:
-                at = (*where[:axis], _behind(where[axis], start, size), *where[axis + 1 :])
+                at = (*where[:axis], in_piece(where[axis], start, size), *where[axis + 1 :])
                 pieces.append((a, at, (first, behind)))
             start += size
         found: Value | None = None
@@ -515,7 +514,7 @@ class _Lowering:
         assert isinstance(s.attrs, IndexAttrs)
         x, *_ = s.args
         if not isinstance(x, Var) or x not in self.params or self.params[x] in self.scalars:
-            raise _refused("elements chosen from an array that the kernel computes", s.span)
+            raise refused("elements chosen from an array that the kernel computes", s.span)
         terms, chosen, args = self.choices(s, where)
         along = any(a.along for a in args) or any(t.axis in self.axes for t in terms)
         source = Look(self.params[x], terms, chosen)
@@ -554,7 +553,7 @@ class _Lowering:
                 terms.append(FIXED)
             else:
                 chosen.append(None)
-                terms.append(FIXED if n == 1 and isinstance(d, Run) else _indexed(d, runs, s.span))
+                terms.append(FIXED if n == 1 and isinstance(d, Run) else indexed(d, runs, s.span))
                 if terms[-1] is FIXED:
                     next(runs)
         return tuple(terms), tuple(chosen), args
@@ -564,7 +563,7 @@ class _Lowering:
         shape = s.args[0].aval.shape
         in_place = tuple(FIXED if n == 1 else Term(i) for i, n in enumerate(shape))
         if shape != self.domain or (s.attrs.axis,) != self.axes or where != in_place:
-            raise _refused("running sums over another shape than the work around them", s.span)
+            raise refused("running sums over another shape than the work around them", s.span)
         arg = self.value(s.args[0], where)
         return self.add(key, s.targets[0].hint, s.targets[0].aval.dtype, Scan(s.op), (arg,), True, s.span)
 
@@ -574,94 +573,9 @@ def _products(shape: Shape) -> set[int]:
     return {math.prod(shape[i:j]) for i in range(len(shape)) for j in range(i + 1, len(shape) + 1)}
 
 
-def broadcast_map(where: Map, shape: Shape) -> Map:
-    """The position in an argument of this shape, broadcast by NumPy's rule to where `where` points."""
-    last = where[len(where) - len(shape) :]
-    return tuple(FIXED if n == 1 else t for t, n in zip(last, shape, strict=True))
-
-
-def stored_map(where: Map, shape: Shape) -> Map:
-    """The position in what is stored, which may have axes of one element in front."""
-    more = max(0, len(shape) - len(where))
-    return (FIXED,) * more + broadcast_map(where, shape[more:])
-
-
-def operand_map(s: Apply, where: Map) -> Map:
-    """The position in the operand of a view, from the position in the view."""
-    shape = s.args[0].aval.shape
-    match s.attrs:
-        case IndexAttrs(dims=dims):
-            terms = iter(where)
-            moved = [_indexed(d, terms, s.span) for d in dims]
-            return tuple(FIXED if n == 1 else t for t, n in zip(moved, shape, strict=True))
-        case AxesAttrs(axes=axes) if s.op.name == "transpose":
-            return tuple(where[axes.index(i)] for i in range(len(shape)))
-        case AxesAttrs(axes=axes) if s.op.name == "expand_dims":
-            return tuple(t for i, t in enumerate(where) if i not in axes)
-        case AxesAttrs(axes=axes):
-            rest = iter(where)
-            return tuple(FIXED if i in axes else next(rest) for i in range(len(shape)))
-        case _ if s.op.name == "broadcast_to":
-            return broadcast_map(where, shape)
-        case _:
-            rest = iter([t for t, n in zip(where, s.targets[0].aval.shape, strict=True) if n != 1])
-            return tuple(FIXED if n == 1 else next(rest) for n in shape)
-
-
-def _within(s: Apply, where: Map, domain: Shape) -> tuple[Bounds, Map] | None:
-    """Where in the domain a position is within a store's slices, and the position in these; None where nowhere."""
-    assert isinstance(s.attrs, IndexAttrs)
-    bounds: list[tuple[int, int, int]] = []
-    local: list[Term] = []
-    for d, t in zip(s.attrs.dims, where, strict=True):
-        match d:
-            case At(index=int(start)):
-                size = 1
-            case Run(start=int(start), step=1):
-                size = d.size
-                local.append(_behind(t, start, size))
-            case _:
-                raise _refused("stores into slices that begin at places of the run, or leave elements out", s.span)
-        first, behind = _between(t, start, size, domain)
-        if first >= behind:
-            return None
-        if t.axis >= 0 and (first, behind) != (0, domain[t.axis]):
-            bounds.append((t.axis, first, behind))
-    return tuple(bounds), tuple(local)
-
-
-def _behind(t: Term, start: int, size: int) -> Term:
-    """The position in a piece that begins at `start`."""
-    return FIXED if size == 1 else Term(t.axis, t.start - start, t.step)
-
-
-def _between(t: Term, start: int, size: int, domain: Shape) -> tuple[int, int]:
-    """The first index of the domain at which a position is within a piece, and the first one behind it."""
-    if t.axis < 0 or not size:
-        return 0, int(start <= t.start < start + size)
-    low, high = start - t.start, start + size - 1 - t.start
-    low, high = (low, high) if t.step > 0 else (high, low)
-    return max(-(-low // t.step), 0), min(high // t.step + 1, domain[t.axis])
-
-
 def _place_of(d: Dim) -> int | None:
     """The argument that chooses along an axis: of many elements, or of one for all."""
     match d:
         case Gather(arg=arg) | At(index=Dyn(arg=arg)):
             return arg
     return None
-
-
-def _indexed(d: Any, terms: Any, span: Span) -> Term:
-    match d:
-        case At(index=int(i)):
-            return Term(-1, i, 0)
-        case Run(start=int(start), step=step):
-            t = next(terms)
-            return Term(t.axis, start + step * t.start, step * t.step)
-        case _:
-            raise _refused("slices that begin at places of the run", span)
-
-
-def _refused(what: str, span: Span) -> UnsupportedError:
-    return UnsupportedError(Diagnostic(f"kernels do not support {what}", span))

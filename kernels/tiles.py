@@ -17,7 +17,8 @@ from ..translator.records import dataclass
 from .body import DIALECTS, Body
 from .dialects import Cuda, Triton
 from .layout import Access, Space, Strides, access_of, contiguous, decomposition, layout_over
-from .lower import FIXED, Load, Lowered, Map, Names, Output, Position, Term, Value, lower
+from .lower import Load, Lowered, Names, Output, Position, Value, lower
+from .maps import FIXED, Map, Term
 
 WORDS = frozenset(
     """accumulator batch block blocks_i blocks_j columns depth group height i inside j k_across k_down rows start top

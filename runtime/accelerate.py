@@ -15,12 +15,14 @@ import threading
 import traceback
 import types
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ..translator.errors import AliasError, CutError, Span, TargetError, UntracedError, for_users, tell_place
+from ..translator.errors import AliasError, CutError, Span, TargetError, UntracedError, place_told, tell_place
 from ..translator.reading.signature import Signature, signature_of, unopened
+from ..translator.tracebacks import trim_traceback
 from . import forking, strict
 from .adopted import OnGpu, adopted
 from .arguments import Key, are_wide, bind_arguments, open_arguments
@@ -86,17 +88,21 @@ class Accelerated:
     # ---- the call --------------------------------------------------------------------------------
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if args and not kwargs and type(args[0]) is Array:
-            entry = self._fast.get(tuple([a._spec if type(a) is Array else None for a in args]))
-            if entry is not None and entry.guards_hold():
-                try:
-                    return entry.run_arrays(args)
-                except HOST_ERRORS:
-                    return on_host(self.fun, args, kwargs)
-                except (RuntimeError, ValueError) as error:
-                    if GONE not in str(error):
-                        raise  # else the general path tells whose memory is gone
-        return self._general(args, kwargs)
+        try:
+            if args and not kwargs and type(args[0]) is Array:
+                entry = self._fast.get(tuple([a._spec if type(a) is Array else None for a in args]))
+                if entry is not None and entry.guards_hold():
+                    try:
+                        return entry.run_arrays(args)
+                    except HOST_ERRORS:
+                        return on_host(self.fun, args, kwargs)
+                    except (RuntimeError, ValueError) as error:
+                        if GONE not in str(error):
+                            raise  # else the general path tells whose memory is gone
+            return self._general(args, kwargs)
+        except Exception as error:
+            trim_traceback(error)
+            raise
 
     def _general(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         given = args, kwargs
@@ -120,29 +126,30 @@ class Accelerated:
             if entry.matches(leaves):
                 return self._run(entry, leaves, given)
         if key in self._refused:
-            return on_host(self.fun, *given)
+            return on_host(self.fun, *given, leaves)
         objects = self._objects(args, kwargs)
         if objects:
             rest = [x for i, x in enumerate(args) if i not in objects]
             return self._holding(objects)(*rest, **{k: x for k, x in kwargs.items() if k not in objects})
         driver = self._latest(self._cut.get(key))
-        if driver is not None:
-            return on_host(driver.fun, *given)
         size = size_of(leaves)
+        if driver is not None:
+            return on_host(driver.of_size(size).fun, *given, leaves)
         if self.target == "cpu" and not self._ledger.allows(size):
             self._history.is_often_new()
             driver = self._latest(next(reversed(tuple(self._cut.values())), None))
-            return self._ledger.run(size, on_host, (self.fun if driver is None else driver.fun, *given), {})
+            fun = driver.of_size(size).fun if driver else self.fun
+            return self._ledger.run(size, on_host, (fun, *given, leaves), {})
         try:
             entry = self._ledger.translate(size, lambda: self._specialise(key, leaves, *read))
         except TargetError as error:
-            raise self._for_users(error) from error.__cause__
+            raise self._placed(error) from error.__cause__
         except (CutError, AliasError) as error:
             if not isinstance(self.fun, types.FunctionType) or (isinstance(error, AliasError) and error.place is None):
                 return self._as_is(key, error, given)
             driver = self.driver(error)
             self._cut[key] = error.place
-            return on_host(driver.fun, *given)
+            return on_host(driver.of_size(size).fun, *given, leaves)
         except Exception as error:
             return self._as_is(key, error, given)
         return self._run(entry, leaves, given)
@@ -209,28 +216,31 @@ class Accelerated:
     def _last_word(self, error: Exception, given: tuple[Any, Any]) -> Any:
         """What NumPy says where it would raise `error`, as it seems: its own exception, or the result of the call.
 
-        `error` is raised where it is of NumPy's type, since it shows the place; so is what refuses a construct.
+        `error` is raised where it is of NumPy's type, since it shows the place, and tells NumPy's words; so is what
+        refuses a construct.
         """
         if not self._asks_numpy(error, given):
-            raise self._for_users(error) from None
+            raise self._placed(error) from None
         try:
             return self._fallback.run(error, *given)
         except Exception as theirs:
-            if not isinstance(error, type(theirs)) and not _is_of_arrays(theirs):
+            placed = isinstance(error, UntracedError) or place_told(error) is not None
+            if not (placed and isinstance(error, type(theirs))) and not _is_of_arrays(theirs):
                 if isinstance(error, UntracedError) and _came_by(theirs, error.diagnostic.span):
                     tell_place(theirs, error.diagnostic.span)
                 raise
-        raise self._for_users(error)
+            error = _in_words_of(theirs, error)
+        raise self._placed(error)
 
-    def _for_users(self, error: Exception) -> Exception:
-        """The error as users see it: one that names no place names the function."""
+    def _placed(self, error: Exception) -> Exception:
+        """The error; one that names no place names the function."""
         from .transformation import place_of
 
         if isinstance(error, UntracedError):
             error.name_place(place_of(self.fun))
         elif isinstance(error, TypeError | ValueError):
             tell_place(error, place_of(self.fun), own_words=True)
-        return for_users(error)
+        return error
 
     def _asks_numpy(self, error: Exception, given: tuple[Any, Any]) -> bool:
         """Whether CPython can run the call: it is the user's own function, and his arguments are NumPy's."""
@@ -352,9 +362,13 @@ class Accelerated:
         from .inspection import inspect_call
 
         args, kwargs = adopted(args), adopted(kwargs)
-        if self.options.static:
-            args, kwargs = self.options.make_static(self.fun, args, kwargs)
-        return inspect_call(self, bind_arguments(self.fun, *self._as_read(args, kwargs)), compile)
+        try:
+            if self.options.static:
+                args, kwargs = self.options.make_static(self.fun, args, kwargs)
+            return inspect_call(self, bind_arguments(self.fun, *self._as_read(args, kwargs)), compile)
+        except Exception as error:
+            trim_traceback(error)
+            raise
 
     def source(self, *args: Any, **kwargs: Any) -> str:
         """The generated NumPy source for these arguments."""
@@ -416,6 +430,20 @@ _KIND = inspect.Parameter
 def _is_of_arrays(error: Exception) -> bool:
     """Whether CPython missed what only this package gives to arrays: `x.at[...]`."""
     return isinstance(error, AttributeError) and isinstance(error.obj, np.ndarray) and error.name == "at"
+
+
+def _in_words_of(theirs: Exception, ours: Exception) -> Exception:
+    """Our exception of NumPy's type, with what NumPy says; NumPy's own, at our place, where it is no error of ours."""
+    if str(theirs) in str(ours) or _is_of_arrays(theirs):
+        return ours
+    place = ours.diagnostic.span if isinstance(ours, UntracedError) else place_told(ours)
+    if place is None or not _came_by(theirs, place):
+        return ours
+    if isinstance(ours, UntracedError):
+        ours.say(replace(ours.diagnostic, numpy=str(theirs)))
+        return ours
+    tell_place(theirs, place)
+    return theirs
 
 
 def _came_by(error: Exception, span: Span) -> bool:
@@ -483,7 +511,9 @@ def _accelerate(fun: Fun, options: Options) -> Accelerated:
     if isinstance(fun, staticmethod | classmethod):
         raise TypeError(f"write @{type(fun).__name__} above @accelerate, not below it")
     if isinstance(fun, type) or not callable(fun):
-        raise TypeError(f"accelerate wants a function, not {fun!r}")
+        given: Any = fun
+        hint = f"; options go by name: accelerate(target={given!r})" if isinstance(given, str) else ""
+        raise TypeError(f"accelerate wants a function, not {given!r}{hint}")
     plain = fun.fun if isinstance(fun, Accelerated) else readable(fun)
     options.check(plain)
     return accelerated(plain, options.with_donated_names(plain))
@@ -526,7 +556,7 @@ def plain(fun: Fun) -> Accelerated:
 class PlainOrDevice(Accelerated):
     """Runs as NumPy source, but for Arrays, which are computed with where they live."""
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def _general(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if CHECKED_EVERYWHERE:
             self._sampler.check(args, kwargs)
         try:
@@ -539,7 +569,7 @@ class PlainOrDevice(Accelerated):
         try:
             entry = found or self._specialise(key, leaves, args, kwargs)
         except Exception as error:
-            raise self._for_users(error) from error.__cause__
+            raise self._placed(error) from error.__cause__
         if strict.DEBUGGED:
             with strict.debugging():
                 return self._ran(entry, leaves, (args, kwargs))

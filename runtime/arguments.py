@@ -108,12 +108,11 @@ def _open_rare(x: Any, key: list[Any], leaves: list[Any]) -> None:
 @dataclass(frozen=True, slots=True)
 class Binding:
     """The signature of a call, and how its leaves are made of the call's: a position in call order, or a default
-    value. `given` are the parameters that the call gave.
+    value.
     """
 
     signature: Signature
     sources: tuple[int | Default, ...]
-    given: frozenset[str] = frozenset()
 
     def gather(self, leaves: Sequence[Any]) -> list[Any]:
         return [leaves[s] if type(s) is int else s.value for s in self.sources]  # type: ignore[union-attr]
@@ -155,8 +154,7 @@ def bind_arguments(fun: Callable[..., Any], args: Sequence[Any], kwargs: Mapping
     sources = tuple(s.position if isinstance(s, _Slot) else Default(s) for s in slots)
     values = tuple(_number(leaves[s]) if isinstance(s, int) else signature.values[i] for i, s in enumerate(sources))
     params = tuple((name, unwrap(tree)) for name, tree in signature.params)
-    given = signature_of(fun).bind(*args, **kwargs).arguments
-    return Binding(Signature(params, signature.avals, values), sources, frozenset(given))
+    return Binding(dataclasses.replace(signature, params=params, values=values), sources)
 
 
 def _marked(mark: Callable[[Any], Any], x: Any, fun: Callable[..., Any], where: int | str) -> Any:

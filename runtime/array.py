@@ -74,34 +74,42 @@ class Array:
 
     @property
     def aval(self) -> Aval:
+        """Shape and dtype."""
         return self._spec.aval
 
     @property
     def device(self) -> Device:
+        """Where it lies."""
         return self._spec.device
 
     @property
     def shape(self) -> Shape:
+        """The number of elements along each axis."""
         return self._spec.aval.shape
 
     @property
     def dtype(self) -> DType:
+        """NumPy's dtype of the elements."""
         return self._spec.aval.dtype
 
     @property
     def ndim(self) -> int:
+        """The number of axes."""
         return len(self._spec.aval.shape)
 
     @property
     def size(self) -> int:
+        """The number of elements."""
         return self._spec.aval.size
 
     @property
     def itemsize(self) -> int:
+        """Bytes of an element."""
         return self._spec.aval.dtype.itemsize
 
     @property
     def nbytes(self) -> int:
+        """Bytes of all elements."""
         return self._spec.aval.size * self._spec.aval.dtype.itemsize
 
     @property
@@ -143,12 +151,15 @@ class Array:
         return moved
 
     def devices(self) -> set[Device]:
+        """A set of the one device."""
         return {self.device}
 
     def platform(self) -> str:
+        """What kind of device it lies on, say "cpu" or "cuda"."""
         return self.device.platform
 
     def on_device_size_in_bytes(self) -> int:
+        """As `nbytes`."""
         return self.nbytes
 
     def block_until_ready(self) -> Array:
@@ -202,9 +213,11 @@ class Array:
         return self.__array__().item(*index)
 
     def tolist(self) -> Any:
+        """Nested lists of Python numbers; one number where there is no axis."""
         return self.__array__().tolist()
 
     def tobytes(self) -> bytes:
+        """The bytes of the elements in C order."""
         return self.__array__().tobytes()
 
     def __float__(self) -> float:
@@ -431,7 +444,8 @@ def _method(name: str) -> Callable[..., Any]:
 
 
 def _attribute(name: str) -> property:
-    return property(lambda self: eager.expression(f"x.{name}", ("x",), (self,)))
+    doc = getattr(np.ndarray, name, np.ndarray.T).__doc__
+    return property(lambda self: eager.expression(f"x.{name}", ("x",), (self,)), doc=doc)
 
 
 for _name, _symbol in BINARY.items():

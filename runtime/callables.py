@@ -133,8 +133,9 @@ def _scipys_function(fun: Fun) -> Fun:
 
 @lru_cache(maxsize=1024)
 def _library_function(fun: Fun) -> Fun:
-    """A function compiled in C or one of NumPy's: its required arguments, and options by name."""
+    """A function compiled in C or one of NumPy's: its required arguments, and options in their order or by name."""
     kind = inspect.Parameter
+    options = [kind("options", kind.VAR_KEYWORD)]
     if isinstance(fun, np.ufunc):
         required = [kind(f"x{i}" if fun.nin > 1 else "x", kind.POSITIONAL_OR_KEYWORD) for i in range(fun.nin)]
     else:
@@ -144,7 +145,8 @@ def _library_function(fun: Fun) -> Fun:
             return fun  # refused by the reader, which says why
         positional = (kind.POSITIONAL_ONLY, kind.POSITIONAL_OR_KEYWORD)
         required = [p for p in parameters if p.default is kind.empty and p.kind in positional]
-    options = [kind("options", kind.VAR_KEYWORD)]
+        if any(p.default is not kind.empty and p.kind in positional for p in parameters):
+            options.insert(0, kind("further", kind.VAR_POSITIONAL))
     call = f"{spelled(fun)}({_arguments([*required, *options])})"
     return _compiled(fun.__name__, [*required, *options], call, {"function": fun, "np": np}, fun)
 

@@ -5,14 +5,15 @@ They are checked when the transformation is made, and held against the arguments
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..translator.errors import Diagnostic, ShapeError
+from ..translator.errors import Diagnostic, MismatchError, ShapeError
 from ..translator.ir import Atom, Aval
-from ..translator.reading.signature import Signature, runs, signature_of
+from ..translator.reading.signature import Given, Signature, runs, signature_of, static_value
 from ..translator.reading.source import definition
 from ..translator.records import dataclass
 from ..translator.tree import Kind, TreeDef, flatten
@@ -35,12 +36,6 @@ def checked_argnums(argnums: Argnums) -> int | tuple[int, ...]:
         return numbers_in(argnums)
     except TypeError:
         raise TypeError(f"argnums must be an int or a sequence of ints, got {argnums!r}") from None
-
-
-class MismatchError(TypeError, ValueError):
-    """What does not fit the function whose derivative is taken: `argnums` that the call does not have, a cotangent of
-    another shape or dtype. Versions of JAX raise the one or the other.
-    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,28 +128,36 @@ def input_axes(fun: Fun, signature: Signature, in_axes: Any, verb: str) -> AxesO
     """
     axes: list[int | None] = [None] * len(signature.avals)
     arguments = positional(fun, signature)
-    entries = _entries(fun, in_axes, arguments, verb)
-    covered = 0
-    optional = _optional(fun, len(arguments)) if isinstance(in_axes, int) else frozenset()
-    for i, ((first, tree), entry) in enumerate(zip(arguments, entries, strict=False)):
-        if i in optional and tree.kind is Kind.LEAF and signature.avals[first].weak:
-            entry = None  # a default that was not given
-        chosen = axes_over(fun, entry, tree, f"{verb} in_axes", f"the argument {_name_of(signature, first)}")
+    given = signature.given or Given(len(arguments), frozenset())
+    entries = _entries(fun, in_axes, given.count, verb)
+    for (first, tree), entry, name in zip(arguments, entries, _names(fun, signature), strict=False):
+        if tree.kind is Kind.STATIC and isinstance(in_axes, tuple | list) and entry is not None:
+            raise fitting(
+                fun,
+                f"{verb} was requested to map axis {entry} of the argument {name} of {getattr(fun, '__name__', fun)}, "
+                f"which is no array but {static_value(tree)!r}",
+                "None in in_axes for what is the same for all",
+            )
+        chosen = axes_over(fun, entry, tree, f"{verb} in_axes", f"the argument {name}")
         axes[first : first + tree.leaf_count] = chosen
-        covered = first + tree.leaf_count
+    covered = sum(tree.leaf_count for _, tree in arguments[: given.count])
+    parameters = [name for name, tree in signature.params for _ in range(tree.leaf_count)]
     for leaf in range(covered, len(axes)):  # keyword arguments are mapped over axis 0, numbers among them are not
-        axes[leaf] = 0 if signature.avals[leaf].shape else None
+        axes[leaf] = 0 if signature.avals[leaf].shape and parameters[leaf] in given.names else None
     return tuple(_normal_axis(a, signature, i, fun, verb) for i, a in enumerate(axes))
 
 
-def _name_of(signature: Signature, first: int) -> str:
-    """The parameter whose leaves begin there."""
-    count = 0
+def _names(fun: Fun, signature: Signature) -> list[str]:
+    """How the positional arguments are called."""
+    kinds = _kinds(fun)
+    names: list[str] = []
     for name, tree in signature.params:
-        if first < count + max(tree.leaf_count, 1):
-            return name
-        count += tree.leaf_count
-    return f"number {first}"
+        kind = kinds.get(name)
+        if kind is inspect.Parameter.VAR_POSITIONAL:
+            names += (f"{name}[{i}]" for i in range(len(tree.children)))
+        elif kind is not inspect.Parameter.VAR_KEYWORD:
+            names.append(name)
+    return names
 
 
 def axes_over(fun: Fun, axes: Any, tree: TreeDef, what: str, of: str) -> list[Any]:
@@ -169,21 +172,17 @@ def axes_over(fun: Fun, axes: Any, tree: TreeDef, what: str, of: str) -> list[An
         ) from None
 
 
-def _optional(fun: Fun, count: int) -> frozenset[int]:
-    """The positional arguments that have a default."""
-    parameters = list(signature_of(fun).parameters.values())[:count]
-    return frozenset(i for i, p in enumerate(parameters) if p.default is not inspect.Parameter.empty)
-
-
-def _entries(fun: Fun, in_axes: Any, arguments: Sequence[tuple[int, TreeDef]], verb: str) -> Sequence[Any]:
+def _entries(fun: Fun, in_axes: Any, count: int, verb: str) -> Sequence[Any]:
+    """One for each argument that is given by position."""
     if not isinstance(in_axes, tuple | list):
-        return [in_axes] * len(arguments)
-    if len(in_axes) > len(arguments):
-        raise ValueError(
+        return [in_axes] * count
+    if len(in_axes) != count:
+        raise fitting(
+            fun,
             f"{verb} in_axes must be an int, None, or a tuple of entries corresponding to the positional arguments "
-            "passed to the function, "
-            f"but got {len(in_axes)} entries for {len(arguments)} positional arguments of "
-            f"{getattr(fun, '__name__', fun)}."
+            "passed to the function, but got "
+            f"len(in_axes)={len(in_axes)}, len(args)={count} for {getattr(fun, '__name__', fun)}",
+            "give an entry for each argument passed by position; those passed by keyword are mapped over axis 0",
         )
     return in_axes
 
@@ -238,7 +237,7 @@ def without_batch(signature: Signature, axes: AxesOfLeaves) -> Signature:
         for a, axis in zip(signature.avals, axes, strict=True)
     )
     values = tuple(v if axis is None else None for v, axis in zip(signature.values, axes, strict=True))
-    return Signature(signature.params, avals, values)
+    return dataclasses.replace(signature, avals=avals, values=values)
 
 
 def output_axis(fun: Fun, axis: int | None, result: Atom, path: str, verb: str) -> int | None:

@@ -21,11 +21,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..translator import pipeline
-from ..translator.errors import UnsupportedError
+from ..translator.errors import UnsupportedError, tell_place
 from ..translator.ir import Capture, Root
 from ..translator.reading.guards import Guard
 from ..translator.reading.reader import Reading, read
 from ..translator.reading.signature import Signature
+from ..translator.reading.source import definition
 from .callables import readable
 from .options import check_numbers, numbers_in
 from .splicing import JvpSite, VjpSite
@@ -97,7 +98,12 @@ class Custom(Wrapper):
 
     def require(self) -> None:
         """Raises AttributeError where no rule has been given."""
-        raise NotImplementedError
+        if any(getattr(self, name) is None for name in self.rules):
+            kind = self.verb.removeprefix("custom_")
+            what = f"No {kind.upper()} defined for {self.verb} function {self.__name__} using def{kind}."
+            error = AttributeError(what)
+            tell_place(error, definition(self.fun))
+            raise error
 
     def ruled(self, signature: Signature, reading: Reading) -> Reading:
         """The reading of the function with its results marked by the rule."""
@@ -130,10 +136,6 @@ class CustomJvp(Custom):
             raise TypeError("Can't use ``defjvps`` with ``nondiff_argnums``.")
         self.jvp = _sum_of_parts(self, tuple(None if j is None else readable(j) for j in jvps))
 
-    def require(self) -> None:
-        if self.jvp is None:
-            raise AttributeError(f"No JVP defined for custom_jvp function {self.__name__} using defjvp.")
-
     def ruled(self, signature: Signature, reading: Reading) -> Reading:
         assert self.jvp is not None
         return JvpSite(self, signature, reading).reading((self.jvp,))
@@ -157,10 +159,6 @@ class CustomVjp(Custom):
         """
         _no_symbolic_zeros(symbolic_zeros)
         self.fwd, self.bwd = readable(fwd), readable(bwd)
-
-    def require(self) -> None:
-        if self.fwd is None or self.bwd is None:
-            raise AttributeError(f"No VJP defined for custom_vjp function {self.__name__} using defvjp.")
 
     def ruled(self, signature: Signature, reading: Reading) -> Reading:
         assert self.fwd is not None and self.bwd is not None

@@ -26,14 +26,20 @@ def custom_gradient(fun: Fun) -> Any:
     np.float64(1.0)
     """
 
+    def pair(*args: Any) -> Any:
+        made = fun(*args)
+        if not isinstance(made, tuple) or len(made) != 2:
+            raise TypeError("a function under custom_gradient returns its value and a function of a cotangent")
+        return made
+
     def value(*args: Any) -> Any:
-        return fun(*args)[0]
+        return pair(*args)[0]
 
     def forward(*args: Any) -> Any:
-        return fun(*args)[0], args
+        return pair(*args)[0], args
 
     def backward(args: Any, ct: Any) -> Any:
-        pulled = fun(*args)[1](ct)
+        pulled = pair(*args)[1](ct)
         return pulled if isinstance(pulled, tuple) else (pulled,)
 
     made = custom_vjp(value)

@@ -152,6 +152,11 @@ def checked_target(target: str) -> str:
     return target
 
 
+def target_of(name: str) -> str:
+    """The target of a device by its name, which JAX says "gpu" for; "auto" decided. ValueError for other names."""
+    return automatic_target() if name == "auto" else checked_target("cuda" if name == "gpu" else name)
+
+
 @functools.cache
 def device_of_target(target: str) -> Device:
     """The first device of a target. Raises TargetError where the machine has none."""
@@ -202,7 +207,7 @@ def devices(target: str = "auto") -> list[Device]:
 
     The processor is one device, or as many as `untraced.config.cpu_devices` says.
     """
-    found = checked_target(target) if target != "auto" else automatic_target()
+    found = target_of(target)
     first = device_of_target(found)
     if found != "cpu":
         return [first]
@@ -221,7 +226,7 @@ def local_device_count(target: str = "auto") -> int:
 
 def device_count(target: str = "auto") -> int:
     """How many devices all processes have together."""
-    if (automatic_target() if target == "auto" else checked_target(target)) != "cpu":
+    if target_of(target) != "cpu":
         return local_device_count(target)
     from ..tpu import client
 
@@ -266,7 +271,7 @@ def device_put(x: Any, device: Device | Sharding | str | None = None) -> Any:
 
     if isinstance(device, Sharding):
         device = device.device
-    place = device_of_target(device or "auto") if isinstance(device, str | None) else home(device)
+    place = device_of_target(target_of(device or "auto")) if isinstance(device, str | None) else home(device)
 
     def put(leaf: Any) -> Array:
         if is_on_gpu(leaf):

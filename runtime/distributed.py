@@ -17,6 +17,12 @@ from typing import Any
 
 from ..translator.records import dataclass
 
+__all__ = [
+    "initialize",
+    "is_initialized",
+    "shutdown",
+]
+
 HEARTBEAT_SECONDS = 10
 START_SECONDS = 300
 END_SECONDS = 20

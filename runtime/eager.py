@@ -50,13 +50,24 @@ def index(x: Any, key: Any) -> Any:
     """x[key]. What a bool array selects has a size that only the host can know."""
     if any(getattr(k, "dtype", None) == np.bool_ for k in (key if isinstance(key, tuple) else (key,))):
         return on_host(operator.getitem, (x, key), {})
-    return expression("x[index]", ("x", "index"), (x, key))
+    return expression("x[index]", ("x", "index"), (x, _of_known_bounds(key)))
+
+
+def _of_known_bounds(key: Any) -> Any:
+    """The index, with numbers for Arrays that bound slices."""
+    if isinstance(key, tuple):
+        return tuple(map(_of_known_bounds, key))
+    if not isinstance(key, slice):
+        return key
+    bounds = (key.start, key.stop, key.step)
+    return slice(*(operator.index(b) if hasattr(type(b), "__index__") else b for b in bounds))
 
 
 def store(update: str, x: Any, index: Any, value: Any, options: Mapping[str, Any]) -> Any:
     """x.at[index].update(value), a new Array; for "get" the elements."""
     fixed = {k: v for k, v in options.items() if k != "fill_value"}
     fill = {k: v for k, v in options.items() if k == "fill_value" and v is not None}
+    index = _of_known_bounds(index)
     given = (x, index) if update == "get" else (x, index, value)
     return _run(_of_update(update, tuple(fixed.items()), tuple(fill)), given, fill)
 
@@ -156,6 +167,6 @@ def _compile(name: str, text: str, names: dict[str, Any]) -> Any:
 
     file = f"<untraced eager {name} {next(_counter)}>"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
-    space: dict[str, Any] = {"np": np, **names}
+    space: dict[str, Any] = {"__name__": __name__, "np": np, **names}
     exec(compile(text, file, "exec"), space)
     return accelerate(space[name])

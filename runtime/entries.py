@@ -148,7 +148,8 @@ def make_entry(accelerated: Accelerated, binding: Binding, leaves: Sequence[Any]
     """Translate for the signature, and compile for the target. Raises UntracedError."""
     with span(f"translate {accelerated.__name__}"):
         translation = translate(accelerated.fun, binding.signature, accelerated.finish, accelerated.target)
-    defaults = default_guards(accelerated.fun, binding.given)
+    given = binding.signature.given
+    defaults = default_guards(accelerated.fun, given.names) if given else ()
     if defaults:
         translation = dataclasses.replace(translation, guards=(*translation.guards, *defaults))
     if accelerated.target == "numpy" or runs_in_cpython(translation.source.body):

@@ -1,4 +1,4 @@
-"""The namespace `untraced.errors`: the classes that JAX scripts catch.
+"""The namespace `untraced.errors`: all that this package raises of its own, and the classes that JAX scripts catch.
 
 Nothing is traced, so what JAX raises for tracers never comes. Where a function cannot be read for what only the run
 knows, `accelerate` leaves that to CPython, and derivatives and batches raise UnsupportedError: it has all those names.
@@ -6,9 +6,16 @@ knows, `accelerate` leaves that to CPython, and derivatives and batches raise Un
 
 from ..translator.errors import (
     AliasError,
+    AxisError,
+    CutError,
     DerivativeError,
     DTypeError,
+    MismatchError,
+    ObjectsError,
+    OutOfBoundsError,
     ShapeError,
+    SourcelessError,
+    SquareError,
     TargetError,
     UnsupportedError,
     UntracedError,
@@ -24,12 +31,19 @@ JaxRuntimeError = RuntimeError
 
 __all__ = [
     "AliasError",
+    "AxisError",
     "ConcretizationTypeError",
+    "CutError",
     "DTypeError",
     "DerivativeError",
     "JaxRuntimeError",
+    "MismatchError",
     "NonConcreteBooleanIndexError",
+    "ObjectsError",
+    "OutOfBoundsError",
     "ShapeError",
+    "SourcelessError",
+    "SquareError",
     "TargetError",
     "TracerArrayConversionError",
     "TracerBoolConversionError",

@@ -57,12 +57,16 @@ class Fallback:
             warnings.warn(f"{self.name} runs as it is, with NumPy:\n{reason}", stacklevel=_depth())
 
 
-def on_host(fun: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+def on_host(
+    fun: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], leaves: Sequence[Any] | None = None
+) -> Any:
     """fun(*args, **kwargs) by CPython on NumPy arrays, which cannot be written where they are those of Arrays.
 
-    With an Array among the arguments the arrays of the result are Arrays on its device.
+    With an Array among the arguments the arrays of the result are Arrays on its device. `leaves`: the data among the
+    arguments, where they are known; to look through long lists takes longer than many a program.
     """
-    device = next((x.device for x in trees.leaves((tuple(args), dict(kwargs))) if isinstance(x, Array)), None)
+    leaves = trees.leaves((tuple(args), dict(kwargs))) if leaves is None else leaves
+    device = next((x.device for x in leaves if isinstance(x, Array)), None)
     if device is None:
         return fun(*args, **kwargs)
     result = fun(*(_on_host(x) for x in args), **{k: _on_host(x) for k, x in kwargs.items()})

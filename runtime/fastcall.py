@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..translator.ir import Root
+from ..translator.tracebacks import trim_traceback
 from ..translator.tree import ARRAY, leaf_nodes
 from . import strict
 from .arguments import WIDEST
@@ -109,7 +110,8 @@ def specialised(entry: TargetEntry, args: Sequence[Any]) -> Any:
     from .accelerate import Accelerated
 
     names: dict[str, Any] = {"new": object.__new__, "Array": Array, "assemble": entry.assemble}
-    names |= {"absent": _ABSENT, "general": Accelerated.__call__, "gone": GONE}
+    names |= {"__name__": __name__, "absent": _ABSENT, "general": Accelerated.__call__, "gone": GONE}
+    names["trim_traceback"] = trim_traceback
     names |= {"ndarray": np.ndarray, "array": np.array, "asarray": np.asarray}
     pattern = _Pattern(names)
     matched = all(pattern.add(f"a{i}", x) for i, x in enumerate(args))
@@ -137,9 +139,13 @@ def __call__(self, {", ".join(f"a{i}=absent" for i in range(len(args)))}, /, *re
         if gone not in str(error):
             raise
     given = ({", ".join(f"a{i}" for i in range(len(args)))},)
-    return general(self, *(a for a in given if a is not absent), *rest, **named)
+    try:
+        return general(self, *(a for a in given if a is not absent), *rest, **named)
+    except Exception as error:
+        trim_traceback(error)
+        raise
 """
-    exec(text, names)
+    exec(compile(text, "<untraced call>", "exec"), names)
     members = {"__call__": names["__call__"], "__module__": Accelerated.__module__, "__slots__": (), "shortened": True}
     return type("Accelerated", (Accelerated,), members)
 

@@ -8,9 +8,9 @@ def f(x): return np.sin(x) * x          def f_jacobian(x):
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from ..translator import make
+from ..translator import make, ops
 from ..translator.batch import vmap as batch
 from ..translator.builder import Builder
 from ..translator.derive import forward, reverse
@@ -19,9 +19,9 @@ from ..translator.derive.cotangents import strong
 from ..translator.derive.ruled import VjpRule
 from ..translator.errors import DTypeError
 from ..translator.ir import Apply, Atom, Aval, Block, Function, Var, const, walk
-from ..translator.ops.core import RuledAttrs
+from ..translator.ops.core import ContractAttrs, RuledAttrs
 from ..translator.pipeline import Positions
-from ..translator.rewrite import prune, splice_block
+from ..translator.rewrite import prune, splice_block, substitute, substituted
 from ..translator.tree import Kind, TreeDef
 from .choices import Chosen
 from .rules import differentiable, split_aux
@@ -112,7 +112,7 @@ def _columns(b: Builder, function: Function, outer: Sequence[Var], places: Seque
         aval = function.body.params[place].aval  # that of its tangent too: a number's is weak
         if aval.shape:
             only = batch.vmap(only, ins, outs, aval.size)
-        feed = iter(splice_block(b, only, [*outer, _basis(b, aval)]))
+        feed = iter(splice_block(b, _of_basis(only.body, count), [*outer, _basis(b, aval)]))
         for i, result in enumerate(function.body.results):
             shape = (*result.aval.shape, *aval.shape)
             block = (
@@ -135,7 +135,7 @@ def _rows(b: Builder, function: Function, outer: Sequence[Var], places: Sequence
             _basis(b, aval) if j == i else make.zeros(b, r.aval.shape, r.aval.dtype)
             for j, r in enumerate(function.body.results)
         ]
-        found = splice_block(b, rows, [*outer, *cotangents])
+        found = splice_block(b, _of_basis(rows.body, count + i), [*outer, *cotangents])
         shapes = [(*aval.shape, *function.body.params[p].aval.shape) for p in places]
         blocks.append([make.reshape(b, g, shape) for g, shape in zip(found, shapes, strict=True)])
     return blocks
@@ -149,6 +149,64 @@ def _basis(b: Builder, aval: Aval) -> Atom:
     n = aval.size
     row, column = make.iota(b, n), make.expand_dims(b, make.iota(b, n), (1,))
     return make.reshape(b, make.astype(b, make.equal(b, column, row), aval.dtype), (n, *aval.shape))
+
+
+def _of_basis(block: Block, place: int) -> Block:
+    """The block for the identity matrix as parameter `place`: a product with it, or with a diagonal matrix that is made
+    of it, is the other factor, turned and scaled.
+    """
+    basis = block.params[place]
+    if basis.aval.ndim != 2:
+        return block
+    b, found = Builder(), dict[Var, Atom]()
+    diagonals: dict[Atom, Atom] = {basis: const(basis.aval.dtype.type(1))}
+    for s in block.statements:
+        product = None
+        if isinstance(s, Apply) and not diagonals.keys().isdisjoint(s.args):
+            with b.at(s.span):
+                product = _diagonal_product(b, s, diagonals)
+                scaled = _diagonal(b, s, diagonals)
+            if scaled is not None:
+                diagonals[s.targets[0]] = scaled
+        if product is None:
+            b.append(s)
+        else:
+            found[s.targets[0]] = substitute(product, found)
+    return substituted(b.block(block.params, block.results), found)
+
+
+def _diagonal(b: Builder, s: Apply, diagonals: Mapping[Atom, Atom]) -> Atom | None:
+    """The diagonal, or the number that is all of it, where the statement scales a diagonal matrix."""
+    if s.op is ops.NEGATIVE:
+        return make.negative(b, diagonals[s.args[0]])
+    if s.op not in (ops.MULTIPLY, ops.DIVIDE) or (s.args[0] not in diagonals and s.op is ops.DIVIDE):
+        return None
+    matrix, factor = s.args if s.args[0] in diagonals else s.args[::-1]
+    n = matrix.aval.shape[0]
+    if factor in diagonals or factor.aval.shape not in ((), (n,), (n, 1), (1, n)):
+        return None
+    if factor.aval.ndim == 2:
+        factor = make.reshape(b, factor, (n,))
+    return make.elementwise(b, s.op, diagonals[matrix], factor)
+
+
+def _diagonal_product(b: Builder, s: Apply, diagonals: Mapping[Atom, Atom]) -> Atom | None:
+    """What the product is where one axis of a diagonal matrix is summed and the other one takes its place."""
+    if not isinstance(s.attrs, ContractAttrs) or (s.args[0] in diagonals and s.args[1] in diagonals):
+        return None
+    first = s.args[0] in diagonals
+    diagonal, matrix = s.args if first else s.args[::-1]
+    own, labels = (s.attrs.lhs, s.attrs.rhs) if first else (s.attrs.rhs, s.attrs.lhs)
+    summed = [label for label in own if label in labels and label not in s.attrs.out]
+    kept = [label for label in own if label not in labels]
+    if len(summed) != 1 or len(kept) != 1:
+        return None
+    moved = [kept[0] if label == summed[0] else label for label in labels]
+    product = make.transpose(b, matrix, [moved.index(label) for label in s.attrs.out])
+    scale = diagonals[diagonal]
+    if scale.aval.shape:
+        scale = make.expand_dims(b, scale, [i for i, label in enumerate(s.attrs.out) if label != kept[0]])
+    return make.astype(b, make.multiply(b, product, scale), s.targets[0].aval.dtype)
 
 
 def _flat(count: int) -> TreeDef:

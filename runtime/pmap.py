@@ -22,11 +22,12 @@ from ..tpu.emit import Emitted, emit
 from ..tpu.several import Replicated
 from ..translator.axes import named_axis
 from ..translator.batch.spread import batched_variables
-from ..translator.errors import Diagnostic, UnsupportedError, errors_at, for_users
+from ..translator.errors import Diagnostic, UnsupportedError, errors_at
 from ..translator.ir import Aval, may_raise
 from ..translator.pipeline import Translation, positions_of, translate
 from ..translator.reading.reader import Reading, read
 from ..translator.reading.signature import Signature
+from ..translator.tracebacks import trim_traceback
 from ..translator.tree import leaf_paths, tree_map
 from . import choices, strict
 from .accelerate import Accelerated
@@ -116,6 +117,13 @@ class Parallel(Batched):
         return tuple(range(size))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return self._called(args, kwargs)
+        except Exception as error:
+            trim_traceback(error)
+            raise
+
+    def _called(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         given = args, kwargs
         if self.options.static:
             args, kwargs = self.options.make_static(self.fun, args, kwargs)
@@ -141,10 +149,7 @@ class Parallel(Batched):
             for known in entries:
                 if known.matches(leaves):
                     return known
-            try:
-                entry = ReplicatedEntry(self, bind_arguments(self.fun, args, kwargs))
-            except Exception as error:
-                raise for_users(error) from error.__cause__
+            entry = ReplicatedEntry(self, bind_arguments(self.fun, args, kwargs))
             entries[:] = [entry, *(e for e in entries if e.guards_hold())]
             return entry
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -12,14 +13,15 @@ from ..translator import make
 from ..translator.builder import Builder
 from ..translator.derive import forward
 from ..translator.derive.activity import inexact
+from ..translator.errors import MismatchError
 from ..translator.ir import Atom, Aval, Block, Function, Param, Var, const
 from ..translator.pipeline import Positions, transform
 from ..translator.reading.reader import Reading, read
 from ..translator.reading.signature import Signature, abstract_with_leaves, specialise, static_value
 from ..translator.records import dataclass
 from ..translator.rewrite import splice_block
-from ..translator.tree import Kind, TreeDef, close_node
-from .choices import Fun, MismatchError
+from ..translator.tree import Kind, TreeDef, close_node, leaf_paths
+from .choices import Fun
 from .rules import moving, split_aux
 from .tree_util import describe
 
@@ -47,7 +49,7 @@ def inner_signature(fun: Fun, primals: TreeDef, signature: Signature, first: int
     inner, leaves = abstract_with_leaves(fun, arguments, {})
     sources = tuple(x.leaf if isinstance(x, _Tagged) else None for x in leaves)
     values = tuple(signature.values[s] if s is not None else inner.values[i] for i, s in enumerate(sources))
-    return Inner(Signature(inner.params, inner.avals, values), sources)
+    return Inner(dataclasses.replace(inner, values=values), sources)
 
 
 class _Tagged:
@@ -74,14 +76,14 @@ def pushforward(fun: Fun, signature: Signature, has_aux: bool) -> Reading:
     """The program (primals, tangents) -> (result, tangents of it, aux)."""
     (_, primals), (_, tangents) = signature.params
     if describe(primals) != describe(tangents):
-        raise TypeError(
+        raise MismatchError(
             "primal and tangent arguments to jvp must have the same tree structure; primals have "
             f"{describe(primals)} whereas "
             f"tangents have {describe(tangents)}."
         )
     count = primals.leaf_count
-    for i in range(count):
-        _check_tangent(signature.avals[i], signature.avals[count + i])
+    for i, name in enumerate(leaf_paths(primals, "primals")):
+        _check_tangent(name, signature.avals[i], signature.avals[count + i])
     inner = inner_signature(fun, primals, signature, 0)
 
     def rule(function: Function, positions: Positions) -> Function:
@@ -104,18 +106,19 @@ def pushforward(fun: Fun, signature: Signature, has_aux: bool) -> Reading:
     return _lifted(fun, inner, rule)
 
 
-def _check_tangent(primal: Aval, tangent: Aval) -> None:
+def _check_tangent(name: str, primal: Aval, tangent: Aval) -> None:
     if not inexact(primal):
-        raise TypeError(
+        raise MismatchError(
             "jvp requires real- or complex-valued primals (a sub-dtype of np.inexact), "
-            f"but got {primal.dtype.name}: close over integers or pass them through functools.partial"
+            f"but got {primal.dtype.name} for {name}: close over integers or pass them through functools.partial"
         )
     if primal.shape != tangent.shape:
-        raise ValueError(f"jvp called with different primal and tangent shapes: {primal.shape} and {tangent.shape}.")
+        shapes = f"{primal.shape} and {tangent.shape}"
+        raise MismatchError(f"jvp called with different primal and tangent shapes: {shapes} for {name}.")
     if not _castable(tangent, primal):
-        raise TypeError(
+        raise MismatchError(
             "primal and tangent arguments to jvp do not match; dtypes must be equal, "
-            f"but got primal dtype {primal.dtype.name} and tangent dtype {tangent.dtype.name}."
+            f"but got primal dtype {primal.dtype.name} and tangent dtype {tangent.dtype.name} for {name}."
         )
 
 

@@ -32,6 +32,26 @@ from ..translator import spans
 from ..translator.errors import NOWHERE
 from ..translator.records import dataclass
 
+__all__ = [
+    "LineTime",
+    "OperationTime",
+    "Profile",
+    "ProfileOptions",
+    "ProgramTime",
+    "SpanTime",
+    "StepTraceAnnotation",
+    "TraceAnnotation",
+    "annotate_function",
+    "device_memory_profile",
+    "profile",
+    "save_device_memory_profile",
+    "start_server",
+    "start_trace",
+    "stop_server",
+    "stop_trace",
+    "trace",
+]
+
 _F = TypeVar("_F", bound=Callable[..., Any])
 _SHOWN = 12  # rows of each table that `str` shows
 

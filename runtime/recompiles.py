@@ -147,7 +147,7 @@ def _broken(guard: Guard) -> Change:
     if isinstance(guard.expected, types.FunctionType | type):
         return f"{name} changed: it was defined again", ""
     if isinstance(guard.expected, types.CodeType):
-        return "the code of a function changed: it is another one's, or was defined again", ""
+        return "the code of a function changed: it was defined again, or has another derivative (use_gradient)", ""
     if guard.kind == "structure":
         return f"{name} changed: it is another container, or one of another length or with other keys", _GLOBAL
     if guard.kind == "content":

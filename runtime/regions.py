@@ -7,14 +7,15 @@ it holds another cut it is cut again; where it is refused its statements run as 
 from __future__ import annotations
 
 import ast
+import math
 import types
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..translator.cutting.functions import make_function
 from ..translator.cutting.partition import LOOP_WORK, Cuts, Partition, as_definition, cuts_at, partition, work_of
-from ..translator.errors import TargetError, UntracedError
+from ..translator.errors import Span, TargetError, UntracedError
 from ..translator.ir import Function
 from ..translator.reading.changes import apply_changes, holds_twice
 from ..translator.reading.exact import Passed, exact
@@ -28,7 +29,7 @@ from .callables import is_users_object
 from .entries import Entry, TargetEntry
 from .fallback import HOST_ERRORS
 from .statics import Static
-from .worth import Ledger, size_of
+from .worth import SHORT_CALL, Ledger, size_of
 
 if TYPE_CHECKING:
     from .options import Options
@@ -46,8 +47,8 @@ def cut(function: types.FunctionType, error: UntracedError, options: Options) ->
 class Driver:
     """A function that is cut. `fun` is called like the function itself, with NumPy arrays.
 
-    `called` are the functions called that are cut themselves, shared by all that are cut together; `known` are regions
-    of a driver before this one.
+    `called` are the functions called that are cut themselves, shared by all that are cut together. `before` is a driver
+    of the function whose regions are known; `whole` one in whose place this is for small arguments.
     """
 
     def __init__(
@@ -56,41 +57,63 @@ class Driver:
         cuts: Cuts,
         options: Options,
         called: dict[types.FunctionType, Region],
-        known: dict[Shape, Region] | None = None,
+        before: Driver | None = None,
+        whole: Driver | None = None,
     ) -> None:
         self.function, self.cuts, self.options, self.called = function, cuts, options, called
         self.grown: Cuts | None = None  # with what the regions were cut at since
+        self._little = Cuts({})  # what it goes without for small arguments
+        self._small = 0  # elements of those; 0 for none
+        self._size = 0  # of the arguments of the last call
+        self._slim: Driver | None = None
         source = source_of(function)
         self.partition: Partition = partition(as_definition(source.node), cuts)
         self.regions: dict[str, Region] = {}
         self._calls: set[types.FunctionType] = set()  # of `called`, by this one
-        self._shapes: dict[Shape, Region] = {}
+        self._shapes: dict[Shape, Region] = dict(before._shapes) if before else {}
+        self._origins: dict[ast.stmt, ast.stmt] = dict(before._origins) if before else {}
+        self._origins |= self.partition.origins
         for part in self.partition.regions:
-            origins = self.partition.origins
-            shape = tuple(id(origins.get(s, s)) for s in part.run), part.inputs, part.outputs
-            region = (known or {}).get(shape)
+            run = tuple(self._origins.get(s, s) for s in part.run)
+            shape = tuple(map(id, run)), part.inputs, part.outputs
+            region = self._shapes.get(shape)
             if region is None:
-                region = Region(make_function(part.node, function, source, {}), options, called)
-            region.grows, region.back = self._grow, part.back
+                region = Region(make_function(part.node, function, source, {}), options, called, run, part.back)
+            region.owner = whole or self
             self.regions[part.node.name] = self._shapes[shape] = region
         helpers: dict[str, Any] = dict(self.regions)
         if self.partition.wrapper is not None:
             helpers[self.partition.wrapper] = self._callee
         self.fun = make_function(self.partition.node, function, source, helpers)
-        self.span = source.span(source.node)
+        self.span: Span = source.span(source.node)
         self.fun.__defaults__, self.fun.__kwdefaults__ = function.__defaults__, function.__kwdefaults__
 
-    def _grow(self, cuts: Cuts) -> None:
+    def grow(self, cuts: Cuts) -> None:
         """A region was cut at these statements: the next call goes through one driver that knows them all."""
-        origins = self.partition.origins
-        mine = Cuts({origins.get(s, s): why for s, why in cuts.hosts.items()}, cuts.calls)
+        mine = Cuts({self._origins.get(s, s): why for s, why in cuts.hosts.items()}, cuts.calls)
         self.grown = (self.grown or self.cuts) | mine
 
     def latest(self) -> Driver:
         """This driver, or one in whose place regions that were cut are regions of their own."""
         if self.grown is None:
             return self
-        return Driver(self.function, self.grown, self.options, self.called, self._shapes)
+        return Driver(self.function, self.grown, self.options, self.called, self)
+
+    def dissolve(self, run: tuple[ast.stmt, ...]) -> None:
+        """A region of these statements costs more than it can save: calls with as little go without it from now on."""
+        inside = (n for s in run for n in ast.walk(s) if isinstance(n, ast.stmt))
+        self._little |= Cuts(dict.fromkeys(inside, "it takes less than the call of a region"))
+        self._small = max(self._small, self._size)
+        self._slim = None
+
+    def of_size(self, size: int) -> Driver:
+        """The driver for arguments of so many elements."""
+        self._size = size
+        if size > self._small:
+            return self
+        if self._slim is None:
+            self._slim = Driver(self.function, self.cuts | self._little, self.options, self.called, self, self)
+        return self._slim
 
     def _callee(self, f: Any) -> Any:
         """A function in which there is a cut, as one that is compiled around it."""
@@ -126,32 +149,46 @@ class Driver:
 
 
 class Region(Accelerated):
-    """Statements of a cut function, or a function called by one."""
+    """Statements of a cut function, or a function called by one.
+
+    `run` are the user's statements, `back` what gives back their outputs, which is no statement of the user's.
+    """
 
     finish = staticmethod(exact)
 
     def __init__(
-        self, fun: types.FunctionType, options: Options, called: dict[types.FunctionType, Region]
+        self,
+        fun: types.FunctionType,
+        options: Options,
+        called: dict[types.FunctionType, Region],
+        run: tuple[ast.stmt, ...] = (),
+        back: ast.Return | None = None,
     ) -> None:
         super().__init__(fun, options)
         self._called = called
         self._function = fun
         self.again: Driver | None = None  # where it was cut itself
-        self.grows: Callable[[Cuts], None] = lambda cuts: None
-        self.back: ast.Return | None = None  # what gives back the outputs, no statement of the user's
+        self.owner: Driver | None = None  # of which the statements are
+        self._statements, self._back = run, back
+        self._small = 0  # elements of arguments up to which a call is too little to be looked at
         self._hosted: dict[Key, str] = {}  # kinds of arguments for which it runs as it is, and why
         self._always = "" if self.target != "numpy" else "this target compiles nothing"
         work = work_of(as_definition(source_of(fun).node))
-        self._ledger = Ledger(work, AT_ONCE, compares=work < LOOP_WORK)  # Python's loops could take any time
+        longest = math.inf if work < LOOP_WORK else SHORT_CALL  # Python's loops could take any time
+        self._ledger = Ledger(work, AT_ONCE, longest)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.again is not None:
             self.again = self.again.latest()
-            return self.again.fun(*args, **kwargs)
+            return self.again.of_size(size_of(args)).fun(*args, **kwargs)
         if self._always:
             return self.fun(*args, **kwargs)
         size = size_of(args)
+        if size <= self._small:
+            return self.fun(*args, **kwargs)
         if not (self._ledger.looks(size) if self._entries else self._ledger.allows(size)):
+            if self._ledger.is_little():
+                self._dissolve(size)
             return self._ledger.run(size, self.fun, args, kwargs)
         try:
             key, leaves = open_arguments([_held(a) for a in args], {k: _held(a) for k, a in kwargs.items()})
@@ -177,6 +214,11 @@ class Region(Accelerated):
             return self._ledger.run(size, self.fun, args, kwargs)
         return self._first(size, key, leaves, args, kwargs)
 
+    def _dissolve(self, size: int) -> None:
+        self._small = size
+        if self.owner is not None:
+            self.owner.dissolve(self._statements)
+
     def _first(
         self, size: int, key: Key, leaves: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
@@ -188,9 +230,10 @@ class Region(Accelerated):
             raise
         except UntracedError as error:
             cuts = cuts_at(as_definition(source_of(self.fun).node), error)
-            if any(s is not self.back for s in cuts.hosts):
+            if any(s is not self._back for s in cuts.hosts):
                 self.again = Driver(self._function, cuts, self.options, self._called)
-                self.grows(cuts)
+                if self.owner is not None:
+                    self.owner.grow(cuts)
                 return self.again.fun(*args, **kwargs)
             self._hosted[key] = str(error)
         except Exception as error:  # what NumPy would raise too it raises now, where it would have
@@ -243,6 +286,8 @@ class Region(Accelerated):
             return "cut again"
         if self._entries and any(self._entries.values()):
             return "compiled"
+        if self._small:
+            return "runs as it is: it takes less than a call of what is compiled"
         reason = self._always or next(iter(self._hosted.values()), "")
         return f"runs as NumPy: {reason.splitlines()[0]}" if reason else "compiled when its arguments are known"
 

@@ -1,8 +1,9 @@
-"""The namespaces `untraced.scipy.fft`, `.integrate` and `.ndimage`, as NumPy source.
+"""The namespaces `untraced.scipy.fft`, `.integrate`, `.ndimage` and `.signal`, as NumPy source.
 
     fft        dct, idct, dctn, idctn
     integrate  trapezoid, cumulative_trapezoid
     ndimage    map_coordinates; gaussian_filter and its kin
+    signal     convolve, correlate and their kin, lfilter, detrend
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numpy as np
 
 from ..translator.library.scipy_fft import NAMES as _TRANSFORMS
 from ..translator.library.scipy_numerics import INTEGRATE_NAMES
-from ..translator.library.scipy_signal import NDIMAGE_NAMES
+from ..translator.library.scipy_signal import NDIMAGE_NAMES, SIGNAL_NAMES
 
 _MODES = ("constant", "nearest", "wrap", "mirror", "reflect")
 
@@ -89,4 +90,5 @@ def _bound(name: str) -> Any:
 _COSINES = ("dct", "idct", "dctn", "idctn", "dst", "idst", "dstn", "idstn")
 fft = _namespace("fft", **{name: _bound(name) for name in _COSINES})
 integrate = _namespace("integrate", **INTEGRATE_NAMES)
+signal = _namespace("signal", **SIGNAL_NAMES)
 ndimage = _namespace("ndimage", map_coordinates=map_coordinates, **NDIMAGE_NAMES)

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ..translator.errors import for_users
 from ..translator.ir import Aval
 from ..translator.reading.reader import read
 from ..translator.reading.signature import static_value
+from ..translator.tracebacks import trim_traceback
 from ..translator.tree import Kind, TreeDef, close_node, tree_map
 from .arguments import bind_arguments
 from .callables import readable
@@ -35,10 +35,12 @@ class ShapeDtypeStruct:
 
     @property
     def ndim(self) -> int:
+        """The number of axes."""
         return len(self.shape)
 
     @property
     def size(self) -> int:
+        """The number of elements."""
         return int(np.prod(self.shape, dtype=np.int64))
 
     def __len__(self) -> int:
@@ -69,7 +71,8 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     try:
         reading = read(function, bind_arguments(function, given, named).signature, changes="dropped")
     except Exception as error:
-        raise for_users(error) from error.__cause__
+        trim_traceback(error)
+        raise
     results = iter(reading.function.body.results)
     return _shown(reading.function.out, results)
 

@@ -74,10 +74,12 @@ class Mesh:
 
     @property
     def size(self) -> int:
+        """The number of devices."""
         return int(self.devices.size)
 
     @property
     def empty(self) -> bool:
+        """Whether it has no devices."""
         return self.size == 0
 
     def __enter__(self) -> Mesh:
@@ -150,10 +152,12 @@ class SingleDeviceSharding(Sharding):
 
     @property
     def device_set(self) -> set[Device]:
+        """The devices over which it is spread."""
         return {self._device}
 
     @property
     def is_fully_replicated(self) -> bool:
+        """True: the device has all of it."""
         return True
 
     def __eq__(self, other: object) -> bool:
@@ -175,6 +179,7 @@ class NamedSharding(Sharding):
 
     @property
     def device_set(self) -> set[Device]:
+        """The devices over which it is spread."""
         return set(self.mesh.devices.flat)
 
     @property
@@ -185,6 +190,7 @@ class NamedSharding(Sharding):
 
     @property
     def is_fully_replicated(self) -> bool:
+        """Whether every device has all of it."""
         return not names_of(self.spec, self.mesh)
 
     def shard_shape(self, shape: Sequence[int]) -> tuple[int, ...]:

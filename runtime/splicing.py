@@ -15,7 +15,7 @@ from ..translator.builder import Builder
 from ..translator.derive.activity import inexact
 from ..translator.derive.cotangents import materialise, strong, zeros
 from ..translator.derive.ruled import JvpRule, Rule, VjpRule, fitted, inputs_of_mark, mark
-from ..translator.errors import Diagnostic, UnsupportedError
+from ..translator.errors import Diagnostic, MismatchError, UnsupportedError
 from ..translator.ir import Apply, Atom, Aval, Const, Function, Param, Var, const
 from ..translator.ops.core import RuledAttrs
 from ..translator.pipeline import reading_rules
@@ -25,7 +25,7 @@ from ..translator.reading.signature import Signature, abstract_with_leaves
 from ..translator.records import dataclass
 from ..translator.rewrite import rebuilt, splice_block, unique_names
 from ..translator.tree import LEAF, Kind, TreeDef
-from .choices import MismatchError, positional
+from .choices import positional
 from .products import rebuild
 from .tree_util import describe
 
@@ -187,7 +187,7 @@ class Site:
             signature.values[i] if isinstance(t, Const) else _value(given.get(t), a)
             for i, (t, a) in enumerate(zip(tags, signature.avals, strict=True))
         )
-        reading = read(fun, Signature(signature.params, signature.avals, values))
+        reading = read(fun, dataclasses.replace(signature, values=values))
         statics = set()
         for i in reading.statics:
             tag = tags[i]

@@ -42,7 +42,7 @@ def check_grads(
     f: Function,
     args: Sequence[Any],
     order: int = 2,
-    modes: Iterable[str] = ("fwd", "rev"),
+    modes: str | Iterable[str] = ("fwd", "rev"),
     atol: float | None = None,
     rtol: float | None = None,
     eps: float | None = None,
@@ -65,7 +65,7 @@ def check_grads(
 
     Raises DerivativeError, an AssertionError, that says which derivative is off and by how much.
     """
-    chosen = tuple(modes)
+    chosen = (modes,) if isinstance(modes, str) else tuple(modes)
     unknown = set(chosen) - {"fwd", "rev"}
     if unknown:
         raise ValueError(f"modes are 'fwd' and 'rev', not {sorted(unknown)}")

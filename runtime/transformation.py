@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..translator.offered import TRANSFORMED
 from ..translator.reading.signature import Signature, runs
 from ..translator.reading.source import definition
+from ..translator.tracebacks import trim_traceback
 from .callables import readable
 
 if TYPE_CHECKING:
@@ -61,7 +62,11 @@ class Transformation:
         raise TypeError(f"{type(self).__name__} has no rule of its own")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._plain(*args, **kwargs)
+        try:
+            return self._plain(*args, **kwargs)
+        except Exception as error:
+            trim_traceback(error)
+            raise
 
     def inspect(self, *args: Any, **kwargs: Any) -> Inspection:
         """The stages and the final source for these arguments, without running."""
@@ -119,6 +124,7 @@ def transformed(fun: Fun, kind: type[Transformation], *options: Any) -> Any:
         return _remembered(fun, kind, options, repr(options))  # type: ignore[arg-type]  # a class is hashable
     except TypeError as error:
         if "unhashable" not in str(error):
+            trim_traceback(error, told=True)
             raise
         return _made(fun, kind, options)
 

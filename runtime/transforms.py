@@ -213,9 +213,9 @@ def vmap(
 ) -> Any:
     """A function that maps `fun` over an axis of its arguments, as one vectorised program.
 
-    in_axes    an int, or a tuple with one entry for each positional argument: the axis to map, None for an argument
-               that is the same for all, or a tree of these that is a prefix of the argument. Keyword arguments are
-               mapped over axis 0.
+    in_axes    an int, or a tuple with one entry for each argument passed by position: the axis to map, None for an
+               argument that is the same for all, or a tree of these that is a prefix of the argument. What is passed by
+               keyword is mapped over axis 0; defaults that a call leaves are the same for all.
     out_axes   where the axis goes in the results, likewise.
     axis_name  a name for the axis: `lax.psum`, `lax.all_gather` and their kin in `fun` speak over it.
     axis_size  the size, needed only where nothing is mapped.

@@ -19,6 +19,39 @@ from ..translator.reading.signature import static_value
 from ..translator.tree import Kind, TreeDef, child_keys, open_node, register, registered
 from ..translator.tree import tree_map as tree_map
 
+__all__ = [
+    "DictKey",
+    "FlattenedIndexKey",
+    "GetAttrKey",
+    "Partial",
+    "PyTreeDef",
+    "SequenceKey",
+    "all_leaves",
+    "keystr",
+    "register_dataclass",
+    "register_pytree_node",
+    "register_pytree_node_class",
+    "register_pytree_with_keys",
+    "register_pytree_with_keys_class",
+    "register_static",
+    "tree_all",
+    "tree_broadcast",
+    "tree_flatten",
+    "tree_flatten_with_path",
+    "tree_leaves",
+    "tree_leaves_with_path",
+    "tree_map",
+    "tree_map_with_path",
+    "tree_reduce",
+    "tree_reduce_associative",
+    "tree_structure",
+    "tree_transpose",
+    "tree_unflatten",
+    "treedef_children",
+    "treedef_is_leaf",
+    "treedef_tuple",
+]
+
 IsLeaf = Callable[..., bool] | None
 KeyEntry = Any
 KeyPath = tuple[KeyEntry, ...]
@@ -57,6 +90,7 @@ class DictKey(_Key):
 
     @property
     def key(self) -> Hashable:
+        """The key in the dict."""
         return self._value  # type: ignore[no-any-return]
 
 
@@ -69,6 +103,7 @@ class SequenceKey(_Key):
 
     @property
     def idx(self) -> int:
+        """The index in the list or tuple."""
         return self._value  # type: ignore[no-any-return]
 
 
@@ -81,6 +116,7 @@ class GetAttrKey(_Key):
 
     @property
     def name(self) -> str:
+        """The name of the attribute."""
         return self._value  # type: ignore[no-any-return]
 
 
@@ -93,6 +129,7 @@ class FlattenedIndexKey(_Key):
 
     @property
     def key(self) -> int:
+        """The position among the children."""
         return self._value  # type: ignore[no-any-return]
 
 
@@ -109,6 +146,7 @@ class PyTreeDef:
 
     @property
     def num_leaves(self) -> int:
+        """The number of leaves."""
         return self.node.leaf_count
 
     @property
@@ -117,6 +155,7 @@ class PyTreeDef:
         return 1 + sum(c.num_nodes for c in self.children())
 
     def children(self) -> list[PyTreeDef]:
+        """The structures of the root's children."""
         return [PyTreeDef(c) for c in self.node.children]
 
     def node_data(self) -> tuple[type, Any] | None:
@@ -133,6 +172,7 @@ class PyTreeDef:
                 return t.type or object, t.aux
 
     def unflatten(self, leaves: Iterable[Any]) -> Any:
+        """The tree of this structure with these leaves. ValueError for another number of them."""
         return tree_unflatten(self, leaves)
 
     def flatten_up_to(self, xs: Any) -> list[Any]:
@@ -452,7 +492,9 @@ def _check_fields(cls: type, data: Sequence[str], meta: Sequence[str], drop: Seq
 
 
 class Partial(functools.partial):  # type: ignore[type-arg]
-    """`functools.partial` whose arguments are leaves; its function belongs to the structure."""
+    """`Partial(func, *args, **kwargs)`: `functools.partial` whose arguments are leaves; its function belongs to the
+    structure.
+    """
 
 
 register_pytree_node(

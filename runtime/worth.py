@@ -7,6 +7,7 @@ plainly worth it is compiled at once; what turns out to be slower than NumPy was
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from time import perf_counter
@@ -17,26 +18,30 @@ PLAINLY = 1_000_000
 _PRICE = 0.1  # seconds that a translation takes, as long as none was made
 _TRIAL = 10
 _ASKED = 2  # calls
+SHORT_CALL = 2e-4  # seconds in which compiled code makes no more turns of a loop than Python can make without harm
 _IN_VAIN = 10  # prices that a translation costs where the ones before it met no further call
+_COMPILED_CALL = 1e-5  # seconds that a call of what is compiled takes, whatever it computes
+_OFTEN = 100  # calls
 
 
 class Ledger:
     """The account of one region, or of a function that is called with arguments of ever new kinds.
 
-    `work` counts its operations; `at_once` translations may be made without savings. `compares`: whether NumPy may be
-    asked what a call takes. `size` is that of a call, see `size_of`.
+    `work` counts its operations; `at_once` translations may be made without savings. `longest`: how long a compiled
+    call may take for NumPy to be asked what it takes. `size` is that of a call, see `size_of`.
     """
 
-    def __init__(self, work: float, at_once: int, compares: bool = False) -> None:
+    def __init__(self, work: float, at_once: int, longest: float = 0.0) -> None:
         self._work = work
-        self._compares = compares
+        self._longest = longest
         self._at_once = at_once
         self._price = _PRICE
         self._saved: defaultdict[int, float] = defaultdict(float)  # by size
         self._numpy: dict[int, Timing] = {}  # by size
-        self._compiled: dict[int, Timing] = {}
+        self._compiled: defaultdict[int, Timing] = defaultdict(Timing)
         self._compiled_in_vain: set[int] = set()
         self._misses = 0  # calls since one met a translation
+        self._calls, self._spent = 0, 0.0  # by NumPy, since it was last said to be little
 
     def allows(self, size: int) -> bool:
         """Whether a translation for arguments of this size may be made now."""
@@ -66,7 +71,17 @@ class Ledger:
         finally:
             elapsed = perf_counter() - start
             self._saved[size] += elapsed
+            self._calls += 1
+            self._spent += elapsed
             self._numpy.setdefault(size, Timing()).add(elapsed)
+
+    def is_little(self) -> bool:
+        """Whether many calls have shown that the statements take less than any call of a region; said once for them."""
+        if self._calls < _OFTEN:
+            return False
+        little = self._spent < self._calls * _COMPILED_CALL
+        self._calls, self._spent = 0, 0.0
+        return little
 
     def translate(self, size: int, make: Callable[[], Any]) -> Any:
         """A translation for arguments of this size, which is paid for."""
@@ -82,11 +97,14 @@ class Ledger:
     def asks_numpy(self, size: int) -> bool:
         """Whether a call is NumPy's only to learn what it takes: what was compiled at once was never compared."""
         known = self._numpy.get(size)
-        return self._compares and (known is None or known.count < _ASKED)
+        if not self._longest or (known is not None and known.count >= _ASKED):
+            return False
+        compiled = self._compiled[size]
+        return self._longest == math.inf or (compiled.count >= _ASKED and compiled.least < self._longest)
 
     def on_trial(self, size: int) -> bool:
         """Whether compiled calls of this size are still compared with NumPy's."""
-        return size in self._numpy and self._compiled.setdefault(size, Timing()).count < _TRIAL
+        return bool(self._longest or size in self._numpy) and self._compiled[size].count < _TRIAL
 
     def try_out(self, size: int, run: Callable[[], Any]) -> Any:
         """One of those calls."""
@@ -97,8 +115,8 @@ class Ledger:
 
     def is_slower(self, size: int) -> bool:
         """Whether compiled calls have shown to be slower than NumPy's were."""
-        compiled = self._compiled[size]
-        slower = compiled.count == _TRIAL and compiled.least > self._numpy[size].least
+        compiled, numpy = self._compiled[size], self._numpy.get(size)
+        slower = numpy is not None and compiled.count == _TRIAL and compiled.least > numpy.least
         if slower:
             self._compiled_in_vain.add(size)
         return slower

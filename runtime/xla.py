@@ -19,11 +19,31 @@ from ..translator.errors import errors_at
 from ..translator.ir import Aval, Function
 
 
-class XlaDevice:
-    """A CPU device of XLA's, of this process: the processor, or a part of it. Data are its buffers."""
+class Buffers:
+    """What is done with buffers of XLA's on the processor, on one device or several."""
 
     platform = "cpu"
     dlpack_device = (1, 0)
+
+    def get(self, data: Any) -> np.ndarray[Any, Any]:
+        """The value on the host, read-only where memory is shared."""
+        raise NotImplementedError
+
+    def wait(self, data: Any) -> None:
+        data.block_until_ready()
+
+    def is_ready(self, data: Any) -> bool:
+        return bool(data.is_ready())
+
+    def is_deleted(self, data: Any) -> bool:
+        return bool(data.is_deleted())
+
+    def dlpack(self, data: Any, **options: Any) -> Any:
+        return self.get(data).copy().__dlpack__(**options)
+
+
+class XlaDevice(Buffers):
+    """A CPU device of XLA's, of this process: the processor, or a part of it. Data are its buffers."""
 
     def __init__(self, number: int = 0) -> None:
         self.number = number
@@ -45,29 +65,14 @@ class XlaDevice:
         view.setflags(write=False)
         return view
 
-    def wait(self, data: Any) -> None:
-        data.block_until_ready()
-
-    def is_ready(self, data: Any) -> bool:
-        return bool(data.is_ready())
-
-    def is_deleted(self, data: Any) -> bool:
-        return bool(data.is_deleted())
-
-    def dlpack(self, data: Any, **options: Any) -> Any:
-        return self.get(data).copy().__dlpack__(**options)
-
     def __repr__(self) -> str:
         return f"CpuDevice({self.id})"
 
 
-class Pieces:
+class Pieces(Buffers):
     """Several CPU devices, each with one piece of an array, along `axis`; with the whole where that is None. Data are
     XLA's buffers of several pieces. Made by `pieces_on`.
     """
-
-    platform = "cpu"
-    dlpack_device = (1, 0)
 
     def __init__(self, numbers: tuple[int, ...], axis: int | None) -> None:
         self.numbers, self.axis = numbers, axis
@@ -94,18 +99,6 @@ class Pieces:
         whole: np.ndarray[Any, Any] = pieces[0] if self.axis is None else np.stack(pieces, self.axis)
         whole.setflags(write=False)
         return whole
-
-    def wait(self, data: Any) -> None:
-        data.block_until_ready()
-
-    def is_ready(self, data: Any) -> bool:
-        return bool(data.is_ready())
-
-    def is_deleted(self, data: Any) -> bool:
-        return bool(data.is_deleted())
-
-    def dlpack(self, data: Any, **options: Any) -> Any:
-        return self.get(data).copy().__dlpack__(**options)
 
     def __repr__(self) -> str:
         where = "all of it" if self.axis is None else f"pieces along axis {self.axis}"

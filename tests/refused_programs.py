@@ -69,10 +69,6 @@ def asks_for_variables(x):
     return vars()["x"] * 2
 
 
-def asks_for_identity(x):
-    return x * (id(x) != 0)
-
-
 def asks_for_directory(x):
     return x * len(dir())
 
@@ -135,7 +131,6 @@ REFUSED = {
         Refused(asks_for_locals),
         Refused(asks_for_globals),
         Refused(asks_for_variables),
-        Refused(asks_for_identity),
         Refused(asks_for_directory),
         Refused(compiles_text),
         Refused(awaits, finish=asyncio.run),

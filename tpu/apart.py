@@ -23,6 +23,8 @@ FEWEST = 6  # operations that move elements: fewer make few copies
 WORTH = 4  # operations on an element, in the time that one is written and read
 ACROSS = 12  # times as long where what is read lies across, in columns for rows
 BEGINNING = 3000  # operations, in the time that one more kernel takes to begin
+SHIFTED = 2  # parts of arrays: sums of what is made of as many take 2 to 60 times as long as the arithmetic
+LONG = 1 << 13  # elements that are summed
 MOST = 300  # operations on an element, however few elements there are
 DEAR = 10  # operations on an element of which many like rows are made
 DEEPEST = 4  # permutations behind each other: XLA takes twice as long for each further one
@@ -33,6 +35,7 @@ MARK = "_apart"
 
 _STATEMENT = re.compile(r"^\s*(%\w+) = \"?stablehlo\.(\w+)\b(.*) (tensor<((?:\d+x)*)[^<>]*(?:<[^<>]*>)?>)$")
 _BARRIER = re.compile(r"^\s*(%\w+) = stablehlo\.optimization_barrier (%\w+) : tensor<((?:\d+x)*)(b?f\d+)>$")
+_ANY_BARRIER = re.compile(r"= stablehlo\.optimization_barrier (%\w+) :")
 _DEFINITION = re.compile(r"^\s*(%\w+) = ")
 _QUOTIENT = re.compile(r"= stablehlo\.divide (%\w+), (%\w+) :")
 _SPREAD = re.compile(
@@ -47,12 +50,13 @@ _MOVES = frozenset(
         *("concatenate", "pad", "dynamic_update_slice"),
     )
 )
+_PARTS = frozenset(("slice", "dynamic_slice", "concatenate", "pad", "reverse"))
 _PERMUTES = frozenset(("transpose", "gather"))
 _COUNTED = ("slice ", "reverse ", "transpose ", "gather", "concatenate ", "pad ")
 _ALONE = frozenset(
     (
-        *("dot_general", "convolution", "custom_call", "sort", "fft", "while", "case", "if", "scatter", "reduce"),
-        *("reduce_window", "optimization_barrier", "constant", "iota"),
+        *("dot_general", "convolution", "custom_call", "sort", "fft", "while", "case", "if", "scatter"),
+        *("reduce", "sum", "reduce_window", "optimization_barrier", "constant", "iota"),
     )
 )
 """Made by kernels of their own, by none, or in no time."""
@@ -64,7 +68,9 @@ _COSTS = {
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """A value: the operation that makes it of others, how many elements it has, and of which other it makes `rows`."""
+    """A value: the operation that makes it of others ("sum" is a reduction), how many elements it has, and of which
+    other it makes `rows`.
+    """
 
     name: str
     op: str
@@ -75,14 +81,17 @@ class _Made:
 
 def set_apart(lines: list[str], spans: list[Span]) -> tuple[list[str], list[Span]]:
     """The lines of a program (its StableHLO), no kernel of which does the same over and over, and their spans."""
-    if sum(op in line for line in lines for op in _COUNTED) < FEWEST and not any(map(_rows, lines)):
+    moving = sum(op in line for line in lines for op in _COUNTED)
+    summed = moving >= SHIFTED and any("applies stablehlo.add " in line for line in lines)
+    if moving < FEWEST and not summed and not any(map(_rows, lines)):
         return lines, spans
     regions = _regions(lines)
     least = WORTH if all(map(_is_large, regions.loops)) else MOST
     kept = {name for region in regions.all for name in _repeated(region, least)}
-    if not kept:
+    uses = Counter(name for line in lines for name in set(_NAME.findall(line)))
+    if not kept or any(uses[v] > 2 for v in _barred(lines)):
         return lines, spans
-    hidden = _Hidden(lines, {v.name for v in regions.values if v.op in ("broadcast_in_dim", "constant")})
+    hidden = _Hidden(lines, uses, {v.name for v in regions.values if v.op in ("broadcast_in_dim", "constant")})
     out: list[tuple[str, Span]] = []
     renamed: dict[str, str] = {}
     for line, span in zip(lines, spans, strict=True):
@@ -96,14 +105,23 @@ def set_apart(lines: list[str], spans: list[Span]) -> tuple[list[str], list[Span
     return [line for line, _ in out], [span for _, span in out]
 
 
+def _barred(lines: list[str]) -> Iterator[str]:
+    """What stands behind barriers of other kinds than `_Hidden` replaces. Where barriers are kept, a kernel that reads
+    an array under both its names may write its result there: XLA sees that it is read at one place under the first.
+    """
+    for line in lines:
+        found = None if _BARRIER.match(line) else _ANY_BARRIER.search(line)
+        if found is not None:
+            yield found[1]
+
+
 class _Hidden:
     """Barriers that hide from XLA's simplifier how a float was made, and should end no kernel: what is the same as
     itself, else NaN. Of a divisor what it divides is asked, which makes NaN of NaN too; were all of it spread from
     numbers, XLA would spread their reciprocal.
     """
 
-    def __init__(self, lines: list[str], spread: set[str]) -> None:
-        uses = Counter(name for line in lines for name in set(_NAME.findall(line)))
+    def __init__(self, lines: list[str], uses: Mapping[str, int], spread: set[str]) -> None:
         regions = list(_region_of_each(lines))
         made = {m[1]: r for line, r in zip(lines, regions, strict=True) if (m := _DEFINITION.match(line)) is not None}
         self.divided: dict[str, str] = {}
@@ -125,8 +143,8 @@ class _Hidden:
         if found is None:
             return [line]
         name, value, sizes, float_ = found.groups()
-        asked = self.divided.get(name, value)
-        if asked in self.unknown:
+        asked = next((a for a in (self.divided.get(name, value), value) if a not in self.unknown), None)
+        if asked is None:  # a number, or numbers spread over an array: each kernel makes them itself
             return [line]
         asked, kind, test = renamed.get(asked, asked), f"tensor<{sizes}{float_}>", f"tensor<{sizes}i1>"
         return [
@@ -163,6 +181,8 @@ def _regions(lines: list[str]) -> _Regions:
         if found is not None:
             name, op, rest, _, sizes = found.groups()
             elements = math.prod(map(int, sizes.rstrip("x").split("x"))) if sizes else 1
+            if op == "reduce" and "applies stablehlo.add " in rest:
+                op = "sum"
             open_[-1].append(_Made(name, op, frozenset(_NAME.findall(rest)), elements, _rows(line)))
     return regions
 
@@ -203,14 +223,23 @@ def _repeated(region: list[_Made], least: float) -> Iterator[str]:
     moves: dict[str, int] = {}  # operations that need other elements, a bit for each
     behind: list[int] = []  # how much arithmetic each of them needs
     deep: dict[str, int] = {}  # how many permutations lie behind each other
+    elements: dict[str, int] = {}
+    parts = 0  # which of the moves read parts of arrays
+
+    def shifted(name: str) -> int:
+        return (moves.get(name, 0) & parts).bit_count()
 
     def work_on(name: str) -> int:
         return here.get(name, 0).bit_count() + sum(behind[k] for k in _bits(moves.get(name, 0)))
 
     for v in region:
+        if v.op == "sum" and least < MOST:
+            yield from (a for a in v.operands if elements.get(a, 0) >= LONG and shifted(a) >= SHIFTED)
         if v.op in _ALONE:
             continue
+        elements[v.name] = v.elements
         if v.op in _MOVES:
+            parts |= (v.op in _PARTS) << len(behind)
             moves[v.name] = 1 << len(behind)
             behind.append(sum(map(work_on, v.operands)))
         else:

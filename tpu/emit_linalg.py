@@ -203,7 +203,6 @@ def _of_nothing(e: Emitter, op: Linalg, out: Aval) -> Value:
 
 def _cholesky(e: Emitter, s: Apply, a: Value) -> Value:
     w = e.writer
-    n = a.shape[-1]
     if e.target == "cpu":
         factor, info = _call(
             e, "potrf", a.dtype, [a], [(a.shape, a.dtype, 2), (a.shape[:-2], I32, 0)], uplo="L"
@@ -212,8 +211,7 @@ def _cholesky(e: Emitter, s: Apply, a: Value) -> Value:
     else:
         factor = w.op("cholesky", a, attrs="lower = true")
         _fail_where(e, s, w.is_nan(_source(e, diagonal_of, s, factor)))
-    low = w.constant(np.tri(n, dtype=bool), a.shape, BOOL)
-    return w.select(low, factor, w.splat(0, factor))
+    return _triangle(e, factor, "GE")
 
 
 def diagonal_of(x: Any) -> Any:
@@ -325,7 +323,8 @@ def sign_of(lu: Any, exchanges: Any) -> Any:
 
 
 def log_of(lu: Any) -> Any:
-    return np.sum(np.log(np.absolute(np.diagonal(lu, axis1=-2, axis2=-1))), axis=-1)
+    size = np.absolute(np.diagonal(lu, axis1=-2, axis2=-1))
+    return np.where(np.any(size == 0, axis=-1), -np.inf, np.sum(np.log(size), axis=-1))  # be another one infinite
 
 
 def det_of(sign: Any, log: Any) -> Any:
@@ -333,10 +332,13 @@ def det_of(sign: Any, log: Any) -> Any:
 
 
 def det_of_few(a: Any) -> Any:
-    """Of matrices of few rows, element by element: LAPACK's elimination, with its choice of pivots."""
+    """Of matrices of few rows, element by element: LAPACK's elimination, with its choice of pivots. One that is 0 makes
+    all 0, whatever the others are.
+    """
     n = a.shape[-1]
     rows = [[a[..., i, j] for j in range(n)] for i in range(n)]
     det: Any = 1.0
+    singular: Any = False
     for k in range(n):
         for i in range(k + 1, n):
             better = np.absolute(rows[i][k]) > np.absolute(rows[k][k])
@@ -350,7 +352,8 @@ def det_of_few(a: Any) -> Any:
             factor = rows[i][k] / divisor
             rows[i] = [y - factor * x for x, y in zip(rows[k], rows[i], strict=True)]
         det = det * pivot
-    return det
+        singular = (pivot == 0) | singular
+    return np.where(singular, 0.0, det) if n else det
 
 
 def _determinant(e: Emitter, s: Apply, name: str, a: Value) -> Value:
@@ -364,6 +367,13 @@ def _determinant(e: Emitter, s: Apply, name: str, a: Value) -> Value:
         return sign
     log = _once(e, "log", a, lambda: [_source(e, log_of, s, lu)])[0]
     return _source(e, det_of, s, sign, log)
+
+
+def _triangle(e: Emitter, x: Value, direction: str) -> Value:
+    """The matrices with zeros where the row is not `direction` the column."""
+    w, axes = e.writer, (len(x.shape) - 2, len(x.shape) - 1)
+    row, column = (w.iota(x.shape, I32, axis) for axis in axes)
+    return w.select(w.compare(direction, row, column), x, w.splat(0, x))
 
 
 def _qr(e: Emitter, s: Apply, name: str, a: Value, full: bool) -> Value:
@@ -382,8 +392,7 @@ def _qr(e: Emitter, s: Apply, name: str, a: Value, full: bool) -> Value:
     starts = [0] * len(a.shape)
     if name == "qr_r":
         top = w.slice(packed, starts, [*batch, columns, n], [1] * len(a.shape))
-        up = w.constant(np.tri(n, columns, dtype=bool).T, top.shape, BOOL)
-        return w.select(up, top, w.splat(0, top))
+        return _triangle(e, top, "LE")
     if columns > n:
         pads = [0] * (len(a.shape) - 1)
         zero = w.constant(0, (), a.dtype)

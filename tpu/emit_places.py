@@ -9,7 +9,7 @@ import numpy as np
 
 from ..translator.bounds import Status
 from ..translator.ir import Apply
-from ..translator.ops.core import IndexAttrs
+from ..translator.ops.core import IndexAttrs, Run
 from ..translator.records import dataclass
 from .checks import out_of_bounds
 from .emit_control import emit_branches
@@ -39,7 +39,7 @@ class OnePlace:
         interval = e.checked.interval(s.args[arg])
         if interval.within(low, high):
             return i
-        if (low, high) != (0, n - 1):  # the start of a run never wraps
+        if isinstance(s.attrs, IndexAttrs) and isinstance(s.attrs.dims[axis], Run):  # its start never wraps
             message = f"a slice that starts at {{index}} leaves axis {axis} with size {n}"
             _check_inside(e, i, low, high, message, s)
             return i

@@ -191,6 +191,9 @@ def contract(w: Writer, x: Value, y: Value, attrs: ContractAttrs, dtype: DType, 
     free_y = [label for label in rhs if label in out and label not in batch]
     if [*batch, *free_y, *free_x] == list(out) and free_x and free_y:
         x, y, lhs, rhs, free_x, free_y = y, x, rhs, lhs, free_y, free_x
+    if w.host and host_calls.sums_products(attrs, x, y, dtype):
+        labels = " ".join(map(str, (len(lhs), *lhs, *rhs, *out)))
+        return host_calls.call(w, f"einsum {labels}", [x, y], tuple(sizes[label] for label in out), dtype)
     faster = not batch and host_calls.multiplies_faster(dtype, math.prod(sizes.values()))
     as_it_is = (x.name in w.shifted or y.name in w.shifted) and host_calls.multiplies(attrs, x, y, dtype)
     on_host = w.host and (faster or as_it_is)

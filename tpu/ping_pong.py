@@ -9,7 +9,8 @@
 XLA would copy `u` in every iteration, as the store reads what it overwrites; with two buffers each store
 is in place and the memory traffic is what the stencil needs (3 to 9 times less time from about 150 x 150
 on). Right because the stored region is the same in every iteration and the rest of the array never
-changes: two iterations back, the array differs only in that region. The body is then compiled three times, so a loop
+changes: two iterations back, the array differs only in that region, of which nothing may be read before
+it is stored into. The body is then compiled three times, so a loop
 around loops that do much more than such a copy stays as it is.
 """
 
@@ -17,12 +18,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TypeGuard
+from typing import Any, TypeGuard
 
 import numpy as np
 
 from ..translator import make, ops
 from ..translator.builder import Builder
+from ..translator.evaluate import numpy_index
 from ..translator.ir import (
     Apply,
     Atom,
@@ -37,12 +39,14 @@ from ..translator.ir import (
     While,
     blocks_of,
     inputs_of,
+    walk,
 )
-from ..translator.ops.core import IndexAttrs
+from ..translator.ops.core import Index, IndexAttrs
 from ..translator.rewrite import Substitution, copy_statement, substitute
 from .native import work
 
 SMALLEST = 1_024  # elements: below, one native kernel for the whole loop is as good
+LARGEST = 1 << 24  # elements of which it is looked at which of them several stores leave
 WORTH_COPYING = 8  # operations of inner loops on each element beside which its copy does not count
 INDEX = Aval((), np.dtype(np.int64), weak=True)
 
@@ -92,22 +96,65 @@ def _inside(s: Statement) -> Statement:
 
 
 def _stores(loop: For, position: int) -> Apply | None:
-    """The first store into the carried value, if storing at fixed places is all the loop does to it."""
+    """The first store into the carried value, if storing at fixed places is all the loop does to it, and nothing reads
+    places of the other buffer before they are stored into again.
+    """
     param = loop.body.params[position + 1]
     result = loop.body.results[position]
     if param.aval.size < SMALLEST or not isinstance(result, Var):
         return None
     made = {t: s for s in loop.body.statements for t in s.targets}
-    first: Apply | None = None
+    puts: list[Apply] = []
     value: Atom = result
     while isinstance(value, Var) and value is not param:
         s = made.get(value)
         if not isinstance(s, Apply) or s.op is not ops.PUT or len(s.args) > 2:
             return None
-        first, value = s, s.args[0]
-    if first is None or value is not param or not isinstance(first.attrs, IndexAttrs):
+        puts.insert(0, s)
+        value = s.args[0]
+    if not puts or value is not param or not _is_read(loop.body, param, puts[0]):
         return None
-    return first if _is_read(loop.body, param, first) else None
+    return None if len(puts) > 1 and _reads_stale(loop.body, puts) else puts[0]
+
+
+def _reads_stale(body: Block, puts: Sequence[Apply]) -> bool:
+    """Whether something reads, between the stores, what only later ones store: in the other buffer it is two iterations
+    old. A part of the array may, where it is stored as it is and overwritten then (the corners of u[0] = u[1]).
+    """
+    versions = [s.targets[0] for s in puts]
+    if versions[0].aval.size > LARGEST:
+        return True
+    stale = np.zeros(versions[0].aval.shape, np.bool_)
+    for s in puts:
+        stale[_key(s)] = True
+    parts: dict[Atom, Any] = {}  # of versions, read to be stored alone: which of their elements are stale
+    for put, following, version in zip(puts, puts[1:], versions, strict=False):
+        value = parts.get(put.args[1], False)
+        stale[_key(put)] = value
+        for reader in _readers(body, version):
+            if reader is following and version is not following.args[1]:
+                continue
+            part = reader if isinstance(reader, Apply) and isinstance(reader.op, Index) else None
+            found = stale if part is None or len(part.args) > 1 else stale[_key(part)]
+            if not np.any(found):
+                continue
+            if part is None or len(part.args) > 1 or _readers(body, part.targets[0]) != [following]:
+                return True
+            parts[part.targets[0]] = found.copy()
+    stale[_key(puts[-1])] = parts.get(puts[-1].args[1], False)
+    return bool(np.any(stale))
+
+
+def _key(s: Apply) -> tuple[Any, ...]:
+    assert isinstance(s.attrs, IndexAttrs)
+    return numpy_index(s.attrs, ())
+
+
+def _readers(body: Block, v: Var) -> list[Statement | None]:
+    """The statements that use a variable; None where a block gives it back."""
+    blocks = [body, *(b for s in walk(body) for b in blocks_of(s))]
+    used: list[Statement | None] = [s for s in walk(body) if v in inputs_of(s)]
+    return used + [None for b in blocks if v in b.results]
 
 
 def _is_read(body: Block, param: Var, put: Apply) -> bool:

@@ -191,7 +191,8 @@ def is_host_call(s: Apply) -> bool:
         case Reduce(name=name), _:
             return host_calls.reduces(name, avals[0], out.dtype)
         case Contract(), ContractAttrs():
-            return host_calls.multiplies(attrs, avals[0], avals[1], out.dtype)
+            known = (host_calls.multiplies, host_calls.sums_products)
+            return any(takes(attrs, avals[0], avals[1], out.dtype) for takes in known)
     return False
 
 

@@ -101,10 +101,8 @@ class Checked:
         match d:
             case At(index=Dyn(arg=arg)) | Gather(arg=arg):
                 return index_status(self.interval(s.args[arg]), n)
-            case Run(start=Dyn(arg=arg), size=size, step=step) if size:
-                shift = (size - 1) * abs(step)
-                low, high = (0, n - 1 - shift) if step > 0 else (shift, n - 1)
-                inside = self.interval(s.args[arg]).within(low, high)
+            case Run(start=Dyn(arg=arg), size=size) if size:
+                inside = self.interval(s.args[arg]).within(*d.starts(n))
                 return Status.IN_RANGE if inside else Status.UNKNOWN
         return Status.IN_RANGE
 

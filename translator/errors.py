@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import linecache
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -39,7 +38,8 @@ NOWHERE = Span("<generated>", 0, 0, 0, 0)
 class Diagnostic:
     """What is wrong, where, why, and what would work.
 
-    `source_lines` are the user's whole lines. `calls` are the calls that led there, the innermost first.
+    `source_lines` are the user's whole lines. `calls` are the calls that led there, the innermost first. `numpy` is
+    what NumPy says.
     """
 
     what: str
@@ -48,12 +48,15 @@ class Diagnostic:
     instead: str = ""
     source_lines: str = ""
     calls: tuple[Span, ...] = ()
+    numpy: str = ""
 
     def __str__(self) -> str:
         parts = [self.what]
         if self.span.line:
             parts += excerpt(self.span, self.source_lines)
         parts += _chain(self.calls)
+        if self.numpy:
+            parts.append(f"  NumPy: {self.numpy}")
         if self.why:
             parts.append(f"  why: {self.why}")
         if self.instead:
@@ -193,15 +196,6 @@ def errors_at(span: Span) -> Iterator[None]:
         raise
 
 
-def for_users(error: Exception) -> Exception:
-    """The error without the way through the translator, where it says what is wrong in the user's source.
-
-    With UNTRACED_TRACEBACK=full it keeps all of it.
-    """
-    says = isinstance(error, UntracedError) or place_told(error) is not None
-    return error.with_traceback(None) if says and os.environ.get("UNTRACED_TRACEBACK") != "full" else error
-
-
 class NumPyError(UntracedError):
     """What NumPy would raise as well; it comes before anything runs, and shows the place."""
 
@@ -217,6 +211,10 @@ class CutError(UnsupportedError):
 
     `accelerate` cuts the function there into compiled regions (translator/cutting); derivatives and batching refuse it.
     """
+
+
+class SourcelessError(UnsupportedError):
+    """A function whose text is not known. Where another function calls it, CPython can."""
 
 
 class ShapeError(NumPyError, ValueError):
@@ -261,6 +259,12 @@ class ObjectsError(CutError, DTypeError):
     refuses = True
 
 
+class MismatchError(NumPyError, TypeError, ValueError):
+    """What does not fit the function whose derivative is taken: `argnums` that the call does not have, a tangent or
+    cotangent of another shape or dtype. Versions of JAX raise the one or the other.
+    """
+
+
 class DerivativeError(UntracedError, AssertionError):
     """A derivative that is not that of the function; what `testing.check_grads` and its kin raise."""
 
@@ -291,3 +295,12 @@ class AliasError(UntracedError):
 
 class TargetError(UntracedError):
     """A device, driver or toolchain is missing; the message says how to install it."""
+
+
+_FACE = __name__.partition(".")[0]  # where users find them
+_OFFERED = UntracedError, UnsupportedError, ShapeError, DTypeError, AliasError, DerivativeError, TargetError
+_OFFERED_IN_ERRORS = CutError, SourcelessError, ObjectsError, AxisError, SquareError, OutOfBoundsError, MismatchError
+for _error in _OFFERED:
+    _error.__module__ = _FACE
+for _special in _OFFERED_IN_ERRORS:
+    _special.__module__ = f"{_FACE}.errors"

@@ -34,6 +34,7 @@ from .passes.fuse import fuse
 from .passes.kinds import kinds
 from .passes.partitions import partitions
 from .passes.simplify import simplify
+from .passes.sliding import sliding
 from .passes.ties import ties
 from .passes.windows import windows
 from .reading.changes import Change, Returned
@@ -105,7 +106,7 @@ def _prepared(function: Function, derives: bool) -> Function:
 def grouped(function: Function) -> Function:
     """The program in kernels; GPUs find the place of an extreme by reductions that fuse, and counters by indices."""
     if target() not in ("triton", "cuda"):
-        return fuse(everywhere(function, ties))
+        return fuse(everywhere(function, lambda f: ties(sliding(f))))
     made = everywhere(function, lambda f: counters(extremes(f)))
     return fuse(made, on_the_host(made))
 

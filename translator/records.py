@@ -31,6 +31,7 @@ def _made(cls: type, frozen: bool = False, slots: bool = False, eq: bool = True,
     made: Any = dataclasses.dataclass(init=False, eq=False, repr=False, slots=slots, kw_only=kw_only)(cls)
     if "__init__" not in own:
         made.__init__ = _first_init(made)
+        made.__signature__ = _Signature(made)
     if "__repr__" not in own:
         made.__repr__ = _repr
     if not eq:
@@ -51,6 +52,22 @@ def _first_init(cls: Any) -> Callable[..., None]:
         cls.__init__(self, *args, **kwargs)
 
     return __init__
+
+
+class _Signature:
+    """The parameters of a class, for `help` and `inspect`."""
+
+    def __init__(self, cls: Any) -> None:
+        self.cls = cls
+
+    def __get__(self, instance: Any, owner: Any) -> Any:
+        if instance is not None:
+            raise AttributeError("__signature__")
+        import inspect
+
+        init = _written_init(self.cls) if owner.__init__ is self.cls.__init__ else owner.__init__
+        whole = inspect.signature(init)
+        return whole.replace(parameters=list(whole.parameters.values())[1:])
 
 
 def _written_init(cls: Any) -> Any:

@@ -41,6 +41,7 @@ class TreeDef:
 
     @property
     def leaf_count(self) -> int:
+        """The number of leaves."""
         return 1 if self.kind is Kind.LEAF else sum(c.leaf_count for c in self.children)
 
 

@@ -43,7 +43,7 @@ def test_one_in_a_thousand_is_noticed(mode, dtype):
 
 def test_only_the_modes_asked_for_are_checked():
     check_grads(f, (X,), order=1, modes=("fwd",), **with_error(reverse=1.001))
-    check_grads(f, (X,), order=1, modes=("rev",), **with_error(forward=1.001))
+    check_grads(f, (X,), order=1, modes="rev", **with_error(forward=1.001))
     with pytest.raises(ValueError, match="modes"):
         check_grads(f, (X,), modes=("forward",))
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import untraced
-from untraced import accelerate, custom_jvp, custom_vjp, grad, hessian, jacfwd, jvp, lax, tree, vmap
+from untraced import accelerate, custom_jvp, custom_vjp, grad, hessian, jacfwd, jvp, lax, random, tree, vmap
 
 A = np.arange(6.0).reshape(2, 3) / 3 + 0.2
 V = np.array([0.3, 0.7, 1.1])
@@ -509,3 +509,15 @@ def test_a_rule_that_needs_its_own_function_ever_deeper():
     np.testing.assert_allclose(grad(root)(2.0), 0.5 / np.sqrt(2.0), rtol=1e-9)
     np.testing.assert_allclose(grad(grad(root))(2.0), -0.25 / 2.0**1.5, rtol=1e-9)
     np.testing.assert_allclose(accelerate(grad(root))(2.0), 0.5 / np.sqrt(2.0), rtol=1e-9)
+
+
+def test_what_is_wrong_in_this_package_is_told_at_the_users_call() -> None:
+    @untraced.custom_gradient
+    def alone(x: Any) -> Any:
+        return x * 2
+
+    for call in (lambda x: alone(x), lambda x: np.sum(random.normal(x, (3,)))):
+        with pytest.raises(TypeError) as caught:
+            grad(call)(3.0)
+        said = "\n".join([str(caught.value), *getattr(caught.value, "__notes__", ())])
+        assert f"--> {__file__}:" in said and "runtime" not in said and "library" not in said

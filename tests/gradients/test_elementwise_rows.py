@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import cmath
+
 import numpy as np
 import pytest
 from gradient_helpers import built, check
 
+from untraced import accelerate, grad, jvp
+from untraced.testing import check_grads
 from untraced.translator import make, ops
 from untraced.translator.derive.activity import linked_args
 from untraced.translator.ir import Apply, Aval, Var
@@ -87,3 +91,37 @@ def test_same_argument_twice(op: Elementwise) -> None:
 
 def test_rows_are_many() -> None:
     assert len(REAL_ROWS) >= 30
+
+
+def test_neighbours_move_with_their_numbers() -> None:
+    x = np.array([[0.3], [2.0], [-1e-7]])
+    towards = np.array([2.0, -5.0])
+    weights = np.arange(1.0, 7.0).reshape(3, 2)
+    for turn in (lambda f: f, accelerate):
+        to_x, to_y = turn(grad(lambda x, y: np.sum(weights * np.nextafter(x, y)), argnums=(0, 1)))(x, towards)
+        np.testing.assert_array_equal(to_x, [[3.0], [7.0], [11.0]])
+        np.testing.assert_array_equal(to_y, [0.0, 0.0])
+        np.testing.assert_allclose(turn(grad(lambda x: np.sum(np.spacing(x) * x)))(x), np.spacing(x), rtol=1e-14)
+
+
+NAMES = "exp sinh cosh sin cos tan tanh log10 sqrt asin acos atan asinh acosh atanh log phase".split()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_functions_of_cmath(name: str) -> None:
+    f = getattr(cmath, name)
+    check_grads(lambda z: abs(f(z)) ** 2 + f(z).real, (0.3 + 0.4j,), order=2)
+    value, _ = jvp(lambda z: f(z), (0.3 + 0.4j,), (1.0 + 0j,))
+    assert value == pytest.approx(f(0.3 + 0.4j), rel=1e-14)
+
+
+def test_polar_forms_and_bases_of_cmath() -> None:
+    def f(z):
+        r, phi = cmath.polar(z)
+        return abs(cmath.rect(r * r, 3.0 * phi) + cmath.log(z, 2.5) * cmath.log(z, z + 1.0))
+
+    check_grads(f, (0.3 + 0.4j,), order=2)
+    with pytest.raises(OverflowError, match="math range error"):
+        grad(lambda z: abs(cmath.exp(z)))(1e4 + 0j)
+    with pytest.raises(ValueError, match="math domain error"):
+        grad(lambda z: abs(cmath.log(z)))(0j)

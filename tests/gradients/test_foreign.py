@@ -22,6 +22,12 @@ CASES = {
     "wofz": lambda x: special.wofz(x + 0.5j).real,
     "wrightomega": lambda x: special.wrightomega(x),
     "inverses": lambda x: (special.gammaincinv(2.0, x), special.gammainccinv(2.0, x), special.betaincinv(2.0, 3.0, x)),
+    "inverses by a shape": lambda x: (special.gammaincinv(3.0 * x, x), special.gammainccinv(2.0 * x, 0.4)),
+    "kelvin": lambda x: (special.ber(x), special.bei(x), special.ker(x), special.kei(x), special.kerp(x)),
+    "slopes": lambda x: (
+        special.jvp(2, x), special.yvp(1.5, x, 2), special.ivp(1, x, 3), special.kvp(0, x), special.jve(1, x)
+    ),
+    "quantiles": lambda x: (special.chdtri(3.0, x), special.stdtr(4.0 * x, x), special.stdtr(2.5, -x)),
     "stdtr": lambda x: (special.stdtr(3.0, x), special.stdtrit(3.0, x)),
     "hypergeometric": lambda x: (
         special.hyp0f1(1.2, x), special.hyperu(0.5, 1.2, x)
@@ -49,10 +55,12 @@ def test_to_order_2(name):
 
 
 def test_values_are_scipys():
-    for name in ("chdtr", "gdtr", "pdtr", "bdtr", "nbdtr", "fdtr", "agm", "powm1", "sindg", "cotdg"):
+    for name in ("chdtr", "gdtr", "pdtr", "bdtr", "nbdtr", "fdtr", "agm", "powm1", "sindg", "cotdg", "stdtr", "chdtri"):
         theirs, own = getattr(special, name), TRANSFORMED[name]
         args = (2.0, 5.0, 0.6)[-theirs.nin :]
         np.testing.assert_allclose(own(*args), theirs(*args), rtol=1e-12, err_msg=name)
+    for name in ("jvp", "yvp", "ivp", "kvp"):
+        np.testing.assert_allclose(TRANSFORMED[name](2, X, 2), getattr(special, name)(2, X, 2), rtol=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from gradient_helpers import Program, read_program
 
-from untraced import accelerate, grad, jacfwd, jacrev, jvp, vjp
+from untraced import accelerate, grad, jacfwd, jacrev, jvp, testing, vjp
 from untraced.translator.derive import forward, reverse
 from untraced.translator.errors import DTypeError
 from untraced.translator.same import same
@@ -163,3 +163,24 @@ def test_a_tangent_of_numpys_for_a_number_of_pythons():
     value, tangent = jvp(lambda a: -a * np.sin(a), (2.0,), (np.float64(1.0),))
     assert (value, tangent) == pytest.approx((-2.0 * np.sin(2.0), -np.sin(2.0) - 2.0 * np.cos(2.0)), rel=1e-14)
     assert accelerate(lambda x, t: jvp(lambda a: -a * a, (x,), (t,))[1])(2.0, np.float64(1.0)) == -4.0
+
+
+@pytest.mark.parametrize(
+    ("blend", "sums"),
+    [
+        (lambda s, x, y: (1.0 - s) * x + s * y, 1),
+        (lambda s, x, y: s * x + y * s, 1),
+        (lambda s, x, y: x - s * x - s * y, 1),
+        (lambda s, x, y: (1.0 - s) * x + (1.0 + s) * np.sum(y), 3),
+        (lambda s, x, y: s * x + s * y[0], 3),
+    ],
+)
+def test_sums_of_products_that_share_a_factor_are_one(blend, sums):
+    x, y = np.linspace(0.1, 1.0, 6).reshape(2, 3), np.linspace(1.0, 0.3, 6).reshape(2, 3)
+
+    def loss(s, x, y):
+        return np.sum(blend(s, x, y) ** 3)
+
+    testing.check_grads(loss, (0.7, x, y), order=2)
+    source = grad(loss).source(0.7, x, y)
+    assert source.count("np.sum(") == sums, source

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.interpolate import CubicSpline, PchipInterpolator, interp1d
+from scipy.interpolate import CubicSpline, PchipInterpolator, RegularGridInterpolator, interp1d
 
 import untraced
-from untraced import grad, value_and_grad
+from untraced import grad, jvp, value_and_grad
 from untraced.testing import check_grads
 
 X = np.array([0.0, 0.7, 1.5, 2.1, 3.0])
@@ -77,3 +77,28 @@ def test_cubics_that_keep_to_the_shape():
     check_grads(f, args, order=1)
     slope = lambda t: np.sum(PchipInterpolator(KNOTS, LEVELS)(t, 1) ** 2)
     check_grads(slope, (BETWEEN,), order=1)
+
+
+GRID = (np.array([0.0, 0.5, 2.0]), np.array([-1.0, 0.0, 1.0, 4.0]))
+INSIDE = np.array([[0.2, -0.3], [1.4, 3.7], [0.7, 0.4]])
+
+
+@pytest.mark.parametrize("method", ["linear", "nearest"])
+def test_regular_grids(method):
+    def f(values, x, y, points):
+        whole = RegularGridInterpolator((x, y), values, method=method)(points)
+        beyond = RegularGridInterpolator((x, y), values, method, False, 0.7)(points * 1.5)
+        further = RegularGridInterpolator((x, y), values, method, bounds_error=False, fill_value=None)
+        return whole * beyond + further((points[:, 0] * 2.0, points[:, 1]))
+
+    args = (np.sin(np.arange(12.0)).reshape(3, 4), *GRID, INSIDE)
+    np.testing.assert_allclose(jvp(f, args, args)[0], f(*args), rtol=1e-13)
+    check_grads(f, args, order=2)
+
+
+def test_regular_grids_end():
+    values = np.ones((3, 4))
+    with pytest.raises(ValueError, match="out of bounds"):
+        grad(lambda p: np.sum(RegularGridInterpolator(GRID, values)(p)))(INSIDE * 9.0)
+    with pytest.raises(untraced.UnsupportedError, match="RegularGridInterpolator with these options"):
+        grad(lambda p: np.sum(RegularGridInterpolator(GRID, values, method="cubic")(p)))(INSIDE)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from untraced import grad
+from untraced import accelerate, grad, vmap
 from untraced.testing import check_grads
 
 RNG = np.random.default_rng(11)
@@ -133,3 +133,64 @@ def test_what_a_loop_reads_backwards_from_a_moving_start_is_added_backwards() ->
 
     x = np.cos(np.arange(10.0))
     check_grads(f, (x,), order=2)
+
+
+# ---- parts of complex numbers ----------------------------------------------------------------------
+
+
+def whole_parts(z):
+    y = np.zeros(4, complex)
+    y.real = z.real**2
+    y.imag = z.imag * z.real
+    y.real[1:] += y.imag[:-1]
+    y.imag[0] *= 2.0
+    return y * y
+
+
+def parts_by_views(z):
+    re = z.real
+    re *= 2.0
+    re[0] = z.imag[1] ** 2
+    z.imag -= re
+    np.imag(z)[1:3] = 1.5
+    return z**2
+
+
+def parts_in_a_loop(z):
+    y = z.copy()
+    for i in range(1, len(z)):
+        y.real[i] = y.real[i - 1] * y.imag[i]
+        y.imag[i] += y.real[i] ** 2
+    return y
+
+
+@pytest.mark.parametrize("f", [whole_parts, parts_by_views, parts_in_a_loop])
+def test_stores_into_real_and_imaginary_parts(f: Callable[[Any], Any]) -> None:
+    z = RNG.standard_normal(4) + 1j * RNG.standard_normal(4)
+    check_grads(f, (z,), order=2)
+
+
+def test_parts_of_reals_and_of_batches() -> None:
+    def f(x):
+        y = np.zeros(3, complex)
+        y.real, y.imag = x, x[::-1] ** 2
+        x.real = 2.0 * x
+        return np.sum(np.abs(y) ** 2) + np.sum(x)
+
+    x = RNG.standard_normal((2, 3))
+    np.testing.assert_allclose(vmap(grad(f))(x), 2 * x + 4 * x**3 + 2, rtol=1e-12)
+    np.testing.assert_allclose(vmap(f)(x.copy()), [f(row.copy()) for row in x], rtol=1e-12)
+
+
+@pytest.mark.parametrize("target", ["numpy", "cpu"])
+def test_one_row_for_all_places(target: str) -> None:
+    places, w, x = np.arange(30)[:, None] + np.arange(6), np.arange(6.0), np.linspace(0.0, 1.0, 40)
+
+    def weighted(x):
+        return np.sum(x[places] * w)
+
+    want = np.zeros(40)
+    for row in places:
+        want[row] += w
+    np.testing.assert_allclose(accelerate(grad(weighted), target=target)(x), want, rtol=1e-14)
+    np.testing.assert_allclose(grad(weighted)(x), want, rtol=1e-14)

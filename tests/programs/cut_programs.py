@@ -426,6 +426,14 @@ def functions_without_a_rule(x: Any) -> Any:
     return scipy.special.j0(y) + np.real_if_close(y + 0j)
 
 
+def counts_by_identity(x: Any) -> Any:
+    y = np.sin(x)
+    seen: dict[int, int] = {}
+    for v in (x, y, x):
+        seen[id(v)] = seen.get(id(v), 0) + 1
+    return sorted(seen.values()), id(y) == id(x), (y * 2).sum()
+
+
 FUNCTIONS = (
     prints_in_a_loop, places, selection, one_argument_where, sets, shrinks, grows, collects, sized_by_data,
     raises_by_data, fails_after_a_store, catches, inverts_if_it_can, in_a_context, formats, draws,
@@ -433,5 +441,5 @@ FUNCTIONS = (
     written_in_place, a_view_across_a_cut, two_names, a_view_made_between, a_list_shared, bound_in_an_earlier_round,
     calls_one_that_prints, simulates, an_inner_function_that_looks_back, counts_in_a_closure, names_of_one_array,
     tries_in_a_loop, leaves_the_loop, deletes, a_wide_integer, returns_from_a_loop, returns_from_an_endless_loop,
-    returns_its_argument, returns_a_view_or_nothing, functions_without_a_rule,
+    returns_its_argument, returns_a_view_or_nothing, functions_without_a_rule, counts_by_identity,
 )  # fmt: skip

@@ -164,7 +164,7 @@ def mean_and_rest_region_2(y, m):
     return result
 
 
-# line {2} stays with CPython: `print` is left to CPython
+# line {2} stays with CPython: `print` cannot be compiled
 def mean_and_rest(x):
     y, m = mean_and_rest_region_1(x)
     print('mean', m)

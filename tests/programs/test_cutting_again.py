@@ -11,6 +11,7 @@ import pytest
 from comparing import assert_same
 
 from untraced import accelerate
+from untraced.runtime import fallback
 
 
 def _loops_and_a_comprehension_of_one_name(steps, rows):
@@ -43,8 +44,37 @@ def _reads_under_a_branch(steps, x):
     return r * 3.0
 
 
+def _bound_by_another_loop(steps, x):
+    for i in range(steps):
+        print(i)
+    for i in range(steps, 4):
+        y = np.sqrt(x + i) * 2.0
+    return np.sum(np.tanh(x * i)) + np.sum(y)
+
+
+def _returned_before(steps, x):
+    for i in range(steps):
+        print(i)
+    if steps == 0:
+        return np.sum(x) * 2.0 + np.sum(x * x)
+    return np.sum(np.tanh(x * i)) * np.sum(x)
+
+
+def _bound_in_the_statement(steps, x):
+    for i in range(steps):
+        last = x * i
+        print(i)
+    total = np.sum((last := x * 2.0) + last * x + last)
+    print(total)
+    return total
+
+
 @pytest.mark.parametrize(
-    "fun", [_loops_and_a_comprehension_of_one_name, _an_inner_function_of_one_name, _reads_under_a_branch]
+    "fun",
+    [
+        *(_loops_and_a_comprehension_of_one_name, _an_inner_function_of_one_name, _reads_under_a_branch),
+        *(_bound_by_another_loop, _returned_before, _bound_in_the_statement),
+    ],
 )
 def test_loops_that_do_not_run_at_the_second_call(fun: Any) -> None:
     fast = accelerate(fun, target="cpu")
@@ -71,3 +101,21 @@ def test_a_name_that_no_loop_has_bound_raises_as_it_would() -> None:
         assert fast(2, np.ones(3)) == 7.0
     with pytest.raises(UnboundLocalError, match="'last'"):
         fast(0, np.ones(3))
+
+
+def test_long_lists_are_not_looked_through_for_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call by CPython knows from its key that a list of numbers holds no Array."""
+    looked = []
+    monkeypatch.setattr(fallback.trees, "leaves", lambda tree: looked.append(tree) or [])
+    data = list(range(1000))
+    f = accelerate(_checksum, target="cpu")
+    for _ in range(4):
+        assert f(data) == _checksum(data)
+    assert not looked
+
+
+def _checksum(data):
+    total = 0xFFFF
+    for b in data:
+        total = (total * 31 ^ b) & 0xFFFF
+    return total

@@ -243,3 +243,37 @@ def test_loops_with_many_ways_out_are_left_to_cpython() -> None:
     picture = accelerate(escapes, target="cpu")
     assert picture(12, 20) == escapes(12, 20)
     assert solve._cut and picture._cut
+
+
+def fits(x, y, chosen):
+    return np.array([np.polyfit(x[i], y[i], 2) for i in chosen])
+
+
+def norms(layers):
+    return [np.sqrt(np.sum(w * w)) for w in layers]
+
+
+def test_comprehensions_over_rows_are_left_to_cpython_where_they_are_long() -> None:
+    """Written out, fifty fits were seventeen seconds of compilation. A list of arrays is no longer than its program."""
+    rng = np.random.default_rng(0)
+    x, y, chosen = rng.random(40), rng.random(40), rng.integers(0, 40, (50, 40))
+    fit = accelerate(fits, target="cpu")
+    np.testing.assert_allclose(fit(x, y, chosen), fits(x, y, chosen), rtol=1e-7)
+    layers = [rng.random((2, n)) for n in range(1, 41)]
+    norm = accelerate(norms, target="cpu")
+    np.testing.assert_allclose(norm(layers), norms(layers))
+    assert fit._cut and not norm._cut
+
+
+def pooled(image, k):
+    rows, columns = image.shape
+    return np.array([[image[i : i + k, j : j + k].max() for j in range(0, columns, k)] for i in range(0, rows, k)])
+
+
+def test_comprehensions_in_comprehensions_count_together() -> None:
+    """A hundred maxima of ten by ten elements are as many kernels, though each row is short."""
+    image = np.random.default_rng(0).random((30, 20))
+    pool = accelerate(pooled, target="cpu")
+    for k, cut in ((10, False), (2, True)):
+        np.testing.assert_array_equal(pool(image, k), pooled(image, k))
+        assert bool(pool._cut) is cut

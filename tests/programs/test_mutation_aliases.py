@@ -219,6 +219,26 @@ def sv(x):
     return w.sum(axis=1)
 
 
+@CASES(X(m34))
+def bound_by_loops(m):
+    for _ in range(2):
+        row = m[1]
+    for _ in range(4):
+        again = row
+    again[1] = 9
+    return m
+
+
+@CASES(X(m34))
+def views_bound_by_loops(m):
+    for row in m:
+        wide = row[None, :]
+    for _ in range(3):
+        view = row.view()
+    view[-2] /= m[0, 1] + 3
+    return m, wide
+
+
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize(("function", "arguments"), CASES.found)
 def test_aliases(function: Any, arguments: Any, target: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -306,3 +307,109 @@ def test_ends_that_turn_negative_count_from_the_back(part: Any) -> None:
     np.testing.assert_array_equal(accelerate(f, target="numpy")(X), f(X))
     for k in range(9):
         np.testing.assert_array_equal(accelerate(g, target="numpy")(X, k), g(X, k))
+
+
+def smallest(x):
+    total = 0.0
+    for i in range(4):
+        total += np.min(x[-i : -i + 3], initial=0.0)
+    return total
+
+
+def joined(x):
+    total = 0
+    for i in range(0, len(x), 2):
+        total += np.min(np.append(x[-i : -i + 3], 1.0))
+    return total
+
+
+def sorted_rows(x):
+    for i in range(4):
+        x[i] = np.sum(np.sort(x[6 - i : 9 - i])) + np.sum(np.sort(x[i - 2 : i + 1]))
+    return x
+
+
+@pytest.mark.parametrize("target", ["numpy", "cpu"])
+@pytest.mark.parametrize("f", [smallest, joined, sorted_rows])
+def test_slices_that_leave_their_axis_in_some_iterations(f: Any, target: str) -> None:
+    mine, theirs = X - 0.5, X - 0.5
+    assert_same(accelerate(f, target=target)(theirs), f(mine), "result")
+    np.testing.assert_array_equal(theirs, mine)
+
+
+def from_the_end(x, k):
+    first = x[:5]
+    for i in range(k):
+        first[-i - 1] = i
+    return first[-k], first[k - 1]
+
+
+def from_the_end_of_rows(x, k):
+    rows = x.reshape(-1, 3)[:2]
+    for i in range(k):
+        rows[-i - 1, -i] = rows[k - i - 1, i] + 1
+    return rows[k - 2]
+
+
+def windows_of_a_part(x, k):
+    first, total = x[:5], 0.0
+    for i in range(k + 2):
+        total += np.min(first[i : i + 3], initial=0.0)
+    return total, first[k : k + 3].copy()
+
+
+@pytest.mark.parametrize("target", ["numpy", "cpu"])
+@pytest.mark.parametrize("f", [from_the_end, from_the_end_of_rows, windows_of_a_part])
+def test_places_in_the_first_part_of_an_array(f: Any, target: str) -> None:
+    """They count from the end of the part."""
+    for k in (2, 1):
+        mine, theirs = np.arange(12.0) - 6, np.arange(12.0) - 6
+        assert_same(accelerate(f, target=target)(theirs, k), f(mine, k), "result")
+        np.testing.assert_array_equal(theirs, mine)
+
+
+def test_a_place_behind_the_first_part_of_an_array() -> None:
+    def f(x: Any, k: Any) -> Any:
+        return x[:5][k] * 2.0
+
+    fast = accelerate(f, target="cpu")
+    assert fast(X, 4) == f(X, 4)
+    with pytest.raises(IndexError):
+        fast(X, 5)
+
+
+BETWEEN_ARGUMENTS = [
+    lambda x, k: np.sum(x[k : k + 1]),
+    lambda x, k: np.mean(x[k : k + 1]),
+    lambda x, k: len(x[k : k + 3]),
+    lambda x, k: np.ones(x[k : k + 2].shape),
+    lambda x, k: np.zeros_like(x[k - 2 : k]),
+    lambda x, k: np.trapezoid(x[k : k + 3]),
+    lambda x, k: np.pad(x[k : k + 2], 1),
+    lambda x, k: np.mean(x.reshape(3, 3)[:, k : k + 2], axis=1),
+    lambda x, k: np.mean(x[k : k - 1 : -1]),
+]
+
+
+@pytest.mark.filterwarnings("ignore:Mean of empty slice", "ignore:invalid value")
+@pytest.mark.parametrize("target", ["numpy", "cpu"])
+@pytest.mark.parametrize("f", BETWEEN_ARGUMENTS)
+def test_slices_between_arguments_are_shorter_where_they_leave_their_axis(f: Any, target: str) -> None:
+    fast = accelerate(f, target=target)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for k in (1, 2, -1, 8, -2, 9):
+            assert_same(fast(X, k), f(X, k), f"from {k}")
+
+
+@pytest.mark.parametrize("target", ["numpy", "cpu"])
+def test_stores_between_arguments(target: str) -> None:
+    def f(x: Any, k: Any) -> Any:
+        x[k : k + 1] += 7.0
+        return x * 2.0
+
+    fast = accelerate(f, target=target)
+    for k in (1, -1):
+        mine, theirs = X.copy(), X.copy()
+        assert_same(fast(theirs, k), f(mine, k), f"from {k}")
+        np.testing.assert_array_equal(theirs, mine)

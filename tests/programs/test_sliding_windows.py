@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from comparing import Cases, check
+from comparing import Cases, assert_same, check
 
-from untraced import accelerate
+from untraced import accelerate, grad
 
 sliding = np.lib.stride_tricks.sliding_window_view
 pytestmark = pytest.mark.filterwarnings("error:.*runs as it is:UserWarning")
@@ -82,3 +82,47 @@ def test_no_window_is_made_that_nobody_takes() -> None:
 
     source = accelerate(spectrogram, target="numpy").source(np.ones(1024))
     assert "x[(np.arange(31) * 32)[:, None] + np.arange(64)]" in source
+
+
+def moving_slices(x: Any) -> Any:
+    return np.array([x[i : i + 3] for i in range(len(x) - 2)])
+
+
+def moving_in_steps(x: Any) -> Any:
+    return np.stack([x[i : i + 4] for i in range(2, len(x) - 4, 2)], axis=-1)
+
+
+def moving_and_others(x: Any) -> Any:
+    return np.concatenate([np.stack([x[i : i + 2] for i in range(20)] + [x[7:9], x[0:2]]), x[:2][None]])
+
+
+def still(x: Any) -> Any:
+    return np.array([x[3:5] for _ in range(20)])
+
+
+def turning_back(x: Any) -> Any:
+    return np.array([x[i : i + 2] for i in range(20, 0, -1)])
+
+
+def few_slices(x: Any) -> Any:
+    return np.stack([x[:-2], x[1:-1], x[2:]])
+
+
+@pytest.mark.parametrize("f", [moving_slices, moving_in_steps, moving_and_others, still, turning_back, few_slices])
+@pytest.mark.parametrize("shape", [(50,), (50, 3)])
+@pytest.mark.parametrize("target", ["cpu", "numpy"])
+def test_slices_that_are_joined(f: Any, shape: tuple[int, ...], target: str) -> None:
+    """Of many that move along an array XLA took seconds to compile what reads them: they are windows."""
+    x = np.random.default_rng(0).random(shape)
+    g = accelerate(f, target=target)
+    assert_same(g(x), f(x), f.__name__)
+    windows = f in (moving_slices, moving_in_steps, moving_and_others)
+    assert g.inspect(x).source.count("np.arange") == 2 * windows
+    weights = np.arange(f(x).size).reshape(f(x).shape)
+    np.testing.assert_allclose(grad(lambda x: (f(x) * weights).sum())(x), _sums_of_weights(f, x, weights), rtol=1e-12)
+
+
+def _sums_of_weights(f: Any, x: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """The derivative of a sum of elements: to each what it was multiplied with."""
+    places = f(np.arange(x.size).reshape(x.shape)).ravel()
+    return np.bincount(places, weights.ravel(), minlength=x.size).reshape(x.shape)

@@ -49,6 +49,12 @@ def exchanged(a: Any) -> Any:
     )  # fmt: skip
 
 
+def in_groups(a: Any) -> Any:
+    by: dict[str, Any] = {"axis_index_groups": [[0, 3], [2, 1]]}
+    whole = lax.all_gather(a, "i", **by)
+    return lax.pmean(a, "i", **by), lax.pmax(a, "i", **by), whole, lax.psum_scatter(whole * a, "i", **by)
+
+
 def looped(a: Any) -> Any:
     for _ in range(6):
         a = a * 0.5 + lax.pmean(np.sin(a), "i")
@@ -80,6 +86,7 @@ CASES = {
     "derivative": (grad(energy), W),
     "value and derivative": (value_and_grad(energy), W),
     "exchanges": (exchanged, W),
+    "groups": (in_groups, W),
     "loop": (looped, W),
     "derivative of a loop": (grad(lambda a: np.sum(looped(a))), W),
     "condition on all": (until_small, W),

@@ -25,7 +25,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Host calls and shifted arguments for arrays of any size."""
     monkeypatch.setattr(host_calls, "has_vectors", lambda: True)
     monkeypatch.setattr(host_calls, "TAKEN", (0.0, 0.0))
-    for name in ("SMALLEST", "SHORTEST_LINE", "SHORTEST_SUM", "SMALLEST_PRODUCT"):
+    for name in ("SMALLEST", "SHORTEST_LINE", "SHORTEST_SUM", "SMALLEST_PRODUCT", "SHORTEST_DOT", "LEAST_PRODUCTS"):
         monkeypatch.setattr(host_calls, name, 1)
     monkeypatch.setattr(emit_reduce, "_MANY", 1)
     monkeypatch.setattr(shifted, "SMALLEST", 1)
@@ -157,6 +157,10 @@ CALLS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "truths, whole lines": (truths, (np.repeat(TABLE[:4, :8], 4),)),
     "matrix times vector": (lambda x, y: (x @ y, y @ x.T), (TABLE, TABLE[0])),
     "vector times vector": (lambda x, y: x @ y, (TABLE[0], TABLE[1])),
+    "products along rows": (lambda x, y: np.einsum("ij,ij->i", x, y), (TABLE, TABLE + 1)),
+    "products along columns": (lambda x, y: np.einsum("ij,ji->j", x, y.T), (TABLE, TABLE + 1)),
+    "products of complex": (lambda x, y: np.vecdot(x, y), (COMPLEX, TABLE + 1j)),
+    "products of a stack": (lambda x, y: (x[:, None] @ y[:, :, None])[:, 0, 0], (TABLE, TABLE + 1)),
     "elementwise": (lambda x, y: np.where(x > 0, x, 2.0) * y[0], (TABLE, TABLE)),
     "differences": (differences, (TABLE,)),
     "itself": (lambda x: (x, np.reshape(x, (10, 6)), x.T), (TABLE,)),
@@ -209,13 +213,15 @@ def called(f: Callable[..., Any], *arguments: Any) -> str:
 def test_what_is_worth_a_call(monkeypatch: pytest.MonkeyPatch) -> None:
     names = {"sort": "sort 0", "order": "argsort 0", "order float32": "sort 0", "argmax": "argmax 0"}
     names |= {"add at": "add_at", "running sums": "cumsum 0"}
-    for name, call in names.items():
+    sums = {"products along rows": "einsum 2 0 1 0 1 0", "products of a stack": "einsum 2 0 1 0 1 0"}
+    for name, call in (names | sums).items():
         assert f'call = "{call}"' in called(CALLS[name][0], *CALLS[name][1])
     for dtype in (np.int8, np.bool_, ml_dtypes.bfloat16):
         assert host_calls.TARGET not in called(CALLS["sort"][0], np.zeros(60).astype(dtype))
     assert host_calls.TARGET not in called(CALLS["complex product"][0], TABLE, TABLE.T)
     monkeypatch.setattr(host_calls, "SMALLEST", 61)
-    for name in names:
+    monkeypatch.setattr(host_calls, "LEAST_PRODUCTS", 61)
+    for name in names | sums:
         assert host_calls.TARGET not in called(CALLS[name][0], *CALLS[name][1])
 
 
@@ -225,7 +231,7 @@ def test_places_outside() -> None:
     with pytest.raises(IndexError, match="index 9 is out of bounds for axis 0 with size 7"):
         accelerate(counted, target="cpu")(places, np.ones(60))
     places[3] = -8
-    with pytest.raises(IndexError, match="index 8 is out of bounds for axis 0 with size 7"):
+    with pytest.raises(IndexError, match="index -8 is out of bounds for axis 0 with size 7"):
         accelerate(counted, target="cpu")(places, np.ones(60))
     found = accelerate(counted, target="cpu", checks=False)(places, np.ones(60))
     np.testing.assert_array_equal(found, counted(np.delete(places, [3, 20]), np.ones(58)))

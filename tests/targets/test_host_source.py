@@ -17,7 +17,7 @@ from untraced import accelerate, grad
 from untraced.kernels.executor import NUMBER, GpuExecutor
 from untraced.kernels.graphs import Graph
 from untraced.kernels.turns import Recorder, turning
-from untraced.translator.errors import UnsupportedError
+from untraced.translator.errors import RaisedError, UnsupportedError
 from untraced.translator.pipeline import translate
 from untraced.translator.reading.signature import abstract_with_leaves
 
@@ -212,7 +212,7 @@ def test_slices_that_may_reach_outside_are_checked(first: int, one_by_one: OneBy
     """A slice that shrinks would have other strides and fewer elements than its kernel reads."""
     executor, (x, i, n) = executor_of(windows, [np.arange(10.0), 1, 4], one_by_one)
     if first + n - 1 + 4 > len(x):
-        with pytest.raises(IndexError, match="outside an axis of size 10"):
+        with pytest.raises(RaisedError, match="IndexError"):
             executor([x, first, n])
     else:
         np.testing.assert_array_equal(executor([x, first, n])[0], windows(x.copy(), first, n))

@@ -78,6 +78,14 @@ def test_determinants_of_many_matrices(n: int, dtype: Any) -> None:
     assert not np.any(np.isfinite(f(large)))
 
 
+@pytest.mark.parametrize("shape", [(3, 3), (2, 3, 3), (2, 8, 8)])
+def test_a_pivot_of_zero_beside_an_infinite_one(shape: tuple[int, ...]) -> None:
+    a = np.zeros(shape)
+    a[...] = np.diag([np.inf, 0.0, *[2.0] * (shape[-1] - 2)])
+    for fun in (lambda a: L.det(a), lambda a: L.slogdet(a)):
+        assert_same(accelerate(target="cpu")(fun)(a), fun(a))
+
+
 def branch(a: Any, c: Any) -> Any:
     if c > 0:
         return np.linalg.solve(a, np.ones(4))

@@ -102,3 +102,25 @@ def test_long_sums(function: Any) -> None:
     x = np.random.default_rng(0).random((N, 300))
     ours = accelerate(function, target="cpu")(copy.deepcopy(x))
     np.testing.assert_allclose(ours, function(x), rtol=1e-12)
+
+
+def of_the_reversed(x):
+    z = x[::-1]
+    for i in range(0, len(x), 3):
+        z[max(i - 1, 0) : i + 2] *= 3.0
+        z[i : i + 2] += z[i + 1 : i + 3] if i + 3 <= len(x) else 1.0
+
+
+def of_every_other(x):
+    z, w = x[1::2], x[-2::-3]
+    for i in range(6):
+        z[i : i + 3] += w[i : i + 3] * 0.5
+        w[i + 1 : i + 3] = w[i : i + 2]
+
+
+@pytest.mark.parametrize("function", [of_the_reversed, of_every_other])
+def test_slices_of_views_with_steps(function: Any) -> None:
+    mine, theirs = (np.random.default_rng(0).random(N) for _ in range(2))
+    accelerate(function, target="cpu")(theirs)
+    function(mine)
+    np.testing.assert_allclose(theirs, mine, rtol=1e-12)

@@ -142,3 +142,45 @@ def test_loops_around_loops_are_doubled_where_a_copy_would_count(f: Any, inits: 
     assert carried(after)[: len(inits)] == inits
     for ours, expected in zip(evaluate(after, [u, 4]), evaluate(before, [u, 4]), strict=True):
         np.testing.assert_array_equal(ours, expected)
+
+
+def read_between(u, steps):
+    u, total = u.copy(), u * 0.0
+    for i in range(steps):
+        u[1:-1] *= 0.5
+        total = total + u
+        u[2:] = u[0] + i
+    return u, total
+
+
+def stored_between(u, steps):
+    u = u.copy()
+    for _ in range(steps):
+        u[2:-2] = 0.5 * (u[3:-1] + u[1:-3])
+        u[0] = u[-1] * 0.5
+        u[-1] = u[3]
+        u[1] = u[0]
+    return u
+
+
+def copied_corners(u, steps):
+    u = u.reshape(4, -1).copy()
+    for _ in range(steps):
+        u[1:-1, 1:-1] = 0.25 * (u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2])
+        u[0] = u[1]
+        u[-1] = u[-2]
+        u[:, 0] = u[:, 1]
+        u[:, -1] = u[:, -2]
+    return u
+
+
+@pytest.mark.parametrize("steps", [1, 2, 5])
+@pytest.mark.parametrize(("f", "doubled"), [(read_between, False), (stored_between, False), (copied_corners, True)])
+def test_what_is_stored_later_is_not_read_before(f: Any, doubled: bool, steps: int) -> None:
+    u = np.random.default_rng(0).random(32)
+    before = program(f, u, steps)
+    after = pass_.ping_pong(before)
+    verify(after)
+    assert (after is not before) == doubled
+    for ours, expected in zip(evaluate(after, [u, steps]), evaluate(before, [u, steps]), strict=True):
+        np.testing.assert_array_equal(ours, expected)

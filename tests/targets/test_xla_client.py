@@ -363,6 +363,40 @@ def test_quotients_are_rounded_once_where_barriers_end_kernels() -> None:
     np.testing.assert_array_equal(accelerated(device_put(u), 0.7), scaled(u, 0.7))
 
 
+def looked_up(x: Any, y: Any, z: Any, places: Any) -> Any:
+    z = z.copy()
+    x = np.where(z > x, x[0], x)
+    z[places] += 0.5
+    y = np.rot90(x) * 0.5 + y * 0.5
+    x = np.minimum((z[::-1] + 1e16) - 1e16, np.broadcast_to(z[0], z.shape) / z) * 0.5 + x * 0.5
+    z = y[::-1] * 0.5 + z * 0.5
+    return x, y, y * 0.5 + z * 0.5
+
+
+def test_no_kernel_writes_where_it_reads_under_another_name() -> None:
+    """What stands behind a barrier that is kept is the same memory as what stands in front of it."""
+    random = np.random.default_rng(0)
+    arrays = [random.normal(size=(64, 64)) for _ in range(3)]
+    accelerated = accelerate(looked_up, target="cpu")
+    places = random.integers(0, 64, 64)
+    assert MARK in accelerated.inspect(*arrays, places, compile=False).stablehlo
+    for found, expected in zip(accelerated(*arrays, places), looked_up(*arrays, places), strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
+def squared(n: Any) -> Any:
+    for _ in [1] * 9:
+        n = np.maximum(np.roll(n, 1, 0) ** 2 % 1000, n[:, ::-1] ** 2 - n ** 2)
+    return n
+
+
+def test_where_barriers_of_integers_are_read_beside_what_they_bar_none_are_kept() -> None:
+    n = np.random.default_rng(0).integers(-90, 90, (80, 90))
+    accelerated = accelerate(squared, target="cpu")
+    assert MARK not in accelerated.inspect(n, compile=False).stablehlo
+    np.testing.assert_array_equal(accelerated(device_put(n)), squared(n))
+
+
 def stepped(u: Any, steps: Any) -> Any:
     def slope(u: Any) -> Any:
         return 0.2 * (np.roll(u, 1, 0) + np.roll(u, -1, 0) + np.roll(u, 1, 1) + np.roll(u, -1, 1) - 4 * u) - u / (1 + u)

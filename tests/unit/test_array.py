@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import untraced
-from untraced import Array, accelerate, device_get, device_put, devices
+from untraced import Array, TargetError, accelerate, device_get, device_put, devices
 from untraced import numpy as unp
 from untraced.translator.errors import Diagnostic, UnsupportedError
 
@@ -30,6 +30,15 @@ class TestWhatItIs:
         assert a.dtype == np.float64 and a.device is devices()[0] and a.devices() == {a.device}
         assert a.block_until_ready() is a
         assert repr(device_put(np.array([1.0, 2.0]))) == "Array([1., 2.], dtype=float64)"
+
+    def test_names_of_devices(self) -> None:
+        with pytest.raises(ValueError, match="target must be one of"):
+            device_put(HOST, "nowhere")
+        for ask in (devices, lambda name: device_put(HOST, name)):
+            try:
+                ask("gpu")
+            except TargetError as error:
+                assert "NVIDIA" in str(error)
 
     def test_device_put_copies(self) -> None:
         x = HOST.copy()
@@ -184,6 +193,15 @@ class TestFunctions:
         got = a[index]
         assert type(got) is Array
         np.testing.assert_array_equal(got, HOST[index])
+
+    def test_slices_between_arrays(self, a: Array) -> None:
+        i = device_put(np.int64(1))
+        np.testing.assert_array_equal(a[i : i + 2], HOST[1:3])
+        np.testing.assert_array_equal(a[:, -i:], HOST[:, -1:])
+        np.testing.assert_array_equal(a.at[i:].set(0.0), np.where(np.arange(len(HOST))[:, None] < 1, HOST, 0.0))
+        np.testing.assert_array_equal(untraced.lax.dynamic_slice(a, (i, 0), (2, 1)), HOST[1:3, :1])
+        with pytest.raises(TypeError, match="only integer scalar Arrays"):
+            a[device_put(0.5) :]
 
     def test_index_out_of_range(self, a: Array) -> None:
         with pytest.raises(IndexError):

@@ -126,6 +126,49 @@ def test_what_is_the_same_for_all_needs_no_axis():
     assert np.array_equal(vmap(total, axis_name="i")(X.astype(np.float32) > 0)[0], np.sum(X > 0, axis=0))
 
 
+def over(axis, groups):
+    """The collectives that go by groups, over all of an axis or in groups of it."""
+
+    def f(x):
+        by = {"axis_index_groups": groups}
+        sums = lax.psum(x, axis, **by), lax.pmean({"x": x}, axis, **by), lax.pmax(x, axis, **by)
+        whole = lax.all_gather(x, axis, **by)
+        pieces = lax.all_to_all(whole, axis, 0, 0, **by), lax.psum_scatter(whole * x, axis, **by)
+        return sums, lax.pmin(x, axis, **by), whole, lax.all_gather(x, axis, axis=1, tiled=True, **by), pieces
+
+    return f
+
+
+@pytest.mark.parametrize("groups", [[[0, 1], [2, 3]], [[3, 1], [0, 2]], [[2, 0, 1, 3]], [[0], [3], [2], [1]]])
+def test_groups_are_axes_of_their_own(groups):
+    order = np.array(groups)
+
+    def in_groups(x):
+        return vmap(over("i", groups), axis_name="i")(x)
+
+    def nested(x):
+        apart = vmap(vmap(over("j", None), axis_name="j"))(x[order])
+        return trees.map(lambda leaf: leaf.reshape(4, *leaf.shape[2:])[np.argsort(order.ravel())], apart)
+
+    def energy(f):
+        return lambda x: sum(np.sum(np.sin(leaf) * k) for k, leaf in enumerate(trees.leaves(f(x))))
+
+    same(in_groups(X), nested(X))
+    same(accelerate(in_groups)(X), nested(X))
+    same(grad(energy(in_groups))(X), grad(energy(nested))(X))
+    same(jvp(in_groups, (X,), (X * X,))[1], jvp(nested, (X,), (X * X,))[1])
+    whole = vmap(lambda n: lax.psum(n, "i", axis_index_groups=groups), axis_name="i")(np.arange(4, dtype=np.int32))
+    assert whole.dtype == np.int32 and whole[order[0, 0]] == sum(groups[0])
+
+
+def test_groups_hold_each_position_once():
+    for groups in ([[0, 1]], [[0, 1], [1, 2, 3]], [[0, 1], [1, 2]], [[0, 1, 2], [3, 4, 5]]):
+        with pytest.raises(ValueError, match="each position of the axis 'i' of size 4 once"):
+            vmap(over("i", groups), axis_name="i")(X)
+    with pytest.raises(ValueError, match="must be of one size"):
+        vmap(over("i", [[0], [1, 2, 3]]), axis_name="i")(X)
+
+
 def test_errors_name_the_axis_and_the_line():
     def unknown(x):
         return lax.psum(x, "rows")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import functools
 import inspect
 from types import ModuleType
 from typing import Any
@@ -21,14 +22,42 @@ def test_all_have_one() -> None:
 
 
 SPACES = [x for x in FACE.values() if inspect.ismodule(x)]
-SPACES += [untraced.nn.initializers, untraced.scipy.linalg, untraced.scipy.special]
+SPACES += [untraced.nn.initializers, untraced.numpy.fft, untraced.numpy.linalg, untraced.lax.linalg]
+SPACES += [getattr(untraced.scipy, name) for name in untraced.scipy.__all__]
+IN_SPACES = pytest.mark.parametrize("space", SPACES, ids=lambda m: m.__name__.removeprefix("untraced."))
 
 
-@pytest.mark.parametrize("space", SPACES, ids=lambda m: m.__name__.removeprefix("untraced."))
+def offered(space: ModuleType) -> dict[str, Any]:
+    """The functions and classes of this package in a namespace."""
+    names = getattr(space, "__all__", None) or [name for name in dir(space) if not name.startswith("_")]
+    found = {name: getattr(space, name) for name in names}
+    ours = {name: x for name, x in found.items() if (getattr(x, "__module__", None) or "").startswith("untraced")}
+    return {name: x for name, x in ours.items() if callable(x)}
+
+
+@IN_SPACES
 def test_all_in_a_namespace_have_one(space: ModuleType) -> None:
-    found = {name: getattr(space, name) for name in dir(space) if not name.startswith("_")}
-    own = {name: x for name, x in found.items() if (getattr(x, "__module__", None) or "").startswith("untraced")}
-    assert not [name for name, x in own.items() if callable(x) and not inspect.getdoc(x)]
+    assert inspect.getdoc(space)
+    assert not [name for name, x in offered(space).items() if not inspect.getdoc(x)]
+
+
+@IN_SPACES
+def test_members_of_classes_have_one(space: ModuleType) -> None:
+    classes = [x for x in [*offered(space).values(), untraced.Array] if inspect.isclass(x)]
+    members = [(c, name, x) for c in classes for name, x in vars(c).items() if not name.startswith("_")]
+    assert not [
+        f"{c.__name__}.{name}"
+        for c, name, x in members
+        if (isinstance(x, property) or inspect.isroutine(x)) and not inspect.getdoc(x)
+    ]
+
+
+@IN_SPACES
+def test_parameters_have_names(space: ModuleType) -> None:
+    for name, x in offered(space).items():
+        if not isinstance(x, type) or not issubclass(x, tuple | functools.partial | BaseException):
+            kinds = [p.kind for p in inspect.signature(x).parameters.values()]
+            assert kinds != [inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD], name
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

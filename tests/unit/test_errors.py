@@ -7,15 +7,20 @@ import functools
 import linecache
 import math
 import pickle
+import sys
+import traceback
 from typing import Any
 
 import numpy as np
 import pytest
 
-from untraced import accelerate, custom_jvp, custom_vjp, device_put, grad, jacobian, jvp, vjp, vmap
+import untraced.errors
+from untraced import accelerate, custom_jvp, custom_vjp, device_put, eval_shape, grad, jacobian, jvp, vjp, vmap
+from untraced.runtime import entries
 from untraced.testing import check_grads
 from untraced.translator.errors import (
     AxisError,
+    CutError,
     Diagnostic,
     DTypeError,
     ShapeError,
@@ -266,10 +271,122 @@ def test_long_lines_and_many_lines() -> None:
 
 
 def test_errors_travel_between_processes() -> None:
-    for error in (AxisError(3, 2), SquareError("not square"), ShapeError(Diagnostic("what", why="because"))):
+    found = AxisError(3, 2), SquareError("not square"), ShapeError(Diagnostic("what", why="because")), CutError("no")
+    for error in found:
         again = pickle.loads(pickle.dumps(error))
         assert type(again) is type(error) and str(again) == str(error)
     assert (AxisError(3, 2).axis, pickle.loads(pickle.dumps(AxisError(3, 2))).ndim) == (3, 2)
+
+
+def test_sizes_below_zero() -> None:
+    for make in (accelerate, grad):
+        with pytest.raises(ValueError, match="must be non-negative"):
+            make(lambda x: np.sum(np.resize(x, -3)))(X)
+
+
+# ---- tracebacks ----------------------------------------------------------------------------------
+
+
+def prints_and_fails(d: Any) -> Any:
+    print(end="")
+    return d["missing"] + 1
+
+
+def raises_of_data(x: Any) -> Any:
+    if np.sum(x) > 3:
+        raise ValueError(f"too large: {np.sum(x)}")
+    return x
+
+
+def catches(x: Any) -> Any:
+    try:
+        return x[{}]
+    except IndexError as error:
+        raise RuntimeError("no such element") from error
+
+
+def steps(error: BaseException) -> list[str]:
+    return [f.f_code.co_filename for f, _ in traceback.walk_tb(error.__traceback__)][1:]  # behind `raised`
+
+
+def raised(call: Any) -> BaseException:
+    try:
+        call()
+    except Exception as error:
+        return error
+    raise AssertionError("nothing was raised")
+
+
+FAILING: list[Any] = [
+    lambda: accelerate(calls)(X, A),
+    lambda: accelerate(lambda x: x + undefined)(X),  # noqa: F821
+    lambda: accelerate(lambda n: 1 / n)(0),
+    lambda: accelerate(lambda x: np.sum(x, nonsense=1))(X),
+    lambda: accelerate(prints_and_fails)({}),
+    lambda: accelerate(raises_of_data)(X),
+    lambda: accelerate(lambda x: over(raises_of_data)(x))(X),
+    lambda: accelerate(lambda x: x).inspect(),
+    lambda: grad(calls)(X, A),
+    lambda: grad(lambda x: x["a"])(X),
+    lambda: grad(custom_vjp(lambda x: x))(3.0),
+    lambda: vmap(lambda x: x)(3.0),
+    lambda: eval_shape(calls, X, A),
+]
+
+
+@pytest.mark.parametrize("call", FAILING)
+def test_nothing_of_the_package_is_in_tracebacks(call: Any) -> None:
+    error = raised(call)
+    assert set(steps(error)) == {__file__}
+    assert error.__context__ is None and error.__cause__ is None
+
+
+def test_shortened_calls_are_out_of_tracebacks_too() -> None:
+    f = accelerate(lambda x, i: x[i] * 2)
+    f(X, 3)
+    assert type(f).shortened and steps(raised(lambda: f(X, 9))) == [__file__]
+
+
+def test_what_users_handle_stays_in_tracebacks() -> None:
+    error = raised(lambda: accelerate(catches)(X))
+    assert isinstance(error, RuntimeError) and isinstance(error.__cause__, IndexError)
+
+    def within() -> None:
+        try:
+            raise KeyError("handled")
+        except KeyError:
+            accelerate(raises_of_data)(X)
+
+    assert isinstance(raised(within).__context__, KeyError)
+
+
+def test_generated_source_is_in_tracebacks() -> None:
+    files = steps(raised(lambda: grad(lambda a: np.sum(np.linalg.cholesky(a)))(-np.eye(3))))
+    assert files[0] == __file__ and files[1].startswith("<untraced ") and "numpy" in files[2]
+
+
+def test_errors_of_the_package_keep_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not any("runtime" in f for f in steps(raised(lambda: accelerate(calls)(X, A))))
+    with monkeypatch.context() as m:
+        m.setenv("UNTRACED_TRACEBACK", "full")
+        assert any("runtime" in f for f in steps(raised(lambda: accelerate(calls)(X, A))))
+    monkeypatch.delattr(entries, "translate")
+    assert any("entries" in f for f in steps(raised(lambda: grad(lambda x: x)(3.0))))
+
+
+def test_users_find_the_classes_where_tracebacks_say() -> None:
+    for cls in vars(untraced.errors).values():
+        if isinstance(cls, type) and issubclass(cls, UntracedError):
+            assert getattr(sys.modules[cls.__module__], cls.__name__) is cls
+            assert cls.__module__ in ("untraced", "untraced.errors") and cls.__doc__
+
+
+def test_things_that_cannot_be_called() -> None:
+    for thing, name in ((3, "int"), (2.5, "float"), (X, "numpy.ndarray"), ("a", "str"), ([], "list")):
+        with pytest.raises(TypeError, match=f"^'{name}' object is not callable"):
+            grad(lambda x: thing(x))(X)
+    with pytest.raises(TypeError, match=r"options go by name: accelerate\(target='cpu'\)"):
+        accelerate("cpu")  # type: ignore[call-overload]
 
 
 # ---- NumPy has the last word ---------------------------------------------------------------------
@@ -298,6 +415,31 @@ class TestLastWord:
                 f(x)
             with pytest.raises(type(theirs.value)):
                 accelerate(f, target=target)(x)
+
+    def test_place_that_only_it_knows(self, target: str) -> None:
+        x = X.copy()
+        x.setflags(write=False)
+        error = raised(lambda: accelerate(writes_a_number, target=target)(x))
+        assert isinstance(error, ValueError) and "read-only" in str(error)
+        assert traceback.extract_tb(error.__traceback__)[-1].line == "x[0] = 1.0"
+
+    @pytest.mark.parametrize(
+        ("f", "args", "ours"),
+        [
+            (lambda x, y: x + y, (np.ones(3), np.ones(4)), "operands of np.add"),
+            (lambda x: x.reshape(7, -1), (np.ones(10),), "cannot reshape an array of shape"),
+            (lambda x, y: x + y, (1.0, None), "None cannot stand in arithmetic"),
+            (lambda x: x if x > 0 else -x, (np.ones(3),), "its shape is"),
+            (lambda a, b: (a / b, a // b), (1.0, 0.0), "lambda"),
+            (lambda x: x & 300, (np.uint8(3),), "out of bounds"),
+        ],
+    )
+    def test_words(self, f: Any, args: Any, ours: str, target: str) -> None:
+        with pytest.raises(Exception) as theirs:
+            f(*args)
+        with pytest.raises(type(theirs.value)) as error:
+            accelerate(f, target=target)(*args)
+        assert str(theirs.value) in str(error.value) and ours in str(error.value)
 
     def test_an_error_of_another_line_is_not_told_at_the_one_that_was_found(self, target: str) -> None:
         def twice_wrong(x: Any) -> Any:
@@ -383,8 +525,13 @@ def test_wrong_calls_are_told_in_the_words_of_python(make: Any, f: Any, args: An
         (calls_closure, "closure() got an unexpected keyword argument 'c'"),
         (calls_lambda, "<lambda>() takes 0 positional arguments but 1 was given"),
         (lambda x: np.dot(x), "dot() missing 1 required positional argument: 'b'"),
+        (lambda x: np.tril(x), "tri() missing 1 required positional argument: 'N'"),
+        (lambda x: np.mean(x, axis=[0]), "'list' object cannot be interpreted as an integer"),
+        (lambda x: np.subtract.accumulate(x), "cannot accumulate on a scalar"),
+        (lambda x: np.asarray(x).fill(), "fill() takes exactly 1 argument (0 given)"),
+        (lambda x: max(), "max expected at least 1 argument, got 0"),
         (lambda x: np.sin(x, x, x), "sin() takes from 1 to 2 positional arguments but 3 were given"),
-        (lambda x: np.add(x), "add() takes from 2 to 3 positional arguments but 1 were given"),
+        (lambda x: np.add(x), "add() takes from 2 to 3 positional arguments but 1 was given"),
         (lambda x: len(x), "object of type 'float' has no len()"),
         (lambda x: getattr(x, x), "attribute name must be string, not 'float'"),
         (lambda x: hasattr(x, x), "attribute name must be string, not 'float'"),

@@ -71,7 +71,7 @@ X = np.array([3.0, -1.0, 2.0])
 
 
 def in_place(x: Any, strict: Any = False) -> Any:
-    x[0] = id(x) != 0
+    x[0] = len(dir()) != 0
     if strict:
         raise LookupError(f"strict: {x[1]}")
     return {"twice": x * 2, "text": "done"}
@@ -92,7 +92,7 @@ def test_changes_in_place_and_exceptions_are_the_functions_own() -> None:
 
 
 def counted(x: Any, n: Any = 2) -> Any:
-    return {"parts": [x * id(x) * 0 + n], "n": n, "none": None}
+    return {"parts": [x * len(dir()) * 0 + n], "n": n, "none": None}
 
 
 def test_arrays_in_arrays_out() -> None:
@@ -112,10 +112,10 @@ def test_an_array_is_not_written() -> None:
 
 
 def test_one_warning_for_each_reason() -> None:
-    f = accelerate(lambda x, how: x * id(x) * 0 if how == "id" else eval("x * 2"), fallback="numpy")
+    f = accelerate(lambda x, how: x * len(dir()) * 0 if how == "dir" else eval("x * 2"), fallback="numpy")
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        for how in ("id", "eval", "id", "eval"):
+        for how in ("dir", "eval", "dir", "eval"):
             for size in (3, 4):
                 f(np.ones(size), how)
     assert len(told) == 2
@@ -137,7 +137,7 @@ def test_the_callers_own_mistakes_are_numpys_to_tell() -> None:
 
 
 def test_static_arguments_arrive_as_they_are() -> None:
-    f = accelerate(lambda x, shape: x.reshape(shape) * id(x) * 0, static_argnums=1, fallback="numpy")
+    f = accelerate(lambda x, shape: x.reshape(shape) * len(dir()) * 0, static_argnums=1, fallback="numpy")
     with pytest.warns(UserWarning):
         assert f(np.ones(6), (2, 3)).shape == (2, 3)
 

@@ -30,7 +30,7 @@ def loss(w, x):
     return np.mean(h * h)
 
 def refused(x):
-    return id(x)
+    return len(dir())
 
 NUMBER = 3
 """
@@ -219,7 +219,7 @@ def test_module_entry_point(file: str) -> None:
 
 def test_refusals_are_told_when_inspecting() -> None:
     def f(x: Any) -> Any:
-        return id(x)
+        return len(dir())
 
     with pytest.raises(UnsupportedError):
         accelerate(f, target="cpu").inspect(X)

@@ -109,6 +109,15 @@ def test_transposes_and_reshapes_compose() -> None:
     assert made is not None and made.args == (x,)
 
 
+def test_new_axes_and_their_removal_cancel() -> None:
+    b = Builder()
+    x, y = var(3, 1, 4), var(3, 4)
+    assert make.expand_dims(b, make.squeeze(b, x, 1), (1,)) is x
+    assert make.squeeze(b, make.expand_dims(b, y, (0, 2)), (0, 2)) is y
+    other = make.expand_dims(b, make.squeeze(b, x, 1), (0,))
+    assert other.aval.shape == (1, 3, 4)
+
+
 def test_a_transposed_operand_goes_into_the_labels() -> None:
     b, x, y = Builder(), var(4, 3), var(4, 5)
     product = make.matmul(b, make.transpose(b, x), y)
@@ -117,6 +126,14 @@ def test_a_transposed_operand_goes_into_the_labels() -> None:
     assert made.args == (x, y)
     a, c = np.random.default_rng(0).normal(size=(4, 3)), np.ones((4, 5))
     np.testing.assert_allclose(value(b, [x, y], product, a, c), a.T @ c)
+
+
+def test_a_new_axis_of_an_operand_becomes_one_of_the_result() -> None:
+    b, x, y = Builder(), var(4, 3), var(4, 3)
+    product = make.matmul(b, make.expand_dims(b, x, 1), make.expand_dims(b, y, 2))
+    assert names(b)[-2:] == ["contract", "expand_dims"] and product.aval.shape == (4, 1, 1)
+    p, q = np.random.default_rng(0).normal(size=(2, 4, 3))
+    np.testing.assert_allclose(value(b, [x, y], product, p, q), p[:, None] @ q[:, :, None])
 
 
 @pytest.mark.parametrize(

@@ -303,3 +303,13 @@ def test_arrays_in_arrays_out() -> None:
     singly = np.stack([random.uniform(k, (3,)) for k in keys])
     assert np.array_equal(untraced.vmap(random.uniform, in_axes=(0, None))(keys, (3,)), singly)
     assert np.array_equal(untraced.accelerate(random.uniform, static_argnums=1)(keys[1], (3,)), singly[1])
+
+
+def test_single_points_of_a_ball() -> None:
+    def point(key: Any) -> Any:
+        return random.ball(key, 3)
+
+    keys = random.split(random.key(0), 4)
+    expected = np.stack([point(k) for k in keys])
+    np.testing.assert_allclose(untraced.vmap(point)(keys), expected, rtol=1e-6)
+    np.testing.assert_allclose(untraced.accelerate(point)(keys[0]), expected[0], rtol=1e-6)

@@ -395,9 +395,21 @@ def test_a_loop_too_long_to_unroll() -> None:
     refused(f, X, match="5000 steps")
 
 
+class Model:
+    def __init__(self, x: Any) -> None:
+        self.x = x
+
+
 def test_functions_without_source() -> None:
     with pytest.raises(UnsupportedError, match="no Python source"):
         read(len, abstract(lambda x: x, (X,), {}))
+    with pytest.raises(UnsupportedError, match="Model is a class\\n.*calling a class makes an object"):
+        grad(Model)(X)
+
+
+def test_comparisons_with_text() -> None:
+    with pytest.raises(UnsupportedError, match="with a str\\n(.*\\n)*.*compare with numbers"):
+        grad(lambda x, how: np.sum(x) if how == "sum" else 0.0)("sum", X)
 
 
 def test_python_errors_keep_their_type() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import inspect
 import pickle
 from concurrent.futures import ThreadPoolExecutor
 
@@ -94,3 +95,11 @@ def test_one_is_made_by_many_threads_at_first() -> None:
 
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(lambda k: Fresh(k).x, range(64))) == list(range(64))
+
+
+def test_parameters_are_those_of_the_fields() -> None:
+    for _ in range(2):  # before the first object is made, and after
+        assert str(inspect.signature(Point)) == str(inspect.signature(Spelled)) == "(x, y=(), note='')"
+        assert str(inspect.signature(Row)) == "(*, name)"
+        Point(1.0), Row(name="a")
+    assert not hasattr(Point(1.0), "__signature__")

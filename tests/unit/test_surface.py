@@ -131,6 +131,7 @@ EXPRESSIONS: list[tuple[str, tuple[Any, ...]]] = [
     ("np.diagonal(x, axis1=0, axis2=2), x.diagonal(0, 1, 2), x.trace()", (T,)),
     ("np.broadcast_arrays(x, y)", (X, V)),
     ("np.meshgrid(x, y), np.meshgrid(x, y, indexing='ij', sparse=True), np.indices((2, 3))", (V, V[:2])),
+    ("np.indices(len(v) for v in (x, y)), np.indices(map(len, (x, y)))", (V, V[:2])),
     # creation
     ("np.zeros((2, 3)) + x, np.ones(4, dtype=int) * x, np.full((2, 2), 7), np.full(3, 2.5, np.float32)", (V[0],)),
     (

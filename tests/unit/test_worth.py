@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -10,7 +12,7 @@ import pytest
 from untraced import accelerate
 from untraced.runtime import regions, worth
 from untraced.runtime.arguments import open_arguments
-from untraced.runtime.worth import PLAINLY, Ledger, size_of
+from untraced.runtime.worth import PLAINLY, SHORT_CALL, Ledger, size_of
 
 
 class Clock:
@@ -83,12 +85,54 @@ def test_what_is_slower_goes_back_to_numpy(clock: Clock, seconds: float, slower:
 
 
 def test_what_was_compiled_at_once_is_compared_too(clock: Clock) -> None:
-    ledger = Ledger(10, 2, compares=True)
+    ledger = Ledger(10, 2, math.inf)
     ledger.translate(5, clock.taking(0.25))
     while ledger.asks_numpy(5):
         ledger.run(5, clock.taking(0.03), (), {})
     assert clock.now == pytest.approx(0.25 + 2 * 0.03) and ledger.on_trial(5)
     assert not Ledger(10, 2).asks_numpy(5)
+
+
+@pytest.mark.parametrize(("seconds", "asked"), [(SHORT_CALL / 2, 2), (SHORT_CALL * 2, 0)])
+def test_loops_of_python_are_asked_for_where_they_cannot_be_long(clock: Clock, seconds: float, asked: int) -> None:
+    ledger = Ledger(1000, 2, SHORT_CALL)
+    ledger.translate(5, clock.taking(0.25))
+    numpy = 0
+    while ledger.on_trial(5):
+        if ledger.asks_numpy(5):
+            ledger.run(5, clock.taking(1e-5), (), {})
+            numpy += 1
+        else:
+            ledger.try_out(5, clock.taking(seconds))
+    assert numpy == asked and ledger.is_slower(5) is bool(asked)
+
+
+def test_what_takes_less_than_the_call_of_a_region_is_little(clock: Clock) -> None:
+    for seconds, little in ((1e-6, True), (1e-4, False)):
+        ledger = Ledger(5, 2)
+        for _ in range(100):
+            assert not ledger.is_little()
+            ledger.run(5, clock.taking(seconds), (), {})
+        assert ledger.is_little() is little and not ledger.is_little()
+
+
+def test_little_regions_are_part_of_the_driver_for_small_arguments() -> None:
+    def walk(x: np.ndarray, steps: int) -> tuple[float, list[tuple[int, float]]]:
+        seen, place, total = [(0, 0.0)], 0, x.sum() * 0.0
+        for _ in range(steps):
+            place = (place + 7) % len(x)
+            total = total + abs(x[place]) * 0.5
+            if total > len(seen):
+                seen.append((place, float(total)))
+        return float(total), seen
+
+    f = accelerate(walk, target="cpu")
+    small, large = np.linspace(-1.0, 1.0, 10), np.linspace(-1.0, 1.0, 100_000)
+    for x in (small, small, large, small):
+        assert f(x, 300) == walk(x, 300)
+    (driver,) = f._drivers.values()
+    assert "_region_" in ast.unparse(driver.of_size(large.size * 2).partition.node)
+    assert "place = (place + 7) % len(x)" in ast.unparse(driver.of_size(small.size).partition.node)
 
 
 def test_ever_new_shapes_cost_no_more_than_numpy() -> None:

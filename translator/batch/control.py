@@ -328,10 +328,8 @@ def _unsafe_argument(batcher: Batcher, s: Apply, d: Dim, n: int) -> int | None:
         case At(index=Dyn(arg=a)) | Gather(arg=a):
             status = index_status(interval_of(s.args[a], batcher.intervals), n)
             return a if status is Status.UNKNOWN else None
-        case Run(start=Dyn(arg=a), size=size, step=step):
-            reach = (size - 1) * step
-            inside = interval_of(s.args[a], batcher.intervals).within(max(0, -reach), min(n - 1, n - 1 - reach))
-            return None if inside else a
+        case Run(start=Dyn(arg=a), size=size) if size:
+            return None if interval_of(s.args[a], batcher.intervals).within(*d.starts(n)) else a
     return None
 
 

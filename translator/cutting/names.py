@@ -36,16 +36,34 @@ def binds(node: ast.AST) -> Names:
 
 
 def surely_reads(run: Iterable[ast.stmt]) -> Names:
-    """Names that the statements read whatever the data are."""
-    waiting: list[ast.AST] = [*run]
+    """Names that the statements read whatever the data are, before they may have bound them themselves."""
     names: set[str] = set()
-    for n in waiting:
-        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load):
-            names.add(n.id)
-        elif isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name):
-            names.add(n.target.id)
-        waiting += certain_parts(n)
+    bound: set[str] = set()
+    for s in _in_order(run):
+        waiting = [s]
+        for n in waiting:
+            waiting += certain_parts(n)
+        walrus = {n.target.id for n in waiting if isinstance(n, ast.NamedExpr)}
+        names |= {name for n in waiting if (name := _read(n)) is not None} - bound - walrus
+        bound |= binds(s)
+        if any(isinstance(n, ast.Return | ast.Break | ast.Continue) for n in own_nodes([s])):
+            break
     return frozenset(names)
+
+
+def _in_order(run: Iterable[ast.stmt]) -> Iterator[ast.AST]:
+    for s in run:
+        if isinstance(s, ast.With):
+            yield from s.items
+            yield from _in_order(s.body)
+        else:
+            yield s
+
+
+def _read(n: ast.AST) -> str | None:
+    if isinstance(n, ast.AugAssign):
+        return n.target.id if isinstance(n.target, ast.Name) else None
+    return n.id if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) else None
 
 
 def ends(body: list[ast.stmt]) -> bool:

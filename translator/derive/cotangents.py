@@ -13,7 +13,8 @@ import numpy as np
 from .. import make, ops
 from ..builder import Builder
 from ..ir import Apply, Atom, Aval, Const, Shape, Var, const
-from ..ops.core import ContractAttrs, Elementwise
+from ..ops.core import ContractAttrs, Elementwise, ReduceAttrs
+from ..records import dataclass
 
 
 def strong(aval: Aval) -> Aval:
@@ -126,11 +127,61 @@ def _scaled(b: Builder, c: Atom, by: float) -> Atom | None:
 
 
 def total(b: Builder, x: Atom, y: Atom) -> Atom:
-    """`x + y`; `2.0 * x` when both are the same value."""
+    """`x + y`; `2.0 * x` when both are the same value; one sum where both are sums of products with the same."""
     if same_atom(x, y):
         twice = _scaled(b, x, 2.0)
         return make.multiply(b, 2.0, x) if twice is None else twice
-    return make.add(b, x, y)
+    joined = _joined(b, x, y)
+    return make.add(b, x, y) if joined is None else joined
+
+
+def _joined(b: Builder, x: Atom, y: Atom) -> Atom | None:
+    """`np.sum(a * (p - q))` for `np.sum(a * p) - np.sum(a * q)`."""
+    first, second = _sum_of_product(b, x), _sum_of_product(b, y)
+    if first is None or second is None or x.aval != y.aval:
+        return None
+    if first.attrs != second.attrs or first.summed != second.summed:
+        return None
+    shared = next((a for a in first.factors if isinstance(a, Var) and any(a is o for o in second.factors)), None)
+    if shared is None:
+        return None
+    p, q = (s.factors[1] if s.factors[0] is shared else s.factors[0] for s in (first, second))
+    if p is q or p.aval.dtype != q.aval.dtype:
+        return None
+    if first.negative and not second.negative:
+        p, q = q, p
+    inside = make.add(b, p, q) if first.negative == second.negative else make.subtract(b, p, q)
+    both = make.sum(b, make.multiply(b, shared, inside), first.attrs.axes, first.attrs.keepdims)
+    return make.negative(b, both) if first.negative and second.negative else both
+
+
+@dataclass(frozen=True, slots=True)
+class _Sum:
+    """`np.sum(p * q)`, or what is minus that; `summed` is the type of the product."""
+
+    summed: Aval
+    factors: tuple[Atom, Atom]
+    attrs: ReduceAttrs
+    negative: bool
+
+
+def _sum_of_product(b: Builder, a: Atom) -> _Sum | None:
+    a, negative = _unsigned(b, a)
+    made = b.definitions.get(a) if isinstance(a, Var) else None
+    if made is None or made.op is not ops.SUM or a.aval.dtype.kind != "f" or not isinstance(made.args[0], Var):
+        return None
+    product = b.definitions.get(made.args[0])
+    if product is None or product.op is not ops.MULTIPLY:
+        return None
+    (p, less), (q, still_less) = (_unsigned(b, x) for x in product.args)
+    assert isinstance(made.attrs, ReduceAttrs)
+    return _Sum(made.args[0].aval, (p, q), made.attrs, negative ^ less ^ still_less)
+
+
+def _unsigned(b: Builder, a: Atom) -> tuple[Atom, bool]:
+    """What `-x` negates, and whether it does."""
+    made = b.definitions.get(a) if isinstance(a, Var) else None
+    return (made.args[0], True) if made is not None and made.op is ops.NEGATIVE else (a, False)
 
 
 def cast_like(b: Builder, c: Atom, aval: Aval) -> Atom:

@@ -1,7 +1,8 @@
 """Collectives by the name of a mapped axis, under the names of `jax.lax`: NumPy source over four of them.
 
 `x` may be any tree; `axis_name` may be a tuple of names where a sum, mean or extreme is taken, or a position asked for.
-Outside a mapped function there is no axis: NameError.
+`axis_index_groups`, lists of positions, divide an axis into groups of one size: each element then speaks with its own
+group, in the order in which that is listed. Outside a mapped function there is no axis: NameError.
 """
 
 from __future__ import annotations
@@ -59,38 +60,34 @@ def axis_index(axis_name: Any) -> Any:
 
 def psum(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
     """The sum over the axis. Of a known number, known: psum(1, "i") is the size."""
-    _whole(axis_index_groups)
     for name in _names(axis_name):
-        x = tree_map(lambda leaf, over=name: sum_over(leaf, over), x)
+        x = tree_map(lambda leaf, over=name: _summed(leaf, over, axis_index_groups), x)
     return x
 
 
 def pmean(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
     """The mean over the axis."""
-    n = axis_size(axis_name)
+    n = axis_size(axis_name) if axis_index_groups is None else len(axis_index_groups[0])
     return tree_map(lambda leaf: leaf / n, psum(x, axis_name, axis_index_groups=axis_index_groups))
 
 
 def pmax(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
     """The largest over the axis."""
-    _whole(axis_index_groups)
     for name in _names(axis_name):
-        x = tree_map(lambda leaf, over=name: np.max(gather_over(leaf, over), axis=0), x)
+        x = tree_map(lambda leaf, over=name: np.max(_gathered(leaf, over, axis_index_groups), axis=0), x)
     return x
 
 
 def pmin(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
     """The smallest over the axis."""
-    _whole(axis_index_groups)
     for name in _names(axis_name):
-        x = tree_map(lambda leaf, over=name: np.min(gather_over(leaf, over), axis=0), x)
+        x = tree_map(lambda leaf, over=name: np.min(_gathered(leaf, over, axis_index_groups), axis=0), x)
     return x
 
 
 def all_gather(x: Any, axis_name: Any, *, axis_index_groups: Any = None, axis: int = 0, tiled: bool = False) -> Any:
     """The values of all, along a new axis of the result, or one behind the other along one of `x` where `tiled`."""
-    _whole(axis_index_groups)
-    return tree_map(lambda leaf: _placed(gather_over(leaf, axis_name), axis, tiled), x)
+    return tree_map(lambda leaf: _placed(_gathered(leaf, axis_name, axis_index_groups), axis, tiled), x)
 
 
 def ppermute(x: Any, axis_name: Any, perm: Any) -> Any:
@@ -109,10 +106,10 @@ def all_to_all(
     x: Any, axis_name: Any, split_axis: int, concat_axis: int, *, axis_index_groups: Any = None, tiled: bool = False
 ) -> Any:
     """Each `x` is cut along `split_axis`; of the pieces every element gets its own from all, along `concat_axis`."""
-    _whole(axis_index_groups)
 
     def exchanged(leaf: Any) -> Any:
-        return _placed(_own_piece(gather_over(leaf, axis_name), axis_name, split_axis, 1, tiled), concat_axis, tiled)
+        every = _gathered(leaf, axis_name, axis_index_groups)
+        return _placed(_own_piece(every, axis_name, axis_index_groups, split_axis, 1, tiled), concat_axis, tiled)
 
     return tree_map(exchanged, x)
 
@@ -131,22 +128,55 @@ def psum_scatter(
     x: Any, axis_name: Any, *, scatter_dimension: int = 0, axis_index_groups: Any = None, tiled: bool = False
 ) -> Any:
     """The own piece, along `scatter_dimension`, of the sum over the axis."""
-    _whole(axis_index_groups)
-    return tree_map(lambda leaf: _own_piece(sum_over(leaf, axis_name), axis_name, scatter_dimension, 0, tiled), x)
+
+    def scattered(leaf: Any) -> Any:
+        total = _summed(leaf, axis_name, axis_index_groups)
+        return _own_piece(total, axis_name, axis_index_groups, scatter_dimension, 0, tiled)
+
+    return tree_map(scattered, x)
 
 
 def _names(axis_name: Any) -> Any:
     return axis_name if isinstance(axis_name, tuple | list) else (axis_name,)
 
 
-def _whole(axis_index_groups: Any) -> None:
-    if axis_index_groups is not None:
-        raise NotImplementedError("axis_index_groups: name an axis of its own for each part of the axis")
+def _gathered(x: Any, axis_name: Any, groups: Any) -> Any:
+    """The values of all of the axis, or of the own group, along a first axis."""
+    every = gather_over(x, axis_name)
+    if groups is None:
+        return every
+    found = _found(groups, axis_name)
+    return every[np.array([groups[g] for g, _ in found])[index_over(axis_name)]]
 
 
-def _own_piece(x: Any, axis_name: Any, axis: int, front: int, tiled: bool) -> Any:
+def _summed(x: Any, axis_name: Any, groups: Any) -> Any:
+    if groups is None:
+        return sum_over(x, axis_name)
+    every = _gathered(x, axis_name, groups)
+    return np.sum(every, axis=0, dtype=every.dtype)
+
+
+def _found(groups: Any, axis_name: Any) -> list[tuple[int, int]]:
+    """In which group each position of the axis is, and at which place there."""
+    n = size_over(axis_name)
+    found = {i: (g, k) for g, members in enumerate(groups) for k, i in enumerate(members)}
+    sizes = [len(members) for members in groups]
+    if sorted(found) != list(range(n)) or sum(sizes) != n:
+        raise ValueError(
+            f"axis_index_groups must name each position of the axis {axis_name!r} of size {n} once, got {groups}"
+        )
+    if len(set(sizes)) > 1:
+        raise ValueError(f"axis_index_groups must be of one size, got {groups}")
+    return [found[i] for i in range(n)]
+
+
+def _own_piece(x: Any, axis_name: Any, groups: Any, axis: int, front: int, tiled: bool) -> Any:
     """`x` has `front` axes more than the caller's array, whose `axis` is cut."""
-    n, rank = size_over(axis_name), np.ndim(x) - front
+    n, own = size_over(axis_name), index_over(axis_name)
+    if groups is not None:
+        own = np.array([k for _, k in _found(groups, axis_name)])[own]
+        n = len(groups[0])
+    rank = np.ndim(x) - front
     if not -rank <= axis < rank:
         raise ValueError(f"axis {axis} is out of bounds for an array of dimension {rank}")
     k = axis % rank + front
@@ -156,7 +186,7 @@ def _own_piece(x: Any, axis_name: Any, axis: int, front: int, tiled: bool) -> An
         raise ValueError(f"axis {axis} has size {length}, which must be {fits} the size {n} of the axis {axis_name!r}")
     if tiled:
         x = np.reshape(x, (*np.shape(x)[:k], n, length // n, *np.shape(x)[k + 1 :]))
-    return np.take(x, index_over(axis_name), axis=k)
+    return np.take(x, own, axis=k)
 
 
 def _placed(x: Any, axis: int, tiled: bool) -> Any:

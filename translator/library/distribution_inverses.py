@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from .distributions import Form, arguments
+from .distribution_forms import Form
+from .distributions import arguments
 from .special import ndtri
 
 

@@ -1,12 +1,11 @@
 """Distributions of scipy.stats as NumPy source: logpdf, pdf, cdf and their kin, in standard form and moved and scaled.
 
-A `Family` says what a distribution is for loc 0 and scale 1; the functions behind it are what SciPy's methods are for
-all of them. Formulas are those of SciPy's documentation of each distribution.
+A `Family` (distribution_forms.py) says what a distribution is for loc 0 and scale 1; the functions here are what
+SciPy's methods are for all of them. Formulas are those of SciPy's documentation of each distribution.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,34 +17,20 @@ from ..ops.implicit import sloped
 from ..ops.normal import log_ndtr, ndtr
 from ..ops.selection import stop_gradient
 from ..records import dataclass
+from . import distribution_forms as forms
+from .distribution_forms import (
+    LOG_ROOT_TWO_PI,
+    ON_THE_RIGHT,
+    UNIT,
+    Family,
+    Form,
+    not_negative,
+    one,
+    positive,
+    zero,
+)
 from .incomplete import beta_slopes, betainc, betaincc, gammainc, gammaincc
 from .special import log_expit, xlog1py, xlogy
-
-LOG_ROOT_TWO_PI = 0.9189385332046727
-
-Form = Callable[..., Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Family:
-    """One distribution: functions of the standardised value and the shape parameters.
-
-    low, high   the ends of the support, where it has any; pdf is 0 and logpdf -inf outside.
-    inside    a value that is in it, put in place of those that are not, so that nothing singular is computed for them.
-    valid     whether the shape parameters are: where not, everything is NaN.
-    """
-
-    shapes: tuple[str, ...]
-    logpdf: Form
-    cdf: Form | None = None
-    sf: Form | None = None
-    logcdf: Form | None = None
-    logsf: Form | None = None
-    low: Form | None = None
-    high: Form | None = None
-    inside: Form | None = None
-    valid: Form | None = None
-    discrete: bool = False
 
 
 def arguments(family: Any, args: Any, keywords: Any) -> Any:
@@ -160,26 +145,62 @@ def logsf(family: Any, x: Any, *args: Any, **kwds: Any) -> Any:
     return _finished(_within(value, below, 0.0, above, -np.inf), valid)
 
 
+@dataclass(frozen=True)
+class Frozen:
+    """A distribution of SciPy's with its parameters, for derivatives and batches."""
+
+    dist: Any
+    args: Any
+    kwds: Any
+
+    def logpdf(self, x: Any) -> Any:
+        return self.dist.logpdf(x, *self.args, **self.kwds)
+
+    def pdf(self, x: Any) -> Any:
+        return self.dist.pdf(x, *self.args, **self.kwds)
+
+    def logpmf(self, k: Any) -> Any:
+        return self.dist.logpmf(k, *self.args, **self.kwds)
+
+    def pmf(self, k: Any) -> Any:
+        return self.dist.pmf(k, *self.args, **self.kwds)
+
+    def cdf(self, x: Any) -> Any:
+        return self.dist.cdf(x, *self.args, **self.kwds)
+
+    def sf(self, x: Any) -> Any:
+        return self.dist.sf(x, *self.args, **self.kwds)
+
+    def logcdf(self, x: Any) -> Any:
+        return self.dist.logcdf(x, *self.args, **self.kwds)
+
+    def logsf(self, x: Any) -> Any:
+        return self.dist.logsf(x, *self.args, **self.kwds)
+
+    def ppf(self, q: Any) -> Any:
+        return self.dist.ppf(q, *self.args, **self.kwds)
+
+    def isf(self, q: Any) -> Any:
+        return self.dist.isf(q, *self.args, **self.kwds)
+
+    def mean(self) -> Any:
+        return self.dist.mean(*self.args, **self.kwds)
+
+    def var(self) -> Any:
+        return self.dist.var(*self.args, **self.kwds)
+
+    def std(self) -> Any:
+        return self.dist.std(*self.args, **self.kwds)
+
+    def entropy(self) -> Any:
+        return self.dist.entropy(*self.args, **self.kwds)
+
+
+def freeze(distribution: Any, *args: Any, **kwds: Any) -> Any:
+    return Frozen(distribution, args, kwds)
+
+
 # ---- what the families are made of ---------------------------------------------------------------
-
-
-def _positive(*shapes: Any) -> Any:
-    found = shapes[0] > 0
-    for s in shapes[1:]:
-        found = found & (s > 0)
-    return found
-
-
-def _zero(*shapes: Any) -> Any:
-    return 0.0
-
-
-def _one(*shapes: Any) -> Any:
-    return 1.0
-
-
-def _half(*shapes: Any) -> Any:
-    return 0.5
 
 
 def _normal(z: Any) -> Any:
@@ -199,7 +220,7 @@ def _student(z: Any, df: Any) -> Any:
     return gammaln(half) - gammaln(0.5 * df) - 0.5 * np.log(df * np.pi) - half * np.log1p(z * z / df)
 
 
-def _student_cdf(z: Any, df: Any) -> Any:
+def student_cdf(z: Any, df: Any) -> Any:
     """By the half of the incomplete beta function on the side where nothing cancels; its derivative is the density."""
     density = np.exp(_student(z, df))
     at = z * z
@@ -225,7 +246,7 @@ def _student_slope(z: Any, df: Any) -> Any:
 
 
 def _student_sf(z: Any, df: Any) -> Any:
-    return _student_cdf(-z, df)
+    return student_cdf(-z, df)
 
 
 def _gamma(z: Any, a: Any) -> Any:
@@ -487,10 +508,6 @@ def _poisson_sf(k: Any, mu: Any) -> Any:
     return gammainc(k + 1.0, mu)
 
 
-def _not_negative(mu: Any) -> Any:
-    return mu >= 0
-
-
 def _binomial(k: Any, n: Any, p: Any) -> Any:
     ways = gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0)
     return ways + xlogy(k, p) + xlog1py(n - k, -p)
@@ -554,52 +571,52 @@ def _negative_binomial_valid(n: Any, p: Any) -> Any:
     return (n > 0) & (p > 0) & (p <= 1)
 
 
-_ON_THE_RIGHT: dict[str, Any] = {"low": _zero, "inside": _one}
-_UNIT: dict[str, Any] = {"low": _zero, "high": _one, "inside": _half}
 FAMILIES: dict[str, Family] = {
     "norm": Family((), _normal, ndtr, _minus_ndtr, log_ndtr, _minus_log_ndtr),
-    "t": Family(("df",), _student, _student_cdf, _student_sf, valid=_positive),
-    "gamma": Family(("a",), _gamma, _gamma_cdf, _gamma_sf, valid=_positive, **_ON_THE_RIGHT),
-    "chi2": Family(("df",), _chi2, _chi2_cdf, _chi2_sf, valid=_positive, **_ON_THE_RIGHT),
-    "beta": Family(("a", "b"), _beta, _beta_cdf, _beta_sf, valid=_positive, **_UNIT),
-    "f": Family(("dfn", "dfd"), _fisher, _fisher_cdf, _fisher_sf, valid=_positive, **_ON_THE_RIGHT),
-    "expon": Family((), _exponential, _exponential_cdf, _exponential_sf, logsf=_exponential, **_ON_THE_RIGHT),
-    "uniform": Family((), _flat, _itself, **_UNIT),
+    "t": Family(("df",), _student, student_cdf, _student_sf, valid=positive),
+    "gamma": Family(("a",), _gamma, _gamma_cdf, _gamma_sf, valid=positive, **ON_THE_RIGHT),
+    "chi2": Family(("df",), _chi2, _chi2_cdf, _chi2_sf, valid=positive, **ON_THE_RIGHT),
+    "beta": Family(("a", "b"), _beta, _beta_cdf, _beta_sf, valid=positive, **UNIT),
+    "f": Family(("dfn", "dfd"), _fisher, _fisher_cdf, _fisher_sf, valid=positive, **ON_THE_RIGHT),
+    "expon": Family((), _exponential, _exponential_cdf, _exponential_sf, logsf=_exponential, **ON_THE_RIGHT),
+    "uniform": Family((), _flat, _itself, **UNIT),
     "laplace": Family((), _laplace, _laplace_cdf, _laplace_sf),
     "logistic": Family((), _logistic, _logistic_cdf, _logistic_sf, log_expit, _minus_log_expit),
     "cauchy": Family((), _cauchy, _cauchy_cdf, _cauchy_sf),
     "lognorm": Family(
-        ("s",), _lognormal, _lognormal_cdf, _lognormal_sf, _lognormal_logcdf, _lognormal_logsf, valid=_positive,
-        **_ON_THE_RIGHT,
+        ("s",), _lognormal, _lognormal_cdf, _lognormal_sf, _lognormal_logcdf, _lognormal_logsf, valid=positive,
+        **ON_THE_RIGHT,
     ),
-    "pareto": Family(("b",), _pareto, _pareto_cdf, _pareto_sf, valid=_positive, low=_one, inside=_one),
+    "pareto": Family(("b",), _pareto, _pareto_cdf, _pareto_sf, valid=positive, low=one, inside=one),
     "weibull_min": Family(
-        ("c",), _weibull, _weibull_cdf, _weibull_sf, logsf=_weibull_logsf, valid=_positive, **_ON_THE_RIGHT
+        ("c",), _weibull, _weibull_cdf, _weibull_sf, logsf=_weibull_logsf, valid=positive, **ON_THE_RIGHT
     ),
     "gumbel_r": Family((), _gumbel, _gumbel_cdf, _gumbel_sf, logcdf=_gumbel_logcdf),
     "gumbel_l": Family((), _left_gumbel, _left_gumbel_cdf, _left_gumbel_sf, logsf=_left_gumbel_logsf),
-    "halfnorm": Family((), _half_normal, _half_normal_cdf, _half_normal_sf, **_ON_THE_RIGHT),
-    "invgamma": Family(("a",), _inverse_gamma, _inverse_gamma_cdf, _inverse_gamma_sf, valid=_positive, **_ON_THE_RIGHT),
-    "rayleigh": Family((), _rayleigh, _rayleigh_cdf, _rayleigh_sf, logsf=_rayleigh_logsf, **_ON_THE_RIGHT),
-    "maxwell": Family((), _maxwell, _maxwell_cdf, _maxwell_sf, **_ON_THE_RIGHT),
-    "vonmises": Family(("kappa",), _von_mises, valid=_positive),
+    "halfnorm": Family((), _half_normal, _half_normal_cdf, _half_normal_sf, **ON_THE_RIGHT),
+    "invgamma": Family(("a",), _inverse_gamma, _inverse_gamma_cdf, _inverse_gamma_sf, valid=positive, **ON_THE_RIGHT),
+    "rayleigh": Family((), _rayleigh, _rayleigh_cdf, _rayleigh_sf, logsf=_rayleigh_logsf, **ON_THE_RIGHT),
+    "maxwell": Family((), _maxwell, _maxwell_cdf, _maxwell_sf, **ON_THE_RIGHT),
+    "vonmises": Family(("kappa",), _von_mises, valid=positive),
     "poisson": Family(
-        ("mu",), _poisson, _poisson_cdf, _poisson_sf, valid=_not_negative, discrete=True, **_ON_THE_RIGHT
+        ("mu",), _poisson, _poisson_cdf, _poisson_sf, valid=not_negative, discrete=True, **ON_THE_RIGHT
     ),
     "binom": Family(
-        ("n", "p"), _binomial, _binomial_cdf, _binomial_sf, low=_zero, high=_trials, inside=_zero,
+        ("n", "p"), _binomial, _binomial_cdf, _binomial_sf, low=zero, high=_trials, inside=zero,
         valid=_binomial_valid, discrete=True,
     ),
     "bernoulli": Family(
-        ("p",), _bernoulli, _bernoulli_cdf, low=_zero, high=_one, inside=_zero, valid=_a_probability, discrete=True
+        ("p",), _bernoulli, _bernoulli_cdf, low=zero, high=one, inside=zero, valid=_a_probability, discrete=True
     ),
     "geom": Family(
-        ("p",), _geometric, _geometric_cdf, _geometric_sf, low=_one, inside=_one, valid=_a_probability, discrete=True
+        ("p",), _geometric, _geometric_cdf, _geometric_sf, low=one, inside=one, valid=_a_probability, discrete=True
     ),
     "nbinom": Family(
-        ("n", "p"), _negative_binomial, _negative_binomial_cdf, _negative_binomial_sf, low=_zero, inside=_zero,
+        ("n", "p"), _negative_binomial, _negative_binomial_cdf, _negative_binomial_sf, low=zero, inside=zero,
         valid=_negative_binomial_valid, discrete=True,
     ),
+    "erlang": Family(("a",), _gamma, _gamma_cdf, _gamma_sf, valid=positive, **ON_THE_RIGHT),
+    **forms.FURTHER,
 }  # fmt: skip
 CONTINUOUS: dict[str, Form] = {
     "logpdf": logpdf, "pdf": pdf, "cdf": cdf, "sf": sf, "logcdf": logcdf, "logsf": logsf

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..ops.gamma import gammaln
-from .distributions import LOG_ROOT_TWO_PI, Form
+from .distribution_forms import LOG_ROOT_TWO_PI, Form
 from .special import multigammaln, xlogy
 from .support import known
 
@@ -80,8 +80,25 @@ def wishart_logpdf(x: Any, df: Any, scale: Any) -> Any:
     return 0.5 * (df - n - 1.0) * log_x - 0.5 * trace - constant
 
 
+def multinomial_logpmf(x: Any, n: Any, p: Any) -> Any:
+    """Of counts along the last axis. The last probability is what the others leave where they do not sum to 1."""
+    x, n, p = np.asarray(x), np.asarray(n), np.asarray(p).astype(np.float64)
+    rest = 1.0 - np.sum(p[..., :-1], axis=-1, keepdims=True)
+    summed = np.absolute(1.0 - np.sum(p, axis=-1, keepdims=True)) <= 10.0 * 2.220446049250313e-16
+    p = np.concatenate((p[..., :-1], np.where(summed, p[..., -1:], rest)), axis=-1)
+    value = gammaln(n + 1.0) + np.sum(xlogy(x, p) - gammaln(x + 1.0), axis=-1)
+    possible = np.all((x >= 0) & (np.floor(x) == x), axis=-1) & (np.sum(x, axis=-1) == n)
+    valid = np.all((p >= 0) & (p <= 1), axis=-1) & (n >= 0)
+    return np.where(valid, np.where(possible, value, -np.inf), np.nan)[()]
+
+
+def multinomial_pmf(x: Any, n: Any, p: Any) -> Any:
+    return np.exp(multinomial_logpmf(x, n, p))
+
+
 OF_VECTORS: dict[str, dict[str, Form]] = {
     "multivariate_normal": {"logpdf": normal_logpdf, "pdf": normal_pdf, "entropy": normal_entropy},
     "dirichlet": {"logpdf": dirichlet_logpdf, "pdf": dirichlet_pdf},
     "wishart": {"logpdf": wishart_logpdf},
+    "multinomial": {"logpmf": multinomial_logpmf, "pmf": multinomial_pmf},
 }

@@ -167,6 +167,8 @@ def _block(arrays: Any, depth: int, ndim: int) -> Any:
 def resize(a: Any, new_shape: Any) -> Any:
     flat, shape = np.ravel(np.asarray(a)), known(new_shape)
     shape = (shape,) if isinstance(shape, int | np.integer) else tuple(shape)
+    if any(n < 0 for n in shape):
+        raise ValueError("all elements of `new_shape` must be non-negative")
     size = product(shape)
     if flat.size == 0:
         return np.zeros(shape, dtype=flat.dtype)

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ..ops.implicit import sloped
+from ..ops.selection import stop_gradient
 from .support import bits_of, is_plain, loop_dtype, unsigned_of
 
 # ---- integers ------------------------------------------------------------------------------------
@@ -86,13 +88,14 @@ def frexp(x: Any) -> Any:
 
 
 def nextafter(x1: Any, x2: Any) -> Any:
-    """The neighbour of x1 on the way to x2: the next bits, as the bits of floats are ordered."""
+    """The neighbour of x1 on the way to x2: the next bits, as the bits of floats are ordered. It moves as x1 does."""
     x, y = _in_one_loop(np.nextafter, x1, x2)
     bits = x.view(bits_of(x.dtype))
     neighbour = bits + np.where((y > x) == (x > 0), 1, -1).astype(bits.dtype)
     first = np.ones_like(bits) | (np.signbit(y).astype(bits.dtype) << (8 * x.dtype.itemsize - 1))  # beside zero
     z = np.where(x == 0, first, neighbour).view(x.dtype)
-    return np.where(np.isnan(x) | np.isnan(y), x + y, np.where(x == y, y, z))[()]
+    value = np.where(np.isnan(x) | np.isnan(y), x + y, np.where(x == y, y, z))
+    return sloped(stop_gradient(value), x, np.ones_like(value))[()]
 
 
 def spacing(x: Any) -> Any:

@@ -153,7 +153,7 @@ def ball(key: Any, d: int, p: Any = 2, shape: Any = (), dtype: Any = None) -> An
     wanted, size = float_dtype("ball", dtype, PRECISION.x64), shape_of(shape)
     g = generalized_normal(keys[0], p, (*size, d), wanted)
     e = drawn_exponential(keys[1], size, wanted)
-    return g / ((np.sum(np.abs(g) ** p, axis=-1) + e) ** (1 / p))[..., None]
+    return g / np.expand_dims((np.sum(np.abs(g) ** p, axis=-1) + e) ** (1 / p), -1)
 
 
 FUNCTIONS = (gamma, loggamma, beta, dirichlet, chisquare, t, f, generalized_normal, ball)

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import DTypeError
+
 _IMPLEMENTATIONS = (None, "threefry2x32", "fry", "key<fry>")
 
 
@@ -54,12 +56,12 @@ def check_keys(name: str, dtype: Any, shape: Sequence[int]) -> None:
     if is_typed(dtype):
         return
     if np.dtype(dtype) != np.uint32:
-        raise TypeError(
+        raise DTypeError(
             f"{name}: unexpected PRNG key of dtype {np.dtype(dtype)} and shape {tuple(shape)}; "
             "make one with random.key(seed)"
         )
     if tuple(shape[-1:]) != (2,):
-        raise TypeError(f"{name}: invalid PRNG key data: the last axis must be of size 2, not shape {tuple(shape)}")
+        raise DTypeError(f"{name}: invalid PRNG key data: the last axis must be of size 2, not shape {tuple(shape)}")
 
 
 # ---- dtypes --------------------------------------------------------------------------------------

@@ -96,12 +96,19 @@ def trace(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1, dtype: Any = 
 
 def tril(m: Any, k: Any = 0) -> Any:
     m = np.asarray(m)
-    return np.where(np.tri(m.shape[-2:][0], m.shape[-1], k=k, dtype=bool), m, m.dtype.type(0).item())
+    return np.where(_triangle(m.shape, k), m, m.dtype.type(0).item())
 
 
 def triu(m: Any, k: Any = 0) -> Any:
     m = np.asarray(m)
-    return np.where(np.tri(m.shape[-2:][0], m.shape[-1], k=k - 1, dtype=bool), m.dtype.type(0).item(), m)
+    return np.where(_triangle(m.shape, k - 1), m.dtype.type(0).item(), m)
+
+
+def _triangle(shape: Any, k: Any) -> Any:
+    """Where the last two axes, or one twice, are at the k-th diagonal or below it."""
+    if not shape:
+        raise TypeError("tri() missing 1 required positional argument: 'N'")
+    return np.tri(shape[-2:][0], shape[-1], k=k, dtype=bool)
 
 
 def tril_indices(n: Any, k: Any = 0, m: Any = None) -> Any:

@@ -1,4 +1,4 @@
-"""scipy.interpolate's cubic splines and piecewise lines through points in a plane, for derivatives and batches only.
+"""scipy.interpolate's cubic splines, piecewise lines and regular grids, for derivatives and batches only.
 
 The slopes of a spline at its knots solve a tridiagonal system: C. de Boor, A Practical Guide to Splines (1978), ch. IV.
 """
@@ -178,7 +178,46 @@ def _lines(x: Any, y: Any) -> Any:
     return lines
 
 
+def regular_grid(
+    points: Any, values: Any, method: Any = "linear", bounds_error: Any = True, fill_value: Any = np.nan, **rest: Any
+) -> Any:
+    """A function of points along the last axis: linear between the nearest corners, or the nearest of them."""
+    y, grids = np.asarray(values), [np.asarray(g) + 0.0 for g in points]
+    usual = known(method) in ("linear", "nearest") and len(rest) == 0 and y.ndim == len(grids)
+    only_plain("scipy.interpolate.RegularGridInterpolator", usual and y.dtype.kind in "fc")
+    for g in grids:
+        if np.any(np.diff(g) <= 0):
+            raise ValueError("The points must be strictly ascending or descending")
+
+    def interpolated(xi: Any, method: Any = method) -> Any:
+        only_plain("scipy.interpolate.RegularGridInterpolator", known(method) in ("linear", "nearest"))
+        at = np.stack(np.broadcast_arrays(*xi), axis=-1) if isinstance(xi, tuple) else np.asarray(xi)
+        places: list[Any] = []
+        outside = np.zeros(at.shape[:-1], dtype=bool)
+        for k, g in enumerate(grids):
+            x = at[..., k]
+            low = np.clip(np.searchsorted(g, x, side="right") - 1, 0, g.shape[0] - 2)
+            part = (x - g[low]) / (g[low + 1] - g[low])
+            outside = outside | (x < g[0]) | (x > g[-1])
+            if known(method) == "linear":
+                places.append([(1.0 - part, low), (part, low + 1)])
+            else:
+                places.append([(1.0, np.where(part <= 0.5, low, low + 1))])
+        if known(bounds_error) and np.any(outside):
+            raise ValueError("One of the requested xi is out of bounds")
+        total = np.zeros(at.shape[:-1], dtype=y.dtype)
+        for corner in tuple(np.ndindex(tuple([len(p) for p in places]))):
+            weight = 1.0
+            for k, way in enumerate(corner):
+                weight = weight * places[k][way][0]
+            total = total + weight * y[tuple([places[k][way][1] for k, way in enumerate(corner)])]
+        return total if known(bounds_error) or fill_value is None else np.where(outside, fill_value, total)
+
+    return interpolated
+
+
 TRANSFORMED: dict[str, Callable[..., Any]] = {
+    "RegularGridInterpolator": regular_grid,
     "CubicSpline": cubic_spline,
     "PchipInterpolator": pchip,
     "interp1d": interp1d,

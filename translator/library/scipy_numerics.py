@@ -13,10 +13,16 @@ from .support import known, one_axis, only_plain
 
 
 def integrate_trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: Any = -1) -> Any:
+    """The integral of y along an axis by the trapezoidal rule, at places x, or `dx` apart: sums of
+    (y[k] + y[k + 1]) / 2 times the widths. Without that axis.
+    """
     return trapezoid(y, x, dx, axis)
 
 
 def cumulative_trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: Any = -1, initial: Any = None) -> Any:
+    """The running integral of y along an axis by the trapezoidal rule, at places x, or `dx` apart: one element less
+    than y has along the axis, or, with initial=0, as many, the first 0.
+    """
     y = np.asarray(y)
     axis = one_axis(axis, y.ndim)
     steps: Any = dx

@@ -16,6 +16,13 @@ MOST_TAPS = 64
 
 
 def convolve(in1: Any, in2: Any, mode: Any = "full", method: Any = "auto") -> Any:
+    """The convolution of two arrays of n axes: out[k] is the sum over j of in1[j] in2[k - j], in their common dtype.
+
+    mode    "full" (each axis has m + n - 1 elements), "same" (as in1), "valid" (what needs no zeros)
+    method  "direct" sums, "fft" transforms, "auto" sums along one axis and for up to 64 weights
+
+    Numbers are floating-point; of others SciPy's own function is called.
+    """
     x, w, mode, method = np.asarray(in1), np.asarray(in2), known(mode), known(method)
     floats = np.result_type(x, w).kind in "fc"  # whole numbers stay whole
     only_plain("scipy.signal.convolve", mode in ("full", "same", "valid") and x.ndim == w.ndim and floats)
@@ -59,6 +66,7 @@ def _part(full: Any, shape: Any, by: Any, mode: str) -> Any:
 
 
 def fftconvolve(in1: Any, in2: Any, mode: Any = "full", axes: Any = None) -> Any:
+    """`convolve` by Fourier transforms: n log n work; errors are in proportion to the largest element."""
     x, w, mode = np.asarray(in1), np.asarray(in2), known(mode)
     only_plain("scipy.signal.fftconvolve", axes is None and mode in ("full", "same", "valid") and x.ndim == w.ndim)
     if x.ndim == 0:
@@ -75,6 +83,9 @@ def fftconvolve(in1: Any, in2: Any, mode: Any = "full", axes: Any = None) -> Any
 
 
 def correlate(in1: Any, in2: Any, mode: Any = "full", method: Any = "auto") -> Any:
+    """The correlation of two arrays of n axes: the sums over j of in1[j + k] conj(in2[j]), for every shift k at which
+    they overlap. Modes and methods are those of `convolve`; in2 is the smaller one.
+    """
     x, w, mode = np.asarray(in1), np.asarray(in2), known(mode)
     only_plain("scipy.signal.correlate", x.ndim == w.ndim and not swapped(x.shape, w.shape, mode))
     if x.ndim == 0:
@@ -83,10 +94,14 @@ def correlate(in1: Any, in2: Any, mode: Any = "full", method: Any = "auto") -> A
 
 
 def convolve2d(in1: Any, in2: Any, mode: Any = "full", boundary: Any = "fill", fillvalue: Any = 0) -> Any:
+    """The convolution of two images, (m, n) and (k, l). Outside the first is `fillvalue`, or, with boundary="wrap" or
+    "symm", the image again, shifted or mirrored. Modes are those of `convolve`.
+    """
     return _image("convolve2d", np.asarray(in1), np.asarray(in2), known(mode), known(boundary), fillvalue, 1)
 
 
 def correlate2d(in1: Any, in2: Any, mode: Any = "full", boundary: Any = "fill", fillvalue: Any = 0) -> Any:
+    """The correlation of an image with another; arguments as for `convolve2d`."""
     w = np.conj(np.asarray(in2))[::-1, ::-1]
     return _image("correlate2d", np.asarray(in1), w, known(mode), known(boundary), fillvalue, 0)
 
@@ -153,6 +168,9 @@ def _weighted_sums(b: Any, x: Any) -> Any:
 
 
 def detrend(data: Any, axis: Any = -1, type: Any = "linear", bp: Any = 0, overwrite_data: Any = False) -> Any:
+    """`data` less its mean along the axis, or, for type="linear", less the line of least squares: an array of the
+    shape of `data`, floating-point.
+    """
     x, kind = np.asarray(data), known(type)
     only_plain("scipy.signal.detrend", isinstance(bp, int) and bp == 0 and kind in ("linear", "l", "constant", "c"))
     x = x.astype(np.result_type(x, np.float32))
@@ -168,7 +186,7 @@ def detrend(data: Any, axis: Any = -1, type: Any = "linear", bp: Any = 0, overwr
 
 # ---- scipy.ndimage -------------------------------------------------------------------------------
 
-_EDGES = {
+EDGES = {
     "reflect": "symmetric", "grid-mirror": "symmetric", "mirror": "reflect", "nearest": "edge",
     "wrap": "wrap", "grid-wrap": "wrap", "constant": "constant", "grid-constant": "constant",
 }  # fmt: skip
@@ -183,6 +201,12 @@ def correlate1d(
     cval: Any = 0.0,
     origin: Any = 0,
 ) -> Any:
+    """Weighted sums of neighbours along one axis: out[k] is the sum over j of weights[j] input[k + j - m // 2], for m
+    weights. The shape and dtype of `input`, which is float32 or float64.
+
+    mode  what lies beyond the ends: "reflect" (around the edge of the last element), "mirror" (around its middle),
+          "nearest", "wrap" or "constant" (`cval`)
+    """
     x, w = np.asarray(input), np.asarray(weights)
     floats = x.dtype in (np.float32, np.float64)  # whole numbers are rounded after every axis
     plain = output is None and isinstance(origin, int) and origin == 0
@@ -190,7 +214,7 @@ def correlate1d(
     n, m = x.shape[axis], w.shape[0]
     x = np.moveaxis(x, axis, -1)
     widths = [*[(0, 0)] * (x.ndim - 1), (m // 2, m - 1 - m // 2)]
-    edges = _EDGES[known(mode)]
+    edges = EDGES[known(mode)]
     wide = pad(x, widths, edges, constant_values=cval) if edges == "constant" else pad(x, widths, edges)
     out = np.zeros_like(x)
     for k in range(m):
@@ -207,6 +231,7 @@ def convolve1d(
     cval: Any = 0.0,
     origin: Any = 0,
 ) -> Any:
+    """`correlate1d` with the weights, an odd number of them, in reverse."""
     w = np.asarray(weights)[::-1]
     only_plain("scipy.ndimage.convolve1d", w.shape[0] % 2 == 1, "of an even number of weights")
     return correlate1d(input, w, axis, output, mode, cval, origin)
@@ -224,6 +249,9 @@ def gaussian_filter1d(
     *,
     radius: Any = None,
 ) -> Any:
+    """Averages along one axis with weights exp(-j^2 / (2 sigma^2)), of sum 1, for |j| up to `radius` elements, by
+    default the integer nearest to truncate * sigma. `mode` and `cval` as for `correlate1d`.
+    """
     only_plain("scipy.ndimage.gaussian_filter1d", isinstance(order, int) and order == 0)
     return correlate1d(input, gaussian_weights(known(sigma), known(truncate), known(radius)), axis, output, mode, cval)
 
@@ -240,6 +268,7 @@ def gaussian_filter(
     radius: Any = None,
     axes: Any = None,
 ) -> Any:
+    """`gaussian_filter1d` along every axis; `sigma` in elements, one number or one for each axis."""
     x = np.asarray(input)
     plain = isinstance(order, int) and order == 0 and isinstance(mode, str) and axes is None and output is None
     only_plain("scipy.ndimage.gaussian_filter", plain and not isinstance(radius, list | tuple))
@@ -254,6 +283,7 @@ def gaussian_filter(
 def uniform_filter1d(
     input: Any, size: Any, axis: Any = -1, output: Any = None, mode: Any = "reflect", cval: Any = 0.0, origin: Any = 0
 ) -> Any:
+    """Means of `size` neighbours along one axis; `mode` and `cval` as for `correlate1d`."""
     n = known(size)
     return correlate1d(input, np.full(n, 1.0 / n), axis, output, mode, cval, origin)
 
@@ -283,6 +313,7 @@ def uniform_filter(
     input: Any, size: Any = 3, output: Any = None, mode: Any = "reflect", cval: Any = 0.0, origin: Any = 0,
     *, axes: Any = None,
 ) -> Any:  # fmt: skip
+    """`uniform_filter1d` along every axis; `size` is one number or one for each axis."""
     x = np.asarray(input)
     plain = isinstance(mode, str) and axes is None and output is None and isinstance(origin, int)
     only_plain("scipy.ndimage.uniform_filter", plain)
@@ -295,6 +326,7 @@ def uniform_filter(
 
 
 def laplace(input: Any, output: Any = None, mode: Any = "reflect", cval: Any = 0.0, *, axes: Any = None) -> Any:
+    """The sum over axes of x[k + 1] - 2 x[k] + x[k - 1]; `mode` and `cval` as for `correlate1d`."""
     x = np.asarray(input)
     only_plain("scipy.ndimage.laplace", isinstance(mode, str) and axes is None and output is None)
     weights = np.array([1.0, -2.0, 1.0])
@@ -316,10 +348,12 @@ def _edges(input: Any, axis: Any, output: Any, mode: Any, cval: Any, across: Any
 
 
 def sobel(input: Any, axis: Any = -1, output: Any = None, mode: Any = "reflect", cval: Any = 0.0) -> Any:
+    """Sobel's gradient: x[k + 1] - x[k - 1] along `axis`, sums with weights 1, 2, 1 along the others."""
     return _edges(input, axis, output, mode, cval, (1.0, 2.0, 1.0), "scipy.ndimage.sobel")
 
 
 def prewitt(input: Any, axis: Any = -1, output: Any = None, mode: Any = "reflect", cval: Any = 0.0) -> Any:
+    """Prewitt's gradient: x[k + 1] - x[k - 1] along `axis`, sums of three along the others."""
     return _edges(input, axis, output, mode, cval, (1.0, 1.0, 1.0), "scipy.ndimage.prewitt")
 
 

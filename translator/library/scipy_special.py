@@ -12,11 +12,13 @@ from typing import Any
 import numpy as np
 
 from ..ops import foreign
+from .bessel import iv, kv
 from .bessel import jv as _jv
 from .bessel import yv as _yv
+from .distributions import student_cdf
 from .incomplete import betainc, betaincc, gammainc, gammaincc
 from .integrals import ellipkm1
-from .support import is_whole, only_plain
+from .support import is_whole, known, only_plain
 
 
 def lambertw(z: Any, k: Any = 0, tol: Any = 1e-8) -> Any:
@@ -53,6 +55,44 @@ def jv(v: Any, z: Any) -> Any:
 
 def yv(v: Any, z: Any) -> Any:
     return _yv(v, z) if is_whole(v) else foreign.yv(v, z)
+
+
+def jve(v: Any, z: Any) -> Any:
+    """Of real arguments jv itself."""
+    only_plain("scipy.special.jve", np.asarray(z).dtype.kind != "c", "of complex numbers")
+    return jv(v, z)
+
+
+def yve(v: Any, z: Any) -> Any:
+    only_plain("scipy.special.yve", np.asarray(z).dtype.kind != "c", "of complex numbers")
+    return yv(v, z)
+
+
+def _slope_of(function: Any, sign: float, name: str) -> Any:
+    """Derivatives of Bessel functions of order n, by n + 1 neighbours (DLMF 10.6.7 and 10.29.5)."""
+
+    def slope(v: Any, z: Any, n: Any = 1) -> Any:
+        n = known(n)
+        only_plain(f"scipy.special.{name}", isinstance(n, int) and n >= 0)
+        factor, total = 1.0, function(v - n, z)
+        for i in tuple(range(1, n + 1)):
+            factor = sign * factor * (n - i + 1) / i
+            total = total + factor * function(v - n + 2 * i, z)
+        return total / 2**n
+
+    return slope
+
+
+def kvp(v: Any, z: Any, n: Any = 1) -> Any:
+    return (-1) ** known(n) * _slope_of(kv, 1.0, "kvp")(v, z, n)
+
+
+def stdtr(df: Any, t: Any) -> Any:
+    return student_cdf(t, df)
+
+
+def chdtri(v: Any, p: Any) -> Any:
+    return 2.0 * foreign.gammainccinv(0.5 * v, p)
 
 
 def _spherical(row: Any) -> Any:
@@ -148,6 +188,10 @@ _OWN = ("airy_", "fresnel_", "jacobi_", "_integral", "lambert_w", "_of_any_order
 TRANSFORMED: dict[str, Callable[..., Any]] = {
     **{name: row for name, row in foreign.FUNCTIONS.items() if not any(part in name for part in _OWN)},
     **{f.__name__: f for f in (lambertw, wofz, airy, sici, shichi, fresnel, ellipj, jv, yv, agm)},
+    **{f.__name__: f for f in (jve, yve, kvp, stdtr, chdtri)},
+    "jvp": _slope_of(jv, -1.0, "jvp"),
+    "yvp": _slope_of(yv, -1.0, "yvp"),
+    "ivp": _slope_of(iv, 1.0, "ivp"),
     **{f.__name__: f for f in (chdtr, chdtrc, gdtr, gdtrc, pdtr, pdtrc, bdtr, bdtrc, nbdtr, nbdtrc, fdtr, fdtrc)},
     **{f.__name__: f for f in (sindg, cosdg, tandg, cotdg, radian, powm1)},
     **{f"spherical_{kind}": _spherical(foreign.FUNCTIONS[f"spherical_{kind}"]) for kind in ("yn", "in", "kn")},

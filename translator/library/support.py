@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import operator
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -24,7 +25,7 @@ def axes_of(axis: Axis, ndim: int) -> tuple[int, ...]:
     """The axes as non-negative numbers, in the order given; all of them for None."""
     if axis is None:
         return tuple(range(ndim))
-    given = (axis,) if isinstance(axis, int | np.integer) else tuple(axis)
+    given = axis if isinstance(axis, tuple) else (axis,)
     return tuple(one_axis(i, ndim) for i in given)
 
 
@@ -557,6 +558,11 @@ def swapped(shape: Sequence[int], by: Sequence[int], mode: str) -> bool:
 def centred(shape: Sequence[int], wanted: Sequence[int]) -> tuple[slice, ...]:
     """The index of the middle of an array."""
     return tuple(slice((n - m) // 2, (n - m) // 2 + m) for n, m in zip(shape, wanted, strict=True))
+
+
+def spectral_window(window: Any, n: int) -> Any:
+    """scipy.signal's window of `n` places, by its name or by name and parameters."""
+    return np.asarray(sys.modules["scipy.signal"].get_window(window, n))
 
 
 def gaussian_weights(sigma: float, truncate: float, radius: int | None) -> Any:

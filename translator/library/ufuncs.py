@@ -59,6 +59,8 @@ def _halved(ufunc: Any, x: Any) -> Any:
 def accumulate(ufunc: Any, array: Any, axis: Any = 0, dtype: Any = None) -> Any:
     """The results of `reduce` of ever more elements along an axis; by doubling, where that is exact."""
     a = np.asarray(array)
+    if a.ndim == 0:
+        raise TypeError("cannot accumulate on a scalar")
     x = np.moveaxis(a.astype(fold_dtype(ufunc, a.dtype, dtype)), axis, 0)
     n = x.shape[0]
     if is_associative(ufunc, True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, assert_never
 
 from .. import ops
@@ -14,7 +14,7 @@ from ..ops.core import At, Dim, Dyn, Gather, IndexAttrs, Run, axis_of_run, backw
 from .base import definition, emit, lift
 from .casts import astype
 from .elementwise import add
-from .shapes import broadcast_to
+from .shapes import broadcast_to, expand_dims
 
 
 def index(b: Builder, x: object, dims: Sequence[Dim], dyn: Sequence[Any] = ()) -> Atom:
@@ -26,29 +26,36 @@ def index(b: Builder, x: object, dims: Sequence[Dim], dyn: Sequence[Any] = ()) -
     return emit(b, ops.INDEX, x, *used, attrs=attrs)
 
 
-def joined(first: Sequence[Dim], second: Sequence[Dim], shift: int) -> tuple[Dim, ...] | None:
-    """`x[first][second]` as one index; the run-time positions of `second` count from `shift` on. None where that would
-    take arithmetic at run time, or where an array is an index.
+def joined(
+    shape: Shape,
+    first: Sequence[Dim],
+    second: Sequence[Dim],
+    shift: int,
+    inside: Callable[[At | Run, int], bool] = lambda d, n: False,
+) -> tuple[Dim, ...] | None:
+    """`x[first][second]` as one index, of `x` of this shape; the run-time positions of `second` count from `shift` on.
+    None where that would take arithmetic at run time, or where an array is an index. `inside`: whether an entry, whose
+    place only the run knows, is certainly inside an axis of so many elements: from the end of `x` others count anew.
     """
     if any(isinstance(d, Gather) for d in (*first, *second)):
         return None
     following = iter(second)
     dims: list[Dim] = []
-    for d in first:
-        found = _joined_dim(d, next(following), shift) if isinstance(d, Run) else d
+    for n, d in zip(shape, first, strict=True):
+        found = _joined_dim(d, n, next(following), shift, inside) if isinstance(d, Run) else d
         if found is None:
             return None
         dims.append(found)
     return tuple(dims)
 
 
-def _joined_dim(run: Run, d: Dim, shift: int) -> Dim | None:
+def _joined_dim(run: Run, n: int, d: Dim, shift: int, inside: Callable[[At | Run, int], bool]) -> Dim | None:
     if run.start == 0 and run.step == 1:
         match d:
             case At(index=Dyn(arg=a)):
-                return None if run.size == 0 else At(Dyn(a + shift))
+                return At(Dyn(a + shift)) if run.size and (run.size == n or inside(d, run.size)) else None
             case Run(start=Dyn(arg=a)):
-                return Run(Dyn(a + shift), d.size, d.step)
+                return Run(Dyn(a + shift), d.size, d.step) if run.size == n or inside(d, run.size) else None
             case _:
                 return d
     match d:
@@ -100,10 +107,16 @@ def any_gather(attrs: IndexAttrs) -> bool:
 
 
 def put_add(b: Builder, x: object, value: object, dims: Sequence[Dim], dyn: Sequence[Any] = ()) -> Atom:
-    """`x` with `value` added at `x[...]`; repeated indices accumulate."""
+    """`x` with `value` added at `x[...]`; repeated indices accumulate.
+
+    A value is written with all axes of the indices of a vector: np.add.at of NumPy 2.4 reads behind the end of others.
+    """
     x, value = lift(x), lift(value)
     value, dims, dyn = _forwards(b, x.aval.shape, value, dims, dyn)
     attrs, used = _index_attrs(x.aval.shape, dims, dyn, 2)
+    places = used[0].aval.ndim if used and any_gather(attrs) and x.aval.ndim == 1 else 0
+    if 0 < value.aval.ndim < places:
+        value = expand_dims(b, value, range(places - value.aval.ndim))
     if _is_whole(x.aval.shape, attrs):
         total = add(b, x, value)
         if total.aval.shape == x.aval.shape:

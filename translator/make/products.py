@@ -13,18 +13,25 @@ from .base import definition, emit, lift
 from .casts import astype
 from .elementwise import multiply
 from .reductions import sum
-from .shapes import squeeze, transpose
+from .shapes import expand_dims, squeeze, transpose
 
 
 def contract(b: Builder, x: object, y: object, lhs: Sequence[int], rhs: Sequence[int], out: Sequence[int]) -> Atom:
     """The product of two arrays over labelled axes; labels missing from `out` are summed.
 
-    A transpose of an operand is taken into the labels; a label that only one operand has and that is summed,
+    A transpose of an operand is taken into the labels, a new axis of one that the result has as it is becomes a new
+    axis of the result; a label that only one operand has and that is summed,
     is summed first. The operand that gives the last axis of the result comes second, as with `@`. Labels are
     renumbered in order of appearance, so equal products are equal statements. A product with a scalar is `x * y`.
     """
     x, lhs = _operand(b, lift(x), tuple(lhs), set(rhs) | set(out))
     y, rhs = _operand(b, lift(y), tuple(rhs), set(lhs) | set(out))
+    x, lhs, new = _without_new_axes(b, x, lhs, rhs)
+    y, rhs, newer = _without_new_axes(b, y, rhs, lhs)
+    if any(label in out for label in (*new, *newer)):
+        kept = [label for label in out if label not in new and label not in newer]
+        places = [i for i, label in enumerate(out) if label not in kept]
+        return expand_dims(b, contract(b, x, y, lhs, rhs, kept), places)
     if not lhs or not rhs:
         scaled = astype(b, multiply(b, x, y), promote([x.aval, y.aval]))
         return transpose(b, scaled, [(lhs or rhs).index(label) for label in out])
@@ -55,6 +62,20 @@ def _operand(b: Builder, x: Atom, labels: tuple[int, ...], needed: set[int]) -> 
     assert isinstance(transposed.attrs, AxesAttrs)
     inner = dict(zip(transposed.attrs.axes, labels, strict=True))
     return transposed.args[0], tuple(inner[i] for i in range(len(labels)))
+
+
+def _without_new_axes(
+    b: Builder, x: Atom, labels: tuple[int, ...], others: tuple[int, ...]
+) -> tuple[Atom, tuple[int, ...], list[int]]:
+    """`x` without the axes of `x[:, None]` that the other operand has not, and their labels."""
+    made = definition(b, x, ops.EXPAND_DIMS)
+    if made is None:
+        return x, labels, []
+    assert isinstance(made.attrs, AxesAttrs)
+    new = [labels[i] for i in made.attrs.axes]
+    if any(label in others for label in new):
+        return x, labels, []
+    return made.args[0], tuple(label for label in labels if label not in new), new
 
 
 def matmul(b: Builder, x: object, y: object) -> Atom:

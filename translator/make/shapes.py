@@ -12,9 +12,10 @@ from .. import ops
 from ..builder import Builder
 from ..errors import Diagnostic, ShapeError
 from ..ir import Atom, Aval, DType, Shape
-from ..ops.core import At, AxesAttrs, ConcatenateAttrs, CreateAttrs, IndexAttrs, Run, ShapeAttrs, promote
+from ..ops.core import AxesAttrs, ConcatenateAttrs, CreateAttrs, ShapeAttrs, promote
 from .base import Axes, definition, emit, lift, normalize_axes, normalize_axis
 from .casts import astype
+from .rows import together
 
 
 def reshape(b: Builder, x: object, shape: Sequence[int]) -> Atom:
@@ -83,6 +84,9 @@ def expand_dims(b: Builder, x: object, axes: Axes) -> Atom:
     if filled is not None and normal:
         (aval,) = ops.EXPAND_DIMS.infer([x.aval], AxesAttrs(normal))
         return b.apply(ops.FULL, *filled.args, attrs=CreateAttrs(aval.shape, aval.dtype))
+    earlier = definition(b, x, ops.SQUEEZE)
+    if earlier is not None and earlier.attrs == AxesAttrs(normal):
+        return earlier.args[0]
     return emit(b, ops.EXPAND_DIMS, x, attrs=AxesAttrs(normal)) if normal else x
 
 
@@ -92,6 +96,9 @@ def squeeze(b: Builder, x: object, axes: Axes = None) -> Atom:
     if axes is None:
         axes = tuple(i for i, n in enumerate(x.aval.shape) if n == 1)
     normal = normalize_axes(axes, x.aval.ndim)
+    earlier = definition(b, x, ops.EXPAND_DIMS)
+    if earlier is not None and earlier.attrs == AxesAttrs(normal):
+        return earlier.args[0]
     return emit(b, ops.SQUEEZE, x, attrs=AxesAttrs(normal)) if normal else x
 
 
@@ -103,48 +110,9 @@ def concatenate(b: Builder, xs: Sequence[Any], axis: int = 0) -> Atom:
     if not atoms[0].aval.ndim:
         raise ShapeError("zero-dimensional arrays cannot be concatenated")
     normal = normalize_axis(axis, atoms[0].aval.ndim)
-    atoms = _rows_together(b, atoms, normal)
+    atoms = together(b, atoms, normal)
     dtype = promote([a.aval for a in atoms])
     cast = [astype(b, a, dtype) for a in atoms]
     if len(cast) == 1:
         return cast[0]
     return emit(b, ops.CONCATENATE, *cast, attrs=ConcatenateAttrs(normal))
-
-
-def _rows_together(b: Builder, atoms: list[Atom], axis: int) -> list[Atom]:
-    """x[:3] for x[0], x[1], x[2] beside each other: np.stack and np.array of the rows of one array are a part of it."""
-    found: list[tuple[Atom | None, int, list[Atom]]] = []  # an array, the row that would come next, and operands
-    for a in atoms:
-        row = _row(b, a, axis)
-        if row is not None and found and found[-1][:2] == row:
-            found[-1] = (row[0], row[1] + 1, [*found[-1][2], a])
-        else:
-            found.append((row[0], row[1] + 1, [a]) if row is not None else (None, 0, [a]))
-    return [x for source, end, rows in found for x in _joined_rows(b, source, end, rows, axis)]
-
-
-def _joined_rows(b: Builder, x: Atom | None, end: int, rows: list[Atom], axis: int) -> list[Atom]:
-    if x is None or len(rows) < 2:
-        return rows
-    from .indexing import index
-
-    part = index(b, x, [Run(end - len(rows), len(rows)), *(Run(0, n) for n in x.aval.shape[1:])])
-    return [transpose(b, part, (*range(1, axis + 1), 0, *range(axis + 1, x.aval.ndim))) if axis else part]
-
-
-def _row(b: Builder, a: Atom, axis: int) -> tuple[Atom, int] | None:
-    """The array of which `a` is one row, with an axis of size 1 for that of the rows, and which row."""
-    made = definition(b, a, ops.EXPAND_DIMS) or definition(b, a, ops.RESHAPE)
-    value = made.args[0] if made is not None else a
-    if a.aval.shape != (*value.aval.shape[:axis], 1, *value.aval.shape[axis:]):
-        return None
-    cast = definition(b, value, ops.ASTYPE)
-    if cast is not None and cast.args[0].aval.dtype == value.aval.dtype:
-        value = cast.args[0]
-    taken = definition(b, value, ops.INDEX)
-    if taken is None or not isinstance(taken.attrs, IndexAttrs) or len(taken.args) > 1:
-        return None
-    x, (first, *others) = taken.args[0], taken.attrs.dims
-    if not isinstance(first, At) or not isinstance(first.index, int):
-        return None
-    return (x, first.index) if others == [Run(0, n) for n in x.aval.shape[1:]] else None

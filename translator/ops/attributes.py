@@ -133,6 +133,11 @@ class Run:
     size: int
     step: int = 1
 
+    def starts(self, n: int) -> tuple[int, int]:
+        """The first and the last place of an axis of `n` elements where it may start; it is not empty."""
+        reach = (self.size - 1) * abs(self.step)
+        return (0, n - 1 - reach) if self.step > 0 else (reach, n - 1)
+
 
 @dataclass(frozen=True, slots=True)
 class Gather:

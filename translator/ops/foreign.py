@@ -21,6 +21,7 @@ from ..ir import Aval, DType
 from .beta import betaln
 from .core import Elementwise, Rule, promote
 from .gamma import gamma, gammaln
+from .implicit import log_slope
 from .special import erf
 
 _INT, _DOUBLE = np.dtype(np.int64), np.dtype(np.float64)
@@ -146,6 +147,10 @@ def d_wrightomega(z: Any, y: Any) -> Any:
     return y / (1.0 + y)
 
 
+def d_gammaincinv_a(a: Any, p: Any, y: Any) -> Any:
+    return y * log_slope(a, np.log(y))
+
+
 def d_gammaincinv(a: Any, p: Any, y: Any) -> Any:
     return np.exp(y + gammaln(a)) * np.power(y, 1.0 - a)
 
@@ -164,10 +169,6 @@ def _student(df: Any, t: Any) -> Any:
     return scale * np.power(1.0 + t * t / df, -0.5 * df - 0.5)
 
 
-def d_stdtr(df: Any, t: Any, y: Any) -> Any:
-    return _student(df, t)
-
-
 def d_stdtrit(df: Any, p: Any, y: Any) -> Any:
     return 1.0 / _student(df, y)
 
@@ -175,10 +176,9 @@ def d_stdtrit(df: Any, p: Any, y: Any) -> Any:
 lambertw = _row("lambert_w", d_lambertw, None, theirs="lambertw", loop=_complex_of_branch)
 wofz = _row("wofz", d_wofz, loop=_complex)
 wrightomega = _row("wrightomega", d_wrightomega)
-gammaincinv = _row("gammaincinv", None, d_gammaincinv)
-gammainccinv = _row("gammainccinv", None, d_gammainccinv)
+gammaincinv = _row("gammaincinv", d_gammaincinv_a, d_gammaincinv)
+gammainccinv = _row("gammainccinv", d_gammaincinv_a, d_gammainccinv)
 betaincinv = _row("betaincinv", None, None, d_betaincinv)
-stdtr = _row("stdtr", None, d_stdtr)
 stdtrit = _row("stdtrit", None, d_stdtrit)
 
 
@@ -252,6 +252,51 @@ modstruve = _row("modstruve", None, d_modstruve)
 spherical_in = _row("spherical_in", None, d_spherical_in, whole=(0,))
 spherical_yn = _row("spherical_yn", None, d_spherical_yn, whole=(0,))
 spherical_kn = _row("spherical_kn", None, d_spherical_kn, whole=(0,))
+
+
+# ---- Kelvin's functions, DLMF 10.61 ------------------------------------------------------------------
+
+
+def d_ber(x: Any, y: Any) -> Any:
+    return berp(x)
+
+
+def d_bei(x: Any, y: Any) -> Any:
+    return beip(x)
+
+
+def d_ker(x: Any, y: Any) -> Any:
+    return kerp(x)
+
+
+def d_kei(x: Any, y: Any) -> Any:
+    return keip(x)
+
+
+def d_berp(x: Any, y: Any) -> Any:
+    return -bei(x) - y / x
+
+
+def d_beip(x: Any, y: Any) -> Any:
+    return ber(x) - y / x
+
+
+def d_kerp(x: Any, y: Any) -> Any:
+    return -kei(x) - y / x
+
+
+def d_keip(x: Any, y: Any) -> Any:
+    return ker(x) - y / x
+
+
+ber = _row("ber", d_ber)
+bei = _row("bei", d_bei)
+ker = _row("ker", d_ker)
+kei = _row("kei", d_kei)
+berp = _row("berp", d_berp)
+beip = _row("beip", d_beip)
+kerp = _row("kerp", d_kerp)
+keip = _row("keip", d_keip)
 
 
 # ---- elliptic integrals and functions ------------------------------------------------------------

@@ -195,7 +195,7 @@ class _Walk:
         if self.depth[inner.targets[0]] != len(self.levels) - 1:
             return None
         assert isinstance(inner.attrs, IndexAttrs) and isinstance(call.attrs, IndexAttrs)
-        dims = make.joined(inner.attrs.dims, call.attrs.dims, len(inner.args) - 1)
+        dims = make.joined(inner.args[0].aval.shape, inner.attrs.dims, call.attrs.dims, len(inner.args) - 1)
         if dims is None or self.is_stored_into_since(inner):
             return None
         return Call(ops.INDEX, (*inner.args, *call.args[1:]), IndexAttrs(dims))

@@ -17,12 +17,15 @@ from .sourcetext import text_of
 
 @dataclass(slots=True)
 class Move:
-    """A name and what it shall be; `reads` are the names in that, `origins` the statements that are written in it."""
+    """A name and what it shall be; `reads` are the names in that, `origins` the statements that are written in it, and
+    `number` says that it is a Python number, which `n += 1` changes for no other name.
+    """
 
     target: str
     value: ast.expr
     reads: frozenset[str]
     origins: tuple[Apply, ...] = ()
+    number: bool = False
 
 
 def in_turn(moves: Sequence[Move]) -> Iterator[list[Move]]:
@@ -39,7 +42,11 @@ def in_turn(moves: Sequence[Move]) -> Iterator[list[Move]]:
 
 def assignment(moves: Sequence[Move]) -> str:
     """The line that makes them at once."""
-    values = [m.value for m in moves]
-    value = values[0] if len(values) == 1 else ast.Tuple(values, ast.Load())
-    text = text_of(ast.Return(value)).removeprefix("return ") if len(values) > 1 else text_of(value)
-    return f"{', '.join(m.target for m in moves)} = {text}"
+    if len(moves) == 1:
+        (m,) = moves
+        match m.value:
+            case ast.BinOp(ast.Name(m.target), ast.Add() | ast.Sub() as op, step) if m.number:
+                return f"{m.target} {'+' if isinstance(op, ast.Add) else '-'}= {text_of(step)}"
+        return f"{m.target} = {text_of(m.value)}"
+    value = ast.Tuple([m.value for m in moves], ast.Load())
+    return f"{', '.join(m.target for m in moves)} = {text_of(ast.Return(value)).removeprefix('return ')}"

@@ -37,7 +37,6 @@ from ..ops.core import (
     Index,
     IndexAttrs,
     Linalg,
-    Op,
     Put,
     Reduce,
     Reshape,
@@ -51,6 +50,7 @@ from ..records import dataclass
 
 WIDTH = 72  # characters of an expression; about, for names are given later
 TWICE, FEW, MANY = 2, 3, 1000  # uses of a mask, of a slice, and of an element, that are written as such
+COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 SMALL = 10  # an expression below this is never worth a line of its own
 
 Roots = Mapping[Var, frozenset[Var]]
@@ -59,6 +59,12 @@ Roots = Mapping[Var, frozenset[Var]]
 def is_temporary(v: Var) -> bool:
     """Whether the name was made by untraced, not by the user."""
     return _is_made_up(v.hint)
+
+
+def _is_passing(v: Var, user: Statement | None) -> bool:
+    """Whether it is a number, the adjoint of a temporary, and is not added to there."""
+    made_up = not v.aval.shape and is_adjoint(v) and _is_made_up(v.hint[2:])
+    return made_up and isinstance(user, Apply) and user.targets[0].hint != v.hint
 
 
 @lru_cache(maxsize=4096)
@@ -199,7 +205,7 @@ class _Finder:
             return site.slot != "start" or is_affine(s)
         match site.slot:
             case "arg":
-                return is_temporary(v) or self._is_start_of(s, site.statement)
+                return is_temporary(v) or _is_passing(v, site.statement) or self._is_start_of(s, site.statement)
             case "start":
                 return is_temporary(v) and is_affine(s)
             case "result" if role == "return":
@@ -227,9 +233,6 @@ class _Finder:
                 widest = widest or max(written, key=width, default=None)
                 if widest is None or width(widest) <= SMALL:
                     break
-                while (start := start_of(widest, self.folded)) is not None:
-                    widths[widest] -= width(start) - len(start.hint)
-                    widest = start
                 total -= width(widest) - max(len(widest.hint), 2)
                 del self.folded[widest], widths[widest]
             if s.targets and s.targets[0] in self.folded:
@@ -253,7 +256,7 @@ def _most_uses(s: Apply) -> int:
         return FEW
     if s.op is ops.IOTA:
         return TWICE
-    if _is_comparison(s.op) and not s.targets[0].aval.shape and isinstance(s.args[1], Const):
+    if not s.targets[0].aval.shape and _with_a_number(s):
         return TWICE
     if not (s.op is ops.INDEX and len(s.args) == 1):
         return 1
@@ -273,8 +276,13 @@ def _along_axes(user: Statement | None, places: Var) -> int:
     return sum(isinstance(d, Gather) and user.args[d.arg] is places for d in user.attrs.dims)
 
 
-def _is_comparison(op: Op) -> bool:
-    return isinstance(op, Elementwise) and op.operator in ("==", "!=", "<", "<=", ">", ">=")
+def _with_a_number(s: Apply) -> bool:
+    """Whether it is `n > 0` or `1.0 - t` of a variable."""
+    if not isinstance(s.op, Elementwise) or s.op.operator is None or len(s.args) != 2:
+        return False
+    if s.op in (ops.ADD, ops.SUBTRACT):
+        return any(isinstance(a, Const) for a in s.args)
+    return s.op.operator in COMPARISONS and isinstance(s.args[1], Const)
 
 
 def is_stack(user: Statement | None, a: Atom, made: Apply) -> bool:

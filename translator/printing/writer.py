@@ -396,7 +396,7 @@ class Writer:
                 value = method(value, "copy")
             elif isinstance(value, ast.Name) and value.id == target:
                 continue
-            found.append(Move(target, value, self.reads(a), self.expressions.folded_into(a)))
+            found.append(Move(target, value, self.reads(a), self.expressions.folded_into(a), a.aval.weak))
         return found
 
     def assign(self, moves: Sequence[Move]) -> None:

@@ -42,6 +42,7 @@ from .values import (
     Updater,
     Value,
     attributes_of,
+    class_name,
     describe,
     is_object,
 )
@@ -101,7 +102,7 @@ def get_attribute(ctx: Context, owner: Value, name: str, node: ast.AST) -> Value
 def array_attribute(ctx: Context, owner: Value, name: str, node: ast.AST) -> Value:
     aval = owner.aval
     if aval.weak and not ctx.frame.fixed and not hasattr(aval.dtype.type(0).item(), name):
-        raise AttributeError(f"{type(aval.dtype.type(0).item()).__name__!r} object has no attribute {name!r}")
+        raise AttributeError(f"{class_name(owner)!r} object has no attribute {name!r}")
     match name:
         case "shape":
             return aval.shape

@@ -27,7 +27,7 @@ from .handlers import call_handler
 from .hooks import accelerated_function, call_hook, is_hook
 from .inlining import inline, inline_closure
 from .iteration import consumed, known_items
-from .known import run_known
+from .known import constants_of_library, run_known
 from .methods import call_method, scatter
 from .pythonic import builtin_for, vectorized
 from .standard import GETTERS, call_getter
@@ -42,6 +42,7 @@ from .values import (
     Undefined,
     Update,
     Value,
+    class_name,
     describe,
     has_runtime,
     is_leaf,
@@ -55,7 +56,7 @@ def call_node(ctx: Context, node: ast.Call) -> Value:
     if function is print and not ctx.transforms:
         ctx.cut(
             node,
-            "`print` is left to CPython",
+            "`print` cannot be compiled",
             why="it would print once, when the function is translated, and never again",
             instead="return the value and print it outside",
         )
@@ -76,7 +77,7 @@ def call_node(ctx: Context, node: ast.Call) -> Value:
             ctx.cut(k.value, f"`**` in a call needs a dict, not {describe(value)}", instead="pass a dict")
     ctx.at(node)
     if function is print:  # what its arguments do besides is done
-        ctx.note_outside("what `print` writes to")
+        ctx.warnings.setdefault(("a derivative or a batch leaves `print` out", UserWarning), ctx.span)
         return None
     return call_value(ctx, function, args, kwargs, node)
 
@@ -122,6 +123,9 @@ def call_value(ctx: Context, f: Value, args: list[Value], kwargs: dict[str, Valu
         if kwargs:
             raise TypeError("ufunc.at() takes no keyword arguments")
         return scatter(ctx, f.__self__, args, node)
+    constants = constants_of_library(ctx, f, args, kwargs, node)
+    if constants is not NotImplemented:
+        return constants
     if kind is types.FunctionType:
         if any(f is g for g in _FRAMES):
             _refuse_names(ctx.refuse, _spelled(ctx, f, node), node)
@@ -185,7 +189,7 @@ def _call_object(ctx: Context, f: Value, args: list[Value], kwargs: dict[str, Va
         made = vectorized(obj.pyfunc, obj.otypes, obj.excluded, obj.signature)
         return call_value(ctx, made, args, kwargs, node)
     if is_runtime(obj) or not callable(obj):
-        raise TypeError(f"{describe(f)} is not callable")
+        raise TypeError(f"'{class_name(f)}' object is not callable")
     if hasattr(obj, "__untraced_read__") or is_hook(obj):
         return _call_own(ctx, obj, args, kwargs, node)
     method = ctx.captures.part(type(obj), "__call__")
@@ -255,7 +259,7 @@ def _call_known(ctx: Context, f: Any, args: list[Value], kwargs: dict[str, Value
 
     module, label = _origin(f), _spelled(ctx, f, node)
     if f is print:
-        ctx.cut(node, "print handed to another function is left to CPython", instead="write a loop that prints")
+        ctx.cut(node, "`print` handed to another function cannot be compiled", instead="write a loop that prints")
     if getattr(f, "__name__", "") in _NAMES:
         of_object = f in (vars, dir) and bool(args)
         _refuse_names(ctx.cut if of_object else ctx.refuse, label, node)
@@ -267,7 +271,7 @@ def _call_known(ctx: Context, f: Any, args: list[Value], kwargs: dict[str, Value
             return _warning(ctx, args, kwargs)
         ctx.cut(
             node,
-            f"{label} is left to CPython",
+            f"{label} cannot be compiled",
             why="what it does, it would do once, when the function is translated, and never again",
             instead="call it outside and pass what it gives",
         )

@@ -260,7 +260,7 @@ def initial_plan(ctx: Context, node: ast.For | ast.While, extra: tuple[str, ...]
     for name in sorted(live.augmented[node] | live.written[node]):
         value = env.get(name)
         if type(value) is Ref and name not in rebound:
-            if value.cell not in cells and not value.cell.ambiguous:
+            if value.cell not in cells and not value.cell.doubt:
                 cells.append(value.cell)
         elif name in live.augmented[node]:
             rebound.add(name)

@@ -209,7 +209,7 @@ class _Origins:
         return v
 
     def _array(self, v: Ref, number: int, path: Path, given: list[tuple[Path, Origin]]) -> Value:
-        for cell in (v.cell, *v.cell.twins):
+        for cell in v.cell.group:
             if cell in self.known and not v.path:
                 given.append((path, self.known[cell]))
                 return None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 
+from ..builder import Builder
+from ..records import dataclass
 from .context import Context
 from .control import truth
 from .demand import static
@@ -11,8 +13,18 @@ from .generators import Pieces, of_expression
 from .iteration import end_of, known_items
 from .liveness import Liveness
 from .stores import assign
-from .values import Frame, Ref, Value, leaves_in
+from .values import Enumerate, Frame, Iterated, Ref, Reversed, Value, Zip, leaves_in
 from .written import Written
+
+
+@dataclass(slots=True)
+class Comprehended:
+    """A comprehension over numbers or rows, with those inside it: what stands in the block since it began."""
+
+    written: Written
+    block: Builder
+    since: int
+
 
 _Comprehension = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
 
@@ -24,9 +36,14 @@ def comprehension(ctx: Context, node: _Comprehension) -> Value:
     ctx.frame = frame
     items: list[Value] = []
     pieces = Pieces(ctx, outer)
+    around = ctx.comprehended
+    if around is None or around.block is not ctx.b:
+        around = Comprehended(Written(ctx, node), ctx.b, len(ctx.b.statements))
+    before, ctx.comprehended = ctx.comprehended, None
     try:
-        _comprehend(ctx, node, 0, items, Written(ctx, node), len(ctx.b.statements))
+        _comprehend(ctx, node, 0, items, around)
     finally:
+        ctx.comprehended = before
         named = {n.target.id for n in ast.walk(node) if isinstance(n, ast.NamedExpr)}
         outer.env.update((k, v) for k, v in frame.env.items() if k in named)  # those are the function's own
         ctx.frame = outer
@@ -37,9 +54,7 @@ def comprehension(ctx: Context, node: _Comprehension) -> Value:
     return set(static(ctx, items, node, "an element of a set")) if isinstance(node, ast.SetComp) else items
 
 
-def _comprehend(
-    ctx: Context, node: _Comprehension, depth: int, items: list[Value], written: Written, since: int
-) -> None:
+def _comprehend(ctx: Context, node: _Comprehension, depth: int, items: list[Value], around: Comprehended) -> None:
     if depth == len(node.generators):
         if isinstance(node, ast.DictComp):
             items.append((static(ctx, ctx.eval(node.key), node.key, "a dict key"), ctx.eval(node.value)))
@@ -50,10 +65,11 @@ def _comprehend(
     iterable = ctx.eval(generator.iter)
     check = end_of(ctx, iterable, generator.iter)
     found = known_items(ctx, iterable, generator.iter)
-    counts = not any(type(v) is Ref for v in leaves_in(found))  # over arrays it is as long as the user's structure
+    counts = _is_of_rows(iterable) or not any(type(v) is Ref for v in leaves_in(found))
     for item in found:
         if counts:
-            written.check(since, len(items))
+            ctx.comprehended = around
+            around.written.check(around.since, len(items))
         assign(ctx, generator.target, item)
         conditions = [truth(ctx, ctx.eval(c), c) for c in generator.ifs]
         if any(not isinstance(c, bool) for c in conditions):
@@ -64,8 +80,18 @@ def _comprehend(
                 instead="keep all elements and weight them with np.where",
             )
         if all(conditions):
-            _comprehend(ctx, node, depth + 1, items, written, since)
+            _comprehend(ctx, node, depth + 1, items, around)
         check()
+
+
+def _is_of_rows(v: Value) -> bool:
+    """Whether it runs over what an array holds: data, where a list of arrays is as long as the user's structure."""
+    match v:
+        case Zip(parts=parts):
+            return any(map(_is_of_rows, parts))
+        case Enumerate(inner=inner) | Reversed(inner=inner) | Iterated(inner=inner):
+            return _is_of_rows(inner)
+    return type(v) is Ref
 
 
 Context.expressions.update(dict.fromkeys((ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp), comprehension))

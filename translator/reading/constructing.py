@@ -80,4 +80,4 @@ def _construct_builtin(ctx: Context, cls: type, args: list[Value], kwargs: dict[
         return cls(*(a if not has_runtime(a) else describe(a) for a in args))
     if cls is np.dtype or cls is np.finfo or cls is np.iinfo or not any(map(has_runtime, [*args, *kwargs.values()])):
         return run_known(ctx, node, lambda: cls(*args, **kwargs))
-    return ctx.cut(node, f"{cls.__name__}(...) of run-time values is left to CPython")
+    return ctx.cut(node, f"{cls.__name__}(...) of run-time values cannot be compiled")

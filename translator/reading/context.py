@@ -10,7 +10,6 @@ import ast
 from collections import ChainMap
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import numpy as np
@@ -26,16 +25,15 @@ from ..errors import (
     Span,
     UnsupportedError,
     UntracedError,
-    place_told,
-    tell_place,
 )
 from ..ir import Apply, Atom, Aval, Capture, Const, Statement, Var
 from ..records import dataclass
 from ..thrown import Known, Thrown
 from .layout import check_reshapes
 from .reach import containers_of, objects_of, restore_container
-from .source import Scope, is_library_file
+from .source import Scope
 from .steps import is_read_only, replayed, unviewed
+from .telling import Telling
 from .values import (
     Cell,
     Detour,
@@ -83,7 +81,7 @@ class Snapshot:
     flow: Any = None
 
 
-class Context:
+class Context(Telling):
     """One reading. Modules of the reader are functions over it, registered in the first three attributes."""
 
     expressions: ClassVar[dict[type[ast.AST], Evaluator]] = {}
@@ -96,10 +94,10 @@ class Context:
         self.branches: set[Builder] = set()  # blocks that may end in a `raise`
         self.views: list[dict[tuple[Atom, Step], Atom]] = [{}]
         self.journal: list[tuple[Any, str | None, Any]] = []
-        self.frame: Frame
         self.depth = 0
         self.calls = 0
         self.paths = 0  # ways on from loops written out, read apart: see `written`
+        self.comprehended: Any = None  # the comprehension that is read: see `comprehensions`
         self.repeats = 0  # calls of functions that are being read
         self.births = 0
         self.evaluations = 0
@@ -112,7 +110,6 @@ class Context:
         self.bound_outside: dict[str, Span] = {}  # what the function binds outside itself, and where
         self.cell_paths: dict[Cell, Path] = {}  # that to the arrays which the caller passed
         self.keeps_changes = False  # whether the caller's containers can be given new contents
-        self.transforms = False  # whether this is read to be transformed: CPython can run no part of it
         self.leaf_of: dict[Var, int] = {}
         self.leaf_values: tuple[Any, ...] = ()
         self.loop_of: dict[Var, Site] = {}
@@ -161,67 +158,15 @@ class Context:
         """The value of a call of whatever can be called."""
         return Context.calling(self, f, args, kwargs, node)
 
-    def located(self, error: UntracedError, node: ast.AST) -> UntracedError:
-        """The error with the span of `node`, unless it has one or the frame keeps its caller's spans."""
-        if not error.sites and not self.frame.fixed:
-            error.sites = (node,)
-        if error.diagnostic.span.line or self.frame.fixed:
-            return error
-        source = self.frame.source
-        span = source.span(node)
-        error.say(replace(error.diagnostic, span=span, source_lines=source.lines_of(node)))
-        return error
-
-    def tell(self, error: Exception, node: ast.AST) -> None:
-        """Let an exception of Python itself say that it comes from `node`, or from what is inside it, if known."""
-        if not self.frame.fixed:
-            source = self.frame.source
-            tell_place(error, source.span(node), own_words=True, source_lines=source.lines_of(node))
-
-    def passed(self, error: Exception, called: Frame, call: ast.AST) -> Exception:
-        """An exception in the function `called`, which says that it came up through the call `call`.
-
-        What is wrong in a library is told at the user's call of it.
-        """
-        if isinstance(error, UntracedError):
-            error.sites = () if self.frame.fixed else (call, *error.sites)
-        source = self.frame.source
-        span = source.span(call)
-        if self.frame.fixed or called.fixed or not span.line or span.file.startswith("<untraced"):
-            return error
-        if not isinstance(error, UntracedError):
-            if place_told(error) not in (None, span):
-                error.add_note(f"  called from {span}: {span.text}")
-        elif is_library_file(called.source.file) and not is_library_file(source.file):
-            what = f"{called.name} cannot be compiled: {error.diagnostic.what}"
-            instead = "call it outside the function and pass what it gives"
-            error.say(Diagnostic(what, span, error.diagnostic.why, instead, source.lines_of(call)))
-            if error.refuses and not isinstance(error, CutError):  # CPython can call the library's function
-                cut = CutError(error.diagnostic)
-                cut.sites = error.sites
-                return cut
-        elif error.diagnostic.span.line:
-            error.say(replace(error.diagnostic, calls=(*error.diagnostic.calls, span)))
-        return error
+    @property
+    def is_printed(self) -> bool:
+        """Whether a printed program is read again, which says all that it checks."""
+        return self.frame.source.file.startswith("<untraced ")
 
     def at(self, node: ast.AST) -> None:
         """Statements appended from here on come from `node`."""
         if not self.frame.fixed:
             self.b.span = self.frame.source.span(node)
-
-    def refuse(self, node: ast.AST, what: str, why: str = "", instead: str = "") -> NoReturn:
-        raise self.error(UnsupportedError, node, what, why, instead)
-
-    def cut(self, node: ast.AST, what: str, why: str = "", instead: str = "") -> NoReturn:
-        """Refuse what only CPython can do; `accelerate` cuts the function here."""
-        raise self.error(CutError, node, what, why, instead)
-
-    def error(
-        self, cls: type[UntracedError], node: ast.AST, what: str, why: str = "", instead: str = ""
-    ) -> UntracedError:
-        if self.frame.fixed:
-            return cls(Diagnostic(what, why=why, instead=instead))
-        return self.located(cls(self.frame.source.diagnostic(node, what, why, instead)), node)
 
     @property
     def span(self) -> Span:
@@ -361,34 +306,34 @@ class Context:
         for step in ref.path[:-1]:
             atoms.append(self._view(atoms[-1], step))
         for step, base in zip(reversed(ref.path), reversed(atoms), strict=bool(ref.path)):
-            new = unviewed(self.b, step, base, new)
+            new = unviewed(self.b, step, base, new, self.transforms)
         self.set_cell(ref.cell, new, ref)
 
     def set_cell(self, cell: Cell, atom: Atom, through: Ref | None = None) -> None:
-        if cell.ambiguous:
+        if cell.doubt:
             raise AliasError(
-                Diagnostic("this array may be one of two", why=cell.ambiguous, instead="take a .copy() before writing")
+                Diagnostic("this array may be one of two", why=cell.doubt, instead="take a .copy() before writing")
             )
         if cell.origin is not None and cell.origin.strides is None:
             check_reshapes(cell, objects_of(self.frame, self.frame.env, through))
         if self.reshaped:
-            for c in (cell, *cell.twins):
+            for c in cell.group:
                 self.relied_on.update(self.reshaped.pop(c, ()))
         old = cell.atom
         if type(atom) is Var and atom.hint == "t":
             object.__setattr__(atom, "hint", cell.name or (old.hint if type(old) is Var else "t"))
-        for c in (cell, *cell.twins):
+        for c in cell.group:
             self.journal.append((c, "atom", c.atom))
             c.atom = atom
-            for shadow in c.shadows:
-                self.journal.append((shadow, "stale", shadow.stale))
-                shadow.stale = shadow.ambiguous
+            for x in (x for shadow in c.shadows for x in shadow.group):
+                self.journal.append((x, "stale", x.stale))
+                x.stale = x.doubt
 
     def twin(self, cell: Cell, atom: Atom) -> Cell:
         """A cell for the same memory whose content, equal to that of `cell`, goes by another variable."""
         new = self.cell(atom)
-        group = (cell, *cell.twins)
-        new.twins = group
+        group = cell.group
+        new.twins, new.stale = group, cell.stale
         for c in group:
             self.journal.append((c, "twins", c.twins))
             c.twins = (*c.twins, new)

@@ -93,7 +93,7 @@ def _undecided(ctx: Context, node: ast.For | ast.While, names: frozenset[str], u
             return True
         if name not in changed:
             return False
-        return any(type(x) is Ref and x.cell.ambiguous for x in leaves) or (
+        return any(type(x) is Ref and x.cell.doubt for x in leaves) or (
             bool(either) and any(id(c) in either for c in containers_of(ctx.frame, {name: v}))
         )
 

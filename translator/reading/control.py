@@ -316,9 +316,9 @@ def with_(ctx: Context, node: ast.With, kont: Kont) -> Flow | None:
         values = [*call.args, *(k.value for k in call.keywords)]
         if what is not np.errstate:
             shown = ast.unparse(call.func)
-            ctx.cut(node, f"`with {shown}(...):` is left to CPython", why="entering it may do anything")
+            ctx.cut(node, f"`with {shown}(...):` cannot be compiled", why="entering it may do anything")
         if any(not isinstance(v, ast.Constant) or v.value not in _SILENT for v in values):
-            more = "np.errstate with more than 'ignore' and 'warn' is left to CPython"
+            more = "np.errstate with more than 'ignore' and 'warn' cannot be compiled"
             ctx.cut(node, more, why="compiled arithmetic raises nothing", instead="test what it would raise for")
     return sequence(ctx, node.body, kont)
 
@@ -336,13 +336,13 @@ def _enter_unchanged(ctx: Context, what: Any, call: ast.Call) -> None:
             return ""
         found = None if isinstance(written, ast.Starred) else ctx.eval(written)
         if isinstance(written, ast.Starred) or not isinstance(found, str | int | float | type(None)):
-            ctx.cut(call, f"`with {ast.unparse(call)}:` is left to CPython", why="its argument is made by the run")
+            ctx.cut(call, f"`with {ast.unparse(call)}:` cannot be compiled", why="its argument is made by the run")
         return found
 
     given, named = [value(v) for v in call.args], {}
     for k in call.keywords:
         if k.arg is None:
-            ctx.cut(call, f"`with {ast.unparse(call)}:` is left to CPython", why="its argument is made by the run")
+            ctx.cut(call, f"`with {ast.unparse(call)}:` cannot be compiled", why="its argument is made by the run")
         named[k.arg] = value(k.value)
     run_known(ctx, call, lambda: what(*given, **named))
 

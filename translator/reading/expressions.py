@@ -395,7 +395,8 @@ def compare_pair(ctx: Context, kind: ast.cmpop, left: Value, right: Value, node:
 def _compare_unlike(ctx: Context, kind: ast.cmpop, left: Value, right: Value, node: ast.AST) -> bool:
     """A run-time value beside None, a string, or in Python a list."""
     if Ref in (type(left), type(right)):
-        ctx.cut(node, f"a comparison of {describe(left)} with {describe(right)}", instead="use `is None`")
+        instead = "use `is None`" if left is None or right is None else "compare with numbers or arrays"
+        ctx.cut(node, f"a comparison of {describe(left)} with {describe(right)}", instead=instead)
     if not isinstance(kind, ast.Eq | ast.NotEq):
         raise TypeError(f"{describe(left)} and {describe(right)} have no order")
     return isinstance(kind, ast.NotEq)

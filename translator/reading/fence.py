@@ -23,12 +23,12 @@ _REFUSED: dict[type[ast.AST], Refusal] = {
 }
 
 _TRY = (
-    "`try` is left to CPython",
+    "`try` cannot be compiled",
     "compiled code raises nothing that it could catch",
     "test for the condition with `if` or `np.where`, or catch the error around the call of this function",
 )
 _WITH = (
-    "`with` is left to CPython",
+    "`with` cannot be compiled",
     "a context manager runs Python code on entry and exit; only `np.errstate(...)` is known",
     "enter the context around the call of this function",
 )
@@ -36,7 +36,7 @@ _CUT: dict[type[ast.AST], Refusal] = {  # CPython goes through these, and what i
     ast.Try: _TRY,
     ast.TryStar: _TRY,
     ast.ClassDef: (
-        "a class that is made at every call is left to CPython",
+        "a class that is made at every call cannot be compiled",
         "compiled code makes no classes",
         "define it at the top of the module",
     ),

@@ -162,7 +162,7 @@ class Variables:
 
 
 class Captures:
-    """The captures and guards of one reading. `new_cell` makes the storage of a captured array.
+    """The captures and guards of one reading.
 
     Numbers at the places in `varying` are hidden parameters like arrays, unless they must be `known`; `numbers` says
     which of those belongs to which place. An array of bool at a place in `known` is one, too: its contents are part of
@@ -170,12 +170,8 @@ class Captures:
     """
 
     def __init__(
-        self,
-        new_cell: Callable[[Atom], Cell],
-        varying: frozenset[Outside] = frozenset(),
-        known: frozenset[Outside] = frozenset(),
+        self, varying: frozenset[Outside] = frozenset(), known: frozenset[Outside] = frozenset()
     ) -> None:
-        self.new_cell = new_cell
         self.varying = varying - known
         self.pinned = known
         self.numbers: dict[Var, Outside] = {}
@@ -299,7 +295,7 @@ class Captures:
     def hidden(self, aval: Aval, capture: Capture, tree: TreeDef = LEAF) -> Value:
         """A hidden parameter for an array; one for each way to it."""
         var = Var(_hint(capture), aval)
-        cell = self.new_cell(var) if aval.shape or tree == ARRAY else None
+        cell = Cell(var, 0) if aval.shape or tree == ARRAY else None  # older than any loop in which it is first met
         self.params.append((Param(var.hint, tree, capture), var, cell))
         return Ref(cell) if cell is not None else var
 
@@ -322,7 +318,7 @@ class Captures:
             is_mask = isinstance(value, np.ndarray) and value.dtype == bool
             if is_mask and place_of(capture, space) in self.pinned:
                 self.guard(capture, "content", value.copy(), space)
-                return Ref(self.new_cell(const(value.copy())))
+                return Ref(Cell(const(value.copy()), 0))
             self.guard(capture, "array", aval, space)
             hidden = self.hidden(aval, capture, ARRAY if is_array_without_axes(value) else LEAF)
             if is_mask and isinstance(hidden, Ref):
@@ -386,7 +382,7 @@ def default_guards(fun: Callable[..., Any], given: Iterable[str]) -> tuple[Guard
     f = runs(fun)
     if not isinstance(f, types.FunctionType):
         return ()
-    captures = Captures(Cell)
+    captures = Captures()
     names = f.__code__.co_varnames[: f.__code__.co_argcount]
     defaults = f.__defaults__ or ()
     for i, name in enumerate(names[len(names) - len(defaults) :] if defaults else ()):

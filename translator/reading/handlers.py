@@ -17,6 +17,7 @@ from .context import Context
 from .demand import demand, static
 from .indexing import copy_of_line
 from .inlining import inline
+from .iteration import known_items
 from .layout import note_result
 from .marked import is_list_of_places, list_of_places
 from .output import signature_of, take_output, write_output
@@ -26,6 +27,7 @@ from .signature import bare, misfit
 from .values import (
     Flat,
     Foreign,
+    Generator,
     Masked,
     Ref,
     RunRange,
@@ -47,6 +49,8 @@ def call_handler(
         return write_output(ctx, output, call_handler(ctx, handler, f, args, kwargs, node), node)
     args = [_with_arrays(ctx, a, f, node) if type(a) is list or type(a) is tuple else a for a in args]
     args = [copy_of_line(ctx, a) if type(a) is Flat else a for a in args]
+    if f is np.indices:
+        args = [tuple(known_items(ctx, a, node)) if type(a) is Generator else a for a in args]
     for v in (*args, *kwargs.values()):
         if type(v) is RunRange:
             static(ctx, v, node, "the range")
@@ -58,7 +62,7 @@ def call_handler(
         try:
             signature_of(handler.function).bind(*handler.first, *args, **kwargs)
         except TypeError as error:
-            raise _unknown_arguments(ctx, f, args, kwargs, error, node) from error
+            raise _unknown_arguments(ctx, f, args, kwargs, error, node) from None
         births = ctx.births
         made = inline(ctx, handler.function, [*handler.first, *args], kwargs, node, fixed=True)
         if type(made) is Ref and made.path and made.cell.birth > births and not ctx.frame.fixed:
@@ -86,7 +90,7 @@ def call_handler(
     except TypeError as error:
         if isinstance(error, UntracedError):
             raise
-        raise _unknown_arguments(ctx, f, args, kwargs, error, node) from error
+        raise _unknown_arguments(ctx, f, args, kwargs, error, node) from None
     return _boxed(ctx, f, ctx.wrap(result), args, kwargs)
 
 
@@ -167,7 +171,10 @@ def _refusal(function: Any, args: list[Value], kwargs: dict[str, Value]) -> Type
 
 def _refusal_of_ufunc(f: np.ufunc, given: int, kwargs: dict[str, Value]) -> TypeError | None:
     if not f.nin <= given <= f.nargs:
-        return TypeError(f"{f.__name__}() takes from {f.nin} to {f.nargs} positional arguments but {given} were given")
+        were = "was" if given == 1 else "were"
+        return TypeError(
+            f"{f.__name__}() takes from {f.nin} to {f.nargs} positional arguments but {given} {were} given"
+        )
     unknown = kwargs.keys() - _UFUNC_OPTIONS
     return TypeError(f"{f.__name__}() got an unexpected keyword argument {min(unknown)!r}") if unknown else None
 

@@ -11,14 +11,14 @@ import numpy as np
 from .. import make, ops, surface
 from ..errors import CutError, DTypeError, OutOfBoundsError, ShapeError
 from ..ir import Atom, Aval, Const, Shape, Var
-from ..ops.core import At, AxesAttrs, Dim, Dyn, Gather, Run, ShapeAttrs
+from ..ops.core import At, AxesAttrs, Dim, Dyn, Gather, Run, ShapeAttrs, read_by
 from ..records import dataclass
 from .context import Context
 from .demand import LENGTH, demand, difference, from_arguments, interval, static
 from .growing import Growing, item
 from .known import run_known
 from .layout import note_gathered
-from .selection import gathered, gathered_at, index_selection, masked, width_of
+from .selection import LEAVES, gathered, gathered_at, index_selection, masked, width_of
 from .shifting import backwards, window_of
 from .sliding import slid
 from .steps import indexed_aval
@@ -180,18 +180,20 @@ def selected_view(ctx: Context, base: Ref, parsed: Key, key: Value, node: ast.AS
     if all(size is not None and size <= p.n for size, p in zip(sizes, bounds, strict=True)):
         inside = parse_key(ctx, base.aval.shape, key, node)
         strict = extend_index(ctx, base, inside)
-        leaves = _leaves(ctx, inside, base.aval.shape) if ctx.transforms else None
+        leaves = leaves_axis(ctx, inside, base.aval.shape)
     return Masked(view, parts, strict, leaves)
 
 
-def _leaves(ctx: Context, key: Key, shape: Shape) -> Atom | None:
+def leaves_axis(ctx: Context, key: Key, shape: Shape) -> Atom | None:
     """Whether a run from a place that only the run knows begins before its axis, or ends behind it."""
     found: Atom | None = None
     for d, n in zip(key.dims, shape, strict=True):
         if isinstance(d, Run) and isinstance(d.start, Dyn) and d.size:
-            start, b, reach = key.atoms[d.start.arg], ctx.b, (d.size - 1) * d.step
-            before, behind = make.less(b, start, -min(reach, 0)), make.greater(b, start, n - 1 - max(reach, 0))
-            outside = make.logical_or(b, before, behind)
+            start, b, (low, high) = key.atoms[d.start.arg], ctx.b, d.starts(n)
+            least, most = interval(ctx, start)
+            if least is not None and low <= least and most is not None and most <= high:
+                continue
+            outside = make.logical_or(b, make.less(b, start, low), make.greater(b, start, high))
             found = outside if found is None else make.logical_or(b, found, outside)
     return found
 
@@ -201,9 +203,9 @@ def extend_index(ctx: Context, base: Ref, key: Key) -> Ref:
     shape = base.aval.shape
     if key.dims != tuple(Run(0, n) for n in shape):
         last = base.path[-1] if base.path else None
-        merged = merge(last, key) if isinstance(last, IndexStep) else None
-        if merged is not None and last is not None:
-            inner = Ref(base.cell, base.path[:-1])
+        inner = Ref(base.cell, base.path[:-1])
+        merged = merge(ctx, inner.aval.shape, last, key) if isinstance(last, IndexStep) else None
+        if merged is not None:
             base = _step(inner, merged)
         else:
             base = slid(ctx, base, key.dims, key.atoms) or _step(base, key)
@@ -220,9 +222,18 @@ def _step(base: Ref, key: Key) -> Ref:
     return Ref(base.cell, (*base.path, IndexStep(key.dims, key.atoms, key.aval(base.aval))))
 
 
-def merge(first: IndexStep, second: Key) -> Key | None:
-    """x[first][second] as one index; None where that would take arithmetic at run time."""
-    dims = make.joined(first.dims, second.dims, len(first.dynamic))
+def merge(ctx: Context, shape: Shape, first: IndexStep, second: Key) -> Key | None:
+    """x[first][second] as one index, of `x` of this shape; None where that would take arithmetic at run time."""
+
+    def inside(d: At | Run, n: int) -> bool:
+        place = read_by(d)
+        assert place is not None
+        low, high = interval(ctx, second.atoms[place])
+        least, most = d.starts(n) if isinstance(d, Run) else (0, n - 1)
+        return low is not None and least <= low and high is not None and high <= most
+
+    known = () if ctx.is_printed else (inside,)  # printed programs are as they were simplified
+    dims = make.joined(shape, first.dims, second.dims, len(first.dynamic), *known)
     return None if dims is None else Key(dims, (*first.dynamic, *second.atoms))
 
 
@@ -263,6 +274,11 @@ def parse_key(ctx: Context, shape: Shape, key: Value, node: ast.AST, selects: bo
             parser.entry(e, shape[axis], axis)
             axis += 1
     parsed = Key(tuple(parser.dims), tuple(parser.atoms), tuple(parser.new_axes), tuple(parser.special))
+    if selects and not ctx.is_printed:
+        leaves = leaves_axis(ctx, parsed, shape)
+        if leaves is not None:
+            ctx.at(node)
+            make.raise_if(ctx.b, leaves, IndexError, LEAVES)
     if parsed.new_axes and parsed.gathers:
         ctx.cut(node, "np.newaxis beside an index array", instead="index first, then add the axis: x[i][:, None]")
     return parsed
@@ -378,8 +394,7 @@ class _Parser:
         if size is not None and type(step) is not Var:
             low, high = interval(ctx, start)
             # the slices of a printed program lie inside the axis: that is what they mean
-            printed = ctx.frame.source.file.startswith("<untraced ")
-            if printed or all(from_arguments(ctx, p) for p in ends):
+            if ctx.is_printed or all(from_arguments(ctx, p) for p in ends):
                 return None
             if low is not None and low + min(size, 0) >= 0 and high is not None and high + size <= n:
                 return None
@@ -455,7 +470,7 @@ class _Parser:
 
     def _is_plain(self, s: slice, n: int, step: int) -> bool:
         """Whether no end of a slice with a known length counts from the back, and one going back begins inside."""
-        if self.ctx.frame.source.file.startswith("<untraced "):
+        if self.ctx.is_printed:
             return True
         (low, high), (least, _) = interval(self.ctx, s.start), interval(self.ctx, s.stop)
         inside = step > 0 or (high is not None and high < n)

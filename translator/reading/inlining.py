@@ -6,7 +6,7 @@ import ast
 import types
 from collections.abc import Callable
 
-from ..errors import CutError, UntracedError
+from ..errors import CutError, SourcelessError, UntracedError
 from . import fence, recursion
 from .context import Context
 from .control import FUNCTION_END, sequence
@@ -15,7 +15,7 @@ from .iteration import held
 from .libraries import is_library
 from .liveness import Liveness, liveness
 from .signature import misfit
-from .source import FunctionNode, Source, SourcelessError, scope_of, source_of
+from .source import FunctionNode, Source, scope_of, source_of
 from .values import (
     SHARED,
     YIELDS,
@@ -53,8 +53,7 @@ def inline(
     try:
         live = prepare(source, source.node)
     except UntracedError as error:
-        error.sites = () if ctx.frame.fixed else (node, *error.sites)
-        raise
+        raise ctx.unprepared(error, f.__name__, source.file, node) from None
     fixed = fixed or (ctx.frame.fixed and is_library(f))  # a user's function that library source calls is not
     frame = Frame(source, None, ctx.frame, scope_of(f), live, fixed, f.__name__)
     spec = source.node.args

@@ -8,9 +8,10 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from ..ir import Var
 from . import selection
 from .context import Context
-from .demand import refuse_undefined
+from .demand import refuse_undefined, static
 from .values import Foreign, Masked, Undefined, Value, describe
 
 
@@ -39,3 +40,35 @@ def refuse_class(ctx: Context, cls: type, node: ast.AST) -> NoReturn:
         why="results of NumPy's operations on it are of its class too, which may define any of them anew",
         instead="use a plain array, np.asarray(x)",
     )
+
+
+_PURE = ("scipy.fft", "scipy.linalg", "scipy.signal", "scipy.special")
+_MOST_ELEMENTS = 10_000  # of a constant that stands in the program
+
+
+def constants_of_library(
+    ctx: Context, f: Any, args: list[Value], kwargs: dict[str, Value], node: ast.AST
+) -> Value:
+    """What SciPy gives for known numbers and strings alone (windows, filters, nodes), in what is to be transformed: its
+    source would have to be read. NotImplemented for other functions, arguments and results."""
+    module = getattr(f, "__module__", None) or ""
+    pure = ctx.transforms and any(module == m or module.startswith(m + ".") for m in _PURE)
+    if not pure or not all(map(_is_plain, [*args, *kwargs.values()])):
+        return NotImplemented
+    what = f"an argument of {f.__name__}"
+    args = [static(ctx, a, node, what) for a in args]
+    made = f(*args, **{k: static(ctx, v, node, what) for k, v in kwargs.items()})
+    parts = made if type(made) is tuple else (made,)
+    if not all(type(p) is np.ndarray or isinstance(p, int | float | complex | np.number) for p in parts):
+        return NotImplemented
+    if sum(np.size(p) for p in parts) > _MOST_ELEMENTS or any(np.asarray(p).dtype.kind not in "biufc" for p in parts):
+        return NotImplemented
+    found = [run_known(ctx, node, lambda p=p: p) for p in parts]
+    return tuple(found) if type(made) is tuple else found[0]
+
+
+def _is_plain(v: Value) -> bool:
+    if type(v) in (tuple, list):
+        return all(map(_is_plain, v))
+    whole = isinstance(v, Var) and v.aval.weak and v.aval.dtype.kind == "i"
+    return whole or v is None or type(v) in (bool, int, float, complex, str)

@@ -92,7 +92,7 @@ def same_layout(cell: Cell, y: Ref) -> bool:
 
 def check_reshapes(cell: Cell, values: Iterable[Any]) -> None:
     """Before an array is written of which nobody knows how it lies: refused if one of `values` is a reshape of it."""
-    group = (cell, *cell.twins)
+    group = cell.group
     for v in values:
         if type(v) is Ref and v.cell in group and any(type(s) is OpStep and s.op.name == "reshape" for s in v.path):
             raise unknown_layout()

@@ -17,6 +17,15 @@ def is_library(thing: Any) -> bool:
     return of_library(module)
 
 
+_ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+_ROOMS = tuple(os.path.join(_ROOT, room, "") for room in ("translator", "kernels", "runtime", "tpu"))
+
+
+def is_own_file(file: str) -> bool:
+    """Whether it is one of this package, of which users read no line."""
+    return file.startswith(_ROOMS)
+
+
 _MADE_BY_CLASS = 1 << 9  # in the __flags__ of a class: CPython's Py_TPFLAGS_HEAPTYPE
 
 

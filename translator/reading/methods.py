@@ -144,8 +144,9 @@ def _conjugate(ctx: Context, owner: Value, args: list[Value], kwargs: dict[str, 
 
 
 def _fill(ctx: Context, owner: Value, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> None:
-    (value,) = args
-    atom = ctx.atom(value)
+    if len(args) != 1 or kwargs:
+        raise TypeError(f"fill() takes exactly 1 argument ({len(args) + len(kwargs)} given)")
+    atom = ctx.atom(args[0])
     if atom.aval.shape:
         raise ctx.error(ShapeError, node, "setting an array element with a sequence.")
     if type(owner) is Ref:  # NumPy's numbers have the method, and stay what they are

@@ -347,7 +347,8 @@ def _slice(ctx: Context, node: ast.AST, *args: Value) -> Value:
 
 
 def _id(ctx: Context, node: ast.AST, x: Value) -> Value:
-    ctx.refuse(node, "`id` is not in the language", instead="compare with `is`")
+    why = "where an object lies only CPython knows"
+    ctx.cut(node, "`id` is not in the language", why, instead="compare with `is`")
 
 
 def _super(ctx: Context, node: ast.AST, cls: Value = None, owner: Value = None) -> Value:

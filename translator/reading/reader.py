@@ -181,7 +181,8 @@ def read_specialised(
         return read_with(signature)
     kept = [i for i in range(len(signature.avals)) if i not in forced]
     values = tuple(signature.values[i] for i in kept)
-    narrow = Signature(specialise(signature, forced), tuple(signature.avals[i] for i in kept), values)
+    params = specialise(signature, forced)
+    narrow = replace(signature, params=params, avals=tuple(signature.avals[i] for i in kept), values=values)
     reading = read_with(narrow)
     reasons = tuple((kept[i], why) for i, why in reading.reasons)
     return Reading(reading.function, forced | {kept[i] for i in reading.statics}, reading.guards, reasons=reasons)
@@ -342,10 +343,10 @@ def _operands(cells: set[Cell]) -> set[Cell]:
     return found
 
 
-def _context(builder: Builder, captures: Callable[[Callable[[Atom], Cell]], Captures] = Captures) -> Context:
+def _context(builder: Builder, captures: Callable[[], Captures] = Captures) -> Context:
     ctx = Context(builder, None)
     ctx.recursions = Recursions()
-    ctx.captures = captures(ctx.cell)
+    ctx.captures = captures()
     return ctx
 
 

@@ -28,7 +28,7 @@ from .shifting import shifted
 from .values import FULL, Bounds, Masked, Part, Places, Ref, Value, is_runtime
 
 _WHY = "the size of the selection is not known before the run"
-_LEAVES = "a slice leaves its axis, which has no derivative as it is: keep its ends inside, x[max(lo, 0):min(hi, n)]"
+LEAVES = "a slice leaves its axis, and is shorter there: keep its ends inside, x[max(lo, 0):min(hi, n)]"
 _INSTEAD = "use np.where(mask, x, neutral) in its place, e.g. np.sum(np.where(mask, x, 0.0))"
 
 
@@ -51,11 +51,11 @@ def concrete(ctx: Context, s: Masked, node: ast.AST, what: str) -> Ref:
 
 
 def _strict(ctx: Context, s: Masked, node: ast.AST) -> Ref:
-    """The slice as the array that it is inside its axis. A derivative may never read it, where the check of that is."""
+    """The slice as the array that it is inside its axis: elsewhere it is shorter, whoever asks only for its length."""
     assert s.strict is not None
-    if s.leaves is not None and ctx.transforms:
+    if s.leaves is not None:
         ctx.at(node)
-        make.raise_if(ctx.b, s.leaves, IndexError, _LEAVES)
+        make.raise_if(ctx.b, s.leaves, IndexError, LEAVES)
     return s.strict
 
 
@@ -69,7 +69,7 @@ def _at_true(ctx: Context, s: Masked, masks: Sequence[np.ndarray[Any, Any]], nod
             x = index_array(ctx, x, _true_places(s, i, next(feed)), node)
     made: Ref = x
     made.cell.ambiguous = _ELSEWHERE
-    for cell in (s.whole.cell, *s.whole.cell.twins):
+    for cell in s.whole.cell.group:
         cell.shadows = (*cell.shadows, made.cell)
     return made
 

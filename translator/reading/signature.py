@@ -20,16 +20,28 @@ from .source import without_source
 
 
 @dataclass(frozen=True, slots=True)
+class Given:
+    """How a call hands its arguments over: the first `count` by position, those of other `names` by keyword. Parameters
+    that it does not give have their defaults.
+    """
+
+    count: int
+    names: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
 class Signature:
     """`params` are the function's parameters in order, each a tree over the next leaves of `avals`.
 
     *args is one TUPLE tree and **kwargs one DICT tree. `values` holds the Python value of each number among the leaves
-    (None for arrays): it serves specialisation and is not part of the identity.
+    (None for arrays): it serves specialisation and is not part of the identity. `given` is None where all is given by
+    position.
     """
 
     params: tuple[tuple[str, TreeDef], ...]
     avals: tuple[Aval, ...]
     values: tuple[Any, ...] = field(compare=False, default=())
+    given: Given | None = None
 
     def __str__(self) -> str:
         return f"({', '.join(name for name, _ in self.params)}) over {', '.join(map(str, self.avals))}"
@@ -57,22 +69,31 @@ def abstract_with_leaves(
     leaves: list[Any] = []
     avals: list[Aval] = []
     params = []
-    for name, value in bind(fun, args, kwargs):
+    bound = _bound(fun, args, kwargs)
+    given = Given(len(args), frozenset(bound.arguments))
+    for name, value in _all_of(bound):
         params.append((name, _open(value, leaves, avals, name)))
     values = tuple(x if _is_number(x) else None for x in leaves)
-    return Signature(tuple(params), tuple(avals), values), leaves
+    return Signature(tuple(params), tuple(avals), values, given), leaves
 
 
 def bind(fun: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[tuple[str, Any]]:
     """Parameters and their values by Python's rules, defaults filled in. Raises Python's own TypeError."""
-    signature = _python_signature(fun)
-    try:
-        bound = signature.bind(*args, **kwargs)
-    except TypeError:
-        raise misfit(getattr(fun, "__name__", str(fun)), bare(signature), args, kwargs) from None
-    if len(bound.arguments) < len(signature.parameters):
+    return _all_of(_bound(fun, args, kwargs))
+
+
+def _all_of(bound: inspect.BoundArguments) -> list[tuple[str, Any]]:
+    if len(bound.arguments) < len(bound.signature.parameters):
         bound.apply_defaults()
     return list(bound.arguments.items())
+
+
+def _bound(fun: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> inspect.BoundArguments:
+    signature = _python_signature(fun)
+    try:
+        return signature.bind(*args, **kwargs)
+    except TypeError:
+        raise misfit(getattr(fun, "__name__", str(fun)), bare(signature), args, kwargs) from None
 
 
 def misfit(name: str, parameters: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> TypeError:

@@ -12,22 +12,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .. import make, ops
-from ..ir import Apply, Atom, Aval, Const, Var
+from ..ir import Atom, Aval
 from ..ops.core import At, AxesAttrs, Dim, Dyn, Gather, Run
-from ..records import dataclass
+from ..progressions import Windows, windows_of
 from .context import Context
 from .demand import interval
 from .steps import indexed_aval, read_only
 from .values import IndexStep, OpStep, Ref
-
-
-@dataclass(frozen=True, slots=True)
-class Windows:
-    """A step of a view that takes windows along an axis: at which places, and what of each follows there."""
-
-    axis: int
-    starts: range
-    within: range
 
 
 def slid(ctx: Context, view: Ref, dims: tuple[Dim, ...], atoms: tuple[Atom, ...]) -> Ref | None:
@@ -124,43 +115,4 @@ def _progression(ctx: Context, line: range) -> Atom:
 
 
 def _windows_of(ctx: Context, view: Ref, step: IndexStep) -> Windows | None:
-    """The windows that a step takes of a view."""
-    axes = [i for i, d in enumerate(step.dims) if isinstance(d, Gather)]
-    whole = all(isinstance(d, Gather) or d == Run(0, n) for d, n in zip(step.dims, view.aval.shape, strict=True))
-    if not whole or len(axes) != 1 or step.dynamic[0].aval.ndim != 2:
-        return None
-    lines = _lines(ctx, step.dynamic[0])
-    return None if lines is None else Windows(axes[0], *lines)
-
-
-def _lines(ctx: Context, positions: Atom) -> tuple[range, range] | None:
-    """(starts, within) where the positions are their sums."""
-    total = _made(ctx, positions)
-    if total is None or total.op is not ops.ADD:
-        return None
-    column = _made(ctx, total.args[0])
-    if column is None or column.op is not ops.EXPAND_DIMS or column.attrs != AxesAttrs((1,)):
-        return None
-    starts, within = _line(ctx, column.args[0]), _line(ctx, total.args[1])
-    return None if starts is None or within is None else (starts, within)
-
-
-def _line(ctx: Context, a: Atom) -> range | None:
-    """The numbers where they are a progression: iota * step + start."""
-    made = _made(ctx, a)
-    if made is None or a.aval.ndim != 1:
-        return None
-    if made.op is ops.IOTA:
-        return range(a.aval.size)
-    line = _line(ctx, made.args[0]) if made.op in (ops.ADD, ops.MULTIPLY) else None
-    by = made.args[-1]
-    if line is None or not isinstance(by, Const) or by.aval.shape:
-        return None
-    n = int(by.value)
-    if made.op is ops.ADD:
-        return range(line.start + n, line.stop + n, line.step)
-    return range(line.start * n, line.start * n + line.step * n * len(line), line.step * n) if n else None
-
-
-def _made(ctx: Context, a: Atom) -> Apply | None:
-    return ctx.definition(a) if isinstance(a, Var) else None
+    return windows_of(ctx.definition, view.aval.shape, step.dims, step.dynamic)

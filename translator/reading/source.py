@@ -14,7 +14,7 @@ from dataclasses import field
 from functools import lru_cache
 from typing import Any
 
-from ..errors import NOWHERE, CutError, Diagnostic, Span, UnsupportedError
+from ..errors import NOWHERE, CutError, Diagnostic, SourcelessError, Span, UnsupportedError
 from ..records import dataclass
 from .libraries import is_library
 from .nodes import nodes_of
@@ -98,7 +98,15 @@ _trees: dict[str, tuple[tuple[str, ...], ast.Module]] = {}
 
 
 def without_source(fun: Callable[..., Any]) -> UnsupportedError:
-    """What is told of a builtin or a C function."""
+    """What is told of a class, a builtin or a C function."""
+    if isinstance(fun, type) and not is_library(fun):
+        return UnsupportedError(
+            Diagnostic(
+                f"{fun.__qualname__} is a class",
+                why="what is read is the source of a function, and calling a class makes an object",
+                instead="write a function that makes the object and returns arrays or numbers",
+            )
+        )
     return UnsupportedError(
         Diagnostic(
             f"{getattr(fun, '__qualname__', None) or repr(fun)} has no Python source",
@@ -106,10 +114,6 @@ def without_source(fun: Callable[..., Any]) -> UnsupportedError:
             instead="call a NumPy function that does the same, or write it as a Python function",
         )
     )
-
-
-class SourcelessError(UnsupportedError):
-    """A function whose text is not known. Where another function calls it, CPython can."""
 
 
 def source_of(fun: Callable[..., Any]) -> Source:

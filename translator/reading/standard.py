@@ -204,12 +204,14 @@ def extreme(builtin: Callable[..., Any]) -> Implementation:
     """min and max: with a key by known keys, else of known elements at once, of others by the surface."""
 
     def implementation(ctx: Context, node: ast.AST, *args: Value, key: Value = None, **default: Value) -> Value:
+        if not args:
+            raise TypeError(f"{builtin.__name__} expected at least 1 argument, got 0")
         items = known_items(ctx, args[0], node) if len(args) == 1 and type(args[0]) is not Ref else list(args)
         if key is None and (type(args[0]) is Ref or any(map(has_runtime, items))):
             if any(type(x) is tuple or type(x) is list for x in items):
                 _keys(ctx, node, items, None, f"{builtin.__name__}()")
             if ctx.keeps_changes and ctx.boxes and any(type(x) is Ref and not x.aval.shape for x in items):
-                what = f"{builtin.__name__}() among arrays without axes is left to CPython"
+                what = f"{builtin.__name__}() among arrays without axes cannot be compiled"
                 ctx.cut(node, what, why="it gives one of them, not its value", instead="take their values, x[()]")
             given = [items] if type(args[0]) is not Ref or len(args) > 1 else [args[0]]
             return call_handler(ctx, surface.handler_for(builtin), builtin, given, default, node)

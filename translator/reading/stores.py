@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import operator
 from typing import Any
 
@@ -12,6 +13,7 @@ from .. import make
 from ..errors import Diagnostic, DTypeError, ShapeError, UnsupportedError
 from ..fits import check_holds
 from ..ir import Atom, Aval, Var
+from ..ops.core import At
 from ..surface.arguments import holds_atoms, plain
 from .attributes import get_attribute, set_attribute
 from .context import Context, name_result
@@ -115,6 +117,9 @@ def _store_attribute(ctx: Context, owner: Value, attr: str, value: Value, node: 
         line = ctx.wrap(make.reshape(ctx.b, atom, (-1,))) if atom.aval.shape else value
         store(ctx, flat_of(ctx, owner), slice(None), line, node)
         return
+    if attr in ("real", "imag") and type(owner) is Ref:
+        store(ctx, get_attribute(ctx, owner, attr, node), Ellipsis, value, node)
+        return
     if isinstance(owner, Ref | Var):
         what = f"an array's `.{attr}` cannot be assigned"
         ctx.cut(node, what, instead="make a new array: x.reshape(...), x.astype(...)")
@@ -202,12 +207,49 @@ def store_array(ctx: Context, base: Ref, key: Value, value: Value, node: ast.AST
     else:
         atom = ctx.atom(value)
     ctx.at(node)
+    if type(value) is Var:
+        _check_number(ctx, base.aval.dtype, value)
+    elif atom.aval.shape and TAKES_NUMBERS and not ctx.frame.fixed and _is_element(parsed, key):
+        raise ShapeError(Diagnostic("setting an array element with a sequence.", instead="store v[0], or v.item()"))
     if parsed.gathers:
         ctx.write(base, make.put(ctx.b, ctx.read(base), atom, parsed.dims, parsed.atoms))
         return
     if parsed.new_axes:
         atom = _without_new_axes(ctx, atom, parsed)
     store_view(ctx, extend_index(ctx, base, Key(parsed.dims, parsed.atoms)), atom)
+
+
+TAKES_NUMBERS = np.lib.NumpyVersion(np.__version__) >= "2.4.0"
+"""Whether an element takes numbers only: before, arrays with one element, too, with a warning."""
+
+
+def _is_element(parsed: Key, key: Value) -> bool:
+    """Whether an index is of one element, and not of a part without axes, as x[0, ...] is."""
+    has_ellipsis = any(e is Ellipsis for e in (key if type(key) is tuple else (key,)))
+    return not has_ellipsis and not parsed.new_axes and all(isinstance(d, At) for d in parsed.dims)
+
+
+def _check_number(ctx: Context, dtype: np.dtype[Any], x: Var) -> None:
+    """Raise where a NumPy number, or Python's float, is no integer of the dtype: NumPy casts arrays, and makes Python's
+    ints of numbers. Python's own ints are asked by `fits`.
+    """
+    kind, b = x.aval.dtype.kind, ctx.b
+    if dtype.kind not in "iu" or kind not in ("f" if x.aval.weak else "iuf") or ctx.frame.fixed or ctx.is_printed:
+        return
+    low, high = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+    outside: list[Atom] = []
+    if kind == "f":
+        number = make.astype(b, x, np.dtype(np.float64))
+        least = make.less(b, number, low) if low == -(2**63) else make.less_equal(b, number, low - 1.0)
+        outside = [make.not_equal(b, number, number), least, make.greater_equal(b, number, high + 1.0)]
+    else:
+        own = np.iinfo(x.aval.dtype)
+        outside += [make.less(b, x, low)] if own.min < low else []
+        outside += [make.greater(b, x, high)] if own.max > high else []
+    if outside:
+        error = OverflowError if kind != "f" else ValueError
+        condition = functools.reduce(functools.partial(make.logical_or, b), outside)
+        make.raise_if(b, condition, error, f"a number that is stored is out of bounds for {dtype}")
 
 
 def store_view(ctx: Context, view: Ref, atom: Atom) -> None:

@@ -57,7 +57,7 @@ def call_transformed(ctx: Context, f: Any, args: list[Value], kwargs: dict[str, 
     _, leaves = abstract_with_leaves(f, *_marked(values, len(args), kwargs))
     leaves = [m.value if isinstance(m, _Mark) else m for m in leaves]  # the others are defaults
     known = tuple(v if not is_runtime(v) else _value_of(ctx, v) for v in leaves)
-    signature = type(signature)(signature.params, signature.avals, known)
+    signature = dataclasses.replace(signature, values=known)
     try:
         reading = f.__untraced_read__(signature)
     except NeedTrip as need:  # a loop of an inner function whose length comes from outside it
@@ -126,7 +126,7 @@ def _splice_reading(
             aval, draw = function.body.params[len(atoms)].aval, p.capture.function.owner
             value = spliced_draw(ctx, draw, aval, given, renewed) if may_draw(ctx) else NotImplemented
             if value is NotImplemented:
-                ctx.cut(node, "a derivative that draws random numbers is left to CPython")
+                ctx.cut(node, "a derivative that draws random numbers cannot be compiled")
             cells.append(value)
             atoms.append(ctx.atom(value))
         elif p.capture is not None:

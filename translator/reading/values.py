@@ -48,6 +48,16 @@ class Cell:
         self.stale: str = ""
         self.origin: Origin | None = None
 
+    @property
+    def group(self) -> tuple[Cell, ...]:
+        """The cells that are this memory."""
+        return (self, *self.twins)
+
+    @property
+    def doubt(self) -> str:
+        """Why nobody knows which memory this is, if so."""
+        return next((c.ambiguous for c in self.group if c.ambiguous), "")
+
 
 @dataclass(frozen=True, slots=True)
 class Origin:
@@ -165,6 +175,9 @@ class Generator:
     names: tuple[tuple[Frame, str, Value], ...]  # of functions around it, with what they meant
     mark: int
     used: Value = False
+
+    def __repr__(self) -> str:
+        return self.name
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -528,6 +541,16 @@ def describe(v: Value) -> str:
         return "undefined"
     kind = type(v.value if isinstance(v, Foreign) else v).__name__
     return f"a {kind} of {len(v)}" if type(v) in (list, tuple, dict, set) else f"a {kind}"
+
+
+def class_name(v: Value) -> str:
+    """The name of its class, as Python's own messages have it."""
+    aval = aval_of_value(v)
+    if aval is None:
+        return type(v.value if isinstance(v, Foreign) else v).__name__
+    if aval.weak:
+        return type(aval.dtype.type(0).item()).__name__
+    return "numpy.ndarray" if aval.shape else f"numpy.{aval.dtype}"
 
 
 def has_array_method(v: Value) -> bool:

@@ -22,6 +22,7 @@ from ..library import (
     binning,
     checks,
     comparing,
+    complex_numbers,
     composing,
     convolving,
     gathering,
@@ -140,6 +141,8 @@ def _transformed() -> Table:
     _enter_numpy(table, direct, inline=False, view=False)
     for module in (polynomials, linalg, convolving):
         _enter_numpy(table, module.TRANSFORMED, inline=True, view=False)
+    for function, source in complex_numbers.TRANSFORMED.items():
+        enter(table, Handler(source, inline=True), [function])
     return table
 
 

@@ -14,6 +14,7 @@ from ..fits import check_holds
 from ..ir import Atom, Const
 from ..ops.core import At, Run
 from .arguments import (
+    MISSING,
     array,
     common_dtype,
     holds_atoms,
@@ -95,9 +96,12 @@ def full_like(
 
 
 def arange(
-    b: Builder, start: Any = 0, stop: Any = None, step: Any = None, dtype: Any = None, *, like: Any = None
+    b: Builder, start: Any = MISSING, stop: Any = None, step: Any = None, dtype: Any = None, *, like: Any = None
 ) -> Atom:
     """np.arange of known numbers: counting from 0, scaled and shifted in the dtype of the result, as NumPy does."""
+    if start is MISSING and stop is None:
+        raise TypeError("arange() requires stop to be specified.")
+    start = 0 if start is MISSING else start
     first, last, stride = (static(x, "an end or step of np.arange") for x in (start, stop, step))
     if last is None:
         first, last = 0, first

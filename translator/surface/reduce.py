@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import make, ops
 from ..builder import Builder
-from ..errors import ShapeError
+from ..errors import DTypeError, ShapeError
 from ..fits import check_holds
 from ..ir import Atom
 from ..ops.core import ArgReduce, Cumulative, Elementwise, Reduce, Run, reduced_shape
@@ -95,6 +95,8 @@ def ufunc_reduce(op: Reduce) -> Direct:
 
 
 def _reduced(b: Builder, op: Reduce, x: Atom, axis: Any, keepdims: Any, initial: Any, where: Any) -> Atom:
+    if isinstance(axis, list):
+        raise DTypeError("'list' object cannot be interpreted as an integer")
     axes, keep = static_axis(axis), static_bool(keepdims, "keepdims")
     if not x.aval.ndim and axes in (0, -1):  # NumPy lets ufuncs reduce numbers over an axis that they do not have
         axes = None

@@ -14,7 +14,9 @@ from ..library import (
     distribution_inverses,
     distributions,
     distributions_of_vectors,
+    scipy_eigen,
     scipy_fft,
+    scipy_images,
     scipy_interpolate,
     scipy_linalg,
     scipy_matrices,
@@ -22,6 +24,7 @@ from ..library import (
     scipy_odes,
     scipy_signal,
     scipy_special,
+    scipy_spectral,
     special,
     special_transformed,
 )
@@ -51,11 +54,14 @@ def handler_for(function: Any) -> Handler | None:
 
 def transformed_handler_for(function: Any) -> Handler | None:
     """The handler of what SciPy computes by itself, unless it is to be differentiated or batched."""
+    if _freezes(function):
+        return Handler(distributions.freeze, inline=True)
     own: dict[str, Mapping[str, Any]] = {
         "scipy.integrate": scipy_odes.TRANSFORMED,
         "scipy.interpolate": scipy_interpolate.TRANSFORMED,
-        "scipy.linalg": scipy_matrices.TRANSFORMED,
-        "scipy.ndimage": scipy_signal.TRANSFORMED,
+        "scipy.linalg": {**scipy_matrices.TRANSFORMED, **scipy_eigen.TRANSFORMED},
+        "scipy.ndimage": {**scipy_signal.TRANSFORMED, **scipy_images.TRANSFORMED},
+        "scipy.signal": scipy_spectral.TRANSFORMED,
         "scipy.special": {**scipy_special.TRANSFORMED, **special_transformed.TRANSFORMED},
     }
     for module in {**own, **TRANSFORMED}:
@@ -80,6 +86,12 @@ def _table(special_too: bool, loaded: tuple[bool, ...]) -> Table:
             if function is not None:  # an older SciPy lacks a few names
                 enter(table, Handler(source, inline=True, first=first), [function])
     return table
+
+
+def _freezes(function: Any) -> bool:
+    """Whether this is what `scipy.stats.norm(mean, deviation)` calls."""
+    stats = sys.modules.get("scipy.stats")
+    return stats is not None and any(function is getattr(stats.rv_continuous, n) for n in ("__call__", "freeze"))
 
 
 def _distribution_method(method: MethodType) -> Handler | None:

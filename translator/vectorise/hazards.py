@@ -25,7 +25,7 @@ from ..bounds import (
 )
 from ..builder import Builder
 from ..ir import Apply, Atom, Block, Const, For, If, Statement, Var, While
-from ..ops.core import Elementwise
+from ..ops.core import Dyn, Elementwise, IndexAttrs, Run
 from ..ops.pythonic import error_of_infinity
 from ..records import dataclass
 from .stores import Dependence
@@ -77,12 +77,18 @@ class Guard:
 
     def apply(self, s: Apply, masked: bool) -> list[Statement]:
         varies = any(map(self.differs, s.args))
-        if not (varies or masked) or not self.may_fail(s):
+        fails, leaving = self.may_fail(s), self.leaving(s)
+        if not (varies or masked) or not (fails or leaving):
             return [s]
         if not varies:
             raise Dependence("only some iterations come to what may raise an exception", s.span)
         b = Builder(s.span)
         b.append(s)
+        for start, low, high in leaving:
+            outside = make.logical_or(b, make.less(b, start, low), make.greater(b, start, high))
+            make.raise_if(b, outside, IndexError, "a slice leaves its axis")
+        if not fails:
+            return b.statements
         if divides_python_numbers(s):
             make.raise_if(b, make.equal(b, s.args[1], 0), ZeroDivisionError, "division by zero")
         elif is_python_function(s):
@@ -105,6 +111,20 @@ class Guard:
         if is_integer_power(s) and not self.interval(s.args[1]).within(0, 2**63 - 1):
             return True
         return is_python_power(s) or is_python_function(s) or self.outgrows(s) or self.narrows(s)
+
+    def leaving(self, s: Apply) -> list[tuple[Atom, int, int]]:
+        """Where slices begin, in each trip elsewhere, and the least and the greatest place where they may: of arrays of
+        places, one before the axis would count from its end.
+        """
+        if not isinstance(s.attrs, IndexAttrs):
+            return []
+        found = []
+        for d, n in zip(s.attrs.dims, s.args[0].aval.shape, strict=True):
+            if isinstance(d, Run) and isinstance(d.start, Dyn) and d.size and self.differs(s.args[d.start.arg]):
+                start, (low, high) = s.args[d.start.arg], d.starts(n)
+                if not self.interval(start).within(low, high):
+                    found.append((start, low, high))
+        return found
 
     def narrows(self, s: Apply) -> bool:
         for i, dtype in narrowed_numbers(s):

@@ -1,4 +1,3 @@
 def curvature_batched(x, a):
-    t = np.eye(3) @ a.T * (-np.sin(x @ a.T))[:, None]
-    d_d_x = t @ a                       # from line ..: a @ x
+    d_d_x = a.T * (-np.sin(x @ a.T))[:, None] @ a  # from line ..: a @ x
     return d_d_x.mT
