@@ -201,8 +201,10 @@ class _Namespaces:
         own = spec.name.partition(".")[2]
         module = _import_module(f"{__name__}.{_NAMESPACES[own]}")
         spec.loader_state = module.__spec__  # which Python overwrites
+        _name(module, spec.name)
         for part in _WITHIN.get(own, ()):
-            _sys.modules[f"{spec.name}.{part}"] = _attrgetter(part)(module)
+            inner = _sys.modules[f"{spec.name}.{part}"] = _attrgetter(part)(module)
+            _name(inner, f"{spec.name}.{part}")
         return module
 
     @staticmethod
@@ -212,6 +214,13 @@ class _Namespaces:
         module.__spec__ = module.__spec__.loader_state
 
 
+def _name(module: _ModuleType, name: str) -> None:
+    """Lets a module of ours say, where a name is looked for in vain, the name by which users know it."""
+    if module.__spec__ is not None and module.__name__ == module.__spec__.name and module.__name__.startswith(_OURS):
+        module.__name__ = name
+
+
+_OURS = f"{__name__}."
 _finder: _Any = _Namespaces
 _sys.meta_path[:] = [f for f in _sys.meta_path if getattr(f, "__module__", "") != __name__] + [_finder]  # reloads
 

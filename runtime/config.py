@@ -10,6 +10,8 @@ from __future__ import annotations
 import os
 from contextlib import ContextDecorator
 
+import numpy as np
+
 from ..translator.precision import PRECISION
 from . import forking, strict
 
@@ -44,7 +46,7 @@ class Config:
 
     @jax_enable_x64.setter
     def jax_enable_x64(self, value: bool | None) -> None:
-        PRECISION.told = None if value is None else bool(value)
+        PRECISION.told = None if value is None else _switch("jax_enable_x64", value)
 
     @property
     def compilation_cache_dir(self) -> str | None:
@@ -71,7 +73,7 @@ class Config:
 
     @jax_debug_nans.setter
     def jax_debug_nans(self, value: bool) -> None:
-        self._debug("nans", value)
+        self._debug("nans", _switch("jax_debug_nans", value))
 
     @property
     def jax_debug_infs(self) -> bool:
@@ -80,7 +82,7 @@ class Config:
 
     @jax_debug_infs.setter
     def jax_debug_infs(self, value: bool) -> None:
-        self._debug("infs", value)
+        self._debug("infs", _switch("jax_debug_infs", value))
 
     @property
     def jax_disable_jit(self) -> bool:
@@ -89,7 +91,7 @@ class Config:
 
     @jax_disable_jit.setter
     def jax_disable_jit(self, value: bool) -> None:
-        self._debug("jit", value)
+        self._debug("jit", _switch("jax_disable_jit", value))
 
     @property
     def jax_platforms(self) -> str:
@@ -108,7 +110,7 @@ class Config:
     x64_enabled = jax_enable_x64
 
     def _debug(self, what: str, wanted: bool) -> None:
-        strict.debug(what, bool(wanted))
+        strict.debug(what, wanted)
         for accelerated in list(forking.known):
             accelerated.forget_programs()  # calls with Arrays alone would ask for nothing but their kinds
 
@@ -116,7 +118,8 @@ class Config:
         """Sets a setting by its name, as `jax.config.update` does. Those of JAX's that are about tracing, its logs and
         its checks, or about what is so here in any case, are taken without effect (`ACCEPTED`).
 
-        AttributeError for an unknown setting, ValueError for a value that would ask for other numbers.
+        AttributeError for an unknown setting, TypeError for a switch that is told anything but on or off, ValueError for
+        a value that would ask for other numbers.
         """
         setattr(self, name, value)
 
@@ -139,6 +142,12 @@ class Config:
         if name not in ACCEPTED:
             raise AttributeError(f"untraced.config has no setting {name!r}; it has {_NAMES}")
         return _told.get(name, ACCEPTED[name][0])
+
+
+def _switch(name: str, value: object) -> bool:
+    if isinstance(value, bool | np.bool_) or (isinstance(value, int) and value in (0, 1)):
+        return bool(value)
+    raise TypeError(f"untraced.config.{name} is True or False, not {value!r}")
 
 
 _NAMES = ", ".join(name for name, made in vars(Config).items() if isinstance(made, property))

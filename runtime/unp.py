@@ -100,13 +100,11 @@ _OF_DTYPES = ("bfloat16", "finfo", "issubdtype")  # NumPy knows no bfloat16
 
 
 def __getattr__(name: str) -> Any:
-    if name.startswith("__"):  # __path__ and its like would make NumPy's submodules be loaded a second time
-        raise AttributeError(f"module 'untraced.numpy' has no attribute {name!r}")
     if name in _OF_DTYPES:
         from . import dtypes
 
         return getattr(dtypes, name)
-    return getattr(np, name)
+    return unp_arguments.of_numpy(np, name, __name__)
 
 
 def __dir__() -> list[str]:

@@ -6,6 +6,7 @@ out, and places that nothing is left for hold `fill_value`. So the shape is know
 
 from __future__ import annotations
 
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -349,3 +350,13 @@ NAMES = (
     "prod", "put", "put_along_axis", "repeat", "searchsorted", "sort", "sum", "take", "take_along_axis", "tensordot",
     "vdot", "vecdot", "where",
 )  # fmt: skip
+
+
+def of_numpy(module: ModuleType, name: str, ours: str) -> Any:
+    """What NumPy's module has under a name that `ours` does not define. AttributeError, in its words, for none."""
+    if name.startswith("__"):  # __path__ and its like would make NumPy's submodules be loaded a second time
+        raise AttributeError(f"module {ours!r} has no attribute {name!r}")
+    try:
+        return getattr(module, name)
+    except AttributeError as error:
+        raise AttributeError(str(error).replace(repr(module.__name__), repr(ours))) from None

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .unp_arguments import matmul as matmul
+from .unp_arguments import of_numpy
 from .unp_arguments import tensordot as tensordot
 from .unp_arguments import vecdot as vecdot
 
@@ -44,9 +45,7 @@ NAMES = ("cholesky", "eigh", "eigvalsh", "matmul", "slogdet", "tensordot", "vecd
 
 
 def __getattr__(name: str) -> Any:
-    if name.startswith("__"):
-        raise AttributeError(f"module 'untraced.numpy.linalg' has no attribute {name!r}")
-    return getattr(np.linalg, name)
+    return of_numpy(np.linalg, name, __name__)
 
 
 def __dir__() -> list[str]:

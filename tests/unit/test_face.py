@@ -8,6 +8,8 @@ import inspect
 import subprocess
 import sys
 
+import pytest
+
 import untraced
 
 
@@ -80,11 +82,33 @@ def test_namespaces_are_modules() -> None:
         "import untraced.random as r, untraced.numpy.linalg, untraced.nn.initializers, untraced.scipy.stats.norm\n"
         "import numpy, untraced\n"
         "from untraced.runtime import random, initializers\n"
-        "assert r is random is untraced.random and r.__spec__.name == r.__name__ == 'untraced.runtime.random'\n"
+        "assert r is random is untraced.random and r.__spec__.name == 'untraced.runtime.random'\n"
         "assert untraced.nn.initializers is initializers and untraced.numpy.fft is numpy.fft\n"
         "print(untraced.scipy.stats.norm.cdf(0.0))"
     )
     assert in_a_fresh_process(code) == "0.5"
+
+
+@pytest.mark.parametrize(
+    "space", "lax lax.linalg numpy numpy.linalg nn.initializers random scipy.special scipy.sparse.linalg tree".split()
+)
+def test_namespaces_say_the_names_that_users_know(space: str) -> None:
+    code = (
+        f"import untraced.{space}\n"
+        f"for asks in ('untraced.{space}.nosuch', 'from untraced.{space} import nosuch'):\n"
+        "    try:\n"
+        "        exec(asks)\n"
+        "    except (AttributeError, ImportError) as error:\n"
+        "        print(str(error).split(' (')[0])"
+    )
+    first, second = in_a_fresh_process(code).splitlines()
+    assert first == f"module 'untraced.{space}' has no attribute 'nosuch'"
+    assert second == f"cannot import name 'nosuch' from 'untraced.{space}'"
+
+
+def test_what_numpy_says_of_names_that_it_had() -> None:
+    with pytest.raises(AttributeError, match="was removed in the NumPy 2.0 release"):
+        untraced.numpy.float_  # noqa: B018
 
 
 def test_plain_transformations_stay_light() -> None:

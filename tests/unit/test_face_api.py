@@ -305,6 +305,9 @@ def test_settings_of_jax() -> None:
         untraced.config.update("jax_nonsense", 1)
     with pytest.raises(AttributeError, match="jax_nonsense"):
         untraced.config.read("jax_nonsense")
+    for switch in ("jax_debug_nans", "jax_debug_infs", "jax_disable_jit", "jax_enable_x64"):
+        with pytest.raises(TypeError, match=f"{switch} is True or False, not 'maybe'"):
+            untraced.config.update(switch, "maybe")
     assert untraced.config.jax_numpy_rank_promotion == "raise" and untraced.config.read("jax_log_compiles") is False
     untraced.config.jax_default_device = untraced.devices()[0]
     assert untraced.config.jax_default_device is untraced.devices()[0]

@@ -50,8 +50,8 @@ def take_output(
             args, out = args[: f.nin], tuple(args[f.nin :])
     else:
         names, has_out = _parameters(f, handler)
-        if not has_out:
-            return None, args, kwargs
+        if not has_out or len(args) > len(names) or not kwargs.keys().isdisjoint(names[: len(args)]):
+            return None, args, kwargs  # what does not fit the parameters is told by whoever takes them
         if "out" in names and len(args) > names.index("out"):
             args, kwargs = args[:1], {**dict(zip(names[1:], args[1:], strict=False)), **kwargs}
         out = kwargs.pop("out", None)
