@@ -118,7 +118,7 @@ class Config:
         """Sets a setting by its name, as `jax.config.update` does. Those of JAX's that are about tracing, its logs and
         its checks, or about what is so here in any case, are taken without effect (`ACCEPTED`).
 
-        AttributeError for an unknown setting, TypeError for a switch that is told anything but on or off, ValueError for
+        AttributeError for an unknown setting, TypeError for a switch told anything but on or off, ValueError for
         a value that would ask for other numbers.
         """
         setattr(self, name, value)

@@ -11,7 +11,7 @@ from ..translator.batch.lanes import ON_DEVICE, Lanes, LoopNote
 from ..translator.builder import Builder
 from ..translator.derive import reverse
 from ..translator.derive.activity import inexact
-from ..translator.errors import DTypeError
+from ..translator.errors import DTypeError, MismatchError
 from ..translator.ir import Atom, Block, Function, Var, const
 from ..translator.pipeline import Positions, deriving, keeps_lists, note_loops, target
 from ..translator.reading.signature import static_value
@@ -36,7 +36,7 @@ def gradient(
 ) -> Function:
     main, aux = split_aux(function.out, has_aux)
     if main.kind is not Kind.LEAF:
-        raise DTypeError(
+        raise MismatchError(
             f"Gradient only defined for scalar-output functions. Output was {describe(main)}; "
             "return one number, and others through has_aux=True"
         )
@@ -110,7 +110,7 @@ def _holomorphic(function: Function, places: list[int], main: TreeDef, aux: Tree
     """The value, aux, and the gradients of a complex function: the cotangent of its output is 1."""
     results = function.body.results[: function.out.leaf_count]
     if main.leaf_count != 1 or results[0].aval.shape:
-        raise DTypeError("Gradient only defined for scalar-output functions.")
+        raise MismatchError("Gradient only defined for scalar-output functions.")
     kinds = {results[0].aval.dtype.kind, *(function.body.params[i].aval.dtype.kind for i in places)}
     if kinds != {"c"}:
         raise DTypeError("grad with holomorphic=True requires inputs and outputs with a complex dtype")

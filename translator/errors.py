@@ -259,10 +259,12 @@ class ObjectsError(CutError, DTypeError):
     refuses = True
 
 
-class MismatchError(NumPyError, TypeError, ValueError):
+class MismatchError(ShapeError, DTypeError):
     """What does not fit the function whose derivative is taken: `argnums` that the call does not have, a tangent or
-    cotangent of another shape or dtype. Versions of JAX raise the one or the other.
+    cotangent of another shape or dtype, a result that is no single number. JAX raises TypeError or ValueError.
     """
+
+    remedy = ""
 
 
 class DerivativeError(UntracedError, AssertionError):

@@ -8,7 +8,7 @@ from gradient_helpers import Program, read_program
 
 from untraced import accelerate, grad, jacfwd, jacrev, jvp, testing, vjp
 from untraced.translator.derive import forward, reverse
-from untraced.translator.errors import DTypeError
+from untraced.translator.errors import DTypeError, ShapeError
 from untraced.translator.same import same
 from untraced.translator.tree import Kind
 
@@ -88,6 +88,12 @@ def test_integer_inputs_are_refused(bad):
 def test_results_that_are_no_real_number_are_refused(fun, message):
     with pytest.raises(TypeError, match=message):
         reverse.grad(read_program(fun, X).function, [0])
+
+
+def test_a_result_with_axes_is_an_error_of_shapes_and_of_types():
+    for error in (ShapeError, TypeError, ValueError):
+        with pytest.raises(error, match="scalar-output"):
+            grad(lambda x: x)(X)
 
 
 def test_jvp_has_tangents_for_real_results_only():

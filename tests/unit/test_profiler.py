@@ -25,7 +25,7 @@ ON_DEVICE = device_put(X)  # what works on Arrays is compiled, also where NumPy 
 
 def heavy(x: Any) -> Any:
     y = np.linalg.inv(x + np.eye(300))
-    return y + 1.0
+    return y[:3] + 1.0
 
 
 def light(x: Any) -> Any:

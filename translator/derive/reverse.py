@@ -17,7 +17,7 @@ import dataclasses
 from collections.abc import Sequence
 
 from ..builder import Builder
-from ..errors import Diagnostic, DTypeError
+from ..errors import Diagnostic, DTypeError, MismatchError
 from ..ir import Atom, Block, Function, Param, Statement, Var, const, free_variables
 from ..rewrite import copy_block, prune, unique_names
 from ..tree import LEAF, NONE, Kind, TreeDef
@@ -131,14 +131,14 @@ def _check_inputs(function: Function, wrt: Sequence[int], what: str) -> None:
 
 def _check_scalar(results: Sequence[Atom]) -> None:
     if len(results) != 1:
-        raise DTypeError(
+        raise MismatchError(
             f"Gradient only defined for scalar-output functions. Output had {len(results)} leaves; "
             "return one number, and others through has_aux=True"
         )
     aval = results[0].aval
     if aval.shape:
         what = f"Gradient only defined for scalar-output functions. Output had shape: {aval.shape}."
-        raise DTypeError(Diagnostic(what, instead="sum or average the result, or use jacrev for all derivatives"))
+        raise MismatchError(Diagnostic(what, instead="sum or average the result, or use jacrev for all derivatives"))
     if aval.dtype.kind not in "fV":
         raise DTypeError(
             "grad requires real-valued outputs (output dtype that is a sub-dtype of np.floating), "
