@@ -12,17 +12,20 @@ from __future__ import annotations
 
 import linecache
 import operator
-import re
 import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
+from itertools import islice
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import numpy as np
 
-from ..translator.errors import Diagnostic, Span, UnsupportedError, UntracedError
+from ..translator.errors import Span, UnsupportedError, UntracedError, tell_place
+from ..translator.tracebacks import trim_traceback
 from .callables import spelled
 
 OPERANDS: tuple[type, ...] = (int, float, complex, np.ndarray, np.generic)  # `runtime/__init__` adds Array
@@ -100,24 +103,40 @@ def _run(accelerated: Any, args: Sequence[Any], options: Mapping[str, Any]) -> A
             warnings.warn(f"{name} of an Array runs on the host: {error.diagnostic.what}", stacklevel=4)
         return on_host(accelerated.__wrapped__, args, options)
     except UntracedError as error:
-        raise type(error)(_at_user_line(error.diagnostic)) from None
+        span, lines = _users_place()
+        error.say(replace(error.diagnostic, span=span, source_lines=lines, calls=()))
+        raise
     except (IndexError, ValueError) as error:  # found while the program ran
-        raise type(error)(_OWN_PLACE.sub("", str(error))) from None
+        span, lines = _users_place()
+        tell_place(error, span, source_lines=lines)
+        trim_traceback(error)
+        raise
 
 
 _PACKAGES = (str(Path(__file__).parent), str(Path(np.__file__).parent))
-_OWN_PLACE = re.compile(r" \(<untraced eager [^)]*\)")
 
 
-def _at_user_line(found: Diagnostic) -> Diagnostic:
-    """The same, told at the line outside this package and NumPy from which the call comes."""
+def _users_place() -> tuple[Span, str]:
+    """The expression outside this package and NumPy from which the call comes, and its lines."""
     frame = sys._getframe(2)
     while frame.f_back is not None and frame.f_code.co_filename.startswith((*_PACKAGES, "<untraced")):
         frame = frame.f_back
-    file, line = frame.f_code.co_filename, frame.f_lineno
-    text = linecache.getline(file, line, frame.f_globals).rstrip()
-    start = len(text) - len(text.lstrip())
-    return Diagnostic(found.what, Span(file, line, start, line, len(text)), found.why, found.instead, text)
+    file, (line, end, column, end_column) = frame.f_code.co_filename, _running(frame)
+    line = line or frame.f_lineno
+    rows = [linecache.getline(file, n, frame.f_globals).rstrip("\n") for n in range(line, (end or line) + 1)]
+    if column is None or end_column is None:  # the interpreter keeps no columns: the line
+        column, end_column = len(rows[0]) - len(rows[0].lstrip()), len(rows[0].encode())
+    start, stop = _characters(rows[0], column), _characters(rows[-1], end_column)
+    return Span(file, line, start, line + len(rows) - 1, stop), "\n".join(rows)
+
+
+def _running(frame: FrameType) -> tuple[int | None, int | None, int | None, int | None]:
+    """Where the instruction stands that runs: first and last line, the columns in bytes."""
+    return next(islice(frame.f_code.co_positions(), frame.f_lasti // 2, None))
+
+
+def _characters(row: str, count: int) -> int:
+    return len(row.encode()[:count].decode())
 
 
 @cache

@@ -13,7 +13,7 @@ import pytest
 import untraced
 from untraced import Array, TargetError, accelerate, device_get, device_put, devices
 from untraced import numpy as unp
-from untraced.translator.errors import Diagnostic, UnsupportedError
+from untraced.translator.errors import Diagnostic, ShapeError, UnsupportedError
 
 rng = np.random.default_rng(1)
 HOST = rng.standard_normal((3, 4))
@@ -206,6 +206,24 @@ class TestFunctions:
     def test_index_out_of_range(self, a: Array) -> None:
         with pytest.raises(IndexError):
             a[3]
+
+    def test_errors_are_of_their_types_and_show_the_expression(self, a: Array) -> None:
+        for f, error, shown in (
+            (lambda: "é" and np.sum(a, axis=3) + 1, np.exceptions.AxisError, "np.sum(a, axis=3)"),
+            (lambda: (a + np.ones(9)) * 2, ShapeError, "a + np.ones(9)"),
+            (lambda: 1 + a[7] * 2, IndexError, "a[7]"),
+            (lambda: a.at[0].set(np.ones(9)) * 2, ShapeError, "a.at[0].set(np.ones(9))"),
+            (lambda: np.linalg.inv(a[:, :3] * 0) + 1, np.linalg.LinAlgError, "np.linalg.inv(a[:, :3] * 0)"),
+            (lambda: np.linalg.inv(a) + 1, np.linalg.LinAlgError, "np.linalg.inv(a)"),
+        ):
+            with pytest.raises(error) as caught:
+                f()
+            lines = str(caught.value).splitlines()
+            place = next(i for i, line in enumerate(lines) if line.startswith("  -->"))
+            under = lines[place + 2]
+            assert lines[place + 1][under.index("^") : under.rindex("^") + 1] == shown
+            assert f"{__file__}:{f.__code__.co_firstlineno}" in lines[place]
+            assert len(caught.traceback) <= 6  # the test, the lambda, Array's method and what it calls
 
     def test_one_program_for_all_indices(self, a: Array) -> None:
         from untraced.runtime import eager
