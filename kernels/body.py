@@ -32,6 +32,7 @@ from .lower import (
     Scan,
     Value,
 )
+from .online import gather, online_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,8 @@ class Pass:
     inside: list[str] = field(default_factory=list)
     stores: list[str] = field(default_factory=list)
     scans: bool = False  # something runs along the row: all threads take every step together
-    after: list[str] = field(default_factory=list)  # what the walk's own sums against a running maximum come to
+    after: list[str] = field(default_factory=list)  # what is gathered against a running maximum or mean comes to
+    gathering: int = 0  # bytes of the accumulators of one element (Triton) or thread
 
 
 @dataclass(slots=True)
@@ -417,37 +419,6 @@ class Body:
             return [f"{self.dialect.type_name(dtype)} {sofar} = {start};"]
         return [f"{sofar} = tl.full([ROWS, 1], {start}, {self.dialect.type_name(dtype)})"]
 
-    # ---- sums against a running maximum ------------------------------------------------------------
-
-    def against_maximum(self, step: Pass, o: OnlineSum) -> None:
-        """The largest x and the sum of exp(x - largest) in one walk: what came before is scaled."""
-        names, dialect, dtype = self.lowered.names, self.dialect, o.x.dtype
-        top, total = names.fresh(f"{o.largest.name}_sofar"), names.fresh(f"{o.total.name}_sofar")
-        higher, x, kind = names.fresh(f"{o.largest.name}_higher"), self.text(o.x), dialect.type_name(dtype)
-        lowest, zero = dialect.literal(dtype.type(-np.inf), dtype), dialect.literal(dtype.type(0), dtype)
-        # Of infinite or NaN maxima NumPy's sum is NaN: so is the difference.
-        if self.triton:
-            full = "tl.full([ROWS, BLOCK], {}, {})"
-            step.before += [f"{top} = {full.format(lowest, kind)}", f"{total} = {full.format(zero, kind)}"]
-            step.inside += [
-                f"{higher} = tl.where(mask, larger_of({top}, {x}), {top})",
-                f"{total} = {total} * exp_against({top}, {higher}) + tl.where(mask, exp_against({x}, {higher}), 0.0)",
-                f"{top} = {higher}",
-            ]
-            whole = _TRITON_FOLD["max"].format(top)
-            scaled = _TRITON_FOLD["sum"].format(f"{total} * exp_against({top}, {o.largest.name})")
-        else:
-            step.before += [f"{kind} {top} = {lowest};", f"{kind} {total} = {zero};"]
-            step.inside += [
-                f"const {kind} {higher} = Largest()({top}, {x});",
-                f"{total} = {total} * exp_against({top}, {higher}) + exp_against({x}, {higher});",
-                f"{top} = {higher};",
-            ]
-            whole = f"block_fold<Largest, {kind}>({top}, {lowest})"
-            scaled = f"block_fold<Sum, {kind}>({total} * exp_against({top}, {o.largest.name}), {zero})"
-        difference = f"({o.largest.name} - {o.largest.name})"
-        step.after += [self.declare(o.largest, whole), self.declare(o.total, f"{scaled} + {difference}")]
-
     # ---- the whole ---------------------------------------------------------------------------------
 
     def straight(self) -> list[str]:
@@ -469,28 +440,30 @@ class Body:
     def passes(self) -> list[Pass]:
         """A row kernel that walks along the row once for each stage of reductions, and once more for what follows."""
         values, outputs = self.lowered.values, self.lowered.outputs
-        online = online_sums(values)
+        online = online_of(values) if self.layout.columns else []
+        own = {id(v) for o in online for v in o.folds}
         last = max((v.stage for v in values), default=0)
         result = []
+        totals: dict[int, list[str]] = {}  # of sums whose walk has been, what they are when their stage begins
         for p in range(last + 1):
             step = Pass()
             for v in values:
                 if not v.along and v.stage == p and not isinstance(v.source, Fold):
                     step.before += self.line(v)
-            folds = [v for v in values if isinstance(v.source, Fold) and v.stage == p + 1]
-            sums = [o for o in online if o.total in folds]
-            own = [o.largest for o in sums] + [o.total for o in sums]
-            folds = [f for f in folds if f not in own]
+                step.before += totals.get(id(v), []) if v.stage == p else []
+            folds = [v for v in values if isinstance(v.source, Fold) and v.stage == p + 1 and id(v) not in own]
+            walked = [o for o in online if o.x.stage == p]
             stored = [(i, o) for i, o in enumerate(outputs) if o.along and o.value.stage == p]
-            needed = self.along([f.args[0] for f in folds] + [o.x for o in sums] + [o.value for _, o in stored])
+            needed = self.along([f.args[0] for f in folds] + [o.x for o in walked] + [o.value for _, o in stored])
             for v in needed:
                 step.before += self.carry(v, v.source) if isinstance(v.source, Scan) else []
             self.walks.append({v.source.param for v in needed if isinstance(v.source, Load)})
             step.scans = any(isinstance(v.source, Scan) for v in needed)
             step.inside = [text for v in needed for text in self.line(v)]
-            for o in sums:
-                self.against_maximum(step, o)
+            for o in walked:
+                totals[id(o.total)] = gather(self, step, o)
             step.gathered = [self.gathered(f) for f in folds]
+            step.gathering += sum(g.dtype.itemsize for g in step.gathered)
             step.stores = [self.store(i, o) for i, o in stored]
             result.append(step)
         return result
@@ -508,47 +481,6 @@ class Body:
 
     def row_stores(self) -> list[str]:
         return [self.store(i, o) for i, o in enumerate(self.lowered.outputs) if not o.along]
-
-
-@dataclass(frozen=True, slots=True)
-class OnlineSum:
-    """A sum of exp(x - largest) along a row, that can be gathered while the largest x is."""
-
-    x: Value
-    largest: Value
-    total: Value
-
-
-def online_sums(values: Sequence[Value]) -> list[OnlineSum]:
-    """The sums of exponentials that need no walk of their own; the stages of all values are those without it.
-
-    Of float32 and float64: in half precision each exponential is rounded, against the final maximum.
-    """
-    if any(isinstance(v.source, Scan) for v in values):
-        return []
-    found: list[OnlineSum] = []
-    for v in values:
-        if not (isinstance(v.source, Fold) and v.source.op.name == "sum" and v.dtype in (np.float32, np.float64)):
-            continue
-        difference = _argument_of(v.args[0], "exp")
-        if difference is None or not isinstance(difference.source, Call) or difference.source.op.name != "subtract":
-            continue
-        x, largest = difference.args
-        is_largest = isinstance(largest.source, Fold) and largest.source.op.name == "max" and largest.args[0] is x
-        one_type = {x.dtype, largest.dtype, difference.dtype, v.args[0].dtype} == {v.dtype}
-        if is_largest and one_type and all(o.largest is not largest for o in found):
-            found.append(OnlineSum(x, largest, v))
-    totals = {id(o.total): o for o in found}
-    for v in values:
-        if id(v) in totals:
-            v.stage = totals[id(v)].largest.stage
-        else:
-            v.stage = max((a.stage for a in v.args), default=0) + isinstance(v.source, Fold)
-    return found
-
-
-def _argument_of(v: Value, name: str) -> Value | None:
-    return v.args[0] if isinstance(v.source, Call) and v.source.op.name == name else None
 
 
 def identity_of(op: str, dtype: DType) -> object:

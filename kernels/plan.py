@@ -14,7 +14,7 @@ from ..translator.ops.core import Cast, CastAttrs, Reduce, ReduceAttrs, Reshape,
 from ..translator.passes.alignment import nbytes
 from ..translator.passes.groups import close, kernel_name
 from .attention import plan_attention
-from .body import Body
+from .body import Body, Pass
 from .contract import plan_contract
 from .decompose import language_of
 from .device_loops import plan_loop
@@ -36,6 +36,7 @@ BUCKETS = (16, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384)  # few, so that
 CUDA_BLOCK = 256
 FEW_ROWS, LONG_ROW = 512, 1 << 14  # a block for each leaves multiprocessors with a few warps, so these are large
 CACHED = 1 << 17  # bytes of a row that caches keep from one pass to the next, with all multiprocessors on rows
+MOST_GATHERED = 64  # bytes of accumulators of a Triton program's thread, which has up to eight elements
 MOST_SHARED = 227 << 10  # bytes of shared memory that a block may have, from sm_90 on
 UNROLLED = 50  # values of a pointwise kernel that are computed for eight neighbours; of longer ones for four
 OURS = RESERVED.union(*HELPERS.values())  # names that no kernel may have
@@ -107,12 +108,15 @@ def _plan_one(
         return held
     else:
         threads = 1024 if layout.rows < FEW_ROWS and layout.columns >= LONG_ROW else _threads_for(layout.columns)
-        block, rows = 8 * max(threads, 256) if language == "triton" else threads, 1
-        sections = {**_sections(body), "most": threads if threads > 512 else 0}  # whose registers would not do
+        walks, rows = body.passes(), 1
+        sections = {**_sections(body, walks), "most": threads if threads > 512 else 0}  # whose registers would not do
+        gathering = max(w.gathering for w in walks)
+        each = next(n for n in (8, 4, 2) if n * gathering <= MOST_GATHERED or n == 2)
+        block = each * max(threads, 256) if language == "triton" else threads
     extents = [("rows", layout.rows), ("columns", layout.columns)]
     grid = (_ceil(layout.rows, rows), 1) if language == "triton" else (min(layout.rows, 1 << 20), 1)
     constants = (("ROWS", rows), ("BLOCK", block)) if language == "triton" else ()
-    warps = min(32, max(4, block // 512)) if "tile" in sections else max(8, block // 256)
+    warps = min(32, max(4, block // 512)) if "tile" in sections else max(8, threads // 32)
     template = f"row.{language}.j2"
     launch = make_launch(body, template, name, heading, sections, extents, grid, block, constants, warps)
     return replace(launch, reread=_reread(fused, body), choices=_choices(language, warps))
@@ -148,7 +152,7 @@ def _plan_neighbours(body: Body, heading: list[str], name: str, language: str) -
     """Rows that lie beside each other: threads beside each other walk along one each."""
     layout, triton = body.layout, language == "triton"
     body.alone = not triton
-    sections = {**_sections(body), "alone": True}
+    sections = {**_sections(body, body.passes()), "alone": True}
     extents = [("rows", layout.rows), ("columns", layout.columns)]
     rows = 64 if triton else 128
     constants = (("ROWS", rows), ("BLOCK", 32)) if triton else ()
@@ -166,8 +170,8 @@ def _reread(fused: Fused, body: Body) -> int:
     return found
 
 
-def _sections(body: Body) -> dict[str, object]:
-    return {"passes": body.passes(), "row_stores": body.row_stores(), "finish": body.finish}
+def _sections(body: Body, walks: Sequence[Pass]) -> dict[str, object]:
+    return {"passes": walks, "row_stores": body.row_stores(), "finish": body.finish}
 
 
 def _plan_pointwise(body: Body, heading: list[str], name: str, language: str) -> Launch:

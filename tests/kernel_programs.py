@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -9,7 +10,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from untraced.kernels.executor import GpuExecutor
+from untraced.kernels.executor import GpuExecutor, kernels_of
 from untraced.kernels.facts import H200, Facts
 from untraced.translator import make, ops
 from untraced.translator.builder import Builder
@@ -195,6 +196,25 @@ def check(
         else:
             np.testing.assert_allclose(got.astype(np.float64), want.astype(np.float64), rtol=rtol, atol=rtol)
     return results
+
+
+def check_layer_norm_of_long_rows(dtype: str, columns: int, backend: Any) -> None:
+    """Mean and variance in one walk, far from 0, beside infinities and NaN; the report counts one walk more."""
+    function = layer_norm(6, columns, dtype)
+    x, gain, bias = arguments(function)
+    x[1] += 1000
+    x[2] = 5
+    x[3, 7], x[4, columns // 2] = np.inf, np.nan
+    eps, sources = np.finfo(dtype).eps, [k.source for k in kernels_of(fuse(function), backend.language)]
+    assert len(sources) == 1 and "x_squares" in sources[0]
+    assert len(re.findall(r"for (?:start in|\(index_t column)", sources[0])) == 2
+    with np.errstate(all="ignore"):
+        (got,) = GpuExecutor(fuse(function), backend)([x, gain, bias])
+        (want,) = evaluate(layer_norm(6, columns, np.float64), [a.astype("f8") for a in (x, gain, bias)])
+    assert got.dtype == dtype
+    sizes = np.array([1, 1000, 1 / eps, 1, 1, 1])[:, None]  # a variance that is only what the mean was rounded by
+    np.testing.assert_array_equal(np.isnan(got), np.isnan(want))
+    assert np.nanmax(np.abs(got - want) / sizes) <= 100 * eps
 
 
 # ---- random programs -----------------------------------------------------------------------------

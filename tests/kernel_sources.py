@@ -164,6 +164,7 @@ BOTH: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "softmax": (softmax, (f(512, 1000),)),
     "softmax_of_long_rows": (softmax, (f(512, 100_000),)),
     "layer_norm": (layer_norm, (f(512, 768), f(768), f(768))),
+    "layer_norm_of_long_rows": (layer_norm, (f(512, 100_000), f(100_000), f(100_000))),
     "cross_entropy": (cross_entropy, (f(512, 1000), f(512, 1000))),
     "best": (best, (f(512, 1000), f(1000))),
     "log_of_sum": (products.log_of_sum, (f(1 << 24),)),

@@ -16,6 +16,7 @@ from kernel_programs import (
     casts,
     chain,
     check,
+    check_layer_norm_of_long_rows,
     check_places,
     layer_norm,
     logsumexp,
@@ -194,6 +195,16 @@ def test_sums_against_a_running_maximum(
     check(function, backend, tolerance(function), with_infinities(function))
     (kernel,) = kernels_of(fuse(function), backend.language)
     assert "exp_against(" in kernel.source and kernel.source.count("for (index_t column") == 1 + (make is softmax)
+
+
+@needs_compiler
+@pytest.mark.parametrize(("columns", "dtype"), [(19, "f8"), (300, "f4"), (3001, "f4")])
+def test_variances_in_the_walk_of_their_mean(
+    columns: int, dtype: str, backend: HostCuda, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of fewer columns than threads, too."""
+    monkeypatch.setattr(held, "SHARES", ())
+    check_layer_norm_of_long_rows(dtype, columns, backend)
 
 
 @needs_compiler

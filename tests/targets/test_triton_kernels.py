@@ -12,6 +12,7 @@ from kernel_programs import (
     REDUCED_DTYPES,
     casts,
     check,
+    check_layer_norm_of_long_rows,
     check_places,
     layer_norm,
     logsumexp,
@@ -104,6 +105,15 @@ def test_sums_against_a_running_maximum(
     check(function, backend, tolerance(function), with_infinities(function))
     (kernel,) = kernels_of(fuse(function), backend.language)
     assert "exp_against(" in kernel.source and kernel.source.count("for start in") == 1 + (make is softmax)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_variances_in_the_walk_of_their_mean(
+    dtype: str, backend: TritonInterpreter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plan, "TILE", 1024)
+    monkeypatch.setattr(held, "SHARES", ())
+    check_layer_norm_of_long_rows(dtype, 5000, backend)
 
 
 def test_casts(backend: TritonInterpreter) -> None:
