@@ -6,6 +6,7 @@ expects); Triton's kernels take hidden pointers after their arguments, and block
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -121,9 +122,13 @@ class CupyBackend(Backend):
             promised = promising and not misaligned
 
             def seconds(chosen: Launch) -> float:
-                function, block, shared, hidden, scratch = loaded(chosen, promised)
-                hidden = with_scratch(*scratch) if scratch else hidden
-                return self.seconds(lambda: function((*launch.grid, 1), block, (*arguments, *(hidden or ())), shared))
+                try:
+                    function, block, shared, hidden, scratch = loaded(chosen, promised)
+                    hidden = with_scratch(*scratch) if scratch else hidden
+                    given = (*arguments, *(hidden or ()))
+                    return self.seconds(lambda: function((*launch.grid, 1), block, given, shared))
+                except (TargetError, self.xp.cuda.driver.CUDADriverError):
+                    return math.inf  # such a block has too few registers, or too little shared memory
 
             found = loaded(tuned(launch, self.device_name, seconds) if store() else launch, promised)
             return variants.setdefault((device, misaligned), found)

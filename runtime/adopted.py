@@ -9,7 +9,7 @@ from ..translator.ir import Aval
 from ..translator.tree import tree_map
 from .array import Array, spec_of
 
-_CUDA = (2, 3, 13)  # DLPack's kinds of memory that a GPU reads: its own, pinned, managed
+_CUDA = (2, 13)  # DLPack's kinds of memory that CuPy takes: a GPU's own, and managed; what is pinned is the host's
 
 
 class OnGpu(TypeError):

@@ -81,7 +81,9 @@ class HostDevice:
         return False
 
     def dlpack(self, data: Any, **options: Any) -> Any:
-        return data.__dlpack__(**options)
+        from .exchange import capsule_of
+
+        return capsule_of(data, **options)
 
     def __repr__(self) -> str:
         return "HostDevice"

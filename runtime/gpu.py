@@ -15,6 +15,7 @@ from ..kernels.program import Program
 from ..kernels.resources import resources_of
 from ..translator.errors import TargetError, errors_at
 from ..translator.ir import Function
+from .exchange import bits_of, capsule_of, is_bfloat16
 from .inspection import Kernel
 
 if TYPE_CHECKING:
@@ -42,6 +43,10 @@ class CudaDevice:
         """Another library's array on this device as a CuPy array of the same memory. Its stream is waited for."""
         if isinstance(x, self.cupy.ndarray):
             return x
+        if is_bfloat16(x):
+            import ml_dtypes
+
+            return self.adopt(bits_of(x)).view(ml_dtypes.bfloat16)
         return self.cupy.from_dlpack(x) if hasattr(x, "__dlpack__") else self.cupy.asarray(x)
 
     def get(self, data: Any) -> np.ndarray[Any, Any]:
@@ -60,7 +65,7 @@ class CudaDevice:
         return False
 
     def dlpack(self, data: Any, **options: Any) -> Any:
-        return data.__dlpack__(**options)
+        return capsule_of(data, **options)
 
     def __repr__(self) -> str:
         return f"CudaDevice({self.id})"

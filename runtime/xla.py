@@ -39,7 +39,9 @@ class Buffers:
         return bool(data.is_deleted())
 
     def dlpack(self, data: Any, **options: Any) -> Any:
-        return self.get(data).copy().__dlpack__(**options)
+        from .exchange import capsule_of
+
+        return capsule_of(self.get(data).copy(), **options)
 
 
 class XlaDevice(Buffers):

@@ -232,3 +232,23 @@ def test_schedules_that_cannot_be_kept_are_tried_again(
         assert run(chain(1000), "cuda", [np.ones(1000, "f4")] * 2, cupy)[-1][2] == (256, 1, 1)
         assert len(clock) == 3 * k and len(told) == 1
     assert told[0].startswith("RuntimeWarning: nothing can be kept in ")
+
+
+def test_schedules_that_a_device_refuses_are_not_chosen(
+    cupy: FakeCupy, clock: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A block of 256 threads whose registers no multiprocessor has."""
+    refused = type("CUDADriverError", (RuntimeError,), {})
+    timed = CupyBackend.seconds
+
+    def seconds(self: CupyBackend, run: Any) -> float:
+        found = timed(self, run)
+        if found == 0:
+            raise refused("CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES")
+        return found
+
+    cupy.cuda.driver = SimpleNamespace(CUDADriverError=refused)
+    monkeypatch.setattr(CupyBackend, "seconds", seconds)
+    monkeypatch.setenv("UNTRACED_AUTOTUNE", str(tmp_path / "kept"))
+    assert run(chain(1000), "cuda", [np.ones(1000, "f4")] * 2, cupy)[-1][2] == (128, 1, 1)
+    assert sorted(clock) == [128, 256, 512]

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
 import untraced
-from untraced import Array, TargetError, accelerate, grad
+from untraced import Array, TargetError, accelerate, device_put, grad
 from untraced.runtime import adopted, devices
 from untraced.runtime.devices import HostDevice
+from untraced.runtime.gpu import CudaDevice
 
 
 class Foreign:
@@ -85,3 +88,35 @@ def test_without_a_gpu_they_are_refused() -> None:
 
 def test_arrays_elsewhere_say_nothing_of_a_gpu() -> None:
     assert not hasattr(untraced.device_put(np.ones(2), "cpu"), "__cuda_array_interface__")
+
+
+def test_pinned_memory_is_the_hosts() -> None:
+    """CuPy takes arrays that lie in a GPU's memory, or are managed: https://dmlc.github.io/dlpack's kinds 2 and 13."""
+    assert [k for k in range(1, 17) if adopted.is_on_gpu(Exporting(np.ones(2), k))] == [2, 13]
+
+
+@pytest.mark.parametrize("target", ["numpy", "cpu"])
+def test_bfloat16_goes_to_other_libraries(target: str) -> None:
+    torch = pytest.importorskip("torch")
+    x = np.arange(6).reshape(2, 3).astype(ml_dtypes.bfloat16)
+    for capsule in (device_put(x, target), device_put(x[:, ::2], target)):
+        taken = torch.from_dlpack(capsule)
+        assert taken.dtype == torch.bfloat16
+        np.testing.assert_array_equal(taken.float().numpy(), np.asarray(capsule).astype("f4"))
+    unversioned = device_put(x, target).__dlpack__()
+    assert torch.utils.dlpack.from_dlpack(unversioned).dtype == torch.bfloat16
+
+
+def test_bfloat16_of_other_libraries_lies_where_it_was() -> None:
+    """NumPy's from_dlpack in CuPy's place: neither knows bfloat16."""
+    torch = pytest.importorskip("torch")
+    gpu = object.__new__(CudaDevice)
+    gpu.cupy = SimpleNamespace(ndarray=type("ndarray", (), {}), from_dlpack=np.from_dlpack, asarray=np.asarray)
+    x = torch.arange(6, dtype=torch.bfloat16).reshape(2, 3)
+    taken = gpu.adopt(x.T)
+    assert taken.dtype == ml_dtypes.bfloat16 and taken.strides == (2, 6)
+    x += 1
+    np.testing.assert_array_equal(taken.astype("f4"), x.T.float().numpy())
+    import jax.numpy as jnp
+
+    np.testing.assert_array_equal(gpu.adopt(jnp.arange(3, dtype=jnp.bfloat16)).astype("f4"), [0, 1, 2])
