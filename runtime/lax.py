@@ -57,6 +57,7 @@ from ..translator.library.looping import map_rows as map
 from ..translator.library.ordering import sort_key_val, sort_several
 from ..translator.library.special import expit as logistic
 from ..translator.library.special import polygamma, zeta
+from ..translator.library.support import one_axis as _one_axis
 from ..translator.library.windows import (
     ConvDimensionNumbers,
     broadcast,
@@ -183,18 +184,23 @@ def select(pred: Any, on_true: Any, on_false: Any) -> Any:
 
 def select_n(which: Any, *cases: Any) -> Any:
     """cases[which], element by element."""
+    if len(cases) == 1:
+        return cases[0]
     if np.result_type(which) == np.bool_:
         return np.where(which, cases[1], cases[0])
     return np.choose(which, cases)
 
 
 def iota(dtype: Any, size: int) -> Any:
-    """0, 1, ..., size - 1."""
+    """0, 1, ..., size - 1. TypeError for a size below 0."""
+    if size < 0:
+        raise TypeError(f"iota: a size of {size}")
     return np.arange(size, dtype=dtype)
 
 
 def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int) -> Any:
-    """Counts along one axis of an array of this shape."""
+    """Counts along one axis of an array of this shape. AxisError for an axis that it does not have."""
+    dimension = _one_axis(dimension, len(shape))
     count = np.arange(shape[dimension], dtype=dtype)
     return np.broadcast_to(np.expand_dims(count, [i for i in range(len(shape)) if i != dimension]), tuple(shape))
 
@@ -254,13 +260,23 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
 
 
 def argmax(operand: Any, axis: int, index_dtype: Any = np.int32) -> Any:
-    """The place of the largest element along `axis`, the first of several, as `index_dtype`."""
-    return np.argmax(operand, axis).astype(index_dtype)
+    """The place of the largest element along `axis`, the first of several, as `index_dtype`. TypeError for a dtype that is
+    no integer's.
+    """
+    return np.argmax(operand, axis).astype(_of_integers(index_dtype))
 
 
 def argmin(operand: Any, axis: int, index_dtype: Any = np.int32) -> Any:
-    """The place of the smallest element along `axis`, the first of several, as `index_dtype`."""
-    return np.argmin(operand, axis).astype(index_dtype)
+    """The place of the smallest element along `axis`, the first of several, as `index_dtype`. TypeError for a dtype that is
+    no integer's.
+    """
+    return np.argmin(operand, axis).astype(_of_integers(index_dtype))
+
+
+def _of_integers(dtype: Any) -> Any:
+    if np.dtype(dtype).kind not in "iu":
+        raise TypeError(f"index_dtype must be an integer type, not {np.dtype(dtype).name}")
+    return dtype
 
 
 def approx_max_k(operand: Any, k: int, reduction_dimension: int = -1, **options: Any) -> tuple[Any, Any]:

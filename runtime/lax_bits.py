@@ -9,9 +9,11 @@ import numpy as np
 
 def bitcast_convert_type(operand: Any, new_dtype: Any) -> Any:
     """The same bits read as another dtype: of a wider one the last axis goes, of a narrower one there is one more, the
-    lowest bits first.
+    lowest bits first. ValueError where elements of the last axis do not make up one of the new dtype.
     """
     x, new = np.asarray(operand), np.dtype(new_dtype)
+    if new.itemsize > x.dtype.itemsize and x.shape[-1:] != (new.itemsize // x.dtype.itemsize,):
+        raise ValueError(f"{x.dtype.name} of shape {x.shape} as {new.name}: the last axis must make up one element")
     old, narrow = np.dtype(f"u{x.dtype.itemsize}"), np.dtype(f"u{new.itemsize}")
     if new.itemsize == x.dtype.itemsize:
         return x.view(new)
@@ -45,7 +47,12 @@ def shift_right_logical(x: Any, y: Any) -> Any:
 
 
 def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> Any:
-    """Rounded, halves to even, to a float of so many bits; what is too large becomes inf, what is too small 0."""
+    """Rounded, halves to even, to a float of so many bits; what is too large becomes inf, what is too small 0.
+
+    ValueError for less than 1 bit of exponent, or less than none of mantissa.
+    """
+    if exponent_bits < 1 or mantissa_bits < 0:
+        raise ValueError(f"no float has {exponent_bits} bits of exponent and {mantissa_bits} of mantissa")
     info = np.finfo(operand.dtype)
     operand = np.asarray(operand)
     bits = operand.view(np.dtype(f"u{operand.dtype.itemsize}"))

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..translator.library import special
 from ..translator.library.special import expit, log_expit, softplus
+from ..translator.library.support import one_axis as _one_axis
 from ..translator.ops.special import erf
 from . import initializers as initializers
 
@@ -152,10 +153,16 @@ def glu(x: Any, axis: int = -1) -> Any:
 
 
 def one_hot(x: Any, num_classes: int, *, dtype: Any = np.float64, axis: Any = -1) -> Any:
-    """1 at the place that each integer names, along a new axis; integers out of range give zeros."""
+    """1 at the place that each integer names, along a new axis; integers out of range give zeros.
+
+    The shape is that of `x` with `num_classes` at `axis`. AxisError for an axis that the result does not have, ValueError
+    for less than no classes.
+    """
+    if num_classes < 0:
+        raise ValueError(f"one_hot of {num_classes} classes")
     places = np.asarray(x)
     ndim = places.ndim + 1
-    at = axis % ndim
+    at = _one_axis(axis, ndim)
     count = np.reshape(np.arange(num_classes), (*(1,) * at, num_classes, *(1,) * (ndim - at - 1)))
     return (np.expand_dims(places, at) == count).astype(dtype)
 

@@ -70,6 +70,8 @@ def _reduced(combine_at: Any, neutral: Any, data: Any, segment_ids: Any, num_seg
     """Rows of no segment are left out, or with mode "clip" of the first or the last."""
     x, rows = np.asarray(data), np.asarray(segment_ids)
     n = int(np.max(rows)) + 1 if num_segments is None else num_segments
+    if n < 0:
+        raise ValueError(f"num_segments must be non-negative, not {n}")
     out = np.full((n + 1, *x.shape[rows.ndim :]), neutral, dtype=x.dtype)  # the last row takes what is left out
     clips = parsed_mode(mode) is GatherScatterMode.CLIP
     combine_at(out, np.clip(rows, 0, n - 1) if clips else or_behind(np.where(rows < 0, n, rows), n), x)

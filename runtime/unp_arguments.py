@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from ..translator.library.support import one_axis
+
 # ---- places that data choose -------------------------------------------------------------------------
 
 
@@ -114,7 +116,7 @@ def take(
     if not _fills(mode, fill_value):
         return np.take(a, indices, axis, out, "raise" if mode is None else mode)
     a = np.ravel(a) if axis is None else np.asarray(a)
-    along = 0 if axis is None else axis % a.ndim
+    along = 0 if axis is None else one_axis(axis, a.ndim)
     indices = np.asarray(indices)
     inside = (indices >= -a.shape[along]) & (indices < a.shape[along])
     found = np.take(a, np.where(inside, indices, 0), axis=along)

@@ -6,6 +6,7 @@ The expressions of a group are one function, so that each group is compiled once
 from __future__ import annotations
 
 import linecache
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -188,6 +189,47 @@ def test_updates_of_arrays_on_a_device() -> None:
 def test_a_slice_must_fit() -> None:
     with pytest.raises(TypeError, match="size 5 does not fit into an axis of size 3"):
         accelerate(lambda x: untraced.lax.dynamic_slice(x, (0,), (5,)))(np.ones(3))
+
+
+WRONG: list[tuple[Callable[[Any, Any], Any], type[Exception]]] = [
+    (lambda m, x: m.lax.dynamic_slice(x, (0, 0, 0), (1, 1)), ValueError),
+    (lambda m, x: m.lax.dynamic_slice(x, (0, 0), (1, 1, 1)), ValueError),
+    (lambda m, x: m.lax.dynamic_slice(x, (0, 0), (-1, 1)), TypeError),
+    (lambda m, x: m.lax.dynamic_update_slice(x, x, (0,)), ValueError),
+    (lambda m, x: m.lax.slice(x, (0, 0), (1, 9)), TypeError),
+    (lambda m, x: m.lax.slice(x, (1, 0), (0, 1)), TypeError),
+    (lambda m, x: m.lax.slice(x, (0,), (1,)), ValueError),
+    (lambda m, x: m.lax.slice_in_dim(x, 0, 1, axis=5), IndexError),
+    (lambda m, x: m.lax.dynamic_index_in_dim(x, 0, axis=4), IndexError),
+    (lambda m, x: m.lax.pad(x, 0.0, ((0, 0, 0),)), ValueError),
+    (lambda m, x: m.lax.pad(x, x[0], ((0, 0, 0), (0, 0, 0))), ValueError),
+    (lambda m, x: m.lax.iota(np.float64, -1), TypeError),
+    (lambda m, x: m.lax.broadcasted_iota(np.int64, (2, 3), 4), ValueError),
+    (lambda m, x: m.lax.dot_general(x, x, (((0,), (0,)), ((0,), (0,)))), TypeError),
+    (lambda m, x: m.lax.dot_general(x, x, (((0,), (2,)), ((), ()))), TypeError),
+    (lambda m, x: m.lax.conv(x, x, (1,), "SAME"), ValueError),
+    (lambda m, x: m.lax.conv_general_dilated(x[None], x[None], (0,), "SAME"), ValueError),
+    (lambda m, x: m.lax.reduce_window(x, 0.0, m.lax.add, (2,), (1,), "VALID"), TypeError),
+    (lambda m, x: m.lax.argmax(x, 0, np.float32), TypeError),
+    (lambda m, x: m.lax.scan(lambda c, a: (c, a), 0.0, 3.0), ValueError),
+    (lambda m, x: m.lax.map(lambda a: a, 3.0), ValueError),
+    (lambda m, x: m.lax.switch(0.5, [lambda: 1.0]), TypeError),
+    (lambda m, x: m.lax.associative_scan(m.lax.add, x, axis=3), ValueError),
+    (lambda m, x: m.lax.bitcast_convert_type(x.astype(np.float32), np.float64), ValueError),
+    (lambda m, x: m.lax.reduce_precision(x, 8, -1), ValueError),
+    (lambda m, x: m.nn.one_hot(np.arange(3), 3, axis=7), ValueError),
+    (lambda m, x: m.ops.segment_sum(x, np.arange(2), num_segments=-1), ValueError),
+]
+
+
+@pytest.mark.parametrize("call, error", WRONG)
+def test_what_does_not_fit_is_refused_as_jax_refuses_it(call: Callable[[Any, Any], Any], error: type[Exception]) -> None:
+    x = np.arange(6.0).reshape(2, 3)
+    with pytest.raises(Exception):  # noqa: B017  # whatever it raises
+        call(jax, jnp.asarray(x))
+    for f in (lambda x: call(untraced, x), accelerate(lambda x: call(untraced, x))):
+        with pytest.raises(error):
+            f(x)
 
 
 def test_special_functions_have_jaxs_names() -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..tree import flatten, tree_map
+from .support import one_axis
 
 Fun = Callable[..., Any]
 
@@ -34,6 +35,8 @@ def switch(index: Any, branches: Sequence[Fun], *operands: Any) -> Any:
     """branches[index](*operands), the index clamped into range."""
     if not len(branches):
         raise ValueError("switch needs at least one branch")
+    if np.result_type(index).kind not in "iub":
+        raise TypeError(f"switch: the index must be an integer, not {np.result_type(index)}")
     return _chosen(index, branches, 0, operands)
 
 
@@ -140,6 +143,8 @@ def scan_in_place(
 
 def scan_length(xs: Any, length: int | None) -> int:
     """How many steps a scan has."""
+    if any(np.ndim(x) == 0 for x in flatten(xs)[0]):
+        raise ValueError("scan and map go along the leading axis of arrays; a number has none")
     sizes = {np.shape(x)[0] for x in flatten(xs)[0]} | (set() if length is None else {int(length)})
     if len(sizes) != 1:
         raise ValueError(f"scan needs xs of one length, or length=; got lengths {sorted(sizes)}")
@@ -172,7 +177,7 @@ def associative_scan(fn: Fun, elems: Any, reverse: bool = False, axis: int = 0) 
     np.maximum and np.minimum they are running reductions, in one step.
     """
     leaves = flatten(elems)[0]
-    n = leaves[0].shape[axis]
+    n = leaves[0].shape[one_axis(axis, np.ndim(leaves[0]))]
     if any(x.shape[axis] != n for x in leaves):
         raise ValueError("associative_scan needs arrays of one length along the axis")
     if reverse:

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..tree import flatten, tree_map
 from .scattering import updated
+from .support import one_axis
 
 Pairs = Sequence[tuple[int, int]]
 
@@ -32,11 +33,13 @@ def dynamic_update_slice(operand: Any, update: Any, start_indices: Any) -> Any:
 
 
 def _places(shape: tuple[int, ...], starts: Any, sizes: Sequence[int]) -> tuple[slice, ...]:
+    if len(starts) != len(shape) or len(sizes) != len(shape):
+        raise ValueError(f"{len(starts)} starts and {len(sizes)} sizes were given for an array of {len(shape)} axes")
     return tuple(_inside(starts[axis], sizes[axis], shape[axis]) for axis in range(len(shape)))
 
 
 def _inside(start: Any, size: int, n: int) -> slice:
-    if size > n:
+    if not 0 <= size <= n:
         raise TypeError(f"a slice of size {size} does not fit into an axis of size {n}")
     first = np.minimum(np.maximum(np.where(start < 0, start + n, start), 0), n - size)
     return slice(first, first + size)
@@ -65,21 +68,29 @@ def dynamic_update_index_in_dim(operand: Any, update: Any, index: Any, axis: int
 
 
 def _place(operand: Any, start: Any, size: int, axis: int) -> tuple[slice, ...]:
-    before = (slice(None) for _ in range(axis % operand.ndim))
+    before = (slice(None) for _ in range(one_axis(axis, operand.ndim)))
     return (*before, _inside(start, size, operand.shape[axis]))
 
 
 def static_slice(
     operand: Any, start_indices: Sequence[int], limit_indices: Sequence[int], strides: Sequence[int] | None = None
 ) -> Any:
-    """operand[start:limit:stride] along every axis (`lax.slice`)."""
+    """operand[start:limit:stride] along every axis (`lax.slice`); all of it lies inside.
+
+    ValueError where there are not as many numbers as axes, TypeError for bounds outside an axis or in the wrong order.
+    """
     steps = strides or (1,) * operand.ndim
+    if {len(start_indices), len(limit_indices), len(steps)} != {operand.ndim}:
+        raise ValueError(f"an array of {operand.ndim} axes has as many starts, limits and strides")
+    for a, b, n in zip(start_indices, limit_indices, operand.shape):
+        if not 0 <= a <= b <= n:
+            raise TypeError(f"a slice from {a} to {b} does not lie inside an axis of size {n}")
     return operand[tuple(slice(a, b, s) for a, b, s in zip(start_indices, limit_indices, steps, strict=True))].copy()
 
 
 def slice_in_dim(operand: Any, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0) -> Any:
     """operand[start:limit:stride] along one axis."""
-    before = tuple(slice(None) for _ in range(axis % operand.ndim))
+    before = tuple(slice(None) for _ in range(one_axis(axis, operand.ndim)))
     return operand[(*before, slice(start_index, limit_index, stride))].copy()
 
 
@@ -106,7 +117,16 @@ def broadcast_in_dim(operand: Any, shape: Sequence[int], broadcast_dimensions: S
 
 
 def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, int, int]]) -> Any:
-    """(low, high, interior) for each axis: interior elements between neighbours; negative ends cut off."""
+    """(low, high, interior) for each axis: interior elements between neighbours; negative ends cut off.
+
+    ValueError where there are not as many as axes, or less than no elements between neighbours; `padding_value` is a
+    number.
+    """
+    if len(padding_config) != operand.ndim or np.ndim(padding_value):
+        raise ValueError(
+            f"pad takes (low, high, interior) for each of {operand.ndim} axes and one number, not {padding_config} and "
+            f"a value of shape {np.shape(padding_value)}"
+        )
     for axis, (low, high, interior) in enumerate(padding_config):
         spread = _dilated(operand, padding_value, axis, interior + 1)
         operand = _extended(spread, padding_value, axis, low, high)
@@ -142,9 +162,13 @@ def dot_general(
 ) -> Any:
     """Contract and batch axes by number: ((lhs, rhs contracting), (lhs, rhs batch)).
 
-    The result has the batch axes, then those left of `lhs`, then those left of `rhs`.
+    The result has the batch axes, then those left of `lhs`, then those left of `rhs`. TypeError for axes that an operand
+    does not have or that are named twice.
     """
     (contract_l, contract_r), (batch_l, batch_r) = dimension_numbers
+    for side, named in ((lhs, (*contract_l, *batch_l)), (rhs, (*contract_r, *batch_r))):
+        if len(set(named)) != len(named) or not set(named) <= set(range(side.ndim)):
+            raise TypeError(f"dot_general: axes {named} of an operand of {side.ndim} axes: each once, from 0 on")
     left = [-1] * lhs.ndim
     right = [-1] * rhs.ndim
     count = 0
@@ -195,6 +219,11 @@ def conv_general_dilated(
     rhs   the kernel: features out, features in / groups, spatial axes ("OIHW" by default)
     """
     rank = lhs.ndim - 2
+    if rank < 0 or rhs.ndim != lhs.ndim or len(window_strides) != rank or min((1, *window_strides)) < 1:
+        raise ValueError(
+            f"a convolution of arrays of {lhs.ndim} and {rhs.ndim} axes with strides {tuple(window_strides)}: both have "
+            "batch, features and as many spatial axes as there are strides, each 1 or more"
+        )
     spec_l, spec_r, spec_o = _layouts(dimension_numbers, rank)
     spatial = _SPATIAL[:rank]
     x = np.transpose(_at_least(lhs, preferred_element_type), [spec_l.index(c) for c in f"N{spatial}C"])
@@ -469,12 +498,15 @@ def reduce_window(
     window_dilation: Sequence[int] | None = None,
 ) -> Any:
     """`computation` over the elements of each window, starting from `init_value`, its neutral element. Operand and
-    start may be trees of arrays of one shape; `computation` then takes and gives such trees.
+    start may be trees of arrays of one shape; `computation` then takes and gives such trees. TypeError where what is said
+    for each axis is not said for as many as there are.
     """
     ndim = flatten(operand)[0][0].ndim
     strides = tuple(window_strides) if window_strides else (1,) * ndim
     dilation = tuple(window_dilation) if window_dilation else (1,) * ndim
     base = tuple(base_dilation) if base_dilation else (1,) * ndim
+    if {len(window_dimensions), len(strides), len(dilation), len(base)} != {ndim}:
+        raise TypeError(f"reduce_window of {ndim} axes takes as many window dimensions, strides and dilations")
 
     def extended(x: Any, start: Any) -> Any:
         for axis in range(ndim):
