@@ -260,15 +260,17 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
 
 
 def argmax(operand: Any, axis: int, index_dtype: Any = np.int32) -> Any:
-    """The place of the largest element along `axis`, the first of several, as `index_dtype`. TypeError for a dtype that is
-    no integer's.
+    """The place of the largest element along `axis`, the first of several, as `index_dtype`.
+
+    TypeError for a dtype that is no integer's.
     """
     return np.argmax(operand, axis).astype(_of_integers(index_dtype))
 
 
 def argmin(operand: Any, axis: int, index_dtype: Any = np.int32) -> Any:
-    """The place of the smallest element along `axis`, the first of several, as `index_dtype`. TypeError for a dtype that is
-    no integer's.
+    """The place of the smallest element along `axis`, the first of several, as `index_dtype`.
+
+    TypeError for a dtype that is no integer's.
     """
     return np.argmin(operand, axis).astype(_of_integers(index_dtype))
 

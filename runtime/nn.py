@@ -155,8 +155,8 @@ def glu(x: Any, axis: int = -1) -> Any:
 def one_hot(x: Any, num_classes: int, *, dtype: Any = np.float64, axis: Any = -1) -> Any:
     """1 at the place that each integer names, along a new axis; integers out of range give zeros.
 
-    The shape is that of `x` with `num_classes` at `axis`. AxisError for an axis that the result does not have, ValueError
-    for less than no classes.
+    The shape is that of `x` with `num_classes` at `axis`. AxisError for an axis that the result does not have,
+    ValueError for less than no classes.
     """
     if num_classes < 0:
         raise ValueError(f"one_hot of {num_classes} classes")

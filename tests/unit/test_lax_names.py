@@ -223,7 +223,7 @@ WRONG: list[tuple[Callable[[Any, Any], Any], type[Exception]]] = [
 
 
 @pytest.mark.parametrize("call, error", WRONG)
-def test_what_does_not_fit_is_refused_as_jax_refuses_it(call: Callable[[Any, Any], Any], error: type[Exception]) -> None:
+def test_what_does_not_fit_is_refused_as_in_jax(call: Callable[[Any, Any], Any], error: type[Exception]) -> None:
     x = np.arange(6.0).reshape(2, 3)
     with pytest.raises(Exception):  # noqa: B017  # whatever it raises
         call(jax, jnp.asarray(x))

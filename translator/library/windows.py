@@ -162,8 +162,8 @@ def dot_general(
 ) -> Any:
     """Contract and batch axes by number: ((lhs, rhs contracting), (lhs, rhs batch)).
 
-    The result has the batch axes, then those left of `lhs`, then those left of `rhs`. TypeError for axes that an operand
-    does not have or that are named twice.
+    The result has the batch axes, then those left of `lhs`, then those left of `rhs`. TypeError for axes that an
+    operand does not have or that are named twice.
     """
     (contract_l, contract_r), (batch_l, batch_r) = dimension_numbers
     for side, named in ((lhs, (*contract_l, *batch_l)), (rhs, (*contract_r, *batch_r))):
@@ -221,8 +221,8 @@ def conv_general_dilated(
     rank = lhs.ndim - 2
     if rank < 0 or rhs.ndim != lhs.ndim or len(window_strides) != rank or min((1, *window_strides)) < 1:
         raise ValueError(
-            f"a convolution of arrays of {lhs.ndim} and {rhs.ndim} axes with strides {tuple(window_strides)}: both have "
-            "batch, features and as many spatial axes as there are strides, each 1 or more"
+            f"a convolution of arrays of {lhs.ndim} and {rhs.ndim} axes with strides {tuple(window_strides)}: both "
+            "have batch, features and as many spatial axes as there are strides, each 1 or more"
         )
     spec_l, spec_r, spec_o = _layouts(dimension_numbers, rank)
     spatial = _SPATIAL[:rank]
@@ -498,8 +498,8 @@ def reduce_window(
     window_dilation: Sequence[int] | None = None,
 ) -> Any:
     """`computation` over the elements of each window, starting from `init_value`, its neutral element. Operand and
-    start may be trees of arrays of one shape; `computation` then takes and gives such trees. TypeError where what is said
-    for each axis is not said for as many as there are.
+    start may be trees of arrays of one shape; `computation` then takes and gives such trees. TypeError where what is
+    said for each axis is not said for as many as there are.
     """
     ndim = flatten(operand)[0][0].ndim
     strides = tuple(window_strides) if window_strides else (1,) * ndim
