@@ -8,7 +8,7 @@ import numpy as np
 
 from .binning import searchsorted
 from .checks import require_real
-from .support import spreads
+from .support import known, spreads
 
 
 def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: Any = False) -> Any:
@@ -56,12 +56,16 @@ def isreal(x: Any) -> Any:
 
 
 FEW = 16  # members that np.isin compares with all elements instead of sorting them
+LOOKED_UP = 1 << 13  # elements for which it makes a table of bytes
+TABLE = 1 << 18
 
 
 def isin(
     element: Any, test_elements: Any, assume_unique: Any = False, invert: Any = False, *, kind: Any = None
 ) -> Any:
-    """A few members are compared one with all; many are sorted and searched."""
+    """A few members are compared one with all; many are sorted and searched, whole numbers that lie close together are
+    marked in a table, which many elements are looked up in.
+    """
     x, members = np.asarray(element), np.ravel(np.asarray(test_elements))
     if kind not in (None, "sort", "table"):
         raise ValueError(f"Invalid kind: '{kind}'. Please use None, 'sort' or 'table'.")
@@ -70,9 +74,26 @@ def isin(
         found = np.any(np.expand_dims(x, -1) == members, axis=-1)
     else:
         dtype = np.result_type(x, members)
-        ordered, x = np.sort(members.astype(dtype)), x.astype(dtype)
-        found = ordered[np.minimum(searchsorted(ordered, x), n - 1)] == x
+        x, members = x.astype(dtype), members.astype(dtype)
+        if dtype.kind in "iu" and x.size >= LOOKED_UP and known(kind) != "sort":
+            low, high = np.min(members), np.max(members)
+            span = high.astype(np.int64) - low.astype(np.int64)  # negative where it has no 64 bits
+            found = _in_table(x, members, low, high) if 0 <= span < TABLE else _in_order(x, members)
+        else:
+            found = _in_order(x, members)
     return ~found if invert else found
+
+
+def _in_table(x: Any, members: Any, low: Any, high: Any) -> Any:
+    table = np.zeros(TABLE, dtype=np.bool_)
+    table[np.clip(members.astype(np.int64) - low.astype(np.int64), 0, TABLE - 1)] = True
+    inside = (low <= x) & (x <= high)
+    return table[np.where(inside, x.astype(np.int64) - low.astype(np.int64), 0)] & inside
+
+
+def _in_order(x: Any, members: Any) -> Any:
+    ordered = np.sort(members)
+    return ordered[np.minimum(searchsorted(ordered, x), members.shape[0] - 1)] == x
 
 
 def nan_to_num(x: Any, copy: Any = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
