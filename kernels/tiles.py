@@ -57,15 +57,13 @@ class Tile(Body):
         indices: Sequence[Index],
         axes: Sequence[Sequence[int]],
         dialect: Triton | Cuda,
-        stored: bool,
     ) -> None:
-        results = lowered.outputs if stored else []
-        stores = [access_of(o.map, contiguous(o.aval_shape), len(lowered.domain)) for o in results]
+        stores = [access_of(o.map, contiguous(o.aval_shape), len(lowered.domain)) for o in lowered.outputs]
         spaces = [(a, i.variable, i.extent_name) for a, i in zip(axes, indices, strict=True)]
         super().__init__(lowered, layout_over(lowered, [*accesses.values(), *stores], spaces), accesses, dialect)
         self.neighbour = "lane"
         self.fast = ""
-        self.stored = stored
+        self.stored = False
         self.guarded = frozenset(i.variable for i in indices if i.guarded)
         self.held: dict[int, Held] = {}
         self.hints: list[str] = []
@@ -207,7 +205,7 @@ class Neighbours:
         return not odd and not (packed and own.size % self.width)
 
 
-def neighbours(tile: Tile, dtype: DType, choices: Sequence[str]) -> Neighbours:
+def neighbours(tile: Tile, dtype: DType, choices: Sequence[str], stored: bool = False) -> Neighbours:
     """The lines of a tile whose fastest index is the one of `choices` along which most is read, or stored, in order.
 
     `dtype`: the one that the value is wanted in, 16 bytes of which are taken together.
@@ -218,7 +216,7 @@ def neighbours(tile: Tile, dtype: DType, choices: Sequence[str]) -> Neighbours:
         steps = [(a, sum(map(bool, a.strides))) for a in tile.streams() if tile.packs(a)]
         return sum(n for _, n in steps)
 
-    stored = tile.stored
+    tile.stored = stored
     tile.fast = max(choices, key=walked)  # the first of equals
     width = 16 // dtype.itemsize
     own = tile.space(tile.fast)
@@ -268,10 +266,8 @@ class Tiles:
         labels: Sequence[int],
         indices: Sequence[Index],
         held: Mapping[Var, Held] | None = None,
-        stored: bool = False,
     ) -> Tile:
-        """The tile that makes `results`, whose axes have these labels. `held`: what it finds in registers.
-        `stored`: the results go to memory."""
+        """The tile that makes `results`, whose axes have these labels. `held`: what it finds in registers."""
         held = held or {}
         own = self.group.body.params
         params = (*own, *held)
@@ -294,7 +290,7 @@ class Tiles:
                 if v.source.map != _in_place(block.labels, labels, lowered.domain):
                     raise self.refused("a product used along another axis than its own")
         axes = [[labels.index(n) for n in i.labels if n in labels] for i in indices]
-        tile = Tile(lowered, accesses, indices, axes, self.dialect, stored)
+        tile = Tile(lowered, accesses, indices, axes, self.dialect)
         tile.hold({len(own) + k: h for k, h in enumerate(held.values())})
         tile.hints = [t.hint for t in self.group.targets]
         if self.made:

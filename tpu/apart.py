@@ -25,6 +25,7 @@ ACROSS = 12  # times as long where what is read lies across, in columns for rows
 BEGINNING = 3000  # operations, in the time that one more kernel takes to begin
 SHIFTED = 2  # parts of arrays: sums of what is made of as many take 2 to 60 times as long as the arithmetic
 LONG = 1 << 13  # elements that are summed
+STREAMS = 16  # parts of arrays that one kernel reads side by side
 MOST = 300  # operations on an element, however few elements there are
 DEAR = 10  # operations on an element of which many like rows are made
 DEEPEST = 4  # permutations behind each other: XLA takes twice as long for each further one
@@ -218,6 +219,7 @@ def _repeated(region: list[_Made], least: float) -> Iterator[str]:
     """
     spread = {v.rows: v.elements for v in region if least < MOST}
     uses, across = _uses(region), {a for v in region if v.op == "transpose" for a in v.operands}
+    parted = Counter(a for v in region if v.op in _PARTS for a in v.operands)
     operations = 0
     here: dict[str, int] = {}  # arithmetic that a kernel does at the index of an element itself, a bit for each
     moves: dict[str, int] = {}  # operations that need other elements, a bit for each
@@ -239,7 +241,8 @@ def _repeated(region: list[_Made], least: float) -> Iterator[str]:
             continue
         elements[v.name] = v.elements
         if v.op in _MOVES:
-            parts |= (v.op in _PARTS) << len(behind)
+            part = v.op in _PARTS or (v.op == "reshape" and any(map(shifted, v.operands)))
+            parts |= part << len(behind)
             moves[v.name] = 1 << len(behind)
             behind.append(sum(map(work_on, v.operands)))
         else:
@@ -254,7 +257,8 @@ def _repeated(region: list[_Made], least: float) -> Iterator[str]:
         again = (uses[v.name] - 1) * work * (ACROSS if v.name in across else 1)
         enough = max(least, min(MOST, BEGINNING / max(v.elements, 1)))
         dear = work >= DEAR and work * spread.get(v.name, 0) > 10 * BEGINNING
-        if v.op != "broadcast_in_dim" and (again > enough or deep[v.name] > DEEPEST or dear):
+        many = parted[v.name] * shifted(v.name) > STREAMS
+        if v.op != "broadcast_in_dim" and (again > enough or deep[v.name] > DEEPEST or dear or many):
             here[v.name] = moves[v.name] = deep[v.name] = 0
             yield v.name
 

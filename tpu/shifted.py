@@ -123,7 +123,7 @@ class _Reach:
                 self._keep(s.args)
             case Elementwise() | Cast() | Concatenate():
                 self._stream(s)
-            case Reshape(name="reshape"):
+            case Reshape(name="reshape" | "squeeze" | "expand_dims"):
                 self._rename(s.targets[0], s.args[0])
             case Reshape(name="broadcast_to"):
                 self._stream(s)

@@ -339,6 +339,11 @@ class Writer:
         shape = tuple(max(0, -(-(b - a) // s)) for a, b, s in zip(starts, stops, steps, strict=True))
         if shape == x.shape:
             return x
+        if x.name in self.shifted and shape[1:] == x.shape[1:] and steps[0] == 1:  # a part of the parameter itself
+            whole, front = self.shifted[x.name]
+            row = math.prod(shape[1:])
+            part = self.slice(whole, [front + starts[0] * row], [front + stops[0] * row], [1])
+            return self.reshape(part, shape)
         ranges = ", ".join(
             f"{a}:{b}" if s == 1 else f"{a}:{b}:{s}" for a, b, s in zip(starts, stops, steps, strict=True)
         )

@@ -27,6 +27,7 @@ from .derive.tape import NeedTrip, behind_of
 from .errors import CutError, Diagnostic
 from .ir import For, Function, walk
 from .make import MARKS_KINDS
+from .passes.across import across
 from .passes.branches import joined_branches
 from .passes.counters import counters
 from .passes.extremes import extremes
@@ -106,7 +107,10 @@ def _prepared(function: Function, derives: bool) -> Function:
 def grouped(function: Function) -> Function:
     """The program in kernels; GPUs find the place of an extreme by reductions that fuse, and counters by indices."""
     if target() not in ("triton", "cuda"):
-        return fuse(everywhere(function, lambda f: ties(sliding(f))))
+        sums: tuple[Pass, ...] = (sliding, across, ties) if target() == "cpu" else (sliding, ties)
+        for each in sums:
+            function = everywhere(function, each)
+        return fuse(function)
     made = everywhere(function, lambda f: counters(extremes(f)))
     return fuse(made, on_the_host(made))
 

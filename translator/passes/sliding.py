@@ -49,7 +49,7 @@ TOGETHER = 8  # places along an axis that one iteration of a loop goes through
 WRITTEN = 512  # operations that are written out
 
 Place = int | Atom  # in a window
-_COMBINE: dict[str, Elementwise] = {
+COMBINE: dict[str, Elementwise] = {
     "sum": ops.ADD,
     "prod": ops.MULTIPLY,
     "max": ops.MAXIMUM,
@@ -171,7 +171,7 @@ def _reduction(made: Made, s: Apply, op: Reduce, attrs: ReduceAttrs) -> _Sum | N
     (x,), out = s.args, s.targets[0].aval
     axes = sorted(_axes_of_windows(made, x) & set(attrs.axes))
     half = out.dtype.itemsize == 2 and out.dtype.kind not in "iu"  # they are added up in float32
-    if op.name not in _COMBINE or half or not _is_worth(axes, x.aval):
+    if op.name not in COMBINE or half or not _is_worth(axes, x.aval):
         return None
     rest = [a - sum(w < a for w in axes) for a in attrs.axes if a not in axes]
 
@@ -180,7 +180,7 @@ def _reduction(made: Made, s: Apply, op: Reduce, attrs: ReduceAttrs) -> _Sum | N
         return part if op.name in ("max", "min") else make.astype(b, part, out.dtype)
 
     def combine(b: Builder, so_far: Atom | None, places: Sequence[Place], part: Atom) -> Atom:
-        return part if so_far is None else make.elementwise(b, _COMBINE[op.name], so_far, part)
+        return part if so_far is None else make.elementwise(b, COMBINE[op.name], so_far, part)
 
     def finish(b: Builder, whole: Atom) -> Atom:
         if rest:
