@@ -47,6 +47,18 @@ CUDA_HELPERS["add_at"] = """template <class T> __device__ inline void add_at(T* 
 __device__ inline void add_at(long long* x, long long y) {
     atomicAdd((unsigned long long*)x, (unsigned long long)y);
 }"""
+CUDA_HELPERS["add_in_block"] = """// Shared memory adds words of 32 bits: of a longer integer's lower half
+// the carry goes to the upper one.
+template <class T> __device__ inline void add_in_block(T* x, T y) { atomicAdd(x, y); }
+__device__ inline void add_in_block(unsigned long long* x, unsigned long long y) {
+    unsigned int* const half = (unsigned int*)x;
+    const unsigned int low = (unsigned int)y, sum = atomicAdd(half, low) + low;
+    const unsigned int high = (unsigned int)(y >> 32) + (sum < low);
+    if (high != 0) atomicAdd(half + 1, high);
+}
+__device__ inline void add_in_block(long long* x, long long y) {
+    add_in_block((unsigned long long*)x, (unsigned long long)y);
+}"""
 CUDA_HELPERS["add_narrow_at"] = """// The word of 32 bits that the element lies in is exchanged until nobody was
 // faster. What else lies in that word is exchanged for itself, so no store to it is lost; memory ends where words do.
 template <class T> __device__ inline void add_narrow_at(T* x, T y) {

@@ -1,6 +1,7 @@
 """Stores at places that arrays of integers choose: `x[i] = v`, `np.add.at(x, i, v)`, histograms.
 
-put_add    one kernel: each thread adds its element by an atomic operation
+put_add    one kernel: each thread adds its element by an atomic operation; where many elements go to few places, as
+           in a histogram, to sums of its block in shared memory first
            in order, where sums of floats are asked to be the same in every run (`facts.deterministic`): the
            places, a stable sort of them by the library, a kernel whose threads each add the elements of one place
 put        the last of several elements for one place stays, as in NumPy: a kernel in which each element claims its
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -21,10 +23,15 @@ from .dialects import is_half, working
 from .facts import deterministic
 from .layout import INT32, Access, Strides, access_of, contiguous, layout_over
 from .lower import Load, Look, Lowered, Value, lower, store_of
+from .parts import MANY_BLOCKS
 from .program import GroupPlan, Launch, header, make_launch
 
 THREADS = 256
 MOST_BLOCKS = 1 << 16
+MOST_IN_BLOCK = 32 << 10  # bytes of sums that a block has of its own
+FEWEST_IN_BLOCK = 1 << 15  # elements
+EACH_IN_BLOCK = 16  # elements of a block for each of its sums: fewer go to memory as fast
+IN_BLOCK = frozenset(("float32", "float64", "int32", "int64", "uint32", "uint64"))
 TRITON_ADDS = frozenset(("float32", "float64", "int32", "int64", "uint32", "uint64"))
 """The dtypes that `tl.atomic_add` takes on all devices; others are added by the CUDA kernel."""
 
@@ -39,9 +46,14 @@ def plan_scatter(
     adds = store.op.name == "put_add" and dtype.kind != "b"
     if adds and dtype.kind in "fVc" and deterministic():
         return _in_order(fused, name, strides, scalars)
-    if language == "triton" and adds and dtype.name not in TRITON_ADDS:
+    size, count = store.args[0].aval.size, math.prod(lowered.domain)
+    in_block = adds and dtype.name in IN_BLOCK and size * dtype.itemsize <= MOST_IN_BLOCK
+    in_block = in_block and count >= max(EACH_IN_BLOCK * size, FEWEST_IN_BLOCK)
+    if language == "triton" and adds and (in_block or dtype.name not in TRITON_ADDS):
         language = "cuda"
     scatter = _Scatter(fused, lowered, language, strides)
+    if in_block:
+        return scatter.plan(name, [scatter.in_blocks(name)])
     if store.op.name == "put_add":
         return scatter.plan(name, [scatter.launch(name, scatter.added())])
     if scatter.positions <= 1:
@@ -174,6 +186,22 @@ class _Scatter:
         add = "add_half_at" if is_half(dtype) else "add_narrow_at" if dtype.itemsize < 4 else "add_at"
         add = "add_parts_at" if dtype.kind == "c" else add
         return [*lines, f"{self.guard}{add}({self.pointer} + {address}, {self.text()});"]
+
+    def in_blocks(self, name: str) -> Launch:
+        """Sums of each block in shared memory, then those of all blocks by atomic operations."""
+        names, dtype = self.lowered.names, self.output.dtype
+        lines = [*self.places(), *self.values(self.output.value)]
+        sums, slots = names.fresh("block_sums"), self.body.layout.integer("slots", self.output_size, names)
+        lines.append(f"{self.guard}add_in_block({sums} + {self.address()}, {self.text()});")
+        sections = {
+            "block_sums": sums, "slots": slots, "pointer": self.pointer, "type": self.body.dialect.type_name(dtype)
+        }  # fmt: skip
+        made = self.launch(name, lines, **sections)
+        least = max(1, EACH_IN_BLOCK * max(self.output_size, THREADS))
+        blocks = self.body.layout.rows * self.body.layout.columns // least
+        shared = 1 << max(10, (self.output_size * dtype.itemsize - 1).bit_length())  # few sizes
+        program = replace(made.program, constants=(("SHARED", shared),))
+        return replace(made, program=program, grid=(max(1, min(blocks, MANY_BLOCKS)), 1))
 
     def stored(self, condition: str = "") -> list[str]:
         """The store itself. `condition`: of those whose claim holds."""

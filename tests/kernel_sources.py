@@ -172,7 +172,6 @@ BOTH: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "columns": (columns, (f(5000, 300),)),
     "rms_norm": (rms_norm, (f(512, 4096), f(4096))),
     "embedding": (embedding, (f(50_000, 768), whole(2048), f(2048, 768))),
-    "histogram": (histogram, (f(1 << 20),)),
     "embedding_gradient": (embedding_gradient, (f(50_000, 768), whole(2048), f(2048, 768))),
     "scattered": (scattered, (f(1 << 20), whole(4096), f(4096))),
     "likelihood": (likelihood, (f(512, 1000), whole(512))),
@@ -195,6 +194,7 @@ TRITON: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
 }
 CUDA: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "softmax_on_the_chip": (softmax, (f(512, 65_536),)),
+    "histogram": (histogram, (f(1 << 20),)),
     "smoothed": (smoothed, (f(1000), Aval((), np.dtype(np.float64), weak=True))),
 }
-"""Loops and long rows, which are CUDA kernels on both targets."""
+"""Loops, long rows and sums in shared memory, which are CUDA kernels on both targets."""

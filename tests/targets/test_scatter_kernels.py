@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from host_cuda import HostCuda
 
-from untraced.kernels import layout
+from untraced.kernels import layout, scatter
 from untraced.kernels.ahead import compile_program
 from untraced.kernels.executor import GpuExecutor, driver_of, kernels_of
 from untraced.kernels.plan import plan
@@ -198,6 +198,45 @@ def check(name: str, backend: Any, language: str, exact: bool = False) -> None:
 def test_scatters(name: str, language: str, backends: dict[str, Any]) -> None:
     assert "scatter" in {k.kind for k in kernels_of(translated(name, language), language)}
     check(name, backends[language], language)
+
+
+@pytest.mark.parametrize("name", [n for n in CASES if "last" not in n])
+def test_sums_of_blocks(name: str, backends: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """However few elements, in the memory of a block, then all blocks'."""
+    monkeypatch.setattr(scatter, "FEWEST_IN_BLOCK", 1)
+    monkeypatch.setattr(scatter, "EACH_IN_BLOCK", 0)
+    check(name, backends["cuda"], "cuda")
+
+
+@pytest.mark.parametrize("dtype", ["i4", "u4", "i8", "u8", "f4", "f8"])
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_many_elements_for_few_places(language: str, dtype: str, backends: dict[str, Any]) -> None:
+    """Halves of long integers carry in both directions; sums wrap around as NumPy's do."""
+    rng = np.random.default_rng(3)
+    i = rng.integers(-40, 40, 50_000)
+    x = rng.integers(0, 9, 40).astype(dtype)
+    v = rng.integers(-100, 100, i.size).astype(dtype)
+    if dtype in ("i8", "u8"):
+        v = (rng.integers(-(2**62), 2**62, i.size) >> rng.integers(0, 62, i.size)).astype(dtype)
+    function = translate(added, abstract_with_leaves(added, (x, i, v), {})[0], target=language).function
+    (kernel,) = [k for k in kernels_of(function, language) if k.kind == "scatter"]
+    assert "add_in_block(block_sums" in kernel.source and kernel.program.constants == (("SHARED", 1024),)
+    assert compile_program(kernel.program, 90).shared == 1024
+    (got,) = GpuExecutor(function, backends[language])([x, i, v])
+    np.testing.assert_array_equal(got, added(x, i, v))
+    far = np.where(np.arange(i.size) == 70, 40, i)
+    with pytest.raises(IndexError, match="index 40 is out of bounds for axis 0"):
+        GpuExecutor(function, backends[language])([x, far, v])
+
+
+def test_sums_of_blocks_fit_any_device() -> None:
+    """What is longer goes to memory at once, and so does what is too short to pay."""
+    for size, count, own in ((8192, 1 << 20, True), (8193, 1 << 20, False), (8192, 1 << 16, False), (10, 100, False)):
+        args = np.zeros(size, "f4"), np.zeros(count, "i4"), np.zeros(count, "f4")
+        function = translate(added, abstract_with_leaves(added, args, {})[0], target="cuda").function
+        (kernel,) = [k for k in kernels_of(function, "cuda") if k.kind == "scatter"]
+        assert (dict(kernel.program.constants).get("SHARED", 0) == 32_768) == own
+        assert ("block_sums" in kernel.source) == own
 
 
 @pytest.mark.parametrize("name", ["added", "rows", "pairs", "weighted", "added_float16", "looked_up", "added_nothing"])
