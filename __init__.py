@@ -4,6 +4,7 @@ Importing this package loads nothing: a name is looked for when it is first aske
 """
 
 import sys as _sys
+from functools import partial as _partial
 from importlib import import_module as _import_module
 from importlib.machinery import ModuleSpec as _ModuleSpec
 from operator import attrgetter as _attrgetter
@@ -187,6 +188,10 @@ def __dir__() -> list[str]:
     return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})
 
 
+def _missing(module: _ModuleType, known_as: str, name: str) -> _Any:
+    raise AttributeError(f"module {known_as!r} has no attribute {name!r}", name=name, obj=module)
+
+
 class _Namespaces:
     """Finds the namespaces under their names for Python's import, which asks it after its own finders."""
 
@@ -200,6 +205,7 @@ class _Namespaces:
     def create_module(spec: _ModuleSpec) -> _ModuleType:
         own = spec.name.partition(".")[2]
         module = _import_module(f"{__name__}.{_NAMESPACES[own]}")
+        vars(module).setdefault("__getattr__", _partial(_missing, module, spec.name))
         spec.loader_state = module.__spec__  # which Python overwrites
         _name(module, spec.name)
         for part in _WITHIN.get(own, ()):

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from .checks import Sampler
     from .entries import Entry, TargetEntry
     from .inspection import Inspection
+    from .lowering import Lowered
     from .regions import Driver
 
 Fun = Callable[..., Any]
@@ -356,12 +357,13 @@ class Accelerated:
         return read(self.fun, signature)
 
     def inspect(self, *args: Any, compile: bool = True, **kwargs: Any) -> Inspection:
-        """Translate and compile for these arguments, without running. `compile=False` stops at the backend's input
-        text.
+        """Translate and compile for these arguments, or ShapeDtypeStructs in their place, without running.
+        `compile=False` stops at the backend's input text.
         """
         from .inspection import inspect_call
+        from .shapes import abstracted
 
-        args, kwargs = adopted(args), adopted(kwargs)
+        args, kwargs = abstracted((adopted(args), adopted(kwargs)))
         try:
             if self.options.static:
                 args, kwargs = self.options.make_static(self.fun, args, kwargs)
@@ -373,6 +375,14 @@ class Accelerated:
     def source(self, *args: Any, **kwargs: Any) -> str:
         """The generated NumPy source for these arguments."""
         return self.inspect(*args, compile=False, **kwargs).source
+
+    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
+        """Translate for these arguments, or ShapeDtypeStructs in their place, without compiling or running, as JAX's
+        `jit(f).lower(...)`; its `compile()` gives a function of arguments of these types.
+        """
+        from .lowering import Lowered
+
+        return Lowered(self, (args, kwargs))
 
     def explain_recompiles(self) -> str:
         """For each time that it was translated why the programs before did not do, and what would avoid it."""

@@ -42,8 +42,9 @@ def clz(x: Any) -> Any:
 
 def shift_right_logical(x: Any, y: Any) -> Any:
     """x >> y with zeros coming in; 0 where y is no less than the number of bits."""
-    unsigned = np.dtype(f"u{x.dtype.itemsize}")
-    return (x.astype(unsigned) >> y.astype(unsigned)).astype(x.dtype)
+    signed = np.result_type(x, y)
+    unsigned = np.dtype(f"u{signed.itemsize}")
+    return (np.asarray(x, signed).astype(unsigned) >> np.asarray(y, signed).astype(unsigned)).astype(signed)
 
 
 def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> Any:

@@ -35,10 +35,10 @@ class Options:
         if fallback not in ("error", "numpy"):
             raise ValueError(f'fallback must be "error" or "numpy", got {fallback!r}')
         self.target = checked_target(target)
-        self.static_argnums = _numbers("static_argnums", static_argnums)
+        self.static_argnums = numbers_of("static_argnums", static_argnums)
         self.static_argnames = _names("static_argnames", static_argnames)
         self.donate_argnames = _names("donate_argnames", donate_argnames)
-        self.donate_argnums = _numbers("donate_argnums", donate_argnums)
+        self.donate_argnums = numbers_of("donate_argnums", donate_argnums)
         self.checks = checks
         self.fallback = fallback
         self.check_grads = check_grads
@@ -90,14 +90,14 @@ class Options:
         """The arguments with `Static` around those that are named static. Raises ValueError where one cannot be
         hashed.
         """
-        numbers, names = self._static_places(fun, len(args))
+        numbers, names = self.static_places(fun, len(args))
         listed = list(signature_of(fun).parameters)
         own = [repr(listed[i]) if i < len(listed) else str(i) for i in range(len(args))]
         positional = tuple(_static(fun, a, own[i]) if i in numbers else a for i, a in enumerate(args))
         return positional, {k: _static(fun, v, repr(k)) if k in names else v for k, v in kwargs.items()}
 
-    def _static_places(self, fun: Fun, count: int) -> tuple[set[int], set[str]]:
-        """As in JAX an argument named one way is static however it is passed."""
+    def static_places(self, fun: Fun, count: int) -> tuple[set[int], set[str]]:
+        """By position and by keyword. As in JAX an argument named one way is static however it is passed."""
         parameters = list(signature_of(fun).parameters)
         numbers = {i if i >= 0 else count + i for i in self.static_argnums}
         names = {*self.static_argnames, *(parameters[i] for i in numbers if i < len(parameters))}
@@ -153,7 +153,8 @@ def check_numbers(option: str, numbers: Sequence[int], fun: Fun) -> None:
         raise ValueError(f"{option}={beyond[0]} of {name}, which accepts {count} positional arguments")
 
 
-def _numbers(option: str, argnums: Argnums | None) -> tuple[int, ...]:
+def numbers_of(option: str, argnums: Argnums | None) -> tuple[int, ...]:
+    """The numbers of arguments. Raises TypeError, which names the option, where they are none."""
     try:
         return () if argnums is None else numbers_in(argnums)
     except TypeError:

@@ -37,7 +37,7 @@ from .assembly import assembler
 from .devices import Device, device_get
 from .entries import Entry, donated_places
 from .fallback import HOST_ERRORS
-from .options import Options
+from .options import Options, check_numbers, numbers_of
 from .transformation import Fun, Transformation, transformed
 from .transforms import Axes, Batched
 from .tree_util import broadcast_prefix
@@ -80,6 +80,7 @@ class Parallel(Batched):
         super().__init__(fun, in_axes, out_axes, axis_name, axis_size, "auto")
         self.devices = devices
         self.options = Options("cpu", static, (), donated, True, "error")
+        check_numbers("static_broadcasted_argnums", static, self.fun)
         self.options.check(self.fun)
         self._forget()
 
@@ -281,11 +282,12 @@ def pmap(
     """
     if backend not in (None, "cpu"):
         raise ValueError(f'pmap runs on the devices of the processor: backend must be None or "cpu", not {backend!r}')
-    options = Options("cpu", static_broadcasted_argnums, (), donate_argnums, True, "error")
+    static = numbers_of("static_broadcasted_argnums", static_broadcasted_argnums)
+    donated = numbers_of("donate_argnums", donate_argnums)
     chosen = None if devices is None else _of_the_processor(devices)
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
-    rest = (in_axes, out_axes, axis_name, axis_size, chosen, options.static_argnums, options.donate_argnums)
+    rest = (in_axes, out_axes, axis_name, axis_size, chosen, static, donated)
     if isinstance(fun, Accelerated) and fun.target == "cpu":
         fun = fun.fun
     return transformed(fun, Parallel, *rest)

@@ -14,6 +14,7 @@ from ..translator.tracebacks import trim_traceback
 from ..translator.tree import Kind, TreeDef, close_node, tree_map
 from .arguments import bind_arguments
 from .callables import readable
+from .tree_util import tree_leaves
 
 
 class ShapeDtypeStruct:
@@ -67,7 +68,7 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     (1000, 3)
     """
     function = readable(getattr(fun, "__untraced_function__", fun))
-    given, named = (tree_map(_abstract, x) for x in (list(args), dict(kwargs)))
+    given, named = abstracted((list(args), dict(kwargs)))
     try:
         reading = read(function, bind_arguments(function, given, named).signature, changes="dropped")
     except Exception as error:
@@ -77,8 +78,11 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     return _shown(reading.function.out, results)
 
 
-def _abstract(x: Any) -> Any:
-    return Aval(x.shape, x.dtype) if isinstance(x, ShapeDtypeStruct) else x
+def abstracted(tree: Any) -> Any:
+    """The tree as a function can be read for it: with what it is told of ShapeDtypeStructs in their place."""
+    if not any(isinstance(x, ShapeDtypeStruct) for x in tree_leaves(tree)):
+        return tree
+    return tree_map(lambda x: Aval(x.shape, x.dtype) if isinstance(x, ShapeDtypeStruct) else x, tree)
 
 
 def _shown(t: TreeDef, results: Any) -> Any:

@@ -217,6 +217,7 @@ BAD = {
     "tree": (lambda: pmap(lambda d: d, in_axes=({"q": 0},))({"k": W}), ValueError, "pmap in_axes"),
     "output": (lambda: pmap(lambda a: a, out_axes=None)(W), ValueError, "mapped output"),
     "devices": (lambda: pmap(lambda a: a, devices=devices()[:2])(W), ValueError, "2 devices for a mapped axis"),
+    "static": (lambda: pmap(into, static_broadcasted_argnums=3), ValueError, "^static_broadcasted_argnums=3 of into"),
     "late": (lambda: setattr(untraced.config, "cpu_devices", 9), RuntimeError, "XLA has been started"),
     "setting": (lambda: setattr(untraced.config, "cpu_device", 9), AttributeError, "cpu_devices"),
     "shards": (lambda: device_put_sharded([W], devices()), ValueError, "must equal"),

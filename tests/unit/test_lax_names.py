@@ -52,6 +52,8 @@ GROUPS: dict[str, list[str]] = {
         "lax.conv_general_dilated(a, w, (1, 2), 'SAME', dimension_numbers=lax.conv_dimension_numbers(a.shape, w.shape,"
         " ('NHWC', 'HWIO', 'NHWC')))",
         "lax.conv_with_general_padding(a.transpose(0, 3, 1, 2), w.T, (2, 1), ((1, 0), (0, 2)), (1, 2), (1, 1))",
+        "lax.conv_general_dilated_local(a, jnp.ones((2, 2, 18, 4)) * a[0, :2, :2, :1, None], (2, 3), [(0, 1), (1, 0)],"
+        " (2, 3), dimension_numbers=('NHWC', 'HWIO', 'NHWC'), rhs_dilation=(2, 1))",
         "lax.reduce_window(m, 0.0, lax.add, (2, 2))",
         "lax.dot(m, m, dimension_numbers=(((1,), (1,)), ((), ())), precision=lax.Precision.HIGHEST)",
     ],
@@ -80,6 +82,7 @@ GROUPS: dict[str, list[str]] = {
         "lax.reduce_window((m, m), (0.0, 1.0), lambda p, q: (p[0] + q[0], p[1] * q[1]), (2, 1), (1, 2), 'SAME')",
         "lax.bitcast_convert_type(lax.bitcast_convert_type(v, jnp.int32), jnp.float64)",
         "lax.clz(i), lax.population_count(i), lax.shift_right_logical(-i, i)",
+        "lax.shift_right_logical(-i, 2), lax.shift_right_logical(-5, i)",
         "lax.dot_general(i[None].astype(jnp.int8), (i + 99)[:, None].astype(jnp.int8), (((1,), (0,)), ((), ())),"
         " preferred_element_type=jnp.int32)",
     ],

@@ -35,6 +35,12 @@ def test_a_tree_as_one_vector() -> None:
         np.testing.assert_allclose(g(p)["a"], 2 * p["a"] + 3 * p["a"] ** 2)
 
 
+@pytest.mark.parametrize("name", ["lax", "nn", "random", "tree", "scipy"])
+def test_what_a_namespace_lacks_is_told_by_the_name_that_users_know(name: str) -> None:
+    with pytest.raises(AttributeError, match=f"^module 'untraced.{name}' has no attribute 'absent'$"):
+        _ = getattr(untraced, name).absent
+
+
 def test_distributions_by_the_names_of_scipy() -> None:
     norm = importlib.import_module("untraced.scipy.stats.norm")
     assert norm is untraced.scipy.stats.norm

@@ -132,6 +132,25 @@ def test_make_jaxpr_shows_source() -> None:
         _ = shown.eqns
 
 
+def test_lowered_and_compiled_ahead_of_the_call() -> None:
+    f = jit(lambda x, n, k: {"y": np.sin(x) * n + k}, static_argnums=1)
+    lowered = f.lower(untraced.ShapeDtypeStruct(X.shape, float), 3, k=X)
+    assert lowered.out_info["y"] == lowered.args_info[0][0] == untraced.ShapeDtypeStruct(X.shape, float)
+    assert str(lowered.in_tree) == "PyTreeDef(((*,), {'k': *}))" and str(lowered.out_tree) == "PyTreeDef({'y': *})"
+    assert "stablehlo.sine" in lowered.as_text("stablehlo")
+    with pytest.raises(ValueError, match="dialect"):
+        lowered.as_text("mhlo")
+    compiled = lowered.compile()
+    np.testing.assert_allclose(compiled(X, k=X)["y"], np.sin(X) * 3 + X)
+    assert compiled.as_text().startswith("HloModule")
+    analyses = compiled.cost_analysis(), compiled.memory_analysis()
+    assert analyses[0] is not None and analyses[0]["transcendentals"] == X.size
+    assert analyses[1] is not None and analyses[1]["output"] == X.nbytes
+    for args, kwargs in (((X[:2],), {"k": X}), ((X, X), {}), ((X.astype("f4"),), {"k": X})):
+        with pytest.raises(TypeError, match="differ from the types for which this computation was compiled"):
+            compiled(*args, **kwargs)
+
+
 def test_scopes_are_read_as_they_stand() -> None:
     @untraced.named_scope("outer")
     def f(x: Any) -> Any:

@@ -264,6 +264,38 @@ def conv_general_dilated_patches(
     )
 
 
+def conv_general_dilated_local(
+    lhs: Any,
+    rhs: Any,
+    window_strides: Sequence[int],
+    padding: str | Pairs,
+    filter_shape: Sequence[int],
+    lhs_dilation: Sequence[int] | None = None,
+    rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: Any = None,
+    precision: Any = None,
+) -> Any:
+    """A convolution with a kernel of its own at each place.
+
+    lhs   as in `conv_general_dilated`
+    rhs   features out, features in * the elements of `filter_shape`, and the spatial axes of the result, in the order
+          that `dimension_numbers` says ("OIHW" by default)
+    """
+    rank = lhs.ndim - 2
+    spec_l, spec_r, spec_o = _layouts(dimension_numbers, rank)
+    spatial = _SPATIAL[:rank]
+    x = np.transpose(lhs, [spec_l.index(c) for c in f"NC{spatial}"])
+    w = np.transpose(rhs, [spec_r.index(c) for c in f"OI{spatial}"])
+    seen = conv_general_dilated_patches(x, filter_shape, window_strides, padding, lhs_dilation, rhs_dilation)
+    if w.shape[1:] != seen.shape[1:]:
+        raise ValueError(
+            f"conv_general_dilated_local: the kernel has {w.shape[1]} elements for each of {w.shape[2:]} places, "
+            f"but windows have {seen.shape[1]} at {seen.shape[2:]}"
+        )
+    y = np.einsum("nc...,oc...->no...", seen, w)
+    return np.transpose(y, [f"NC{spatial}".index(c) for c in spec_o])
+
+
 _SPATIAL = "0123456789"
 
 
