@@ -32,11 +32,7 @@ def sum_like(op: Reduce) -> Direct:
         where: Any = MISSING,
     ) -> Atom:
         refuse_out(op.numpy, out)
-        x, target = array(b, a), static_dtype(dtype)
-        if target is not None:
-            x = make.astype(b, x, target)
-        result = _reduced(b, op, x, axis, keepdims, initial, where)
-        return result if target is None else make.astype(b, result, target)
+        return _reduced_in(b, op, static_dtype(dtype), array(b, a), axis, keepdims, initial, where)
 
     return handler
 
@@ -85,13 +81,16 @@ def ufunc_reduce(op: Reduce) -> Direct:
         where: Any = MISSING,
     ) -> Atom:
         refuse_out(op.numpy, out)
-        x, target = array(b, array_), static_dtype(dtype)
-        if target is not None:
-            x = make.astype(b, x, target)
-        result = _reduced(b, op, x, axis, keepdims, initial, where)
-        return result if target is None else make.astype(b, result, target)
+        return _reduced_in(b, op, static_dtype(dtype), array(b, array_), axis, keepdims, initial, where)
 
     return handler
+
+
+def _reduced_in(b: Builder, op: Reduce, dtype: Any, x: Atom, *options: Any) -> Atom:
+    """Computed in this dtype, if one is given."""
+    if dtype is None:
+        return _reduced(b, op, x, *options)
+    return make.astype(b, _reduced(b, op, make.astype(b, x, dtype), *options), dtype)
 
 
 def _reduced(b: Builder, op: Reduce, x: Atom, axis: Any, keepdims: Any, initial: Any, where: Any) -> Atom:
