@@ -36,13 +36,14 @@ class Compiled:
     hidden: int = 0
 
 
-def compile_program(program: Program, architecture: int, aligned: bool = False) -> Compiled:
+def compile_program(program: Program, architecture: int, aligned: bool = False, stages: int = 0) -> Compiled:
     """Compile for `sm_<architecture>`. `aligned` promises Triton that the regular parameters are multiples of 16.
+    `stages`: of how many turns of a loop around products Triton has the operands on their way; 0: as it likes.
 
     Raises TargetError where the compiler is not installed or refuses the source.
     """
     if program.language == "triton":
-        return _compile_triton(program, architecture, aligned)
+        return _compile_triton(program, architecture, aligned, stages)
     return _compile_cuda(program, architecture)
 
 
@@ -65,7 +66,7 @@ def _triton() -> Any:
 
 
 @lru_cache(maxsize=512)
-def _compile_triton(program: Program, architecture: int, aligned: bool) -> Compiled:
+def _compile_triton(program: Program, architecture: int, aligned: bool, stages: int) -> Compiled:
     triton = _triton()
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
@@ -77,12 +78,10 @@ def _compile_triton(program: Program, architecture: int, aligned: bool) -> Compi
     if aligned:
         attributes = {(function.arg_names.index(n),): _DIVISIBLE for n in program.regular}
     source = ASTSource(function, signature, dict(program.constants), attrs=attributes)
+    options = {"num_warps": program.num_warps, "enable_fp_fusion": False, "enable_reflect_ftz": False}
+    options |= {"num_stages": stages} if stages else {}
     try:
-        made = triton.compile(
-            source,
-            target=GPUTarget("cuda", architecture, 32),
-            options={"num_warps": program.num_warps, "enable_fp_fusion": False, "enable_reflect_ftz": False},
-        )
+        made = triton.compile(source, target=GPUTarget("cuda", architecture, 32), options=options)
     except Exception as error:
         raise TargetError(f"Triton does not compile the kernel {program.name}: {error}\n{program.source}") from error
     meta = made.metadata

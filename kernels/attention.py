@@ -22,6 +22,7 @@ from .contract import SUMMED, Engine, Roles
 from .dialects import CUDA, accumulator, is_half
 from .facts import Facts, precision
 from .layout import Strides
+from .parts import ENOUGH_BLOCKS
 from .program import GroupPlan, Launch, header, make_launch
 from .tiles import Held, Index, Tile, Tiles, applies, neighbours, statements_for
 
@@ -203,14 +204,14 @@ def _parts(fused: Fused, a: Attention, index: _Indices, tiles: Tiles) -> Parts:
     values = tiles.tile([a.value], a.value_labels, [index.batch, index.j_down, index.channel])
     out, gathered = a.second.attrs.out, Held("accumulator", summed, a.second.attrs.out)
     over = [index.batch, index.i, index.channel]
-    after = tiles.tile(fused.body.results, out, over, {a.second.targets[0]: gathered})
+    after = tiles.tile(fused.body.results, out, over, {a.second.targets[0]: gathered}, stored=True)
     tiles.settle()
     return Parts(tiles, queries, keys, scores, weights, values, after, scored, summed)
 
 
 def _triton(parts: Parts, a: Attention, extents: Mapping[str, int], name: str) -> Launch:
     dtype, score_dtype = a.second.targets[0].aval.dtype, a.first.targets[0].aval.dtype
-    high, broad = _blocks(dtype, extents["rows"])
+    high, broad = _blocks(dtype, extents)
     blocks = {
         "BLOCK_I": high,
         "BLOCK_J": broad,
@@ -237,7 +238,7 @@ def _triton(parts: Parts, a: Attention, extents: Mapping[str, int], name: str) -
     tiles = parts.tiles
     launch = make_launch(
         tiles.collect(), "attention.triton.j2", name, header(tiles.group), sections, _arguments(extents),
-        _grid(extents, high), 0, tuple(blocks.items()), 8 if high > 16 else 4,
+        _grid(extents, high), 0, tuple(blocks.items()), 8 if high > (64 if is_half(dtype) else 16) else 4,
     )  # fmt: skip
     return replace(launch, choices=(4, 8))
 
@@ -261,12 +262,12 @@ def _cuda(parts: Parts, a: Attention, extents: Mapping[str, int], name: str) -> 
         "queries": neighbours(parts.queries, element, ("k", "i")),
         "keys": neighbours(parts.keys, element, ("k", "j")),
         "values": neighbours(parts.values, element, ("channel", "j")),
-        "epilogue": neighbours(parts.after, element, ("channel", "i"), stored=True),
+        "epilogue": neighbours(parts.after, element, ("channel", "i")),
     }
     packs = any(p.loads or p.stores for p in operands.values())
     real = tiles.dialect.type_name
     lowest = [tiles.dialect.literal(t.type(-np.inf), t) for t in (parts.summed, level)]
-    high, broad = _cuda_blocks(element, extents["rows"])
+    high, broad = _cuda_blocks(element, extents)
     deep, channels = _power(extents["depth"]), _power(extents["channels"])
     along = {part: operands[part].fast == summed for part, summed in SUMMED_OVER.items()}
     shared = (
@@ -307,17 +308,23 @@ def _operand(tile: Tile, dtype: DType, block: str, guard: str) -> dict[str, obje
     return {"lines": tile.lines(), "operand": tile.operand(dtype, block, guard)}
 
 
-def _blocks(dtype: DType, rows: int) -> tuple[int, int]:
+def _blocks(dtype: DType, extents: Mapping[str, int]) -> tuple[int, int]:
     """Rows of the result and columns of the scores that a program works on at a time."""
     high, broad = (128, 64) if is_half(dtype) else (64, 32) if dtype.itemsize == 4 else (16, 16)
-    return (high if rows > 16 else 16), broad
+    return (_lowered(high, 64, extents) if extents["rows"] > 16 else 16), broad
 
 
-def _cuda_blocks(dtype: DType, rows: int) -> tuple[int, int]:
+def _cuda_blocks(dtype: DType, extents: Mapping[str, int]) -> tuple[int, int]:
     """As `_blocks`; operands of 128 elements a row take less than 99 KB of shared memory, which all devices have."""
     if is_half(dtype):
-        return (128 if rows > 64 else 64), 64
+        return _lowered(128, 64, extents), 64
     return (64, 32) if dtype.itemsize == 4 else (32, 16)
+
+
+def _lowered(high: int, least: int, extents: Mapping[str, int]) -> int:
+    """Half of `high` where blocks of so many rows would leave multiprocessors idle: one head of 8,192 rows has 64."""
+    few = extents["batches"] * -(-extents["rows"] // high) < ENOUGH_BLOCKS
+    return max(min(high, least), high // 2) if few else high
 
 
 def _power(extent: int) -> int:

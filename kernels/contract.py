@@ -55,7 +55,7 @@ def plan_contract(
     left = tiles.tile([x], attrs.lhs, [batch, i, Index(roles.summed, across, "depth")])
     right = tiles.tile([y], attrs.rhs, [batch, Index(roles.summed, down, "depth"), j])
     gathered = Held("accumulator", accumulator(dtype), attrs.out)
-    after = tiles.tile(fused.body.results, attrs.out, [batch, i, j], {target: gathered})
+    after = tiles.tile(fused.body.results, attrs.out, [batch, i, j], {target: gathered}, stored=True)
     tiles.settle()
     launch = _triton if language == "triton" else _cuda
     return GroupPlan(name, (launch(tiles, (left, right, after), roles, name, dtype),))
@@ -89,7 +89,7 @@ def _cuda(tiles: Tiles, operands: Operands, roles: Roles, name: str, dtype: DTyp
     parts = [
         neighbours(left, dtype, ("k", "i")),
         neighbours(right, dtype, ("j", "k")),
-        neighbours(after, dtype, ("j", "i"), stored=True),
+        neighbours(after, dtype, ("j", "i")),
     ]
     packs = any(p.loads or p.stores for p in parts)
     wide, sums = accumulator(dtype), "Sums<BLOCK_I, BLOCK_J, TALL, 32>"

@@ -213,8 +213,12 @@ class CupyBackend(Backend):
         device = int(self.xp.cuda.runtime.getDevice())
         key = (program, aligned, pack, device)
         if key not in self.loaded:
+            most = max(DEFAULT_SHARED, self.shared)
             compiled = compile_program(program, self.architecture, aligned)
-            if compiled.shared > max(DEFAULT_SHARED, self.shared):
+            for stages in (2, 1) if program.language == "triton" else ():
+                if compiled.shared > most:
+                    compiled = compile_program(program, self.architecture, aligned, stages)
+            if compiled.shared > most:
                 what = f"the kernel {program.name} needs {compiled.shared:,} bytes of shared memory"
                 why = f"a block has at most {self.shared:,} on this device"
                 raise TargetError(Diagnostic(what, why=why, instead='use target="cuda", or target="cpu"'))

@@ -172,12 +172,14 @@ def layout_over(
     `spaces`: (axes of the domain, the index over them, the name of its extent).
     """
     domain = lowered.domain
-    kept_apart = {v.source.term.axis for v in lowered.values if isinstance(v.source, Position)}
+    counted = [v.source.term for v in lowered.values if isinstance(v.source, Position)]
+    kept_apart = {t.axis for t in counted}
     kept_apart.update(b[0] for v in lowered.values if isinstance(v.source, Inside) for b in v.source.bounds)
     spans = [sum(abs(s) * n for s, n in zip(a.strides, domain, strict=True)) for a in accesses]
     reach = max((abs(a.offset) + span for a, span in zip(accesses, spans, strict=True)), default=0)
+    numbers = [abs(t.start) + abs(t.step) * (domain[t.axis] if t.axis >= 0 else 0) for t in counted]
     made = [Space(_merge(axes, domain, accesses, kept_apart), index, extent) for axes, index, extent in spaces]
-    layout = Layout(made, max(reach, _product(domain)) > INT32)
+    layout = Layout(made, max(reach, *numbers, *(space.size for space in made)) > INT32)
     for space in made:
         _name(layout, space, lowered.names)
     return layout

@@ -20,6 +20,7 @@ from .program import Launch, make_launch
 from .spread import Spread, spreads_of
 
 MANY_BLOCKS = 1024  # enough to fill any device several times
+ENOUGH_BLOCKS = 128  # about one for each multiprocessor of a large device
 
 
 Parted = Spread | First | Exponentials

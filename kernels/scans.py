@@ -22,13 +22,12 @@ from .layout import Layout, Strides
 from .loop_reductions import RUNNING
 from .lower import Fold, Load, Look, Lowered, Number, Output, Position, Scan, Value, lower
 from .neighbours import Neighbours
-from .parts import Chunks, chunks_of, first_stage
+from .parts import ENOUGH_BLOCKS, Chunks, chunks_of, first_stage
 from .program import GroupPlan, Launch, header, make_launch, prepare, walks_neighbours
 
 FOLDS = {op.name: op for op in (SUM, PROD, MAX, MIN)}
 THREADS = 256
 PACKED = 8  # neighbours that a thread takes at a time, at most: chunks begin at such
-ENOUGH_BLOCKS = 128  # that have rows of their own: a row is not divided then
 LONGEST_WALK = {False: 8192, True: 1024}  # columns that one block walks sooner than a second kernel starts; beside
 MOST_CHUNKS = {False: 2048, True: 256}  # each block folds what all before it came to; a thread alone takes longer
 

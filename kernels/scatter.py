@@ -95,6 +95,7 @@ class _Scatter:
         spaces = [(list(own), "position", "positions"), ([] if only_places else rest, "i", "n")]
         layout = layout_over(lowered, [*accesses.values(), self.target], spaces)
         sizes = [fused.body.params[p].aval.size for p in looked] + [self.output_size]
+        sizes.append(layout.rows * layout.columns)  # one index counts them all
         layout.wide = layout.wide or any(n > INT32 for n in sizes)
         self.body = Body(lowered, layout, accesses, DIALECTS[language], looked)
         self.positions, self.name, self.written = layout.rows, fused.targets[0].hint, set[int]()

@@ -57,13 +57,15 @@ class Tile(Body):
         indices: Sequence[Index],
         axes: Sequence[Sequence[int]],
         dialect: Triton | Cuda,
+        stored: bool,
     ) -> None:
-        stores = [access_of(o.map, contiguous(o.aval_shape), len(lowered.domain)) for o in lowered.outputs]
+        results = lowered.outputs if stored else []
+        stores = [access_of(o.map, contiguous(o.aval_shape), len(lowered.domain)) for o in results]
         spaces = [(a, i.variable, i.extent_name) for a, i in zip(axes, indices, strict=True)]
         super().__init__(lowered, layout_over(lowered, [*accesses.values(), *stores], spaces), accesses, dialect)
         self.neighbour = "lane"
         self.fast = ""
-        self.stored = False
+        self.stored = stored
         self.guarded = frozenset(i.variable for i in indices if i.guarded)
         self.held: dict[int, Held] = {}
         self.hints: list[str] = []
@@ -205,7 +207,7 @@ class Neighbours:
         return not odd and not (packed and own.size % self.width)
 
 
-def neighbours(tile: Tile, dtype: DType, choices: Sequence[str], stored: bool = False) -> Neighbours:
+def neighbours(tile: Tile, dtype: DType, choices: Sequence[str]) -> Neighbours:
     """The lines of a tile whose fastest index is the one of `choices` along which most is read, or stored, in order.
 
     `dtype`: the one that the value is wanted in, 16 bytes of which are taken together.
@@ -216,7 +218,7 @@ def neighbours(tile: Tile, dtype: DType, choices: Sequence[str], stored: bool = 
         steps = [(a, sum(map(bool, a.strides))) for a in tile.streams() if tile.packs(a)]
         return sum(n for _, n in steps)
 
-    tile.stored = stored
+    stored = tile.stored
     tile.fast = max(choices, key=walked)  # the first of equals
     width = 16 // dtype.itemsize
     own = tile.space(tile.fast)
@@ -266,8 +268,10 @@ class Tiles:
         labels: Sequence[int],
         indices: Sequence[Index],
         held: Mapping[Var, Held] | None = None,
+        stored: bool = False,
     ) -> Tile:
-        """The tile that makes `results`, whose axes have these labels. `held`: what it finds in registers."""
+        """The tile that makes `results`, whose axes have these labels. `held`: what it finds in registers.
+        `stored`: the results go to memory."""
         held = held or {}
         own = self.group.body.params
         params = (*own, *held)
@@ -290,7 +294,7 @@ class Tiles:
                 if v.source.map != _in_place(block.labels, labels, lowered.domain):
                     raise self.refused("a product used along another axis than its own")
         axes = [[labels.index(n) for n in i.labels if n in labels] for i in indices]
-        tile = Tile(lowered, accesses, indices, axes, self.dialect)
+        tile = Tile(lowered, accesses, indices, axes, self.dialect, stored)
         tile.hold({len(own) + k: h for k, h in enumerate(held.values())})
         tile.hints = [t.hint for t in self.group.targets]
         if self.made:

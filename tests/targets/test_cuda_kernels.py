@@ -21,6 +21,7 @@ from kernel_programs import (
     layer_norm,
     logsumexp,
     masked,
+    program,
     random_program,
     reductions,
     softmax,
@@ -36,9 +37,13 @@ from product_programs import EXPONENTIALS, PLACES, RUNNING, VARIANCES, Case, che
 from untraced.kernels import held, layout, plan
 from untraced.kernels.ahead import compile_program
 from untraced.kernels.executor import GpuExecutor, kernels_of
+from untraced.kernels.steps import Group
+from untraced.translator import make
 from untraced.translator.errors import TargetError
 from untraced.translator.ir import Function
+from untraced.translator.ops.core import Run
 from untraced.translator.passes.fuse import fuse
+from untraced.translator.passes.groups import close
 
 needs_compiler = pytest.mark.skipif(shutil.which("g++") is None, reason="no host compiler")
 
@@ -289,6 +294,20 @@ def test_indices_of_64_bits(backend: HostCuda, monkeypatch: pytest.MonkeyPatch) 
         check(function, backend, tolerance(function))
         for k in kernels_of(fuse(function), "cuda"):
             assert compile_program(k.program, 90).cubin
+
+
+@needs_compiler
+def test_positions_of_more_than_31_bits(backend: HostCuda) -> None:
+    """A few elements of a long range: no array is long, but the numbers are large."""
+    steps = np.arange(100) * 2**26 + 5
+
+    def body(b: Any, x: Any) -> Any:
+        return make.add(b, x, make.index(b, make.iota(b, 2**33, np.dtype(np.int64)), (Run(5, 100, 2**26),), ()))
+
+    statements = program("sparse", [("x", (100,), np.int64)], body).body.statements
+    group = close(statements, statements[-1].targets, "pointwise")
+    np.testing.assert_array_equal(Group(group, "sparse", backend)(np.zeros(100, np.int64)), steps)
+    assert ".to(tl.int64) * BLOCK" in plan.plan(group, "triton").launches[0].program.source
 
 
 COMPILED = {

@@ -168,6 +168,22 @@ def test_a_new_length_is_the_same_program() -> None:
     assert programs(Case(causal, (some(2, 70, 24),) * 3)) == programs(Case(causal, (some(3, 99, 20),) * 3))
 
 
+@pytest.mark.parametrize("language", ["triton", "cuda"])
+def test_one_head_is_divided_among_all_multiprocessors(language: str) -> None:
+    """8,192 rows are 64 blocks of 128, of an H200's 132 multiprocessors; those of four heads keep larger blocks."""
+
+    def kernel(*shape: int) -> Kernel:
+        case = shapes(attention if len(shape) == 2 else causal, *[(shape, "f2")] * 3)
+        (found,) = kernels_of(case.translated(language), language, KERNELS_WIN)
+        return found
+
+    high = [dict(kernel(*shape).program.constants)["BLOCK_I"] for shape in ((8192, 128), (4, 8192, 64), (70, 128))]
+    assert high == [64, 128, 64]
+    assert kernel(8192, 128).program.num_warps == 4
+    # Scores are in no memory: that there are more than 2^31 of them makes no index longer.
+    assert ("to(tl.int64)" if language == "triton" else "long long") not in kernel(65_536, 128).source
+
+
 def test_what_the_model_chooses() -> None:
     """As in Triton, but large products of half precision are the library's sooner: it has instructions of its own."""
 
