@@ -40,14 +40,16 @@ for the ufuncs where NumPy's reductions are listed. The functions of `numpy.poly
 is not listed, and functions whose result has a size or a dtype that depends on the data (`np.unique`, `np.roots`,
 `np.linalg.eig` of real matrices), run in CPython, between compiled regions; derivatives and `vmap` refuse them at your
 line, but for `np.linalg.eig`, `eigvals` and `np.roots`, which are complex there, and `np.polymul`. Only derivatives and
-`vmap` have `scipy.integrate.quad`, `odeint` and, with `t_eval`, `solve_ivp`, of `scipy.optimize` `brentq`, `brenth`,
-`ridder`, `bisect`, `toms748`, `newton` and `root_scalar` of numbers, `fsolve`, `root`, `least_squares`, `curve_fit`
+`vmap` have `scipy.integrate.quad`, `dblquad`, `fixed_quad`, `romb`, `odeint` and, with `t_eval`, `solve_ivp`, of
+`scipy.optimize` `brentq`, `brenth`, `ridder`, `bisect`, `toms748`, `newton` and `root_scalar` of numbers, `fsolve`,
+`root`, `least_squares`, `curve_fit`
 and, without bounds, `minimize`: there the solution is SciPy's to within its tolerances. They alone have
 `CubicSpline`, `PchipInterpolator` and `interp1d` (lines and cubic splines) of vectors, `RegularGridInterpolator`
 (linear and nearest); `ndimage.uniform_filter`, `laplace`, `sobel`, `prewitt`, `convolve`, `correlate`,
 `maximum_filter`, `minimum_filter`, `median_filter`, `map_coordinates`, `shift`, `affine_transform` (of order 0 and 1);
 of `scipy.signal` `hilbert`, `sosfilt`, `oaconvolve`, `resample`, `welch`, `csd`, `periodogram`, `coherence`,
-`spectrogram`, `stft` and `istft`; of `scipy.linalg` LU factors, banded, Toeplitz, Sylvester's and Riccati's equations,
+`spectrogram`, `stft`, `istft`, `filtfilt`, `savgol_filter`, `medfilt`, `wiener`, `upfirdn`, `resample_poly` and
+`freqz`, with the kin of each; of `scipy.linalg` LU factors, banded, Toeplitz, Sylvester's and Riccati's equations,
 `lstsq`, eigenvalue problems (`eigh`, `eig`, of bands), `sqrtm`, `logm`, fractional powers, `sinm`, `cosm` and kin,
 `orthogonal_procrustes`; and of `scipy.special` orthogonal polynomials of known degree (`eval_legendre` and kin),
 `spherical_jn`, `expn`, `hyp2f1`, `dawsn`, `erfi` and `voigt_profile` of real numbers. With SciPy's own values, run by

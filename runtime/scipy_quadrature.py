@@ -107,4 +107,19 @@ def quad(
     return total, gap
 
 
-NAMES: dict[str, Fun] = {"quad": quad}
+def _end(limit: Any, *at: Any) -> Any:
+    return limit(*at) if callable(limit) else limit
+
+
+def dblquad(
+    func: Fun, a: Any, b: Any, gfun: Any, hfun: Any, args: Any = (), epsabs: Any = 1.49e-8, epsrel: Any = 1.49e-8
+) -> Any:
+    """The integral of func(y, x) for y from gfun(x) to hfun(x) and x from a to b: an integral of integrals."""
+
+    def inner(x: Any) -> Any:
+        return quad(lambda y: func(y, x, *args), _end(gfun, x), _end(hfun, x), (), 0, epsabs, epsrel)[0]
+
+    return quad(inner, a, b, (), 0, epsabs, epsrel)
+
+
+NAMES: dict[str, Fun] = {"quad": quad, "dblquad": dblquad}

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .statistics import trapezoid
-from .support import known, one_axis, only_plain
+from .support import known, legendre_nodes, one_axis, only_plain
 
 # ---- scipy.integrate -----------------------------------------------------------------------------
 
@@ -37,6 +37,31 @@ def cumulative_trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: Any = -1, i
         only_plain("scipy.integrate.cumulative_trapezoid", known(initial) == 0)
         total = np.concatenate([np.zeros((1, *total.shape[1:]), total.dtype), total])
     return np.moveaxis(total, 0, axis)
+
+
+def romb(y: Any, dx: Any = 1.0, axis: Any = -1, show: Any = False) -> Any:
+    """Romberg's rule: trapezoidal sums over 1, 2, 4, ... intervals, extrapolated (L. F. Richardson, 1911)."""
+    y = np.asarray(y)
+    only_plain("scipy.integrate.romb", not known(show))
+    y = np.moveaxis(y, one_axis(axis, y.ndim), 0)
+    n = y.shape[0] - 1
+    if n < 1 or n & (n - 1):
+        raise ValueError("Number of samples must be one plus a non-negative power of 2.")
+    rows: list[Any] = []
+    for k in tuple(range(n.bit_length())):
+        step = n >> k
+        better = [np.sum((y[:-step:step] + y[step::step]) / 2.0, axis=0) * (step * dx)]
+        for j, worse in enumerate(rows):
+            better.append(better[j] + (better[j] - worse) / (4.0 ** (j + 1) - 1.0))
+        rows = better
+    return rows[-1]
+
+
+def fixed_quad(func: Any, a: Any, b: Any, args: Any = (), n: Any = 5) -> Any:
+    """Gauss and Legendre's sum of `n` terms, over the last axis of what `func` returns for all of them."""
+    nodes, weights = legendre_nodes(known(n))
+    values = func((b - a) * (nodes + 1.0) / 2.0 + a, *args)
+    return (b - a) / 2.0 * np.sum(weights * values, axis=-1), None
 
 
 # ---- scipy.spatial.distance ----------------------------------------------------------------------
@@ -165,3 +190,4 @@ INTEGRATE_NAMES = {"trapezoid": integrate_trapezoid, "cumulative_trapezoid": cum
 DISTANCE_NAMES = {"cdist": cdist, "pdist": pdist}
 OPTIMIZE_NAMES = {"rosen": rosen}
 STATS_NAMES = {"zscore": zscore, "skew": skew, "kurtosis": kurtosis, "sem": sem, "gmean": gmean, "hmean": hmean}
+TRANSFORMED = {"romb": romb, "fixed_quad": fixed_quad}

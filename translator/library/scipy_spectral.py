@@ -34,11 +34,16 @@ def oaconvolve(in1: Any, in2: Any, mode: Any = "full", axes: Any = None) -> Any:
 
 def sosfilt(sos: Any, x: Any, axis: Any = -1, zi: Any = None) -> Any:
     """One second-order section after the other."""
-    only_plain("scipy.signal.sosfilt", zi is None)
     sos = np.asarray(sos)
-    for k in range(sos.shape[0]):
-        x = lfilter(sos[k, :3], sos[k, 3:], x, axis)
-    return x
+    if zi is None:
+        for k in range(sos.shape[0]):
+            x = lfilter(sos[k, :3], sos[k, 3:], x, axis)
+        return x
+    begin, end = np.asarray(zi), []
+    for k in tuple(range(sos.shape[0])):
+        x, final = lfilter(sos[k, :3], sos[k, 3:], x, axis, begin[k])
+        end.append(final)
+    return x, np.stack(end)
 
 
 def resample(x: Any, num: Any, t: Any = None, axis: Any = 0, window: Any = None, domain: Any = "time") -> Any:

@@ -572,6 +572,35 @@ def gaussian_weights(sigma: float, truncate: float, radius: int | None) -> Any:
     return w / w.sum()
 
 
+def legendre_nodes(n: int) -> tuple[Any, Any]:
+    """The places and weights of Gauss and Legendre's rule of n terms on [-1, 1]."""
+    nodes, weights = sys.modules["scipy.special"].roots_legendre(n)
+    return np.asarray(nodes), np.asarray(weights)
+
+
+def lowpass_weights(rate: int, window: Any) -> Any:
+    """The weights with which scipy.signal.resample_poly keeps what a rate `rate` times as low can hold."""
+    return np.asarray(sys.modules["scipy.signal"].firwin(20 * rate + 1, 1.0 / rate, window=window))
+
+
+def savgol_weights(n: int, degree: int, order: int) -> Any:
+    """What n neighbours count in the derivative, of this order, of the polynomial fitted to them, at the middle."""
+    return _fitted(n, degree, order, np.zeros(1))[0]
+
+
+def savgol_edges(n: int, degree: int, order: int) -> Any:
+    """The same at the places in front of the middle and behind it: (2, n // 2, n)."""
+    before = np.arange(-(n // 2), 0.0)
+    return np.stack([_fitted(n, degree, order, before), _fitted(n, degree, order, -before[::-1])])
+
+
+def _fitted(n: int, degree: int, order: int, places: Any) -> Any:
+    powers = np.arange(degree + 1)
+    falling = np.prod([np.maximum(powers - k, 0) for k in range(order)], axis=0) * np.ones(degree + 1)
+    basis = falling * places[:, None] ** np.maximum(powers - order, 0)
+    return basis @ np.linalg.pinv(np.vander(np.arange(n) - n // 2, degree + 1, increasing=True).astype(np.float64))
+
+
 def band_offsets(n: int, below: int, above: int) -> tuple[tuple[int, Any, Any], ...]:
     """For each row of a banded matrix in LAPACK's storage, where its elements stand in the whole one."""
     found = []

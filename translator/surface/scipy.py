@@ -16,6 +16,7 @@ from ..library import (
     distributions_of_vectors,
     scipy_eigen,
     scipy_fft,
+    scipy_filters,
     scipy_images,
     scipy_interpolate,
     scipy_linalg,
@@ -57,11 +58,11 @@ def transformed_handler_for(function: Any) -> Handler | None:
     if _freezes(function):
         return Handler(distributions.freeze, inline=True)
     own: dict[str, Mapping[str, Any]] = {
-        "scipy.integrate": scipy_odes.TRANSFORMED,
+        "scipy.integrate": {**scipy_odes.TRANSFORMED, **scipy_numerics.TRANSFORMED},
         "scipy.interpolate": scipy_interpolate.TRANSFORMED,
         "scipy.linalg": {**scipy_matrices.TRANSFORMED, **scipy_eigen.TRANSFORMED},
         "scipy.ndimage": {**scipy_signal.TRANSFORMED, **scipy_images.TRANSFORMED},
-        "scipy.signal": scipy_spectral.TRANSFORMED,
+        "scipy.signal": {**scipy_spectral.TRANSFORMED, **scipy_filters.TRANSFORMED},
         "scipy.special": {**scipy_special.TRANSFORMED, **special_transformed.TRANSFORMED},
     }
     for module in {**own, **TRANSFORMED}:
