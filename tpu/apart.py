@@ -83,7 +83,7 @@ class _Made:
 def set_apart(lines: list[str], spans: list[Span]) -> tuple[list[str], list[Span]]:
     """The lines of a program (its StableHLO), no kernel of which does the same over and over, and their spans."""
     moving = sum(op in line for line in lines for op in _COUNTED)
-    summed = moving >= SHIFTED and any("applies stablehlo.add " in line for line in lines)
+    summed = moving >= SHIFTED and any("stablehlo.reduce" in line for line in lines)
     if moving < FEWEST and not summed and not any(map(_rows, lines)):
         return lines, spans
     regions = _regions(lines)
@@ -235,7 +235,7 @@ def _repeated(region: list[_Made], least: float) -> Iterator[str]:
         return here.get(name, 0).bit_count() + sum(behind[k] for k in _bits(moves.get(name, 0)))
 
     for v in region:
-        if v.op == "sum" and least < MOST:
+        if v.op in ("sum", "reduce") and least < MOST:
             yield from (a for a in v.operands if elements.get(a, 0) >= LONG and shifted(a) >= SHIFTED)
         if v.op in _ALONE:
             continue

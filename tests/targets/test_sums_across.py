@@ -22,6 +22,7 @@ CUBE = RANDOM.normal(size=(4, 3, 5))
 def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(across, "WIDE", 1)
     monkeypatch.setattr(across, "LEAST", 1)
+    monkeypatch.setattr(across, "LONG", 1)
     yield
 
 
@@ -73,6 +74,14 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "keepdims": (lambda x: np.sum(x * 2, axis=0, keepdims=True), (X,)),
     "extremes": (lambda x: (np.max(np.abs(x), axis=0), np.min(x - 1, axis=0)), (MANY,)),
     "extremes of NaN": (lambda x: (np.max(x * 2, axis=0), np.nanmin(x, axis=0)), (with_nan(X),)),
+    "extremes of all": (lambda x: (np.max(np.abs(x)), np.min(x * 2, keepdims=True), np.ptp(x)), (MANY,)),
+    "extremes of a line": (lambda x: (np.max(np.abs(x)), np.min(x)), (MANY.reshape(-1)[:61],)),
+    "extremes along rows": (lambda x: (np.max(x * 2, axis=1), np.min(x, axis=1, keepdims=True)), (MANY.T.copy(),)),
+    "extremes of trailing axes": (lambda a: (np.max(a * 2, axis=(1, 2)), np.min(a, axis=(0, 2))), (CUBE,)),
+    "extremes of all, with NaN": (lambda x: (np.max(x * 2), np.nanmax(x), np.max(x, axis=1)), (with_nan(X),)),
+    "extremes of integers": (lambda x: (np.max(x * 2), np.min(x, axis=1)), ((X * 9).astype(int),)),
+    "extremes of a transpose": (lambda x: (np.max(x.T * 2), np.max(x.T, axis=1)), (MANY,)),
+    "a distance": (lambda x, y: np.max(np.abs(x - y)) / np.max(np.abs(x)), (X, Y)),
     "truths": (lambda x: (np.any(x > 1, axis=0), np.all(x > -1, axis=0), np.all(x, axis=0)), (X,)),
     "counts": (lambda x: (np.sum(x > 0, axis=0), np.count_nonzero(x > 0.5, axis=0)), (MANY,)),
     "small integers": (lambda x: (np.sum(x * x, axis=0), np.max(x, axis=0)), ((X * 9).astype(np.int8),)),
@@ -130,6 +139,8 @@ def test_how_many_parts_there_are() -> None:
     assert parts(lambda a: np.max(a, axis=(0, 1)), CUBE) == 4 + 3
     assert parts(lambda x, y: np.einsum("ij,ij->j", x, y), X, Y) == 14
     assert parts(lambda a: np.sum(a.T * 2, axis=0), CUBE[0]) == -1  # it lies along the rows
+    text = accelerate(lambda x: np.max(np.abs(x)), target="cpu").inspect(MANY).stablehlo
+    assert text.count("stablehlo.slice") == 7 + 1  # of 6 rows each; the last row
 
 
 def test_what_another_needs_is_made_once() -> None:

@@ -6,6 +6,8 @@
 
 Of many rows each part has several, and what they give is reduced in the same way. What nobody else needs is computed
 where it is combined. Sums of products likewise. Column by column they take up to 10 times as long as NumPy's.
+
+Extremes along rows, and of all elements, are those of what a few parts give: XLA compares one element after another.
 """
 
 from __future__ import annotations
@@ -30,6 +32,8 @@ WIDE = 1 << 8  # elements of a row
 LEAST = 1 << 14  # elements of all rows
 TERMS = 16  # of a sum, each of which reads a stream of its own
 WRITTEN = 512  # operations that are written out
+FEW = 8  # parts of what extremes are looked for in
+LONG = 1 << 12  # elements of which one is the extreme
 
 
 def across(function: Function) -> Function:
@@ -82,6 +86,7 @@ class _Rows:
     part: Callable[[_Parts, int, int], Atom]
     others: tuple[int, ...] = ()
     keepdims: bool = False
+    once: bool = False  # a few parts, what they give is reduced by XLA
 
 
 def _rows(made: Made, s: Apply) -> _Rows | None:
@@ -103,14 +108,16 @@ def _of_reduction(made: Made, s: Apply, op: Reduce, attrs: ReduceAttrs) -> _Rows
     last = max(attrs.axes, default=0)
     if axis is None or any(i not in attrs.axes and shape[i] > 1 for i in range(axis, last)):
         return None
-    if not _is_wide(shape, last) or not _lies_across(made, x, axis):
+    once = last == len(shape) - 1 and op.name in ("max", "min") and dtype.kind == "f"
+    once = once and math.prod(shape[axis:]) >= LONG and math.prod(shape) >= LEAST
+    if not (once or _is_wide(shape, last)) or not _lies_across(made, x, axis):
         return None
 
     def part(parts: _Parts, start: int, stop: int) -> Atom:
         some = parts.of(x, axis, start, stop)
         return some if op.name in ("max", "min") else make.astype(parts.b, some, dtype)
 
-    return _Rows(op, shape[axis], axis, part, tuple(i for i in attrs.axes if i != axis), attrs.keepdims)
+    return _Rows(op, shape[axis], axis, part, tuple(i for i in attrs.axes if i != axis), attrs.keepdims, once)
 
 
 def _of_product(made: Made, s: Apply, attrs: ContractAttrs) -> _Rows | None:
@@ -158,6 +165,8 @@ def _written(b: Builder, made: Made, rows: _Rows) -> Atom:
     trial = Builder(b.span)
     rows.part(_Parts(trial, made), 0, 1)
     parts = _Parts(b, made if TERMS * len(trial.statements) <= WRITTEN else lambda v: None)
+    if rows.once:
+        return _extreme(b, rows, parts)
     combine = COMBINE[rows.op.name]
     whole = _combined(b, combine, rows.axis, rows.count, lambda *places: rows.part(parts, *places))
     for axis in rows.others:
@@ -179,6 +188,21 @@ def _combined(b: Builder, combine: Elementwise, axis: int, count: int, part: Cal
     for left in range(terms * many, count):
         whole = make.elementwise(b, combine, whole, part(left, left + 1))
     return whole
+
+
+def _extreme(b: Builder, rows: _Rows, parts: _Parts) -> Atom:
+    many = -(-rows.count // FEW)
+    combine, axes = COMBINE[rows.op.name], (rows.axis, *rows.others)
+    starts = range(0, rows.count - many + 1, many)
+    whole = rows.part(parts, 0, many)
+    for start in starts[1:]:
+        whole = make.elementwise(b, combine, whole, rows.part(parts, start, start + many))
+    whole = make.reduce(b, rows.op, whole, axes, rows.keepdims)
+    left = len(starts) * many
+    if left == rows.count:
+        return whole
+    rest = make.reduce(b, rows.op, rows.part(parts, left, rows.count), axes, rows.keepdims)
+    return make.elementwise(b, combine, whole, rest)
 
 
 def _some(b: Builder, x: Atom, axis: int, start: int, stop: int) -> Atom:
