@@ -296,6 +296,8 @@ def _cuda(parts: Parts, a: Attention, extents: Mapping[str, int], name: str) -> 
     constants = (
         ("BLOCK_I", high), ("BLOCK_J", broad), ("BLOCK_K", deep), ("BLOCK_C", channels), ("THREADS", threads),
         ("STRIPE", stripe), ("SHARED", max(shared, stripe * (channels * size + 16))),
+        # Where a multiprocessor has but one block, whose threads would wait for what they load.
+        ("AHEAD", int(_grid(extents, high)[0] <= ENOUGH_BLOCKS)),
     )  # fmt: skip
     launch = make_launch(
         tiles.collect(), "attention.cuda.j2", name, header(tiles.group), sections, _arguments(extents),

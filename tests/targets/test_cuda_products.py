@@ -22,6 +22,7 @@ from product_programs import (
     some,
 )
 
+from untraced.kernels import attention as planned
 from untraced.kernels import layout
 from untraced.kernels.ahead import compile_program
 from untraced.kernels.executor import GpuExecutor, Kernel, kernels_of
@@ -64,6 +65,18 @@ def test_neighbours_are_read_and_stored_together(name: str, backend: HostCuda) -
     with aligned(backend):
         run(Case(case.function, tuple(map(backend.moved, case.args))), backend)
     assert backend.packed_launches == before + 1
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", [n for n in PACKED if "attention" in n or "causal" in n])
+def test_many_heads_load_what_they_multiply_next(
+    name: str, backend: HostCuda, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Few of them, above, have it on its way while they multiply."""
+    assert dict(kernels(PACKED[name])[0].program.constants)["AHEAD"] == 1
+    monkeypatch.setattr(planned, "ENOUGH_BLOCKS", 0)
+    assert dict(kernels(PACKED[name])[0].program.constants)["AHEAD"] == 0
+    test_neighbours_are_read_and_stored_together(name, backend)
 
 
 @needs_compiler
@@ -151,7 +164,8 @@ def test_kernels_compile_ahead_of_time(name: str, architecture: int) -> None:
     compiled = compile_program(kernel.program, architecture)
     for end in ("", "_by4"):
         taken = resources_of(compiled.cubin, compiled.entry + end, compiled.shared)
-        assert taken.stack == 0 and taken.shared <= 99 << 10 and taken.registers <= 168
+        threads = dict(kernel.program.constants)["THREADS"]
+        assert taken.stack == 0 and taken.shared <= 99 << 10 and taken.registers * threads <= 1 << 16
     packed = compiled.ptx[compiled.ptx.index("_by4") :]
     assert ("mma.sync" in packed) == name.endswith("half")
     assert ("ld.global.nc.v4" in packed) or name.endswith("double") and "ld.global.nc.v2.f64" in packed

@@ -304,6 +304,51 @@ extern "C" __global__ void __launch_bounds__(THREADS) attention_t_by4(
             shared.query.put(slot / (BLOCK_K / 8), slot % (BLOCK_K / 8) * 8, made);
         }
     }
+    const int KEYS_EACH = (BLOCK_J * BLOCK_K / 8 + THREADS - 1) / THREADS;
+    Pack<half_t, 8> keys_next[KEYS_EACH];
+    const int VALUES_EACH = (BLOCK_C * BLOCK_J / 8 + THREADS - 1) / THREADS;
+    Pack<half_t, 8> values_next[VALUES_EACH];
+    const auto fetch_keys = [&](index_t start) {
+#pragma unroll
+        for (int n = 0; n < KEYS_EACH; n++) {
+            const int slot = n * THREADS + threadIdx.x;
+            if (slot >= BLOCK_J * BLOCK_K / 8) break;
+            const index_t j = start + slot / (BLOCK_K / 8), first = 0 + slot % (BLOCK_K / 8) * 8;
+            const bool inside = j < columns && first < depth;
+            Pack<half_t, 8> made = {};
+            if (inside) {
+                const auto k_1_pack = *reinterpret_cast<const Pack<half_t, 8>*>(k_1_ptr + first + j * k_1_stride);
+#pragma unroll
+                for (int lane = 0; lane < 8; lane++) {
+                    const index_t k = first + lane;
+                    const half_t k_1 = k_1_pack.at[lane];
+                    made.at[lane] = k_1;
+                }
+            }
+            keys_next[n] = made;
+        }
+    };
+    const auto fetch_values = [&](index_t start) {
+#pragma unroll
+        for (int n = 0; n < VALUES_EACH; n++) {
+            const int slot = n * THREADS + threadIdx.x;
+            if (slot >= BLOCK_C * BLOCK_J / 8) break;
+            const index_t j = start + slot / (BLOCK_C / 8), first = 0 + slot % (BLOCK_C / 8) * 8;
+            const bool inside = j < columns && first < channels;
+            Pack<half_t, 8> made = {};
+            if (inside) {
+                const auto v_pack = *reinterpret_cast<const Pack<half_t, 8>*>(v_ptr + j * channels + first);
+#pragma unroll
+                for (int lane = 0; lane < 8; lane++) {
+                    const index_t channel = first + lane;
+                    const half_t v = v_pack.at[lane];
+                    made.at[lane] = v;
+                }
+            }
+            values_next[n] = made;
+        }
+    };
+    if (AHEAD) fetch_keys(0);
     Sums<BLOCK_I, BLOCK_C, 16, BLOCK_C> products = {};
     float largest[products.ROWS], total[products.ROWS];
 #pragma unroll
@@ -312,7 +357,18 @@ extern "C" __global__ void __launch_bounds__(THREADS) attention_t_by4(
         total[held] = 0;
     }
     for (index_t start = 0; start < columns; start += BLOCK_J) {
+        if (AHEAD) {
+#pragma unroll
+        for (int n = 0; n < KEYS_EACH; n++) {
+            const int slot = n * THREADS + threadIdx.x;
+            if (slot >= BLOCK_J * BLOCK_K / 8) break;
+            shared.key.put(slot / (BLOCK_K / 8), slot % (BLOCK_K / 8) * 8, keys_next[n]);
+        }
+        }
         __syncthreads();
+        if (AHEAD) {
+            fetch_values(start);  // on their way while the threads multiply, as are the next keys below
+        } else {
 #pragma unroll 2
         for (int slot = threadIdx.x; slot < BLOCK_J * BLOCK_K / 8; slot += THREADS) {
             const index_t j = start + slot / (BLOCK_K / 8), first = 0 + slot % (BLOCK_K / 8) * 8;
@@ -346,6 +402,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) attention_t_by4(
             shared.value.put(slot % (BLOCK_C / 8) * 8, slot / (BLOCK_C / 8), made);
         }
         __syncthreads();
+        }
         Sums<BLOCK_I, BLOCK_J, 16, BLOCK_J> scores = {};
         scores.add(shared.query, shared.key);
         // The softmax of the columns so far: what was summed against a smaller maximum is scaled down.
@@ -394,7 +451,16 @@ extern "C" __global__ void __launch_bounds__(THREADS) attention_t_by4(
         }
 #pragma unroll
         for (int each = 0; each < products.COUNT; each++) products.sum(each) *= rescale[products.row_of(each)];
+        if (AHEAD) {
+#pragma unroll
+        for (int n = 0; n < VALUES_EACH; n++) {
+            const int slot = n * THREADS + threadIdx.x;
+            if (slot >= BLOCK_C * BLOCK_J / 8) break;
+            shared.value.put(slot % (BLOCK_C / 8) * 8, slot / (BLOCK_C / 8), values_next[n]);
+        }
+        }
         __syncthreads();
+        if (AHEAD && start + BLOCK_J < columns) fetch_keys(start + BLOCK_J);
         products.add(shared.weight, shared.value);
     }
 #pragma unroll
