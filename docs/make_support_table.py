@@ -44,8 +44,10 @@ line, but for `np.linalg.eig`, `eigvals` and `np.roots`, which are complex there
 `scipy.optimize` `brentq`, `brenth`, `ridder`, `bisect`, `toms748`, `newton` and `root_scalar` of numbers, `fsolve`,
 `root`, `least_squares`, `curve_fit`
 and, without bounds, `minimize`: there the solution is SciPy's to within its tolerances. They alone have
-`CubicSpline`, `PchipInterpolator` and `interp1d` (lines and cubic splines) of vectors, `RegularGridInterpolator`
-(linear and nearest); `ndimage.uniform_filter`, `laplace`, `sobel`, `prewitt`, `convolve`, `correlate`,
+`CubicSpline`, `CubicHermiteSpline`, `PchipInterpolator`, `Akima1DInterpolator`, `interp1d` (lines and cubic splines),
+`InterpolatedUnivariateSpline` of vectors, `BSpline`, `make_interp_spline`, `BarycentricInterpolator`,
+`RBFInterpolator`, `RegularGridInterpolator` (linear and nearest); `stats.gaussian_kde`;
+`ndimage.uniform_filter`, `laplace`, `sobel`, `prewitt`, `convolve`, `correlate`,
 `maximum_filter`, `minimum_filter`, `median_filter`, `map_coordinates`, `shift`, `affine_transform` (of order 0 and 1);
 of `scipy.signal` `hilbert`, `sosfilt`, `oaconvolve`, `resample`, `welch`, `csd`, `periodogram`, `coherence`,
 `spectrogram`, `stft`, `istft`, `filtfilt`, `savgol_filter`, `medfilt`, `wiener`, `upfirdn`, `resample_poly` and

@@ -26,6 +26,7 @@ from ..library import (
     scipy_signal,
     scipy_special,
     scipy_spectral,
+    scipy_splines,
     special,
     special_transformed,
 )
@@ -59,10 +60,11 @@ def transformed_handler_for(function: Any) -> Handler | None:
         return Handler(distributions.freeze, inline=True)
     own: dict[str, Mapping[str, Any]] = {
         "scipy.integrate": {**scipy_odes.TRANSFORMED, **scipy_numerics.TRANSFORMED},
-        "scipy.interpolate": scipy_interpolate.TRANSFORMED,
+        "scipy.interpolate": {**scipy_interpolate.TRANSFORMED, **scipy_splines.TRANSFORMED},
         "scipy.linalg": {**scipy_matrices.TRANSFORMED, **scipy_eigen.TRANSFORMED},
         "scipy.ndimage": {**scipy_signal.TRANSFORMED, **scipy_images.TRANSFORMED},
         "scipy.signal": {**scipy_spectral.TRANSFORMED, **scipy_filters.TRANSFORMED},
+        "scipy.stats": scipy_splines.STATS,
         "scipy.special": {**scipy_special.TRANSFORMED, **special_transformed.TRANSFORMED},
     }
     for module in {**own, **TRANSFORMED}:
