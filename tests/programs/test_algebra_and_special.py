@@ -12,6 +12,8 @@ import scipy.linalg
 import scipy.special
 
 import untraced
+from untraced import accelerate
+from untraced.translator.library import special
 from untraced.translator.library.comparing import CROSS_OF_PAIRS
 
 RNG = np.random.default_rng(5)
@@ -198,3 +200,34 @@ def test_the_face_needs_no_scipy() -> None:
         np.testing.assert_allclose(found, getattr(scipy.special, name)(x.astype(float)), rtol=1e-6)
     assert special.gamma(5).dtype == np.float64
     np.testing.assert_allclose(special.gammainc([1, 2], 0.5), scipy.special.gammainc([1, 2], 0.5), rtol=1e-14)
+
+
+UFUNCS = sorted(
+    {name for name in vars(scipy.special) if isinstance(getattr(scipy.special, name), np.ufunc)}
+    & {*special.SCIPY_NAMES, *special.ROWS}
+)
+
+
+@pytest.mark.parametrize("name", UFUNCS)
+def test_dtypes_are_those_of_scipys_loops(name: str) -> None:
+    f = getattr(scipy.special, name)
+    for dtype in (np.bool_, np.int8, np.float16, np.float32, np.int64):
+        args = [np.ones(2, dtype)] * f.nin
+        try:
+            expected = f(*args)
+        except TypeError:
+            continue
+        found = accelerate(lambda *args: f(*args), target="numpy")(*args)  # noqa: B023  # called at once
+        assert (found.dtype, found.shape) == (expected.dtype, expected.shape), dtype
+        np.testing.assert_allclose(found, expected, rtol=1e-14 if expected.dtype == float else 1e-6)
+
+
+def test_numbers_of_pythons_do_not_widen_arrays() -> None:
+    def kinds(x: Any) -> Any:
+        s = scipy.special
+        return s.kv(0, x), s.kv(0.5, x), s.betainc(1, 2, x), s.boxcox(x, 0.5), s.binom(5, x), s.xlogy(2, x)
+
+    x = np.full(2, 0.5, np.float32)
+    for ours, theirs in zip(accelerate(kinds, target="numpy")(x), kinds(x), strict=True):
+        assert ours.dtype == theirs.dtype
+        np.testing.assert_allclose(ours, theirs, rtol=1e-6)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import make
 from ..errors import CutError, UntracedError
 from ..ir import Var
 from ..surface.arguments import NeedStatic
@@ -58,6 +59,19 @@ def call_handler(
         return call(ctx, f, args, kwargs, node, lambda xs, ks: call_handler(ctx, handler, f, list(xs), dict(ks), node))
     if is_list_of_places(ctx, f, args, kwargs):
         return list_of_places(ctx, f, args[0])
+    loop = _loop_of(f, args, kwargs)
+    if loop is not None:
+        *takes, gives = loop
+        args = [_cast(ctx, a, dtype) for a, dtype in zip(args, takes, strict=True)]
+        made = _computed(ctx, handler, f, args, kwargs, node)
+        return _cast(ctx, made, gives)
+    return _computed(ctx, handler, f, args, kwargs, node)
+
+
+def _computed(
+    ctx: Context, handler: Any, f: Any, args: list[Value], kwargs: dict[str, Value], node: ast.AST
+) -> Value:
+    """What the handler makes of arguments that are as it takes them."""
     if handler.inline:
         try:
             signature_of(handler.function).bind(*handler.first, *args, **kwargs)
@@ -92,6 +106,39 @@ def call_handler(
             raise
         raise _unknown_arguments(ctx, f, args, kwargs, error, node) from None
     return _boxed(ctx, f, ctx.wrap(result), args, kwargs)
+
+
+def _loop_of(f: Any, args: list[Value], kwargs: dict[str, Value]) -> tuple[np.dtype[Any], ...] | None:
+    """The dtypes that a ufunc of SciPy's takes these arguments in, and that of its result: it has fewer loops than
+    NumPy's functions. None for other functions, and where there is no such loop.
+    """
+    if not isinstance(f, np.ufunc) or getattr(np, f.__name__, None) is f or f.nout != 1 or kwargs:
+        return None
+    kinds = [_kind(a) for a in args]
+    if len(kinds) != f.nin or None in kinds:
+        return None
+    try:
+        found: tuple[np.dtype[Any], ...] = f.resolve_dtypes((*kinds, None))
+    except TypeError:
+        return None
+    return found
+
+
+def _kind(v: Value) -> Any:
+    """Its dtype, or Python's type of a number of Python's."""
+    if type(v) in (bool, int, float, complex):
+        return type(v)
+    aval = getattr(v, "aval", None)
+    if aval is None:
+        return v.dtype if isinstance(v, np.generic) else None
+    return {"i": int, "f": float, "c": complex}[aval.dtype.kind] if aval.weak else aval.dtype
+
+
+def _cast(ctx: Context, v: Value, dtype: np.dtype[Any]) -> Value:
+    """A number of Python's stays as it is: the result alone shows in which dtype it counted."""
+    if _kind(v) == dtype or not isinstance(_kind(v), np.dtype):
+        return v
+    return ctx.wrap(make.astype(ctx.b, ctx.atom(v), dtype))
 
 
 def _boxed(ctx: Context, f: Any, found: Value, args: list[Value], kwargs: dict[str, Value]) -> Value:
