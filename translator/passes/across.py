@@ -18,10 +18,24 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from .. import make, ops
 from ..builder import Builder
-from ..ir import Apply, Atom, Block, Function, Statement, Var, blocks_of, inputs_of, walk
-from ..ops.core import AxesAttrs, Cast, Contract, ContractAttrs, Elementwise, Reduce, ReduceAttrs, Run, ShapeAttrs
+from ..ir import Apply, Atom, Block, Function, Statement, Var, blocks_of, const, inputs_of, walk
+from ..ops.core import (
+    ArgReduce,
+    ArgReduceAttrs,
+    AxesAttrs,
+    Cast,
+    Contract,
+    ContractAttrs,
+    Elementwise,
+    Reduce,
+    ReduceAttrs,
+    Run,
+    ShapeAttrs,
+)
 from ..progressions import Made
 from ..records import dataclass
 from ..remake import remake
@@ -80,7 +94,7 @@ class _Rows:
     what there is along `others` is.
     """
 
-    op: Reduce
+    op: Reduce | ArgReduce
     count: int
     axis: int
     part: Callable[[_Parts, int, int], Atom]
@@ -96,6 +110,8 @@ def _rows(made: Made, s: Apply) -> _Rows | None:
     match s.op, s.attrs:
         case Reduce() as op, ReduceAttrs() as attrs if op.name in COMBINE:
             return _of_reduction(made, s, op, attrs)
+        case ArgReduce() as op, ArgReduceAttrs() as attrs:
+            return _of_places(made, s.args[0], op, attrs)
         case Contract(), ContractAttrs() as attrs if dtype.kind in "iufc":
             return _of_product(made, s, attrs)
     return None
@@ -118,6 +134,14 @@ def _of_reduction(made: Made, s: Apply, op: Reduce, attrs: ReduceAttrs) -> _Rows
         return some if op.name in ("max", "min") else make.astype(parts.b, some, dtype)
 
     return _Rows(op, shape[axis], axis, part, tuple(i for i in attrs.axes if i != axis), attrs.keepdims, once)
+
+
+def _of_places(made: Made, x: Atom, op: ArgReduce, attrs: ArgReduceAttrs) -> _Rows | None:
+    axis, shape = attrs.axis, x.aval.shape
+    known = x.aval.dtype.kind in "fiu" and shape[axis] > 1
+    if not known or not _is_wide(shape, axis) or not _lies_across(made, x, axis):
+        return None
+    return _Rows(op, shape[axis], axis, lambda parts, *places: parts.of(x, axis, *places), (), attrs.keepdims)
 
 
 def _of_product(made: Made, s: Apply, attrs: ContractAttrs) -> _Rows | None:
@@ -161,36 +185,82 @@ def _lies_across(made: Made, a: Atom, axis: int) -> bool:
 # ---- what is made of them ------------------------------------------------------------------------
 
 
+State = tuple[Atom, ...]  # what some rows give; an extreme has its place beside it
+Combine = Callable[[State, State], State]
+
+
 def _written(b: Builder, made: Made, rows: _Rows) -> Atom:
     trial = Builder(b.span)
     rows.part(_Parts(trial, made), 0, 1)
     parts = _Parts(b, made if TERMS * len(trial.statements) <= WRITTEN else lambda v: None)
     if rows.once:
         return _extreme(b, rows, parts)
-    combine = COMBINE[rows.op.name]
-    whole = _combined(b, combine, rows.axis, rows.count, lambda *places: rows.part(parts, *places))
-    for axis in rows.others:
-        whole = _combined(b, combine, axis, whole.aval.shape[axis], functools.partial(_some, b, whole, axis))
-    if not rows.keepdims:
-        whole = make.squeeze(b, whole, (rows.axis, *rows.others))
-    return whole
+    axis = rows.axis
+    if isinstance(rows.op, ArgReduce):
+        whole = _place(b, rows.op, axis, rows.count, lambda *places: rows.part(parts, *places))
+    else:
+        op = COMBINE[rows.op.name]
+
+        def combine(x: State, y: State) -> State:
+            return (make.elementwise(b, op, *x, *y),)
+
+        state = _combined(b, axis, rows.count, lambda *places: (rows.part(parts, *places),), combine, combine)
+        for other in rows.others:
+            count = state[0].aval.shape[other]
+            state = _combined(b, other, count, functools.partial(_some, b, state, other), combine, combine)
+        (whole,) = state
+    return whole if rows.keepdims else make.squeeze(b, whole, (axis, *rows.others))
 
 
-def _combined(b: Builder, combine: Elementwise, axis: int, count: int, part: Callable[[int, int], Atom]) -> Atom:
-    """What so many rows give: one."""
+def _combined(
+    b: Builder, axis: int, count: int, part: Callable[[int, int], State], combine: Combine, later: Combine
+) -> State:
+    """What so many rows give: one. `combine` is given rows that stand before others, `later` any."""
     terms = min(count, max(range(TERMS, TERMS // 2, -1), key=lambda n: -(count % n)))
     many = count // terms
     whole = part(0, many)
     for start in range(many, terms * many, many):
-        whole = make.elementwise(b, combine, whole, part(start, start + many))
+        whole = combine(whole, part(start, start + many))
     if many > 1:
-        whole = _combined(b, combine, axis, many, functools.partial(_some, b, whole, axis))
+        whole = _combined(b, axis, many, functools.partial(_some, b, whole, axis), later, later)
     for left in range(terms * many, count):
-        whole = make.elementwise(b, combine, whole, part(left, left + 1))
+        whole = combine(whole, part(left, left + 1))
     return whole
 
 
+def _place(b: Builder, op: ArgReduce, axis: int, count: int, part: Callable[[int, int], Atom]) -> Atom:
+    """Where the first extreme stands. The first NaN is one."""
+    beyond = ops.GREATER if op.name == "argmax" else ops.LESS
+
+    def placed(start: int, stop: int) -> State:
+        x = part(start, stop)
+        if stop - start == 1:
+            return x, const(np.int64(start))
+        others = [i for i in range(x.aval.ndim) if i != axis]
+        return x, make.expand_dims(b, make.add(b, make.iota(b, stop - start), np.int64(start)), others)
+
+    def better(x: State, y: State, among_equals: bool) -> Atom:
+        (u, p), (v, q) = x, y
+        found = make.elementwise(b, beyond, v, u)
+        same = make.elementwise(b, ops.EQUAL, u, v)
+        if u.aval.dtype.kind == "f":
+            lost, is_nan = (make.elementwise(b, ops.NOT_EQUAL, a, a) for a in (u, v))
+            first = make.logical_and(b, is_nan, make.elementwise(b, ops.LOGICAL_NOT, lost))
+            found, same = make.logical_or(b, found, first), make.logical_or(b, same, make.logical_and(b, is_nan, lost))
+        if among_equals:
+            found = make.logical_or(b, found, make.logical_and(b, same, make.less(b, q, p)))
+        return found
+
+    def combine(x: State, y: State, among_equals: bool) -> State:
+        second = better(x, y, among_equals)
+        return tuple(make.where(b, second, new, old) for old, new in zip(x, y, strict=True))
+
+    before, any_order = (functools.partial(combine, among_equals=among) for among in (False, True))
+    return _combined(b, axis, count, placed, before, any_order)[1]
+
+
 def _extreme(b: Builder, rows: _Rows, parts: _Parts) -> Atom:
+    assert isinstance(rows.op, Reduce)
     many = -(-rows.count // FEW)
     combine, axes = COMBINE[rows.op.name], (rows.axis, *rows.others)
     starts = range(0, rows.count - many + 1, many)
@@ -205,8 +275,10 @@ def _extreme(b: Builder, rows: _Rows, parts: _Parts) -> Atom:
     return make.elementwise(b, combine, whole, rest)
 
 
-def _some(b: Builder, x: Atom, axis: int, start: int, stop: int) -> Atom:
-    return make.index(b, x, [Run(start, stop - start) if i == axis else Run(0, n) for i, n in enumerate(x.aval.shape)])
+def _some(b: Builder, state: State, axis: int, start: int, stop: int) -> State:
+    """What stands between two places along an axis."""
+    dims = [Run(start, stop - start) if i == axis else Run(0, n) for i, n in enumerate(state[0].aval.shape)]
+    return tuple(make.index(b, x, dims) for x in state)
 
 
 class _Parts:
@@ -227,7 +299,7 @@ class _Parts:
     def _of(self, a: Atom, axis: int, start: int, stop: int) -> Atom:
         s = self.made(a) if isinstance(a, Var) else None
         if s is None:
-            return _some(self.b, a, axis, start, stop)
+            return _some(self.b, (a,), axis, start, stop)[0]
         b, ndim = self.b, a.aval.ndim
         match s.op, s.attrs:
             case (Elementwise() | Cast()) as op, attrs:
@@ -241,4 +313,4 @@ class _Parts:
             case ops.BROADCAST_TO, ShapeAttrs(shape=shape):
                 inner = self.of(s.args[0], axis - ndim + s.args[0].aval.ndim, start, stop)
                 return make.broadcast_to(b, inner, [stop - start if i == axis else n for i, n in enumerate(shape)])
-        return _some(b, a, axis, start, stop)
+        return _some(b, (a,), axis, start, stop)[0]
