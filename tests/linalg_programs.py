@@ -53,6 +53,8 @@ CASES: dict[str, Case] = {
     "svd of a batch": (lambda a: np.linalg.svd(a), (B,)),
     "singular values": (lambda a: np.linalg.svd(a, compute_uv=False), (B,)),
     "eigh": (lambda a: np.linalg.eigh(a), (S,)),
+    "eigh, upper": (lambda a: np.linalg.eigh(a, "U"), (A,)),
+    "eigh of a batch, upper": (lambda a: np.linalg.eigh(a, UPLO="U"), (B @ B.mT + np.triu(B @ B.mT),)),
     "eigvalsh, upper": (lambda a: np.linalg.eigvalsh(a, "U"), (H,)),
     "eig": (lambda a: np.linalg.eig(a), (Z,)),
     "eigvals": (lambda a: np.linalg.eigvals(a), (Z,)),

@@ -63,7 +63,7 @@ def linalg(e: Emitter, s: Apply) -> Value:
             return _determinant(e, s, op.name, a)
         case "qr_q" | "qr_r":
             return _qr(e, s, op.name, a, attrs.full)
-        case "eigh_values" | "eigh_vectors":
+        case "eigh_values" | "eigh_vectors" | "eigh_vectors_upper":
             return _eigh(e, s, op.name, a)
         case "eig_values" | "eig_vectors":
             return _eig(e, s, op.name, a)
@@ -409,11 +409,13 @@ def _eigh(e: Emitter, s: Apply, name: str, a: Value) -> Value:
     *batch, n, _ = a.shape
     results = [(a.shape, a.dtype, 2), ((*batch, n), real_dtype(a.dtype), 1), (tuple(batch), I32, 0)]
 
-    def call(mode: str) -> list[Value]:
-        made = _call(e, "syevd", a.dtype, [a], results, mode=mode, uplo="L")
+    def call(mode: str, uplo: str = "L") -> list[Value]:
+        made = _call(e, "syevd", a.dtype, [a], results, mode=mode, uplo=uplo)
         _fail(e, s, made[2])
         return made
 
+    if name == "eigh_vectors_upper":
+        return _once(e, "syevd V upper", a, lambda: call("V", "U"))[0]
     if name == "eigh_values" and ("lapack", "syevd V", a.name) not in e.writer.made:
         return _once(e, "syevd N", a, lambda: call("N"))[1]
     return _once(e, "syevd V", a, lambda: call("V"))[name == "eigh_values"]

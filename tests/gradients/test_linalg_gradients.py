@@ -94,6 +94,7 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "svd complex, tall": (svd_up_to_phases, (ZT, D, C[:2, :2])),
     "svd complex, wide": (svd_up_to_phases, (ZW, C[:2, :2], D)),
     "eigh": (both_of_eigh, (S,)),
+    "eigh, upper": (lambda a: tuple(np.linalg.eigh(a, "U")), (S + np.tril(S, -1),)),
     "eigh complex": (eigh_up_to_phases, (H, C)),
     "eigvalsh, upper": (lambda a: np.linalg.eigvalsh(a, "U"), (H,)),
     "eig": (both_of_eig, (Z,)),

@@ -264,6 +264,16 @@ def c_eigenvectors(ct: Any, a: Any, y: Any) -> Any:
     return np.conj(_to_lower(y @ (gaps * (_adjoint(y) @ np.conj(ct))) @ _adjoint(y)))
 
 
+def t_eigenvectors_upper(t: Any, a: Any, y: Any) -> Any:
+    gaps = _gaps(np.linalg.eigvalsh(_adjoint(a)))
+    return y @ (gaps * (_adjoint(y) @ _from_lower(_adjoint(t)) @ y))
+
+
+def c_eigenvectors_upper(ct: Any, a: Any, y: Any) -> Any:
+    gaps = _gaps(np.linalg.eigvalsh(_adjoint(a)))
+    return _to_lower(y @ (gaps * (_adjoint(y) @ np.conj(ct))) @ _adjoint(y)).mT
+
+
 def t_eig_values(t: Any, a: Any, y: Any) -> Any:
     v = np.linalg.eig(a).eigenvectors
     return _diagonal(np.linalg.solve(v, t @ v))
@@ -402,6 +412,10 @@ def _part(name: str, position: int) -> Any:
     return evaluate
 
 
+def _of_upper(xp: Any, a: Any, full: bool) -> Any:
+    return xp.linalg.eigh(a, "U")[1]
+
+
 def _complex(plain: Any) -> Any:
     """NumPy gives real arrays where all eigenvalues of a real matrix are real."""
 
@@ -519,6 +533,17 @@ EIGH_VECTORS = Linalg(
     error=UNSETTLED,
     jvps=(t_eigenvectors,),
     vjps=(c_eigenvectors,),
+)
+EIGH_VECTORS_UPPER = Linalg(  # of which the upper triangle is read: LAPACK gives other signs than for its adjoint
+    name="eigh_vectors_upper",
+    numpy="np.linalg.eigh",
+    field="eigenvectors",
+    options=({"UPLO": "U"}, {"UPLO": "U"}),
+    evaluate=_of_upper,
+    shape=square,
+    error=UNSETTLED,
+    jvps=(t_eigenvectors_upper,),
+    vjps=(c_eigenvectors_upper,),
 )
 EIG_VALUES = Linalg(
     name="eig_values",

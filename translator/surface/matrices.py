@@ -122,7 +122,8 @@ def _triangle(b: Builder, a: Any, uplo: Any) -> Atom:
 
 def eigh(b: Builder, a: Any, UPLO: Any = "L") -> Any:
     x = _triangle(b, a, UPLO)
-    vectors = make.linalg(b, ops.EIGH_VECTORS, x)
+    of_lower = str(static(UPLO, "UPLO")).upper() == "L"
+    vectors = make.linalg(b, ops.EIGH_VECTORS, x) if of_lower else make.linalg(b, ops.EIGH_VECTORS_UPPER, array(b, a))
     return EighResult(make.linalg(b, ops.EIGH_VALUES, x), vectors)
 
 
