@@ -26,7 +26,8 @@ from .parts import ENOUGH_BLOCKS
 from .program import GroupPlan, Launch, header, make_launch
 from .tiles import Held, Index, Tile, Tiles, applies, neighbours, statements_for
 
-WIDEST_HEAD = 128  # elements of a row of q, k or v: more do not fit beside each other in shared memory
+WIDE_HEAD = 128  # elements of a row of q, k or v; of more, in half precision, fewer rows are taken at a time
+WIDEST_HEAD = {True: 256, False: WIDE_HEAD}  # in half precision or not: more do not fit into shared memory
 SUMMED_OVER = {"queries": "k", "keys": "k", "values": "j"}
 FAR = 1 << 20  # the first of the labels that only the scores' product has
 
@@ -180,8 +181,9 @@ def plan_attention(
     dtype, score_dtype = a.second.targets[0].aval.dtype, a.first.targets[0].aval.dtype
     if dtype.name not in SUMMED or score_dtype.name not in SUMMED:
         raise _refused(fused, f"products of {dtype.name}")
-    if max(index.extents["depth"], index.extents["channels"]) > WIDEST_HEAD:
-        raise _refused(fused, f"more than {WIDEST_HEAD} elements in a row of attention's operands")
+    most = WIDEST_HEAD[is_half(dtype) and is_half(score_dtype)]
+    if _head(index.extents) > most:
+        raise _refused(fused, f"more than {most} elements in a row of attention's operands")
     parts = _parts(fused, a, index, Tiles(fused, language, strides, scalars))
     launch = (_triton if language == "triton" else _cuda)(parts, a, index.extents, name)
     return GroupPlan(name, (launch,))
@@ -235,10 +237,10 @@ def _triton(parts: Parts, a: Attention, extents: Mapping[str, int], name: str) -
         "score_type": after.dialect.type_name(parts.scored),
         "epilogue": [*after.lines(), *after.stores()],
     }
-    tiles = parts.tiles
+    tiles, few = parts.tiles, high <= (64 if is_half(dtype) and _head(extents) <= WIDE_HEAD else 16)
     launch = make_launch(
         tiles.collect(), "attention.triton.j2", name, header(tiles.group), sections, _arguments(extents),
-        _grid(extents, high), 0, tuple(blocks.items()), 8 if high > (64 if is_half(dtype) else 16) else 4,
+        _grid(extents, high), 0, tuple(blocks.items()), 4 if few else 8,
     )  # fmt: skip
     return replace(launch, choices=(4, 8))
 
@@ -296,8 +298,8 @@ def _cuda(parts: Parts, a: Attention, extents: Mapping[str, int], name: str) -> 
     constants = (
         ("BLOCK_I", high), ("BLOCK_J", broad), ("BLOCK_K", deep), ("BLOCK_C", channels), ("THREADS", threads),
         ("STRIPE", stripe), ("SHARED", max(shared, stripe * (channels * size + 16))),
-        # Where a multiprocessor has but one block, whose threads would wait for what they load.
-        ("AHEAD", int(_grid(extents, high)[0] <= ENOUGH_BLOCKS)),
+        # Where a multiprocessor has but one block, whose threads would wait for loads and have registers for them.
+        ("AHEAD", int(_grid(extents, high)[0] <= ENOUGH_BLOCKS and _head(extents) <= WIDE_HEAD)),
     )  # fmt: skip
     launch = make_launch(
         tiles.collect(), "attention.cuda.j2", name, header(tiles.group), sections, _arguments(extents),
@@ -310,14 +312,22 @@ def _operand(tile: Tile, dtype: DType, block: str, guard: str) -> dict[str, obje
     return {"lines": tile.lines(), "operand": tile.operand(dtype, block, guard)}
 
 
+def _head(extents: Mapping[str, int]) -> int:
+    return max(extents["depth"], extents["channels"])
+
+
 def _blocks(dtype: DType, extents: Mapping[str, int]) -> tuple[int, int]:
     """Rows of the result and columns of the scores that a program works on at a time."""
+    if _head(extents) > WIDE_HEAD:
+        return (64 if extents["rows"] > 16 else 16), 32
     high, broad = (128, 64) if is_half(dtype) else (64, 32) if dtype.itemsize == 4 else (16, 16)
     return (_lowered(high, 64, extents) if extents["rows"] > 16 else 16), broad
 
 
 def _cuda_blocks(dtype: DType, extents: Mapping[str, int]) -> tuple[int, int]:
-    """As `_blocks`; operands of 128 elements a row take less than 99 KB of shared memory, which all devices have."""
+    """As `_blocks`; operands of so many elements take less than 99 KB of shared memory, which all devices have."""
+    if _head(extents) > WIDE_HEAD:
+        return 64, 32
     if is_half(dtype):
         return _lowered(128, 64, extents), 64
     return (64, 32) if dtype.itemsize == 4 else (32, 16)

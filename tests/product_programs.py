@@ -269,6 +269,8 @@ ATTENTION = {
     "attention_strided": Case(attention, (some(20, 70).T, some(45, 20)[::-1], some(90, 33)[::2])),
     "causal": Case(causal, (some(2, 70, 16), some(2, 70, 16, seed=1), some(2, 70, 16, seed=2))),
     "causal_half": Case(causal, tuple(some(2, 70, 16, dtype="f2", seed=k) for k in range(3))),
+    "attention_wide": Case(attention, tuple(some(n, 200, dtype="f2", seed=n) for n in (70, 45, 45))),
+    "causal_wide": Case(causal, tuple(some(2, 40, 130, dtype="f2", seed=k) for k in range(3))),
     "heads": Case(heads, (some(2, 40, 3, 8), some(2, 50, 3, 8), some(2, 50, 3, 8), some(3, 1, 50))),
     "masked": Case(masked, (some(9, 8), some(70, 8), some(70, 8), _masks(9, 70))),
     "infinite": Case(attention, (np.where(some(20, 4) > 1.5, np.inf, some(20, 4)), np.abs(some(9, 4)), some(9, 4))),
@@ -281,6 +283,7 @@ PACKED = {  # rows of multiples of 16 bytes
     "widened": Case(widened, (some(64, 16, dtype="f2"), some(16, 32, dtype="f2"))),
     "many": Case(many, (some(2, 64, 16), some(2, 16, 32), some(2, 32))),
     "attention": Case(attention, tuple(some(136, 24, dtype="f2", seed=k) for k in range(3))),
+    "attention_wide": Case(attention, tuple(some(80, 256, dtype="f2", seed=k) for k in range(3))),
     "causal": Case(causal, tuple(some(2, 72, 16, seed=k) for k in range(3))),
 }  # fmt: skip
 
