@@ -19,7 +19,7 @@ from .bounds import (
     may_grow,
     narrowed_numbers,
 )
-from .ir import Apply, Block, Const, DType, For, Function, Raise, Statement, Var, blocks_of, walk
+from .ir import Apply, Block, Const, DType, For, Function, Raise, Statement, Var, blocks_of, may_raise, walk
 from .ops.core import At, Cast, Dyn, Elementwise, Gather, Index, IndexAttrs, Linalg, Put, Run
 
 
@@ -125,6 +125,11 @@ def is_number(s: Apply) -> bool:
     """Whether a statement makes a number of Python's."""
     (target,) = s.targets
     return target.aval.weak and not target.aval.shape
+
+
+def may_fail(s: Statement) -> bool:
+    """Whether something may go wrong in the statement, however deep, as far as can be told without intervals."""
+    return may_raise(s) or _may_fail(s) or any(may_fail(inner) for b in blocks_of(s) for inner in b.statements)
 
 
 def _may_fail(s: Statement) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,18 @@ RAISING: list[tuple[Any, tuple[Any, ...]]] = [
     (lambda x: np.histogram(x, 3), (ODD,)),
     (lambda x, bins: np.digitize(x, bins), (X, np.array([0.0, 2.0, 1.0]))),
     (lambda x, i: x[i], (np.zeros(0), 2)),
+    # what nobody reads
+    (lambda x, i: (x[i], 1)[1], (X, 9)),
+    (lambda x, i: (x[i], 1)[1], (X, K + 9)),
+    (lambda x, i: [x[j] for j in i] and len(i), (X, np.array([1, 9]))),
+    (lambda n, k: (n // k, 1)[1], (3, 0)),
+    (lambda n, k: (n % k, n / k, 1)[2], (3.0, 0.0)),
+    (lambda i, k: (i**k, 1)[1], (K, -1)),
+    (lambda x: (math.sqrt(x), 1)[1], (-1.0,)),
+    (lambda x: (math.floor(x), 1)[1], (np.inf,)),
+    (lambda x: (int(x), 1)[1], (np.nan,)),
+    (lambda x, n: (x + n, 1)[1], (INT8, 300)),
+    (lambda x: (np.linalg.inv(x), 1)[1], (np.zeros((2, 2)),)),
     # Python numbers that the array cannot hold
     (lambda x, n: x + n, (INT8, 300)),
     (lambda n: np.uint8(n), (-1,)),
@@ -48,6 +61,27 @@ def test_errors(function: Any, arguments: tuple[Any, ...], target: str) -> None:
     with np.errstate(all="ignore"), pytest.raises(Exception):  # noqa: B017, PT011
         function(*arguments)
     check(function, arguments, target)
+
+
+@CASES((K,), (K + 1,))
+def divided_in_vain(k):
+    for i in k:
+        q = 5 // int(i)
+    if k[0] > 1:
+        q = 5 // int(k[1])
+    return 1
+
+
+@CASES((X, 2, 0.5), (X, 2, 0.0), (X, 7, 0.5), (X, -6, 0.5))
+def looked_at_in_vain(x, k, d):
+    n = 0
+    for i in range(k):
+        x[i]
+        n += 1
+        if i > 3:
+            unused = 1 / d
+    unused = 2 * x[k]
+    return n
 
 
 @CASES((INT8, 300), (INT8, 7), (UINT8, -1), (X, 300))

@@ -25,14 +25,18 @@ def dead_code(function: Function) -> Function:
 
     One linear walk finds what each variable is computed from, a second keeps what is reached from the results, and from
     what decides whether something is raised. A loop that is not needed goes, whether it would have ended or not; so
-    does an index that would have been out of range. A `Raise` never goes.
+    does an index that would have been out of range, of which `reading.unread` has made a `Raise`. A `Raise` never goes.
     """
-    sources: dict[Var, tuple[Atom, ...]] = {}
-    roots = [*function.body.results]
-    _note_block(function.body, sources, roots)
-    live = _reached(roots, sources)
-    body = _kept_block(function.body, live)
+    body = _kept_block(function.body, live_variables(function.body))
     return function if body is function.body else replace(function, body=body)
+
+
+def live_variables(block: Block) -> set[Var]:
+    """What the results are made from, and what decides whether something is raised."""
+    sources: dict[Var, tuple[Atom, ...]] = {}
+    roots = [*block.results]
+    _note_block(block, sources, roots)
+    return _reached(roots, sources)
 
 
 def _note_block(block: Block, sources: dict[Var, tuple[Atom, ...]], roots: list[Atom]) -> bool:

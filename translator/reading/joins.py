@@ -11,8 +11,9 @@ import numpy as np
 
 from .. import make
 from ..builder import Builder
+from ..checked import may_fail
 from ..errors import CutError, Diagnostic
-from ..ir import Atom, Aval, Block, If, Var, may_raise
+from ..ir import Atom, Aval, Block, If, Var
 from ..ops.core import promote
 from .aliases import Union, settle
 from .context import Context, Snapshot
@@ -196,7 +197,7 @@ class Joiner:
     def finish(self, returned: Value = None) -> None:
         """Append the `If`, unless nothing depends on it, and set the cells that it writes."""
         ctx = self.ctx
-        if self.targets or any(map(may_raise, (s for shot in self.shots for s in shot.builder.statements))):
+        if self.targets or any(map(may_fail, (s for shot in self.shots for s in shot.builder.statements))):
             then, orelse = (
                 Block((), tuple(s.builder.statements), tuple(r)) for s, r in zip(self.shots, self.results, strict=True)
             )

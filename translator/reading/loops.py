@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from .. import make
+from ..checked import may_fail
 from ..errors import AliasError, CutError, UnsupportedError
 from ..ir import Atom, Block, For, Range, Var, While, may_raise
 from .aliases import LoopMemory
@@ -346,7 +347,7 @@ class _ForLoop:
         bounds = Range(ctx.atom(steps.start), ctx.atom(steps.stop), ctx.atom(steps.step), steps.reverse)
         targets = tuple(Var(p.hint, p.aval) for p in outcome.entered.params)
         body = Block((self.index, *outcome.entered.params), tuple(shot.builder.statements), tuple(outcome.results))
-        if targets or any(map(may_raise, body.statements)):
+        if targets or any(map(may_fail, body.statements)):
             ctx.append(For(targets, bounds, tuple(inits), body, False, self.span), self.node)
         bind_results(ctx, outcome.entered, memory, list(targets), unbound, runs)
 
@@ -584,7 +585,7 @@ class WhileLoop:
         test = Block(tuple(params), tuple(test_shot.builder.statements), (result,))
         body = Block(tuple(outcome.entered.params), tuple(shot.builder.statements), tuple(outcome.results))
         targets = tuple(Var(p.hint, p.aval) for p in outcome.entered.params)
-        if targets or any(map(may_raise, (*test.statements, *body.statements))):
+        if targets or any(map(may_fail, (*test.statements, *body.statements))):
             ctx.append(While(targets, tuple(inits), test, body, self.span), self.node)
         bind_results(ctx, outcome.entered, memory, list(targets), unbound, runs)
 

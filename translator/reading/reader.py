@@ -46,6 +46,7 @@ from .recursion import Recursions, call_routine, described, mark, may_stay
 from .selection import concrete
 from .signature import Opaque, Signature, specialise, static_value
 from .source import Source, scope_of, source_of
+from .unread import unread
 from .values import (
     MIRRORS,
     Cell,
@@ -248,7 +249,8 @@ def _read_once(
     cells = [*ctx.argument_cells, *((len(variables) - len(hidden) + i, c) for i, (_, _, c) in enumerate(hidden) if c)]
     mutated = [(i, c) for i, c in cells if c.atom is not variables[i]]
     results += [c.atom for _, c in mutated]
-    body = prune(ctx.b.block(variables, results))
+    block = ctx.b.block(variables, results)
+    body = prune(unread(block) if ctx.keeps_changes else block)
     check_crowd(ctx, body)
     outside: list[Param] = []
     if free_variables(body):  # of the function that is being read further out, whose inner functions this one was given
