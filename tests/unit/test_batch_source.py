@@ -236,3 +236,47 @@ def test_nested() -> None:
     function = read(distance, abstract(distance, (X[0], X[0]), {})).function
     g = simplify(vmap(vmap(function, [None, 0], [0], 3), [0, None], [0], 5))
     np.testing.assert_allclose(executable(g)(X, X[:3]), ((X[:, None] - X[:3]) ** 2).sum(-1), rtol=1e-12)
+
+
+CUBE = RNG.normal(size=(2, 3, 5))
+TURNED: list[tuple[Callable[..., Any], tuple[Any, ...], list[int | None], int, str]] = [
+    (lambda x: np.sin(x) * 2, (X.T,), [1], 1, "np.sin(x) * 2"),
+    (lambda x: x / np.sum(x), (X.T,), [1], 1, "x / np.sum(x, axis=0)"),
+    (lambda x: x - np.mean(x, axis=0), (CUBE,), [2], 2, "x - np.mean(x, axis=0, keepdims=True)"),
+    (lambda x: x - np.mean(x, axis=1, keepdims=True), (CUBE,), [2], 2, "x - np.mean(x, axis=1, keepdims=True)"),
+    (lambda x: np.sum(x, axis=1), (CUBE,), [2], 1, "np.sum(x, axis=1)"),
+    (lambda x: np.max(x, axis=0), (CUBE,), [-1], 0, "np.max(x, axis=0).T"),
+    (lambda x: x + np.arange(4.0), (X.T,), [1], -1, "x + np.arange(4, dtype=np.float64)[:, None]"),
+    (lambda x, y: x * y, (CUBE, CUBE[:, 0]), [1, None], 1, "x * y[:, None]"),
+    (lambda x, y: x * y, (CUBE, CUBE[:, 0]), [0, 0], 2, "(x * y[:, None]).transpose(1, 2, 0)"),
+    (lambda x: np.argmax(x), (X.T,), [1], 0, "np.argmax(x, axis=0)"),
+    (lambda x: np.cumsum(np.sort(x)), (X.T,), [1], 1, "np.cumsum(np.sort(x, axis=0), axis=0)"),
+    (lambda x: x[1:] - x[:-1], (X.T,), [1], 1, "x[1:] - x[:-1]"),
+    (lambda x, i: x[i, ::-1] + x[0, 0], (CUBE, 1), [2, None], 1, "x[i, ::-1] + x[0, 0]"),
+    (lambda x: np.concatenate([x, 2 * x]), (X.T,), [1], 1, "np.concatenate([x, 2 * x])"),
+    (lambda x: x[:, None] * np.squeeze(x[None] > 0, 0)[:, None], (X.T,), [1], 2, ""),
+    (lambda w, x: np.tanh(w @ x), (W, X.T), [None, 1], 1, "np.tanh(w @ x)"),
+    (lambda x: (x > 0).astype(np.float32), (X.T,), [1], 1, "(x > 0).astype(np.float32)"),
+    (lambda x: np.reshape(np.exp(x), (2, 2)), (X.T,), [1], 0, "np.exp(x.T).reshape(5, 2, 2)"),
+    (lambda x: x * x[0] + np.sum(np.reshape(x, (2, 2)).T @ x[:2]), (X.T,), [1], 1, ""),
+    (recurrence, (X.T, 3), [1, None], 1, ""),
+    (lambda x, i: stores(x, i)[0], (X.T, PLACES), [1, 0], 1, ""),
+    (lambda y: np.stack(doubling(y)), (Y,), [0], -1, ""),
+]
+
+
+@pytest.mark.parametrize(("f", "args", "in_axes", "out_axis", "source"), TURNED)
+def test_arrays_are_computed_with_as_they_lie(
+    f: Callable[..., Any], args: tuple[Any, ...], in_axes: list[int | None], out_axis: int, source: str
+) -> None:
+    g = batch(f, args, in_axes, out_axis)
+    printed = executable(g)
+    size = lanes_of(args, in_axes)
+    lanes = [f(*(element(a, axis, k) for a, axis in zip(args, in_axes, strict=True))) for k in range(size)]
+    want = np.stack(lanes, out_axis)
+    got = printed(*args)
+    np.testing.assert_allclose(got, want, rtol=1e-12)
+    assert got.dtype == want.dtype
+    assert difference(g, read(printed, abstract(printed, args, {})).function) is None
+    if source:
+        assert print_function(g).strip().splitlines()[-1].strip() == f"return {source}"

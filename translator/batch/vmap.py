@@ -51,6 +51,7 @@ from . import routines as batch_routines
 from . import stores as batch_stores
 from .rules import Value, apply, batched_aval, renamed, spread
 from .spread import apart, batched_variables, read_in, speaks_over
+from .turning import as_they_lie
 
 Axis = int | None
 
@@ -88,7 +89,8 @@ def vmap(
         notes += batcher.notes
     nodes = zip(leaf_nodes(function.out), results, strict=False)  # an array of a batch has axes, whatever an element is
     out = with_leaf_nodes(function.out, (LEAF if a.aval.shape else node for node, a in nodes))
-    return dead_code(replace(function, name=f"{function.name}_batched", body=body, out=out))
+    made = dead_code(replace(function, name=f"{function.name}_batched", body=body, out=out))
+    return as_they_lie(made) if {*in_axes, *out_axes} - {0, None} else made
 
 
 def unbatched(aval: Aval, axis: Axis) -> Aval:
