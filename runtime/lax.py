@@ -149,42 +149,44 @@ class FftType(enum.IntEnum):
 
 
 def div(x: Any, y: Any) -> Any:
-    """x / y; of integers the quotient towards zero, as in C."""
+    """x / y, of operands that broadcast; of integers the quotient towards zero, as in C."""
     return quotient(x, y) if np.result_type(x, y).kind in "iu" else x / y
 
 
 def rem(x: Any, y: Any) -> Any:
-    """The remainder with the sign of `x`, as in C."""
+    """The remainder with the sign of `x`, as in C, of operands that broadcast."""
     return np.fmod(x, y)
 
 
 def rsqrt(x: Any) -> Any:
-    """1 / sqrt(x)."""
+    """1 / sqrt(x), element by element; inf at 0, NaN below."""
     return 1 / np.sqrt(x)
 
 
 def reciprocal(x: Any) -> Any:
-    """1 / x."""
+    """1 / x, element by element."""
     return 1 / x
 
 
 def integer_pow(x: Any, y: int) -> Any:
-    """x ** y for a known integer."""
+    """x ** y, element by element, for an integer that is known before the run."""
     return x**y
 
 
 def clamp(min: Any, x: Any, max: Any) -> Any:
-    """`x` moved into [min, max]."""
+    """`x` moved into [min, max]; all three broadcast. Where min > max the result is max."""
     return np.minimum(np.maximum(x, min), max)
 
 
 def select(pred: Any, on_true: Any, on_false: Any) -> Any:
-    """on_true where `pred` holds, else on_false. Both are computed."""
+    """on_true where `pred`, an array of bool, holds, else on_false; all three broadcast. Both are computed."""
     return np.where(pred, on_true, on_false)
 
 
 def select_n(which: Any, *cases: Any) -> Any:
-    """cases[which], element by element."""
+    """cases[which], element by element: `which` is of bool, for two cases, or of integers below their number, and
+    broadcasts with them. ValueError where an integer is out of range.
+    """
     if len(cases) == 1:
         return cases[0]
     if np.result_type(which) == np.bool_:
@@ -193,14 +195,16 @@ def select_n(which: Any, *cases: Any) -> Any:
 
 
 def iota(dtype: Any, size: int) -> Any:
-    """0, 1, ..., size - 1. TypeError for a size below 0."""
+    """0, 1, ..., size - 1: an array of shape (size,) and this dtype. TypeError for a size below 0."""
     if size < 0:
         raise TypeError(f"iota: a size of {size}")
     return np.arange(size, dtype=dtype)
 
 
 def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int) -> Any:
-    """Counts along one axis of an array of this shape. AxisError for an axis that it does not have."""
+    """An array of this shape and dtype whose elements count along the axis `dimension` from 0. AxisError for an axis
+    that it does not have.
+    """
     dimension = _one_axis(dimension, len(shape))
     count = np.arange(shape[dimension], dtype=dtype)
     return np.broadcast_to(np.expand_dims(count, [i for i in range(len(shape)) if i != dimension]), tuple(shape))
@@ -217,37 +221,41 @@ def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None) -> 
 
 
 def convert_element_type(operand: Any, new_dtype: Any) -> Any:
-    """The operand as an array of another dtype."""
+    """The operand as an array of another dtype, of the same shape. TypeError for what is no dtype."""
     return np.asarray(operand).astype(new_dtype)
 
 
 def concatenate(operands: Sequence[Any], dimension: int) -> Any:
-    """Arrays one behind another along the axis `dimension`."""
+    """Arrays one behind another along the axis `dimension`. ValueError where their other axes differ or there are none,
+    AxisError for an axis that they do not have.
+    """
     return np.concatenate(operands, axis=dimension)
 
 
 def reshape(operand: Any, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None) -> Any:
-    """The operand in another shape, its axes permuted first where `dimensions` says so."""
+    """The operand with the shape `new_sizes`, its axes permuted first where `dimensions` says so. ValueError where the
+    numbers of elements differ.
+    """
     return np.reshape(operand if dimensions is None else np.transpose(operand, dimensions), tuple(new_sizes))
 
 
 def transpose(operand: Any, permutation: Sequence[int]) -> Any:
-    """The axes in the order `permutation`."""
+    """The axes in the order `permutation`, which names each once; else ValueError."""
     return np.transpose(operand, tuple(permutation))
 
 
 def squeeze(array: Any, dimensions: Sequence[int]) -> Any:
-    """Without the axes `dimensions`, which have one element."""
+    """Without the axes `dimensions`. ValueError where one of them has more than one element."""
     return np.squeeze(array, tuple(dimensions))
 
 
 def expand_dims(array: Any, dimensions: Sequence[int]) -> Any:
-    """With axes of one element at the places `dimensions` of the result."""
+    """With axes of one element at the places `dimensions` of the result; AxisError outside of it."""
     return np.expand_dims(array, tuple(dimensions))
 
 
 def rev(operand: Any, dimensions: Sequence[int]) -> Any:
-    """The elements along the axes `dimensions` in reverse."""
+    """The elements along the axes `dimensions` in reverse, in the same shape."""
     return np.flip(operand, tuple(dimensions))
 
 
@@ -283,12 +291,16 @@ def _of_integers(dtype: Any) -> Any:
 
 
 def approx_max_k(operand: Any, k: int, reduction_dimension: int = -1, **options: Any) -> tuple[Any, Any]:
-    """`top_k` along an axis; here it is exact."""
+    """`top_k` along an axis; here it is exact. Values and their places, of the operand's shape with `k` in place of
+    that axis.
+    """
     return top_k(operand, k, axis=reduction_dimension)
 
 
 def approx_min_k(operand: Any, k: int, reduction_dimension: int = -1, **options: Any) -> tuple[Any, Any]:
-    """The k least elements along an axis, the least first, and their places."""
+    """The k least elements along an axis, the least first, and their places: of the operand's shape with `k` in place
+    of that axis.
+    """
     values, places = top_k(-operand, k, axis=reduction_dimension)
     return -values, places
 
@@ -296,7 +308,9 @@ def approx_min_k(operand: Any, k: int, reduction_dimension: int = -1, **options:
 def dot(
     lhs: Any, rhs: Any, *, dimension_numbers: Any = None, precision: Any = None, preferred_element_type: Any = None
 ) -> Any:
-    """Vector and matrix products; with `dimension_numbers` it is dot_general."""
+    """The product of vectors and matrices, the last axis of `lhs` with the first of `rhs`; with `dimension_numbers` it
+    is dot_general. The operands' common dtype, or `preferred_element_type`. ValueError where the sizes differ.
+    """
     if dimension_numbers is None:
         dimension_numbers = (((lhs.ndim - 1,), (0,)), ((), ()))
     return dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type)
@@ -314,34 +328,38 @@ def ragged_dot(lhs: Any, rhs: Any, group_sizes: Any, precision: Any = None, pref
 
 
 def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Any:
-    """np.matmul: products of the matrices in the last two axes."""
+    """np.matmul: products of the matrices in the last two axes, (..., m, k) with (..., k, n), whose leading axes
+    broadcast. ValueError where the sizes differ.
+    """
     return np.matmul(lhs, rhs)
 
 
 def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
-    """Running sums along `axis`, from its end where `reverse`."""
+    """Running sums along `axis`, from its end where `reverse`; of the operand's shape. AxisError for another axis."""
     return np.flip(np.cumsum(np.flip(operand, axis), axis), axis) if reverse else np.cumsum(operand, axis)
 
 
 def cumprod(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
-    """Running products along `axis`, from its end where `reverse`."""
+    """Running products along `axis`, from its end where `reverse`; of the operand's shape. AxisError for an axis not there."""
     return np.flip(np.cumprod(np.flip(operand, axis), axis), axis) if reverse else np.cumprod(operand, axis)
 
 
 def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
-    """The running maximum."""
+    """The largest element so far along `axis`, from its end where `reverse`; of the operand's shape and dtype."""
     found = np.maximum.accumulate(np.flip(operand, axis) if reverse else operand, axis)
     return np.flip(found, axis) if reverse else found
 
 
 def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
-    """The running minimum."""
+    """The smallest element so far along `axis`, from its end where `reverse`; of the operand's shape and dtype."""
     found = np.minimum.accumulate(np.flip(operand, axis) if reverse else operand, axis)
     return np.flip(found, axis) if reverse else found
 
 
 def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
-    """The logarithm of the running sum of exponentials."""
+    """The logarithm of the running sum of exponentials along `axis`, from its end where `reverse`; of the operand's
+    shape.
+    """
     return associative_scan(np.logaddexp, operand, reverse, axis)
 
 
@@ -349,7 +367,7 @@ def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
 
 
 def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Any]:
-    """Pieces of these sizes along an axis."""
+    """A list of pieces of these sizes along an axis. ValueError where the sizes do not add up to its length."""
     ends = [sum(sizes[: k + 1]) for k in range(len(sizes))]
     if ends[-1] != operand.shape[axis]:
         raise ValueError(f"split: the sizes add up to {ends[-1]}, and the axis has {operand.shape[axis]} elements")
@@ -362,23 +380,27 @@ def tile(operand: Any, reps: Sequence[int]) -> Any:
 
 
 def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = None) -> Any:
-    """The axes from `start_dimension` up to `stop_dimension` as one."""
+    """The axes from `start_dimension` up to `stop_dimension`, which count as bounds of slices do, as one; the elements
+    stay in their order.
+    """
     first, stop, _ = builtins.slice(start_dimension, stop_dimension).indices(operand.ndim)
     return np.reshape(operand, (*operand.shape[:first], math.prod(operand.shape[first:stop]), *operand.shape[stop:]))
 
 
 def broadcast_to_rank(x: Any, rank: int) -> Any:
-    """With leading axes of size 1."""
+    """With leading axes of size 1, `rank` axes in all."""
     return np.reshape(x, (1,) * (rank - x.ndim) + x.shape)
 
 
 def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Any:
-    """Elements by indices of some axes, which come first in the result."""
+    """Elements by arrays of indices for some axes: the shape to which these broadcast, then the other axes. IndexError
+    out of range.
+    """
     return np.moveaxis(src, tuple(axes), tuple(range(len(axes))))[tuple(idxs)]
 
 
 def optimization_barrier(operand: Any) -> Any:
-    """The operand."""
+    """The operand, any tree: what keeps compilers from moving work across it changes no value."""
     return operand
 
 
@@ -402,7 +424,7 @@ def platform_dependent(*args: Any, default: Any = None, **per_platform: Any) -> 
 
 
 def round(x: Any, rounding_method: Any = RoundingMethod.AWAY_FROM_ZERO) -> Any:
-    """To the nearest integer, halves away from zero or to even ones."""
+    """To the nearest integer, halves away from zero or to even ones, in the dtype of `x`."""
     if rounding_method == RoundingMethod.TO_NEAREST_EVEN:
         return np.rint(x)
     whole = np.trunc(x)
@@ -410,12 +432,16 @@ def round(x: Any, rounding_method: Any = RoundingMethod.AWAY_FROM_ZERO) -> Any:
 
 
 def complex(x: Any, y: Any) -> Any:
-    """x + iy."""
+    """x + iy, of operands that broadcast: complex128, complex64 of float32."""
     return x + 1j * y
 
 
 def fft(x: Any, fft_type: Any, fft_lengths: Sequence[int]) -> Any:
-    """A discrete Fourier transform over the last axes, of lengths `fft_lengths`, for IRFFT those of the result."""
+    """A discrete Fourier transform over the last axes: complex results, for IRFFT real ones, in the precision of `x`.
+
+    `fft_type` is an `FftType` or its name; `fft_lengths` are the lengths of as many last axes, for IRFFT of those of
+    the result.
+    """
     kind = fft_type.name if isinstance(fft_type, FftType) else fft_type
     axes = tuple(range(-len(fft_lengths), 0))
     if kind == "FFT":

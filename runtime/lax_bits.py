@@ -25,12 +25,12 @@ def bitcast_convert_type(operand: Any, new_dtype: Any) -> Any:
 
 
 def population_count(x: Any) -> Any:
-    """How many bits are set, in the dtype of `x`."""
+    """How many bits of each integer are set, in the dtype and shape of `x`."""
     return np.bitwise_count(x).astype(x.dtype)
 
 
 def clz(x: Any) -> Any:
-    """How many bits are 0 above the highest one that is set."""
+    """How many bits of each integer are 0 above the highest one that is set: all of them for 0. In the dtype of `x`."""
     bits = 8 * x.dtype.itemsize
     below = x.astype(np.dtype(f"u{x.dtype.itemsize}"))
     step = 1

@@ -12,42 +12,44 @@ from ..translator.tree import flatten, tree_map
 
 
 def reduce_sum(operand: Any, axes: Sequence[int]) -> Any:
-    """The sum over axes, in the dtype of the operand."""
+    """The sum over `axes`, which go, in the dtype of the operand; integers wrap around. 0 over no elements."""
     return np.sum(operand, tuple(axes), operand.dtype)
 
 
 def reduce_prod(operand: Any, axes: Sequence[int]) -> Any:
-    """The product over axes, in the dtype of the operand."""
+    """The product over `axes`, which go, in the dtype of the operand; integers wrap around. 1 over no elements."""
     return np.prod(operand, tuple(axes), operand.dtype)
 
 
 def reduce_max(operand: Any, axes: Sequence[int]) -> Any:
-    """The largest element along `axes`, which go."""
+    """The largest element along `axes`, which go; NaN if there is one. ValueError over no elements."""
     return np.max(operand, tuple(axes))
 
 
 def reduce_min(operand: Any, axes: Sequence[int]) -> Any:
-    """The smallest element along `axes`, which go."""
+    """The smallest element along `axes`, which go; NaN if there is one. ValueError over no elements."""
     return np.min(operand, tuple(axes))
 
 
 def reduce_and(operand: Any, axes: Sequence[int]) -> Any:
-    """All bits, or truth values, that every element has."""
+    """The bits, or truth values, that every element along `axes`, which go, has: integers or bool, else TypeError."""
     return np.bitwise_and.reduce(operand, tuple(axes))
 
 
 def reduce_or(operand: Any, axes: Sequence[int]) -> Any:
-    """The bitwise or along `axes`, which go."""
+    """The bitwise or along `axes`, which go: of integers or bool, else TypeError."""
     return np.bitwise_or.reduce(operand, tuple(axes))
 
 
 def reduce_xor(operand: Any, axes: Sequence[int]) -> Any:
-    """The bitwise exclusive or along `axes`, which go."""
+    """The bitwise exclusive or along `axes`, which go: of integers or bool, else TypeError."""
     return np.bitwise_xor.reduce(operand, tuple(axes))
 
 
 def reduce(operands: Any, init_values: Any, computation: Callable[[Any, Any], Any], dimensions: Sequence[int]) -> Any:
-    """`computation`, associative and with `init_values` neutral, over axes of a tree of arrays of one shape."""
+    """`computation`, associative and with `init_values` neutral, over the axes `dimensions`, which go, of a tree of
+    arrays of one shape. In what order elements are combined is not told; over none the result is `init_values`.
+    """
     axes = tuple(dimensions)
 
     def in_front(x: Any) -> Any:

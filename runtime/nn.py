@@ -1,4 +1,8 @@
-"""The namespace `untraced.nn`: activations and what goes with them, as NumPy source, under the names of `jax.nn`."""
+"""The namespace `untraced.nn`: activations and what goes with them, as NumPy source, under the names of `jax.nn`.
+
+Activations work element by element: the result has the shape of `x`, and its dtype where that is one of floats.
+What goes along axes takes one axis or a tuple of them, and raises AxisError for one that is not there.
+"""
 
 from __future__ import annotations
 
@@ -47,14 +51,16 @@ def relu6(x: Any) -> Any:
 
 
 def softmax(x: Any, axis: Any = -1, where: Any = None) -> Any:
-    """exp(x) divided by its sum along axes; 0 where `where` is False."""
+    """exp(x) divided by its sum along axes, of the shape of `x`; 0 where `where` is False. The largest element is
+    subtracted first, so nothing overflows.
+    """
     if where is None:
         return special.softmax(x, axis)
     return np.where(where, special.softmax(np.where(where, x, -np.inf), axis), 0)
 
 
 def log_softmax(x: Any, axis: Any = -1, where: Any = None) -> Any:
-    """The logarithm of `softmax`; -inf where `where` is False."""
+    """The logarithm of `softmax`, of the shape of `x`, without overflow; -inf where `where` is False."""
     return special.log_softmax(x if where is None else np.where(where, x, -np.inf), axis)
 
 
@@ -145,7 +151,9 @@ def log1mexp(x: Any) -> Any:
 
 
 def glu(x: Any, axis: int = -1) -> Any:
-    """The first half along an axis times the sigmoid of the second."""
+    """The first half along an axis times the sigmoid of the second, so half as long (Dauphin and others, "Language
+    modeling with gated convolutional networks", 2017). ValueError for an odd length.
+    """
     if x.shape[axis] % 2:
         raise ValueError(f"glu: the axis must have an even number of elements, not {x.shape[axis]}")
     first, second = np.split(x, 2, axis)
@@ -170,7 +178,9 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = np.float64, axis: Any = -1
 def standardize(
     x: Any, axis: Any = -1, mean: Any = None, variance: Any = None, epsilon: Any = 1e-5, where: Any = True
 ) -> Any:
-    """(x - mean) / sqrt(variance + epsilon) along axes."""
+    """(x - mean) / sqrt(variance + epsilon) along axes, of the shape of `x`; mean and variance are taken of `x`, of its
+    elements where `where` is True, unless they are given.
+    """
     centre = np.mean(x, axis, keepdims=True, where=where) if mean is None else mean
     if variance is None:
         variance = np.mean(np.square(x), axis, keepdims=True, where=where) - np.square(centre)

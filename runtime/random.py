@@ -3,6 +3,10 @@
 Each is NumPy source that runs under CPython as it stands; inside an accelerated or transformed function it is read, and
 its bits are made where they are used. Keys are numbers of dtype uint64. `translator/precision` says what dtype=None is.
 Where an `Array` is among the arguments, the call is compiled, and gives Arrays.
+
+`shape` is the shape of the result: () by default, or, where None is the default, that to which a distribution's
+parameters broadcast; they broadcast to `shape`, else ValueError. `dtype` is one of floats, for counts and choices of
+integers, too, else ValueError. A key of another dtype or shape than keys have is a TypeError.
 """
 
 from __future__ import annotations

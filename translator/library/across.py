@@ -66,20 +66,20 @@ def psum(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
 
 
 def pmean(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
-    """The mean over the axis."""
+    """The mean over the named axis, element by element: of the shape of `x`, for each leaf of a tree."""
     n = axis_size(axis_name) if axis_index_groups is None else len(axis_index_groups[0])
     return tree_map(lambda leaf: leaf / n, psum(x, axis_name, axis_index_groups=axis_index_groups))
 
 
 def pmax(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
-    """The largest over the axis."""
+    """The largest over the named axis, element by element: of the shape and dtype of `x`, for each leaf of a tree."""
     for name in _names(axis_name):
         x = tree_map(lambda leaf, over=name: np.max(_gathered(leaf, over, axis_index_groups), axis=0), x)
     return x
 
 
 def pmin(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
-    """The smallest over the axis."""
+    """The smallest over the named axis, element by element: of the shape and dtype of `x`, for each leaf of a tree."""
     for name in _names(axis_name):
         x = tree_map(lambda leaf, over=name: np.min(_gathered(leaf, over, axis_index_groups), axis=0), x)
     return x
@@ -96,7 +96,7 @@ def ppermute(x: Any, axis_name: Any, perm: Any) -> Any:
 
 
 def pshuffle(x: Any, axis_name: Any, perm: Sequence[int]) -> Any:
-    """The value of element perm[i], at position i."""
+    """The value of element perm[i], at position i; `perm` is a permutation of the axis, known before the run."""
     if sorted(perm) != list(range(size_over(axis_name))):
         raise ValueError(f"pshuffle over {axis_name!r}: perm={list(perm)} is no permutation of its positions")
     return ppermute(x, axis_name, [(source, i) for i, source in enumerate(perm)])
@@ -120,7 +120,7 @@ def pswapaxes(x: Any, axis_name: Any, axis: int) -> Any:
 
 
 def pbroadcast(x: Any, axis_name: Any, source: int) -> Any:
-    """What one position of the axis has, at all."""
+    """What the element at position `source` of the named axis has, at all positions."""
     return tree_map(lambda leaf: gather_over(leaf, axis_name)[source], x)
 
 

@@ -157,7 +157,7 @@ def scatter_add(
     unique_indices: bool = False,
     mode: Any = None,
 ) -> Any:
-    """As `scatter`; updates are added to what is there."""
+    """As `scatter`; updates are added to what is there, all of those that meet at one place."""
     return _scattered("add", operand, scatter_indices, updates, dimension_numbers, mode)
 
 
@@ -171,7 +171,7 @@ def scatter_sub(
     unique_indices: bool = False,
     mode: Any = None,
 ) -> Any:
-    """As `scatter`; updates are subtracted from what is there."""
+    """As `scatter`; updates are subtracted from what is there, all of those that meet at one place."""
     return _scattered("subtract", operand, scatter_indices, updates, dimension_numbers, mode)
 
 
@@ -185,7 +185,7 @@ def scatter_mul(
     unique_indices: bool = False,
     mode: Any = None,
 ) -> Any:
-    """As `scatter`; what is there is multiplied by the updates."""
+    """As `scatter`; what is there is multiplied by the updates, all of those that meet at one place."""
     return _scattered("multiply", operand, scatter_indices, updates, dimension_numbers, mode)
 
 
@@ -199,7 +199,7 @@ def scatter_min(
     unique_indices: bool = False,
     mode: Any = None,
 ) -> Any:
-    """As `scatter`; the least of updates and what is there."""
+    """As `scatter`; the least of what is there and the updates at its place."""
     return _scattered("min", operand, scatter_indices, updates, dimension_numbers, mode)
 
 
@@ -213,7 +213,7 @@ def scatter_max(
     unique_indices: bool = False,
     mode: Any = None,
 ) -> Any:
-    """As `scatter`; the greatest of updates and what is there."""
+    """As `scatter`; the greatest of what is there and the updates at its place."""
     return _scattered("max", operand, scatter_indices, updates, dimension_numbers, mode)
 
 

@@ -76,7 +76,7 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low") -> A
 
 
 def rademacher(key: Any, shape: Any = (), dtype: Any = None) -> Any:
-    """1 and -1, as often the one as the other."""
+    """1 and -1, as often the one as the other, of dtype int32 by default, int64 in 64-bit precision."""
     whole = one_key("rademacher", key)
     wanted = any_dtype(dtype, PRECISION.x64)
     heads = drawn_uniform(whole, shape_of(shape), drawn_dtype(np.float64, PRECISION.x64)) < 0.5

@@ -15,7 +15,9 @@ _SINGLE = np.dtype(np.float32)
 
 
 def geometric(key: Any, p: Any, shape: Any = None, dtype: Any = None) -> Any:
-    """How many trials of probability p the first success takes: 1, 2, ..."""
+    """How many trials of probability p the first success takes: 1, 2, ..., of an integer dtype; p broadcasts to
+    `shape`.
+    """
     whole = one_key("geometric", key)
     wanted = int_dtype("geometric", dtype, PRECISION.x64)
     size = drawn_shape("geometric", shape, np.shape(p))

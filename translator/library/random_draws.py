@@ -32,7 +32,7 @@ _ROOT_OF_TWO = 1.4142135623730951
 
 
 def uniform(key: Any, shape: Any = (), dtype: Any = None, minval: Any = 0.0, maxval: Any = 1.0) -> Any:
-    """Uniform in [minval, maxval)."""
+    """Uniform in [minval, maxval), which broadcast to `shape`."""
     whole = one_key("uniform", key)
     wanted = float_dtype("uniform", dtype, PRECISION.x64)
     return drawn_uniform(whole, shape_of(shape), wanted, minval, maxval)
@@ -59,7 +59,9 @@ def _unit(key: Any, shape: Any, dtype: Any) -> Any:
 
 
 def normal(key: Any, shape: Any = (), dtype: Any = None) -> Any:
-    """Of mean 0 and variance 1. A complex dtype has parts of variance 1/2."""
+    """Of mean 0 and variance 1; of a complex dtype real and imaginary parts have variance 1/2. By the inverse of the
+    distribution function, of as many uniform numbers.
+    """
     whole = one_key("normal", key)
     wanted = float_dtype("normal", dtype, PRECISION.x64, "fc")
     return drawn_normal(whole, shape_of(shape), wanted)
@@ -79,7 +81,7 @@ def _of_uniform(u: Any) -> Any:
 
 
 def truncated_normal(key: Any, lower: Any, upper: Any, shape: Any = None, dtype: Any = None) -> Any:
-    """Normal numbers in the open interval (lower, upper)."""
+    """Normal numbers of mean 0 and variance 1 in the open interval (lower, upper), whose ends broadcast to `shape`."""
     whole = one_key("truncated_normal", key)
     wanted = float_dtype("truncated_normal", dtype, PRECISION.x64)
     size = drawn_shape("truncated_normal", shape, np.shape(lower), np.shape(upper))
@@ -91,7 +93,7 @@ def truncated_normal(key: Any, lower: Any, upper: Any, shape: Any = None, dtype:
 
 
 def lognormal(key: Any, sigma: Any = 1.0, shape: Any = None, dtype: Any = None) -> Any:
-    """exp(sigma * x) of normal x."""
+    """exp(sigma * x) of normal x; `sigma` broadcasts to `shape`."""
     whole = one_key("lognormal", key)
     wanted = float_dtype("lognormal", dtype, PRECISION.x64, "fc")
     size = drawn_shape("lognormal", shape, np.shape(sigma))
@@ -99,7 +101,7 @@ def lognormal(key: Any, sigma: Any = 1.0, shape: Any = None, dtype: Any = None) 
 
 
 def exponential(key: Any, shape: Any = (), dtype: Any = None) -> Any:
-    """Of density exp(-x), x >= 0."""
+    """Of density exp(-x), x >= 0: mean 1."""
     whole = one_key("exponential", key)
     wanted = float_dtype("exponential", dtype, PRECISION.x64)
     return drawn_exponential(whole, shape_of(shape), wanted)
@@ -128,7 +130,7 @@ def drawn_gumbel(key: Any, shape: Any, dtype: Any, mode: Any) -> Any:
 
 
 def laplace(key: Any, shape: Any = (), dtype: Any = None) -> Any:
-    """Of density exp(-|x|) / 2."""
+    """Of density exp(-|x|) / 2: mean 0, variance 2."""
     whole = one_key("laplace", key)
     wanted = float_dtype("laplace", dtype, PRECISION.x64)
     u = drawn_uniform(whole, shape_of(shape), wanted, -1.0 + float_facts(wanted)[2], 1.0)
@@ -136,7 +138,7 @@ def laplace(key: Any, shape: Any = (), dtype: Any = None) -> Any:
 
 
 def logistic(key: Any, shape: Any = (), dtype: Any = None) -> Any:
-    """Of distribution function 1 / (1 + exp(-x))."""
+    """Of distribution function 1 / (1 + exp(-x)): mean 0, variance pi ** 2 / 3."""
     whole = one_key("logistic", key)
     wanted = float_dtype("logistic", dtype, PRECISION.x64)
     u = drawn_uniform(whole, shape_of(shape), wanted, float_facts(wanted)[0], 1.0)
@@ -144,7 +146,7 @@ def logistic(key: Any, shape: Any = (), dtype: Any = None) -> Any:
 
 
 def cauchy(key: Any, shape: Any = (), dtype: Any = None) -> Any:
-    """Of density 1 / (pi (x * x + 1))."""
+    """Of density 1 / (pi (x * x + 1)), which has no mean."""
     whole = one_key("cauchy", key)
     wanted = float_dtype("cauchy", dtype, PRECISION.x64)
     u = drawn_uniform(whole, shape_of(shape), wanted, float_facts(wanted)[1], 1.0)
@@ -152,7 +154,7 @@ def cauchy(key: Any, shape: Any = (), dtype: Any = None) -> Any:
 
 
 def pareto(key: Any, b: Any, shape: Any = None, dtype: Any = None) -> Any:
-    """Of density b / x ** (b + 1), x >= 1."""
+    """Of density b / x ** (b + 1), x >= 1; b > 0 broadcasts to `shape`."""
     whole = one_key("pareto", key)
     wanted = float_dtype("pareto", dtype, PRECISION.x64)
     size = drawn_shape("pareto", shape, np.shape(b))
@@ -160,7 +162,7 @@ def pareto(key: Any, b: Any, shape: Any = None, dtype: Any = None) -> Any:
 
 
 def rayleigh(key: Any, scale: Any, shape: Any = None, dtype: Any = None) -> Any:
-    """Of density x exp(-x * x / (2 scale ** 2)) / scale ** 2, x >= 0."""
+    """Of density x exp(-x * x / (2 scale ** 2)) / scale ** 2, x >= 0; `scale` broadcasts to `shape`."""
     whole = one_key("rayleigh", key)
     wanted = float_dtype("rayleigh", dtype, PRECISION.x64)
     size = drawn_shape("rayleigh", shape, np.shape(scale))
@@ -170,14 +172,14 @@ def rayleigh(key: Any, scale: Any, shape: Any = None, dtype: Any = None) -> Any:
 
 
 def weibull_min(key: Any, scale: Any, concentration: Any, shape: Any = (), dtype: Any = None) -> Any:
-    """scale * e ** (1 / concentration) of exponential e."""
+    """scale * e ** (1 / concentration) of exponential e; the parameters broadcast to `shape`."""
     whole = one_key("weibull_min", key)
     wanted = float_dtype("weibull_min", dtype, PRECISION.x64)
     return drawn_exponential(whole, shape_of(shape), wanted) ** (1.0 / concentration) * scale
 
 
 def maxwell(key: Any, shape: Any = (), dtype: Any = None) -> Any:
-    """The length of a vector of three normal numbers."""
+    """The length of a vector of three normal numbers, of density sqrt(2 / pi) x ** 2 exp(-x ** 2 / 2)."""
     whole = one_key("maxwell", key)
     wanted = float_dtype("maxwell", dtype, PRECISION.x64)
     return np.linalg.norm(drawn_normal(whole, (*shape_of(shape), 3), wanted), axis=-1)
@@ -200,7 +202,7 @@ def drawn_sign(key: Any, shape: Any, dtype: Any) -> Any:
 
 
 def triangular(key: Any, left: Any, mode: Any, right: Any, shape: Any = None, dtype: Any = None) -> Any:
-    """Of a density that rises from `left` to `mode` and falls to `right`."""
+    """Of a density that rises from 0 at `left` to `mode` and falls to 0 at `right`; all broadcast to `shape`."""
     whole = one_key("triangular", key)
     wanted = float_dtype("triangular", dtype, PRECISION.x64)
     size = drawn_shape("triangular", shape, np.shape(left), np.shape(mode), np.shape(right))
@@ -226,7 +228,10 @@ def wald(key: Any, mean: Any, shape: Any = None, dtype: Any = None) -> Any:
 def multivariate_normal(
     key: Any, mean: Any, cov: Any, shape: Any = None, dtype: Any = None, method: Any = "cholesky"
 ) -> Any:
-    """Vectors of this mean (..., n) and covariance (..., n, n), of which `method` takes the root."""
+    """Vectors of this mean (..., n) and covariance (..., n, n): shape (*shape, n), to which both broadcast. `method`,
+    "cholesky", "eigh" or "svd", takes the root of the covariance; ValueError for another one, and for shapes that do
+    not fit.
+    """
     whole = one_key("multivariate_normal", key)
     if method not in ("svd", "eigh", "cholesky"):
         raise ValueError("method must be one of {'svd', 'eigh', 'cholesky'}")
@@ -254,7 +259,9 @@ def _root(c: Any, method: Any) -> Any:
 
 
 def orthogonal(key: Any, n: int, shape: Any = (), dtype: Any = None, m: Any = None) -> Any:
-    """Matrices (n, m) with orthonormal columns, or rows where they are more, uniform among all."""
+    """Matrices with orthonormal columns, or rows where they are more, uniform among all: shape (*shape, n, m), of which
+    m is n by default.
+    """
     whole = one_key("orthogonal", key)
     wanted = float_dtype("orthogonal", dtype, PRECISION.x64, "fc")
     columns = n if m is None else m

@@ -21,7 +21,7 @@ from .special import softmax
 
 
 def gamma(key: Any, a: Any, shape: Any = None, dtype: Any = None) -> Any:
-    """Of density x ** (a - 1) exp(-x) / gamma(a), x > 0."""
+    """Of density x ** (a - 1) exp(-x) / gamma(a), x > 0; a > 0 broadcasts to `shape`. Differentiable in a."""
     whole = one_key("gamma", key)
     wanted = float_dtype("gamma", dtype, PRECISION.x64)
     return drawn_gamma(whole, a, drawn_shape("gamma", shape, np.shape(a)), wanted)
@@ -90,7 +90,7 @@ def _child(keys: Any, n: int) -> Any:
 
 
 def beta(key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None) -> Any:
-    """Of density proportional to x ** (a - 1) (1 - x) ** (b - 1)."""
+    """Of density proportional to x ** (a - 1) (1 - x) ** (b - 1), 0 < x < 1; a, b > 0 broadcast to `shape`."""
     keys = split(one_key("beta", key))
     wanted = float_dtype("beta", dtype, PRECISION.x64)
     size = drawn_shape("beta", shape, np.shape(a), np.shape(b))
@@ -101,7 +101,9 @@ def beta(key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None) -> Any:
 
 
 def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = None) -> Any:
-    """Vectors of positive numbers with sum 1; their length is that of the last axis of `alpha`."""
+    """Vectors of positive numbers with sum 1: shape (*shape, n) for `alpha` of shape (..., n), whose leading axes
+    broadcast to `shape`. ValueError where `alpha` has no axis.
+    """
     whole = one_key("dirichlet", key)
     wanted = float_dtype("dirichlet", dtype, PRECISION.x64)
     if np.ndim(alpha) < 1:
@@ -111,7 +113,7 @@ def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = None) -> Any
 
 
 def chisquare(key: Any, df: Any, shape: Any = None, dtype: Any = None) -> Any:
-    """The sum of `df` squares of normal numbers, `df` any positive number."""
+    """The sum of `df` squares of normal numbers, `df` any positive number; it broadcasts to `shape`."""
     whole = one_key("chisquare", key)
     wanted = float_dtype("chisquare", dtype, PRECISION.x64)
     return _drawn_chisquare(whole, df, drawn_shape("chisquare", shape, np.shape(df)), wanted)
@@ -122,7 +124,7 @@ def _drawn_chisquare(key: Any, df: Any, shape: Any, dtype: Any) -> Any:
 
 
 def t(key: Any, df: Any, shape: Any = None, dtype: Any = None) -> Any:
-    """Student's distribution of `df` degrees of freedom."""
+    """Student's distribution of `df` degrees of freedom, any positive number; it broadcasts to `shape`."""
     keys = split(one_key("t", key))
     wanted = float_dtype("t", dtype, PRECISION.x64)
     size, half = drawn_shape("t", shape, np.shape(df)), np.asarray(df).astype(wanted) / 2
@@ -130,7 +132,7 @@ def t(key: Any, df: Any, shape: Any = None, dtype: Any = None) -> Any:
 
 
 def f(key: Any, dfnum: Any, dfden: Any, shape: Any = None, dtype: Any = None) -> Any:
-    """The quotient of two chi-square numbers, each over its degrees of freedom."""
+    """The quotient of two chi-square numbers, each over its degrees of freedom; both broadcast to `shape`."""
     keys = split(one_key("f", key))
     wanted = float_dtype("f", dtype, PRECISION.x64)
     size = drawn_shape("f", shape, np.shape(dfnum), np.shape(dfden))
@@ -141,7 +143,7 @@ def f(key: Any, dfnum: Any, dfden: Any, shape: Any = None, dtype: Any = None) ->
 
 
 def generalized_normal(key: Any, p: Any, shape: Any = (), dtype: Any = None) -> Any:
-    """Of density proportional to exp(-|x| ** p)."""
+    """Of density proportional to exp(-|x| ** p), for one p > 0."""
     keys = split(one_key("generalized_normal", key))
     wanted, size = float_dtype("generalized_normal", dtype, PRECISION.x64), shape_of(shape)
     return drawn_sign(keys[1], size, wanted) * drawn_gamma(keys[0], 1 / p, size, wanted) ** (1 / p)

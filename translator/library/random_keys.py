@@ -64,13 +64,13 @@ def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -
 
 
 def key_impl(keys: Any) -> str:
-    """The name of the generator."""
+    """The name of the generator, "threefry2x32", whatever the keys."""
     check_keys("key_impl", np.result_type(keys), np.shape(keys))
     return "threefry2x32"
 
 
 def clone(key: Any) -> Any:
-    """The key itself."""
+    """The key itself: JAX marks keys that are used a second time, here none is."""
     return key
 
 

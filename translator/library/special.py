@@ -1,4 +1,10 @@
-"""Special functions as NumPy source; named as in scipy.special. Those that count in a loop are in `incomplete.py`."""
+"""Special functions as NumPy source; named as in scipy.special. Those that count in a loop are in `incomplete.py`.
+
+But for sums over axes (`logsumexp`, `softmax`, `log_softmax`) all work element by element on arguments that
+broadcast, and the result is of the shape to which they do. Its dtype is the widest of the arguments', float64 where
+these are integers or bool. Outside its domain a function is NaN. Complex numbers raise DTypeError where no formula for
+them is known here.
+"""
 
 from __future__ import annotations
 

@@ -23,12 +23,19 @@ Pairs = Sequence[tuple[int, int]]
 
 
 def dynamic_slice(operand: Any, start_indices: Any, slice_sizes: Sequence[int]) -> Any:
-    """operand[s0 : s0 + n0, s1 : s1 + n1, ...]. Negative starts count from the end; the slice is moved inside."""
+    """operand[s0 : s0 + n0, s1 : s1 + n1, ...], of the shape `slice_sizes`. Starts are integers, known or not; negative
+    ones count from the end, and the slice is moved inside.
+
+    ValueError where there are not as many starts and sizes as axes, TypeError for a size that does not fit into its
+    axis.
+    """
     return operand[_places(operand.shape, start_indices, slice_sizes)].copy()
 
 
 def dynamic_update_slice(operand: Any, update: Any, start_indices: Any) -> Any:
-    """A copy of `operand` with `update` at these starts, which are taken as in dynamic_slice."""
+    """A copy of `operand` with `update`, of as many axes, at these starts, which are taken as in dynamic_slice; its
+    errors, too.
+    """
     return updated(operand, _places(operand.shape, start_indices, update.shape), update, "set")
 
 
@@ -46,23 +53,25 @@ def _inside(start: Any, size: int, n: int) -> slice:
 
 
 def dynamic_slice_in_dim(operand: Any, start_index: Any, slice_size: int, axis: int = 0) -> Any:
-    """dynamic_slice along one axis."""
+    """dynamic_slice along one axis, which then has `slice_size` elements. AxisError for an axis that is not there."""
     return operand[_place(operand, start_index, slice_size, axis)].copy()
 
 
 def dynamic_update_slice_in_dim(operand: Any, update: Any, start_index: Any, axis: int) -> Any:
-    """dynamic_update_slice along one axis."""
+    """dynamic_update_slice along one axis: `update` is as long as it says, in other axes as `operand`."""
     return updated(operand, _place(operand, start_index, update.shape[axis], axis), update, "set")
 
 
 def dynamic_index_in_dim(operand: Any, index: Any, axis: int = 0, keepdims: bool = True) -> Any:
-    """operand[..., index, ...], the index taken as the starts of dynamic_slice are."""
+    """operand[..., index, ...], the index taken as the starts of dynamic_slice are. The axis stays, with one element,
+    where `keepdims`.
+    """
     row = dynamic_slice_in_dim(operand, index, 1, axis)
     return row if keepdims else np.squeeze(row, axis)
 
 
 def dynamic_update_index_in_dim(operand: Any, update: Any, index: Any, axis: int) -> Any:
-    """A copy of `operand` with `update` at one index of an axis."""
+    """A copy of `operand` with `update` at one index of an axis; `update` has that axis, of one element, or not."""
     value = update if np.ndim(update) == operand.ndim else np.expand_dims(update, axis)
     return dynamic_update_slice_in_dim(operand, value, index, axis)
 
@@ -89,13 +98,15 @@ def static_slice(
 
 
 def slice_in_dim(operand: Any, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0) -> Any:
-    """operand[start:limit:stride] along one axis."""
+    """operand[start:limit:stride] along one axis, None being its ends. AxisError for an axis that is not there."""
     before = tuple(slice(None) for _ in range(one_axis(axis, operand.ndim)))
     return operand[(*before, slice(start_index, limit_index, stride))].copy()
 
 
 def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True) -> Any:
-    """operand[..., index, ...]."""
+    """operand[..., index, ...] of a known index. The axis stays, with one element, where `keepdims`. IndexError out of
+    range.
+    """
     row = np.take(operand, index, axis)
     return np.expand_dims(row, axis) if keepdims else row
 
@@ -104,12 +115,14 @@ def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True)
 
 
 def broadcast(operand: Any, sizes: Sequence[int]) -> Any:
-    """New leading axes of these sizes."""
+    """New leading axes of these sizes: shape (*sizes, *operand.shape), a view that cannot be written."""
     return np.broadcast_to(operand, (*sizes, *np.shape(operand)))
 
 
 def broadcast_in_dim(operand: Any, shape: Sequence[int], broadcast_dimensions: Sequence[int]) -> Any:
-    """The axes of `operand` at these axes of the result, the others repeated."""
+    """An array of this shape: axis k of `operand` is axis broadcast_dimensions[k] of it, the others are repeated.
+    ValueError where sizes do not fit.
+    """
     sizes = [1] * len(shape)
     for axis, place in enumerate(broadcast_dimensions):
         sizes[place] = np.shape(operand)[axis]
@@ -445,7 +458,9 @@ def conv(
     precision: Any = None,
     preferred_element_type: Any = None,
 ) -> Any:
-    """conv_general_dilated in the order NCHW, OIHW."""
+    """conv_general_dilated of `lhs` (N, C, ...) with `rhs` (O, C, ...), of which the result is (N, O, ...); `padding`
+    is "SAME", "VALID" or pairs.
+    """
     return conv_general_dilated(lhs, rhs, window_strides, padding, preferred_element_type=preferred_element_type)
 
 
@@ -459,7 +474,7 @@ def conv_with_general_padding(
     precision: Any = None,
     preferred_element_type: Any = None,
 ) -> Any:
-    """`conv` with padding and dilations."""
+    """`conv` with (low, high) padding for each spatial axis, and dilations of operand and kernel."""
     return conv_general_dilated(
         lhs,
         rhs,
