@@ -340,7 +340,7 @@ def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
 
 
 def cumprod(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
-    """Running products along `axis`, from its end where `reverse`; of the operand's shape. AxisError for no axis of it."""
+    """Running products, of the operand's shape, from the end of `axis` where `reverse`."""
     return np.flip(np.cumprod(np.flip(operand, axis), axis), axis) if reverse else np.cumprod(operand, axis)
 
 
