@@ -211,6 +211,9 @@ def programs() -> dict[str, Program]:
     found["argmax"] = Program(place_of_largest, ((LARGE,),), "float32", 4 * LARGE, wanted=0.85, tolerance=0.0)
     # Read by the kernel that finds what chunks come to, and again by the one that sums along them.
     found["running sum"] = Program(running_sum, ((LARGE,),), "float32", 8 * LARGE, wanted=0.6, reads=1.5)
+    # Mean and variance in one walk, since no block keeps such rows; the second one stores.
+    long = (LARGE >> 17, 1 << 17)
+    found["layer norm, rows of 131072"] = Program(layer_norm, (long,), "float32", 8 * LARGE, wanted=0.55, reads=1.5)
     n = 8192
     found["matmul + bias + gelu, 8192, bfloat16"] = Program(
         gelu_layer, ((n, n), (n, n), (n,)), "bfloat16", 6 * n * n, 2.0 * n**3, 0.75, tolerance=0.2
