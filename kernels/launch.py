@@ -24,6 +24,7 @@ ALIGNMENT = 16  # bytes, and elements: what Triton's divisibility promise is abo
 PACK_ALIGNMENT = 32  # bytes of the longest packs: four doubles
 TRIALS = 7  # runs of each schedule that is tried
 DEFAULT_SHARED = 48 << 10  # dynamic shared memory that needs no permission
+MAX_SHARED_OPTIN = 97  # cudaDevAttrMaxSharedMemoryPerBlockOptin
 MAX_DYNAMIC_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 
 
@@ -74,8 +75,8 @@ class CupyBackend(Backend):
 
     @property
     def shared(self) -> int:
-        properties = self.xp.cuda.runtime.getDeviceProperties(self.place())
-        return int(properties.get("sharedMemPerBlockOptin", DEFAULT_SHARED))
+        # Asked for every plan: an attribute takes microseconds, all properties of a device more than a plan does.
+        return int(self.xp.cuda.runtime.deviceGetAttribute(MAX_SHARED_OPTIN, self.place()))
 
     @contextmanager
     def memory_told(self) -> Iterator[None]:

@@ -50,7 +50,11 @@ class FakeCupy:
 
         self.cuda = SimpleNamespace(
             function=SimpleNamespace(Module=Module),
-            runtime=SimpleNamespace(getDevice=lambda: 0, getDeviceProperties=lambda d: {"name": b"a device"}),
+            runtime=SimpleNamespace(
+                getDevice=lambda: 0,
+                getDeviceProperties=lambda d: {"name": b"a device"},
+                deviceGetAttribute=lambda attribute, d: {97: 48 << 10}[attribute],
+            ),
             Device=lambda d: SimpleNamespace(compute_capability="90"),
         )
 
@@ -163,6 +167,13 @@ def test_promises_are_made_only_where_they_hold() -> None:
     assert not may_pack(first_launch(chain(64), "cuda"), [(1 << 20) + 4])
     assert may_pack(first_launch(softmax(64, 32), "cuda"), [1 << 20])
     assert not may_pack(first_launch(softmax(64, 33), "cuda"), [1 << 20])
+
+
+def test_numbers_of_attributes_are_those_of_cuda() -> None:
+    cupy = pytest.importorskip("cupy")
+    assert cupy.cuda.runtime.cudaDevAttrMaxSharedMemoryPerBlockOptin == launching.MAX_SHARED_OPTIN
+    driver = pytest.importorskip("cupy_backends.cuda.api.driver")
+    assert driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES == launching.MAX_DYNAMIC_SHARED
 
 
 def test_a_machine_without_a_device_says_so() -> None:
