@@ -55,6 +55,8 @@ X, Y = array("x", 3, 4), array("y", 3, 4)
         (lambda b, x, y: make.max(b, x, 0, True), "np.max(x, axis=0, keepdims=True)"),
         (lambda b, x, y: make.argmax(b, x, 1), "np.argmax(x, axis=1)"),
         (lambda b, x, y: make.cumsum(b, x, 1), "np.cumsum(x, axis=1)"),
+        (lambda b, x, y: make.cumsum(b, make.reshape(b, x, (12,)), 0), "np.cumsum(x.reshape(12))"),
+        (lambda b, x, y: make.argmax(b, make.reshape(b, x, (12,)), 0), "np.argmax(x.reshape(12))"),
         (lambda b, x, y: make.astype(b, x, np.float32), "x.astype(np.float32)"),
         (lambda b, x, y: make.reshape(b, make.add(b, x, y), (2, 6)), "(x + y).reshape(2, 6)"),
         (lambda b, x, y: make.transpose(b, x), "x.T"),

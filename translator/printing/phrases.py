@@ -200,10 +200,10 @@ class Expressions:
             case ArgReduce():
                 assert isinstance(s.attrs, ArgReduceAttrs)
                 keep = {"keepdims": ast.Constant(True)} if s.attrs.keepdims else {}
-                return call(s.op.numpy, self.atom(s.args[0]), axis=integer(s.attrs.axis), **keep)
+                return call(s.op.numpy, self.atom(s.args[0]), **_along(s.args[0], s.attrs.axis), **keep)
             case Cumulative():
                 assert isinstance(s.attrs, CumulativeAttrs)
-                return call(s.op.numpy, self.atom(s.args[0]), axis=integer(s.attrs.axis))
+                return call(s.op.numpy, self.atom(s.args[0]), **_along(s.args[0], s.attrs.axis))
             case Sort():
                 assert isinstance(s.attrs, SortAttrs)
                 along = {} if s.attrs.axis == s.args[0].aval.ndim - 1 else {"axis": integer(s.attrs.axis)}
@@ -543,6 +543,11 @@ def is_matmul(lhs: tuple[int, ...], rhs: tuple[int, ...], out: tuple[int, ...]) 
         return False
     core = (*rows, *columns)
     return out == (*longer, *core) and len(set(core)) == len(core) and not set(core) & set(longer)
+
+
+def _along(x: Atom, axis: int) -> dict[str, ast.expr]:
+    """The keyword that says the axis, which a vector does not need."""
+    return {} if x.aval.ndim == 1 else {"axis": integer(axis)}
 
 
 def einsum_formula(attrs: ContractAttrs) -> str:
