@@ -76,10 +76,25 @@ def quotient(w: Writer, x: Value, y: Value) -> Value:
     return w.op("complex", real, imag, dtype=x.dtype)
 
 
+def power(w: Writer, x: Value, y: Value) -> Value:
+    """Of zero as NumPy has it: 0 to exponents whose real part is positive, 1 to the exponent 0, else NaN."""
+    part = real_dtype(x.dtype)
+    a, b, c, d = (w.op(name, z, dtype=part) for z in (x, y) for name in ("real", "imag"))
+    zero = w.splat(0, a)
+    rooted = w.select(w.compare("GT", c, zero), zero, w.splat(np.nan, a))
+    nothing = w.both(w.compare("EQ", c, zero), w.compare("EQ", d, zero))
+    real, imag = w.select(nothing, w.splat(1, a), rooted), w.select(nothing, zero, rooted)
+    of_zero = w.both(w.compare("EQ", a, zero), w.compare("EQ", b, zero))
+    return w.select(of_zero, w.op("complex", real, imag, dtype=x.dtype), w.op(ops.POWER.stablehlo, x, y))
+
+
+_OF_TWO: dict[str, Rule] = {"divide": quotient, "power": power, "float_power": power}
+
+
 def by_parts(name: str) -> Rule | None:
     """The rule of a complex function that NumPy computes part by part, infinities and zeros with it."""
-    if name == "divide":
-        return quotient
+    if name in _OF_TWO:
+        return _OF_TWO[name]
     function = _BY_PARTS.get(name)
     if function is None:
         return None

@@ -34,6 +34,11 @@ RAISING: list[tuple[Any, tuple[Any, ...]]] = [
     (lambda x: np.histogram(x, 3), (ODD,)),
     (lambda x, bins: np.digitize(x, bins), (X, np.array([0.0, 2.0, 1.0]))),
     (lambda x, i: x[i], (np.zeros(0), 2)),
+    (lambda x: np.pad(x, 1, mode="mean"), (np.zeros((0, 3)),)),
+    (lambda x: np.lib.stride_tricks.as_strided(x, (x.size - 2, 3), x.strides * 2), (np.zeros(1),)),
+    (lambda a, b: np.linalg.lstsq(a, b, rcond=None), (np.ones((3, 2), np.float16), np.ones(3))),
+    (lambda x: round(x), (np.bool_(True),)),
+    (lambda x: round(x), (1j,)),
     # what nobody reads
     (lambda x, i: (x[i], 1)[1], (X, 9)),
     (lambda x, i: (x[i], 1)[1], (X, K + 9)),
@@ -61,6 +66,22 @@ def test_errors(function: Any, arguments: tuple[Any, ...], target: str) -> None:
     with np.errstate(all="ignore"), pytest.raises(Exception):  # noqa: B017, PT011
         function(*arguments)
     check(function, arguments, target)
+
+
+@CASES((np.array([2.0]),), (np.array([[7]]),), (np.zeros(0),))
+def among(x):
+    return x in (1, 2), x not in [2, 3]
+
+
+@CASES((0j,), (np.array([0j, 1.5 - 2j]),))
+def powers_of_zero(x):
+    y = np.array([0.5 - 0.25j, 2, 1j, -1, 0, 1e-300 + 5j])
+    return np.power.outer(x, y), 0 ** y
+
+
+@CASES((K > 0, K > 1), (K, K + 1), (X + 1j, X))
+def products_of_vectors(x, y):
+    return np.vecdot(x, y), np.vecmat(x, y[:, None])
 
 
 @CASES((K,), (K + 1,))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .rearranging import trace
-from .support import axes_of, float_of, known, product, require_square, require_system
+from .support import axes_of, float_of, known, product, require_precision, require_square, require_system
 
 
 def _magnitudes(x: Any) -> Any:
@@ -207,6 +207,7 @@ def lstsq_by_pinv(a: Any, b: Any, rcond: Any = None) -> Any:
 
 def _system(a: Any, b: Any) -> tuple[Any, Any]:
     require_system(a.shape, b.shape)
+    require_precision(a.dtype, b.dtype)
     dtype = np.result_type(float_of(a.dtype), float_of(b.dtype))
     return a.astype(dtype), b.astype(dtype)
 

@@ -105,7 +105,9 @@ def pad_widths(pad_width: Any, ndim: int) -> tuple[tuple[int, int], ...]:
 
 
 def stat_lengths(stat_length: Any, ndim: int, axis: int, n: int) -> tuple[int, int]:
-    """From how many elements np.pad takes a statistic at the two ends of an axis."""
+    """From how many elements np.pad takes a statistic at the two ends of an axis, which has some."""
+    if n == 0:
+        raise ShapeError(f"can't extend empty axis {axis} using modes other than 'constant' or 'empty'")
     if stat_length is None:
         return n, n
     left, right = np.broadcast_to(np.asarray(stat_length), (ndim, 2))[axis]
@@ -209,6 +211,12 @@ def require_square(shape: Sequence[int]) -> None:
         raise SquareError(f"{len(shape)}-dimensional array given. Array must be at least two-dimensional")
     if shape[-1] != shape[-2]:
         raise SquareError("Last 2 dimensions of the array must be square")
+
+
+def require_precision(*dtypes: Any) -> None:
+    """Raises DTypeError for half precision, which NumPy's linear algebra does not take."""
+    if np.float16 in dtypes:
+        raise DTypeError("array type float16 is unsupported in linalg")
 
 
 def require_system(a: Sequence[int], b: Sequence[int]) -> None:

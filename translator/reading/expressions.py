@@ -437,7 +437,7 @@ def contains(ctx: Context, container: Value, item: Value, node: ast.AST) -> Any:
         for other in container:
             equal = functools.partial(compare_pair, ctx, ast.Eq(), item, other, node)
             found = logic(ctx, found, equal, False, node)
-        return found if isinstance(found, bool) else ctx.atom(found)
+        return truth(ctx, found, node)
     static(ctx, item, node, "the key")
     raise ctx.error(CutError, node, f"`in` over {describe(container)} is not in the language")
 

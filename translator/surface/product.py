@@ -96,13 +96,17 @@ def linalg_outer(b: Builder, x1: Any, x2: Any, /) -> Atom:
 
 def vecdot(b: Builder, x1: Any, x2: Any, /, *, axis: Any = -1) -> Atom:
     """Products of vectors along an axis, over broadcast batches; the first operand conjugated."""
-    x, y = conjugate(b, array(b, x1)), array(b, x2)
+    x, y = _conjugated(b, array(b, x1)), array(b, x2)
     x, y = (moveaxis(b, a, static_int(axis, "an axis"), -1) for a in (x, y))
     if x.aval.shape == y.aval.shape:
         labels = range(x.aval.ndim)
         return make.contract(b, x, y, labels, labels, labels[:-1])
     product = make.matmul(b, make.expand_dims(b, x, -2), make.expand_dims(b, y, -1))
     return make.squeeze(b, product, (-2, -1))
+
+
+def _conjugated(b: Builder, x: Atom) -> Atom:
+    return conjugate(b, x) if x.aval.dtype.kind == "c" else x  # bools would become int8
 
 
 def matvec(b: Builder, x1: Any, x2: Any, /) -> Atom:
@@ -113,7 +117,7 @@ def matvec(b: Builder, x1: Any, x2: Any, /) -> Atom:
 
 
 def vecmat(b: Builder, x1: Any, x2: Any, /) -> Atom:
-    x, y = conjugate(b, array(b, x1)), array(b, x2)
+    x, y = _conjugated(b, array(b, x1)), array(b, x2)
     if x.aval.ndim == 1:
         return make.matmul(b, x, y)
     return make.squeeze(b, make.matmul(b, make.expand_dims(b, x, -2), y), -2)

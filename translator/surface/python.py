@@ -124,6 +124,10 @@ def round_(b: Builder, number: Any, ndigits: Any = None) -> Any:
     if isinstance(number, bool | int | float):
         return round(number, static(ndigits, "ndigits"))
     atom = array(b, number)
+    if atom.aval.dtype.kind == "c":
+        raise DTypeError("type complex doesn't define __round__ method")
+    if atom.aval.dtype.kind == "b":
+        raise CutError(Diagnostic("round() of a truth value", why="Python rounds its own, and none of NumPy's"))
     if atom.aval.weak and ndigits is not None and atom.aval.dtype.kind == "f":
         what = "round() of a Python float to decimals"
         raise CutError(Diagnostic(what, why="Python rounds the decimal text", instead="np.round"))

@@ -269,6 +269,8 @@ def as_strided(
     steps = ahead if strides is None else static_shape(strides, "the strides")
     if len(steps) != len(sizes):
         raise ValueError("mismatch in length of strides and shape")
+    if any(n < 0 for n in sizes):
+        raise ValueError("negative dimensions are not allowed")
     reach = [(n - 1) * s for n, s in zip(sizes, steps, strict=True)]
     if any(s % itemsize for s in steps) or (0 not in sizes and not _is_inside(reach, a.aval.size * itemsize)):
         raise UnsupportedError(
