@@ -90,8 +90,8 @@ NUMBER = Number()
 
 
 def compiled(driver: Driver) -> Callable[..., tuple[Any, ...]]:
-    """The host source as a function. Tracebacks and pdb see its lines for as long as it lives; what the library raises
-    in one of them is told at the user's place.
+    """The host source as a function. Tracebacks and pdb see its lines for as long as it lives; what the library or the
+    device raises in one of them is told at the user's place.
     """
     filename = f"<host source of {driver.name} {next(_numbers)}>"
     namespace = dict(driver.namespace)
@@ -103,7 +103,7 @@ def compiled(driver: Driver) -> Callable[..., tuple[Any, ...]]:
     def run(*leaves: Any) -> tuple[Any, ...]:
         try:
             return function(*leaves)
-        except (IndexError, ValueError, ArithmeticError) as error:
+        except (IndexError, ValueError, ArithmeticError, MemoryError, RuntimeError) as error:
             line = next(n for f, n in traceback.walk_tb(error.__traceback__) if f.f_code.co_filename == filename)
             if span := driver.spans[line - 1]:
                 tell_place(error, span)

@@ -115,6 +115,18 @@ def test_too_little_memory_says_what_is_free(cupy: FakeCupy) -> None:
             raise full("allocating 4,096 bytes")
 
 
+@pytest.mark.parametrize("kind", [RuntimeError, MemoryError])
+def test_what_the_device_refuses_is_told_at_the_user_s_line(kind: type[Exception], cupy: FakeCupy) -> None:
+    """CuPy's errors of the driver and of the runtime are RuntimeErrors, those of its pools MemoryErrors."""
+
+    def refuse(*given: Any) -> None:
+        raise kind("CUDA_ERROR_ILLEGAL_ADDRESS")
+
+    cupy.empty = refuse  # type: ignore[assignment]
+    with pytest.raises(kind, match=r"CUDA_ERROR_ILLEGAL_ADDRESS\n  --> program.py:5:1"):
+        run(softmax(100, 37), "cuda", [np.ones((100, 37), "f4")], cupy)
+
+
 def test_a_kernel_that_needs_more_shared_memory_than_there_is(cupy: FakeCupy, monkeypatch: pytest.MonkeyPatch) -> None:
     def large(program: Any, architecture: int, aligned: bool, stages: int = 3) -> Compiled:
         return Compiled(program.name, b"cubin", "", 128, stages * least, 0, 2)
