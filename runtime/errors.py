@@ -17,6 +17,7 @@ from ..translator.errors import (
     SourcelessError,
     SquareError,
     TargetError,
+    UnboundError,
     UnsupportedError,
     UntracedError,
 )
@@ -48,6 +49,7 @@ __all__ = [
     "TracerArrayConversionError",
     "TracerBoolConversionError",
     "TracerIntegerConversionError",
+    "UnboundError",
     "UnexpectedTracerError",
     "UnsupportedError",
     "UntracedError",

@@ -259,6 +259,10 @@ class ObjectsError(CutError, DTypeError):
     refuses = True
 
 
+class UnboundError(CutError, UnboundLocalError):
+    """A name that nothing has been assigned to; an UnboundLocalError, as Python raises."""
+
+
 class MismatchError(ShapeError, DTypeError):
     """What does not fit the function whose derivative is taken: `argnums` that the call does not have, a tangent or
     cotangent of another shape or dtype, a result that is no single number. JAX raises TypeError or ValueError.
@@ -301,7 +305,8 @@ class TargetError(UntracedError):
 
 _FACE = __name__.partition(".")[0]  # where users find them
 _OFFERED = UntracedError, UnsupportedError, ShapeError, DTypeError, AliasError, DerivativeError, TargetError
-_OFFERED_IN_ERRORS = CutError, SourcelessError, ObjectsError, AxisError, SquareError, OutOfBoundsError, MismatchError
+_REFUSING = CutError, SourcelessError, ObjectsError, UnboundError
+_OFFERED_IN_ERRORS = *_REFUSING, AxisError, SquareError, OutOfBoundsError, MismatchError
 for _error in _OFFERED:
     _error.__module__ = _FACE
 for _special in _OFFERED_IN_ERRORS:

@@ -15,6 +15,7 @@ from untraced.translator.errors import (
     DTypeError,
     OutOfBoundsError,
     ShapeError,
+    UnboundError,
     UnsupportedError,
     UntracedError,
 )
@@ -137,7 +138,10 @@ def test_unbound_local() -> None:
         z = 1
         return y
 
-    refused(f, X, match="z may be unbound")
+    refused(f, X, error=UnboundError, match="z may be unbound")
+    for transform in (grad, vmap, accelerate):
+        with pytest.raises(UnboundLocalError):
+            transform(f)(X)
 
 
 def test_unknown_name() -> None:

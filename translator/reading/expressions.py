@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .. import make, ops
-from ..errors import CutError, DTypeError
+from ..errors import CutError, DTypeError, UnboundError
 from ..ir import Atom, Aval, Const, Var
 from ..ops.core import Elementwise, promote
 from ..precision import Precision
@@ -70,7 +70,8 @@ def lookup(ctx: Context, identifier: str, node: ast.AST) -> Value:
                 refuse_undefined(ctx, value, node, identifier)
             return value
         if identifier in frame.live.local:
-            ctx.cut(
+            raise ctx.error(
+                UnboundError,
                 node,
                 f"{identifier} may be unbound here",
                 why="nothing has been assigned to it on the way to this line",
