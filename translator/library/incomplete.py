@@ -25,12 +25,16 @@ _STILL = 12  # steps without a change: where a is an integer the fraction ends, 
 
 
 def gammainc(a: Any, x: Any) -> Any:
-    """The regularized lower incomplete gamma function."""
+    """The regularized lower incomplete gamma function. Arguments broadcast; the result is of their common dtype,
+    float64 for integers.
+    """
     return _gamma_part(a, x, False)
 
 
 def gammaincc(a: Any, x: Any) -> Any:
-    """The regularized upper incomplete gamma function."""
+    """The regularized upper incomplete gamma function. Arguments broadcast; the result is of their common dtype,
+    float64 for integers.
+    """
     return _gamma_part(a, x, True)
 
 
@@ -137,7 +141,9 @@ def _not_zero(x: Any) -> Any:
 
 
 def betainc(a: Any, b: Any, x: Any) -> Any:
-    """The regularized incomplete beta function."""
+    """The regularized incomplete beta function. Arguments broadcast; the result is of their common dtype, float64 for
+    integers.
+    """
     return _beta_parts(a, b, x, False)
 
 

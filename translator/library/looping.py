@@ -18,7 +18,8 @@ Fun = Callable[..., Any]
 
 
 def cond(pred: Any, true_fun: Any, false_fun: Any, *operands: Any, **options: Any) -> Any:
-    """true_fun(*operands) where `pred`, a bool scalar, holds, else false_fun(*operands). One of them runs.
+    """true_fun(*operands) where `pred`, a bool scalar, holds, else false_fun(*operands). One of them runs. Both return
+    trees of the same structure and shapes.
 
     JAX's older form has an operand for each: cond(pred, true_operand, true_fun, false_operand, false_fun).
     """
@@ -32,7 +33,9 @@ def cond(pred: Any, true_fun: Any, false_fun: Any, *operands: Any, **options: An
 
 
 def switch(index: Any, branches: Sequence[Fun], *operands: Any) -> Any:
-    """branches[index](*operands), the index clamped into range."""
+    """branches[index](*operands), the index clamped into range. All return trees of the same structure and shapes;
+    `index` is an integer scalar.
+    """
     if not len(branches):
         raise ValueError("switch needs at least one branch")
     if np.result_type(index).kind not in "iub":
@@ -49,7 +52,9 @@ def _chosen(index: Any, branches: Sequence[Fun], k: int, operands: tuple[Any, ..
 
 
 def while_loop(cond_fun: Fun, body_fun: Fun, init_val: Any) -> Any:
-    """val = body_fun(val) while cond_fun(val)."""
+    """val = body_fun(val) while cond_fun(val). `val` is a tree whose structure and shapes stay; `cond_fun` returns
+    a bool scalar.
+    """
     val = _carried(init_val)
     while cond_fun(val):
         val = _passed_on("while_loop", val, body_fun(val))
@@ -84,7 +89,9 @@ def _number(x: Any) -> Any:
 
 
 def fori_loop(lower: Any, upper: Any, body_fun: Fun, init_val: Any, *, unroll: Any = None) -> Any:
-    """val = body_fun(i, val) for i from `lower` to `upper`, exclusive. `unroll` changes nothing here."""
+    """val = body_fun(i, val) for i from `lower` to `upper`, exclusive. `unroll` changes nothing here. `val` is a tree
+    whose structure and shapes stay.
+    """
     val = _carried(init_val)
     for i in range(lower, upper):
         val = _passed_on("fori_loop", val, body_fun(i, val))

@@ -33,7 +33,7 @@ def sort_several(operands: Any, dimension: int, num_keys: int) -> tuple[Any, ...
 
 
 def sort_key_val(keys: Any, values: Any, dimension: int = -1, is_stable: bool = True) -> tuple[Any, Any]:
-    """Sorted keys, and the values in their order."""
+    """Sorted keys, and the values in their order. Arrays of one shape, each in its dtype."""
     order = np.argsort(keys, axis=dimension, kind="stable")
     return np.take_along_axis(keys, order, dimension), np.take_along_axis(values, order, dimension)
 

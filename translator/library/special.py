@@ -77,19 +77,25 @@ def log_softmax(x: Any, axis: Any = None) -> Any:
 
 
 def expit(x: Any) -> Any:
-    """The logistic function, which overflows nowhere: exp(x) / (1 + exp(x)), of -|x| and mirrored."""
+    """The logistic function, which overflows nowhere: exp(x) / (1 + exp(x)), of -|x| and mirrored. Element by element,
+    of any shape; floats keep their dtype, integers become float64.
+    """
     x = _floats(x)
     e = np.exp(np.where(x < 0, x, -x))  # of -|x|, whose derivative at 0 would be 0
     return (np.where(x < 0, e, 1.0) / (1.0 + e)).astype(x.dtype)[()]
 
 
 def log_expit(x: Any) -> Any:
-    """log(expit(x)) = -log(1 + exp(-x)), without overflow."""
+    """log(expit(x)) = -log(1 + exp(-x)), without overflow. Element by element, of any shape; floats keep their dtype,
+    integers become float64.
+    """
     return -np.logaddexp(0.0, -_reals(x))
 
 
 def softplus(x: Any) -> Any:
-    """log(1 + exp(x)), without overflow."""
+    """log(1 + exp(x)), without overflow. Element by element, of any shape; floats keep their dtype, integers become
+    float64.
+    """
     return np.logaddexp(0.0, _reals(x))
 
 
@@ -286,7 +292,8 @@ def beta(a: Any, b: Any) -> Any:
 
 
 def zeta(x: Any, q: Any = None) -> Any:
-    """Hurwitz's zeta function, the sum of (q + k) ** -x; Riemann's without `q`, for every x.
+    """Hurwitz's zeta function, the sum of (q + k) ** -x; Riemann's without `q`, for every x. Arguments broadcast; the
+    result is of their common dtype, float64 for integers.
 
     By the formula of Euler and Maclaurin after ten terms: Abramowitz and Stegun 23.1.30.
     """
@@ -332,7 +339,9 @@ _BERNOULLI = (
 
 
 def polygamma(n: Any, x: Any) -> Any:
-    """The nth derivative of digamma at x; n may be an array. NaN where n is no whole number, as powers of -1 are."""
+    """The nth derivative of digamma at x; n may be an array. NaN where n is no whole number, as powers of -1 are.
+    Arguments broadcast; the result is of their common dtype, float64 for integers.
+    """
     n, x = np.broadcast_arrays(np.asarray(n), _reals(x))
     x = x.astype(np.result_type(real_float_of(n.dtype), x))
     order = np.maximum(n, 1).astype(x.dtype)

@@ -57,7 +57,7 @@ def i0_source(x: Any) -> Any:
 
 
 def i0e_source(x: Any) -> Any:
-    """exp(-|x|) i0(x)."""
+    """exp(-|x|) i0(x). Element by element, of any shape; floats keep their dtype, integers become float64."""
     a = np.absolute(x.astype(np.float64))
     near = a <= _SWITCH
     small = np.where(near, a, 0.0)
@@ -77,7 +77,7 @@ def i1_source(x: Any) -> Any:
 
 
 def i1e_source(x: Any) -> Any:
-    """exp(-|x|) i1(x)."""
+    """exp(-|x|) i1(x). Element by element, of any shape; floats keep their dtype, integers become float64."""
     v = x.astype(np.float64)
     a = np.absolute(v)
     near = a <= _SWITCH

@@ -89,7 +89,9 @@ def _sine_of_pi(v: Any) -> Any:
 
 
 def gammaln_source(x: Any) -> Any:
-    """log(abs(gamma(x))): interpolants around its zeros 1 and 2, recurrence up to 12, and Stirling's formula."""
+    """log(abs(gamma(x))): interpolants around its zeros 1 and 2, recurrence up to 12, and Stirling's formula. Element
+    by element, of any shape; floats keep their dtype, integers become float64.
+    """
     v = x.astype(np.float64)
     low = v < 0.0
     a = np.absolute(v)
@@ -117,6 +119,7 @@ def gammaln_source(x: Any) -> Any:
 
 def digamma_source(x: Any) -> Any:
     """The derivative of log gamma: an interpolant on [1, 2], recurrence up to 12, the asymptotic series, reflection.
+    Element by element, of any shape; floats keep their dtype, integers become float64.
 
     Abramowitz and Stegun, Handbook of Mathematical Functions, 6.3.5, 6.3.7 and 6.3.18.
     """

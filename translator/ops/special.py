@@ -109,7 +109,9 @@ def exp_of_square(x: Any, factor: float) -> Any:
 
 
 def erfc_source(x: Any) -> Any:
-    """1 - erf(x), without cancellation."""
+    """1 - erf(x), without cancellation. Element by element, of any shape; floats keep their dtype, integers become
+    float64.
+    """
     v = x.astype(np.float64)
     a = np.absolute(v)
     far = a > 0.5
@@ -119,7 +121,9 @@ def erfc_source(x: Any) -> Any:
 
 
 def erfinv_source(x: Any) -> Any:
-    """The x of which erf is `x`, between -1 and 1."""
+    """The x of which erf is `x`, between -1 and 1. Element by element, of any shape; floats keep their dtype, integers
+    become float64.
+    """
     v = x.astype(np.float64)
     a = np.absolute(v)
     far = np.copysign(_erfc_root(np.where(a > 0.5, 1.0 - a, 0.25)), v)
