@@ -174,7 +174,9 @@ def emit(
     for k, p in enumerate(function.body.params):
         aval = _with_front(p.aval, shifts.get(k, 0))
         value = Value(w.fresh(p.hint), aval.shape, aval.dtype)
-        emitter.bind(p, w.without_front(value, shifts[k], p.aval.shape) if k in shifts else value)
+        argument = w.without_front(value, shifts[k], p.aval.shape) if k in shifts else value
+        emitter.bind(p, argument)
+        w.arguments.add(argument.name)
         donor = " {jax.buffer_donor = true}" if k in donate else ""
         params.append(f"{value.name}: {tensor_type(aval.shape, aval.dtype)}{donor}")
     emitter.block(function.body)

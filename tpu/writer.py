@@ -135,6 +135,7 @@ class Writer:
         self.loses_nan = False  # whether large `maximum` and `minimum` reductions may lose NaN, as on CPUs
         self.bounded: dict[str, tuple[str, Value, Value]] = {}  # name -> the comparison of integers with a scalar it is
         self.shifted: dict[str, tuple[Value, int]] = {}  # name -> (parameter, elements in front) that it is the rest of
+        self.arguments: set[str] = set()  # names of arrays that lie in memory as the caller gave them
         self.made: dict[tuple[object, ...], list[Value]] = {}  # what this region, or one around it, need not make again
 
     def fresh(self, hint: str = "t") -> str:
@@ -314,6 +315,8 @@ class Writer:
         result = self.op("reshape", x, shape=shape)
         if x.name in self.shifted:
             self.shifted[result.name] = self.shifted[x.name]
+        if x.name in self.arguments:
+            self.arguments.add(result.name)
         return result
 
     def broadcast(self, x: Value, shape: Shape) -> Value:

@@ -25,7 +25,9 @@ def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Host calls and shifted arguments for arrays of any size."""
     monkeypatch.setattr(host_calls, "has_vectors", lambda: True)
     monkeypatch.setattr(host_calls, "TAKEN", (0.0, 0.0))
-    for name in ("SMALLEST", "SHORTEST_LINE", "SHORTEST_SUM", "SMALLEST_PRODUCT", "SHORTEST_DOT", "LEAST_PRODUCTS"):
+    for name in ("SMALLEST", "SMALLEST_PRODUCT", "LEAST_PRODUCTS", "MANY_COMPARED"):
+        monkeypatch.setattr(host_calls, name, 1)
+    for name in ("SHORTEST_LINE", "SHORTEST_SUM", "SHORTEST_DOT"):
         monkeypatch.setattr(host_calls, name, 1)
     monkeypatch.setattr(emit_reduce, "_MANY", 1)
     monkeypatch.setattr(shifted, "SMALLEST", 1)
@@ -157,6 +159,8 @@ CALLS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "truths, whole lines": (truths, (np.repeat(TABLE[:4, :8], 4),)),
     "matrix times vector": (lambda x, y: (x @ y, y @ x.T), (TABLE, TABLE[0])),
     "vector times vector": (lambda x, y: x @ y, (TABLE[0], TABLE[1])),
+    "extremes of arguments": (lambda x: (np.max(x) - np.min(x, axis=1), np.max(x.T, axis=0) + 1), (TABLE,)),
+    "extremes of NaN": (lambda x: (np.max(x, axis=1) + 1, np.min(x) * 2), (np.where(TABLE > 1, np.nan, TABLE),)),
     "products along rows": (lambda x, y: np.einsum("ij,ij->i", x, y), (TABLE, TABLE + 1)),
     "products along columns": (lambda x, y: np.einsum("ij,ji->j", x, y.T), (TABLE, TABLE + 1)),
     "products of complex": (lambda x, y: np.vecdot(x, y), (COMPLEX, TABLE + 1j)),
@@ -216,6 +220,7 @@ def test_what_is_worth_a_call(monkeypatch: pytest.MonkeyPatch) -> None:
     sums = {"products along rows": "einsum 2 0 1 0 1 0", "products of a stack": "einsum 2 0 1 0 1 0"}
     for name, call in (names | sums).items():
         assert f'call = "{call}"' in called(CALLS[name][0], *CALLS[name][1])
+    assert 'call = "max 0 1"' in called(lambda x: (x - np.max(x)) * 2, TABLE)
     for dtype in (np.int8, np.bool_, ml_dtypes.bfloat16):
         assert host_calls.TARGET not in called(CALLS["sort"][0], np.zeros(60).astype(dtype))
     assert host_calls.TARGET not in called(CALLS["complex product"][0], TABLE, TABLE.T)

@@ -124,7 +124,9 @@ def _of_reduction(made: Made, s: Apply, op: Reduce, attrs: ReduceAttrs) -> _Rows
     last = max(attrs.axes, default=0)
     if axis is None or any(i not in attrs.axes and shape[i] > 1 for i in range(axis, last)):
         return None
-    once = last == len(shape) - 1 and op.name in ("max", "min") and dtype.kind == "f"
+    maker = made(x) if isinstance(x, Var) else None
+    fused = maker is not None and isinstance(maker.op, Elementwise | Cast)  # NumPy compares what lies in memory
+    once = fused and last == len(shape) - 1 and op.name in ("max", "min") and dtype.kind == "f"
     once = once and math.prod(shape[axis:]) >= LONG and math.prod(shape) >= LEAST
     if not (once or _is_wide(shape, last)) or not _lies_across(made, x, axis):
         return None
