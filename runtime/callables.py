@@ -139,14 +139,16 @@ def _library_function(fun: Fun) -> Fun:
     if isinstance(fun, np.ufunc):
         required = [kind(f"x{i}" if fun.nin > 1 else "x", kind.POSITIONAL_OR_KEYWORD) for i in range(fun.nin)]
     else:
+        further = kind("further", kind.VAR_POSITIONAL)
         try:
-            parameters = inspect.signature(fun).parameters.values()
-        except ValueError:
-            return fun  # refused by the reader, which says why
-        positional = (kind.POSITIONAL_ONLY, kind.POSITIONAL_OR_KEYWORD)
-        required = [p for p in parameters if p.default is kind.empty and p.kind in positional]
-        if any(p.default is not kind.empty and p.kind in positional for p in parameters):
-            options.insert(0, kind("further", kind.VAR_POSITIONAL))
+            parameters = list(inspect.signature(fun).parameters.values())
+        except ValueError:  # max, min, math.hypot do not tell
+            parameters = [further]
+        by_position = (kind.POSITIONAL_ONLY, kind.POSITIONAL_OR_KEYWORD)
+        required = [p for p in parameters if p.default is kind.empty and p.kind in by_position]
+        optional = [p for p in parameters if p.default is not kind.empty and p.kind in by_position]
+        if optional or any(p.kind is kind.VAR_POSITIONAL for p in parameters):
+            options.insert(0, further)
     call = f"{spelled(fun)}({_arguments([*required, *options])})"
     return _compiled(fun.__name__, [*required, *options], call, {"function": fun, "np": np}, fun)
 

@@ -66,12 +66,17 @@ def differentiable(
 ) -> tuple[list[int], TreeDef]:
     """The places of the chosen leaves, and their tree; with `allow_int` None stands where an integer or a bool is.
 
-    Raises DTypeError without it for a Python bool, which is no leaf but part of the structure.
+    Raises DTypeError without it for a Python bool, which is no leaf but part of the structure, and for an argument of
+    which all is: a function, a string.
     """
-    if _holds_bool(chosen.tree) and not allow_int:
+    if _holds(chosen.tree, bool) and not allow_int:
         raise DTypeError(
             f"derivatives of {function.name} require real- or complex-valued inputs (input dtype that is a sub-dtype "
             "of np.inexact), but got bool"
+        )
+    if not chosen.avals and not allow_int and _holds(chosen.tree, object):
+        raise DTypeError(
+            f"derivatives of {function.name} require real- or complex-valued inputs, but the argument holds no number"
         )
     places: list[int] = []
     keep = [inexact(aval) or not allow_int for aval in chosen.avals]
@@ -81,14 +86,15 @@ def differentiable(
     return places, _without_bools(chosen.tree if all(keep) else reverse.without_leaves(chosen.tree, keep))
 
 
-def _holds_bool(tree: TreeDef) -> bool:
+def _holds(tree: TreeDef, cls: type) -> bool:
+    """Whether a value of this class is part of the structure."""
     if tree.kind is Kind.STATIC:
-        return isinstance(static_value(tree), bool)
-    return any(map(_holds_bool, tree.children))
+        return isinstance(static_value(tree), cls)
+    return any(_holds(child, cls) for child in tree.children)
 
 
 def _without_bools(tree: TreeDef) -> TreeDef:
-    if not _holds_bool(tree):
+    if not _holds(tree, bool):
         return tree
     if tree.kind is Kind.STATIC:
         return NONE

@@ -90,6 +90,14 @@ def test_results_that_are_no_real_number_are_refused(fun, message):
         reverse.grad(read_program(fun, X).function, [0])
 
 
+def test_arguments_that_hold_no_number_have_no_derivative():
+    for fun, x in ((lambda f, x: f(x), np.sin), (lambda s, x: x * 2.0, "abc")):
+        for transform in (grad, jacfwd, jacrev):
+            with pytest.raises(DTypeError, match="the argument holds no number"):
+                transform(fun)(x, 1.0)
+    assert grad(lambda t: t["x"] ** 2)({"x": 3.0, "kind": "square"}) == {"x": 6.0, "kind": "square"}
+
+
 def test_a_result_with_axes_is_an_error_of_shapes_and_of_types():
     for error in (ShapeError, TypeError, ValueError):
         with pytest.raises(error, match="scalar-output"):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import abc
 import collections
 import functools
+import math
+import operator
 import subprocess
 import sys
 import warnings
@@ -99,6 +101,26 @@ def test_partials_of_numpys_functions() -> None:
     np.testing.assert_array_equal(jit(mean)(x), mean(x))
     np.testing.assert_array_equal(jit(mean)(x, keepdims=True), mean(x, keepdims=True))
     assert untraced.eval_shape(functools.partial(untraced.numpy.sum, axis=1), x).shape == (2,)
+
+
+def test_functions_compiled_in_c_take_as_many_arguments_as_they_do() -> None:
+    calls: list[tuple[Any, tuple[Any, ...]]] = [
+        (max, (1, 2)),
+        (min, ([2.0, 1.0],)),
+        (math.hypot, (3.0, 4.0)),
+        (math.gcd, (12, 18, 8)),
+        (np.einsum, ("ij,j->i", np.ones((2, 3)), np.arange(3.0))),
+        (np.meshgrid, (np.arange(2), np.arange(3))),
+        (functools.reduce, (operator.add, [1, 2, 3])),
+    ]
+    for f, args in calls:
+        theirs, ours = f(*args), jit(f)(*args)
+        assert type(ours) is type(theirs)
+        np.testing.assert_array_equal(ours, theirs)
+    assert jit(print)(end="") is None
+    x = np.arange(6.0).reshape(2, 3)
+    np.testing.assert_array_equal(vmap(np.einsum, in_axes=(None, 0, 0))("i,i->", x, x), (x * x).sum(axis=1))
+    assert grad(math.hypot)(3.0, 4.0) == 0.6 and grad(max)(1.0, 2.0) == 0.0
 
 
 def test_callables_that_wrap_a_function() -> None:

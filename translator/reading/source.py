@@ -229,7 +229,7 @@ def _lines_of(fun: types.FunctionType) -> tuple[str, ...]:
             )
         raise SourcelessError(
             Diagnostic(
-                f"the source of {fun.__qualname__} is not available ({file})",
+                f"the source of {fun.__qualname__} is not available ({file}, line {fun.__code__.co_firstlineno})",
                 why="the function was made by exec, in an interactive session without history, or its file is gone",
                 instead="put the function into a file or a notebook cell",
             )
