@@ -31,7 +31,7 @@ def reduce(w: Writer, name: str, x: Value, attrs: ReduceAttrs, result: DType, mi
         if x.name in w.bounded:
             return w.reshape(_within_bound(w, name, *w.bounded[x.name], attrs.axes), shape)
         x = w.nonzero(x)
-    on_host = x.name in w.shifted or (x.name in w.arguments and host_calls.compares(name, x, attrs))
+    on_host = x.name in w.shifted or (missed and x.name in w.arguments and host_calls.compares(name, x, attrs))
     if w.host and on_host and host_calls.reduces(name, x, result):
         axes = " ".join(map(str, attrs.axes))
         found = host_calls.call(w, f"{name} {axes}", [x], reduced_shape(x.shape, attrs.axes, False), result)
