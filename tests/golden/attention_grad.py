@@ -1,8 +1,7 @@
 def attention_grad(q, k, v):
     s = q @ k.T / 5 ** 0.5
     t = np.max(s, axis=1, keepdims=True)
-    s_1 = s - t
-    p = np.exp(s_1)
+    p = np.exp(s - t)
     t1 = np.sum(p, axis=1, keepdims=True)
     p_1 = p / t1
     d_t = 2 * (p_1 @ v)                 # from line ..: (p @ v) ** 2

@@ -27,12 +27,11 @@ def kalman_grad(a, q, r, ys):
         p = p_tape[i]
         t1 = t_tape[i]
         t2 = t_tape_1[i]
-        m_1 = a @ m
         t3 = a @ p
         p_1 = t3 @ a.T + q
         s = p_1 + r
         y = ys[i]
-        e = y - m_1
+        e = y - a @ m
         gain = p_1 @ t2
         d_t = -d_p                               # from line ..: p - gain @ p
         d_p += gain.T @ d_t                      # from line ..: gain @ p

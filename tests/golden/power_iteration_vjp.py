@@ -15,11 +15,10 @@ def power_iteration_vjp(a, v, ct):
     d_v += a.T @ d_t
     for i in reversed(range(5)):
         v = v_tape[i]
-        v_1 = v_tape[i + 1]
-        v_2 = a @ v
-        t = np.sqrt(v_2 @ v_2)
-        t1 = 2.0 * (np.sum(d_v * v_1) / t * (0.5 / np.where(t == 0.0, np.inf, t)))
-        d_v = d_v / t - t1 * v_2        # from line ..: v @ v
+        v_1 = a @ v
+        t = np.sqrt(v_1 @ v_1)
+        t1 = np.sum(d_v * v_tape[i + 1]) / t
+        d_v = d_v / t - 2.0 * (t1 * (0.5 / np.where(t == 0.0, np.inf, t))) * v_1  # from line ..: v @ v
         d_a += np.outer(d_v, v)         # from line ..: a @ v
         d_v = a.T @ d_v
     return d_a

@@ -1,8 +1,7 @@
 def softmax_regression_grad(w, b, x, labels):
     s = x @ w + b
     t = np.max(s, axis=1, keepdims=True)
-    s_1 = s - t
-    t1 = np.exp(s_1)
+    t1 = np.exp(s - t)
     t2 = np.sum(t1, axis=1, keepdims=True)
     p = t1 / t2
     d_p = np.zeros_like(p)              # from line ..: p[np.arange(len(labels)), labels]

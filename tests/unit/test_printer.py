@@ -201,8 +201,42 @@ def test_versions_share_a_name_where_they_are_not_alive_together() -> None:
     y2 = named(b, "y", ops.COS, y1)
     f = function(b.block([x], [make.multiply(b, y2, y2)]))
     assert body_of(f) == "y = np.sin(x)\ny = np.cos(y)\nreturn y * y"
-    g = function(b.block([x], [make.multiply(b, y2, y1)]))
-    assert body_of(g) == "y = np.sin(x)\ny_1 = np.cos(y)\nreturn y_1 * y"
+    g = function(b.block([x], [make.multiply(b, make.multiply(b, y2, y2), y1)]))
+    assert body_of(g) == "y = np.sin(x)\ny_1 = np.cos(y)\nreturn y_1 * y_1 * y"
+
+
+def test_what_would_lose_its_name_to_an_earlier_version_is_written_where_it_is_used() -> None:
+    b, x = Builder(), array("x", 3)
+    y1 = named(b, "y", ops.SIN, x)
+    f = function(b.block([x], [make.multiply(b, named(b, "y", ops.COS, y1), y1)]))
+    assert body_of(f) == "y = np.sin(x)\nreturn np.cos(y) * y"
+
+
+def network(w1: Any, b1: Any, w2: Any, b2: Any, x: Any, y: Any) -> Any:
+    h = np.tanh(x @ w1 + b1)
+    z = h @ w2 + b2
+    z = z - np.max(z, axis=1, keepdims=True)
+    p = z - np.log(np.sum(np.exp(z), axis=1, keepdims=True))
+    return -np.mean(np.sum(p * y, axis=1))
+
+
+def process(scale: Any, amplitude: Any, noise: Any, x: Any, y: Any) -> Any:
+    d = (x[:, None] - x[None, :]) / scale
+    k = amplitude**2 * np.exp(-0.5 * d**2) + noise**2 * np.eye(x.shape[0])
+    low = np.linalg.cholesky(k)
+    alpha = np.linalg.solve(low, y)
+    return 0.5 * np.sum(alpha**2) + np.sum(np.log(np.diag(low))) + 0.5 * x.shape[0] * np.log(2 * np.pi)
+
+
+@pytest.mark.parametrize(("loss", "shapes", "wrt", "most"), [
+    (network, ((4, 5), (5,), (5, 3), (3,), (7, 4), (7, 3)), (0, 1, 2, 3), 17),
+    (process, ((), (), (), (5,), (5,)), (0, 1, 2), 21),
+])  # fmt: skip
+def test_gradients_have_about_as_many_lines_as_a_person_would_write(
+    loss: Any, shapes: tuple[tuple[int, ...], ...], wrt: tuple[int, ...], most: int
+) -> None:
+    source = untraced.grad(loss, argnums=wrt).source(*(np.ones(s) for s in shapes))
+    assert len(source.split("\n\n")[0].strip().splitlines()) <= most
 
 
 def test_names_of_python_are_left_alone() -> None:

@@ -88,7 +88,7 @@ def _from_lower(t: Any) -> Any:
 
 def _half_lower(x: Any) -> Any:
     """The lower triangle with half of the diagonal."""
-    return 0.5 * (np.tril(x) + np.tril(x, -1))
+    return np.tril(x) * (1.0 - 0.5 * np.eye(x.shape[-1], dtype=np.real(x).dtype))
 
 
 def _to_lower(s: Any) -> Any:

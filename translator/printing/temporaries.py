@@ -118,6 +118,7 @@ class _Finder:
     def __init__(self, body: Block, roots: Roots, moved: Set[Var], kept: Set[Var]) -> None:
         self.roots, self.moved, self.kept = roots, moved, kept
         self.folded: dict[Var, Apply] = {}
+        self.renamed: set[Var] = set()
         self.sites = _sites(body)
         self.makers = {t: s for s in walk(body) if isinstance(s, Apply) for t in s.targets}
         self.indices = {s.body.params[0] for s in walk(body) if isinstance(s, For)}
@@ -133,6 +134,7 @@ class _Finder:
 
     def _choose(self, block: Block, role: str) -> None:
         barriers = _Barriers(block, self.roots)
+        self.renamed |= self._renamed(block)
         final: dict[Var, int] = {}  # where a folded variable is written in the end
         for position in range(len(block.statements) - 1, -1, -1):
             s = block.statements[position]
@@ -190,6 +192,25 @@ class _Finder:
             site = self.sites[site.statement.targets[0]][0]
         return site.slot != "result"
 
+    def _renamed(self, block: Block) -> set[Var]:
+        """What is used once, and its name stands for an earlier value until later: `z = z - m; np.exp(z)`, where a
+        derivative asks for the first z once more. Written where it is used, it costs the user no name."""
+        ends: dict[str, int] = {}  # until where the values of a name are used
+        found: set[Var] = set()
+
+        def define(v: Var) -> None:
+            last = max((x.position for x in self.sites.get(v, []) if x.block is block), default=-1)
+            ends[v.hint] = max(ends.get(v.hint, -1), last)
+
+        for p in block.params:
+            define(p)
+        for i, s in enumerate(block.statements):
+            for v in s.targets:
+                if ends.get(v.hint, -1) > i and not is_adjoint(v) and len(self.sites.get(v, [])) == 1:
+                    found.add(v)
+                define(v)
+        return found
+
     def _is_place(self, s: Apply) -> bool:
         """Whether it is `i + 1` of the index of a loop, which is written wherever it is used."""
         return is_affine(s) and s.args[0] in self.indices and is_temporary(s.targets[0])
@@ -205,7 +226,9 @@ class _Finder:
             return site.slot != "start" or is_affine(s)
         match site.slot:
             case "arg":
-                return is_temporary(v) or _is_passing(v, site.statement) or self._is_start_of(s, site.statement)
+                if is_temporary(v) or _is_passing(v, site.statement):
+                    return True
+                return self._is_start_of(s, site.statement) or v in self.renamed
             case "start":
                 return is_temporary(v) and is_affine(s)
             case "result" if role == "return":
