@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,33 @@ A = np.arange(6.0)
 def hyield(x, n):
     for i in range(n):
         yield (x[i] * 2)
+
+
+@CASES((A + 1,))
+def until_it_is_small(x):
+    for turn in itertools.count():
+        x = x * 0.5
+        if np.sum(x) < 1e-3:
+            break
+    return x, turn
+
+
+@CASES((A,))
+def every_second(x):
+    for k in itertools.count(1, 2):
+        if k > 7:
+            break
+        x = x + k
+    return x
+
+
+@CASES((A,))
+def numbered_without_end(x):
+    for i, c in enumerate(itertools.cycle([2.0, 3.0])):
+        x = x / c
+        if x.max() < 0.1:
+            return x, i
+    return None
 
 
 def htry(x):

@@ -83,7 +83,7 @@ def known_items(ctx: Context, v: Value, node: ast.AST) -> list[Value]:
         case Zip(parts=parts):
             return _zipped(ctx, parts, node)
         case Endless():
-            _refuse_endless(ctx, node)
+            _cut_endless(ctx, node)
         case Iterated():
             return known_items(ctx, consumed(ctx, v, node), node)
         case DictView():
@@ -119,15 +119,15 @@ def _zipped(ctx: Context, parts: tuple[Value, ...], node: ast.AST) -> list[Value
     """The rows of a zip; an endless part gives as many elements as the shortest of the others."""
     finite = [known_items(ctx, p, node) for p in parts if not isinstance(p, Endless)]
     if not finite and parts:
-        _refuse_endless(ctx, node)
+        _cut_endless(ctx, node)
     length = min(map(len, finite), default=0)
     waiting = iter(finite)
     columns = [[p.item(i) for i in range(length)] if isinstance(p, Endless) else next(waiting) for p in parts]
     return list(zip(*columns, strict=False))
 
 
-def _refuse_endless(ctx: Context, node: ast.AST) -> NoReturn:
-    ctx.refuse(node, "a loop over an iterator without an end", instead="write `while True` and a counter")
+def _cut_endless(ctx: Context, node: ast.AST) -> NoReturn:
+    ctx.cut(node, "a loop over an iterator without an end", instead="write `while True` and a counter")
 
 
 def held(ctx: Context, v: Value) -> Value:
