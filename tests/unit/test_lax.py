@@ -275,6 +275,71 @@ def test_errors() -> None:
         lax.conv(IMAGES, KERNEL, (1, 1), "FULL")
 
 
+def ways(f: Callable[..., Any]) -> list[Callable[[], Any]]:
+    return [lambda: f(1.0), lambda: accelerate(f)(1.0), lambda: vmap(f)(np.ones(2))]
+
+
+REFUSED: dict[str, tuple[str, Callable[..., Any]]] = {
+    "a number goes on": ("boolean scalar", lambda x: lax.while_loop(lambda c: 1.5, lambda c: c, x)),
+    "an integer goes on": ("boolean scalar", lambda x: lax.while_loop(lambda c: 0, lambda c: c, x)),
+    "an array goes on": ("boolean scalar", lambda x: lax.while_loop(lambda c: np.zeros(1, bool), lambda c: c, x)),
+    "a tree goes on": ("boolean scalar", lambda x: lax.while_loop(lambda c: (False,), lambda c: c, x)),
+    "nothing goes on": ("boolean scalar", lambda x: lax.while_loop(lambda c: None, lambda c: c, x)),
+    "a string decides": ("must be a truth value", lambda x: lax.cond("a", np.sin, np.cos, x)),
+    "a complex number decides": ("must be a truth value", lambda x: lax.cond(1j, np.sin, np.cos, x)),
+    "an array decides": ("must be a scalar", lambda x: lax.cond(np.zeros(1), np.sin, np.cos, x)),
+    "nothing decides": ("must be a scalar", lambda x: lax.cond(None, np.sin, np.cos, x)),
+    "a bool chooses": ("must be an integer", lambda x: lax.switch(True, [np.sin, np.cos], x)),
+    "an array chooses": ("must be a scalar", lambda x: lax.switch(np.array([1]), [np.sin, np.cos], x)),
+    "no pair": ("a pair", lambda x: lax.scan(lambda c, _: c, x, None, length=2)),
+    "an array of two": ("a pair", lambda x: lax.scan(lambda c, _: np.zeros(2), x, None, length=2)),
+    "a tuple becomes a list": ("pytree structure", lambda x: lax.fori_loop(0, 2, lambda i, c: list(c), (x, x))),
+    "other keys": ("pytree structure", lambda x: lax.fori_loop(0, 2, lambda i, c: {"b": 1.0}, {"a": x})),
+    "integers become floats": ("equal types", lambda x: lax.fori_loop(0, 2, lambda i, c: c + x, np.zeros(2, int))),
+    "a float becomes an integer": ("equal types", lambda x: lax.while_loop(lambda c: c < 1, lambda c: 5, x - 5.0)),
+    "a bool becomes a float": ("equal types", lambda x: lax.scan(lambda c, _: (x, c), False, None, length=1)),
+    "no turn, another carry": ("equal types", lambda x: lax.scan(lambda c, _: ((c, c), c), x, np.zeros(0))),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_jax_refuses_is_a_type_error(name: str) -> None:
+    words, f = REFUSED[name]
+    for way in ways(f):
+        with pytest.raises(TypeError, match=words):
+            way()
+
+
+APART: dict[str, Callable[..., Any]] = {
+    "structure": lambda x: lax.cond(x > 0, lambda: (x,), lambda: x),
+    "keys": lambda x: lax.cond(x > 0, lambda: {"a": x}, lambda: {"b": x}),
+    "shapes": lambda x: lax.cond(x > 0, lambda: np.zeros(2), lambda: np.zeros(3)),
+    "dtypes": lambda x: lax.cond(x > 0, lambda: np.zeros(2, int), lambda: np.zeros(2)),
+    "Python's numbers": lambda x: lax.cond(x > 0, lambda: 1, lambda: 2.0),
+    "branches of a switch": lambda x: lax.switch(np.int64(x), [lambda: x, lambda: x, lambda: np.zeros(2)]),
+}
+
+
+@pytest.mark.parametrize("name", APART)
+def test_branches_that_differ_are_refused_where_both_are_read(name: str) -> None:
+    for way in ways(APART[name])[1:]:
+        with pytest.raises(TypeError, match="they differ"):
+            way()
+
+
+def test_what_jax_takes_for_equal_types() -> None:
+    for f in (
+        lambda x: lax.fori_loop(0, 2, lambda i, c: c + x, 0),
+        lambda x: lax.while_loop(lambda c: c["a"] < 5, lambda c: {"b": x, "a": c["a"] + x}, {"a": 1.0, "b": x})["a"],
+        lambda x: lax.scan(lambda c, y: (c + y, c), np.float32(0), x * np.ones(3))[0],
+        lambda x: lax.cond(x > 0, lambda: np.float32(2), lambda: 2.0),
+        lambda x: lax.cond(x, lambda: np.ones(()), lambda: 1.0),
+    ):
+        wanted, *got = (way() for way in ways(f))
+        for found in got:
+            np.testing.assert_allclose(found, np.broadcast_to(wanted, np.shape(found)))
+
+
 SCALE = np.ones(4)
 
 

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ..tree import flatten, tree_map
+from ..errors import DTypeError
+from ..tree import LEAF, TreeDef, flatten, tree_map, without_order
 from .support import one_axis
 
 Fun = Callable[..., Any]
@@ -19,44 +20,86 @@ Fun = Callable[..., Any]
 
 def cond(pred: Any, true_fun: Any, false_fun: Any, *operands: Any, **options: Any) -> Any:
     """true_fun(*operands) where `pred`, a bool scalar, holds, else false_fun(*operands). One of them runs. Both return
-    trees of the same structure and shapes.
+    trees of the same structure, shapes and dtypes. TypeError for a predicate that is no scalar, and, where both are
+    read, for branches that differ.
 
     JAX's older form has an operand for each: cond(pred, true_operand, true_fun, false_operand, false_fun).
     """
+    _scalar("cond: the predicate", "biuf", "a truth value or a real number", pred)
+    results = _Results("cond")
     if "operand" in options:
         operands = (options["operand"],)
     if not callable(true_fun) and len(operands) == 2:
-        return false_fun(true_fun) if pred else operands[1](operands[0])
+        if pred:
+            return _as_others(results, false_fun(true_fun))
+        return _as_others(results, operands[1](operands[0]))
     if pred:
-        return true_fun(*operands)
-    return false_fun(*operands)
+        return _as_others(results, true_fun(*operands))
+    return _as_others(results, false_fun(*operands))
 
 
 def switch(index: Any, branches: Sequence[Fun], *operands: Any) -> Any:
-    """branches[index](*operands), the index clamped into range. All return trees of the same structure and shapes;
-    `index` is an integer scalar.
+    """branches[index](*operands), the index clamped into range. All return trees of the same structure, shapes
+    and dtypes, else TypeError where they are read; `index` is an integer scalar.
     """
     if not len(branches):
         raise ValueError("switch needs at least one branch")
-    if np.result_type(index).kind not in "iub":
-        raise TypeError(f"switch: the index must be an integer, not {np.result_type(index)}")
-    return _chosen(index, branches, 0, operands)
+    _scalar("switch: the index", "iu", "an integer", index)
+    return _chosen(index, branches, 0, operands, _Results("switch"))
 
 
-def _chosen(index: Any, branches: Sequence[Fun], k: int, operands: tuple[Any, ...]) -> Any:
+def _chosen(index: Any, branches: Sequence[Fun], k: int, operands: tuple[Any, ...], results: _Results) -> Any:
     if k == len(branches) - 1:
-        return branches[k](*operands)
+        return _as_others(results, branches[k](*operands))
     if index <= k:
-        return branches[k](*operands)
-    return _chosen(index, branches, k + 1, operands)
+        return _as_others(results, branches[k](*operands))
+    return _chosen(index, branches, k + 1, operands, results)
+
+
+class _Results:
+    """What the branches of one call give: where it is read, of each of them, else of the one that runs."""
+
+    __untraced_static__ = True  # made where the call is read
+
+    def __init__(self, call: str) -> None:
+        self.call = call
+        self.first: tuple[TreeDef, list[Type]] | None = None
+
+
+def _as_others(results: _Results, result: Any) -> Any:
+    """What a branch gave. TypeError where that is a tree of another structure than another branch gives, or has leaves
+    of other shapes or dtypes."""
+    leaves, structure = flatten(result)
+    _same_results(results, structure, [_type(x) for x in leaves])
+    return _carried(result)
+
+
+def _same_results(results: _Results, structure: TreeDef, types: list[Type]) -> None:
+    """A refusal, whatever CPython would give, which asks only the branch that runs."""
+    if results.first is None:
+        results.first = structure, types
+        return
+    other, others = results.first
+    if without_order(structure) != without_order(other):
+        raise DTypeError.refusing(f"{results.call} branch outputs must have the same pytree structure, but they differ")
+    for one, two in zip(others, types, strict=True):
+        if one[0] != two[0] or not (_in_jax(one[1]) == _in_jax(two[1]) or _joins(one, two) or _joins(two, one)):
+            found = " and ".join(f"{dtype}{list(shape)}" for shape, dtype, _ in (one, two))
+            what = f"{results.call} branches must have equal output types, but they differ: {found}"
+            raise DTypeError.refusing(what)
+
+
+def _joins(one: Type, two: Type) -> bool:
+    """Whether a number of Python's takes the dtype of the other."""
+    return one[2] and two[1].kind in {"i": "iu", "f": "fV", "c": "c"}[one[1].kind]
 
 
 def while_loop(cond_fun: Fun, body_fun: Fun, init_val: Any) -> Any:
-    """val = body_fun(val) while cond_fun(val). `val` is a tree whose structure and shapes stay; `cond_fun` returns
-    a bool scalar.
+    """val = body_fun(val) while cond_fun(val). `val` is a tree whose structure, shapes and dtypes stay, but that
+    Python's numbers may widen; `cond_fun` returns a bool scalar. TypeError where either does not hold.
     """
     val = _carried(init_val)
-    while cond_fun(val):
+    while _going_on(cond_fun(val)):
         val = _passed_on("while_loop", val, body_fun(val))
     return val
 
@@ -68,20 +111,85 @@ def _carried(val: Any) -> Any:
 
 
 def _passed_on(loop: str, before: Any, after: Any) -> Any:
-    """What a turn leaves for the next one. TypeError where that has other leaves, or leaves of other shapes."""
-    _same_shapes(loop, [np.shape(x) for x in flatten(before)[0]], [np.shape(x) for x in flatten(after)[0]])
+    """What a turn leaves for the next one. TypeError where that is a tree of another structure, or has leaves of other
+    shapes or dtypes."""
+    leaves, structure = flatten(before)
+    left, as_left = flatten(after)
+    _same_carry(loop, structure, as_left, [_type(x) for x in leaves], [_type(x) for x in left])
     return _carried(after)
 
 
-def _same_shapes(loop: str, found: list[tuple[int, ...]], left: list[tuple[int, ...]]) -> None:
-    if found != left:
-        raise TypeError(
-            f"{loop}: carry input and carry output must have equal types; its arrays have the shapes {found} before a "
-            f"turn and {left} after it"
-        )
+Type = tuple[tuple[int, ...], Any, bool]  # shape, dtype, and whether it is a number of Python's
 
 
-_same_shapes.__dict__["__untraced_static__"] = True  # called where the loop is read, however often it will run
+def _type(x: Any) -> Type:
+    if isinstance(x, str | bytes):
+        return (), np.dtype(np.object_), False
+    return np.shape(x), np.result_type(x), type(x) is int or type(x) is float or type(x) is complex
+
+
+def _same_carry(loop: str, structure: TreeDef, as_left: TreeDef, found: list[Type], left: list[Type]) -> None:
+    carry = f"{loop}: carry input and carry output must have"
+    if [shape for shape, *_ in found] != [shape for shape, *_ in left]:
+        before, after = [shape for shape, *_ in found], [shape for shape, *_ in left]
+        raise TypeError(f"{carry} equal types; its arrays have the shapes {before} before a turn and {after} after it")
+    if without_order(structure) != without_order(as_left):
+        raise TypeError(f"{carry} the same pytree structure, and a turn makes another one of it")
+    for (shape, dtype, weak), (_, after, _) in zip(found, left, strict=True):
+        if _in_jax(dtype) != _in_jax(after) and not (weak and after.kind in _WIDER[dtype.kind]):
+            what = "a number" if shape == () else f"an array of shape {shape}"
+            raise TypeError(f"{carry} equal types; {what} is of {dtype} before a turn and of {after} after it")
+
+
+_WIDER = {"i": "iufcV", "f": "fcV", "c": "c"}  # what a number of Python's becomes beside others; V is bfloat16
+_NARROW = {"int64": "int32", "uint64": "uint32", "float64": "float32", "complex128": "complex64"}
+
+
+def _in_jax(dtype: Any) -> str:
+    """The dtype by which JAX knows it without 64 bits: widths that it does not tell apart are no reason to refuse."""
+    name = str(dtype.name)
+    return _NARROW.get(name, name)
+
+
+def _is_predicate(structure: TreeDef, types: list[Type]) -> None:
+    if structure != LEAF or types[0][0] != () or types[0][1] != np.bool_:
+        what = [f"{dtype}{list(shape)}" for shape, dtype, _ in types] if types else "no array"
+        raise TypeError(f"while_loop: cond_fun must return a boolean scalar, but got {what}")
+
+
+def _is_scalar(what: str, kinds: str, named: str, structure: TreeDef, types: list[Type]) -> None:
+    if structure != LEAF or types[0][0] != ():
+        raise TypeError(f"{what} must be a scalar, but has the shapes {[shape for shape, *_ in types]}")
+    if types[0][1].kind not in kinds:
+        raise TypeError(f"{what} must be {named}, not {types[0][1]}")
+
+
+def _is_pair(turn: Any) -> None:
+    if not isinstance(turn, tuple | list) or len(turn) != 2:
+        raise TypeError("scan: the function must return a pair, the carry and what is stacked")
+
+
+for _check in (_same_results, _same_carry, _is_predicate, _is_scalar, _is_pair):
+    _check.__dict__["__untraced_static__"] = True  # called where the loop is read, however often it will run
+
+
+def _going_on(value: Any) -> Any:
+    """What says whether a while_loop goes on. TypeError where it is no bool scalar."""
+    leaves, structure = flatten(value)
+    _is_predicate(structure, [_type(x) for x in leaves])
+    return value
+
+
+def _scalar(what: str, kinds: str, named: str, value: Any) -> None:
+    """TypeError for what is no scalar, or a scalar of other kinds."""
+    leaves, structure = flatten(value)
+    _is_scalar(what, kinds, named, structure, [_type(x) for x in leaves])
+
+
+def _turned(turn: Any) -> Any:
+    """The carry and what is stacked, of a turn of a scan. TypeError where it gave no pair."""
+    _is_pair(turn)
+    return turn
 
 
 def _number(x: Any) -> Any:
@@ -90,7 +198,7 @@ def _number(x: Any) -> Any:
 
 def fori_loop(lower: Any, upper: Any, body_fun: Fun, init_val: Any, *, unroll: Any = None) -> Any:
     """val = body_fun(i, val) for i from `lower` to `upper`, exclusive. `unroll` changes nothing here. `val` is a tree
-    whose structure and shapes stay.
+    whose structure, shapes and dtypes stay, else TypeError.
     """
     val = _carried(init_val)
     for i in range(lower, upper):
@@ -113,17 +221,18 @@ def scan(
     """carry, y = f(carry, x) for each x along the leading axis of `xs`; the last carry, and all y stacked.
 
     `xs` is a pytree of arrays of one length, or None with `length`. Raises ValueError where lengths differ, TypeError
-    where a turn changes a shape of the carry.
+    where a turn gives no pair or changes the structure, a shape or a dtype of the carry.
     """
     n = scan_length(xs, length)
     carry = _carried(init)
     ys: list[Any] = [None] * n
     for i in reversed(range(n)) if reverse else range(n):
-        after, ys[i] = f(carry, _row(xs, i))
+        after, ys[i] = _turned(f(carry, _row(xs, i)))
         carry = _passed_on("scan", carry, after)
     if n:
         return carry, tree_map(lambda *parts: np.stack(parts), *ys)
-    _, y = f(init, _zero_row(xs))
+    after, y = _turned(f(init, _zero_row(xs)))
+    _passed_on("scan", carry, after)
     return carry, tree_map(lambda v: np.empty((0, *np.shape(v)), np.result_type(v)), y)
 
 
@@ -138,11 +247,12 @@ def scan_in_place(
 ) -> tuple[Any, Any]:
     """`scan` as it is read: arrays are allocated before the loop. What `f` is called for first is only their shape."""
     n = scan_length(xs, length)
-    _, y = f(init, _row(xs, 0) if n else _zero_row(xs))
-    ys = tree_map(lambda v: np.empty((n, *np.shape(v)), np.result_type(v)), y)
     carry = _carried(init)
+    after, y = _turned(f(init, _row(xs, 0) if n else _zero_row(xs)))
+    _passed_on("scan", carry, after)
+    ys = tree_map(lambda v: np.empty((n, *np.shape(v)), np.result_type(v)), y)
     for i in reversed(range(n)) if reverse else range(n):
-        after, y = f(carry, _row(xs, i))
+        after, y = _turned(f(carry, _row(xs, i)))
         carry = _passed_on("scan", carry, after)
         tree_map(lambda out, v: _store(out, i, v), ys, y)  # noqa: B023  # called at once
     return carry, ys

@@ -457,7 +457,8 @@ class Context(Telling):
             except Raised as raised:
                 return raised
             except (ShapeError, DTypeError, IndexError, KeyError, ZeroDivisionError) as error:
-                if not self.keeps_changes:
+                refused = isinstance(error, DTypeError) and error.refuses and not isinstance(error, CutError)
+                if refused or not self.keeps_changes:
                     raise
                 return Raised(_thrown(error), (), self.b.span)
 
