@@ -192,6 +192,15 @@ def _missing(module: _ModuleType, known_as: str, name: str) -> _Any:
     raise AttributeError(f"module {known_as!r} has no attribute {name!r}", name=name, obj=module)
 
 
+def _list_offered(module: _ModuleType, parts: _Any) -> None:
+    """Lets `dir` of a module of ours list what it offers and the namespaces in it, and nothing that it has imported."""
+    offered = getattr(module, "__all__", None)
+    if offered is not None and module.__name__.startswith(_OURS):
+        own = [name for name in vars(module) if name.startswith("__")]
+        listed = sorted({*offered, *own, *(part for part in parts if "." not in part)})
+        vars(module).setdefault("__dir__", lambda: listed)
+
+
 class _Namespaces:
     """Finds the namespaces under their names for Python's import, which asks it after its own finders."""
 
@@ -208,9 +217,12 @@ class _Namespaces:
         vars(module).setdefault("__getattr__", _partial(_missing, module, spec.name))
         spec.loader_state = module.__spec__  # which Python overwrites
         _name(module, spec.name)
-        for part in _WITHIN.get(own, ()):
+        parts = _WITHIN.get(own, ())
+        _list_offered(module, parts)
+        for part in parts:
             inner = _sys.modules[f"{spec.name}.{part}"] = _attrgetter(part)(module)
             _name(inner, f"{spec.name}.{part}")
+            _list_offered(inner, ())
         return module
 
     @staticmethod

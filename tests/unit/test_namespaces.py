@@ -41,6 +41,15 @@ def test_what_a_namespace_lacks_is_told_by_the_name_that_users_know(name: str) -
         _ = getattr(untraced, name).absent
 
 
+@pytest.mark.parametrize("name", ["lax", "nn", "random", "tree", "tree_util", "scipy.special", "lax.linalg", "image"])
+def test_a_namespace_lists_what_it_offers(name: str) -> None:
+    module = importlib.import_module(f"untraced.{name}")
+    listed = {found for found in dir(module) if not found.startswith("_")}
+    within = {"nn": {"initializers"}}.get(name, set())
+    assert listed == {*module.__all__, *within} and not listed & {"Any", "np", "annotations"}
+    assert all(hasattr(module, found) for found in listed)
+
+
 def test_distributions_by_the_names_of_scipy() -> None:
     norm = importlib.import_module("untraced.scipy.stats.norm")
     assert norm is untraced.scipy.stats.norm
