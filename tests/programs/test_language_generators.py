@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from comparing import TARGETS, Cases, check
 
-from untraced import accelerate
+from untraced import accelerate, grad
 
 CASES = Cases()
 
@@ -408,3 +408,15 @@ def test_iterators_are_returned_as_such() -> None:
 @pytest.mark.parametrize(("function", "arguments"), CASES.found)
 def test_generators(function: Any, arguments: Any, target: str) -> None:
     check(function, arguments, target)
+
+
+def test_a_count_is_compiled_and_derived() -> None:
+    f = accelerate(until_it_is_small)
+    assert "itertools" not in f.source(A) and "while" in f.source(A)
+
+    def last(x):
+        return np.sum(until_it_is_small(x)[0] ** 2)
+
+    turns = until_it_is_small(A)[1] + 1
+    np.testing.assert_allclose(grad(last)(A), 2.0 * A * 0.25**turns, rtol=1e-12)
+    np.testing.assert_allclose(accelerate(grad(last))(A), 2.0 * A * 0.25**turns, rtol=1e-12)

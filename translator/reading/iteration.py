@@ -242,6 +242,9 @@ def _check_length(ctx: Context, n: int, node: ast.AST) -> None:
         )
 
 
+_ENDLESS = 1 << 60  # how far a count goes: nobody waits for its end
+
+
 def steps_of(ctx: Context, v: Value, node: ast.AST) -> Steps | None:
     """How to run over `v` with a counter; None for containers, which are unrolled."""
     match v:
@@ -249,6 +252,8 @@ def steps_of(ctx: Context, v: Value, node: ast.AST) -> Steps | None:
             return Steps(v.start, v.stop, v.step, len(v), lambda i: i)
         case RunRange():
             return Steps(v.start, v.stop, v.step, None, lambda i: i, v.reverse)
+        case Endless(counts=(int() as start, int() as step)) if step:
+            return steps_of(ctx, range(start, start + step * (_ENDLESS // abs(step)), step), node)
         case Ref():
             if not v.aval.shape:
                 raise ctx.error(DTypeError, node, "iteration over a 0-d array")

@@ -149,7 +149,7 @@ def _count(ctx: Context, node: ast.AST, start: Value = 0, step: Value = 1) -> Va
     def item(i: int) -> Value:
         return binary(ctx, ast.Add, start, binary(ctx, ast.Mult, i, step, node), node) if i else start
 
-    return Endless(item)
+    return Endless(item, (start, step))
 
 
 def _cycle(ctx: Context, node: ast.AST, items: Value) -> Value:

@@ -149,9 +149,12 @@ class Reversed:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Endless:
-    """itertools.count, cycle, repeat: as many elements as what goes beside it."""
+    """itertools.count, cycle, repeat: as many elements as what goes beside it, or until a loop is left. `counts`: the
+    start and the step of a count.
+    """
 
     item: Callable[[int], Value]
+    counts: tuple[Value, Value] | None = None
 
 
 @dataclass(slots=True, eq=False)
