@@ -21,6 +21,7 @@ import numpy as np
 
 from untraced import lax, random
 from untraced.translator import ops, surface
+from untraced.translator.library.distribution_inverses import BY_ROWS, INVERSES
 from untraced.translator.library.distributions import FAMILIES
 from untraced.translator.library.distributions_of_vectors import OF_VECTORS
 from untraced.translator.ops.core import Elementwise
@@ -60,6 +61,7 @@ functions of any order, elliptic integrals and functions, distribution functions
 of known numbers alone (windows, filters, nodes) is a constant in derivatives and `vmap`, which alone have `cmath`.
 
 The distributions of `scipy.stats` have densities and, but for a few, probabilities: {distributions}.
+`ppf` and `isf` are known of {quantiles}.
 """
 
 ACCURACY_HEAD = """## Accuracy
@@ -83,6 +85,10 @@ def namespaces() -> Iterable[tuple[str, Any]]:
 
 def distributions() -> str:
     return ", ".join(f"`{name}`" for name in sorted((*FAMILIES, *OF_VECTORS)))
+
+
+def quantiles() -> str:
+    return ", ".join(f"`{name}`" for name in sorted({*INVERSES, *BY_ROWS}))
 
 
 def functions() -> str:
@@ -171,7 +177,8 @@ def primitive(op: Elementwise, text: str) -> str:
 def page() -> str:
     return "\n".join(
         (
-            *(HEAD.replace("{distributions}", distributions()), "## Functions\n", functions()),
+            HEAD.replace("{distributions}", distributions()).replace("{quantiles}", quantiles()),
+            *("## Functions\n", functions()),
             *("## Arrays\n", methods()),
             *("## Left to CPython\n", left(), ACCURACY_HEAD),
             *("## Elementwise operations\n", rows(), "## Functions composed of operations\n", composed()),

@@ -1,6 +1,8 @@
-"""ppf and isf of scipy.stats' distributions, where the distribution function has an inverse in closed form.
+"""ppf and isf of scipy.stats' distributions, where the distribution function has an inverse in closed form, or one that
+scipy.special has: a row (ops/foreign.py), of which the values are SciPy's and a slope is the density's reciprocal.
 
-Formulas are those of SciPy's documentation of each distribution, for loc 0 and scale 1.
+Formulas are those of SciPy's documentation of each distribution, for loc 0 and scale 1; those of beta, F and Student's
+t have no derivative by the shapes.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..ops.foreign import betaincinv, gammainccinv, gammaincinv, stdtrit
 from .distribution_forms import Form
 from .distributions import arguments
 from .special import ndtri
@@ -131,6 +134,48 @@ def _rayleigh_above(q: Any) -> Any:
     return np.sqrt(-2.0 * np.log(q))
 
 
+def _student(q: Any, df: Any) -> Any:
+    return stdtrit(df, q)
+
+
+def _student_above(q: Any, df: Any) -> Any:
+    return -stdtrit(df, q)
+
+
+def _gamma(q: Any, a: Any) -> Any:
+    return gammaincinv(a, q)
+
+
+def _gamma_above(q: Any, a: Any) -> Any:
+    return gammainccinv(a, q)
+
+
+def _chi2(q: Any, df: Any) -> Any:
+    return 2.0 * gammaincinv(0.5 * df, q)
+
+
+def _chi2_above(q: Any, df: Any) -> Any:
+    return 2.0 * gammainccinv(0.5 * df, q)
+
+
+def _beta(q: Any, a: Any, b: Any) -> Any:
+    return betaincinv(a, b, q)
+
+
+def _beta_above(q: Any, a: Any, b: Any) -> Any:
+    rest = betaincinv(b, a, q)
+    return np.where(rest < 0.5, 1.0 - rest, betaincinv(a, b, 1.0 - q))  # nothing cancels
+
+
+def _fisher(q: Any, dfn: Any, dfd: Any) -> Any:
+    part, rest = _beta(q, 0.5 * dfn, 0.5 * dfd), _beta_above(q, 0.5 * dfd, 0.5 * dfn)
+    return dfd * part / (dfn * rest)
+
+
+def _fisher_above(q: Any, dfn: Any, dfd: Any) -> Any:
+    return 1.0 / _fisher(q, dfd, dfn)
+
+
 INVERSES: dict[str, tuple[Form, Form]] = {
     "norm": (ndtri, _minus_ndtri),
     "expon": (_exponential, _exponential_above),
@@ -144,4 +189,11 @@ INVERSES: dict[str, tuple[Form, Form]] = {
     "gumbel_r": (_gumbel, _gumbel_above),
     "halfnorm": (_half_normal, _half_normal_above),
     "rayleigh": (_rayleigh, _rayleigh_above),
+}
+BY_ROWS: dict[str, tuple[Form, Form]] = {  # for derivatives and batches: CPython runs the programs that have rows
+    "t": (_student, _student_above),
+    "gamma": (_gamma, _gamma_above),
+    "chi2": (_chi2, _chi2_above),
+    "beta": (_beta, _beta_above),
+    "f": (_fisher, _fisher_above),
 }

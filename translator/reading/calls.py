@@ -94,7 +94,7 @@ def call_value(ctx: Context, f: Value, args: list[Value], kwargs: dict[str, Valu
     if kind is Bound:
         owner = f.owner.value if type(f.owner) is Foreign else f.owner
         if type(f.function) is types.FunctionType and not is_runtime(owner):
-            handler = surface.handler_for(types.MethodType(f.function, owner))
+            handler = _handler_for(ctx, types.MethodType(f.function, owner))
             if handler is not None:
                 return call_handler(ctx, handler, f.function, args, kwargs, node)
         return call_value(ctx, f.function, [f.owner, *args], kwargs, node)
@@ -116,7 +116,7 @@ def call_value(ctx: Context, f: Value, args: list[Value], kwargs: dict[str, Valu
     known = call_of_known(ctx, f, args, kwargs)
     if known is not NotImplemented:
         return known
-    handler = (surface.transformed_handler_for(f) if ctx.transforms else None) or surface.handler_for(f)
+    handler = _handler_for(ctx, f)
     if handler is not None:
         return call_handler(ctx, handler, f, args, kwargs, node)
     if kind is types.BuiltinMethodType and isinstance(f.__self__, np.ufunc) and f.__name__ == "at":
@@ -142,6 +142,10 @@ def call_value(ctx: Context, f: Value, args: list[Value], kwargs: dict[str, Valu
     if isinstance(kind.__call__, types.FunctionType) or accelerated_function(kind.__call__) is not None:
         return call_value(ctx, ctx.captures.part(kind, "__call__"), [f, *args], kwargs, node)
     return _call_known(ctx, f, args, kwargs, node)
+
+
+def _handler_for(ctx: Context, f: Any) -> surface.Handler | None:
+    return (surface.transformed_handler_for(f) if ctx.transforms else None) or surface.handler_for(f)
 
 
 def _gives_iterators(f: Any) -> bool:

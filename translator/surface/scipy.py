@@ -30,6 +30,7 @@ from ..library import (
     special,
     special_transformed,
 )
+from ..library.distribution_forms import Form
 from ..offered import TRANSFORMED
 from . import Handler, Table, enter, functions
 
@@ -49,7 +50,7 @@ _NAMES: tuple[tuple[str, Mapping[str, Any]], ...] = (  # NumPy source, or that a
 def handler_for(function: Any) -> Handler | None:
     """The handler of a callable; None for what is not SciPy's."""
     if isinstance(function, MethodType):
-        return _distribution_method(function)
+        return _distribution_method(function, distribution_inverses.INVERSES)
     found = _table("scipy.special" in sys.modules, tuple(module in sys.modules for module, _ in _NAMES))
     return found[id(function)][1] if id(function) in found else None
 
@@ -58,6 +59,8 @@ def transformed_handler_for(function: Any) -> Handler | None:
     """The handler of what SciPy computes by itself, unless it is to be differentiated or batched."""
     if _freezes(function):
         return Handler(distributions.freeze, inline=True)
+    if isinstance(function, MethodType):
+        return _distribution_method(function, distribution_inverses.BY_ROWS)
     own: dict[str, Mapping[str, Any]] = {
         "scipy.integrate": {**scipy_odes.TRANSFORMED, **scipy_numerics.TRANSFORMED},
         "scipy.interpolate": {**scipy_interpolate.TRANSFORMED, **scipy_splines.TRANSFORMED},
@@ -97,8 +100,9 @@ def _freezes(function: Any) -> bool:
     return stats is not None and any(function is getattr(stats.rv_continuous, n) for n in ("__call__", "freeze"))
 
 
-def _distribution_method(method: MethodType) -> Handler | None:
-    """`scipy.stats.norm.logpdf` and its kin, methods of the distributions that SciPy has made."""
+def _distribution_method(method: MethodType, inverses: Mapping[str, tuple[Form, Form]]) -> Handler | None:
+    """`scipy.stats.norm.logpdf` and its kin, methods of the distributions that SciPy has made; `inverses`: what ppf and
+    isf of some are."""
     stats = sys.modules.get("scipy.stats")
     if stats is None or type(method.__self__).__module__.partition(".")[0] != "scipy":
         return None
@@ -109,17 +113,17 @@ def _distribution_method(method: MethodType) -> Handler | None:
     for name, family in distributions.FAMILIES.items():
         if method.__self__ is getattr(stats, name):
             if method.__name__ in ("ppf", "isf"):
-                return _quantile(name, family, method.__name__)
+                return _quantile(inverses.get(name), family, method.__name__)
             source = (distributions.DISCRETE if family.discrete else distributions.CONTINUOUS).get(method.__name__)
             known = source is not None and (family.cdf is not None or "p" in method.__name__)
             return Handler(source, inline=True, first=(family,)) if source is not None and known else None
     return None
 
 
-def _quantile(name: str, family: Any, method: str) -> Handler | None:
-    if name not in distribution_inverses.INVERSES:
+def _quantile(inverses: tuple[Form, Form] | None, family: Any, method: str) -> Handler | None:
+    if inverses is None:
         return None
-    ppf, isf = distribution_inverses.INVERSES[name]
+    ppf, isf = inverses
     if method == "ppf":
         return Handler(distribution_inverses.ppf, inline=True, first=(family, ppf))
     return Handler(distribution_inverses.isf, inline=True, first=(family, isf))
