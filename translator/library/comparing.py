@@ -182,6 +182,16 @@ def cross(a: Any, b: Any, axisa: Any = -1, axisb: Any = -1, axisc: Any = -1, axi
     return np.moveaxis(product, -1, axisc if axis is None else axis)
 
 
+def linalg_cross(x1: Any, x2: Any, /, *, axis: Any = -1) -> Any:
+    x, y = np.asarray(x1), np.asarray(x2)
+    if x.shape[axis] != 3 or y.shape[axis] != 3:
+        raise ValueError(
+            "Both input arrays must be (arrays of) 3-dimensional vectors, but they are "
+            f"{x.shape[axis]} and {y.shape[axis]} dimensional instead."
+        )
+    return cross(x, y, axis=axis)
+
+
 NUMPY_NAMES = {
     name: name
     for name in (
@@ -200,4 +210,4 @@ NUMPY_NAMES = {
         "select",
         "cross",
     )
-} | {"linalg.cross": "cross"}
+} | {"linalg.cross": "linalg_cross"}

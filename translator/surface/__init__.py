@@ -323,7 +323,7 @@ _DIRECT: dict[str, Callable[..., Any]] = {
     "i0": elementwise.i0,
     "linalg.matmul": product.matmul,
     "linalg.outer": product.linalg_outer,
-    "linalg.tensordot": product.tensordot,
+    "linalg.tensordot": product.linalg_tensordot,
     "linalg.vecdot": product.vecdot,
     "sort": sort.sort,
     "argsort": sort.argsort,

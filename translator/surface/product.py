@@ -85,6 +85,10 @@ def outer(b: Builder, a: Any, b_: Any, out: Any = None) -> Atom:
     return make.contract(b, x, y, (0,), (1,), (0, 1))
 
 
+def linalg_tensordot(b: Builder, x1: Any, x2: Any, /, *, axes: Any = 2) -> Atom:
+    return tensordot(b, x1, x2, axes)
+
+
 def linalg_outer(b: Builder, x1: Any, x2: Any, /) -> Atom:
     x, y = array(b, x1), array(b, x2)
     if x.aval.ndim != 1 or y.aval.ndim != 1:

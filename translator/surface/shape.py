@@ -77,7 +77,7 @@ def transpose_method(b: Builder, a: Any, *axes: Any) -> Atom:
     return transpose(b, a, None if order is None or order == () else order)
 
 
-def matrix_transpose(b: Builder, x: Any) -> Atom:
+def matrix_transpose(b: Builder, x: Any, /) -> Atom:
     """The last two axes exchanged."""
     a = array(b, x)
     if a.aval.ndim < 2:
