@@ -221,11 +221,11 @@ def test_filters_that_only_derivatives_compute(f):
 
 def test_what_has_no_rule_is_refused_at_the_call() -> None:
     def f(y):
-        return np.sum(integrate.romb(y, dx=0.5))
+        return np.sum(ndimage.zoom(y, 2.0))
 
-    with pytest.raises(UnsupportedError, match="romb cannot be differentiated or batched") as caught:
+    with pytest.raises(UnsupportedError, match="zoom cannot be differentiated or batched") as caught:
         grad(f)(np.ones(5))
-    assert "integrate.romb(y, dx=0.5)" in str(caught.value) and "no rule for it is known" in str(caught.value)
+    assert "ndimage.zoom(y, 2.0)" in str(caught.value) and "no rule for it is known" in str(caught.value)
     assert "site-packages" not in str(caught.value)
 
 S3 = A[:3, :3] + A[:3, :3].T + 4.0 * np.eye(3)
