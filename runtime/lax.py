@@ -89,7 +89,7 @@ from ..translator.ops.gamma import digamma, gammaln
 from ..translator.ops.special import erf, erfc, erfinv
 from . import lax_linalg as linalg
 from .implicit import custom_linear_solve, custom_root
-from .lax_bits import bitcast_convert_type, clz, population_count, reduce_precision, shift_right_logical
+from .lax_bits import bitcast_convert_type, clz, mulhi, population_count, reduce_precision, shift_right_logical
 from .lax_reductions import (
     reduce,
     reduce_and,
@@ -230,6 +230,23 @@ def concatenate(operands: Sequence[Any], dimension: int) -> Any:
     AxisError for an axis that they do not have.
     """
     return np.concatenate(operands, axis=dimension)
+
+
+def stack(operands: Sequence[Any], axis: int = 0) -> Any:
+    """Arrays of one shape beside each other along a new axis. ValueError where shapes differ or there are none,
+    AxisError for an axis that the result does not have.
+    """
+    return np.stack(operands, axis=axis)
+
+
+def unstack(x: Any, axis: int = 0) -> Any:
+    """The parts along an axis, a tuple of arrays without it. AxisError for an axis that `x` does not have."""
+    return tuple(np.moveaxis(x, axis, 0))
+
+
+def broadcast_shapes(*shapes: Sequence[int]) -> Any:
+    """The shape to which arrays of these shapes broadcast, a tuple. ValueError where they do not."""
+    return np.broadcast_shapes(*shapes)
 
 
 def reshape(operand: Any, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None) -> Any:
@@ -478,6 +495,7 @@ __all__ = [
     "bitcast_convert_type",
     "broadcast",
     "broadcast_in_dim",
+    "broadcast_shapes",
     "broadcast_to_rank",
     "broadcasted_iota",
     "clamp",
@@ -534,6 +552,7 @@ __all__ = [
     "linalg",
     "logistic",
     "map",
+    "mulhi",
     "optimization_barrier",
     "platform_dependent",
     "pad",
@@ -581,11 +600,13 @@ __all__ = [
     "sort_key_val",
     "split",
     "squeeze",
+    "stack",
     "stop_gradient",
     "switch",
     "tile",
     "top_k",
     "transpose",
+    "unstack",
     "while_loop",
     "zeta",
     "with_sharding_constraint",

@@ -40,6 +40,26 @@ def clz(x: Any) -> Any:
     return (bits - np.bitwise_count(below)).astype(x.dtype)
 
 
+def mulhi(x: Any, y: Any, /) -> Any:
+    """The upper half of the bits of x * y, of integers, in their dtype. TypeError for other numbers."""
+    dtype = np.result_type(x, y)
+    if dtype.kind not in "iu":
+        raise TypeError(f"mulhi does not accept dtype {dtype.name}: its operands are integers")
+    x, y = np.asarray(x, dtype), np.asarray(y, dtype)
+    if dtype.itemsize < 8:
+        wide = np.dtype(f"{dtype.kind}{2 * dtype.itemsize}")
+        return ((x.astype(wide) * y.astype(wide)) >> wide.type(8 * dtype.itemsize)).astype(dtype)
+    shape = np.broadcast_shapes(x.shape, y.shape)
+    half, low = np.uint64(32), np.uint64(2**32 - 1)
+    x, y = np.atleast_1d(x, y)  # numbers would warn where they wrap
+    u, v = x.astype(np.uint64), y.astype(np.uint64)
+    middle = (u >> half) * (v & low) + ((u & low) * (v & low) >> half)
+    high = (u >> half) * (v >> half) + (middle >> half) + ((u & low) * (v >> half) + (middle & low) >> half)
+    if dtype.kind == "i":  # as unsigned numbers those below zero are 2**64 greater
+        high = high - np.where(x < 0, v, np.uint64(0)) - np.where(y < 0, u, np.uint64(0))
+    return np.reshape(high.astype(dtype), shape)
+
+
 def shift_right_logical(x: Any, y: Any) -> Any:
     """x >> y with zeros coming in; 0 where y is no less than the number of bits."""
     signed = np.result_type(x, y)

@@ -68,6 +68,7 @@ GROUPS: dict[str, list[str]] = {
         "lax.reduce((m, m), (0.0, 1.0), lambda p, q: (p[0] + q[0], p[1] * q[1]), (1,))",
         "lax.reduce_sum(m, (0,)), lax.reduce_prod(m, axes=(1,)), lax.reduce_max(m, (0,)), lax.reduce_min(m, (0, 1))",
         "lax.split(m, (1, 3), axis=1), lax.tile(m, (2, 1)), lax.collapse(a, 1, 3), lax.broadcast_to_rank(m, 3)",
+        "lax.stack([m, -m], 1), lax.unstack(m), lax.unstack(m, -1), lax.broadcast_shapes((3, 1), (4,), m.shape)",
         "lax.full_like(m, 2, shape=(2,)), lax.optimization_barrier(m)",
         "lax.scan(lambda c, t: ({'h': c['h'] + t['p'] @ t['q']}, {'o': t['p'], 'n': None}), {'h': 1.0},"
         " {'p': m, 'q': m})",
@@ -83,6 +84,8 @@ GROUPS: dict[str, list[str]] = {
         "lax.bitcast_convert_type(lax.bitcast_convert_type(v, jnp.int32), jnp.float64)",
         "lax.clz(i), lax.population_count(i), lax.shift_right_logical(-i, i)",
         "lax.shift_right_logical(-i, 2), lax.shift_right_logical(-5, i)",
+        "lax.mulhi(i - 3 << 60, 7 - i << 61), lax.mulhi((i << 30).astype(jnp.int32), i.astype(jnp.int32) - 9)",
+        "lax.mulhi((i - 3).astype(jnp.uint64), (i - 5).astype(jnp.uint64)), lax.mulhi(i - 1, -(i << 61))",
         "lax.dot_general(i[None].astype(jnp.int8), (i + 99)[:, None].astype(jnp.int8), (((1,), (0,)), ((), ())),"
         " preferred_element_type=jnp.int32)",
     ],
