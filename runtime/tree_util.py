@@ -29,6 +29,7 @@ __all__ = [
     "PyTreeDef",
     "SequenceKey",
     "all_leaves",
+    "flatten_one_level",
     "keystr",
     "register_dataclass",
     "register_pytree_node",
@@ -321,6 +322,30 @@ def _broadcast_into(out: list[Any], prefix: Any, t: TreeDef, what: str, is_leaf:
         raise ValueError(f"{what} {prefix!r} does not match the structure that it stands for: {describe(t)}")
     for child, subtree in zip(children, t.children, strict=True):
         _broadcast_into(out, child, subtree, what, is_leaf)
+
+
+def flatten_one_level(tree: Any) -> tuple[Sequence[Any], Any]:
+    """The children of a container, and what it has beside them: the keys of a dict (behind the factory of a
+    defaultdict), the class of a namedtuple, the auxiliary data of a registered class, None of others. ValueError for
+    a leaf.
+    """
+    children, treedef = tree_flatten(tree, is_leaf=lambda x: x is not tree)
+    node = treedef.node
+    match node.kind:
+        case Kind.LEAF:
+            raise ValueError(f"can't tree-flatten type: {type(tree)}")
+        case Kind.DICT:
+            keys = tuple(node.keys)
+            factory = getattr(tree, "default_factory", None)
+            return (tuple(children), keys) if factory is None else (children, (factory, keys))
+        case Kind.TUPLE | Kind.NONE:
+            return tuple(children), None
+        case Kind.LIST:
+            return children, None
+        case Kind.NAMEDTUPLE:
+            return children, type(tree)
+        case _:
+            return children, node.aux
 
 
 # ---- paths -------------------------------------------------------------------------------------------

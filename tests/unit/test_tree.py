@@ -214,7 +214,7 @@ def test_names_of_jax_are_here() -> None:
     missing = {n for n in dir(jax.tree) if n[0] != "_"} - {*dir(tree)}
     of_util = {n for n in dir(jax.tree_util) if n[0] != "_"} - {*dir(tree_util)}
     assert not missing
-    assert of_util <= {"default_registry", "flatten_one_level", "flatten_one_level_with_keys", "is_tree_node"}
+    assert of_util <= {"default_registry", "flatten_one_level_with_keys", "is_tree_node"}
 
 
 def test_structures_and_paths_inside_an_accelerated_function() -> None:
@@ -319,3 +319,16 @@ def test_leaves_may_be_the_rows_of_an_array() -> None:
         got = accelerate(lambda x: unflatten(structure, x), target="numpy")(np.arange(6.0).reshape(3, 2))
         assert got["a"].tolist() == [0.0, 1.0] and got["b"][1].tolist() == [4.0, 5.0]
     assert tree_util.DictKey(key="a") == tree_util.DictKey("a") and tree_util.SequenceKey(idx=1).idx == 1
+
+
+def test_one_level_as_in_jax() -> None:
+    jax = pytest.importorskip("jax")
+    inner = {"b": [1, 2], "a": (3, None)}
+    ordered, counted = OrderedDict(inner), defaultdict(int, inner)
+    for t in (inner, (inner, 1), [1, inner], None, (), {}, ordered, counted, Point(1, inner)):
+        children, metadata = tree_util.flatten_one_level(t)
+        wanted, data = jax.tree_util.flatten_one_level(t)
+        assert (list(children), metadata) == (list(wanted), data)
+    for leaf in (1.0, np.ones(2), "text"):
+        with pytest.raises(ValueError, match="can't tree-flatten type"):
+            tree_util.flatten_one_level(leaf)
