@@ -92,6 +92,9 @@ class DeviceLoop(LoopWriter):
             self._told = span
             self.line(f"// line {span.line}: {self.texts.get(span.line, span.text)}".rstrip(": \\"))
 
+    def poll(self) -> None:
+        """Nobody can interrupt a kernel."""
+
     def type_name(self, dtype: DType) -> str:
         return CUDA.type_name(dtype) if is_half(dtype) else super().type_name(dtype)
 

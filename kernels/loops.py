@@ -31,10 +31,12 @@ from ..translator.ir import (
     Var,
     While,
     free_variables,
+    walk,
 )
 from ..translator.records import dataclass
 from ..translator.rewrite import Substitution, copy_statement, substitute
 from .host import COMPLEX, PRELUDE, Scalar
+from .interrupts import BEGIN, LISTENING, LONG, POLL
 from .lifetimes import Lifetimes
 from .loop_checks import Checks, Failure
 from .loop_sweeps import Sweeps, flags
@@ -53,12 +55,15 @@ class NativeLoop:
 
     name: str
     source: str
-    failures: tuple[Failure, ...]
+    failures: tuple[Failure, ...] = ()
+    listens: bool = False
 
 
 def prelude(loops: Sequence[NativeLoop]) -> str:
     """What stands in front of the sources of loops."""
-    return PRELUDE + (COMPLEX if any("complex_t<" in loop.source for loop in loops) else "") + _ANSWER
+    complex_numbers = COMPLEX if any("complex_t<" in loop.source for loop in loops) else ""
+    listening = LISTENING if any(loop.listens for loop in loops) else ""
+    return PRELUDE + complex_numbers + _ANSWER + listening
 
 
 def write_loop(
@@ -112,6 +117,7 @@ class LoopWriter(Sweeps):
         self.group, self.loop, self.in_front = group, loop, in_front or {}
         self.flag = flags(Block((), (loop,), ())) if self.sweeping else None
         self.memories: dict[Buffer, str] = {}  # of what the loop carries: where XLA looks for its results
+        self.listens = False
 
     def run(self, guarded: bool) -> NativeLoop:
         carried, others = arguments_of(self.group)
@@ -145,12 +151,13 @@ class LoopWriter(Sweeps):
             self.line(f"{self.type_name(buffer.dtype)} *{fixed}{buffer.name} = {home};")
         size = self.memory()
         head = f"static long long run({', '.join([*given, 'char *const memory'])}) {{"
-        run = "\n".join([head, *self.lines, *body, "    return 0;", "}"])
+        begin = [f"    {BEGIN}"] if self.listens else []
+        run = "\n".join([head, *begin, *self.lines, *body, "    return 0;", "}"])
         tables = "".join(f"{line}\n" for line in self.tables)
         text = f"namespace HANDLER_body {{\n{tables}{run}\n}}\n{self.entry(carried, others, size, guarded)}"
         name = "".join(c for c in carried[0].hint if c.isascii() and (c.isalnum() or c == "_"))
         name = f"untraced_{name}_{hashlib.sha256((PRELUDE + text).encode()).hexdigest()[:16]}"
-        return NativeLoop(name, text.replace("HANDLER", name), tuple(self.failures))
+        return NativeLoop(name, text.replace("HANDLER", name), tuple(self.failures), self.listens)
 
     def memory(self) -> int:
         """Pointers to the arrays that the loop makes for itself; how many bytes these are."""
@@ -205,10 +212,14 @@ class LoopWriter(Sweeps):
             lines.append("    if (!memory) return no_memory(frame);")
         else:
             lines.append(f"    alignas(64) char memory[{max(size, 64)}];")
+        kept = "const long long failed = " if self.failures or self.listens else ""
         lines += [
             "    Arithmetic numpys;",
-            f"    {f'{flag} = ' if self.failures else ''}HANDLER_body::run({', '.join([*arguments, 'memory'])});",
+            *(["    Listening listening;"] if self.listens else []),
+            f"    {kept}HANDLER_body::run({', '.join([*arguments, 'memory'])});",
             *(["    __builtin_free(memory);"] if size > STACK else []),
+            *(["    if (failed == INTERRUPTED) return was_interrupted(frame);"] if self.listens else []),
+            *([f"    {flag} = failed;"] if self.failures else []),
             "    return nullptr;",
         ]
         head = [
@@ -254,11 +265,18 @@ class LoopWriter(Sweeps):
             head = f"for (long long {turn} = 0; {turn} < {turns}; {turn}++)"
             place = f"{start} + {f'({turns} - 1 - {turn})' if r.reverse else turn} * ({distance})"
         with self.braces(head):
+            if _is_long(s):
+                self.poll()
             self.env[index] = Scalar(place, INT) if place.isidentifier() else self.declare(index.hint, place, INT)
             self.expect(s, homes)
             self.block(s.body)
             self.turn(s, s.body.results, homes)
         self.leave(scope, s.targets, homes)
+
+    def poll(self) -> None:
+        """Give up where Ctrl-C was pressed."""
+        self.listens = True
+        self.line(POLL)
 
     def place(self, a: Atom) -> str:
         """An index, or a bound of one."""
@@ -293,6 +311,7 @@ class LoopWriter(Sweeps):
                 found.buffer.users.add(p)
         scope = self.scope()
         with self.braces("for (;;)"):
+            self.poll()
             self.block(s.condition)
             self.line(f"if (!{self.scalar(s.condition.results[0]).text}) break;")
             self.back_to(scope)
@@ -423,6 +442,12 @@ class LoopWriter(Sweeps):
     def _must_know(self, s: Statement) -> None:
         if not self.lifetimes.knows(s):
             raise NotNative("a loop in the definition of an operation")
+
+
+def _is_long(s: For) -> bool:
+    """Whether a loop around others may take longer than somebody wants to wait. (Innermost ones are to be vectors.)"""
+    turns = s.range.static()
+    return (turns is None or len(turns) >= LONG) and any(isinstance(t, For | While) for t in walk(s.body))
 
 
 def _static(a: Atom) -> int | None:

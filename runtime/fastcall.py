@@ -112,7 +112,7 @@ def specialised(entry: TargetEntry, args: Sequence[Any]) -> Any:
     names: dict[str, Any] = {"new": object.__new__, "Array": Array, "assemble": entry.assemble}
     names |= {"__name__": __name__, "absent": _ABSENT, "general": Accelerated.__call__, "gone": GONE}
     names["trim_traceback"] = trim_traceback
-    names |= {"ndarray": np.ndarray, "array": np.array, "asarray": np.asarray}
+    names |= {"ndarray": np.ndarray, "array": np.array, "asarray": np.asarray, "failed": np.dtype(object)}
     pattern = _Pattern(names)
     matched = all(pattern.add(f"a{i}", x) for i, x in enumerate(args))
     text_of_call = getattr(entry.program, "call_text", None)
@@ -216,12 +216,17 @@ def _host_result_text(entry: TargetEntry, call: str, flagged: bool) -> str:
     nodes = leaf_nodes(entry.function.out)
     for i, (result, node) in enumerate(zip(entry.function.body.results, nodes, strict=False)):
         if result.aval.shape or node == ARRAY:
-            leaves.append(f"array(r[{i}])")
+            leaves.append((f"array(r[{i}])", ""))
         else:
-            leaves.append(f"asarray(r[{i}]).item()" if result.aval.weak else f"asarray(r[{i}])[()]")
-    value = leaves[0] if entry.one else f"assemble([{', '.join(leaves)}])"
+            leaves.append((f"asarray(r[{i}])", ".item()" if result.aval.weak else "[()]"))
+    first = leaves[0][0] if leaves else "asarray(r[0])"
+    values = [f"{'x' if made == first else made}{taken}" for made, taken in leaves]
+    value = values[0] if entry.one else f"assemble([{', '.join(values)}])"
     flag = f"if not asarray(r[{len(entry.function.body.results)}]): " if flagged else ""
-    return f"r = {call}\n            {flag}return {value}"
+    lines = [f"r = {call}"]
+    if leaves or flag:
+        lines += [f"x = {first}", "if x.dtype is failed: r[0].block_until_ready()"]
+    return "\n            ".join([*lines, f"{flag}return {value}"])
 
 
 def _result_text(entry: TargetEntry, call: str) -> str:

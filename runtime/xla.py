@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,16 @@ from ..translator.errors import errors_at
 from ..translator.ir import Aval, Function
 
 
+@contextmanager
+def _signals_first() -> Iterator[None]:
+    """Where Ctrl-C has ended a loop, what Python's own handler raises comes before XLA's error."""
+    try:
+        yield
+    except RuntimeError as error:
+        str(error)  # Python looks for signals at calls
+        raise
+
+
 class Buffers:
     """What is done with buffers of XLA's on the processor, on one device or several."""
 
@@ -30,7 +41,8 @@ class Buffers:
         raise NotImplementedError
 
     def wait(self, data: Any) -> None:
-        data.block_until_ready()
+        with _signals_first():
+            data.block_until_ready()
 
     def is_ready(self, data: Any) -> bool:
         return bool(data.is_ready())
@@ -63,7 +75,8 @@ class XlaDevice(Buffers):
         return client.to_device(host, number=self.number)
 
     def get(self, data: Any) -> np.ndarray[Any, Any]:
-        view = client.view(data)
+        with _signals_first():
+            view = client.view(data)
         view.setflags(write=False)
         return view
 

@@ -53,6 +53,8 @@ LOOP_OPTION = "xla_cpu_small_while_loop_byte_threshold"
 of every iteration: 1.3 to 5 times faster, and compiled faster. (The attribute `xla_cpu_small_call` on an outlined call
 does the same, but aborts the process when an argument of the call turns out to be unused.)
 """
+OBJECT = np.dtype(object)
+"""What NumPy makes of a buffer whose computation failed: an array that holds the buffer."""
 MOST_DEVICES = 4_096
 ALIGNMENT = 64  # XLA's CPU kernels load whole vectors
 
@@ -223,11 +225,19 @@ def view(buffer: Buffer, aval: DeviceAval | None = None) -> np.ndarray[Any, Any]
     aval = aval or buffer.aval
     dtype = aval.dtype
     if dtype.kind != "V":
-        return np.asarray(buffer)
+        return value(buffer)
     bits = np.dtype(f"u{dtype.itemsize}")  # bfloat16 has no code in the buffer protocol
     array: np.ndarray[Any, Any] = np.asarray(_Owned(buffer, _address(buffer), aval.shape, bits.str))
     array = array.view(dtype)
     array.setflags(write=False)
+    return array
+
+
+def value(buffer: Buffer) -> np.ndarray[Any, Any]:
+    """The same of a buffer that is not of bfloat16. Raises XLA's error where there is no value."""
+    array = np.asarray(buffer)
+    if array.dtype is OBJECT:
+        buffer.block_until_ready()
     return array
 
 
@@ -450,7 +460,7 @@ class Executable(Loaded):
     def check(self, results: Sequence[Buffer]) -> None:
         """Wait for the flag of `run`'s results and raise what it says. Does nothing without checks."""
         if self.checks:
-            raise_failed(self.checks, int(np.asarray(results[-1])))
+            raise_failed(self.checks, int(value(results[-1])))
 
     def run_numpy(self, leaves: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
         """Fresh, writable NumPy arrays. Raises IndexError or ValueError where a check of the program fails."""
@@ -463,7 +473,7 @@ class Executable(Loaded):
         arguments += self._memory()
         results = self.call(*arguments) if "jax" not in sys.modules else self.call_beside_jax(arguments)
         if self.checks:
-            raise_failed(self.checks, int(np.asarray(results[-1])))
+            raise_failed(self.checks, int(value(results[-1])))
         outputs = [release(r) for r in results[: self._count]]
         for block in staged:  # the results are there, so the arguments have been read
             _staging.give(block)

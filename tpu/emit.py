@@ -104,6 +104,7 @@ from .emit_reduce import arg_reduce, contract, reduce
 from .emit_scatter import scattered
 from .emit_sort import argsort, fourier, sort
 from .extremes import unmissed
+from .interrupts import listening
 from .rounding import AsWritten, as_written, hidden
 from .sharing import shared_values
 from .writer import BOOL, F32, Value, Writer, cast_constant, is_float, tensor_type
@@ -221,6 +222,8 @@ class Emitter:
         self.checks: list[Check] = []
         self.natives: list[NativeLoop] = []
         self.flag: Value | None = None
+        self.begun: Value | None = None  # how often SIGINT had come when the loop around began to listen (`interrupts`)
+        self.quiet = False
         self.values: dict[Var, Value] = {}
         self.bounded: bool | None = None  # in a group that `emit_guarded` writes: whether sines' arguments are small
         self._shared = shared
@@ -266,9 +269,11 @@ class Emitter:
             case If():
                 emit_if(self, s)
             case For():
-                emit_for(self, s)
+                with listening(self, s):
+                    emit_for(self, s)
             case While():
-                emit_while(self, s)
+                with listening(self, s):
+                    emit_while(self, s)
             case Fused(kind="loops"):
                 from .native import emit_native
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ..translator.ir import Apply, Block, Const, For, Fused, If, Range, Var, While, may_raise
 from ..translator.ops.core import Cast, Elementwise, Reshape
 from .emit_across import agreed, holds_collective
+from .interrupts import TURNS, is_function, poll, quiet
 from .writer import BOOL, I64, Value, Writer, tensor_type
 
 if TYPE_CHECKING:
@@ -137,6 +138,7 @@ def emit_for(e: Emitter, s: For) -> None:
         _return(w, [go])
     w.line("} do {")
     with w.region():
+        poll(e)
         e.bind(s.body.params[0], _loop_index(w, counter, start, step, trips, s.range.reverse))
         for p, v in zip(s.body.params[1:], carried, strict=False):
             e.bind(p, v)
@@ -161,6 +163,58 @@ def _met(e: Emitter, s: For | While) -> bool:
 
 def _known_flag(e: Emitter, together: bool) -> Value:
     return agreed(e, e.flag_value()) if together else e.flag_value()
+
+
+def write_while(
+    w: Writer,
+    hints: Sequence[str],
+    inits: Sequence[Value],
+    go: Callable[[Sequence[Value]], Value],
+    turn: Callable[[Sequence[Value]], Sequence[Value]],
+) -> list[Value]:
+    """A `while` whose condition and body are written by calls on what it carries."""
+    carried = [Value(w.fresh(h), v.shape, v.dtype) for h, v in zip(hints, inits, strict=True)]
+    results = w.several("loop", [(v.shape, v.dtype) for v in carried])
+    _open_while(w, results, carried, inits)
+    with w.region():
+        _return(w, [go(carried)])
+    w.line("} do {")
+    with w.region():
+        _return(w, turn(carried))
+    w.line("}")
+    return results
+
+
+def _listening_while(
+    e: Emitter,
+    s: While,
+    hints: Sequence[str],
+    inits: Sequence[Value],
+    go: Callable[[Sequence[Value]], Value],
+    turn: Callable[[Sequence[Value]], Sequence[Value]],
+) -> list[Value]:
+    """The same, that ends by Ctrl-C if it stands where somebody listens."""
+    w = e.writer
+    if e.begun is None:
+        return write_while(w, hints, inits, go, turn)
+
+    def polled(values: Sequence[Value]) -> Sequence[Value]:
+        poll(e)
+        return turn(values)
+
+    def several(values: Sequence[Value]) -> Sequence[Value]:
+        poll(e)
+        with quiet(e):
+            *after, _ = write_while(
+                w,
+                [*hints, "turns"],
+                [*values, w.integer(0)],
+                lambda inner: w.both(go(inner[:-1]), w.compare("LT", inner[-1], w.integer(TURNS))),
+                lambda inner: [*turn(inner[:-1]), w.add(inner[-1], w.integer(1))],
+            )
+        return after
+
+    return write_while(w, hints, inits, go, several if is_function(s) else polled)
 
 
 def _open_while(w: Writer, results: Sequence[Value], params: Sequence[Value], inits: Sequence[Value]) -> None:
@@ -237,27 +291,22 @@ def emit_while(e: Emitter, s: While) -> None:
     w = e.writer
     inits = [e.result(a, p) for a, p in zip(s.inits, s.body.params, strict=True)]
     if early:
-        go = _condition(e, s.condition, inits)
-        inits.append(go)
+        inits.append(_condition(e, s.condition, inits))
     if flagged:
         inits.append(e.flag_value())
     hints = [p.hint for p in s.body.params] + ["go"] * early + ["flag"] * flagged
-    carried = [Value(w.fresh(h), v.shape, v.dtype) for h, v in zip(hints, inits, strict=True)]
-    results = w.several("loop", [(v.shape, v.dtype) for v in carried])
     count = len(s.body.params)
-    _open_while(w, results, carried, inits)
-    with w.region():
-        go = carried[count] if early else _condition(e, s.condition, carried[:count])
+
+    def go(values: Sequence[Value]) -> Value:
+        further = values[count] if early else _condition(e, s.condition, values[:count])
         if flagged:
-            go = w.both(go, _all_is_well(w, carried[-1]))
-        elif e.flag is not None:
-            go = w.both(go, _all_is_well(w, e.flag))
-        _return(w, [go])
-    w.line("} do {")
-    with w.region():
+            return w.both(further, _all_is_well(w, values[-1]))
+        return further if e.flag is None else w.both(further, _all_is_well(w, e.flag))
+
+    def turn(values: Sequence[Value]) -> list[Value]:
         if flagged:
-            e.flag = carried[-1]
-        for p, v in zip(s.body.params, carried, strict=False):
+            e.flag = values[-1]
+        for p, v in zip(s.body.params, values, strict=False):
             e.bind(p, v)
         e.block(s.body)
         after = [e.result(r, p) for r, p in zip(s.body.results, s.body.params, strict=True)]
@@ -265,8 +314,9 @@ def emit_while(e: Emitter, s: While) -> None:
             after.append(_condition(e, s.condition, after))
         if flagged:
             after.append(_known_flag(e, together))
-        _return(w, after)
-    w.line("}")
+        return after
+
+    results = _listening_while(e, s, hints, inits, go, turn)
     bind_results(e, s.targets, [*results[:count], *results[-1:]] if flagged else results, flagged)
 
 

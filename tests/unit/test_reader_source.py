@@ -126,6 +126,27 @@ except Exception as error:
     assert done.stdout == "SourcelessError\n", done.stderr
 
 
+def test_a_script_from_standard_input(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text("""
+from untraced import grad
+def f(x):
+    return x * x
+print(grad(f)(3.0))
+space = {}
+exec(compile("def f(x):\\n    return x", "<stdin>", "exec"), space)
+try:
+    grad(space["f"])(3.0)
+except Exception as error:
+    print(type(error).__name__)
+""")
+    with script.open() as text:
+        done = subprocess.run([sys.executable], stdin=text, capture_output=True, text=True)
+    assert done.stdout == "6.0\nSourcelessError\n", done.stderr
+    done = subprocess.run([sys.executable, "-"], input=script.read_text(), capture_output=True, text=True)
+    assert "SourcelessError" in done.stderr  # what came through a pipe is gone
+
+
 def test_a_script_with_an_option_c_of_its_own(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text("""

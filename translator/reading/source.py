@@ -218,6 +218,8 @@ def _lines_of(fun: types.FunctionType) -> tuple[str, ...]:
     text = entry[2] if entry is not None and len(entry) == 4 else found  # doctest has lines that are in no cache
     if file == "<string>" and not _is_text_of("".join(text or ()), fun.__code__):
         text = _command_line(fun.__code__)
+    if file == "<stdin>" and not text:
+        text = _standard_input(fun.__code__)
     if not text:
         if is_library_file(file) or is_library(fun):
             raise CutError(
@@ -248,6 +250,16 @@ def _command_line(code: types.CodeType) -> list[str]:
     if sys.argv[:1] != ["-c"] or "-c" not in sys.orig_argv[1:-1]:
         return []
     text = sys.orig_argv[sys.orig_argv.index("-c", 1) + 1]
+    return text.splitlines(keepends=True) if _is_text_of(text, code) else []
+
+
+def _standard_input(code: types.CodeType) -> list[str]:
+    """The lines of `python < FILE`, where they have this very code. What came through a pipe is gone."""
+    try:
+        size = os.fstat(0).st_size  # 0 of pipes and terminals
+        text = os.pread(0, size, 0).decode() if size else ""
+    except (OSError, UnicodeDecodeError):
+        return []
     return text.splitlines(keepends=True) if _is_text_of(text, code) else []
 
 

@@ -1,0 +1,106 @@
+"""Ctrl-C ends loops that run outside Python, native ones and XLA's; what was interrupted gives an error, no value."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from untraced import accelerate
+from untraced.tpu import compiler
+
+pytestmark = pytest.mark.skipif(not compiler.available(), reason="there is no C++ compiler")
+
+SCRIPT = """
+import os, signal, sys, threading
+import numpy as np
+from untraced import accelerate, device_put
+
+def counted(x):                                 # one function of XLA's
+    s = 0.0
+    while s < 1e300:
+        s += x[0] * 1e-9
+    return s
+
+def whole_arrays(x):                            # XLA goes from operation to operation
+    largest = 1.0
+    while largest > -1.0:
+        x = np.sin(x) * 0.5
+        largest = np.max(np.abs(x))
+    return x
+
+def steps(x):
+    for _ in range(10**9):
+        x = np.sin(x) * 0.5
+    return x
+
+def nest(x):                                    # C++
+    s = 0.0
+    for i in range(10**6):
+        for j in range(10**6):
+            s = s * 0.5 + x[(i * j) % 3]
+    return s
+
+def interrupted(f, x):
+    g = accelerate(f, target="cpu")
+    g.inspect(x)
+    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+    try:
+        result = g(x)
+        print(f.__name__, type(getattr(result, "block_until_ready", lambda: result)()))
+    except BaseException as error:
+        return type(error).__name__ + (": SIGINT" if "SIGINT" in str(error) else "")
+
+few, many = np.ones(3), np.ones(100_000)
+for f, x in ((counted, few), (whole_arrays, many), (steps, many), (nest, few)):
+    for argument in (x, device_put(x)):
+        print(f.__name__, interrupted(f, argument))
+
+def halvings(x):
+    n = 0
+    while np.max(x) > 1e-3:
+        x = x * 0.5
+        n += 1
+    return n
+
+print([accelerate(halvings, target="cpu")(x) for x in (few, many)])
+signal.signal(signal.SIGINT, lambda *_: None)
+print("a handler that raises nothing:", interrupted(counted, few), interrupted(whole_arrays, many))
+print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)
+"""
+
+
+def test_loops_that_never_end(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=240)
+    names = ("counted", "whole_arrays", "steps", "nest")
+    assert done.stdout.splitlines() == [
+        *(f"{name} KeyboardInterrupt" for name in names for _ in range(2)),
+        "[10, 10]",
+        "a handler that raises nothing: JaxRuntimeError: SIGINT JaxRuntimeError: SIGINT",
+        "False",
+    ], done.stderr
+
+
+def relaxed(u: np.ndarray, tolerance: float) -> tuple[np.ndarray, int]:
+    n, change = 0, 1.0
+    while change > tolerance:
+        v = u.copy()
+        v[1:-1] = 0.5 * (u[2:] + u[:-2])
+        change = np.max(np.abs(v - u))
+        u, n = v, n + 1
+    return u, n
+
+
+@pytest.mark.parametrize("size", [6, 40_000])
+def test_loops_that_listen_give_what_they_gave(size: int) -> None:
+    u = np.zeros(size)
+    u[0] = 1.0
+    ours, theirs = accelerate(relaxed, target="cpu")(u, 1e-2), relaxed(u, 1e-2)
+    np.testing.assert_allclose(ours[0], theirs[0], rtol=1e-12)
+    assert ours[1] == theirs[1]
+    assert "untraced_poll" in accelerate(relaxed, target="cpu").inspect(u, 1e-2).stablehlo
