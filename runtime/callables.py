@@ -52,9 +52,9 @@ def readable(fun: Fun) -> Fun:
         return _calling(fun, inspect.signature(fun.pyfunc), getattr(fun, "__name__", "vectorized"))
     if isinstance(fun, np.ufunc | types.BuiltinFunctionType) or _is_numpys(fun):
         return _library_function(fun)
-    if isinstance(type(fun).__call__, types.FunctionType):
-        return bound_function(type(fun).__call__, fun)
-    return fun
+    method = type(fun).__call__
+    method = getattr(method, "__untraced_function__", method)  # of an accelerated one what it was made of
+    return bound_function(method, fun) if isinstance(method, types.FunctionType) else fun
 
 
 def _is_operation(fun: Fun) -> bool:

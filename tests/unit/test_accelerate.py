@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from untraced import Array, DTypeError, accelerate, device_put, grad, jit
+from untraced import Array, DTypeError, accelerate, device_put, grad, jit, vmap
 from untraced.runtime import devices as devices_module
 
 rng = np.random.default_rng(2)
@@ -347,6 +347,8 @@ class TestWrapping:
         np.testing.assert_allclose(m.norm(), np.sum(m.w * m.w))
         m.w = np.ones((4, 2))
         np.testing.assert_allclose(m(X), X @ m.w, rtol=1e-12)
+        np.testing.assert_allclose(accelerate(m, target="cpu")(X), X @ m.w, rtol=1e-12)
+        np.testing.assert_allclose(vmap(m)(X), X @ m.w, rtol=1e-12)
 
     def test_bound_methods_of_plain_objects(self) -> None:
         class Filter:
