@@ -7,6 +7,7 @@ of the blocks around it; only `Fused` bodies are closed.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, assert_never
 
@@ -351,6 +352,16 @@ def may_raise(s: Statement) -> bool:
         called = routines_of(Block((), (s,), ()))
         return any(not r.is_made or any(isinstance(x, Raise) for x in walk(r.function.body)) for r in called)
     return isinstance(s, Raise) or any(may_raise(inner) for b in blocks_of(s) for inner in b.statements)
+
+
+def uses_of(block: Block) -> Counter[Var]:
+    """How often each variable is read, by statements and as a result of a block."""
+    uses = Counter(a for a in block.results if isinstance(a, Var))
+    for s in walk(block):
+        uses.update(a for a in inputs_of(s) if isinstance(a, Var))
+        for inner in blocks_of(s):
+            uses.update(a for a in inner.results if isinstance(a, Var))
+    return uses
 
 
 def free_variables(block: Block) -> tuple[Var, ...]:

@@ -9,15 +9,13 @@ def running_maximum_vjp(x, ct):
         best = np.maximum(best, x[i])
     d_x = np.zeros_like(x)                         # from line ..: for i in range(x.shape[0])
     d_best = 0.0
-    d_out = ct.copy()
     for i in reversed(range(6)):
         best = best_tape[i]
         t = x[i]
-        d_best += d_out[i]                         # from line ..: out[i] = best
+        d_best += ct[i]                            # from line ..: out[i] = best
         t1 = np.where(best == t, 0.5 * d_best, 0.0)
         d_best_1 = np.where(best > t, d_best, t1)  # from line ..: np.maximum(best, x[i])
         d_x[i] += np.where(t > best, d_best, t1)   # from line ..: x[i]
-        d_out[i] = 0.0                             # from line ..: out[i] = best
         d_best = d_best_1
     d_x[0] += d_best                               # from line ..: x[0]
     return d_x

@@ -24,7 +24,7 @@ def load(name: str) -> ModuleType:
 
 
 def test_no_example_is_forgotten() -> None:
-    tested = {"digits_data_parallel", "digits_mlp", "heat", "read_the_derivative"}
+    tested = {"digits_data_parallel", "digits_mlp", "find_the_leak", "heat", "magnetic_pendulum", "read_the_derivative"}
     assert {p.stem for p in EXAMPLES.glob("*.py")} == tested
 
 
@@ -89,3 +89,19 @@ def test_read_the_derivative_prints_every_form(capsys: pytest.CaptureFixture[str
     out = capsys.readouterr().out
     for piece in ("def loss_grad", "def decay_grad", "stablehlo.", "tl.load", "__global__"):
         assert piece in out
+
+
+@pytest.mark.parametrize("target", ["cpu", "numpy"])
+def test_the_leak_is_found(target: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    picture = tmp_path / "leak.png"
+    arguments = ["--target", target, "--steps", "100", "--iterations", "200", "--source", "--plot", str(picture)]
+    assert load("find_the_leak").main(arguments) < 0.3
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert "def misfit_grad(" in capsys.readouterr().out
+
+
+def test_each_pendulum_comes_to_rest(tmp_path: Path) -> None:
+    picture = tmp_path / "magnets.png"
+    size = ["--size", "20", "--samples", "5", "--target", "cpu"]
+    assert load("magnetic_pendulum").main([*size, "--plot", str(picture)]) == 1.0
+    assert picture.read_bytes().startswith(b"\x89PNG")

@@ -10,7 +10,7 @@ import pytest
 
 from untraced.translator.batch import vmap as batch
 from untraced.translator.ir import Function
-from untraced.translator.passes import dead, partitions, simplify
+from untraced.translator.passes import dead, partitions, simplify, unread
 from untraced.translator.printing.printer import print_function
 from untraced.translator.reading.reader import read
 from untraced.translator.reading.signature import abstract
@@ -47,6 +47,7 @@ def batched(f: Function) -> Function:
     [
         (simplify, simplify.simplify, (np.ones(3), 4)),
         (dead, dead.dead_code, (np.ones(3), 4)),
+        (unread, unread.unread_stores, (np.ones(5), 5)),
         (partitions, partitions.partitions, (np.ones(9000),)),
         (batch, batched, (np.ones((2, 4)), np.ones(2), np.ones(4))),
     ],

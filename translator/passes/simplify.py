@@ -12,7 +12,6 @@ No bit of a result changes (a NaN's sign and payload aside), except where a roun
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from typing import TypeVar, assert_never
@@ -44,10 +43,8 @@ from ..ir import (
     Statement,
     Var,
     While,
-    blocks_of,
-    inputs_of,
     may_raise,
-    walk,
+    uses_of,
 )
 from ..ops.core import Cast, Contract, Create, IndexAttrs, Linalg, Op, Reshape, is_store
 from ..records import dataclass
@@ -56,6 +53,7 @@ from ..thrown import settled
 from .calls import Call, Definitions, Found, Nested
 from .dead import dead_code
 from .fold import opposite, rewrite
+from .unread import unread_stores
 
 __all__ = ["dead_code", "simplify"]
 
@@ -67,11 +65,13 @@ def simplify(function: Function) -> Function:
 
     Simplifying a simplified program gives the same program.
     """
-    rebuilt = _Walk(_uses(function.body))
+    rebuilt = _Walk(uses_of(function.body))
     rebuilt.open(function.body.params)
     rebuilt.statements(function.body.statements)
     body = Block(function.body.params, tuple(rebuilt.close()), rebuilt.atoms(function.body.results))
-    return dead_code(replace(function, body=body))
+    less = dead_code(replace(function, body=body))
+    read_before = unread_stores(less)
+    return less if read_before is less else simplify(read_before)
 
 
 @dataclass(slots=True)
@@ -396,16 +396,6 @@ class _Walk:
         while level > needed and self.levels[level].loop and (self.levels[level].certain or not may_raise):
             level -= 1
         return level
-
-
-def _uses(body: Block) -> Counter[Var]:
-    """How often each variable is read, by statements and as a result of a block."""
-    uses = Counter(a for a in body.results if isinstance(a, Var))
-    for s in walk(body):
-        uses.update(a for a in inputs_of(s) if isinstance(a, Var))
-        for inner in blocks_of(s):
-            uses.update(a for a in inner.results if isinstance(a, Var))
-    return uses
 
 
 def _is_same(a: Atom, b: Atom) -> bool:
