@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-DOCUMENTS = [ROOT / "ARCHITECTURE.md", ROOT / "README.md", ROOT / "docs" / "guide.md", *ROOT.glob("docs/internals/*.md")]
+DOCUMENTS = [ROOT / "ARCHITECTURE.md", ROOT / "README.md", ROOT / "docs/guide.md", *ROOT.glob("docs/internals/*.md")]
 ROOMS = [p.parent for room in ("translator", "kernels", "tpu", "runtime") for p in (ROOT / room).rglob("__init__.py")]
 
 
