@@ -16,13 +16,13 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
-from ..translator import pipeline
 from ..translator.builder import Builder
 from ..translator.derive.activity import inexact
 from ..translator.derive.ruled import Checkpoint, mark
 from ..translator.errors import NOWHERE
 from ..translator.ir import Apply, Function, Var
 from ..translator.ops.core import Contract, Linalg
+from ..translator.purpose import purpose
 from ..translator.reading.reader import Reading, read
 from ..translator.reading.signature import Signature
 from ..translator.rewrite import splice_block
@@ -51,7 +51,7 @@ class Checkpointed(Wrapper):
 
     def __untraced_read__(self, signature: Signature) -> Reading:
         reading = read(self.fun, signature)
-        if not pipeline.deriving() or self.policy == "everything_saveable":
+        if not purpose().derives or self.policy == "everything_saveable":
             return reading
         return dataclasses.replace(reading, function=self._marked(reading.function))
 
