@@ -1,8 +1,8 @@
-"""`accelerate`: a function that is translated and compiled when it is first called with arguments of a new kind.
+"""`accelerate`: functions that are translated and compiled when they are first called with a new kind of arguments.
 
-A call goes: key of the arguments -> entries compiled for that key -> the first whose specialised values and guards
-hold -> run. When all arguments are Arrays the key is a tuple of small numbers and the rest is one call into the
-backend. What translates and compiles is loaded at the first call.
+A call computes the key of its arguments (structure, shapes, dtypes), tries the entries compiled for that key, and runs
+the first one whose specialised values and guards hold. When all arguments are Arrays the key is a tuple of small
+integers, and the rest is one call into the backend. The translator and compilers are imported at the first call.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ if TYPE_CHECKING:
 
 Fun = Callable[..., Any]
 _KINDS = 32
-"""For so many kinds of arguments it is compiled at once; for those after them when that pays."""
+"""A function is compiled at once for this many kinds of arguments; for further kinds only where that pays."""
 _HOLDERS = 16
-"""Of so many objects each has programs of its own; a translation takes tens of milliseconds."""
+"""This many objects get programs of their own; a translation takes tens of milliseconds."""
 
 
 class Accelerated:
@@ -57,7 +57,7 @@ class Accelerated:
 
     __name__: str
     finish: Finish | None = None
-    shortened: ClassVar[bool] = False  # whether calls are written for the arguments of an entry
+    shortened: ClassVar[bool] = False  # whether `__call__` is generated code for the arguments of one entry
 
     def __init__(self, fun: Fun, options: Options) -> None:
         functools.update_wrapper(self, fun, updated=())
@@ -67,16 +67,16 @@ class Accelerated:
         self._fast: dict[tuple[Spec | None, ...], TargetEntry] = {}
         self.__name__ = getattr(fun, "__name__", repr(fun))
         if getattr(fun, "__isabstractmethod__", False):
-            self.__isabstractmethod__ = True  # of whatever the class around it says
+            self.__isabstractmethod__ = True  # kept for abstract base classes
         self._history = History(self.__name__)
         self._lock = threading.RLock()
         self._numbers = Changing()
         self._ledger = Ledger(math.inf, _KINDS)
-        self._refused: set[Key] = set()  # kinds of arguments for which the function runs as it is
+        self._refused: set[Key] = set()  # kinds of arguments for which CPython runs the plain function
         self._fallback = Fallback(fun, self._history.name)
         self._drivers: dict[Any, Driver] = {}  # by the place of a cut
-        self._cut: dict[Key, Any] = {}  # kinds of arguments for which only CPython can go through it: by which driver
-        self._methods: dict[Any, Accelerated] = {}  # of objects without a __dict__ of their own
+        self._cut: dict[Key, Any] = {}  # for kinds of arguments for which the function is cut: the key of its driver
+        self._methods: dict[Any, Accelerated] = {}  # bound to objects that have no __dict__ to keep them in
         self._holders = 0
         forking.known.add(self)
 
@@ -99,7 +99,7 @@ class Accelerated:
                         return on_host(self.fun, args, kwargs)
                     except (RuntimeError, ValueError) as error:
                         if GONE not in str(error):
-                            raise  # else the general path tells whose memory is gone
+                            raise  # the general path says which Array has been deleted
             return self._general(args, kwargs)
         except Exception as error:
             trim_traceback(error)
@@ -156,15 +156,15 @@ class Accelerated:
         return self._run(entry, leaves, given)
 
     def _as_read(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The arguments as the reader sees them: long lists of numbers are left to CPython, which only plain functions
-        can be.
+        """The arguments as the reader sees them. Long lists of numbers stay opaque, except in transformations, which
+        CPython cannot run.
         """
         if hasattr(self.fun, "__untraced_read__"):
             return args, kwargs
         return tuple([unopened(x) for x in args]), {k: unopened(x) for k, x in kwargs.items()} if kwargs else kwargs
 
     def _run(self, entry: Entry, leaves: list[Any], given: tuple[Any, Any]) -> Any:
-        """The result; the caller's containers get what the function put into them."""
+        """The result of a call; what the function changed in the caller's containers is stored there."""
         changes, returned = entry.translation.changes, entry.translation.returned
         if changes or returned:
             from ..translator.reading.changes import apply_changes, hand_back, holds_twice
@@ -191,7 +191,7 @@ class Accelerated:
     def _ran(
         self, entry: Entry, leaves: list[Any], given: tuple[Any, Any], repeats: tuple[type[Exception], ...] = ()
     ) -> Any:
-        """The result of one run; after the exceptions that it `repeats` CPython makes the call again."""
+        """The result of one run. After an exception listed in `repeats` CPython makes the call again."""
         if not entry.draws:
             return entry.run(leaves)
         from ..translator.reading.draws import drawing
@@ -200,7 +200,7 @@ class Accelerated:
             return entry.run(leaves)
 
     def _as_is(self, key: Key, error: Exception, given: tuple[Any, Any]) -> Any:
-        """Run what is refused with `error` under CPython; raises the error where that is not wanted."""
+        """Run under CPython a call that was refused with `error`; raises the error unless `fallback` allows that."""
         from ..translator.reading.raising import CERTAIN
 
         if hasattr(error, CERTAIN):
@@ -215,10 +215,10 @@ class Accelerated:
         return self._fallback.run(error, *given)
 
     def _last_word(self, error: Exception, given: tuple[Any, Any]) -> Any:
-        """What NumPy says where it would raise `error`, as it seems: its own exception, or the result of the call.
+        """Let CPython make a call in which NumPy, as it seems, would raise `error`: its exception, or its result.
 
-        `error` is raised where it is of NumPy's type, since it shows the place, and tells NumPy's words; so is what
-        refuses a construct.
+        Where `error` has the type of NumPy's exception it is raised instead, with NumPy's words added, since it shows
+        the place. An `error` that refuses a construct is raised as it is.
         """
         if not self._asks_numpy(error, given):
             raise self._placed(error) from None
@@ -276,7 +276,7 @@ class Accelerated:
     def _unreadable(
         self, error: TypeError, given: tuple[Any, Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        """A call whose arguments are of no known kind, or arrays of another library's on a GPU."""
+        """A call with arguments of an unknown kind, or with another library's arrays on a GPU."""
         if isinstance(error, OnGpu):
             return self(*adopted(given[0]), **adopted(given[1]))
         try:
@@ -288,7 +288,7 @@ class Accelerated:
         raise error
 
     def _specialise(self, key: Key, leaves: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Entry:
-        from .entries import TargetEntry, make_entry  # with the first of which the translator is loaded
+        from .entries import TargetEntry, make_entry  # imports the translator
 
         with self._lock:
             entries = self._entries.setdefault(key, [])
@@ -306,16 +306,16 @@ class Accelerated:
             return entry
 
     def _shorten(self, entry: TargetEntry, args: tuple[Any, ...]) -> None:
-        """Let further calls with such arguments go straight to the entry."""
+        """Let further calls with arguments of this kind go straight to the entry."""
         if all(type(a) is Array for a in args):
             self._fast[tuple([a._spec for a in args])] = entry
         self.__class__ = specialised(entry, args) or type(self)
 
     def _objects(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[int | str, Any]:
-        """The arguments, by position or name, that are objects of classes of the user's.
+        """The arguments, by position or name, that are objects of the user's classes.
 
-        What they hold is read as if they were found outside the function, so each has a program of its own. Where that
-        would be too many none is named, and CPython does what is done with them.
+        What they hold is read as if it were found outside the function, so each object has a program of its own. Where
+        those would be too many the result is empty, and CPython does what is done with the objects.
         """
         places: Iterable[tuple[int | str, Any]] = (*enumerate(args), *kwargs.items())
         found = {place: x for place, x in places if is_users_object(x)}
@@ -324,7 +324,7 @@ class Accelerated:
         return found if found and (self._held(found) is not None or self._holders < _HOLDERS) else {}
 
     def _held(self, objects: dict[Any, Any]) -> Accelerated | None:
-        """The function with these arguments bound, where it has been made."""
+        """The function with these arguments bound, if there is one already."""
         first, *others = objects.values()
         methods = methods_of(first)
         kept = self._methods if methods is None else methods.get(self, {})
@@ -347,18 +347,19 @@ class Accelerated:
 
     @property
     def __untraced_function__(self) -> Fun:
-        """What is read in its place where another function calls it."""
+        """The function that the reader reads where another function calls this one."""
         return self.fun
 
     def __untraced_read__(self, signature: Signature) -> Reading:
-        """Inside another function it is that function's own code."""
+        """Inside another function it is read like plain code of that function."""
         from ..translator.reading.reader import read
 
         return read(self.fun, signature)
 
     def inspect(self, *args: Any, compile: bool = True, **kwargs: Any) -> Inspection:
-        """Translate and compile for these arguments, or ShapeDtypeStructs in their place, without running.
-        `compile=False` stops at the backend's input text.
+        """Translate and compile for these arguments (or ShapeDtypeStructs in their place) without running.
+
+        `compile=False` stops at the backend's input text. See `Inspection` for what the result holds.
         """
         from .inspection import inspect_call
         from .shapes import abstracted
@@ -385,11 +386,11 @@ class Accelerated:
         return Lowered(self, (args, kwargs))
 
     def explain_recompiles(self) -> str:
-        """For each time that it was translated why the programs before did not do, and what would avoid it."""
+        """Say, for each translation, why the programs before it did not apply, and what would avoid it."""
         return self._history.explain()
 
     def clear_cache(self) -> None:
-        """Forget all that was compiled."""
+        """Forget all compiled programs."""
         with self._lock:
             self.forget_programs()
             self._refused.clear()
@@ -397,14 +398,14 @@ class Accelerated:
             self._drivers.clear()
 
     def forget_programs(self) -> None:
-        """Programs are compiled again when they are called."""
+        """Drop the compiled programs; the next call compiles anew."""
         self._entries = {}
         self._fast = {}
         if type(self).shortened:
             self.__class__ = Accelerated
 
     def replaced(self, fun: Fun) -> Accelerated:
-        """Another function accelerated with the same options but for those that name arguments."""
+        """Another function accelerated with the same options, except those that name arguments."""
         return accelerated(fun, self.options.without_arguments())
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
@@ -413,7 +414,7 @@ class Accelerated:
         return self._holding({0: instance})
 
     def __reduce__(self) -> Any:
-        """By its name, where that leads here (a decorated function); else by the function's."""
+        """By qualified name where that leads to this object (a decorated function); else by function and options."""
         name = getattr(self.fun, "__qualname__", "")
         found: Any = sys.modules.get(getattr(self.fun, "__module__", ""))
         for part in name.split("."):
@@ -438,12 +439,12 @@ _KIND = inspect.Parameter
 
 
 def _is_of_arrays(error: Exception) -> bool:
-    """Whether CPython missed what only this package gives to arrays: `x.at[...]`."""
+    """Whether CPython failed for lack of what only this package gives to arrays: `x.at[...]`."""
     return isinstance(error, AttributeError) and isinstance(error.obj, np.ndarray) and error.name == "at"
 
 
 def _in_words_of(theirs: Exception, ours: Exception) -> Exception:
-    """Our exception of NumPy's type, with what NumPy says; NumPy's own, at our place, where it is no error of ours."""
+    """Our exception with NumPy's words added; NumPy's own, with our place, where ours is not an UntracedError."""
     if str(theirs) in str(ours) or _is_of_arrays(theirs):
         return ours
     place = ours.diagnostic.span if isinstance(ours, UntracedError) else place_told(ours)
@@ -457,7 +458,7 @@ def _in_words_of(theirs: Exception, ours: Exception) -> Exception:
 
 
 def _came_by(error: Exception, span: Span) -> bool:
-    """Whether the exception was raised by the lines of a place, or by what they called."""
+    """Whether the exception was raised by the lines of a place, or by something that they called."""
     frames = traceback.walk_tb(error.__traceback__)
     return any(f.f_code.co_filename == span.file and span.line <= line <= span.end_line for f, line in frames)
 
@@ -482,22 +483,24 @@ def accelerate(
     static_argnums, static_argnames   arguments on whose values the function is specialised; most are found by
                                       themselves.
     donate_argnums, donate_argnames   Arrays whose memory the results may reuse; they cannot be used afterwards.
-    checks           what cannot be proven before is checked while the program runs: indices, divisors of Python
-                     numbers, exponents of integers. It raises what NumPy raises (IndexError, ZeroDivisionError, ...).
-                     `raise` and `assert` of the function's own do not depend on it.
-    fallback         "numpy": a function outside the language runs as it is, with one warning; "error": it raises.
-    check_grads      the derivatives of the function, or those that a transformed one takes, are compared with
-                     differences at the first call and at samples of later ones; DerivativeError where they part. The
-                     environment variable UNTRACED_CHECK_GRADS=1 does so for every function.
-    of_jit           what jax.jit takes besides and no result depends on: inline, keep_unused, compiler_options, and
-                     in_shardings, out_shardings, device: Arrays are whole. backend is a target.
+    checks           whether the program checks at run time what could not be proven before: indices, divisors of
+                     Python numbers, exponents of integers. A failed check raises what NumPy raises (IndexError,
+                     ZeroDivisionError, ...). The function's own `raise` and `assert` are kept in any case.
+    fallback         what to do with a function outside the language: "error" raises, "numpy" runs it as it is under
+                     CPython, with one warning.
+    check_grads      compare the derivatives of the function (of a transformation, those that it takes) with finite
+                     differences, at the first call and at samples of later ones; raises DerivativeError where they
+                     differ. The environment variable UNTRACED_CHECK_GRADS=1 does so for every function.
+    of_jit           further arguments of jax.jit, accepted because no result depends on them: inline, keep_unused,
+                     compiler_options, in_shardings, out_shardings and device. backend names a target.
 
-    NumPy arrays and Python numbers in give NumPy arrays out, fresh and writable; any Array among the arguments gives
-    Arrays, on a GPU without waiting for them. Arguments written in place are written in the caller's arrays.
+    NumPy arrays and Python numbers in give NumPy arrays out, fresh and writable. With an Array among the arguments the
+    results are Arrays, and the call returns before they are computed. Arguments that the function writes in place are
+    written in the caller's arrays.
 
-    What comes back is called as `fun` is, and has `inspect(*args)`, `source(*args)` and `explain_recompiles()`. It is
-    translated once for each structure, shapes and dtypes of arguments. Errors are those that NumPy raises; what is
-    outside the language is an UnsupportedError at the line that it concerns, before anything runs.
+    The result is called like `fun`, and has `inspect(*args)`, `source(*args)` and `explain_recompiles()`. It is
+    translated once for each tree structure, shapes and dtypes of the arguments. Errors are those that NumPy raises;
+    a construct outside the language is an UnsupportedError at its line, before anything runs.
 
     >>> @accelerate(target="cpu")
     ... def smooth(x, n):
@@ -544,7 +547,7 @@ def _sampler(fun: Fun) -> Sampler:
 
 
 class Checked(Accelerated):
-    """Its derivatives are checked at some of the calls, none of which is shortened."""
+    """An accelerated function whose derivatives are checked at some of its calls; calls take no short path."""
 
     def __init__(self, fun: Fun, options: Options) -> None:
         super().__init__(fun, options)
@@ -555,16 +558,16 @@ class Checked(Accelerated):
         return super()._general(args, kwargs)
 
     def _shorten(self, entry: TargetEntry, args: tuple[Any, ...]) -> None:
-        """Every call comes by."""
+        """Every call must pass `_general`, so that it can be checked."""
 
 
 def plain(fun: Fun) -> Accelerated:
-    """What calls a transformed plain function: CPython on NumPy arrays, the default device when there are Arrays."""
+    """Run `fun`, a transformation of a plain function: by CPython on NumPy arrays, else on the default device."""
     return PlainOrDevice(fun, Options("numpy", (), (), (), True, "error"))
 
 
 class PlainOrDevice(Accelerated):
-    """Runs as NumPy source, but for Arrays, which are computed with where they live."""
+    """Runs as NumPy source on NumPy arrays, and compiled, on the default device, where there are Arrays."""
 
     def _general(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if CHECKED_EVERYWHERE:

@@ -1,4 +1,4 @@
-"""`checkpoint`: what the backward pass computes again, so that it need not be kept.
+"""`checkpoint`: values that the backward pass recomputes, so that they need not be kept.
 
     @checkpoint                                  only h is kept; np.tanh(h @ w) is computed again, then differentiated
     def layer(h, w): return np.tanh(h @ w)
@@ -16,13 +16,13 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
-from ..translator import pipeline
 from ..translator.builder import Builder
 from ..translator.derive.activity import inexact
 from ..translator.derive.ruled import Checkpoint, mark
 from ..translator.errors import NOWHERE
 from ..translator.ir import Apply, Function, Var
 from ..translator.ops.core import Contract, Linalg
+from ..translator.purpose import purpose
 from ..translator.reading.reader import Reading, read
 from ..translator.reading.signature import Signature
 from ..translator.rewrite import splice_block
@@ -51,7 +51,7 @@ class Checkpointed(Wrapper):
 
     def __untraced_read__(self, signature: Signature) -> Reading:
         reading = read(self.fun, signature)
-        if not pipeline.deriving() or self.policy == "everything_saveable":
+        if not purpose().derives or self.policy == "everything_saveable":
             return reading
         return dataclasses.replace(reading, function=self._marked(reading.function))
 
@@ -74,17 +74,23 @@ def checkpoint(
     static_argnums: Any = (),
     concrete: bool = False,
 ) -> Any:
-    """`fun`, whose inner values are computed again in the backward pass instead of being kept; a decorator, too.
+    """Let the backward pass recompute the inner values of `fun` instead of keeping them; also a decorator.
 
-    policy   "nothing_saveable" (the default): only the arguments are kept. "dots_saveable": products and solutions are
-             kept, the rest is computed again. "everything_saveable": nothing is computed again.
-    memory   bytes, or text such as "200MB" or "1.5 GiB", that the tapes of one loop in `fun` may take. One that needs
-             more runs in segments, of which the backward pass keeps the first states only: about sqrt(n) of n trips,
-             segments of segments where that is too much. The generated source shows them. All else is kept as usual.
-    prevent_cse, static_argnums, concrete   are accepted as JAX's; static arguments are found by themselves.
+    policy   "nothing_saveable" (the default) keeps the arguments only; "dots_saveable" keeps products and solutions of
+             linear systems as well; "everything_saveable" recomputes nothing.
+    memory   how much the tapes of one loop in `fun` may take: bytes, or text such as "200MB" or "1.5 GiB". A loop that
+             needs more runs in segments, of which only the first states are kept: about sqrt(n) of n trips, or
+             segments of segments where that is too much. The generated source shows them. Other values are kept.
+    prevent_cse, static_argnums, concrete   accepted for JAX's sake; static arguments are found by themselves.
 
-    Values and derivatives, of any order and mode, are those of `fun`. Raises ValueError for an unknown policy or a
+    Values and derivatives, of any order and mode, are those of `fun`. Raises ValueError for an unknown policy, for a
     memory that is no size, and where both are given.
+
+    >>> @checkpoint
+    ... def layer(w, x):
+    ...     return np.tanh(w @ x)
+    >>> grad(lambda w: np.sum(layer(w, np.ones(2))))(np.zeros((1, 2)))
+    array([[1., 1.]])
     """
     if memory is not None and policy is not None:
         raise ValueError("checkpoint takes a policy or a memory, not both")

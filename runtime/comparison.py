@@ -73,14 +73,14 @@ def compare(
 ) -> Comparison:
     """Run a function under NumPy and on targets; compare results, arguments written in place, errors and times.
 
-    fun         a plain or accelerated function, or a transformation of one, whose generated source NumPy runs; it is
-                called several times, on copies of the arguments: what else it changes it changes several times
-    targets     names as `accelerate` knows them; by default "numpy" (the printed source) and what "auto" is
+    fun         a plain or accelerated function, or a transformation of one (NumPy then runs its generated source). It
+                is called several times, on copies of the arguments; other side effects happen several times
+    targets     names as for `accelerate`; by default "numpy" (the printed source) and what "auto" stands for
     rtol, atol  numbers differ where |x - y| > atol + rtol * |x|, x being NumPy's; by default rtol is 1,000 units in
-                the last place of the dtype, and atol as much of the largest element of the array
+                the last place of the dtype, and atol is rtol times the largest element of the array
 
-    Shapes, dtypes, structures, and where NaN stands must be the same. A target that refuses the function or is not
-    there is a row that says so. What NumPy raises each target must raise, too, as the same type.
+    Shapes, dtypes, structures and the positions of NaN must be the same, and each target must raise an exception of the
+    same type where NumPy raises one. A target that refuses the function, or is missing, has a row that says so.
     """
     plain, options = _taken_apart(fun)
     made = targets if targets is not None else tuple(dict.fromkeys(("numpy", automatic_target())))

@@ -1,4 +1,4 @@
-"""`untraced.config`: what is decided before the first computation.
+"""`untraced.config`: settings of the process, most of which must be made before the first computation.
 
     untraced.config.cpu_devices = 8          or, in the environment,  UNTRACED_CPU_DEVICES=8
     untraced.config.compilation_cache_dir = "cache"    or UNTRACED_CACHE=cache; None, or UNTRACED_CACHE=0, keeps nothing
@@ -182,10 +182,9 @@ _told: dict[str, object] = {}
 
 
 class disable_jit(ContextDecorator):
-    """In this block, or in the function that it decorates, CPython runs accelerated functions, in all threads;
-    `disable=False`: they are compiled after all.
+    """A block, or a decorator, in which CPython runs accelerated functions as they are, in all threads.
 
-    Within a function that is read it changes nothing: what stands there belongs to the function's own program.
+    `disable=False` compiles them after all. Inside an accelerated function it has no effect.
 
     >>> with disable_jit():
     ...     pass

@@ -20,9 +20,9 @@ import types
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..translator import pipeline
 from ..translator.errors import UnsupportedError, tell_place
 from ..translator.ir import Capture, Root
+from ..translator.purpose import purpose
 from ..translator.reading.guards import Guard
 from ..translator.reading.reader import Reading, read
 from ..translator.reading.signature import Signature
@@ -94,7 +94,7 @@ class Custom(Wrapper):
 
     def is_ruled(self) -> bool:
         """Whether the rule is asked for where the function is being read."""
-        return pipeline.deriving()
+        return purpose().derives
 
     def require(self) -> None:
         """Raises AttributeError where no rule has been given."""
@@ -172,7 +172,7 @@ class LinearVjp(CustomVjp):
     order = 0
 
     def is_ruled(self) -> bool:
-        return pipeline.transposing()
+        return purpose().transposes
 
 
 def custom_jvp(fun: Fun, nondiff_argnums: int | Sequence[int] = (), nondiff_argnames: Sequence[str] = ()) -> CustomJvp:

@@ -16,8 +16,9 @@ Fun = Callable[..., Any]
 
 
 def custom_gradient(fun: Fun) -> Any:
-    """A function of `fun`, which returns its value and how to pull a cotangent back: `value, pull = fun(*args)`, where
-    `pull(ct)` is a cotangent for each argument, in a tuple where there are several.
+    """Make a differentiable function of one that returns its value and its pullback: `value, pull = fun(*args)`.
+
+    `pull(ct)` returns the cotangent of the argument, or a tuple of them, one for each argument.
 
     >>> @custom_gradient
     ... def clipped(x):
@@ -48,18 +49,20 @@ def custom_gradient(fun: Fun) -> Any:
 
 
 def closure_convert(fun: Fun, *example_args: Any) -> tuple[Fun, list[Any]]:
-    """(g, consts) with g(*args, *consts) == fun(*args): what an inner function finds outside itself, as arguments.
+    """Turn what an inner function finds outside itself into arguments: (g, consts) with
+    g(*args, *consts) == fun(*args).
 
-    Where CPython runs it, nothing is outside for derivatives: (fun, []).
+    Under CPython, where derivatives need no such arguments, the result is (fun, []).
     """
     return fun, []
 
 
 def linear_transpose(fun: Fun, *primals: Any) -> Fun:
-    """The transpose of `fun`, which is linear: a function of a cotangent of the result, giving a tuple with one for
-    each argument. `primals` say which shapes and dtypes those have: numbers, arrays or ShapeDtypeStructs.
+    """The transpose of a linear function: a function of a cotangent of the result that returns a tuple with one
+    cotangent for each argument.
 
-    UnsupportedError, when the transpose is made, where `fun` is not seen to be linear.
+    `primals` (numbers, arrays or ShapeDtypeStructs) give the shapes and dtypes of the arguments. Raises
+    UnsupportedError, at once, where `fun` is not seen to be linear.
     """
 
     @functools.wraps(fun)
@@ -85,11 +88,10 @@ def pure_callback(
     vectorized: bool | None = None,
     **kwargs: Any,
 ) -> Any:
-    """`callback(*args, **kwargs)`, a function of the host, whose results have the shapes and dtypes of the tree
-    `result_shape_dtypes`, ShapeDtypeStructs or arrays. `accelerate` leaves the call to CPython
-    where it cannot read the function.
+    """Call a function on the host, in CPython, from the middle of a function: `callback(*args, **kwargs)`.
 
-    ValueError where a result has another shape.
+    Its results have the shapes and dtypes of the tree `result_shape_dtypes` (ShapeDtypeStructs or arrays); ValueError
+    where a result has another shape. `accelerate` reads the callback where it can, and else leaves the call to CPython.
     """
     return tree_map(_of_kind, result_shape_dtypes, callback(*args, **kwargs))
 
@@ -97,7 +99,7 @@ def pure_callback(
 def io_callback(
     callback: Fun, result_shape_dtypes: Any, *args: Any, sharding: Any = None, ordered: bool = False, **kwargs: Any
 ) -> Any:
-    """As `pure_callback`, for a function that does more than to return something: it is called once, in its turn, and
+    """Like `pure_callback`, for a function with side effects: it is called once, in program order, and
     `result_shape_dtypes` may be None. Derivatives and batches refuse what CPython must do.
     """
     return tree_map(_of_kind, result_shape_dtypes, callback(*args, **kwargs))

@@ -263,10 +263,14 @@ def home(device: Device) -> Device:
 
 
 def device_put(x: Any, device: Device | Sharding | str | None = None) -> Any:
-    """A copy of each leaf of `x` (array, number) on the device, as `Array`s. An Array that is there already stays.
+    """Copy each leaf of the tree `x` (an array or a number) to a device, as an `Array` of its shape and dtype.
 
-    `device` is a Device, the name of a target, or a sharding, whose first device it is; by default where accelerated
-    functions run.
+    `device` is a Device, the name of a target, or a sharding (of which the first device is taken); the default is where
+    accelerated functions run. An Array that is on the device already is returned as it is. Raises TypeError for
+    arrays of objects, strings, dates or records, and TargetError where the machine lacks the device.
+
+    >>> device_put(np.arange(3.0)) + 1
+    Array([1., 2., 3.], dtype=float64)
     """
     from .adopted import adopted, is_on_gpu
     from .array import Array, spec_of
@@ -290,14 +294,14 @@ def device_put(x: Any, device: Device | Sharding | str | None = None) -> Any:
 
 
 def device_get(x: Any) -> Any:
-    """`x` with a NumPy copy in place of each Array; waits for them."""
+    """Copy each Array in the tree `x` to a NumPy array, waiting for its value; other leaves stay."""
     from .array import Array
 
     return tree_map(lambda leaf: np.array(leaf) if isinstance(leaf, Array) else leaf, x)
 
 
 def block_until_ready(x: Any) -> Any:
-    """Wait for every Array in `x`; returns `x`."""
+    """Wait until every Array in the tree `x` is computed; returns `x`."""
     from .array import Array
 
     tree_map(lambda leaf: leaf.block_until_ready() if isinstance(leaf, Array) else leaf, x)

@@ -36,14 +36,15 @@ Fun = Callable[..., Any]
 def use_gradient(fun: Fun, gradient: Fun, argnums: Argnums = 0, *, examples: Sequence[Any] = ()) -> Any:
     """Make `gradient` the derivative of `fun`, wherever `fun` is differentiated from now on; returns `fun`.
 
-    gradient   takes the arguments of `fun` and gives what `grad(fun, argnums)` does: as the generated source does.
-    argnums    which arguments it is the gradient for. A derivative with respect to others is refused.
-    examples   tuples of arguments at which it is checked now. Without them it is checked when a derivative of `fun` is
-               first taken, for each kind of arguments, at random ones of that kind.
+    gradient   a function of the arguments of `fun` that returns what `grad(fun, argnums)` returns, for instance the
+               generated source after editing.
+    argnums    the arguments that it differentiates. A derivative with respect to others is refused.
+    examples   tuples of arguments at which to check it now. Without them it is checked when a derivative of `fun` is
+               first taken, for each kind of arguments, at random arguments of that kind.
 
-    The check compares with the derivative that `fun` has of itself, and raises DerivativeError, an AssertionError that
-    names the argument and the relative error, where they part. `fun` returns one real number. What is no plain function
-    is returned wrapped, and has the derivative in the wrapped form only.
+    The check compares `gradient` with the generated derivative of `fun`, which returns one real number. Where they
+    differ it raises DerivativeError, an AssertionError that names the argument and the relative error. If `fun` is not
+    a plain function, a wrapper is returned, and only the wrapper has the derivative.
     """
     inner = fun.fun if isinstance(fun, Accelerated) else readable(fun)
     plain = inner if isinstance(inner, types.FunctionType) else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import types
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,20 +32,22 @@ if TYPE_CHECKING:
 class Kernel:
     """One fused group, or one generated kernel.
 
-    `language` is "numpy" (a group, for XLA to compile), "c++", "triton" or "cuda"; `lines` are those of the user's
-    source that it covers; `bytes_moved` counts device memory, `bytes_minimum` what no program could avoid; `why_cut`
-    says why it is not larger. `resources` are the compiled kernel's registers, stack and shared memory, for sm_90.
+    language       "numpy" (a group for XLA to compile), "c++", "triton" or "cuda".
+    lines          the lines of the user's source that it covers.
+    bytes_moved    device memory read and written; `bytes_minimum` is what no program could avoid.
+    why_cut        why the group is not larger.
+    resources      registers, stack and shared memory of the compiled kernel, for sm_90.
     """
 
     name: str
     language: str
-    source: str
+    source: str = field(repr=False)
     lines: tuple[int, ...]
     bytes_moved: int
     bytes_minimum: int
     why_cut: str
     kind: str = ""
-    ptx: str | None = None
+    ptx: str | None = field(default=None, repr=False)
     resources: Resources | None = None
 
 
@@ -74,7 +77,14 @@ class Stages(Mapping[str, str]):
 
 
 class Inspection:
-    """What became of a function for one signature and one target. Texts that a target does not have are None."""
+    """What became of a function, for one kind of arguments and one target. Texts that a target lacks are None.
+
+    source, stages         NumPy source: the final one, and after each pass, by name ("read", "derive", ...).
+    kernels, driver        the fused groups or generated kernels, and the host source that launches them.
+    stablehlo, hlo, ptx    the backend's texts.
+    loops                  what became of each loop, and why.
+    html(path)             all of it on one page.
+    """
 
     def __init__(self, accelerated: Accelerated, signature: Signature, translation: Translation, compile: bool) -> None:
         self.name = getattr(accelerated.fun, "__name__", translation.source.name)
@@ -90,7 +100,7 @@ class Inspection:
         self._compile = compile
         self._history = accelerated.explain_recompiles
         if compile:
-            _ = self.hlo, self.ptx  # what the backend refuses, it refuses now
+            _ = self.hlo, self.ptx  # so that an error of the backend is raised here
 
     @property
     def source(self) -> str:
@@ -104,8 +114,10 @@ class Inspection:
 
     @functools.cached_property
     def runner(self) -> str:
-        """What runs a call with NumPy arrays: "xla", "triton" or "cuda", or "numpy", which executes `source`: on that
-        target, and on "cpu" where the program is little more than large calls of NumPy. Calls with Arrays are XLA's.
+        """What runs a call with NumPy arrays: "xla", "triton", "cuda", or "numpy", which executes `source`.
+
+        "numpy" also serves the target "cpu" where the program is little more than large calls of NumPy; calls with
+        Arrays are XLA's there.
         """
         if self.target == "cpu":
             return "numpy" if runs_in_numpy(self.fused) else "xla"
@@ -201,9 +213,9 @@ class Inspection:
 
 
 class CutInspection(Inspection):
-    """Of a function that was cut: the regions that were compiled so far, and the driver that calls them.
+    """The inspection of a function that was cut: the regions compiled so far, and the driver that calls them.
 
-    What a region computes is known when it has been called with its arguments, so inspect again after a call.
+    What a region computes is known once it has been called, so inspect again after a call.
     """
 
     def __init__(self, accelerated: Accelerated, signature: Signature, driver: Driver) -> None:

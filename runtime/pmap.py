@@ -266,19 +266,19 @@ def pmap(
     axis_size: int | None = None,
     donate_argnums: int | Sequence[int] = (),
 ) -> Any:
-    """A function that maps `fun` over an axis of its arguments, each element on a device of its own, all at a time.
+    """A function that maps `fun` over an axis of its arguments, each element on a device of its own, in parallel.
 
-    axis_name  a name for the axis: `lax.psum`, `lax.all_gather` and their kin in `fun` speak over it, between devices.
+    axis_name  a name for the axis, over which `lax.psum`, `lax.all_gather` and the other collectives in `fun` work,
+               between devices.
     in_axes, out_axes, axis_size   as in `vmap`; an output whose axis is None must be the same on all devices.
     static_broadcasted_argnums     positional arguments on whose values the function is specialised.
-    devices    those that run it, one for each element; by default the first of `local_devices()`.
+    devices    the devices to use, one for each element; by default the first of `local_devices()`.
     backend    None or "cpu".
     donate_argnums                 Arrays whose memory the results may reuse; they cannot be used afterwards.
 
-    NumPy arrays in give NumPy arrays out. With Arrays among the arguments results are Arrays that lie in pieces on the
-    devices, and go into the next call from there; `np.asarray` gathers one. With several processes each maps its own
-    part, and the axis has as many elements as all parts together. Raises ValueError where sizes differ or there are
-    more elements than devices.
+    NumPy arrays in give NumPy arrays out. With Arrays among the arguments the results are Arrays that stay on the
+    devices in pieces; `np.asarray` gathers one. With several processes each maps its own part, and the axis has as many
+    elements as all parts together. Raises ValueError where sizes differ or there are more elements than devices.
     """
     if backend not in (None, "cpu"):
         raise ValueError(f'pmap runs on the devices of the processor: backend must be None or "cpu", not {backend!r}')

@@ -13,7 +13,7 @@ from ..translator import make
 from ..translator.builder import Builder
 from ..translator.derive import forward
 from ..translator.derive.activity import inexact
-from ..translator.errors import MismatchError
+from ..translator.errors import Diagnostic, MismatchError
 from ..translator.ir import Atom, Aval, Block, Function, Param, Var, const
 from ..translator.pipeline import Positions, transform
 from ..translator.reading.reader import Reading, read
@@ -114,7 +114,8 @@ def _check_tangent(name: str, primal: Aval, tangent: Aval) -> None:
         )
     if primal.shape != tangent.shape:
         shapes = f"{primal.shape} and {tangent.shape}"
-        raise MismatchError(f"jvp called with different primal and tangent shapes: {shapes} for {name}.")
+        what = f"jvp called with different primal and tangent shapes: {shapes} for {name}."
+        raise MismatchError(Diagnostic(what, instead="pass a tangent for each primal, of the same shape"))
     if not _castable(tangent, primal):
         raise MismatchError(
             "primal and tangent arguments to jvp do not match; dtypes must be equal, "
@@ -188,7 +189,8 @@ def _outer_variables(function: Function, signature: Signature, inner: Inner, pos
 def fitting(b: Builder, x: Atom, aval: Aval) -> Atom:
     """A tangent of the dtype of its primal; a cotangent broadcasts to nothing: shapes must be equal."""
     if x.aval.shape != aval.shape:
-        raise MismatchError(f"a cotangent of shape {x.aval.shape} was given for a result of shape {aval.shape}")
+        what = f"a cotangent of shape {x.aval.shape} was given for a result of shape {aval.shape}"
+        raise MismatchError(Diagnostic(what, instead="pass a cotangent like the result, with the same shapes"))
     if x.aval == aval:
         return x
     if not _castable(x.aval, aval):

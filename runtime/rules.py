@@ -13,7 +13,8 @@ from ..translator.derive import reverse
 from ..translator.derive.activity import inexact
 from ..translator.errors import DTypeError, MismatchError
 from ..translator.ir import Atom, Block, Function, Var, const
-from ..translator.pipeline import Positions, deriving, keeps_lists, note_loops, target
+from ..translator.pipeline import Positions
+from ..translator.purpose import note_loops, purpose
 from ..translator.reading.signature import static_value
 from ..translator.rewrite import splice_block
 from ..translator.tree import LEAF, NONE, Kind, TreeDef, leaf_paths
@@ -45,7 +46,7 @@ def gradient(
         derived = _holomorphic(function, places, main, aux)
     else:
         count = aux.leaf_count if aux else 0
-        derived = reverse.grad(function, places, value=value or has_aux, aux=count, lists=keeps_lists())
+        derived = reverse.grad(function, places, value=value or has_aux, aux=count, lists=purpose().keeps_lists)
     return _arranged(derived, main, aux, tree, value)
 
 
@@ -123,7 +124,7 @@ def _holomorphic(function: Function, places: list[int], main: TreeDef, aux: Tree
     only = dataclasses.replace(
         function, body=dataclasses.replace(function.body, results=results[:1]), out=main, mutated=()
     )
-    back = reverse.vjp(only, places, lists=keeps_lists())
+    back = reverse.vjp(only, places, lists=purpose().keeps_lists)
     b = Builder(function.span)
     outer = [Var(v.hint, v.aval) for v in function.body.params]
     outs = splice_block(b, function, outer)[: len(results)]
@@ -200,9 +201,9 @@ def _wanted(form: Form) -> Lanes:
     """Where nobody chose, who runs the program decides between a loop over lanes and lockstep."""
     if form != "auto":
         return Lanes(form)
-    if deriving():
+    if purpose().derives:
         return Lanes("lockstep", "a derivative of the batch is taken")
-    match target():
+    match purpose().target:
         case "cpu":
             return Lanes("auto")
         case "triton" | "cuda":

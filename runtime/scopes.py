@@ -46,18 +46,18 @@ class named_scope(Unchanged):
 
 
 class default_matmul_precision(Unchanged):
-    """`with default_matmul_precision("float32"):` products have the full precision of their dtype in any case."""
+    """Accepted for JAX's sake, without effect: products always have the full precision of their dtype."""
 
     def __init__(self, precision: Any) -> None:
         self.precision = precision
 
 
 class ensure_compile_time_eval(Unchanged):
-    """`with ensure_compile_time_eval():` what is computed of constants alone is known when a function is read."""
+    """Accepted for JAX's sake, without effect: what depends on constants alone is known when a function is read."""
 
 
 def named_call(fun: _F, *, name: str | None = None) -> _F:
-    """`fun`, whose name profiles know from its source."""
+    """Return `fun` unchanged: profiles know functions by their source. Accepted for JAX's sake."""
     return fun
 
 
@@ -72,22 +72,22 @@ def _setting(name: str, value: Any) -> Iterator[None]:
 
 
 def enable_x64(new_val: bool = True) -> Any:
-    """In this block random numbers for which no dtype is given are of 64 bits, or with False of 32."""
+    """A block in which random numbers drawn without a dtype are of 64 bits, or of 32 with `enable_x64(False)`."""
     return _setting("jax_enable_x64", new_val)
 
 
 def debug_nans(new_val: bool = True) -> Any:
-    """In this block FloatingPointError is raised where a NaN is made of numbers; see `config.jax_debug_nans`."""
+    """A block in which an operation that makes a NaN raises FloatingPointError; see `config.jax_debug_nans`."""
     return _setting("jax_debug_nans", new_val)
 
 
 def debug_infs(new_val: bool = True) -> Any:
-    """In this block FloatingPointError is raised where an infinity is made of numbers."""
+    """A block in which an operation that makes an infinity of finite numbers raises FloatingPointError."""
     return _setting("jax_debug_infs", new_val)
 
 
 def clear_caches() -> None:
-    """Forget all programs that functions were compiled to, and what transformations were made of functions."""
+    """Forget all compiled programs and all cached transformations of functions."""
     from . import forking, transformation
 
     for accelerated in list(forking.known):
@@ -96,31 +96,31 @@ def clear_caches() -> None:
 
 
 def effects_barrier() -> None:
-    """Nothing to wait for: what is printed or called back is done by CPython, in order."""
+    """Return at once: printing and callbacks are done by CPython, in program order. Accepted for JAX's sake."""
 
 
 class _WithoutEffect(Unchanged):
-    """A setting for a block that is about tracing, its checks, or where arrays lie: results do not depend on it."""
+    """A block setting of JAX's about tracing, its checks or the place of arrays; results do not depend on it."""
 
     def __init__(self, *value: Any, **options: Any) -> None:
         self.value = value
 
 
 class log_compiles(_WithoutEffect):
-    """`explain_recompiles` says what was translated and why."""
+    """Accepted for JAX's sake, without effect: `f.explain_recompiles()` says what was translated and why."""
 
 
 class checking_leaks(_WithoutEffect):
-    """Nothing is traced, so nothing leaks."""
+    """Accepted for JAX's sake, without effect: nothing is traced, so no tracer leaks."""
 
 
 class numpy_rank_promotion(_WithoutEffect):
-    """Shapes are broadcast as NumPy does it."""
+    """Accepted for JAX's sake, without effect: shapes are broadcast by NumPy's rules."""
 
 
 class transfer_guard(_WithoutEffect):
-    """Arrays are moved when they are used elsewhere."""
+    """Accepted for JAX's sake, without effect: Arrays are moved when they are used on another device."""
 
 
 class default_device(_WithoutEffect):
-    """Functions compute on the device of their target."""
+    """Accepted for JAX's sake, without effect: functions compute on the device of their target."""

@@ -18,7 +18,7 @@ from .tree_util import tree_leaves
 
 
 class ShapeDtypeStruct:
-    """The shape and the dtype of an array that need not exist."""
+    """The shape and dtype of an array, standing in for the array where no values are needed."""
 
     __slots__ = ("dtype", "shape", "sharding", "weak_type")
     __untraced_static__ = True  # made where a function is read
@@ -60,7 +60,7 @@ class ShapeDtypeStruct:
 
 
 def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """What `fun(*args, **kwargs)` returns, with a ShapeDtypeStruct for each array or number. Nothing is computed.
+    """The structure, shapes and dtypes of `fun(*args, **kwargs)`, without computing it: a tree of ShapeDtypeStructs.
 
     Arguments are trees of arrays, numbers and ShapeDtypeStructs. Raises as an accelerated function does when read.
 

@@ -34,13 +34,15 @@ def shard_map(
     check_rep: bool = True,
     **options: Any,
 ) -> Fun:
-    """A function that gives `f` the blocks into which `in_specs` divides its arguments, once a place of the mesh, and
-    puts the blocks that it returns together as `out_specs` says. Both are PartitionSpecs, or trees of them of which the
-    arguments' (a tuple) and the result's are continuations: one alone is that of every argument.
-    Collectives of `lax` speak over the axes of the mesh, by default that of `set_mesh`. Without `f` a decorator.
+    """A function that calls `f` for each place of a mesh, on the blocks of its arguments there, and joins the blocks
+    that `f` returns.
 
-    ValueError for names that the mesh has not, blocks that do not come out even, and results that differ over an axis
-    which `out_specs` does not name.
+    in_specs, out_specs   how arguments are divided and results joined: a PartitionSpec for all of them, or a tree of
+                          PartitionSpecs that is a prefix of the tuple of arguments, or of the result.
+    mesh                  by default that of `set_mesh`. Collectives of `lax` work over its axes.
+
+    Without `f` it is a decorator. Raises ValueError for names that the mesh lacks, for blocks of unequal size, and for
+    results that differ over an axis which `out_specs` does not name.
     """
     if options:
         raise TypeError(f"shard_map has no options {sorted(options)}: all axes of the mesh are mapped")

@@ -29,7 +29,7 @@ class Shown:
 def make_jaxpr(
     fun: Callable[..., Any], static_argnums: int | Sequence[int] = (), *, return_shape: bool = False
 ) -> Callable[..., Any]:
-    """A function of arguments as `fun` takes them that gives its program as NumPy source; with `return_shape` also what
+    """A function of the arguments of `fun` that returns its program as NumPy source; with `return_shape` also what
     it returns, with a ShapeDtypeStruct for each array.
 
     Arguments may be ShapeDtypeStructs.

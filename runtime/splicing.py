@@ -18,7 +18,7 @@ from ..translator.derive.ruled import JvpRule, Rule, VjpRule, fitted, inputs_of_
 from ..translator.errors import Diagnostic, MismatchError, UnsupportedError
 from ..translator.ir import Apply, Atom, Aval, Const, Function, Param, Var, const
 from ..translator.ops.core import RuledAttrs
-from ..translator.pipeline import reading_rules
+from ..translator.purpose import reading_rules
 from ..translator.reading.guards import Guard
 from ..translator.reading.reader import Reading, read, read_specialised
 from ..translator.reading.signature import Signature, abstract_with_leaves

@@ -9,7 +9,7 @@ from ..translator.tree import tree_map
 
 
 def stop_gradient(x: Any) -> Any:
-    """`x`, a constant as far as derivatives go. `x` may be any tree.
+    """Return the tree `x`, treated as a constant by derivatives.
 
     >>> grad(lambda x: x * stop_gradient(x))(3.0)
     np.float64(3.0)

@@ -25,12 +25,12 @@ Fun = Callable[..., Any]
 
 
 class Transformation:
-    """A function made of another one; subclasses say by which rule. Has the name, docstring and parameters of that
-    one.
+    """A function made from another one by a rule that subclasses define; it has the name, docstring and parameters of
+    the other.
     """
 
-    verb = ""  # how the transformation is called, for names
-    stage = ""  # the pass that it is
+    verb = ""  # the name of the transformation, for messages: "grad"
+    stage = ""  # the pass of the pipeline that applies it: "derive" or "batch"
 
     fun: Fun
 
@@ -86,7 +86,7 @@ class Transformation:
 
     @property
     def place(self) -> Span:
-        """Where the function of the user's begins."""
+        """Where the user's function begins."""
         return place_of(self.fun)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:

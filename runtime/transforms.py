@@ -1,9 +1,9 @@
-"""grad, vmap and their kin: callables that stand for the transformed program of another callable.
+"""grad, vmap and the other transformations: callables that stand for the transformed program of another callable.
 
 Calling one with NumPy arrays generates its source for the signature of the call and lets CPython run it: no compiler.
 Calling it with an `Array`, or wrapping it in `accelerate`, compiles it. Each can be read like a function
 (`__untraced_read__`), so they nest, and work inside functions that are accelerated. A transformation of an
-accelerated function is accelerated. What reads and transforms is loaded when that is first done.
+accelerated function is accelerated. The translator is imported when a transformation is first used.
 """
 
 from __future__ import annotations
@@ -67,8 +67,9 @@ def grad(
     holomorphic `fun` is complex-differentiable and its inputs and output are complex.
     allow_int   integer leaves among the chosen arguments are allowed; None stands in place of their gradient.
 
-    The gradient has the structure of the argument (a tuple of them for a tuple `argnums`), and each leaf the shape and
-    dtype of the argument's. Raises TypeError for integer inputs and for results that are not one number.
+    The gradient has the structure of the argument (for a tuple `argnums`, a tuple of such structures); each leaf has
+    the shape and dtype of the argument's leaf. Raises TypeError for integer inputs and for results that are not one
+    real number.
 
     >>> def loss(w, x):
     ...     return np.sum(np.tanh(x @ w))
@@ -124,10 +125,11 @@ class Jacobian(Transformation):
 
 
 def jacfwd(fun: Fun, argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False) -> Any:
-    """The Jacobian of `fun`, column by column in forward mode: best where it has more outputs than inputs.
+    """A function that computes the Jacobian of `fun`, column by column in forward mode: best where there are more
+    outputs than inputs.
 
     The result has the structure of `fun`'s result, with the structure of the argument(s) in place of each leaf; a
-    leaf has shape out.shape + in.shape. Raises TypeError for integer inputs.
+    leaf has shape out.shape + in.shape. Arguments are as for `grad`. Raises TypeError for integer inputs.
 
     >>> jacfwd(lambda x: x[:2] * x[2])(np.array([1.0, 2.0, 3.0]))
     array([[3., 0., 1.],
@@ -139,20 +141,34 @@ def jacfwd(fun: Fun, argnums: Argnums = 0, has_aux: bool = False, holomorphic: b
 def jacrev(
     fun: Fun, argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False, allow_int: bool = False
 ) -> Any:
-    """As `jacfwd`, row by row in reverse mode: best where it has more inputs than outputs. `allow_int` is `grad`'s."""
+    """Like `jacfwd`, but row by row in reverse mode: best where there are more inputs than outputs. `allow_int` is as
+    for `grad`.
+
+    >>> jacrev(lambda x: x[:2] * x[2])(np.array([1.0, 2.0, 3.0]))
+    array([[3., 0., 1.],
+           [0., 3., 2.]])
+    """
     return transformed(fun, Jacobian, argnums, has_aux, holomorphic, False, allow_int)
 
 
 def jacobian(fun: Fun, argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False) -> Any:
-    """As `jacfwd` and `jacrev`, in the mode that the sizes ask for: forward where the chosen arguments have no more
-    elements than the results, else reverse; reverse, too, where only that is defined (complex arguments, custom_vjp).
+    """Like `jacfwd` or `jacrev`, whichever suits the sizes.
+
+    Forward mode is used where the chosen arguments have at most as many elements as the results, else reverse mode.
+    Reverse mode also serves where only it is defined (complex arguments, `custom_vjp`).
+
+    >>> jacobian(lambda x: np.array([x[0] * x[1], x[2]]))(np.array([2.0, 3.0, 4.0]))
+    array([[3., 2., 0.],
+           [0., 0., 1.]])
     """
     return transformed(fun, Jacobian, argnums, has_aux, holomorphic, None, False)
 
 
 def hessian(fun: Fun, argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False) -> Any:
-    """The matrix of second derivatives of `fun`, which returns one real number: `jacfwd(jacrev(fun))`, of shape
-    x.shape + x.shape for an array x. `hvp` gives its product with a direction without the matrix.
+    """A function that computes the matrix of second derivatives of `fun`, which returns one real number.
+
+    It is `jacfwd(jacrev(fun))`, of shape x.shape + x.shape for an array x. `hvp` computes the product of the Hessian
+    with a direction without the matrix.
 
     >>> hessian(lambda x: x[0] ** 2 * x[1])(np.array([1.0, 3.0]))
     array([[6., 2.],
@@ -213,16 +229,16 @@ def vmap(
 ) -> Any:
     """A function that maps `fun` over an axis of its arguments, as one vectorised program.
 
-    in_axes    an int, or a tuple with one entry for each argument passed by position: the axis to map, None for an
-               argument that is the same for all, or a tree of these that is a prefix of the argument. What is passed by
-               keyword is mapped over axis 0; defaults that a call leaves are the same for all.
-    out_axes   where the axis goes in the results, likewise.
-    axis_name  a name for the axis: `lax.psum`, `lax.all_gather` and their kin in `fun` speak over it.
-    axis_size  the size, needed only where nothing is mapped.
-    lanes      how branches and loops that differ between elements are run: "loop", a loop over the elements, each with
-               its own branches and number of turns; "lockstep", all together, until the slowest is done; "auto"
+    in_axes    which axis of each argument to map: an int for all arguments, or a tuple with one entry for each argument
+               passed by position: an int, None for an argument that all elements share, or a tree of these that is a
+               prefix of the argument. Arguments passed by keyword are mapped over axis 0; defaults are shared.
+    out_axes   where the mapped axis goes in the results, likewise.
+    axis_name  a name for the axis, over which `lax.psum`, `lax.all_gather` and the other collectives in `fun` work.
+    axis_size  the size of the axis, needed only where no argument is mapped.
+    lanes      how to run branches and loops that differ between elements: "loop" is a loop over the elements, each with
+               its own branches and number of turns; "lockstep" runs all together, until the slowest is done; "auto"
                chooses by cost. `inspect(...).loops` says what was chosen, and why.
-    spmd_axis_name   is accepted as JAX's: over which axis of a mesh the lanes lie changes no result.
+    spmd_axis_name   accepted for JAX's sake: no result depends on it.
 
     Raises ValueError when the sizes differ, when an axis is out of range, or when `in_axes` does not fit the arguments.
 
@@ -264,10 +280,11 @@ class Pushforward(Transformation):
 
 
 def jvp(fun: Fun, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False) -> Any:
-    """(fun(*primals), its derivative in the direction `tangents`), and aux as third where `has_aux`.
+    """Forward-mode derivative: (fun(*primals), the derivative in the direction `tangents`).
 
-    `tangents` is a tuple like `primals`, with leaves of the same shapes and dtypes. Raises TypeError where they
-    differ and for integer primals.
+    `tangents` is a tuple like `primals`, with leaves of the same shapes and dtypes. With `has_aux`, `fun` returns
+    (value, anything), and that is a third result. Raises TypeError where primals and tangents differ, and for
+    integer primals.
 
     >>> jvp(np.sin, (0.0,), (2.0,))
     (np.float64(0.0), np.float64(2.0))
@@ -278,11 +295,12 @@ def jvp(fun: Fun, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool
 
 
 def vjp(fun: Fun, *primals: Any, has_aux: bool = False) -> Any:
-    """(fun(*primals), vjp_fun), and aux as third where `has_aux`; vjp_fun(cotangent) is a tuple with one cotangent
-    for each primal.
+    """Reverse-mode derivative: (fun(*primals), vjp_fun), where vjp_fun(cotangent) is a tuple with a cotangent for each
+    primal.
 
-    The forward pass runs once, here; `vjp_fun` holds what the backward pass needs of it, and may be called any number
-    of times. A cotangent has the structure, shapes and dtypes of the result, else TypeError.
+    The forward pass runs once, in this call; `vjp_fun` holds what the backward pass needs of it, and may be called any
+    number of times. A cotangent must have the structure, shapes and dtypes of the result; else TypeError. With
+    `has_aux`, `fun` returns (value, anything), and that is a third result.
 
     >>> y, pull = vjp(lambda x: x * x, np.arange(3.0))
     >>> pull(np.array([1.0, 0.0, 10.0]))
@@ -303,8 +321,10 @@ def _forward_half(fun: Fun, count: int, has_aux: bool) -> Any:
 
 
 def linearize(fun: Fun, *primals: Any, has_aux: bool = False) -> Any:
-    """(fun(*primals), f_jvp), and aux as third where `has_aux`: `f_jvp(*tangents)` is the derivative at the primals in
-    that direction. Raises as `jvp` does.
+    """The value and the linear part of `fun` at a point: (fun(*primals), f_jvp), where f_jvp(*tangents) is the
+    derivative at the primals in that direction.
+
+    With `has_aux`, `fun` returns (value, anything), and that is a third result. Raises as `jvp` does.
 
     >>> y, tangent = linearize(lambda x: x**3, 2.0)
     >>> y, tangent(1.0), tangent(-0.5)
@@ -321,11 +341,11 @@ def linearize(fun: Fun, *primals: Any, has_aux: bool = False) -> Any:
 
 
 def hvp(fun: Fun, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
-    """The Hessian of `fun`, which returns one real number, times the direction `tangents`: forward over reverse, at a
-    small multiple of the cost of `fun`, and without the matrix.
+    """Hessian-vector product: the Hessian of `fun`, which returns one real number, times the direction `tangents`.
 
-    `primals` and `tangents` are as in `jvp`. The result is like the primal where there is one; where there are several
-    it is a tuple like them, of the products with the whole Hessian. Raises TypeError as `grad` and `jvp` do.
+    It is computed forward over reverse, without the matrix, at a small multiple of the cost of `fun`. `primals` and
+    `tangents` are as in `jvp`. The result is like the primal if there is one, and else a tuple like `primals`.
+    Raises TypeError as `grad` and `jvp` do.
 
     >>> hvp(lambda x: np.sum(x**3), (np.arange(3.0),), (np.ones(3),))
     array([ 0.,  6., 12.])

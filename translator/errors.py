@@ -82,7 +82,7 @@ _WIDEST = 110  # characters of a line
 
 
 def _marked(number: str, row: str, start: int, end: int) -> list[str]:
-    """A line with carets from `start` to `end`; of a very long one what is around them."""
+    """A line with carets from `start` to `end`; a very long line is shortened to what is around them."""
     if len(row) > _WIDEST:
         first = max(0, min(start - 20, len(row) - _WIDEST))
         cut = ("..." if first else "") + row[first : first + _WIDEST] + ("..." if first + _WIDEST < len(row) else "")
@@ -93,7 +93,7 @@ def _marked(number: str, row: str, start: int, end: int) -> list[str]:
 
 
 def _known_lines(span: Span) -> str:
-    """The lines as they are read now, where they still hold what they held."""
+    """The lines of the file as it is now, if they still hold the text of the span."""
     lines = [linecache.getline(span.file, n) for n in range(span.line, span.end_line + 1)]
     first = lines[0][span.column :].rstrip()
     return "".join(lines) if span.text and first and span.text.startswith(first[: len(span.text)]) else ""
@@ -114,16 +114,16 @@ _TOLD = "__untraced_place__"
 
 
 def place_told(error: Exception) -> Span | None:
-    """Where an exception of Python or NumPy has said that it comes from."""
+    """The place that `tell_place` has attached to an exception of Python or NumPy."""
     found: Span | None = vars(error).get(_TOLD)
     return found
 
 
 def tell_place(error: Exception, span: Span, own_words: bool = False, source_lines: str = "") -> None:
-    """Let an exception of Python or NumPy say where in the user's source it comes from.
+    """Attach a place in the user's source to an exception of Python or NumPy.
 
-    The place becomes part of the message, but for an exception with the user's own words, or with a message that is no
-    single text: there it is a note. What has been told stays: it is nearer to where the exception was raised.
+    The place becomes part of the message. It becomes a note instead where the message is the user's own, or is not a
+    single text. A place attached earlier stays: it is nearer to where the exception was raised.
     """
     if not span.line or span.file.startswith("<untraced"):
         return  # code that the package made: no line of the user's
@@ -144,8 +144,8 @@ class UntracedError(Exception):
     `sites` are the syntax nodes that led to it: a call in the outermost function, a call in the function called, ...
     """
 
-    remedy = ""  # what helps with errors of the class, where the diagnostic says nothing more to the point
-    refuses = True  # whether it says that the package cannot do something; else that NumPy would raise, too
+    remedy = ""  # the default `instead` of the class, where the diagnostic has none
+    refuses = True  # True: this package cannot do it. False: NumPy would raise as well
     sites: tuple[Any, ...] = ()
 
     def __init__(self, diagnostic: Diagnostic | str) -> None:
@@ -157,12 +157,12 @@ class UntracedError(Exception):
         return str(self.diagnostic)
 
     def say(self, diagnostic: Diagnostic) -> None:
-        """Say something else."""
+        """Replace the diagnostic."""
         self.diagnostic = diagnostic
         self.args = (str(diagnostic),)
 
     def name_place(self, span: Span) -> None:
-        """Say where it comes from, where it does not yet."""
+        """Set the place, unless the error has one."""
         if span.line and not self.diagnostic.span.line:
             self.say(replace(self.diagnostic, span=span))
 
@@ -187,7 +187,7 @@ def _again(cls: type[UntracedError], diagnostic: Diagnostic, state: dict[str, An
 
 @contextmanager
 def errors_at(span: Span) -> Iterator[None]:
-    """Errors from inside that name no place name this one, but for those about the machine."""
+    """Give errors raised inside this place, unless they name one already or are about the machine."""
     try:
         yield
     except UntracedError as error:
@@ -197,7 +197,7 @@ def errors_at(span: Span) -> Iterator[None]:
 
 
 class NumPyError(UntracedError):
-    """What NumPy would raise as well; it comes before anything runs, and shows the place."""
+    """An error that NumPy would raise as well; raised before anything runs, with the place."""
 
     refuses = False
 
@@ -207,14 +207,14 @@ class UnsupportedError(UntracedError):
 
 
 class CutError(UnsupportedError):
-    """What only the run can know, or only CPython can do: the size of x[mask], `print`, `try`.
+    """What only the run can know (the size of x[mask]) or only CPython can do (`print`, `try`).
 
     `accelerate` cuts the function there into compiled regions (translator/cutting); derivatives and batching refuse it.
     """
 
 
 class SourcelessError(UnsupportedError):
-    """A function whose text is not known. Where another function calls it, CPython can."""
+    """A function whose source is not available. CPython can still call it between compiled regions."""
 
 
 class ShapeError(NumPyError, ValueError):
@@ -243,11 +243,11 @@ class SquareError(ShapeError, np.linalg.LinAlgError):
 
 
 class DTypeError(NumPyError, TypeError):
-    """Dtypes that an operation does not take; a TypeError, as NumPy raises."""
+    """Dtypes that an operation does not accept; a TypeError, as NumPy raises."""
 
     @classmethod
     def refusing(cls, diagnostic: Diagnostic | str) -> DTypeError:
-        """One for dtypes that NumPy takes, and the language does not: objects, strings, dates, records."""
+        """An error for dtypes that NumPy has and the language has not: objects, strings, dates, records."""
         error = cls(diagnostic)
         error.refuses = True
         return error
@@ -264,15 +264,16 @@ class UnboundError(CutError, UnboundLocalError):
 
 
 class MismatchError(ShapeError, DTypeError):
-    """What does not fit the function whose derivative is taken: `argnums` that the call does not have, a tangent or
-    cotangent of another shape or dtype, a result that is no single number. JAX raises TypeError or ValueError.
+    """Arguments that do not fit the function being differentiated: `argnums` that the call lacks, a tangent or
+    cotangent of another shape or dtype, a result that is not one number. Both a TypeError and a ValueError, since JAX
+    raises one or the other.
     """
 
     remedy = ""
 
 
 class DerivativeError(UntracedError, AssertionError):
-    """A derivative that is not that of the function; what `testing.check_grads` and its kin raise."""
+    """A derivative that is wrong; raised by `testing.check_grads`, `check_grads=True` and `use_gradient`."""
 
 
 class OutOfBoundsError(NumPyError, IndexError):
@@ -296,7 +297,7 @@ class PythonComplexError(RaisedError):
 
 
 class AliasError(UntracedError):
-    """A write through an alias that cannot be decided before the run."""
+    """A write to memory that may be shared, where whether it is shared cannot be known before the run."""
 
 
 class TargetError(UntracedError):

@@ -1,24 +1,22 @@
 """The pipeline, top to bottom: read, derive and batch as transformations ask (innermost first), simplify, fuse.
 
     read       the source of the function becomes a program
-    kinds      numbers of a kind that the data decide: see there                     for what is not transformed
-    derive     the program becomes its derivative         once for each grad, jvp, vjp, ... around it
-    batch      the program gets a batch axis              once for each vmap around it
-    simplify   constants folded, common work shared, dead code dropped; sums over slices of long arrays in windows;
-               loops whose iterations are independent as whole-array statements, also before derive and batch;
-               sorts that are read in part as partitions, where NumPy or XLA run them
-    fuse       statements grouped into kernels            not for the target "numpy", which runs the simplified source
+    kinds      numbers whose kind depends on the data get flags       plain functions only
+    derive     the program becomes its derivative                     once for each grad, jvp, vjp, ... around it
+    batch      the program gets a batch axis                          once for each vmap around it
+    simplify   constants folded, common work shared, dead code dropped; independent loops as whole-array statements
+               (before derive and batch, too); sums over slices in windows; partial sorts as partitions
+    fuse       statements grouped into kernels                        not for the target "numpy"
 
-A pass is a pure function Function -> Function. The verifier runs after each one, which is
-cheap; UNTRACED_VERIFY=0 leaves it out. UNTRACED_VECTORISE=0 leaves loops as they are written.
+A pass is a pure function Function -> Function. The verifier runs after each one, which is cheap; UNTRACED_VERIFY=0
+leaves it out. UNTRACED_VECTORISE=0 leaves loops as they are written. What a translation is for (its target, the
+derivatives still to be taken) is in `purpose`.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from .checked import on_the_host
@@ -26,7 +24,6 @@ from .derive.squares import smooth_squares
 from .derive.tape import NeedTrip, behind_of
 from .errors import CutError, Diagnostic
 from .ir import For, Function, walk
-from .make import MARKS_KINDS
 from .passes.across import across
 from .passes.branches import joined_branches
 from .passes.counters import counters
@@ -38,13 +35,13 @@ from .passes.simplify import simplify
 from .passes.sliding import sliding
 from .passes.ties import ties
 from .passes.windows import windows
+from .purpose import note_loops, purpose, purposed
 from .reading.changes import Change, Returned
 from .reading.draws import differs_in_lanes
 from .reading.exact import exact
 from .reading.guards import Guard
 from .reading.inner import free_outside
 from .reading.reader import Finish, Layout, Reading, read, read_specialised
-from .reading.recursion import kept
 from .reading.signature import Signature
 from .records import dataclass
 from .rewrite import without_rules, without_stops
@@ -58,7 +55,7 @@ Pass = Callable[[Function], Function]
 
 
 def simplified(function: Function) -> Function:
-    """The program that the target numpy runs, and that is fused for the others."""
+    """The program that the target "numpy" runs, and that is fused for the other targets."""
     return everywhere(function, _simplified)
 
 
@@ -67,7 +64,7 @@ def _simplified(function: Function) -> Function:
     for apply in (windows, vectorised):
         made = apply(simple)
         simple = simple if made is simple else simplify(made)
-    return simple if target() in ("triton", "cuda") else partitions(simple)
+    return simple if purpose().target in ("triton", "cuda") else partitions(simple)
 
 
 def _none_compiled() -> bool:
@@ -75,39 +72,45 @@ def _none_compiled() -> bool:
 
 
 compiles_loops: Callable[[], bool] = _none_compiled
-"""Whether the target cpu makes native code of loops: `runtime` knows, and says so here."""
+"""Whether the target "cpu" compiles loops to native code. Set by `runtime/programs`, which knows the compiler."""
 
 
 def vectorised(function: Function, derives: bool = False) -> Function:
-    """The program with whole-array statements for its independent loops, in the form that suits the target. What is
-    about to be derived has as few loops as can be: no tapes are kept of whole arrays."""
+    """The program with its independent loops as whole-array statements, where that suits the target.
+
+    What is about to be derived (`derives`) keeps as few loops as possible, since each loop needs tapes.
+    """
     notes: list[LoopNote] = []
     if not vectorising or not any(isinstance(s, For) for s in walk(function.body)):
         return function
     from .vectorise.cost import CPU, DERIVED, DEVICE, EVERYWHERE, NATIVE
     from .vectorise.loops import vectorise
 
-    native = target() == "cpu" and compiles_loops()
+    target = purpose().target
+    native = target == "cpu" and compiles_loops()
     if derives:
         policy = DERIVED if native else EVERYWHERE
     else:
         own = {"cpu": NATIVE if native else CPU, "triton": DEVICE, "cuda": DEVICE}
-        policy = own.get(target(), EVERYWHERE)
+        policy = own.get(target, EVERYWHERE)
     made = vectorise(function, policy, notes)
     note_loops(notes)
     return made
 
 
 def _prepared(function: Function, derives: bool) -> Function:
-    """What a transformation works on. What is about to be derived computes nothing twice: a value has one cotangent."""
+    """The program that a transformation works on. What is about to be derived is simplified: a value that is computed
+    twice would have two cotangents.
+    """
     function = vectorised(function, derives)
     return smooth_squares(simplify(function)) if derives else function
 
 
 def grouped(function: Function) -> Function:
-    """The program in kernels; GPUs find the place of an extreme by reductions that fuse, and counters by indices."""
-    if target() not in ("triton", "cuda"):
-        sums: tuple[Pass, ...] = (sliding, across, ties) if target() == "cpu" else (sliding, ties)
+    """The program with its statements grouped into kernels, after the rewrites of reductions that the target wants."""
+    target = purpose().target
+    if target not in ("triton", "cuda"):
+        sums: tuple[Pass, ...] = (sliding, across, ties) if target == "cpu" else (sliding, ties)
         for each in sums:
             function = everywhere(function, each)
         return fuse(function)
@@ -123,7 +126,7 @@ vectorising = os.environ.get("UNTRACED_VECTORISE", "1") != "0"
 
 
 class Stages(Mapping[str, Function]):
-    """The program after each pass, in order. The last pass is done when somebody looks: not for the target numpy."""
+    """The program after each pass, in order. The last pass runs when its result is first asked for."""
 
     def __init__(self, made: dict[str, Function], target: str) -> None:
         self.made, self.target = made, target
@@ -131,7 +134,7 @@ class Stages(Mapping[str, Function]):
     def __getitem__(self, name: str) -> Function:
         if name == LAST and name not in self.made:
             *_, before = self.made.values()
-            with _translating_for(self.target):
+            with purposed(target=self.target):
                 self.made[name] = note(name, PASSES[-1][1](before))
         return self.made[name]
 
@@ -154,10 +157,10 @@ class Translation:
     statics: frozenset[int]
     guards: tuple[Guard, ...]
     layouts: tuple[Layout, ...] = ()
-    reasons: tuple[tuple[int, str], ...] = ()  # what needs the values of leaves among the statics
-    changes: tuple[Change, ...] = ()  # of the caller's containers: their contents follow the result
-    returned: tuple[Returned, ...] = ()  # results that are arguments in which it stores
-    loops: tuple[LoopNote, ...] = ()  # what became of control flow that differs between the lanes of a batch
+    reasons: tuple[tuple[int, str], ...] = ()  # why leaves among the statics are specialised
+    changes: tuple[Change, ...] = ()  # the caller's containers whose new contents follow the result
+    returned: tuple[Returned, ...] = ()  # results that are arguments which the function writes
+    loops: tuple[LoopNote, ...] = ()  # what became of loops, and of control flow that differs between lanes
 
     @property
     def function(self) -> Function:
@@ -173,11 +176,15 @@ class Translation:
 def translate(
     fun: Callable[..., Any], signature: Signature, finish: Finish | None = None, target: str = "cpu"
 ) -> Translation:
-    """All passes in order. Raises UntracedError where the function is not in the language. The program means the same
-    for every `target`, which decides between forms of equal meaning."""
-    with _recording() as stages, _translating_for(target), _noting_loops() as loops:
+    """Run all passes in order. The program means the same for every `target`, which chooses between equivalent forms.
+
+    Raises UntracedError where the function is not in the language.
+    """
+    stages: dict[str, Function] = {}
+    loops: dict[LoopNote, None] = {}
+    with purposed(target=target, stages=stages, loops=loops):
         plain = finish in (None, exact)
-        with _marking_kinds(plain), _keeping_lists(plain):
+        with purposed(marks_kinds=plain, may_keep_lists=plain):
             reading = read(fun, signature, finish, changes="kept" if plain else "refused")
         bools = None if target == "numpy" else reading.python_bools
         function = kinds(reading.function, bools) if plain else reading.function
@@ -206,16 +213,17 @@ def transform(
     signature: Signature,
     rule: Callable[[Function, Positions], Function],
 ) -> Reading:
-    """Read the inner function, then apply `rule`: the shape of every transformation.
+    """Read the inner function, then apply `rule`: what every transformation does.
 
     `rule(function, positions)` gets the inner program and, for each leaf of `signature`, its place among
-    `body.params` (None where it was specialised). A loop whose trip count the rule needs is answered by specialising
-    the arguments behind it.
+    `body.params` (None where it was specialised). Where the rule needs the trip count of a loop, the arguments that
+    decide it are specialised and the function is read again.
     """
     forced: frozenset[int] = frozenset()
     while True:
-        orders = _orders.get() + (name == "derive")
-        with _deriving(orders, name == "batch"), _marking_kinds(False), _keeping_lists(False):
+        orders = purpose().orders + (name == "derive")
+        calls = orders > 0 or name == "batch"
+        with purposed(orders=orders, keeps_calls=calls, marks_kinds=False, may_keep_lists=False):
             reading = read_specialised(read_with, signature, forced)
         note("read", reading.function, unless_known=True)
         if name != "derive" and any(map(differs_in_lanes, reading.function.params)):
@@ -225,17 +233,7 @@ def transform(
         try:
             function = rule(_prepared(reading.function, derives=name == "derive"), positions)
         except NeedTrip as need:
-            seen = behind_of(reading.function, need.atoms)
-            params = reading.function.body.params
-            behind = {
-                leaf for leaf, p in enumerate(positions) if p is not None and params[p] in seen and params[p].aval.weak
-            }
-            if not behind:
-                around = tuple(v for p, v in free_outside(reading.function) if p in seen)
-                if not around:
-                    raise
-                raise NeedTrip(around, need.diagnostic.span) from None
-            forced = reading.statics | behind
+            forced = reading.statics | _leaves_behind(need, reading.function, positions)
             continue
         return Reading(note(name, function), reading.statics, reading.guards, reasons=reading.reasons)
 
@@ -243,65 +241,19 @@ def transform(
 Positions = Sequence[int | None]
 
 
-def deriving() -> bool:
-    """Whether what is being read will be differentiated: then custom rules are read too."""
-    return _orders.get() > 0
+def _leaves_behind(need: NeedTrip, function: Function, positions: Positions) -> set[int]:
+    """The argument leaves, Python numbers, from which the trip count of a loop is computed.
 
-
-_orders: ContextVar[int] = ContextVar("orders", default=0)  # how many derivatives will be taken of what is being read
-
-
-def transposing() -> bool:
-    """Whether what is being read may be transposed: also in rules of the last derivative."""
-    return _orders.get() >= 0
-
-
-@contextmanager
-def reading_rules(taken: int = 1) -> Iterator[None]:
-    """What is read inside are the rules of a function, a derivative already: one derivative less will be taken of them.
-    So rules that use functions with rules, which may go ever deeper, are read as deep as anybody will ask for.
+    Without any, raises NeedTrip for the variables of the function around this one that it is computed from, or `need`.
     """
-    token = _orders.set(_orders.get() - taken)
-    try:
-        yield
-    finally:
-        _orders.reset(token)
-
-
-@contextmanager
-def _deriving(orders: int, batching: bool = False) -> Iterator[None]:
-    token, calls = _orders.set(orders), kept.set(orders > 0 or batching)
-    try:
-        yield
-    finally:
-        _orders.reset(token)
-        kept.reset(calls)
-
-
-def keeps_lists() -> bool:
-    """Whether tapes may be lists: CPython runs what is being derived, and nothing is made of it."""
-    return _lists.get() and target() == "numpy"
-
-
-_lists: ContextVar[bool] = ContextVar("lists", default=False)
-
-
-@contextmanager
-def _keeping_lists(on: bool) -> Iterator[None]:
-    token = _lists.set(on)
-    try:
-        yield
-    finally:
-        _lists.reset(token)
-
-
-@contextmanager
-def _marking_kinds(on: bool) -> Iterator[None]:
-    token = MARKS_KINDS.set(on)
-    try:
-        yield
-    finally:
-        MARKS_KINDS.reset(token)
+    seen, params = behind_of(function, need.atoms), function.body.params
+    leaves = {leaf for leaf, p in enumerate(positions) if p is not None and params[p] in seen and params[p].aval.weak}
+    if leaves:
+        return leaves
+    around = tuple(v for p, v in free_outside(function) if p in seen)
+    if not around:
+        raise need
+    raise NeedTrip(around, need.diagnostic.span) from None
 
 
 def positions_of(signature: Signature, statics: frozenset[int]) -> Positions:
@@ -315,8 +267,8 @@ def positions_of(signature: Signature, statics: frozenset[int]) -> Positions:
 
 
 def note(name: str, function: Function, unless_known: bool = False) -> Function:
-    """Check the result of a pass and keep it for `stages`."""
-    stages = _stages.get()
+    """Verify the result of a pass and record it under a fresh name ("derive 2" after "derive")."""
+    stages = purpose().stages
     if unless_known and stages is not None and any(f is function for f in stages.values()):
         return function
     if checking:
@@ -328,53 +280,3 @@ def note(name: str, function: Function, unless_known: bool = False) -> Function:
             free = f"{name} {n}"
         stages[free] = function
     return function
-
-
-_stages: ContextVar[dict[str, Function] | None] = ContextVar("stages", default=None)
-
-
-def target() -> str:
-    """What the program being translated is for."""
-    return _target.get()
-
-
-_target: ContextVar[str] = ContextVar("target", default="numpy")
-
-
-@contextmanager
-def _translating_for(name: str) -> Iterator[None]:
-    token = _target.set(name)
-    try:
-        yield
-    finally:
-        _target.reset(token)
-
-
-def note_loops(notes: Sequence[LoopNote]) -> None:
-    """Keep for `Translation.loops` what became of loops; what is found again when a program is read again is one."""
-    known = _loops.get()
-    if known is not None:
-        known.update(dict.fromkeys(notes))
-
-
-_loops: ContextVar[dict[LoopNote, None] | None] = ContextVar("loops", default=None)
-
-
-@contextmanager
-def _noting_loops() -> Iterator[dict[LoopNote, None]]:
-    notes: dict[LoopNote, None] = {}
-    token = _loops.set(notes)
-    try:
-        yield notes
-    finally:
-        _loops.reset(token)
-
-
-@contextmanager
-def _recording() -> Iterator[dict[str, Function]]:
-    stages: dict[str, Function] = {}
-    token = _stages.set(stages)
-    try:
-        yield stages
-    finally:
-        _stages.reset(token)

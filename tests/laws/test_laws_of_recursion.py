@@ -13,7 +13,7 @@ from laws_helpers import check_l1, check_l2_l3_in_two_steps, read_program
 import untraced
 from untraced.translator.ir import Invoke, Routine, routines_of, walk
 from untraced.translator.pipeline import simplified
-from untraced.translator.reading.recursion import kept
+from untraced.translator.purpose import purposed
 from untraced.translator.routines import with_calls
 from untraced.translator.same import same
 from untraced.translator.verify import VerificationError, verify
@@ -52,9 +52,8 @@ def of_arrays(v: Any, w: Any) -> Any:
 
 @pytest.fixture(autouse=True)
 def calls_stay() -> Iterator[None]:
-    token = kept.set(True)
-    yield
-    kept.reset(token)
+    with purposed(keeps_calls=True):
+        yield
 
 
 CASES: tuple[tuple[Callable[..., Any], tuple[Any, ...]], ...] = (

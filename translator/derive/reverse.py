@@ -140,10 +140,12 @@ def _check_scalar(results: Sequence[Atom]) -> None:
         what = f"Gradient only defined for scalar-output functions. Output had shape: {aval.shape}."
         raise MismatchError(Diagnostic(what, instead="sum or average the result, or use jacrev for all derivatives"))
     if aval.dtype.kind not in "fV":
-        raise DTypeError(
-            "grad requires real-valued outputs (output dtype that is a sub-dtype of np.floating), "
-            f"but got {aval.dtype.name}"
-        )
+        what = "grad requires real-valued outputs (output dtype that is a sub-dtype of np.floating), but got "
+        if aval.dtype.kind == "c":
+            instead = "return np.real(...) or np.abs(...) of it, or pass holomorphic=True"
+        else:
+            instead = "return a float: integers and bools, such as counts and comparisons, have no derivative"
+        raise DTypeError(Diagnostic(f"{what}{aval.dtype.name}", instead=instead))
 
 
 def _cotangent_param(function: Function) -> tuple[Param, list[Var | None]]:

@@ -9,7 +9,6 @@ from .base import FOLD_LIMIT, definition, emit, lift, normalize_axes, normalize_
 from .casts import astype, number, view
 from .creation import empty, full, iota, ones, zeros
 from .elementwise import (
-    MARKS_KINDS,
     add,
     divide,
     elementwise,
@@ -57,7 +56,7 @@ from .reductions import (
 from .shapes import broadcast_to, concatenate, expand_dims, reshape, squeeze, transpose
 
 __all__ = [
-    "FOLD_LIMIT", "MARKS_KINDS", "add", "all_", "any", "any_gather", "argmax", "argmin", "argsort", "astype",
+    "FOLD_LIMIT", "add", "all_", "any", "any_gather", "argmax", "argmin", "argsort", "astype",
     "broadcast_to", "concatenate", "contract", "cumprod", "cumsum", "cumulative", "definition", "divide",
     "elementwise", "emit", "empty", "equal", "expand_dims", "floor_divide", "fourier", "full", "greater",
     "greater_equal", "index", "iota", "joined", "less", "less_equal", "lift", "linalg", "logical_and", "logical_not",

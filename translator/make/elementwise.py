@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextvars import ContextVar
 from typing import Any
 
 from .. import ops
@@ -11,6 +10,7 @@ from ..builder import Builder
 from ..fits import check_beside
 from ..ir import Atom, Aval, Const, Var
 from ..ops.core import NO_ATTRS, CastAttrs, Elementwise, broadcast_shapes, promote
+from ..purpose import purpose
 from .base import definition, emit, lift
 from .casts import astype, number
 from .shapes import broadcast_to
@@ -239,13 +239,9 @@ def logical_not(b: Builder, x: object) -> Atom:
     return elementwise(b, ops.LOGICAL_NOT, x)
 
 
-MARKS_KINDS: ContextVar[bool] = ContextVar("marks_kinds", default=False)
-"""Whether numbers that are brought to another kind get a mark, for the pass `kinds`."""
-
-
 def widened(b: Builder, x: Atom, aval: Aval) -> Atom:
-    """A number of another kind, only a narrower one, as one of the type `aval`."""
-    if MARKS_KINDS.get():
+    """A number of a narrower kind as one of the type `aval`, with a mark where the pass `kinds` asks for marks."""
+    if purpose().marks_kinds:
         return b.apply(ops.ASTYPE, x, attrs=CastAttrs(aval.dtype, aval.weak, widens=True))
     if not aval.weak:
         return astype(b, x, aval.dtype)

@@ -233,9 +233,11 @@ def _origin(f: Any) -> str:
 
 
 def _spelled(ctx: Context, f: Any, node: ast.AST) -> str:
-    """The function as the user calls it, else its name."""
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Attribute) and not ctx.frame.fixed:
-        return ctx.frame.source.span(node.func).text
+    """The function as the user calls it, else its name: in generated source a name stands for what is called."""
+    called = node.func if isinstance(node, ast.Call) and not ctx.frame.fixed else None
+    source = ctx.frame.source
+    if isinstance(called, ast.Attribute) or (isinstance(called, ast.Name) and not source.file.startswith("<untraced")):
+        return source.span(called).text
     return getattr(f, "__qualname__", None) or getattr(f, "__name__", None) or repr(f)
 
 

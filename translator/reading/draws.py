@@ -28,12 +28,12 @@ from .. import make
 from ..errors import CutError, Diagnostic
 from ..ir import Atom, Aval, Capture, Param, Root, Var
 from ..ops.attributes import At, Dim, Dyn, Run
+from ..purpose import purpose
 from ..tree import LEAF, open_node
 from .contents import known_arrays
 from .context import Context
 from .demand import ask, demand
 from .draw_calls import moved, picked
-from .recursion import kept
 from .signature import aval_of, bind, is_array_without_axes
 from .values import Foreign, Ref, Value, is_leaf, leaves_in
 
@@ -214,7 +214,7 @@ def differs_in_lanes(p: Param) -> bool:
 
 def may_draw(ctx: Context) -> bool:
     """Whether what is read now runs equally often in every call of a derivative."""
-    return kept.get() and all(b in ctx.turns for b in ctx.builders[1:])
+    return purpose().keeps_calls and all(b in ctx.turns for b in ctx.builders[1:])
 
 
 def enter_turns(ctx: Context, steps: Steps, index: Var) -> None:
@@ -222,7 +222,7 @@ def enter_turns(ctx: Context, steps: Steps, index: Var) -> None:
     if steps.length is None:
         ctx.unbounded[ctx.b] = (steps.start, steps.stop, steps.step)
     count = steps.length
-    if count is None or not kept.get():
+    if count is None or not purpose().keeps_calls:
         return
 
     def trip() -> Atom:
@@ -247,7 +247,7 @@ def forget(ctx: Context, mark: int) -> None:
 
 def argument(ctx: Context, cls: type) -> Any:
     """A generator that stands, while a derivative is read, for the next one among the arguments; None for others."""
-    if not kept.get() or cls not in _generators():
+    if not purpose().keeps_calls or cls not in _generators():
         return None
     known: Any = _unknown_generator()(np.random.PCG64(0)) if cls is np.random.Generator else np.random.RandomState(0)
     ctx.given_generators[id(known)] = (known, len(ctx.given_generators))
@@ -286,7 +286,7 @@ def _generators() -> tuple[Any, ...]:
 def drawn(ctx: Context, f: Any, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
     """What a function of np.random gives to a derivative; NotImplemented where CPython must call it."""
     if not may_draw(ctx):
-        if kept.get() and all(b in ctx.turns or b in ctx.unbounded for b in ctx.builders[1:]):
+        if purpose().keeps_calls and all(b in ctx.turns or b in ctx.unbounded for b in ctx.builders[1:]):
             ask(ctx, [v for b in ctx.builders[1:] for v in ctx.unbounded.get(b, ())])
         return NotImplemented
     if makes_generator(f):

@@ -1,11 +1,11 @@
-"""Functions that call themselves until the data say so: routines of the program, in place of inlined calls.
+"""Recursion whose depth the data decides: functions become routines of the program, in place of inlined calls.
 
     def f(x):                                      f(x) is one `Invoke`; the body of f is read once, and its own calls
         return x if x > 10.0 else f(x * x)         of f are `Invoke`s, too
 
-Only what will be differentiated or batched is read so: compiled code has no such calls, and CPython keeps them. What
-the results are, the paths that do not call the function again tell: it is first read as if it raised where it does,
-then until its results are what they were taken for.
+Only what will be differentiated or batched is read in this way: compiled code has no recursive calls, so `accelerate`
+leaves them to CPython. The types of the results come from the paths that do not recurse: the function is first read as
+if it raised where it calls itself, then again until its results have the types that its own calls were assumed to have.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import operator
 import types
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextvars import ContextVar
 from dataclasses import field, replace
 from typing import Any, NoReturn
 
@@ -23,6 +22,7 @@ import numpy as np
 
 from .. import tree
 from ..ir import Atom, Aval, Block, Invoke, Routine, Var, blocks_of, free_variables, walk
+from ..purpose import purpose
 from ..records import dataclass
 from ..rewrite import copy_block, prune
 from ..routines import program_of, with_calls
@@ -40,8 +40,6 @@ ATTEMPTS = 5  # readings until the results have their types
 GENERATED = "<untraced "  # what the names of files with printed source begin with
 MANY, DEEP = 256, 6  # inlined calls of one function, branches on the data within each other
 MOST = 200  # routines that one function may become, for arguments of different structure or known value
-
-kept: ContextVar[bool] = ContextVar("kept", default=False)  # whether calls may stay calls
 
 Key = tuple[Any, ...]
 Body = Callable[[Frame], Value]
@@ -79,7 +77,7 @@ def mark(node: ast.AST) -> Site:
 
 def is_routine(frame: Frame, node: ast.AST) -> bool:
     """Whether a call in printed source is one of a routine."""
-    if not (kept.get() and isinstance(node, ast.FunctionDef) and frame.outer is not None):
+    if not (purpose().keeps_calls and isinstance(node, ast.FunctionDef) and frame.outer is not None):
         return False
     own = (isinstance(n, ast.Name) and n.id == node.name for n in ast.walk(node))
     return frame.source.file.startswith(GENERATED) and any(own)
@@ -88,7 +86,7 @@ def is_routine(frame: Frame, node: ast.AST) -> bool:
 def may_stay(ctx: Context, frame: Frame, node: ast.AST) -> bool:
     """Whether a reading may start again with the calls of this function as calls."""
     live = frame.live
-    return kept.get() and not (frame.fixed or live.generates or live.shared or mark(node) in ctx.unroll)
+    return purpose().keeps_calls and not (frame.fixed or live.generates or live.shared or mark(node) in ctx.unroll)
 
 
 def watch(ctx: Context, frame: Frame, node: ast.AST, call: ast.AST, full: bool) -> None:
