@@ -13,6 +13,7 @@ from ..errors import CutError, DTypeError, OutOfBoundsError, ShapeError
 from ..ir import Atom, Aval, Const, Shape, Var
 from ..ops.core import At, AxesAttrs, Dim, Dyn, Gather, Run, ShapeAttrs, read_by
 from ..records import dataclass
+from ..surface.python import as_python
 from .context import Context
 from .demand import LENGTH, demand, difference, from_arguments, interval, static
 from .growing import Growing, item
@@ -20,6 +21,7 @@ from .known import run_known
 from .layout import note_gathered
 from .selection import LEAVES, gathered, gathered_at, index_selection, masked, width_of
 from .shifting import backwards, window_of
+from .signature import MOST_NUMBERS
 from .sliding import slid
 from .steps import indexed_aval
 from .values import (
@@ -101,11 +103,40 @@ def index_value(ctx: Context, base: Value, key: Value, node: ast.AST) -> Value:
     method = ctx.captures.part(type(base), "__getitem__")
     if hasattr(method, "__code__") and not isinstance(base, dict | list | tuple):
         return ctx.call(method, [base, key], {}, node)
+    looked_up = number_at(ctx, base, key, node)
+    if looked_up is not None:
+        return looked_up
     known = static(ctx, key, node, "the index of a container")
     if isinstance(base, collections.defaultdict) and known not in base and base.default_factory is not None:
         ctx.touch(base)
         base[known] = ctx.call(base.default_factory, [], {}, node)
     return run_known(ctx, node, lambda b, k: b[k], base, known)
+
+
+def number_at(ctx: Context, base: Value, key: Value, node: ast.AST) -> Value | None:
+    """Python's number at a place that the run decides, of many known ones (a table of remainders, long weights)."""
+    if type(key) is not Var or key.aval.shape or key.aval.dtype.kind not in "iu":
+        return None
+    line = number_line(base)
+    if line is None:
+        return None
+    return ctx.wrap(as_python(ctx.b, ctx.atom(index_array(ctx, Ref(ctx.cell(make.lift(line))), key, node))))
+
+
+_DTYPES: dict[type, type[np.generic]] = {int: np.int64, float: np.float64}
+
+
+def number_line(v: Value) -> np.ndarray[Any, Any] | None:
+    """The elements of a container of more than `MOST_NUMBERS` Python ints, or floats; None for any other value: few are
+    written out one by one, which gives the shorter program.
+    """
+    if type(v) not in (list, tuple, bytes, bytearray) or len(v) <= MOST_NUMBERS:
+        return None
+    kinds = set(map(type, v))
+    dtype = _DTYPES.get(kinds.pop()) if len(kinds) == 1 else None
+    if dtype is None or (dtype is np.int64 and not -(2**63) <= min(v) <= max(v) < 2**63):
+        return None
+    return np.array(list(v), dtype)
 
 
 def flat_of(ctx: Context, x: Value) -> Flat:

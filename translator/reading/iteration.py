@@ -19,7 +19,7 @@ from .contents import known_arrays
 from .context import Context
 from .demand import refuse_undefined, static
 from .growing import Growing, item, length
-from .indexing import index_array
+from .indexing import index_array, index_value, number_line
 from .known import run_known
 from .marked import rows_at_true
 from .protocols import is_instance, refuse_loop, special
@@ -176,6 +176,8 @@ def item_getters(ctx: Context, v: Value, node: ast.AST) -> list[Getter]:
         from .generators import getters
 
         return getters(ctx, made, node)
+    if type(v) is list:
+        return [functools.partial(_on_list, ctx, v, i, len(v), node) for i in range(len(v))]
     return [functools.partial(_same, item) for item in known_items(ctx, v, node)]
 
 
@@ -187,6 +189,17 @@ def _in_dict(ctx: Context, view: DictView, key: Any, keys: list[Any], node: ast.
 def _among(ctx: Context, v: Collection[Any], item: Any, members: list[Any], node: ast.AST) -> Value:
     _check_members(ctx, v, members, node)
     return item
+
+
+def _on_list(ctx: Context, v: list[Value], i: int, length: int, node: ast.AST) -> Value:
+    _check_length_kept(ctx, v, length, node)
+    return v[i]
+
+
+def _check_length_kept(ctx: Context, v: list[Value], length: int, node: ast.AST) -> None:
+    """Elements may have changed before their turn comes; how many there are is CPython's."""
+    if len(v) != length:
+        ctx.cut(node, "a loop over a list changes how many elements it has", instead="loop over a copy of it")
 
 
 def _check_members(ctx: Context, v: Collection[Any], members: list[Any], node: ast.AST) -> None:
@@ -202,21 +215,24 @@ def end_of(ctx: Context, v: Value, node: ast.AST) -> Callable[[], None]:
 
     def end() -> None:
         for owner, members in owners:
-            _check_members(ctx, owner, members, node)
+            if type(owner) is list:
+                _check_length_kept(ctx, owner, len(members), node)
+            else:
+                _check_members(ctx, owner, members, node)
 
     return end
 
 
 def _changeable(v: Value) -> Iterator[Collection[Any]]:
-    """The dicts and sets that are gone through as they are when asked."""
+    """The lists, dicts and sets that are gone through as they are when asked."""
     if type(v) is Zip:
         for part in v.parts:
             yield from _changeable(part)
-    elif type(v) is Enumerate:
+    elif type(v) is Enumerate or type(v) is Reversed:
         yield from _changeable(v.inner)
     elif type(v) is DictView:
         yield v.owner
-    elif type(v) is dict or type(v) is set:
+    elif type(v) is dict or type(v) is set or type(v) is list:
         yield v
 
 
@@ -283,7 +299,17 @@ def steps_of(ctx: Context, v: Value, node: ast.AST) -> Steps | None:
             return _enumerate(ctx, inner, start, node)
         case Zip(parts=parts):
             return _zip(ctx, parts, node)
-    return None
+    return _steps_over_numbers(ctx, v, node) if number_line(v) is not None else None
+
+
+def _steps_over_numbers(ctx: Context, v: list[Value], node: ast.AST) -> Steps:
+    n = len(v)
+
+    def element(i: Value) -> Value:
+        _check_length_kept(ctx, v, n, node)
+        return index_value(ctx, v, i, node)
+
+    return Steps(0, n, 1, n, element)
 
 
 def length_of(ctx: Context, v: Value, node: ast.AST) -> int | None:

@@ -131,8 +131,7 @@ def _unrolled(
     block, since = ctx.b, len(ctx.b.statements)
     joins, names = only_continues(node), _loop_names(ctx, node)
     for k in range(start, len(items)):
-        if node in ctx.unroll:
-            written.check(since, k, k == start)
+        written.check(since, k, k == start and node in ctx.unroll)
         item = items[k]()
         if joins and joined_iteration(ctx, node, kont, names, (item,)):
             continue

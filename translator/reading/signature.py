@@ -252,14 +252,18 @@ class Opaque:
 
 
 MOST_NUMBERS = 16
+LONGEST_NAME = 64
+"""Characters: what is longer is no name of a mode, nor a list of labels, but data."""
 
 
 def unopened(x: Any) -> Any:
     """The argument itself; what stands for it where it is a list, tuple or dict of more than `MOST_NUMBERS` numbers (or
     strings), of lists of them, and of nothing else. Read one by one, as parameters each, numbers take seconds to
-    compile; CPython has them at once.
+    compile; CPython has them at once. Nor is a program made for each text or each bytes that are data.
     """
     cls = type(x)
+    if cls is bytes or cls is str or cls is bytearray:
+        return Opaque(cls) if len(x) > (LONGEST_NAME if cls is str else MOST_NUMBERS) else x
     if (cls is not list and cls is not tuple and cls is not dict) or not x:
         return x
     return Opaque(cls) if (_numbers_in(x, _DEEPEST) or 0) > MOST_NUMBERS else x

@@ -18,6 +18,7 @@ from .control import Flow
 
 WRITTEN_LIMIT = 1000  # operations: XLA takes a second or more for them, and for the kernels that they make
 PATHS_LIMIT = 1000  # ways to the end of the function that are read apart: 2**n of n branches
+ELEMENTS_LIMIT = 3000  # the same for the elements of a container, of which each may be of another kind
 _KERNEL = 20  # operations that a kernel of its own counts for: XLA takes 20 ms or more for each
 _UNFUSED = (Reduce, ArgReduce, Cumulative, Sort, Fourier, Contract, Linalg)
 _OFTEN = 16  # iterations between two looks at what stands in the block
@@ -35,7 +36,7 @@ class Written:
         if not self.applies or (trip % _OFTEN and not nested):
             return
         written = self.past + _length(self.ctx.b.statements[since:])
-        if written > WRITTEN_LIMIT:
+        if written > (WRITTEN_LIMIT if self.node in self.ctx.unroll else ELEMENTS_LIMIT):
             self.ctx.cut(
                 self.node,
                 f"the first {trip} iterations of this loop, written out one by one, are {written} operations",
