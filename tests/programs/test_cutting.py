@@ -19,7 +19,6 @@ import numpy as np
 import pytest
 from cut_programs import (
     FUNCTIONS,
-    catches,
     draws,
     prints_in_a_loop,
     quicksort,
