@@ -308,7 +308,7 @@ def guarded_index(batcher: Batcher, s: Apply, values: Sequence[Value], attrs: In
             continue
         v = values[position]
         lanes = pad(batcher.b, mask.lanes, v.aval.ndim) if v.batched else mask.some
-        if isinstance(lanes, Const) and lanes.value:
+        if isinstance(lanes, Const) and np.all(lanes.value):
             continue
         guarded[position] = Value(make.where(batcher.b, lanes, v.atom, 0), v.batched, v.aval)
     return guarded

@@ -29,6 +29,7 @@ from .inlining import inline, inline_closure
 from .iteration import consumed, known_items
 from .known import constants_of_library, run_known
 from .methods import call_method, scatter
+from .nodes import nodes_of
 from .pythonic import builtin_for, vectorized
 from .standard import GETTERS, call_getter
 from .transformed import call_transformed
@@ -62,6 +63,8 @@ def call_node(ctx: Context, node: ast.Call) -> Value:
         )
     args: list[Value] = []
     for a in node.args:
+        if function is print and not any(isinstance(n, ast.Call | ast.NamedExpr) for n in nodes_of(a)):
+            continue  # it does nothing, and may be an exception that is not known
         if type(a) is ast.Starred:
             args += known_items(ctx, ctx.eval(a.value), a)
         else:

@@ -60,6 +60,7 @@ if TYPE_CHECKING:
 
 Evaluator = Callable[["Context", Any], Value]
 _MISSING = object()
+WITHIN = "_untraced_within"  # marks what was raised inside of a branch or a loop: the run may not come there
 MOST_EVALUATIONS = 50_000  # of expressions, where CPython can take over: a few seconds
 _TOO_LONG = Diagnostic(
     "reading this far takes longer than the program is worth",
@@ -94,6 +95,9 @@ class Context(Telling):
         self.branches: set[Builder] = set()  # blocks that may end in a `raise`
         self.views: list[dict[tuple[Atom, Step], Atom]] = [{}]
         self.journal: list[tuple[Any, str | None, Any]] = []
+        self.catching: list[tuple[Builder, tuple[type[BaseException], ...]]] = []  # see `trying`
+        self.handled: Exception | None = None  # by the handler that is read
+        self.tries = False  # whether something may be caught: then what nobody reads has to fail where it would
         self.depth = 0
         self.calls = 0
         self.paths = 0  # ways on from loops written out, read apart: see `written`
@@ -478,6 +482,9 @@ class Context(Telling):
         try:
             flow = body()
             snapshot = self._snapshot(mark, builder, frame.env, flow)
+        except Exception as error:
+            error.__dict__[WITHIN] = True
+            raise
         finally:
             self.undo(mark)
             frame.env = env

@@ -101,7 +101,7 @@ def sequence(ctx: Context, body: list[ast.stmt], kont: Kont, start: int = 0) -> 
     return None
 
 
-_COMPOUND = frozenset({ast.If, ast.For, ast.While, ast.With, ast.Match})
+_COMPOUND = frozenset({ast.If, ast.For, ast.While, ast.With, ast.Match, ast.Try})
 
 
 # ---- conditions ----------------------------------------------------------------------------------

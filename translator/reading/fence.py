@@ -43,11 +43,13 @@ _CUT: dict[type[ast.AST], Refusal] = {  # CPython goes through these, and what i
 }
 
 
-def check(source: Source) -> None:
+def check(source: Source, transforms: bool = False) -> None:
     """Raise at the first construct (in source order) that is outside the language: UnsupportedError, or CutError where
-    CPython can go through all that is found.
+    CPython can go through all that is found. `transforms`: what is read is to be differentiated or batched (`trying`).
     """
     found = _violations(source.node)
+    if transforms:
+        found = tuple(pair for pair in found if not isinstance(pair[0], ast.Try))
     if not found:
         return
     refused = [pair for pair in found if not _is_cut(pair[0])]
@@ -57,9 +59,9 @@ def check(source: Source) -> None:
     raise error
 
 
-def check_entry(source: Source) -> None:
+def check_entry(source: Source, transforms: bool = False) -> None:
     """Raise CutError for a generator function: one that is read may call it, alone it is CPython's, around regions."""
-    check(source)
+    check(source, transforms)
     found = _yields(source.node)
     if found:
         what = "a generator function cannot be compiled by itself"

@@ -33,12 +33,12 @@ MAX_REPEATS = 300  # calls of functions by themselves: more are compiled one by 
 _prepared: dict[ast.AST, tuple[Source, Liveness]] = {}
 
 
-def prepare(source: Source, node: FunctionNode) -> Liveness:
-    """Check a function against the fence and analyse it, once."""
-    known = _prepared.get(node)
+def prepare(source: Source, transforms: bool) -> Liveness:
+    """Check a function against the fence, and analyse it, once."""
+    fence.check(source, transforms)
+    known = _prepared.get(source.node)
     if known is None:
-        fence.check(source)
-        known = _prepared[node] = (source, liveness(node))
+        known = _prepared[source.node] = (source, liveness(source.node))
     return known[1]
 
 
@@ -51,7 +51,7 @@ def inline(
     except SourcelessError as error:
         raise CutError(error.diagnostic) from None
     try:
-        live = prepare(source, source.node)
+        live = prepare(source, ctx.transforms)
     except UntracedError as error:
         raise ctx.unprepared(error, f.__name__, source.file, node) from None
     fixed = fixed or (ctx.frame.fixed and is_library(f))  # a user's function that library source calls is not

@@ -103,6 +103,8 @@ def _mark_exits(s: ast.stmt, exits: set[ast.stmt]) -> bool:
             leaves = _mark_all(body, exits)
         case ast.Match(cases=cases):
             leaves = _mark_all([s for c in cases for s in c.body], exits)
+        case ast.Try(body=body, handlers=handlers, orelse=orelse):
+            leaves = _mark_all([*body, *orelse, *(s for h in handlers for s in h.body)], exits)
         case ast.For(body=body, orelse=orelse) | ast.While(body=body, orelse=orelse):
             _mark_all(body, exits)
             leaves = _mark_all(orelse, exits)
@@ -164,6 +166,8 @@ class Flow:
                 for item in items:
                     live = live | reads(item)
                 return live
+            case ast.Try():
+                return self._try(s, after, at_break, at_continue)
             case ast.FunctionDef(name=name):
                 return (after - {name}) | reads(s.args) | frozenset().union(*map(reads, s.decorator_list))
             case _:
@@ -171,6 +175,19 @@ class Flow:
                 if effect is None:
                     effect = self.effects[s] = (reads(s), stores(s, certain_parts))
                 return (after - effect[1]) | effect[0]
+
+    def _try(self, s: ast.Try, after: Names, at_break: Names, at_continue: Names) -> Names:
+        """Each statement of the body may lead to each handler."""
+        after = self.block(s.finalbody, after, at_break, at_continue)
+        self._note(s, after)
+        handled = _NONE
+        for h in s.handlers:
+            inside = self.block(h.body, after, at_break, at_continue) - {h.name or ""}
+            handled = handled | inside | (_NONE if h.type is None else reads(h.type))
+        live = self.block(s.orelse, after, at_break, at_continue)
+        for inner in reversed(s.body):
+            live = self.statement(inner, live | handled, at_break, at_continue)
+        return live | handled
 
     def _loop(self, s: ast.For | ast.While, after: Names, at_break: Names, at_continue: Names) -> Names:
         done = self.block(s.orelse, after, at_break, at_continue)
@@ -246,9 +263,11 @@ def _reads_of_scope(scope: ast.FunctionDef | ast.Lambda | _Comprehension) -> Nam
 
 
 def _pattern_names(node: ast.AST) -> list[str]:
-    """What a part of a pattern of `match` binds."""
+    """What a part of a pattern of `match` binds, or an `except ... as`."""
     match node:
         case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)) | ast.MatchMapping(rest=str(name)):
+            return [name]
+        case ast.ExceptHandler(name=str(name)):
             return [name]
     return []
 

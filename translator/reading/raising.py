@@ -32,7 +32,7 @@ _OUTSIDE = "raise it outside of the function, or with a message of text and numb
 
 
 def raise_(ctx: Context, node: ast.Raise) -> None:
-    if ctx.b in ctx.branches:
+    if ctx.b in ctx.branches or _is_caught(ctx, node):
         ctx.at(node)
         error, values = _exception(ctx, node)
         raise Raised(error, values, ctx.b.span)
@@ -43,12 +43,22 @@ def raise_(ctx: Context, node: ast.Raise) -> None:
             why="a compiled program raises where a condition holds",
             instead="put it under a condition",
         )
-    found = ctx.eval(node.exc) if node.exc is not None else RuntimeError("no active exception to re-raise")
+    again = ctx.handled or RuntimeError("no active exception to re-raise")
+    found = ctx.eval(node.exc) if node.exc is not None else again
     if isinstance(found, type) and issubclass(found, BaseException):
         found = found()
     if not isinstance(found, BaseException):
         ctx.refuse(node, "`raise` of something that is no exception")
     raise _certain(found)
+
+
+def _is_caught(ctx: Context, node: ast.Raise) -> bool:
+    """Whether the statement certainly runs in a `try` that catches what it raises, where both are in a loop."""
+    classes = next((classes for b, classes in reversed(ctx.catching) if b is ctx.b), ())
+    if len(ctx.builders) == 1 or not classes or node.exc is None:
+        return False
+    found = ctx.eval(node.exc.func if isinstance(node.exc, ast.Call) else node.exc)
+    return isinstance(found, type) and issubclass(found, classes)
 
 
 def assert_not(ctx: Context, node: ast.Assert, holds: bool | Atom) -> None:

@@ -30,7 +30,7 @@ from ..ir import Atom, Function, Param, Var, free_variables
 from ..records import dataclass
 from ..rewrite import prune, unique_names
 from ..tree import ARRAY, LEAF, NONE, Kind, TreeDef, close_node, open_node, static
-from . import attributes, calls, comprehensions, control, expressions, loops, matching, stores
+from . import attributes, calls, comprehensions, control, expressions, loops, matching, stores, trying
 from .booleans import returned
 from .changes import Change, Returned, changes_of, written_in
 from .context import Context
@@ -66,7 +66,7 @@ from .values import (
 from .views import Lying
 
 # they register what they read
-_MODULES = (attributes, calls, comprehensions, control, expressions, loops, matching, stores)
+_MODULES = (attributes, calls, comprehensions, control, expressions, loops, matching, stores, trying)
 _RECURSION_LIMIT = 8_000  # ten frames an inlined call; beyond 10,000 recursion through C overflows a stack of 8 MB
 _MAX_RESTARTS = 100
 _ONE_BY_ONE = 4  # restarts, before all numbers of a list are asked for where one is
@@ -127,7 +127,7 @@ def read(
         return transformed(signature)  # type: ignore[no-any-return]
     owner, function = _unwrap(fun)
     source = source_of(function)
-    check_entry(source)
+    check_entry(source, changes == "dropped")
     leaves: frozenset[int] = frozenset()
     unroll: frozenset[Any] = frozenset()
     reasons: dict[int, str] = {}
@@ -227,7 +227,7 @@ def _read_once(
     ctx.keeps_changes = changes == "kept"
     ctx.transforms = changes == "dropped"
     ctx.leaf_values = signature.values or (None,) * len(signature.avals)
-    frame = Frame(source, None, None, scope_of(function), prepare(source, source.node), False, function.__name__)
+    frame = Frame(source, None, None, scope_of(function), prepare(source, ctx.transforms), False, function.__name__)
     ctx.frame = frame
     ctx.captures.function(function)
     params, variables = _bind_parameters(ctx, frame, signature, leaves, shared=changes != "dropped")
@@ -250,7 +250,7 @@ def _read_once(
     mutated = [(i, c) for i, c in cells if c.atom is not variables[i]]
     results += [c.atom for _, c in mutated]
     block = ctx.b.block(variables, results)
-    body = prune(unread(block) if ctx.keeps_changes else block)
+    body = prune(unread(block) if ctx.keeps_changes or ctx.tries else block)
     check_crowd(ctx, body)
     outside: list[Param] = []
     if free_variables(body):  # of the function that is being read further out, whose inner functions this one was given
@@ -485,7 +485,7 @@ def splice(b: Builder, fun: Callable[..., Any], args: Sequence[Atom]) -> Any:
 def _root_frame(fun: Callable[..., Any]) -> Frame:
     source = source_of(fun)
     function: Any = fun
-    return Frame(source, None, None, scope_of(function), prepare(source, source.node), True, function.__name__)
+    return Frame(source, None, None, scope_of(function), prepare(source, True), True, function.__name__)
 
 
 def _lowered(ctx: Context, value: Value) -> Any:

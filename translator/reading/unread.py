@@ -25,6 +25,7 @@ from ..bounds import (
 )
 from ..builder import Builder
 from ..checked import Checked
+from ..failures import outside_axis
 from ..ir import Apply, Atom, Block, For, Function, If, Statement, Var, While, blocks_of
 from ..ops.core import At, Dyn, Elementwise, Gather, IndexAttrs, Linalg
 from ..passes.dead import live_variables
@@ -121,10 +122,8 @@ class _Writer:
         for axis, (d, n) in enumerate(zip(s.attrs.dims, s.args[0].aval.shape, strict=True)):
             match d:
                 case At(index=Dyn(arg=arg)) | Gather(arg=arg) if self.checked.status(s, d, n) is Status.UNKNOWN:
-                    i = s.args[arg]
-                    i = i if i.aval.weak else make.astype(b, i, np.dtype(np.int64))
-                    outside = make.logical_or(b, make.less(b, i, -n), make.greater_equal(b, i, n))
-                    yield outside, IndexError, f"index out of bounds for axis {axis} with size {n}"
+                    message = f"index out of bounds for axis {axis} with size {n}"
+                    yield outside_axis(b, s.args[arg], n), IndexError, message
 
 
 def _is_no_number(b: Builder, x: Atom) -> Atom:

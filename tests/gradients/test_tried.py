@@ -1,0 +1,158 @@
+"""Derivatives of functions with `try`: what is caught becomes a branch, or is raised by the derivative as well."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from untraced import accelerate, grad, vmap
+from untraced.errors import UntracedError
+from untraced.testing import check_grads
+
+
+def reciprocal(x, y):
+    try:
+        return y / x
+    except ZeroDivisionError:
+        return 3.0 * y
+
+
+def two_ways(x):
+    try:
+        y = math.log(x)
+        z = math.sqrt(y)
+    except ValueError as error:
+        print("no logarithm, or no root:", error)
+        z = x * x
+    else:
+        z = z + x
+    return z
+
+
+def checked(v):
+    if v < 0:
+        raise ValueError(f"negative: {v}")
+    return np.sqrt(v)
+
+
+def of_each(x):
+    total = 0.0
+    for i in range(len(x)):
+        try:
+            total += checked(x[i])
+        except ValueError:
+            total -= x[i] ** 3
+            continue
+        total *= 1.5
+    return total
+
+
+def looked_up(x, places):
+    total = 0.0
+    for k in places:
+        try:
+            total += x[k] ** 2
+        except IndexError:
+            total += x[0]
+    return total
+
+
+def found(x, names):
+    try:
+        scale = names["scale"]
+    except KeyError:
+        scale = 2.0
+    finally:
+        x = x * x
+    return scale * np.sum(x)
+
+
+def known_inside_loops(x):
+    while True:
+        try:
+            x = x * 0.5
+            if x < 0.1:
+                raise StopIteration
+        except StopIteration:
+            break
+    return x * x
+
+
+CASES = [
+    (reciprocal, (0.7, 1.3), (-1.3 / 0.49, 1 / 0.7)),
+    (reciprocal, (0.0, 1.3), (0.0, 3.0)),
+    (two_ways, (1.7,), (1 / (2 * 1.7 * math.sqrt(math.log(1.7))) + 1,)),
+    (two_ways, (0.7,), (1.4,)),
+    (two_ways, (-0.7,), (-1.4,)),
+    (known_inside_loops, (1.3,), (2 * 1.3 / 2**8,)),
+]
+
+
+@pytest.mark.filterwarnings("ignore:.*leaves `print` out")
+@pytest.mark.parametrize(("f", "args", "slopes"), CASES)
+def test_the_branch_that_is_taken(f, args, slopes):
+    which = tuple(range(len(args)))
+    np.testing.assert_allclose(grad(f, argnums=which)(*args), slopes, rtol=1e-12)
+    np.testing.assert_allclose(accelerate(grad(f, argnums=which))(*args), slopes, rtol=1e-12)
+
+
+def test_arrays():
+    x = np.array([0.3, -0.4, 0.7, -0.2])
+    check_grads(of_each, (x,))
+    check_grads(lambda x: looked_up(x, np.array([0, 5, 2, -7])), (x,))
+    np.testing.assert_allclose(grad(found)(x, {}), 4 * x)
+    np.testing.assert_allclose(grad(found)(x, {"scale": 3.0}), 6 * x)
+
+
+def rooted(x):
+    try:
+        return checked(x)
+    except ValueError:
+        return 5.0 * x
+
+
+def test_batches():
+    np.testing.assert_allclose(vmap(rooted)(np.array([0.25, 0.0, -0.7])), [0.5, 0.0, -3.5])
+    np.testing.assert_allclose(vmap(grad(rooted))(np.array([0.25, -0.7])), [1.0, 5.0])
+
+
+def places_known(x):
+    total = 0.0
+    for k in np.array([0, 5, 2, -7]):
+        total += x[0] if k < -4 or k >= 4 else x[k] ** 2
+    return total
+
+
+def test_a_mask_that_is_known():
+    x = np.array([0.3, -0.4, 0.7, -0.2])
+    np.testing.assert_allclose(grad(places_known)(x), [2.6, 0.0, 1.4, 0.0])
+
+
+def factored(a, x):
+    try:
+        np.linalg.cholesky(a)
+    except np.linalg.LinAlgError:
+        return 3.0 * x
+    return 2.0 * x
+
+
+def test_what_only_the_run_knows_is_raised():
+    assert grad(factored, argnums=1)(np.eye(2), 1.0) == 2.0
+    with pytest.raises(np.linalg.LinAlgError):
+        grad(factored, argnums=1)(-np.eye(2), 1.0)
+
+
+def emptied(x):
+    total = [x]
+    try:
+        total.append(1.0 / total.pop())
+    except ZeroDivisionError:
+        total.append(5.0 * x)
+    return total[0]
+
+
+def test_half_a_statement_is_refused():
+    with pytest.raises(UntracedError, match="may fail later"):
+        grad(emptied)(1.0)

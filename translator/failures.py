@@ -1,0 +1,83 @@
+"""When a statement of the program raises what Python or NumPy would raise there, as conditions on what goes into it.
+
+    y = 1.0 / x         ZeroDivisionError where x == 0, if both are numbers of Python's
+    y = math.log(x)     ValueError where x <= 0
+    y = a[i]            IndexError where i < -n or i >= n
+    raise E             E where the condition of the branch holds
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from . import make, ops
+from .bounds import divides_python_numbers
+from .builder import Builder
+from .ir import Apply, Atom, Raise, Statement
+from .ops.core import At, Dyn, Gather, IndexAttrs
+
+Condition = Callable[[Builder], Atom]
+
+
+def failures_of(s: Statement) -> Iterator[tuple[type[Exception], Condition]]:
+    """What the statement may raise, and when: nothing of what is inside branches and loops, nor of what LAPACK refuses."""
+    match s:
+        case Raise(condition=condition, error=error):
+            yield error.error, lambda b: condition
+        case Apply() if divides_python_numbers(s):
+            yield ZeroDivisionError, lambda b: make.equal(b, s.args[1], 0)
+        case Apply(attrs=IndexAttrs(dims=dims)):
+            for d, n in zip(dims, s.args[0].aval.shape, strict=True):
+                if isinstance(d, Gather) or (isinstance(d, At) and isinstance(d.index, Dyn)):
+                    i = s.args[d.arg if isinstance(d, Gather) else d.index.arg]  # type: ignore[union-attr]
+                    yield IndexError, lambda b, i=i, n=n: _any(b, outside_axis(b, i, n))  # type: ignore[misc]
+        case Apply() if s.op.name in _DOMAINS:
+            yield from ((error, lambda b, f=fails: f(b, s.args[0])) for error, fails in _DOMAINS[s.op.name])
+
+
+def outside_axis(b: Builder, i: Atom, n: int) -> Atom:
+    """Where indices are outside an axis of size n."""
+    i = i if i.aval.weak else make.astype(b, i, np.dtype(np.int64))
+    return make.logical_or(b, make.less(b, i, -n), make.greater_equal(b, i, n))
+
+
+def _any(b: Builder, x: Atom) -> Atom:
+    return make.any(b, x) if x.aval.shape else x
+
+
+def _absolute(b: Builder, x: Atom) -> Atom:
+    return make.elementwise(b, ops.ABSOLUTE, x)
+
+
+def _endless(b: Builder, x: Atom) -> Atom:
+    return make.equal(b, _absolute(b, x), np.inf)
+
+
+def _beyond(limit: float) -> Callable[[Builder, Atom], Atom]:
+    """Of finite numbers over the limit, from which a function leaves the range of float64."""
+    return lambda b, x: make.logical_and(b, make.greater(b, x, limit), make.less(b, x, np.inf))
+
+
+_Domain = list[tuple[type[Exception], Callable[[Builder, Atom], Atom]]]
+_TRIGONOMETRIC: _Domain = [(ValueError, _endless)]
+_UNIT: _Domain = [(ValueError, lambda b, x: make.greater(b, _absolute(b, x), 1.0))]
+_LOGARITHM: _Domain = [(ValueError, lambda b, x: make.less_equal(b, x, 0.0))]
+_MOST = float(np.log(np.finfo(np.float64).max))  # math.exp of it is the largest number
+_DOMAINS: dict[str, _Domain] = {
+    "math_sqrt": [(ValueError, lambda b, x: make.less(b, x, 0.0))],
+    "math_log": _LOGARITHM,
+    "math_log2": _LOGARITHM,
+    "math_log10": _LOGARITHM,
+    "math_log1p": [(ValueError, lambda b, x: make.less_equal(b, x, -1.0))],
+    "math_asin": _UNIT,
+    "math_acos": _UNIT,
+    "math_atanh": [(ValueError, lambda b, x: make.greater_equal(b, _absolute(b, x), 1.0))],
+    "math_acosh": [(ValueError, lambda b, x: make.less(b, x, 1.0))],
+    "math_sin": _TRIGONOMETRIC,
+    "math_cos": _TRIGONOMETRIC,
+    "math_tan": _TRIGONOMETRIC,
+    "math_exp": [(OverflowError, _beyond(_MOST))],
+    "math_expm1": [(OverflowError, _beyond(_MOST))],
+}
