@@ -14,16 +14,16 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from functools import cache
 from typing import TYPE_CHECKING
 
 from ..kernels.interrupts import LISTENING, LONG
-from ..kernels.loops import NativeLoop
 from ..translator.ir import Block, For, Statement, Var, While, walk
 from .apart import LOOP_BYTES
-from .native import wanted
 from .writer import I32, Value, tensor_type
 
 if TYPE_CHECKING:
+    from ..kernels.loops import NativeLoop
     from .emit import Emitter
 
 TURNS = 1 << 12
@@ -44,14 +44,14 @@ _HANDLERS = {
 _VERSION = hashlib.sha256((LISTENING + "".join(_HANDLERS.values())).encode()).hexdigest()[:16]
 
 
+@cache
 def _handler(what: str) -> NativeLoop:
+    from ..kernels.loops import NativeLoop
+
     name = f"untraced_{what}_{_VERSION}"
     head = f'extern "C" XLA_FFI_Error *{name}(XLA_FFI_CallFrame *frame) {{'
     body = f"\n        if (answered(frame)) return nullptr;{_HANDLERS[what]}\n}}\n"
     return NativeLoop(name, head + body, listens=True)
-
-
-_LISTEN, _POLL, _LISTENED = map(_handler, _HANDLERS)
 
 
 @contextmanager
@@ -67,11 +67,11 @@ def listening(e: Emitter, s: For | While) -> Iterator[None]:
         yield
         return
     (e.begun,) = e.writer.several("begun", [((), I32)])
-    _call(e, _LISTEN, [], [e.begun])
+    _call(e, "listen", [], [e.begun])
     yield
     e.begun = None
     smallest = min(s.targets, key=lambda t: t.aval.size)
-    _call(e, _LISTENED, [e.value(smallest)], [])
+    _call(e, "listened", [e.value(smallest)], [])
 
 
 @contextmanager
@@ -85,10 +85,12 @@ def quiet(e: Emitter) -> Iterator[None]:
 def poll(e: Emitter) -> None:
     """At the beginning of a turn."""
     if e.begun is not None:
-        _call(e, _POLL, [e.begun], [])
+        _call(e, "poll", [e.begun], [])
 
 
 def _may_listen(e: Emitter) -> bool:
+    from .native import wanted
+
     return e.target == "cpu" and e.replicas is None and wanted()
 
 
@@ -106,12 +108,13 @@ def _bytes(s: Statement) -> int:
     return sum(t.aval.size * t.aval.dtype.itemsize for t in s.targets if isinstance(t, Var))
 
 
-def _call(e: Emitter, handler: NativeLoop, args: list[Value], results: list[Value]) -> None:
+def _call(e: Emitter, what: str, args: list[Value], results: list[Value]) -> None:
     given = ", ".join(a.name for a in args)
     types = ", ".join(tensor_type(a.shape, a.dtype) for a in args)
     made = ", ".join(tensor_type(r.shape, r.dtype) for r in results)
     named = f"{results[0].name} = " if results else ""
     fields = "api_version = 4 : i32, has_side_effect = true"
+    handler = _handler(what)
     e.writer.line(f"{named}stablehlo.custom_call @{handler.name}({given}) {{{fields}}} : ({types}) -> ({made})")
     if handler not in e.natives:
-        e.natives += [_LISTEN, _POLL, _LISTENED]
+        e.natives += map(_handler, _HANDLERS)  # in one library, whose count they share
