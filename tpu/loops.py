@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..translator.ir import Function
+from .branch_stores import branch_stores
 from .element_stores import element_stores
 from .lanes import blocked
 from .native import native_loops
@@ -13,5 +14,5 @@ def in_form(function: Function, checks: bool, target: str) -> Function:
     """The program with its loops as the target runs them best: on the cpu in blocks of lanes and as native code."""
     if target == "cpu":
         function, blocks = blocked(function)
-        return element_stores(ping_pong(native_loops(function, checks, blocks)))
+        return element_stores(ping_pong(branch_stores(native_loops(function, checks, blocks))))
     return ping_pong(function)

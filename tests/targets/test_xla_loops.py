@@ -9,6 +9,7 @@ import pytest
 
 from untraced import accelerate
 from untraced.tpu import client
+from untraced.tpu.branch_stores import branch_stores
 from untraced.tpu.copy_guard import copied_in_loops
 from untraced.tpu.element_stores import element_stores, place_of
 from untraced.tpu.emit import emit
@@ -129,3 +130,63 @@ def test_quotients_are_rounded_once(f: Any) -> None:
     x = np.random.default_rng(3).random((400, 5)) * 100
     y = np.random.default_rng(4).random(400) + 0.5
     np.testing.assert_array_equal(accelerate(f, target="cpu")(x, y), f(x, y))
+
+
+# ---- stores in branches --------------------------------------------------------------------------
+
+
+def both_store(a, x):
+    for k in range(a.shape[1]):
+        if k == 0:
+            pivot = 1 + x[:, k]
+            a[:, k] = x[:, k] / pivot
+        else:
+            pivot = 2 + x[:, k] * a[:, k - 1]
+            a[:, k] = (x[:, k] + a[:, k - 1]) / pivot
+    return a
+
+
+def one_stores(a, x):
+    for k in range(a.shape[1]):
+        if x[0, k] > 0.5:
+            a[:, k] = a[:, k - 1] * x[:, k]
+        else:
+            a[0, 0] += 1.0
+    return a
+
+
+def one_stores_beyond(a, x):
+    for k in range(a.shape[1]):
+        if k + 1 < a.shape[1]:
+            a[:, k + 1] = a[:, k] * x[:, k]
+    return a
+
+
+def other_places(a, x):
+    for k in range(a.shape[1]):
+        if x[0, k] > 0.5:
+            a[:, k] = 1.0
+        else:
+            a[:, k - 1] = x[:, k]
+            a[:, k] = a[:, k - 1] + 1.0
+    return a
+
+
+IN_BRANCHES = [both_store, one_stores, one_stores_beyond, other_places]
+
+
+@pytest.mark.parametrize("f", IN_BRANCHES, ids=lambda f: f.__name__)
+def test_stores_in_branches_keep_the_meaning(f: Any) -> None:
+    a, x = np.random.default_rng(2).random((2, 5, 8))
+    expected = f(a.copy(), x)
+    np.testing.assert_allclose(accelerate(f, target="cpu")(a.copy(), x), expected, rtol=1e-12)
+    after = branch_stores(program(f, a, x))
+    verify(after)
+    np.testing.assert_allclose(evaluate(after, [a, x])[0], expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("f", [both_store, one_stores], ids=lambda f: f.__name__)
+def test_arrays_do_not_go_through_branches_that_store(f: Any) -> None:
+    function = translate(f, abstract(f, (np.ones((300, 200)),) * 2, {})).function
+    executable = client.compile(emit(function))
+    assert copied_in_loops(executable.loaded) < 3000
