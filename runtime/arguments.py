@@ -1,4 +1,4 @@
-"""Arguments of a call: a key that says of what kind they are, the leaves that hold data, and how a program wants them.
+"""Arguments of a call: the key of their kind, the leaves that hold data, and their conversion for a program.
 
 The key is flat and prefix-free, so it is cheap to make and to hash: the hot path of every call.
 """

@@ -1,4 +1,4 @@
-"""Compiled entries: one translation of a function, made ready for its target, and the ways to call it.
+"""Entries: one translation of a function, made ready for its target, and the ways to call it.
 
 Kind in, kind out. Without Arrays among the arguments results are NumPy's: fresh writable arrays, NumPy scalars for
 shape (), Python numbers for weak results. With an Array they are Arrays.

@@ -1,4 +1,4 @@
-"""A translated function made ready to run on a target: the one interface that dispatch knows."""
+"""A translated function made ready to run on a target: the one interface that dispatch uses."""
 
 from __future__ import annotations
 

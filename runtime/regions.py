@@ -1,4 +1,4 @@
-"""Functions that were cut: a driver, run by CPython, calls regions, which are compiled when their arguments are known.
+"""Functions that were cut: a driver, run by CPython, calls regions that are compiled once their arguments are known.
 
 A region is translated like any accelerated function, and its results are what CPython would have made (`exact`). Where
 it holds another cut it is cut again; where it is refused its statements run as they are, as NumPy.

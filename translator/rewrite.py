@@ -1,4 +1,4 @@
-"""Copying programs with fresh variables, and dropping what nobody uses."""
+"""Copying programs with fresh variables, substituting, and dropping what is unused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loops backwards: what the forward loop keeps, and the loop over its trips from the last to the first."""
+"""Reverse mode for loops: what the forward loop keeps, and the loop over its trips from the last to the first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a backward pass needs of the forward values of an inner block: recomputed, or kept on a tape.
+"""Which forward values of an inner block a backward pass keeps on a tape, and which it recomputes.
 
 for i in range(n):                   y_tape = np.empty((n, 3))
     y = np.sin(y) * x                for i in range(n):

@@ -1,4 +1,4 @@
-"""Values needed now that are known only at run time: what they depend on, and how integers differ by a constant."""
+"""Run-time values that are needed while reading: what they depend on, and by which constants integers differ."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a function is specialised on: the structure of its arguments, and the shape and dtype of every leaf."""
+"""Signatures: what a function is specialised on, the structure of its arguments and each leaf's shape and dtype."""
 
 from __future__ import annotations
 

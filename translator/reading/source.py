@@ -1,4 +1,4 @@
-"""Where a function's source comes from: its text, its syntax tree with real line numbers, and the names it can see."""
+"""The source of a function: its text, its syntax tree with the file's line numbers, and the names that it can see."""
 
 from __future__ import annotations
 
