@@ -1,4 +1,4 @@
-"""Operations that are no kernels, on the arrays of a module that follows NumPy (CuPy on a GPU, NumPy in the tests)."""
+"""Operations that are no kernels, on the arrays of a module like NumPy (CuPy on a GPU, NumPy in the tests)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the executor asks of a device: its array module, and how kernels of its language are launched on its arrays."""
+"""What the executor needs of a device: its array module, and a way to launch kernels on its arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Threefry as functions of the kernel languages: what `ops/random.py` defines as NumPy source, in as many lines.
+"""Threefry in the kernel languages, matching the NumPy source in `ops/random.py` line by line.
 
 A kernel, or a native loop, that draws random numbers calls them with a key and the number's index.
 """

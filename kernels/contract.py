@@ -1,4 +1,4 @@
-"""Products as one kernel with the work on their operands and on their result, where that beats the library.
+"""Matrix products as one kernel with the work on their operands and result, where that beats the library.
 
 y = gelu((x * scale) @ w + b)      one kernel: x and scale are read block by block, the sum never leaves the registers
 """

@@ -1,4 +1,4 @@
-"""Loops as CUDA kernels, from the generator that writes them for the host: one thread for each lane, or one for all.
+"""Loops as CUDA kernels, from the generator of the host's native loops: a thread for each lane, or one for all.
 
     for lane in range(n):              const long long lane = (long long)blockIdx.x * blockDim.x + threadIdx.x;
         z1 = z[lane]                   if (lane >= lanes) return;

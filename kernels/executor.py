@@ -1,4 +1,4 @@
-"""Runs a fused program on a device: the host source that `driver` writes, compiled for the arguments that it is given.
+"""Running a fused program on a device: the host source of `driver`, compiled for the arguments of a call.
 
 The backend is the only thing that knows a device, so that the same source runs on a GPU (CuPy) and, in the tests, on
 NumPy arrays with kernels executed by Triton's interpreter or compiled for the host.

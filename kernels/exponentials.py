@@ -1,4 +1,4 @@
-"""Sums of exponentials against a maximum that the same kernel finds: log-sum-exp reads its array once.
+"""Log-sum-exp in one pass: sums of exponentials against a maximum that the same kernel finds.
 
     m = np.max(x)                  for each chunk of x: the largest number, and the sum of exponentials against it
     t = np.sum(np.exp(x - m))      t = sum over chunks of total * exp(top - m)

@@ -1,4 +1,4 @@
-"""What the schedules must know of a device."""
+"""The properties of a device that schedules depend on."""
 
 from __future__ import annotations
 

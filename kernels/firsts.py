@@ -1,4 +1,4 @@
-"""Places of extremes that the same kernel finds: np.argmax reads its array once.
+"""argmax and argmin in one pass: places of extremes that the same kernel finds.
 
     m = np.max(x)                                     for each chunk of x: the largest number, and where it first stands
     y = np.min(np.where(x == m, k, nowhere))          y = min over chunks of the places whose number is m

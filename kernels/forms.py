@@ -1,4 +1,4 @@
-"""What is known of a value of a GPU program before the run: a number, or an array of given strides."""
+"""What is known of a value of a GPU program before the run: a number, or an array with given strides."""
 
 from __future__ import annotations
 

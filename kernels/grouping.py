@@ -1,4 +1,4 @@
-"""Groups in a block, while it is decided what becomes a kernel: what they are made of, and who reads what they make."""
+"""Groups of a block while `settle` decides what becomes a kernel: their parts, and the readers of their results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows that the threads of a block keep from one reduction to the next (CUDA), in registers and then in shared memory.
+"""Rows that the threads of a block keep between reductions (CUDA), in registers and then in shared memory.
 
     e = np.exp(x - np.max(x, axis=1, keepdims=True))          float x[EACH];        the thread's share of a row
     y = e / np.sum(e, axis=1, keepdims=True)                  float e[EACH];

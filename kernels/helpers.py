@@ -1,4 +1,4 @@
-"""Functions that generated kernels call: put in front of a kernel that names them."""
+"""Device functions that generated kernels call, included where a kernel names them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""C++ for the host, as CUDA's dialect writes it, with what NumPy defines and C does not.
+"""CUDA's dialect of C++ for the host, with NumPy's definitions where C differs.
 
 Integer division by zero gives 0 and does not trap, floor division and remainder follow the divisor's sign, complex
 numbers are pairs. The source needs no header of the C++ library, which would take longer to read than the rest.

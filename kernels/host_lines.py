@@ -1,4 +1,4 @@
-"""What the host source of a GPU program is written with: lines, names and globals, and what is known of its values."""
+"""Writing the host source of a GPU program: lines, names and globals, and what is known of its values."""
 
 from __future__ import annotations
 

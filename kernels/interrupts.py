@@ -1,4 +1,4 @@
-"""Ctrl-C ends native loops, which Python's own handler of SIGINT cannot: it waits until they are done.
+"""Ctrl-C in native loops, for which Python's own handler of SIGINT would wait until they are done.
 
     for (;;) {
         if (interrupts != begun) return INTERRUPTED;      one load a turn

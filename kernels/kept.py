@@ -1,4 +1,4 @@
-"""What compilers make, kept on disk for the next process, which finds it by what it was made from.
+"""The on-disk cache of what compilers make, keyed by what it was made from.
 
     store = kept.store("programs", 1 << 28)
     entry = store.entry(text, version)            a file named after a digest of all that was told

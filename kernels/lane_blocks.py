@@ -1,4 +1,4 @@
-"""Lanes in Triton: a block of scalar programs in lockstep, until the last one of them is done.
+"""Lanes in Triton: a block of scalar programs in lockstep, until the last of them is done.
 
     while a * a + b * b <= 4 and n < 1000:          running = mask
         a, b = ...                                  while tl.max(running.to(tl.int32), axis=0) > 0:

@@ -1,4 +1,4 @@
-"""Lanes of lanes as one loop over all of them: a thread each, and not one for each of the outer lanes.
+"""Nested lanes as one loop over all of them: a thread per inner lane.
 
     for lane in range(500):                     for lane in range(500 * 700):
         y1 = y[lane]                                outer, inner = lane // 700, lane % 700

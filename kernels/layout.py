@@ -1,4 +1,4 @@
-"""Addresses: the axes of a domain merged as far as all arrays allow, and each array's address in terms of what is left.
+"""Addresses: the axes of a domain are merged as far as all arrays allow; addresses are linear in those that remain.
 
 The pattern (which strides are 0, which are 1, which follow from the extents) is part of a kernel's source; all other
 strides, offsets and extents are arguments, so that arrays of other lengths run the same kernel.

@@ -1,4 +1,4 @@
-"""Last uses: which values of a loop are still read behind each statement, so that arrays can be updated in place.
+"""Last uses of values in a loop, so that arrays can be updated in place.
 
     b = put(a, x, i)         a is not read any more: `a[i] = x;`, and b is that array
     c = put(a, y, j)         a is read below: its elements are copied first

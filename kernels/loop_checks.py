@@ -1,4 +1,4 @@
-"""What a native loop checks while it runs: what Python and NumPy raise, as the number of a failure that it returns."""
+"""The checks in a native loop: each error of Python or NumPy is a number that the loop returns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which loops become kernels of their own: lanes always, others where one slow thread beats many launches."""
+"""Which loops become kernels: lanes always, others where one slow thread beats many launches."""
 
 from __future__ import annotations
 

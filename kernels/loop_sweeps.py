@@ -1,4 +1,4 @@
-"""Elementwise statements that stand together go over their elements in one loop, and keep what is between in registers.
+"""Adjacent elementwise statements as one loop over their elements, with intermediate values in registers.
 
     t = x * y             for (long long i = 0; i < 32; i++) {
     u = np.sqrt(t)            const double t = x[i] * y[i];

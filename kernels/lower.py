@@ -1,4 +1,4 @@
-"""A closed body as scalar values: what a kernel computes for one element of its domain, and for one row.
+"""Lowering a closed body to scalar values: what a kernel computes for an element of its domain, or for a row.
 
 Views disappear here: each value is asked for at a `Map`, the position of one element in terms of the axes of the
 domain, and asks its arguments at theirs. A view only changes the map, so that slices, transposes and broadcasts end as

@@ -1,4 +1,4 @@
-"""Where an element lies in terms of the axes of a kernel's domain, and what views make of that."""
+"""Index maps: where an element lies in terms of the axes of a kernel's domain, and through views."""
 
 from __future__ import annotations
 

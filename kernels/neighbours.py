@@ -1,4 +1,4 @@
-"""Rows whose threads load and store several neighbours at a time (CUDA): 16 bytes, where rows begin at such.
+"""Vectorised rows (CUDA): threads load and store 16 bytes of neighbouring elements, where rows are aligned.
 
     const Pack<float> x_pack = *reinterpret_cast<const Pack<float>*>(x_ptr + row * columns + first);
 """

@@ -1,4 +1,4 @@
-"""Reductions of what other reductions of the same row give, gathered in the walk along the row that those are found in.
+"""Online reductions: those that depend on other reductions of the same row are gathered in the same walk.
 
     m = np.max(x); t = np.sum(np.exp(x - m))     the largest x so far, and the sum of exponentials against it
     c = np.mean(x); v = np.sum((x - c) ** 2)     how many x there were, their mean, the squares around that mean

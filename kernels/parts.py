@@ -1,4 +1,4 @@
-"""The first of two stages: what chunks of each row come to, in any number of blocks; the order of sums is fixed.
+"""Two-stage reductions: the first stage reduces chunks of rows in many blocks, in a fixed order.
 
     total = np.sum(x * y)        part[k] = np.sum(x[k] * y[k]) for chunks k
 """

@@ -1,4 +1,4 @@
-"""Kernels ready to be launched, and how their sources are put together.
+"""Kernels ready to launch, and how their sources are assembled.
 
 A `Program` is what a compiler sees: it holds no extent, so that arrays of other lengths, planned anew in microseconds,
 find it compiled.

@@ -1,4 +1,4 @@
-"""Kernel templates."""
+"""Rendering kernel templates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a compiled kernel takes of a multiprocessor, read from its machine code: no device is asked."""
+"""Registers, stack and shared memory of a compiled kernel, read from its machine code without a device."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stores at places that arrays of integers choose: `x[i] = v`, `np.add.at(x, i, v)`, histograms.
+"""Scatters: stores at places that integer arrays name, `x[i] = v`, `np.add.at(x, i, v)`, histograms.
 
 put_add    one kernel: each thread adds its element by an atomic operation; where many elements go to few places, as
            in a histogram, to sums of its block in shared memory first

@@ -1,4 +1,4 @@
-"""What becomes a kernel on this device, and what the library's: products, running sums, choices and stores.
+"""Deciding what becomes a kernel on this device, and what a library call: products, running sums, choices, stores.
 
     before                                      after, where the library wins
     def contract(x, w, b):                      h = x @ w

@@ -1,4 +1,4 @@
-"""Stores into slices, and slices that are joined, as part of the pointwise kernels around them.
+"""Stores into slices, and joins of slices, as part of the pointwise kernels around them.
 
     before                                         after
     t = pointwise(u)                               def pointwise(u):

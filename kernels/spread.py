@@ -1,4 +1,4 @@
-"""Sums of squared distances from a value that the same kernel finds: a variance reads its array once.
+"""Variances in one pass: sums of squared distances from a value that the same kernel finds.
 
     t = np.sum(x)                  for each chunk of x: the sum, the count, the mean and the squares around that mean
     d = x - t / n

@@ -1,4 +1,4 @@
-"""What the host source of a GPU program calls: groups whose launch depends on the run, the library, stores."""
+"""Runtime support of the host source: groups whose launch only the run can plan, library calls, stores."""
 
 from __future__ import annotations
 

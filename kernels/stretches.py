@@ -1,4 +1,4 @@
-"""Values of native loops that are zero but in one run of places: products and sums go over that run alone.
+"""Values of native loops that are zero outside one run of places: products and sums cover only that run.
 
     np.where(k < i, a, 0.0) @ np.where(k < i, x, 0.0)        for (long long k = 0; k < i; k++) sum += a[k] * x[k];
 

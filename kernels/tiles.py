@@ -1,4 +1,4 @@
-"""Blocks of a kernel around products: operands and results with the work on them, each over its own indices.
+"""Tiles of a kernel around products: operands and results with the work on them, each over its own indices.
 
 A product `x[i, k] @ w[k, j]` has three tiles: `x` and what it is made of over (i, k), `w` over (k, j), the work on the
 product over (i, j). All write into one source, with one list of pointers. Triton's lines are about whole blocks, CUDA's

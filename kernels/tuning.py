@@ -1,4 +1,4 @@
-"""Schedules found by trying: how many warps, or threads, a block of a kernel has; kept on disk between processes.
+"""Autotuning: the number of warps or threads of a block, found by trying, and kept on disk.
 
 Asked for by UNTRACED_AUTOTUNE: 1, or the folder to keep them in. One file an entry, named after what it is for: the
 device, the kernel's source and constants, and a size class (the power of two of its grid). What is no entry of the

@@ -1,4 +1,4 @@
-"""Pointwise work on arrays that lie in different orders: a block takes a tile of two axes, and reads all as they lie.
+"""Pointwise kernels over arrays in different orders: a block takes a tile of two axes, and reads all as they lie.
 
     y = x.T * 2 + b           neighbours in `b` and `y` are in a row of the tile, neighbours in `x` in a column
 

@@ -1,4 +1,4 @@
-"""Loops of the host source that leave the device undisturbed: `while` asked after several turns, `for` as one graph."""
+"""Loops of the host source that do not wait for the device: `while` asked after several turns, `for` as one graph."""
 
 from __future__ import annotations
 

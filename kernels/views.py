@@ -1,4 +1,4 @@
-"""Views as the host source writes them, and the strides that they have: no kernel, no library, no memory."""
+"""Views in the host source, and their strides: neither kernel, library call nor memory."""
 
 from __future__ import annotations
 

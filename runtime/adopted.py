@@ -1,4 +1,4 @@
-"""Arrays of other libraries in a GPU's memory (CuPy's, PyTorch's, ...), taken as Arrays where they lie."""
+"""Arrays of other libraries (CuPy, PyTorch, ...) in a GPU's memory, adopted as Arrays where they lie."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arguments of a call: a key that says of what kind they are, the leaves that hold data, and how a program wants them.
+"""Arguments of a call: the key of their kind, the leaves that hold data, and their conversion for a program.
 
 The key is flat and prefix-free, so it is cheap to make and to hash: the hot path of every call.
 """
@@ -36,9 +36,7 @@ WIDEST = 2**62  # of ints that compiled programs take: none gets from there over
 
 
 def open_arguments(args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Key, list[Any]]:
-    """The key of a call and its data leaves in call order. What is not data (strings, functions, None) is part of the
-    key.
-    """
+    """The key of a call, and its data leaves in call order. Strings, functions and None belong to the key."""
     key: list[Any] = [len(args)]
     leaves: list[Any] = []
     for x in args:
@@ -79,7 +77,7 @@ def _open(x: Any, key: list[Any], leaves: list[Any]) -> None:
 
 
 def are_wide(leaves: list[Any]) -> bool:
-    """Whether a Python int among them may outgrow a compiled program."""
+    """Whether a Python int among the leaves is too large for a compiled program."""
     return any(type(x) is int and not -WIDEST <= x <= WIDEST for x in leaves)
 
 
@@ -107,9 +105,7 @@ def _open_rare(x: Any, key: list[Any], leaves: list[Any]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """The signature of a call, and how its leaves are made of the call's: a position in call order, or a default
-    value.
-    """
+    """The signature of a call, and the source of each leaf: a position in call order, or a default value."""
 
     signature: Signature
     sources: tuple[int | Default, ...]

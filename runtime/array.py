@@ -18,9 +18,7 @@ from .devices import Device, Sharding, home
 
 
 class Spec:
-    """What an Array is, without its data. There is one for each aval on each device, so dispatch compares them by
-    identity.
-    """
+    """The type of an Array: aval and device. There is one Spec for each, so dispatch compares them by identity."""
 
     __slots__ = ("aval", "device")
 
@@ -32,7 +30,7 @@ _specs: dict[tuple[Aval, int], Spec] = {}
 
 
 class _Deleted:
-    """In place of the data of an Array that was deleted. Whoever takes it for data is told."""
+    """Stands in place of the data of a deleted Array, and raises RuntimeError when it is used as data."""
 
     def __init__(self, aval: Aval) -> None:
         self.aval = aval
@@ -79,7 +77,7 @@ class Array:
 
     @property
     def device(self) -> Device:
-        """Where it lies."""
+        """The device that holds the data."""
         return self._spec.device
 
     @property
@@ -155,15 +153,15 @@ class Array:
         return {self.device}
 
     def platform(self) -> str:
-        """What kind of device it lies on, say "cpu" or "cuda"."""
+        """The kind of device that holds the data: "cpu", "cuda", ..."""
         return self.device.platform
 
     def on_device_size_in_bytes(self) -> int:
-        """As `nbytes`."""
+        """The same as `nbytes`."""
         return self.nbytes
 
     def block_until_ready(self) -> Array:
-        """Wait until the value is computed. Raises here what went wrong in computing it."""
+        """Wait until the value is computed; returns the Array. An error in the computation is raised here."""
         self.device.wait(self.data())
         return self
 
@@ -172,18 +170,18 @@ class Array:
         return self.device.is_ready(self.data())
 
     def copy_to_host_async(self) -> None:
-        """Nothing to do: `np.asarray` copies, or looks at the memory where the host can."""
+        """Accepted for JAX's sake, without effect: `np.asarray` copies, or views memory that the host shares."""
 
     def delete(self) -> None:
-        """Let go of the memory now. What NumPy arrays look into stays until they are gone."""
+        """Release the memory now; memory that NumPy arrays view stays until they are gone."""
         self._data = _Deleted(self.aval)
 
     def is_deleted(self) -> bool:
-        """Whether the memory was let go of, by `delete` or by a call to which it was donated."""
+        """Whether the memory was released, by `delete` or by a call to which the Array was donated."""
         return type(self._data) is _Deleted or self.device.is_deleted(self._data)
 
     def data(self) -> Any:
-        """The device's own handle. Raises RuntimeError where the memory is gone."""
+        """The device's own handle of the data. Raises RuntimeError if the memory was released."""
         return _Deleted(self.aval).__array__() if self.is_deleted() else self._data
 
     # ---- to the host -----------------------------------------------------------------------------
@@ -328,7 +326,7 @@ class Array:
         raise TypeError("elements of an Array cannot be deleted")
 
     def copy(self) -> Array:
-        """Itself: it cannot change."""
+        """The Array itself, which is immutable."""
         return self
 
     def __neg__(self) -> Any:
@@ -379,11 +377,11 @@ class AtIndex:
         self.array, self.index = array, index
 
     def get(self, **options: Any) -> Any:
-        """The elements; `mode` and `fill_value` say what becomes of indices out of range."""
+        """The selected elements; `mode` and `fill_value` say what becomes of indices out of range."""
         return eager.store("get", self.array, self.index, None, options) if options else self.array[self.index]
 
     def apply(self, function: Callable[[Any], Any], **options: Any) -> Any:
-        """A new Array with `function` of the elements in their places."""
+        """A new Array in which the selected elements are replaced by `function` of them."""
         return self.set(function(self.array[self.index]), **options)  # type: ignore[attr-defined]
 
 

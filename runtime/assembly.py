@@ -1,4 +1,4 @@
-"""Trees put together by generated code: `assembler(treedef)(leaves)` is `unflatten` at the speed of a literal."""
+"""Building trees by generated code: `assembler(treedef)(leaves)` is `unflatten` at the speed of a literal."""
 
 from __future__ import annotations
 

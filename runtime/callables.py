@@ -1,4 +1,4 @@
-"""Callables that are no plain functions, made readable: bound methods, callable objects, partials, NumPy's functions.
+"""Callables that are not plain functions, made readable: bound methods, callable objects, partials, NumPy's functions.
 
 Each becomes a function of one line whose globals hold what it is bound to, so that the reader sees, guards and
 captures it:

@@ -1,4 +1,4 @@
-"""`compare(fun, *args)`: what a function gives on its targets, and how fast, beside what NumPy gives."""
+"""`compare(fun, *args)`: the results of a function on several targets, and their times, beside NumPy's."""
 
 from __future__ import annotations
 

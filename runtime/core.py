@@ -1,4 +1,4 @@
-"""The namespace `untraced.core`: what JAX scripts ask about values that are traced. Nothing is."""
+"""The namespace `untraced.core`: questions of JAX scripts about tracing, all answered with no."""
 
 from __future__ import annotations
 

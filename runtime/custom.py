@@ -1,4 +1,4 @@
-"""`custom_jvp` and `custom_vjp`: functions whose derivative the user gives.
+"""`custom_jvp` and `custom_vjp`: functions with derivatives given by the user.
 
     @custom_vjp                                   def clipped(x): return x
     def clipped(x): return x

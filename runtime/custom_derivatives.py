@@ -1,4 +1,4 @@
-"""The namespace `untraced.custom_derivatives`: derivatives that users give, under JAX's names."""
+"""The namespace `untraced.custom_derivatives`: derivatives given by users, under JAX's names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The namespace `untraced.debug`: printing and calling back from the middle of a function, under JAX's names.
+"""The namespace `untraced.debug`: printing and callbacks from the middle of a function, under JAX's names.
 
 CPython does both: `accelerate` cuts the function there, and what is around it is compiled. A derivative or a batch, of
 which CPython runs no part, leaves them out with a warning.

@@ -1,4 +1,4 @@
-"""Devices, and moving arrays to them and back. Backends are imported when a device of theirs is first asked for."""
+"""Devices, and moving arrays to and from them. A backend is imported when a device of it is first asked for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`use_gradient`: a generated derivative that the user has edited, taken back.
+"""`use_gradient`: replacing a generated derivative by one that the user has edited.
 
     print(grad(loss).source(w, x))           # copy it, edit it, keep it
     use_gradient(loss, loss_grad)            # from now on the derivative of `loss`, once it has been checked

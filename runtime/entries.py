@@ -1,4 +1,4 @@
-"""Compiled entries: one translation of a function, made ready for its target, and the ways to call it.
+"""Entries: one translation of a function, made ready for its target, and the ways to call it.
 
 Kind in, kind out. Without Arrays among the arguments results are NumPy's: fresh writable arrays, NumPy scalars for
 shape (), Python numbers for weak results. With an Array they are Arrays.
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class Entry:
-    """What all targets share: when the translation is valid, and where its parameters come from."""
+    """What the entries of all targets share: when a translation is valid, and where its parameters come from."""
 
     def __init__(self, translation: Translation, binding: Binding) -> None:
         self.translation = translation
@@ -58,27 +58,27 @@ class Entry:
         self.mutated = _mutated_leaves(self.function, binding.signature, translation.statics)
 
     def matches(self, leaves: Sequence[Any]) -> bool:
-        """Whether the entry is right for these leaves of a call that has its key."""
+        """Whether the entry serves a call with its key and these leaves: specialised values and guards hold."""
         return all(value_key(leaves[i]) == v for i, v in self.values) and self.guards_hold()
 
     def run(self, leaves: Sequence[Any]) -> Any:
-        """`leaves` in call order; the user's result."""
+        """Run with `leaves` in call order; returns the user's result."""
         raise TypeError(f"{type(self).__name__} cannot run")
 
     def arguments(self, leaves: Sequence[Any]) -> list[Any]:
-        """What `mutated` counts: the leaves of the signature, then the captured arrays."""
+        """The leaves of the signature, then the captured arrays; `mutated` indexes these."""
         return [*self.binding.gather(leaves), *self.standing()]
 
     def captured(self) -> list[Any]:
-        """What a call takes from outside; random numbers are drawn by that."""
+        """The values of the captures for a call; asking for them draws the call's random numbers."""
         return [fetch(p.capture) for p in self.captures if p.capture is not None]
 
     def standing(self) -> list[Any]:
-        """The same, with None for what is made by asking."""
+        """The values of the captures, with None for random numbers, so that nothing is drawn."""
         return [None if is_draw(p) else fetch(p.capture) for p in self.captures if p.capture is not None]
 
     def name_of(self, place: int) -> str:
-        """How the user calls one of `arguments`."""
+        """The name of one of `arguments` in the user's terms."""
         count = len(self.binding.signature.avals)
         if place < count:
             return self.binding.signature.leaf_name(place)
@@ -88,7 +88,7 @@ class Entry:
         return f"{capture.name or 'an object'}{''.join(path)}"
 
     def check_writes(self, arguments: Sequence[Any]) -> None:
-        """Refuse, before anything runs, writes that NumPy would refuse and those into memory that is passed twice."""
+        """Refuse, before anything runs, writes that NumPy would refuse, and writes to memory that is passed twice."""
         for layout in self.layouts:
             if not layout.holds(arguments[layout.leaf]):
                 where = self.binding.signature.leaf_name(layout.leaf)
@@ -138,7 +138,7 @@ def _strided(entry: Entry, where: str) -> AliasError:
 
 
 def _mutated_leaves(function: Function, signature: Signature, statics: frozenset[int]) -> tuple[int, ...]:
-    """Which of `Entry.arguments` the function writes in place."""
+    """The positions in `Entry.arguments` that the function writes in place."""
     count = len(signature.avals)
     kept = [i for i in range(count) if i not in statics]
     return tuple(kept[m] if m < len(kept) else count + m - len(kept) for m in function.mutated)
@@ -165,7 +165,7 @@ def make_entry(accelerated: Accelerated, binding: Binding, leaves: Sequence[Any]
 
 
 class HostEntry(Entry):
-    """The printed source, called in the user's structure: CPython is the machine."""
+    """The printed source, run by CPython on the user's trees."""
 
     def __init__(self, translation: Translation, binding: Binding) -> None:
         super().__init__(translation, binding)
@@ -179,7 +179,7 @@ class HostEntry(Entry):
 
     @functools.cached_property
     def may_fail(self) -> bool:
-        """Whether an exception may come out of a run that has begun to write."""
+        """Whether a run may raise after it has begun to write."""
         return Checked(self.function).block(self.function.body)
 
     def run(self, leaves: Sequence[Any]) -> Any:
@@ -212,14 +212,14 @@ class HostEntry(Entry):
 
 
 def _stumbles() -> bool:
-    """Whether arithmetic may raise here, as np.errstate and the filters of warnings have it."""
+    """Whether arithmetic may raise here, because of np.errstate or of warning filters."""
     errors = np.geterr().values()
     return "raise" in errors or "call" in errors or any(action == "error" for action, *_ in warnings.filters)
 
 
 @contextmanager
 def _undone(written: Sequence[np.ndarray[Any, Any]]) -> Iterator[None]:
-    """Arrays are as they were where an exception comes out: CPython may be asked to run the call from its start."""
+    """Restore the arrays when an exception leaves the block, so that CPython can run the call from its start."""
     before = [x.copy() for x in written]
     try:
         yield
@@ -230,7 +230,7 @@ def _undone(written: Sequence[np.ndarray[Any, Any]]) -> Iterator[None]:
 
 
 def _owned(tree: TreeDef, x: Any, given: Sequence[np.ndarray[Any, Any]], held: set[int] | None = None) -> Any:
-    """The result with leaves of its own, as on the compiled targets. `held`: whose memory earlier leaves have."""
+    """The result with leaves in memory of their own, as on compiled targets. `held`: arrays whose memory is taken."""
     held = set() if held is None else held
     if tree.kind is Kind.LEAF:
         return _own(x, given, tree == ARRAY, held)
@@ -288,7 +288,7 @@ class TargetEntry(Entry):
         self.one = f.out.leaf_count == 1 and f.out.kind.name == "LEAF"
 
     def holds(self, leaves: Sequence[Any]) -> bool:
-        """Whether the Arrays lie where the program runs."""
+        """Whether the Arrays are on the device where the program runs."""
         return all(x.device is self.device for x in leaves if type(x) is Array)
 
     def run_arrays(self, args: Sequence[Any]) -> Any:
@@ -337,8 +337,8 @@ class TargetEntry(Entry):
 
 
 class EitherEntry(HostEntry):
-    """A program that NumPy runs as fast on its own arrays, without warnings as compiled ones do; for Arrays it is
-    compiled.
+    """A program that NumPy runs at least as fast on NumPy arrays, with warnings off as in compiled programs; for Arrays
+    it is compiled.
     """
 
     def __init__(self, translation: Translation, binding: Binding, accelerated: Accelerated) -> None:
@@ -358,9 +358,9 @@ class EitherEntry(HostEntry):
 
 
 class LaterEntry(EitherEntry):
-    """A program that NumPy runs in a fraction of what it takes to compile: it is compiled when NumPy has taken as long.
+    """A program that takes far longer to compile than to run: NumPy runs it until it has spent what compiling takes.
 
-    The last digits of functions such as exp and of sums may change then.
+    When it is compiled, the last digits of sums and of functions such as exp may change.
     """
 
     def __init__(self, translation: Translation, binding: Binding, accelerated: Accelerated, price: float) -> None:
@@ -378,7 +378,7 @@ class LaterEntry(EitherEntry):
 
 
 def _finisher(aval: Aval, is_array: bool) -> Callable[[np.ndarray[Any, Any]], Any]:
-    """How a result leaf is handed to a NumPy user."""
+    """The function that turns a result leaf into what NumPy would return."""
     if aval.weak and not is_array:
         return lambda x: x.item()
     if aval.shape == () and not is_array:

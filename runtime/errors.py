@@ -1,4 +1,4 @@
-"""The namespace `untraced.errors`: all that this package raises of its own, and the classes that JAX scripts catch.
+"""The namespace `untraced.errors`: the exceptions of this package, and the classes that JAX scripts catch.
 
 Nothing is traced, so what JAX raises for tracers never comes. Where a function cannot be read for what only the run
 knows, `accelerate` leaves that to CPython, and derivatives and batches raise UnsupportedError: it has all those names.

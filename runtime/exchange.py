@@ -1,4 +1,4 @@
-"""Arrays to other libraries by DLPack. NumPy and CuPy do not know bfloat16 there: its bits go, under its own name."""
+"""Exchanging arrays by DLPack. bfloat16, which NumPy and CuPy do not know there, is passed as its bits."""
 
 from __future__ import annotations
 

@@ -22,8 +22,8 @@ bits, and arguments that share memory or lie in it otherwise than the program ta
 
 
 def is_of_the_run(error: Exception) -> bool:
-    """Whether the program raised it, of what NumPy may think otherwise: neither what the handler of a signal raised
-    meanwhile, nor a failure of the backend but for want of memory.
+    """Whether the program itself raised the error, so that NumPy is to be asked: not a signal handler during the run,
+    and not the backend, unless it lacked memory.
     """
     if type(error).__module__.partition(".")[0] in ("jaxlib", "jax"):  # the same class: jax renames it
         return "RESOURCE_EXHAUSTED" in str(error)

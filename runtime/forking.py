@@ -1,4 +1,4 @@
-"""After os.fork: the child has none of XLA's threads, and XLA cannot start there again. Functions run as NumPy source.
+"""After os.fork: the child lacks XLA's threads, and XLA cannot start again there. Functions run as NumPy source.
 
 Where XLA had not been started before the fork, the child starts its own.
 """

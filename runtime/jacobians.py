@@ -1,4 +1,4 @@
-"""Jacobians: a jvp batched over the columns of the identity, or a vjp over its rows.
+"""Jacobians: a jvp batched over the columns of the identity matrix, or a vjp over its rows.
 
 def f(x): return np.sin(x) * x          def f_jacobian(x):
                                             basis = np.arange(3)[:, None] == np.arange(3)

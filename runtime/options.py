@@ -1,4 +1,4 @@
-"""The arguments of `accelerate` beside the function: what they may be, and what they make of a call's arguments."""
+"""The options of `accelerate`: checking them, and applying them to the arguments of a call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A translated function made ready to run on a target: the one interface that dispatch knows."""
+"""A translated function made ready to run on a target: the one interface that dispatch uses."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ def load(target: str, function: Function, *, donated: Sequence[int] = (), checks
 
 
 def runs_in_numpy(function: Function) -> bool:
-    """Whether the fused program for "cpu", called with NumPy arrays, is better run as its printed source."""
+    """Whether the fused program for "cpu" runs faster as its printed source, when called with NumPy arrays."""
     from ..tpu.by_numpy import by_numpy
 
     return by_numpy(function)
 
 
 def seconds_of_compiling(function: Function) -> float:
-    """How long NumPy had better run the fused program for "cpu" before that is compiled; mostly 0.0."""
+    """How many seconds NumPy should spend on the fused program for "cpu" before it is compiled; mostly 0.0."""
     from ..tpu import by_numpy
 
     return by_numpy.seconds_of_compiling(function)

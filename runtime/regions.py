@@ -1,4 +1,4 @@
-"""Functions that were cut: a driver, run by CPython, calls regions, which are compiled when their arguments are known.
+"""Functions that were cut: a driver, run by CPython, calls regions that are compiled once their arguments are known.
 
 A region is translated like any accelerated function, and its results are what CPython would have made (`exact`). Where
 it holds another cut it is cut again; where it is refused its statements run as they are, as NumPy.
@@ -40,7 +40,7 @@ Shape = tuple[tuple[int, ...], tuple[str, ...], tuple[str, ...]]  # of a region:
 
 
 def cut(function: types.FunctionType, error: UntracedError, options: Options) -> Driver:
-    """The function cut where `error` says."""
+    """Cut the function at the place that `error` names."""
     return Driver(function, cuts_at(as_definition(source_of(function).node), error), options, {})
 
 
@@ -151,7 +151,7 @@ class Driver:
 class Region(Accelerated):
     """Statements of a cut function, or a function called by one.
 
-    `run` are the user's statements, `back` what gives back their outputs, which is no statement of the user's.
+    `run` are the user's statements; `back` is the generated statement that returns their outputs.
     """
 
     finish = staticmethod(exact)
@@ -281,7 +281,7 @@ class Region(Accelerated):
         return [e.function for entries in self._entries.values() for e in entries]
 
     def state(self) -> str:
-        """What became of it so far."""
+        """A phrase for reports: what became of the region so far."""
         if self.again is not None:
             return "cut again"
         if self._entries and any(self._entries.values()):

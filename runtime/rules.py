@@ -1,4 +1,4 @@
-"""What the transformations do to a program: derivatives and batches applied, results put into their tree."""
+"""Applying transformations to a program: derivatives and batches, with their results put into trees."""
 
 from __future__ import annotations
 

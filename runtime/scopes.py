@@ -1,4 +1,4 @@
-"""What JAX scripts set around a piece of program: scopes of names, and settings for a block.
+"""JAX's context managers and decorators around a piece of program: name scopes and block settings.
 
     with named_scope("attention"):          with enable_x64():
         ...                                     random.normal(key, (3,))      float64

@@ -1,4 +1,4 @@
-"""`make_jaxpr`: the program of a function, to look at. It is NumPy source."""
+"""`make_jaxpr` and `typeof`: the program of a function to look at, as NumPy source, and types of values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A call of a function with a custom rule, under a derivative: its rule is read, and its results are marked by it.
+"""Calls of functions with a custom rule, under a derivative: the rule is read, and their results are marked by it.
 
 The rules are read for the arguments of the call, each as a program of its own. A rule that calls the function itself,
 as most do, finds the mark that is being made, so reading ends, and the derivative of the derivative has its rule too.

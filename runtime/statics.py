@@ -1,4 +1,4 @@
-"""`Static`: an argument that the caller declared static, on its way from the call to the structure of the signature."""
+"""`Static`: an argument declared static, on its way from the call to the structure of the signature."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether NumPy is to raise, call or print where arithmetic goes wrong, as np.seterr and np.errstate have it.
+"""Whether NumPy is to raise, call or print on floating-point errors, as np.seterr and np.errstate say.
 
 A compiled program does not say where it divided by zero. So where more than "ignore" and "warn" is asked for, CPython
 runs the call; where there are Arrays among the arguments it is the device's, as in other libraries of device arrays.

@@ -1,4 +1,4 @@
-"""What all transformations share: they are called, inspected, nested and remembered like functions."""
+"""What all transformations share: being called, inspected, nested and cached like functions."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Whether compiling a region pays: before a translation its price is saved up, in time that NumPy spent on the region
-with arguments of that size. One for arrays of another size serves none of the calls that paid for it.
+"""Whether compiling a region pays: a region is translated once NumPy has spent as long on it, with arguments of that
+size, as a translation takes. Sizes are counted apart, since a translation for one does not serve the others.
 
-So a program that is cut never takes much more than twice the time of NumPy, however its regions are called. What is
-plainly worth it is compiled at once; what turns out to be slower than NumPy was goes back to NumPy.
+So a program that is cut never takes much more than twice NumPy's time, however its regions are called. What is plainly
+worth it is compiled at once; what turns out slower than NumPy goes back to NumPy.
 """
 
 from __future__ import annotations

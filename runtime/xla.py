@@ -1,4 +1,4 @@
-"""The targets "cpu": programs and data of XLA's client on this machine's processor."""
+"""The target "cpu": programs and data of XLA's client on this machine's processor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Barriers where kernels would do the same arithmetic over and over, because other elements of its result are needed.
+"""Barriers where a kernel would recompute a value because other elements of it are needed than at hand.
 
     w = w[::-1] * x + w         40 such lines
 

@@ -1,4 +1,4 @@
-"""Which whole programs NumPy runs sooner than XLA would: those that are little more than calls of its own library.
+"""Which whole programs NumPy runs faster than XLA: those that are little more than calls of its library.
 
     return alpha * A @ x + beta * B @ x         two passes over A and B, and BLAS: nothing to fuse
     return np.tanh(x * a + b) * c               five passes over x, of which XLA makes one: compiled

@@ -1,4 +1,4 @@
-"""The C++ compiler of this machine, and the libraries that it made: on disk, found again by what they were made from.
+"""The machine's C++ compiler, and an on-disk cache of the libraries that it makes.
 
 $CXX, g++, clang++ or c++, whichever is found first and works. Libraries lie where everything compiled does (`kept`).
 """

@@ -1,4 +1,4 @@
-"""Guards against copies of arrays in loops, which XLA makes where the order of reads and stores is left open.
+"""Guarding against copies of arrays in loops, which XLA makes where the order of reads and stores is open.
 
     for i in range(n):                  y[i] needs the old x[i - 1], and nothing says that it comes first:
         x[i] = f(x[i - 1])              XLA keeps the old x for it, in every iteration

@@ -1,4 +1,4 @@
-"""In loops, elements are read from arrays as they were before the elements stored just now; the stores come last.
+"""In loops, elements are read from arrays as they were before the current stores, which come last.
 
     a[i, j] = s                                  t = np.where((j == i) & (j == j), s, a[j, j])
     a[i, j] = s / a[j, j]                        a[i, j] = s / t

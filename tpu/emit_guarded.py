@@ -1,4 +1,4 @@
-"""Groups with sines and cosines of float64 are written twice, behind one branch on the largest argument.
+"""Groups with sines and cosines of float64, written twice behind one branch on the largest argument.
 
     if max |x| <= SINE_LIMIT:   the group with the arithmetic of `transcendentals`, 3 to 5 times faster
     else:                       the group with the C library's functions, right for every argument

@@ -1,4 +1,4 @@
-"""Indices that the run gives: wrapped where negative, checked where nothing is known of them."""
+"""Run-time indices: wrapped where negative, checked where nothing is known of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Python raises for numbers of its own where NumPy gives inf or nan, as run-time checks.
+"""Run-time checks for errors of Python's own numbers, where NumPy would give inf or nan.
 
     math.sqrt(x)        ValueError where x is negative
     x / y, x ** y       ZeroDivisionError

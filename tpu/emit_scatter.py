@@ -1,4 +1,4 @@
-"""np.add.at by NumPy itself: numbers added to single elements of an array, at places that may repeat; stores of some.
+"""Scatters of single elements as calls of NumPy: np.add.at at places that may repeat, and some stores.
 
     %sum:3 = custom_call @untraced_host(%x, %places, %terms) {call = "add_at"}        the array, in the memory of %x;
                                                                                       whether a place is outside; which

@@ -1,5 +1,5 @@
-"""Extremes whose NaN nobody misses: YNNPACK's may be another number where there is one (`emit_reduce`), and to ask for
-it costs a second pass over the array.
+"""Extremes that need no check for NaN. YNNPACK's extremes lose NaN (`emit_reduce`), and checking for it costs a second
+pass over the array.
 
     e = np.exp(x - x.max(axis=1, keepdims=True))        a row with NaN in it has it in its sum,
     return e / e.sum(axis=1, keepdims=True)             whatever was subtracted from the row

@@ -1,4 +1,4 @@
-"""Guards against one choice of XLA's CPU compiler: YNNPACK's graph fusion may swallow several products into one kernel.
+"""Guarding against YNNPACK's graph fusion, which may put several products into one kernel.
 
 The kernel walks over tiles of rows and reads all weights for each of them. With many rows and small weights it is the
 faster one (by 10 to 20 per cent), with few rows or weights beyond the caches the slower (2 to 8 times, measured on two

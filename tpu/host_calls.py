@@ -1,4 +1,4 @@
-"""What NumPy does better than XLA on a CPU, called inside XLA's programs: sorts, extremes' places, sums of some kinds.
+"""Calls of NumPy inside XLA's programs, where NumPy is faster on a CPU: sorts, argmax, some sums.
 
     %s = stablehlo.custom_call @untraced_host(%x) {backend_config = {call = "sort 0"}} ...
 

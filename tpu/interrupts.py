@@ -1,4 +1,4 @@
-"""Ctrl-C ends XLA's own loops, too: they ask a native handler whether SIGINT came (`kernels/interrupts`).
+"""Ctrl-C in XLA's own loops: they ask a native handler whether SIGINT came (`kernels/interrupts`).
 
     while err > tol:               %begun = custom_call @untraced_listen()
         u, err = step(u)           while ... { custom_call @untraced_poll(%begun)  ... }

@@ -1,4 +1,4 @@
-"""Lines of places, and what is asked of them, are made again inside the loops that use them.
+"""Arrays of indices (`np.arange`) and comparisons of them, recomputed inside the loops that use them.
 
     k = np.arange(n)                  for i in range(n):
     for i in range(n):                    k = np.arange(n)

@@ -1,4 +1,4 @@
-"""The forms that loops get before they are written as StableHLO. Programs without loops load nothing of this."""
+"""The forms of loops before they are written as StableHLO. Programs without loops do not import this."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names by which XLA's profiler tells compiled programs apart; `profile` asks which program an event's name means."""
+"""Names by which XLA's profiler tells compiled programs apart, and the program that a name stands for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where XLA's older emitters of kernels are the better ones: for branches within each other, and columns beside rows.
+"""When to use XLA's older kernel emitters: for nested branches, and for columns beside rows.
 
     w[int(k)] = s
     w = w * c + d           and so on, 20 times

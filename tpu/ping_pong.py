@@ -1,4 +1,4 @@
-"""Loops that store into an array what they compute from its other elements get two buffers, used in turn.
+"""Double buffering for loops that store into an array what they compute from its other elements.
 
     for i in range(n):                           v = u
         u[1:-1] = 0.5 * (u[2:] + u[:-2])         for k in range(n // 2):

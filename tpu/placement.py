@@ -1,4 +1,4 @@
-"""One program compiled for the places in memory where its large arguments have been found: see `shifted.py`.
+"""Programs compiled for the alignment of their large arguments in memory: see `shifted.py`.
 
 NumPy's large arrays lie 16 bytes behind a multiple of 64, XLA's results at one. A program is compiled at the first
 call, for the places of its arguments, and again for others only when copies into place have taken as long as that did.

@@ -1,4 +1,4 @@
-"""What XLA's profiler saw of our programs, by the lines of their source.
+"""XLA's profile of compiled programs, attributed to the lines of their source.
 
 XLA names the operation of its optimised program that each event is about, and says there of which lines of the
 StableHLO it is made; `Emitted.spans` says of which statement of the user each of those comes. Operations that hold

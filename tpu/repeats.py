@@ -1,4 +1,4 @@
-"""Guards against arithmetic that XLA's fusion repeats: a value goes into each of its consumers, with all that makes it.
+"""Guarding against arithmetic that XLA's fusion repeats by copying a value into each of its consumers.
 
     a = x * y + z
     b = a * a[::-1]          two copies of a's arithmetic

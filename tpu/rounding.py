@@ -1,4 +1,4 @@
-"""Arithmetic that is done as it is written, where LLVM and XLA would do it otherwise.
+"""Keeping the rounding of arithmetic as written, where LLVM and XLA would change it.
 
 LLVM makes one operation of a product and a sum, which then is rounded once:
 

@@ -1,4 +1,4 @@
-"""Programs that several devices run in step, and arrays that lie in pieces on them.
+"""Programs that several devices run in step, and arrays that lie on them in pieces.
 
     devices = Devices([0, 1, 2, 3])
     program = Replicated(emit(function, replicas=4), devices)

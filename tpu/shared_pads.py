@@ -1,4 +1,4 @@
-"""Several pieces of an array that grow by one value are one sum over windows of that value, with a border around it.
+"""Adding one value to several pieces of an array as one sum over windows of that value, padded.
 
     d[1:-1] -= 2 * t                      p = np.zeros(len(t) + 4)
     d[:-2] += t                           p[2:-2] = t

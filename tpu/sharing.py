@@ -1,4 +1,4 @@
-"""Which values are read more than once for each of their elements.
+"""Values that are read more than once for each of their elements.
 
 XLA takes arithmetic for cheap: it repeats the arithmetic of a value in each of its consumers, and for each element of a
 broadcast. An expanded function must not be repeated so: such values are kept in memory (an optimization barrier).

@@ -1,4 +1,4 @@
-"""Which arguments a program reads where they lie, though XLA wants them at multiples of 64 bytes and NumPy's are not.
+"""Arguments that a program reads where they lie, though NumPy's arrays lack the 64-byte alignment XLA asks for.
 
     x at address 16 mod 64:    %x_raw: tensor<1000002xf64>            from 16 bytes in front of x: in the same page
                                %x = stablehlo.slice %x_raw [2:1000002]

@@ -1,4 +1,4 @@
-"""XLA's compiled programs on disk, where the next process finds them: loading one takes a hundredth of compiling it.
+"""XLA's compiled programs on disk: loading one takes a hundredth of the time of compiling it.
 
 An entry is found by all that the machine code depends on: the text, the options, this processor and how many of its
 cores may be used, XLA's flags and version. Native loops and calls of NumPy are in the text by names that say what they

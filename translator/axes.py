@@ -1,4 +1,4 @@
-"""The named axes that are mapped around the function being read: vmap(f, axis_name="i") names one."""
+"""The named axes around the function being read, as `vmap(f, axis_name="i")` declares them."""
 
 from __future__ import annotations
 

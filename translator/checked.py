@@ -1,4 +1,4 @@
-"""Which statements need a check while the program runs: indices, divisors and growing Python ints that may go wrong."""
+"""Which statements need a check at run time: indices, divisors and growing Python ints that may go wrong."""
 
 from __future__ import annotations
 

@@ -303,7 +303,7 @@ def _value(a: Atom, env: _Environment) -> Any:
 
 
 def as_aval(value: Any, target: Var) -> Any:
-    """Checks a result against its type, so that a wrong type rule shows where it is wrong."""
+    """Check a value against its type, so that a wrong type rule is found where it is wrong."""
     aval = target.aval
     if aval.weak:
         assert type(value) in (bool, *_PYTHON_NUMBERS), f"{target!r} is weak, its value is {type(value).__name__}"

@@ -1,4 +1,4 @@
-"""Which Python numbers NumPy refuses beside, or in, arrays whose dtype cannot hold them.
+"""Which Python numbers NumPy refuses, because the dtype of the array that they meet cannot hold them.
 
 np.zeros(3, np.int8) + 300            OverflowError: Python integer 300 out of bounds for int8
 x[0] = 1j                             TypeError where x is an array of floats

@@ -68,7 +68,7 @@ class Const:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """Equal for constants that may stand for each other; -0.0 and 0.0 differ, NaNs of one bit pattern do not."""
+        """Equal for interchangeable constants: -0.0 and 0.0 differ, NaNs of one bit pattern do not."""
         a = np.asarray(self.value)
         return (self.aval, a.tobytes())
 
@@ -80,7 +80,7 @@ Atom = Var | Const
 
 
 def is_filled(array: Any) -> bool:
-    """Whether all elements of a NumPy array, of which there are some, are one number: 0.0 and -0.0 are two."""
+    """Whether a NumPy array has elements and all of them are the same number, bit for bit (0.0 and -0.0 differ)."""
     return bool(array.size and array.tobytes() == array.flat[0].tobytes() * array.size)
 
 
@@ -182,8 +182,8 @@ class While:
 class Fused:
     """One kernel: a closed straight-line body; `body.params` stand for `args`.
 
-    `kind` is "pointwise", "row", "reduce" or "contract"; one that a target's room adds is described there. A group of
-    kind "scatter" stores into its first argument, as the operation `put` does: its one target is that array afterwards.
+    `kind` is "pointwise", "row", "reduce" or "contract", or a kind that a target's room adds and describes. A group of
+    kind "scatter" stores into its first argument, like the operation `put`: its one target is that array afterwards.
     """
 
     targets: tuple[Var, ...]
@@ -195,9 +195,9 @@ class Fused:
 
 @dataclass(frozen=True, slots=True)
 class Raise:
-    """`if condition: raise ...`: the function ends there. What follows may be computed all the same, to no effect.
+    """`if condition: raise ...`: the function ends there. What follows may still be computed, without effect.
 
-    `body`, without parameters, makes what the message holds; only where the condition is true does it mean anything.
+    `body`, which has no parameters, computes the values in the message; it is meaningful only if the condition is true.
     """
 
     targets: ClassVar[tuple[Var, ...]] = ()
@@ -209,7 +209,7 @@ class Raise:
 
 @dataclass(frozen=True, slots=True)
 class Invoke:
-    """`targets = routine(*args)`: a call of a function that calls itself, so that its body cannot stand here."""
+    """`targets = routine(*args)`: a call of a recursive function, whose body cannot be inlined."""
 
     targets: tuple[Var, ...]
     args: tuple[Atom, ...]
@@ -234,8 +234,8 @@ class Capture:
 
 
 class Root:
-    """An object that captures start from, in place of the scope of a function: the name "" means the object itself,
-    any other an attribute of it.
+    """An object that captures start from, in place of a function's scope: the name "" stands for the object itself, any
+    other name for an attribute of it.
     """
 
     __slots__ = ("owner",)
@@ -275,10 +275,10 @@ class Function:
 
 
 class Routine:
-    """A function that a program calls, and that calls itself, maybe through others; compared by identity.
+    """A function that a program calls and that calls itself, perhaps through others; compared by identity.
 
-    `function` is closed, writes no argument, and has one parameter a leaf and a flat tuple of results; it is set when
-    all that it calls is there to be called. `derived` has the routines made of this one.
+    `function` is closed, writes no argument, and has one parameter per leaf and a flat tuple of results; it is set once
+    the routines that it calls exist. `derived` holds the routines made from this one: derivatives and batches.
     """
 
     __slots__ = ("derived", "function", "name")
@@ -347,7 +347,7 @@ def walk(block: Block) -> Iterator[Statement]:
 
 
 def may_raise(s: Statement) -> bool:
-    """Whether a `Raise` is in the statement, however deep, or in what it calls."""
+    """Whether a `Raise` is in the statement, at any depth, or in a routine that it calls."""
     if isinstance(s, Invoke):
         called = routines_of(Block((), (s,), ()))
         return any(not r.is_made or any(isinstance(x, Raise) for x in walk(r.function.body)) for r in called)

@@ -1,4 +1,4 @@
-"""What NumPy has a name for: np.roll, np.cross and norms, recognised where they stand as what they are made of.
+"""Recognising np.roll, np.cross and norms in the operations that they are made of.
 
     np.concatenate([x[n - k :], x[: n - k]])                                   np.roll(x, k)
     np.array([x[1] * y[2] - x[2] * y[1], ..., x[0] * y[1] - x[1] * y[0]])      np.cross(x, y)

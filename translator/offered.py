@@ -1,4 +1,4 @@
-"""What other rooms give the reader to read. A module of its own, so that offering loads nothing."""
+"""Functions of other rooms that the reader may read. A module of its own, so that offering one loads nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which precision `dtype=None` means for random numbers: the one thing about them in which 32 and 64 bits differ whole.
+"""The precision of random numbers whose dtype is None: 32 or 64 bits, which decides what numbers are drawn.
 
 JAX's switch `jax_enable_x64` decides, so that a script gets the numbers that it got there: float32 and int32 without
 it, float64 and int64 with it. The switch is what `untraced.config` was told; else that of JAX, where the process has

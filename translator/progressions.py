@@ -1,4 +1,4 @@
-"""Positions that are progressions, and sums of two: where sliding windows lie."""
+"""Positions that are progressions, or sums of two: where sliding windows lie."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An operation made again through `make`, so that its local rewrites see new arguments."""
+"""Rebuilding an operation through `make` with new arguments, so that local rewrites apply."""
 
 from __future__ import annotations
 

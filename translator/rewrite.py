@@ -1,4 +1,4 @@
-"""Copying programs with fresh variables, and dropping what nobody uses."""
+"""Copying programs with fresh variables, substituting, and dropping what is unused."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def copy_block(block: Block, mapping: Substitution) -> Block:
 
 
 def copy_statement(s: Statement, mapping: Substitution) -> Statement:
-    """`s` over `mapping`, with fresh targets, which `mapping` gains."""
+    """A copy of `s` with its inputs replaced by `mapping`, and fresh targets, which are added to `mapping`."""
 
     def use(atoms: Sequence[Atom]) -> tuple[Atom, ...]:
         return tuple(substitute(a, mapping) for a in atoms)
@@ -103,7 +103,7 @@ def _fresh(variables: Sequence[Var], mapping: Substitution) -> tuple[Var, ...]:
 
 
 def prune(block: Block) -> Block:
-    """Drop statements none of whose targets is used. Loops keep all they carry; `simplify` narrows those."""
+    """Drop statements without a used target. Loops keep all that they carry; `simplify` narrows those."""
     live = {a for a in block.results if isinstance(a, Var)}
     statements = _live_statements(block.statements, live)
     return Block(block.params, statements, block.results)
@@ -154,7 +154,7 @@ def _narrow(s: If, used: Sequence[int]) -> If:
 
 
 def without_raises(statements: Sequence[Statement]) -> tuple[Statement, ...]:
-    """The statements, to be run again after they have run: what they might have raised they have not."""
+    """The statements without their `Raise`s, to be run a second time: the first run raised nothing."""
     return tuple(_quiet(s) for s in statements if not isinstance(s, Raise))
 
 
@@ -198,7 +198,7 @@ def without_rules(function: Function, barriers: bool = False) -> Function:
 
 
 def without_stops(function: Function) -> Function:
-    """The program without `stop_gradient` and `sloped`, which say nothing once no derivative will be taken."""
+    """The program without `stop_gradient` and `sloped`, which mean nothing once no derivative will be taken."""
     stops = [s for s in walk(function.body) if isinstance(s, Apply) and s.op in (STOP_GRADIENT, SLOPED)]
     if not stops:
         return function
@@ -227,7 +227,7 @@ def _widened(s: Apply) -> Sequence[Statement]:
 
 
 def substituted(block: Block, found: Mapping[Var, Atom]) -> Block:
-    """The block, its own variables as they are, with what `found` has in place of those that it names."""
+    """The block with its free variables replaced as `found` says; its own variables stay."""
     statements = tuple(_substituted(s, found) for s in block.statements)
     return Block(block.params, statements, tuple(substitute(r, found) for r in block.results))
 
@@ -288,7 +288,7 @@ def _spelled_out(statements: Sequence[Statement], each: Callable[[Apply], Sequen
 
 
 def unique_names(wanted: Sequence[str], taken: set[str]) -> list[str]:
-    """The names, numbered where they are taken already or repeated."""
+    """The names, made unique by numbers where they repeat or are taken already."""
     used = set(taken)
     names = []
     for w in wanted:

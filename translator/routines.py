@@ -1,4 +1,4 @@
-"""The routines of a program: what is done to a program is done to what it calls, too."""
+"""The routines of a program: applying a pass to a program and to the routines that it calls."""
 
 from __future__ import annotations
 

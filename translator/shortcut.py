@@ -1,4 +1,4 @@
-"""When `a and b`, `a or b` of bool scalars are one operation: where `b` costs next to nothing and cannot fail.
+"""When `a and b` or `a or b` of bool scalars is one operation: where `b` costs next to nothing and cannot fail.
 
     while x > 0 and n < 50: ...          np.logical_and(x > 0, n < 50)
     while x > 0 and y[n] < 50: ...       a branch: y[n] may be out of range where x <= 0

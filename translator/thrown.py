@@ -1,4 +1,4 @@
-"""What a `raise` of the program raises: the class, and the arguments it is called with.
+"""What a `Raise` of the program raises: an exception class, and the arguments that it is called with.
 
     raise ValueError(f"sigma must be positive, got {sigma}", i)
 

@@ -1,4 +1,4 @@
-"""Tracebacks as users see them: their own lines and what these call, not the way through this package."""
+"""Tracebacks as users see them: their own lines and what those call, without the frames of this package."""
 
 from __future__ import annotations
 

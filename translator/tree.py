@@ -46,8 +46,8 @@ class TreeDef:
 
 
 class Entries(NamedTuple):
-    """What a DICT node has beside its keys: their order in the dict where that is not the sorted one, and the factory
-    of a defaultdict.
+    """Further structure of a DICT node: the order of its keys where that is not the sorted one, and the factory of a
+    defaultdict.
     """
 
     order: tuple[Any, ...] | None = None
@@ -55,7 +55,7 @@ class Entries(NamedTuple):
 
 
 LEAF = TreeDef(Kind.LEAF)
-ARRAY = TreeDef(Kind.LEAF, type=np.ndarray)  # a leaf of shape () that is an array in NumPy, and no number
+ARRAY = TreeDef(Kind.LEAF, type=np.ndarray)  # a leaf of shape () that NumPy holds as an array, not as a number
 NONE = TreeDef(Kind.NONE)
 
 
@@ -69,7 +69,7 @@ Unflatten = Callable[[Hashable, Sequence[Any]], Any]
 
 
 class Registered(NamedTuple):
-    """How a class of the user's is opened and closed. `keys` gives the key of each child where the class names them."""
+    """How a registered class is flattened and rebuilt; `keys` gives the keys of the children, if they have names."""
 
     flatten: Flatten
     unflatten: Unflatten
@@ -93,12 +93,12 @@ def register(
     _registry[cls] = Registered(flatten_node, unflatten_node, keys_of_node)
 
 
-# All of a set belongs to the structure.
+# A set has no leaves: its elements belong to the structure.
 _registry[set] = Registered(lambda x: ((), tuple(x)), lambda aux, _: set(aux))  # type: ignore[call-overload]
 
 
 def registered(cls: type) -> Registered | None:
-    """How trees go through a class, if that has been registered."""
+    """The registration of a class; None where it has none."""
     return _registry.get(cls)
 
 
@@ -112,7 +112,7 @@ def open_node(x: Any) -> tuple[Sequence[Any], TreeDef] | None:
 
 
 def _opened(x: Any) -> tuple[Sequence[Any], Kind, tuple[Any, ...], type | None, Hashable] | None:
-    """The children of a container, and of its structure all but the children."""
+    """The children of a container, and the parts of its structure apart from the children."""
     cls = type(x)
     if x is None:
         return (), Kind.NONE, (), None, None
@@ -241,7 +241,7 @@ def factory_of(t: TreeDef) -> Callable[[], Any] | None:
 
 
 def without_order(t: TreeDef) -> TreeDef:
-    """The structure as JAX compares it: the order of a dict's entries is no part of it."""
+    """The structure as JAX compares it, without the order of dict entries."""
     children = tuple([without_order(c) for c in t.children])
     same = all(new is old for new, old in zip(children, t.children, strict=True))
     return _unordered(t) if same else _with_children(_unordered(t), children)
@@ -272,7 +272,7 @@ def child_keys(x: Any, shell: TreeDef) -> Sequence[Any]:
 
 
 def flatten_up_to(t: TreeDef, x: Any, what: str = "tree", path: tuple[Any, ...] = ()) -> list[Any]:
-    """What stands in `x` at each leaf of `t`, of which `x` must be an extension. ValueError where it is not one."""
+    """The subtree of `x` at each leaf of `t`, which must be a prefix of the structure of `x`; else ValueError."""
     if t.kind is Kind.LEAF:
         return [x]
     opened = open_node(x)

@@ -1,4 +1,4 @@
-"""Collectives over the axis of the batch: sums over axis 0, the batch itself, its rows in another order, an arange.
+"""Collectives over the batch axis: sums over axis 0, the batch itself, its rows in another order, an arange.
 
     y = x / lax.psum(x, "i")                 y = x / np.sum(x, axis=0)
     y = x @ lax.all_gather(x, "i")           y = x @ x

@@ -1,4 +1,4 @@
-"""Branches and loops of a batch: as they are where all elements agree, in lockstep under a mask where they do not.
+"""Branches and loops of a batch: unchanged where all elements agree, else in lockstep under a mask.
 
     if x > 0:                 t = np.sin(x)
         y = np.sin(x)         t1 = np.cos(x)

@@ -1,4 +1,4 @@
-"""How branches and loops that differ between the lanes of a batch are run."""
+"""The forms in which branches and loops that differ between lanes can run."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""Batched indexing: a batch axis in the array is a slice of all, or an `arange` once an index is batched too.
+"""Batched indexing: the batch axis is a full slice, or an `arange` once an index is batched, too.
 
 x[i]                x batched: x[:, i]        i batched: x[i]        both: x[np.arange(n), i]
 x[i : i + 3]        i batched: x[i[:, None] + np.arange(3)]

@@ -1,4 +1,4 @@
-"""Calls of routines for a batch: where its elements go one way together, the routine itself is batched.
+"""Calls of routines in a batch: where its elements recurse together, the routine itself is batched.
 
     d_x = f_vjp(x, ct)          ->          d_x = f_vjp_batched(x, ct)          # ct batched, x not
 

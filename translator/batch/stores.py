@@ -1,4 +1,4 @@
-"""Stores that only some elements of a batch run: the others store what is there, and no array is copied or chosen.
+"""Stores that only some lanes perform: the others write back what is there, so that no array is copied.
 
     if x[i] > x[i + 1]:                  t = x[:, i] > x[:, i + 1]
         x[i] = 0.0                       x[:, i] = np.where(t, 0.0, x[:, i])

@@ -1,4 +1,4 @@
-"""Arrays whose batch axis is not the first one are computed with as they lie.
+"""Batch axes other than the first: arrays are computed with as they lie.
 
     before                                          after
     return (np.sin(x.T) * 2).T                      return np.sin(x) * 2

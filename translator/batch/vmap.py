@@ -67,12 +67,13 @@ def vmap(
 ) -> Function:
     """The function over a batch of `size` elements.
 
-    `in_axes` has an axis for each of `function.body.params`, `out_axes` one for each leaf of `function.out`; None is
-    not batched. A result that does not depend on the batch is repeated where its axis is not None. `lanes` says how
-    control flow that differs between elements is run, `notes` gains what became of it. Collectives over `axis_name`
-    become operations on the batch axis. A batched parameter that is written in place stays so; ShapeError when one that
-    is not batched would receive batched values, when a batched result has the axis None, or when an axis is out of
-    range.
+    in_axes    an axis for each of `function.body.params`; None: not batched.
+    out_axes   an axis for each leaf of `function.out`; a result that does not depend on the batch is repeated along it.
+    lanes      how control flow that differs between elements is run; what was chosen is appended to `notes`.
+    axis_name  collectives over it become operations on the batch axis.
+
+    Batched parameters that are written in place stay so. Raises ShapeError where a parameter that is not batched would
+    receive batched values, where a batched result has the axis None, and where an axis is out of range.
     """
     if len(in_axes) != len(function.body.params) or len(out_axes) != function.out.leaf_count:
         raise ShapeError(
@@ -146,7 +147,7 @@ class Batcher:
 
     @cached_property
     def read(self) -> set[Var]:
-        """What some statement, some block or the caller asks for."""
+        """All variables that a statement, a block or the caller reads."""
         return read_in(self.function.body)
 
     @property

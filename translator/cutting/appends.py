@@ -1,4 +1,4 @@
-"""Lists that loops of a driver fill: what is appended is computed in a region, and CPython appends it.
+"""Lists that loops of a driver fill: a region computes the element, and CPython appends it.
 
     for t in range(steps):              for t in range(steps):
         u = step(u)                         u, item = f_region_1(u)

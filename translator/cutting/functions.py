@@ -1,4 +1,4 @@
-"""Functions made from syntax trees: they see what the user's function sees, and stand at its places in its file."""
+"""Functions compiled from syntax trees, with the scope and the source positions of the user's function."""
 
 from __future__ import annotations
 import __future__ as future

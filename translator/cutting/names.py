@@ -1,4 +1,4 @@
-"""What statements do to names: which they bind, for sure or perhaps, and which are read after them."""
+"""What statements do to names: which they bind, surely or perhaps, and which are read afterwards."""
 
 from __future__ import annotations
 

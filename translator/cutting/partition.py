@@ -1,4 +1,4 @@
-"""Which statements of a function stay with CPython, and which become regions: functions that can be compiled.
+"""Dividing a function: statements that stay with CPython, and regions that can be compiled.
 
     def f(x):                          def f_region_1(x):                  def f(x):
         y = np.sqrt(x * x + 1.0)           y = np.sqrt(x * x + 1.0)            y, m = f_region_1(x)

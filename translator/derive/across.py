@@ -1,4 +1,4 @@
-"""Derivatives of collectives, which are linear: each element of the axis has a cotangent for what it was told.
+"""Derivatives of collectives, which are linear: each element of the axis receives a cotangent for what it was sent.
 
     y = psum(x, "i")                d_x = psum(d_y, "i")
     y = all_gather(x, "i")          d_x = psum(d_y, "i")[axis_index("i")]

@@ -1,4 +1,4 @@
-"""Which values carry derivatives: those that depend on an active input and on which an active result depends.
+"""Activity analysis: values that depend on an active input, and on which an active result depends.
 
     def f(x, n):                     wrt x:
         s = np.sum(x)                varied and useful: active

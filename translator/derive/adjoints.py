@@ -85,7 +85,7 @@ from .trips import Trips
 class Adjoints:
     """The cotangents of the values of one block while its backward statements are appended to `b`.
 
-    `active` are the values that carry any; `trips` knows the length of tapes.
+    `active` are the values that have cotangents; `trips` knows the length of tapes.
     """
 
     def __init__(self, b: Builder, active: set[Var], trips: Trips) -> None:
@@ -93,20 +93,20 @@ class Adjoints:
         self.active = active
         self.trips = trips
         self.table: dict[Var, Atom] = {}
-        self.choices: dict[Var, Choice] = {}  # of cotangents in the table, still to be made
-        self.masks: dict[Var, Atom] = {}  # of cotangents in the table: beyond them these are zero (reach.py)
+        self.choices: dict[Var, Choice] = {}  # choices that cotangents in the table are still subject to
+        self.masks: dict[Var, Atom] = {}  # masks outside which cotangents in the table are zero (reach.py)
         self.origin: dict[Var, Span] = {}  # the statement that last added to a cotangent
         self.light: set[Var] = set()
         self.outermost = True
-        self.changing: frozenset[Var] = frozenset()  # values that the trips of a loop around have each their own of
+        self.changing: frozenset[Var] = frozenset()  # values that differ between the trips of an enclosing loop
         self.restored: dict[Var, Var] = {}  # arrays that loops start from, as their backward loops leave them (undo.py)
-        self.holes: dict[Var, Hole] = {}  # in cotangents in the table, still to be set to zero
-        self.made: dict[Var, Apply] = {}  # what made the forward values
-        self.loops: tuple[For, ...] = ()  # around
-        self.nest: Nest | None = None  # the loops around, where the backward pass may read what they leave
+        self.holes: dict[Var, Hole] = {}  # places in cotangents of the table that are still to be set to zero
+        self.made: dict[Var, Apply] = {}  # the definitions of forward values
+        self.loops: tuple[For, ...] = ()  # the enclosing loops
+        self.nest: Nest | None = None  # the enclosing loops, where the backward pass may read what they leave
 
     def hint(self, v: Var) -> str:
-        """The name of the adjoint: none of its own for a temporary that stands inside an expression."""
+        """The hint of an adjoint; a temporary inside an expression gets no name of its own."""
         return v.hint if v in self.light else adjoint_hint(v)
 
     def inner(self, span_of: Builder) -> Adjoints:
@@ -118,11 +118,11 @@ class Adjoints:
 
     @property
     def makers(self) -> Makers:
-        """What made the values that backward statements name."""
+        """The definitions of the values that backward statements name."""
         return ChainMap(cast(dict[Var, Apply], self.b.definitions), self.made)
 
     def add(self, a: Atom, c: Atom | None, choice: Choice | None = None, mask: Atom | None = None) -> None:
-        """Add `c`, which may be subject to a choice or zero beyond a mask, to the cotangent of `a`, if that has one."""
+        """Add `c`, perhaps subject to a choice or zero outside a mask, to the cotangent of `a`, if `a` is active."""
         if c is None or not isinstance(a, Var) or a not in self.active:
             return
         old = self.table.get(a)
@@ -143,7 +143,7 @@ class Adjoints:
         self.table[a] = whole if a in self.choices else named(self.b, whole, self.hint(a))
 
     def _mask(self, a: Var, choice: Choice | None, mask: Atom | None) -> None:
-        """What is added to the cotangent of `a` counts where the choice says, and the mask."""
+        """Update the mask of the cotangent of `a` for an addition that counts where choice and mask say."""
         had, old = a in self.table, self.choices.get(a)
         before = self.masks.pop(a, None)
         if not had:
@@ -159,7 +159,7 @@ class Adjoints:
             self.masks[a] = both
 
     def settle(self, v: Var) -> Atom | None:
-        """The cotangent of `v` so far, its choice made, its hole empty."""
+        """The cotangent of `v` so far, with its choice applied and its hole set to zero."""
         hole, choice = self.holes.pop(v, None), self.choices.pop(v, None)
         if hole is not None:
             with self.b.at(hole.span):
@@ -198,9 +198,9 @@ class Adjoints:
         self.table[x] = named(self.b, store(self.b, so_far, c, dims, dyn), self.hint(x))
 
     def stored_over(self, s: Apply, ct: Atom, mask: Atom | None) -> None:
-        """Send on the cotangent `ct` of what the store `s` leaves: what it overwrote has none.
+        """Pass on the cotangent `ct` of the array that the store `s` leaves: what it overwrote has cotangent zero.
 
-        That is written down when something has to know it: where the new value was computed from the old one, as in
+        The zero is stored only when something reads it: where the new value was computed from the old one, as in
         `x[i] = f(x[i])`, the old one's cotangent is stored there next.
         """
         x = s.args[0]
@@ -212,14 +212,14 @@ class Adjoints:
         self.holes[x] = Hole(Place(x.aval.shape, *index_parts(s, 2)), whole, self.b.span)
 
     def take(self, v: Var) -> Atom | None:
-        """The cotangent of `v`, which is complete: the walk has come to its definition."""
+        """Remove and return the cotangent of `v`, which is complete: the walk has reached its definition."""
         self.settle(v)
         self.masks.pop(v, None)
         found = self.table.pop(v, None)
         return None if found is None else assembled(self.b, found)
 
     def take_unsettled(self, v: Var) -> tuple[Atom | None, Choice | None]:
-        """As `take`, and the choice that is still to be made."""
+        """Like `take`, together with the choice that is still to be applied."""
         if v in self.holes:
             self.settle(v)
         found, mask, choice = self.table.pop(v, None), self.masks.pop(v, None), self.choices.pop(v, None)
@@ -228,7 +228,7 @@ class Adjoints:
         return None if found is None else assembled(self.b, found), choice
 
     def take_masked(self, v: Var, args: Sequence[Atom]) -> tuple[Atom | None, Atom | None]:
-        """As `take`, and the mask beyond which it is zero, where what made one of the arguments may be steep."""
+        """Like `take`, with the mask outside which it is zero, where an argument may have an infinite slope."""
         choice, mask = self.choices.get(v), self.masks.pop(v, None)
         if (choice is None and mask is None) or not any(may_be_steep(a, self.made) for a in args):
             return self.take(v), None
@@ -236,7 +236,7 @@ class Adjoints:
 
 
 def backward_block(statements: Sequence[Statement], adj: Adjoints) -> list[Statement]:
-    """Append the backward pass of the statements to `adj.b`; the forward statements, with what must be kept for it."""
+    """Append the backward pass of the statements to `adj.b`; the result: forward statements that keep what it needs."""
     adj.light.update(t for s in statements if isinstance(s, Apply) for t in s.targets if _is_light(t, s))
     adj.made.update((t, s) for s in statements if isinstance(s, Apply) for t in s.targets)
     forward: list[list[Statement]] = []
@@ -395,7 +395,7 @@ def _ruled(s: Apply, adj: Adjoints) -> list[Statement]:
 
 
 def _if(s: If, adj: Adjoints) -> If:
-    """A backward `if` on the same condition. What it needs and cannot cheaply recompute, the forward one returns."""
+    """A backward `if` on the same condition. The forward `if` returns what it needs and cannot cheaply recompute."""
     cts = [adj.take(t) for t in s.targets]
     if all(c is None for c in cts):
         return s

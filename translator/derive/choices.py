@@ -1,4 +1,4 @@
-"""Cotangents that count on one side of an `np.where` only: the choice is made last, so that the side not taken is mute.
+"""Cotangents that count on one side of an `np.where`: the choice is applied last, which mutes the other side.
 
     y = np.where(x > 0, np.log(x), 0.0)          d_x = np.where(x > 0, d_y / x, 0.0)
 

@@ -1,4 +1,4 @@
-"""Indices of loops as they differ: whether inequalities x - y <= c between them can all hold.
+"""Differences of loop indices: whether inequalities x - y <= c between them can all hold.
 
     for k in range(n):
         for i in range(k + 1, n):           # k - i <= -1

@@ -1,4 +1,4 @@
-"""The driver of derivatives of linear algebra: the rules of a row are spliced in, and spread batch axes are summed."""
+"""Derivatives of linear algebra: the rules of a row are spliced in, and broadcast batch axes are summed."""
 
 from __future__ import annotations
 

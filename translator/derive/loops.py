@@ -1,4 +1,4 @@
-"""Loops backwards: what the forward loop keeps, and the loop over its trips from the last to the first."""
+"""Reverse mode for loops: what the forward loop keeps, and the loop over its trips from the last to the first."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 def while_vjp(s: While, adj: Adjoints) -> list[Statement]:
-    """The loop backwards as a `for` loop over as many trips as the forward one, which counts them, has made."""
+    """The backward pass of a `while`: a `for` loop over the trips, which the forward loop counts."""
     if all(adj.table.get(t) is None for t in s.targets):
         return [s]
     turns, trips = counted(s)
@@ -56,11 +56,11 @@ def while_vjp(s: While, adj: Adjoints) -> list[Statement]:
 def for_vjp(
     s: For, adj: Adjoints, again: Sequence[Statement] = (), anew: bool = False, put_back: Set[int] = frozenset()
 ) -> list[Statement]:
-    """The loop backwards: it carries the cotangents of what the loop carries, and adds up those of what it captures.
+    """The backward pass of a `for`: it carries the cotangents of carried values, and sums those of captured values.
 
-    With `again` the forward loop keeps nothing: the backward one runs these statements, then the body, in front of each
-    trip. With `anew` it keeps what it carries, and the backward one runs the body from there. Of carried values
-    `put_back` nothing is read as the loop leaves them.
+    With `again` the forward loop keeps nothing: the backward loop runs these statements, then the body, before each
+    trip. With `anew` the forward loop keeps what it carries, and the backward loop runs the body from there. The final
+    values of the carried values in `put_back` are not read.
     """
     from .adjoints import backward_block
 
@@ -124,13 +124,13 @@ def for_vjp(
 
 
 def _start(adj: Adjoints, of: Var, c: Atom | None, v: Var) -> Atom:
-    """The cotangent of `of` in full, where the backward loop starts; it comes from what used `of`, not the loop."""
+    """The full cotangent of `of` with which the backward loop starts; its span is that of the use of `of`."""
     with adj.b.at(adj.origin.get(of, adj.b.span)):
         return named(adj.b, materialise(adj.b, c, strong(v.aval)), adjoint_hint(v))
 
 
 def _in_windows(s: For, adj: Adjoints) -> list[Statement]:
-    """A loop whose number of trips only the run can tell: `trips.py`. The forward loop stays as it is."""
+    """A loop whose number of trips only the run knows: see `trips.py`. The forward loop stays as it is."""
     again = replace(s, body=replace(s.body, statements=without_raises(s.body.statements)))
     w = in_windows(adj.b, again)
     _know(w, s, adj)

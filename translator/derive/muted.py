@@ -1,4 +1,4 @@
-"""Where tangents are zero because of a choice: an infinite slope behind it must not meet them, since 0 * inf is NaN.
+"""Forward mode behind choices: a tangent that a choice made zero must not meet an infinite slope (0 * inf is NaN).
 
     y = np.sqrt(np.maximum(x, 0.0))          d_m = np.where(x > 0.0, d_x, ...)
                                              d_y = np.where(x < 0.0, 0.0, d_m * (0.5 / y))

@@ -1,4 +1,4 @@
-"""The driver of elementwise derivatives: partials are spliced in, and broadcasting is undone, here and nowhere else."""
+"""Elementwise derivatives: partials are spliced in, and broadcasting is undone, here and nowhere else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Carried values that a loop only adds to: their cotangent is the same at every trip, and is not carried backwards.
+"""Carried values that a loop only adds to: their cotangent is the same in every trip, and is not carried backwards.
 
     for i in range(n):
         s = s + x[i] * y         # s passes through; d_s is one value for the whole loop

@@ -1,4 +1,4 @@
-"""What a part of a result can depend on: masks that say where a cotangent counts, sent back through one operation.
+"""Masks that say where a cotangent can be nonzero, sent back through one operation.
 
     y = np.log(x)[i]                       reached = np.zeros(x.shape, bool); reached[i] = mask
     z = np.where(mask, y, 0.0)             d_x = np.where(reached, d_log / x, 0.0)

@@ -1,4 +1,4 @@
-"""Derivatives of functions that call themselves: each is a function that calls itself.
+"""Derivatives of functions that call themselves, which are functions that call themselves.
 
     def f(x):                       def f_vjp(x, ct):                     def f_jvp(x, d_x):
         if x > 10.0:                    if x > 10.0:                          if x > 10.0:

@@ -1,4 +1,4 @@
-"""Derivatives that the user gave: `ruled` marks values that a rule speaks for, and the rule is spliced in where asked.
+"""Derivatives that users give: `ruled` marks values that have a rule, which is spliced in under a derivative.
 
     y = f(x)                    t = ...                      the program of f
                                 y = ruled(t, x)              `y` is `t`; its derivative is the rule's, not that of `t`

@@ -1,4 +1,4 @@
-"""Loops whose tape would not fit: run in segments, of which only the first state is kept.
+"""Loops whose tape would be too large: run in segments, of which only the first state is kept.
 
     for i in range(n):               y_tape = np.empty((100, 3))
         y = np.sin(y) * x            for first in range(0, n, 100):          # n = 10_000

@@ -1,4 +1,4 @@
-"""Whether the slopes of what made a value may be infinite: behind a choice, a cotangent of zero then is not enough."""
+"""Whether the slope of what made a value may be infinite: behind a choice a cotangent of zero is then not enough."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a backward pass needs of the forward values of an inner block: recomputed, or kept on a tape.
+"""Which forward values of an inner block a backward pass keeps on a tape, and which it recomputes.
 
 for i in range(n):                   y_tape = np.empty((n, 3))
     y = np.sin(y) * x                for i in range(n):
@@ -60,7 +60,7 @@ SMALL = 256  # elements: a reduction of so few, a product of so many terms, is c
 class NeedTrip(UnsupportedError):
     """A tape needs to know the number of trips of a loop: `atoms` are the run-time values in its range.
 
-    Who can specialise the arguments that they come from does so and starts again; for everyone else it is a refusal.
+    A caller that can specialise the arguments behind them does so and starts again; otherwise it is a refusal.
     """
 
     def __init__(self, atoms: tuple[Var, ...], span: Span) -> None:
@@ -76,7 +76,7 @@ class NeedTrip(UnsupportedError):
 
 
 def behind_of(function: Function, atoms: Sequence[Var]) -> set[Var]:
-    """All values from which these are computed."""
+    """All values from which `atoms` are computed, and `atoms` themselves."""
     makers = {v: s for s in walk(function.body) for v in (*s.targets, *(p for b in blocks_of(s) for p in b.params))}
     seen: set[Var] = set()
     pending = list(atoms)
@@ -96,8 +96,8 @@ def behind_of(function: Function, atoms: Sequence[Var]) -> set[Var]:
 class Plan:
     """Values of the forward block to keep, and statements of it to run again in the backward block, in order.
 
-    `ahead`: carried values as a trip leaves them, and as it finds them, where the tape of these serves for both: what
-    one trip leaves the next one finds.
+    `ahead`: pairs of a carried value after and before a trip, where one tape serves for both: what a trip leaves is
+    what the next one finds.
     """
 
     saved: tuple[Var, ...]
@@ -116,8 +116,8 @@ def plan(
     """Choose for each needed value what costs less memory: keeping it, or keeping what it is cheaply computed from.
 
     `params` and the targets of `statements` are the values of the block; those in `free` (a loop index) cost nothing.
-    `pairs` are the candidates for `Plan.ahead`. `whole`: values from outside the block that cost what they are, since a
-    loop around it would have to keep them.
+    `pairs` are the candidates for `Plan.ahead`. `whole`: values from outside the block that count with their full size,
+    since an enclosing loop would have to keep them.
     """
     wanted = set(needed)
     chosen = _Planner(params, statements, free, whole).choose(wanted)
@@ -132,7 +132,7 @@ def plan(
 
 
 def carried_pairs(s: For) -> list[tuple[Var, Var]]:
-    """What a trip leaves and finds of each carried value that it changes; none unless trips are known and go up."""
+    """(after, before) of each carried value that a trip changes; empty unless the trips are known and ascending."""
     exact = s.range.static()
     if not exact or exact.step < 0:
         return []
@@ -212,7 +212,7 @@ class _Planner:
 
 
 def total(values: Iterable[Var]) -> int:
-    """Bytes."""
+    """The size of the values in bytes."""
     return sum(v.aval.size * v.aval.dtype.itemsize for v in values)
 
 
@@ -243,7 +243,7 @@ def needed_of(block: Block, defined: Iterable[Var]) -> list[Var]:
 
 
 def position(b: Builder, r: Range, index: Var) -> Atom:
-    """Where on a tape the iteration with this index stands: the least index first."""
+    """The place on a tape of the iteration with this index; the least index comes first."""
     start, step = r.start, r.step
     exact = r.static()
     if exact:
@@ -262,9 +262,9 @@ def slot(aval: Aval) -> tuple[Dim, ...]:
 def record(
     s: For, statements: Sequence[Statement], saved: Sequence[Var], trips: int, whole: Set[Var]
 ) -> tuple[list[Statement], dict[Var, Atom]]:
-    """The forward loop over `statements` that writes each value in `saved` to a tape; the statements, and the tapes.
+    """A forward loop over `statements` that writes each value in `saved` to a tape: its statements, and the tapes.
 
-    The tapes of `whole`, carried values, end with what the last trip leaves.
+    The tapes of the carried values in `whole` have one more entry: what the last trip leaves.
     """
     outer, inner = Builder(s.span), Builder(s.span)
     index = s.body.params[0]
@@ -334,7 +334,7 @@ def _copy_apply(b: Builder, s: Apply, mapping: Substitution) -> None:
 
 
 def _copy_structured(s: Statement, mapping: Substitution) -> Statement:
-    """A backward branch or loop: what goes in and out of it is strong, so only the inside is typed anew."""
+    """A backward branch or loop: its inputs and outputs are strong, so only its inside is typed anew."""
     match s:
         case If():
             condition = substitute(s.condition, mapping)

@@ -1,4 +1,4 @@
-"""Sums that a backward loop adds up in every trip are taken once, behind it: their terms are added up instead.
+"""Sums that a backward loop would accumulate in every trip are taken once, after it, from accumulated terms.
 
     for i in reversed(range(n)):             d_k_terms = np.zeros(3)
         d_k += np.sum(d_y * y)               for i in reversed(range(n)):

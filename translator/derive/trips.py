@@ -1,4 +1,4 @@
-"""How often loops run, and the reverse derivative of those of which nobody knows it before the run.
+"""Trip counts of loops, and the reverse derivative of loops whose count is unknown before the run.
 
     while abs(y * y - x) > eps:            trips = 0
         y = 0.5 * (y + x / y)              while abs(y * y - x) > eps:

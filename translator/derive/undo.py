@@ -1,4 +1,4 @@
-"""Arrays that a loop stores into, put back trip by trip: what a store overwrites is kept, not the array.
+"""Undoing a loop's stores trip by trip: what a store overwrites is kept, not the whole array.
 
     for i in range(1, n):                   for i in range(1, n):
         c[i] = a[i] / (b[i] - c[i - 1])         c_tape[i - 1] = c[i]

@@ -1,4 +1,4 @@
-"""The beginning of every constructor: operands as atoms, statements appended or folded, axes made normal."""
+"""What every constructor begins with: operands as atoms, statements appended or folded, axes normalised."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arrays and numbers of another dtype."""
+"""Casts: arrays and numbers of another dtype."""
 
 from __future__ import annotations
 

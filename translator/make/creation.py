@@ -1,4 +1,4 @@
-"""Arrays out of nothing, or of one number."""
+"""Creation: arrays of zeros, ones or one number, and ranges."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Elementwise operations, without those that change nothing."""
+"""Elementwise operations; those that change nothing are left out."""
 
 from __future__ import annotations
 

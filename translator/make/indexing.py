@@ -1,4 +1,4 @@
-"""Reads and stores at places, known ones made static."""
+"""Reads and stores at places; known indices are made static."""
 
 from __future__ import annotations
 

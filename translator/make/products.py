@@ -1,4 +1,4 @@
-"""The one product: `contract`, and `@` as one."""
+"""The one product, `contract`, and `@` in terms of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a program raises when something is found at run time."""
+"""Raising exceptions for what is found at run time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pieces of one array that are joined again: np.stack and np.array of its rows, and of slices that move along it.
+"""Joining pieces of one array: np.stack and np.array of its rows, and of slices that move along it.
 
     np.stack([x[0], x[1], x[2]])                    x[:3]
     np.array([x[i : i + 3] for i in range(n)])      x[np.arange(n)[:, None] + np.arange(3)]

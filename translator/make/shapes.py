@@ -1,4 +1,4 @@
-"""The same elements along other axes."""
+"""Reshapes, transposes and broadcasts: the same elements along other axes."""
 
 from __future__ import annotations
 

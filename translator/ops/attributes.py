@@ -20,9 +20,9 @@ NO_ATTRS = NoAttrs()
 
 @dataclass(frozen=True, slots=True)
 class CastAttrs:
-    """`weak`: to a Python number, as int(x), float(x) and complex(x) do; the operand is a scalar.
+    """`weak`: casts a scalar to a Python number, as int(x), float(x) and complex(x) do.
 
-    `widens`: the user has not asked for it; a variable of the program takes numbers of several kinds (`passes.kinds`).
+    `widens`: not the user's cast, but one that lets a variable hold numbers of several kinds (`passes.kinds`).
     """
 
     dtype: DType

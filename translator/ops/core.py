@@ -84,21 +84,21 @@ Rule = Callable[..., Any]  # NumPy source: read by the reader and spliced in, ne
 class Elementwise:
     """Acts on each element; arguments broadcast and promote as NumPy's.
 
-    numpy      how it prints: "np.tanh"; `operator` wins where there is one ("+", "-", "~", "==", ...).
+    numpy      how it prints: "np.tanh"; `operator` ("+", "-", "~", "==", ...) is printed instead where there is one.
     evaluate   the NumPy callable itself; where it is a ufunc, its loops give the dtypes.
-    loop       (avals) -> (argument dtypes, result dtype), for what is no ufunc.
-    partials   one function (*args, y) -> d y / d arg for each argument; None: the derivative is zero.
-    jvps/vjps  where tangent * partial is unsafe or wrong (0*inf, complex): functions (t, *args, y), one an argument.
-    unknown    arguments by which there is a derivative that no rule gives: it is refused.
-    flat       the dtype kinds of an argument for which the derivative is zero whatever the rules say.
-    decompose  NumPy source in simpler operations, for targets with no primitive of their own.
-    stablehlo  the StableHLO operation ("tanh"); cuda, triton: expression templates, {0} {1} the arguments,
-               {f} the C suffix of the float type ("f" for float32). Empty: `decompose` is used.
-    stablehlo_kinds, kernel_kinds   the dtype kinds for which the primitive means the operation; `decompose`, whose
+    loop       (avals) -> (argument dtypes, result dtype), where `evaluate` is not a ufunc.
+    partials   a function (*args, y) -> d y / d arg for each argument; None: the derivative is zero.
+    jvps/vjps  functions (t, *args, y), one per argument, where tangent * partial is unsafe or wrong (0*inf, complex).
+    unknown    arguments with a derivative that no rule gives; a derivative with respect to them is refused.
+    flat       dtype kinds of an argument for which the derivative is zero, whatever the rules say.
+    decompose  NumPy source in simpler operations, for targets without a primitive.
+    stablehlo  the StableHLO operation ("tanh"). cuda, triton: expression templates with the arguments {0} {1} and
+               the C suffix {f} of the float type ("f" for float32). Empty: `decompose` is used.
+    stablehlo_kinds, kernel_kinds   the dtype kinds for which the primitive means this operation; `decompose`, whose
                arguments have the loop's dtypes, serves the others. Ask `primitive`.
-    kinks      points of the first argument where the derivative jumps: tests avoid them.
+    kinks      points of the first argument where the derivative jumps; tests avoid them.
     foreign    no target has it: CPython calls the library that it is named after.
-    plain      for a function of Python numbers alone, which gives a Python number: what it is on arrays.
+    plain      for a function of Python numbers (`math.sin`): the row that it stands for on arrays.
     """
 
     name: str
@@ -125,7 +125,7 @@ class Elementwise:
     plain: Elementwise | None = None
 
     def primitive(self, language: str, avals: Sequence[Aval]) -> str:
-        """What `language` ("stablehlo", "cuda", "triton") has for these arguments; empty: `decompose` serves."""
+        """The primitive of `language` ("stablehlo", "cuda", "triton") for these arguments; empty: use `decompose`."""
         dtype = self.loop_dtypes(avals)[0][-1]
         kind = "f" if dtype.kind == "V" else dtype.kind  # bfloat16 calls itself void
         if kind not in (self.stablehlo_kinds if language == "stablehlo" else self.kernel_kinds):
@@ -134,7 +134,7 @@ class Elementwise:
         return name
 
     def loop_dtypes(self, avals: Sequence[Aval]) -> tuple[tuple[DType, ...], DType]:
-        """The dtypes in which the operation computes: to cast the arguments to, and of the result."""
+        """The dtypes in which the operation computes: of the arguments after casting, and of the result."""
         return _loop_dtypes(self, tuple((a.dtype, a.weak) for a in avals))
 
     def infer(self, avals: Sequence[Aval], attrs: Attrs) -> tuple[Aval, ...]:
@@ -356,10 +356,10 @@ class Linalg:
     evaluate   (module, *args, full) -> the result; the module follows NumPy.
     cores      for each argument how many of its last axes are no batch axes (a vector has one less than a matrix).
     shape      (core shapes of the arguments, full) -> core shape of the result; ShapeError.
-    real       the result is real for complex arrays too.
-    complex    it is complex for real arrays too.
+    real       the result is real for complex arrays, too.
+    complex    the result is complex for real arrays, too.
     error      the message of np.linalg.LinAlgError, where the operation may fail.
-    jvps/vjps  NumPy source, one an argument: (t, *args, y) -> tangent of y; (ct, *args, y) -> cotangent of the operand.
+    jvps/vjps  NumPy source, one per argument: (t, *args, y) -> tangent of y; (ct, *args, y) -> cotangent of an operand.
     refusal    why there is no derivative of `full`, where there is none.
     decompose  NumPy source in other operations, for XLA where it has no function that does this.
     """
@@ -401,10 +401,10 @@ class Linalg:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Ruled:
-    """Hands values on as they are, with a derivative of their own: what the user's rule says of them.
+    """Returns values unchanged, with the derivative that a user's rule gives.
 
-    args (*values, *inputs, *others): the values were computed from the inputs, and the rule uses the others too. Only
-    derivatives and batches know it; a program that is simplified, run or printed is one without (`derive.ruled`).
+    args (*values, *inputs, *others): the values were computed from the inputs, and the rule uses the others, too. Only
+    derivatives and batches see it; a program that is simplified, run or printed has none (`derive.ruled`).
     """
 
     name: str = "ruled"
@@ -418,13 +418,13 @@ class Ruled:
 class Tape:
     """A list of values of one type, whose length only the run knows: what a loop keeps for its backward pass.
 
-    tape    no args: an empty one.
-    append  (tape, value): one entry more; arrays are copied.
+    tape    no args: an empty list.
+    append  (tape, value): adds an entry; arrays are copied.
     length  (tape): a Python int.
-    item    (tape, place): an entry, from 0 on.
+    item    (tape, place): an entry, counted from 0.
 
-    Only CPython has them: programs for other targets, and those that are derived or batched again, keep windows of
-    fixed length (`derive.trips`).
+    Only CPython runs them. Programs for other targets, and those that are derived or batched again, keep windows of
+    fixed length instead (`derive.trips`).
     """
 
     name: str
@@ -441,12 +441,12 @@ TAPE_AVAL = Aval((), np.dtype(object))
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Collective:
-    """What the elements of a mapped axis tell each other. All of them come to it, or none: never one branch's lanes.
+    """Communication between the elements of a mapped axis. Either all elements reach it or none.
 
-    psum        the sum over the axis, the same for all.
-    all_gather  the values of all, along a new first axis.
-    ppermute    the value of another element; zeros where nobody sends.
-    axis_index  no args: the own position in the axis.
+    psum        the sum over the axis, the same for all elements.
+    all_gather  the values of all elements, along a new first axis.
+    ppermute    the value that another element sends; zeros where none does.
+    axis_index  no args: the element's own position in the axis.
     """
 
     name: str
@@ -486,7 +486,7 @@ TAPE, APPEND, LENGTH, ITEM = (Tape(name=n) for n in ("tape", "append", "length",
 
 
 def is_store(op: Op) -> bool:
-    """Whether the operation makes a new version of its first argument, which is printed as a change of that."""
+    """Whether the operation returns a new version of its first argument, and is printed as a change of it."""
     return isinstance(op, Put) or op is APPEND
 
 
@@ -537,7 +537,7 @@ def promote(avals: Sequence[Aval]) -> DType:
 
 @lru_cache(maxsize=4096)
 def _inferred(op: Elementwise, avals: tuple[Aval, ...]) -> tuple[Aval, ...]:
-    """What an elementwise operation gives. Programs ask for the same few again and again."""
+    """The type of an elementwise operation; cached, since programs ask for the same few types again and again."""
     shape = broadcast_shapes([a.shape for a in avals], op.numpy)
     _, dtype = op.loop_dtypes(avals)
     weak = bool(op.operator) and dtype.kind != "b" and all(a.weak for a in avals)

@@ -1,4 +1,4 @@
-"""Values whose derivatives are known, though the way they are computed does not show them.
+"""Values whose derivative is known though the computation does not show it: roots, series, draws.
 
 `sloped(value, x, slope)` is `value`; its derivative with respect to x is `slope`, an ordinary expression, besides what
 value itself has. So the derivative of an incomplete gamma function is the density, not that of a series, and a root

@@ -1,4 +1,4 @@
-"""Choices, parts of complex numbers, and the mark that stops a derivative."""
+"""Choices (`where`), parts of complex numbers, and the mark that stops a derivative."""
 
 from __future__ import annotations
 

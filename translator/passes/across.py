@@ -1,4 +1,4 @@
-"""Reductions across wide rows combine parts of the array, element by element: XLA's kernels on CPUs go by columns.
+"""Reductions across wide rows as elementwise combinations of parts: XLA's CPU kernels would go by columns.
 
     before                       after
     t = x * x + 1                y = (x[:1] * x[:1] + 1) + (x[1:2] * x[1:2] + 1) + (x[2:] * x[2:] + 1)

@@ -1,4 +1,4 @@
-"""Where values lie in the domain of a kernel: what fusion asks before it puts a statement into a group."""
+"""Where values lie in the domain of a kernel: what fusion must know to put a statement into a group."""
 
 from __future__ import annotations
 

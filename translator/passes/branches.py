@@ -1,4 +1,4 @@
-"""Two branches on one condition become one, where only the second uses what the first makes.
+"""Merging two branches on one condition, where only the second uses what the first computes.
 
     if c:                               if c:
         t = np.exp(x)                       d_x = ct * np.exp(x)

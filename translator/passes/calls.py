@@ -1,4 +1,4 @@
-"""Operations that a rewrite has found and nobody has made yet, and what made the variables that it looks at."""
+"""Operations that a rewrite proposes before they are built, and the definitions of the variables that it looks at."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Counters of arrays of several axes as sums of indices, which kernels have without reading them.
+"""Counters of arrays of several axes as sums of indices, which kernels have without loading them.
 
     before                                  after
     i = np.arange(6).reshape(2, 3)          i = np.arange(2)[:, None] * 3 + np.arange(3)

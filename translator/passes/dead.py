@@ -1,4 +1,4 @@
-"""Dead code: what no result needs is dropped, also inside loops that only feed themselves.
+"""Dead code elimination: drops what no result needs, also inside loops that only feed themselves.
 
     def f(x, n):                        def f(x, n):
         tape = np.empty((5, 3))             y = x

@@ -1,4 +1,4 @@
-"""Choices that another choice decides.
+"""Choices that an enclosing choice has already decided.
 
     y = np.where(c & d, np.where(c, u, v) * w, 0.0)        y = np.where(c & d, u * w, 0.0)
     y = np.where(c, np.sqrt(np.where(c, u, 1.0)), 0.0)     # as it is: it keeps the root from what has none

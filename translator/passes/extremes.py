@@ -1,4 +1,4 @@
-"""argmax and argmin as reductions that kernels have: the extreme, then the least index at which it stands.
+"""argmax and argmin as reductions that kernels have: the extreme, then the least index where it stands.
 
     before                      after
     y = np.argmax(x, axis=1)    m = np.max(x, axis=1, keepdims=True)

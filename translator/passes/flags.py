@@ -1,4 +1,4 @@
-"""In the body of a loop that a flag must be off for, it is off.
+"""Flags that must be off for a loop to go on are off in its body.
 
     while i < n and not stop:            while i < n and not stop:
         if x[i] > 3:              ->         stop = bool(x[i] > 3)

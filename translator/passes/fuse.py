@@ -67,8 +67,9 @@ MAX_STATEMENTS = 64  # compile time of one kernel grows faster than its length
 
 
 def fuse(function: Function, alone: Set[Var] = frozenset()) -> Function:
-    """The same program with its statements grouped; every value used outside a group is a target of it. What makes one
-    of the variables `alone` joins no group.
+    """The same program with its statements grouped into kernels; every value used outside a group is a target of it.
+
+    Statements that make one of the variables in `alone` join no group.
     """
     host = frozenset(v for v in function.body.params if not v.aval.shape)
     return replace(function, body=_fuse_block(function.body, host, alone))

@@ -1,4 +1,4 @@
-"""Groups as `Fused` statements, and the report of what went where and why."""
+"""Fused groups as statements, and the report of which statement went where, and why."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The same program with less in it: folded, common subexpressions shared, invariants out of loops, dead code gone.
+"""Simplification: constants folded, common subexpressions shared, loop invariants hoisted, dead code dropped.
 
     def f(x, n):                            def f(x, n):
         y = np.zeros(3)                         y = np.zeros(3)

@@ -1,4 +1,4 @@
-"""Sums over sliding windows are taken place by place of the window, of slices of the array: the windows are never made.
+"""Sums over sliding windows, taken slice by slice of the array: the windows themselves are never built.
 
     before                                        after
     t = x[np.arange(98)[:, None] + np.arange(3)]  y = x[:98] + x[1:99] + x[2:]

@@ -1,4 +1,4 @@
-"""The shares of those that tie for an extreme, where a compiler may compute an operand twice.
+"""Shares among elements that tie for an extreme, where a compiler may compute an operand twice.
 
     before                       after
     mask = x == y                mask = (x == y) | (np.abs(x - y) < 8 * eps * np.abs(y))

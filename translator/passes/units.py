@@ -1,4 +1,4 @@
-"""Groups under construction, and which of them may become one."""
+"""Groups under construction, and which of them may be merged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several statements for which NumPy has one name, which reads as those statements again.
+"""Sequences of statements that NumPy has one name for; the name reads back as the same statements.
 
     s = np.sum(x * x)                                    n = np.linalg.norm(x)
     z = s == 0

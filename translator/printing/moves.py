@@ -1,4 +1,4 @@
-"""Assignments that belong together, at the borders of loops and branches: each value is taken before any name changes.
+"""Parallel assignments at the borders of loops and branches: all values are read before any name changes.
 
     a, b <- b + 1, c                             a = b + 1
                                                  b = c

@@ -1,4 +1,4 @@
-"""Parameters of functions that stand inside a printed one: their names, and which of them are used."""
+"""Parameters of nested functions in a printed one: their names, and which of them are used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All that is decided about a function before a line of it is written."""
+"""The decisions about a function that are made before any line of it is written."""
 
 from __future__ import annotations
 

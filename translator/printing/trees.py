@@ -1,4 +1,4 @@
-"""How parameters are taken apart and results put together, as source: `params["w"]`, `{"w": d_w}`."""
+"""Unpacking parameters and building results, as source: `params["w"]`, `{"w": d_w}`."""
 
 from __future__ import annotations
 

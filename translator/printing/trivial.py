@@ -1,4 +1,4 @@
-"""Branches and loops that hand a value on unchanged are seen through.
+"""Seeing through branches and loops that return a value unchanged.
 
     if c:                               f(x)
         y = x               ->

@@ -22,7 +22,7 @@ from .values import Cell, Ref, Value
 
 
 def memory_of(cell: Cell) -> set[Cell]:
-    """The cell and all cells whose memory it may be."""
+    """The cell, and all cells that may share its memory."""
     found: set[Cell] = set()
     waiting = [cell]
     while waiting:
@@ -74,7 +74,7 @@ class Union:
 
 
 def check_union(ctx: Context, container: Any) -> None:
-    """Before a list or dict is changed: refused where only the run knows through which names the change is seen."""
+    """Refuse to change a list or dict where only the run knows through which names the change would be seen."""
     held: set[int] | None = None
     for union in ctx.unions:
         touched = container is union.joined
@@ -114,7 +114,7 @@ class Carried:
 
     @property
     def copied(self) -> str:
-        """The rewrite that parts it from other arrays."""
+        """The remedy that an error suggests: a copy that shares no memory."""
         if self.said.isidentifier():
             return f"copy before the loop: {self.said} = {self.said}.copy()"
         return "store a .copy() there"
@@ -162,7 +162,7 @@ class LoopMemory:
         return found
 
     def after(self, c: Carried, runs: bool) -> tuple[Cell, ...]:
-        """What `c` may be behind the loop."""
+        """The cells that `c` may be after the loop."""
         cells = self.outer(c) | {cell for cell in self.ends(c) if cell.birth > self.births}
         if not runs and c.init is not None:
             cells.add(c.init)

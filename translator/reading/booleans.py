@@ -1,4 +1,4 @@
-"""Which bools are Python's own: `a < b` of Python numbers, `not x`, `x in items`, flags. The program types all alike.
+"""Which bools are Python's own, which the program's types do not tell: `a < b` of Python numbers, `not x`, flags.
 
     def f(a, b):                    f(a: float, b: float) ->
         return a < b                    t = less(a, b)

@@ -1,4 +1,4 @@
-"""What a run-time loop carries from one iteration to the next: discovered, typed, and checked for aliases."""
+"""What a run-time loop carries from one iteration to the next: found, typed, and checked for aliases."""
 
 from __future__ import annotations
 

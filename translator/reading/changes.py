@@ -1,11 +1,11 @@
-"""What a function does to the caller's lists, dicts, sets and objects: it gives their new contents beside its result.
-Which results are arrays of the caller's that it has stored into.
+"""Changes of the caller's lists, dicts, sets and objects: their new contents are further results of the program. Also
+results that are arrays of the caller's which the function has written.
 
     def f(items, x):                f(items: [float64[3]], x: float64[3]) ->
         items.append(x * 2)             return result, [items[0], x * 2]
         return result
 
-Who runs the program puts the contents into the caller's containers. Arrays in place are no matter of this module.
+The runtime puts the contents into the caller's containers. Arrays written in place are not handled here.
 """
 
 from __future__ import annotations

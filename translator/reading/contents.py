@@ -1,4 +1,4 @@
-"""What arrays hold, where it is known before the run: constants, and what is computed of constants alone.
+"""The contents of arrays that are known before the run: constants, and what is computed from constants alone.
 
     x[np.arange(4) > 1]             the mask holds False, False, True, True: x[[2, 3]]
     x[~MASK]                        under a derivative the contents of MASK, from outside the function, are known, too

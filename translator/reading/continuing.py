@@ -1,4 +1,4 @@
-"""Iterations that are written out one by one, and that control leaves early by `continue` alone.
+"""Unrolled iterations that control leaves early by `continue` alone.
 
     for w in layers:             if skip(0): y = x             and not       if skip(0): the other layers
         if skip(w): continue     else: y = x @ layers[0]                     else: x @ layers[0]; the other layers

@@ -35,7 +35,7 @@ from .values import Closure, Detour, DictView, Masked, Ref, Undefined, Value, le
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """How control left: "return" (with the value), "break", "continue", or "end" of the body of a run-time loop."""
+    """How control left a block: "return" (with its value), "break", "continue", or "end" of a run-time loop's body."""
 
     kind: str
     value: Value = None
@@ -303,8 +303,8 @@ def expression(ctx: Context, node: ast.Expr, kont: Kont) -> None:
 
 
 def with_(ctx: Context, node: ast.With, kont: Kont) -> Flow | None:
-    """Blocks that change no result are read as they stand: np.errstate where nothing is to be raised or called, and
-    what says so by its attribute `__untraced_context__`.
+    """`with` blocks that change no result are read through: np.errstate unless it raises or calls, and context managers
+    marked by the attribute `__untraced_context__`.
     """
     for item in node.items:
         call = item.context_expr
@@ -373,7 +373,7 @@ def function_def(ctx: Context, node: ast.FunctionDef, kont: Kont) -> None:
 
 
 def import_(ctx: Context, node: ast.Import | ast.ImportFrom, kont: Kont) -> None:
-    """Modules are loaded when the function is translated; what is read from them is guarded as ever."""
+    """Modules are imported when the function is translated; what is read from them is guarded like other globals."""
     from .stores import bind_name
 
     for alias, name in zip(node.names, imported_names(node), strict=True):

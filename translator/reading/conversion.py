@@ -1,4 +1,4 @@
-"""Inner functions whose surroundings become arguments: what `closure_convert` gives where it is read.
+"""`closure_convert` as the reader sees it: what an inner function finds outside itself becomes arguments.
 
     def f(x): return x * x - p                  g(x, p), [p]
     g, consts = closure_convert(f, x)

@@ -1,4 +1,4 @@
-"""The range of what a `while` counts.
+"""Bounds of the counter of a `while` loop.
 
     while i < n and x[i] > 0:           in the body i is one of range(0, n)
         i += 2

@@ -1,4 +1,4 @@
-"""Values needed now that are known only at run time: what they depend on, and how integers differ by a constant."""
+"""Run-time values that are needed while reading: what they depend on, and by which constants integers differ."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LENGTH = "the length of a slice"
 
 
 def static(ctx: Context, v: Value, node: ast.AST, what: str) -> Any:
-    """The value as a plain Python one; run-time numbers in it are asked for, which restarts the reading.
+    """The value as a plain Python value. Run-time numbers in it are demanded, which restarts the reading.
 
     Raises UnsupportedError where it depends on the contents of an array.
     """
@@ -46,7 +46,7 @@ def static_int(ctx: Context, v: Value, node: ast.AST, what: str) -> int:
 
 
 def ask(ctx: Context, values: Iterable[Value]) -> None:
-    """Before a refusal: restart the reading where the run-time numbers in `values` can be known, else go on."""
+    """Restart the reading with the run-time numbers in `values` known, if they can be; else return, to refuse."""
     needed = [x for v in values for x in leaves_in(v)]
     if not any(type(x) is Ref or type(x) is Masked for x in needed):
         _ask(ctx, [x for x in needed if type(x) is Var])
@@ -62,7 +62,7 @@ def _ask(ctx: Context, needed: list[Any]) -> None:
 
 
 def refuse_undefined(ctx: Context, v: Undefined, node: ast.AST | None = None, label: str = "") -> NoReturn:
-    """A value that is not one thing is used: ask for what decides it, or refuse."""
+    """A value that differs between branches is used: demand what decides it, or refuse."""
     _ask(ctx, list(v.needs))
     what = f"{label} {v.why}" if label else v.why
     if node is None:
@@ -71,7 +71,7 @@ def refuse_undefined(ctx: Context, v: Undefined, node: ast.AST | None = None, la
 
 
 def demand(ctx: Context, needed: Iterable[Value], node: ast.AST, what: str) -> NoReturn:
-    """Ask for values: raises Restart, or UnsupportedError where that cannot help."""
+    """Demand the values of run-time numbers: raises Restart, or UnsupportedError where a restart cannot help."""
     leaves: set[int] = set()
     loops: set[Site] = set()
     outside: set[Outside] = set()
@@ -228,7 +228,7 @@ def interval(ctx: Context, v: Value) -> Interval:
 
 
 def interval_of(ctx: Context, form: Affine) -> Interval:
-    """The same of a sum."""
+    """The interval of a sum of such integers."""
     low, high = _most(ctx, scaled(form, -1)), _most(ctx, form)
     return None if low is None else -low, high
 

@@ -1,4 +1,4 @@
-"""Draws that are others: moved and stretched standard ones, and elements of arrays at places that are drawn.
+"""Draws of np.random in terms of standard draws: moved and scaled ones, and elements at places that are drawn.
 
     rng.normal(mu, sigma)                mu + sigma * rng.standard_normal(...)
     rng.choice(x, 5, p=p)                x[rng.choice(len(x), 5, p=p)]

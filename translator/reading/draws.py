@@ -1,4 +1,4 @@
-"""Random numbers of NumPy that a function draws whose derivative is taken: hidden parameters, drawn at every call.
+"""Draws of np.random under a derivative: hidden parameters of the program, drawn anew at every call.
 
     def loss(w):                                   def loss_grad(w, *, drawn):
         noise = rng.normal(size=3)                     return 2.0 * (w + drawn)

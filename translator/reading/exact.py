@@ -1,5 +1,4 @@
-"""Results as CPython would give them: an argument that is returned is that very object, and nothing shares memory
-unseen.
+"""Results with CPython's identity: a returned argument is that very object, and no memory is shared unnoticed.
 
 A region stands for statements of a function that goes on around it, so what it gives back must be no copy of what
 NumPy would have shared. `exact` says which results are arguments, and refuses views of arguments, two results that

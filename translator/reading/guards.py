@@ -44,23 +44,23 @@ class Guard:
 
     @property
     def of_number(self) -> bool:
-        """Whether it says that a number, which may just as well be read at every call, is what it was."""
+        """Whether the guard is about the value of a number, which could be read at every call instead."""
         return self.kind == "equal" and _is_number(self.expected)
 
     @property
     def of_nothing(self) -> bool:
-        """Whether it says that there is no such thing."""
+        """Whether the guard is about absence."""
         return self.expected is _MISSING
 
     def value(self) -> Any:
-        """What is found there now. Raises LookupError where there is nothing."""
+        """The value found there now. Raises LookupError where there is none."""
         value = _from(self.space, self.capture)
         if value is _MISSING:
             raise LookupError(self.capture.name)
         return value
 
     def holds(self) -> bool:
-        """Whether the fact still is one."""
+        """Whether the fact still holds."""
         value = _from(self.space, self.capture)
         if value is self.expected:
             return True
@@ -128,7 +128,7 @@ def _from(space: Any, capture: Capture) -> Any:
 
 
 def _aval_or_none(value: Any) -> Aval | None:
-    """None, too, for arrays of objects, strings and the like."""
+    """The abstract value; None also for arrays of objects, strings and other things that are no numbers."""
     try:
         return aval_of(value)
     except DTypeError:
@@ -164,9 +164,9 @@ class Variables:
 class Captures:
     """The captures and guards of one reading.
 
-    Numbers at the places in `varying` are hidden parameters like arrays, unless they must be `known`; `numbers` says
-    which of those belongs to which place. An array of bool at a place in `known` is one, too: its contents are part of
-    the program. `masks` says to which place those that are not belong.
+    Numbers at the places in `varying` are hidden parameters, like arrays, unless they must be `known`. An array of bool
+    at a place in `known` is a constant as well: its contents are part of the program. `numbers` and `masks` map the
+    hidden parameters of both kinds to their places.
     """
 
     def __init__(
@@ -200,7 +200,7 @@ class Captures:
         return self.adopt(value, capture, space)
 
     def root(self, owner: Any) -> Root:
-        """The one Root of an object in this reading."""
+        """The Root of an object; one per object and reading."""
         return self.roots.setdefault(id(owner), Root(owner))
 
     def known(self, value: Any) -> Value:
@@ -293,7 +293,7 @@ class Captures:
             self.guards.setdefault((id(g.space), g.capture.name, g.capture.path, g.kind), g)
 
     def hidden(self, aval: Aval, capture: Capture, tree: TreeDef = LEAF) -> Value:
-        """A hidden parameter for an array; one for each way to it."""
+        """The hidden parameter for an array, one per path to it."""
         var = Var(_hint(capture), aval)
         cell = Cell(var, 0) if aval.shape or tree == ARRAY else None  # older than any loop in which it is first met
         self.params.append((Param(var.hint, tree, capture), var, cell))
@@ -350,7 +350,7 @@ class Captures:
         return Foreign(value, capture)
 
     def _callable(self, value: Any, capture: Capture, space: Any) -> Value:
-        """A bound method or functools.partial: what it holds is reached through its attributes."""
+        """A bound method or functools.partial, whose contents are reached through its attributes."""
 
         def part(*names: Any) -> Value:
             path = tuple(("attr" if isinstance(n, str) and i == 0 else "item", n) for i, n in enumerate(names))
@@ -378,7 +378,7 @@ class Captures:
 
 
 def default_guards(fun: Callable[..., Any], given: Iterable[str]) -> tuple[Guard, ...]:
-    """The guards of the defaults that a call of `fun` with these parameters takes: they may be changed or replaced."""
+    """Guards of the default values that a call with these parameters uses, since they may be changed or replaced."""
     f = runs(fun)
     if not isinstance(f, types.FunctionType):
         return ()

@@ -1,4 +1,4 @@
-"""Functions, methods and attributes of NumPy: what the surface makes of a call, and what NumPy would say of it."""
+"""Calls of NumPy's functions, methods and attributes: the surface's handlers, and the errors that NumPy would raise."""
 
 from __future__ import annotations
 

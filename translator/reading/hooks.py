@@ -1,4 +1,4 @@
-"""Functions that are called while a function is read, not read themselves: they say so by an attribute.
+"""Functions that are called while a function is read, instead of being read themselves; an attribute marks them.
 
 __untraced_static__       grad(loss), vmap(f): makes a function of functions; what it reads besides, (owner, name) in
                           __untraced_reads__, is guarded

@@ -1,4 +1,4 @@
-"""`x is y`: whether two names are certainly one object. Views of one place are objects of their own.
+"""`x is y`: whether two names are certainly one object. Two views of one place are two objects.
 
     b = a                 a is b                  True: names of one reference
     c = a[:]              a is c                  CPython knows: both lead to the same elements

@@ -87,7 +87,7 @@ def inline_closure(ctx: Context, f: Closure, args: list[Value], kwargs: dict[str
 
 
 def _repeats(frame: Frame) -> bool:
-    """Whether a call is one of a function that calls itself, directly or through others."""
+    """Whether the function called is being read already: a recursive call, direct or through others."""
     caller = frame.caller
     while caller is not None and caller.live is not frame.live:
         caller = caller.caller
@@ -95,7 +95,7 @@ def _repeats(frame: Frame) -> bool:
 
 
 def run_frame(ctx: Context, frame: Frame, node: FunctionNode, call: ast.AST) -> Value:
-    """Read the body of a function; the value that it returns. Where the data say how often it calls itself, a call."""
+    """Read the body of a function, and return its value. Where the data decides the recursion, the call stays."""
     ctx.calls += 1
     if recursion.mark(node) in ctx.unroll or recursion.is_routine(frame, node):
         return recursion.call_routine(ctx, frame, node, call, lambda inside: _run(ctx, inside, node, call))
@@ -151,7 +151,7 @@ def _run(ctx: Context, frame: Frame, node: FunctionNode, call: ast.AST) -> Value
 
 
 def hold_shared(frame: Frame) -> None:
-    """Make the place of the names that inner functions bind; parameters among them move there."""
+    """Set up the object that holds the names which inner functions bind; parameters among them move there."""
     if frame.live.shared:
         held = frame.env[SHARED] = SharedNames()
         held.__dict__.update((k, frame.env.pop(k)) for k in frame.live.shared & frame.env.keys())
@@ -191,7 +191,7 @@ def bind_arguments(
 
 
 def _bare(spec: ast.arguments) -> str:
-    """The parameters as they are written, without annotations, each default None."""
+    """The parameters as written, without annotations, each default replaced by None."""
     none = ast.Constant(None)
     written = ast.arguments(
         posonlyargs=[ast.arg(a.arg) for a in spec.posonlyargs],

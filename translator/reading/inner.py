@@ -1,4 +1,4 @@
-"""Inner functions as objects: what grad, vmap and their kin are given inside a function that is read.
+"""Inner functions as values: the arguments of grad, vmap and the like inside a function that is read.
 
     def step(params, x):                        the program of `loss` alone:
         def loss(p):                                loss(p, *, x)

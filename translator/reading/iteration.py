@@ -1,4 +1,4 @@
-"""What a loop or a comprehension runs over."""
+"""What a `for` loop or a comprehension iterates over."""
 
 from __future__ import annotations
 

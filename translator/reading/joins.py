@@ -1,4 +1,4 @@
-"""One value out of two: what a name is after an `if` whose condition is known only at run time."""
+"""Joining two values into one: what a name holds after an `if` whose condition is known only at run time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known before the run is computed by Python itself."""
+"""Evaluating in Python what is known before the run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How arrays that the function makes lie in memory, which decides whether a reshape of one is a view or a copy.
+"""The memory layout of arrays that the function makes, which decides whether a reshape is a view or a copy.
 
     y = x.T * 2               in Fortran order, as x.T lies: what ufuncs make follows their operands
     y.reshape(-1)[2] = 7      so the reshape is a copy, and y stays as it is

@@ -1,4 +1,4 @@
-"""Whose a module, a class or a function is: the user's, or a library's, which nobody changes."""
+"""Whether a module, a class or a function belongs to the user or to a library, whose code does not change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lists to which a loop appends once in every turn: rows of an array while it runs, lists again behind it.
+"""Lists to which a loop appends once in every turn: rows of an array during the loop, lists again after it.
 
     out = []                            rows = np.empty((n, *y.shape))
     for i in range(n):                  for i in range(n):

@@ -1,4 +1,4 @@
-"""Which names are still needed where: decides what an `if` must join and what a loop must carry."""
+"""Which names are still needed at each point: what an `if` must join and a loop must carry."""
 
 from __future__ import annotations
 

@@ -93,9 +93,9 @@ def _else_unrolled(
     unrolled: Callable[[], Flow | None],
     apart: Callable[[], Flow | None] | None = None,
 ) -> Flow | None:
-    """Read a loop as one; where that finds that it, or it and loops around the place, must unroll, read it again so.
+    """Read a loop as a loop; where that shows that it, or it and loops around it, must be unrolled, read it again so.
 
-    The reading goes on from here, where a restart would read everything before this loop again, once for each loop.
+    The reading goes on from this loop; a restart would read everything before it again, once for each loop.
     Where the length of a slice is what must be known, `apart` is tried first, which reads the last iteration by itself.
     """
     draws, counts = len(ctx.captures.params), (ctx.calls, ctx.paths, ctx.repeats)
@@ -152,7 +152,7 @@ def _unrolled(
 
 
 def _for_steps(ctx: Context, node: ast.For, steps: Steps, kont: Kont) -> Flow | None:
-    """A loop of the program. Its first iteration is read apart where that settles the types."""
+    """A loop of the program, with its first iteration peeled where that settles the types."""
     names = lists_filled(ctx, node, steps)
     if names:
         return _for_lists(ctx, node, names, steps, kont)
@@ -160,7 +160,7 @@ def _for_steps(ctx: Context, node: ast.For, steps: Steps, kont: Kont) -> Flow | 
 
 
 def _for_lists(ctx: Context, node: ast.For, names: list[str], steps: Steps, kont: Kont) -> Flow | None:
-    """A loop that appends to lists; where those cannot be rows of arrays in it, any loop."""
+    """A loop that appends to lists, as rows of arrays; where they cannot be rows, an ordinary loop."""
     mark = len(ctx.captures.params)
     try:
         with ctx.attempt():
@@ -229,7 +229,7 @@ def _behind(ctx: Context, node: ast.For, steps: Steps, kont: Kont) -> Flow | Non
 def _by_itself(
     ctx: Context, node: ast.For, item: Value, kont: Kont, then: Callable[[], Flow | None]
 ) -> Flow | None:
-    """One iteration, and what comes after it."""
+    """One iteration read by itself, then what comes after it."""
     assign(ctx, node.target, item)
 
     def rest() -> Flow:
@@ -244,7 +244,7 @@ def _by_itself(
 
 
 def _peel(ctx: Context, node: ast.For, steps: Steps, outcome: Outcome | None, kont: Kont) -> Flow | None:
-    """Read the first iteration by itself, then the rest as a loop. `outcome`: what does not settle, if anything."""
+    """Read the first iteration by itself, then the rest as a loop. `outcome` says what does not settle, if anything."""
     if steps.length is None and outcome is not None:
         _demand_to_peel(ctx, node, steps, outcome)
     if (node, ctx.frame) in ctx.peeling and outcome is not None:
@@ -351,7 +351,7 @@ class _ForLoop:
         bind_results(ctx, outcome.entered, memory, list(targets), unbound, runs)
 
     def _memory(self, outcome: Outcome) -> LoopMemory:
-        """Who shares memory behind the loop. Where that differs between iterations, a short loop is unrolled."""
+        """Which arrays share memory after the loop. Where that differs between iterations, a short loop is unrolled."""
         try:
             return loop_memory(self.ctx, outcome.entered, self.node)
         except AliasError:
@@ -361,7 +361,7 @@ class _ForLoop:
 
 
 def _demand_trips(ctx: Context, steps: Steps, node: ast.AST) -> None:
-    """Names that only the body binds are known behind the loop when it is known to run: ask for its bounds."""
+    """Ask for the loop's bounds: names that only its body binds are bound after it only if it surely runs."""
     bounds = [v for v in (steps.start, steps.stop) if type(v) is Var]
     try:
         demand(ctx, bounds, node, "the number of iterations")

@@ -1,4 +1,4 @@
-"""Where masks are True, in what is read to be transformed: np.nonzero and its kin as selections, loops over x[mask].
+"""Masks in what is read to be transformed: np.nonzero and the like as selections, loops over x[mask].
 
     np.sum(x[np.nonzero(mask)[0]])      the selection arange(n)[mask] as an index
     for v in x[mask]: ...               for k in range(np.sum(mask)): v = x[places[k]]     places = np.argsort(~mask)

@@ -1,4 +1,4 @@
-"""`match`: patterns are tried in order; what a number is at run time becomes a branch."""
+"""`match` statements: patterns are tried in order; comparisons with run-time numbers become branches."""
 
 from __future__ import annotations
 

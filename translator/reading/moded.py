@@ -1,4 +1,4 @@
-"""Indices out of range as `mode=` of JAX's x.at[...] wants them: moved inside, or filled and left out.
+"""Indices out of range under the `mode=` of JAX's x.at[...]: clipped or wrapped, or filled and dropped.
 
     x.at[i].get(mode="clip")                  x[np.clip(np.where(i < 0, i + n, i), 0, n - 1)]
     x.at[i].get(mode="fill", fill_value=0)    np.append(x, 0)[np.where((i >= -n) & (i < n), i, n)]

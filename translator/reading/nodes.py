@@ -1,4 +1,4 @@
-"""Going over syntax trees. `ast.walk` does the same in twice the time, and names contexts and operators too."""
+"""Walking syntax trees in half the time of `ast.walk`, without contexts and operators."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`out=` and `where=`: results that NumPy's functions write into arrays that exist.
+"""`out=` and `where=`: results that NumPy's functions write into existing arrays.
 
     np.divide(x, y, out=z, where=y != 0)            z[...] = np.where(y != 0, x / np.where(y != 0, y, 1), z)
 """

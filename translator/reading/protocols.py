@@ -1,4 +1,4 @@
-"""What Python asks an object's class: comparisons, truth, membership. The class's own methods are read like calls."""
+"""Comparisons, truth and membership of objects: methods of their class, which are read like calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What names lead to: every value within reach of a frame, and the containers among them."""
+"""Every value within reach of a frame's names, and the containers among them."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ from .values import (
 )
 from .views import Lying
 
-# they register what they read
+# imported for their effect: they register the syntax that they read
 _MODULES = (attributes, calls, comprehensions, control, expressions, loops, matching, stores, trying)
 _RECURSION_LIMIT = 8_000  # ten frames an inlined call; beyond 10,000 recursion through C overflows a stack of 8 MB
 _MAX_RESTARTS = 100
@@ -74,9 +74,9 @@ _ONE_BY_ONE = 4  # restarts, before all numbers of a list are asked for where on
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How the argument leaf `leaf` was taken to lie in memory, where that shows.
+    """The memory layout that a reading assumed of the argument leaf `leaf`, where it matters.
 
-    NumPy decides by the strides of the array whether a reshape is a view or a copy.
+    It matters for reshapes: NumPy decides by an array's strides whether one is a view or a copy.
     """
 
     leaf: int
@@ -91,8 +91,8 @@ class Reading:
     """A function read for one signature.
 
     `statics` are the leaves (positions in `Signature.avals`) whose values the program was specialised on; they are not
-    among its parameters. `guards` are the facts about the outside that it relies on, `layouts` those about where the
-    elements of arguments lie in memory. `reasons` say what needs the value of a leaf among the `statics`.
+    among its parameters, and `reasons` say what needs their values. `guards` are the facts about the outside that the
+    program relies on, `layouts` those about the memory layout of arguments.
     """
 
     function: Function
@@ -114,13 +114,13 @@ Changes = Literal["kept", "dropped", "refused"]
 def read(
     fun: Callable[..., Any], signature: Signature, finish: Finish | None = None, changes: Changes = "refused"
 ) -> Reading:
-    """The program of `fun` for arguments of this signature; `finish` has the last word on its result.
+    """The program of `fun` for arguments of this signature; `finish` may replace its result.
 
-    Of new contents that `fun` gives to lists, dicts, sets and objects of the caller the program either gives an account
-    in `Reading.changes`, or its arguments are copies of which the caller sees nothing, or they are refused.
+    `changes` says what becomes of changes to the caller's lists, dicts, sets and objects: "kept" as further results
+    (`Reading.changes`), "dropped" (the function works on copies), or "refused".
 
-    Raises UnsupportedError, ShapeError, DTypeError, AliasError or OutOfBoundsError at the user's line, and what Python
-    raises for operations on values that are known.
+    Raises UnsupportedError, ShapeError, DTypeError, AliasError or OutOfBoundsError at the user's line, and Python's own
+    exceptions for operations on known values.
     """
     transformed = getattr(fun, "__untraced_read__", None)
     if transformed is not None:
@@ -152,7 +152,7 @@ def read(
 
 
 def _with_siblings(signature: Signature, leaves: frozenset[int]) -> frozenset[int]:
-    """These leaves and the numbers beside them in a list or dict: a set or a search asks for one after the other."""
+    """These leaves and the numbers beside them in a list or dict, which a search would ask for one after the other."""
     found, first = set(leaves), 0
 
     def visit(tree: TreeDef) -> None:
@@ -190,7 +190,7 @@ def read_specialised(
 
 
 def _unwrap(fun: Callable[..., Any]) -> tuple[Any, types.FunctionType]:
-    """A bound method as its function and its object."""
+    """The object and the function of a bound method or a callable object."""
     if isinstance(fun, types.MethodType):
         return fun.__self__, fun.__func__  # type: ignore[return-value]
     if not isinstance(fun, types.FunctionType) and not isinstance(fun, type) and callable(fun):
@@ -271,13 +271,13 @@ def _read_once(
 
 
 def _apart(hidden: Sequence[Param], shown: Sequence[Param]) -> list[Param]:
-    """Hidden parameters under names of their own: what a helper calls x is not the function's parameter x."""
+    """Hidden parameters renamed: a helper's global x must not be taken for the function's parameter x."""
     names = unique_names([p.name for p in hidden], {p.name for p in shown})
     return [replace(p, name=name) for p, name in zip(hidden, names, strict=True)]
 
 
 def _warn_of_forgotten(bound: Mapping[str, Span]) -> None:
-    """A derivative or a batch binds nothing outside itself; the warning stands at the user's assignment."""
+    """Warn, at the user's assignment, that a derivative or a batch binds nothing outside itself."""
     for name, span in bound.items():
         what = f"{name} lives outside the function: a derivative or a batch leaves it as it was"
         warnings.warn_explicit(what, UserWarning, span.file, span.line)
@@ -316,7 +316,7 @@ def _refuse_method(function: types.FunctionType) -> NoReturn:
 
 
 def _layouts(ctx: Context, mutated: set[Cell], run_time: list[int]) -> tuple[Layout, ...]:
-    """What was taken for granted of the memory of arguments, where it matters: something was written."""
+    """The assumptions about the memory layout of arguments that matter, since something was written."""
     found = []
     for number, (cell, lying) in enumerate(ctx.reshapes):
         waiting, seen = [cell], {cell}

@@ -1,4 +1,4 @@
-"""NumPy functions of selections: reductions and products under a mask, calls element by element.
+"""NumPy functions of selections x[mask]: reductions and products under a mask, calls element by element.
 
     np.mean(x[mask])                np.sum(np.where(mask, x, 0.0)) / np.count_nonzero(mask)
 """

@@ -1,4 +1,4 @@
-"""Selections whose size is known only at run time: x[mask], x[lo:hi]. Computed on the whole array, under a mask.
+"""Selections whose size only the run knows, x[mask] and x[lo:hi]: computed on the whole array, under a mask.
 
     s = np.sum(x[lo:hi])           s = np.sum(np.where((k >= lo) & (k < hi), x, 0.0))        k = np.arange(n)
     x[lo:hi] *= 2                  x = np.where((k >= lo) & (k < hi), x * 2, x)

@@ -1,4 +1,4 @@
-"""Slices of one length at different places: one of them is moved to where the other stands.
+"""Operations on slices of equal length at different places: one slice is moved to where the other stands.
 
     y[1 : k + 1] - x[:k]            y - np.concatenate((np.zeros(1), x[:-1]))      under the mask of y's slice
     x[k:0:-1]                       x[1 : k + 1][::-1]

@@ -1,4 +1,4 @@
-"""What a function is specialised on: the structure of its arguments, and the shape and dtype of every leaf."""
+"""Signatures: what a function is specialised on, the structure of its arguments and each leaf's shape and dtype."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from .source import without_source
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """How a call hands its arguments over: the first `count` by position, those of other `names` by keyword. Parameters
-    that it does not give have their defaults.
+    """How a call passes its arguments: the first `count` by position, those called `names` by keyword. Other parameters
+    have their defaults.
     """
 
     count: int
@@ -34,8 +34,8 @@ class Signature:
     """`params` are the function's parameters in order, each a tree over the next leaves of `avals`.
 
     *args is one TUPLE tree and **kwargs one DICT tree. `values` holds the Python value of each number among the leaves
-    (None for arrays): it serves specialisation and is not part of the identity. `given` is None where all is given by
-    position.
+    (None for arrays), for specialisation; it does not count for equality. `given` is None where all arguments are
+    passed by position.
     """
 
     params: tuple[tuple[str, TreeDef], ...]
@@ -97,7 +97,7 @@ def _bound(fun: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, An
 
 
 def misfit(name: str, parameters: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> TypeError:
-    """What CPython raises for a call that does not fit: it says so of a function without a body."""
+    """The TypeError of CPython for a call that does not fit, from calling a function with the same parameters."""
     made: dict[str, Any] = {}
     exec(f"def called({parameters}): pass", made)
     called = made["called"]
@@ -126,7 +126,7 @@ def _python_signature(fun: Callable[..., Any]) -> inspect.Signature:
 
 
 def signature_of(fun: Callable[..., Any]) -> inspect.Signature:
-    """The parameters of what a call of `fun` runs. A decorator's wrapper is itself, whatever it wraps.
+    """The parameters of the function that a call of `fun` runs: of a decorator's wrapper, not of what it wraps.
 
     Raises ValueError for compiled functions that do not tell.
     """
@@ -177,7 +177,8 @@ _WEAK = {t: Aval((), np.result_type(t), weak=True) for t in (int, float, complex
 def aval_of(x: Any) -> Aval | None:
     """The abstract value of a leaf; None for what is no leaf. Raises DTypeError for arrays that hold no numbers.
 
-    What stands for an array has a class with `aval` in it. No other object is asked: that may run code of the user's.
+    Device arrays and other stand-ins have `aval` in their class. Other objects are not asked for it, since that could
+    run the user's code.
     """
     cls = type(x)
     if cls is np.ndarray or isinstance(x, np.generic):
@@ -206,7 +207,7 @@ def _extended_float(dtype: np.dtype[Any]) -> bool:
 
 
 def _subclass(x: np.ndarray[Any, Any]) -> Aval:
-    """A memmap is the array that it is. Other classes have operations, results and attributes of their own."""
+    """Whether an array is of a subclass with operations of its own; np.memmap has none."""
     cls = type(x)
     if cls is np.memmap:
         return Aval(x.shape, x.dtype)
@@ -220,7 +221,7 @@ def _subclass(x: np.ndarray[Any, Any]) -> Aval:
 
 
 def value_key(x: Any) -> Any:
-    """Equal for values that a program specialised on them may take for each other: not for 1 and 1.0, 0.0 and -0.0."""
+    """A key that is equal for values with the same specialised program; 1 and 1.0 differ, and so do 0.0 and -0.0."""
     if type(x) is float:
         return (float, x.hex())
     if isinstance(x, np.generic):
@@ -243,9 +244,9 @@ def static_node(x: Any, where: str) -> TreeDef:
 
 @dataclass(frozen=True, slots=True)
 class Opaque:
-    """Stands for an object of this class, of which nothing else is known: a random generator, a file, a date.
+    """Stands for an object of which only the class is known: a random generator, a file, a date.
 
-    It may be passed in the object's place, which is then not looked into.
+    Passing it in place of an object keeps the reader from looking into the object.
     """
 
     cls: type
@@ -270,7 +271,7 @@ def unopened(x: Any) -> Any:
 
 
 def _numbers_in(x: Any, depth: int) -> int | None:
-    """How many there are; None where it holds anything else, or itself."""
+    """How many numbers a container holds; None where it holds anything else, or itself."""
     cls = type(x)
     if cls in _NUMBERS_AND_NAMES:
         return 1

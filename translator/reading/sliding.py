@@ -1,4 +1,4 @@
-"""Slices of sliding windows are windows of fewer places, and one window is a slice of the array.
+"""Slices of sliding windows: fewer windows, or a slice of the array where one window is taken.
 
     v = sliding_window_view(x, 1024)        x[np.arange(64513)[:, None] + np.arange(1024)]
     v[::256]                                x[(np.arange(253) * 256)[:, None] + np.arange(1024)]

@@ -1,4 +1,4 @@
-"""Where a function's source comes from: its text, its syntax tree with real line numbers, and the names it can see."""
+"""The source of a function: its text, its syntax tree with the file's line numbers, and the names that it can see."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ _trees: dict[str, tuple[tuple[str, ...], ast.Module]] = {}
 
 
 def without_source(fun: Callable[..., Any]) -> UnsupportedError:
-    """What is told of a class, a builtin or a C function."""
+    """The error for a class, a builtin or a C function."""
     if isinstance(fun, type) and not is_library(fun):
         return UnsupportedError(
             Diagnostic(
@@ -137,7 +137,7 @@ def source_of(fun: Callable[..., Any]) -> Source:
 
 
 def adopt(fun: types.FunctionType, source: Source) -> None:
-    """Let `source` be that of a function which was made from a syntax tree."""
+    """Register `source` for a function that was compiled from a syntax tree."""
     _sources[fun.__code__] = source
 
 
@@ -161,7 +161,7 @@ def _plain_loops(node: FunctionNode) -> FunctionNode:
 
 
 def _private_names(node: FunctionNode, code: types.CodeType) -> FunctionNode:
-    """Within a class, names like __x mean _Class__x."""
+    """Mangle private names in a class: __x becomes _Class__x."""
     around = _class_around(code.co_qualname)
     if not around:
         return node
@@ -193,7 +193,7 @@ _NAMING: dict[type[ast.AST], tuple[str, ...]] = {
 
 
 def as_private(name: str, around: str) -> str:
-    """What a name means within the class `around`."""
+    """A name as Python mangles it inside the class `around`."""
     private = name.startswith("__") and not name.endswith("__") and around.strip("_")
     return f"_{around.lstrip('_')}{name}" if private else name
 
@@ -278,7 +278,7 @@ _STANDARD = os.path.dirname(os.__file__) + os.sep
 
 
 def is_library_file(file: str) -> bool:
-    """Whether the user did not write it: a file of Python's own library, or one that was installed."""
+    """Whether a file belongs to Python's library or to an installed package, not to the user."""
     return file.startswith((_STANDARD, "<frozen ")) or "site-packages" in file or "dist-packages" in file
 
 
@@ -443,7 +443,7 @@ class Scope:
     globals: dict[str, Any]
 
     def space(self, name: str) -> Any:
-        """What holds the name unless it is a builtin: a closure cell, or the dict of the module's globals."""
+        """Where a name is bound, unless it is a builtin: a closure cell, or the dict of the module's globals."""
         return self.cells.get(name, self.globals)
 
 

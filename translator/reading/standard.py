@@ -1,4 +1,4 @@
-"""Python's standard library over containers that are known: itertools, functools, operator, dataclasses, copy.
+"""Python's standard library over known containers: itertools, functools, operator, dataclasses, copy.
 
 A function here sees which elements there are; the elements themselves may be run-time values.
 """

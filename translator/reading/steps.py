@@ -1,4 +1,4 @@
-"""One step of a view: what it shows of the array before it, and what that becomes when it is stored through."""
+"""The steps of a view: what each shows of the array before it, and how a store goes back through it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a reading says of what is wrong, and where: errors of this package, and those of Python and NumPy."""
+"""How a reading reports errors: its own and those of Python and NumPy, with their place in the user's source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls of grad(f), vmap(f), accelerate(f) and their kin: their own reading is spliced in."""
+"""Calls of grad(f), vmap(f), accelerate(f) and the like inside a function: their programs are spliced in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What nobody reads goes as dead code, but not without what NumPy would raise where it is computed.
+"""Errors of unused results: dead code that NumPy would fail at keeps a `Raise` in its place.
 
     before                              after
     unused = x[k]                       if k < -5 or k >= 5:

@@ -1,4 +1,4 @@
-"""Functions of NumPy that give views: the steps that lead from the array, and where NumPy makes a copy after all."""
+"""NumPy functions that return views: the steps from the array to the view, and where NumPy copies instead."""
 
 from __future__ import annotations
 

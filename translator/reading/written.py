@@ -1,4 +1,4 @@
-"""How long a program has become where iterations are written out one by one; too long, and CPython runs the loop.
+"""The size of a program whose loops are unrolled; where it grows too long, CPython runs the loop.
 
     for k in range(n):           if ok(0): rest
         if ok(k): break          else:

@@ -1,4 +1,4 @@
-"""Handlers of the collectives: what is said over a named axis of the functions that map the one being read."""
+"""Handlers of the collectives over a named axis, for the functions that map the one being read."""
 
 from __future__ import annotations
 

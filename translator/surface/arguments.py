@@ -1,4 +1,4 @@
-"""What the handlers of NumPy's functions make of their arguments: arrays, shapes, axes, dtypes, refused options."""
+"""Checking and converting the arguments of NumPy's functions: arrays, shapes, axes, dtypes, refused options."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Handlers of numpy.fft: lengths by slices and zeros, scales by products, so that one operation does the transform."""
+"""Handlers of numpy.fft: lengths become slices and zeros, norms become products, so one operation is enough."""
 
 from __future__ import annotations
 

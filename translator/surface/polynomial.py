@@ -1,4 +1,4 @@
-"""Handlers of what numpy.polynomial's functions are written with: their own source is read, and leads here."""
+"""Handlers of what numpy.polynomial's own source calls, which is read as it stands."""
 
 from __future__ import annotations
 

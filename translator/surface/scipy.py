@@ -1,4 +1,4 @@
-"""SciPy's functions, of the modules that the user's program has imported: loaded where there are any."""
+"""SciPy's functions, for the modules of SciPy that the user's program has imported."""
 
 from __future__ import annotations
 

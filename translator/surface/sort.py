@@ -1,4 +1,4 @@
-"""Handlers of the functions that order elements, and of what cannot be done because its size depends on the data."""
+"""Handlers of the functions that order elements, and refusals of those whose result's size depends on the data."""
 
 from __future__ import annotations
 

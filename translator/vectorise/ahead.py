@@ -1,4 +1,4 @@
-"""Products in a loop that stays, which follow from its index alone, are taken ahead of it: one product of matrices.
+"""Products in a loop that stays which depend on its index alone become one matrix product ahead of the loop.
 
     for i in range(m):                              t = data.T @ data
         c = data[:, i] @ data                       for i in range(m):

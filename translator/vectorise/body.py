@@ -1,4 +1,4 @@
-"""The body of a loop as a function of one trip: of its cells of arrays, and of what it adds to what all trips share.
+"""The body of a loop as a function of one trip: its cells of arrays, and what it adds to shared values.
 
     for i in range(n):                      def trip(i, cell):             # cell: y[i]
         y[i] = y[i] * x[i]                      cell = cell * x[i]

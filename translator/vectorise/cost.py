@@ -1,4 +1,4 @@
-"""Whether whole-array statements are worth it: what a loop has to do, and what its values would take of memory.
+"""Whether whole-array statements pay: the work of a loop, and the memory that its values would take.
 
 Measured on the target cpu: a trip of a loop of scalars takes XLA 2 to 6 ns, and 60 ns where there is a branch in it; a
 program of whole arrays begins with 5 to 30 us, since XLA hands it to another thread.

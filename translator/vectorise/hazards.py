@@ -1,4 +1,4 @@
-"""What Python's own numbers raise, trip by trip, asked of all trips: arrays would give inf or nan, or wrap around.
+"""Errors of Python's numbers, trip by trip, as checks over all trips, where arrays would give inf or nan or wrap.
 
     for i in range(n):                  t = x - 3
         y[i] = 1.0 / (x[i] - 3)         if np.any(t == 0): raise ZeroDivisionError("division by zero")

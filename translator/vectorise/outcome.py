@@ -1,4 +1,4 @@
-"""What a loop leaves, made of the values of all its trips: arrays stored into, sums, additions to shared arrays.
+"""The results of a loop from the values of all its trips: arrays stored into, sums, additions to shared arrays.
 
 y[i] = t            y[1:n] = t
 s += t              s += np.sum(t)

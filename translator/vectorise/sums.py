@@ -1,4 +1,4 @@
-"""Values that a loop carries and the trips only add to, or only choose from: they are computed of all trips at once.
+"""Carried values that trips only add to, or only choose from: computed over all trips at once.
 
     for i in range(n):
         s += x[i] * y[i]            # np.sum(x * y): the order of a sum is NumPy's, not the loop's

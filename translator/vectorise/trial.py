@@ -1,4 +1,4 @@
-"""One loop, tried: what its carried values are, the body of one trip, that of all trips, and what the loop leaves."""
+"""Trying to vectorise one loop: its carried values, the body of one trip, of all trips, and the results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The trips of a loop as a batch: what stands at a linear place of an array is a slice of it.
+"""The trips of a loop as a batch: an element at a linear place of an array becomes a slice of it.
 
 for i in range(1, n):          x[1:n] - x[: n - 1]
     ... x[i] - x[i - 1]
