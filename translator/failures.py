@@ -22,7 +22,7 @@ Condition = Callable[[Builder], Atom]
 
 
 def failures_of(s: Statement) -> Iterator[tuple[type[Exception], Condition]]:
-    """What the statement may raise, and when: nothing of what is inside branches and loops, nor of what LAPACK refuses."""
+    """What the statement may raise, and when: nothing that is inside branches and loops, or that LAPACK refuses."""
     match s:
         case Raise(condition=condition, error=error):
             yield error.error, lambda b: condition

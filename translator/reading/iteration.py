@@ -176,6 +176,8 @@ def item_getters(ctx: Context, v: Value, node: ast.AST) -> list[Getter]:
         from .generators import getters
 
         return getters(ctx, made, node)
+    if type(v) is list:
+        return [functools.partial(_in_list, ctx, v, i, len(v), node) for i in range(len(v))]
     return [functools.partial(_same, item) for item in known_items(ctx, v, node)]
 
 
@@ -187,6 +189,16 @@ def _in_dict(ctx: Context, view: DictView, key: Any, keys: list[Any], node: ast.
 def _among(ctx: Context, v: Collection[Any], item: Any, members: list[Any], node: ast.AST) -> Value:
     _check_members(ctx, v, members, node)
     return item
+
+
+def _in_list(ctx: Context, v: list[Value], i: int, length: int, node: ast.AST) -> Value:
+    _check_length_kept(ctx, v, length, node)
+    return v[i]
+
+
+def _check_length_kept(ctx: Context, v: list[Value], length: int, node: ast.AST) -> None:
+    if len(v) != length:
+        ctx.cut(node, "a loop over a list changes its length", instead="loop over a copy of it")
 
 
 def _check_members(ctx: Context, v: Collection[Any], members: list[Any], node: ast.AST) -> None:
@@ -202,13 +214,16 @@ def end_of(ctx: Context, v: Value, node: ast.AST) -> Callable[[], None]:
 
     def end() -> None:
         for owner, members in owners:
-            _check_members(ctx, owner, members, node)
+            if type(owner) is list:
+                _check_length_kept(ctx, owner, len(members), node)
+            else:
+                _check_members(ctx, owner, members, node)
 
     return end
 
 
 def _changeable(v: Value) -> Iterator[Collection[Any]]:
-    """The dicts and sets that are gone through as they are when asked."""
+    """The lists, dicts and sets that are gone through as they are when asked."""
     if type(v) is Zip:
         for part in v.parts:
             yield from _changeable(part)
@@ -216,7 +231,7 @@ def _changeable(v: Value) -> Iterator[Collection[Any]]:
         yield from _changeable(v.inner)
     elif type(v) is DictView:
         yield v.owner
-    elif type(v) is dict or type(v) is set:
+    elif type(v) is list or type(v) is dict or type(v) is set:
         yield v
 
 
