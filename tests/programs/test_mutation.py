@@ -397,6 +397,22 @@ def misc(m):
     return m
 
 
+@CASES(X(a6))
+def lists_gone_through(a):
+    items, total = [a[0] + 1, a[1] + 2, a[2] + 4], 0.0
+    for k, item in enumerate(items):
+        total = total + item * (k + 1)
+        items[2] = total
+        items[:2] = items[1::-1]
+    for item in items:
+        total += item
+        if len(items) < 5:
+            items.append(item)
+        else:
+            items.pop()
+    return total
+
+
 @CASES(X(m34))
 def shp(m):
     m.shape = (4, 3)

@@ -451,7 +451,7 @@ class Context(Telling):
         """`read_block`, of what may end in a `raise`: the flow is then a `Raised`.
 
         So it is where NumPy would raise: a branch that nobody takes may hold a product of shapes that do not fit, or an
-        index behind the end of a list. In a call that accelerate can leave to CPython that is; a derivative refuses it.
+        index behind the end of a list.
         """
 
         def ended() -> Any:
@@ -462,7 +462,7 @@ class Context(Telling):
                 return raised
             except (ShapeError, DTypeError, IndexError, KeyError, ZeroDivisionError) as error:
                 refused = isinstance(error, DTypeError) and error.refuses and not isinstance(error, CutError)
-                if refused or not self.keeps_changes:
+                if refused or not (self.keeps_changes or self.transforms):
                     raise
                 return Raised(_thrown(error), (), self.b.span)
 
