@@ -352,13 +352,19 @@ def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Any:
 
 
 def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
-    """Running sums along `axis`, from its end where `reverse`; of the operand's shape. AxisError for another axis."""
-    return np.flip(np.cumsum(np.flip(operand, axis), axis), axis) if reverse else np.cumsum(operand, axis)
+    """Running sums along `axis`, from its end where `reverse`; of the operand's shape and dtype, in which integers wrap
+    around. AxisError for another axis.
+    """
+    found = np.cumsum(np.flip(operand, axis) if reverse else operand, axis, operand.dtype)
+    return np.flip(found, axis) if reverse else found
 
 
 def cumprod(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
-    """Running products, of the operand's shape, from the end of `axis` where `reverse`."""
-    return np.flip(np.cumprod(np.flip(operand, axis), axis), axis) if reverse else np.cumprod(operand, axis)
+    """Running products, of the operand's shape and dtype, in which integers wrap around; from the end of `axis` where
+    `reverse`.
+    """
+    found = np.cumprod(np.flip(operand, axis) if reverse else operand, axis, operand.dtype)
+    return np.flip(found, axis) if reverse else found
 
 
 def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Any:

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from ..translator.library.random_support import finfo
+
 
 def bitcast_convert_type(operand: Any, new_dtype: Any) -> Any:
     """The same bits read as another dtype: of a wider one the last axis goes, of a narrower one there is one more, the
@@ -25,8 +27,9 @@ def bitcast_convert_type(operand: Any, new_dtype: Any) -> Any:
 
 
 def population_count(x: Any) -> Any:
-    """How many bits of each integer are set, in the dtype and shape of `x`."""
-    return np.bitwise_count(x).astype(x.dtype)
+    """How many bits of each integer are set, of its two's complement below zero, in the dtype and shape of `x`."""
+    bits = np.asarray(x).astype(np.dtype(f"u{x.dtype.itemsize}"))
+    return np.bitwise_count(bits).astype(x.dtype)
 
 
 def clz(x: Any) -> Any:
@@ -74,7 +77,7 @@ def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> An
     """
     if exponent_bits < 1 or mantissa_bits < 0:
         raise ValueError(f"no float has {exponent_bits} bits of exponent and {mantissa_bits} of mantissa")
-    info = np.finfo(operand.dtype)
+    info = finfo(operand.dtype)
     operand = np.asarray(operand)
     bits = operand.view(np.dtype(f"u{operand.dtype.itemsize}"))
     lost, rounded = info.nmant - mantissa_bits, operand

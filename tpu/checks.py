@@ -33,6 +33,12 @@ def out_of_bounds(axis: int, n: int) -> str:
     return f"index {{index}} is out of bounds for axis {axis} with size {n}"
 
 
+def failed(checks: tuple[Check, ...], flag: int) -> type[Exception] | None:
+    """The class of what the flag says, where it has failed on this device."""
+    number = flag & ((1 << SHIFT) - 1)
+    return checks[number - 1].error if number else None
+
+
 def raise_failed(checks: tuple[Check, ...], flag: int) -> None:
     """Raise what the flag says, if it says anything: IndexError, ValueError or LinAlgError at the user's line."""
     if flag:

@@ -19,7 +19,7 @@ from ..translator import make, ops
 from ..translator.bounds import divides_python_numbers, is_integer_power, is_python_int, is_python_power
 from ..translator.builder import Builder
 from ..translator.checked import Checked
-from ..translator.errors import NOWHERE, Diagnostic, RaisedError, Span, UnsupportedError, errors_at
+from ..translator.errors import NOWHERE, Diagnostic, OtherClassError, RaisedError, Span, UnsupportedError, errors_at
 from ..translator.fits import decided, exact_dtypes
 from ..translator.ir import (
     Apply,
@@ -74,6 +74,7 @@ from ..translator.ops.core import (
     Tape,
     indexed_shape,
 )
+from ..translator.passes.kinds import OTHER_CLASS
 from ..translator.records import dataclass
 from ..translator.routines import left_to_cpython
 from . import host_calls, hyperbolic, transcendentals
@@ -284,7 +285,8 @@ class Emitter:
                 raise left_to_cpython(s)
             case Raise():
                 what = f"{s.error.error.__name__}, which CPython was to raise"
-                self.fail_where(self.value(s.condition), self.writer.integer(0), RaisedError, what, s)
+                raised = OtherClassError if s.error == OTHER_CLASS else RaisedError
+                self.fail_where(self.value(s.condition), self.writer.integer(0), raised, what, s)
             case _:
                 assert_never(s)
 

@@ -292,6 +292,10 @@ class RaisedError(Exception):
     """
 
 
+class OtherClassError(RaisedError):
+    """A result is a number of Python's where the program has one of NumPy's, or the reverse, of one dtype."""
+
+
 class PythonComplexError(RaisedError):
     """A negative Python float to a fractional power, which is a complex number: CPython must run the function."""
 

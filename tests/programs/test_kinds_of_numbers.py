@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from untraced import accelerate
+from untraced import Array, accelerate, device_put
 
 X = np.array([3.0, -1.0, 2.5])
 F = np.ones(3, np.float32)
@@ -82,3 +82,16 @@ def test_ints_near_the_ends_of_64_bits_after_small_ones() -> None:
     compiled = accelerate(next_to, target="cpu")
     for n in (1, 2, 2**63 - 1, -(2**63), 3):
         assert compiled(n) == next_to(n)
+
+
+def test_arrays_of_numbers_of_one_dtype_need_no_check() -> None:
+    def f(x, done):
+        if x > 0:
+            done = np.True_
+        return done, x
+
+    compiled = accelerate(f, target="cpu")
+    assert kinds(compiled(1.0, np.array(False))) == kinds(f(1.0, np.array(False)))
+    found = compiled(device_put(np.array(1.0)), device_put(np.array(False)))
+    assert [type(v) for v in found] == [Array, Array]
+    assert [v.tolist() for v in found] == [True, 1.0]

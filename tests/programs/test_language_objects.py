@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from comparing import TARGETS, Cases, check
 
-from untraced import Array, accelerate, vmap
+from untraced import Array, accelerate, grad, vmap
 
 CASES = Cases()
 
@@ -534,6 +534,65 @@ def returns_an_object(x):
     t = Total(x)
     t.x = t.x + 1
     return t, [t], {int(v) for v in [1, 2, 1]}
+
+
+@dataclass(frozen=True)
+class State:
+    x: Any
+    v: Any
+    done: Any = False
+
+
+class Slots:
+    __slots__ = ("x", "v")
+
+    def __init__(self, x, v):
+        self.x, self.v = x, v
+
+
+@CASES((1.5,), (-0.5,))
+def one_of_two_states(x):
+    state = State(x, np.arange(3.0))
+    state = replace(state, x=state.x + 1, done=True) if x > 0 else replace(state, v=state.v * x)
+    for _ in range(3):
+        if state.x < 3:
+            state = replace(state, x=state.x * 2)
+    return state.x + state.v.sum(), state.done, state
+
+
+@CASES((1.5,), (-0.5,))
+def one_of_two_changeable_objects(x):
+    if x > 0:
+        p, q = Counter1(A * x), Slots([x, 1.0], State(x, 2.0))
+        p.n = 3
+        p.x = p.x * 2
+    else:
+        p, q = Counter1(A - x), Slots([2.0, x], State(3.0, x))
+    return p.step(1.0).mean + p.n, q.x, q.v.x + 10 * q.v.v
+
+
+@CASES((1.5,), (-0.5,))
+def which_of_two_objects(x):
+    p, r = [1.0], Counter1(x)
+    q = p if x > 0 else [1.0]
+    s = r if x > 0 else Counter1(x)
+    return q is p, s is r, s is not r
+
+
+@CASES((1.5,), (-0.5,))
+def one_of_two_that_is_written(x):
+    p, r = Counter1(x), Counter1(2 * x)
+    q = p if x > 0 else r
+    q.x = 100.0
+    return p.x, r.x
+
+
+def test_derivatives_and_batches_of_one_of_two_objects() -> None:
+    def f(x: Any) -> Any:
+        return one_of_two_states(x)[0]
+
+    np.testing.assert_allclose(vmap(f)(np.array([1.5, -0.5])), [f(1.5), f(-0.5)])
+    assert [grad(f)(x) for x in (1.5, -0.5)] == [2.0, 11.0]  # of 2 * (x + 1) + 3 and of 8 x + 3 x
 
 
 @pytest.mark.parametrize("target", TARGETS)

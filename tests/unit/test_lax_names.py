@@ -84,6 +84,10 @@ GROUPS: dict[str, list[str]] = {
         "lax.bitcast_convert_type(lax.bitcast_convert_type(v, jnp.int32), jnp.float64)",
         "lax.clz(i), lax.population_count(i), lax.shift_right_logical(-i, i)",
         "lax.shift_right_logical(-i, 2), lax.shift_right_logical(-5, i)",
+        "lax.population_count((i - 2).astype(jnp.int8)), lax.population_count(-i)",
+        "lax.cumsum((i + 99).astype(jnp.int8)), lax.cumprod((i + 99).astype(jnp.int32) << 8, reverse=True)",
+        "lax.reduce_precision(v.astype(jnp.bfloat16), 5, 3).astype(jnp.float32)",
+        "lax.dot(i[None].astype(jnp.bfloat16), i[:, None].astype(jnp.bfloat16)).astype(jnp.float32)",
         "lax.mulhi(i - 3 << 60, 7 - i << 61), lax.mulhi((i << 30).astype(jnp.int32), i.astype(jnp.int32) - 9)",
         "lax.mulhi((i - 3).astype(jnp.uint64), (i - 5).astype(jnp.uint64)), lax.mulhi(i - 1, -(i << 61))",
         "lax.dot_general(i[None].astype(jnp.int8), (i + 99)[:, None].astype(jnp.int8), (((1,), (0,)), ((), ())),"

@@ -128,11 +128,12 @@ def real_of(dtype: Any) -> Any:
 @cache
 def float_facts(dtype: Any) -> Any:
     """Of a float dtype: np.finfo's tiny, eps, epsneg, nmant, and the largest number below 0 that 1 can be added to."""
-    info: Any = _finfo(dtype)
+    info: Any = finfo(dtype)
     return float(info.tiny), float(info.eps), float(info.epsneg), int(info.nmant), -1.0 + float(info.epsneg)
 
 
-def _finfo(dtype: Any) -> Any:
+def finfo(dtype: Any) -> Any:
+    """np.finfo, of bfloat16 too."""
     if np.dtype(dtype).name == "bfloat16":
         import ml_dtypes
 

@@ -195,8 +195,15 @@ def dot_general(
                 count += 1
     kept = [k for k in left if k not in right] + [k for k in right if k not in left]
     x, y = _at_least(lhs, preferred_element_type), _at_least(rhs, preferred_element_type)
-    out = np.einsum(_spelled(left, right, [left[a] for a in batch_l] + kept), x, y)
+    out = summed(_spelled(left, right, [left[a] for a in batch_l] + kept), x, y)
     return out if preferred_element_type is None else out.astype(preferred_element_type)
+
+
+def summed(spelled: str, x: Any, y: Any) -> Any:
+    """np.einsum; of bfloat16, for which it has no loop, added in float32. Read, it is np.einsum."""
+    if x.dtype.kind == y.dtype.kind == "V":
+        return np.einsum(spelled, x.astype(np.float32), y.astype(np.float32)).astype(x.dtype)
+    return np.einsum(spelled, x, y)
 
 
 def _at_least(x: Any, wanted: Any) -> Any:

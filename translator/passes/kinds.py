@@ -30,6 +30,8 @@ from ..thrown import Known, Thrown
 Kinds = frozenset[Aval]
 
 OTHER_KIND = Thrown(OverflowError, (Known("a number of another type than in the program"),))
+OTHER_CLASS = Thrown(OverflowError, (Known("a number of the other of Python's and NumPy's types"),))
+"""Of results whose dtype is as in the program: Arrays are the same for both."""
 _TRUE, _FALSE = const(True), const(False)
 _BOOL = _TRUE.aval
 _PYTHONS = Aval((), _BOOL.dtype, weak=True)  # the kind of Python's own bools, which in the program are like NumPy's
@@ -58,7 +60,10 @@ def kinds(function: Function, python_bools: Set[Var] | None = None) -> Function:
         pass
     writer = _Writer(found)
     b, results = writer.statements(body)
-    writer.check(b, [writer.flag(a) for a in given], function.span)
+    same = [all(k.dtype == a.aval.dtype for k in found.others(a)) for a in given]
+    for of_class, thrown in ((False, OTHER_KIND), (True, OTHER_CLASS)):
+        flags = [writer.flag(a) for a, is_same in zip(given, same, strict=True) if is_same is of_class]
+        writer.check(b, flags, function.span, thrown)
     return replace(function, body=b.block(body.params, results))
 
 
@@ -213,10 +218,10 @@ class _Writer:
         """Whether only the run knows that."""
         return not v.aval.shape and len(self.found.of(v)) > 1
 
-    def check(self, b: Builder, flags: Sequence[Atom], span: Span) -> None:
+    def check(self, b: Builder, flags: Sequence[Atom], span: Span, thrown: Thrown = OTHER_KIND) -> None:
         flag = _either(b, flags)
         if flag is not _FALSE:
-            b.append(Raise(flag, Block((), (), ()), OTHER_KIND, span))
+            b.append(Raise(flag, Block((), (), ()), thrown, span))
 
     def statements(self, block: Block) -> tuple[Builder, tuple[Atom, ...]]:
         b = Builder()

@@ -37,10 +37,19 @@ def identical(ctx: Context, left: Value, right: Value) -> bool | None:
     if Var in (type(left), type(right)):
         return None if _is_number(left) and _is_number(right) else False
     if type(left) is not Ref or type(right) is not Ref:
-        return False
+        return None if _is_one_of_two(ctx, left, right) else False
     if left.cell is not right.cell:
         return None if _may_be_one(ctx, left.cell, right.cell) else False
     return None if left.path == right.path else False
+
+
+def _is_one_of_two(ctx: Context, left: Value, right: Value) -> bool:
+    """Whether one of these lists, dicts or objects stands for another and something else, by a condition of the run."""
+    for union in ctx.unions:
+        for one, other in ((left, right), (right, left)):
+            if one is union.joined and (other is union.then or other is union.orelse):
+                return True
+    return False
 
 
 def _is_number(v: Value) -> bool:

@@ -19,8 +19,21 @@ from .aliases import Union, settle
 from .context import Context, Snapshot
 from .demand import ask
 from .layout import note_either
+from .libraries import is_library
 from .reach import restore_container
-from .values import Cell, Closure, Masked, Ref, Undefined, Value, describe, hint_of, is_object
+from .values import (
+    Cell,
+    Closure,
+    Foreign,
+    Masked,
+    Ref,
+    Undefined,
+    Value,
+    attributes_of,
+    describe,
+    hint_of,
+    is_object,
+)
 
 Pair = tuple[Value, Value]
 _LADDER = "ifc"
@@ -63,14 +76,16 @@ class Joiner:
                 return type(x)(*(self.join(a, b, name) for a, b in zip(x, y, strict=True)))
             if not (isinstance(x, tuple | list | dict | set | Closure) or _is_changeable(x)) and _equal(x, y):
                 return x
+            if _is_plain_object(x):
+                return self._containers(x, y, name)
         return self._either(x, y, "give both branches values of one type and shape")
 
     def _containers(self, x: Any, y: Any, name: str) -> Value:
-        """One of two lists or dicts, as a new one: `aliases.check_union` refuses what would show that."""
+        """One of two lists, dicts or objects, as a new one: `aliases.check_union` refuses what would show that."""
         known = (u.joined for u in self.ctx.unions if u.condition is self.condition and u.then is x and u.orelse is y)
         joined = next(known, None)
         if joined is None:
-            joined = self._contents(x, y, name)
+            joined = self._objects(x, y, name) if is_object(x) else self._contents(x, y, name)
             self.ctx.unions.append(Union(joined, x, y, self.condition))
         return joined
 
@@ -81,6 +96,21 @@ class Joiner:
         if isinstance(x, list) and len(x) == len(y):
             return [self.join(a, b, name) for a, b in zip(x, y, strict=True)]
         return x if isinstance(x, set) and x == y else self._either(x, y, "let both branches leave the same keys")
+
+    def _objects(self, x: Any, y: Any, name: str) -> Value:
+        """One of two instances of a class, attribute by attribute."""
+        then, orelse = self._held(0, x), self._held(1, y)
+        if then.keys() != orelse.keys():
+            return self._either(x, y, "give both branches objects with the same attributes")
+        made: Value = object.__new__(type(x))
+        for key in then:
+            object.__setattr__(made, key, self.join(then[key], orelse[key], f"{name}_{key}"))
+        return made
+
+    def _held(self, side: int, v: Any) -> dict[str, Value]:
+        """The attributes of an object at the end of a branch."""
+        changed = self.shots[side].attributes.items()
+        return {**attributes_of(v), **{key[1]: value for key, (obj, value) in changed if obj is v}}
 
     def _either(self, x: Value, y: Value, instead: str) -> Undefined:
         why = f"is {describe(x)} or {describe(y)}, depending on a condition that is known only at run time"
@@ -218,6 +248,13 @@ def _same_parts(x: Masked, y: Masked) -> bool:
 
 def _is_changeable(v: Value) -> bool:
     return is_object(v) and not isinstance(v, enum.Enum) and not getattr(v, "__dataclass_params__", _PLAIN).frozen
+
+
+def _is_plain_object(v: Value) -> bool:
+    """An instance of a user's class that holds its attributes and no more: no list, array or function besides."""
+    cls: Any = type(v)
+    of_the_user = is_object(v) and not isinstance(v, enum.Enum | Foreign) and not is_library(cls)
+    return of_the_user and cls.__new__ is object.__new__
 
 
 _PLAIN = types.SimpleNamespace(frozen=False)

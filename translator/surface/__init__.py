@@ -173,6 +173,7 @@ def functions() -> Table:
     for source in sources:
         enter(table, Handler(source, inline=True), [source])
     enter(table, Handler(looping.scan_in_place, inline=True), [looping.scan])
+    enter(table, Handler(product.einsum), [windows.summed])
     enter(table, Handler(scattering.updated_in_place, inline=True), [scattering.updated])
     for primitive, told in across.HANDLERS.items():
         enter(table, Handler(told), [primitive])
