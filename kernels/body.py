@@ -342,7 +342,7 @@ class Body:
             operand = self.dialect.convert(operand, arg.dtype, dtype)
         name = self.lowered.names.fresh(f"{v.name}_sofar")
         identity = self.dialect.literal(identity_of(op, dtype), dtype)
-        combine = _COMBINE[self.dialect.name][op]
+        combine = _COMBINE["triton"][op] if self.triton else self.combine(op, dtype)
         if isinstance(self.dialect, Triton) and dtype.kind != "f":
             combine = combine.replace(", propagate_nan=tl.PropagateNan.ALL", "")
         return Gathered(v, name, dtype, self.dialect.type_name(dtype), identity, operand, combine)
@@ -374,7 +374,7 @@ class Body:
         operand = self.dialect.convert(self.text(arg), arg.dtype, dtype)
         start = self.start(source, dtype)
         if not self.triton:
-            sofar, combine, kind = self.carried[id(v)], _COMBINE["cuda"][fold], self.dialect.type_name(dtype)
+            sofar, combine, kind = self.carried[id(v)], self.combine(fold, dtype), self.dialect.type_name(dtype)
             if self.alone:
                 reached = [f"{sofar} = {combine}()({sofar}, {operand});"]
                 return [*reached, self.declare(v, self.dialect.convert(sofar, dtype, v.dtype))]
@@ -398,9 +398,10 @@ class Body:
         number = dtype.type(-0.0) if fold == "sum" and dtype.kind == "f" else identity_of(fold, dtype)
         return self.dialect.literal(number, dtype)
 
-    def combine(self, fold: str) -> str:
+    def combine(self, fold: str, dtype: DType) -> str:
         """The function object of a reduction (CUDA)."""
-        return _COMBINE["cuda"][fold]
+        name = _COMBINE["cuda"][fold]
+        return f"Wrapping{name}" if dtype in (np.int32, np.int64) and fold in ("sum", "prod") else name
 
     def folded(self, fold: str, x: str) -> str:
         """A block of values as one value a row (Triton)."""

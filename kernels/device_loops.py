@@ -76,6 +76,7 @@ class DeviceLoop(LoopWriter):
     """Writes the body of a kernel. Pointers to what the loop carries are its results."""
 
     copying = "memcpy"
+    dialect = CUDA
     sweeping = False
 
     def __init__(self, group: Fused, loop: For | While, checks: Checks, scalars: frozenset[int]) -> None:

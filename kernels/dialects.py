@@ -86,6 +86,17 @@ def _exact_inverse(value: Value, source: Call) -> float | None:
     return 1 / number if math.frexp(number)[0] in (0.5, -0.5) and 2.0**-100 < abs(number) < 2.0**100 else None
 
 
+_WRAPPING = {"add": "({0}, {1})", "subtract": "({0}, {1})", "multiply": "({0}, {1})", "negative": "({0})"}
+
+
+def _wrapping(dialect: Triton | Cuda, name: str, dtype: DType) -> str | None:
+    """Arithmetic on integers that may overflow, as unsigned ones; narrower ones are computed with 32 bits."""
+    if not isinstance(dialect, Cuda) or dialect.wraps or name not in _WRAPPING:
+        return None
+    wide = dtype in (np.int32, np.int64) or (dtype == np.uint16 and name == "multiply")
+    return f"wrapping_{name}{_WRAPPING[name]}" if wide else None
+
+
 def call_expression(
     dialect: Triton | Cuda, value: Value, source: Call, text_of: Callable[[Value], str] | None = None
 ) -> str:
@@ -110,6 +121,7 @@ def call_expression(
                 args.append(dialect.convert(text, arg.dtype, working(dtype)))
     if source.op.name in MIXED and {d.kind for d in source.dtypes} == {"i", "u"}:
         return dialect.mixed(source.op.name, args, source.dtypes)
+    template = _wrapping(dialect, source.op.name, source.dtypes[-1]) or template
     shift = _known_shift(value, source)
     if shift is not None:
         template = f"({{0}} {_SHIFTS[source.op.name]} {shift})"
@@ -209,8 +221,13 @@ C_TYPES = {
 
 @dataclass(frozen=True)
 class Cuda:
+    """`wraps`: whether signed integers wrap around as they stand: the host's compiler is told to let them. NVRTC takes
+    for granted that they do not overflow, and makes `x + 1 > x` true.
+    """
+
     name: str = "cuda"
     divide: str = "/"
+    wraps: bool = False
 
     def type_name(self, dtype: DType) -> str:
         return C_TYPES[dtype.name]

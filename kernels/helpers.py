@@ -40,6 +40,24 @@ CUDA_HELPERS |= {
     return __mul64hi(x, y) != (long long)((unsigned long long)x * (unsigned long long)y) >> 63;
 }""",
 }
+CUDA_HELPERS |= {
+    f"wrapping_{name}": f"""__device__ inline int wrapping_{name}({of_int}) {{ return (int)({unsigned}); }}
+__device__ inline long long wrapping_{name}({of_int.replace("int", "long long")}) {{
+    return (long long)({unsigned.replace("int", "long long")});
+}}"""
+    for name, of_int, unsigned in (
+        ("add", "int x, int y", "(unsigned int)x + (unsigned int)y"),
+        ("subtract", "int x, int y", "(unsigned int)x - (unsigned int)y"),
+        ("multiply", "int x, int y", "(unsigned int)x * (unsigned int)y"),
+        ("negative", "int x", "0 - (unsigned int)x"),
+    )
+}  # an overflow of signed integers is undefined, and NVRTC makes use of that
+CUDA_HELPERS["integer_power"] = """template <class T> __device__ inline T integer_power(T x, T y) {
+    unsigned long long z = 1, square = (unsigned long long)x;
+    for (; y > 0; y >>= 1, square *= square)
+        if (y & 1) z *= square;
+    return (T)z;
+}"""
 CUDA_HELPERS["exp_against"] = """// Also where both are infinite.
 __device__ inline float exp_against(float x, float top) { return x == top ? 1.0f : expf(x - top); }
 __device__ inline double exp_against(double x, double top) { return x == top ? 1.0 : exp(x - top); }"""
@@ -64,7 +82,7 @@ CUDA_HELPERS["add_narrow_at"] = """// The word of 32 bits that the element lies 
 template <class T> __device__ inline void add_narrow_at(T* x, T y) {
     const unsigned int shift = 8 * ((unsigned long long)x & 3), ones = sizeof(T) == 1 ? 0xff : 0xffff;
     unsigned int* const word = (unsigned int*)((unsigned long long)x & ~3ULL);
-    unsigned int seen = *word, expected;
+    unsigned int seen = *(volatile unsigned int*)word, expected;
     do {
         expected = seen;
         const unsigned int sum = (expected >> shift) + (unsigned int)y & ones;
@@ -79,7 +97,7 @@ __device__ inline void add_halves(unsigned int* word, unsigned int pair, bfloat_
 #if __CUDA_ARCH__ >= 900
     asm volatile("red.global.add.noftz.bf16x2 [%0], %1;" ::"l"(__cvta_generic_to_global(word)), "r"(pair) : "memory");
 #else
-    unsigned int seen = *word, expected;
+    unsigned int seen = *(volatile unsigned int*)word, expected;
     do {
         expected = seen;
         unsigned int made = 0;

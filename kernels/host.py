@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from ..translator.ops.core import Elementwise
 from ..translator.records import dataclass
 from .cipher import CUDA as CUDA_CIPHER
 from .complex_numbers import ARITHMETIC, FORMS
-from .dialects import CUDA, MIXED, call_expression, is_half
+from .dialects import CUDA, MIXED, Cuda, call_expression, is_half
 from .lower import Call, Names, Number, Value
 
 _INTEGERS = {
@@ -42,7 +43,7 @@ _POWERS = {
 _FLOAT_POWERS = {0.5: "sqrt{f}({0})", -1.0: "(1 / {0})", -2.0: "(1 / ({0} * {0}))"}
 
 
-HOST = CUDA
+HOST = replace(CUDA, wraps=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +68,13 @@ def constant(atom: Const, dtype: DType | None = None) -> Scalar:
     return Scalar(HOST.literal(value, dtype), dtype, atom)
 
 
-def expression(op: Elementwise, args: Sequence[Scalar], dtypes: Sequence[DType], result: DType) -> str | None:
+def expression(
+    op: Elementwise, args: Sequence[Scalar], dtypes: Sequence[DType], result: DType, dialect: Cuda = HOST
+) -> str | None:
     """An elementwise operation on scalars, in the loop's dtypes; None where it has to be decomposed."""
     template = _template(op, args, dtypes)
+    if template is not None and not dialect.wraps and dtypes[-1].kind == "i" and template in _POWERS.values():
+        template = _INTEGERS[op.name]
     if template is not None:
         texts = [a.as_type(d) for a, d in zip(args, dtypes, strict=True)]
         f = "f" if dtypes[0] == np.float32 else ""
@@ -79,7 +84,7 @@ def expression(op: Elementwise, args: Sequence[Scalar], dtypes: Sequence[DType],
         return None
     call = Call(op, tuple(dtypes))
     values = tuple(_value(a, d) for a, d in zip(args, dtypes, strict=True))
-    return call_expression(HOST, Value("", result, call, values, False, 0, NOWHERE), call)
+    return call_expression(dialect, Value("", result, call, values, False, 0, NOWHERE), call)
 
 
 def _value(a: Scalar, dtype: DType) -> Value:
@@ -174,7 +179,7 @@ FUNCTION = {
 }""",
     "floor_divide": """template <class T> static inline T floor_divide(T x, T y) {
     if (y == 0) return 0;
-    if (T(-1) < 0 && y == T(-1)) return T(0) - x;
+    if (T(-1) < 0 && y == T(-1)) return (T)(0 - (unsigned long long)x);
     T q = x / y;
     return q * y != x && (x < 0) != (y < 0) ? q - 1 : q;
 }
@@ -207,7 +212,7 @@ static inline float remainder_of(float x, float y) {
     return m == 0 ? copysignf(0.0f, y) : (y < 0) != (m < 0) ? m + y : m;
 }""",
     "quotient": """template <class T> static inline T quotient(T x, T y) {
-    return y == 0 ? 0 : T(-1) < 0 && y == T(-1) ? T(0) - x : x / y;
+    return y == 0 ? 0 : T(-1) < 0 && y == T(-1) ? (T)(0 - (unsigned long long)x) : x / y;
 }""",
     "integer_power": """template <class T> static inline T integer_power(T x, T y) {
     T z = 1;

@@ -151,7 +151,8 @@ class Operations(Reductions):
         known = decided(op, constants, dtypes)
         if known is not None:
             return Scalar("true" if known else "false", np.dtype(np.bool_))
-        text = expression(op, args, dtypes, result)
+        # Of Python's own numbers it has been asked whether they overflow.
+        text = expression(op, args, dtypes, result, HOST if all(a.weak for a in avals) else self.dialect)
         if text is not None:
             return self.declare(hint, HOST.convert(text, result, dtype), dtype)
         if op.decompose is None:

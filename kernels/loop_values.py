@@ -115,6 +115,7 @@ class Values:
     """The text of a function under construction, and what stands where in it."""
 
     copying = "__builtin_memcpy"
+    dialect = HOST
 
     def __init__(self, lifetimes: Lifetimes) -> None:
         self.lifetimes = lifetimes

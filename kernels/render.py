@@ -20,6 +20,8 @@ _ACCESS = re.compile(r"(?m)^( *)((?:\w+ = )?tl\.(?:load|store)\()(.+), (mask=.+)
 FOLDS = {
     "Sum": "a + b",
     "Product": "a * b",
+    "WrappingSum": "wrapping_add(a, b)",
+    "WrappingProduct": "wrapping_multiply(a, b)",
     "Largest": "a > b || a != a ? a : b",
     "Smallest": "a < b || a != a ? a : b",
 }
@@ -39,7 +41,9 @@ def render(template: str, *, dialect: str, **context: object) -> str:
     """The template filled in; helper functions that the lines call are put in front of the kernel."""
     environment = _environment()
     bare = environment.get_template(template).render(**context, helpers=())
-    helpers = _needed(_COMMENT.sub("", bare), HELPERS[dialect])
+    named = set(re.findall(r"\w+", bare))
+    folds = [(name, value) for name, value in FOLDS.items() if name in named]
+    helpers = _needed("\n".join((_COMMENT.sub("", bare), *(value for _, value in folds))), HELPERS[dialect])
     everything = "\n".join((bare, *helpers))
     words = set(re.findall(r"\w+", _COMMENT.sub("", everything)))
     flags = {

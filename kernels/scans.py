@@ -160,7 +160,7 @@ def _carried(body: Body, index: int, v: Value, divided: bool) -> Carried:
     part = body.pointer("partial", index, f"{v.name}_part", dtype) if divided else ""
     start, kind = body.start(v.source, dtype), body.dialect.type_name(dtype)
     run = body.runs[id(v)] if isinstance(body, ScanRows) else ""
-    return Carried(body.carried[id(v)], kind, start, fold if body.triton else body.combine(fold), part, run)
+    return Carried(body.carried[id(v)], kind, start, fold if body.triton else body.combine(fold, dtype), part, run)
 
 
 @dataclass(slots=True)

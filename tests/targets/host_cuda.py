@@ -7,13 +7,15 @@ import ctypes
 import functools
 import hashlib
 import mmap
+import os
+import re
 import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,47 +24,122 @@ from untraced.kernels.launch import may_pack
 from untraced.kernels.program import Launch, Program
 
 PRELUDE = Path(__file__).parent / "host_prelude.h"
-FLAGS = ("-O1", "-std=c++17", "-fPIC", "-ffp-contract=off", "-fno-threadsafe-statics", "-fno-exceptions", "-w", "-x")
+CHECKS = Path(__file__).parent / "host_checks.h"
+FLAGS = ("-O1", "-std=c++17", "-fPIC", "-ffp-contract=off", "-fno-threadsafe-statics", "-fno-exceptions", "-w")
+FLAGS = (*FLAGS, "-fvisibility=hidden", "-fno-gnu-unique", "-x")  # what one library has the others must not find
+SANITIZED = "thread,alignment,bounds,signed-integer-overflow,shift-exponent,integer-divide-by-zero"
+WATCHED = ("-DCHECKED", "-g1", f"-fsanitize={SANITIZED}", "--param=tsan-instrument-func-entry-exit=0")
+WATCHED = (*WATCHED, "--param=tsan-distinguish-volatile=1")
 OVERLOADED = "using ::__shfl_xor_sync; using ::__shfl_up_sync;\n"  # by kernels, whose namespace would hide them
+SHARED = re.compile(r"(__shared__ [\w ]+ (\w+)[\[\]\w() +/]*;|\} (shared);)")  # a declaration and its name
 DYNAMIC = "extern __shared__ __align__(16) unsigned char memory[]"  # its size is the launch's
 
 
 @functools.cache
-def folder() -> Path:
+def folder(checked: bool = False) -> Path:
     """Of this process: what one module of tests has compiled the next ones find. The prelude, which takes longer to
     parse than most kernels, is compiled once."""
     made = tempfile.mkdtemp(prefix="untraced-host-")
     atexit.register(shutil.rmtree, made, ignore_errors=True)
-    shutil.copy(PRELUDE, made)
-    compile_on_host("c++-header", Path(made) / PRELUDE.name, Path(made) / f"{PRELUDE.name}.gch")
+    for header in (PRELUDE, CHECKS):
+        shutil.copy(header, made)
+    compiled = Path(made) / f"{PRELUDE.name}.gch"
+    compile_on_host("c++-header", Path(made) / PRELUDE.name, compiled, *(WATCHED if checked else ()))
     return Path(made)
 
 
 def compile_on_host(language: str, source: Path, made: Path, *flags: str) -> None:
-    command = ["g++", *FLAGS, language, *flags, str(source), "-o", str(made), *(["-lm", "-lgcc"] if flags else [])]
+    run("g++", *FLAGS, language, *flags, str(source), "-o", str(made), source=source)
+
+
+def run(*command: str, source: Path) -> str:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{done.stderr}\n{source.read_text()}"
+    return done.stdout
 
 
-RUN: dict[tuple[Program, str], Any] = {}
-"""The kernels that were compiled in this process; "_by4", "_by8" end the names of packed twins."""
+class Compiled(NamedTuple):
+    """A kernel on the host: `run` returns None, or what was wrong; `file` is its library, `source` that one's text."""
+
+    run: Any
+    library: Any
+    file: Path
+    source: Path
 
 
-def compile_programs(programs: Sequence[Program], end: str = "") -> None:
+RUN: dict[tuple[Program, str, bool], Compiled] = {}
+"""The kernels that were compiled in this process; "_by4", "_by8" end the names of packed twins; True: checked ones."""
+
+
+def compile_programs(programs: Sequence[Program], end: str = "", checked: bool = False) -> None:
     """Compile several programs, or their twins, as one file, which takes hardly longer than one: each in a namespace of
     its own."""
     text = [f'#include "{PRELUDE.name}"']
     for k, p in enumerate(programs):
         text += [f"#undef {name}\n#define {name} {value}" for name, value in p.constants]
         own = p.source.replace('extern "C" __global__', "static")
-        own = own.replace(DYNAMIC, "alignas(16) static unsigned char memory[SHARED]")
+        own = own.replace(DYNAMIC, "alignas(16) __shared__ unsigned char memory[SHARED]")
+        if checked:  # accesses to what the compiler sees nobody else have would not be told
+            own = SHARED.sub(r"\1 host::escape(&\2\3);", own)
         text += [f"namespace program_{k} {{\n{OVERLOADED}{own}\n}}", f"HOST_KERNEL({k}, program_{k}::{p.name}{end})"]
     whole = "\n".join(text)
-    source = folder() / f"{hashlib.sha1(whole.encode()).hexdigest()}.cu"
+    source = folder(checked) / f"{hashlib.sha1(whole.encode()).hexdigest()}.cu"
     source.write_text(whole)
-    compile_on_host("c++", source, source.with_suffix(".so"), "-shared", "-nostdlib")
-    library = ctypes.CDLL(str(source.with_suffix(".so")))
-    RUN.update(((p, end), getattr(library, f"run_{k}")) for k, p in enumerate(programs))
+    part, file = source.with_suffix(".o"), source.with_suffix(".so")
+    compile_on_host("c++", source, part, "-c", *(WATCHED if checked else ()))
+    run("g++", "-shared", "-nostdlib", str(part), "-o", str(file), "-lm", "-lgcc", source=source)
+    library = ctypes.CDLL(str(file))
+    for k, p in enumerate(programs):
+        function = getattr(library, f"run_{k}")
+        function.restype = ctypes.c_char_p
+        RUN[p, end, checked] = Compiled(function, library, file, source)
+
+
+class Watched(ctypes.Structure):
+    """An array as `host_checks.h` has it: `element` bytes are accessed by one thread."""
+
+    _fields_ = (
+        ("start", ctypes.c_void_p),
+        ("bytes", ctypes.c_size_t),
+        ("element", ctypes.c_size_t),
+        ("written", ctypes.c_int),
+        ("seen", ctypes.c_void_p),
+    )
+
+
+SEEN_BYTES = 28
+
+
+def watch(kernel: Compiled, launch: Launch, arguments: Sequence[Any]) -> list[Any]:
+    """Tell a checked kernel where its arrays lie, and of which it may write. What is returned has to be kept."""
+    given = zip(arguments, launch.arguments, strict=True)
+    arrays = [(a, d.role != "in") for a, d in given if isinstance(a, np.ndarray)]
+    watched = (Watched * max(1, len(arrays)))()
+    kept: list[Any] = [watched]
+    bounds = [(*np.lib.array_utils.byte_bounds(a), written) for a, written in arrays if a.size]
+    for low, high, written in bounds:
+        shared = [b for b in bounds if b[0] < high and low < b[1] and (written or b[2])]
+        assert len(shared) == written, f"an array that {launch.program.name} writes shares memory with another"
+    for k, (a, written) in enumerate(arrays):
+        low, high = np.lib.array_utils.byte_bounds(a) if a.size else (a.ctypes.data, a.ctypes.data)
+        element = max(1, a.itemsize // 2 if a.dtype.kind == "c" else a.itemsize)
+        seen = np.zeros((high - low) // element * SEEN_BYTES, np.uint8)
+        kept.append(seen)
+        watched[k] = Watched(low, high - low, element, written, seen.ctypes.data)
+    kernel.library.watch(ctypes.c_uint(len(arrays)), watched)
+    return kept
+
+
+def place_of_error(kernel: Compiled) -> str:
+    """The lines of the source where a checked kernel went wrong, the innermost first."""
+    kernel.library.wrong_site.restype = ctypes.c_void_p
+    site = kernel.library.wrong_site()
+    if not site:
+        return ""
+    told = run("addr2line", "-i", "-s", "-e", str(kernel.file), hex(site - 1), source=kernel.source).split()
+    lines = kernel.source.read_text().splitlines()
+    numbers = [int(t.split(":")[1].split(" ")[0]) for t in told if t.startswith(kernel.source.name)]
+    return "\n".join(lines[n - 1] for n in numbers)
 
 
 class AlignedNumpy:
@@ -76,6 +153,15 @@ class AlignedNumpy:
         memory = np.empty(size * np.dtype(dtype).itemsize + 64, np.uint8)
         start = -memory.ctypes.data % 64
         return memory[start : start + size * np.dtype(dtype).itemsize].view(dtype).reshape(shape)
+
+
+class PoisonedNumpy(AlignedNumpy):
+    """NumPy whose new arrays hold NaN, or -1, where nothing was written yet: what reads that shows in the result."""
+
+    def empty(self, shape: tuple[int, ...], dtype: Any) -> Any:
+        made = super().empty(shape, dtype)
+        made.reshape(-1).view(np.uint8)[...] = 0xFF if made.dtype.kind != "b" else 1
+        return made
 
 
 class GuardedNumpy(AlignedNumpy):
@@ -96,22 +182,29 @@ class GuardedNumpy(AlignedNumpy):
 
 @contextmanager
 def aligned(backend: HostCuda) -> Iterator[None]:
-    backend.xp = AlignedNumpy()
+    before = backend.xp
+    backend.xp = before if backend.checked else AlignedNumpy()
     try:
         yield
     finally:
-        backend.xp = np
+        backend.xp = before
 
 
 class HostCuda(Backend):
-    """Launches CUDA kernels on NumPy arrays; every program is compiled once, with those that were prepared with it."""
+    """Launches CUDA kernels on NumPy arrays; every program is compiled once, with those that were prepared with it.
+
+    `checked`: every access is looked at (`host_checks.h`); UNTRACED_CHECKED_KERNELS=1 does that in all tests.
+    """
 
     language = "cuda"
-    xp = np
+    xp: Any = np
 
-    def __init__(self) -> None:
+    def __init__(self, checked: bool = os.environ.get("UNTRACED_CHECKED_KERNELS") == "1") -> None:
+        self.checked = checked
         self.packed_launches = 0
         self.waiting: dict[Program, None] = {}
+        if checked:
+            self.xp = PoisonedNumpy()
 
     def moved(self, a: Any) -> Any:
         """The array where such arrays lie."""
@@ -122,31 +215,32 @@ class HostCuda(Backend):
         return made
 
     def prepare(self, launch: Launch) -> Callable[..., None]:
-        if launch.program.language == "cuda" and (launch.program, "") not in RUN:
+        if launch.program.language == "cuda" and (launch.program, "", self.checked) not in RUN:
             self.waiting[launch.program] = None
         return super().prepare(launch)
 
-    def function(self, program: Program, end: str) -> Any:
-        if (program, end) not in RUN:
-            new = [p for p in self.waiting if (p, end) not in RUN and p != program]
+    def function(self, program: Program, end: str) -> Compiled:
+        if (program, end, self.checked) not in RUN:
+            new = [p for p in self.waiting if (p, end, self.checked) not in RUN and p != program]
             others = [p for p in new if f" {p.name}{end}(" in p.source]
-            compile_programs([*others, program], end)
+            compile_programs([*others, program], end, self.checked)
             for p in others:
                 del self.waiting[p]
             self.waiting.pop(program, None)
-        return RUN[program, end]
+        return RUN[program, end, self.checked]
 
     def launch(self, launch: Launch, arguments: Sequence[Any]) -> None:
         program = launch.program
         packed = may_pack(launch, [a.ctypes.data for a in arguments if isinstance(a, np.ndarray)])
         self.packed_launches += packed
-        function = self.function(program, f"_by{launch.pack}" if packed else "")
+        kernel = self.function(program, f"_by{launch.pack}" if packed else "")
         cells = [
             np.array([a.ctypes.data], np.uint64) if isinstance(a, np.ndarray) else np.array([a]) for a in arguments
         ]
         pointers = (ctypes.c_void_p * len(cells))(*(c.ctypes.data for c in cells))
         grid = (ctypes.c_uint * 2)(*launch.grid)
-        meets = "__syncthreads" in program.source or "__shfl" in program.source
-        assert function(grid, ctypes.c_uint(launch.block), pointers, int(meets)) == 0, (
-            f"a barrier never met\n{program.source}"
-        )
+        meets = self.checked or "__syncthreads" in program.source or "__shfl" in program.source
+        assert 0 < launch.block <= 1024 and launch.grid[0] < 2**31 and launch.grid[1] < 2**16, launch
+        kept = watch(kernel, launch, arguments) if self.checked else []
+        wrong = kernel.run(grid, ctypes.c_uint(launch.block), pointers, int(meets))
+        assert wrong is None, f"{wrong.decode()}\n{place_of_error(kernel) if kept else ''}\n{program.source}"

@@ -1,7 +1,8 @@
 // Runs generated CUDA kernels on the host, one block after another, each thread of a block as a context of its own.
 //
 // Threads take turns and give way only at barriers and warp operations, so what is checked is the kernel's arithmetic, its addresses and
-// that its barriers match: a barrier that some thread never reaches is reported as an error, not hung on.
+// that its barriers match: a barrier that some thread never reaches is reported as an error, not hung on, and so are threads that meet
+// at different barriers and lanes that take values from lanes that are not there. With CHECKED, `host_checks.h` looks at every access.
 #pragma once
 #include <math.h>
 #include <stdint.h>
@@ -20,15 +21,28 @@
 using std::signbit;
 
 struct Dim { unsigned x, y, z; };
-static Dim threadIdx, blockIdx, blockDim, gridDim;
+static Dim places[4];
+static Dim &threadIdx = places[0], &blockIdx = places[1], &blockDim = places[2], &gridDim = places[3];
+
+// What a kernel's accesses are checked by leaves these functions alone.
+#define VISIBLE extern "C" __attribute__((visibility("default")))
+#define UNWATCHED __attribute__((no_sanitize("thread,undefined")))
 
 namespace host {
 
 const int STACK = 64 << 10;
 const int MAX_THREADS = 1024;
 
-// A set of threads that meet: a block or a warp. `meeting` counts how often all of them have met.
-struct Group { unsigned alive, arrived, meeting; };
+// The threads of a block: `meeting` counts how often all of them have met, at `site` for the last time.
+struct Block { unsigned alive, arrived, meeting; int site; };
+
+// The lanes of a warp, as bits; what each has brought to where its own lanes meet, and what it takes from there.
+struct Warp {
+    unsigned alive, arrived, meeting;
+    unsigned lanes[32], met[32];
+    int site[32], source[32];
+    char value[32][8];
+};
 
 #ifdef __x86_64__
 // A stack, at whose top the registers of one who has given way lie. swapcontext would ask the kernel at every change.
@@ -37,7 +51,7 @@ __attribute__((naked, noinline)) static void change(Context *from, Context *to) 
     asm("push %rbp; push %rbx; push %r12; push %r13; push %r14; push %r15; mov %rsp, (%rdi); mov (%rsi), %rsp;"
         "pop %r15; pop %r14; pop %r13; pop %r12; pop %rbx; pop %rbp; ret");
 }
-inline void prepare(Context *c, char *stack, size_t size, void (*entry)()) {
+UNWATCHED inline void prepare(Context *c, char *stack, size_t size, void (*entry)()) {
     void **top = (void **)(((uintptr_t)stack + size) & ~(uintptr_t)15) - 2;
     *top = (void *)entry;
     memset(top - 6, 0, 6 * sizeof *top);
@@ -45,8 +59,8 @@ inline void prepare(Context *c, char *stack, size_t size, void (*entry)()) {
 }
 #else
 typedef ucontext_t Context;
-inline void change(Context *from, Context *to) { swapcontext(from, to); }
-inline void prepare(Context *c, char *stack, size_t size, void (*entry)()) {
+UNWATCHED inline void change(Context *from, Context *to) { swapcontext(from, to); }
+UNWATCHED inline void prepare(Context *c, char *stack, size_t size, void (*entry)()) {
     getcontext(c);
     c->uc_stack.ss_sp = stack;
     c->uc_stack.ss_size = size;
@@ -58,58 +72,119 @@ inline void prepare(Context *c, char *stack, size_t size, void (*entry)()) {
 struct Thread {
     Context context;
     bool done;
-    Group *waits_for;
-    unsigned since;
+    unsigned *waits_for, since;
 };
 
 static Thread threads[MAX_THREADS];
-static Group block, warps[MAX_THREADS / 32];
-static char slots[MAX_THREADS / 32][2][32][8];
+static Block block;
+static Warp warps[MAX_THREADS / 32];
 static Context scheduler;
 static unsigned current;
 static void (*kernel)(void **);
 static void **arguments;
 static char *stacks;
+static const char *wrong;  // what the first error is
 
-inline void settle(Group &g) {
-    if (g.alive && g.arrived == g.alive) { g.arrived = 0; g.meeting++; }
-}
+UNWATCHED inline void tell(const char *what) { if (!wrong) wrong = what; }
 
-inline void meet(Group &g) {
+// The kernel's accesses, where they are checked: reads are even.
+enum Access { READ, WRITE, VOLATILE, ATOMIC };
+#ifdef CHECKED
+void touch(const void *p, unsigned size, Access access, const void *site);
+template <class T> UNWATCHED inline void escape(T *p) { asm volatile("" : : "r"(p) : "memory"); }
+#define TOUCH(p, size, access) host::touch(p, size, access, __builtin_return_address(0))
+void compare_second();
+#define SETTLE_STORES() compare_second()
+#else
+#define SETTLE_STORES()
+#define TOUCH(p, size, access)
+#endif
+
+UNWATCHED inline void wait(unsigned *meeting, unsigned since) {
     Thread &self = threads[current];
-    unsigned since = g.meeting;
-    g.arrived++;
-    settle(g);
-    if (g.meeting != since) return;
-    self.waits_for = &g;
+    self.waits_for = meeting;
     self.since = since;
     change(&self.context, &scheduler);
     self.waits_for = nullptr;
 }
 
-inline void run_thread() {
+UNWATCHED inline void settle() {
+    if (block.alive && block.arrived == block.alive) { block.arrived = 0; block.meeting++; }
+}
+
+UNWATCHED inline void meet_block(int site) {
+    SETTLE_STORES();
+    const unsigned since = block.meeting;
+    if (block.arrived && block.site != site) tell("threads meet at different barriers");
+    block.site = site;
+    block.arrived++;
+    settle();
+    if (block.meeting == since) wait(&block.meeting, since);
+}
+
+// Lanes that wait for each other go on as soon as all of them are there; those that have ended are not waited for.
+UNWATCHED inline void settle(Warp &warp, unsigned lane) {
+    const unsigned lanes = warp.lanes[lane] & warp.alive;
+    if ((warp.arrived & lanes) != lanes) return;
+    char taken[32][8];
+    for (unsigned other = 0; other < 32; other++) {
+        if (!(lanes >> other & 1)) continue;
+        if (warp.lanes[other] != warp.lanes[lane] || warp.site[other] != warp.site[lane])
+            tell("lanes of a warp meet at different operations, or with different masks");
+        const int source = warp.source[other];
+        if (!(lanes >> source & 1)) tell("a lane takes a value from one that is not there");
+        memcpy(taken[other], warp.value[source], sizeof taken[other]);
+    }
+    for (unsigned other = 0; other < 32; other++) {
+        if (!(lanes >> other & 1)) continue;
+        memcpy(warp.value[other], taken[other], sizeof taken[other]);
+        warp.met[other]++;
+    }
+    warp.arrived &= ~lanes;
+    warp.meeting++;
+}
+
+// The lanes of the mask meet here; `value` is what the one called `source` has brought.
+UNWATCHED inline void meet_warp(unsigned lanes, int site, void *value, unsigned size, int source) {
+    SETTLE_STORES();
+    Warp &warp = warps[current / 32];
+    const unsigned lane = current % 32, since = warp.met[lane];
+    if (!(lanes >> lane & 1)) tell("a lane that is not in its mask");
+    warp.lanes[lane] = lanes;
+    warp.site[lane] = site;
+    warp.source[lane] = source;
+    memcpy(warp.value[lane], value, size);
+    warp.arrived |= 1u << lane;
+    settle(warp, lane);
+    if (warp.met[lane] == since) wait(&warp.met[lane], since);
+    memcpy(value, warp.value[lane], size);
+}
+
+UNWATCHED inline void run_thread() {
     kernel(arguments);
+    SETTLE_STORES();
     threads[current].done = true;
     block.alive--;
-    settle(block);
-    warps[current / 32].alive--;
-    settle(warps[current / 32]);
+    settle();
+    Warp &warp = warps[current / 32];
+    warp.alive &= ~(1u << current % 32);
+    for (unsigned lane = 0; lane < 32; lane++)
+        if (warp.arrived >> lane & 1) settle(warp, lane);
     change(&threads[current].context, &scheduler);
 }
 
-inline void start(unsigned i) {
+UNWATCHED inline void start(unsigned i) {
     Thread &t = threads[i];
     t.done = false;
     t.waits_for = nullptr;
     prepare(&t.context, stacks + (size_t)i * STACK, STACK, run_thread);
-    warps[i / 32].alive++;
+    warps[i / 32].alive |= 1u << i % 32;
 }
 
-// 0, or 1 when threads wait for each other for ever.
-inline int run_block() {
-    unsigned n = blockDim.x;
+UNWATCHED inline void run_block() {
+    const unsigned n = blockDim.x;
     memset(warps, 0, sizeof warps);
-    block = Group{n, 0, 0};
+    block = Block{n, 0, 0, 0};
     if (!stacks) stacks = (char *)malloc((size_t)MAX_THREADS * STACK);
     for (unsigned i = 0; i < n; i++) start(i);
     for (unsigned left = n; left;) {
@@ -119,34 +194,36 @@ inline int run_block() {
             Thread &t = threads[current];
             if (t.done) continue;
             left++;
-            if (t.waits_for && t.waits_for->meeting == t.since) continue;
+            if (t.waits_for && *t.waits_for == t.since) continue;
             moved = true;
             threadIdx = Dim{current, 0, 0};
             change(&scheduler, &t.context);
+            if (wrong) return;
         }
-        if (left && !moved) return 1;
+        if (left && !moved) return tell("a barrier that some threads never reach");
     }
-    return 0;
 }
 
-inline int run_grid(void (*function)(void **), const unsigned *grid, unsigned threads_in_block, void **args, int meets) {
+UNWATCHED inline const char *run_grid(
+    void (*function)(void **), const unsigned *grid, unsigned threads_in_block, void **args, int meets
+) {
     gridDim = Dim{grid[0], grid[1], 1};
     blockDim = Dim{threads_in_block, 1, 1};
     kernel = function;
     arguments = args;
-    for (unsigned y = 0; y < grid[1]; y++)
-        for (unsigned x = 0; x < grid[0]; x++) {
-            blockIdx = Dim{x, y, 0};
-            if (meets) {
-                if (run_block()) return 1;
-                continue;
-            }
-            for (current = 0; current < blockDim.x; current++) {
-                threadIdx = Dim{current, 0, 0};
-                function(args);
-            }
+    wrong = nullptr;
+    for (unsigned k = 0; k < grid[0] * grid[1] && !wrong; k++) {
+        blockIdx = Dim{k % grid[0], k / grid[0], 0};
+        if (meets) {
+            run_block();
+            continue;
         }
-    return 0;
+        for (current = 0; current < blockDim.x; current++) {
+            threadIdx = Dim{current, 0, 0};
+            function(args);
+        }
+    }
+    return wrong;
 }
 
 // A kernel behind one signature: argument k stands where args[k] points.
@@ -155,17 +232,13 @@ template <class T> struct Plain<const T> { typedef T type; };
 template <unsigned... I> struct Indices {};
 template <unsigned N, unsigned... I> struct Count : Count<N - 1, N - 1, I...> {};
 template <unsigned... I> struct Count<0, I...> { typedef Indices<I...> type; };
-template <class... A, unsigned... I> inline void call(void (*k)(A...), void **args, Indices<I...>) {
+template <class... A, unsigned... I> UNWATCHED inline void call(void (*k)(A...), void **args, Indices<I...>) {
     k(*(typename Plain<A>::type *)args[I]...);
 }
-template <class... A> inline void unpack(void (*k)(A...), void **args) { call(k, args, typename Count<sizeof...(A)>::type()); }
+template <class... A> UNWATCHED inline void unpack(void (*k)(A...), void **args) { call(k, args, typename Count<sizeof...(A)>::type()); }
 
-template <class T> inline T exchange(T value, int source) {
-    Group &warp = warps[current / 32];
-    auto &slot = slots[current / 32][warp.meeting & 1];
-    memcpy(slot[current % 32], &value, sizeof value);
-    meet(warp);
-    memcpy(&value, slot[source], sizeof value);
+template <class T> UNWATCHED inline T exchange(unsigned lanes, T value, int source, int site) {
+    meet_warp(lanes, site, &value, sizeof value, source);
     return value;
 }
 
@@ -179,8 +252,8 @@ template <class To, class From> inline To bits(From from) {
 }  // namespace host
 
 #define HOST_KERNEL(number, name)                                                                             \
-    static void unpacked_##number(void **args) { host::unpack(name, args); }                                 \
-    extern "C" int run_##number(const unsigned *grid, unsigned threads, void **args, int meets) {             \
+    UNWATCHED static void unpacked_##number(void **args) { host::unpack(name, args); }                       \
+    VISIBLE const char *run_##number(const unsigned *grid, unsigned threads, void **args, int meets) {     \
         return host::run_grid(unpacked_##number, grid, threads, args, meets);                                 \
     }
 
@@ -192,28 +265,44 @@ namespace host {
 struct Pieces { unsigned left[32][4], right[32][2]; };
 static Pieces pieces[MAX_THREADS / 32][2];
 
-inline Pieces &between(const unsigned *left, const unsigned *right) {
-    Group &warp = warps[current / 32];
+UNWATCHED inline Pieces &between(const unsigned *left, const unsigned *right) {
+    Warp &warp = warps[current / 32];
     Pieces &p = pieces[current / 32][warp.meeting & 1];
     memcpy(p.left[current % 32], left, sizeof p.left[0]);
     memcpy(p.right[current % 32], right, sizeof p.right[0]);
-    meet(warp);
+    int nothing = 0;
+    meet_warp(0xffffffffu, -1, &nothing, sizeof nothing, current % 32);
     return p;
 }
 
 }  // namespace host
 
-inline void __syncthreads() { host::meet(host::block); }
-template <class T> inline T __shfl_xor_sync(unsigned, T value, int mask) {
-    return host::exchange(value, (host::current % 32) ^ mask);
+inline void __syncthreads(int site = __builtin_LINE()) { host::meet_block(site); }
+template <class T> UNWATCHED inline T __shfl_xor_sync(unsigned lanes, T value, int mask, int site = __builtin_LINE()) {
+    return host::exchange(lanes, value, (host::current % 32) ^ mask, site);
 }
-template <class T> inline T __shfl_up_sync(unsigned, T value, int offset) {
+template <class T> UNWATCHED inline T __shfl_up_sync(unsigned lanes, T value, int offset, int site = __builtin_LINE()) {
     int lane = host::current % 32;
-    return host::exchange(value, lane < offset ? lane : lane - offset);
+    return host::exchange(lanes, value, lane < offset ? lane : lane - offset, site);
 }
-template <class T> inline T atomicAdd(T *x, T y) { T old = *x; *x = old + y; return old; }
-template <class T> inline T atomicMax(T *x, T y) { T old = *x; if (y > old) *x = y; return old; }
-template <class T> inline T atomicCAS(T *x, T expected, T y) { T old = *x; if (old == expected) *x = y; return old; }
+template <class T> UNWATCHED inline T atomicAdd(T *x, T y) {
+    TOUCH(x, sizeof(T), host::ATOMIC);
+    T old = *x;
+    *x = old + y;
+    return old;
+}
+template <class T> UNWATCHED inline T atomicMax(T *x, T y) {
+    TOUCH(x, sizeof(T), host::ATOMIC);
+    T old = *x;
+    if (y > old) *x = y;
+    return old;
+}
+template <class T> UNWATCHED inline T atomicCAS(T *x, T expected, T y) {
+    TOUCH(x, sizeof(T), host::ATOMIC);
+    T old = *x;
+    if (old == expected) *x = y;
+    return old;
+}
 inline float __int_as_float(int x) { return host::bits<float>(x); }
 inline int __float_as_int(float x) { return host::bits<int>(x); }
 inline long long __double_as_longlong(double x) { return host::bits<long long>(x); }
@@ -239,7 +328,8 @@ inline float widen(half_t h) { return (float)host::bits<_Float16>(h.bits); }
 inline float widen(bfloat_t b) { return __uint_as_float((unsigned)b.bits << 16); }
 
 // What the device's own addition to two halves at once does.
-template <class T> inline void add_halves(unsigned *word, unsigned pair, T) {
+template <class T> UNWATCHED inline void add_halves(unsigned *word, unsigned pair, T) {
+    TOUCH(word, sizeof *word, host::ATOMIC);
     for (int shift = 0; shift < 32; shift += 16) {
         const T old{(unsigned short)(*word >> shift)}, more{(unsigned short)(pair >> shift)};
         *word = (*word & ~(0xffffu << shift)) | (unsigned)T::from(widen(old) + widen(more)).bits << shift;
@@ -247,7 +337,7 @@ template <class T> inline void add_halves(unsigned *word, unsigned pair, T) {
 }
 
 // Products of half precision are exact in float32; the sums of a piece are taken in float64 and rounded once.
-template <class T> inline void multiply_pieces(float (&sums)[4], const unsigned *left, const unsigned *right) {
+template <class T> UNWATCHED inline void multiply_pieces(float (&sums)[4], const unsigned *left, const unsigned *right) {
     host::Pieces &p = host::between(left, right);
     const int lane = host::current % 32;
     for (int e = 0; e < 4; e++) {
@@ -261,7 +351,7 @@ template <class T> inline void multiply_pieces(float (&sums)[4], const unsigned 
         sums[e] = (float)sum;
     }
 }
-inline void multiply_pieces(float (&sums)[4], const unsigned *left, const unsigned *right) {
+UNWATCHED inline void multiply_pieces(float (&sums)[4], const unsigned *left, const unsigned *right) {
     host::Pieces &p = host::between(left, right);
     const int lane = host::current % 32;
     for (int e = 0; e < 4; e++) {
@@ -273,15 +363,21 @@ inline void multiply_pieces(float (&sums)[4], const unsigned *left, const unsign
     }
 }
 inline unsigned rounded_to_tf32(float x) { return isfinite(x) ? (__float_as_uint(x) + 0x1000) & ~0x1fffu : __float_as_uint(x); }
-template <bool TURNED> inline void load_pieces(unsigned (&piece)[4], const void *row) {
+template <bool TURNED> UNWATCHED inline void load_pieces(unsigned (&piece)[4], const void *row) {
     const int lane = host::current % 32;
+    const auto row_of = [&](int other) UNWATCHED {
+        return (const unsigned short *)host::exchange(0xffffffffu, row, other, -2);
+    };
+    if ((uintptr_t)row % 16) host::tell("rows of pieces begin at multiples of 16 bytes");
+    TOUCH(row, 16, host::READ);
     for (int p = 0; p < 4; p++) {
-        const unsigned short *near = (const unsigned short *)host::exchange(row, p * 8 + (TURNED ? lane % 4 * 2 : lane / 4));
-        if (TURNED) {
-            const unsigned short *next = (const unsigned short *)host::exchange(row, p * 8 + lane % 4 * 2 + 1);
-            piece[p] = near[lane / 4] | (unsigned)next[lane / 4] << 16;
-        } else {
-            piece[p] = near[lane % 4 * 2] | (unsigned)near[lane % 4 * 2 + 1] << 16;
-        }
+        const unsigned short *near = row_of(p * 8 + (TURNED ? lane % 4 * 2 : lane / 4)), *next = near;
+        if (TURNED) next = row_of(p * 8 + lane % 4 * 2 + 1);
+        near += TURNED ? lane / 4 : lane % 4 * 2;
+        next += TURNED ? lane / 4 : lane % 4 * 2 + 1;
+        piece[p] = *near | (unsigned)*next << 16;
     }
 }
+#ifdef CHECKED
+#include "host_checks.h"
+#endif

@@ -354,6 +354,24 @@ def test_bfloat16_is_rounded_by_the_device() -> None:
         assert "cvt.rn.bf16x2.f32" in ptx and "32767" not in ptx  # what integers would round by
 
 
+def grown(x: Any) -> Any:
+    """What a compiler folds away where integers cannot overflow."""
+    return x + 1 > x, x * 8 // 8 == x, -x < 0, x**2 >= 0, np.sum(x * x), np.prod(x + 2), np.cumsum(x * 3)
+
+
+@needs_compiler
+@pytest.mark.parametrize("dtype", ["i4", "i8"])
+def test_integers_wrap_around(dtype: str) -> None:
+    """An overflow of signed integers, undefined in CUDA, is neither computed nor taken for impossible."""
+    pytest.importorskip("cupy")
+    info = np.iinfo(dtype)
+    case = Case(grown, (np.array([info.max, info.min, info.max - 1, info.min + 1, 5, 0, -1], dtype),))
+    function = case.translated("cuda")
+    case.check(GpuExecutor(function, HostCuda(checked=True))(list(case.args)))
+    compared = [compile_program(k.program, 90).ptx for k in kernels_of(function, "cuda") if "bool" in k.source]
+    assert compared and sum(ptx.count("setp") for ptx in compared) > 4
+
+
 def test_a_new_length_is_the_same_source() -> None:
     for one, other in (
         (softmax(100, 200), softmax(7, 9000)),
