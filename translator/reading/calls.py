@@ -23,7 +23,7 @@ from .context import Context
 from .demand import demand, refuse_undefined, static
 from .functional import call_update
 from .generators import Pieces, of_call
-from .handlers import call_handler
+from .handlers import call_handler, leave_to_cpython
 from .hooks import accelerated_function, call_hook, is_hook
 from .inlining import inline, inline_closure
 from .iteration import consumed, known_items
@@ -97,8 +97,10 @@ def call_value(ctx: Context, f: Value, args: list[Value], kwargs: dict[str, Valu
     if kind is Bound:
         owner = f.owner.value if type(f.owner) is Foreign else f.owner
         if type(f.function) is types.FunctionType and not is_runtime(owner):
-            handler = _handler_for(ctx, types.MethodType(f.function, owner))
+            method = types.MethodType(f.function, owner)
+            handler = _handler_for(ctx, method)
             if handler is not None:
+                leave_to_cpython(ctx, method, args, node)
                 return call_handler(ctx, handler, f.function, args, kwargs, node)
         return call_value(ctx, f.function, [f.owner, *args], kwargs, node)
     if kind is Partial:
