@@ -367,3 +367,19 @@ def test_a_slice_that_counts_from_the_back_is_never_derived_wrongly(n):
     for run in (grad(beside), accelerate(grad(beside), target="cpu")):
         with pytest.raises(IndexError, match="leaves its axis"):
             run(np.arange(1.0, n + 1))
+
+
+def gathered_again(x, c):
+    m, first, x = 1, x[0], x * 1.5
+    y, u = np.zeros(4), x
+    for i in range(0, 4, 2):
+        y[:] = np.array([c, first, x[0], 0.3])
+        if x[2] > 0 or m == 1:
+            break
+        u = u * 0.5
+    return np.sum(u) + np.sum(y * y)
+
+
+def test_what_is_moved_out_of_a_loop_that_is_visited_twice():
+    assert_close = np.testing.assert_allclose
+    assert_close(grad(gathered_again)(X, 0.4), 1.5 + np.array([2 * X[0] + 4.5 * X[0], 0, 0, 0, 0]))

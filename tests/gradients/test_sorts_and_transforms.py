@@ -9,7 +9,7 @@ import pytest
 from test_families import C, F, arrays, run
 
 import untraced
-from untraced import UnsupportedError, grad, vmap
+from untraced import UnsupportedError, accelerate, grad, vmap
 from untraced.runtime.testing import check_grads
 from untraced.translator import make, ops
 from untraced.translator.ir import const
@@ -146,3 +146,15 @@ def test_polydiv():
     check_grads(np.polydiv, (np.array([1.0, 0.2, 3.0, 0.4]), np.array([2.0, 0.7, 1.1])), order=2)
     with pytest.raises(ValueError, match="leading zeros"):
         grad(lambda p: np.polydiv(p, np.array([1.0, 1.0, 1.0]))[0][0])(np.array([1.0, 1.0, 1.0, 2.0]))
+
+
+def test_a_sorts_cotangents_are_stored() -> None:
+    x, m = np.array([0.3, 0.1, 0.7, 0.2]), np.arange(12.0).reshape(3, 4)[::-1] ** 2
+    for f, a in (
+        (lambda x: np.sum(np.sort(x) * np.arange(4.0)), x),
+        (lambda x: np.sum(np.sort(x, axis=0) ** 2 * np.arange(3.0)[:, None]), m),
+        (lambda x: np.sum(np.sort(x, axis=1) ** 2 * np.arange(4.0)), m),
+        (lambda x: np.sum(x[np.argsort(x)] ** 2 * np.arange(4.0)), x),
+    ):
+        check_grads(f, (a,))
+        assert "add.at" not in accelerate(grad(f), target="numpy").inspect(a).source

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from .. import ops
 from ..errors import Span
 from ..ir import Atom, For, Shape, Var
-from ..ops.core import At, Dim, Dyn, Gather, Put, Run
+from ..ops.core import At, Dim, Dyn, Gather, Put, Run, SortAttrs
 from ..records import dataclass
 from .cotangents import is_number, same_atom
 from .differences import Makers, bounds_of, contradict, offset_of
@@ -47,9 +47,11 @@ class Place:
         return bool(bounds) and contradict(bounds)
 
     def distinct(self, makers: Makers) -> bool:
-        """Surely no element twice: there are no arrays of indices, or one of those that go together is np.arange."""
+        """Surely no element twice: there are no arrays of indices, one of those that go together is np.arange, or they
+        are what sorts lines of the array.
+        """
         arrays = [self.dyn[d.arg] for d in self.dims if isinstance(d, Gather)]
-        if not arrays:
+        if not arrays or any(_sorts(a, arrays, makers) for a in arrays):
             return True
         longest = max(a.aval.size for a in arrays)
         counted = [a for a in arrays if isinstance(a, Var) and a in makers and makers[a].op is ops.IOTA]
@@ -92,6 +94,25 @@ class Place:
 
     def _start(self, i: int | Dyn, makers: Makers) -> tuple[Var | None, int]:
         return offset_of(self.dyn[i.arg], makers) if isinstance(i, Dyn) else (None, i)
+
+
+def _sorts(order: Atom, arrays: Sequence[Atom], makers: Makers) -> bool:
+    """Whether an array of indices is np.argsort along an axis, and the others count the lines."""
+    made = makers.get(order) if isinstance(order, Var) else None
+    if made is None or not isinstance(made.attrs, SortAttrs) or made.op is not ops.ARGSORT:
+        return False
+    shape = order.aval.shape
+    lines = [i for i, n in enumerate(shape) if i != made.attrs.axis and n > 1]
+    return all(any(_counts(a, i, shape, makers) for a in arrays) for i in lines)
+
+
+def _counts(a: Atom, axis: int, shape: Shape, makers: Makers) -> bool:
+    """Whether an array is np.arange along this axis of a shape that it broadcasts to."""
+    if a.aval.ndim != len(shape) or a.aval.shape[axis] != shape[axis] or a.aval.size != shape[axis]:
+        return False
+    while isinstance(a, Var) and a in makers and makers[a].op in (ops.EXPAND_DIMS, ops.RESHAPE):
+        a = makers[a].args[0]
+    return isinstance(a, Var) and a in makers and makers[a].op is ops.IOTA
 
 
 @dataclass(frozen=True, slots=True)

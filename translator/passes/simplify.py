@@ -164,6 +164,8 @@ class _Walk:
         if found.op is not s.op or found.attrs is not s.attrs or found.args != s.args:
             s = Apply(s.targets, found.op, found.args, found.attrs, s.span)
         level = self.level_for(s)
+        if level < len(self.levels) - 1 and self.depth.get(target) == level:
+            return  # an earlier visit of the loop has moved it
         self.append(s, level)
         self.definitions.made[target] = s
         if not _is_buffer(s.op) and not _is_element(s):

@@ -36,7 +36,7 @@ def _array(
     ndmin: Value = 0,
     like: Value = None,
 ) -> Value:
-    copy = static(ctx, copy, node, "copy")
+    copy = _copy_mode(static(ctx, copy, node, "copy"))
     if copy or type(object) is not Ref:
         _check_copy(copy, object, dtype)
         return _call(ctx, np.array, [object, dtype], {"ndmin": ndmin}, node)
@@ -56,12 +56,17 @@ def _as_array(
     copy: Value = None,
     like: Value = None,
 ) -> Value:
-    copy = static(ctx, copy, node, "copy")
+    copy = _copy_mode(static(ctx, copy, node, "copy"))
     _check_copy(copy, a, dtype)
     if copy:
         return _call(ctx, np.array, [a, dtype], {}, node)
     made = _call(ctx, np.asarray, [a, dtype], {}, node)
     return _contiguous(ctx, made, order) if order in ("C", "F") and type(a) is Ref else made
+
+
+def _copy_mode(copy: Value) -> Value:
+    """What `copy=` says where it is one of NumPy's modes, as SciPy's array_api_compat has them."""
+    return {"ALWAYS": True, "IF_NEEDED": None, "NEVER": False}[copy.name] if isinstance(copy, np._CopyMode) else copy
 
 
 def _check_copy(copy: Value, x: Value, dtype: Value) -> None:
