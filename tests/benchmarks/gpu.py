@@ -3,13 +3,16 @@
     python tests/benchmarks/gpu.py                                        # all, with both languages; some minutes
     python tests/benchmarks/gpu.py softmax --languages triton --rounds 5
     python tests/benchmarks/gpu.py --json gpu.json --markdown docs/performance.md
+    python tests/benchmarks/gpu.py --json gpu.json --seconds 240   # what is done by then
 
 Each time is the median over interleaved rounds of many calls and one wait for the device, on data several times the
 size of the L2 cache. Every result is compared with NumPy in float64 before it is timed. `limit` is the share of what
 the card does: of a device-to-device copy measured in the same run for what moves memory, of the library's matrix
 product for products. bfloat16 is computed with in float32, as NumPy promotes it, and stored as it came. Peers that are
 not installed have no column. What fails is reported beside its program, the others go on; the exit status is 1 where it
-is one of ours that failed.
+is one of ours that failed. Ours and the library's are measured first, in the order of `programs`, then the peers beside
+ours; FILE is written anew after each, so what ends the process ends nothing that is in it. With --resume what
+FILE has is not measured again: so `gpu_session.py` goes on where a process was lost.
 """
 
 from __future__ import annotations
@@ -22,8 +25,9 @@ import os
 import statistics
 import sys
 import time
+import traceback
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +39,7 @@ from untraced import Array, accelerate, device_put, vmap
 Build = Callable[[Any], Callable[..., Any]]
 Run = Callable[[], Any]
 LARGE = 1 << 26
+LOST = 3  # the exit status where the device fails every call of the process
 
 
 @dataclass(frozen=True)
@@ -188,7 +193,7 @@ def escape_times(xp: Any) -> Callable[..., Any]:
 
 
 def programs() -> dict[str, Program]:
-    """Each by its name. Rows of 256 to 65,536 hold 2^26 numbers together."""
+    """Each by its name, what says most first. Rows of 256 to 65,536 hold 2^26 numbers together."""
     found: dict[str, Program] = {}
     for n, chain in ((3, chain_of_3), (10, chain_of_10), (20, chain_of_20)):
         for dtype, size, tolerance in (("float32", 4, 1e-4), ("bfloat16", 2, 6e-2)):
@@ -207,13 +212,15 @@ def programs() -> dict[str, Program]:
             shape = (LARGE // columns, columns)
             moved = 4 * LARGE * (inputs + outputs)
             found[f"{name}, rows of {columns}"] = Program(build, (shape,) * inputs, "float32", moved, wanted=0.85)
+    # One length of each kind first.
+    rest = {n: found.pop(n) for n in list(found) if n.endswith(("rows of 256", "rows of 65536"))}
     found["sum"] = Program(full_sum, ((4 * LARGE,),), "float32", 16 * LARGE, wanted=0.9)
-    found["argmax"] = Program(place_of_largest, ((LARGE,),), "float32", 4 * LARGE, wanted=0.85, tolerance=0.0)
+    rest["argmax"] = Program(place_of_largest, ((LARGE,),), "float32", 4 * LARGE, wanted=0.85, tolerance=0.0)
     # Read by the kernel that finds what chunks come to, and again by the one that sums along them.
-    found["running sum"] = Program(running_sum, ((LARGE,),), "float32", 8 * LARGE, wanted=0.6, reads=1.5)
+    rest["running sum"] = Program(running_sum, ((LARGE,),), "float32", 8 * LARGE, wanted=0.6, reads=1.5)
     # Mean and variance in one walk, since no block keeps such rows; the second one stores.
     long = (LARGE >> 17, 1 << 17)
-    found["layer norm, rows of 131072"] = Program(layer_norm, (long,), "float32", 8 * LARGE, wanted=0.55, reads=1.5)
+    rest["layer norm, rows of 131072"] = Program(layer_norm, (long,), "float32", 8 * LARGE, wanted=0.55, reads=1.5)
     n = 8192
     found["matmul + bias + gelu, 8192, bfloat16"] = Program(
         gelu_layer, ((n, n), (n, n), (n,)), "bfloat16", 6 * n * n, 2.0 * n**3, 0.75, tolerance=0.2
@@ -225,7 +232,7 @@ def programs() -> dict[str, Program]:
     found["Mandelbrot by lanes, up to 500 steps"] = Program(
         escape_times, ((count,),) * 2, "float32", 16 * count, wanted=20.0, tolerance=0.0, lanes=True
     )
-    return found
+    return found | rest
 
 
 # ---- running them --------------------------------------------------------------------------------
@@ -343,8 +350,10 @@ def has_torch() -> bool:
     return bool(torch.cuda.is_available())
 
 
-def runners(program: Program, languages: Sequence[str]) -> tuple[dict[str, Run], dict[str, str]]:
-    """What enqueues one call, by framework, each tried and ours checked; and what went wrong with the others."""
+def runners(program: Program, languages: Sequence[str], peers: bool = True) -> tuple[dict[str, Run], dict[str, str]]:
+    """What enqueues one call, by framework, each tried and ours checked; and what went wrong with the others.
+    `peers`: with those that are not ours and not the library.
+    """
     found: dict[str, Run] = {}
     errors: dict[str, str] = {}
     try:
@@ -352,6 +361,8 @@ def runners(program: Program, languages: Sequence[str]) -> tuple[dict[str, Run],
     except Exception as error:  # an older CuPy has no bfloat16
         return {}, dict.fromkeys(languages, f"the data cannot be made: {told(error)}")
     for name, make in makers(program, languages, args).items():
+        if not peers and name not in (*languages, "library"):
+            continue
         try:
             run = make()
             wait(name, run())
@@ -364,7 +375,9 @@ def runners(program: Program, languages: Sequence[str]) -> tuple[dict[str, Run],
 
 def told(error: Exception) -> str:
     lines = str(error).strip().splitlines() or [""]
-    return f"{type(error).__name__}: {lines[0][:300]}"
+    place = traceback.extract_tb(error.__traceback__)[-1:]
+    where = "".join(f" ({Path(f.filename).name}:{f.lineno})" for f in place)
+    return f"{type(error).__name__}: {lines[0][:300]}{where}"
 
 
 def wait(name: str, result: Any) -> None:
@@ -397,6 +410,13 @@ def timed(enqueued: dict[str, Callable[[], Any]], rounds: int, length: float = 0
     return {name: statistics.median(s) for name, s in samples.items()}
 
 
+def device_name() -> str:
+    import cupy
+
+    named = cupy.cuda.runtime.getDeviceProperties(cupy.cuda.runtime.getDevice())["name"]
+    return str(named.decode() if isinstance(named, bytes) else named)
+
+
 def limits(rounds: int) -> dict[str, float]:
     """Bytes a second of a copy, read and written, and operations a second of the library's product in bfloat16."""
     import cupy
@@ -404,17 +424,35 @@ def limits(rounds: int) -> dict[str, float]:
     x = cupy.empty(4 * LARGE, np.float32)
     y = cupy.empty_like(x)
     found = {"copy": 2 * x.nbytes / timed({"copy": lambda: cupy.copyto(y, x)}, rounds)["copy"]}
-    if has_torch():
-        import torch
-
-        a, b = (torch.randn(8192, 8192, device="cuda", dtype=torch.bfloat16) for _ in range(2))
-        found["product"] = 2.0 * 8192**3 / timed({"product": lambda: a @ b}, rounds)["product"]
+    try:
+        found["product"] = 2.0 * 8192**3 / timed({"product": product()}, rounds)["product"]
+    except Exception as error:  # shares of products are of the copy then
+        print(f"the library's product cannot be timed: {told(error)}", flush=True)
     return found
 
 
-def measured(name: str, program: Program, languages: Sequence[str], rounds: int, most: dict[str, float]) -> Any:
-    enqueued, errors = runners(program, languages)
-    found = timed(enqueued, rounds)
+def product() -> Run:
+    """In bfloat16, or, where there is no PyTorch, in float16, of which tensor cores do as many."""
+    if has_torch():
+        import torch
+
+        x, y = (torch.randn(8192, 8192, device="cuda", dtype=torch.bfloat16) for _ in range(2))
+        return lambda: x @ y
+    import cupy
+
+    a, b = (cupy.random.default_rng(0).standard_normal((8192, 8192), dtype=np.float32).astype("f2") for _ in range(2))
+    return lambda: a @ b
+
+
+def measured(
+    name: str, program: Program, languages: Sequence[str], rounds: int, most: dict[str, float], peers: bool = True
+) -> Any:
+    enqueued, errors = runners(program, languages, peers)
+    found: dict[str, float] = {}
+    try:
+        found = timed(enqueued, rounds)
+    except Exception as error:  # the card gives up in the middle of it
+        errors |= dict.fromkeys(enqueued, f"while it was timed: {told(error)}")
     shares = {}
     for language in [n for n in languages if n in found]:
         if program.lanes:
@@ -424,7 +462,7 @@ def measured(name: str, program: Program, languages: Sequence[str], rounds: int,
             shares[language] = found["library"] / found[language]
         elif program.operations and "product" in most:
             shares[language] = program.operations / found[language] / most["product"]
-        else:
+        elif "copy" in most:
             shares[language] = program.moved / found[language] / most["copy"]
     return {"name": name, "seconds": found, "shares": shares, "wanted": program.wanted, "errors": errors}
 
@@ -437,10 +475,76 @@ def table(results: Sequence[Any], languages: Sequence[str], device: str, most: d
         times = [f"{1e6 * r['seconds'][p]:,.0f} us" if p in r["seconds"] else "-" for p in (*languages, *peers)]
         shares = [f"{100 * r['shares'][n]:.0f} %" if n in r["shares"] else "-" for n in languages]
         lines.append("| " + " | ".join([r["name"], *times, *shares, f"{100 * r['wanted']:.0f} %"]) + " |")
-    rates = f"{device}: a copy moves {most['copy'] / 1e12:.2f} TB/s"
+    rates = f"{device}: a copy moves {most.get('copy', 0.0) / 1e12:.2f} TB/s"
     if "product" in most:
         rates += f", the library multiplies at {most['product'] / 1e12:.0f} TFLOP/s in bfloat16"
     return "\n".join([rates + ".", "", *lines])
+
+
+@dataclass
+class Report:
+    """What has been found, and the file that has it. `begun`: the program that is being measured."""
+
+    file: str | None
+    device: str = "no device yet"
+    limits: dict[str, float] = field(default_factory=dict)
+    results: dict[str, Any] = field(default_factory=dict)
+    with_peers: list[str] = field(default_factory=list)
+    begun: str = ""
+
+    def save(self) -> None:
+        if self.file:
+            told = {k: getattr(self, k) for k in ("device", "limits", "with_peers", "begun")}
+            new = Path(f"{self.file}.new")
+            new.write_text(json.dumps({**told, "results": list(self.results.values())}, indent=1))
+            new.replace(self.file)
+
+    def resume(self, wanted: dict[str, Program], languages: Sequence[str]) -> None:
+        """What the file has; the program in whose midst the process ended has failed."""
+        if not self.file or not Path(self.file).exists():
+            return
+        known = json.loads(Path(self.file).read_text())
+        self.limits, self.with_peers = known["limits"], known["with_peers"]
+        self.results = {r["name"]: r for r in known["results"]}
+        if (name := known["begun"]) in wanted:
+            ended = dict.fromkeys(languages, "the process ended, or was ended, while it was measured")
+            empty = {"name": name, "seconds": {}, "shares": {}, "wanted": wanted[name].wanted, "errors": ended}
+            self.results.setdefault(name, empty)
+            self.with_peers.append(name)
+
+
+def measure_all(report: Report, wanted: dict[str, Program], options: argparse.Namespace, end: float) -> None:
+    """Ours first, then all of them side by side; nothing begins behind `end`."""
+    for peers in (False, True):
+        for name, program in wanted.items():
+            done = name in report.with_peers if peers else name in report.results
+            if done or time.perf_counter() > end:
+                continue
+            report.begun = name
+            report.save()
+            found = measured(name, program, options.languages, options.rounds, report.limits, peers)
+            if not peers or any(n in found["seconds"] for n in options.languages):
+                report.results[name] = found
+            report.with_peers += [name] * peers
+            report.begun = ""
+            report.save()
+            shares = ", ".join(f"{k} {100 * v:.0f} %" for k, v in found["shares"].items())
+            print(f"{name}: {shares} (wanted {100 * program.wanted:.0f} %)", flush=True)
+            for framework, error in found["errors"].items():
+                print(f"    {framework} failed: {error}", flush=True)
+            clear()
+
+
+def clear() -> None:
+    """Memory for the next program. What the card cannot do any more ends the process: another one can go on."""
+    import cupy
+
+    try:
+        cupy.cuda.runtime.deviceSynchronize()
+    except cupy.cuda.runtime.CUDARuntimeError as error:
+        print(f"the device is lost to this process: {told(error)}", flush=True)
+        os._exit(LOST)
+    cupy.get_default_memory_pool().free_all_blocks()
 
 
 def main(given: Sequence[str] | None = None) -> None:
@@ -448,35 +552,29 @@ def main(given: Sequence[str] | None = None) -> None:
     parser.add_argument("names", nargs="*", help="programs whose names begin so; default: all")
     parser.add_argument("--languages", nargs="+", default=["triton", "cuda"])
     parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--seconds", type=float, default=3600.0, help="begin nothing later than that")
+    parser.add_argument("--resume", action="store_true", help="measure what the file of --json lacks")
     parser.add_argument("--json", metavar="FILE")
     parser.add_argument("--markdown", metavar="FILE", help="replace the table between the markers of the GPU in FILE")
     options = parser.parse_args(given)
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # JAX leaves memory to the others
-    import cupy
-
-    named = cupy.cuda.runtime.getDeviceProperties(cupy.cuda.runtime.getDevice())["name"]
-    device = named.decode() if isinstance(named, bytes) else named
-    most = limits(options.rounds)
-    results = []
-    for name, program in programs().items():
-        if options.names and not any(name.startswith(n) for n in options.names):
-            continue
-        results.append(measured(name, program, options.languages, options.rounds, most))
-        shares = ", ".join(f"{k} {100 * v:.0f} %" for k, v in results[-1]["shares"].items())
-        print(f"{name}: {shares} (wanted {100 * program.wanted:.0f} %)", flush=True)
-        for framework, error in results[-1]["errors"].items():
-            print(f"    {framework} failed: {error}", flush=True)
-        cupy.get_default_memory_pool().free_all_blocks()
-    text = table(results, options.languages, device, most)
+    end = time.perf_counter() + options.seconds
+    wanted = {n: p for n, p in programs().items() if not options.names or n.startswith(tuple(options.names))}
+    report = Report(options.json)
+    if options.resume:
+        report.resume(wanted, options.languages)
+    report.device = device_name()
+    report.limits = report.limits or limits(options.rounds)
+    measure_all(report, wanted, options, end)
+    report.save()
+    text = table(list(report.results.values()), options.languages, report.device, report.limits)
     print(text)
-    if options.json:
-        Path(options.json).write_text(json.dumps({"device": device, "limits": most, "results": results}, indent=1))
     if options.markdown:
         page = Path(options.markdown)
         before, _, rest = page.read_text().partition("<!-- gpu -->\n")
         after = rest.partition("<!-- end of gpu -->")[2]
         page.write_text(f"{before}<!-- gpu -->\n{text}\n<!-- end of gpu -->{after}")
-    if any(n in r["errors"] for r in results for n in options.languages):
+    if any(n in r["errors"] for r in report.results.values() for n in options.languages):
         sys.exit(1)
 
 
