@@ -11,9 +11,10 @@ import numpy as np
 from ..translator.bounds import Status
 from ..translator.errors import Diagnostic, UnsupportedError
 from ..translator.ir import DType
+from ..translator.ops.shapes import c_strides
 from ..translator.records import dataclass
 from .dialects import CUDA, TRITON, Cuda, Triton, accumulator, bare, call_expression, carrier
-from .layout import Access, Layout, Strides, access_of, contiguous
+from .layout import Access, Layout, Strides, access_of
 from .loop_reductions import RUNNING
 from .lower import (
     Call,
@@ -313,7 +314,7 @@ class Body:
         return f"tl.store({pointer} + {address}, {self.text(out.value)}, mask={mask})"
 
     def stored_at(self, out: Output) -> Access:
-        return access_of(out.map, contiguous(out.aval_shape), len(self.lowered.domain))
+        return access_of(out.map, c_strides(out.aval_shape), len(self.lowered.domain))
 
     def packs(self, access: Access) -> bool:
         """Whether an array is walked element by element where neighbours are taken together."""

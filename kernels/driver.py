@@ -206,7 +206,7 @@ class _Writer(HostLines):
     def may_record(self, s: For) -> bool:
         """Whether the loop's arguments and results are few enough bytes to be copied."""
         outside = {*free_variables(s.body), *(a for a in s.inits if isinstance(a, Var)), *s.targets}
-        return bool(s.targets) and sum(v.aval.size * v.aval.dtype.itemsize for v in outside) <= RECORDED
+        return bool(s.targets) and sum(v.aval.nbytes for v in outside) <= RECORDED
 
     def range_of(self, s: For) -> str:
         start, stop, step = map(self.integer, (s.range.start, s.range.stop, s.range.step))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ..translator.ir import Shape
+from ..translator.ops.shapes import c_strides
 from ..translator.records import dataclass
-from .layout import Strides, contiguous
+from .layout import Strides
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,7 @@ Form = Number | Strided | Unknown
 
 def in_order(shape: Shape) -> Strided:
     """An array in C order."""
-    return Strided(contiguous(shape))
+    return Strided(c_strides(shape))
 
 
 def joined(a: Form, b: Form) -> Form:

@@ -50,6 +50,11 @@ def is_elementwise(s: Statement) -> bool:
     return isinstance(s, Apply) and isinstance(s.op, Elementwise | Cast) and bool(s.targets[0].aval.shape)
 
 
+def is_pointwise(s: Statement) -> bool:
+    """Whether it is an elementwise operation, or a group of such."""
+    return is_elementwise(s) or (isinstance(s, Fused) and s.kind == "pointwise")
+
+
 def users_of(block: Block) -> dict[Var, set[int]]:
     """Who reads each value: ids of statements, 0 for the block's results."""
     users: dict[Var, set[int]] = {}

@@ -39,11 +39,12 @@ from ..translator.ir import (
 )
 from ..translator.ops import EMPTY
 from ..translator.ops.core import At, Cast, Dyn, Elementwise, Index, IndexAttrs, Put
+from ..translator.ops.shapes import c_strides
 from ..translator.passes.groups import spans_of
 from ..translator.records import dataclass
 from ..translator.tree import LEAF
 from .dialects import TRITON, bare, call_expression, carrier, primitive, working
-from .layout import INT32, contiguous
+from .layout import INT32
 from .loop_checks import divides_counts
 from .loops import loop_of
 from .lower import RESERVED, Call, Names, Number, Value
@@ -246,7 +247,7 @@ class _Lanes:
     def address(self, x: Var, attrs: IndexAttrs, args: Sequence[Atom], span: Span) -> tuple[str, bool]:
         """Of an element that is inside whatever the lane does, and whether it differs between lanes."""
         terms, varies = [], False
-        for d, n, stride in zip(attrs.dims, x.aval.shape, contiguous(x.aval.shape), strict=True):
+        for d, n, stride in zip(attrs.dims, x.aval.shape, c_strides(x.aval.shape), strict=True):
             match d:
                 case At(index=int(k)):
                     terms += [str(k % n * stride)] if k else []

@@ -6,7 +6,8 @@ strides, offsets and extents are arguments, so that arrays of other lengths run 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Sequence
 from dataclasses import field
 
 from ..translator.ir import Shape
@@ -46,7 +47,7 @@ class Space:
 
     @property
     def size(self) -> int:
-        return _product(a.extent for a in self.axes)
+        return math.prod(a.extent for a in self.axes)
 
 
 @dataclass(slots=True)
@@ -88,7 +89,7 @@ class Layout:
             below = self.below(k, axes)
             if stride == 1:
                 terms.append(variable)
-            elif stride and below and stride == _product(n for _, n in below):
+            elif stride and below and stride == math.prod(n for _, n in below):
                 terms.append(f"{variable} * {' * '.join(text for text, _ in below)}")
             elif stride:
                 named = self.shared(f"{name}_stride", (array, variable, stride), stride, names)
@@ -127,22 +128,6 @@ class Layout:
         """The index along one axis of the domain (which `merge_axes` has kept apart)."""
         found = [a for space in self.spaces for a in space.axes if a.members == (axis,)]
         return found[0].variable if found else "0"
-
-
-def _product(values: Iterable[int]) -> int:
-    n = 1
-    for v in values:
-        n *= v
-    return n
-
-
-def contiguous(shape: Shape) -> Strides:
-    """Strides in elements of an array in C order."""
-    strides, step = [], 1
-    for n in reversed(shape):
-        strides.append(step)
-        step *= max(n, 1)
-    return tuple(reversed(strides))
 
 
 def access_of(where: Map, strides: Strides, ndim: int) -> Access:

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..translator.ir import DType, Fused, Shape
+from ..translator.ops.shapes import c_strides
 from ..translator.passes.groups import spans_of
 from ..translator.records import dataclass
 from .body import DIALECTS, Body
 from .dialects import Cuda, Triton, carrier
-from .layout import INT32, Access, Strides, access_of, contiguous, decomposition, make_layout
+from .layout import INT32, Access, Strides, access_of, decomposition, make_layout
 from .lower import Load, Look, Lowered
 from .render import render
 
@@ -110,11 +111,11 @@ def prepare(fused: Fused, lowered: Lowered, language: str, strides: Mapping[int,
     for v in lowered.values:
         if isinstance(v.source, Load | Look):
             shape = fused.body.params[v.source.param].aval.shape
-            own = strides.get(v.source.param, contiguous(shape))
+            own = strides.get(v.source.param, c_strides(shape))
             accesses[id(v)] = access_of(v.source.map, own, ndim)
             if isinstance(v.source, Look):
                 looked[v.source.param] = own
-    stores = [access_of(o.map, contiguous(o.aval_shape), ndim) for o in lowered.outputs]
+    stores = [access_of(o.map, c_strides(o.aval_shape), ndim) for o in lowered.outputs]
     layout = make_layout(lowered, [*accesses.values(), *stores])
     layout.wide = layout.wide or any(fused.body.params[p].aval.size > INT32 for p in looked)
     return Body(lowered, layout, accesses, DIALECTS[language], looked)

@@ -18,10 +18,11 @@ import numpy as np
 
 from ..translator.bounds import Status
 from ..translator.ir import DType, Fused
+from ..translator.ops.shapes import c_strides
 from .body import DIALECTS, Body
 from .dialects import is_half, working
 from .facts import deterministic
-from .layout import INT32, Access, Strides, access_of, contiguous, layout_over
+from .layout import INT32, Access, Strides, access_of, layout_over
 from .lower import Load, Look, Lowered, Value, lower, store_of
 from .parts import MANY_BLOCKS
 from .program import GroupPlan, Launch, header, make_launch
@@ -85,12 +86,12 @@ class _Scatter:
         for v in lowered.values:
             if isinstance(v.source, Load | Look):
                 shape = fused.body.params[v.source.param].aval.shape
-                held = strides.get(v.source.param, contiguous(shape))
+                held = strides.get(v.source.param, c_strides(shape))
                 accesses[id(v)] = access_of(v.source.map, held, ndim)
                 if isinstance(v.source, Look):
                     looked[v.source.param] = held
         (self.output,) = lowered.outputs
-        self.strides = contiguous(self.output.aval_shape)
+        self.strides = c_strides(self.output.aval_shape)
         self.target = access_of(self.place.map, self.strides, ndim)
         spaces = [(list(own), "position", "positions"), ([] if only_places else rest, "i", "n")]
         layout = layout_over(lowered, [*accesses.values(), self.target], spaces)

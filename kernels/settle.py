@@ -55,7 +55,7 @@ from .body import DIALECTS
 from .contract import is_worth, stages
 from .dialects import C_TYPES
 from .facts import H200, Facts
-from .grouping import LONGEST, fits, inline, is_elementwise, replaced, users_of
+from .grouping import LONGEST, fits, inline, is_elementwise, is_pointwise, replaced, users_of
 from .loop_groups import as_kernel
 from .lower import gathers
 from .parts import parted_of
@@ -138,7 +138,7 @@ def _with_neighbours(block: Block, s: Apply, language: str) -> Block:
     """The block with a running reduction and the work along the same rows before and after it as one kernel."""
     assert isinstance(s.attrs, CumulativeAttrs)
     (x,), (target,) = s.args, s.targets
-    joins = _is_along_rows if _fills_device(target.aval.shape, s.attrs.axis) else _is_pointwise
+    joins = _is_along_rows if _fills_device(target.aval.shape, s.attrs.axis) else is_pointwise
     users = users_of(block)
     before = [b for b in block.statements if b.targets == (x,) and joins(b) and users[b.targets[0]] == {id(s)}]
     after = [b for b in block.statements if users.get(target) == {id(b)} and joins(b)]
@@ -256,11 +256,7 @@ def first_argument(group: Fused, x: Var) -> Fused:
 
 
 def _is_along_rows(s: Statement) -> bool:
-    return _is_pointwise(s) or (isinstance(s, Fused) and s.kind == "row")
-
-
-def _is_pointwise(s: Statement) -> bool:
-    return is_elementwise(s) or (isinstance(s, Fused) and s.kind == "pointwise")
+    return is_pointwise(s) or (isinstance(s, Fused) and s.kind == "row")
 
 
 def _with_attention(block: Block, s: Statement, language: str, facts: Facts) -> Block:

@@ -23,7 +23,7 @@ from ..translator.ops.core import At, Concatenate, Create, Elementwise, IndexAtt
 from ..translator.passes.alignment import is_free, nbytes
 from ..translator.passes.groups import close
 from .facts import Facts
-from .grouping import LONGEST, fits, inline, is_elementwise, replaced, users_of
+from .grouping import LONGEST, fits, inline, is_elementwise, is_pointwise, replaced, users_of
 from .lower import lower
 
 AGAIN = 2.5  # values that a kernel computes for each of its parts: neighbours of what it makes are made again
@@ -36,7 +36,7 @@ def with_slices(block: Block, language: str, facts: Facts) -> Block:
     kernels that read it, where that moves less."""
     taken: set[int] = set()
     for s in reversed(block.statements):
-        if id(s) in taken or not (_is_static(s) or _is_pointwise(s)):
+        if id(s) in taken or not (_is_static(s) or is_pointwise(s)):
             continue
         for chosen in (_gathered(block, s, every=True), _gathered(block, s, every=False)):
             if not any(_is_static(c) or _is_joined(c) for c in chosen):
@@ -60,10 +60,6 @@ def _is_static(s: Statement) -> bool:
     )
     runs = all(isinstance(d, At | Run) for d in s.attrs.dims)
     return runs and known and isinstance(s.args[0], Var) and bool(s.args[0].aval.size) and not narrowed_numbers(s)
-
-
-def _is_pointwise(s: Statement) -> bool:
-    return is_elementwise(s) or (isinstance(s, Fused) and s.kind == "pointwise")
 
 
 def _is_joined(s: Statement) -> bool:

@@ -13,10 +13,11 @@ from collections.abc import Mapping, Sequence
 from ..translator.errors import Diagnostic, UnsupportedError
 from ..translator.ir import Apply, Atom, Block, DType, Fused, Shape, Var
 from ..translator.ops.core import Contract, Reduce
+from ..translator.ops.shapes import c_strides
 from ..translator.records import dataclass
 from .body import DIALECTS, Body
 from .dialects import Cuda, Triton
-from .layout import Access, Space, Strides, access_of, contiguous, decomposition, layout_over
+from .layout import Access, Space, Strides, access_of, decomposition, layout_over
 from .lower import Load, Lowered, Names, Output, Position, Value, lower
 from .maps import FIXED, Map, Term
 
@@ -61,7 +62,7 @@ class Tile(Body):
         stored: bool,
     ) -> None:
         results = lowered.outputs if stored else []
-        stores = [access_of(o.map, contiguous(o.aval_shape), len(lowered.domain)) for o in results]
+        stores = [access_of(o.map, c_strides(o.aval_shape), len(lowered.domain)) for o in results]
         spaces = [(a, i.variable, i.extent_name) for a, i in zip(axes, indices, strict=True)]
         super().__init__(lowered, layout_over(lowered, [*accesses.values(), *stores], spaces), accesses, dialect)
         self.neighbour = "lane"
@@ -288,7 +289,7 @@ class Tiles:
         for v in lowered.values:
             if isinstance(v.source, Load) and v.source.param < len(own):
                 shape = own[v.source.param].aval.shape
-                own_strides = self.strides.get(v.source.param, contiguous(shape))
+                own_strides = self.strides.get(v.source.param, c_strides(shape))
                 accesses[id(v)] = access_of(v.source.map, own_strides, len(lowered.domain))
             elif isinstance(v.source, Load):
                 block = list(held.values())[v.source.param - len(own)]

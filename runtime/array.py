@@ -108,7 +108,7 @@ class Array:
     @property
     def nbytes(self) -> int:
         """Bytes of all elements."""
-        return self._spec.aval.size * self._spec.aval.dtype.itemsize
+        return self._spec.aval.nbytes
 
     @property
     def at(self) -> At:

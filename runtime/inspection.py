@@ -19,7 +19,7 @@ from ..translator.printing.printer import Printed, print_function, printed, stan
 from ..translator.reading.signature import Signature
 from ..translator.records import dataclass
 from ..translator.routines import runs_in_cpython
-from ..translator.tree import LEAF, Kind, TreeDef
+from ..translator.tree import flat_tree
 from .arguments import Binding
 from .programs import runs_in_numpy
 
@@ -297,5 +297,5 @@ def _group_source(name: str, s: Fused) -> str:
     """The body of a group as a function of its own."""
     hints = [v.hint if v.hint.isidentifier() else f"a{i}" for i, v in enumerate(s.body.params)]
     names = [h if hints.count(h) == 1 else f"{h}_{i}" for i, h in enumerate(hints)]
-    out = LEAF if len(s.targets) == 1 else TreeDef(Kind.TUPLE, (LEAF,) * len(s.targets))
+    out = flat_tree(len(s.targets))
     return print_function(Function(name, tuple(map(Param, names)), s.body, out, span=s.span))

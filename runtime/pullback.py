@@ -23,7 +23,7 @@ from ..translator.pipeline import Positions, note
 from ..translator.reading.reader import Reading
 from ..translator.reading.signature import Signature
 from ..translator.rewrite import splice_block, without_raises
-from ..translator.tree import LEAF, NONE, Kind, TreeDef, static
+from ..translator.tree import NONE, Kind, TreeDef, static, tuple_tree
 from . import choices, rules
 from .products import fitting, product_signature
 from .transformation import Transformation, transformed
@@ -71,7 +71,7 @@ class Forward(Transformation):
         residuals = outs[m:]
         tree = TreeDef(
             Kind.TUPLE,
-            (main, aux or NONE, TreeDef(Kind.TUPLE, (LEAF,) * len(residuals)), static(self._ready(backward))),
+            (main, aux or NONE, tuple_tree(len(residuals)), static(self._ready(backward))),
         )
         body = Block(outer, tuple(b.statements), (*outs[:m], *extra, *residuals))
         return Function(ahead.name, function.params, body, tree, span=function.span)

@@ -37,7 +37,7 @@ _STRUCTURE = "pass containers of one structure: the same type, keys and length"
 _OPTION = "a bool, string or function is part of the program; every value has one of its own"
 _STATIC = "every value has a program of its own; if there are many, let no shape, axis or container index depend on it"
 _KIND = "Arrays and NumPy arrays have programs of their own; keep data in Arrays between calls, or never"
-_CHANGES = 2  # a number that changed but once may be an exponent, of which a program that knows it makes more
+_CHANGES = 2  # a number that changed only once may be an exponent, say, and a program that knows it is faster
 _WAY = "pass arguments the same way at every call"
 _GLOBAL = "it is part of the program; pass it as an argument, or keep it in an array, which is read at every call"
 _MASK = "x[mask] has a size that its program knows; select with np.where(mask, x, neutral), which takes any mask"
@@ -74,7 +74,9 @@ class History:
         values = {i: signature.values[i] for i in sorted(translation.statics)}
         kind = (any(type(x) is Array for x in leaves), by_name)
         broken = [g for entry in stale for g in entry.translation.guards if not g.holds()]
-        changes = tuple(dict.fromkeys(map(_broken, broken))) or self._changes(signature, kind, values, translation)
+        known = {g.place for g in translation.guards if g.of_number}
+        changed = [_broken(g, is_read=g.of_number and g.place not in known) for g in broken]
+        changes = tuple(dict.fromkeys(changed)) or self._changes(signature, kind, values, translation)
         self.events.append(Event(signature, values, kind, changes))
 
     def refuse(self, reason: str) -> None:
@@ -115,14 +117,14 @@ class History:
 
 
 class Changing:
-    """The numbers outside a function that change again and again: programs made later read them at every call."""
+    """The numbers outside a function that have changed more than once: later programs read them at every call."""
 
     def __init__(self) -> None:
         self._seen: Counter[Outside] = Counter()
 
     @contextmanager
     def read_at_calls(self, stale: Sequence[Entry]) -> Iterator[None]:
-        """While a program is made in place of these, whose guards have failed."""
+        """A block in which a program is made in place of these entries, whose guards have failed."""
         from ..translator.reading.guards import varying
 
         self._seen.update({g.place for e in stale for g in e.translation.guards if g.of_number and not g.holds()})
@@ -136,7 +138,8 @@ class Changing:
 # ---- what the outside changed --------------------------------------------------------------------
 
 
-def _broken(guard: Guard) -> Change:
+def _broken(guard: Guard, is_read: bool) -> Change:
+    """What changed outside the function; `is_read`: the new program reads the number at every call."""
     name = _spelled(guard)
     try:
         now = guard.value()
@@ -154,7 +157,8 @@ def _broken(guard: Guard) -> Change:
         return f"{name} changed: it selects other elements", _MASK
     if guard.kind == "array":
         return f"{name} changed: it is {_kind_of(now)} and was {guard.expected}", _SHAPE
-    return f"{name} changed: it is {_short(now)} and was {_short(guard.expected)}", _GLOBAL
+    what = f"{name} changed: it is {_short(now)} and was {_short(guard.expected)}"
+    return (f"{what}; it is read at every call from now on", "") if is_read else (what, _GLOBAL)
 
 
 def _kind_of(x: Any) -> str:

@@ -24,7 +24,7 @@ from ..translator.reading.reader import Reading, read, read_specialised
 from ..translator.reading.signature import Signature, abstract_with_leaves
 from ..translator.records import dataclass
 from ..translator.rewrite import rebuilt, splice_block, unique_names
-from ..translator.tree import LEAF, Kind, TreeDef
+from ..translator.tree import Kind, TreeDef, tuple_tree
 from .choices import positional
 from .products import rebuild
 from .tree_util import describe
@@ -239,7 +239,7 @@ class Site:
         body = rebuilt(b.block(params, results), completed)
         trees = tuple(Param(n) for n in unique_names([v.hint for v in params], set()))
         return Function(
-            self.name, trees, body, TreeDef(Kind.TUPLE, (LEAF,) * len(results)), span=self.primal.function.span
+            self.name, trees, body, tuple_tree(len(results)), span=self.primal.function.span
         )
 
     def checked_values(self, b: Builder, what: str, tree: TreeDef, results: Sequence[Atom]) -> list[Atom]:
@@ -337,7 +337,7 @@ class VjpSite(Site):
         more = [(s, given[s]) for s in fixed if isinstance(given[s], Var)]
         kept = [*((("residual", k), saved[k]) for k in passed), *more]
         ahead = self.program(b, [*inputs, *others], [*values, *(a for _, a in kept)], rule, others)
-        ahead = dataclasses.replace(ahead, out=TreeDef(Kind.TUPLE, (_flat(len(values)), _flat(len(kept)))))
+        ahead = dataclasses.replace(ahead, out=TreeDef(Kind.TUPLE, (tuple_tree(len(values)), tuple_tree(len(kept)))))
         constants = {("residual", k): saved[k] for k in wanted if k not in passed} | {
             s: given[s] for s in fixed if not isinstance(given[s], Var)
         }
@@ -382,10 +382,6 @@ def _unread() -> Function:
 
 def _unread_pair() -> tuple[Function, Function]:
     raise AssertionError("a rule is used before it has been read")
-
-
-def _flat(count: int) -> TreeDef:
-    return TreeDef(Kind.TUPLE, (LEAF,) * count)
 
 
 def _hidden_of(function: Function) -> list[_Hidden]:

@@ -17,7 +17,6 @@ from dataclasses import replace
 from ..translator import make, ops
 from ..translator.bounds import Interval, analyse, interval_of
 from ..translator.builder import Builder
-from ..translator.derive.cotangents import same_atom
 from ..translator.derive.linear import index_parts
 from ..translator.ir import (
     Apply,
@@ -31,6 +30,7 @@ from ..translator.ir import (
     Var,
     While,
     blocks_of,
+    same_atom,
     uses_of,
     walk,
 )

@@ -262,7 +262,7 @@ def _faults(size: int, each: float) -> float:
 
 
 def _bytes(aval: Aval) -> int:
-    return aval.size * aval.dtype.itemsize
+    return aval.nbytes
 
 
 def _is_small(s: Statement) -> bool:

@@ -51,7 +51,7 @@ def magnitude(w: Writer, z: Value) -> Value:
     """|z|, which is infinite where a part is, whatever the other."""
     part = real_dtype(z.dtype)
     size = w.op("abs", z, dtype=part)
-    beyond = w.either(*(_is_infinite(w, w.op(name, z, dtype=part)) for name in ("real", "imag")))
+    beyond = w.either(*(w.is_infinite(w.op(name, z, dtype=part)) for name in ("real", "imag")))
     return w.select(beyond, w.splat(np.inf, size), size)
 
 
@@ -199,13 +199,13 @@ def _value(w: Writer, name: str, rule: Rule, re: Value, im: Value, dtype: DType)
     if name == "exp":
         real, imag = _of_no_angle(w, re, im, real, imag)
     if name == "sqrt":
-        tall, wide = _is_infinite(w, im), _is_infinite(w, re)
+        tall, wide = w.is_infinite(im), w.is_infinite(re)
         right = w.compare("GT", re, w.splat(0, re))
         infinity = w.splat(np.inf, re)
         real = w.select(w.either(tall, w.both(wide, right)), infinity, real)
         imag = w.select(w.either(tall, w.both(wide, w.invert(right))), infinity, imag)
     if name == "log":
-        real = w.select(w.either(_is_infinite(w, re), _is_infinite(w, im)), w.splat(np.inf, real), real)
+        real = w.select(w.either(w.is_infinite(re), w.is_infinite(im)), w.splat(np.inf, real), real)
     if name == "cos":  # cos(x + iy) = conj(cosh(y + ix))
         return real, w.op("negate", imag)
     return (imag, real) if name == "arctan" else (real, imag)  # arctan(x + iy): the parts of arctanh(y + ix) exchanged
@@ -218,10 +218,6 @@ def _of_no_angle(w: Writer, re: Value, im: Value, real: Value, imag: Value) -> t
     infinite = w.both(lost, w.compare("EQ", re, w.splat(np.inf, re)))
     real = w.select(none, w.splat(0, re), w.select(infinite, w.splat(np.inf, re), real))
     return real, w.select(none, w.splat(0, re), imag)
-
-
-def _is_infinite(w: Writer, x: Value) -> Value:
-    return w.compare("EQ", w.op("abs", x), w.splat(np.inf, x))
 
 
 def _has_sign(w: Writer, x: Value) -> Value:

@@ -10,6 +10,7 @@ arrays gather and scatter along their axes; the other axes are cut to the region
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, assert_never
 
@@ -239,13 +240,13 @@ def _replace(w: Writer, x: Value, value: Value, region: Region, store: Store) ->
         return _padded(w, value, region, x.shape, w.constant(store.fill, (), x.dtype))
     if region.is_whole(x.shape) and region.is_dense:
         return _sum(w, x, value) if accumulate else value
-    mostly = region.is_static and (store.reads or accumulate) and 2 * _count(value.shape) >= _count(x.shape)
+    mostly = region.is_static and (store.reads or accumulate) and 2 * math.prod(value.shape) >= math.prod(x.shape)
     if mostly or not region.is_dense:
         return _spread_out(w, x, value, region, accumulate)
     if accumulate:
         old = read_region(w, x, Region(region.starts, region.extents, region.steps, (), region.sizes))
         value = _sum(w, old, value)
-    if region.is_static and _count(x.shape) <= FEW and not (store.reads or accumulate):
+    if region.is_static and math.prod(x.shape) <= FEW and not (store.reads or accumulate):
         return _selected(w, x, value, region)
     return w.op("dynamic_update_slice", x, value, *_starts(w, region.starts), shape=x.shape, attrs="")
 
@@ -258,17 +259,10 @@ def _selected(w: Writer, x: Value, value: Value, region: Region) -> Value:
     mask = np.zeros(x.shape, np.bool_)
     starts = [s for s in region.starts if not isinstance(s, Value)]
     mask[tuple(slice(k, k + n) for k, n in zip(starts, region.extents, strict=True))] = True
-    spread = w.broadcast(w.reshape(value, ()), x.shape) if _count(value.shape) == 1 else None
+    spread = w.broadcast(w.reshape(value, ()), x.shape) if math.prod(value.shape) == 1 else None
     if spread is None:
         spread = _padded(w, value, region, x.shape, w.constant(0, (), x.dtype))
     return w.select(w.constant(mask, x.shape, BOOL), spread, x)
-
-
-def _count(shape: Shape) -> int:
-    n = 1
-    for s in shape:
-        n *= s
-    return n
 
 
 def _spread_out(w: Writer, x: Value, value: Value, region: Region, accumulate: bool) -> Value:

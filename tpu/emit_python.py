@@ -34,7 +34,7 @@ def check_function(e: Emitter, s: Apply, result: Value) -> None:
     infinite = error_of_infinity(s.op)
     if infinite is None:
         return
-    diverged = w.both(_is_infinite(w, result), _finite(w, args))
+    diverged = w.both(w.is_infinite(result), _finite(w, args))
     if s.op.name == "math_pow":
         _fail(e, s, w.both(diverged, _is_zero(w, args[0])), ValueError, _DOMAIN)
     if s.op.name == "math_lgamma":
@@ -51,7 +51,7 @@ def check_power(e: Emitter, s: Apply, result: Value) -> None:
     _fail(e, s, pole, ZeroDivisionError, "zero to a negative power")
     complex_ = w.both(w.is_nan(result), _numbers(w, [x, y]))
     _fail(e, s, complex_, PythonComplexError, "a negative Python float to a fractional power is a complex number")
-    diverged = w.both(_is_infinite(w, result), _finite(w, [x, y]))
+    diverged = w.both(w.is_infinite(result), _finite(w, [x, y]))
     _fail(e, s, diverged, OverflowError, "(34, 'Numerical result out of range')")
 
 
@@ -98,10 +98,6 @@ def _fail(e: Emitter, s: Apply, bad: Value, error: type[Exception], message: str
 
 def _is_zero(w: Writer, x: Value) -> Value:
     return w.compare("EQ", x, w.splat(0.0, x))
-
-
-def _is_infinite(w: Writer, x: Value) -> Value:
-    return w.compare("EQ", w.op("abs", x), w.splat(np.inf, x))
 
 
 def _numbers(w: Writer, args: list[Value]) -> Value:

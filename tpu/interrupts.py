@@ -105,7 +105,7 @@ def is_function(s: For | While) -> bool:
 
 
 def _bytes(s: Statement) -> int:
-    return sum(t.aval.size * t.aval.dtype.itemsize for t in s.targets if isinstance(t, Var))
+    return sum(t.aval.nbytes for t in s.targets if isinstance(t, Var))
 
 
 def _call(e: Emitter, what: str, args: list[Value], results: list[Value]) -> None:

@@ -36,7 +36,7 @@ def large_results(function: Function) -> tuple[int, ...]:
 
 
 def _is_large(aval: Aval) -> bool:
-    return aval.size * aval.dtype.itemsize >= SMALLEST and aval.dtype.kind in "fciub"
+    return aval.nbytes >= SMALLEST and aval.dtype.kind in "fciub"
 
 
 def memory_program(types: tuple[tuple[Shape, DType], ...]) -> Emitted:

@@ -10,6 +10,7 @@ with UNTRACED_NATIVE_LOOPS=0: then the loops are XLA's own. With UNTRACED_NATIVE
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator, Set
 from dataclasses import replace
@@ -167,19 +168,12 @@ def _elements(s: Apply) -> int:
             return 0
         case Put():
             assert isinstance(s.attrs, IndexAttrs)
-            return max(1, _count(indexed_shape(s.attrs, [a.aval for a in s.args])))
+            return max(1, math.prod(indexed_shape(s.attrs, [a.aval for a in s.args])))
         case Reduce():
             return s.args[0].aval.size
         case Index():
             return 1
     return max(t.aval.size for t in s.targets)
-
-
-def _count(shape: tuple[int, ...]) -> int:
-    n = 1
-    for size in shape:
-        n *= size
-    return n
 
 
 def _is_wide(s: Statement) -> bool:

@@ -81,7 +81,7 @@ def read_in_place(function: Function, donated: Sequence[int] = ()) -> frozenset[
 
 
 def _bytes(aval: Aval) -> int:
-    return aval.size * aval.dtype.itemsize
+    return aval.nbytes
 
 
 @dataclass

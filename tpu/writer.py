@@ -250,6 +250,9 @@ class Writer:
     def either(self, x: Value, y: Value) -> Value:
         return self.op("or", x, y)
 
+    def is_infinite(self, x: Value) -> Value:
+        return self.compare("EQ", self.op("abs", x), self.splat(np.inf, x))
+
     def invert(self, x: Value) -> Value:
         return self.op("not", x)
 

@@ -44,6 +44,10 @@ class Aval:
             n *= s
         return n
 
+    @property
+    def nbytes(self) -> int:
+        return self.size * self.dtype.itemsize
+
     def __str__(self) -> str:
         return f"{self.dtype.name}{list(self.shape) if self.shape else ''}{'~' if self.weak else ''}"
 
@@ -77,6 +81,16 @@ class Const:
 
 
 Atom = Var | Const
+
+
+def same_atom(x: Atom, y: Atom) -> bool:
+    """Whether the two are one variable, or interchangeable constants."""
+    return x is y or (isinstance(x, Const) and isinstance(y, Const) and x.key == y.key)
+
+
+def is_number(a: Atom, value: float) -> bool:
+    """Whether `a` is a scalar constant equal to `value`."""
+    return isinstance(a, Const) and a.aval.shape == () and bool(a.value == value)
 
 
 def is_filled(array: Any) -> bool:
@@ -362,6 +376,11 @@ def uses_of(block: Block) -> Counter[Var]:
         for inner in blocks_of(s):
             uses.update(a for a in inner.results if isinstance(a, Var))
     return uses
+
+
+def surely_runs(s: For | While) -> bool:
+    """Whether the loop certainly makes a trip, so that what it leaves comes from its body."""
+    return isinstance(s, For) and bool(s.range.static())
 
 
 def free_variables(block: Block) -> tuple[Var, ...]:

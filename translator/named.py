@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from . import make, ops
 from .builder import Builder
-from .ir import Apply, Atom, Const, Var
+from .ir import Apply, Atom, Var, is_number
 from .ops.core import At, AxesAttrs, ConcatenateAttrs, Dim, IndexAttrs, Op, Run
 
 Maker = Callable[[Var], Apply | None]
@@ -110,19 +110,15 @@ def cross(b: Builder, x: Atom, y: Atom) -> Atom:
 
 def guarded_root(s: Apply, maker: Maker) -> Atom | None:
     """Of what `s` is the square root, with derivative 0 at 0."""
-    if s.op is not ops.WHERE or not _is(s.args[1], 0.0):
+    if s.op is not ops.WHERE or not is_number(s.args[1], 0.0):
         return None
     is_zero, root = _made(s.args[0], ops.EQUAL, maker), _made(s.args[2], ops.SQRT, maker)
     guarded = _made(root.args[0], ops.WHERE, maker) if root is not None else None
-    if is_zero is None or guarded is None or guarded.args[0] is not s.args[0] or not _is(guarded.args[1], 1.0):
+    if is_zero is None or guarded is None or guarded.args[0] is not s.args[0] or not is_number(guarded.args[1], 1.0):
         return None
     total = guarded.args[2]
-    found = total is is_zero.args[0] and _is(is_zero.args[1], 0) and total.aval == s.targets[0].aval
+    found = total is is_zero.args[0] and is_number(is_zero.args[1], 0) and total.aval == s.targets[0].aval
     return total if found else None
-
-
-def _is(a: Atom, number: float) -> bool:
-    return isinstance(a, Const) and a.aval.shape == () and bool(a.value == number)
 
 
 def along(shape: tuple[int, ...], axis: int, dim: Dim) -> tuple[Dim, ...]:

@@ -9,13 +9,13 @@ from .errors import NOWHERE, Diagnostic, Span, UnsupportedError
 from .ir import Apply, Block, For, Function, If, Invoke, Param, Raise, Routine, Statement, While, routines_of, walk
 from .ops.core import Elementwise
 from .rewrite import prune, unique_names
-from .tree import LEAF, Kind, TreeDef
+from .tree import flat_tree
 
 
 def program_of(name: str, body: Block, span: Span = NOWHERE) -> Function:
     """A routine's program: a parameter for each variable, a flat tuple of results, nothing that no result needs."""
     names = unique_names([v.hint for v in body.params], set())
-    out = LEAF if len(body.results) == 1 else TreeDef(Kind.TUPLE, (LEAF,) * len(body.results))
+    out = flat_tree(len(body.results))
     return Function(name, tuple(map(Param, names)), prune(body), out, span=span)
 
 

@@ -29,6 +29,7 @@ from .ir import (
     While,
     blocks_of,
     free_variables,
+    surely_runs,
     walk,
 )
 from .ops.core import Attrs, Cast, ContractAttrs, IndexAttrs, read_by, reading
@@ -251,7 +252,7 @@ class _Comparison:
                 for x, y in ((p.then, q.then), (p.orelse, q.orelse)):
                     self.pending.append((x.results[d.place], y.results[e.place]))
             case For() | While() as p, For() | While() as q if d.role != "index":
-                if d.role == "param" or not (_runs(p) and _runs(q)):
+                if d.role == "param" or not (surely_runs(p) and surely_runs(q)):
                     self.pending.append((p.inits[d.place], q.inits[e.place]))
                 self.pending.append((p.body.results[d.place], q.body.results[e.place]))
             case _:
@@ -294,11 +295,6 @@ class _Comparison:
         if p.reverse != q.reverse:
             self.found = f"for loops at {s.span} and {t.span} run in opposite directions"
         self.require((p.start, p.stop, p.step), (q.start, q.stop, q.step))
-
-
-def _runs(s: For | While) -> bool:
-    """Whether the loop surely runs, so that what it leaves behind comes from its body."""
-    return isinstance(s, For) and bool(s.range.static())
 
 
 def canonical(s: Apply) -> tuple[Attrs, tuple[Atom, ...]]:

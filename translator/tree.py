@@ -209,6 +209,16 @@ def close_node(t: TreeDef, children: Sequence[Any]) -> Any:
             raise AssertionError("a leaf is not a node")
 
 
+def tuple_tree(count: int) -> TreeDef:
+    """A tuple of `count` leaves."""
+    return TreeDef(Kind.TUPLE, (LEAF,) * count)
+
+
+def flat_tree(count: int) -> TreeDef:
+    """A tuple of `count` leaves; the leaf itself when there is one."""
+    return LEAF if count == 1 else tuple_tree(count)
+
+
 def leaf_nodes(t: TreeDef) -> Iterator[TreeDef]:
     """LEAF or ARRAY for each leaf, in order."""
     if t.kind is Kind.LEAF:

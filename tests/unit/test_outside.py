@@ -154,12 +154,15 @@ def test_a_number_that_changes_is_read_at_every_call() -> None:
     for value in (1.0, 2.0, 3.0, 4.0, 5.0):
         CONFIG.scale = value
         np.testing.assert_array_equal(scaled(X), X * value)
-    assert "was translated 3 times." in scaled.explain_recompiles()
+    told = scaled.explain_recompiles().splitlines()
+    assert told[0].endswith("was translated 3 times.") and "instead: it is part of the program" in told[3]
+    assert told[-1].endswith("it is 3.0 and was 2.0; it is read at every call from now on")
 
     sized = accelerate(lambda x: np.full(CONFIG.size, x[0]))
     for n in (1, 2, 3, 4):
         CONFIG.size = n
         assert sized(X).shape == (n,)
+    assert "from now on" not in sized.explain_recompiles()  # a size is needed before the run
 
 
 class Config:

@@ -20,6 +20,7 @@ from ..errors import UntracedError
 from ..reading.exact import EscapeError
 from ..reading.fence import may_be_read
 from ..reading.liveness import Names, live_before, reads, stores
+from ..reading.nodes import last_name
 from ..reading.source import FunctionNode
 from ..records import dataclass
 from .appends import append_of, only_filled
@@ -459,21 +460,17 @@ def _calls_host(s: ast.AST) -> bool:
     if any(isinstance(n, ast.Yield | ast.YieldFrom) for n in own_nodes([s])):
         return True
     calls = (n for n in ast.walk(s) if isinstance(n, ast.Call))
-    return any(_last_name(c.func) in _HOST_CALLS for c in calls)
+    return any(last_name(c.func) in _HOST_CALLS for c in calls)
 
 
 def _asks_for_names(node: ast.AST) -> bool:
     """Whether it is a call of `locals()`, `eval(text)` and the like, which see all names of the function around."""
-    if isinstance(node, ast.Call) and _last_name(node.func) in ("currentframe", "_getframe"):
+    if isinstance(node, ast.Call) and last_name(node.func) in ("currentframe", "_getframe"):
         return True
     if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name)):
         return False
     given = len(node.args) + len(node.keywords)
     return _SEES_NAMES.get(node.func.id) == given
-
-
-def _last_name(node: ast.expr) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
 def work_of(node: ast.AST) -> int:

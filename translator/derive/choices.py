@@ -15,9 +15,9 @@ from typing import Protocol
 
 from .. import make, ops
 from ..builder import Builder
-from ..ir import Apply, Atom, Aval, Var
+from ..ir import Apply, Atom, Aval, Var, same_atom
 from ..records import dataclass
-from .cotangents import cast_like, same_atom, strong, unbroadcast
+from .cotangents import cast_like, strong, unbroadcast
 from .partials import elementwise_vjp
 from .reach import narrowed
 from .steepness import may_be_steep

@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import make, ops
 from ..builder import Builder
-from ..ir import Apply, Atom, Aval, Const, Shape, Var, const
+from ..ir import Apply, Atom, Aval, Const, Shape, Var, const, is_number, same_atom
 from ..ops.core import ContractAttrs, Elementwise, ReduceAttrs
 from ..records import dataclass
 
@@ -25,16 +25,6 @@ def strong(aval: Aval) -> Aval:
 def zeros(b: Builder, aval: Aval) -> Atom:
     """Zeros of this shape and dtype, strong."""
     return make.zeros(b, aval.shape, aval.dtype) if aval.shape else const(aval.dtype.type(0))
-
-
-def is_number(a: Atom, value: float) -> bool:
-    """A scalar constant of this value."""
-    return isinstance(a, Const) and not a.aval.shape and bool(a.value == value)
-
-
-def same_atom(x: Atom, y: Atom) -> bool:
-    """One variable, or constants that may stand for each other."""
-    return x is y or (isinstance(x, Const) and isinstance(y, Const) and x.key == y.key)
 
 
 def named(b: Builder, a: Atom, hint: str) -> Atom:

@@ -28,9 +28,9 @@ from ..records import dataclass
 from ..rewrite import Substitution, copy_block, prune, without_raises
 from .cotangents import adjoint_hint, materialise, named, strong, zeros
 from .passage import passes_through
-from .segments import Cut, bytes_of, cut
+from .segments import Cut, cut
 from .settled import Nest, least
-from .tape import Plan, carried_pairs, copy_retyped, needed_of, plan, position, record, slot
+from .tape import Plan, carried_pairs, copy_retyped, needed_of, plan, position, record, slot, total
 from .terms import FEW_TERMS, collected
 from .trips import Windows, as_while, counted, in_windows, limit, on_list, places_of, starting_anew
 from .undo import stored_into, undone
@@ -213,7 +213,7 @@ def _tapes(
     back = Block(back.params, (*p.recomputed, *back.statements), back.results)
     budget = None if anew else part.trips.budget_of(s)
     if budget is not None:
-        how = cut(trips, bytes_of(p.saved), bytes_of(s.body.params[1:]), budget)
+        how = cut(trips, total(p.saved), total(s.body.params[1:]), budget)
         if how is not None:
             return how
     inner = Builder(s.span)

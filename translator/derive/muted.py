@@ -14,11 +14,11 @@ import numpy as np
 
 from .. import make, ops
 from ..builder import Builder
-from ..ir import Apply, Atom, Const, Var
+from ..ir import Apply, Atom, Const, Var, same_atom
 from ..ops.core import Elementwise
 from ..records import dataclass
 from .corners import at_corner
-from .cotangents import cast_like, same_atom, strong, total
+from .cotangents import cast_like, strong, total
 from .partials import elementwise_jvp
 
 _STEEP = frozenset({ops.SQRT, ops.CBRT, ops.LOG, ops.LOG2, ops.LOG10, ops.LOG1P, ops.POWER})

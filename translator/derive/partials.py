@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from .. import make, ops
 from ..builder import Builder
 from ..errors import Diagnostic, UnsupportedError
-from ..ir import Apply, Atom, Block, Const, Statement, Var
+from ..ir import Apply, Atom, Block, Const, Statement, Var, is_number, same_atom
 from ..ops.core import Elementwise, Rule
 from ..reading.reader import splice
 from ..rewrite import Substitution, prune, substitute
-from .cotangents import cast_like, is_number, product, same_atom, strong, total, unbroadcast
+from .cotangents import cast_like, product, strong, total, unbroadcast
 
 Contribute = Callable[[Var, Atom], None]
 

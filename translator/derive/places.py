@@ -12,10 +12,9 @@ from collections.abc import Sequence
 
 from .. import ops
 from ..errors import Span
-from ..ir import Atom, For, Shape, Var
+from ..ir import Atom, For, Shape, Var, is_number, same_atom
 from ..ops.core import At, Dim, Dyn, Gather, Put, Run, SortAttrs
 from ..records import dataclass
-from .cotangents import is_number, same_atom
 from .differences import Makers, bounds_of, contradict, offset_of
 from .linear import index_parts
 

@@ -8,9 +8,10 @@ import numpy as np
 
 from .. import make, ops
 from ..builder import Builder
-from ..ir import Apply, Atom, Aval, For, Range, Shape, Var, const
+from ..ir import Apply, Atom, Aval, For, Range, Var, const
 from ..named import along
 from ..ops.core import At, CumulativeAttrs, Dyn, ReduceAttrs, Run
+from ..ops.shapes import resized
 from .cotangents import cast_like, materialise, product, strong, zeros
 
 
@@ -91,15 +92,11 @@ def _exclusive_cumprod(b: Builder, x: Atom, axis: int) -> Atom:
     shape = x.aval.shape
     if not shape[axis]:
         return x
-    ones = make.full(b, _resized(shape, axis, 1), const(1.0), x.aval.dtype)
+    ones = make.full(b, resized(shape, axis, 1), const(1.0), x.aval.dtype)
     if shape[axis] == 1:
         return ones
     head = make.index(b, x, along(shape, axis, Run(0, shape[axis] - 1)), ())
     return make.concatenate(b, (ones, make.cumprod(b, head, axis)), axis)
-
-
-def _resized(shape: Shape, axis: int, n: int) -> Shape:
-    return (*shape[:axis], n, *shape[axis + 1 :])
 
 
 def flip(b: Builder, x: Atom, axis: int) -> Atom:
@@ -144,7 +141,7 @@ def _cumprod_vjp(b: Builder, s: Apply, ct: Atom, axis: int) -> Atom:
     if n < 2:
         return ct
     tail = make.index(b, x, along(shape, axis, Run(1, n - 1)), ())
-    last = make.full(b, _resized(shape, axis, 1), const(0.0), x.aval.dtype)
+    last = make.full(b, resized(shape, axis, 1), const(0.0), x.aval.dtype)
     following = make.concatenate(b, (tail, last), axis)
     g = _recurrence(b, ct, following, y.aval, axis, reverse=True)
     return make.multiply(b, g, _exclusive(b, y, axis))
@@ -153,7 +150,7 @@ def _cumprod_vjp(b: Builder, s: Apply, ct: Atom, axis: int) -> Atom:
 def _exclusive(b: Builder, y: Atom, axis: int) -> Atom:
     """The cumulative product before each element: 1, y0, y1, ..."""
     shape = y.aval.shape
-    ones = make.full(b, _resized(shape, axis, min(1, shape[axis])), const(1.0), y.aval.dtype)
+    ones = make.full(b, resized(shape, axis, min(1, shape[axis])), const(1.0), y.aval.dtype)
     if shape[axis] < 2:
         return ones
     return make.concatenate(b, (ones, make.index(b, y, along(shape, axis, Run(0, shape[axis] - 1)), ())), axis)
@@ -163,7 +160,7 @@ def _recurrence(b: Builder, drive: Atom, x: Atom, aval: Aval, axis: int, reverse
     """The solution of r[k] = r[k-1] * x[k] + drive[k] (r[k+1] when reversed), as a loop along the axis."""
     shape = aval.shape
     n = shape[axis]
-    row = Aval(_resized(shape, axis, 1)[:axis] + shape[axis + 1 :], aval.dtype)
+    row = Aval(resized(shape, axis, 1)[:axis] + shape[axis + 1 :], aval.dtype)
     inner = Builder(b.span)
     k = Var("k", const(0).aval)
     state, out = Var("r", row), Var("d_y", strong(aval))

@@ -20,7 +20,7 @@ from ..builder import Builder
 from ..errors import Diagnostic, DTypeError, MismatchError
 from ..ir import Atom, Block, Function, Param, Statement, Var, const, free_variables
 from ..rewrite import copy_block, prune, unique_names
-from ..tree import LEAF, NONE, Kind, TreeDef
+from ..tree import LEAF, NONE, Kind, TreeDef, flat_tree, tuple_tree
 from .activity import inexact, useful, varied
 from .adjoints import Adjoints, backward_block
 from .cotangents import materialise, strong
@@ -52,7 +52,7 @@ def grad(
     b, forward, gradients = _derive(function, wrt, main, [const(1.0)], lists=lists)
     outputs = (*(main if value else ()), *rest, *gradients)
     body = prune(Block(function.body.params, (*forward, *b.statements), outputs))
-    return Function(f"{function.name}_grad", function.params, body, out or flat(len(outputs)), span=function.span)
+    return Function(f"{function.name}_grad", function.params, body, out or flat_tree(len(outputs)), span=function.span)
 
 
 def vjp(function: Function, wrt: Sequence[int], *, out: TreeDef | None = None, lists: bool = False) -> Function:
@@ -67,7 +67,7 @@ def vjp(function: Function, wrt: Sequence[int], *, out: TreeDef | None = None, l
     params = (*function.body.params, *(c for c in cts if c is not None))
     body = prune(Block(params, (*forward, *b.statements), gradients))
     trees = (*function.params, param)
-    return Function(f"{function.name}_vjp", trees, body, out or flat(len(gradients)), span=function.span)
+    return Function(f"{function.name}_vjp", trees, body, out or flat_tree(len(gradients)), span=function.span)
 
 
 def vjp_split(
@@ -89,10 +89,10 @@ def vjp_split(
     body = copy_block(Block((*residuals, *ct_vars), backward.statements, backward.results), {})
     names = unique_names([v.hint for v in residuals], {param.name})
     params = (*(Param(name) for name in names), param)
-    back = Function(f"{function.name}_backward", params, body, out or flat(len(gradients)), span=function.span)
+    back = Function(f"{function.name}_backward", params, body, out or flat_tree(len(gradients)), span=function.span)
     outputs = (*results, *residuals)
     ahead = prune(Block(function.body.params, tuple(forward), outputs))
-    tree = TreeDef(Kind.TUPLE, (LEAF,) * len(outputs))
+    tree = tuple_tree(len(outputs))
     return Function(f"{function.name}_forward", function.params, ahead, tree, span=function.span), back
 
 
@@ -168,8 +168,3 @@ def without_leaves(tree: TreeDef, keep: Sequence[bool]) -> TreeDef:
         return dataclasses.replace(t, children=tuple(visit(c) for c in t.children))
 
     return visit(tree)
-
-
-def flat(count: int) -> TreeDef:
-    """A tuple of leaves; the leaf itself when there is one."""
-    return LEAF if count == 1 else TreeDef(Kind.TUPLE, (LEAF,) * count)

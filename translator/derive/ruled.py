@@ -20,7 +20,7 @@ from ..errors import Diagnostic, DTypeError, Span, UnsupportedError
 from ..ir import Apply, Atom, Aval, Block, Const, Function, Statement, Var
 from ..ops.core import BARRIER, RULED, RuledAttrs
 from ..rewrite import Substitution, copy_block, prune, rebuilt, splice_block, substituted, without_raises
-from ..tree import LEAF, Kind, TreeDef
+from ..tree import tuple_tree
 from .activity import inexact
 from .cotangents import materialise, strong, zeros
 from .linearity import check_linear, check_transpose
@@ -293,7 +293,7 @@ def recomputing(function: Function, whole: Function, saved: Callable[[Apply], bo
     ahead = dataclasses.replace(function.body, results=(*function.body.results, *kept))
     rest = tuple(s for s in without_raises(whole.body.statements) if s.targets[0] not in kept)
     back = copy_block(prune(Block((*kept, *whole.body.params), rest, whole.body.results)), {})
-    first = dataclasses.replace(function, body=ahead, out=_flat(len(ahead.results)))
+    first = dataclasses.replace(function, body=ahead, out=tuple_tree(len(ahead.results)))
     return first, dataclasses.replace(whole, body=back)
 
 
@@ -378,7 +378,7 @@ def _only_last(function: Function, count: int) -> Function:
     """Without the first `count` results."""
     results = function.body.results[count:]
     body = dataclasses.replace(function.body, results=results)
-    return dataclasses.replace(function, body=body, out=_flat(len(results)))
+    return dataclasses.replace(function, body=body, out=tuple_tree(len(results)))
 
 
 def fitted(b: Builder, a: Atom, aval: Aval) -> Atom:
@@ -386,7 +386,3 @@ def fitted(b: Builder, a: Atom, aval: Aval) -> Atom:
     if a.aval == aval:
         return a
     return make.number(b, a, aval.dtype) if aval.weak else make.astype(b, a, aval.dtype)
-
-
-def _flat(count: int) -> TreeDef:
-    return TreeDef(Kind.TUPLE, (LEAF,) * count)

@@ -17,9 +17,7 @@ each level, and each level costs a forward pass.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 
-from ..ir import Var
 from ..records import dataclass
 
 
@@ -69,7 +67,3 @@ def _even(trips: int, size: int) -> int:
 
 def _ceiling(n: int, d: int) -> int:
     return -(-n // d)
-
-
-def bytes_of(values: Iterable[Var]) -> int:
-    return sum(v.aval.size * v.aval.dtype.itemsize for v in values)

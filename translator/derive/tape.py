@@ -32,6 +32,7 @@ from ..ir import (
     const,
     free_variables,
     inputs_of,
+    is_number,
     walk,
 )
 from ..ops.core import (
@@ -52,7 +53,6 @@ from ..ops.core import (
 )
 from ..records import dataclass
 from ..rewrite import Substitution, copy_statement, substitute
-from .cotangents import is_number
 
 SMALL = 256  # elements: a reduction of so few, a product of so many terms, is cheaper to do again than to keep
 
@@ -213,7 +213,7 @@ class _Planner:
 
 def total(values: Iterable[Var]) -> int:
     """The size of the values in bytes."""
-    return sum(v.aval.size * v.aval.dtype.itemsize for v in values)
+    return sum(v.aval.nbytes for v in values)
 
 
 def cheap(s: Apply) -> bool:

@@ -53,12 +53,13 @@ from ..ir import (
     const,
     free_variables,
     inputs_of,
+    is_number,
     walk,
 )
 from ..ops.core import NO_ATTRS
 from ..records import dataclass
 from ..rewrite import copy_block
-from .cotangents import is_number, named
+from .cotangents import named
 from .segments import Budget
 from .tape import NeedTrip, slot
 
@@ -323,7 +324,7 @@ def _window(s: For) -> int:
     """How many trips a tape holds at a time: fewer where an entry is large."""
     inner = [t.aval for statement in s.body.statements for t in statement.targets]
     largest = max((a.size * a.dtype.itemsize for a in inner), default=1)
-    entry = max(1, largest, sum(v.aval.size * v.aval.dtype.itemsize for v in s.body.params[1:]))
+    entry = max(1, largest, sum(v.aval.nbytes for v in s.body.params[1:]))
     return max(1, min(WINDOW, max(ROOMY // entry, FEW), HUGE // entry))
 
 

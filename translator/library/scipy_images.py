@@ -220,10 +220,6 @@ def _anywhere(place: Any, n: int) -> Any:
     return place, None
 
 
-def _nearest(place: Any, n: int) -> Any:
-    return np.clip(place, 0, n - 1), None
-
-
 def _mirrored(place: Any, n: int) -> Any:
     """About the middles of the first and the last element."""
     if n == 1:
@@ -259,7 +255,7 @@ def _within(at: Any, n: int) -> Any:
 
 
 _PLACES = {
-    "constant": _in_range, "nearest": _nearest, "mirror": _mirrored, "reflect": _reflected, "grid-mirror": _reflected,
+    "constant": _in_range, "nearest": _clipped, "mirror": _mirrored, "reflect": _reflected, "grid-mirror": _reflected,
     "wrap": _wrapped, "grid-wrap": _repeated, "grid-constant": _anywhere,
 }  # fmt: skip
 _WHOLE = {

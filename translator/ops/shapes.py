@@ -29,6 +29,15 @@ def reduced_shape(shape: Shape, axes: tuple[int, ...], keepdims: bool) -> Shape:
     return tuple(s for i, s in enumerate(shape) if i not in axes)
 
 
+def c_strides(shape: Shape) -> tuple[int, ...]:
+    """Strides in elements of an array in C order."""
+    strides, step = [], 1
+    for n in reversed(shape):
+        strides.append(step)
+        step *= max(n, 1)
+    return tuple(reversed(strides))
+
+
 def resized(shape: Shape, axis: int, n: int) -> Shape:
     return (*shape[:axis], n, *shape[axis + 1 :])
 

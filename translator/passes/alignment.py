@@ -99,4 +99,4 @@ def reduction_kind(domain: Shape, axes: tuple[int, ...]) -> str:
 
 
 def nbytes(a: Atom) -> int:
-    return a.aval.size * a.aval.dtype.itemsize
+    return a.aval.nbytes

@@ -432,7 +432,7 @@ class _Fusion:
             if not self.cheap_closure(v, home, stored, closure, leaves):
                 continue
             extra = sum(
-                w.aval.size * w.aval.dtype.itemsize for u in consumers for w in leaves if w not in self.reads(u)
+                w.aval.nbytes for u in consumers for w in leaves if w not in self.reads(u)
             )
             if extra >= nbytes(v) * (len(consumers) + 1):
                 continue

@@ -23,7 +23,23 @@ from itertools import combinations, product
 from .. import make, ops
 from ..builder import Builder
 from ..errors import Span, UntracedError
-from ..ir import Apply, Atom, Aval, Block, Const, For, Function, If, Raise, Statement, Var, While, const, walk
+from ..ir import (
+    Apply,
+    Atom,
+    Aval,
+    Block,
+    Const,
+    For,
+    Function,
+    If,
+    Raise,
+    Statement,
+    Var,
+    While,
+    const,
+    surely_runs,
+    walk,
+)
 from ..ops.core import CastAttrs, Op
 from ..thrown import Known, Thrown
 
@@ -123,7 +139,7 @@ class _Found:
                     grown = (isinstance(s, While) and self.spread(s.condition)) | self.spread(body) | grown
                     for t, p, init, end in places:
                         add(p, self.of(end))
-                        add(t, self.of(end) if _runs(s) else self.of(end) | self.of(init))
+                        add(t, self.of(end) if surely_runs(s) else self.of(end) | self.of(init))
         return grown
 
     def results(self, s: Apply) -> Kinds:
@@ -171,10 +187,6 @@ class _Found:
 
 def _carried(s: For | While) -> tuple[Var, ...]:
     return s.body.params[len(s.body.params) - len(s.targets) :]
-
-
-def _runs(s: For | While) -> bool:
-    return isinstance(s, For) and bool(s.range.static())
 
 
 def _is_comparison(op: Op) -> bool:

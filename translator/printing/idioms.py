@@ -16,7 +16,22 @@ from functools import cache
 import numpy as np
 
 from .. import ops
-from ..ir import Apply, Atom, Aval, Const, Function, Shape, Statement, Var, blocks_of, const, inputs_of, is_filled, walk
+from ..ir import (
+    Apply,
+    Atom,
+    Aval,
+    Const,
+    Function,
+    Shape,
+    Statement,
+    Var,
+    blocks_of,
+    const,
+    inputs_of,
+    is_filled,
+    is_number,
+    walk,
+)
 from ..named import Maker, crossed, guarded_root, rolled
 from ..ops.core import (
     AxesAttrs,
@@ -165,7 +180,7 @@ def _triangle(s: Apply, maker: Maker) -> Apply | None:
     if mask is None or mask.op is not TRI or aval.shape[-2:] != mask.shape:
         return None
     for op, x, other, main in ((TRIL, s.args[1], s.args[2], 0), (TRIU, s.args[2], s.args[1], -1)):
-        if x.aval == aval and isinstance(other, Const) and other.aval.weak and _is(other, 0):
+        if x.aval == aval and isinstance(other, Const) and other.aval.weak and is_number(other, 0):
             return Apply(s.targets, op, (x, *mask.diagonal(main)), LinalgAttrs(), s.span)
     return None
 
@@ -228,7 +243,3 @@ def _norm(s: Apply, maker: Maker) -> Apply | None:
     if x.aval.dtype.kind != "f" or not (every or len(attrs.axes) == 1):
         return None
     return Apply(s.targets, NORM, (x,), attrs, s.span)
-
-
-def _is(a: Atom, number: float) -> bool:
-    return isinstance(a, Const) and a.aval.shape == () and bool(a.value == number)

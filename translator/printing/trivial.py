@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import assert_never
 
-from ..ir import Apply, Atom, Block, Const, For, Function, Fused, If, Invoke, Raise, Var, While, walk
+from ..ir import Apply, Atom, Block, For, Function, Fused, If, Invoke, Raise, Var, While, same_atom, walk
 from ..rewrite import substituted, without_rules
 
 
@@ -52,7 +52,7 @@ def _joined(s: If, found: dict[Var, Atom], resolve: Callable[[Atom], Atom]) -> N
         if t in found:
             continue
         x, y = resolve(x), resolve(y)
-        if _equal(x, y):
+        if same_atom(x, y):
             found[t] = x
         elif (x, y) in seen:
             found[t] = seen[x, y]
@@ -66,10 +66,6 @@ def _carried(s: For | While, found: dict[Var, Atom], resolve: Callable[[Atom], A
     for t, c, p, init, result in zip(s.targets, tested, params, s.inits, s.body.results, strict=True):
         if p not in found and resolve(result) is p:
             found.update({v: resolve(init) for v in {t, c, p}})
-
-
-def _equal(x: Atom, y: Atom) -> bool:
-    return x is y or (isinstance(x, Const) and isinstance(y, Const) and x.key == y.key)
 
 
 def without_trivial(function: Function) -> Function:

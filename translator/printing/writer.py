@@ -38,7 +38,7 @@ from ..passes.dead import dead_code
 from ..records import dataclass
 from ..rewrite import unique_names
 from ..routines import everywhere
-from ..tree import ARRAY, LEAF, Kind, TreeDef, leaf_nodes
+from ..tree import ARRAY, LEAF, Kind, TreeDef, flat_tree, leaf_nodes
 from .idioms import with_idioms
 from .messages import arguments, class_of
 from .moves import Move, assignment, in_turn
@@ -99,7 +99,7 @@ def _written(function: Function, scope: Scope, comments: bool, routines: Mapping
 
 def _out_of(s: Invoke) -> TreeDef:
     """What a call of a routine gives: a tuple, or the one result itself."""
-    return LEAF if len(s.targets) == 1 else TreeDef(Kind.TUPLE, (LEAF,) * len(s.targets))
+    return flat_tree(len(s.targets))
 
 
 def _is_boxed(a: Atom, t: TreeDef) -> bool:
@@ -526,7 +526,7 @@ class Writer:
     # ---- nested functions ----
 
     def fused(self, s: Fused) -> None:
-        out = LEAF if len(s.targets) == 1 else TreeDef(Kind.TUPLE, (LEAF,) * len(s.targets))
+        out = flat_tree(len(s.targets))
         called = self.call_helper(s.kind, s.args, s.body, out, parameter_names(s.body.params))
         self.line_of(s, f"{', '.join(self.names[t] for t in s.targets)} = {text_of(called)}", *s.args)
 

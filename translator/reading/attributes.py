@@ -115,7 +115,7 @@ def array_attribute(ctx: Context, owner: Value, name: str, node: ast.AST) -> Val
         case "itemsize":
             return aval.dtype.itemsize
         case "nbytes":
-            return aval.size * aval.dtype.itemsize
+            return aval.nbytes
         case "aval":
             return aval
     handler = surface.attribute_handler(name)

@@ -44,6 +44,7 @@ from .values import (
     is_number,
     is_object,
     is_runtime,
+    is_weak,
 )
 
 # ---- names and constants -------------------------------------------------------------------------
@@ -203,7 +204,7 @@ def _elementwise(ctx: Context, op: Elementwise, atoms: list[Atom], *operands: Va
 
 def _check_sequences(kind: type[ast.operator], left: Value, right: Value) -> None:
     """Raises TypeError where Python has no operator: NumPy takes sequences for arrays only beside its own values."""
-    if any(isinstance(v, list | tuple) for v in (left, right)) and any(map(_is_weak, (left, right))):
+    if any(isinstance(v, list | tuple) for v in (left, right)) and any(map(is_weak, (left, right))):
         name = _BINARY[kind][0].__name__
         raise DTypeError(f"unsupported operand type(s) for {name}: {describe(left)} and {describe(right)}")
 
@@ -248,15 +249,11 @@ def as_number(ctx: Context, v: Value) -> Value:
 
 def _numbers_of_bools(ctx: Context, kind: type[ast.operator], left: Value, right: Value) -> tuple[Value, Value]:
     """Python's bools among Python's numbers are 0 and 1; beside NumPy's values they promote as NumPy's do."""
-    mine = [type(v) in (int, float, complex) or is_python_bool(ctx, v) or _is_weak(v) for v in (left, right)]
+    mine = [type(v) in (int, float, complex) or is_python_bool(ctx, v) or is_weak(v) for v in (left, right)]
     both = all(type(v) is bool or is_bool(v) for v in (left, right))
     if not all(mine) or (both and kind in (ast.BitAnd, ast.BitOr, ast.BitXor)):
         return left, right
     return as_number(ctx, left), as_number(ctx, right)
-
-
-def _is_weak(v: Value) -> bool:
-    return type(v) is Var and v.aval.weak
 
 
 def _known_binary(
@@ -374,7 +371,7 @@ def compare_pair(ctx: Context, kind: ast.cmpop, left: Value, right: Value, node:
     if is_runtime(left) or is_runtime(right):
         if left is None or right is None or isinstance(left, str) or isinstance(right, str):
             return _compare_unlike(ctx, kind, left, right, node)
-        if any(isinstance(v, list | tuple) for v in (left, right)) and any(map(_is_weak, (left, right))):
+        if any(isinstance(v, list | tuple) for v in (left, right)) and any(map(is_weak, (left, right))):
             return _compare_unlike(ctx, kind, left, right, node)
         ctx.at(node)
         x, y = ctx.atom(left), ctx.atom(right)

@@ -7,7 +7,7 @@ import functools
 from collections.abc import Callable
 
 from ..errors import CutError, UnsupportedError
-from .nodes import own_nodes
+from .nodes import last_name, own_nodes
 from .source import FunctionNode, Source
 
 Refusal = tuple[str, str, str]  # what, why, instead
@@ -112,14 +112,10 @@ def _with(node: ast.AST) -> Refusal | None:
 def may_be_read(node: ast.With) -> bool:
     """Whether its blocks have names of such as change no result; what the names mean is seen when they are read."""
     calls = [item.context_expr for item in node.items]
-    return all(isinstance(c, ast.Call) and _last_name(c.func) in READABLE_CONTEXTS for c in calls)
+    return all(isinstance(c, ast.Call) and last_name(c.func) in READABLE_CONTEXTS for c in calls)
 
 
 READABLE_CONTEXTS = ("errstate", "named_scope", "default_matmul_precision", "ensure_compile_time_eval")
-
-
-def _last_name(node: ast.expr) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
 def _delete(node: ast.AST) -> Refusal | None:

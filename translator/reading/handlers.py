@@ -13,7 +13,6 @@ import numpy as np
 
 from .. import make
 from ..errors import CutError, UntracedError
-from ..ir import Var
 from ..surface.arguments import NeedStatic
 from .context import Context
 from .demand import demand, static
@@ -34,6 +33,7 @@ from .values import (
     Ref,
     RunRange,
     Value,
+    is_weak,
 )
 from .views import view_of
 
@@ -195,14 +195,10 @@ def _boxed(ctx: Context, f: Any, found: Value, args: list[Value], kwargs: dict[s
 def _gives_array(f: Any, args: list[Value]) -> bool:
     if not isinstance(f, Hashable):
         return False
-    of_number = bool(args) and (type(args[0]) in (bool, int, float, complex, list, tuple) or _is_weak(args[0]))
+    of_number = bool(args) and (type(args[0]) in (bool, int, float, complex, list, tuple) or is_weak(args[0]))
     if getattr(f, "__name__", None) in _SCIPYS_MAKERS:
         return str(getattr(f, "__module__", None)).startswith("scipy.")
     return f in _MAKERS or (f is np.where and len(args) > 1) or (of_number and f in _TURNING)
-
-
-def _is_weak(v: Value) -> bool:
-    return type(v) is Var and v.aval.weak
 
 
 _TURNING: set[Any] = {np.squeeze, np.transpose, np.permute_dims}  # they make arrays of Python's numbers and lists

@@ -146,7 +146,7 @@ def _arguments(ctx: Context, signature: Signature, variables: list[Var]) -> dict
             return static_value(t)
         if t.kind is not Kind.LEAF:
             labels = t.keys or range(len(t.children))
-            return close_node(t, [opened(c, _child(name, k)) for k, c in zip(labels, t.children, strict=True)])
+            return close_node(t, [opened(c, child_name(name, k)) for k, c in zip(labels, t.children, strict=True)])
         v = Var(name, next(waiting))
         variables.append(v)
         return Ref(ctx.cell(v)) if v.aval.shape else v
@@ -154,7 +154,8 @@ def _arguments(ctx: Context, signature: Signature, variables: list[Var]) -> dict
     return {name: opened(t, name) for name, t in signature.params}
 
 
-def _child(name: str, key: Any) -> str:
+def child_name(name: str, key: Any) -> str:
+    """A name for a part of the argument `name`: its field or key, else numbered."""
     return key if isinstance(key, str) and key.isidentifier() else f"{name}_{key}"
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from ..errors import Diagnostic, UnsupportedError
 from ..ops import bits
 from ..ops.core import At, Dim, Gather
+from ..ops.shapes import c_strides
 from .steps import is_read_only
 from .values import Cell, OpStep, Origin, Ref, Step, Strides, Value, leaves_in
 
@@ -47,7 +48,7 @@ def note_dependent(value: Value, *operands: Value) -> None:
     """`value` lies in C order if the operands lie so; nobody has said how it lies otherwise."""
     for made, given in _followed(value, operands):
         ordered = all(_is_ordered(g) for g in given)
-        made.origin = Origin(_cells(given), _c_strides(made.atom.aval.shape) if ordered else None)
+        made.origin = Origin(_cells(given), c_strides(made.atom.aval.shape) if ordered else None)
 
 
 def note_gathered(value: Value, base: Ref, dims: Sequence[Dim]) -> None:
@@ -57,7 +58,7 @@ def note_gathered(value: Value, base: Ref, dims: Sequence[Dim]) -> None:
         kinds = "".join("p" if isinstance(d, Gather) else "s" for d in dims if type(d) is not At)
         at, axes = kinds.index("p"), len(shape) - kinds.count("s")  # of the places, in the result
         adjacent = kinds.count("p") == len(kinds.strip("s"))
-        strides = _c_strides((*shape[at : at + axes], *shape[:at], *shape[at + axes :]))
+        strides = c_strides((*shape[at : at + axes], *shape[:at], *shape[at + axes :]))
         moved = (*strides[axes:][:at], *strides[:axes], *strides[axes + at :])
         made.origin = Origin((base.cell,), moved if adjacent and _is_ordered(base) else None)
 
@@ -70,7 +71,7 @@ def _note_unknown(value: Value) -> None:
 
 def note_fortran(value: Value) -> None:
     if type(value) is Ref and not value.path and len(value.aval.shape) > 1:
-        value.cell.origin = Origin((), _c_strides(value.aval.shape[::-1])[::-1])
+        value.cell.origin = Origin((), c_strides(value.aval.shape[::-1])[::-1])
 
 
 def note_either(cell: Cell, x: Value, y: Value) -> None:
@@ -118,7 +119,7 @@ def modelled(ref: Ref) -> np.ndarray[Any, Any] | None:
 def model_of(cell: Cell) -> np.ndarray[Any, Any] | None:
     """An array of bytes that lies as that of the cell does, where arguments lie in C order; None if nobody knows."""
     shape = cell.atom.aval.shape
-    strides = _c_strides(shape) if cell.origin is None else cell.origin.strides
+    strides = c_strides(shape) if cell.origin is None else cell.origin.strides
     return None if strides is None else np.lib.stride_tricks.as_strided(_BYTE, shape, strides)
 
 
@@ -200,7 +201,7 @@ def _cells(given: Sequence[Ref]) -> tuple[Cell, ...]:
 def _followed_strides(shape: Strides, given: Sequence[Ref]) -> Strides | None:
     """The strides, in elements, of what NumPy's iterator makes of these operands."""
     if all(_is_ordered(g) for g in given):
-        return _c_strides(shape)
+        return c_strides(shape)
     models: list[Any] = [m for m in map(modelled, given) if m is not None]
     if len(models) < len(given):
         return None
@@ -220,11 +221,3 @@ def _is_ordered(ref: Ref) -> bool:
 
 
 _KEEPING = frozenset({"expand_dims", "squeeze", "real", "imag"}) | bits.NAMES
-
-
-def _c_strides(shape: Strides) -> Strides:
-    strides, step = [], 1
-    for n in reversed(shape):
-        strides.append(step)
-        step *= max(n, 1)
-    return tuple(reversed(strides))

@@ -36,3 +36,8 @@ def own_nodes(node: ast.AST) -> list[ast.AST]:
         if not isinstance(n, ast.FunctionDef | ast.Lambda):
             waiting += children(n)
     return found
+
+
+def last_name(node: ast.expr) -> str:
+    """`c` of `a.b.c` and of `c`; empty for other expressions."""
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""

@@ -39,7 +39,7 @@ from .draws import argument
 from .fence import check_entry
 from .guards import Captures, Guard, varying
 from .inlining import hold_shared, inline, prepare
-from .inner import close
+from .inner import child_name, close
 from .iteration import held
 from .listed import check_crowd
 from .recursion import Recursions, call_routine, described, mark, may_stay
@@ -393,14 +393,10 @@ def _open_parameter(
         return ctx.captures.known(value) if changeable else value
     labels = t.keys or range(len(t.children))
     children = [
-        _open_parameter(ctx, c, _child_name(name, k), signature, waiting, variables)
+        _open_parameter(ctx, c, child_name(name, k), signature, waiting, variables)
         for k, c in zip(labels, t.children, strict=True)
     ]
     return close_node(t, children)
-
-
-def _child_name(name: str, key: Any) -> str:
-    return key if isinstance(key, str) and key.isidentifier() else f"{name}_{key}"
 
 
 def result_tree(ctx: Context, value: Value, results: list[Atom], source: Source) -> TreeDef:

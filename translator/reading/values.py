@@ -451,6 +451,11 @@ def aval_of_value(v: Value) -> Aval | None:
     return v.aval if type(v) is Var or type(v) is Ref else None
 
 
+def is_weak(v: Value) -> bool:
+    """Whether the value is a Python number of the run."""
+    return type(v) is Var and v.aval.weak
+
+
 def is_number(v: Value) -> bool:
     """A Python or NumPy number known now; bool is not one."""
     return type(v) in (int, float, complex) or (isinstance(v, np.generic) and v.dtype.kind in "iufcV")

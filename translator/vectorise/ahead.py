@@ -90,7 +90,7 @@ def _taken(
     assert trips is not None
     given = [a.aval for s in chain for a in s.args]
     largest = max(a.size * a.dtype.itemsize for a in given)
-    if len(trips) * aval.size * aval.dtype.itemsize > max(LARGEST, TIMES * largest):
+    if len(trips) * aval.nbytes > max(LARGEST, TIMES * largest):
         return None
     start, b = Builder(loop.span), Builder(loop.span)
     empty = make.empty(start, (len(trips), *aval.shape), aval.dtype)

@@ -120,7 +120,7 @@ def check_memory(loop: For, block: Block) -> None:
     """Raises Dependence where the values of all trips together are too large. `block` stands for the loop."""
 
     def size(a: Atom) -> int:
-        return a.aval.size * a.aval.dtype.itemsize
+        return a.aval.nbytes
 
     given = free_variables(Block((), (loop,), ()))
     limit = max(LARGEST, TIMES * max((size(v) for v in (*given, *loop.targets)), default=0))

@@ -19,7 +19,7 @@ from ..builder import Builder
 from ..evaluate import apply_op
 from ..ir import Apply, Atom, Block, Const, Function, Param, Var
 from ..ops.core import At, Dim, Dyn, Elementwise, Gather, IndexAttrs, Run
-from ..tree import LEAF, Kind, TreeDef
+from ..tree import tuple_tree
 from .affine import Affine, Forms
 
 PIECES = 4  # slices that one read may be composed of
@@ -29,7 +29,7 @@ WIDEST = 16  # elements of a window (`x[i : i + 5]`) that is put together of sli
 
 def as_function(params: Sequence[Var], block: Block) -> Function:
     """A block as a function of its parameters, for passes that take functions; it may use what is around it."""
-    tree = TreeDef(Kind.TUPLE, (LEAF,) * len(block.results))
+    tree = tuple_tree(len(block.results))
     body = Block(tuple(params), block.statements, block.results)
     return Function("trip", tuple(Param(p.hint) for p in params), body, tree)
 
