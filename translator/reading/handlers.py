@@ -13,6 +13,7 @@ import numpy as np
 
 from .. import make
 from ..errors import CutError, UntracedError
+from ..purpose import purpose
 from ..surface.arguments import NeedStatic
 from .context import Context
 from .demand import demand, static
@@ -145,9 +146,7 @@ def leave_to_cpython(ctx: Context, f: Any, args: list[Value], node: ast.AST) -> 
     many = _MANY_BYTES if f is np.unpackbits else _MANY
     if ctx.transforms or not ctx.keeps_changes or not (_is_series(f) or f is np.unpackbits):
         return
-    from ..pipeline import target
-
-    if target() in ("cpu", "numpy") and any(type(a) is Ref and a.aval.size >= many for a in args):
+    if purpose().target in ("cpu", "numpy") and any(type(a) is Ref and a.aval.size >= many for a in args):
         ctx.cut(node, f"{_label(f)} of many elements", why="its own code takes a fraction of XLA's time on a CPU")
 
 
