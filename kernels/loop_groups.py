@@ -90,7 +90,7 @@ def _seconds(s: Statement, facts: Facts) -> tuple[float, float]:
 
 
 def _elements(s: Apply) -> int:
-    """How many elements a statement computes or stores; views none."""
+    """How many elements a statement computes or stores; zero for views."""
     match s.op:
         case Reshape() | Create():
             return 0

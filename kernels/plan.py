@@ -217,7 +217,7 @@ def _pack_of(body: Body) -> int:
 
 
 def _packs_align(body: Body, pack: int) -> bool:
-    """Whether packs lie within the last axis and begin at multiples of their width, if the arrays do."""
+    """Whether packs stay within the last axis and are aligned to their width, if the arrays are."""
     *others, last = body.layout.outer
     every = [*body.accesses.values(), *map(body.stored_at, body.lowered.outputs)]
     strides = [a.strides[axis.members[-1]] for a in every if body.packs(a) for axis in others]

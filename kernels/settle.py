@@ -71,7 +71,7 @@ def settle(function: Function, language: str, facts: Facts = H200) -> Function:
 
 
 def _typed(function: Function, language: str) -> Function:
-    """The function, whose values all have types that kernels know."""
+    """The function, after checking that all its values have types that kernels know."""
     found = [(function.span, p) for p in function.body.params]
     found += [(s.span, t) for s in walk(function.body) for t in s.targets]
     for span, v in found if language in DIALECTS else ():
@@ -151,7 +151,7 @@ def _with_neighbours(block: Block, s: Apply, language: str) -> Block:
 
 
 def _runs_beside(b: Statement, s: Apply) -> bool:
-    """Whether another running reduction goes along the same rows."""
+    """Whether another running reduction goes along the same rows, so that both fit one kernel."""
     same = isinstance(b, Apply) and isinstance(b.op, Cumulative) and b is not s and b.attrs == s.attrs
     return same and b.targets[0].aval.shape == s.targets[0].aval.shape
 

@@ -148,7 +148,7 @@ def input_axes(fun: Fun, signature: Signature, in_axes: Any, verb: str) -> AxesO
 
 
 def _names(fun: Fun, signature: Signature) -> list[str]:
-    """How the positional arguments are called."""
+    """The names of the positional arguments."""
     kinds = _kinds(fun)
     names: list[str] = []
     for name, tree in signature.params:
@@ -173,7 +173,7 @@ def axes_over(fun: Fun, axes: Any, tree: TreeDef, what: str, of: str) -> list[An
 
 
 def _entries(fun: Fun, in_axes: Any, count: int, verb: str) -> Sequence[Any]:
-    """One for each argument that is given by position."""
+    """The entries of in_axes, one for each argument passed by position."""
     if not isinstance(in_axes, tuple | list):
         return [in_axes] * count
     if len(in_axes) != count:

@@ -88,7 +88,7 @@ def differentiable(
 
 
 def _holds(tree: TreeDef, cls: type) -> bool:
-    """Whether a value of this class is part of the structure."""
+    """Whether values of this class belong to the tree structure, not to its leaves."""
     if tree.kind is Kind.STATIC:
         return isinstance(static_value(tree), cls)
     return any(_holds(child, cls) for child in tree.children)
@@ -198,7 +198,7 @@ def _with_truth_values(function: Function) -> Function:
 
 
 def _wanted(form: Form) -> Lanes:
-    """Where nobody chose, who runs the program decides between a loop over lanes and lockstep."""
+    """The form of control flow that differs between lanes, chosen by the target unless the user chose."""
     if form != "auto":
         return Lanes(form)
     if purpose().derives:

@@ -100,7 +100,7 @@ class Platform:
 
 
 def load_jaxlib() -> Any:
-    """jaxlib's C++ module. Raises TargetError where it is missing."""
+    """Import jaxlib's C++ module. Raises TargetError where it is missing."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
     try:
         import jaxlib._jax as _jax
@@ -152,7 +152,7 @@ def checked_count(where: str, count: object) -> int:
 
 @dataclass(slots=True)
 class Start:
-    """What the client is started with: how many devices the processor is taken for, and the link to other processes."""
+    """How the client is started: as how many devices the processor counts, and the link to other processes."""
 
     devices: int | None = field(default_factory=_asked_for)
     others: dict[str, Any] = field(default_factory=dict)
@@ -209,7 +209,7 @@ def platform() -> Platform:
 
 
 def to_device(x: Any, dtype: DType | None = None, number: int = 0) -> Buffer:
-    """A buffer of a device with a copy of `x`: later writes to `x` are not seen."""
+    """A device buffer with a copy of `x`; later writes to `x` do not show in it."""
     p = platform()
     array = host_array(x, dtype)
     aval = DeviceAval(array.shape, array.dtype)
@@ -350,7 +350,7 @@ def loaded(
 
 
 def _best(program: Emitted, extra: Mapping[str, str] | None, ynn_reductions: bool | None, assignment: Any) -> Any:
-    """Compiled again with other options where XLA made something slow."""
+    """The program, compiled again with other options where XLA's first choice is slow."""
     loops = "stablehlo.while" in program.text
     older, apart = suits_older_emitters(program.text), MARK in program.text
     extra = {LOOP_OPTION: str(0 if apart else LOOP_BYTES), **(extra or {})} if loops else extra
@@ -388,7 +388,7 @@ def _compile(program: Emitted, extra: Mapping[str, str] | None, flags: Flags, as
 
 
 def backend_error(what: str, error: Exception) -> TargetError:
-    """The first line of a backend's message: the rest is its own stack."""
+    """The first line of a backend's message; the rest is the backend's own stack."""
     lines = str(error).strip().splitlines()
     return TargetError(Diagnostic(what, why=lines[0][:500] if lines else type(error).__name__))
 

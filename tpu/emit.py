@@ -526,7 +526,7 @@ class Emitter:
     # ---- run-time checks ------------------------------------------------------------------------
 
     def _of_nothing(self, s: Apply, attrs: IndexAttrs) -> Value:
-        """An element of an axis that has none: the check of the index fails."""
+        """An element of an empty axis: a placeholder, since the check of the index fails."""
         one, several = normalisers(self, s, 0)
         for axis, (d, n) in enumerate(zip(attrs.dims, s.args[0].aval.shape, strict=True)):
             if n == 0 and isinstance(d, At) and isinstance(d.index, Dyn):
@@ -538,7 +538,7 @@ class Emitter:
     def fail_where(
         self, bad: Value, index: Value, error: type[Exception], message: str, s: Apply | For | Raise | None
     ) -> None:
-        """Set the flag where `bad` (bool scalar) and no earlier check has failed."""
+        """Set the flag if `bad` (a bool scalar) is true and no earlier check has failed."""
         w = self.writer
         number = len(self.checks) + 1
         span = s.span if s is not None else Builder().span

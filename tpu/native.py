@@ -162,7 +162,7 @@ def operations(s: Statement) -> float:
 
 
 def _elements(s: Apply) -> int:
-    """How many elements a statement computes or stores; views none."""
+    """How many elements a statement computes or stores; zero for views."""
     match s.op:
         case Reshape() | Create():
             return 0
