@@ -383,3 +383,18 @@ def gathered_again(x, c):
 def test_what_is_moved_out_of_a_loop_that_is_visited_twice():
     assert_close = np.testing.assert_allclose
     assert_close(grad(gathered_again)(X, 0.4), 1.5 + np.array([2 * X[0] + 4.5 * X[0], 0, 0, 0, 0]))
+
+
+def nested_and_gathered(x, c):
+    n, u = 1, x
+    for i in range(3):
+        k = np.sin(x) * (i + 1.0)
+        for _ in range(4):
+            u = np.where(k > 0.9, u * 0.9, u * np.cos(u)) + np.array([c * i, 0.3, 0.1, c, c])
+        n = n + 0
+    return np.sum(u) * n
+
+
+def test_what_is_moved_between_loops_that_are_both_visited_twice():
+    check_source(nested_and_gathered, X, 0.4, order=1)
+    assert accelerate(grad(nested_and_gathered))(X, 0.4) == pytest.approx(grad(nested_and_gathered)(X, 0.4))

@@ -76,12 +76,15 @@ def simplify(function: Function) -> Function:
 
 @dataclass(slots=True)
 class _Level:
-    """A block being rebuilt. `loop`: invariants may leave it; `certain`: it runs if the block around it does."""
+    """A block being rebuilt. `loop`: invariants may leave it; `certain`: it runs if the block around it does; `moved`:
+    what has come to it out of loops inside of it, which may be visited again.
+    """
 
     loop: bool = False
     certain: bool = True
     statements: list[Statement] = field(default_factory=list)
     known: dict[tuple[object, ...], Var] = field(default_factory=dict)
+    moved: set[Var] = field(default_factory=set)
 
 
 _COMMUTATIVE = frozenset(
@@ -164,8 +167,10 @@ class _Walk:
         if found.op is not s.op or found.attrs is not s.attrs or found.args != s.args:
             s = Apply(s.targets, found.op, found.args, found.attrs, s.span)
         level = self.level_for(s)
-        if level < len(self.levels) - 1 and self.depth.get(target) == level:
-            return  # an earlier visit of the loop has moved it
+        if level < len(self.levels) - 1:
+            if target in self.levels[level].moved:
+                return
+            self.levels[level].moved.add(target)
         self.append(s, level)
         self.definitions.made[target] = s
         if not _is_buffer(s.op) and not _is_element(s):
