@@ -31,7 +31,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 TESTS = "tests/targets/test_cuda_device.py"
 SLOW = ("sanitizer", "test_benchmark")  # the one takes minutes, the other is what comes next here
-SILENT = 60.0  # seconds without a result, after which a process is taken to hang; the first imports what it needs
+SILENT = 75.0  # seconds without a result, after which a process is taken to hang: the first imports PyTorch and JAX
 LOST = 3
 FACTS = """
 import json, importlib.metadata as m, platform
@@ -43,7 +43,7 @@ for name in ("numpy", "cupy-cuda13x", "cupy-cuda12x", "triton", "torch", "jax"):
         pass
 import cupy
 p = cupy.cuda.runtime.getDeviceProperties(0)
-found |= {k: v for k, v in p.items() if isinstance(v, int)} | {"name": p["name"].decode()}
+found |= {k: v for k, v in p.items() if isinstance(v, int)} | {"name": str(p["name"])}
 found |= {"driver": cupy.cuda.runtime.driverGetVersion(), "runtime": cupy.cuda.runtime.runtimeGetVersion()}
 print(json.dumps(found, default=str))
 """

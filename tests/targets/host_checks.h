@@ -86,7 +86,7 @@ UNWATCHED void touch(const void *p, unsigned size, Access access, const void *si
     }
     for (unsigned n = 0; n < array_count; n++) {
         Array &a = arrays[n];
-        const size_t spare = access == ATOMIC ? 3 : 0;  // atomic operations are on whole words
+        const size_t spare = access >= VOLATILE ? 3 : 0;  // atomic operations are on whole words
         if (at < a.start - spare || at + size > a.start + a.bytes + spare) continue;
         if (access % 2 != READ && !a.written) continue;
         const char *const first = at < a.start ? a.start : at;

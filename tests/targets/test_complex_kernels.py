@@ -137,11 +137,16 @@ def test_sums_at_chosen_places_in_order(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @needs_compiler
-def test_four_neighbours_at_a_time() -> None:
-    backend, args = HostCuda(), (numbers(64, dtype="c8"), numbers(64, dtype="c8"))
+@pytest.mark.parametrize("dtype", ["c8", "c16"])
+def test_four_neighbours_at_a_time(dtype: str) -> None:
+    """They begin at multiples of 32 bytes, and no kernel may take more for granted."""
+    backend, args = HostCuda(checked=True), (numbers(64, dtype=dtype), numbers(64, dtype=dtype))
     made, leaves = translated(packed, args, "cuda")
     with aligned(backend):
-        (found,) = GpuExecutor(made, backend)([backend.moved(a) for a in leaves])
+        skipped = 32 // leaves[0].itemsize
+        moved = [backend.moved(np.concatenate([a[:skipped], a]))[skipped:] for a in leaves]
+        assert all(a.ctypes.data % 64 == 32 for a in moved)
+        (found,) = GpuExecutor(made, backend)(moved)
     assert backend.packed_launches == 1
     np.testing.assert_allclose(found, packed(*args), rtol=1e-6)
 

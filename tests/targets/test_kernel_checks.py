@@ -1,4 +1,4 @@
-"""The checks that generated CUDA kernels run under on the host: races, addresses, alignment, undefined arithmetic.
+"""The checks that generated kernels run under without a device: races, addresses, alignment, undefined arithmetic.
 
 Each kind of fault is planted and has to be found; kernels of every kind are run with all checks on.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -146,3 +146,61 @@ def test_rows_under_all_checks(columns: int) -> None:
 def test_random_programs_under_all_checks(seed: int) -> None:
     function = random_program(seed)
     check(function, HostCuda(checked=True), 1e-9, arguments(function))
+
+
+# ---- Triton ------------------------------------------------------------------------------------------
+
+TRITON = """
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(x, y, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = i < n
+    value = tl.load(x + i, mask=mask)
+    total = tl.sum(tl.where(mask, value, 0.0), axis=0)
+    tl.store(y + i, value + total, mask=mask)
+"""
+TRITON_FAULTS = {
+    "load is outside": ("tl.load(x + i, mask=mask)", "tl.load(x + i)"),
+    "store is outside": ("total, mask=mask)", "total)"),
+    "two programs write": ("tl.store(y + i,", "tl.store(y + i % BLOCK,"),
+    "reads what it, or another one, writes": ("tl.sum(", "tl.load(y + i, mask=mask) + tl.sum("),
+    "into an argument": ("tl.store(y", "tl.store(x"),
+    "Arrays are not equal": ("tl.where(mask, value, 0.0)", "value"),
+}
+
+
+@pytest.fixture(scope="module")
+def interpreter() -> Iterator[Any]:
+    pytest.importorskip("triton")
+    from triton_interpreter import TritonInterpreter
+
+    made = TritonInterpreter()
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize("message", [None, *TRITON_FAULTS])
+def test_each_fault_of_a_triton_kernel_is_found(message: str | None, interpreter: Any) -> None:
+    """The last one: values of masked loads are no zeros on a device."""
+    if message is None:
+        assert_triton(TRITON, interpreter)
+        return
+    right, wrong = TRITON_FAULTS[message]
+    source = TRITON.replace(right, wrong, 1)
+    if "tl.load(y" in wrong:  # behind a store
+        source = source.replace("    total", "    tl.store(y + i, value, mask=mask)\n    total")
+    with pytest.raises(AssertionError, match=message):
+        assert_triton(source, interpreter)
+
+
+def assert_triton(source: str, interpreter: Any) -> None:
+    i4, n = np.dtype(np.int32), 100
+    arguments = (Argument("in", 0, F4), Argument("out", 0, F4), Argument("number", 0, i4, n))
+    program = Program("kernel", "triton", source, (), (("BLOCK", 64),))
+    x, y = np.arange(n, dtype=F4), np.full(n, -1, F4)
+    interpreter.launch(Launch(program, arguments, (2, 1), 128), (x, y, np.int32(n)))
+    np.testing.assert_array_equal(y, x + np.where(np.arange(n) < 64, np.sum(x[:64]), np.sum(x[64:])))

@@ -47,7 +47,8 @@ class TritonInterpreter(Backend):
         assert child.stdin is not None and child.stdout is not None
         program = launch.program
         sent = [_memory(a) if isinstance(a, np.ndarray) else a for a in arguments]
-        pickle.dump((program.name, program.source, dict(program.constants), launch.grid, sent), child.stdin)
+        stored = [a.role in ("out", "partial") for a in launch.arguments]
+        pickle.dump((program.name, program.source, dict(program.constants), launch.grid, sent, stored), child.stdin)
         child.stdin.flush()
         try:
             answer = pickle.load(child.stdout)

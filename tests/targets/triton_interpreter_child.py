@@ -153,6 +153,88 @@ def splat(self: Any, whole: Any, x: Any) -> Any:
     return interpreter.TensorHandle(np.full(whole.shape, np.asarray(x.data).flat[0], dtype), whole.scalar)
 
 
+# ---- what no order of programs promises ------------------------------------------------------------
+
+MANY = -2
+
+
+class Watched:
+    """An array of the kernel that runs: which program has written each byte, or read it; -1: none, MANY: several."""
+
+    def __init__(self, array: Pointer, written: bool) -> None:
+        self.start, self.written = array.bytes.ctypes.data, written
+        self.writers, self.readers = (np.full(array.bytes.size, -1, np.int64) for _ in range(2))
+
+
+watched: list[Watched] = []
+
+
+def watch(builder: Any, addresses: Any, mask: Any, size: int, access: str) -> None:
+    """AssertionError where an access is outside of all arrays, or meets one of another program, or reads what its own
+    program has stored, which other threads of it may not see yet.
+    """
+    at = np.asarray(addresses).reshape(-1)[np.broadcast_to(mask, np.shape(addresses)).reshape(-1).astype(bool)]
+    at = at.astype(np.int64)
+    here = int(builder.grid_idx[0]) + int(builder.grid_idx[1]) * int(builder.grid_dim[0])
+    for a in watched:
+        inside = (at >= a.start) & (at + size <= a.start + a.writers.size)
+        if not inside.any():
+            continue
+        places = (at[inside] - a.start)[:, None] + np.arange(size)
+        at = at[~inside]
+        if access == "load":
+            assert (a.writers[places] == -1).all(), "a race: a program reads what it, or another one, writes"
+            others = (a.readers[places] != -1) & (a.readers[places] != here)
+            a.readers[places] = np.where(others, MANY, here)
+            continue
+        assert a.written, "a program writes into an argument"
+        readers, writers = a.readers[places], a.writers[places]
+        assert ((readers == -1) | (readers == here)).all(), "a race: a program writes what another one reads"
+        assert access == "atomic" or ((writers == -1) | (writers == here)).all(), "a race: two programs write"
+        a.writers[places] = here
+    assert not at.size, f"a program's {access} is outside of all arrays"
+
+
+def same_value(addresses: Any, value: Any, mask: Any) -> bool:
+    """Whether a store leaves all that it stores to as it is, as a flag that another program has set."""
+    chosen = np.broadcast_to(mask, np.shape(addresses)).astype(bool)
+    kind = np.asarray(value).dtype
+    held = interpreter._interpreter.load(addresses, np.asarray(chosen), np.zeros(np.shape(addresses), kind), kind)
+    return bool((held == np.broadcast_to(value, np.shape(held)))[chosen].all())
+
+
+_load, _store = (getattr(interpreter.InterpreterBuilder, f"create_masked_{n}") for n in ("load", "store"))
+_atomic = interpreter.InterpreterBuilder.create_atomic_rmw
+
+
+def load_watched(self: Any, ptrs: Any, mask: Any, other: Any, *rest: Any) -> Any:
+    """What is masked and has no other value is anything on a device: here all bits of it are set."""
+    dtype = ptrs.get_element_ty()
+    kind = np.dtype(interpreter._get_np_dtype(dtype))
+    watch(self, ptrs.data, mask.data, kind.itemsize, "load")
+    if other is None:
+        other = interpreter.TensorHandle(np.full(np.shape(ptrs.data), poison(kind), kind), dtype)
+    return _load(self, ptrs, mask, other, *rest)
+
+
+def poison(kind: Any) -> Any:
+    return True if kind.kind == "b" else np.full((), 0xFF, np.uint8).repeat(kind.itemsize).view(kind)[0]
+
+
+def store_watched(self: Any, ptrs: Any, value: Any, mask: Any, *rest: Any) -> Any:
+    if not same_value(ptrs.data, value.data, mask.data):
+        watch(self, ptrs.data, mask.data, value.data.dtype.itemsize, "store")
+    return _store(self, ptrs, value, mask, *rest)
+
+
+def atomic_watched(self: Any, op: Any, ptr: Any, val: Any, mask: Any, *rest: Any) -> Any:
+    watch(self, ptr.data, mask.data, val.data.dtype.itemsize, "atomic")
+    return _atomic(self, op, ptr, val, mask, *rest)
+
+
+interpreter.InterpreterBuilder.create_masked_load = load_watched
+interpreter.InterpreterBuilder.create_masked_store = store_watched
+interpreter.InterpreterBuilder.create_atomic_rmw = atomic_watched
 interpreter._convert_float = convert_float
 interpreter.InterpreterBuilder.cast_impl = cast
 interpreter.InterpreterBuilder.create_splat = splat
@@ -177,8 +259,10 @@ def load(name: str, source: str) -> Any:
 
 
 def answer(request: Any) -> Any:
-    name, source, constants, grid, sent = request
+    name, source, constants, grid, sent, written = request
     arguments = [Pointer(*a) if isinstance(a, tuple) else scalar(a) for a in sent]
+    arrays = [(a, w) for a, w in zip(arguments, written, strict=True) if isinstance(a, Pointer)]
+    watched[:] = [Watched(a, w) for a, w in arrays]
     with np.errstate(all="ignore"):
         load(name, source)[grid](*arguments, **constants)
     return [bytes(a.bytes) if isinstance(a, Pointer) and math.prod(a.bytes.shape) else b"" for a in arguments]
