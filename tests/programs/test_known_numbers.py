@@ -15,7 +15,7 @@ CASES = Cases()
 
 TABLE = [(i * 2654435761 >> 7) & 0xFFFFFFFF for i in range(256)]
 WEIGHTS = [0.1 * i for i in range(40)]
-PLACES = tuple(range(30, 90))
+PLACES = tuple(range(30, 130))
 LINE = np.linspace(0.0, 3.0, 60)
 BYTES = np.frombuffer(bytes(range(7, 250)), np.uint8)
 
@@ -144,3 +144,15 @@ def test_other_bytes_need_no_other_program() -> None:
         data = bytes(np.random.default_rng(k).integers(0, 256, 3000).astype(np.uint8))
         assert f(data) == remainder(data)
     assert f.explain_recompiles().count("\n") < 10
+
+
+def test_polynomials_are_written_out() -> None:
+    """A loop over its coefficients would go over the arrays once for each."""
+
+    def f(x):
+        y = np.zeros_like(x)
+        for c in WEIGHTS:
+            y = y * x + c
+        return y
+
+    assert count(check_reading(f, LINE), For) == 0

@@ -402,3 +402,17 @@ def test_libraries_are_kept_and_the_oldest_removed(tmp_path: Any, monkeypatch: p
     assert [p.name for p in made.parent.iterdir()] == [other.name]
     with pytest.raises(TargetError, match="UNTRACED_NATIVE_LOOPS=0"):
         compiler._library("this is no C++")
+
+
+def test_divisions_of_complex_numbers_warn_of_nothing() -> None:
+    """They are checked for zero alone: no constant among them is made a real number."""
+
+    def halves(n: int, step: int) -> Any:
+        total = 0j
+        for k in range(n):
+            total = total * 0.5 + 3j / (k * step + 1)
+        return total
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        np.testing.assert_allclose(accelerate(halves, target="cpu")(20, 3), halves(20, 3), rtol=1e-13)

@@ -512,6 +512,7 @@ class _Writer:
         self.uses = fusion.outside_uses()
         self.out: list[Statement] = []
         self.done: set[int] = set()
+        self.asked = 0  # bits of units that somebody had to come behind: all but the first who ask find them done
         self.made: set[Var] = set()
 
     def run(self) -> Block:
@@ -526,10 +527,9 @@ class _Writer:
         if unit.index in self.done:
             return
         self.done.add(unit.index)
-        before = unit.pred
-        while before:
+        while before := unit.pred & ~self.asked:
             low = before & -before
-            before ^= low
+            self.asked |= low
             self.write(self.fusion.units[low.bit_length() - 1])
         if unit.statement is not None:
             s = unit.statement

@@ -103,40 +103,46 @@ def index_value(ctx: Context, base: Value, key: Value, node: ast.AST) -> Value:
     method = ctx.captures.part(type(base), "__getitem__")
     if hasattr(method, "__code__") and not isinstance(base, dict | list | tuple):
         return ctx.call(method, [base, key], {}, node)
-    looked_up = number_at(ctx, base, key, node)
-    if looked_up is not None:
-        return looked_up
-    known = static(ctx, key, node, "the index of a container")
+    many = number_line(ctx, base)
+    if many is not None and len(many) > MANY_NUMBERS and _is_run_time_int(key):
+        return number_at(ctx, many, key, node)
+    try:
+        known = static(ctx, key, node, "the index of a container")
+    except CutError:
+        if many is None or not _is_run_time_int(key):
+            raise
+        return number_at(ctx, many, key, node)
     if isinstance(base, collections.defaultdict) and known not in base and base.default_factory is not None:
         ctx.touch(base)
         base[known] = ctx.call(base.default_factory, [], {}, node)
     return run_known(ctx, node, lambda b, k: b[k], base, known)
 
 
-def number_at(ctx: Context, base: Value, key: Value, node: ast.AST) -> Value | None:
-    """Python's number at a place that the run decides, of many known ones (a table of remainders, long weights)."""
-    if type(key) is not Var or key.aval.shape or key.aval.dtype.kind not in "iu":
-        return None
-    line = number_line(base)
-    if line is None:
-        return None
-    return ctx.wrap(as_python(ctx.b, ctx.atom(index_array(ctx, Ref(ctx.cell(make.lift(line))), key, node))))
-
-
+MANY_NUMBERS = 64
+"""Loops over fewer are written out: `for c in coefficients: y = y * x + c` then goes once over its arrays."""
 _DTYPES: dict[type, type[np.generic]] = {int: np.int64, float: np.float64}
 
 
-def number_line(v: Value) -> np.ndarray[Any, Any] | None:
-    """The elements of a container of more than `MOST_NUMBERS` Python ints, or floats; None for any other value: few are
-    written out one by one, which gives the shorter program.
+def number_line(ctx: Context, v: Value) -> np.ndarray[Any, Any] | None:
+    """The elements of a container of more than `MOST_NUMBERS` Python ints, or floats, as an array, of which the run may
+    choose one; None for any other value, and in the library, whose coefficients are written out.
     """
-    if type(v) not in (list, tuple, bytes, bytearray) or len(v) <= MOST_NUMBERS:
+    if ctx.frame.fixed or type(v) not in (list, tuple, bytes, bytearray) or len(v) <= MOST_NUMBERS:
         return None
     kinds = set(map(type, v))
     dtype = _DTYPES.get(kinds.pop()) if len(kinds) == 1 else None
     if dtype is None or (dtype is np.int64 and not -(2**63) <= min(v) <= max(v) < 2**63):
         return None
     return np.array(list(v), dtype)
+
+
+def number_at(ctx: Context, numbers: np.ndarray[Any, Any], key: Value, node: ast.AST) -> Value:
+    """Python's number at a place that the run decides, of many known ones (a table of remainders, long weights)."""
+    return ctx.wrap(as_python(ctx.b, ctx.atom(index_array(ctx, Ref(ctx.cell(make.lift(numbers))), key, node))))
+
+
+def _is_run_time_int(key: Value) -> bool:
+    return type(key) is Var and not key.aval.shape and key.aval.dtype.kind in "iu"
 
 
 def flat_of(ctx: Context, x: Value) -> Flat:

@@ -19,7 +19,7 @@ from .contents import known_arrays
 from .context import Context
 from .demand import refuse_undefined, static
 from .growing import Growing, item, length
-from .indexing import index_array, index_value, number_line
+from .indexing import MANY_NUMBERS, index_array, index_value, number_line
 from .known import run_known
 from .marked import rows_at_true
 from .protocols import is_instance, refuse_loop, special
@@ -299,7 +299,8 @@ def steps_of(ctx: Context, v: Value, node: ast.AST) -> Steps | None:
             return _enumerate(ctx, inner, start, node)
         case Zip(parts=parts):
             return _zip(ctx, parts, node)
-    return _steps_over_numbers(ctx, v, node) if number_line(v) is not None else None
+    numbers = number_line(ctx, v)
+    return _steps_over_numbers(ctx, v, node) if numbers is not None and len(numbers) > MANY_NUMBERS else None
 
 
 def _steps_over_numbers(ctx: Context, v: list[Value], node: ast.AST) -> Steps:
