@@ -78,6 +78,9 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     return _shown(reading.function.out, results)
 
 
+eval_shape.__dict__["__untraced_shapes__"] = ShapeDtypeStruct
+
+
 def abstracted(tree: Any) -> Any:
     """The tree as a function can be read for it: with what it is told of ShapeDtypeStructs in their place."""
     if not any(isinstance(x, ShapeDtypeStruct) for x in tree_leaves(tree)):

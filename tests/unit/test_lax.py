@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -13,7 +14,7 @@ import numpy as np
 import pytest
 
 import untraced
-from untraced import accelerate, grad, lax, tree, vmap
+from untraced import ShapeDtypeStruct, accelerate, eval_shape, grad, lax, tree, tree_util, vmap
 
 Fun = Callable[..., Any]
 R = np.random.default_rng(0)
@@ -396,3 +397,77 @@ def test_carries_whose_numbers_become_arrays_without_axes() -> None:
     eps = 1e-6
     slope = (decay(0.9 + eps, stops) - decay(0.9 - eps, stops)) / (2 * eps)
     np.testing.assert_allclose(grad(decay)(0.9, stops), slope, rtol=1e-6)
+
+
+@dataclass(frozen=True)
+class Spring:
+    x: Any
+    n: int
+    force: Callable[[Any], Any]
+
+
+tree_util.register_dataclass(Spring, ["x"], ["n", "force"])
+
+
+def test_data_of_the_structure_of_a_carry_stays_known() -> None:
+    def step(s: Spring) -> Spring:
+        return replace(s, x=s.force(s.x) * np.ones(s.n).sum())
+
+    def looped(x: Any) -> Any:
+        a = lax.fori_loop(0, 3, lambda i, s: step(s), Spring(x, 2, np.sin))
+        b = lax.while_loop(lambda s: s.x.sum() < 50.0, step, Spring(x, 2, np.exp))
+        c, ys = lax.scan(lambda s, v: (step(s), s.x * v), Spring(x, 2, np.sin), np.arange(3.0))
+        return a.x + b.x + c.x * c.n, ys
+
+    x = np.arange(3.0) + 0.1
+    expected = looped(x)
+    tree.map(np.testing.assert_allclose, accelerate(looped, target="cpu")(x), expected)
+    tree.map(np.testing.assert_allclose, vmap(looped)(np.stack([x, x])), tree.map(lambda v: np.stack([v, v]), expected))
+    with pytest.raises(TypeError, match="the same pytree structure"):
+        accelerate(lambda x: lax.fori_loop(0, 3, lambda i, s: replace(s, n=s.n + 1), Spring(x, 2, np.sin)))(x)
+
+
+def test_functions_are_leaves_of_trees_too() -> None:
+    def f(x: Any) -> Any:
+        both = tree.map(lambda g, v: g(v), np.sin, x) + tree.map(lambda v, g: g(v), x, lambda v: v * 2)
+        return both.sum() + tree.map(lambda v: np.cos, x)(x).sum()
+
+    x = np.arange(3.0)
+    np.testing.assert_allclose(accelerate(f, target="cpu")(x), f(x))
+    np.testing.assert_allclose(grad(f)(x), np.cos(x) + 2 - np.sin(x))
+
+
+def test_eval_shape_inside() -> None:
+    def f(x: Any) -> Any:
+        y = np.zeros(3)
+
+        def written(v: Any, scale: float = 1.0) -> Any:
+            y[0] = 5.0
+            return {"a": v @ v.T * scale, "b": (v.sum(), 3)}
+
+        found = eval_shape(written, x, scale=2.0)
+        product = eval_shape(np.matmul, ShapeDtypeStruct((4, 3), np.float32), x)
+        return np.ones(found["a"].shape) * x.sum() + y, len(found["b"][0].shape), np.ones(product.shape)
+
+    x = np.arange(6.0).reshape(3, 2)
+    found = accelerate(f, target="cpu")(x)
+    tree.map(np.testing.assert_allclose, found, (np.full((3, 3), 15.0), 0, np.ones((4, 2))))
+    np.testing.assert_allclose(grad(lambda x: f(x)[0].sum())(x), np.full((3, 2), 9.0))
+    assert vmap(f)(np.stack([x, x]))[0].shape == (2, 3, 3)
+
+
+def test_what_is_made_of_inner_functions_outlives_the_call() -> None:
+    scale = np.array([1.0, 2.0, 3.0])
+    kept: dict[str, Any] = {}
+
+    def force(x: Any) -> Any:
+        if "grad" not in kept:
+            kept["grad"] = grad(lambda y: (y * y * scale).sum())
+        return kept["grad"](x)
+
+    compiled = accelerate(force, target="cpu")
+    for _ in range(3):
+        np.testing.assert_allclose(compiled(np.ones(3)), 2 * scale)
+    np.testing.assert_allclose(kept["grad"](np.ones(3)), 2 * scale)
+    (made,) = accelerate(lambda x: [grad(lambda y: (y * x * scale).sum())], target="cpu")(np.ones(3))
+    np.testing.assert_allclose(made(np.ones(3)), scale)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import DTypeError
-from ..tree import LEAF, TreeDef, flatten, tree_map, without_order
+from ..tree import LEAF, Kind, TreeDef, flatten, tree_map, unflatten, without_order
 from .support import one_axis
 
 Fun = Callable[..., Any]
@@ -98,6 +98,14 @@ def while_loop(cond_fun: Fun, body_fun: Fun, init_val: Any) -> Any:
     """val = body_fun(val) while cond_fun(val). `val` is a tree whose structure, shapes and dtypes stay, but that
     Python's numbers may widen; `cond_fun` returns a bool scalar. TypeError where either does not hold.
     """
+    leaves, structure = flatten(init_val)
+    if _keeps_data(structure):
+        leaves = while_loop(
+            lambda x: cond_fun(unflatten(structure, x)),
+            lambda x: _leaves("while_loop", structure, body_fun(unflatten(structure, x))),
+            leaves,
+        )
+        return unflatten(structure, leaves)
     val = _carried(init_val)
     while _going_on(cond_fun(val)):
         val = _passed_on("while_loop", val, body_fun(val))
@@ -119,6 +127,36 @@ def _passed_on(loop: str, before: Any, after: Any) -> Any:
     return _carried(after)
 
 
+def _keeps_data(structure: TreeDef) -> bool:
+    """Whether the structure of a carry holds data of its own, which no turn changes: then the leaves alone are
+    carried, else the containers as they are."""
+    own = structure.kind is Kind.STATIC or (structure.kind in (Kind.CUSTOM, Kind.DATACLASS) and bool(structure.aux))
+    return own or any(map(_keeps_data, structure.children))
+
+
+def _leaves(loop: str, structure: TreeDef, after: Any) -> list[Any]:
+    """The leaves of what a turn leaves. TypeError where that is a tree of another structure."""
+    leaves, left = flatten(after)
+    _same_structure(loop, structure, left)
+    return leaves
+
+
+def _same_structure(loop: str, structure: TreeDef, left: TreeDef) -> None:
+    if without_order(structure) != without_order(left):
+        carry = f"{loop}: carry input and carry output must have"
+        raise TypeError(f"{carry} the same pytree structure, and a turn makes another one of it")
+
+
+def _on_leaves(f: Fun, structure: TreeDef) -> Fun:
+    """The function of a scan with the leaves of the carry for the carry."""
+
+    def turn(leaves: Any, x: Any) -> Any:
+        after, y = _turned(f(unflatten(structure, leaves), x))
+        return _leaves("scan", structure, after), y
+
+    return turn
+
+
 Type = tuple[tuple[int, ...], Any, bool]  # shape, dtype, and whether it is a number of Python's
 
 
@@ -133,8 +171,7 @@ def _same_carry(loop: str, structure: TreeDef, as_left: TreeDef, found: list[Typ
     if [shape for shape, *_ in found] != [shape for shape, *_ in left]:
         before, after = [shape for shape, *_ in found], [shape for shape, *_ in left]
         raise TypeError(f"{carry} equal types; its arrays have the shapes {before} before a turn and {after} after it")
-    if without_order(structure) != without_order(as_left):
-        raise TypeError(f"{carry} the same pytree structure, and a turn makes another one of it")
+    _same_structure(loop, structure, as_left)
     for (shape, dtype, weak), (_, after, _) in zip(found, left, strict=True):
         if _in_jax(dtype) != _in_jax(after) and not (weak and after.kind in _WIDER[dtype.kind]):
             what = "a number" if shape == () else f"an array of shape {shape}"
@@ -169,7 +206,7 @@ def _is_pair(turn: Any) -> None:
         raise TypeError("scan: the function must return a pair, the carry and what is stacked")
 
 
-for _check in (_same_results, _same_carry, _is_predicate, _is_scalar, _is_pair):
+for _check in (_keeps_data, _same_structure, _same_results, _same_carry, _is_predicate, _is_scalar, _is_pair):
     _check.__dict__["__untraced_static__"] = True  # called where the loop is read, however often it will run
 
 
@@ -200,6 +237,10 @@ def fori_loop(lower: Any, upper: Any, body_fun: Fun, init_val: Any, *, unroll: A
     """val = body_fun(i, val) for i from `lower` to `upper`, exclusive. `unroll` changes nothing here. `val` is a tree
     whose structure, shapes and dtypes stay, else TypeError.
     """
+    leaves, structure = flatten(init_val)
+    if _keeps_data(structure):
+        turn = lambda i, x: _leaves("fori_loop", structure, body_fun(i, unflatten(structure, x)))  # noqa: E731
+        return unflatten(structure, fori_loop(lower, upper, turn, leaves))
     val = _carried(init_val)
     for i in range(lower, upper):
         val = _passed_on("fori_loop", val, body_fun(i, val))
@@ -223,6 +264,10 @@ def scan(
     `xs` is a pytree of arrays of one length, or None with `length`. Raises ValueError where lengths differ, TypeError
     where a turn gives no pair or changes the structure, a shape or a dtype of the carry.
     """
+    leaves, structure = flatten(init)
+    if _keeps_data(structure):
+        leaves, stacked = scan(_on_leaves(f, structure), leaves, xs, length, reverse)
+        return unflatten(structure, leaves), stacked
     n = scan_length(xs, length)
     carry = _carried(init)
     ys: list[Any] = [None] * n
@@ -246,6 +291,10 @@ def scan_in_place(
     _split_transpose: bool = False,
 ) -> tuple[Any, Any]:
     """`scan` as it is read: arrays are allocated before the loop. What `f` is called for first is only their shape."""
+    leaves, structure = flatten(init)
+    if _keeps_data(structure):
+        leaves, stacked = scan(_on_leaves(f, structure), leaves, xs, length, reverse)
+        return unflatten(structure, leaves), stacked
     n = scan_length(xs, length)
     carry = _carried(init)
     after, y = _turned(f(init, _row(xs, 0) if n else _zero_row(xs)))

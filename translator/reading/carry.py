@@ -61,7 +61,7 @@ def open_value(v: Value, leaves: list[Value], apart: Set[int] = frozenset()) -> 
         return (dict, tuple(v), tuple(open_value(x, leaves, apart) for x in v.values()))
     if isinstance(v, tuple) and hasattr(v, "_fields"):
         return (type(v), None, tuple(open_value(x, leaves, apart) for x in v))
-    if is_object(v):
+    if is_object(v) and not hasattr(v, "__untraced_read__"):
         own = attributes_of(v)
         return (type(v), tuple(own), tuple(open_value(x, leaves, apart) for x in own.values()))
     return ("static", None, _Same(v))
@@ -331,6 +331,8 @@ def _stands_for(ctx: Context, inside: Value, before: Value) -> None:
 
 def _opened(v: Value) -> Iterator[Any]:
     """The containers and objects whose contents `open_value` takes apart."""
+    if hasattr(v, "__untraced_read__"):
+        return
     if isinstance(v, list | dict) or is_object(v):
         yield v
     if isinstance(v, tuple | list):

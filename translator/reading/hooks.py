@@ -3,6 +3,7 @@
 __untraced_static__       grad(loss), vmap(f): makes a function of functions; what it reads besides, (owner, name) in
                           __untraced_reads__, is guarded
 __untraced_converts__     closure_convert(f, x): makes arguments of what an inner function finds outside itself
+__untraced_shapes__       eval_shape(f, x): the call is read, what it says of shapes is kept, and the rest undone
 __untraced_structural__   tree.map(g, x, y): takes trees apart; leaves stay abstract, and `g` is read for each of them
 """
 
@@ -10,15 +11,18 @@ from __future__ import annotations
 
 import ast
 import inspect
+import itertools
 import types
 from typing import Any
 
-from ..tree import open_node
+import numpy as np
+
+from ..tree import tree_map
 from .context import Context
 from .conversion import closure_converted
 from .inner import Inner
 from .known import run_known
-from .values import Bound, Closure, Foreign, Method, Partial, Value, is_leaf
+from .values import Bound, Closure, Foreign, Partial, Value, is_leaf, is_runtime
 
 
 def accelerated_function(f: Any) -> types.FunctionType | None:
@@ -28,7 +32,7 @@ def accelerated_function(f: Any) -> types.FunctionType | None:
 
 
 def is_hook(f: Any) -> bool:
-    return any(hasattr(f, f"__untraced_{kind}__") for kind in ("static", "structural", "converts"))
+    return any(hasattr(f, f"__untraced_{kind}__") for kind in ("static", "structural", "converts", "shapes"))
 
 
 def call_hook(ctx: Context, f: Any, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
@@ -40,8 +44,13 @@ def call_hook(ctx: Context, f: Any, args: list[Value], kwargs: dict[str, Value],
             ctx.captures.of_module(owner, name, getattr(owner, name))
         given, named = [_known(ctx, v, node) for v in args], {k: _known(ctx, v, node) for k, v in kwargs.items()}
         return run_known(ctx, node, lambda: f(*given, **named))
-    given, named = [_readable(ctx, v, node) for v in args], {k: _readable(ctx, v, node) for k, v in kwargs.items()}
-    parameters = list(inspect.signature(f).parameters)
+    if hasattr(f, "__untraced_shapes__"):
+        return _shapes(ctx, f.__untraced_shapes__, args, kwargs, node)
+    signature = inspect.signature(f).parameters.values()
+    parameters = [p.name for p in signature]
+    places = [p.name for p in signature if p.kind is p.POSITIONAL_OR_KEYWORD]  # of others, *rest, none is called
+    given = [_readable(ctx, v, k, node) for v, k in itertools.zip_longest(args, places[: len(args)], fillvalue="")]
+    named = {k: _readable(ctx, v, k, node) for k, v in kwargs.items()}
     if "leaves" in parameters:  # which may be the rows of an array
         from .iteration import known_items
 
@@ -54,6 +63,22 @@ def call_hook(ctx: Context, f: Any, args: list[Value], kwargs: dict[str, Value],
     return run_known(ctx, node, lambda: f(*given, **named))
 
 
+def _shapes(ctx: Context, struct: Any, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
+    """What a call gives, with a `struct` of a shape and a dtype in place of each array and number."""
+
+    def blank(v: Value) -> Value:
+        return ctx.wrap(np.broadcast_to(np.zeros((), v.dtype), v.shape)) if isinstance(v, struct) else v
+
+    def shape_of(v: Value) -> Value:
+        if isinstance(v, bool | int | float | complex | np.generic | np.ndarray):
+            return struct(np.shape(v), np.result_type(v))
+        return struct(v.aval.shape, v.aval.dtype) if is_runtime(v) else v
+
+    fun, *rest = args
+    given, named = tree_map(blank, (rest, kwargs), is_leaf=is_leaf)
+    return tree_map(shape_of, ctx.read_block(lambda: ctx.call(fun, given, named, node)).flow, is_leaf=is_leaf)
+
+
 def _known(ctx: Context, v: Value, node: ast.AST) -> Any:
     """An inner function as an object, and what else is known."""
     if isinstance(v, Closure | Bound | Partial):
@@ -61,9 +86,9 @@ def _known(ctx: Context, v: Value, node: ast.AST) -> Any:
     return v.value if isinstance(v, Foreign) else v
 
 
-def _readable(ctx: Context, v: Value, node: ast.AST) -> Any:
-    """A function among the arguments as one that Python can call with abstract values."""
-    own = isinstance(v, Closure | Bound | Partial | Method)
-    if own or (callable(v) and not isinstance(v, Foreign) and open_node(v) is None):  # no tree that can be called
-        return lambda *xs: ctx.call(v, list(xs), {}, node)
-    return v
+_CALLED = frozenset({"f", "function", "operation", "is_leaf"})  # parameters that are no trees, which may be functions
+
+
+def _readable(ctx: Context, v: Value, parameter: str, node: ast.AST) -> Any:
+    """A function that is to be called as one that Python can call with abstract values."""
+    return (lambda *xs: ctx.call(v, list(xs), {}, node)) if parameter in _CALLED and v is not None else v

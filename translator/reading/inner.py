@@ -104,6 +104,13 @@ class Inner:
         )
 
 
+def is_made_here(f: Any) -> bool:
+    """Whether this is an inner function, or what transformations and `accelerate` have made of one."""
+    while hasattr(f, "__untraced_read__") and not isinstance(f, Inner) and hasattr(f, "fun"):
+        f = f.fun
+    return isinstance(f, Inner)
+
+
 class Argument(Inner):
     """An inner function among the arguments of a transformed one: part of the structure of that call, so hashable."""
 

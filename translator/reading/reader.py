@@ -39,7 +39,7 @@ from .draws import argument
 from .fence import check_entry
 from .guards import Captures, Guard, varying
 from .inlining import hold_shared, inline, prepare
-from .inner import child_name, close
+from .inner import child_name, close, is_made_here
 from .iteration import held
 from .listed import check_crowd
 from .recursion import Recursions, call_routine, described, mark, may_stay
@@ -430,6 +430,9 @@ def result_tree(ctx: Context, value: Value, results: list[Atom], source: Source)
 
 
 def _static_result(ctx: Context, value: Value, source: Source) -> TreeDef:
+    if is_made_here(value):
+        what = "what is made of a function that is defined inside leaves the function"
+        ctx.cut(source.node, what, why="it exists only while that is read", instead="make it outside, and pass it")
     if is_object(value) and not isinstance(value, enum.Enum) and not hasattr(value, "__untraced_read__"):
         what = f"the function returns {describe(value)}"
         ctx.cut(source.node, what, instead="make it a dataclass, or return its arrays")

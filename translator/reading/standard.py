@@ -438,6 +438,7 @@ LIBRARY: dict[Any, Implementation] = {
     operator.setitem: _setitem,
     operator.concat: _binary_function(ast.Add),
     dataclasses.replace: _replace,
+    dataclasses.fields: lambda ctx, node, obj: dataclasses.fields(obj),
     dataclasses.asdict: _asdict,
     dataclasses.astuple: _astuple,
     copy.copy: _copy,

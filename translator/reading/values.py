@@ -7,6 +7,7 @@ a container of values; or one of the small classes below.
 from __future__ import annotations
 
 import ast
+import dataclasses
 import types
 import weakref
 from collections.abc import Callable, Iterable, Iterator
@@ -506,7 +507,7 @@ def _slots(cls: type) -> tuple[str, ...]:
 
 _SLOTS: weakref.WeakKeyDictionary[type, tuple[str, ...]] = weakref.WeakKeyDictionary()
 _FUNCTIONS = (types.FunctionType, types.MethodType, types.BuiltinFunctionType)
-_NO_OBJECTS = (*_FUNCTIONS, Filling, type, types.ModuleType, np.ufunc)
+_NO_OBJECTS = (*_FUNCTIONS, Filling, type, types.ModuleType, np.ufunc, dataclasses.Field)
 
 
 def leaves_in(v: Value) -> Iterator[Value]:
