@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from ..translator.bounds import Interval, divides_python_numbers, is_integer_power, is_python_power
+from ..translator.bounds import Interval, divides_python_numbers, is_python_power, refuses_negative
 from ..translator.errors import PythonComplexError, Span, WideIntError, tell_place
 from ..translator.ir import Apply, Const, DType, Statement, Var
 from ..translator.ops import FLOOR_DIVIDE, REMAINDER
@@ -87,8 +87,8 @@ class Checking(Values):
             what = "division" if s.op.name == "divide" else kind
             zero = f"{args[1].text} == 0"
             self.fail_where(zero, "0", ZeroDivisionError, f"{what} by zero", s.span)
-        if is_integer_power(s):
-            message = "Integers to negative integer powers are not allowed."
+        message = refuses_negative(s)
+        if message:
             self.fail_where(f"{args[1].text} < 0", "0", ValueError, message, s.span)
 
     def check_after(self, s: Apply, op: Elementwise, args: Sequence[Scalar], made: Scalar) -> None:
@@ -124,7 +124,6 @@ class Checking(Values):
         x, y = (a.as_type(INT) for a in args)
         message = "a Python int of the function is too large for the 64 bits of a compiled program"
         if s.op.name == "left_shift":
-            self.fail_where(f"{y} < 0", "0", ValueError, "negative shift count", s.span)
             self.fail_where(f"{y} > 63 || {made.text} >> {y} != {x}", "0", WideIntError, message, s.span)
         elif s.op.name == "power":
             about = f"__builtin_pow({x}, {y})"

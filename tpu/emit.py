@@ -16,7 +16,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Any, Literal, assert_never
 
 from ..translator import make, ops
-from ..translator.bounds import divides_python_numbers, is_integer_power, is_python_int, is_python_power
+from ..translator.bounds import divides_python_numbers, is_python_int, is_python_power, refuses_negative
 from ..translator.builder import Builder
 from ..translator.checked import Checked
 from ..translator.errors import NOWHERE, Diagnostic, OtherClassError, RaisedError, Span, UnsupportedError, errors_at
@@ -359,8 +359,8 @@ class Emitter:
             return self._computed(s, op)
         if divides_python_numbers(s):
             self._check_divisor(s)
-        if is_integer_power(s):
-            self._check_exponent(s)
+        if refuses_negative(s):
+            self._check_negative(s)
         result = self._computed(s, op)
         if self.checked.outgrows(s):
             check_growth(self, s, result)
@@ -562,10 +562,9 @@ class Emitter:
         what = "division" if s.op.name == "divide" else rounded
         self.fail_where(zero, w.integer(0), ZeroDivisionError, f"{what} by zero", s)
 
-    def _check_exponent(self, s: Apply) -> None:
+    def _check_negative(self, s: Apply) -> None:
         w = self.writer
         y = self.value(s.args[1])
         bad = w.compare("LT", y, w.splat(0, y))
         some = w.reduce(bad, w.constant(False, (), BOOL), "or", range(len(bad.shape)))
-        message = "Integers to negative integer powers are not allowed."
-        self.fail_where(some, w.integer(0), ValueError, message, s)
+        self.fail_where(some, w.integer(0), ValueError, refuses_negative(s), s)

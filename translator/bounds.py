@@ -105,6 +105,20 @@ def is_integer_power(s: Apply) -> bool:
     return s.op.name == "power" and s.targets[0].aval.dtype.kind == "i"
 
 
+def shifts_python_ints(s: Apply) -> bool:
+    """Whether a statement is a shift that Python refuses where the number of places is negative."""
+    if s.op.name not in ("left_shift", "right_shift") or not all(a.aval.weak for a in s.args):
+        return False
+    return not (isinstance(s.args[1], Const) and s.args[1].value >= 0)
+
+
+def refuses_negative(s: Apply) -> str:
+    """What is said of a negative second argument, by a statement that takes none; "" where any will do."""
+    if is_integer_power(s):
+        return "Integers to negative integer powers are not allowed."
+    return "negative shift count" if shifts_python_ints(s) else ""
+
+
 def may_grow(s: Apply) -> bool:
     """Whether a statement computes with Python ints what 64 bits may not hold."""
     target = s.targets[0].aval

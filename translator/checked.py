@@ -18,6 +18,7 @@ from .bounds import (
     is_python_power,
     may_grow,
     narrowed_numbers,
+    refuses_negative,
 )
 from .ir import Apply, Block, Const, DType, For, Function, Raise, Statement, Var, blocks_of, may_raise, walk
 from .ops.core import At, Cast, Dyn, Elementwise, Gather, Index, IndexAttrs, Linalg, Put, Run
@@ -72,7 +73,7 @@ class Checked:
                 return True
             if divides_python_numbers(s):
                 return s.args[1].aval.dtype.kind == "f" or 0 in self.interval(s.args[1])
-            return is_integer_power(s) and not self.interval(s.args[1]).within(0, 2**63 - 1)
+            return bool(refuses_negative(s)) and not self.interval(s.args[1]).within(0, 2**63 - 1)
         if isinstance(s.op, Linalg):
             return bool(s.op.error)
         if not isinstance(s.attrs, IndexAttrs):
@@ -149,4 +150,4 @@ def _may_fail(s: Statement) -> bool:
     return False
 
 
-_QUESTIONS = (is_integer_power, is_python_power, divides_python_numbers, may_grow, is_python_function)
+_QUESTIONS = (refuses_negative, is_python_power, divides_python_numbers, may_grow, is_python_function)

@@ -114,6 +114,31 @@ def a_wide_int_is_chosen(x):
     return np.where(x > 1.0, 2**70, 0)
 
 
+@CASES((7, -1), (7, 1), (-7, 200), (True, -1), (0, -1))
+def shifted_to_the_right(n, k):
+    return n >> k
+
+
+@CASES((7, -1), (1, 62), (1, 63), (0, -1))
+def shifted_to_the_left(n, k):
+    return n << k
+
+
+@CASES((X, 1), (X, -1))
+def a_shift_where_the_data_ask_for_one(x, k):
+    for i in range(3):
+        if x[i] > 1.5:
+            x[i] += 100 >> (i + k - 1)
+    return x
+
+
+@CASES((X, 2), (X, -1))
+def shifts_of_all_trips(x, k):
+    for i in range(3):
+        x[i] += 100 >> (i + k)
+    return x
+
+
 @pytest.mark.parametrize(("function", "arguments"), CASES.found)
 def test_kinds(function: Any, arguments: Any) -> None:
     check(function, arguments, "cpu")

@@ -384,6 +384,17 @@ def pairs_of_what_grows(x, how):
     return d
 
 
+@CASES((A, A + 1, 1), (A, A + 1, 0), (A * 0, A, 1))
+def perhaps_the_argument_on_a_list(x, y, n):
+    found = [x, y * 2]
+    turns = 0
+    while turns < int((x / 2).argmax()):
+        turns += 1
+        found[n % 2] = np.cumsum(y)
+    x[:] = y * 3
+    return found
+
+
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize(("function", "arguments"), CASES.found)
 def test_state(function: Any, arguments: Any, target: str) -> None:

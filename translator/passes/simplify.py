@@ -19,11 +19,11 @@ from typing import TypeVar, assert_never
 from .. import make, ops
 from ..bounds import (
     divides_python_numbers,
-    is_integer_power,
     is_python_function,
     is_python_int,
     is_python_power,
     narrowed_numbers,
+    refuses_negative,
 )
 from ..builder import Builder
 from ..derive.linear import index_parts
@@ -396,7 +396,7 @@ class _Walk:
             return level
         needed = max((self.depth[a] for a in s.args if isinstance(a, Var)), default=0)
         fails = isinstance(s.op, Linalg) and s.op.error != ""
-        fails = fails or divides_python_numbers(s) or is_integer_power(s)
+        fails = fails or divides_python_numbers(s) or bool(refuses_negative(s))
         fails = fails or is_python_power(s) or is_python_int(s) or is_python_function(s)
         fails = fails or bool(narrowed_numbers(s))
         may_raise = fails or (isinstance(s.attrs, IndexAttrs) and len(s.args) > 1)

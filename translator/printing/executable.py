@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..bounds import divides_python_numbers, is_dynamic, is_integer_power
+from ..bounds import divides_python_numbers, is_dynamic, refuses_negative
 from ..errors import tell_place
 from ..ir import Apply, Capture, Function, Raise, Root, Statement
 from ..ops.core import IndexAttrs, Linalg
@@ -85,7 +85,7 @@ def _raises(s: Statement, error: Exception) -> bool:
         case ZeroDivisionError():
             return isinstance(s, Apply) and divides_python_numbers(s)
         case ValueError():
-            return isinstance(s, Apply) and is_integer_power(s)
+            return isinstance(s, Apply) and bool(refuses_negative(s))
     return False
 
 

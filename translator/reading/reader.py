@@ -406,6 +406,13 @@ def result_tree(ctx: Context, value: Value, results: list[Atom], source: Source)
         value = concrete(ctx, value, source.node, "the function returns a selection x[mask]")
     if type(value) is int and not -(2**63) <= value < 2**63:
         return static(value)
+    if type(value) is Ref and value.cell.stale:
+        ctx.cut(
+            source.node,
+            "the function returns an array that may have changed",
+            why=value.cell.stale,
+            instead="return a copy of it, taken before the store",
+        )
     if is_runtime(value) or is_number(value) or isinstance(value, np.bool_):
         results.append(returned(ctx, value))
         return ARRAY if type(value) is Ref and not value.aval.shape else LEAF

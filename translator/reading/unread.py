@@ -18,10 +18,10 @@ from ..bounds import (
     Status,
     divides_python_numbers,
     is_comparison,
-    is_integer_power,
     is_python_function,
     is_python_int,
     is_python_power,
+    refuses_negative,
 )
 from ..builder import Builder
 from ..checked import Checked
@@ -99,10 +99,8 @@ class _Writer:
             yield _is_no_number(b, s.targets[0]), np.linalg.LinAlgError, f"{s.op.name} fails"
         elif divides_python_numbers(s):
             yield make.equal(b, s.args[1], 0), ZeroDivisionError, "division by zero"
-        elif s.op.name == "left_shift" and s.targets[0].aval.weak:
-            yield make.less(b, s.args[1], 0), ValueError, "negative shift count"
-        elif is_integer_power(s):
-            yield make.less(b, s.args[1], 0), ValueError, "Integers to negative integer powers are not allowed."
+        elif refuses_negative(s):
+            yield make.less(b, s.args[1], 0), ValueError, refuses_negative(s)
         elif is_python_function(s) or is_python_power(s):
             of = [a for a in (*s.targets, *s.args) if a.aval.dtype.kind == "f"]
             yield _beyond_numbers(b, of[0]), OverflowError, f"{s.op.name} may fail here"

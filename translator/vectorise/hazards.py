@@ -16,12 +16,13 @@ from ..bounds import (
     Interval,
     divides_python_numbers,
     interval_of,
-    is_integer_power,
     is_python_function,
     is_python_int,
     is_python_power,
     may_grow,
     narrowed_numbers,
+    refuses_negative,
+    shifts_python_ints,
 )
 from ..builder import Builder
 from ..ir import Apply, Atom, Block, Const, For, If, Statement, Var, While
@@ -91,6 +92,8 @@ class Guard:
             return b.statements
         if divides_python_numbers(s):
             make.raise_if(b, make.equal(b, s.args[1], 0), ZeroDivisionError, "division by zero")
+        elif shifts_python_ints(s) and not self.outgrows(s):
+            make.raise_if(b, make.less(b, s.args[1], 0), ValueError, refuses_negative(s))
         elif is_python_function(s):
             _check_function(b, s)
         elif is_python_int(s):
@@ -108,7 +111,7 @@ class Guard:
             return is_python_int(s) or self.narrows(s)
         if divides_python_numbers(s):
             return s.args[1].aval.dtype.kind == "f" or 0 in self.interval(s.args[1])
-        if is_integer_power(s) and not self.interval(s.args[1]).within(0, 2**63 - 1):
+        if refuses_negative(s) and not self.interval(s.args[1]).within(0, 2**63 - 1):
             return True
         return is_python_power(s) or is_python_function(s) or self.outgrows(s) or self.narrows(s)
 
