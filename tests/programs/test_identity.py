@@ -146,3 +146,25 @@ def test_arrays_that_are_written_and_returned_are_the_callers(fun: Any, target: 
                 assert [one is x for x in mine] == [other is x for x in others]
             assert_same(found, expected, "result")
             assert_same(others, mine, "arguments")
+
+
+def _in_containers(a, b):
+    a[0] = 5.0
+    b += a
+    return [a, {"b": b, "sum": a + b}, (b, [a])]
+
+
+def _in_the_callers_own(a, found):
+    a *= 2.0
+    found["a"] = a
+    return found
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_arrays_that_are_returned_in_containers_are_the_callers(target: str) -> None:
+    a, b = X.copy(), X + 1.0
+    first, named, (last, (inner,)) = accelerate(_in_containers, target=target)(a, b)
+    assert first is a and inner is a and named["b"] is b and last is b
+    np.testing.assert_array_equal(named["sum"], a + b)
+    found: dict[str, Any] = {}
+    assert accelerate(_in_the_callers_own, target=target)(a, found) is found and found["a"] is a

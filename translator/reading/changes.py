@@ -68,30 +68,58 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Returned:
-    """The result, or the one at `position` of a tuple, is the array that was given for the parameter `name`."""
+    """The result, or what these keys lead to in it, is an array or a container of the caller's, and where that is."""
 
-    position: int | None
-    name: str
-
-
-def written_in(parameters: Mapping[str, Value], value: Value, written: set[Cell]) -> tuple[Returned, ...]:
-    """The results that are arguments which the function has stored into. For others it gives arrays of their own."""
-    arrays = {p.cell: name for name, p in parameters.items() if type(p) is Ref and p.cell in written and not p.path}
-    results = enumerate(value) if type(value) is tuple else [(None, value)]
-    whole = [(i, v.cell) for i, v in results if type(v) is Ref and not v.path]
-    return tuple(Returned(i, arrays[cell]) for i, cell in whole if cell in arrays)
+    keys: tuple[Any, ...]
+    origin: Path | Capture
 
 
-def hand_back(returned: Sequence[Returned], arguments: Mapping[str, Any], result: Any) -> Any:
-    """The result with the caller's own arrays for what the program has made of them."""
+def returned_of(
+    ctx: Context, parameters: Mapping[str, Value], value: Value, written: set[Cell]
+) -> tuple[Returned, ...]:
+    """The results that are arguments which the function has stored into, or containers that it has changed. For other
+    arguments among the results it gives arrays and containers of their own.
+    """
+    found: dict[Any, Path | Capture] = {
+        p.cell: (("item", name),)
+        for name, p in parameters.items()
+        if type(p) is Ref and p.cell in written and not p.path
+    }
+    found.update((id(v), ctx.foreign_paths[id(v)]) for v, _ in changed_containers(ctx) if type(v) in (list, dict, set))
+    return tuple(_found_in(value, found, ())) if found else ()
+
+
+def _found_in(value: Value, found: Mapping[Any, Path | Capture], keys: tuple[Any, ...]) -> Iterator[Returned]:
+    """What is found elsewhere of a result, as a whole, and of what tuples, lists and dicts in it hold."""
+    if type(value) is Ref:
+        if not value.path and value.cell in found:
+            yield Returned(keys, found[value.cell])
+    elif id(value) in found:
+        yield Returned(keys, found[id(value)])
+    elif type(value) is tuple or type(value) is list:
+        for i, x in enumerate(value):
+            yield from _found_in(x, found, (*keys, i))
+    elif type(value) is dict:
+        for k, x in value.items():
+            yield from _found_in(x, found, (*keys, k))
+
+
+def hand_back(returned: Sequence[Returned], arguments: dict[str, Any], result: Any) -> Any:
+    """The result with the caller's own arrays and containers for what the program has made of them."""
     for r in returned:
-        made = result if r.position is None else result[r.position]
-        array = arguments[r.name]
-        if type(made) is not np.ndarray or not isinstance(array, np.ndarray):  # Arrays are values
-            continue
-        if r.position is None:
-            return array
-        result = (*result[: r.position], array, *result[r.position + 1 :])
+        result = _with(result, r.keys, _found(arguments, (), r.origin))
+    return result
+
+
+def _with(result: Any, keys: tuple[Any, ...], own: Any) -> Any:
+    if not keys:
+        is_own = isinstance(own, list | dict | set) or type(result) is np.ndarray  # Arrays are values
+        return own if is_own else result
+    key, *rest = keys
+    inner = _with(result[key], tuple(rest), own)
+    if type(result) is tuple:
+        return (*result[:key], inner, *result[key + 1 :])
+    result[key] = inner
     return result
 
 

@@ -32,7 +32,7 @@ from ..rewrite import prune, unique_names
 from ..tree import ARRAY, LEAF, NONE, Kind, TreeDef, close_node, open_node, static
 from . import attributes, calls, comprehensions, control, expressions, loops, matching, stores, trying
 from .booleans import returned
-from .changes import Change, Returned, changes_of, written_in
+from .changes import Change, Returned, changes_of, returned_of
 from .context import Context
 from .control import FUNCTION_END, check_defined, sequence
 from .draws import argument
@@ -265,7 +265,7 @@ def _read_once(
     )
     layouts = _layouts(ctx, {c for _, c in mutated}, [i for i in range(len(signature.avals)) if i not in leaves])
     pythons = frozenset(ctx.python_bools)
-    returned = written_in(entered, value, {c for _, c in mutated}) if ctx.keeps_changes else ()
+    returned = returned_of(ctx, entered, value, {c for _, c in mutated}) if ctx.keeps_changes else ()
     guards = tuple(ctx.captures.guards.values())
     return Reading(program, leaves, guards, layouts, changes=changed, returned=returned, python_bools=pythons)
 
