@@ -176,6 +176,10 @@ class Accelerated:
         except HOST_ERRORS:  # nothing has been written yet
             return on_host(self.fun, *given)
         except Exception as error:
+            from ..kernels.interrupts import was_interrupted
+
+            if was_interrupted(error):  # and Python's handler of SIGINT has raised nothing: the call goes on
+                return self._run(entry, leaves, given)
             if not is_of_the_run(error):
                 raise
             return self._last_word(error, given)

@@ -107,11 +107,12 @@ def _step_text(how: str, key: Any) -> str:
 
 def specialised(entry: TargetEntry, args: Sequence[Any]) -> Any:
     """A subclass of Accelerated whose `__call__` is written for arguments like these; None where there is no such."""
+    from ..kernels.interrupts import MESSAGE
     from .accelerate import Accelerated
 
     names: dict[str, Any] = {"new": object.__new__, "Array": Array, "assemble": entry.assemble}
-    names |= {"__name__": __name__, "absent": _ABSENT, "general": Accelerated.__call__, "gone": GONE}
-    names["trim_traceback"] = trim_traceback
+    names |= {"__name__": __name__, "absent": _ABSENT, "general": Accelerated.__call__}
+    names |= {"trim_traceback": trim_traceback, "gone": GONE, "stopped": MESSAGE}
     names |= {"ndarray": np.ndarray, "array": np.array, "asarray": np.asarray, "failed": np.dtype(object)}
     pattern = _Pattern(names)
     matched = all(pattern.add(f"a{i}", x) for i, x in enumerate(args))
@@ -136,7 +137,7 @@ def __call__(self, {", ".join(f"a{i}=absent" for i in range(len(args)))}, /, *re
     except (AttributeError, LookupError, OverflowError, TypeError, ValueError):
         pass  # an argument of another kind, or a name that is gone: the general path says what there is to say
     except RuntimeError as error:
-        if gone not in str(error):
+        if gone not in str(error) and stopped not in str(error):
             raise
     given = ({", ".join(f"a{i}" for i in range(len(args)))},)
     try:

@@ -72,7 +72,7 @@ class _Found:
         behind: list[Statement] = []
         for k, target in enumerate(s.targets):
             put = _last_store(s.then, k) or _last_store(s.orelse, k)
-            if put is None or not _is_part(put):
+            if put is None or not _is_part(put) or not self.is_inside(put):
                 continue
             sides = [self.value(block, k, put) for block in (s.then, s.orelse)]
             if None in sides:
@@ -87,7 +87,7 @@ class _Found:
     def value(self, block: Block, k: int, put: Apply) -> Atom | Apply | None:
         """What a branch stores where `put` does; a read of what is there, if it leaves the array as it is."""
         if block.results[k] is put.args[0]:
-            return _read(put) if self.is_inside(put) else None
+            return _read(put)
         other = _last_store(block, k)
         if other is None or other.attrs != put.attrs or other.args[0] is not put.args[0]:
             return None
@@ -96,7 +96,7 @@ class _Found:
         return other.args[1] if other.args[1].aval.dtype == put.args[0].aval.dtype else None
 
     def is_inside(self, put: Apply) -> bool:
-        """Whether the place is one of the array's also where the branch is not taken."""
+        """Whether the place is one of the array's, whatever branch is taken: what raises stays where it is."""
         assert isinstance(put.attrs, IndexAttrs)
         return all(
             interval_of(put.args[d.index.arg], self.intervals).within(-n, n - 1)

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from ..kernels import kept
+from ..kernels import interrupts, kept
 from ..kernels.kept import Store
 from ..kernels.loops import NativeLoop
 from ..translator.errors import Diagnostic, TargetError
@@ -143,6 +143,8 @@ def register(loops: Sequence[NativeLoop]) -> None:
         import jaxlib.xla_client as xla
 
         library = _loaded(_source(list(new.values())))
+        if any(loop.listens for loop in new.values()):
+            interrupts.share(library)
         capsule = ctypes.pythonapi.PyCapsule_New
         capsule.restype, capsule.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
         for name in new:

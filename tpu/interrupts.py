@@ -31,10 +31,10 @@ TURNS = 1 << 12
 _HANDLERS = {
     "listen": """
         Listening::begin();
-        *(int *)result(frame, 0) = interrupts;
+        *(int *)result(frame, 0) = shared->interrupts;
         return nullptr;""",
     "poll": """
-        if (interrupts == *(const int *)argument(frame, 0)) return nullptr;
+        if (shared->interrupts == *(const int *)argument(frame, 0)) return nullptr;
         Listening::end();
         return was_interrupted(frame);""",
     "listened": """

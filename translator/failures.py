@@ -13,21 +13,23 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from . import make, ops
-from .bounds import divides_python_numbers
+from .bounds import divides_python_numbers, is_python_function, is_python_int, shifts_python_ints
 from .builder import Builder
-from .ir import Apply, Atom, Raise, Statement
+from .ir import Apply, Atom, Const, For, Fused, If, Invoke, Raise, Statement, While, blocks_of
 from .ops.core import At, Dyn, Gather, IndexAttrs
 
 Condition = Callable[[Builder], Atom]
 
 
 def failures_of(s: Statement) -> Iterator[tuple[type[Exception], Condition]]:
-    """What the statement may raise, and when; not what is inside branches and loops, nor what LAPACK refuses."""
+    """What the statement may raise, and when, where that is known; LAPACK's verdicts are not."""
     match s:
         case Raise(condition=condition, error=error):
             yield error.error, lambda b: condition
         case Apply() if divides_python_numbers(s):
             yield ZeroDivisionError, lambda b: make.equal(b, s.args[1], 0)
+        case Apply() if _is_power_of_numbers(s) and isinstance(s.args[1], Const) and s.args[1].value < 0:
+            yield ZeroDivisionError, lambda b: make.equal(b, s.args[0], 0)
         case Apply(attrs=IndexAttrs(dims=dims)):
             for d, n in zip(dims, s.args[0].aval.shape, strict=True):
                 if isinstance(d, Gather) or (isinstance(d, At) and isinstance(d.index, Dyn)):
@@ -35,6 +37,31 @@ def failures_of(s: Statement) -> Iterator[tuple[type[Exception], Condition]]:
                     yield IndexError, lambda b, i=i, n=n: _any(b, outside_axis(b, i, n))  # type: ignore[misc]
         case Apply() if s.op.name in _DOMAINS:
             yield from ((error, lambda b, f=fails: f(b, s.args[0])) for error, fails in _DOMAINS[s.op.name])
+
+
+def unknown_failures(s: Statement) -> Iterator[type[Exception]]:
+    """What the statement may raise besides: where no condition says when, or inside of branches and loops."""
+    match s:
+        case Apply() if is_python_function(s) and s.op.name not in _DOMAINS:
+            yield from (ValueError, OverflowError)
+        case Apply() if is_python_int(s):
+            yield from (ValueError, OverflowError)
+        case Apply() if shifts_python_ints(s):
+            yield ValueError
+        case Apply() if _is_power_of_numbers(s):
+            yield OverflowError
+            if not isinstance(s.args[1], Const):
+                yield ZeroDivisionError
+        case Invoke():
+            yield Exception
+        case If() | For() | While() | Fused():
+            for t in (t for b in blocks_of(s) for t in b.statements):
+                yield from (error for error, _ in failures_of(t))
+                yield from unknown_failures(t)
+
+
+def _is_power_of_numbers(s: Apply) -> bool:
+    return s.op.name == "power" and all(a.aval.weak for a in s.args)
 
 
 def outside_axis(b: Builder, i: Atom, n: int) -> Atom:

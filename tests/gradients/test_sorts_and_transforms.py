@@ -158,3 +158,14 @@ def test_a_sorts_cotangents_are_stored() -> None:
     ):
         check_grads(f, (a,))
         assert "add.at" not in accelerate(grad(f), target="numpy").inspect(a).source
+
+
+def sorted_in_three_rows(x, w):
+    order = np.argsort(x)
+    rows = np.zeros((3, 1), dtype=np.int64)
+    return np.sum(w * np.stack([x, x * 2])[rows, order])
+
+
+def test_elements_that_are_sorted_several_times() -> None:
+    x, w = np.array([3.0, 1.0, 2.0]), np.arange(9.0).reshape(3, 3)
+    np.testing.assert_allclose(grad(sorted_in_three_rows)(x, w), [15.0, 9.0, 12.0])

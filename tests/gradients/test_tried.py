@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -156,3 +157,72 @@ def emptied(x):
 def test_half_a_statement_is_refused():
     with pytest.raises(UntracedError, match="may fail later"):
         grad(emptied)(1.0)
+
+
+def in_a_branch(x):
+    try:
+        if x > 0:
+            y = x * 2
+        else:
+            y = math.log(x)
+    except ValueError:
+        y = 5 * x
+    return y
+
+
+def in_a_loop(x):
+    y = 0.0
+    try:
+        for i in range(3):
+            y = y + math.log(x - i)
+    except ValueError:
+        y = 5 * x
+    return y
+
+
+def in_a_handler(x):
+    try:
+        try:
+            y = 1.0 / (x - 1)
+        except ZeroDivisionError:
+            y = math.log(x - 1)
+    except ValueError:
+        return 5 * x
+    return y
+
+
+def without_a_condition(x):
+    try:
+        y = math.sinh(x)
+    except OverflowError:
+        y = 0.0 * x
+    return y
+
+
+def beyond_all_numbers(x):
+    try:
+        y = x**400
+    except OverflowError:
+        y = 0.0 * x
+    return y
+
+
+@pytest.mark.parametrize(
+    "f", [in_a_branch, in_a_loop, in_a_handler, without_a_condition, beyond_all_numbers], ids=lambda f: f.__name__
+)
+def test_failures_that_no_condition_tells_are_refused(f: Any) -> None:
+    with pytest.raises(UntracedError, match="in a `try` that catches it"):
+        grad(f)(1.5)
+
+
+def inverted(x):
+    try:
+        y = x**-1
+    except ZeroDivisionError:
+        y = 3.0 * x
+    return y
+
+
+def test_negative_powers_of_zero() -> None:
+    assert grad(inverted)(0.0) == 3.0
+    assert grad(inverted)(2.0) == -0.25

@@ -190,3 +190,19 @@ def test_arrays_do_not_go_through_branches_that_store(f: Any) -> None:
     function = translate(f, abstract(f, (np.ones((300, 200)),) * 2, {})).function
     executable = client.compile(emit(function))
     assert copied_in_loops(executable.loaded) < 3000
+
+
+def stores_outside(a, places):
+    total = 0.0
+    for i in range(5):
+        total = total + a[i, 0]
+        a[i, places[i]] = 0.0
+    return total
+
+
+def test_stores_that_nobody_reads_raise_all_the_same() -> None:
+    def summed(a, places):
+        return stores_outside(a.copy(), places)
+
+    with pytest.raises(IndexError, match="index 9 is out of bounds for axis 1 with size 5"):
+        accelerate(summed, target="cpu")(np.ones((6, 5)), np.array([0, 1, 2, 3, 9]))

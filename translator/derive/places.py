@@ -10,6 +10,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
 from .. import ops
 from ..errors import Span
 from ..ir import Atom, For, Shape, Var, is_number, same_atom
@@ -101,6 +103,8 @@ def _sorts(order: Atom, arrays: Sequence[Atom], makers: Makers) -> bool:
     if made is None or not isinstance(made.attrs, SortAttrs) or made.op is not ops.ARGSORT:
         return False
     shape = order.aval.shape
+    if np.broadcast_shapes(*(a.aval.shape for a in arrays)) != shape:
+        return False  # what sorts stands there several times
     lines = [i for i, n in enumerate(shape) if i != made.attrs.axis and n > 1]
     return all(any(_counts(a, i, shape, makers) for a in arrays) for i in lines)
 

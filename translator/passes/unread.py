@@ -19,7 +19,7 @@ from dataclasses import replace
 from ..derive.differences import Bound, Makers, Term, bounds_of, contradict, offset_of
 from ..derive.linear import index_parts
 from ..ir import Apply, Atom, Block, For, Function, If, Statement, Var, While, uses_of, walk
-from ..ops.core import At, Dim, Dyn, Index, Put
+from ..ops.core import At, Dim, Dyn, Index, Put, Run
 from ..rewrite import substituted
 from .dead import dead_code, live_variables
 
@@ -79,10 +79,13 @@ def _reads_are_apart(s: For, slot: int, uses: Mapping[Var, int], made: Mapping[V
             return False
         stores.append(put)
         version = put.args[0]
+    indices = _Indices(s, made)
+    if not all(map(indices.are_inside, stores)):
+        return False  # such a store raises an IndexError
     reads = [t for t in walk(s.body) if isinstance(t, Apply) and isinstance(t.op, Index) and t.args[0] is p]
     if uses[p] != len(reads) + 1:
         return False
-    index, indices = s.body.params[0], _Indices(s, made)
+    index = s.body.params[0]
     return all(_axis_apart(r, t, index, indices) for r in reads for t in stores)
 
 
@@ -99,6 +102,20 @@ class _Indices:
         unknown, number = offset_of(dyn[dim.index.arg], self.makers)
         negative: Bound = (unknown, None, -1 - number)
         return (unknown, number) if contradict([*self.bounds, negative]) else None
+
+    def are_inside(self, store: Apply) -> bool:
+        """Whether each index of a store is surely inside its axis."""
+        dims, dyn = index_parts(store, 2)
+        return all(self._is_inside(d, dyn, n) for d, n in zip(dims, store.args[0].aval.shape, strict=True))
+
+    def _is_inside(self, dim: Dim, dyn: Sequence[Atom], n: int) -> bool:
+        if isinstance(dim, At | Run) and not isinstance(dim.index if isinstance(dim, At) else dim.start, Dyn):
+            return True
+        place = self.of(dim, dyn)
+        if place is None:
+            return False
+        beyond: Bound = (None, place[0], place[1] - n)
+        return contradict([*self.bounds, beyond])
 
 
 def _axis_apart(read: Apply, store: Apply, index: Var, indices: _Indices) -> bool:

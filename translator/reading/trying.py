@@ -6,9 +6,10 @@
         y = 0.0                                 if x == 0: y = 0.0
                                                 else: y = 1.0 / x
 
-When a statement fails is known of divisions of Python's numbers, functions of `math`, indices, and of what the user
-raises. What else may be raised (np.linalg.LinAlgError) is raised by the derivative, too, though the function would
-catch it: so no derivative is that of a path not taken. For `accelerate` alone `try` is CPython's (`fence`).
+When a statement fails is known of divisions of Python's numbers, most functions of `math`, indices, and of what the
+user raises. A statement that may raise what is caught at other times, or inside of a branch or a loop, is refused: no
+derivative is that of a path not taken. np.linalg.LinAlgError is raised by the derivative, too, though the function
+would catch it. For `accelerate` alone `try` is CPython's (`fence`).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from dataclasses import replace
 from typing import Any, NoReturn
 
 from ..errors import UntracedError
-from ..failures import Condition, failures_of
+from ..failures import Condition, failures_of, unknown_failures
 from ..ir import Statement
 from ..records import dataclass
 from .context import WITHIN, Context
@@ -170,6 +171,14 @@ class Trying:
                 handler = self.handler_of(raised)
                 if handler is not None:
                     yield i, condition, handler
+            for raised in unknown_failures(s):
+                if self.catches(raised):
+                    what = f"what may raise {raised.__name__}, nobody knows when, in a `try` that catches it"
+                    self.ctx.cut(self.node, what, _WHY, _INSTEAD)
+
+    def catches(self, raised: type[BaseException]) -> bool:
+        """Whether some exception of this class is caught."""
+        return any(issubclass(raised, c) or issubclass(c, raised) for classes, _ in self.handlers for c in classes)
 
     def branch(self, failed: Failed, i: int, known: int, kont: Kont) -> Flow | None:
         ctx, s = self.ctx, self.node.body[i]

@@ -1,11 +1,11 @@
 static long long run(long long *const __restrict n_result, double *const __restrict s_result, bool *const __restrict other_result, const double limit, const double *const __restrict x, char *const memory) {
-    const int begun = interrupts;
+    const int begun = shared->interrupts;
     // line: while s < limit
     long long n = *n_result;
     double s = *s_result;
     bool other = *other_result;
     for (;;) {
-        if (__builtin_expect(interrupts != begun, 0)) return INTERRUPTED;
+        if (__builtin_expect(shared->interrupts != begun, 0)) return INTERRUPTED;
         // line: s < limit
         const bool t = s < limit;
         if (!t) break;
