@@ -34,9 +34,9 @@ def try_(ctx: Context, node: ast.Try, kont: Kont) -> Flow | None:
         ctx.cut(node, "`finally` behind a `try` that is left early cannot be compiled", _WHY, _INSTEAD)
     ctx.tries = True
     tried = Trying(ctx, node, [(_classes(ctx, h), h) for h in node.handlers])
-    if not node.finalbody:
-        return tried.statements(0, 0, kont)
     flow = tried.statements(0, 0, kont)
+    if not node.finalbody:
+        return flow
     assert flow is None
     return sequence(ctx, node.finalbody, kont)
 
