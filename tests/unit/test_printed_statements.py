@@ -326,3 +326,39 @@ def test_adjoints_of_living_variables_use_zeros_like() -> None:
     s = loop([d_x], ["d_x"], lambda inner, i, d: [make.add(inner, d, x)])
     b.append(s)
     assert body_of(function(b.block([x], s.targets))).splitlines()[0] == "d_x = np.zeros_like(x)"
+
+
+def test_a_chain_of_branches_is_written_with_elif() -> None:
+    def chained(v):
+        if v > 0:
+            return np.log(1 + v)
+        elif v < -1:
+            return -v * v
+        elif v < -0.5:
+            w = np.sin(v)
+            return w * w
+        return 0.0 * v
+
+    f = untraced.accelerate(untraced.grad(chained), target="numpy")
+    source = f.inspect(1.0).source
+    assert source is not None
+    assert source.count("    elif ") == 2 and source.count("    else:") == 1, source
+    wanted = {1.0: 0.5, -2.0: 4.0, -0.7: np.sin(-1.4), -0.1: 0.0}
+    np.testing.assert_allclose([f(v) for v in wanted], list(wanted.values()), rtol=1e-14)
+
+
+def test_an_else_with_a_statement_before_its_branch_is_no_elif() -> None:
+    def steps(x):
+        if x[0] > 0:
+            y = x * 2.0
+        else:
+            y = np.cumsum(x)
+            if y[1] > 0:
+                y = y * x
+        return y
+
+    for x in np.array([[1.0, 2.0], [-1.0, 2.0], [-1.0, -2.0]]):
+        f = untraced.accelerate(steps, target="numpy")
+        source = f.inspect(x).source
+        assert source is not None and "elif" not in source and "else:\n        y = np.cumsum(x)" in source, source
+        np.testing.assert_array_equal(f(x), steps(x))

@@ -419,6 +419,20 @@ class Writer:
         elif self.lines[start + 1].text == "pass" and not isinstance(test, ast.UnaryOp):
             self.lines[start].text = f"if {text_of(ast.UnaryOp(ast.Not(), test))}:"
             del self.lines[start + 1 : mark + 1]
+        else:
+            self.chained(mark)
+
+    def chained(self, mark: int) -> None:
+        """`elif` for an `else:`, at line `mark`, that holds one `if` and nothing beside it."""
+        first, *rest = self.lines[mark + 1 :]
+        if not first.text.startswith("if "):
+            return
+        if any(line.indent == first.indent and not line.text.startswith(("elif ", "else:")) for line in rest):
+            return
+        del self.lines[mark]
+        first.text = f"el{first.text}"
+        for line in self.lines[mark:]:
+            line.indent -= 1
 
     def raising(self, s: Raise) -> None:
         """`assert`, or a branch of its own that raises."""
