@@ -87,7 +87,7 @@ OPERATORS: dict[str, type[ast.operator]] = {
     "<<": ast.LShift,
     ">>": ast.RShift,
 }
-SHORT = 4  # the last element of a longer axis is x[-1]
+SHORT = 4  # the last element of a longer axis is x[-1]; of one of 8 or more, the one before is x[-2]
 COMPARISONS: dict[str, type[ast.cmpop]] = {
     "==": ast.Eq,
     "!=": ast.NotEq,
@@ -451,7 +451,7 @@ class Expressions:
                 case At(index=Dyn(arg=a)) | Gather(arg=a):
                     entries.append(self._place(s.args[a]))
                 case At(index=int(i)):
-                    entries.append(integer(-1 if i == n - 1 and n > SHORT else i))
+                    entries.append(integer(_place(i, n)))
                 case Run(start=Dyn(arg=a), size=size, step=step):
                     entries.append(self._dynamic_run(s.args[a], size, step))
                 case Run(start=int(start), size=size, step=step):
@@ -490,6 +490,11 @@ def _plus(x: ast.expr, offset: int) -> ast.expr:
     return ast.BinOp(x, operator, ast.Constant(abs(offset)))
 
 
+def _place(i: int, n: int) -> int:
+    """The index by which a person would name element `i` of `n`: one of the last two, from the end."""
+    return i - n if n - i <= 2 and n > SHORT + 3 * (n - i - 1) else i
+
+
 def static_run(start: int, size: int, step: int, n: int) -> ast.expr:
     """The shortest slice for `size` elements from `start` of an axis of `n`."""
     if size == 0:
@@ -502,7 +507,7 @@ def static_run(start: int, size: int, step: int, n: int) -> ast.expr:
     first = None if start == 0 else integer(start)
     if start + size * step >= n:
         last = None
-    elif step == 1 and size > 1 and n - stop <= 2 and stop > n - stop:
+    elif step == 1 and size > 1 and n - stop <= 2 and stop > n - stop and start <= max(2, n // 4):
         last = integer(stop - n)
     else:
         last = integer(stop)
