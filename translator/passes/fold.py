@@ -225,13 +225,10 @@ class _Elementwise:
 
     def negative(self) -> Found:
         (x,) = self.args
-        inner = self.made(x, ops.NEGATIVE)
-        if inner is not None:
-            return inner.args[0]
         product = self.made(x, ops.MULTIPLY) or self.made(x, ops.DIVIDE)
         if product is not None and x.aval.dtype.kind == "f" and isinstance(product.args[1], Const):
             return self.negated_factor(product.op, product.args[0], product.args[1], product)
-        return None
+        return self.opposite(x)
 
     def negated_factor(self, op: Op, x: Atom, c: Const, like: Apply | Call) -> Call | None:
         number = _number(c)
