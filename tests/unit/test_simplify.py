@@ -64,6 +64,13 @@ SPECIAL = np.array([0.0, -0.0, 1.5, -2.25, np.inf, -np.inf, np.nan, 1e300])
         (lambda b, x: b.apply(ops.MULTIPLY, b.apply(ops.DIVIDE, x, const(3)), const(0.5)), ["divide"]),
         (lambda b, x: b.apply(ops.DIVIDE, b.apply(ops.MULTIPLY, x, const(3)), const(4)), ["multiply"]),
         (lambda b, x: b.apply(ops.NEGATIVE, b.apply(ops.MULTIPLY, x, const(3.0))), ["multiply"]),
+        (
+            lambda b, x: make.negative(b, make.multiply(b, x, make.divide(b, make.negative(b, x), x))),
+            ["divide", "multiply"],
+        ),
+        (lambda b, x: make.where(b, make.less(b, make.iota(b, 8), 8), x, 0.0), []),
+        (lambda b, x: make.where(b, make.greater(b, 0, make.iota(b, 8)), 0.0, x), []),
+        (lambda b, x: make.where(b, make.less(b, make.iota(b, 8), 7), x, 0.0), ["iota", "less", "where"]),
         (lambda b, x: b.apply(ops.REAL, x), []),
         (lambda b, x: b.apply(ops.MAXIMUM, x, x), []),
         (lambda b, x: b.apply(ops.WHERE, const(True), x, const(0.0)), []),
@@ -74,6 +81,7 @@ SPECIAL = np.array([0.0, -0.0, 1.5, -2.25, np.inf, -np.inf, np.nan, 1e300])
         (lambda b, x: b.apply(ops.MULTIPLY, const(np.float64(3.0)), x), ["multiply"]),
         (lambda b, x: make.index(b, make.put(b, x, const(np.float64(3.0)), [At(2)]), [At(2)]), []),
         (lambda b, x: make.reshape(b, make.zeros(b, (8,)), (2, 4)), ["full"]),
+        (lambda b, x: make.squeeze(b, make.negative(b, make.sum(b, x, (0,), True)), (0,)), ["sum", "negative"]),
     ],
 )
 def test_identities(body: Callable[..., Atom], expected: list[str]) -> None:

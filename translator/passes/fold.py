@@ -399,6 +399,19 @@ class _Elementwise:
                 return a if bool(known.value) is neutral else known
         return None
 
+    def of_places(self) -> Found:
+        """`np.arange(n)` compared with a number that lies beside all of it."""
+        places, other = self.args if self.made(self.args[0], ops.IOTA) else reversed(self.args)
+        number = _number(other)
+        if number is None or self.made(places, ops.IOTA) is None or not places.aval.shape[0]:
+            return None
+        order: Callable[..., np.bool_] = getattr(np, self.op.name)
+        ends = (0, places.aval.shape[0] - 1)
+        answers = {bool(order(i, number) if places is self.args[0] else order(number, i)) for i in ends}
+        if len(answers) > 1:
+            return None
+        return Call(ops.FULL, (const(answers.pop()),), CreateAttrs(places.aval.shape, np.dtype(bool)))
+
     def first_or_none(self) -> Found:
         """For operations that leave some operands as they are: the type check decides."""
         return self.args[0] if all(a is self.args[0] for a in self.args) else None
@@ -418,6 +431,7 @@ _ALGEBRA: dict[str, Callable[[_Elementwise], Found]] = {
     "divide": _Elementwise.divide,
     "power": _Elementwise.power,
     "where": _Elementwise.where,
+    **dict.fromkeys(("less", "less_equal", "greater", "greater_equal"), _Elementwise.of_places),
     "logical_not": _Elementwise.logical_not,
     "logical_and": _Elementwise.logical_and,
     "logical_or": _Elementwise.logical_or,
@@ -460,27 +474,29 @@ def _reshape(call: Call, definitions: Definitions) -> Found:
     """Any change of the axes of `np.full`, and a broadcast scalar constant, are `np.full` themselves."""
     value = _uniform(call.args[0], definitions)
     if value is None:
-        if call.op is not ops.EXPAND_DIMS or not isinstance(call.attrs, AxesAttrs):
+        if call.op not in (ops.EXPAND_DIMS, ops.SQUEEZE) or not isinstance(call.attrs, AxesAttrs):
             return None
-        return _keepdims(call.args[0], call.attrs.axes, definitions)
+        return _reduced(call.args[0], call.attrs.axes, call.op is ops.EXPAND_DIMS, definitions)
     aval = call.aval()
     if not aval.shape:
         return _strong(value, aval.dtype)
     return Call(ops.FULL, (_strong(value, aval.dtype),), CreateAttrs(aval.shape, aval.dtype))
 
 
-def _keepdims(x: Atom, axes: tuple[int, ...], definitions: Definitions) -> Call | Nested | None:
-    """`np.sum(y, axis=1, keepdims=True)` for `np.sum(y, axis=1)[:, None]`, also with something done to it between."""
+def _reduced(x: Atom, axes: tuple[int, ...], keepdims: bool, definitions: Definitions) -> Call | Nested | None:
+    """`np.sum(y, axis=1, keepdims=True)` for `np.sum(y, axis=1)[:, None]`, and the other way round for a squeeze, also
+    with something done to it between.
+    """
     made = definitions.get(x) if isinstance(x, Var) and definitions.uses.get(x) == 1 else None
     if made is None:
         return None
     if isinstance(made.op, Reduce) and isinstance(made.attrs, ReduceAttrs):
-        wanted = made.attrs.axes == axes and not made.attrs.keepdims
-        return Call(made.op, made.args, ReduceAttrs(axes, keepdims=True)) if wanted else None
+        wanted = made.attrs.axes == axes and made.attrs.keepdims is not keepdims
+        return Call(made.op, made.args, ReduceAttrs(axes, keepdims)) if wanted else None
     if not isinstance(made.op, Elementwise):
         return None
     arrays = [a for a in made.args if not (isinstance(a, Const) and a.aval.shape == ())]
-    inner = _keepdims(arrays[0], axes, definitions) if len(arrays) == 1 else None
+    inner = _reduced(arrays[0], axes, keepdims, definitions) if len(arrays) == 1 else None
     if inner is None:
         return None
     return Nested(made.op, tuple(inner if a is arrays[0] else a for a in made.args))
