@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from pathlib import PurePath
+from textwrap import shorten
 from typing import Any, assert_never
 
 from .. import ops
@@ -54,7 +55,7 @@ from .trees import Scope, is_plain, leaf_paths, leaf_variables, result_tree
 from .trivial import without_trivial
 
 WIDE = 96  # columns: a longer line is broken up by naming one of its temporaries,
-NEARLY_ALL = 72  # of the parts of that, where it is this long itself
+NEARLY_ALL = 72  # of the parts of that, where it is this long itself; and what a comment quotes at most
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +196,7 @@ class Writer:
             return ""
         home = self.function.span
         file = "" if span.file == home.file or not home.line else f"{PurePath(span.file).name} "
-        comment = f"from {file}line {span.line}: {span.text}"
+        comment = f"from {file}line {span.line}: {shorten(span.text, NEARLY_ALL, placeholder=' ...')}"
         if comment == self.last_comment:
             return ""
         self.last_comment = comment
