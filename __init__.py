@@ -13,56 +13,36 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
 if _TYPE_CHECKING:
-    from .runtime import (
+    from .runtime.arrays.array import Array
+    from .runtime.calls.accelerate import accelerate
+    from .runtime.calls.accelerate import accelerate as jit
+    from .runtime.calls.config import config, disable_jit
+    from .runtime.calls.shapes import ShapeDtypeStruct, eval_shape
+    from .runtime.distribution import distributed, sharding
+    from .runtime.distribution.pmap import device_put_replicated, device_put_sharded, pmap
+    from .runtime.distribution.shard_map import shard_map
+    from .runtime.distribution.sharding import NamedSharding, P, make_mesh, set_mesh
+    from .runtime.inspection import profiler
+    from .runtime.inspection.comparison import compare
+    from .runtime.inspection.shown import make_jaxpr, typeof
+    from .runtime.namespaces import (
         core,
-        custom_derivatives,
         debug,
-        distributed,
         dtypes,
         errors,
         example_libraries,
         experimental,
-        flatten_util,
         image,
         lax,
         nn,
         ops,
         optimizers,
-        profiler,
         random,
-        scipy,
-        sharding,
         stax,
-        testing,
-        tree_util,
         typing,
     )
-    from .runtime import testing as test_util
-    from .runtime import trees as tree
-    from .runtime import unp as numpy
-    from .runtime.accelerate import accelerate
-    from .runtime.accelerate import accelerate as jit
-    from .runtime.array import Array
-    from .runtime.checkpointing import checkpoint, checkpoint_policies, remat
-    from .runtime.comparison import compare
-    from .runtime.config import config, disable_jit
-    from .runtime.custom import custom_jvp, custom_vjp
-    from .runtime.custom_derivatives import closure_convert, custom_gradient, linear_transpose, pure_callback
-    from .runtime.devices import (
-        block_until_ready,
-        default_backend,
-        device_count,
-        device_get,
-        device_put,
-        devices,
-        local_device_count,
-        local_devices,
-        process_count,
-        process_index,
-    )
-    from .runtime.edited import use_gradient
-    from .runtime.pmap import device_put_replicated, device_put_sharded, pmap
-    from .runtime.scopes import (
+    from .runtime.namespaces import unp as numpy
+    from .runtime.namespaces.scopes import (
         checking_leaks,
         clear_caches,
         debug_infs,
@@ -78,12 +58,32 @@ if _TYPE_CHECKING:
         numpy_rank_promotion,
         transfer_guard,
     )
-    from .runtime.shapes import ShapeDtypeStruct, eval_shape
-    from .runtime.shard_map import shard_map
-    from .runtime.sharding import NamedSharding, P, make_mesh, set_mesh
-    from .runtime.shown import make_jaxpr, typeof
-    from .runtime.stopping import stop_gradient
-    from .runtime.transforms import (
+    from .runtime.scipy import namespace as scipy
+    from .runtime.targets.devices import (
+        block_until_ready,
+        default_backend,
+        device_count,
+        device_get,
+        device_put,
+        devices,
+        local_device_count,
+        local_devices,
+        process_count,
+        process_index,
+    )
+    from .runtime.transforms import custom_derivatives, testing
+    from .runtime.transforms import testing as test_util
+    from .runtime.transforms.checkpointing import checkpoint, checkpoint_policies, remat
+    from .runtime.transforms.custom import custom_jvp, custom_vjp
+    from .runtime.transforms.custom_derivatives import (
+        closure_convert,
+        custom_gradient,
+        linear_transpose,
+        pure_callback,
+    )
+    from .runtime.transforms.edited import use_gradient
+    from .runtime.transforms.stopping import stop_gradient
+    from .runtime.transforms.transforms import (
         grad,
         hessian,
         hvp,
@@ -96,6 +96,7 @@ if _TYPE_CHECKING:
         vjp,
         vmap,
     )
+    from .runtime.trees import flatten_util, tree, tree_util
     from .translator.errors import (
         AliasError,
         DerivativeError,
@@ -109,57 +110,58 @@ if _TYPE_CHECKING:
 _NAMES = {  # where each name is, as above
     name: module
     for module, names in {
-        "runtime.accelerate": "accelerate jit",
-        "runtime.array": "Array",
-        "runtime.checkpointing": "checkpoint checkpoint_policies remat",
-        "runtime.comparison": "compare",
-        "runtime.config": "config disable_jit",
-        "runtime.custom": "custom_jvp custom_vjp",
-        "runtime.custom_derivatives": "closure_convert custom_gradient linear_transpose pure_callback",
-        "runtime.devices": "block_until_ready default_backend device_count device_get device_put devices"
+        "runtime.calls.accelerate": "accelerate jit",
+        "runtime.arrays.array": "Array",
+        "runtime.transforms.checkpointing": "checkpoint checkpoint_policies remat",
+        "runtime.inspection.comparison": "compare",
+        "runtime.calls.config": "config disable_jit",
+        "runtime.transforms.custom": "custom_jvp custom_vjp",
+        "runtime.transforms.custom_derivatives": "closure_convert custom_gradient linear_transpose pure_callback",
+        "runtime.targets.devices": "block_until_ready default_backend device_count device_get device_put devices"
         " local_device_count local_devices process_count process_index",
-        "runtime.edited": "use_gradient",
-        "runtime.pmap": "device_put_replicated device_put_sharded pmap",
-        "runtime.scopes": "checking_leaks clear_caches debug_infs debug_nans default_device default_matmul_precision"
-        " effects_barrier enable_x64 ensure_compile_time_eval log_compiles named_call named_scope"
-        " numpy_rank_promotion transfer_guard",
-        "runtime.shapes": "ShapeDtypeStruct eval_shape",
-        "runtime.shard_map": "shard_map",
-        "runtime.sharding": "NamedSharding P make_mesh set_mesh",
-        "runtime.shown": "make_jaxpr typeof",
-        "runtime.stopping": "stop_gradient",
-        "runtime.transforms": "grad hessian hvp jacfwd jacobian jacrev jvp linearize value_and_grad vjp vmap",
+        "runtime.transforms.edited": "use_gradient",
+        "runtime.distribution.pmap": "device_put_replicated device_put_sharded pmap",
+        "runtime.namespaces.scopes": "checking_leaks clear_caches debug_infs debug_nans default_device"
+        " default_matmul_precision effects_barrier enable_x64 ensure_compile_time_eval log_compiles named_call"
+        " named_scope numpy_rank_promotion transfer_guard",
+        "runtime.calls.shapes": "ShapeDtypeStruct eval_shape",
+        "runtime.distribution.shard_map": "shard_map",
+        "runtime.distribution.sharding": "NamedSharding P make_mesh set_mesh",
+        "runtime.inspection.shown": "make_jaxpr typeof",
+        "runtime.transforms.stopping": "stop_gradient",
+        "runtime.transforms.transforms": "grad hessian hvp jacfwd jacobian jacrev jvp linearize value_and_grad"
+        " vjp vmap",
         "translator.errors": "AliasError DerivativeError DTypeError ShapeError TargetError UnsupportedError"
         " UntracedError",
     }.items()
     for name in names.split()
 }
 _NAMESPACES = {  # `import untraced.random` and `untraced.random`: the module that it is
-    "core": "runtime.core",
-    "custom_derivatives": "runtime.custom_derivatives",
-    "debug": "runtime.debug",
-    "distributed": "runtime.distributed",
-    "dtypes": "runtime.dtypes",
-    "errors": "runtime.errors",
-    "example_libraries": "runtime.example_libraries",
-    "experimental": "runtime.experimental",
-    "flatten_util": "runtime.flatten_util",
-    "image": "runtime.image",
-    "lax": "runtime.lax",
-    "nn": "runtime.nn",
-    "numpy": "runtime.unp",
-    "ops": "runtime.ops",
-    "optimizers": "runtime.optimizers",
-    "profiler": "runtime.profiler",
-    "random": "runtime.random",
-    "scipy": "runtime.scipy",
-    "sharding": "runtime.sharding",
-    "stax": "runtime.stax",
-    "test_util": "runtime.testing",
-    "testing": "runtime.testing",
-    "tree": "runtime.trees",
-    "tree_util": "runtime.tree_util",
-    "typing": "runtime.typing",
+    "core": "runtime.namespaces.core",
+    "custom_derivatives": "runtime.transforms.custom_derivatives",
+    "debug": "runtime.namespaces.debug",
+    "distributed": "runtime.distribution.distributed",
+    "dtypes": "runtime.namespaces.dtypes",
+    "errors": "runtime.namespaces.errors",
+    "example_libraries": "runtime.namespaces.example_libraries",
+    "experimental": "runtime.namespaces.experimental",
+    "flatten_util": "runtime.trees.flatten_util",
+    "image": "runtime.namespaces.image",
+    "lax": "runtime.namespaces.lax",
+    "nn": "runtime.namespaces.nn",
+    "numpy": "runtime.namespaces.unp",
+    "ops": "runtime.namespaces.ops",
+    "optimizers": "runtime.namespaces.optimizers",
+    "profiler": "runtime.inspection.profiler",
+    "random": "runtime.namespaces.random",
+    "scipy": "runtime.scipy.namespace",
+    "sharding": "runtime.distribution.sharding",
+    "stax": "runtime.namespaces.stax",
+    "test_util": "runtime.transforms.testing",
+    "testing": "runtime.transforms.testing",
+    "tree": "runtime.trees.tree",
+    "tree_util": "runtime.trees.tree_util",
+    "typing": "runtime.namespaces.typing",
 }
 _SPARSE = ("sparse.linalg",)
 _WITHIN = {

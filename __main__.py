@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import sys
 
-from .runtime.commands import main
+from .runtime.inspection.commands import main
 
 if __name__ == "__main__":
     sys.exit(main())

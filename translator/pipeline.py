@@ -72,7 +72,7 @@ def _none_compiled() -> bool:
 
 
 compiles_loops: Callable[[], bool] = _none_compiled
-"""Whether the target "cpu" compiles loops to native code. Set by `runtime/programs`, which knows the compiler."""
+"""Whether the target "cpu" compiles loops to native code. `runtime/targets/programs` sets it, knowing the compiler."""
 
 
 def vectorised(function: Function, derives: bool = False) -> Function:

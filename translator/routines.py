@@ -26,7 +26,7 @@ def runs_in_cpython(block: Block) -> bool:
 
 
 def left_to_cpython(s: Invoke) -> UnsupportedError:
-    """The refusal of targets that have no calls: `runtime.entries` gives them no such program."""
+    """The refusal of targets that have no calls: `runtime.calls.entries` gives them no such program."""
     return UnsupportedError(
         Diagnostic(
             f"{s.routine.name} calls itself as the data ask for",

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from untraced.runtime.testing import check_grads
+from untraced.runtime.transforms.testing import check_grads
 from untraced.translator.builder import Builder
 from untraced.translator.derive import forward, reverse
 from untraced.translator.derive.activity import inexact

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from untraced.runtime.testing import check_grads
+from untraced.runtime.transforms.testing import check_grads
 
 X = np.random.default_rng(0).uniform(0.5, 1.5, (3, 4))
 

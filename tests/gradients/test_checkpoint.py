@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from untraced import accelerate, checkpoint, checkpoint_policies, grad, hessian, jacfwd, jacrev, remat, tree, vmap
-from untraced.runtime.checkpointing import bytes_in
+from untraced.runtime.transforms.checkpointing import bytes_in
 from untraced.translator.derive.segments import Budget, cut
 
 X = np.linspace(0.1, 1.0, 50)

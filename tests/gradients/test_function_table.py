@@ -11,7 +11,7 @@ import pytest
 import scipy.special as sp
 
 from untraced import accelerate, grad, jacrev, value_and_grad, vmap
-from untraced.runtime.testing import check_grads
+from untraced.runtime.transforms.testing import check_grads
 
 RNG = np.random.default_rng(21)
 X = np.linspace(-1.7, 1.9, 12)[RNG.permutation(12)].reshape(3, 4)

@@ -10,7 +10,7 @@ import pytest
 from gradient_helpers import check_source
 
 from untraced import accelerate, grad, value_and_grad
-from untraced.runtime.testing import check_grads
+from untraced.runtime.transforms.testing import check_grads
 from untraced.translator.errors import UnsupportedError
 
 RNG = np.random.default_rng(0)

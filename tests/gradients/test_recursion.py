@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import untraced
-from untraced.runtime.testing import check_grads
+from untraced.runtime.transforms.testing import check_grads
 from untraced.translator.errors import UnsupportedError
 
 TURN = np.array([[0.5, 0.2], [-0.1, 0.4]])

@@ -11,7 +11,7 @@ import scipy.integrate as integrate
 import scipy.signal as signal
 
 from untraced import UnsupportedError, accelerate, grad, vjp
-from untraced.runtime.testing import check_grads
+from untraced.runtime.transforms.testing import check_grads
 
 RNG = np.random.default_rng(4)
 X, W = RNG.standard_normal((18, 2)), RNG.standard_normal((6, 7))

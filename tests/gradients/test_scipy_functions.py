@@ -18,7 +18,7 @@ import scipy.stats as stats
 from scipy.spatial import distance
 
 from untraced import UnsupportedError, accelerate, grad, jvp, tree, vmap
-from untraced.runtime.testing import check_grads
+from untraced.runtime.transforms.testing import check_grads
 
 RNG = np.random.default_rng(4)
 X, W = RNG.standard_normal((4, 5)), RNG.standard_normal((2, 3))

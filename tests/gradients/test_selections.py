@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from untraced import accelerate, grad
-from untraced.runtime.testing import check_grads
+from untraced.runtime.transforms.testing import check_grads
 
 X = np.random.default_rng(5).normal(size=9)
 A = X[:8].reshape(2, 4)

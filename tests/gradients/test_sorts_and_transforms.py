@@ -10,7 +10,7 @@ from test_families import C, F, arrays, run
 
 import untraced
 from untraced import UnsupportedError, accelerate, grad, vmap
-from untraced.runtime.testing import check_grads
+from untraced.runtime.transforms.testing import check_grads
 from untraced.translator import make, ops
 from untraced.translator.ir import const
 

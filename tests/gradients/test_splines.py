@@ -11,7 +11,7 @@ import scipy.interpolate as interpolate
 import scipy.stats as stats
 
 from untraced import UnsupportedError, grad, vjp
-from untraced.runtime.testing import check_grads
+from untraced.runtime.transforms.testing import check_grads
 
 RNG = np.random.default_rng(2)
 X = np.array([0.0, 0.7, 1.9, 2.6, 3.7, 5.1, 6.0])

@@ -32,7 +32,7 @@ from test_kernels import assert_same
 
 import kernels
 from untraced import Array, accelerate, device_put, grad, vmap
-from untraced.runtime import regions, worth
+from untraced.runtime.calls import regions, worth
 from untraced.translator.errors import CutError, UnsupportedError
 from untraced.translator.reading import context
 

@@ -11,7 +11,7 @@ import pytest
 from comparing import assert_same
 
 from untraced import accelerate
-from untraced.runtime import fallback
+from untraced.runtime.calls import fallback
 
 
 def _loops_and_a_comprehension_of_one_name(steps, rows):

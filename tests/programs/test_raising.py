@@ -11,7 +11,7 @@ import pytest
 from raising_programs import CALLS, CUT, Calls, X, stores_then_raises, with_a_match
 
 from untraced import Array, accelerate, checkpoint, custom_jvp, device_put, grad, jvp, vjp, vmap
-from untraced.runtime import regions, worth
+from untraced.runtime.calls import regions, worth
 from untraced.testing import check_grads
 from untraced.translator.errors import CutError
 

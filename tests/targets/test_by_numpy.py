@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from untraced import accelerate, device_put
-from untraced.runtime import entries, programs
+from untraced.runtime.calls import entries
+from untraced.runtime.targets import programs
 from untraced.tpu import by_numpy, host_calls
 
 pytestmark = pytest.mark.skipif(not host_calls.AVAILABLE, reason="XLA takes everything where it cannot call NumPy")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from untraced.runtime import distributed
+from untraced.runtime.distribution import distributed
 from untraced.tpu import client
 
 HERE = Path(__file__).parent

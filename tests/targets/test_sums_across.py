@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from untraced import accelerate, grad, vmap
-from untraced.runtime.testing import check_grads
+from untraced.runtime.transforms.testing import check_grads
 from untraced.translator.passes import across
 
 RANDOM = np.random.default_rng(0)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from untraced import Array, DTypeError, accelerate, device_put, grad, jit, vmap
-from untraced.runtime import devices as devices_module
+from untraced.runtime.targets import devices as devices_module
 
 rng = np.random.default_rng(2)
 X = rng.standard_normal((3, 4))

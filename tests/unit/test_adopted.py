@@ -11,9 +11,10 @@ import pytest
 
 import untraced
 from untraced import Array, TargetError, accelerate, device_put, grad
-from untraced.runtime import adopted, devices
-from untraced.runtime.devices import HostDevice
-from untraced.runtime.gpu import CudaDevice
+from untraced.runtime.arrays import adopted
+from untraced.runtime.targets import devices
+from untraced.runtime.targets.devices import HostDevice
+from untraced.runtime.targets.gpu import CudaDevice
 
 
 class Foreign:
@@ -50,7 +51,7 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> Gpu:
     device = Gpu()
     found = devices.device_of_target
     monkeypatch.setattr(devices, "device_of_target", lambda t: device if t in ("cuda", "numpy") else found(t))
-    monkeypatch.setattr("untraced.runtime.entries.device_of_target", devices.device_of_target)
+    monkeypatch.setattr("untraced.runtime.calls.entries.device_of_target", devices.device_of_target)
     return device
 
 

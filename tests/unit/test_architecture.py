@@ -20,7 +20,7 @@ CALLED_BY_OTHERS = {
     *("clear_cache", "on_device_size_in_bytes", "copy_to_host_async", "is_fully_addressable", "shard_shape"),  # users
     *("_device_assignment", "_internal_device_list", "device_set"),  # jaxlib, of a sharding
     *("node_data", "in_tree", "args_info", "memory_analysis"),  # scripts written for JAX
-    *("branch_", "loop_"),  # by name, `runtime/strategies`
+    *("branch_", "loop_"),  # by name, `runtime/transforms/strategies`
     "visit_Call",  # ast.NodeTransformer
     "create_module",  # Python's import
 }

@@ -226,7 +226,7 @@ class TestFunctions:
             assert len(caught.traceback) <= 6  # the test, the lambda, Array's method and what it calls
 
     def test_one_program_for_all_indices(self, a: Array) -> None:
-        from untraced.runtime import eager
+        from untraced.runtime.arrays import eager
 
         _ = a[0], a[1], a[2]
         index = eager._of_expression("x[index]", ("x", "index"))
@@ -240,7 +240,7 @@ class TestFunctions:
         np.testing.assert_allclose(got[0], np.linalg.qr(HOST, mode="raw")[0])
 
     def test_what_the_language_lacks_runs_on_the_host_with_a_warning(self, a: Array) -> None:
-        from untraced.runtime import eager
+        from untraced.runtime.arrays import eager
 
         class Refused:
             __name__ = "turned"

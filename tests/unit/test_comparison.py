@@ -67,7 +67,7 @@ def test_transformations_and_static_arguments() -> None:
     ],
 )
 def test_differences_are_found(monkeypatch: pytest.MonkeyPatch, other: Any, why: str) -> None:
-    monkeypatch.setattr("untraced.runtime.comparison.accelerate", lambda fun, target: other)
+    monkeypatch.setattr("untraced.runtime.inspection.comparison.accelerate", lambda fun, target: other)
     found = compare(lambda x: x * 1.0, X, targets=("cpu",))
     assert not found
     with pytest.raises(AssertionError, match=why):

@@ -16,7 +16,7 @@ import pytest
 
 import untraced.errors
 from untraced import accelerate, custom_jvp, custom_vjp, device_put, eval_shape, grad, jacobian, jvp, vjp, vmap
-from untraced.runtime import entries
+from untraced.runtime.calls import entries
 from untraced.testing import check_grads
 from untraced.translator.errors import (
     AxisError,

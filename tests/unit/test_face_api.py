@@ -232,7 +232,7 @@ def test_refusals_name_place_reason_and_remedy(f: Any) -> None:
 
 
 def test_command_line_errors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from untraced.runtime.commands import main
+    from untraced.runtime.inspection.commands import main
 
     file = tmp_path / "program.py"
     file.write_text("import numpy as np\ndef f(x):\n    return x + unknown\ndef g(x):\n    return np.sin(x)\n")

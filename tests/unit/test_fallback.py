@@ -160,7 +160,7 @@ def test_methods() -> None:
 
 
 def test_a_missing_device_is_no_reason() -> None:
-    from untraced.runtime.devices import cuda_present
+    from untraced.runtime.targets.devices import cuda_present
 
     if cuda_present():
         pytest.skip("this machine has a GPU")

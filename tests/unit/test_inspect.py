@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from untraced import TargetError, UnsupportedError, accelerate, grad, vmap
-from untraced.runtime.commands import UsageError, main, parse_arguments
+from untraced.runtime.inspection.commands import UsageError, main, parse_arguments
 from untraced.scipy import special
 
 X = np.random.default_rng(3).standard_normal((8, 16))
@@ -113,7 +113,7 @@ def test_what_a_kernel_takes_of_the_device(target: str, compiler: str, tmp_path:
 
 
 def test_running_on_a_gpu_that_is_not_there_says_so() -> None:
-    from untraced.runtime.devices import cuda_present
+    from untraced.runtime.targets.devices import cuda_present
 
     if cuda_present():
         pytest.skip("this machine has a GPU")

@@ -11,7 +11,7 @@ import pytest
 
 import untraced
 from untraced import accelerate, device_put, grad
-from untraced.runtime import strict
+from untraced.runtime.calls import strict
 
 
 def log_sum(x: Any) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from untraced import accelerate, grad, tree, tree_util
-from untraced.runtime.assembly import assembler
+from untraced.runtime.trees.assembly import assembler
 from untraced.translator.tree import static
 
 Point = namedtuple("Point", "x y")

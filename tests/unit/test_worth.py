@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from untraced import accelerate
-from untraced.runtime import regions, worth
-from untraced.runtime.arguments import open_arguments
-from untraced.runtime.worth import PLAINLY, SHORT_CALL, Ledger, size_of
+from untraced.runtime.calls import regions, worth
+from untraced.runtime.calls.arguments import open_arguments
+from untraced.runtime.calls.worth import PLAINLY, SHORT_CALL, Ledger, size_of
 
 
 class Clock:

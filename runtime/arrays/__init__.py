@@ -1,0 +1,1 @@
+"""`Array`, NumPy calls on it, and arrays of other libraries."""

@@ -1,0 +1,191 @@
+"""NumPy calls on `Array`s, one at a time: each becomes a function of one line that is accelerated and cached.
+
+    np.add(a, 1.0)            def add(x0, x1): return np.add(x0, x1)
+    a.sum(axis=0)             def sum(x, *, axis): return x.sum(axis=axis)
+    a[1:, i]                  def index(x, index): return x[index]
+
+What the translator refuses runs on the host with NumPy, with one warning for each function; the result is put back on
+the device.
+"""
+
+from __future__ import annotations
+
+import linecache
+import operator
+import sys
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from itertools import islice
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+from ...translator.errors import Span, UnsupportedError, UntracedError, tell_place
+from ...translator.tracebacks import trim_traceback
+from ..calls.callables import spelled
+
+OPERANDS: tuple[type, ...] = (int, float, complex, np.ndarray, np.generic)  # `runtime/__init__` adds Array
+
+
+def call(function: Callable[..., Any], args: Sequence[Any], options: Mapping[str, Any]) -> Any:
+    """function(*args, **options), a NumPy callable on Arrays among other things."""
+    given = {k: v for k, v in options.items() if v is not np._NoValue}
+    return _run(_of_function(function, len(args), tuple(given)), args, given)
+
+
+def method(name: str, x: Any, args: Sequence[Any], options: Mapping[str, Any]) -> Any:
+    """x.name(*args, **options)."""
+    if options.get("out") is not None:
+        raise TypeError(f"{name} cannot write into out= together with an Array: bind the result to a name instead")
+    return _run(_of_method(name, len(args), tuple(options)), (x, *args), options)
+
+
+def expression(text: str, names: tuple[str, ...], args: Sequence[Any]) -> Any:
+    """The expression `text` over `names`."""
+    return _run(_of_expression(text, names), args, {})
+
+
+def index(x: Any, key: Any) -> Any:
+    """x[key]. What a bool array selects has a size that only the host can know."""
+    if any(getattr(k, "dtype", None) == np.bool_ for k in (key if isinstance(key, tuple) else (key,))):
+        return on_host(operator.getitem, (x, key), {})
+    return expression("x[index]", ("x", "index"), (x, _of_known_bounds(key)))
+
+
+def _of_known_bounds(key: Any) -> Any:
+    """The index, with numbers for Arrays that bound slices."""
+    if isinstance(key, tuple):
+        return tuple(map(_of_known_bounds, key))
+    if not isinstance(key, slice):
+        return key
+    bounds = (key.start, key.stop, key.step)
+    return slice(*(operator.index(b) if hasattr(type(b), "__index__") else b for b in bounds))
+
+
+def store(update: str, x: Any, index: Any, value: Any, options: Mapping[str, Any]) -> Any:
+    """x.at[index].update(value), a new Array; for "get" the elements."""
+    fixed = {k: v for k, v in options.items() if k != "fill_value"}
+    fill = {k: v for k, v in options.items() if k == "fill_value" and v is not None}
+    index = _of_known_bounds(index)
+    given = (x, index) if update == "get" else (x, index, value)
+    return _run(_of_update(update, tuple(fixed.items()), tuple(fill)), given, fill)
+
+
+def on_host(function: Callable[..., Any], args: Sequence[Any], options: Mapping[str, Any], lift: bool = True) -> Any:
+    """function on NumPy copies of the Arrays among the arguments; with `lift` NumPy results are put on the device."""
+    from ..targets.devices import device_put
+    from ..trees.tree import map as tree_map
+    from .array import Array
+
+    def down(x: Any) -> Any:
+        return np.array(x) if isinstance(x, Array) else x
+
+    def up(x: Any) -> Any:
+        return device_put(x) if lift and isinstance(x, np.ndarray | np.generic) else x
+
+    return tree_map(up, function(*tree_map(down, tuple(args)), **tree_map(down, dict(options))))
+
+
+_warned: set[str] = set()
+
+
+def _run(accelerated: Any, args: Sequence[Any], options: Mapping[str, Any]) -> Any:
+    try:
+        return accelerated(*args, **options)
+    except UnsupportedError as error:
+        name = accelerated.__name__
+        if name not in _warned:
+            _warned.add(name)
+            warnings.warn(f"{name} of an Array runs on the host: {error.diagnostic.what}", stacklevel=4)
+        return on_host(accelerated.__wrapped__, args, options)
+    except UntracedError as error:
+        span, lines = _users_place()
+        error.say(replace(error.diagnostic, span=span, source_lines=lines, calls=()))
+        raise
+    except (IndexError, ValueError) as error:  # found while the program ran
+        span, lines = _users_place()
+        tell_place(error, span, source_lines=lines)
+        trim_traceback(error)
+        raise
+
+
+_PACKAGES = (str(Path(__file__).parents[1]), str(Path(np.__file__).parent))
+
+
+def _users_place() -> tuple[Span, str]:
+    """The expression outside this package and NumPy from which the call comes, and its lines."""
+    frame = sys._getframe(2)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith((*_PACKAGES, "<untraced")):
+        frame = frame.f_back
+    file, (line, end, column, end_column) = frame.f_code.co_filename, _running(frame)
+    line = line or frame.f_lineno
+    rows = [linecache.getline(file, n, frame.f_globals).rstrip("\n") for n in range(line, (end or line) + 1)]
+    if column is None or end_column is None:  # the interpreter keeps no columns: the line
+        column, end_column = len(rows[0]) - len(rows[0].lstrip()), len(rows[0].encode())
+    start, stop = _characters(rows[0], column), _characters(rows[-1], end_column)
+    return Span(file, line, start, line + len(rows) - 1, stop), "\n".join(rows)
+
+
+def _running(frame: FrameType) -> tuple[int | None, int | None, int | None, int | None]:
+    """Where the instruction stands that runs: first and last line, the columns in bytes."""
+    return next(islice(frame.f_code.co_positions(), frame.f_lasti // 2, None))
+
+
+def _characters(row: str, count: int) -> int:
+    return len(row.encode()[:count].decode())
+
+
+@cache
+def _of_function(function: Callable[..., Any], count: int, options: tuple[str, ...]) -> Any:
+    name = function.__name__ if function.__name__.isidentifier() else "called"
+    positional = [f"x{i}" for i in range(count)]
+    return _make(
+        name, positional, options, f"{spelled(function)}({_arguments(positional, options)})", {"function": function}
+    )
+
+
+@cache
+def _of_method(name: str, count: int, options: tuple[str, ...]) -> Any:
+    positional = [f"x{i}" for i in range(count)]
+    return _make(name, ["x", *positional], options, f"x.{name}({_arguments(positional, options)})", {})
+
+
+@cache
+def _of_expression(text: str, names: tuple[str, ...]) -> Any:
+    return _make("index" if "[" in text else "expression", list(names), (), text, {})
+
+
+@cache
+def _of_update(update: str, options: tuple[tuple[str, Any], ...], given: tuple[str, ...]) -> Any:
+    """x.at[index].update(value, option=option), each option by its name; those `given` at each call are parameters."""
+    own = ["x", "index"] if update == "get" else ["x", "index", "value"]
+    arguments = _arguments(own[2:], [*(k for k, _ in options), *given])
+    body = f"x.at[index].{update}({arguments})"
+    return _make("get" if update == "get" else "store", own, given, body, dict(options))
+
+
+def _arguments(positional: Sequence[str], options: Sequence[str]) -> str:
+    return ", ".join([*positional, *(f"{k}={k}" for k in options)])
+
+
+def _make(name: str, positional: list[str], options: Sequence[str], body: str, names: dict[str, Any]) -> Any:
+    keywords = ["*", *options] if options else []
+    return _compile(name, f"def {name}({', '.join([*positional, *keywords])}):\n    return {body}\n", names)
+
+
+_counter = iter(range(1 << 62))
+
+
+def _compile(name: str, text: str, names: dict[str, Any]) -> Any:
+    """The accelerated function of this source, which tracebacks and the reader see through linecache."""
+    from ..calls.accelerate import accelerate
+
+    file = f"<untraced eager {name} {next(_counter)}>"
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    space: dict[str, Any] = {"__name__": __name__, "np": np, **names}
+    exec(compile(text, file, "exec"), space)
+    return accelerate(space[name])

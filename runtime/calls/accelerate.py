@@ -1,0 +1,601 @@
+"""`accelerate`: functions that are translated and compiled when they are first called with a new kind of arguments.
+
+A call computes the key of its arguments (structure, shapes, dtypes), tries the entries compiled for that key, and runs
+the first one whose specialised values and guards hold. When all arguments are Arrays the key is a tuple of small
+integers, and the rest is one call into the backend. The translator and compilers are imported at the first call.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import math
+import sys
+import threading
+import traceback
+import types
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from ...translator.errors import AliasError, CutError, Span, TargetError, UntracedError, place_told, tell_place
+from ...translator.reading.signature import Signature, signature_of, unopened
+from ...translator.tracebacks import trim_traceback
+from ..arrays.adopted import OnGpu, adopted
+from ..arrays.array import Array, Spec
+from ..targets.devices import automatic_target
+from ..trees.tree import leaves as leaves_of
+from . import forking, strict
+from .arguments import Key, are_wide, bind_arguments, open_arguments
+from .callables import HELD, holding, is_users_object, keep_methods, methods_of, readable
+from .config import CHECKED_EVERYWHERE
+from .fallback import HOST_ERRORS, Fallback, is_of_the_run, on_host
+from .fastcall import GONE, specialised
+from .options import Argnames, Argnums, Options, settled_target
+from .recompiles import Changing, History
+from .worth import Ledger, size_of
+
+if TYPE_CHECKING:
+    from ...translator.reading.reader import Finish, Reading
+    from ..inspection.inspection import Inspection
+    from ..inspection.lowering import Lowered
+    from ..transforms.checks import Sampler
+    from .entries import Entry, TargetEntry
+    from .regions import Driver
+
+Fun = Callable[..., Any]
+_KINDS = 32
+"""A function is compiled at once for this many kinds of arguments; for further kinds only where that pays."""
+_HOLDERS = 16
+"""This many objects get programs of their own; a translation takes tens of milliseconds."""
+
+
+class Accelerated:
+    """What `accelerate` returns. Called, inspected, transformed and used as a method like the function it wraps."""
+
+    __name__: str
+    finish: Finish | None = None
+    shortened: ClassVar[bool] = False  # whether `__call__` is generated code for the arguments of one entry
+
+    def __init__(self, fun: Fun, options: Options) -> None:
+        functools.update_wrapper(self, fun, updated=())
+        self.fun = fun
+        self.options = options
+        self._entries: dict[Key, list[Entry]] = {}
+        self._fast: dict[tuple[Spec | None, ...], TargetEntry] = {}
+        self.__name__ = getattr(fun, "__name__", repr(fun))
+        if getattr(fun, "__isabstractmethod__", False):
+            self.__isabstractmethod__ = True  # kept for abstract base classes
+        self._history = History(self.__name__)
+        self._lock = threading.RLock()
+        self._numbers = Changing()
+        self._ledger = Ledger(math.inf, _KINDS)
+        self._refused: set[Key] = set()  # kinds of arguments for which CPython runs the plain function
+        self._fallback = Fallback(fun, self._history.name)
+        self._drivers: dict[Any, Driver] = {}  # by the place of a cut
+        self._cut: dict[Key, Any] = {}  # for kinds of arguments for which the function is cut: the key of its driver
+        self._methods: dict[Any, Accelerated] = {}  # bound to objects that have no __dict__ to keep them in
+        self._holders = 0
+        forking.known.add(self)
+
+    @property
+    def target(self) -> str:
+        """The target with "auto" decided."""
+        target = automatic_target() if self.options.target == "auto" else self.options.target
+        return "numpy" if target == "cpu" and forking.without_xla() else target
+
+    # ---- the call --------------------------------------------------------------------------------
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            if args and not kwargs and type(args[0]) is Array:
+                entry = self._fast.get(tuple([a._spec if type(a) is Array else None for a in args]))
+                if entry is not None and entry.guards_hold():
+                    try:
+                        return entry.run_arrays(args)
+                    except HOST_ERRORS:
+                        return on_host(self.fun, args, kwargs)
+                    except (RuntimeError, ValueError) as error:
+                        if GONE not in str(error):
+                            raise  # the general path says which Array has been deleted
+            return self._general(args, kwargs)
+        except Exception as error:
+            trim_traceback(error)
+            raise
+
+    def _general(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        given = args, kwargs
+        if strict.is_asked():
+            if strict.DEBUGGED:
+                with strict.debugging():
+                    return on_host(self.fun, *given)
+            if not any(type(x) is Array for x in leaves_of(given)):
+                return self._fallback.run(strict.reason(), *given)
+        if self.options.static:
+            args, kwargs = self.options.make_static(self.fun, args, kwargs)
+        try:
+            read = self._as_read(args, kwargs)
+            key, leaves = open_arguments(*read)
+            entries = self._entries.get(key, ())
+        except TypeError as error:
+            return self._unreadable(error, given, args, kwargs)
+        if are_wide(leaves):
+            return on_host(self.fun, *given)
+        for entry in entries:
+            if entry.matches(leaves):
+                return self._run(entry, leaves, given)
+        if key in self._refused:
+            return on_host(self.fun, *given, leaves)
+        objects = self._objects(args, kwargs)
+        if objects:
+            rest = [x for i, x in enumerate(args) if i not in objects]
+            return self._holding(objects)(*rest, **{k: x for k, x in kwargs.items() if k not in objects})
+        driver = self._latest(self._cut.get(key))
+        size = size_of(leaves)
+        if driver is not None:
+            return on_host(driver.of_size(size).fun, *given, leaves)
+        if self.target == "cpu" and not self._ledger.allows(size):
+            self._history.is_often_new()
+            driver = self._latest(next(reversed(tuple(self._cut.values())), None))
+            fun = driver.of_size(size).fun if driver else self.fun
+            return self._ledger.run(size, on_host, (fun, *given, leaves), {})
+        try:
+            entry = self._ledger.translate(size, lambda: self._specialise(key, leaves, *read))
+        except TargetError as error:
+            raise self._placed(error) from error.__cause__
+        except (CutError, AliasError) as error:
+            if not isinstance(self.fun, types.FunctionType) or (isinstance(error, AliasError) and error.place is None):
+                return self._as_is(key, error, given)
+            driver = self.driver(error)
+            self._cut[key] = error.place
+            return on_host(driver.of_size(size).fun, *given, leaves)
+        except Exception as error:
+            return self._as_is(key, error, given)
+        return self._run(entry, leaves, given)
+
+    def _as_read(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments as the reader sees them. Long lists of numbers stay opaque, except in transformations, which
+        CPython cannot run.
+        """
+        if hasattr(self.fun, "__untraced_read__"):
+            return args, kwargs
+        return tuple([unopened(x) for x in args]), {k: unopened(x) for k, x in kwargs.items()} if kwargs else kwargs
+
+    def _run(self, entry: Entry, leaves: list[Any], given: tuple[Any, Any]) -> Any:
+        """The result of a call; what the function changed in the caller's containers is stored there."""
+        changes, returned = entry.translation.changes, entry.translation.returned
+        if changes or returned:
+            from ...translator.reading.changes import apply_changes, hand_back, holds_twice
+
+            if changes and holds_twice(given):
+                return on_host(self.fun, *given)
+        try:
+            result = self._ran(entry, leaves, given, HOST_ERRORS)
+        except HOST_ERRORS:  # nothing has been written yet
+            return on_host(self.fun, *given)
+        except Exception as error:
+            from ...kernels.interrupts import was_interrupted
+
+            if was_interrupted(error):  # and Python's handler of SIGINT has raised nothing: the call goes on
+                return self._run(entry, leaves, given)
+            if not is_of_the_run(error):
+                raise
+            return self._last_word(error, given)
+        if not (changes or returned):
+            return result
+        bound = signature_of(self.fun).bind(*given[0], **given[1])
+        bound.apply_defaults()
+        if changes:
+            apply_changes(changes, bound.arguments, result)
+            result = result[0]
+        return hand_back(returned, bound.arguments, result)
+
+    def _ran(
+        self, entry: Entry, leaves: list[Any], given: tuple[Any, Any], repeats: tuple[type[Exception], ...] = ()
+    ) -> Any:
+        """The result of one run. After an exception listed in `repeats` CPython makes the call again."""
+        if not entry.draws:
+            return entry.run(leaves)
+        from ...translator.reading.draws import drawing
+
+        with drawing(self.fun, *given, repeats):
+            return entry.run(leaves)
+
+    def _as_is(self, key: Key, error: Exception, given: tuple[Any, Any]) -> Any:
+        """Run under CPython a call that was refused with `error`; raises the error unless `fallback` allows that."""
+        from ...translator.reading.raising import CERTAIN
+
+        if hasattr(error, CERTAIN):
+            return on_host(self.fun, *given)
+        if self.options.fallback != "numpy":
+            result = self._last_word(error, given)
+            self._refused.add(key)
+            self._history.refuse(str(error))
+            return result
+        self._refused.add(key)
+        self._history.refuse(str(error))
+        return self._fallback.run(error, *given)
+
+    def _last_word(self, error: Exception, given: tuple[Any, Any]) -> Any:
+        """Let CPython make a call in which NumPy, as it seems, would raise `error`: its exception, or its result.
+
+        Where `error` has the type of NumPy's exception it is raised instead, with NumPy's words added, since it shows
+        the place. An `error` that refuses a construct is raised as it is.
+        """
+        if not self._asks_numpy(error, given):
+            raise self._placed(error) from None
+        try:
+            return self._fallback.run(error, *given)
+        except Exception as theirs:
+            placed = isinstance(error, UntracedError) or place_told(error) is not None
+            if not (placed and isinstance(error, type(theirs))) and not _is_of_arrays(theirs):
+                if isinstance(error, UntracedError) and _came_by(theirs, error.diagnostic.span):
+                    tell_place(theirs, error.diagnostic.span)
+                raise
+            error = _in_words_of(theirs, error)
+        raise self._placed(error)
+
+    def _placed(self, error: Exception) -> Exception:
+        """The error; one that names no place names the function."""
+        from .transformation import place_of
+
+        if isinstance(error, UntracedError):
+            error.name_place(place_of(self.fun))
+        elif isinstance(error, TypeError | ValueError):
+            tell_place(error, place_of(self.fun), own_words=True)
+        return error
+
+    def _asks_numpy(self, error: Exception, given: tuple[Any, Any]) -> bool:
+        """Whether CPython can run the call: it is the user's own function, and his arguments are NumPy's."""
+        if isinstance(error, UntracedError) and error.refuses:
+            return False
+        if self.options.donate_argnums or not isinstance(self.fun, types.FunctionType):
+            return False
+        return not hasattr(self.fun, "__untraced_read__") and not any(type(x) is Array for x in leaves_of(given))
+
+    def driver(self, error: CutError | AliasError) -> Driver:
+        """The function cut where `error` says."""
+        from .regions import cut
+
+        if not isinstance(self.fun, types.FunctionType):
+            raise error
+        with self._lock:
+            if error.place not in self._drivers:
+                self._drivers[error.place] = cut(self.fun, error, self.options.without_arguments())
+                self._history.cut(str(error))
+            found = self._drivers[error.place] = self._drivers[error.place].latest()
+            return found
+
+    def _latest(self, place: Any) -> Driver | None:
+        """The driver of a cut; None where it is not made, or forgotten."""
+        found = self._drivers.get(place)
+        if found is None or found.grown is None:
+            return found
+        with self._lock:
+            latest = self._drivers[place] = self._drivers.get(place, found).latest()
+            return latest
+
+    def _unreadable(
+        self, error: TypeError, given: tuple[Any, Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """A call with arguments of an unknown kind, or with another library's arrays on a GPU."""
+        if isinstance(error, OnGpu):
+            return self(*adopted(given[0]), **adopted(given[1]))
+        try:
+            bind_arguments(self.fun, args, kwargs)  # says what is wrong with them
+        except Exception as explained:
+            if self.options.fallback != "numpy":
+                raise
+            return self._fallback.run(explained, *given)
+        raise error
+
+    def _specialise(self, key: Key, leaves: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Entry:
+        from .entries import TargetEntry, make_entry  # imports the translator
+
+        with self._lock:
+            entries = self._entries.setdefault(key, [])
+            for entry in entries:
+                if entry.matches(leaves):
+                    return entry
+            binding = bind_arguments(self.fun, args, kwargs)
+            stale = [e for e in entries if not e.guards_hold()]
+            with self._numbers.read_at_calls(stale):
+                entry = make_entry(self, binding, leaves)
+            self._history.add(entry.binding.signature, entry.translation, leaves, stale, tuple(kwargs))
+            entries[:] = [entry, *(e for e in entries if e.guards_hold())]
+            if isinstance(entry, TargetEntry) and not kwargs and entry.direct and entry.holds(leaves):
+                self._shorten(entry, args)
+            return entry
+
+    def _shorten(self, entry: TargetEntry, args: tuple[Any, ...]) -> None:
+        """Let further calls with arguments of this kind go straight to the entry."""
+        if all(type(a) is Array for a in args):
+            self._fast[tuple([a._spec for a in args])] = entry
+        self.__class__ = specialised(entry, args) or type(self)
+
+    def _objects(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[int | str, Any]:
+        """The arguments, by position or name, that are objects of the user's classes.
+
+        What they hold is read as if it were found outside the function, so each object has a program of its own. Where
+        those would be too many the result is empty, and CPython does what is done with the objects.
+        """
+        places: Iterable[tuple[int | str, Any]] = (*enumerate(args), *kwargs.items())
+        found = {place: x for place, x in places if is_users_object(x)}
+        if found and not _are_named(signature_of(self.fun), found):
+            return {}  # what goes into *args or **kwargs stands in a container
+        return found if found and (self._held(found) is not None or self._holders < _HOLDERS) else {}
+
+    def _held(self, objects: dict[Any, Any]) -> Accelerated | None:
+        """The function with these arguments bound, if there is one already."""
+        first, *others = objects.values()
+        methods = methods_of(first)
+        kept = self._methods if methods is None else methods.get(self, {})
+        found = kept.get((*objects, *map(id, others)))
+        return found if found is not None and found.fun.__globals__[HELD][0] is first else None
+
+    def _holding(self, objects: dict[Any, Any]) -> Accelerated:
+        """The function with these arguments bound."""
+        found = self._held(objects)
+        if found is None:
+            self._holders += 1
+            first, *others = objects.values()
+            methods = keep_methods(first)
+            found = accelerated(holding(self.fun, objects), self.options.without(self.fun, objects))
+            kept = self._methods if methods is None else methods.setdefault(self, {})
+            kept[(*objects, *map(id, others))] = found
+        return found
+
+    # ---- what else can be done with it -----------------------------------------------------------
+
+    @property
+    def __untraced_function__(self) -> Fun:
+        """The function that the reader reads where another function calls this one."""
+        return self.fun
+
+    def __untraced_read__(self, signature: Signature) -> Reading:
+        """Inside another function it is read like plain code of that function."""
+        from ...translator.reading.reader import read
+
+        return read(self.fun, signature)
+
+    def inspect(self, *args: Any, compile: bool = True, **kwargs: Any) -> Inspection:
+        """Translate and compile for these arguments (or ShapeDtypeStructs in their place) without running.
+
+        `compile=False` stops at the backend's input text. See `Inspection` for what the result holds.
+        """
+        from ..inspection.inspection import inspect_call
+        from .shapes import abstracted
+
+        args, kwargs = abstracted((adopted(args), adopted(kwargs)))
+        try:
+            if self.options.static:
+                args, kwargs = self.options.make_static(self.fun, args, kwargs)
+            return inspect_call(self, bind_arguments(self.fun, *self._as_read(args, kwargs)), compile)
+        except Exception as error:
+            trim_traceback(error)
+            raise
+
+    def source(self, *args: Any, **kwargs: Any) -> str:
+        """The generated NumPy source for these arguments."""
+        return self.inspect(*args, compile=False, **kwargs).source
+
+    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
+        """Translate for these arguments, or ShapeDtypeStructs in their place, without compiling or running, as JAX's
+        `jit(f).lower(...)`; its `compile()` gives a function of arguments of these types.
+        """
+        from ..inspection.lowering import Lowered
+
+        return Lowered(self, (args, kwargs))
+
+    def explain_recompiles(self) -> str:
+        """Say, for each translation, why the programs before it did not apply, and what would avoid it."""
+        return self._history.explain()
+
+    def clear_cache(self) -> None:
+        """Forget all compiled programs."""
+        with self._lock:
+            self.forget_programs()
+            self._refused.clear()
+            self._cut.clear()
+            self._drivers.clear()
+
+    def forget_programs(self) -> None:
+        """Drop the compiled programs; the next call compiles anew."""
+        self._entries = {}
+        self._fast = {}
+        if type(self).shortened:
+            self.__class__ = Accelerated
+
+    def replaced(self, fun: Fun) -> Accelerated:
+        """Another function accelerated with the same options, except those that name arguments."""
+        return accelerated(fun, self.options.without_arguments())
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        if instance is None:
+            return self
+        return self._holding({0: instance})
+
+    def __reduce__(self) -> Any:
+        """By qualified name where that leads to this object (a decorated function); else by function and options."""
+        name = getattr(self.fun, "__qualname__", "")
+        found: Any = sys.modules.get(getattr(self.fun, "__module__", ""))
+        for part in name.split("."):
+            found = getattr(found, part, None)
+        return name if found is self else (accelerated, (self.fun, self.options))
+
+    def __repr__(self) -> str:
+        from .transformation import named
+
+        return f"<accelerated {named(self.fun)} for {self.options.target}>"
+
+
+def _are_named(signature: inspect.Signature, places: Iterable[int | str]) -> bool:
+    """Whether each of these arguments, by position or name, has a parameter of its own; `self` may stand in *args."""
+    kinds = {name: p.kind for name, p in signature.parameters.items()}
+    ordered = [k for k in kinds.values() if k in (_KIND.POSITIONAL_ONLY, _KIND.POSITIONAL_OR_KEYWORD)]
+    by_name = (_KIND.POSITIONAL_OR_KEYWORD, _KIND.KEYWORD_ONLY)
+    return all(p < max(len(ordered), 1) if isinstance(p, int) else kinds.get(p) in by_name for p in places)
+
+
+_KIND = inspect.Parameter
+
+
+def _is_of_arrays(error: Exception) -> bool:
+    """Whether CPython failed for lack of what only this package gives to arrays: `x.at[...]`."""
+    return isinstance(error, AttributeError) and isinstance(error.obj, np.ndarray) and error.name == "at"
+
+
+def _in_words_of(theirs: Exception, ours: Exception) -> Exception:
+    """Our exception with NumPy's words added; NumPy's own, with our place, where ours is not an UntracedError."""
+    if str(theirs) in str(ours) or _is_of_arrays(theirs):
+        return ours
+    place = ours.diagnostic.span if isinstance(ours, UntracedError) else place_told(ours)
+    if place is None or not _came_by(theirs, place):
+        return ours
+    if isinstance(ours, UntracedError):
+        ours.say(replace(ours.diagnostic, numpy=str(theirs)))
+        return ours
+    tell_place(theirs, place)
+    return theirs
+
+
+def _came_by(error: Exception, span: Span) -> bool:
+    """Whether the exception was raised by the lines of a place, or by something that they called."""
+    frames = traceback.walk_tb(error.__traceback__)
+    return any(f.f_code.co_filename == span.file and span.line <= line <= span.end_line for f, line in frames)
+
+
+def accelerate(
+    fun: Fun | None = None,
+    *,
+    target: str = "auto",
+    static_argnums: Argnums = (),
+    static_argnames: Argnames = (),
+    donate_argnums: Argnums = (),
+    checks: bool = True,
+    fallback: str = "error",
+    check_grads: bool = False,
+    donate_argnames: Argnames = (),
+    **of_jit: Any,
+) -> Any:
+    """Compile a NumPy function. A decorator, with or without arguments.
+
+    target           "auto" (a GPU if there is one, else a TPU, else the CPU), "cpu", "tpu", "triton", "cuda" or
+                     "numpy".
+    static_argnums, static_argnames   arguments on whose values the function is specialised; most are found by
+                                      themselves.
+    donate_argnums, donate_argnames   Arrays whose memory the results may reuse; they cannot be used afterwards.
+    checks           whether the program checks at run time what could not be proven before: indices, divisors of
+                     Python numbers, exponents of integers. A failed check raises what NumPy raises (IndexError,
+                     ZeroDivisionError, ...). The function's own `raise` and `assert` are kept in any case.
+    fallback         what to do with a function outside the language: "error" raises, "numpy" runs it as it is under
+                     CPython, with one warning.
+    check_grads      compare the derivatives of the function (of a transformation, those that it takes) with finite
+                     differences, at the first call and at samples of later ones; raises DerivativeError where they
+                     differ. The environment variable UNTRACED_CHECK_GRADS=1 does so for every function.
+    of_jit           further arguments of jax.jit, accepted because no result depends on them: inline, keep_unused,
+                     compiler_options, in_shardings, out_shardings and device. backend names a target.
+
+    NumPy arrays and Python numbers in give NumPy arrays out, fresh and writable. With an Array among the arguments the
+    results are Arrays, and the call returns before they are computed. Arguments that the function writes in place are
+    written in the caller's arrays.
+
+    The result is called like `fun`, and has `inspect(*args)`, `source(*args)` and `explain_recompiles()`. It is
+    translated once for each tree structure, shapes and dtypes of the arguments. Errors are those that NumPy raises;
+    a construct outside the language is an UnsupportedError at its line, before anything runs.
+
+    >>> @accelerate(target="cpu")
+    ... def smooth(x, n):
+    ...     for _ in range(n):
+    ...         x[1:-1] = 0.5 * x[1:-1] + 0.25 * (x[:-2] + x[2:])
+    ...     return x
+    >>> smooth(np.array([0.0, 4.0, 0.0, 0.0]), 2)
+    array([0.  , 1.25, 1.  , 0.  ])
+    """
+    check_grads = check_grads or CHECKED_EVERYWHERE
+    target = settled_target(target, of_jit)
+    options = Options(
+        target, static_argnums, static_argnames, donate_argnums, checks, fallback, check_grads, donate_argnames
+    )
+    if fun is None:
+        return functools.partial(_accelerate, options=options)
+    return _accelerate(fun, options)
+
+
+def _accelerate(fun: Fun, options: Options) -> Accelerated:
+    if isinstance(fun, staticmethod | classmethod):
+        raise TypeError(f"write @{type(fun).__name__} above @accelerate, not below it")
+    if isinstance(fun, type) or not callable(fun):
+        given: Any = fun
+        hint = f"; options go by name: accelerate(target={given!r})" if isinstance(given, str) else ""
+        raise TypeError(f"accelerate wants a function, not {given!r}{hint}")
+    plain = fun.fun if isinstance(fun, Accelerated) else readable(fun)
+    options.check(plain)
+    return accelerated(plain, options.with_donated_names(plain))
+
+
+for _made_at_translation in (accelerate, _accelerate):
+    _made_at_translation.__dict__["__untraced_static__"] = True  # within a function that is read it is called then
+
+
+def accelerated(fun: Fun, options: Options) -> Accelerated:
+    return (Checked if options.check_grads else Accelerated)(fun, options)
+
+
+def _sampler(fun: Fun) -> Sampler:
+    from ..transforms.checks import Sampler
+
+    return Sampler(fun)
+
+
+class Checked(Accelerated):
+    """An accelerated function whose derivatives are checked at some of its calls; calls take no short path."""
+
+    def __init__(self, fun: Fun, options: Options) -> None:
+        super().__init__(fun, options)
+        self._sampler = _sampler(fun)
+
+    def _general(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        self._sampler.check(args, kwargs)
+        return super()._general(args, kwargs)
+
+    def _shorten(self, entry: TargetEntry, args: tuple[Any, ...]) -> None:
+        """Every call must pass `_general`, so that it can be checked."""
+
+
+def plain(fun: Fun) -> Accelerated:
+    """Run `fun`, a transformation of a plain function: by CPython on NumPy arrays, else on the default device."""
+    return PlainOrDevice(fun, Options("numpy", (), (), (), True, "error"))
+
+
+class PlainOrDevice(Accelerated):
+    """Runs as NumPy source on NumPy arrays, and compiled, on the default device, where there are Arrays."""
+
+    def _general(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if CHECKED_EVERYWHERE:
+            self._sampler.check(args, kwargs)
+        try:
+            key, leaves = open_arguments(args, kwargs)
+        except OnGpu:
+            return self._on_device(*args, **kwargs)
+        if any(type(x) is Array for x in leaves):
+            return self._on_device(*args, **kwargs)
+        found = next((e for e in self._entries.get(key, ()) if e.matches(leaves)), None)
+        try:
+            entry = found or self._specialise(key, leaves, args, kwargs)
+        except Exception as error:
+            raise self._placed(error) from error.__cause__
+        if strict.DEBUGGED:
+            with strict.debugging():
+                return self._ran(entry, leaves, (args, kwargs))
+        return self._ran(entry, leaves, (args, kwargs))
+
+    @functools.cached_property
+    def _sampler(self) -> Sampler:
+        return _sampler(self.fun)
+
+    @functools.cached_property
+    def _on_device(self) -> Accelerated:
+        return Accelerated(self.fun, Options("auto", (), (), (), True, "error"))

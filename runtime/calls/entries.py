@@ -1,0 +1,402 @@
+"""Entries: one translation of a function, made ready for its target, and the ways to call it.
+
+Kind in, kind out. Without Arrays among the arguments results are NumPy's: fresh writable arrays, NumPy scalars for
+shape (), Python numbers for weak results. With an Array they are Arrays.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...translator.checked import Checked
+from ...translator.errors import AliasError, Diagnostic
+from ...translator.ir import Aval, Function, Param, may_raise
+from ...translator.pipeline import Translation, translate
+from ...translator.reading.draws import is_draw
+from ...translator.reading.guards import default_guards, fetch
+from ...translator.reading.signature import Signature, value_key
+from ...translator.routines import runs_in_cpython
+from ...translator.spans import span
+from ...translator.tree import ARRAY, Kind, TreeDef, close_node, leaf_nodes, open_node
+from ..arrays.array import Array, spec_of
+from ..targets.devices import device_of_target, device_put
+from ..targets.programs import Program, load, runs_in_numpy, seconds_of_compiling
+from ..trees.assembly import argument_assembler, assembler
+from ..trees.tree import map as tree_map
+from .arguments import Binding
+from .fastcall import guard_function
+
+if TYPE_CHECKING:
+    from .accelerate import Accelerated
+
+
+class Entry:
+    """What the entries of all targets share: when a translation is valid, and where its parameters come from."""
+
+    def __init__(self, translation: Translation, binding: Binding) -> None:
+        self.translation = translation
+        self.binding = binding
+        self.function: Function = translation.source
+        self.guards_hold: Callable[[], bool] = guard_function(translation.guards)
+        sources = binding.sources
+        self.values = [
+            (s, value_key(binding.signature.values[i]))
+            for i in sorted(translation.statics)
+            if isinstance(s := sources[i], int)
+        ]
+        self.layouts = translation.layouts
+        self.captures: tuple[Param, ...] = tuple(p for p in self.function.params if p.capture is not None)
+        self.draws = any(map(is_draw, self.captures))
+        self.mutated = _mutated_leaves(self.function, binding.signature, translation.statics)
+
+    def matches(self, leaves: Sequence[Any]) -> bool:
+        """Whether the entry serves a call with its key and these leaves: specialised values and guards hold."""
+        return all(value_key(leaves[i]) == v for i, v in self.values) and self.guards_hold()
+
+    def run(self, leaves: Sequence[Any]) -> Any:
+        """Run with `leaves` in call order; returns the user's result."""
+        raise TypeError(f"{type(self).__name__} cannot run")
+
+    def arguments(self, leaves: Sequence[Any]) -> list[Any]:
+        """The leaves of the signature, then the captured arrays; `mutated` indexes these."""
+        return [*self.binding.gather(leaves), *self.standing()]
+
+    def captured(self) -> list[Any]:
+        """The values of the captures for a call; asking for them draws the call's random numbers."""
+        return [fetch(p.capture) for p in self.captures if p.capture is not None]
+
+    def standing(self) -> list[Any]:
+        """The values of the captures, with None for random numbers, so that nothing is drawn."""
+        return [None if is_draw(p) else fetch(p.capture) for p in self.captures if p.capture is not None]
+
+    def name_of(self, place: int) -> str:
+        """The name of one of `arguments` in the user's terms."""
+        count = len(self.binding.signature.avals)
+        if place < count:
+            return self.binding.signature.leaf_name(place)
+        capture = self.captures[place - count].capture
+        assert capture is not None
+        path = (f".{key}" if how == "attr" else f"[{key!r}]" for how, key in capture.path)
+        return f"{capture.name or 'an object'}{''.join(path)}"
+
+    def check_writes(self, arguments: Sequence[Any]) -> None:
+        """Refuse, before anything runs, writes that NumPy would refuse, and writes to memory that is passed twice."""
+        for layout in self.layouts:
+            if not layout.holds(arguments[layout.leaf]):
+                where = self.binding.signature.leaf_name(layout.leaf)
+                raise _strided(self, where)
+        for i in self.mutated:
+            x = arguments[i]
+            where = self.name_of(i)
+            if isinstance(x, Array):
+                raise TypeError(
+                    f"{self.function.name} writes into its argument {where}, and an Array is immutable: pass a "
+                    "NumPy array or a copy, "
+                    f"np.array({where}), or write {where} = {where}.at[index].set(value) in the function"
+                )
+            if not isinstance(x, np.ndarray):
+                raise TypeError(
+                    f"'{type(x).__name__}' object does not support item assignment (argument {where} of "
+                    f"{self.function.name})"
+                )
+            if not x.flags.writeable:
+                raise ValueError("assignment destination is read-only")
+            for j, y in enumerate(arguments):
+                if j != i and isinstance(y, np.ndarray) and np.may_share_memory(x, y) and np.shares_memory(x, y):
+                    raise _overlap(self, where, self.name_of(j))
+
+
+def _overlap(entry: Entry, where: str, other: str) -> AliasError:
+    return AliasError(
+        Diagnostic(
+            f"{entry.function.name} writes into {where}, which shares memory with {other}",
+            entry.function.span,
+            why="the function was read with arguments that do not overlap: a write to one would not be seen "
+            "through the other",
+            instead=f"pass a copy: {other}.copy()",
+        )
+    )
+
+
+def _strided(entry: Entry, where: str) -> AliasError:
+    return AliasError(
+        Diagnostic(
+            f"{entry.function.name} relies on C order in memory, and its argument {where} is not in C order",
+            entry.function.span,
+            why="the order decides what the strides are, whether a reshape is a view, which shows writes, or a copy",
+            instead=f"pass np.ascontiguousarray({where}), or take a .copy() in the function",
+        )
+    )
+
+
+def _mutated_leaves(function: Function, signature: Signature, statics: frozenset[int]) -> tuple[int, ...]:
+    """The positions in `Entry.arguments` that the function writes in place."""
+    count = len(signature.avals)
+    kept = [i for i in range(count) if i not in statics]
+    return tuple(kept[m] if m < len(kept) else count + m - len(kept) for m in function.mutated)
+
+
+def make_entry(accelerated: Accelerated, binding: Binding, leaves: Sequence[Any]) -> Entry:
+    """Translate for the signature, and compile for the target. Raises UntracedError."""
+    with span(f"translate {accelerated.__name__}"):
+        translation = translate(accelerated.fun, binding.signature, accelerated.finish, accelerated.target)
+    given = binding.signature.given
+    defaults = default_guards(accelerated.fun, given.names) if given else ()
+    if defaults:
+        translation = dataclasses.replace(translation, guards=(*translation.guards, *defaults))
+    if accelerated.target == "numpy" or runs_in_cpython(translation.source.body):
+        return HostEntry(translation, binding)
+    if accelerated.target == "cpu" and runs_in_numpy(translation.function):
+        return EitherEntry(translation, binding, accelerated)
+    if accelerated.target == "cpu" and (price := seconds_of_compiling(translation.function)):
+        return LaterEntry(translation, binding, accelerated, price)
+    return TargetEntry(translation, binding, accelerated)
+
+
+# ---- numpy ---------------------------------------------------------------------------------------
+
+
+class HostEntry(Entry):
+    """The printed source, run by CPython on the user's trees."""
+
+    def __init__(self, translation: Translation, binding: Binding) -> None:
+        super().__init__(translation, binding)
+        self.assemble = argument_assembler(tuple(tree for _, tree in binding.signature.params))
+
+    @functools.cached_property
+    def call(self) -> Callable[..., Any]:
+        from ...translator.printing.executable import executable
+
+        return executable(self.function, comments=True)
+
+    @functools.cached_property
+    def may_fail(self) -> bool:
+        """Whether a run may raise after it has begun to write."""
+        return Checked(self.function).block(self.function.body)
+
+    def run(self, leaves: Sequence[Any]) -> Any:
+        arguments = self.binding.gather(leaves)
+        if self.mutated or self.layouts:
+            self.check_writes([*arguments, *self.standing()])
+        if not (self.mutated and (self.may_fail or _stumbles())):
+            return self._result(arguments)
+        with _undone([x for i, x in enumerate([*arguments, *self.standing()]) if i in self.mutated]):
+            return self._result(arguments)
+
+    def _result(self, arguments: Sequence[Any]) -> Any:
+        if any(type(x) is Array for x in arguments):
+            host = [np.array(x) if type(x) is Array else x for x in arguments]
+            device = next(x.device for x in arguments if type(x) is Array)
+            result = self._called(host)
+            return tree_map(lambda x: device_put(x, device) if isinstance(x, np.ndarray | np.generic) else x, result)
+        result = self._called(arguments)
+        given = [x for x in (*arguments, *self.standing()) if isinstance(x, np.ndarray)]
+        return _owned(self.function.out, result, given)
+
+    def _called(self, arguments: Sequence[Any]) -> Any:
+        try:
+            return self.call(*self.assemble(arguments))
+        except Exception as error:
+            from ...translator.printing.executable import tell_origin
+
+            tell_origin(error, self.call)
+            raise
+
+
+def _stumbles() -> bool:
+    """Whether arithmetic may raise here, because of np.errstate or of warning filters."""
+    errors = np.geterr().values()
+    return "raise" in errors or "call" in errors or any(action == "error" for action, *_ in warnings.filters)
+
+
+@contextmanager
+def _undone(written: Sequence[np.ndarray[Any, Any]]) -> Iterator[None]:
+    """Restore the arrays when an exception leaves the block, so that CPython can run the call from its start."""
+    before = [x.copy() for x in written]
+    try:
+        yield
+    except Exception:
+        for x, old in zip(written, before, strict=True):
+            x[...] = old
+        raise
+
+
+def _owned(tree: TreeDef, x: Any, given: Sequence[np.ndarray[Any, Any]], held: set[int] | None = None) -> Any:
+    """The result with leaves in memory of their own, as on compiled targets. `held`: arrays whose memory is taken."""
+    held = set() if held is None else held
+    if tree.kind is Kind.LEAF:
+        return _own(x, given, tree == ARRAY, held)
+    opened = open_node(x) if tree.children else None
+    if opened is None:
+        return x
+    children, shell = opened
+    return close_node(shell, [_owned(t, child, given, held) for t, child in zip(tree.children, children, strict=True)])
+
+
+def _own(x: Any, given: Sequence[np.ndarray[Any, Any]], is_array: bool, held: set[int]) -> Any:
+    """A result leaf that is no argument's memory, nor an earlier leaf's, and keeps none alive that is much larger;
+    without axes a NumPy scalar, unless it is an array in NumPy."""
+    if not is_array and isinstance(x, np.ndarray) and not x.shape:
+        return x[()]
+    if not isinstance(x, np.ndarray):
+        return x
+    owner = x
+    while isinstance(owner.base, np.ndarray):
+        owner = owner.base
+    shared = id(owner) in held or owner.nbytes > 2 * x.nbytes
+    if shared or not x.flags.writeable or any(np.may_share_memory(x, g) for g in given):
+        return x.copy()
+    held.add(id(owner))
+    return x
+
+
+# ---- compiled targets ----------------------------------------------------------------------------
+
+
+class TargetEntry(Entry):
+    """A compiled program on a device."""
+
+    def __init__(self, translation: Translation, binding: Binding, accelerated: Accelerated) -> None:
+        super().__init__(translation, binding)
+        f = self.function = translation.function
+        self.device = device_of_target(accelerated.target)
+        donated = donated_places(
+            accelerated.options.donate_argnums, accelerated.fun, binding.signature, translation.statics
+        )
+        if any(map(may_raise, f.body.statements)):  # CPython may have to run the call again
+            donated = ()
+        self.program: Program = load(accelerated.target, f, donated=donated, checks=accelerated.options.checks)
+        self.assemble = assembler(f.out)
+        self.leaf_count = f.out.leaf_count
+        kept = [i for i in range(len(binding.sources)) if i not in translation.statics]
+        self.sources = [binding.sources[i] for i in kept]
+        results = [r.aval for r in f.body.results[: self.leaf_count]]
+        self.outs = [spec_of(a, self.device) for a in results]
+        self.finish = [_finisher(a, t == ARRAY) for a, t in zip(results, leaf_nodes(f.out), strict=True)]
+        straight = self.sources == list(range(len(self.sources)))
+        # whether a call with Arrays alone can skip all but the guards
+        unseen = not (self.values or self.captures or self.mutated or self.layouts)
+        self.direct = straight and unseen and not translation.changes
+        self.one = f.out.leaf_count == 1 and f.out.kind.name == "LEAF"
+
+    def holds(self, leaves: Sequence[Any]) -> bool:
+        """Whether the Arrays are on the device where the program runs."""
+        return all(x.device is self.device for x in leaves if type(x) is Array)
+
+    def run_arrays(self, args: Sequence[Any]) -> Any:
+        """All arguments are Arrays of this device, in the order of the parameters."""
+        return self._wrapped(self.program.on_device([a._data for a in args]))
+
+    def _wrapped(self, outs: Sequence[Any]) -> Any:
+        return self.assemble([Array(o, spec) for o, spec in zip(outs, self.outs, strict=False)])
+
+    def run(self, leaves: Sequence[Any]) -> Any:
+        values = [leaves[s] if type(s) is int else s.value for s in self.sources]  # type: ignore[union-attr]
+        if self.mutated or self.layouts:
+            self.check_writes(self.arguments(leaves))
+        if self.captures:
+            values += self.captured()
+        if any(type(x) is Array for x in leaves):
+            return self._run_on_device(values, leaves)
+        host = [np.asarray(x) if type(x) is Array else x for x in values]
+        outs = self.program.host(host)
+        if self.mutated:
+            arguments = self.arguments(leaves)
+            for i, final in zip(self.mutated, outs[self.leaf_count :], strict=True):
+                arguments[i][...] = final
+        if self.one:
+            return self.finish[0](outs[0])
+        return self.assemble([f(o) for f, o in zip(self.finish, outs, strict=False)])
+
+    def _run_on_device(self, values: list[Any], leaves: Sequence[Any]) -> Any:
+        data = [self._data(x) if type(x) is Array else x for x in values]
+        outs = self.program.on_device(data)
+        if self.mutated:
+            arguments = self.arguments(leaves)
+            for i, final in zip(self.mutated, outs[self.leaf_count :], strict=False):
+                arguments[i][...] = self.device.get(final)
+        return self._wrapped(outs)
+
+    def _data(self, x: Array) -> Any:
+        if x.device is self.device:
+            return x.data()
+        if x.device.platform == self.device.platform == "cpu":
+            return self.device.put(x.device.get(x.data()))
+        raise ValueError(
+            f"an Array on {x.device} was passed to {self.function.name}, which runs on {self.device}: move it "
+            "with device_put"
+        )
+
+
+class EitherEntry(HostEntry):
+    """A program that NumPy runs at least as fast on NumPy arrays, with warnings off as in compiled programs; for Arrays
+    it is compiled.
+    """
+
+    def __init__(self, translation: Translation, binding: Binding, accelerated: Accelerated) -> None:
+        super().__init__(translation, binding)
+        self._compile = functools.partial(TargetEntry, translation, binding, accelerated)
+        self._shown = f"{accelerated.__name__} by NumPy"
+
+    @functools.cached_property
+    def compiled(self) -> TargetEntry:
+        return self._compile()
+
+    def run(self, leaves: Sequence[Any]) -> Any:
+        if any(type(x) is Array for x in leaves):
+            return self.compiled.run(leaves)
+        with np.errstate(all="ignore"), span(self._shown):
+            return super().run(leaves)
+
+
+class LaterEntry(EitherEntry):
+    """A program that takes far longer to compile than to run: NumPy runs it until it has spent what compiling takes.
+
+    When it is compiled, the last digits of sums and of functions such as exp may change.
+    """
+
+    def __init__(self, translation: Translation, binding: Binding, accelerated: Accelerated, price: float) -> None:
+        super().__init__(translation, binding, accelerated)
+        self._left = price
+
+    def run(self, leaves: Sequence[Any]) -> Any:
+        if self._left <= 0.0:
+            return self.compiled.run(leaves)
+        start = perf_counter()
+        try:
+            return super().run(leaves)
+        finally:
+            self._left -= perf_counter() - start
+
+
+def _finisher(aval: Aval, is_array: bool) -> Callable[[np.ndarray[Any, Any]], Any]:
+    """The function that turns a result leaf into what NumPy would return."""
+    if aval.weak and not is_array:
+        return lambda x: x.item()
+    if aval.shape == () and not is_array:
+        return lambda x: x[()]
+    return lambda x: x
+
+
+def donated_places(
+    argnums: Sequence[int], fun: Callable[..., Any], signature: Signature, statics: frozenset[int]
+) -> tuple[int, ...]:
+    """The places in the body of the donated arguments' leaves."""
+    if not argnums:
+        return ()
+    from ..transforms.choices import positional
+
+    arguments = positional(fun, signature)
+    leaves = {
+        leaf for i in argnums for first, tree in (arguments[i],) for leaf in range(first, first + tree.leaf_count)
+    }
+    kept = [i for i in range(len(signature.avals)) if i not in statics]
+    return tuple(place for place, leaf in enumerate(kept) if leaf in leaves)

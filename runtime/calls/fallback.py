@@ -1,0 +1,100 @@
+"""`fallback="numpy"`: a function that is refused runs as it is, under CPython with NumPy."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...translator.errors import AliasError, RaisedError, UnsupportedError
+from ..arrays.array import Array
+from ..targets.devices import device_put
+from ..trees import tree as trees
+
+HOST_ERRORS = (RaisedError, OverflowError, AliasError)
+"""Raised before anything is written; CPython runs the call again, as it is: for exceptions of the user, ints of over 64
+bits, and arguments that share memory or lie in it otherwise than the program takes for granted.
+"""
+
+
+def is_of_the_run(error: Exception) -> bool:
+    """Whether the program itself raised the error, so that NumPy is to be asked: not a signal handler during the run,
+    and not the backend, unless it lacked memory.
+    """
+    if type(error).__module__.partition(".")[0] in ("jaxlib", "jax"):  # the same class: jax renames it
+        return "RESOURCE_EXHAUSTED" in str(error)
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    where = str(frames[-1].f_globals.get("__name__")) if frames else ""
+    return where.startswith((_PACKAGE, "numpy.", "scipy.", "cupy."))
+
+
+class Fallback:
+    """Runs one function as it is, and says why: once for each reason."""
+
+    def __init__(self, fun: Callable[..., Any], name: str) -> None:
+        self.fun = fun
+        self.name = name
+        self.reasons: dict[str, None] = {}
+
+    def run(self, error: Exception, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """The result of the call that was refused with `error`."""
+        certain = isinstance(error, UnsupportedError | AliasError)
+        if certain:
+            self._tell(error)
+        result = on_host(self.fun, args, kwargs)  # where the call itself is wrong, say its shapes, NumPy says so here
+        if not certain:
+            self._tell(error)
+        return result
+
+    def _tell(self, error: Exception) -> None:
+        reason = "\n".join([str(error), *getattr(error, "__notes__", ())])
+        if reason not in self.reasons:
+            self.reasons[reason] = None
+            warnings.warn(f"{self.name} runs as it is, with NumPy:\n{reason}", stacklevel=_depth())
+
+
+def on_host(
+    fun: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], leaves: Sequence[Any] | None = None
+) -> Any:
+    """fun(*args, **kwargs) by CPython on NumPy arrays, which cannot be written where they are those of Arrays.
+
+    With an Array among the arguments the arrays of the result are Arrays on its device. `leaves`: the data among the
+    arguments, where they are known; to look through long lists takes longer than many a program.
+    """
+    leaves = trees.leaves((tuple(args), dict(kwargs))) if leaves is None else leaves
+    device = next((x.device for x in leaves if isinstance(x, Array)), None)
+    if device is None:
+        return fun(*args, **kwargs)
+    result = fun(*(_on_host(x) for x in args), **{k: _on_host(x) for k, x in kwargs.items()})
+    return trees.map(lambda x: device_put(x, device) if _is_data(x) else x, result)
+
+
+def _on_host(tree: Any) -> Any:
+    return trees.map(lambda x: _read_only(x) if isinstance(x, Array) else x, tree)
+
+
+def _read_only(x: Array) -> np.ndarray[Any, Any]:
+    view = np.asarray(x)[...]
+    view.setflags(write=False)
+    return view
+
+
+def _is_data(x: Any) -> bool:
+    if not isinstance(x, np.ndarray | np.generic):
+        return False
+    return x.dtype.kind in "biufc" or x.dtype.type.__module__ == "ml_dtypes"
+
+
+def _depth() -> int:
+    """The stack level, for `warnings.warn` in the function that calls this one, of the caller outside this package."""
+    frame, depth = sys._getframe(1), 1
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith(_PACKAGE):
+        frame, depth = frame.f_back, depth + 1
+    return depth
+
+
+_PACKAGE = __name__.partition(".")[0] + "."

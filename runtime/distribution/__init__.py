@@ -1,0 +1,1 @@
+"""Several devices and several processes: pmap, shard_map, meshes and shardings."""

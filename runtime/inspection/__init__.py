@@ -1,0 +1,1 @@
+"""Looking at programs: what each stage made, where the time goes, how targets compare; the command line."""

@@ -1,0 +1,8 @@
+"""The namespace `untraced.experimental`, named after JAX's."""
+
+from ..distribution import mesh_utils, shard_map
+from ..transforms.custom_derivatives import io_callback
+from . import ode
+from .scopes import enable_x64
+
+__all__ = ["enable_x64", "io_callback", "mesh_utils", "ode", "shard_map"]

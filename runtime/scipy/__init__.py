@@ -1,0 +1,1 @@
+"""The namespace untraced.scipy: functions of SciPy as NumPy source."""

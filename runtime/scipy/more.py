@@ -1,0 +1,94 @@
+"""The namespaces `untraced.scipy.fft`, `.integrate`, `.ndimage` and `.signal`, as NumPy source.
+
+    fft        dct, idct, dctn, idctn
+    integrate  trapezoid, cumulative_trapezoid
+    ndimage    map_coordinates; gaussian_filter and its kin
+    signal     convolve, correlate and their kin, lfilter, detrend
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import types
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...translator.library.scipy_fft import NAMES as _TRANSFORMS
+from ...translator.library.scipy_numerics import INTEGRATE_NAMES
+from ...translator.library.scipy_signal import NDIMAGE_NAMES, SIGNAL_NAMES
+
+_MODES = ("constant", "nearest", "wrap", "mirror", "reflect")
+
+
+def map_coordinates(
+    input: Any, coordinates: Sequence[Any], order: int, mode: str = "constant", cval: Any = 0.0
+) -> Any:
+    """`input` at places between its elements: `coordinates` has an array for each axis, and the result their shape.
+
+    order  0 takes the nearest element, 1 interpolates linearly between neighbours
+    mode   what lies outside: "constant" (cval), "nearest", "wrap", "mirror" (around the middle of the last element) or
+           "reflect" (around its edge)
+
+    NotImplementedError for another order or mode, ValueError where the coordinates are not as many as the axes.
+    """
+    x, places = np.asarray(input), [np.asarray(c) for c in coordinates]
+    if len(places) != x.ndim:
+        raise ValueError(f"coordinates must have one array for each of the {x.ndim} axes, got {len(places)}")
+    if order not in (0, 1) or mode not in _MODES:
+        raise NotImplementedError(f"map_coordinates knows order 0 and 1 and the modes {_MODES}, not {order}, {mode!r}")
+    total: Any = 0.0
+    ends = [_ends(c, order) for c in places]
+    for corner in itertools.product(*ends):
+        weight: Any = 1.0
+        inside: Any = True
+        where = []
+        for (k, share), size in zip(corner, x.shape):
+            weight = weight * share
+            inside = inside & (k >= 0) & (k < size)
+            where.append(_inside(k, size, mode))
+        found = x[tuple(where)]
+        total = total + weight * (np.where(inside, found, cval) if mode == "constant" else found)
+    return np.round(total).astype(x.dtype) if x.dtype.kind in "iu" else total.astype(x.dtype)
+
+
+def _ends(c: Any, order: int) -> list[tuple[Any, Any]]:
+    """The neighbours along an axis, and what each counts."""
+    if order == 0:
+        return [(np.round(c).astype(np.int64), 1.0)]
+    low = np.floor(c)
+    share = c - low
+    k = low.astype(np.int64)
+    return [(k, 1.0 - share), (k + 1, share)]
+
+
+def _inside(k: Any, size: int, mode: str) -> Any:
+    if mode in ("constant", "nearest"):
+        return np.clip(k, 0, size - 1)
+    if mode == "wrap":
+        return k % size
+    if mode == "mirror":
+        period = max(2 * (size - 1), 1)
+        return size - 1 - np.abs(k % period - (size - 1))
+    turned = k % (2 * size)
+    return np.minimum(turned, 2 * size - 1 - turned)
+
+
+def _namespace(name: str, **members: Any) -> Any:
+    module = types.ModuleType(f"untraced.scipy.{name}", f"The namespace `untraced.scipy.{name}`.")
+    vars(module).update(members)
+    return module
+
+
+def _bound(name: str) -> Any:
+    source, first = _TRANSFORMS[name]
+    return functools.partial(source, *first)
+
+
+_COSINES = ("dct", "idct", "dctn", "idctn", "dst", "idst", "dstn", "idstn")
+fft = _namespace("fft", **{name: _bound(name) for name in _COSINES})
+integrate = _namespace("integrate", **INTEGRATE_NAMES)
+signal = _namespace("signal", **SIGNAL_NAMES)
+ndimage = _namespace("ndimage", map_coordinates=map_coordinates, **NDIMAGE_NAMES)

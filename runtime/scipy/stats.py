@@ -1,0 +1,49 @@
+"""The namespace `untraced.scipy.stats`: densities and probabilities of distributions, as NumPy source.
+
+    from untraced.scipy.stats import norm              or  import untraced.scipy.stats.norm as norm
+    norm.logpdf(x, loc, scale)
+
+Each distribution is a module with SciPy's methods: logpdf, pdf, cdf, sf, logcdf and logsf; logpmf and pmf where it is
+discrete. The arguments are SciPy's: the shape parameters, then loc and scale.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import types
+from typing import Any
+
+FACE = "untraced.scipy.stats"
+__path__: list[str] = []  # the distributions are its submodules
+NAMES = [
+    "bernoulli", "beta", "binom", "cauchy", "chi2", "dirichlet", "expon", "f", "gamma", "geom", "gumbel_l", "gumbel_r",
+    "halfnorm", "invgamma", "laplace", "logistic", "lognorm", "maxwell", "multivariate_normal", "nbinom", "norm",
+    "pareto", "poisson", "rayleigh", "t", "uniform", "vonmises", "weibull_min", "wishart",
+]  # fmt: skip
+
+
+class Distribution(types.ModuleType):
+    """Its methods are made when they are asked for."""
+
+    def __getattr__(self, name: str) -> Any:
+        found = _methods(self.__name__.rpartition(".")[2]).get(name)
+        if found is None:
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        setattr(self, name, found)
+        return found
+
+
+def _methods(name: str) -> dict[str, Any]:
+    from ...translator.library.distributions import CONTINUOUS, DISCRETE, FAMILIES
+    from ...translator.library.distributions_of_vectors import OF_VECTORS
+
+    if name in OF_VECTORS:
+        return OF_VECTORS[name]
+    family = FAMILIES[name]
+    known = DISCRETE if family.discrete else CONTINUOUS
+    return {k: functools.partial(m, family) for k, m in known.items() if family.cdf is not None or "p" in k}
+
+
+for _name in NAMES:
+    globals()[_name] = sys.modules[f"{FACE}.{_name}"] = Distribution(f"{FACE}.{_name}")

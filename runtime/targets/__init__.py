@@ -1,0 +1,1 @@
+"""Devices, and what makes a translated program ready to run on one."""

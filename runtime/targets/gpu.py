@@ -1,0 +1,144 @@
+"""The targets "triton" and "cuda": programs and data on an NVIDIA GPU, through CuPy."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...kernels.executor import GpuExecutor
+from ...kernels.executor import kernels_of as generated_kernels
+from ...kernels.facts import facts_of
+from ...kernels.program import Program
+from ...kernels.resources import resources_of
+from ...translator.errors import TargetError, errors_at
+from ...translator.ir import Function
+from ..inspection.inspection import Kernel
+from .exchange import bits_of, capsule_of, is_bfloat16
+
+if TYPE_CHECKING:
+    from ...kernels.ahead import Compiled
+
+ARCHITECTURE = 90  # for which kernels are shown on a machine without a GPU
+
+
+class CudaDevice:
+    """CuPy's current device. Data are CuPy arrays."""
+
+    platform = "cuda"
+
+    def __init__(self) -> None:
+        import cupy
+
+        self.cupy = cupy
+        self.id = int(cupy.cuda.runtime.getDevice())
+        self.dlpack_device = (2, self.id)
+
+    def put(self, host: np.ndarray[Any, Any]) -> Any:
+        return backend_of("cuda").asarray(np.asarray(host, order="C"))
+
+    def adopt(self, x: Any) -> Any:
+        """Another library's array on this device as a CuPy array of the same memory. Its stream is waited for."""
+        if isinstance(x, self.cupy.ndarray):
+            return x
+        if is_bfloat16(x):
+            import ml_dtypes
+
+            return self.adopt(bits_of(x)).view(ml_dtypes.bfloat16)
+        return self.cupy.from_dlpack(x) if hasattr(x, "__dlpack__") else self.cupy.asarray(x)
+
+    def get(self, data: Any) -> np.ndarray[Any, Any]:
+        host: np.ndarray[Any, Any] = self.cupy.asnumpy(data)
+        host.setflags(write=False)
+        return host
+
+    def wait(self, data: Any) -> None:
+        """All streams: the array may have been made on another one than the current."""
+        self.cupy.cuda.Device(self.id).synchronize()
+
+    def is_ready(self, data: Any) -> bool:
+        return bool(self.cupy.cuda.get_current_stream().done)
+
+    def is_deleted(self, data: Any) -> bool:
+        return False
+
+    def dlpack(self, data: Any, **options: Any) -> Any:
+        return capsule_of(data, **options)
+
+    def __repr__(self) -> str:
+        return f"CudaDevice({self.id})"
+
+
+@functools.cache
+def backend_of(language: str) -> Any:
+    """One backend for each language, so that kernels are loaded once."""
+    from ...kernels.launch import CupyBackend
+
+    return CupyBackend(language)
+
+
+class GpuProgram:
+    """A fused program run group by group. Scalars stay on the host, as arguments of kernels."""
+
+    def __init__(self, function: Function, target: str, checks: bool) -> None:
+        from .devices import device_of_target
+
+        self.device = device_of_target(target)
+        self.backend = backend_of(target)
+        self.avals = [p.aval for p in function.body.params]
+        self.results = [r.aval for r in function.body.results]
+        with errors_at(function.span):
+            self.run = GpuExecutor(function, self.backend, facts_of(self.backend.architecture), checks)
+
+    def _leaf(self, x: Any, place: int) -> Any:
+        aval = self.avals[place]
+        if isinstance(x, self.backend.xp.ndarray):
+            return x
+        if aval.shape:
+            return self.backend.asarray(np.ascontiguousarray(x, aval.dtype))
+        return x if aval.weak else aval.dtype.type(x)
+
+    def outputs(self, values: Sequence[Any]) -> list[Any]:
+        with self.backend.memory_told():
+            return self.run([self._leaf(x, i) for i, x in enumerate(values)])
+
+    def host(self, values: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
+        outs = self.outputs(values)
+        return [self._to_host(o, a.dtype) for o, a in zip(outs, self.results, strict=True)]
+
+    def _to_host(self, x: Any, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+        host = self.backend.xp.asnumpy(x) if isinstance(x, self.backend.xp.ndarray) else np.asarray(x)
+        return np.array(host, dtype)
+
+    def on_device(self, values: Sequence[Any]) -> Sequence[Any]:
+        outs = self.outputs(values)
+        return [
+            o if isinstance(o, self.backend.xp.ndarray) else self.backend.asarray(np.asarray(o, a.dtype))
+            for o, a in zip(outs, self.results, strict=True)
+        ]
+
+
+def kernels_of(function: Function, language: str, compile: bool) -> list[Kernel]:
+    """The generated kernels; with `compile` their PTX and resources too, where this machine has the compiler."""
+    kernels = []
+    for k in generated_kernels(function, language):
+        made = _compiled(k.program) if compile else None
+        ptx = made.ptx if made else None
+        taken = resources_of(made.cubin, made.entry, made.shared) if made else None
+        kernels.append(
+            Kernel(k.name, k.language, k.source, k.lines, k.bytes_moved, k.bytes_minimum, k.why_cut, k.kind, ptx, taken)
+        )
+    return kernels
+
+
+def _compiled(program: Program) -> Compiled | None:
+    from ...kernels.ahead import compile_program
+
+    try:
+        return compile_program(program, ARCHITECTURE)
+    except TargetError as error:
+        if "pip install" in str(error):  # not installed: there is none to show
+            return None
+        raise

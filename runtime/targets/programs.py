@@ -1,0 +1,68 @@
+"""A translated function made ready to run on a target: the one interface that dispatch uses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from ...translator import pipeline
+from ...translator.ir import Function
+from .devices import Device, device_of_target
+
+
+class Program(Protocol):
+    """`values` has one entry for each parameter of the body: NumPy arrays and numbers, or the device's own data.
+
+    The results are those of the body: the leaves of the result, then the final values of mutated parameters.
+    """
+
+    device: Device
+
+    def host(self, values: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
+        """NumPy in, NumPy out: fresh, writable arrays."""
+        ...
+
+    def on_device(self, values: Sequence[Any]) -> Sequence[Any]:
+        """Device data in (NumPy arrays among it are copied there), device data out, without waiting for it."""
+        ...
+
+
+def load(target: str, function: Function, *, donated: Sequence[int] = (), checks: bool = True) -> Program:
+    """Compile for the target. Raises TargetError where the device or its toolchain is missing."""
+    match target:
+        case "cpu":
+            from .xla import XlaProgram
+
+            return XlaProgram(function, donated, checks)
+        case "triton" | "cuda":
+            from .gpu import GpuProgram
+
+            return GpuProgram(function, target, checks)
+        case _:
+            device_of_target(target)  # raises
+            raise AssertionError(f"no programs for {target}")
+
+
+def runs_in_numpy(function: Function) -> bool:
+    """Whether the fused program for "cpu" runs faster as its printed source, when called with NumPy arrays."""
+    from ...tpu.by_numpy import by_numpy
+
+    return by_numpy(function)
+
+
+def seconds_of_compiling(function: Function) -> float:
+    """How many seconds NumPy should spend on the fused program for "cpu" before it is compiled; mostly 0.0."""
+    from ...tpu import by_numpy
+
+    return by_numpy.seconds_of_compiling(function)
+
+
+def _compiles_loops() -> bool:
+    from ...tpu.native import wanted
+
+    return wanted()
+
+
+pipeline.compiles_loops = _compiles_loops

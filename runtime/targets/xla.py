@@ -1,0 +1,195 @@
+"""The target "cpu": programs and data of XLA's client on this machine's processor."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from ...tpu import client
+from ...tpu.emit import emit
+from ...tpu.memory import large_results
+from ...tpu.placement import Placements
+from ...tpu.several import Devices
+from ...tpu.shifted import read_in_place
+from ...translator.errors import errors_at
+from ...translator.ir import Aval, Function
+
+
+@contextmanager
+def _signals_first() -> Iterator[None]:
+    """Where Ctrl-C has ended a loop, what Python's own handler raises comes before XLA's error."""
+    try:
+        yield
+    except RuntimeError as error:
+        str(error)  # Python looks for signals at calls
+        raise
+
+
+class Buffers:
+    """What is done with buffers of XLA's on the processor, on one device or several."""
+
+    platform = "cpu"
+    dlpack_device = (1, 0)
+
+    def get(self, data: Any) -> np.ndarray[Any, Any]:
+        """The value on the host, read-only where memory is shared."""
+        raise NotImplementedError
+
+    def wait(self, data: Any) -> None:
+        with _signals_first():
+            data.block_until_ready()
+
+    def is_ready(self, data: Any) -> bool:
+        return bool(data.is_ready())
+
+    def is_deleted(self, data: Any) -> bool:
+        return bool(data.is_deleted())
+
+    def dlpack(self, data: Any, **options: Any) -> Any:
+        from .exchange import capsule_of
+
+        return capsule_of(self.get(data).copy(), **options)
+
+
+class XlaDevice(Buffers):
+    """A CPU device of XLA's, of this process: the processor, or a part of it. Data are its buffers."""
+
+    def __init__(self, number: int = 0) -> None:
+        self.number = number
+
+    @property
+    def id(self) -> int:
+        """Its number among those of all processes."""
+        return int(client.platform().local[self.number].id) if self.number or client.linked() else 0
+
+    @property
+    def process_index(self) -> int:
+        return client.process_index()
+
+    def put(self, host: np.ndarray[Any, Any]) -> Any:
+        return client.to_device(host, number=self.number)
+
+    def get(self, data: Any) -> np.ndarray[Any, Any]:
+        with _signals_first():
+            view = client.view(data)
+        view.setflags(write=False)
+        return view
+
+    def __repr__(self) -> str:
+        return f"CpuDevice({self.id})"
+
+
+class Pieces(Buffers):
+    """Several CPU devices, each with one piece of an array, along `axis`; with the whole where that is None. Data are
+    XLA's buffers of several pieces. Made by `pieces_on`.
+    """
+
+    def __init__(self, numbers: tuple[int, ...], axis: int | None) -> None:
+        self.numbers, self.axis = numbers, axis
+        self.devices = devices_in_step(numbers)
+
+    @property
+    def id(self) -> int:
+        return self.numbers[0]
+
+    def aval(self, piece: Aval) -> Aval:
+        """The type of the array that has such pieces."""
+        if self.axis is None:
+            return piece
+        return Aval((*piece.shape[: self.axis], len(self.numbers), *piece.shape[self.axis :]), piece.dtype)
+
+    def put(self, host: np.ndarray[Any, Any]) -> Any:
+        """One piece for each device."""
+        if self.axis is None:
+            return self.devices.put([host] * len(self.numbers))
+        return self.devices.put(list(np.moveaxis(host, self.axis, 0)))
+
+    def get(self, data: Any) -> np.ndarray[Any, Any]:
+        pieces = self.devices.pieces(data)
+        whole: np.ndarray[Any, Any] = pieces[0] if self.axis is None else np.stack(pieces, self.axis)
+        whole.setflags(write=False)
+        return whole
+
+    def __repr__(self) -> str:
+        where = "all of it" if self.axis is None else f"pieces along axis {self.axis}"
+        return f"CpuDevices({', '.join(map(str, self.numbers))}; {where})"
+
+
+@functools.cache
+def pieces_on(numbers: tuple[int, ...], axis: int | None) -> Pieces:
+    """The one `Pieces` of these devices and this axis."""
+    return Pieces(numbers, axis)
+
+
+@functools.cache
+def devices_in_step(numbers: tuple[int, ...]) -> Devices:
+    return Devices(numbers)
+
+
+@functools.cache
+def local_devices() -> list[XlaDevice]:
+    """The CPU devices of this process. Starts XLA."""
+    return [XlaDevice(k) for k in range(len(client.platform().local))]
+
+
+def _compiled(
+    function: Function, donated: Sequence[int], checks: bool, shifts: Mapping[int, int], for_numpy: bool = True
+) -> client.Executable:
+    with errors_at(function.span):
+        given = large_results(function) if for_numpy else ()
+        return client.compile(emit(function, donate=donated, checks=checks, shifts=shifts, given=given))
+
+
+class XlaProgram:
+    """A compiled program. A program with run-time checks waits for its flag; all others do not wait."""
+
+    def __init__(self, function: Function, donated: Sequence[int], checks: bool) -> None:
+        from .devices import device_of_target
+
+        self.device = device_of_target("cpu")
+        self._compile = functools.partial(_compiled, function, tuple(donated), checks)
+        with errors_at(function.span):
+            emitted = emit(function, donate=donated, checks=checks)
+            assert emitted.form is not None
+            in_place = read_in_place(emitted.form, donated)
+            special = in_place or large_results(function)
+            self._placements = Placements(in_place, self._compile) if special else None
+            if not special:
+                self.executable = client.compile(emitted)
+        self.checked = bool(emitted.checks)
+        self.count = len(emitted.results)
+
+    @functools.cached_property
+    def executable(self) -> client.Executable:
+        """The program for buffers of the device."""
+        return self._compile({}, for_numpy=False)
+
+    def host(self, values: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
+        executable = self.executable if self._placements is None else self._placements.executable(values)
+        return executable.run_numpy(values)
+
+    def on_device(self, values: Sequence[Any]) -> Sequence[Any]:
+        outs = self.executable.run(values)
+        if self.checked:
+            self.executable.check(outs)
+        return outs
+
+    def call_text(
+        self, arguments: Sequence[str], arrays_only: bool, names: dict[str, Any]
+    ) -> tuple[str, bool] | None:
+        """An expression for the sequence of results, given expressions for the data, and whether a flag is the last of
+        them, which is not zero where a check has failed. None where there is no such expression.
+        """
+        if not arrays_only:  # NumPy arrays and Python numbers are converted in C++
+            names |= {"call": self.executable.call, "beside": self.executable.call_beside_jax, "modules": sys.modules}
+            given = ", ".join(arguments)
+            return f'(call({given}) if "jax" not in modules else beside(({given},)))', self.checked
+        if self.checked or self.executable.hosted:  # the flag, or what NumPy computes, is waited for
+            return None
+        names["execute"], names["handlers"] = self.executable.launcher()
+        return f"execute([{', '.join(arguments)}]).consume_with_handlers(handlers)", False

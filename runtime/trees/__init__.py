@@ -1,0 +1,1 @@
+"""Pytrees: containers taken apart into leaves and put together again."""
