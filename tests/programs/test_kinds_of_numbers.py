@@ -95,3 +95,36 @@ def test_arrays_of_numbers_of_one_dtype_need_no_check() -> None:
     found = compiled(device_put(np.array(1.0)), device_put(np.array(False)))
     assert [type(v) for v in found] == [Array, Array]
     assert [v.tolist() for v in found] == [True, 1.0]
+
+
+def test_a_sum_that_added_nothing_is_not_run_again_for_its_class() -> None:
+    """np.float64 is a subclass of float: it is returned in place of the 0.0 that the sum began with."""
+
+    def positive(x):
+        total = 0.0
+        for v in x:
+            if v > 0:
+                total += v
+        return total
+
+    f = accelerate(positive)
+    for x in (np.array([1.0, -2.0, 3.0]), np.array([-1.0, -2.0, -3.0])):
+        got = f(x)
+        assert type(got) is np.float64 and isinstance(got, float) and got == positive(x)
+    source = f.inspect(np.ones(3)).source
+    assert source is not None and "raise" not in source, source
+
+
+def test_the_class_of_an_integer_is_told() -> None:
+    """np.int64 is no subclass of int."""
+
+    def found(x, k):
+        where = -1
+        for i in range(len(x)):
+            if x[i] == k:
+                where = x[i]
+        return where
+
+    f = accelerate(found)
+    assert type(f(np.arange(3), 2)) is np.int64
+    assert type(f(np.arange(3), 5)) is int

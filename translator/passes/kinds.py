@@ -11,6 +11,7 @@
 A variable of the program has one type, the wider one; the reader marks where a number of another kind is brought to it
 (`make.widened`). Where such a number is returned, or where its kind decides what becomes of it, a flag that goes with
 it says whether it is what it was taken for. If it is not CPython runs the call, as for any exception of the program.
+Where np.float64 is returned and Python's float would be, no flag is needed: the one is a subclass of the other.
 """
 
 from __future__ import annotations
@@ -76,11 +77,17 @@ def kinds(function: Function, python_bools: Set[Var] | None = None) -> Function:
         pass
     writer = _Writer(found)
     b, results = writer.statements(body)
-    same = [all(k.dtype == a.aval.dtype for k in found.others(a)) for a in given]
+    checked = [a for a in given if not _is_subclass(a, found)]
+    same = [all(k.dtype == a.aval.dtype for k in found.others(a)) for a in checked]
     for of_class, thrown in ((False, OTHER_KIND), (True, OTHER_CLASS)):
-        flags = [writer.flag(a) for a, is_same in zip(given, same, strict=True) if is_same is of_class]
+        flags = [writer.flag(a) for a, is_same in zip(checked, same, strict=True) if is_same is of_class]
         writer.check(b, flags, function.span, thrown)
     return replace(function, body=b.block(body.params, results))
+
+
+def _is_subclass(a: Atom, found: _Found) -> bool:
+    """Whether what is returned stands for all that it may be: np.float64 is a float, and np.complex128 a complex."""
+    return all(k.dtype == a.aval.dtype and k.dtype.kind in "fc" for k in found.others(a)) and not a.aval.weak
 
 
 def are_of_one_kind(blocks: Sequence[Block], numbers: Sequence[Atom]) -> bool:
