@@ -77,6 +77,8 @@ def linked_args(s: Apply) -> tuple[int, ...]:
             candidates = (0,)
         case Contract() | Put():
             candidates = (0, 1)
+        case Linalg(truth=True):
+            candidates = ()
         case Linalg():
             candidates = (i for i, core in enumerate(op.cores) if core)
         case Concatenate():
