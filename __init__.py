@@ -42,6 +42,7 @@ if _TYPE_CHECKING:
         typing,
     )
     from .runtime.namespaces import unp as numpy
+    from .runtime.namespaces.dtypes import float0
     from .runtime.namespaces.scopes import (
         checking_leaks,
         clear_caches,
@@ -119,6 +120,7 @@ _NAMES = {  # where each name is, as above
         "runtime.transforms.custom_derivatives": "closure_convert custom_gradient linear_transpose pure_callback",
         "runtime.targets.devices": "block_until_ready default_backend device_count device_get device_put devices"
         " local_device_count local_devices process_count process_index",
+        "runtime.namespaces.dtypes": "float0",
         "runtime.transforms.edited": "use_gradient",
         "runtime.distribution.pmap": "device_put_replicated device_put_sharded pmap",
         "runtime.namespaces.scopes": "checking_leaks clear_caches debug_infs debug_nans default_device"
@@ -293,6 +295,7 @@ __all__ = [
     "example_libraries",
     "experimental",
     "flatten_util",
+    "float0",
     "grad",
     "hessian",
     "hvp",

@@ -11,6 +11,7 @@ from untraced.translator.ir import Function
 from untraced.translator.reading.reader import read
 from untraced.translator.reading.signature import abstract_with_leaves
 from untraced.translator.tree import flatten
+from untraced.translator.verdict import is_indefinite
 
 RNG = np.random.default_rng(0)
 A = RNG.normal(size=(4, 4))
@@ -41,6 +42,8 @@ CASES: dict[str, Case] = {
     "slogdet complex": (lambda a: np.linalg.slogdet(a), (Z,)),
     "slogdet of a singular matrix": (lambda a: np.linalg.slogdet(a), (np.ones((3, 3)),)),
     "cholesky": (lambda a: np.linalg.cholesky(a), (S,)),
+    "indefinite": (lambda a: np.where(is_indefinite(np.stack([a, -a])), 2.0, 1.0), (S,)),
+    "indefinite, a branch": (lambda a: a if is_indefinite(a) else np.linalg.cholesky(a), (S,)),
     "cholesky, upper": (lambda a: np.linalg.cholesky(a, upper=True), (H,)),
     "qr": (lambda a: np.linalg.qr(a), (T,)),
     "qr, complete": (lambda a: np.linalg.qr(a, "complete"), (T,)),

@@ -57,6 +57,8 @@ def linalg(e: Emitter, s: Apply) -> Value:
     match op.name:
         case "cholesky":
             return _cholesky(e, s, a)
+        case "indefinite":
+            return _indefinite(e, s, a)
         case "solve":
             return _solve(e, s, a, e.value(s.args[1]))
         case "det" | "slogdet_sign" | "slogdet_log":
@@ -191,6 +193,8 @@ def _source(e: Emitter, rule: Rule, s: Apply, *values: Value) -> Value:
 def _of_nothing(e: Emitter, op: Linalg, out: Aval) -> Value:
     """Results for matrices without elements: the empty product, the identity, or nothing."""
     w = e.writer
+    if op.truth:
+        return w.constant(False, out.shape, BOOL)
     if op.name in ("det", "slogdet_sign"):
         return w.constant(1, out.shape, out.dtype)
     if out.size and op is not ops.SLOGDET_LOG:
@@ -202,16 +206,29 @@ def _of_nothing(e: Emitter, op: Linalg, out: Aval) -> Value:
 
 
 def _cholesky(e: Emitter, s: Apply, a: Value) -> Value:
-    w = e.writer
-    if e.target == "cpu":
-        factor, info = _call(
-            e, "potrf", a.dtype, [a], [(a.shape, a.dtype, 2), (a.shape[:-2], I32, 0)], uplo="L"
-        )
-        _fail(e, s, info)
-    else:
-        factor = w.op("cholesky", a, attrs="lower = true")
-        _fail_where(e, s, w.is_nan(_source(e, diagonal_of, s, factor)))
+    factor, bad = _potrf(e, s, a)
+    _fail_where(e, s, bad)
     return _triangle(e, factor, "GE")
+
+
+def _potrf(e: Emitter, s: Apply, a: Value) -> list[Value]:
+    """The factors, with something above their diagonals, and for each matrix whether it has none."""
+    w, batch = e.writer, a.shape[:-2]
+
+    def lapack() -> list[Value]:
+        factor, info = _call(e, "potrf", a.dtype, [a], [(a.shape, a.dtype, 2), (batch, I32, 0)], uplo="L")
+        return [factor, w.compare("NE", info, w.splat(0, info))]
+
+    def built_in() -> list[Value]:
+        factor = w.op("cholesky", a, attrs="lower = true")
+        bad = w.is_nan(_source(e, diagonal_of, s, factor))
+        return [factor, w.reduce(bad, w.constant(False, (), BOOL), "or", [len(batch)])]
+
+    return _once(e, "potrf", a, lapack if e.target == "cpu" else built_in)
+
+
+def _indefinite(e: Emitter, s: Apply, a: Value) -> Value:
+    return _potrf(e, s, a)[1]
 
 
 def diagonal_of(x: Any) -> Any:

@@ -22,7 +22,7 @@ Condition = Callable[[Builder], Atom]
 
 
 def failures_of(s: Statement) -> Iterator[tuple[type[Exception], Condition]]:
-    """What the statement may raise, and when, where that is known; LAPACK's verdicts are not."""
+    """What the statement may raise, and when, where that is known: of LAPACK's errors, that of factors and systems."""
     match s:
         case Raise(condition=condition, error=error):
             yield error.error, lambda b: condition
@@ -35,12 +35,18 @@ def failures_of(s: Statement) -> Iterator[tuple[type[Exception], Condition]]:
                 if isinstance(d, Gather) or (isinstance(d, At) and isinstance(d.index, Dyn)):
                     i = s.args[d.arg if isinstance(d, Gather) else d.index.arg]  # type: ignore[union-attr]
                     yield IndexError, lambda b, i=i, n=n: _any(b, outside_axis(b, i, n))  # type: ignore[misc]
+        case Apply(op=ops.CHOLESKY):
+            yield np.linalg.LinAlgError, lambda b: _any(b, make.linalg(b, ops.INDEFINITE, s.args[0]))
+        case Apply(op=ops.SOLVE):
+            yield np.linalg.LinAlgError, lambda b: _any(b, _is_singular(b, s.args[0]))
         case Apply() if s.op.name in _DOMAINS:
             yield from ((error, lambda b, f=fails: f(b, s.args[0])) for error, fails in _DOMAINS[s.op.name])
 
 
 def unknown_failures(s: Statement) -> Iterator[type[Exception]]:
-    """What the statement may raise besides: where no condition says when, or inside of branches and loops."""
+    """What the statement may raise besides: where no condition says when, or inside of branches and loops. Not LAPACK's
+    LinAlgError, which a program raises by itself.
+    """
     match s:
         case Apply() if is_python_function(s) and s.op.name not in _DOMAINS:
             yield from (ValueError, OverflowError)
@@ -56,7 +62,7 @@ def unknown_failures(s: Statement) -> Iterator[type[Exception]]:
             yield Exception
         case If() | For() | While() | Fused():
             for t in (t for b in blocks_of(s) for t in b.statements):
-                yield from (error for error, _ in failures_of(t))
+                yield from (error for error, _ in failures_of(t) if error is not np.linalg.LinAlgError)
                 yield from unknown_failures(t)
 
 
@@ -68,6 +74,11 @@ def outside_axis(b: Builder, i: Atom, n: int) -> Atom:
     """Where indices are outside an axis of size n."""
     i = i if i.aval.weak else make.astype(b, i, np.dtype(np.int64))
     return make.logical_or(b, make.less(b, i, -n), make.greater_equal(b, i, n))
+
+
+def _is_singular(b: Builder, a: Atom) -> Atom:
+    """Whether LAPACK's factorisation has met a pivot that is zero: then the sign of the determinant is zero, too."""
+    return make.equal(b, make.linalg(b, ops.SLOGDET_SIGN, a), 0)
 
 
 def _any(b: Builder, x: Atom) -> Atom:

@@ -316,16 +316,39 @@ def leaf_paths(t: TreeDef, path: str = "") -> list[str]:
     """How Python would reach each leaf from `path`: `params['w'][0].bias`."""
     if t.kind is Kind.LEAF:
         return [path]
+    pairs = zip(_steps(t), t.children, strict=True)
+    return [found for step, child in pairs for found in leaf_paths(child, path + step)]
+
+
+def _steps(t: TreeDef) -> list[str]:
+    """How Python would reach each child."""
     match t.kind:
         case Kind.DICT:
-            steps = [f"[{k!r}]" for k in t.keys]
+            return [f"[{k!r}]" for k in t.keys]
         case Kind.NAMEDTUPLE | Kind.DATACLASS:
-            steps = [f".{k}" for k in t.keys]
+            return [f".{k}" for k in t.keys]
         case Kind.CUSTOM:
-            steps = [f"[<flat index {k}>]" for k in range(len(t.children))]
+            return [f"[<flat index {k}>]" for k in range(len(t.children))]
         case _:
-            steps = [f"[{k}]" for k in range(len(t.children))]
-    return [found for step, child in zip(steps, t.children, strict=True) for found in leaf_paths(child, path + step)]
+            return [f"[{k}]" for k in range(len(t.children))]
+
+
+class Unlike(ValueError):
+    """Two structures that differ; its text says where."""
+
+
+def beside(t: TreeDef, other: TreeDef, path: str = "") -> Iterator[tuple[str, TreeDef]]:
+    """For each leaf of `t` its path, and the node at its place in `other`, which has no children. What STATIC nodes
+    hold may differ. Raises Unlike.
+    """
+    if t.kind is Kind.LEAF and not other.children:
+        yield path, other
+        return
+    known = t.kind is Kind.STATIC and not other.leaf_count
+    if not known and (t.kind is not other.kind or t.keys != other.keys or len(t.children) != len(other.children)):
+        raise Unlike(path)
+    for step, mine, its in zip(_steps(t), t.children, other.children, strict=False):
+        yield from beside(mine, its, path + step)
 
 
 def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...translator.errors import UntracedError, tell_place
+from ...translator.float0 import FLOAT0, is_float0
 from ...translator.ir import Aval
 from ...translator.reading.signature import (
     Opaque,
@@ -49,7 +50,7 @@ def open_arguments(args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Key,
 
 def _open(x: Any, key: list[Any], leaves: list[Any]) -> None:
     cls = type(x)
-    if cls is np.ndarray:
+    if cls is np.ndarray and x.itemsize:
         key.append(x.dtype)
         key.append(x.shape)
         leaves.append(x)
@@ -82,6 +83,9 @@ def are_wide(leaves: list[Any]) -> bool:
 
 
 def _open_rare(x: Any, key: list[Any], leaves: list[Any]) -> None:
+    if is_float0(x):
+        key.append((np.ndarray, FLOAT0, x.shape))
+        return
     if isinstance(x, np.ndarray | np.generic) or type(x) is Aval:
         key.append((type(x), x.dtype, x.shape))
         leaves.append(x)

@@ -174,7 +174,7 @@ class _Pattern:
             self.arrays += 1
             return True
         if cls is np.ndarray:
-            if x.nbytes > SMALL or not x.dtype.isnative:
+            if x.nbytes > SMALL or not x.dtype.isnative or not x.itemsize:
                 return False
             dtype = f"d{self.host_arrays}"
             self.names[dtype] = x.dtype

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...translator.float0 import Zeros
 from ...translator.ir import Aval
 from ...translator.reading.reader import read
 from ...translator.reading.signature import static_value
@@ -94,6 +95,8 @@ def _shown(t: TreeDef, results: Any) -> Any:
         return ShapeDtypeStruct(aval.shape, aval.dtype)
     if t.kind is Kind.STATIC:
         value = static_value(t)
+        if type(value) is Zeros:
+            return ShapeDtypeStruct(value.shape, value.dtype)
         known = isinstance(value, bool | int | float | complex | np.generic)
         return ShapeDtypeStruct((), np.result_type(value)) if known else value
     return close_node(t, [_shown(child, results) for child in t.children])

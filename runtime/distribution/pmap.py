@@ -231,7 +231,7 @@ class ReplicatedEntry(Entry):
                 raise ValueError(
                     f"pmap has mapped output of {f.name} but out_axes is None: the devices have different values"
                 )
-            place = pieces_on(numbers, choices.output_axis(parallel.fun, axis, result, path, parallel.verb))
+            place = pieces_on(numbers, choices.output_axis(parallel.fun, axis, result.aval.ndim, path, parallel.verb))
             self.outs.append(spec_of(place.aval(Aval(result.aval.shape, result.aval.dtype)), place))
 
     def run(self, leaves: Sequence[Any]) -> Any:

@@ -8,7 +8,7 @@ import ml_dtypes
 import numpy as np
 from numpy import result_type
 
-from ...translator.surface.arguments import FLOAT0
+from ...translator.float0 import FLOAT0
 
 bfloat16 = ml_dtypes.bfloat16
 float0 = FLOAT0

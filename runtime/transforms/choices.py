@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...translator.errors import Diagnostic, MismatchError, ShapeError
-from ...translator.ir import Atom, Aval
+from ...translator.ir import Aval
 from ...translator.reading.signature import Given, Signature, runs, signature_of, static_value
 from ...translator.reading.source import definition
 from ...translator.records import dataclass
@@ -240,10 +240,10 @@ def without_batch(signature: Signature, axes: AxesOfLeaves) -> Signature:
     return dataclasses.replace(signature, avals=avals, values=values)
 
 
-def output_axis(fun: Fun, axis: int | None, result: Atom, path: str, verb: str) -> int | None:
+def output_axis(fun: Fun, axis: int | None, ndim: int, path: str, verb: str) -> int | None:
     if axis is None:
         return None
-    ndim = result.aval.ndim + 1
+    ndim += 1
     if not -ndim <= axis < ndim:
         raise fitting(
             fun,

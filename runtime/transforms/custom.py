@@ -21,6 +21,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...translator.errors import UnsupportedError, tell_place
+from ...translator.float0 import is_float0
 from ...translator.ir import Capture, Root
 from ...translator.purpose import purpose
 from ...translator.reading.guards import Guard
@@ -121,8 +122,8 @@ class CustomJvp(Custom):
         """Give the rule: `jvp(*nondiff_args, primals, tangents) -> (result, tangent of the result)`. A decorator.
 
         `primals` and `tangents` are tuples with one entry for each differentiable argument; the tangents have the
-        shapes and dtypes of the primals, zeros where nothing moves, None for integers. The rule is linear in them, and
-        is transposed for reverse mode.
+        shapes and dtypes of the primals, zeros where nothing moves, those of integers of dtype float0. The rule is
+        linear in them, and is transposed for reverse mode.
         """
         _no_symbolic_zeros(symbolic_zeros)
         self.jvp = readable(jvp)
@@ -155,7 +156,7 @@ class CustomVjp(Custom):
         fwd(*args) -> (result, residuals): takes the place of the function under a derivative; the residuals, any tree
         of arrays, numbers and strings, are what `bwd` is told of it.
         bwd(*nondiff_args, residuals, ct) -> a tuple with a cotangent for each differentiable argument, like the
-        argument, or None for zero. `ct` is a tree like the result, None in place of integers.
+        argument, or None for zero. `ct` is a tree like the result, with zeros of dtype float0 in place of integers.
         """
         _no_symbolic_zeros(symbolic_zeros)
         self.fwd, self.bwd = readable(fwd), readable(bwd)
@@ -226,7 +227,8 @@ def _sum_of_parts(fun: Fun, parts: tuple[Fun | None, ...]) -> Fun:
 
     def jvp(primals: Any, tangents: Any) -> Any:
         result = fun(*primals)
-        terms = [part(t, result, *primals) for part, t in zip(parts, tangents) if part is not None and t is not None]
+        moving = [(part, t) for part, t in zip(parts, tangents) if part is not None and not is_float0(t)]
+        terms = [part(t, result, *primals) for part, t in moving]
         if not terms:
             return result, None
         total = terms[0]

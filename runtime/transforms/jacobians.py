@@ -10,6 +10,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from ...translator import make, ops
 from ...translator.batch import vmap as batch
 from ...translator.builder import Builder
@@ -22,7 +24,7 @@ from ...translator.ir import Apply, Atom, Aval, Block, Function, Var, const, wal
 from ...translator.ops.core import ContractAttrs, RuledAttrs
 from ...translator.pipeline import Positions
 from ...translator.rewrite import prune, splice_block, substitute, substituted
-from ...translator.tree import Kind, TreeDef
+from ...translator.tree import LEAF, Kind, TreeDef
 from .choices import Chosen
 from .rules import differentiable, split_aux
 
@@ -41,7 +43,7 @@ def jacobian(
 ) -> Function:
     """The Jacobian of each result leaf with respect to each chosen leaf, of shape out.shape + in.shape, then aux."""
     main, aux = split_aux(function.out, has_aux)
-    places, tree = differentiable(function, positions, chosen, allow_int)
+    places, _ = differentiable(function, positions, chosen, allow_int)
     results = function.body.results[: main.leaf_count]
     _check(function, places, results, forward, holomorphic)
     only = dataclasses.replace(function, body=dataclasses.replace(function.body, results=results), out=main, mutated=())
@@ -49,7 +51,8 @@ def jacobian(
     b = Builder(function.span)
     extra = splice_block(b, function, outer)[main.leaf_count : function.out.leaf_count]
     blocks = _columns(b, only, outer, places) if forward else _rows(b, only, outer, places)
-    flat = [block for row in blocks for block in row]
+    tree, kinds = _with_integers(chosen)
+    flat = [block for row, r in zip(blocks, results, strict=True) for block in _interleaved(b, row, r.aval, kinds)]
     body = prune(Block(tuple(outer), tuple(b.statements), (*flat, *extra)))
     out = _nested(main, tree)
     return Function(
@@ -59,6 +62,33 @@ def jacobian(
         TreeDef(Kind.TUPLE, (out, aux)) if aux else out,
         span=function.span,
     )
+
+
+def _with_integers(chosen: Chosen) -> tuple[TreeDef, list[Aval | None]]:
+    """The structure of a row of the Jacobian, and for each of its leaves None, or the type of an integer or bool: as in
+    JAX, derivatives by these are zeros of their own dtype.
+    """
+    kinds: list[Aval | None] = []
+    waiting = iter(chosen.avals)
+
+    def visit(t: TreeDef) -> TreeDef:
+        if t.kind is Kind.STATIC and t.type is bool:
+            kinds.append(Aval((), np.dtype(bool)))
+            return LEAF
+        if t.kind is Kind.LEAF:
+            aval = next(waiting)
+            kinds.append(None if inexact(aval) else aval)
+        return dataclasses.replace(t, children=tuple([visit(c) for c in t.children])) if t.children else t
+
+    return visit(chosen.tree), kinds
+
+
+def _interleaved(b: Builder, blocks: Sequence[Atom], result: Aval, kinds: Sequence[Aval | None]) -> list[Atom]:
+    """The blocks of a row, with zeros where the argument is an integer."""
+    feed = iter(blocks)
+    return [
+        next(feed) if k is None else make.zeros(b, (*result.shape, *k.shape), k.dtype) for k in kinds
+    ]
 
 
 def forward_is_better(

@@ -14,13 +14,14 @@ from ...translator.builder import Builder
 from ...translator.derive import forward
 from ...translator.derive.activity import inexact
 from ...translator.errors import Diagnostic, MismatchError
+from ...translator.float0 import Zeros, zeros_of
 from ...translator.ir import Atom, Aval, Block, Function, Param, Var, const
 from ...translator.pipeline import Positions, transform
 from ...translator.reading.reader import Reading, read
 from ...translator.reading.signature import Signature, abstract_with_leaves, specialise, static_value
 from ...translator.records import dataclass
 from ...translator.rewrite import splice_block
-from ...translator.tree import Kind, TreeDef, close_node, leaf_paths
+from ...translator.tree import Kind, TreeDef, Unlike, beside, close_node
 from ..trees.tree_util import describe
 from .choices import Fun
 from .rules import moving, split_aux
@@ -75,24 +76,16 @@ def rebuild(tree: TreeDef, leaves: Any) -> Any:
 def pushforward(fun: Fun, signature: Signature, has_aux: bool) -> Reading:
     """The program (primals, tangents) -> (result, tangents of it, aux)."""
     (_, primals), (_, tangents) = signature.params
-    if describe(primals) != describe(tangents):
-        raise MismatchError(
-            "primal and tangent arguments to jvp must have the same tree structure; primals have "
-            f"{describe(primals)} whereas "
-            f"tangents have {describe(tangents)}."
-        )
-    count = primals.leaf_count
-    for i, name in enumerate(leaf_paths(primals, "primals")):
-        _check_tangent(name, signature.avals[i], signature.avals[count + i])
+    moved = _tangents_of(primals, tangents, signature.avals)
     inner = inner_signature(fun, primals, signature, 0)
 
     def rule(function: Function, positions: Positions) -> Function:
         active = [False] * len(function.body.params)
         feeds: list[int] = []
         for leaf, source in enumerate(inner.sources):
-            if source is not None and inexact(inner.signature.avals[leaf]):
+            if source in moved:
                 active[moving(function, positions, leaf)] = True
-                feeds.append(count + source)
+                feeds.append(moved[source])
         return _outer(
             forward.jvp(function, active),
             function,
@@ -106,21 +99,47 @@ def pushforward(fun: Fun, signature: Signature, has_aux: bool) -> Reading:
     return _lifted(fun, inner, rule)
 
 
-def _check_tangent(name: str, primal: Aval, tangent: Aval) -> None:
-    if not inexact(primal):
+def _tangents_of(primals: TreeDef, tangents: TreeDef, avals: Sequence[Aval]) -> dict[int | None, int]:
+    """The leaf that is the tangent of each real or complex leaf of the primals; the avals of both, one after the other.
+
+    Raises MismatchError, which says what differs and where.
+    """
+    others = iter(range(primals.leaf_count, len(avals)))
+    found: dict[int | None, int] = {}
+    try:
+        for leaf, (path, node) in enumerate(beside(primals, tangents, "primals")):
+            zeros = zeros_of(node)
+            if zeros is not None:
+                _check_tangent(path, avals[leaf], zeros)
+            elif node.kind is Kind.LEAF:
+                found[leaf] = next(others)
+                _check_tangent(path, avals[leaf], avals[found[leaf]])
+            else:
+                raise Unlike(path)
+    except Unlike as where:
         raise MismatchError(
-            "jvp requires real- or complex-valued primals (a sub-dtype of np.inexact), "
-            f"but got {primal.dtype.name} for {name}: close over integers or pass them through functools.partial"
-        )
+            "primal and tangent arguments to jvp must have the same tree structure; primals have "
+            f"{describe(primals)} whereas tangents have {describe(tangents)}, which differs at {where}."
+        ) from None
+    return found
+
+
+def _check_tangent(name: str, primal: Aval, tangent: Aval | Zeros) -> None:
     if primal.shape != tangent.shape:
         shapes = f"{primal.shape} and {tangent.shape}"
         what = f"jvp called with different primal and tangent shapes: {shapes} for {name}."
         raise MismatchError(Diagnostic(what, instead="pass a tangent for each primal, of the same shape"))
-    if not _castable(tangent, primal):
-        raise MismatchError(
-            "primal and tangent arguments to jvp do not match; dtypes must be equal, "
-            f"but got primal dtype {primal.dtype.name} and tangent dtype {tangent.dtype.name} for {name}."
+    if inexact(primal) and isinstance(tangent, Aval) and _castable(tangent, primal):
+        return
+    if inexact(primal) or not isinstance(tangent, Zeros):
+        given = "float0" if isinstance(tangent, Zeros) else tangent.dtype.name
+        what = (
+            "primal and tangent arguments to jvp do not match; dtypes must be equal, and that of a tangent of an "
+            f"integer or a bool is float0, but got primal dtype {primal.dtype.name} and tangent dtype {given} for "
+            f"{name}."
         )
+        dtype = f"np.{primal.dtype.name}" if inexact(primal) else "untraced.dtypes.float0"
+        raise MismatchError(Diagnostic(what, instead=f"pass a tangent of its dtype: np.zeros({primal.shape}, {dtype})"))
 
 
 Arrange = Callable[[Sequence[Atom]], tuple[list[Atom], TreeDef]]
@@ -186,16 +205,17 @@ def _outer_variables(function: Function, signature: Signature, inner: Inner, pos
     return [Var(hints.get(i, f"d{i}"), a) for i, a in enumerate(signature.avals)]
 
 
-def fitting(b: Builder, x: Atom, aval: Aval) -> Atom:
+def fitting(b: Builder, x: Atom, aval: Aval, path: str = "") -> Atom:
     """A tangent of the dtype of its primal; a cotangent broadcasts to nothing: shapes must be equal."""
+    where = f", at {path}" if path else ""
     if x.aval.shape != aval.shape:
-        what = f"a cotangent of shape {x.aval.shape} was given for a result of shape {aval.shape}"
+        what = f"a cotangent of shape {x.aval.shape} was given for a result of shape {aval.shape}{where}"
         raise MismatchError(Diagnostic(what, instead="pass a cotangent like the result, with the same shapes"))
     if x.aval == aval:
         return x
     if not _castable(x.aval, aval):
         raise MismatchError(
-            f"a cotangent of dtype {x.aval.dtype.name} was given for a result of dtype {aval.dtype.name}"
+            f"a cotangent of dtype {x.aval.dtype.name} was given for a result of dtype {aval.dtype.name}{where}"
         )
     if aval.weak:
         return make.number(b, x, aval.dtype)

@@ -9,22 +9,22 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...translator.builder import Builder
 from ...translator.derive import reverse
-from ...translator.derive.activity import inexact
 from ...translator.errors import Span
 from ...translator.ir import Atom, Block, Function, Param, Var
 from ...translator.pipeline import Positions, note
 from ...translator.reading.reader import Reading
 from ...translator.reading.signature import Signature
 from ...translator.rewrite import splice_block, without_raises
-from ...translator.tree import NONE, Kind, TreeDef, static, tuple_tree
+from ...translator.tree import NONE, Kind, TreeDef, Unlike, beside, static, tuple_tree
 from ..calls.transformation import Transformation, transformed
+from ..trees.tree_util import describe
 from . import choices, rules
 from .products import fitting, product_signature
 
@@ -103,17 +103,14 @@ class Backward(Transformation):
 
     def __untraced_read__(self, signature: Signature) -> Reading:
         (_, residuals), (_, given) = signature.params
-        rules.check_cotangent(given, self.main)
         inner = self.function.body.params
         outer = [Var(v.hint, a) for v, a in zip(inner, signature.avals, strict=False)]
         outer += [Var("ct", a) for a in signature.avals[len(outer) :]]
         count = residuals.leaf_count
         b = Builder(self.function.span)
-        captured = [v for v in inner[count:] if not inexact(v.aval)]
-        if captured:
-            raise ValueError("a cotangent cannot be an integer")
-        cts = _of_inexact(outer[count:], self.main, given, len(inner) - count)
-        atoms: list[Atom] = [*outer[:count], *(fitting(b, c, v.aval) for c, v in zip(cts, inner[count:], strict=True))]
+        cts = self._cotangents(given, outer[count:])
+        atoms: list[Atom] = list(outer[:count])
+        atoms += [fitting(b, c, v.aval, path) for (path, c), v in zip(cts, inner[count:], strict=True)]
         results = splice_block(b, self.function, atoms)
         params = (Param("residuals", residuals), Param("ct", given))
         body = Block(tuple(outer), tuple(b.statements), results)
@@ -121,14 +118,27 @@ class Backward(Transformation):
         return Reading(note("derive", function), frozenset(), ())
 
 
-def _of_inexact(cts: list[Var], main: TreeDef, given: TreeDef, wanted: int) -> list[Var]:
-    """The cotangents without those of integer results, which have none."""
-    if len(cts) == wanted:
-        return cts
-    real = [c for c in cts if inexact(c.aval)]
-    if len(real) != wanted:
-        raise ValueError(f"{len(cts)} cotangents were given, {wanted} are wanted")
-    return real
+    def _cotangents(self, given: TreeDef, cts: Sequence[Var]) -> list[tuple[str, Var]]:
+        """The cotangents of the real and complex results, each with its path; those of others may be anything.
+
+        Raises ValueError where the structure is not that of the result.
+        """
+        waiting = iter(cts)
+        found: list[tuple[str, Var]] = []
+        wanted = [node.kind is Kind.LEAF for _, node in beside(self.main, self.function.params[-1].tree)]
+        try:
+            for (path, node), moves in zip(beside(self.main, given, "ct"), wanted, strict=True):
+                ct = next(waiting) if node.kind is Kind.LEAF else None
+                if moves and ct is None:
+                    raise Unlike(path)
+                if moves and ct is not None:
+                    found.append((path, ct))
+        except Unlike as where:
+            raise ValueError(
+                f"the cotangent given to vjp_fun has the structure {describe(given)}, but the result of the function "
+                f"has {describe(self.main)}: they differ at {where}"
+            ) from None
+        return found
 
 
 def _named(name: str) -> Callable[..., Any]:

@@ -10,14 +10,15 @@ from ...translator.batch.form import Form
 from ...translator.batch.lanes import ON_DEVICE, Lanes, LoopNote
 from ...translator.builder import Builder
 from ...translator.derive import reverse
-from ...translator.derive.activity import inexact
+from ...translator.derive.activity import inexact, tangent_tree
 from ...translator.errors import DTypeError, MismatchError
+from ...translator.float0 import zeros_node, zeros_of
 from ...translator.ir import Atom, Block, Function, Var, const
 from ...translator.pipeline import Positions
 from ...translator.purpose import note_loops, purpose
 from ...translator.reading.signature import static_value
 from ...translator.rewrite import splice_block
-from ...translator.tree import LEAF, NONE, Kind, TreeDef, leaf_paths
+from ...translator.tree import LEAF, Kind, TreeDef, beside, with_leaf_nodes
 from ..trees.tree_util import describe
 from . import choices
 from .choices import AxesOfLeaves, Chosen, Fun
@@ -65,7 +66,8 @@ def split_aux(out: TreeDef, has_aux: bool) -> tuple[TreeDef, TreeDef | None]:
 def differentiable(
     function: Function, positions: Positions, chosen: Chosen, allow_int: bool
 ) -> tuple[list[int], TreeDef]:
-    """The places of the chosen leaves, and their tree; with `allow_int` None stands where an integer or a bool is.
+    """The places of the chosen leaves, and the tree of their derivatives; with `allow_int` zeros of dtype float0 stand
+    where an integer or a bool is.
 
     Raises DTypeError without it for a Python bool, which is no leaf but part of the structure, and for an argument of
     which all is: a function, a string.
@@ -84,7 +86,7 @@ def differentiable(
     for leaf, wanted in zip(chosen.leaves, keep, strict=True):
         if wanted:
             places.append(moving(function, positions, leaf))
-    return places, _without_bools(chosen.tree if all(keep) else reverse.without_leaves(chosen.tree, keep))
+    return places, tangent_tree(chosen.tree, chosen.avals) if allow_int else chosen.tree
 
 
 def _holds(tree: TreeDef, cls: type) -> bool:
@@ -92,14 +94,6 @@ def _holds(tree: TreeDef, cls: type) -> bool:
     if tree.kind is Kind.STATIC:
         return isinstance(static_value(tree), cls)
     return any(_holds(child, cls) for child in tree.children)
-
-
-def _without_bools(tree: TreeDef) -> TreeDef:
-    if not _holds(tree, bool):
-        return tree
-    if tree.kind is Kind.STATIC:
-        return NONE
-    return dataclasses.replace(tree, children=tuple(map(_without_bools, tree.children)))
 
 
 def moving(function: Function, positions: Positions, leaf: int) -> int:
@@ -169,12 +163,9 @@ def batched(
         if place is not None:
             ins[place] = axis
     function = _with_truth_values(function)
-    outs = choices.axes_over(fun, out_axes, function.out, "vmap out_axes", "the result")
-    results = function.body.results[: function.out.leaf_count]
+    tree, outs = _result_axes(fun, function, out_axes, size)
     notes: list[LoopNote] = []
-    paths = leaf_paths(function.out, "result")
-    out = [choices.output_axis(fun, a, r, p, "vmap") for a, r, p in zip(outs, results, paths, strict=True)]
-    made = batch.vmap(function, ins, out, size, _wanted(lanes), notes, axis_name)
+    made = batch.vmap(dataclasses.replace(function, out=tree), ins, outs, size, _wanted(lanes), notes, axis_name)
     note_loops(notes)
     return made
 
@@ -197,6 +188,33 @@ def _with_truth_values(function: Function) -> Function:
     return dataclasses.replace(function, out=out, body=body)
 
 
+def _result_axes(fun: Fun, function: Function, out_axes: Any, size: int) -> tuple[TreeDef, list[int | None]]:
+    """The structure of the batched result, and the mapped axis of each of its leaves. Zeros of dtype float0, which
+    belong to the structure, get the axis there.
+    """
+    opened = _with_zeros_as_leaves(function.out)
+    axes = choices.axes_over(fun, out_axes, opened, "vmap out_axes", "the result")
+    results = iter(function.body.results)
+    nodes: list[TreeDef] = []
+    found: list[int | None] = []
+    for (path, node), given in zip(beside(opened, function.out, "result"), axes, strict=True):
+        zeros = zeros_of(node)
+        shape = next(results).aval.shape if zeros is None else zeros.shape
+        axis = choices.output_axis(fun, given, len(shape), path, "vmap")
+        if zeros is None:
+            found.append(axis)
+        elif axis is not None:
+            node = zeros_node((*shape[:axis], size, *shape[axis:]))
+        nodes.append(node)
+    return with_leaf_nodes(opened, iter(nodes)), found
+
+
+def _with_zeros_as_leaves(t: TreeDef) -> TreeDef:
+    if zeros_of(t) is not None:
+        return LEAF
+    return dataclasses.replace(t, children=tuple(map(_with_zeros_as_leaves, t.children))) if t.children else t
+
+
 def _wanted(form: Form) -> Lanes:
     """The form of control flow that differs between lanes, chosen by the target unless the user chose."""
     if form != "auto":
@@ -212,21 +230,3 @@ def _wanted(form: Form) -> Lanes:
             return Lanes("lockstep", "CPython is faster on whole arrays than in loops")
         case other:
             return Lanes("lockstep", f"the target {other} computes on whole arrays")
-
-
-def check_cotangent(given: TreeDef, main: TreeDef) -> None:
-    """Raises ValueError where the cotangent's structure is not that of the result; None may stand for an integer
-    leaf.
-    """
-    if not _fits(given, main):
-        raise ValueError(
-            f"the cotangent given to vjp_fun has the structure {describe(given)}, but the result of the function "
-            f"has {describe(main)}"
-        )
-
-
-def _fits(given: TreeDef, main: TreeDef) -> bool:
-    if main.kind is Kind.LEAF:
-        return given.kind in (Kind.LEAF, Kind.NONE)
-    same = given.kind is main.kind and given.keys == main.keys and len(given.children) == len(main.children)
-    return same and all(_fits(g, m) for g, m in zip(given.children, main.children, strict=True))

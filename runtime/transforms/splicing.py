@@ -12,10 +12,11 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from ...translator.builder import Builder
-from ...translator.derive.activity import inexact
+from ...translator.derive.activity import inexact, tangent_tree
 from ...translator.derive.cotangents import materialise, strong, zeros
 from ...translator.derive.ruled import JvpRule, Rule, VjpRule, fitted, inputs_of_mark, mark
 from ...translator.errors import Diagnostic, MismatchError, UnsupportedError
+from ...translator.float0 import Zeros, zeros_of
 from ...translator.ir import Apply, Atom, Aval, Const, Function, Param, Var, const
 from ...translator.ops.core import RuledAttrs
 from ...translator.purpose import reading_rules
@@ -166,14 +167,13 @@ class Site:
 
     # ---- its rules, read -------------------------------------------------------------------------
 
-    def tagged(self, tree: TreeDef, first: int, kind: str, keep: Callable[[int], bool] = lambda i: True) -> Any:
-        """The tree over the leaves from `first` on, each as a tagged one, or None where it is not kept."""
-        leaves = range(first, first + tree.leaf_count)
-        avals = self.signature.avals
-        made = [
-            _Tagged(avals[i] if kind == "input" else strong(avals[i]), (kind, i)) if keep(i) else None for i in leaves
-        ]
-        return rebuild(tree, iter(made))
+    def tagged(self, tree: TreeDef, first: int, kind: str) -> Any:
+        """The tree over the leaves from `first` on, each as a tagged one; tangents of integers are of dtype float0."""
+        avals = self.signature.avals[first : first + tree.leaf_count]
+        if kind == "input":
+            return rebuild(tree, iter([_Tagged(a, (kind, i)) for i, a in enumerate(avals, first)]))
+        moving = [_Tagged(strong(a), (kind, i)) for i, a in enumerate(avals, first) if inexact(a)]
+        return rebuild(tangent_tree(tree, avals), iter(moving))
 
     def inputs(self, arguments: Sequence[tuple[int, TreeDef]]) -> list[Any]:
         return [self.tagged(tree, first, "input") for first, tree in arguments]
@@ -265,11 +265,8 @@ class JvpSite(Site):
 
     def parts(self, rules: Sequence[Fun]) -> list[_Part]:
         (jvp,) = rules
-        avals = self.signature.avals
         primals = tuple(self.inputs(self.arguments))
-        tangents = tuple(
-            self.tagged(tree, first, "tangent", lambda i: inexact(avals[i])) for first, tree in self.arguments
-        )
+        tangents = tuple(self.tagged(tree, first, "tangent") for first, tree in self.arguments)
         return [self.read(jvp, [*self.inputs(self.fixed), primals, tangents], {})]
 
     def complete(self, rule: JvpRule, parts: list[_Part], hidden: list[_Hidden]) -> None:
@@ -315,8 +312,8 @@ class VjpSite(Site):
         results = forward.function.body.results[value.leaf_count :]
         known = {("residual", k): r.value for k, r in enumerate(results) if isinstance(r, Const) and not r.aval.shape}
         residuals = rebuild(kept, iter([_Tagged(r.aval, ("residual", k)) for k, r in enumerate(results)]))
-        cts = [_Tagged(strong(v.aval), ("ct", i)) if inexact(v.aval) else None for i, v in enumerate(self.values)]
-        ct = rebuild(self.primal.function.out, iter(cts))
+        cts = [_Tagged(strong(self.values[i].aval), ("ct", i)) for i in self.moving]
+        ct = rebuild(tangent_tree(self.primal.function.out, [v.aval for v in self.values]), iter(cts))
         backward = self.read(bwd, [*self.inputs(self.fixed), residuals, ct], known)
         return [forward, backward]
 
@@ -361,7 +358,7 @@ class VjpSite(Site):
             outs.append(_derivative(b, found.get(i), self.signature.avals[i], f"{what}: the cotangent of an argument"))
         return self.program(b, [*residuals, *others, *cts], outs, rule, others)
 
-    def _cotangents(self, out: TreeDef, results: Sequence[Atom], what: str) -> dict[int, Atom | None]:
+    def _cotangents(self, out: TreeDef, results: Sequence[Atom], what: str) -> dict[int, Atom | Zeros | None]:
         """For each leaf of the differentiable arguments what `bwd` gives."""
         wanted = (
             f"{what} must produce an output with the same container (pytree) structure as the args tuple of the "
@@ -421,10 +418,15 @@ def _pair(out: TreeDef, message: str) -> tuple[TreeDef, TreeDef]:
     return out.children[0], out.children[1]
 
 
-def _matched(tree: TreeDef, given: TreeDef, feed: Iterator[Atom], message: str) -> list[Atom | None]:
+def _matched(tree: TreeDef, given: TreeDef, feed: Iterator[Atom], message: str) -> list[Atom | Zeros | None]:
     """For each leaf of `tree` what stands at its place in `given`, None where None stands there or above it."""
     if given.kind is Kind.NONE:
         return [None] * tree.leaf_count
+    zeros = zeros_of(given)
+    if tree.kind is Kind.LEAF and zeros is not None:
+        return [zeros]
+    if tree.kind is Kind.STATIC and not given.leaf_count:
+        return []
     if tree.kind is Kind.LEAF and given.kind is Kind.LEAF:
         return [next(feed)]
     if tree.kind is not given.kind or tree.keys != given.keys or len(tree.children) != len(given.children):
@@ -432,9 +434,11 @@ def _matched(tree: TreeDef, given: TreeDef, feed: Iterator[Atom], message: str) 
     return [a for t, g in zip(tree.children, given.children, strict=True) for a in _matched(t, g, feed, message)]
 
 
-def _derivative(b: Builder, a: Atom | None, of: Aval, what: str) -> Atom:
+def _derivative(b: Builder, a: Atom | Zeros | None, of: Aval, what: str) -> Atom:
     """A tangent or cotangent of a value of this type. Raises MismatchError where its shape or dtype is another."""
     aval = strong(of)
+    if isinstance(a, Zeros):
+        raise MismatchError(f"{what} must have the shape and dtype of what it belongs to, {aval}, but is {a}")
     if a is not None and (a.aval.shape != aval.shape or not _castable(a.aval, aval)):
         raise MismatchError(
             f"{what} must have the shape and dtype of what it belongs to, {aval}, but has {strong(a.aval)}"

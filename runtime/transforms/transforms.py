@@ -65,7 +65,7 @@ def grad(
     argnums     which positional argument to differentiate, or a tuple of them; each may be any tree of float arrays.
     has_aux     `fun` returns (number, anything); the result is (gradient, anything).
     holomorphic `fun` is complex-differentiable and its inputs and output are complex.
-    allow_int   integer leaves among the chosen arguments are allowed; None stands in place of their gradient.
+    allow_int   integers and bools are allowed among the chosen arguments; their gradients are zeros of dtype float0.
 
     The gradient has the structure of the argument (for a tuple `argnums`, a tuple of such structures); each leaf has
     the shape and dtype of the argument's leaf. Raises TypeError for integer inputs and for results that are not one
@@ -283,8 +283,9 @@ def jvp(fun: Fun, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool
     """Forward-mode derivative: (fun(*primals), the derivative in the direction `tangents`).
 
     `tangents` is a tuple like `primals`, with leaves of the same shapes and dtypes. With `has_aux`, `fun` returns
-    (value, anything), and that is a third result. Raises TypeError where primals and tangents differ, and for
-    integer primals.
+    (value, anything), and that is a third result. Tangents of integers and bools are zeros of dtype float0 (see
+    `untraced.dtypes.float0`), among the arguments and among the results. Raises TypeError where primals and tangents
+    differ.
 
     >>> jvp(np.sin, (0.0,), (2.0,))
     (np.float64(0.0), np.float64(2.0))
@@ -299,7 +300,8 @@ def vjp(fun: Fun, *primals: Any, has_aux: bool = False) -> Any:
     primal.
 
     The forward pass runs once, in this call; `vjp_fun` holds what the backward pass needs of it, and may be called any
-    number of times. A cotangent must have the structure, shapes and dtypes of the result; else TypeError. With
+    number of times. A cotangent must have the structure, shapes and dtypes of the result; else TypeError or ValueError.
+    Cotangents of integers are zeros of dtype float0, among the results and, or anything else, among those given. With
     `has_aux`, `fun` returns (value, anything), and that is a third result.
 
     >>> y, pull = vjp(lambda x: x * x, np.arange(3.0))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
+from ...translator.float0 import zeros_of
 from ...translator.reading.signature import static_value
 from ...translator.tree import Kind, TreeDef, close_node, in_order
 
@@ -36,7 +37,8 @@ def _expression(t: TreeDef, count: Any, names: dict[str, Any]) -> str:
         case Kind.NONE:
             return "None"
         case Kind.STATIC:
-            return _named(static_value(t), names)
+            zeros = zeros_of(t)
+            return _named(static_value(t), names) if zeros is None else f"{_named(zeros.array, names)}()"
         case Kind.TUPLE:
             return f"({''.join(_expression(c, count, names) + ', ' for c in t.children)})"
         case Kind.LIST:

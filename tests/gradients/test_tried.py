@@ -139,10 +139,90 @@ def factored(a, x):
     return 2.0 * x
 
 
-def test_what_only_the_run_knows_is_raised():
-    assert grad(factored, argnums=1)(np.eye(2), 1.0) == 2.0
+def with_jitter(a, x):
+    """What is added grows until there is a factor."""
+    jitter = 0.0
+    while True:
+        try:
+            factor = np.linalg.cholesky(a + jitter * np.eye(len(x)))
+            break
+        except np.linalg.LinAlgError:
+            jitter = 0.01 if jitter == 0.0 else 2.0 * jitter
+    return np.sum(np.linalg.solve(factor, x) ** 2) + np.sum(np.log(np.diag(factor)))
+
+
+def inverted(a, x):
+    try:
+        return x @ np.linalg.inv(a) @ x
+    except np.linalg.LinAlgError:
+        return x @ np.linalg.pinv(a) @ x * np.sum(a)
+
+
+def solved(a, x):
+    try:
+        y = np.linalg.solve(a, x)
+    except np.linalg.LinAlgError:
+        y = x * np.sum(a)
+    return np.sum(y**2)
+
+
+DEFINITE = np.array([[2.0, 0.3, 0.1], [0.3, 1.5, -0.4], [0.1, -0.4, 1.1]])
+SINGULAR = np.outer([1.0, 2.0, 0.5], [1.0, 2.0, 0.5])
+
+
+@pytest.mark.parametrize("a", [DEFINITE, SINGULAR - 0.3 * np.eye(3)], ids=["definite", "indefinite"])
+def test_factors(a):
+    x = np.array([0.3, -0.4, 0.7])
+    sym = lambda f: lambda a, x: f((a + a.T) / 2, x)  # noqa: E731
+    check_grads(sym(with_jitter), (a, x), order=2)
+    check_grads(accelerate(sym(with_jitter)), (a, x))
+    assert grad(factored, argnums=1)(a, 1.0) == (2.0 if a is DEFINITE else 3.0)
+    assert accelerate(grad(factored, argnums=1))(a, 1.0) == (2.0 if a is DEFINITE else 3.0)
+
+
+@pytest.mark.parametrize("f", [inverted, solved])
+@pytest.mark.parametrize("a", [DEFINITE, SINGULAR], ids=["regular", "singular"])
+def test_systems(f, a):
+    x = np.array([0.3, -0.4, 0.7])
+    check_grads(lambda x: f(a, x), (x,), order=2)
+    by_matrix = grad(f)(a, x)
+    np.testing.assert_allclose(accelerate(grad(f))(a, x), by_matrix, rtol=1e-10)
+    if a is DEFINITE:
+        check_grads(f, (a, x))
+
+
+@pytest.mark.parametrize("f", [with_jitter, inverted, solved])
+def test_batches_of_matrices(f):
+    a, x = np.stack([DEFINITE, SINGULAR, DEFINITE - np.eye(3), -DEFINITE]), np.array([0.3, -0.4, 0.7])
+    expected = [f(each, x) for each in a]
+    for each in (vmap(f, (0, None)), accelerate(vmap(f, (0, None)))):
+        np.testing.assert_allclose(each(a, x), expected, rtol=1e-10)
+    slopes = vmap(grad(f, argnums=1), (0, None))(a, x)
+    np.testing.assert_allclose(slopes, [grad(f, argnums=1)(each, x) for each in a], rtol=1e-9)
+
+
+def test_the_source_asks_lapack_with_numpy_alone():
+    source = grad(factored, argnums=1).source(DEFINITE, 1.0)
+    names = {"np": np}
+    exec(source, names)
+    assert names["factored_grad"](DEFINITE, 1.0) == 2.0
+    assert names["factored_grad"](-DEFINITE, 1.0) == 3.0
+    assert "except np.linalg.LinAlgError" in source
+
+
+def in_turn(a, x):
+    try:
+        for _ in range(3):
+            x = np.linalg.solve(a, x)
+    except np.linalg.LinAlgError:
+        return 3.0 * x
+    return x
+
+
+def test_what_a_loop_inside_meets_is_raised():
+    assert grad(lambda x: np.sum(in_turn(2.0 * np.eye(2), x)))(np.ones(2)).tolist() == [0.125, 0.125]
     with pytest.raises(np.linalg.LinAlgError):
-        grad(factored, argnums=1)(-np.eye(2), 1.0)
+        grad(lambda x: np.sum(in_turn(np.zeros((2, 2)), x)))(np.ones(2))
 
 
 def emptied(x):

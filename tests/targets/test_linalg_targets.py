@@ -16,6 +16,7 @@ from untraced.kernels.executor import GpuExecutor
 from untraced.tpu.emit import emit
 from untraced.translator.errors import UnsupportedError
 from untraced.translator.passes.fuse import fuse
+from untraced.translator.verdict import is_indefinite
 
 L = np.linalg
 OF_ONE = {
@@ -28,6 +29,7 @@ OF_ONE = {
     "svd": lambda a: L.svd(a),
     "svd of a tall matrix": lambda a: L.svd(a[:, :2]),
     "cholesky": lambda a: L.cholesky(a),
+    "indefinite": lambda a: (is_indefinite(a), is_indefinite(-a)),
     "eigh": lambda a: L.eigh(a),
     "eigvalsh": lambda a: L.eigvalsh(a),
     "pinv": lambda a: L.pinv(a),
@@ -49,7 +51,7 @@ def test_dtypes(name: str, char: str) -> None:
     assert_same(accelerate(target="cpu")(fun)(a), fun(a), 5e-4 if char in "fF" else 1e-9)
 
 
-@pytest.mark.parametrize("name", ["det", "slogdet", "inv", "qr", "cholesky", "eigh", "eigvalsh", "svd"])
+@pytest.mark.parametrize("name", ["det", "slogdet", "inv", "qr", "cholesky", "indefinite", "eigh", "eigvalsh", "svd"])
 def test_matrices_without_elements(name: str) -> None:
     fun = OF_ONE[name]
     for a in (np.zeros((0, 0)), np.zeros((0, 3, 3))):

@@ -15,6 +15,7 @@ from untraced import (
     Array,
     accelerate,
     device_put,
+    dtypes,
     grad,
     hessian,
     jacfwd,
@@ -148,7 +149,7 @@ class TestGrad:
 
         g = grad(maybe(f, how), allow_int=True)({"x": V, "n": np.arange(4)})
         np.testing.assert_allclose(g["x"], np.arange(4))
-        assert g["n"] is None
+        assert (g["n"].dtype, g["n"].shape) == (dtypes.float0, (4,))
 
     def test_holomorphic(self, how: str) -> None:
         z = np.array(0.5 + 0.25j)
@@ -307,7 +308,7 @@ class TestProducts:
             jvp(f, V, V)
         with pytest.raises(TypeError, match="tree structure"):
             jvp(f, (V,), (V, V))
-        with pytest.raises(TypeError, match="real- or complex-valued"):
+        with pytest.raises(TypeError, match="float0"):
             jvp(f, (np.arange(4),), (np.arange(4),))
         with pytest.raises(ValueError, match=r"shapes: \(4,\) and \(2,\) for primals\[0\]"):
             jvp(f, (V,), (V[:2],))

@@ -9,9 +9,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable
 from typing import assert_never
 
+from ..float0 import zeros_node
 from ..ir import Apply, Atom, Aval, Block, For, Fused, If, Invoke, Raise, Statement, Var, While
 from ..ops.core import (
     ArgReduce,
@@ -33,6 +35,24 @@ from ..ops.core import (
     Sort,
     Tape,
 )
+from ..tree import Kind, TreeDef
+
+
+def tangent_tree(tree: TreeDef, avals: Iterable[Aval]) -> TreeDef:
+    """The structure of tangents or cotangents of a tree: integers and bools, Python's True and False among them, have
+    zeros of dtype float0.
+    """
+    waiting = iter(avals)
+
+    def visit(t: TreeDef) -> TreeDef:
+        if t.kind is Kind.LEAF:
+            aval = next(waiting)
+            return t if inexact(aval) else zeros_node(aval.shape)
+        if t.kind is Kind.STATIC:
+            return zeros_node(()) if t.type is bool else t
+        return dataclasses.replace(t, children=tuple([visit(c) for c in t.children])) if t.children else t
+
+    return visit(tree)
 
 
 def inexact(aval: Aval) -> bool:
@@ -57,6 +77,8 @@ def linked_args(s: Apply) -> tuple[int, ...]:
             candidates = (0,)
         case Contract() | Put():
             candidates = (0, 1)
+        case Linalg(truth=True):
+            candidates = ()
         case Linalg():
             candidates = (i for i, core in enumerate(op.cores) if core)
         case Concatenate():

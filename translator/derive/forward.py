@@ -45,7 +45,7 @@ from ..ops.core import (
 from ..rewrite import prune, unique_names
 from ..tree import Kind, TreeDef
 from .across import collective_jvp
-from .activity import inexact, linked_args, varied
+from .activity import inexact, linked_args, tangent_tree, varied
 from .corners import as_root
 from .cotangents import adjoint_hint, cast_like, materialise, named, strong
 from .factors import linalg_jvp
@@ -61,8 +61,8 @@ from .spectra import extreme_jvp, fourier_jvp, sort_jvp
 def jvp(function: Function, active: Sequence[bool]) -> Function:
     """Parameters: those of `function`, then for each with active leaves a tree `d_<name>` of their tangents.
 
-    Results: (result, tangents), the tangents a tree like the result with None in place of integer and bool leaves,
-    which have none; as leaves: the result's, then the tangents of the real and complex ones, zeros where nothing is
+    Results: (result, tangents), the tangents a tree like the result with zeros of dtype float0 in place of integer and
+    bool leaves; as leaves: the result's, then the tangents of the real and complex ones, zeros where nothing is
     active.
     Raises DTypeError for an active leaf that is neither real nor complex.
     """
@@ -80,7 +80,7 @@ def jvp(function: Function, active: Sequence[bool]) -> Function:
     marks = [inexact(r.aval) for r in results]
     outs = [materialise(b, t, strong(r.aval)) for t, r, m in zip(found, results, marks, strict=False) if m]
     body = prune(Block((*params, *seeds.values()), tuple(b.statements), (*results, *outs)))
-    tree = TreeDef(Kind.TUPLE, (function.out, without_leaves(function.out, marks)))
+    tree = TreeDef(Kind.TUPLE, (function.out, tangent_tree(function.out, [r.aval for r in results])))
     all_params = (*function.params, *_tangent_params(function, active))
     return Function(f"{function.name}_jvp", all_params, body, tree, span=function.span)
 

@@ -358,6 +358,7 @@ class Linalg:
     shape      (core shapes of the arguments, full) -> core shape of the result; ShapeError.
     real       the result is real for complex arrays, too.
     complex    the result is complex for real arrays, too.
+    truth      the result is of bool.
     error      the message of np.linalg.LinAlgError, where the operation may fail.
     jvps/vjps  NumPy source, one per argument: (t, *args, y) -> tangent of y; (ct, *args, y) -> cotangent of an operand.
     refusal    why there is no derivative of `full`, where there is none.
@@ -373,6 +374,7 @@ class Linalg:
     options: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
     real: bool = False
     complex: bool = False
+    truth: bool = False
     error: str = ""
     jvps: tuple[Rule | None, ...] = ()
     vjps: tuple[Rule | None, ...] = ()
@@ -396,7 +398,7 @@ class Linalg:
         core = self.shape([a.shape[n:] for a, n in zip(avals, splits, strict=True)], attrs.full)
         dtype = np.empty(0, first.dtype).real.dtype if self.real else first.dtype
         dtype = np.result_type(dtype, np.complex64) if self.complex else dtype
-        return (Aval((*batch, *core), dtype),)
+        return (Aval((*batch, *core), np.dtype(np.bool_) if self.truth else dtype),)
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

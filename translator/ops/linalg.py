@@ -23,6 +23,7 @@ import numpy as np
 
 from ..errors import ShapeError, SquareError
 from ..ir import Shape
+from ..verdict import is_indefinite
 from .core import Linalg
 
 # ---- shapes --------------------------------------------------------------------------------------
@@ -443,6 +444,10 @@ def _singular_values(xp: Any, a: Any, full: bool) -> Any:
     return xp.linalg.svd(a, compute_uv=False)
 
 
+def _indefinite(xp: Any, a: Any, full: bool) -> Any:
+    return is_indefinite(a) if xp is np else xp.asarray(is_indefinite(xp.asnumpy(a)))
+
+
 # ---- rows ----------------------------------------------------------------------------------------
 
 SINGULAR = "Singular matrix"
@@ -460,6 +465,13 @@ CHOLESKY = Linalg(
     error="Matrix is not positive definite",
     jvps=(t_cholesky,),
     vjps=(c_cholesky,),
+)
+INDEFINITE = Linalg(
+    name="indefinite",
+    numpy="is_indefinite",  # which is printed beside it
+    evaluate=_indefinite,
+    shape=number,
+    truth=True,
 )
 SOLVE = Linalg(
     name="solve",

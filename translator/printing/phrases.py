@@ -114,7 +114,8 @@ class Expressions:
 
     `paths` are expressions for parameters used without a name (`params["w"]`), `literals` names of the contents, by
     id, of constants that are too long to be written out. `python_bools` are variables that hold
-    Python's bool where the program means NumPy's: the two differ under arithmetic and `~`.
+    Python's bool where the program means NumPy's: the two differ under arithmetic and `~`. `helper` is the name of
+    the function that `ops.INDEFINITE` is printed as.
     """
 
     def __init__(
@@ -124,12 +125,14 @@ class Expressions:
         paths: Mapping[Var, ast.expr],
         literals: Mapping[int, str],
         python_bools: Set[Var],
+        helper: str = "",
     ) -> None:
         self.names = names
         self.folded = folded
         self.paths = paths
         self.literals = literals
         self.python_bools = python_bools
+        self.helper = helper
 
     def atom(self, a: Atom) -> ast.expr:
         if isinstance(a, Const):
@@ -169,7 +172,8 @@ class Expressions:
     def _linalg(self, op: Linalg, s: Apply) -> ast.expr:
         assert isinstance(s.attrs, LinalgAttrs)
         options = {k: ast.Constant(v) for k, v in op.options[s.attrs.full].items()}
-        made: ast.expr = call(op.numpy, *(self.atom(a) for a in s.args), **options)
+        function = self.helper if op is ops.INDEFINITE else op.numpy
+        made: ast.expr = call(function, *(self.atom(a) for a in s.args), **options)
         made = ast.Attribute(made, op.field, ast.Load()) if op.field else made
         out = s.targets[0].aval.dtype
         real = op.complex and s.args[0].aval.dtype != out

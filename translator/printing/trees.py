@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..float0 import Zeros
 from ..ir import Function, Param, Var
 from ..tree import LEAF, Kind, TreeDef, close_node, factory_of, in_order, open_node, static_fields
 from .pieces import call, dtype_literal, integer, name, number, subscript
@@ -43,6 +44,8 @@ class Scope:
             return ast.Constant(...)
         if type(value) in (int, float, complex):
             return number(value)
+        if type(value) is Zeros:
+            return call("np.zeros", self.literal(value.shape), ast.List([self.literal(("float0", "V"))], ast.Load()))
         if isinstance(value, np.dtype):
             written = dtype_literal(value)  # the class of its numbers, where it has one: that is no dtype yet
             return written if isinstance(written, ast.Call) else call("np.dtype", written)

@@ -40,6 +40,7 @@ from ..records import dataclass
 from ..rewrite import unique_names
 from ..routines import everywhere
 from ..tree import ARRAY, LEAF, Kind, TreeDef, flat_tree, leaf_nodes
+from ..verdict import verdict_source
 from .idioms import with_idioms
 from .messages import arguments, class_of
 from .moves import Move, assignment, in_turn
@@ -167,7 +168,18 @@ class Writer:
             {v: p for v, p in self.paths.items() if v in unnamed},
             literals,
             python_bools(self.function.body),
+            self._verdict(),
         )
+
+    def _verdict(self) -> str:
+        """The name of the function that asks LAPACK for a Cholesky factor; it is written where it is called."""
+        asks = any(isinstance(s, Apply) and s.op is ops.INDEFINITE for s in walk(self.function.body))
+        if not asks:
+            return ""
+        taken = {*self.names.values(), *self.scope.objects, *self.routines.values()}
+        (chosen,) = unique_names(["is_indefinite"], taken)
+        self.helpers.append([*(Line(1, text) for text in verdict_source(chosen).splitlines()), Line(0, "")])
+        return chosen
 
     def _needs_name(self, v: Var) -> bool:
         position = self.function.body.params.index(v)

@@ -7,6 +7,7 @@ import functools
 from collections.abc import Callable
 
 from ..errors import CutError, UnsupportedError
+from ..verdict import is_verdict
 from .nodes import last_name, own_nodes
 from .source import FunctionNode, Source
 
@@ -90,6 +91,8 @@ def _violations(root: FunctionNode) -> tuple[tuple[ast.AST, Refusal], ...]:
     while waiting:
         node = waiting.pop()
         kind = type(node)
+        if is_verdict(node):
+            continue
         if kind in _REFUSED:
             found.append((node, _REFUSED[kind]))
             continue

@@ -6,7 +6,9 @@ import ast
 import types
 from collections.abc import Callable
 
+from .. import make, ops
 from ..errors import CutError, SourcelessError, UntracedError
+from ..verdict import is_verdict
 from . import fence, recursion
 from .context import Context
 from .control import FUNCTION_END, sequence
@@ -50,6 +52,8 @@ def inline(
         source = source_of(f)
     except SourcelessError as error:
         raise CutError(error.diagnostic) from None
+    if is_verdict(source.node) and len(args) == 1:
+        return _verdict(ctx, args[0], node)
     try:
         live = prepare(source, ctx.transforms)
     except UntracedError as error:
@@ -60,6 +64,12 @@ def inline(
     frame.env = bind_arguments(f.__name__, spec, args, kwargs, lambda name: _default(ctx, f, spec, name))
     ctx.captures.function(f)
     return run_frame(ctx, frame, source.node, node)
+
+
+def _verdict(ctx: Context, a: Value, node: ast.AST) -> Value:
+    """A call of the function that asks for a Cholesky factor."""
+    ctx.at(node)
+    return ctx.wrap(make.linalg(ctx.b, ops.INDEFINITE, ctx.atom(a)))
 
 
 def _default(ctx: Context, f: types.FunctionType, spec: ast.arguments, name: str) -> Value:
@@ -77,6 +87,8 @@ _MISSING = object()
 
 
 def inline_closure(ctx: Context, f: Closure, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
+    if is_verdict(f.node) and len(args) == 1:
+        return _verdict(ctx, args[0], node)
     source = f.frame.source
     inner = Source(f.name, source.file, source.lines, f.node)
     known = _prepared.get(f.node)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import Diagnostic, DTypeError
+from ..float0 import FLOAT0, is_float0, zeros_node
 from ..ir import Aval
 from ..records import dataclass
 from ..tree import ARRAY, LEAF, NONE, TreeDef, leaf_paths, open_node, static
@@ -183,6 +184,8 @@ def aval_of(x: Any) -> Aval | None:
     cls = type(x)
     if cls is np.ndarray or isinstance(x, np.generic):
         if x.dtype.kind not in "biufc" and not _extended_float(x.dtype):
+            if x.dtype == FLOAT0:
+                return None
             raise DTypeError.refusing(
                 Diagnostic(
                     f"an array of dtype {x.dtype} cannot be an argument",
@@ -239,6 +242,8 @@ def static_node(x: Any, where: str) -> TreeDef:
     """A value that the function is specialised on: bool, string, dtype, function, class, slice, range, ..."""
     if isinstance(x, slice):
         return static(_Slice(x))
+    if is_float0(x):
+        return zeros_node(x.shape)
     return static(known(x))
 
 

@@ -6,10 +6,11 @@
         y = 0.0                                 if x == 0: y = 0.0
                                                 else: y = 1.0 / x
 
-When a statement fails is known of divisions of Python's numbers, most functions of `math`, indices, and of what the
-user raises. A statement that may raise what is caught at other times, or inside of a branch or a loop, is refused: no
-derivative is that of a path not taken. np.linalg.LinAlgError is raised by the derivative, too, though the function
-would catch it. For `accelerate` alone `try` is CPython's (`fence`).
+When a statement fails is known of divisions of Python's numbers, most functions of `math`, indices, Cholesky factors,
+inverses and solutions of systems, and of what the user raises. A statement that may raise what is caught at other
+times, or inside of a branch or a loop, is refused: no derivative is that of a path not taken. Other kinds of
+np.linalg.LinAlgError, and those inside of branches and loops, are raised by the derivative, too, though the function
+would catch them. For `accelerate` alone `try` is CPython's (`fence`).
 """
 
 from __future__ import annotations

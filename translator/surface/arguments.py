@@ -11,6 +11,7 @@ import numpy as np
 from .. import make
 from ..builder import Builder
 from ..errors import CutError, Diagnostic, DTypeError, ObjectsError, ShapeError, UnsupportedError
+from ..float0 import FLOAT0
 from ..ir import Atom, Const, Shape, Var
 from ..ops.core import At, Run, promote
 
@@ -134,19 +135,27 @@ def static_bool(x: Any, what: str) -> bool:
 
 
 def static_dtype(x: Any) -> Any:
-    """A dtype, or None for None. Python's int, float, bool and complex are dtypes; for FLOAT0 it is bool."""
+    """A dtype, or None for None. Python's int, float, bool and complex are dtypes."""
     if x is None:
         return None
-    value = static(x, "a dtype")
+    found = _any_dtype(static(x, "a dtype"))
+    if found == FLOAT0:
+        why = "its elements have no size: they stand for derivatives of integers"
+        raise CutError(Diagnostic("an array of dtype float0 is made by np.zeros, np.empty or np.zeros_like", why=why))
+    return found
+
+
+def _any_dtype(value: Any) -> np.dtype[Any]:
     try:
         found: np.dtype[Any] = np.dtype(value)
     except TypeError:
         raise DTypeError(f"{value!r} is not a dtype") from None
-    return np.dtype(np.bool_) if found.kind == "V" and found == FLOAT0 else found
+    return found
 
 
-FLOAT0 = np.dtype([("float0", np.void, 0)])
-"""JAX's dtype for zeros in place of what an integer's derivative would be, which are of no size."""
+def wants_float0(dtype: Any) -> bool:
+    """Whether the dtype that a constructor is given is float0."""
+    return isinstance(dtype, np.dtype | list) and _any_dtype(dtype) == FLOAT0
 
 
 def refuse(function: str, instead: str = "", **options: Any) -> None:

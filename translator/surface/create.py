@@ -11,6 +11,7 @@ from .. import make, ops
 from ..builder import Builder
 from ..errors import CutError, Diagnostic, ShapeError
 from ..fits import check_holds
+from ..float0 import Zeros
 from ..ir import Atom, Const
 from ..ops.core import At, Run
 from .arguments import (
@@ -25,6 +26,7 @@ from .arguments import (
     static_dtype,
     static_int,
     static_shape,
+    wants_float0,
 )
 
 Direct = Callable[..., Any]
@@ -33,14 +35,18 @@ Direct = Callable[..., Any]
 def filled(value: int) -> Direct:
     """np.zeros and np.ones."""
 
-    def handler(b: Builder, shape: Any, dtype: Any = None, order: Any = "C", *, like: Any = None) -> Atom:
+    def handler(b: Builder, shape: Any, dtype: Any = None, order: Any = "C", *, like: Any = None) -> Atom | Zeros:
+        if wants_float0(dtype) and not value:
+            return Zeros(static_shape(shape))
         target = static_dtype(dtype) or np.dtype(np.float64)
         return make.full(b, static_shape(shape), np.asarray(value, target)[()], target)
 
     return handler
 
 
-def empty(b: Builder, shape: Any, dtype: Any = None, order: Any = "C", *, like: Any = None) -> Atom:
+def empty(b: Builder, shape: Any, dtype: Any = None, order: Any = "C", *, like: Any = None) -> Atom | Zeros:
+    if wants_float0(dtype):
+        return Zeros(static_shape(shape))
     sizes, target = static_shape(shape), static_dtype(dtype) or np.dtype(np.float64)
     return make.empty(b, sizes, target) if sizes else make.zeros(b, sizes, target)
 
@@ -53,7 +59,7 @@ def ndarray(
     offset: Any = 0,
     strides: Any = None,
     order: Any = None,
-) -> Atom:
+) -> Atom | Zeros:
     """The class called: an array of what is in memory, which is np.empty where no memory is given."""
     if buffer is not None or strides is not None:
         raise CutError(
@@ -76,7 +82,10 @@ def filled_like(value: int | None) -> Direct:
 
     def handler(
         b: Builder, a: Any, dtype: Any = None, order: Any = "K", subok: Any = True, shape: Any = None
-    ) -> Atom:
+    ) -> Atom | Zeros:
+        if not value and (wants_float0(dtype) or (dtype is None and type(a) is Zeros)):
+            like = a.shape if type(a) is Zeros else array(b, a).aval.shape
+            return Zeros(like if shape is None else static_shape(shape))
         aval = array(b, a).aval
         target = static_dtype(dtype) or aval.dtype
         sizes = aval.shape if shape is None else static_shape(shape)
