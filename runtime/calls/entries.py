@@ -112,6 +112,20 @@ class Entry:
             for j, y in enumerate(arguments):
                 if j != i and isinstance(y, np.ndarray) and np.may_share_memory(x, y) and np.shares_memory(x, y):
                     raise _overlap(self, where, self.name_of(j))
+            if not x.flags.contiguous and _meets_itself(x):
+                raise _overlap(self, where, "itself")
+
+
+def _meets_itself(x: np.ndarray[Any, Any]) -> bool:
+    """Whether elements of x may share memory with each other, as after np.lib.stride_tricks.as_strided: some axis does
+    not step over all that the axes with smaller steps reach. True of some arrays whose elements interlace.
+    """
+    reach = x.itemsize
+    for step, length in sorted((abs(step), length) for step, length in zip(x.strides, x.shape, strict=True)):
+        if length > 1 and step < reach:
+            return x.size > 0
+        reach += step * (length - 1)
+    return False
 
 
 def _overlap(entry: Entry, where: str, other: str) -> AliasError:
@@ -119,9 +133,9 @@ def _overlap(entry: Entry, where: str, other: str) -> AliasError:
         Diagnostic(
             f"{entry.function.name} writes into {where}, which shares memory with {other}",
             entry.function.span,
-            why="the function was read with arguments that do not overlap: a write to one would not be seen "
+            why="the function was read with elements that do not overlap: a write to one would not be seen "
             "through the other",
-            instead=f"pass a copy: {other}.copy()",
+            instead=f"pass a copy: {where if other == 'itself' else other}.copy()",
         )
     )
 

@@ -103,6 +103,20 @@ def test_overlapping_arguments_are_left_to_cpython(target: str) -> None:
 
 
 @pytest.mark.parametrize("target", ["cpu", "numpy"])
+@pytest.mark.parametrize("strides", [(0, 8), (8, 8), (24, 16)])
+def test_an_argument_that_overlaps_itself_is_left_to_cpython(target: str, strides: tuple[int, int]) -> None:
+    def f(x):
+        x[1] = 7.0
+        x *= 2.0
+        return x.copy()
+
+    fast = accelerate(f, target=target)
+    ours, theirs = (np.lib.stride_tricks.as_strided(np.arange(16.0), (3, 3), strides) for _ in range(2))
+    assert_same(fast(ours), f(theirs), "result")
+    assert_same(ours, theirs, "the argument")
+
+
+@pytest.mark.parametrize("target", ["cpu", "numpy"])
 def test_integers_out_of_range_are_refused_as_in_numpy(target: str) -> None:
     x = np.array([1, 200], np.uint8)
     with pytest.raises(OverflowError):

@@ -271,3 +271,50 @@ def test_values_of_enums_that_are_written_into() -> None:
     for k in (1.0, 5.0):
         Listed.A.value[0] = Listed.B.value["k"] = k
         np.testing.assert_array_equal(f(X), X * k + k)
+
+
+@functools.cache
+def ramp(n: int) -> np.ndarray:
+    return np.arange(float(n))
+
+
+@pytest.mark.parametrize("target", ["cpu", "numpy"])
+def test_an_array_behind_a_cache_is_kept_with_what_is_written_into_it(target: str) -> None:
+    def f(x):
+        t = ramp(3)
+        t[0] += 1.0
+        return t + x
+
+    fast, results = jit(f, target=target), []
+    for function in (f, fast):
+        ramp.cache_clear()
+        results.append([function(X) for _ in range(3)])
+    np.testing.assert_array_equal(*results)
+    assert fast(X)[0] == 5.0
+
+
+@pytest.mark.parametrize("value", [X, [1.0], (1, [2.0])], ids=["array", "list", "tuple"])
+def test_a_cache_takes_hashable_arguments_only(value: Any) -> None:
+    f = lambda x: ramp(value) + x
+    with pytest.raises(TypeError, match="unhashable type") as theirs:
+        f(X)
+    with pytest.raises(TypeError, match=str(theirs.value)):
+        jit(f)(X)
+
+
+def test_counts_of_a_cache_are_refused() -> None:
+    f = jit(lambda x: ramp(3) * x * ramp.cache_info().hits)
+    with pytest.raises(UntracedError, match="not counted"):
+        f(X)
+
+
+def test_attributes_of_functions_come_and_go() -> None:
+    def helper(x):
+        return x
+
+    f = jit(lambda x: x * 2.0 if hasattr(helper, "tag") else x)
+    np.testing.assert_array_equal(f(X), X)
+    helper.tag = 1
+    np.testing.assert_array_equal(f(X), X * 2)
+    del helper.tag
+    np.testing.assert_array_equal(f(X), X)

@@ -178,15 +178,32 @@ def _call_own(ctx: Context, f: Any, args: list[Value], kwargs: dict[str, Value],
 
 
 def _remembered(ctx: Context, f: Any, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
-    """A function behind functools.cache: of known values it is read once."""
+    """A function behind functools.cache: of known values it is read once. Arrays that it gives may not be written:
+    the next call would give what has become of them.
+    """
     key = (f, *args, *kwargs.items())
+    for v in (*args, *kwargs.values()):
+        _check_hashable(v)
     known = not any(map(has_runtime, [*args, *kwargs.values()])) and all(isinstance(v, Hashable) for v in key)
     if known and key in ctx.remembered:
         return ctx.remembered[key]
     value = call_value(ctx, f.__wrapped__, args, kwargs, node)
     if known and not has_runtime(value) and isinstance(value, Hashable):
         ctx.remembered[key] = value
+    for v in leaves_in([value]):
+        if type(v) is Ref and not v.cell.doubt:
+            v.cell.ambiguous = f"{f.__name__} keeps the array that it has returned for its next calls"
     return value
+
+
+def _check_hashable(v: Value) -> None:
+    """Raises Python's TypeError for what cannot be a key."""
+    if type(v) is Ref:
+        raise TypeError("unhashable type: 'numpy.ndarray'")
+    if type(v) in (list, dict, set):
+        raise TypeError(f"unhashable type: '{type(v).__name__}'")
+    for item in v if type(v) is tuple else ():
+        _check_hashable(item)
 
 
 def _call_object(ctx: Context, f: Value, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
@@ -313,7 +330,14 @@ def _call_known(ctx: Context, f: Any, args: list[Value], kwargs: dict[str, Value
         if not needed or any(type(v) is Ref for v in leaves_in([*args, *kwargs.values()])):
             ctx.cut(node, f"{label} of run-time values is not in the language", instead="use the NumPy function")
         demand(ctx, needed, node, f"an argument of {label}")
-    if isinstance(owner := getattr(f, "__self__", None), slice):
+    if isinstance(owner := getattr(f, "__self__", None), functools._lru_cache_wrapper):
+        ctx.refuse(
+            node,
+            f"`{label}` is not in the language",
+            why="what the function is called for by compiled code is not counted",
+            instead="count the calls in a variable",
+        )
+    if isinstance(owner, slice):
         static(ctx, owner, node, "a slice")
     return run_known(ctx, node, functools.partial(f, **kwargs), *args)
 

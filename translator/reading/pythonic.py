@@ -266,6 +266,8 @@ def _hasattr(ctx: Context, node: ast.AST, x: Value, name: Value) -> Value:
         ctx.captures.absent(x, name)
     elif isinstance(x, Foreign):
         ctx.captures.attribute(x, name, getattr(x.value, name))
+    elif isinstance(x, types.FunctionType):
+        ctx.captures.member(x, name)
     else:
         ctx.captures.part(x if isinstance(x, type) else type(x), name)
     return found
