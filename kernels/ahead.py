@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import linecache
 import os
+from collections.abc import Sequence
 from functools import lru_cache
 from hashlib import sha1
 from typing import Any
@@ -36,14 +37,16 @@ class Compiled:
     hidden: int = 0
 
 
-def compile_program(program: Program, architecture: int, aligned: bool = False, stages: int = 0) -> Compiled:
-    """Compile for `sm_<architecture>`. `aligned` promises Triton that the regular parameters are multiples of 16.
+def compile_program(
+    program: Program, architecture: int, promised: Sequence[str] = (), stages: int = 0
+) -> Compiled:
+    """Compile for `sm_<architecture>`. Triton is promised that the `promised` parameters are multiples of 16.
     `stages`: of how many turns of a loop around products Triton has the operands on their way; 0: as it likes.
 
     Raises TargetError where the compiler is not installed or refuses the source.
     """
     if program.language == "triton":
-        return _compile_triton(program, architecture, aligned, stages)
+        return _compile_triton(program, architecture, tuple(promised), stages)
     return _compile_cuda(program, architecture)
 
 
@@ -66,7 +69,7 @@ def _triton() -> Any:
 
 
 @lru_cache(maxsize=512)
-def _compile_triton(program: Program, architecture: int, aligned: bool, stages: int) -> Compiled:
+def _compile_triton(program: Program, architecture: int, promised: tuple[str, ...], stages: int) -> Compiled:
     triton = _triton()
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
@@ -74,9 +77,7 @@ def _compile_triton(program: Program, architecture: int, aligned: bool, stages: 
     function = load_triton(program)
     signature = dict(program.signature)
     signature.update((name, "constexpr") for name, _ in program.constants)
-    attributes = {}
-    if aligned:
-        attributes = {(function.arg_names.index(n),): _DIVISIBLE for n in program.regular}
+    attributes = {(function.arg_names.index(n),): _DIVISIBLE for n in promised}
     source = ASTSource(function, signature, dict(program.constants), attrs=attributes)
     options = {"num_warps": program.num_warps, "enable_fp_fusion": False, "enable_reflect_ftz": False}
     options |= {"num_stages": stages} if stages else {}

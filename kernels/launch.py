@@ -33,10 +33,15 @@ def may_pack(launch: Launch, pointers: Sequence[int]) -> bool:
     return launch.packed > 0 and launch.packed % launch.pack == 0 and not any(p % PACK_ALIGNMENT for p in pointers)
 
 
-def is_aligned(launch: Launch, pointers: Sequence[int]) -> bool:
-    """Whether Triton's promise holds: every pointer and every integer argument is a multiple of 16."""
-    integers = [a.value for a in launch.arguments if a.role == "number" and a.dtype.kind == "i"]
-    return not any(p % ALIGNMENT for p in pointers) and not any(n % ALIGNMENT for n in integers)
+def promises(launch: Launch, aligned: bool) -> tuple[str, ...]:
+    """The parameters of which Triton may take for granted that they are multiples of 16: numbers that are, and pointers
+    where all of them are `aligned`. Nothing where they are not: numbers alone let no access be wider.
+    """
+    if not aligned or launch.program.language != "triton":
+        return ()
+    named = zip(launch.program.signature, launch.arguments, strict=True)
+    odd = {n for (n, _), a in named if a.role == "number" and a.value % ALIGNMENT}
+    return tuple(n for n in launch.program.regular if n not in odd)
 
 
 _NULL = np.uint64(0)
@@ -66,7 +71,7 @@ class CupyBackend(Backend):
     def __init__(self, language: str) -> None:
         self.language = language
         self.xp = _cupy()
-        self.loaded: dict[tuple[Program, bool, int, int], Loaded] = {}
+        self.loaded: dict[tuple[Program, tuple[str, ...], int, int], Loaded] = {}
 
     @property
     def architecture(self) -> int:
@@ -108,11 +113,12 @@ class CupyBackend(Backend):
         """
         triton = launch.program.language == "triton"
         promise = ALIGNMENT if triton else PACK_ALIGNMENT
-        promising = is_aligned(launch, ()) if triton else may_pack(launch, ())
+        promising = triton or may_pack(launch, ())
         variants: dict[tuple[int, int], _Variant] = {}
 
         def loaded(chosen: Launch, promised: bool) -> _Variant:
-            kernel = self.load(chosen.program, triton and promised, 0 if triton or not promised else chosen.pack)
+            pack = 0 if triton or not promised else chosen.pack
+            kernel = self.load(chosen.program, promises(chosen, promised), pack)
             made = kernel.compiled
             blocks = chosen.grid[0] * chosen.grid[1]
             hidden = (_NULL,) * made.hidden if not made.scratch else None
@@ -210,15 +216,15 @@ class CupyBackend(Backend):
         except errors:
             return None
 
-    def load(self, program: Program, aligned: bool, pack: int) -> Loaded:
+    def load(self, program: Program, promised: tuple[str, ...], pack: int) -> Loaded:
         device = int(self.xp.cuda.runtime.getDevice())
-        key = (program, aligned, pack, device)
+        key = (program, promised, pack, device)
         if key not in self.loaded:
             most = max(DEFAULT_SHARED, self.shared)
-            compiled = compile_program(program, self.architecture, aligned)
+            compiled = compile_program(program, self.architecture, promised)
             for stages in (2, 1) if program.language == "triton" else ():
                 if compiled.shared > most:
-                    compiled = compile_program(program, self.architecture, aligned, stages)
+                    compiled = compile_program(program, self.architecture, promised, stages)
             if compiled.shared > most:
                 what = f"the kernel {program.name} needs {compiled.shared:,} bytes of shared memory"
                 why = f"a block has at most {self.shared:,} on this device"

@@ -16,7 +16,7 @@ from kernel_programs import chain, masked, softmax, totals
 from untraced.kernels import launch as launching
 from untraced.kernels.ahead import Compiled
 from untraced.kernels.executor import GpuExecutor
-from untraced.kernels.launch import CupyBackend, is_aligned, may_pack
+from untraced.kernels.launch import CupyBackend, may_pack, promises
 from untraced.kernels.plan import plan
 from untraced.kernels.program import Launch
 from untraced.translator.errors import TargetError
@@ -73,7 +73,7 @@ def cupy(monkeypatch: pytest.MonkeyPatch) -> FakeCupy:
     fake = FakeCupy()
     monkeypatch.setattr(launching, "_cupy", lambda: fake)
 
-    def compiled(program: Any, architecture: int, aligned: bool, stages: int = 0) -> Compiled:
+    def compiled(program: Any, architecture: int, promised: Any, stages: int = 0) -> Compiled:
         assert architecture == 90
         if program.language == "triton":
             return Compiled(program.name, b"cubin", "", program.num_warps * 32, 1024, 16, 2)
@@ -128,7 +128,7 @@ def test_what_the_device_refuses_is_told_at_the_user_s_line(kind: type[Exception
 
 
 def test_a_kernel_that_needs_more_shared_memory_than_there_is(cupy: FakeCupy, monkeypatch: pytest.MonkeyPatch) -> None:
-    def large(program: Any, architecture: int, aligned: bool, stages: int = 3) -> Compiled:
+    def large(program: Any, architecture: int, promised: Any, stages: int = 3) -> Compiled:
         return Compiled(program.name, b"cubin", "", 128, stages * least, 0, 2)
 
     least = 65_536
@@ -168,9 +168,11 @@ def test_empty_grids_are_not_launched(cupy: FakeCupy) -> None:
 
 def test_promises_are_made_only_where_they_hold() -> None:
     launch = first_launch(softmax(64, 32), "triton")
-    assert is_aligned(launch, [1 << 20, 1 << 21])
-    assert not is_aligned(launch, [1 << 20, (1 << 21) + 8])
-    assert not is_aligned(first_launch(softmax(64, 33), "triton"), [1 << 20, 1 << 21])
+    assert set(promises(launch, True)) == {"x_ptr", "t_4_ptr", "rows", "columns"}
+    assert promises(launch, False) == ()
+    # A number that is no multiple of 16 says nothing about the others: rows of 32 elements are read 16 bytes at a time.
+    assert set(promises(first_launch(softmax(63, 32), "triton"), True)) == {"x_ptr", "t_4_ptr", "columns"}
+    assert set(promises(first_launch(softmax(64, 33), "triton"), True)) == {"x_ptr", "t_4_ptr", "rows"}
     assert may_pack(first_launch(chain(64), "cuda"), [1 << 20])
     assert not may_pack(first_launch(chain(63), "cuda"), [1 << 20])
     assert may_pack(first_launch(chain(72, np.float16), "cuda"), [1 << 20])

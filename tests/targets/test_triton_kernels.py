@@ -33,10 +33,11 @@ from product_programs import EXPONENTIALS, PLACES, VARIANCES, check_exponentials
 from untraced.kernels import held, layout, plan
 from untraced.kernels.ahead import compile_program
 from untraced.kernels.executor import GpuExecutor, kernels_of
+from untraced.kernels.launch import promises
 from untraced.kernels.resources import resources_of
 from untraced.translator import make
 from untraced.translator.errors import TargetError
-from untraced.translator.ir import Function
+from untraced.translator.ir import Function, Fused
 from untraced.translator.passes.fuse import fuse
 from untraced.translator.pipeline import translate
 from untraced.translator.reading.signature import abstract_with_leaves
@@ -225,7 +226,7 @@ def test_arithmetic_is_rounded_once_and_nothing_is_taken_for_granted_of_the_user
     (kernel,) = kernels_of(translate(first, signature, target="triton").function, "triton")
     names = [name for name, _ in kernel.program.signature]
     assert len(names) == 4 and set(names) - set(kernel.program.regular) == {"n_1"}
-    ptx = compile_program(kernel.program, 90, aligned=True).ptx
+    ptx = compile_program(kernel.program, 90, kernel.program.regular).ptx
     assert ptx.count("setp") >= 4  # one for each element of a thread: neighbours may lie on both sides of n
     assert "div.rn" in ptx and "sqrt.rn" in ptx and ptx.count("div.") == ptx.count("div.rn")
     assert ".ftz" not in ptx and ".approx" not in ptx
@@ -237,10 +238,20 @@ def test_kernels_compile_ahead_of_time(name: str, architecture: int) -> None:
     kernels = kernels_of(fuse(COMPILED[name]), "triton")
     assert kernels
     for k in kernels:
-        compiled = compile_program(k.program, architecture, aligned=architecture == 90)
+        compiled = compile_program(k.program, architecture, k.program.regular if architecture == 90 else ())
         assert compiled.cubin[:4] == b"\x7fELF" and f"sm_{architecture}" in compiled.ptx
         assert compiled.hidden == 2 and compiled.threads % 32 == 0
         assert resources_of(compiled.cubin, compiled.entry).stack == 0  # nothing is spilled
+
+
+@pytest.mark.parametrize("rows", [64, 63])
+def test_rows_are_read_16_bytes_at_a_time_however_many_they_are(rows: int) -> None:
+    """What a launch promises of one number does not depend on the others."""
+    group = next(s for s in fuse(softmax(rows, 4096)).body.statements if isinstance(s, Fused))
+    (launch,) = plan.plan(group, "triton").launches
+    ptx = compile_program(launch.program, 90, promises(launch, aligned=True)).ptx
+    moved = {word for word in ptx.split() if word.startswith(("ld.global", "st.global"))}
+    assert moved == {"ld.global.v4.b32", "st.global.v4.b32"}
 
 
 def test_a_new_length_is_the_same_program() -> None:

@@ -130,7 +130,7 @@ def test_tiles_compile_and_spill_nothing(language: str, architecture: int) -> No
 
     function, args = PROGRAMS["of_many_types"]
     for k in kernels_of(translated(function, args, language), language):
-        made = compile_program(k.program, architecture, aligned=True)
+        made = compile_program(k.program, architecture, k.program.regular)
         taken = resources_of(made.cubin, made.entry, made.shared)
         assert taken.stack == 0
         assert 0 < taken.shared <= 48 << 10

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 import scipy.special
@@ -199,6 +200,15 @@ def test_library_is_numpys(module: Any, name: str, args: tuple[Any, ...], kwargs
     with np.errstate(all="ignore"):
         wanted = numpys(name)(*args, **kwargs)
         assert_same(getattr(module, module.NUMPY_NAMES[name])(*args, **kwargs), wanted)
+
+
+@pytest.mark.parametrize("function", [np.nanmax, np.nanmin])
+@pytest.mark.parametrize("axis", [None, 0, 1])
+def test_extremes_without_nans_keep_bfloat16(function: Any, axis: int | None) -> None:
+    x = HOLES.astype(ml_dtypes.bfloat16)
+    got, want = accelerate(function)(x, axis), function(x, axis)
+    assert got.dtype == want.dtype == x.dtype
+    np.testing.assert_array_equal(got.astype(np.float64), want.astype(np.float64))
 
 
 def test_every_library_function_is_tested_and_found() -> None:

@@ -149,35 +149,35 @@ def nanmax(a: Any, axis: Any = None, *, keepdims: Any = False, initial: Any = No
     a = np.asarray(a)
     if a.dtype.kind in "biu":
         return np.max(a, axis=axis, keepdims=keepdims, initial=initial, where=where)
-    x = np.where(np.isnan(a), -np.inf, a)
+    x = np.where(np.isnan(a), a.dtype.type(-np.inf), a)
     m = np.max(x, axis=axis, keepdims=keepdims, initial=initial, where=where)
     if initial is not None:
         return m
-    return np.where(np.all(np.isnan(a), axis=axis, keepdims=keepdims), np.nan, m)[()]
+    return np.where(np.all(np.isnan(a), axis=axis, keepdims=keepdims), a.dtype.type(np.nan), m)[()]
 
 
 def nanmin(a: Any, axis: Any = None, *, keepdims: Any = False, initial: Any = None, where: Any = True) -> Any:
     a = np.asarray(a)
     if a.dtype.kind in "biu":
         return np.min(a, axis=axis, keepdims=keepdims, initial=initial, where=where)
-    x = np.where(np.isnan(a), np.inf, a)
+    x = np.where(np.isnan(a), a.dtype.type(np.inf), a)
     m = np.min(x, axis=axis, keepdims=keepdims, initial=initial, where=where)
     if initial is not None:
         return m
-    return np.where(np.all(np.isnan(a), axis=axis, keepdims=keepdims), np.nan, m)[()]
+    return np.where(np.all(np.isnan(a), axis=axis, keepdims=keepdims), a.dtype.type(np.nan), m)[()]
 
 
 def nanargmax(a: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
     a = np.asarray(a)
     if a.dtype.kind not in "biu":
-        a = _not_all_nan(np.where(np.isnan(a), -np.inf, a), a, axis)
+        a = _not_all_nan(np.where(np.isnan(a), a.dtype.type(-np.inf), a), a, axis)
     return np.argmax(a, axis=axis, keepdims=keepdims)
 
 
 def nanargmin(a: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
     a = np.asarray(a)
     if a.dtype.kind not in "biu":
-        a = _not_all_nan(np.where(np.isnan(a), np.inf, a), a, axis)
+        a = _not_all_nan(np.where(np.isnan(a), a.dtype.type(np.inf), a), a, axis)
     return np.argmin(a, axis=axis, keepdims=keepdims)
 
 
