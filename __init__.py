@@ -14,6 +14,7 @@ from typing import Any as _Any
 
 if _TYPE_CHECKING:
     from .runtime.arrays.array import Array
+    from .runtime.arrays.transfer import block_until_ready, device_get, device_put
     from .runtime.calls.accelerate import accelerate
     from .runtime.calls.accelerate import accelerate as jit
     from .runtime.calls.config import config, disable_jit
@@ -61,11 +62,8 @@ if _TYPE_CHECKING:
     )
     from .runtime.scipy import namespace as scipy
     from .runtime.targets.devices import (
-        block_until_ready,
         default_backend,
         device_count,
-        device_get,
-        device_put,
         devices,
         local_device_count,
         local_devices,
@@ -118,8 +116,9 @@ _NAMES = {  # where each name is, as above
         "runtime.calls.config": "config disable_jit",
         "runtime.transforms.custom": "custom_jvp custom_vjp",
         "runtime.transforms.custom_derivatives": "closure_convert custom_gradient linear_transpose pure_callback",
-        "runtime.targets.devices": "block_until_ready default_backend device_count device_get device_put devices"
-        " local_device_count local_devices process_count process_index",
+        "runtime.arrays.transfer": "block_until_ready device_get device_put",
+        "runtime.targets.devices": "default_backend device_count devices local_device_count local_devices"
+        " process_count process_index",
         "runtime.namespaces.dtypes": "float0",
         "runtime.transforms.edited": "use_gradient",
         "runtime.distribution.pmap": "device_put_replicated device_put_sharded pmap",

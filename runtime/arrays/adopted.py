@@ -7,6 +7,7 @@ from typing import Any
 
 from ...translator.ir import Aval
 from ...translator.tree import tree_map
+from ..targets.devices import device_of_target
 from .array import Array, spec_of
 
 _CUDA = (2, 13)  # DLPack's kinds of memory that CuPy takes: a GPU's own, and managed; what is pinned is the host's
@@ -41,8 +42,6 @@ def adopted(tree: Any) -> Any:
 
 
 def _adopt(x: Any) -> Array:
-    from ..targets.devices import device_of_target
-
     device: Any = device_of_target("cuda")
     data = device.adopt(x)
     return Array(data, spec_of(Aval(tuple(data.shape), data.dtype), device))

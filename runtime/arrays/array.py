@@ -2,7 +2,7 @@
 
 An Array behaves as a NumPy array does, but for stores: operators, methods, indexing and NumPy's own functions
 (`np.sin(a)`, `np.sum(a, axis=0)`) work on it and give Arrays. Each such call is a tiny function of one expression
-that goes through `accelerate` (`eager.py`); nothing here knows an operation.
+that goes through `accelerate` (`eager`); nothing here knows an operation.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ import numpy as np
 
 from ...translator.ir import Aval, DType, Shape
 from ..targets.devices import Device, Sharding, home
-from . import eager
+
+operations: Any = None
+"""The module `eager`, which makes something of Arrays, and so imports this one: the package puts it here."""
 
 
 class Spec:
@@ -143,9 +145,7 @@ class Array:
 
     def to_device(self, device: Any) -> Array:
         """A copy on another device; itself where it is there."""
-        from ..targets.devices import device_put
-
-        moved: Array = device_put(self, device)
+        moved: Array = operations.device_put(self, device)
         return moved
 
     def devices(self) -> set[Device]:
@@ -291,30 +291,30 @@ class Array:
                     f"an Array is immutable and np.{ufunc.__name__} cannot write into it with out=: bind the result "
                     "to a name instead"
                 )
-            return eager.on_host(getattr(ufunc, method), inputs, options, lift=False)
+            return operations.on_host(getattr(ufunc, method), inputs, options, lift=False)
         if method == "at":
             if not isinstance(inputs[0], Array):
-                return eager.on_host(ufunc.at, inputs, options, lift=False)
+                return operations.on_host(ufunc.at, inputs, options, lift=False)
             raise TypeError(
                 f"np.{ufunc.__name__}.at writes into an Array, which is immutable: use a.at[i].add(v) and its kin"
             )
         if method != "__call__":
-            return eager.on_host(getattr(ufunc, method), inputs, options)
-        return eager.call(ufunc, inputs, options)
+            return operations.on_host(getattr(ufunc, method), inputs, options)
+        return operations.call(ufunc, inputs, options)
 
     def __array_function__(self, function: Callable[..., Any], types: Any, args: Any, options: Any) -> Any:
         if function in _QUESTIONS:
-            return eager.on_host(function, args, options, lift=False)
+            return operations.on_host(function, args, options, lift=False)
         if options.get("out") is not None:
             if isinstance(options["out"], Array):
                 raise TypeError(f"{function.__name__} cannot write into an Array with out=: bind the result to a name")
-            return eager.on_host(function, args, options, lift=False)
-        return eager.call(function, args, options)
+            return operations.on_host(function, args, options, lift=False)
+        return operations.call(function, args, options)
 
     # ---- indexing --------------------------------------------------------------------------------
 
     def __getitem__(self, index: Any) -> Any:
-        return eager.index(self, index)
+        return operations.index(self, index)
 
     def __setitem__(self, index: Any, value: Any) -> None:
         raise TypeError(
@@ -330,16 +330,16 @@ class Array:
         return self
 
     def __neg__(self) -> Any:
-        return eager.expression("-x", ("x",), (self,))
+        return operations.expression("-x", ("x",), (self,))
 
     def __pos__(self) -> Any:
-        return eager.expression("+x", ("x",), (self,))
+        return operations.expression("+x", ("x",), (self,))
 
     def __abs__(self) -> Any:
-        return eager.expression("abs(x)", ("x",), (self,))
+        return operations.expression("abs(x)", ("x",), (self,))
 
     def __invert__(self) -> Any:
-        return eager.expression("~x", ("x",), (self,))
+        return operations.expression("~x", ("x",), (self,))
 
     def __divmod__(self, other: Any) -> tuple[Any, Any]:
         return self // other, self % other
@@ -349,9 +349,7 @@ class Array:
 
 
 def _restore(host: np.ndarray[Any, Any]) -> Any:
-    from ..targets.devices import device_put
-
-    return device_put(host)
+    return operations.device_put(host)
 
 
 class At:
@@ -378,7 +376,7 @@ class AtIndex:
 
     def get(self, **options: Any) -> Any:
         """The selected elements; `mode` and `fill_value` say what becomes of indices out of range."""
-        return eager.store("get", self.array, self.index, None, options) if options else self.array[self.index]
+        return operations.store("get", self.array, self.index, None, options) if options else self.array[self.index]
 
     def apply(self, function: Callable[[Any], Any], **options: Any) -> Any:
         """A new Array in which the selected elements are replaced by `function` of them."""
@@ -387,7 +385,7 @@ class AtIndex:
 
 def _update(name: str) -> Callable[..., Any]:
     def update(self: AtIndex, value: Any, **options: Any) -> Any:
-        return eager.store(name, self.array, self.index, value, options)
+        return operations.store(name, self.array, self.index, value, options)
 
     update.__name__ = name
     return update
@@ -425,16 +423,16 @@ def _binary(symbol: str, reflected: bool) -> Callable[[Array, Any], Any]:
     text, names = (f"y {symbol} x" if reflected else f"x {symbol} y"), ("x", "y")
 
     def operator(self: Array, other: Any) -> Any:
-        if not isinstance(other, eager.OPERANDS):
+        if not isinstance(other, OPERANDS):
             return NotImplemented
-        return eager.expression(text, names, (self, other))
+        return operations.expression(text, names, (self, other))
 
     return operator
 
 
 def _method(name: str) -> Callable[..., Any]:
     def method(self: Array, *args: Any, **options: Any) -> Any:
-        return eager.method(name, self, args, options)
+        return operations.method(name, self, args, options)
 
     method.__name__ = name
     method.__doc__ = getattr(np.ndarray, name).__doc__
@@ -443,7 +441,7 @@ def _method(name: str) -> Callable[..., Any]:
 
 def _attribute(name: str) -> property:
     doc = getattr(np.ndarray, name, np.ndarray.T).__doc__
-    return property(lambda self: eager.expression(f"x.{name}", ("x",), (self,)), doc=doc)
+    return property(lambda self: operations.expression(f"x.{name}", ("x",), (self,)), doc=doc)
 
 
 for _name, _symbol in BINARY.items():
@@ -456,4 +454,4 @@ for _name in METHODS:
 for _name in ATTRIBUTES:
     setattr(Array, _name, _attribute(_name))
 
-eager.OPERANDS = (*eager.OPERANDS, Array)
+OPERANDS = (int, float, complex, np.ndarray, np.generic, Array)

@@ -26,9 +26,11 @@ import numpy as np
 
 from ...translator.errors import Span, UnsupportedError, UntracedError, tell_place
 from ...translator.tracebacks import trim_traceback
+from .. import above
 from ..calls.callables import spelled
-
-OPERANDS: tuple[type, ...] = (int, float, complex, np.ndarray, np.generic)  # `runtime/__init__` adds Array
+from ..trees.tree import map as tree_map
+from .array import Array
+from .transfer import device_put as device_put
 
 
 def call(function: Callable[..., Any], args: Sequence[Any], options: Mapping[str, Any]) -> Any:
@@ -77,10 +79,6 @@ def store(update: str, x: Any, index: Any, value: Any, options: Mapping[str, Any
 
 def on_host(function: Callable[..., Any], args: Sequence[Any], options: Mapping[str, Any], lift: bool = True) -> Any:
     """function on NumPy copies of the Arrays among the arguments; with `lift` NumPy results are put on the device."""
-    from ..targets.devices import device_put
-    from ..trees.tree import map as tree_map
-    from .array import Array
-
     def down(x: Any) -> Any:
         return np.array(x) if isinstance(x, Array) else x
 
@@ -182,10 +180,8 @@ _counter = iter(range(1 << 62))
 
 def _compile(name: str, text: str, names: dict[str, Any]) -> Any:
     """The accelerated function of this source, which tracebacks and the reader see through linecache."""
-    from ..calls.accelerate import accelerate
-
     file = f"<untraced eager {name} {next(_counter)}>"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     space: dict[str, Any] = {"__name__": __name__, "np": np, **names}
     exec(compile(text, file, "exec"), space)
-    return accelerate(space[name])
+    return above.accelerate(space[name])

@@ -23,6 +23,7 @@ import numpy as np
 from ...translator.errors import AliasError, CutError, Span, TargetError, UntracedError, place_told, tell_place
 from ...translator.reading.signature import Signature, signature_of, unopened
 from ...translator.tracebacks import trim_traceback
+from .. import above
 from ..arrays.adopted import OnGpu, adopted
 from ..arrays.array import Array, Spec
 from ..targets.devices import automatic_target
@@ -33,6 +34,7 @@ from .callables import HELD, holding, is_users_object, keep_methods, methods_of,
 from .config import CHECKED_EVERYWHERE
 from .fallback import HOST_ERRORS, Fallback, is_of_the_run, on_host
 from .fastcall import GONE, specialised
+from .naming import named, place_of
 from .options import Argnames, Argnums, Options, settled_target
 from .recompiles import Changing, History
 from .worth import Ledger, size_of
@@ -239,8 +241,6 @@ class Accelerated:
 
     def _placed(self, error: Exception) -> Exception:
         """The error; one that names no place names the function."""
-        from .transformation import place_of
-
         if isinstance(error, UntracedError):
             error.name_place(place_of(self.fun))
         elif isinstance(error, TypeError | ValueError):
@@ -257,13 +257,11 @@ class Accelerated:
 
     def driver(self, error: CutError | AliasError) -> Driver:
         """The function cut where `error` says."""
-        from .regions import cut
-
         if not isinstance(self.fun, types.FunctionType):
             raise error
         with self._lock:
             if error.place not in self._drivers:
-                self._drivers[error.place] = cut(self.fun, error, self.options.without_arguments())
+                self._drivers[error.place] = above.cut(self.fun, error, self.options.without_arguments())
                 self._history.cut(str(error))
             found = self._drivers[error.place] = self._drivers[error.place].latest()
             return found
@@ -313,7 +311,7 @@ class Accelerated:
         """Let further calls with arguments of this kind go straight to the entry."""
         if all(type(a) is Array for a in args):
             self._fast[tuple([a._spec for a in args])] = entry
-        self.__class__ = specialised(entry, args) or type(self)
+        self.__class__ = specialised(Accelerated, entry, args) or type(self)
 
     def _objects(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[int | str, Any]:
         """The arguments, by position or name, that are objects of the user's classes.
@@ -426,8 +424,6 @@ class Accelerated:
         return name if found is self else (accelerated, (self.fun, self.options))
 
     def __repr__(self) -> str:
-        from .transformation import named
-
         return f"<accelerated {named(self.fun)} for {self.options.target}>"
 
 
@@ -544,18 +540,12 @@ def accelerated(fun: Fun, options: Options) -> Accelerated:
     return (Checked if options.check_grads else Accelerated)(fun, options)
 
 
-def _sampler(fun: Fun) -> Sampler:
-    from ..transforms.checks import Sampler
-
-    return Sampler(fun)
-
-
 class Checked(Accelerated):
     """An accelerated function whose derivatives are checked at some of its calls; calls take no short path."""
 
     def __init__(self, fun: Fun, options: Options) -> None:
         super().__init__(fun, options)
-        self._sampler = _sampler(fun)
+        self._sampler = above.sampler(fun)
 
     def _general(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         self._sampler.check(args, kwargs)
@@ -594,7 +584,7 @@ class PlainOrDevice(Accelerated):
 
     @functools.cached_property
     def _sampler(self) -> Sampler:
-        return _sampler(self.fun)
+        return above.sampler(self.fun)
 
     @functools.cached_property
     def _on_device(self) -> Accelerated:

@@ -27,8 +27,8 @@ from ...translator.records import dataclass
 from ...translator.tree import open_node, sorted_keys, tree_map
 from ..arrays.adopted import OnGpu, is_on_gpu
 from ..arrays.array import Array
+from .naming import place_of
 from .statics import unwrap
-from .transformation import place_of
 
 Key = tuple[Any, ...]
 _NUMBERS = (float, int, complex)

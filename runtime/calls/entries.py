@@ -27,7 +27,8 @@ from ...translator.routines import runs_in_cpython
 from ...translator.spans import span
 from ...translator.tree import ARRAY, Kind, TreeDef, close_node, leaf_nodes, open_node
 from ..arrays.array import Array, spec_of
-from ..targets.devices import device_of_target, device_put
+from ..arrays.transfer import device_put
+from ..targets.devices import device_of_target
 from ..targets.programs import Program, load, runs_in_numpy, seconds_of_compiling
 from ..trees.assembly import argument_assembler, assembler
 from ..trees.tree import map as tree_map

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...translator.errors import AliasError, RaisedError, UnsupportedError
 from ..arrays.array import Array
-from ..targets.devices import device_put
+from ..arrays.transfer import device_put
 from ..trees import tree as trees
 
 HOST_ERRORS = (RaisedError, OverflowError, AliasError)

@@ -105,13 +105,12 @@ def _step_text(how: str, key: Any) -> str:
     return f"[{key!r}]" if type(key) in (int, str) else ""
 
 
-def specialised(entry: TargetEntry, args: Sequence[Any]) -> Any:
-    """A subclass of Accelerated whose `__call__` is written for arguments like these; None where there is no such."""
+def specialised(base: type, entry: TargetEntry, args: Sequence[Any]) -> Any:
+    """A subclass of `base`, Accelerated, whose `__call__` is written for such arguments; None where that cannot be."""
     from ...kernels.interrupts import MESSAGE
-    from .accelerate import Accelerated
 
     names: dict[str, Any] = {"new": object.__new__, "Array": Array, "assemble": entry.assemble}
-    names |= {"__name__": __name__, "absent": _ABSENT, "general": Accelerated.__call__}
+    names |= {"__name__": __name__, "absent": _ABSENT, "general": base.__call__}
     names |= {"trim_traceback": trim_traceback, "gone": GONE, "stopped": MESSAGE}
     names |= {"ndarray": np.ndarray, "array": np.array, "asarray": np.asarray, "failed": np.dtype(object)}
     pattern = _Pattern(names)
@@ -147,8 +146,8 @@ def __call__(self, {", ".join(f"a{i}=absent" for i in range(len(args)))}, /, *re
         raise
 """
     exec(compile(text, "<untraced call>", "exec"), names)
-    members = {"__call__": names["__call__"], "__module__": Accelerated.__module__, "__slots__": (), "shortened": True}
-    return type("Accelerated", (Accelerated,), members)
+    members = {"__call__": names["__call__"], "__module__": base.__module__, "__slots__": (), "shortened": True}
+    return type(base.__name__, (base,), members)
 
 
 class _Pattern:

@@ -30,16 +30,17 @@ from ...translator.reading.signature import Signature
 from ...translator.tracebacks import trim_traceback
 from ...translator.tree import leaf_paths, tree_map
 from ..arrays.array import Array, spec_of
+from ..arrays.transfer import device_get
 from ..calls import strict
 from ..calls.accelerate import Accelerated
 from ..calls.arguments import Binding, Key, bind_arguments, open_arguments
 from ..calls.entries import Entry, donated_places
 from ..calls.fallback import HOST_ERRORS
 from ..calls.options import Options, check_numbers, numbers_of
-from ..calls.transformation import Fun, Transformation, transformed
-from ..targets.devices import Device, device_get
+from ..targets.devices import Device
 from ..targets.xla import Pieces, XlaDevice, devices_in_step, local_devices, pieces_on
 from ..transforms import choices
+from ..transforms.transformation import Fun, Transformation, transformed
 from ..transforms.transforms import Axes, Batched
 from ..trees.assembly import assembler
 from ..trees.tree_util import broadcast_prefix

@@ -12,8 +12,9 @@ import numpy as np
 from ...translator.errors import UntracedError
 from ...translator.records import dataclass
 from ..arrays.array import Array
+from ..arrays.transfer import block_until_ready
 from ..calls.accelerate import Accelerated, accelerate
-from ..targets.devices import automatic_target, block_until_ready
+from ..targets.devices import automatic_target
 from ..trees.tree_util import keystr, tree_flatten_with_path, tree_map
 
 _LEAST = 0.02  # seconds for which a fast call is repeated, so that its time means something

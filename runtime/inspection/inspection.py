@@ -4,51 +4,23 @@ from __future__ import annotations
 
 import functools
 import types
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import field
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...kernels.resources import Resources
 from ...translator.errors import AliasError, CutError
-from ...translator.ir import Block, Function, Fused, Param, blocks_of
-from ...translator.passes.fuse import report
-from ...translator.passes.groups import Group
+from ...translator.ir import Function
 from ...translator.pipeline import Translation, translate
-from ...translator.printing.printer import Printed, print_function, printed, standalone
+from ...translator.printing.printer import Printed, printed, standalone
 from ...translator.reading.signature import Signature
-from ...translator.records import dataclass
 from ...translator.routines import runs_in_cpython
-from ...translator.tree import flat_tree
 from ..calls.arguments import Binding
 from ..targets.programs import runs_in_numpy
+from .kernels import Kernel, gpu_kernels_of, groups_of
 
 if TYPE_CHECKING:
     from ..calls.accelerate import Accelerated
     from ..calls.regions import Driver
-
-
-@dataclass(frozen=True, slots=True)
-class Kernel:
-    """One fused group, or one generated kernel.
-
-    language       "numpy" (a group for XLA to compile), "c++", "triton" or "cuda".
-    lines          the lines of the user's source that it covers.
-    bytes_moved    device memory read and written; `bytes_minimum` is what no program could avoid.
-    why_cut        why the group is not larger.
-    resources      registers, stack and shared memory of the compiled kernel, for sm_90.
-    """
-
-    name: str
-    language: str
-    source: str = field(repr=False)
-    lines: tuple[int, ...]
-    bytes_moved: int
-    bytes_minimum: int
-    why_cut: str
-    kind: str = ""
-    ptx: str | None = field(default=None, repr=False)
-    resources: Resources | None = None
 
 
 class Stages(Mapping[str, str]):
@@ -169,9 +141,7 @@ class Inspection:
     def kernels(self) -> list[Kernel]:
         """The fused groups, with their source in the language of the target."""
         if self.target in ("triton", "cuda"):
-            from ..targets.gpu import kernels_of
-
-            return kernels_of(self.fused, self.target, self._compile)
+            return gpu_kernels_of(self.fused, self.target, self._compile)
         return groups_of(self.fused, self.target)
 
     @functools.cached_property
@@ -259,43 +229,3 @@ def inspect_call(accelerated: Accelerated, binding: Binding, compile: bool) -> I
             raise
         return CutInspection(accelerated, binding.signature, accelerated.driver(error))
     return Inspection(accelerated, binding.signature, translation, compile)
-
-
-def groups_of(function: Function, target: str) -> list[Kernel]:
-    """The fused groups as NumPy source; on the target "cpu" loops that are native code as C++."""
-    if target == "cpu":
-        from ...tpu.lanes import blocked
-        from ...tpu.native import native_loops
-
-        given, blocks = blocked(function)
-        grouped = native_loops(given, checks=True, blocks=blocks)
-        function = function if grouped is given else grouped
-    return [_kernel(s, g, function) for s, g in zip(_groups(function.body), report(function), strict=True)]
-
-
-def _groups(block: Block) -> Iterator[Fused]:
-    """In the order of the report: what is inside a group is part of it."""
-    for s in block.statements:
-        if isinstance(s, Fused):
-            yield s
-        else:
-            for inner in blocks_of(s):
-                yield from _groups(inner)
-
-
-def _kernel(s: Fused, g: Group, function: Function) -> Kernel:
-    if s.kind == "loops":
-        from ...tpu.native import source_of
-
-        language, source = "c++", source_of(s, function)
-    else:
-        language, source = "numpy", _group_source(g.name, s)
-    return Kernel(g.name, language, source, g.lines, g.bytes_moved, g.bytes_minimum, g.why_cut, s.kind)
-
-
-def _group_source(name: str, s: Fused) -> str:
-    """The body of a group as a function of its own."""
-    hints = [v.hint if v.hint.isidentifier() else f"a{i}" for i, v in enumerate(s.body.params)]
-    names = [h if hints.count(h) == 1 else f"{h}_{i}" for i, h in enumerate(hints)]
-    out = flat_tree(len(s.targets))
-    return print_function(Function(name, tuple(map(Param, names)), s.body, out, span=s.span))

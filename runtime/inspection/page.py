@@ -20,7 +20,8 @@ from ...translator.records import dataclass
 from .highlight import highlighted
 
 if TYPE_CHECKING:
-    from .inspection import Inspection, Kernel
+    from .inspection import Inspection
+    from .kernels import Kernel
 
 Place = tuple[str, int]  # file and line
 

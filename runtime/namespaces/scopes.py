@@ -88,7 +88,8 @@ def debug_infs(new_val: bool = True) -> Any:
 
 def clear_caches() -> None:
     """Forget all compiled programs and all cached transformations of functions."""
-    from ..calls import forking, transformation
+    from ..calls import forking
+    from ..transforms import transformation
 
     for accelerated in list(forking.known):
         accelerated.forget_programs()

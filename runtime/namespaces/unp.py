@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays.array import Array as ndarray
-from ..targets.devices import device_put
+from ..arrays.transfer import device_put
 from ..trees.tree import map as tree_map
 from . import unp_arguments, unp_linalg, unp_sets
 

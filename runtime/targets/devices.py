@@ -1,20 +1,15 @@
-"""Devices, and moving arrays to and from them. A backend is imported when a device of it is first asked for."""
+"""Devices and the names of targets. A backend is imported when a device of it is first asked for."""
 
 from __future__ import annotations
 
 import functools
 import importlib.util
 import os
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from ...translator.errors import Diagnostic, TargetError
-from ...translator.ir import Aval
-from ...translator.tree import tree_map
-
-if TYPE_CHECKING:
-    from ..arrays.array import Array
 
 TARGETS = ("auto", "cpu", "tpu", "triton", "cuda", "numpy")
 
@@ -260,49 +255,3 @@ def home(device: Device) -> Device:
     from .xla import Pieces
 
     return device_of_target("cpu") if isinstance(device, Pieces) else device
-
-
-def device_put(x: Any, device: Device | Sharding | str | None = None) -> Any:
-    """Copy each leaf of the tree `x` (an array or a number) to a device, as an `Array` of its shape and dtype.
-
-    `device` is a Device, the name of a target, or a sharding (of which the first device is taken); the default is where
-    accelerated functions run. An Array that is on the device already is returned as it is. Raises TypeError for
-    arrays of objects, strings, dates or records, and TargetError where the machine lacks the device.
-
-    >>> device_put(np.arange(3.0)) + 1
-    Array([1., 2., 3.], dtype=float64)
-    """
-    from ..arrays.adopted import adopted, is_on_gpu
-    from ..arrays.array import Array, spec_of
-
-    if isinstance(device, Sharding):
-        device = device.device
-    place = device_of_target(target_of(device or "auto")) if isinstance(device, str | None) else home(device)
-
-    def put(leaf: Any) -> Array:
-        if is_on_gpu(leaf):
-            return put(adopted(leaf))
-        if isinstance(leaf, Array):
-            return leaf if leaf.device is place else device_put(np.asarray(leaf), place)
-        host = np.asarray(leaf)
-        if host.dtype.kind not in "biufcV" or host.dtype.names is not None:
-            raise TypeError(f"an array of dtype {host.dtype} cannot be put on a device: only numbers and bool can")
-        native = host if host.dtype.isnative else host.astype(host.dtype.newbyteorder("="))
-        return Array(place.put(native), spec_of(Aval(native.shape, native.dtype), place))
-
-    return tree_map(put, x)
-
-
-def device_get(x: Any) -> Any:
-    """Copy each Array in the tree `x` to a NumPy array, waiting for its value; other leaves stay."""
-    from ..arrays.array import Array
-
-    return tree_map(lambda leaf: np.array(leaf) if isinstance(leaf, Array) else leaf, x)
-
-
-def block_until_ready(x: Any) -> Any:
-    """Wait until every Array in the tree `x` is computed; returns `x`."""
-    from ..arrays.array import Array
-
-    tree_map(lambda leaf: leaf.block_until_ready() if isinstance(leaf, Array) else leaf, x)
-    return x

@@ -9,19 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...kernels.executor import GpuExecutor
-from ...kernels.executor import kernels_of as generated_kernels
 from ...kernels.facts import facts_of
-from ...kernels.program import Program
-from ...kernels.resources import resources_of
-from ...translator.errors import TargetError, errors_at
+from ...translator.errors import errors_at
 from ...translator.ir import Function
-from ..inspection.inspection import Kernel
 from .exchange import bits_of, capsule_of, is_bfloat16
 
 if TYPE_CHECKING:
-    from ...kernels.ahead import Compiled
-
-ARCHITECTURE = 90  # for which kernels are shown on a machine without a GPU
+    from .devices import Device
 
 
 class CudaDevice:
@@ -82,10 +76,8 @@ def backend_of(language: str) -> Any:
 class GpuProgram:
     """A fused program run group by group. Scalars stay on the host, as arguments of kernels."""
 
-    def __init__(self, function: Function, target: str, checks: bool) -> None:
-        from .devices import device_of_target
-
-        self.device = device_of_target(target)
+    def __init__(self, device: Device, function: Function, target: str, checks: bool) -> None:
+        self.device = device
         self.backend = backend_of(target)
         self.avals = [p.aval for p in function.body.params]
         self.results = [r.aval for r in function.body.results]
@@ -118,27 +110,3 @@ class GpuProgram:
             o if isinstance(o, self.backend.xp.ndarray) else self.backend.asarray(np.asarray(o, a.dtype))
             for o, a in zip(outs, self.results, strict=True)
         ]
-
-
-def kernels_of(function: Function, language: str, compile: bool) -> list[Kernel]:
-    """The generated kernels; with `compile` their PTX and resources too, where this machine has the compiler."""
-    kernels = []
-    for k in generated_kernels(function, language):
-        made = _compiled(k.program) if compile else None
-        ptx = made.ptx if made else None
-        taken = resources_of(made.cubin, made.entry, made.shared) if made else None
-        kernels.append(
-            Kernel(k.name, k.language, k.source, k.lines, k.bytes_moved, k.bytes_minimum, k.why_cut, k.kind, ptx, taken)
-        )
-    return kernels
-
-
-def _compiled(program: Program) -> Compiled | None:
-    from ...kernels.ahead import compile_program
-
-    try:
-        return compile_program(program, ARCHITECTURE)
-    except TargetError as error:
-        if "pip install" in str(error):  # not installed: there is none to show
-            return None
-        raise

@@ -39,7 +39,7 @@ def load(target: str, function: Function, *, donated: Sequence[int] = (), checks
         case "triton" | "cuda":
             from .gpu import GpuProgram
 
-            return GpuProgram(function, target, checks)
+            return GpuProgram(device_of_target(target), function, target, checks)
         case _:
             device_of_target(target)  # raises
             raise AssertionError(f"no programs for {target}")

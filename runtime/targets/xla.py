@@ -6,7 +6,7 @@ import functools
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from ...tpu.several import Devices
 from ...tpu.shifted import read_in_place
 from ...translator.errors import errors_at
 from ...translator.ir import Aval, Function
+
+if TYPE_CHECKING:
+    from .devices import Device
 
 
 @contextmanager
@@ -149,9 +152,7 @@ class XlaProgram:
     """A compiled program. A program with run-time checks waits for its flag; all others do not wait."""
 
     def __init__(self, function: Function, donated: Sequence[int], checks: bool) -> None:
-        from .devices import device_of_target
-
-        self.device = device_of_target("cpu")
+        self.device: Device = local_devices()[0]
         self._compile = functools.partial(_compiled, function, tuple(donated), checks)
         with errors_at(function.span):
             emitted = emit(function, donate=donated, checks=checks)

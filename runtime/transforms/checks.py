@@ -20,8 +20,8 @@ from ...translator.errors import UnsupportedError
 from ...translator.reading.signature import signature_of
 from ...translator.tree import flatten, tree_map
 from ..arrays.array import Array
-from ..calls.transformation import Transformation
 from . import testing
+from .transformation import Transformation
 
 Fun = Callable[..., Any]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -23,13 +23,11 @@ from ...translator.reading.reader import Reading
 from ...translator.reading.signature import Signature
 from ...translator.rewrite import splice_block, without_raises
 from ...translator.tree import NONE, Kind, TreeDef, Unlike, beside, static, tuple_tree
-from ..calls.transformation import Transformation, transformed
+from ..calls.accelerate import Accelerated
 from ..trees.tree_util import describe
 from . import choices, rules
 from .products import fitting, product_signature
-
-if TYPE_CHECKING:
-    from ..calls.accelerate import Accelerated
+from .transformation import Transformation, transformed
 
 
 class Forward(Transformation):
@@ -77,8 +75,6 @@ class Forward(Transformation):
         return Function(ahead.name, function.params, body, tree, span=function.span)
 
     def _ready(self, backward: Backward) -> Any:
-        from ..calls.accelerate import Accelerated
-
         return Accelerated(backward, self.options) if self.options is not None else backward
 
 

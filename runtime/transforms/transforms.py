@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, get_args
 from ...translator.axes import named_axis
 from ...translator.batch.form import Form
 from ...translator.reading.signature import Signature
-from ..calls.transformation import Fun, Transformation, transformed
 from . import choices
 from .choices import Argnums
+from .transformation import Fun, Transformation, transformed
 
 if TYPE_CHECKING:
     from ...translator.ir import Function

@@ -51,7 +51,8 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> Gpu:
     device = Gpu()
     found = devices.device_of_target
     monkeypatch.setattr(devices, "device_of_target", lambda t: device if t in ("cuda", "numpy") else found(t))
-    monkeypatch.setattr("untraced.runtime.calls.entries.device_of_target", devices.device_of_target)
+    for user in ("calls.entries", "arrays.adopted"):
+        monkeypatch.setattr(f"untraced.runtime.{user}.device_of_target", devices.device_of_target)
     return device
 
 

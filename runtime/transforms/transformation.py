@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import functools
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ...translator.offered import TRANSFORMED
-from ...translator.reading.signature import Signature, runs
-from ...translator.reading.source import definition
+from ...translator.reading.signature import Signature
 from ...translator.tracebacks import trim_traceback
-from .callables import readable
+from ..calls.accelerate import Accelerated, plain
+from ..calls.callables import readable
+from ..calls.naming import Standing, named, place_of
 
 if TYPE_CHECKING:
     from ...translator.errors import Span
@@ -19,12 +19,11 @@ if TYPE_CHECKING:
     from ...translator.pipeline import Positions
     from ...translator.reading.reader import Reading
     from ..inspection.inspection import Inspection
-    from .accelerate import Accelerated
 
 Fun = Callable[..., Any]
 
 
-class Transformation:
+class Transformation(Standing):
     """A function made from another one by a rule that subclasses define; it has the name, docstring and parameters of
     the other.
     """
@@ -80,8 +79,6 @@ class Transformation:
 
     @functools.cached_property
     def _plain(self) -> Accelerated:
-        from .accelerate import plain
-
         return plain(self)
 
     @property
@@ -104,17 +101,6 @@ class Transformation:
 
     def __str__(self) -> str:
         return f"{self.verb} of {named(self.fun)}"
-
-
-def place_of(fun: Fun) -> Span:
-    """Where the function of the user's begins that `fun` is or is made of; NOWHERE where there is none."""
-    own = runs(fun)
-    return own.place if isinstance(own, Transformation) else definition(own)
-
-
-def named(fun: Fun) -> str:
-    """A function by its name, a transformation by what it does to which: `grad of vmap of f`."""
-    return str(fun) if isinstance(fun, Transformation) else getattr(fun, "__qualname__", repr(fun))
 
 
 def transformed(fun: Fun, kind: type[Transformation], *options: Any) -> Any:
@@ -140,25 +126,6 @@ def forget() -> None:
 
 
 def _made(fun: Fun, kind: type[Transformation], options: tuple[Any, ...]) -> Any:
-    from .accelerate import Accelerated
-
     if isinstance(fun, Accelerated):
         return fun.replaced(kind.of_accelerated(fun, *options))
     return kind(fun, *options)
-
-
-def _roots() -> Mapping[str, Fun]:
-    from ..scipy import roots as scipy_roots
-    from ..scipy import solvers as scipy_solvers
-
-    return {**scipy_roots.NAMES, **scipy_solvers.NAMES}
-
-
-def _integrals() -> Mapping[str, Fun]:
-    from ..scipy.quadrature import NAMES
-
-    return NAMES
-
-
-TRANSFORMED["scipy.optimize"] = _roots
-TRANSFORMED["scipy.integrate"] = _integrals
