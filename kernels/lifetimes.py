@@ -7,9 +7,11 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 
 from ..translator.ir import (
+    Apply,
     Atom,
     Block,
     For,
@@ -23,6 +25,7 @@ from ..translator.ir import (
     inputs_of,
     walk,
 )
+from ..translator.ops.core import Cast, Contract, Elementwise, IndexAttrs, Put, Reduce, Reshape, indexed_shape
 
 
 class Lifetimes:
@@ -104,3 +107,23 @@ class Lifetimes:
                     self._block(s.condition, turning | frozenset(s.condition.params))
                 live = turning
         return live | read
+
+
+def reads_elements(lifetimes: Lifetimes, value: Var) -> bool:
+    """Whether the statement that reads a value asks for each of its elements once."""
+    reader = lifetimes.reader[value]
+    if not isinstance(reader, Apply):
+        return True  # what a block hands on is put into memory there
+    out = reader.targets[0].aval
+    match reader.op:
+        case Elementwise() | Cast() | Reshape():
+            return out.size == value.aval.size
+        case Reduce():
+            return True
+        case Contract():
+            return not out.shape and len(value.aval.shape) == 1
+        case Put():
+            assert isinstance(reader.attrs, IndexAttrs)
+            size = math.prod(indexed_shape(reader.attrs, [a.aval for a in reader.args]))
+            return lifetimes.root(reader.args[1]) is value and size == value.aval.size
+    return False

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import assert_never
 
@@ -42,30 +41,9 @@ from ..translator.ops.core import (
     indexed_shape,
 )
 from .host import HOST, Scalar, expression
-from .lifetimes import Lifetimes
 from .loop_checks import DOUBLE, INT
 from .loop_reductions import Reductions
 from .loop_values import Array, Buffer, Indices, Lazy, NotNative, Stored, address_of, broadcast, operand
-
-
-def reads_elements(lifetimes: Lifetimes, value: Var) -> bool:
-    """Whether the statement that reads a value asks for each of its elements once."""
-    reader = lifetimes.reader[value]
-    if not isinstance(reader, Apply):
-        return True  # what a block hands on is put into memory there
-    out = reader.targets[0].aval
-    match reader.op:
-        case Elementwise() | Cast() | Reshape():
-            return out.size == value.aval.size
-        case Reduce():
-            return True
-        case Contract():
-            return not out.shape and len(value.aval.shape) == 1
-        case Put():
-            assert isinstance(reader.attrs, IndexAttrs)
-            size = math.prod(indexed_shape(reader.attrs, [a.aval for a in reader.args]))
-            return lifetimes.root(reader.args[1]) is value and size == value.aval.size
-    return False
 
 
 class Operations(Reductions):

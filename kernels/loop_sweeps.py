@@ -23,8 +23,9 @@ from ..translator.ops.core import Cast, Create, Elementwise, Gather, Index, Inde
 from ..translator.passes.units import COSTLY
 from ..translator.records import dataclass
 from .host import Scalar, is_arithmetic
+from .lifetimes import reads_elements
 from .loop_checks import INT
-from .loop_operations import Operations, reads_elements
+from .loop_operations import Operations
 from .loop_values import Lazy, address_of
 
 _DIVISIONS = (FLOOR_DIVIDE, REMAINDER, FMOD)

@@ -19,7 +19,7 @@ from ..translator.ir import Atom, Const, DType, Shape, Statement, Var, blocks_of
 from ..translator.records import dataclass
 from .dialects import is_half
 from .host import HOST, HostNames, Scalar, constant
-from .lifetimes import Lifetimes
+from .lifetimes import Lifetimes, reads_elements
 from .lower import Names
 
 Indices = tuple[str, ...]
@@ -217,8 +217,6 @@ class Values:
 
     def _is_read_once(self, target: Var) -> bool:
         """Whether an array is best computed where it is read: once, element by element."""
-        from .loop_operations import reads_elements
-
         uses = self.lifetimes.uses[target]
         return uses == 0 or (uses == 1 and reads_elements(self.lifetimes, target))
 

@@ -82,7 +82,7 @@ from .apart import set_apart
 from .checks import SHIFT, Check
 from .emit_across import across
 from .emit_complex import by_parts, magnitude, square_root, with_signs
-from .emit_control import emit_for, emit_fused, emit_if, emit_while
+from .emit_control import emit_for, emit_if, emit_while
 from .emit_cumulative import cumulative
 from .emit_elementwise import (
     COMPARISONS,
@@ -95,7 +95,7 @@ from .emit_elementwise import (
     power_by_constant,
     rule_for,
 )
-from .emit_guarded import emit_guarded
+from .emit_guarded import emit_fused, emit_guarded
 from .emit_index import Store, index, put
 from .emit_join import joined
 from .emit_linalg import linalg

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from ..translator.ir import Apply, Block, Const, For, Fused, If, Range, Var, While, may_raise
+from ..translator.ir import Apply, Block, Const, For, If, Range, Var, While, may_raise
 from ..translator.ops.core import Cast, Elementwise, Reshape
 from .emit_across import agreed, holds_collective
 from .interrupts import TURNS, is_function, poll, quiet
@@ -325,18 +325,3 @@ def _condition(e: Emitter, block: Block, values: Sequence[Value]) -> Value:
         e.bind(p, v)
     e.block(block)
     return e.value(block.results[0])
-
-
-def emit_fused(e: Emitter, s: Fused) -> None:
-    """A group is XLA's own to fuse: its statements are written in line."""
-    from .emit_guarded import emit_guarded
-
-    for p, a in zip(s.body.params, s.args, strict=True):
-        e.bind(p, e.value(a))
-        e.alias(p, a)
-    if not emit_guarded(e, s.body, s.targets):
-        e.block(s.body)
-        for t, r in zip(s.targets, s.body.results, strict=True):
-            e.bind(t, e.result(r, t))
-    for t, r in zip(s.targets, s.body.results, strict=True):
-        e.alias(t, r)

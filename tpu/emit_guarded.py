@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ..translator.ir import Apply, Atom, Block, Const, Statement, Var
+from ..translator.ir import Apply, Atom, Block, Const, Fused, Statement, Var
 from ..translator.ops.core import Cast, Create, Elementwise, Reshape
 from . import transcendentals
 from .emit_control import bind_results, emit_branches, fresh_results
@@ -26,6 +26,19 @@ _LONGEST = 60  # statements
 _CHEAP = frozenset(
     ("add", "subtract", "multiply", "divide", "negative", "absolute", "where", "maximum", "minimum", "sqrt")
 )
+
+
+def emit_fused(e: Emitter, s: Fused) -> None:
+    """A group is XLA's own to fuse: its statements are written in line."""
+    for p, a in zip(s.body.params, s.args, strict=True):
+        e.bind(p, e.value(a))
+        e.alias(p, a)
+    if not emit_guarded(e, s.body, s.targets):
+        e.block(s.body)
+        for t, r in zip(s.targets, s.body.results, strict=True):
+            e.bind(t, e.result(r, t))
+    for t, r in zip(s.targets, s.body.results, strict=True):
+        e.alias(t, r)
 
 
 def emit_guarded(e: Emitter, block: Block, targets: Sequence[Var]) -> bool:

@@ -18,7 +18,8 @@ from typing import Any
 
 from ...translator.builder import Builder
 from ...translator.derive.activity import inexact
-from ...translator.derive.ruled import Checkpoint, mark
+from ...translator.derive.program_rules import Checkpoint
+from ...translator.derive.ruled import mark
 from ...translator.errors import NOWHERE
 from ...translator.ir import Apply, Function, Var
 from ...translator.ops.core import Contract, Linalg

@@ -18,7 +18,7 @@ from ...translator.builder import Builder
 from ...translator.derive import forward, reverse
 from ...translator.derive.activity import inexact
 from ...translator.derive.cotangents import strong
-from ...translator.derive.ruled import VjpRule
+from ...translator.derive.program_rules import VjpRule
 from ...translator.errors import DTypeError
 from ...translator.ir import Apply, Atom, Aval, Block, Function, Var, const, walk
 from ...translator.ops.core import ContractAttrs, RuledAttrs

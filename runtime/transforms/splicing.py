@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 from ...translator.builder import Builder
 from ...translator.derive.activity import inexact, tangent_tree
 from ...translator.derive.cotangents import materialise, strong, zeros
-from ...translator.derive.ruled import JvpRule, Rule, VjpRule, fitted, inputs_of_mark, mark
+from ...translator.derive.program_rules import JvpRule, VjpRule
+from ...translator.derive.ruled import Rule, fitted, inputs_of_mark, mark
 from ...translator.errors import Diagnostic, MismatchError, UnsupportedError
 from ...translator.float0 import Zeros, zeros_of
 from ...translator.ir import Apply, Atom, Aval, Const, Function, Param, Var, const

@@ -72,28 +72,44 @@ def test_imports_point_one_way(room: str) -> None:
             assert not wrong, file
 
 
+@cache
+def imported(*times: When) -> dict[str, set[str]]:
+    """For each module those that it imports at these times."""
+    files = {".".join(["untraced", *f.removesuffix(".py").split("/")]).removesuffix(".__init__"): f for f in texts()}
+
+    def wanted(file: str) -> set[str]:
+        names = [name for _, when, name in parts()[file][0] if when in times]
+        return {name if name in files else name.rpartition(".")[0] for name in names} & files.keys()
+
+    return {module: wanted(file) for module, file in files.items()}
+
+
+def reached(module: str, edges: dict[str, set[str]]) -> set[str]:
+    seen: set[str] = set()
+    waiting = [module]
+    while waiting:
+        new = edges[waiting.pop()] - seen
+        seen |= new
+        waiting += new
+    return seen
+
+
+def test_imports_make_no_circles() -> None:
+    """Imports inside functions counted. Only those that read one another's syntax do, since Python's syntax nests."""
+    edges = imported("at once", "later")
+    around = {module for module in edges if module in reached(module, edges)}
+    assert not [m for m in around if not m.startswith(("untraced.translator.reading.", "untraced.translator.surface"))]
+    assert len(around) <= 44, around
+
+
 def test_imports_stand_at_the_top() -> None:
     """In the translator, an import inside a function is one that would close a circle, or of what only programs with
     loops need."""
-    files = {".".join(["untraced", *f.removesuffix(".py").split("/")]).removesuffix(".__init__"): f for f in texts()}
-
-    def wanted(file: str, time: When) -> set[str]:
-        names = [name for _, when, name in parts()[file][0] if when == time]
-        return {name if name in files else name.rpartition(".")[0] for name in names} & files.keys()
-
-    @cache
-    def reached(module: str) -> frozenset[str]:
-        seen, waiting = {module}, [module]
-        while waiting:
-            new = wanted(files[waiting.pop()], "at once") - seen
-            seen |= new
-            waiting += new
-        return frozenset(seen)
-
-    for module, file in files.items():
-        if file.startswith("translator/"):
-            late = {name for name in wanted(file, "later") if not name.startswith("untraced.translator.vectorise.")}
-            assert not [name for name in late if module not in reached(name)], file
+    at_once, later = imported("at once"), imported("later")
+    for module in at_once:
+        if module.startswith("untraced.translator"):
+            late = {name for name in later[module] if not name.startswith("untraced.translator.vectorise.")}
+            assert not [name for name in late if module not in {name, *reached(name, at_once)}], module
 
 
 def test_backends_are_imported_where_they_are_used() -> None:

@@ -42,9 +42,9 @@ from ..ops.core import At, Collective, Dim, Dyn, Fourier, Linalg, Put, Run, Sort
 from ..records import dataclass
 from ..rewrite import Substitution, copy_statement
 from .form import Form
-from .routines import goes_apart, with_called
+from .routines import with_called
 from .rules import batched_aval, renamed
-from .spread import differs
+from .spread import differs, goes_apart
 
 if TYPE_CHECKING:
     from .vmap import Batcher

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextvars import ContextVar
 from typing import Any, assert_never
 
 from ..errors import Diagnostic, UnsupportedError
@@ -18,6 +19,7 @@ from ..ir import (
     Invoke,
     Raise,
     Range,
+    Routine,
     Statement,
     Var,
     While,
@@ -26,7 +28,11 @@ from ..ir import (
     walk,
 )
 from ..ops.core import Collective, CollectiveAttrs
-from .routines import batched_results
+
+Lanes = tuple[bool, ...]  # which values have a batch axis
+
+_taken: ContextVar[dict[tuple[Routine, Lanes], Lanes] | None] = ContextVar("taken", default=None)
+
 
 
 def batched_variables(
@@ -154,3 +160,45 @@ def _block(block: Block, batched: set[Var], axis: Any, read: set[Var] | None) ->
                 raise UnsupportedError("a program is batched before it is fused, not after")
             case _:
                 assert_never(s)
+
+
+def batched_results(routine: Routine, lanes: Lanes) -> Lanes:
+    """Which results differ between the elements of a batch, where the arguments `lanes` do: the least fixed point."""
+    taken = _taken.get()
+    key = (routine, lanes)
+    if taken is None:
+        token = _taken.set({})
+        try:
+            return batched_results(routine, lanes)
+        finally:
+            _taken.reset(token)
+    if key in taken:
+        return taken[key]
+    body = routine.function.body
+    taken[key] = (False,) * len(body.results)
+    while True:
+        found = batched_variables(routine.function, [p for p, lane in zip(body.params, lanes, strict=True) if lane])
+        results = tuple(r in found for r in body.results)
+        if results == taken[key]:
+            return results
+        taken[key] = results
+        for later in list(taken)[list(taken).index(key) + 1 :]:  # what rests on less
+            del taken[later]
+
+
+def goes_apart(s: Statement, batched: set[Var]) -> bool:
+    """Whether the elements of a batch come to a routine's call, or to one inside it, in different ways."""
+    return not isinstance(s, Apply) and _apart(s, batched, False, set())
+
+
+def _apart(s: Statement, batched: set[Var], under: bool, seen: set[tuple[Routine, Lanes]]) -> bool:
+    if isinstance(s, Invoke):
+        key = (s.routine, tuple(is_batched(a, batched) for a in s.args))
+        if under or key in seen:
+            return under
+        seen.add(key)
+        body = s.routine.function.body
+        inside = batched_variables(s.routine.function, [p for p, lane in zip(body.params, key[1], strict=True) if lane])
+        return any(_apart(inner, inside, False, seen) for inner in body.statements)
+    under = under or (isinstance(s, If | For | While) and differs(s, batched))
+    return any(_apart(inner, batched, under, seen) for block in blocks_of(s) for inner in block.statements)

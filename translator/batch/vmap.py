@@ -275,7 +275,7 @@ class Batcher:
             case Raise():
                 batch_control.raising(self, s)
             case Invoke():
-                batch_routines.invoke(self, s)
+                batch_routines.invoke(self, s, vmap)
             case Fused():
                 raise UnsupportedError("a program is batched before it is fused, not after")
             case _:

@@ -116,6 +116,19 @@ class Adjoints:
         inner.made, inner.nest, inner.loops = self.made, self.nest, self.loops
         return inner
 
+    def backward(self, statements: Sequence[Statement]) -> list[Statement]:
+        """Append the backward pass of the statements; the result: forward statements that keep what it needs."""
+        self.light.update(t for s in statements if isinstance(s, Apply) for t in s.targets if _is_light(t, s))
+        self.made.update((t, s) for s in statements if isinstance(s, Apply) for t in s.targets)
+        forward: list[list[Statement]] = []
+        for s in reversed(statements):
+            if not isinstance(s, Apply | Raise):
+                self.settle_all()
+            with self.b.at(s.span):
+                forward.append(_backward(s, self))
+        self.settle_all()
+        return [s for group in reversed(forward) for s in group]
+
     @property
     def makers(self) -> Makers:
         """The definitions of the values that backward statements name."""
@@ -233,20 +246,6 @@ class Adjoints:
         if (choice is None and mask is None) or not any(may_be_steep(a, self.made) for a in args):
             return self.take(v), None
         return self.take(v), choice.mask(self.b) if choice is not None else mask
-
-
-def backward_block(statements: Sequence[Statement], adj: Adjoints) -> list[Statement]:
-    """Append the backward pass of the statements to `adj.b`; the result: forward statements that keep what it needs."""
-    adj.light.update(t for s in statements if isinstance(s, Apply) for t in s.targets if _is_light(t, s))
-    adj.made.update((t, s) for s in statements if isinstance(s, Apply) for t in s.targets)
-    forward: list[list[Statement]] = []
-    for s in reversed(statements):
-        if not isinstance(s, Apply | Raise):
-            adj.settle_all()
-        with adj.b.at(s.span):
-            forward.append(_backward(s, adj))
-    adj.settle_all()
-    return [s for group in reversed(forward) for s in group]
 
 
 def _is_light(t: Var, s: Apply) -> bool:
@@ -431,7 +430,7 @@ def _branch(
     part.table = dict(so_far)
     for r, c in zip(block.results, cts, strict=True):
         part.add(r, c)
-    return backward_block(block.statements, part)
+    return part.backward(block.statements)
 
 
 def _keep(s: If, forwards: Sequence[Sequence[Statement]], plans: Sequence[Plan]) -> tuple[If, dict[Var, Var]]:

@@ -41,6 +41,7 @@ from ..ops.core import ArgReduce, Concatenate, Contract, Create, Elementwise, Li
 from ..passes.dead import dead_code
 from ..rewrite import without_raises
 from .activity import inexact, varied
+from .forward import jvp
 
 STEERED = "what they are decides which way it goes here"
 STEPPED = "this does not follow them in proportion"
@@ -88,8 +89,6 @@ def _count(function: Function) -> int:
 
 def _bent(function: Function, tangents: set[int]) -> Statement | None:
     """The first statement of the derivative by the tangents that needs to know them."""
-    from .forward import jvp
-
     pushed = jvp(function, [i in tangents for i in range(len(function.body.params))])
     body = pushed.body
     moving = {body.params[i] for i in tangents}

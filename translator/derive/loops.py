@@ -62,8 +62,6 @@ def for_vjp(
     trip. With `anew` the forward loop keeps what it carries, and the backward loop runs the body from there. The final
     values of the carried values in `put_back` are not read.
     """
-    from .adjoints import backward_block
-
     carried = s.body.params[1:]
     cts = [adj.take(t) for t in s.targets]
     if all(c is None for c in cts):
@@ -84,7 +82,7 @@ def for_vjp(
     part.table = dict(sums)
     for k in (*through, *live):
         part.add(s.body.results[k], through[k] if k in through else states[k])
-    forward = backward_block(s.body.statements, part)
+    forward = part.backward(s.body.statements)
     ends = {k: part.take(carried[k]) for k in (*live, *through)}
     touched = [v for v in sums if part.table[v] is not sums[v]]
     live = [k for k in live if ends[k] is not states[k]]

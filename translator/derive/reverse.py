@@ -22,7 +22,7 @@ from ..ir import Atom, Block, Function, Param, Statement, Var, const, free_varia
 from ..rewrite import copy_block, prune, unique_names
 from ..tree import LEAF, NONE, Kind, TreeDef, flat_tree, tuple_tree
 from .activity import inexact, useful, varied
-from .adjoints import Adjoints, backward_block
+from .adjoints import Adjoints
 from .cotangents import materialise, strong
 from .linear import assembled
 from .trips import Trips
@@ -112,7 +112,7 @@ def _derive(
     adj = Adjoints(b, depends & wanted, Trips(function, memory, lists=lists))
     for r, c in zip(results, cts, strict=True):
         adj.add(r, c)
-    forward = backward_block(function.body.statements, adj)
+    forward = adj.backward(function.body.statements)
     found = ((adj.table.get(params[i]), strong(params[i].aval)) for i in wrt)
     return b, forward, tuple(materialise(b, None if c is None else assembled(b, c), aval) for c, aval in found)
 

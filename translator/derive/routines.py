@@ -64,7 +64,7 @@ def routine_vjp(s: Invoke, adj: Adjoints) -> None:
         return
     wanted, moving = set(moving), _settled(s.routine, moving)
     given = [_full(adj.b, c, t) for t, c in cts.items() if inexact(t.aval)]
-    routine = s.routine.derived.get(("vjp", moving)) or _vjp_routine(s.routine, moving)
+    routine = s.routine.derived.get(("vjp", moving)) or _vjp_routine(s.routine, moving, type(adj))
     out = [Var(adjoint_hint(a) if isinstance(a, Var) else "d_t", strong(a.aval)) for a in (s.args[i] for i in moving)]
     adj.b.append(Invoke(tuple(out), (*s.args, *given), routine, s.span))
     for i, c in zip(moving, out, strict=True):
@@ -92,17 +92,16 @@ def _settled(of: Routine, moving: tuple[int, ...]) -> tuple[int, ...]:
         found = more
 
 
-def _vjp_routine(of: Routine, moving: tuple[int, ...]) -> Routine:
-    from .adjoints import Adjoints, backward_block
+def _vjp_routine(of: Routine, moving: tuple[int, ...], adjoints: type[Adjoints]) -> Routine:
     made = of.derived["vjp", moving] = Routine(f"{of.name}_vjp")
     body = copy_block(of.function.body, {})
     cts = {k: Var("ct", strong(r.aval)) for k, r in enumerate(body.results) if inexact(r.aval)}
     b = Builder(of.function.span)
     active = varied(body, (body.params[i] for i in moving)) & useful(body, body.results)
-    adj = Adjoints(b, active, Trips(of.function, ask=False))
+    adj = adjoints(b, active, Trips(of.function, ask=False))
     for k, c in cts.items():
         adj.add(body.results[k], c)
-    ahead = backward_block(body.statements, adj)
+    ahead = adj.backward(body.statements)
     wanted = [body.params[i] for i in moving]
     found = tuple(materialise(b, adj.table.get(v), strong(v.aval)) for v in wanted)
     whole = Block((*body.params, *cts.values()), (*ahead, *b.statements), found)

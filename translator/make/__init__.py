@@ -53,7 +53,8 @@ from .reductions import (
     sort,
     sum,
 )
-from .shapes import broadcast_to, concatenate, expand_dims, reshape, squeeze, transpose
+from .rows import concatenate
+from .shapes import broadcast_to, expand_dims, reshape, squeeze, transpose
 
 __all__ = [
     "FOLD_LIMIT", "add", "all_", "any", "any_gather", "argmax", "argmin", "argsort", "astype",

@@ -1,4 +1,4 @@
-"""Joining pieces of one array: np.stack and np.array of its rows, and of slices that move along it.
+"""Concatenation. Where the operands are pieces of one array beside each other, that array is read once instead:
 
     np.stack([x[0], x[1], x[2]])                    x[:3]
     np.array([x[i : i + 3] for i in range(n)])      x[np.arange(n)[:, None] + np.arange(3)]
@@ -7,15 +7,38 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from .. import ops
 from ..builder import Builder
+from ..errors import ShapeError
 from ..ir import Atom
-from ..ops.core import At, Gather, IndexAttrs, Run
+from ..ops.core import At, ConcatenateAttrs, Gather, IndexAttrs, Run, promote
 from ..records import dataclass
-from .base import definition
+from .base import definition, emit, lift, normalize_axis
+from .casts import astype
+from .creation import iota
+from .elementwise import add, multiply
+from .indexing import index
+from .shapes import expand_dims, transpose
 
 FEW = 16  # slices: so many are read faster each for itself than element by element
+
+
+def concatenate(b: Builder, xs: Sequence[Any], axis: int = 0) -> Atom:
+    """Arrays of one rank joined along an axis, cast to their common dtype."""
+    atoms = [lift(x) for x in xs]
+    if not atoms:
+        raise ShapeError("need at least one array to concatenate")
+    if not atoms[0].aval.ndim:
+        raise ShapeError("zero-dimensional arrays cannot be concatenated")
+    normal = normalize_axis(axis, atoms[0].aval.ndim)
+    atoms = _together(b, atoms, normal)
+    dtype = promote([a.aval for a in atoms])
+    cast = [astype(b, a, dtype) for a in atoms]
+    if len(cast) == 1:
+        return cast[0]
+    return emit(b, ops.CONCATENATE, *cast, attrs=ConcatenateAttrs(normal))
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +75,6 @@ class Pieces:
         first, count = self.first, len(self.atoms)
         if first is None or count < 2 or (first.size is not None and count <= FEW):
             return self.atoms
-        from .indexing import index
-        from .shapes import transpose
-
         others = [Run(0, n) for n in first.x.aval.shape[1:]]
         if first.size is None:
             part = index(b, first.x, [Run(first.start, count), *others])
@@ -66,17 +86,13 @@ class Pieces:
 
 def _windows(b: Builder, start: int, count: int, step: int, size: int) -> Atom:
     """The places of so many windows, one in a row."""
-    from .creation import iota
-    from .elementwise import add, multiply
-    from .shapes import expand_dims
-
     starts = iota(b, count)
     starts = multiply(b, starts, step) if step != 1 else starts
     starts = add(b, starts, start) if start else starts
     return add(b, expand_dims(b, starts, 1), iota(b, size))
 
 
-def together(b: Builder, atoms: Sequence[Atom], axis: int) -> list[Atom]:
+def _together(b: Builder, atoms: Sequence[Atom], axis: int) -> list[Atom]:
     """The operands of a concatenation, with one in place of those that are pieces of one array beside each other."""
     groups: list[Pieces] = []
     for a in atoms:

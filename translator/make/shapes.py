@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -12,10 +11,8 @@ from .. import ops
 from ..builder import Builder
 from ..errors import Diagnostic, ShapeError
 from ..ir import Atom, Aval, DType, Shape
-from ..ops.core import AxesAttrs, ConcatenateAttrs, CreateAttrs, ShapeAttrs, promote
+from ..ops.core import AxesAttrs, CreateAttrs, ShapeAttrs
 from .base import Axes, definition, emit, lift, normalize_axes, normalize_axis
-from .casts import astype
-from .rows import together
 
 
 def reshape(b: Builder, x: object, shape: Sequence[int]) -> Atom:
@@ -100,19 +97,3 @@ def squeeze(b: Builder, x: object, axes: Axes = None) -> Atom:
     if earlier is not None and earlier.attrs == AxesAttrs(normal):
         return earlier.args[0]
     return emit(b, ops.SQUEEZE, x, attrs=AxesAttrs(normal)) if normal else x
-
-
-def concatenate(b: Builder, xs: Sequence[Any], axis: int = 0) -> Atom:
-    """Arrays of one rank joined along an axis, cast to their common dtype."""
-    atoms = [lift(x) for x in xs]
-    if not atoms:
-        raise ShapeError("need at least one array to concatenate")
-    if not atoms[0].aval.ndim:
-        raise ShapeError("zero-dimensional arrays cannot be concatenated")
-    normal = normalize_axis(axis, atoms[0].aval.ndim)
-    atoms = together(b, atoms, normal)
-    dtype = promote([a.aval for a in atoms])
-    cast = [astype(b, a, dtype) for a in atoms]
-    if len(cast) == 1:
-        return cast[0]
-    return emit(b, ops.CONCATENATE, *cast, attrs=ConcatenateAttrs(normal))

@@ -10,15 +10,17 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import AliasError, CutError, Diagnostic
 from ..ir import Atom
 from ..records import dataclass
-from .context import Context
 from .demand import ask
 from .reach import containers_of, objects_of
 from .values import Cell, Ref, Value
+
+if TYPE_CHECKING:
+    from .context import Context
 
 
 def memory_of(cell: Cell) -> set[Cell]:

@@ -10,7 +10,7 @@ import ast
 from collections import ChainMap
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -29,6 +29,8 @@ from ..errors import (
 from ..ir import Apply, Atom, Aval, Capture, Const, Statement, Var
 from ..records import dataclass
 from ..thrown import Known, Thrown
+from .aliases import check_union
+from .demand import refuse_undefined
 from .layout import check_reshapes
 from .reach import containers_of, objects_of, restore_container
 from .source import Scope
@@ -231,7 +233,7 @@ class Context(Telling):
         if type(v) is slice:
             return slice(self.lower(v.start), self.lower(v.stop), self.lower(v.step))
         if type(v) is Undefined:
-            self.refuse_undefined(v)
+            refuse_undefined(self, v)
         if type(v) is Masked:
             raise CutError(Diagnostic(f"{describe(v)} among arrays", instead="use np.where(mask, x, other)"))
         return v
@@ -249,7 +251,7 @@ class Context(Telling):
         if type(v) is range:
             return make.lift(np.array(v, dtype=np.int64))
         if type(v) is Undefined:
-            self.refuse_undefined(v)
+            refuse_undefined(self, v)
         if has_array_method(v):
             raise CutError(Diagnostic(f"{describe(v)} stands in arithmetic with arrays", instead="use np.asarray(...)"))
         error = DTypeError if v is None or isinstance(v, str | bytes | dict | set) else UnsupportedError
@@ -269,11 +271,6 @@ class Context(Telling):
         if all(type(r) is Const for r in rows):
             return make.lift(np.array([r.value for r in rows]))  # type: ignore[union-attr]
         return make.concatenate(self.b, [make.expand_dims(self.b, r, 0) for r in rows], 0)
-
-    def refuse_undefined(self, v: Undefined) -> NoReturn:
-        from .demand import refuse_undefined
-
-        refuse_undefined(self, v)
 
     def read(self, ref: Ref) -> Atom:
         """What the array holds now."""
@@ -375,8 +372,6 @@ class Context(Telling):
 
     def _check_union(self, changed: Any) -> None:
         if self.unions:
-            from .aliases import check_union
-
             check_union(self, changed)
 
     def mirror(self, of: Any, capture: Capture) -> Mirror:

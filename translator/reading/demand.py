@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -13,8 +13,10 @@ from .. import ops
 from ..errors import CutError, Diagnostic, UnsupportedError
 from ..ir import Apply, Atom, Block, Const, For, If, Statement, Var, While, walk
 from ..ops.core import Elementwise
-from .context import Context
 from .values import Masked, Outside, Ref, Restart, RunRange, Site, Undefined, Value, leaves_in
+
+if TYPE_CHECKING:
+    from .context import Context
 
 LENGTH = "the length of a slice"
 
