@@ -203,6 +203,7 @@ def _parts(fused: Fused, a: Attention, index: _Indices, tiles: Tiles) -> Parts:
     kept = tuple(-1 if n == a.column else n for n in a.scores if a.largest.attrs.keepdims or n != a.column)
     shift = Held("shift", summed, kept)
     weights = tiles.tile([a.weight], a.scores, grid, {a.score: held, a.largest.targets[0]: shift})
+    weights.quick = is_half(a.second.targets[0].aval.dtype)
     values = tiles.tile([a.value], a.value_labels, [index.batch, index.j_down, index.channel])
     out, gathered = a.second.attrs.out, Held("accumulator", summed, a.second.attrs.out)
     over = [index.batch, index.i, index.channel]

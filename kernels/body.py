@@ -102,6 +102,7 @@ class Body:
         self.counts: dict[str, tuple[Any, DType]] = {}
         self.packed = False  # loads and stores are of several neighbours, of which `neighbour` is one (CUDA)
         self.neighbour = "k"
+        self.quick = False  # what is computed is rounded to half precision before it is used
         self.alone = False  # each thread walks along a row of its own (CUDA)
         self.carried: dict[int, str] = {}
         self.walks: list[set[int]] = []  # the arrays that each pass reads along the row
@@ -136,7 +137,7 @@ class Body:
             case Convert():
                 return [self.declare(v, self.dialect.convert(self.text(v.args[0]), v.args[0].dtype, v.dtype))]
             case Call():
-                return [self.declare(v, call_expression(self.dialect, v, v.source, self.text))]
+                return [self.declare(v, call_expression(self.dialect, v, v.source, self.text, self.quick))]
             case Fold():
                 raise AssertionError("reductions are written by their pass")
             case Scan():

@@ -20,6 +20,7 @@ from .complex_numbers import DEVICE_FORMS
 from .lower import Call, Number, Value
 
 HALVES = frozenset(("float16", "bfloat16"))
+_CALLS = ("libdevice.", "quick_exp(", "tl.exp(", "tl.sqrt(")  # that the compiler has no form of bfloat16's own for
 _PLAIN = re.compile(r"\w+|\w+(\.\w+)*\([^()]*\)")
 
 
@@ -60,7 +61,9 @@ def primitive(source: Call, language: str) -> str:
     if kind not in source.op.kernel_kinds:
         return ""
     single = language == "triton" and all(working(d) == np.float32 for d in source.dtypes)
-    template: str = (single and source.op.triton_single) or getattr(source.op, language)
+    rounded = all(d.name == "bfloat16" for d in source.dtypes)
+    quick: str = getattr(source.op, f"{language}_bfloat") if rounded else ""
+    template: str = quick or (source.op.triton_single if single else "") or getattr(source.op, language)
     return template
 
 
@@ -98,10 +101,18 @@ def _wrapping(dialect: Triton | Cuda, name: str, dtype: DType) -> str | None:
 
 
 def call_expression(
-    dialect: Triton | Cuda, value: Value, source: Call, text_of: Callable[[Value], str] | None = None
+    dialect: Triton | Cuda,
+    value: Value,
+    source: Call,
+    text_of: Callable[[Value], str] | None = None,
+    quick: bool = False,
 ) -> str:
-    """`value` as an expression over its arguments: over their names, or what `text_of` says."""
+    """`value` as an expression over its arguments: over their names, or what `text_of` says. `quick`: it is rounded to
+    half precision before it is used.
+    """
     template = primitive(source, dialect.name)
+    if quick and source.op.name == "exp" and working(source.dtypes[0]) == np.float32:
+        template = "quick_exp({0})"
     if not template:
         raise UnsupportedError(f"{source.op.numpy} of {source.dtypes[-1].name} has no {dialect.name} form")
     args = []
@@ -185,6 +196,11 @@ class Triton:
             text = f"{_atom(text)}.to(tl.float32)"  # rounded twice, as ml_dtypes does
         return f"{_atom(text)}.to({self.type_name(target)})"
 
+    def rounded(self, text: str, source: DType, target: DType) -> str:
+        """The conversion of numbers that the compiler does not round in pairs by itself."""
+        pairs = target.name == "bfloat16" and source == np.float32
+        return f"to_bfloat16({bare(text)})" if pairs else self.convert(text, source, target)
+
     def call(self, template: str, args: list[str], f: str) -> str:
         return template.format(*args, f=f)
 
@@ -204,6 +220,8 @@ class Triton:
         """Literals adapt as Python reals do and small integers widen: there the result is converted."""
         if value.dtype.kind == "b":
             return f"({text} != 0)" if text.startswith("libdevice.") else text
+        if value.dtype.name == "bfloat16" and (text.startswith(_CALLS) or " / " in text):
+            return self.rounded(text, working(value.dtype), value.dtype)
         settled = value.dtype in (np.float32, np.float64, np.int32, np.int64)
         variables = [a for a in value.args if not isinstance(a.source, Number)]
         if settled and any(d == value.dtype for d in source.dtypes) and variables:
@@ -274,6 +292,9 @@ class Cuda:
                 return f"({_atom(text)} < 0 ? (unsigned long long){signed} : (unsigned long long){_atom(text)})"
             text = signed
         return f"({self.type_name(target)}){text if text.startswith('(') else _atom(text)}"
+
+    def rounded(self, text: str, source: DType, target: DType) -> str:
+        return self.convert(text, source, target)
 
     def _convert_complex(self, text: str, source: DType, target: DType) -> str:
         if source.kind != "c":

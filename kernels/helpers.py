@@ -18,6 +18,22 @@ def smaller_of(a, b):
     "exp_against": """@triton.jit
 def exp_against(x, top):
     return tl.where(x == top, 1.0, libdevice.exp(x - top))  # also where both are infinite""",
+    "to_bfloat16": """@triton.jit
+def to_bfloat16(x):
+    # Two at once: one alone would take the unit for conversions, which is four times as slow.
+    if x.numel == 1:
+        rounded = x.to(tl.bfloat16)
+    else:
+        rounded = tl.inline_asm_elementwise(
+            "cvt.rn.bf16x2.f32 $0, $2, $1;", "=r,r,r", [x], dtype=tl.bfloat16, is_pure=True, pack=2
+        )
+    return rounded""",
+    "quick_exp": """@triton.jit
+def quick_exp(x):
+    # For what is rounded to half precision: off by |x| / 2^23 of itself, and 0 below 2^-126.
+    return tl.inline_asm_elementwise(
+        "ex2.approx.ftz.f32 $0, $1;", "=f,f", [x * 1.4426950408889634], dtype=tl.float32, is_pure=True, pack=1
+    )""",
     **cipher.TRITON,
 }
 
@@ -52,6 +68,26 @@ __device__ inline long long wrapping_{name}({of_int.replace("int", "long long")}
         ("negative", "int x", "0 - (unsigned int)x"),
     )
 }  # an overflow of signed integers is undefined, and NVRTC makes use of that
+CUDA_HELPERS |= {
+    name: f"""// {told}
+__device__ __forceinline__ float {name}({parameters}) {{
+#ifdef UNTRACED_HOST
+    return {host};
+#else
+    float z;
+    asm("{instruction} %0, {operands};" : "=f"(z) : {given});
+    return z;
+#endif
+}}"""
+    for name, told, parameters, host, instruction, operands, given in (
+        ("quick_quotient", "Off by 2 units in the last place of float32, which rounding to bfloat16 takes away.",
+         "float x, float y", "x / y", "div.full.f32", "%1, %2", '"f"(x), "f"(y)'),
+        ("quick_sqrt", "Off by a unit in the last place of float32, which rounding to bfloat16 takes away.",
+         "float x", "sqrtf(x)", "sqrt.approx.f32", "%1", '"f"(x)'),
+        ("quick_exp", "For what is rounded to half precision: off by |x| / 2^23 of itself, and 0 below 2^-126.",
+         "float x", "expf(x)", "ex2.approx.ftz.f32", "%1", '"f"(x * 1.44269504f)'),
+    )
+}  # fmt: skip
 CUDA_HELPERS["integer_power"] = """template <class T> __device__ inline T integer_power(T x, T y) {
     unsigned long long z = 1, square = (unsigned long long)x;
     for (; y > 0; y >>= 1, square *= square)

@@ -117,8 +117,7 @@ class CupyBackend(Backend):
         variants: dict[tuple[int, int], _Variant] = {}
 
         def loaded(chosen: Launch, promised: bool) -> _Variant:
-            pack = 0 if triton or not promised else chosen.pack
-            kernel = self.load(chosen.program, promises(chosen, promised), pack)
+            kernel = self.load(chosen.program, promises(chosen, promised), 0 if triton or not promised else chosen.pack)
             made = kernel.compiled
             blocks = chosen.grid[0] * chosen.grid[1]
             hidden = (_NULL,) * made.hidden if not made.scratch else None

@@ -105,7 +105,7 @@ class Tile(Body):
     def load(self, v: Value, source: Load) -> str:
         if source.param in self.held:
             held = self.held[source.param]
-            return self.dialect.convert(held.name, held.dtype, v.dtype)
+            return self.dialect.rounded(held.name, held.dtype, v.dtype)
         return super().load(v, source)
 
     def mask(self, access: Access) -> str:

@@ -303,6 +303,7 @@ template <class T> UNWATCHED inline T atomicCAS(T *x, T expected, T y) {
     if (old == expected) *x = y;
     return old;
 }
+inline float __expf(float x) { return expf(x); }
 inline float __int_as_float(int x) { return host::bits<float>(x); }
 inline int __float_as_int(float x) { return host::bits<int>(x); }
 inline long long __double_as_longlong(double x) { return host::bits<long long>(x); }

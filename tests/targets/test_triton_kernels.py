@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from kernel_programs import (
@@ -230,6 +231,29 @@ def test_arithmetic_is_rounded_once_and_nothing_is_taken_for_granted_of_the_user
     assert ptx.count("setp") >= 4  # one for each element of a thread: neighbours may lie on both sides of n
     assert "div.rn" in ptx and "sqrt.rn" in ptx and ptx.count("div.") == ptx.count("div.rn")
     assert ".ftz" not in ptx and ".approx" not in ptx
+
+
+def shares(x):
+    e = np.exp(x - np.max(x, axis=1, keepdims=True))
+    return np.sqrt(e / np.sum(e, axis=1, keepdims=True))
+
+
+def test_rows_of_bfloat16_take_what_its_rounding_allows() -> None:
+    """Instructions for 4,096 numbers by 256 threads: quotients and roots without branches, conversions in pairs."""
+    signature, _ = abstract_with_leaves(shares, [np.ones((64, 4096), ml_dtypes.bfloat16)], {})
+    (kernel,) = kernels_of(translate(shares, signature, target="triton").function, "triton")
+    ptx = compile_program(kernel.program, 90, kernel.program.regular).ptx
+    assert ptx.count("div.full.f32") == ptx.count("sqrt.approx.f32") == ptx.count("ex2.approx.f32") == 16
+    assert ptx.count("cvt.rn.bf16x2.f32") >= 24 and ptx.count("cvt.rn.bf16.f32") <= 2  # those of the row
+
+
+@pytest.mark.parametrize("off", [1 - 2.0**-21, 1 + 2.0**-21])
+def test_rounding_to_bfloat16_takes_away_what_quick_quotients_and_roots_are_off_by(off: float) -> None:
+    """The same for all exponents: 8 bits over 8 bits, or their root, is never so near to the middle of two others."""
+    numbers = np.arange(128, 256) / 128
+    for exact in (numbers[:, None] / numbers, np.sqrt([numbers, 2 * numbers])):
+        rounded, want = ((exact * n).astype(np.float32).astype(ml_dtypes.bfloat16) for n in (off, 1))
+        np.testing.assert_array_equal(rounded.view(np.uint16), want.view(np.uint16))
 
 
 @pytest.mark.parametrize("architecture", [80, 90])

@@ -91,6 +91,7 @@ DIVIDE = Elementwise(
     name="divide", numpy="np.divide", evaluate=np.divide, arity=2, operator="/",
     partials=(d_divide_x, d_divide_y), jvps=(c_divide_x, None), vjps=(c_divide_x, None),
     stablehlo="divide", cuda="({0} / {1})", triton="({0} / {1})", triton_single="tl.div_rn({0}, {1})",
+    cuda_bfloat="quick_quotient({0}, {1})", triton_bfloat="({0} / {1})",
     samples=(NUMBERS, Domain(kinds="fiuc", low=0.5, high=5.0)),
 )
 
@@ -238,6 +239,7 @@ def d_sqrt(x: Any, y: Any) -> Any:
 SQRT = Elementwise(
     name="sqrt", numpy="np.sqrt", evaluate=np.sqrt, partials=(d_sqrt,),
     stablehlo="sqrt", cuda="sqrt{f}({0})", triton="libdevice.sqrt({0})", triton_single="tl.sqrt_rn({0})",
+    cuda_bfloat="quick_sqrt({0})", triton_bfloat="tl.sqrt({0})",
     samples=(Domain(kinds="fiuc", low=0.1),),
 )
 

@@ -21,6 +21,7 @@ def d_exp(x: Any, y: Any) -> Any:
 EXP = Elementwise(
     name="exp", numpy="np.exp", evaluate=np.exp, partials=(d_exp,),
     stablehlo="exponential", cuda="exp{f}({0})", triton="libdevice.exp({0})", samples=(NEAR,),
+    cuda_bfloat="__expf({0})", triton_bfloat="tl.exp({0})",
 )
 
 

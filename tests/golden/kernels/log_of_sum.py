@@ -9,6 +9,7 @@ from triton.language.extra import libdevice
 def larger_of(a, b):
     return tl.maximum(a, b, propagate_nan=tl.PropagateNan.ALL)
 
+
 @triton.jit
 def exp_against(x, top):
     return tl.where(x == top, 1.0, libdevice.exp(x - top))  # also where both are infinite
