@@ -16,13 +16,17 @@ import triton.language as tl
 from scipy import special
 from triton.runtime import interpreter
 
+GUARD = 1 << 16  # bytes beside each argument that belong to none, so that what misses one does not meet another
+
 
 class Pointer:
     """Memory in the form that Triton's launcher takes for a tensor."""
 
     def __init__(self, dtype: str, memory: bytes, offset: int) -> None:
         self.dtype = dtype
-        self.bytes = np.frombuffer(bytearray(memory) or bytearray(8), np.uint8)
+        size = len(memory) or 8
+        self.bytes = np.zeros(GUARD + size + GUARD, np.uint8)[GUARD:-GUARD]
+        self.bytes[: len(memory)] = np.frombuffer(memory, np.uint8)
         self.offset = offset
 
     def data_ptr(self) -> int:
