@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import field
 
 from ..translator.records import dataclass
+from ..translator.settings import switch
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ def deterministic() -> bool:
 
     They are in the order of the elements then, to the bit NumPy's. It takes a sort, where atomic operations take none.
     """
-    return os.environ.get("UNTRACED_DETERMINISTIC", "0") not in ("", "0")
+    return switch("UNTRACED_DETERMINISTIC", False)
 
 
 def _facts(bandwidth: float, half: float, single: float, double: float) -> Facts:

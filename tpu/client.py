@@ -24,6 +24,7 @@ import numpy as np
 from ..translator.errors import Diagnostic, OtherClassError, TargetError
 from ..translator.ir import DType, Shape
 from ..translator.records import dataclass
+from ..translator.settings import switch
 from ..translator.spans import span
 from . import host_abi, host_calls, names
 from .apart import LOOP_BYTES, MARK
@@ -42,7 +43,7 @@ from .stored import compile_or_load
 Buffer = Any
 """A device array of XLA (`jaxlib._jax.ArrayImpl`)."""
 
-ASYNCHRONOUS = os.environ.get("UNTRACED_CPU_ASYNCHRONOUS", "1") != "0"
+ASYNCHRONOUS = switch("UNTRACED_CPU_ASYNCHRONOUS", True)
 """Calls with Arrays return before the result is computed, unless UNTRACED_CPU_ASYNCHRONOUS=0. XLA hands all but trivial
 programs to another thread for it, which costs 20 to 60 us a call: a loop over many small programs is faster without.
 """

@@ -75,6 +75,8 @@ def _scan(w: Writer, combine: str, x: Value, axis: int) -> Value:
 
 
 def _identity(combine: str, dtype: DType) -> object:
+    if combine == "add" and dtype.kind in "fc":
+        return complex(-0.0, -0.0) if dtype.kind == "c" else -0.0  # running sums begin with the first element as it is
     return identity_of(_FOLDS[combine], dtype)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from ..translator.ir import DType, Shape
 from ..translator.ops.core import ArgReduceAttrs, ContractAttrs, ReduceAttrs, reduced_shape
 from . import host_calls
-from .emit_elementwise import complex_order
+from .emit_elementwise import complex_order, plus_zero
 from .writer import BOOL, F32, F64, I32, I64, Value, Writer, is_float, real_dtype, tensor_type
 
 _COMBINE = {"sum": "add", "prod": "multiply", "max": "maximum", "min": "minimum", "any": "or", "all": "and"}
@@ -42,6 +42,8 @@ def reduce(w: Writer, name: str, x: Value, attrs: ReduceAttrs, result: DType, mi
         return w.reshape(_extreme(w, name, x, attrs.axes, missed), shape)
     working = accumulator(result)
     x = w.convert(x, working)
+    if name == "sum" and working.kind in "fc" and math.prod(x.shape[i] for i in attrs.axes) == 1:
+        return w.convert(plus_zero(w, w.reshape(x, shape)), result)  # XLA would not begin at 0.0
     init = w.constant(identity_of(name, working), (), working)
     return w.reshape(w.convert(w.reduce(x, init, _COMBINE[name], attrs.axes), result), shape)
 

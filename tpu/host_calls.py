@@ -20,12 +20,13 @@ import numpy as np
 
 from ..translator.ir import Aval, DType, Shape
 from ..translator.ops.core import At, ContractAttrs, Dim, Gather, ReduceAttrs, SortAttrs
+from ..translator.settings import switch
 from . import host_abi
 from .host_abi import HostFunction, NDArray
 from .writer import Value, Writer, tensor_type
 
 TARGET = "untraced_host"
-AVAILABLE = sys.platform == "linux" and os.environ.get("UNTRACED_HOST_CALLS", "1") != "0"
+AVAILABLE = sys.platform == "linux" and switch("UNTRACED_HOST_CALLS", True)
 SMALLEST = 1 << 13
 """Elements: XLA takes 5 to 200 ns for each in what is called here, NumPy a fifth of that or less."""
 OVERHEAD = 30_000

@@ -15,7 +15,6 @@ derivatives still to be taken) is in `purpose`.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +45,7 @@ from .reading.signature import Signature
 from .records import dataclass
 from .rewrite import without_rules, without_stops
 from .routines import everywhere
+from .settings import switch
 from .verify import verify
 
 if TYPE_CHECKING:
@@ -121,8 +121,8 @@ def grouped(function: Function) -> Function:
 PASSES: tuple[tuple[str, Pass], ...] = (("simplify", simplified), ("fuse", grouped))
 LAST = PASSES[-1][0]
 
-checking = os.environ.get("UNTRACED_VERIFY", "1") != "0"
-vectorising = os.environ.get("UNTRACED_VECTORISE", "1") != "0"
+checking = switch("UNTRACED_VERIFY", True)
+vectorising = switch("UNTRACED_VECTORISE", True)
 
 
 class Stages(Mapping[str, Function]):

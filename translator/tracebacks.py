@@ -10,6 +10,7 @@ from .reading.libraries import of_library
 
 _PACKAGE = __name__.partition(".")[0]
 _GENERATED = f"{_PACKAGE}.generated"  # what programs are printed as, which users can read
+CALLING = "_untraced_calling"  # in the globals of functions that this package makes to call another with
 _BACKENDS = ("jaxlib", "ml_dtypes", "cupy", "triton")
 
 
@@ -17,8 +18,9 @@ def trim_traceback(error: Exception, told: bool = False) -> None:
     """Take the way through this package out of the error's traceback, and what this package caught on that way out of
     its context. A bare `raise` behind it adds no step of its own.
 
-    An error that names no place and came by no line of the user's keeps all of it, for it is an error of this
-    package, unless it is `told` that the caller's arguments are wrong. With UNTRACED_TRACEBACK=full every error does.
+    An error that names no place and came neither by a line of the user's nor from a function that was to be called
+    keeps all of it, for it is an error of this package, unless it is `told` that the caller's arguments are wrong.
+    With UNTRACED_TRACEBACK=full every error does.
     """
     if os.environ.get("UNTRACED_TRACEBACK") == "full":
         return
@@ -26,18 +28,22 @@ def trim_traceback(error: Exception, told: bool = False) -> None:
     _forget_caught(error, says)
     kept: list[TracebackType] = []
     since: list[TracebackType] = []  # steps of this package since the last one of the user's
+    called = False
     step = error.__traceback__
     while step is not None:
-        if _is_users(step.tb_frame):
+        if CALLING in step.tb_frame.f_globals:
+            since.clear()
+            called = True
+        elif _is_users(step.tb_frame):
             since.clear()
             kept.append(step)
-        elif since or not kept or _is_own(step.tb_frame):
+        elif since or not (kept or called) or _is_own(step.tb_frame):
             since.append(step)
         else:
             kept.append(step)  # what a user's line calls of a library
         step = step.tb_next
     if not says:
-        if not kept:
+        if not (kept or called):
             return
         kept += since
     shown: TracebackType | None = None

@@ -526,6 +526,9 @@ def _accelerate(fun: Fun, options: Options) -> Accelerated:
     if isinstance(fun, type) or not callable(fun):
         given: Any = fun
         hint = f"; options go by name: accelerate(target={given!r})" if isinstance(given, str) else ""
+        if isinstance(fun, type):
+            name = fun.__name__
+            hint = ": decorate its methods" if fun.__module__ != "builtins" else f": accelerate(lambda x: {name}(x))"
         raise TypeError(f"accelerate wants a function, not {given!r}{hint}")
     plain = fun.fun if isinstance(fun, Accelerated) else readable(fun)
     options.check(plain)

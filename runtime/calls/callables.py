@@ -23,6 +23,7 @@ import numpy as np
 
 from ...translator.reading.libraries import is_library, of_library
 from ...translator.reading.signature import Opaque, aval_of, known
+from ...translator.tracebacks import CALLING
 from ...translator.tree import open_node
 
 Fun = Callable[..., Any]
@@ -168,7 +169,8 @@ def spelled(fun: Fun) -> str:
 def _compiled(name: str, parameters: list[inspect.Parameter], call: str, names: Mapping[str, Any], wrapped: Fun) -> Fun:
     """def name(parameters): return call. Defaults are values in the function's globals."""
     name = name if name.isidentifier() and name not in names else "called"
-    space: dict[str, Any] = {**names, "__name__": getattr(wrapped, "__module__", None) or "untraced.generated"}
+    module = getattr(wrapped, "__module__", None) or "untraced.generated"
+    space: dict[str, Any] = {**names, "__name__": module, CALLING: True}
     text = f"def {name}({_parameters(parameters, space)}):\n    return {call}\n"
     file = f"<untraced {name}-{next(_numbers)}>"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)

@@ -13,9 +13,10 @@ from contextlib import ContextDecorator
 import numpy as np
 
 from ...translator.precision import PRECISION
+from ...translator.settings import switch
 from . import forking, strict
 
-CHECKED_EVERYWHERE = os.environ.get("UNTRACED_CHECK_GRADS", "0") not in ("", "0")
+CHECKED_EVERYWHERE = switch("UNTRACED_CHECK_GRADS", False)
 """Whether all derivatives are compared with differences, see `checks`."""
 
 

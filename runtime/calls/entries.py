@@ -288,6 +288,7 @@ class TargetEntry(Entry):
         )
         if any(map(may_raise, f.body.statements)):  # CPython may have to run the call again
             donated = ()
+        self.donated = donated
         self.program: Program = load(accelerated.target, f, donated=donated, checks=accelerated.options.checks)
         self.assemble = assembler(f.out)
         self.leaf_count = f.out.leaf_count
@@ -332,6 +333,8 @@ class TargetEntry(Entry):
         return self.assemble([f(o) for f, o in zip(self.finish, outs, strict=False)])
 
     def _run_on_device(self, values: list[Any], leaves: Sequence[Any]) -> Any:
+        if self.donated:
+            self._check_donated(values)
         data = [self._data(x) if type(x) is Array else x for x in values]
         outs = self.program.on_device(data)
         if self.mutated:
@@ -339,6 +342,15 @@ class TargetEntry(Entry):
             for i, final in zip(self.mutated, outs[self.leaf_count :], strict=False):
                 arguments[i][...] = self.device.get(final)
         return self._wrapped(outs)
+
+    def _check_donated(self, values: Sequence[Any]) -> None:
+        for i in self.donated:
+            if type(values[i]) is Array and any(values[i] is x for j, x in enumerate(values) if j != i):
+                name = self.function.body.params[i].hint
+                raise ValueError(
+                    f"{self.function.name} is given one Array twice, and its memory is to be reused (donate_argnums): "
+                    f"pass a copy, or do not donate {name}"
+                )
 
     def _data(self, x: Array) -> Any:
         if x.device is self.device:

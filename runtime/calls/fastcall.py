@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from .entries import TargetEntry
 
 MAX_ARGUMENTS = 16
-GONE = "has been deleted or donated"
-"""What XLA says of the memory of an argument; the general path then says which it is."""
+GONE = "donated"
+"""What XLA says of an argument whose memory is gone, or is given away by this call; the general path says which."""
 SMALL = 1 << 15  # bytes: above, arguments and results are handed over without copies, by the general path
 _ABSENT: Any = type("Absent", (), {"_spec": None})()
 

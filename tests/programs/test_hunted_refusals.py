@@ -174,6 +174,15 @@ def test_zero_is_added_to_negative_zero(dtype: Any) -> None:
             np.testing.assert_array_equal(part(found), part(expected))
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16, np.complex128])
+def test_sums_begin_at_zero_and_running_sums_with_their_first(dtype: Any) -> None:
+    x = np.full((1, 40), -0.0, dtype)
+    for f in (lambda x: np.sum(x, axis=0), lambda x: x[:, :1].sum(axis=1), lambda x: np.cumsum(x[:, ::3], axis=1)):
+        found, expected = accelerate(f, target="cpu")(x), f(x)
+        for part in (np.real, np.imag):
+            np.testing.assert_array_equal(np.signbit(part(found)), np.signbit(part(expected)))
+
+
 def grows(x, n):
     y = x[:1]
     for k in range(n):

@@ -12,6 +12,7 @@ import pytest
 
 from untraced import Array, DTypeError, accelerate, device_put, grad, jit, vmap
 from untraced.runtime.targets import devices as devices_module
+from untraced.translator.settings import switch
 
 rng = np.random.default_rng(2)
 X = rng.standard_normal((3, 4))
@@ -328,6 +329,18 @@ class TestWrapping:
             accelerate(simple, fallback="maybe")
         with pytest.raises(TypeError, match="wants a function"):
             accelerate(3)
+        with pytest.raises(TypeError, match="decorate its methods"):
+            accelerate(type(self))
+        with pytest.raises(TypeError, match=r"accelerate\(lambda x: int\(x\)\)"):
+            accelerate(int)
+
+    def test_switches_are_0_or_1(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        for said, found in (("1", True), ("0", False), ("", True), (" 0 ", False)):
+            monkeypatch.setenv("UNTRACED_VERIFY", said)
+            assert switch("UNTRACED_VERIFY", True) is found
+        monkeypatch.setenv("UNTRACED_VERIFY", "off")
+        with pytest.raises(ValueError, match="UNTRACED_VERIFY must be 0 or 1, not 'off'"):
+            switch("UNTRACED_VERIFY", True)
 
     def test_methods(self) -> None:
         @dataclasses.dataclass

@@ -314,6 +314,16 @@ def test_arguments_of_jax_jit() -> None:
         jit(lambda x: x, backend="abacus")
 
 
+def test_an_array_donated_and_passed_again_is_told_by_name() -> None:
+    f = jit(lambda x, y: (x["a"] + y, x["a"] * 2.0), donate_argnums=0)
+    y = device_put(np.ones(3))
+    f({"a": device_put(np.ones(3))}, y)
+    for _ in range(2):
+        with pytest.raises(ValueError, match="one Array twice.* do not donate a"):
+            f({"a": y}, y)
+    np.testing.assert_array_equal(y, np.ones(3))
+
+
 def test_arguments_of_jax_vmap() -> None:
     np.testing.assert_array_equal(vmap(lambda x: x * 2, spmd_axis_name="data")(np.ones(2)), 2.0)
 

@@ -309,6 +309,8 @@ def _gathering(builtin: Callable[..., Any]) -> Implementation:
         given = items if type(items) in (list, tuple, Ref, Masked) else known_items(ctx, items, node)
         if builtin is sum and type(given) in (list, tuple) and any(map(is_object, given)):
             return _reduce(ctx, node, operator.add, given, *(start or kwargs.values() or (0,)))
+        if builtin is sum and type(given) in (list, tuple) and not given and start:
+            return start[0]  # itself, not a copy
         if builtin is sum and type(given) is list:
             given = [as_number(ctx, x) for x in given]
         result = call_handler(ctx, surface.handler_for(builtin), builtin, [given, *start], kwargs, node)
