@@ -28,9 +28,10 @@ LONG = 1 << 13  # elements that are summed
 STREAMS = 16  # parts of arrays that one kernel reads side by side
 MOST = 300  # operations on an element, however few elements there are
 DEAR = 10  # operations on an element of which many like rows are made
-DEEPEST = 4  # permutations behind each other: XLA takes twice as long for each further one
+DEEPEST = 4  # permutations, or branches, behind each other: XLA takes twice as long for each further one
 
-LOOP_BYTES = 1 << 18  # loops over less are made functions
+LOOP_BYTES = 1 << 18  # loops over less are made functions, where no barrier stands in one
+SMALLEST = 1 << 14  # bytes of an array in a loop: beginning a kernel takes less than a pass over so many
 
 MARK = "_apart"
 
@@ -53,11 +54,12 @@ _MOVES = frozenset(
 )
 _PARTS = frozenset(("slice", "dynamic_slice", "concatenate", "pad", "reverse"))
 _PERMUTES = frozenset(("transpose", "gather"))
+BRANCHES = frozenset(("concatenate", "pad", "dynamic_update_slice"))
 _COUNTED = ("slice ", "reverse ", "transpose ", "gather", "concatenate ", "pad ")
 _ALONE = frozenset(
     (
         *("dot_general", "convolution", "custom_call", "sort", "fft", "while", "case", "if", "scatter"),
-        *("reduce", "sum", "reduce_window", "optimization_barrier", "constant", "iota"),
+        *("reduce", "sum", "reduce_window", "constant", "iota"),
     )
 )
 """Made by kernels of their own, by none, or in no time."""
@@ -210,7 +212,7 @@ def _region_of_each(lines: list[str]) -> Iterator[int]:
 
 def _is_large(loop: list[_Made]) -> bool:
     """Whether XLA makes no function of a loop: such functions have no barriers, so there are none beside them."""
-    return any(v.elements * 8 >= LOOP_BYTES and v.op not in ("broadcast_in_dim", "constant", "iota") for v in loop)
+    return any(v.elements * 8 >= SMALLEST and v.op not in ("broadcast_in_dim", "constant", "iota") for v in loop)
 
 
 def _repeated(region: list[_Made], least: float) -> Iterator[str]:
@@ -225,6 +227,7 @@ def _repeated(region: list[_Made], least: float) -> Iterator[str]:
     moves: dict[str, int] = {}  # operations that need other elements, a bit for each
     behind: list[int] = []  # how much arithmetic each of them needs
     deep: dict[str, int] = {}  # how many permutations lie behind each other
+    nested: dict[str, int] = {}  # and how many branches
     elements: dict[str, int] = {}
     parts = 0  # which of the moves read parts of arrays
 
@@ -253,13 +256,15 @@ def _repeated(region: list[_Made], least: float) -> Iterator[str]:
                 here[v.name] |= here.get(a, 0)
                 moves[v.name] = moves.get(v.name, 0) | moves.get(a, 0)
         deep[v.name] = max((deep.get(a, 0) for a in v.operands), default=0) + (v.op in _PERMUTES)
+        nested[v.name] = max((nested.get(a, 0) for a in v.operands), default=0) + (v.op in BRANCHES)
         work = work_on(v.name)
         again = (uses[v.name] - 1) * work * (ACROSS if v.name in across else 1)
         enough = max(least, min(MOST, BEGINNING / max(v.elements, 1)))
         dear = work >= DEAR and work * spread.get(v.name, 0) > 10 * BEGINNING
         many = parted[v.name] * shifted(v.name) > STREAMS
-        if v.op != "broadcast_in_dim" and (again > enough or deep[v.name] > DEEPEST or dear or many):
-            here[v.name] = moves[v.name] = deep[v.name] = 0
+        steep = deep[v.name] > DEEPEST or (nested[v.name] >= DEEPEST and v.elements * 8 >= SMALLEST)
+        if v.op != "broadcast_in_dim" and (again > enough or steep or dear or many):
+            here[v.name] = moves[v.name] = deep[v.name] = nested[v.name] = 0
             yield v.name
 
 

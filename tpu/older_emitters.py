@@ -19,7 +19,8 @@ from __future__ import annotations
 import math
 import re
 
-MOST = 4
+from .apart import BRANCHES, DEEPEST, MARK
+
 LARGE = 1 << 16  # elements: columns of fewer stay in the cache
 
 _STATEMENT = re.compile(r"^\s*(%\w+)(?::\d+)? = \"?(?:stablehlo\.)?(\w+)")
@@ -27,7 +28,6 @@ _NAME = re.compile(r"%\w+")
 _TURN = re.compile(r"dims = \[[\d, ]*?(\d+)\] .*-> tensor<((?:\d+x)*)")
 _FUNCTION = re.compile(r"stablehlo\.(?:exponential|log|tanh|power|logistic|cbrt)")
 _ARITHMETIC = frozenset(("add", "subtract", "multiply", "divide", "maximum", "minimum", "select", "compare"))
-_BRANCHING = frozenset(("concatenate", "pad", "dynamic_update_slice"))
 _APART = frozenset(("dot_general", "convolution", "custom_call", "sort", "fft", "while", "case", "if", "scatter"))
 """Made by kernels of their own, or by none."""
 
@@ -59,17 +59,17 @@ def _elements(sizes: str) -> int:
 
 
 def nests(text: str) -> bool:
-    """Whether a program (its StableHLO) may have more than the MOST branches within each other."""
+    """Whether a program (its StableHLO) may have more branches within each other than the DEEPEST."""
     deep: dict[str, int] = {}
     for line in text.splitlines():
         found = _STATEMENT.match(line)
         if found is None:
             continue
         name, op = found.groups()
-        behind = max((deep.get(a, 0) for a in _NAME.findall(line, found.end())), default=0) + (op in _BRANCHING)
-        if op in _APART or not behind:
+        behind = max((deep.get(a, 0) for a in _NAME.findall(line, found.end())), default=0) + (op in BRANCHES)
+        if op in _APART or name.endswith(MARK) or not behind:
             continue
-        if behind > MOST:
+        if behind > DEEPEST:
             return True
         deep[name] = behind
     return False
