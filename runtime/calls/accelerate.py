@@ -12,15 +12,11 @@ import inspect
 import math
 import sys
 import threading
-import traceback
 import types
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-
-from ...translator.errors import AliasError, CutError, Span, TargetError, UntracedError, place_told, tell_place
+from ...translator.errors import AliasError, CutError, TargetError, UntracedError, place_told, tell_place
 from ...translator.reading.signature import Signature, signature_of, unopened
 from ...translator.tracebacks import trim_traceback
 from .. import above
@@ -32,7 +28,7 @@ from . import forking, strict
 from .arguments import Key, are_wide, bind_arguments, open_arguments
 from .callables import HELD, holding, is_users_object, keep_methods, methods_of, readable
 from .config import CHECKED_EVERYWHERE
-from .fallback import HOST_ERRORS, Fallback, is_of_the_run, on_host
+from .fallback import HOST_ERRORS, Fallback, came_by, in_words_of, is_of_arrays, is_of_the_run, on_host
 from .fastcall import GONE, specialised
 from .naming import named, place_of
 from .options import Argnames, Argnums, Options, settled_target
@@ -52,6 +48,34 @@ _KINDS = 32
 """A function is compiled at once for this many kinds of arguments; for further kinds only where that pays."""
 _HOLDERS = 16
 """This many objects get programs of their own; a translation takes tens of milliseconds."""
+
+
+class Call:
+    """One call that no entry serves, with its arguments in all the forms that are needed.
+
+    given    as the caller gave them: (args, kwargs).
+    args, kwargs   with those that are declared static marked.
+    read     as the reader sees them: (args, kwargs).
+    key, leaves    their kind, and what holds data.
+    """
+
+    __slots__ = ("args", "given", "key", "kwargs", "leaves", "read", "size")
+
+    def __init__(
+        self,
+        given: tuple[Any, Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        read: tuple[tuple[Any, ...], dict[str, Any]],
+        key: Key,
+        leaves: list[Any],
+    ) -> None:
+        self.given, self.args, self.kwargs, self.read, self.key, self.leaves = given, args, kwargs, read, key, leaves
+        self.size = size_of(leaves)
+
+    def on_host(self, fun: Fun) -> Any:
+        """The result of `fun` in CPython."""
+        return on_host(fun, *self.given, self.leaves)
 
 
 class Accelerated:
@@ -108,13 +132,10 @@ class Accelerated:
             raise
 
     def _general(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Any call: by the entry that serves it, if there is one."""
         given = args, kwargs
-        if strict.is_asked():
-            if strict.DEBUGGED:
-                with strict.debugging():
-                    return on_host(self.fun, *given)
-            if not any(type(x) is Array for x in leaves_of(given)):
-                return self._fallback.run(strict.reason(), *given)
+        if strict.is_asked() and self._is_numpys(given):
+            return self._strictly(given)
         if self.options.static:
             args, kwargs = self.options.make_static(self.fun, args, kwargs)
         try:
@@ -128,34 +149,59 @@ class Accelerated:
         for entry in entries:
             if entry.matches(leaves):
                 return self._run(entry, leaves, given)
-        if key in self._refused:
-            return on_host(self.fun, *given, leaves)
-        objects = self._objects(args, kwargs)
+        return self._unserved(Call(given, args, kwargs, read, key, leaves))
+
+    def _is_numpys(self, given: tuple[Any, Any]) -> bool:
+        """Whether NumPy's settings of floating-point errors, or those for debugging, ask CPython to make the call."""
+        return bool(strict.DEBUGGED) or not any(type(x) is Array for x in leaves_of(given))
+
+    def _strictly(self, given: tuple[Any, Any]) -> Any:
+        if not strict.DEBUGGED:
+            return self._fallback.run(strict.reason(), *given)
+        with strict.debugging():
+            return on_host(self.fun, *given)
+
+    def _unserved(self, call: Call) -> Any:
+        """A call that no entry serves: by CPython where that was decided before or pays, else translated."""
+        if call.key in self._refused:
+            return call.on_host(self.fun)
+        objects = self._objects(call.args, call.kwargs)
         if objects:
-            rest = [x for i, x in enumerate(args) if i not in objects]
-            return self._holding(objects)(*rest, **{k: x for k, x in kwargs.items() if k not in objects})
-        driver = self._latest(self._cut.get(key))
-        size = size_of(leaves)
+            return self._with_objects(objects, call)
+        driver = self._latest(self._cut.get(call.key))
         if driver is not None:
-            return on_host(driver.of_size(size).fun, *given, leaves)
-        if self.target == "cpu" and not self._ledger.allows(size):
-            self._history.is_often_new()
-            driver = self._latest(next(reversed(tuple(self._cut.values())), None))
-            fun = driver.of_size(size).fun if driver else self.fun
-            return self._ledger.run(size, on_host, (fun, *given, leaves), {})
+            return call.on_host(driver.of_size(call.size).fun)
+        if self.target == "cpu" and not self._ledger.allows(call.size):
+            return self._untranslated(call)
         try:
-            entry = self._ledger.translate(size, lambda: self._specialise(key, leaves, *read))
+            entry = self._ledger.translate(call.size, lambda: self._specialise(call.key, call.leaves, *call.read))
         except TargetError as error:
             raise self._placed(error) from error.__cause__
         except (CutError, AliasError) as error:
-            if not isinstance(self.fun, types.FunctionType) or (isinstance(error, AliasError) and error.place is None):
-                return self._as_is(key, error, given)
-            driver = self.driver(error)
-            self._cut[key] = error.place
-            return on_host(driver.of_size(size).fun, *given, leaves)
+            return self._in_pieces(error, call)
         except Exception as error:
-            return self._as_is(key, error, given)
-        return self._run(entry, leaves, given)
+            return self._as_is(call.key, error, call.given)
+        return self._run(entry, call.leaves, call.given)
+
+    def _with_objects(self, objects: dict[int | str, Any], call: Call) -> Any:
+        """By the function that has these arguments, objects of the user's classes, bound."""
+        rest = [x for i, x in enumerate(call.args) if i not in objects]
+        return self._holding(objects)(*rest, **{k: x for k, x in call.kwargs.items() if k not in objects})
+
+    def _untranslated(self, call: Call) -> Any:
+        """By CPython, since a translation would not pay; in the pieces that calls of another kind are cut into."""
+        self._history.is_often_new()
+        driver = self._latest(next(reversed(tuple(self._cut.values())), None))
+        fun = driver.of_size(call.size).fun if driver else self.fun
+        return self._ledger.run(call.size, on_host, (fun, *call.given, call.leaves), {})
+
+    def _in_pieces(self, error: CutError | AliasError, call: Call) -> Any:
+        """By CPython, with the regions around the place that `error` names compiled."""
+        if not isinstance(self.fun, types.FunctionType) or (isinstance(error, AliasError) and error.place is None):
+            return self._as_is(call.key, error, call.given)
+        driver = self.driver(error)
+        self._cut[call.key] = error.place
+        return call.on_host(driver.of_size(call.size).fun)
 
     def _as_read(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments as the reader sees them. Long lists of numbers stay opaque, except in transformations, which
@@ -232,11 +278,11 @@ class Accelerated:
             return self._fallback.run(error, *given)
         except Exception as theirs:
             placed = isinstance(error, UntracedError) or place_told(error) is not None
-            if not (placed and isinstance(error, type(theirs))) and not _is_of_arrays(theirs):
-                if isinstance(error, UntracedError) and _came_by(theirs, error.diagnostic.span):
+            if not (placed and isinstance(error, type(theirs))) and not is_of_arrays(theirs):
+                if isinstance(error, UntracedError) and came_by(theirs, error.diagnostic.span):
                     tell_place(theirs, error.diagnostic.span)
                 raise
-            error = _in_words_of(theirs, error)
+            error = in_words_of(theirs, error)
         raise self._placed(error)
 
     def _placed(self, error: Exception) -> Exception:
@@ -436,31 +482,6 @@ def _are_named(signature: inspect.Signature, places: Iterable[int | str]) -> boo
 
 
 _KIND = inspect.Parameter
-
-
-def _is_of_arrays(error: Exception) -> bool:
-    """Whether CPython failed for lack of what only this package gives to arrays: `x.at[...]`."""
-    return isinstance(error, AttributeError) and isinstance(error.obj, np.ndarray) and error.name == "at"
-
-
-def _in_words_of(theirs: Exception, ours: Exception) -> Exception:
-    """Our exception with NumPy's words added; NumPy's own, with our place, where ours is not an UntracedError."""
-    if str(theirs) in str(ours) or _is_of_arrays(theirs):
-        return ours
-    place = ours.diagnostic.span if isinstance(ours, UntracedError) else place_told(ours)
-    if place is None or not _came_by(theirs, place):
-        return ours
-    if isinstance(ours, UntracedError):
-        ours.say(replace(ours.diagnostic, numpy=str(theirs)))
-        return ours
-    tell_place(theirs, place)
-    return theirs
-
-
-def _came_by(error: Exception, span: Span) -> bool:
-    """Whether the exception was raised by the lines of a place, or by something that they called."""
-    frames = traceback.walk_tb(error.__traceback__)
-    return any(f.f_code.co_filename == span.file and span.line <= line <= span.end_line for f, line in frames)
 
 
 def accelerate(

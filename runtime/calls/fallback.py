@@ -1,4 +1,4 @@
-"""`fallback="numpy"`: a function that is refused runs as it is, under CPython with NumPy."""
+"""Running a function as it is, under CPython with NumPy: where it is refused, and where NumPy has the last word."""
 
 from __future__ import annotations
 
@@ -6,11 +6,20 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from ...translator.errors import AliasError, RaisedError, UnsupportedError
+from ...translator.errors import (
+    AliasError,
+    RaisedError,
+    Span,
+    UnsupportedError,
+    UntracedError,
+    place_told,
+    tell_place,
+)
 from ..arrays.array import Array
 from ..arrays.transfer import device_put
 from ..trees import tree as trees
@@ -87,6 +96,31 @@ def _is_data(x: Any) -> bool:
     if not isinstance(x, np.ndarray | np.generic):
         return False
     return x.dtype.kind in "biufc" or x.dtype.type.__module__ == "ml_dtypes"
+
+
+def is_of_arrays(error: Exception) -> bool:
+    """Whether CPython failed for lack of what only this package gives to arrays: `x.at[...]`."""
+    return isinstance(error, AttributeError) and isinstance(error.obj, np.ndarray) and error.name == "at"
+
+
+def in_words_of(theirs: Exception, ours: Exception) -> Exception:
+    """Our exception with NumPy's words added; NumPy's own, with our place, where ours is not an UntracedError."""
+    if str(theirs) in str(ours) or is_of_arrays(theirs):
+        return ours
+    place = ours.diagnostic.span if isinstance(ours, UntracedError) else place_told(ours)
+    if place is None or not came_by(theirs, place):
+        return ours
+    if isinstance(ours, UntracedError):
+        ours.say(replace(ours.diagnostic, numpy=str(theirs)))
+        return ours
+    tell_place(theirs, place)
+    return theirs
+
+
+def came_by(error: Exception, span: Span) -> bool:
+    """Whether the exception was raised by the lines of a place, or by something that they called."""
+    frames = traceback.walk_tb(error.__traceback__)
+    return any(f.f_code.co_filename == span.file and span.line <= line <= span.end_line for f, line in frames)
 
 
 def _depth() -> int:
