@@ -42,7 +42,7 @@ def reachable(
     hidden = frozenset(without)
     env = {k: v for k, v in ctx.frame.env.items() if k not in hidden} if hidden else ctx.frame.env
     roots = [v.cell for v in objects_of(ctx.frame, env, extra) if type(v) is Ref]
-    roots += [c for _, c in ctx.argument_cells]
+    roots += [c for _, c in ctx.callers.arrays]
     roots += [c for _, _, c in ctx.captures.params if c is not None]
     found: set[Cell] = set()
     for c in roots:
@@ -82,7 +82,7 @@ def check_union(ctx: Context, container: Any) -> None:
         touched = container is union.joined
         if not touched and container is not union.then and container is not union.orelse:
             continue
-        held = held or {id(v) for v in containers_of(ctx.frame, ctx.frame.env)} | set(ctx.foreign)
+        held = held or {id(v) for v in containers_of(ctx.frame, ctx.frame.env)} | set(ctx.callers.containers)
         seen = (union.then, union.orelse) if touched else (union.joined,)
         if any(id(v) in held for v in seen):
             ask(ctx, [union.condition] if union.condition is not None else [])

@@ -146,8 +146,8 @@ def strides_of(ctx: Context, x: Value, node: ast.AST) -> tuple[int, ...]:
     if array is None:
         ctx.refuse(node, "the strides of this array are not known here", instead="take a .copy() before")
     if x.cell.atom.aval.shape:
-        ctx.relied_on.add(len(ctx.reshapes))
-        ctx.reshapes.append((x.cell, Lying((), in_line=True)))
+        ctx.reshapes.relied_on.add(len(ctx.reshapes.taken))
+        ctx.reshapes.taken.append((x.cell, Lying((), in_line=True)))
     return tuple(s * x.aval.dtype.itemsize for s in array.strides)
 
 

@@ -222,8 +222,8 @@ def _of_function(ctx: Context, f: Any) -> Foreign:
 def _foreign_attribute(ctx: Context, owner: Foreign, name: str, node: ast.AST) -> Value:
     """An attribute of an object or module outside the function: guarded, or captured where it is an array."""
     obj = owner.value
-    if ctx.has_put(obj, name):
-        return ctx.mirrors[id(obj)].__dict__[name]
+    if ctx.mirrors.has_put(obj, name):
+        return ctx.mirrors.by_id[id(obj)].__dict__[name]
     if name == "__dict__":
         ctx.cut(node, f"the attributes of a {type(obj).__name__} as a dict")
     if not isinstance(obj, types.ModuleType):

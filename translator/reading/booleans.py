@@ -30,7 +30,7 @@ def python_bool(ctx: Context, v: Value) -> Value:
 def marked(ctx: Context, v: Value) -> Value:
     """Note that a bool is Python's."""
     if type(v) is Var:
-        ctx.python_bools.add(v)
+        ctx.numbers.python_bools.add(v)
     return v
 
 
@@ -55,12 +55,12 @@ class _Walker:
     def visit(self, atom: Atom) -> bool:
         if isinstance(atom, Const):
             return atom.aval.dtype.kind == "b"
-        if atom in self.assumed or atom in self.ctx.python_bools:
+        if atom in self.assumed or atom in self.ctx.numbers.python_bools:
             return True
         self.assumed.add(atom)
         made: Statement | None = self.ctx.definition(atom) or self.inner.get(atom)
-        if made is None and atom in self.ctx.compound:
-            made = self.ctx.compound[atom][0]
+        if made is None and atom in self.ctx.numbers.compound:
+            made = self.ctx.numbers.compound[atom][0]
         match made:
             case Apply(op=op, args=args):
                 if getattr(op, "operator", "") in _COMPARISONS:

@@ -297,7 +297,7 @@ def enter(ctx: Context, plan: Plan, node: ast.AST) -> Entered:
                     note_either(leaf.entry, init, init)
                 values.append(Ref(leaf.entry) if place.kind != "cell" else Ref(ctx.cell(param)))
             else:
-                ctx.loop_of[param] = node
+                ctx.loops.of[param] = node
                 values.append(param)
             leaves.append(leaf)
         entered.leaves[place], entered.shells[place] = leaves, shell
@@ -350,7 +350,7 @@ def _refuse_shared(ctx: Context, plan: Plan, entered: Entered, outcome: Outcome)
         return
     own = {p.key for p in places}
     others = {k: v for k, v in ctx.frame.env.items() if k in entered.env and k not in own}
-    held = {id(v) for v in containers_of(ctx.frame, others)} | set(ctx.foreign)
+    held = {id(v) for v in containers_of(ctx.frame, others)} | set(ctx.callers.containers)
     for place in places:
         for container in _opened(place.read(ctx)):
             if id(container) in held:
@@ -384,7 +384,7 @@ def _find_new_places(ctx: Context, plan: Plan, entered: Entered, outcome: Outcom
 
 def _is_older(ctx: Context, place: Place, entered: Entered) -> bool:
     """Whether a changed container or object was there before the body. Cells are told by their births."""
-    if place.kind == "cell" or id(place.target) in ctx.foreign:
+    if place.kind == "cell" or id(place.target) in ctx.callers.containers:
         return True
     return any(place.target is v for v in containers_of(ctx.frame, entered.env))
 
@@ -514,7 +514,7 @@ def loop_memory(ctx: Context, entered: Entered, node: ast.AST) -> LoopMemory:
     written = {p.target for p in entered.leaves if p.kind == "cell"}
     memory.check(ctx, written, node)
     turned = {x.entry for x in leaves if x.entry and type(x.exit) is Ref and not same_layout(x.entry, x.exit)}
-    if any(cell in turned and i in ctx.relied_on for i, (cell, _) in enumerate(ctx.reshapes)):
+    if any(cell in turned and i in ctx.reshapes.relied_on for i, (cell, _) in enumerate(ctx.reshapes.taken)):
         raise unknown_layout()
     entered.carried = {id(x): c for x, c in zip(leaves, carried, strict=True)}
     return memory

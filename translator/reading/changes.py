@@ -85,7 +85,7 @@ def returned_of(
         for name, p in parameters.items()
         if type(p) is Ref and p.cell in written and not p.path
     }
-    found.update((id(v), ctx.foreign_paths[id(v)]) for v, _ in changed_containers(ctx) if type(v) in (list, dict, set))
+    found.update((id(v), ctx.callers.paths[id(v)]) for v, _ in changed_containers(ctx) if type(v) in (list, dict, set))
     return tuple(_found_in(value, found, ())) if found else ()
 
 
@@ -166,7 +166,7 @@ def changed_containers(ctx: Context) -> Iterator[tuple[Any, Any]]:
     attributes: dict[int, tuple[Any, dict[str, Value]]] = {}
     seen: set[int] = set()
     for target, name, _ in ctx.journal:
-        if isinstance(target, Cell) or id(target) not in ctx.foreign:
+        if isinstance(target, Cell) or id(target) not in ctx.callers.containers:
             continue
         if name is not None:
             attributes.setdefault(id(target), (target, {}))[1][name] = getattr(target, name)
@@ -187,7 +187,7 @@ def changes_of(ctx: Context, result: Value) -> tuple[list[Value], tuple[Change, 
     for number, (target, content) in enumerate(changed, 1):
         given: list[tuple[Path, Origin]] = []
         contents.append(origins.without_given(content, number, (), given))
-        changes.append(Change(ctx.foreign_paths[id(target)], tuple(given)))
+        changes.append(Change(ctx.callers.paths[id(target)], tuple(given)))
     return contents, tuple(changes)
 
 
@@ -196,7 +196,7 @@ class _Origins:
 
     def __init__(self, ctx: Context, result: Value) -> None:
         self.ctx = ctx
-        self.known: dict[Cell, Origin] = {**ctx.cell_paths}
+        self.known: dict[Cell, Origin] = {**ctx.callers.array_paths}
         self.known.update((cell, p.capture) for p, _, cell in ctx.captures.params if cell is not None and p.capture)
         self._add(result, ())
 
@@ -205,7 +205,7 @@ class _Origins:
             if not v.path:
                 self.known.setdefault(v.cell, Made(0, path))
             return
-        opened = None if is_leaf(v) or id(v) in self.ctx.foreign else open_node(v)
+        opened = None if is_leaf(v) or id(v) in self.ctx.callers.containers else open_node(v)
         if opened is None or opened[1].kind is Kind.CUSTOM:
             return
         children, shell = opened
@@ -216,8 +216,8 @@ class _Origins:
 
     def without_given(self, v: Value, number: int, path: Path, given: list[tuple[Path, Origin]]) -> Value:
         """Contents with None in place of what is found elsewhere."""
-        if path and id(v) in self.ctx.foreign:
-            given.append((path, self.ctx.foreign_paths[id(v)]))
+        if path and id(v) in self.ctx.callers.containers:
+            given.append((path, self.ctx.callers.paths[id(v)]))
             return None
         if type(v) is Foreign:
             given.append((path, v.capture))

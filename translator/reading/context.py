@@ -26,7 +26,7 @@ from ..errors import (
     UnsupportedError,
     UntracedError,
 )
-from ..ir import Apply, Atom, Aval, Capture, Const, Statement, Var
+from ..ir import Apply, Atom, Capture, Const, Statement, Var
 from ..records import dataclass
 from ..thrown import Known, Thrown
 from .aliases import check_union
@@ -34,20 +34,17 @@ from .demand import refuse_undefined
 from .layout import check_reshapes
 from .reach import containers_of, objects_of, restore_container
 from .source import Scope
+from .state import Callers, Effort, Generators, Lists, Loops, Mirrors, Numbers, Reshapes, Tries
 from .steps import is_read_only, replayed, unviewed
 from .telling import Telling
 from .values import (
     Cell,
     Detour,
-    Frame,
     Generator,
     Masked,
     Mirror,
-    Path,
     Raised,
     Ref,
-    SharedNames,
-    Site,
     Step,
     Undefined,
     Value,
@@ -58,7 +55,7 @@ from .values import (
 )
 
 if TYPE_CHECKING:
-    from .views import Lying
+    pass
 
 Evaluator = Callable[["Context", Any], Value]
 _MISSING = object()
@@ -97,57 +94,32 @@ class Context(Telling):
         self.branches: set[Builder] = set()  # blocks that may end in a `raise`
         self.views: list[dict[tuple[Atom, Step], Atom]] = [{}]
         self.journal: list[tuple[Any, str | None, Any]] = []
-        self.catching: list[tuple[Builder, tuple[type[BaseException], ...]]] = []  # see `trying`
-        self.handled: Exception | None = None  # by the handler that is read
-        self.tries = False  # whether something may be caught: then what nobody reads has to fail where it would
-        self.depth = 0
-        self.calls = 0
-        self.paths = 0  # ways on from loops written out, read apart: see `written`
-        self.comprehended: Any = None  # the comprehension that is read: see `comprehensions`
-        self.repeats = 0  # calls of functions that are being read
         self.births = 0
-        self.evaluations = 0
         self.captures = captures
-        self.foreign: dict[int, Any] = {}  # containers that the caller owns; held, so that ids stay theirs
-        self.foreign_paths: dict[int, Path | Capture] = {}  # the way to each of them from the arguments
-        self.mirrors: dict[int, Mirror] = {}  # of objects outside the function which it changes, by their ids
-        self.mirrored = SharedNames()  # holds them for those who look through what the names lead to
-        self.warnings: dict[tuple[str, type[Warning]], Span] = {}  # of the user's own, which the reading gives
-        self.bound_outside: dict[str, Span] = {}  # what the function binds outside itself, and where
-        self.cell_paths: dict[Cell, Path] = {}  # that to the arrays which the caller passed
         self.keeps_changes = False  # whether the caller's containers can be given new contents
-        self.leaf_of: dict[Var, int] = {}
-        self.leaf_values: tuple[Any, ...] = ()
-        self.loop_of: dict[Var, Site] = {}
-        self.counters: dict[Var, tuple[Value, Value, Value]] = {}  # start, stop, step of a loop's index
-        self.compound: dict[Var, tuple[Statement, ast.AST | None]] = {}
-        self.unroll: frozenset[Site] = frozenset()  # grows while reading: `loops`
-        self.listed: dict[Var, ast.For] = {}  # rows of arrays that are elements of lists: listed.py
-        self.empty_lists: dict[int, tuple[list[Value], ast.List]] = {}  # that may turn out to grow: growing.py
-        self.entries: dict[Any, Aval] = {}  # what is on lists that grow, by where they are made
-        self.argument_cells: list[tuple[int, Cell]] = []
-        self.reshapes: list[tuple[Cell, Lying]] = []  # of what, and what was taken for granted
-        self.reshaped: dict[Cell, list[int]] = {}  # cells not written since, and their positions in `reshapes`
-        self.blended: set[Var] = set()  # numbers that are of one kind or of another, depending on a condition
-        self.relied_on: set[int] = set()  # positions in `reshapes`: what they show, or their copy, was written later
-        self.remembered: dict[Any, Value] = {}  # what functions behind functools.cache gave
-        self.recursions: Any = None  # see the module recursion
-        self.python_bools: set[Var] = set()  # see the module booleans
-        self.generators: dict[int, Any] = {}  # of random numbers that the function has made, by id: see `draws`
-        self.given_generators: dict[int, tuple[Any, int]] = {}  # those that stand for arguments, and which
-        self.turns: dict[Builder, Any] = {}  # bodies of loops of a known number of trips, and which
-        self.unbounded: dict[Builder, tuple[Value, Value, Value]] = {}  # of a number that only the run knows
+        self.callers = Callers()
+        self.mirrors = Mirrors()
+        self.numbers = Numbers()
+        self.loops = Loops()
+        self.lists = Lists()
+        self.reshapes = Reshapes()
+        self.tries = Tries()
+        self.generators = Generators()
+        self.effort = Effort()
+        self.warnings: dict[tuple[str, type[Warning]], Span] = {}  # of the user's own, which the reading gives
         self.iterators: dict[int, tuple[Value, Generator]] = {}  # lists that Python has as iterators, by id
         self.unions: list[Any] = []  # lists and dicts that are one of two: see `aliases.Union`
-        self.peeling: set[tuple[ast.AST, Frame]] = set()
+        self.remembered: dict[Any, Value] = {}  # what functions behind functools.cache gave
+        self.recursions: Any = None  # see the module recursion
+        self.comprehended: Any = None  # the comprehension that is read: see `comprehensions`
 
     # ---- evaluation ------------------------------------------------------------------------------
 
     def eval(self, node: ast.expr) -> Value:
         """The abstract value of an expression; errors gain the place in the user's source."""
-        self.evaluations += 1
+        self.effort.evaluations += 1
         try:
-            if self.evaluations > MOST_EVALUATIONS and self.keeps_changes:
+            if self.effort.evaluations > MOST_EVALUATIONS and self.keeps_changes:
                 raise CutError(_TOO_LONG)
             return self.expressions[type(node)](self, node)
         except UntracedError as error:
@@ -317,9 +289,9 @@ class Context(Telling):
             )
         if cell.origin is not None and cell.origin.strides is None:
             check_reshapes(cell, objects_of(self.frame, self.frame.env, through))
-        if self.reshaped:
+        if self.reshapes.unwritten:
             for c in cell.group:
-                self.relied_on.update(self.reshaped.pop(c, ()))
+                self.reshapes.relied_on.update(self.reshapes.unwritten.pop(c, ()))
         old = cell.atom
         if type(atom) is Var and atom.hint == "t":
             object.__setattr__(atom, "hint", cell.name or (old.hint if type(old) is Var else "t"))
@@ -344,7 +316,7 @@ class Context(Telling):
 
     def touch(self, container: Any) -> None:
         """Call before a list, dict or set is changed. Refused where the caller would not see the change."""
-        refused = id(container) in self.foreign and not self.keeps_changes
+        refused = id(container) in self.callers.containers and not self.keeps_changes
         if refused or id(container) in self.captures.adopted:
             raise CutError(
                 Diagnostic(
@@ -357,7 +329,7 @@ class Context(Telling):
         self.journal.append((container, None, container.copy()))
 
     def set_attribute(self, obj: Any, name: str, value: Value) -> None:
-        if id(obj) in self.foreign and not self.keeps_changes:
+        if id(obj) in self.callers.containers and not self.keeps_changes:
             raise UnsupportedError(
                 Diagnostic(
                     f"an attribute of the caller's {type(obj).__name__} cannot be changed",
@@ -376,25 +348,23 @@ class Context(Telling):
 
     def mirror(self, of: Any, capture: Capture) -> Mirror:
         """What holds the attributes that the function puts into an object outside it, which `capture` leads to."""
-        mirror = self.mirrors.get(id(of))
+        mirror = self.mirrors.by_id.get(id(of))
         if mirror is None:
-            mirror = self.mirrors[id(of)] = Mirror()
+            mirror = self.mirrors.by_id[id(of)] = Mirror()
             if self.keeps_changes:
-                self.foreign[id(mirror)], self.foreign_paths[id(mirror)] = mirror, capture
-            setattr(self.mirrored, str(id(mirror)), mirror)
+                self.callers.containers[id(mirror)], self.callers.paths[id(mirror)] = mirror, capture
+            setattr(self.mirrors.shared, str(id(mirror)), mirror)
         return mirror
 
     def note_outside(self, name: str) -> None:
-        self.bound_outside.setdefault(name, self.b.span)
-
-    def has_put(self, obj: Any, name: str) -> bool:
-        """Whether the function has put this attribute into an object outside it."""
-        return name in self.mirrors[id(obj)].__dict__ if id(obj) in self.mirrors else False
+        self.mirrors.bound.setdefault(name, self.b.span)
 
     def variable(self, scope: Scope, name: str) -> Value:
         """The value of a name outside the function."""
         space = scope.space(name)
-        return self.mirrors[id(space)].__dict__[name] if self.has_put(space, name) else self.captures.load(scope, name)
+        if self.mirrors.has_put(space, name):
+            return self.mirrors.by_id[id(space)].__dict__[name]
+        return self.captures.load(scope, name)
 
     def set_variable(self, scope: Scope, name: str, value: Value) -> None:
         """Bind a name outside the function."""
@@ -412,21 +382,6 @@ class Context(Telling):
         """What a list stands for that is an iterator in Python."""
         items, made = self.iterators.get(id(v), (None, None))
         return made if items is v else None
-
-    def adopt_foreign(self, v: Value, path: Path = ()) -> Value:
-        """Mark the containers in `v`, which the caller passes at `path`, as the caller's."""
-        if type(v) is Ref:
-            self.cell_paths[v.cell] = path
-        elif isinstance(v, tuple):
-            for i, item in enumerate(v):
-                self.adopt_foreign(item, (*path, ("item", i)))
-        elif isinstance(v, list | dict | set) or is_object(v):
-            self.foreign[id(v)], self.foreign_paths[id(v)] = v, path
-            how = "attr" if is_object(v) and not isinstance(v, dict | list) else "item"
-            held = attributes_of(v) if how == "attr" else v if isinstance(v, dict) else dict(enumerate(v))
-            for key, item in list(held.items()):
-                self.adopt_foreign(item, (*path, (how, key)))
-        return v
 
     # ---- blocks ----------------------------------------------------------------------------------
 
@@ -496,7 +451,7 @@ class Context(Telling):
             cell.atom = shot.cells.pop(cell)
         if not shot.containers and not shot.attributes:
             return
-        older = {*self.foreign, *(id(v) for v in containers_of(self.frame, self.frame.env))}
+        older = {*self.callers.containers, *(id(v) for v in containers_of(self.frame, self.frame.env))}
         for made in [k for k in shot.containers if k not in older]:
             restore_container(*shot.containers.pop(made))
         for key in [k for k in shot.attributes if k[0] not in older]:
@@ -556,7 +511,7 @@ class Context(Telling):
 
     def append(self, statement: Statement, loop: ast.AST | None = None) -> tuple[Var, ...]:
         for t in statement.targets:
-            self.compound[t] = (statement, loop)
+            self.numbers.compound[t] = (statement, loop)
         return self.b.append(statement)
 
 

@@ -37,7 +37,7 @@ def _note(
     start, stop = leaves[0].init, _known(ctx, node, end)
     counts = type(start) is int or (type(start) is Var and not start.aval.shape and start.aval.dtype == np.int64)
     if counts and stop is not None and _advances(ctx, node, name, sign):
-        ctx.counters[leaves[0].param] = (start, stop + sign if included else stop, sign)
+        ctx.loops.counters[leaves[0].param] = (start, stop + sign if included else stop, sign)
 
 
 def _advances(ctx: Context, node: ast.While, name: str, sign: int) -> bool:

@@ -122,21 +122,21 @@ class _Walker:
         if atom.aval.shape:
             return False
         self.seen.add(atom)
-        leaf = self.ctx.leaf_of.get(atom)
+        leaf = self.ctx.numbers.leaf_of.get(atom)
         if leaf is not None:
             self.leaves.add(leaf)
-            return self.ctx.leaf_values[leaf] is not None
+            return self.ctx.numbers.leaf_values[leaf] is not None
         place = self.ctx.captures.numbers.get(atom)
         if place is not None:
             self.outside.add(place)
             return True
-        loop = self.ctx.loop_of.get(atom)
+        loop = self.ctx.loops.of.get(atom)
         if loop is not None:
             self.loops.add(loop)
             return atom.aval.weak or atom.aval.dtype.kind == "b"
         made: Statement | None = self.ctx.definition(atom) or self.inner.get(atom)
-        if made is None and atom in self.ctx.compound:
-            return self._compound(atom, *self.ctx.compound[atom])
+        if made is None and atom in self.ctx.numbers.compound:
+            return self._compound(atom, *self.ctx.numbers.compound[atom])
         if made is None:
             return False
         return self._compound(atom, made, None) if not isinstance(made, Apply) else all(map(self.visit, made.args))
@@ -258,7 +258,7 @@ def _most(ctx: Context, form: Affine, choices: int = _CHOICES) -> int | None:
 
 
 def _range_of(ctx: Context, x: Var) -> Interval:
-    counter = ctx.counters.get(x)
+    counter = ctx.loops.counters.get(x)
     if counter is None:
         return (0, None) if x.aval.dtype.kind == "u" else (None, None)
     start, stop, step = counter
@@ -296,7 +296,7 @@ def _one_of_two(ctx: Context, x: Var) -> tuple[Elementwise | None, list[Affine |
         sides = [affine(ctx, side) for side in made.args[-2:]]
         op = ops.MAXIMUM if made.op is ops.MAXIMUM else ops.MINIMUM
         return (_chosen_by_order(ctx, made.args[0], *sides) if made.op is ops.WHERE else op), sides
-    branch = ctx.compound[x][0] if x in ctx.compound else None
+    branch = ctx.numbers.compound[x][0] if x in ctx.numbers.compound else None
     if not isinstance(branch, If):
         return None, []
     position, sides = branch.targets.index(x), []

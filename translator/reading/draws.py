@@ -214,13 +214,13 @@ def differs_in_lanes(p: Param) -> bool:
 
 def may_draw(ctx: Context) -> bool:
     """Whether what is read now runs equally often in every call of a derivative."""
-    return purpose().keeps_calls and all(b in ctx.turns for b in ctx.builders[1:])
+    return purpose().keeps_calls and all(b in ctx.loops.turns for b in ctx.builders[1:])
 
 
 def enter_turns(ctx: Context, steps: Steps, index: Var) -> None:
     """The block that is begun is the body of a loop. What draws in a loop of a known number of trips is one array."""
     if steps.length is None:
-        ctx.unbounded[ctx.b] = (steps.start, steps.stop, steps.step)
+        ctx.loops.unbounded[ctx.b] = (steps.start, steps.stop, steps.step)
     count = steps.length
     if count is None or not purpose().keeps_calls:
         return
@@ -231,7 +231,7 @@ def enter_turns(ctx: Context, steps: Steps, index: Var) -> None:
             number = make.floor_divide(ctx.b, number, ctx.atom(steps.step))
         return make.subtract(ctx.b, count - 1, number) if steps.reverse else number
 
-    ctx.turns[ctx.b] = Turns(count), trip
+    ctx.loops.turns[ctx.b] = Turns(count), trip
 
 
 def forget(ctx: Context, mark: int) -> None:
@@ -250,7 +250,7 @@ def argument(ctx: Context, cls: type) -> Any:
     if not purpose().keeps_calls or cls not in _generators():
         return None
     known: Any = _unknown_generator()(np.random.PCG64(0)) if cls is np.random.Generator else np.random.RandomState(0)
-    ctx.given_generators[id(known)] = (known, len(ctx.given_generators))
+    ctx.generators.given[id(known)] = (known, len(ctx.generators.given))
     return known
 
 
@@ -286,8 +286,8 @@ def _generators() -> tuple[Any, ...]:
 def drawn(ctx: Context, f: Any, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
     """What a function of np.random gives to a derivative; NotImplemented where CPython must call it."""
     if not may_draw(ctx):
-        if purpose().keeps_calls and all(b in ctx.turns or b in ctx.unbounded for b in ctx.builders[1:]):
-            ask(ctx, [v for b in ctx.builders[1:] for v in ctx.unbounded.get(b, ())])
+        if purpose().keeps_calls and all(b in ctx.loops.turns or b in ctx.loops.unbounded for b in ctx.builders[1:]):
+            ask(ctx, [v for b in ctx.builders[1:] for v in ctx.loops.unbounded.get(b, ())])
         return NotImplemented
     if makes_generator(f):
         return _made(ctx, f, args, kwargs, node)
@@ -351,10 +351,10 @@ def _draw(ctx: Context, owner: Generator, name: str, args: list[Any], kwargs: di
 
 def _source(ctx: Context, generator: Generator) -> Generator | int | Made:
     """Where a call of the derivative has the generator from that stands for it in this reading."""
-    if id(generator) in ctx.generators:
-        made: Made = ctx.generators[id(generator)][1]
+    if id(generator) in ctx.generators.made:
+        made: Made = ctx.generators.made[id(generator)][1]
         return made
-    known, place = ctx.given_generators.get(id(generator), (generator, None))
+    known, place = ctx.generators.given.get(id(generator), (generator, None))
     return known if place is None else place
 
 
@@ -372,11 +372,11 @@ def _made(ctx: Context, f: Any, args: list[Value], kwargs: dict[str, Value], nod
     if len(ctx.builders) > 1 or known is None or all(v is None for v in leaves_in([*known[0], *known[1].values()])):
         return NotImplemented
     bits = [v for v in known[0] if isinstance(v, np.random.BitGenerator)]
-    if any(id(v) not in ctx.generators for v in bits):
+    if any(id(v) not in ctx.generators.made for v in bits):
         return NotImplemented
     made = f(*known[0], **known[1])
-    parts = [ctx.generators[id(v)][1] if isinstance(v, np.random.BitGenerator) else v for v in known[0]]
-    ctx.generators[id(made)] = made, Made(f, parts, known[1])
+    parts = [ctx.generators.made[id(v)][1] if isinstance(v, np.random.BitGenerator) else v for v in known[0]]
+    ctx.generators.made[id(made)] = made, Made(f, parts, known[1])
     return made
 
 
@@ -400,7 +400,7 @@ def hidden_draw(ctx: Context, draw: Draw, aval: Aval, within: tuple[Turns, ...] 
     nobody else sees what is written into it. In a loop it is an array of what all trips draw, of which this is the
     entry of the trip.
     """
-    loops = [ctx.turns[b] for b in ctx.builders[1:]]
+    loops = [ctx.loops.turns[b] for b in ctx.builders[1:]]
     nest = tuple(turns for turns, _ in loops)
     if nest or within:
         draw = Draw(draw.owner, draw.name, draw.args, draw.kwargs, (*nest, *within))

@@ -53,8 +53,8 @@ def exact(ctx: Context, entered: Mapping[str, Value], value: Value) -> Value:
 
     Raises EscapeError.
     """
-    outside = [c for _, c in ctx.argument_cells] + [c for _, _, c in ctx.captures.params if c is not None]
-    taken: set[Any] = {m for c in outside for m in memory_of(c)} | set(ctx.foreign)
+    outside = [c for _, c in ctx.callers.arrays] + [c for _, _, c in ctx.captures.params if c is not None]
+    taken: set[Any] = {m for c in outside for m in memory_of(c)} | set(ctx.callers.containers)
     results = value if type(value) is tuple else (value,)
     found = []
     for position, v in enumerate(results):

@@ -60,7 +60,7 @@ class Pieces:
         written = [target for target, _, _ in self.ctx.journal[self.mark :]]
         others = {id(target) for target in written if not isinstance(target, Cell)}
         if others:
-            others &= {*self.ctx.foreign, *map(id, containers_of(self.around, self.around.env))}
+            others &= {*self.ctx.callers.containers, *map(id, containers_of(self.around, self.around.env))}
         if others or any(isinstance(target, Cell) and target.birth <= self.births for target in written):
             raise CutError(Diagnostic(f"{what} writes what is not its own", why=_WHY, instead=_INSTEAD))
 

@@ -41,9 +41,9 @@ def empty_list(ctx: Context, node: ast.List) -> Value:
     if ctx.boxes or ctx.frame.fixed:
         return []
     name = _name_of(ctx, node)
-    if node not in ctx.unroll:
+    if node not in ctx.loops.unroll:
         made: list[Value] = []
-        ctx.empty_lists[id(made)] = (made, node)
+        ctx.lists.empty[id(made)] = (made, node)
         return made
     return Growing(name, ctx.b.apply(ops.TAPE, hint=name), node)
 
@@ -58,7 +58,7 @@ def read_again(ctx: Context, outcome: Outcome) -> None:
     """Start again where a list turns out to grow in a loop."""
     if outcome.grows:
         assert outcome.mismatch is not None
-        made, node = ctx.empty_lists.get(id(outcome.mismatch[0].target), (None, None))
+        made, node = ctx.lists.empty.get(id(outcome.mismatch[0].target), (None, None))
         if made is outcome.mismatch[0].target and node is not None:
             raise Restart(loops=frozenset({node}))
 
@@ -68,7 +68,7 @@ def length(ctx: Context, owner: Growing) -> Value:
 
 
 def item(ctx: Context, owner: Growing, key: Value, node: ast.AST) -> Value:
-    aval = ctx.entries.get(_site(owner))
+    aval = ctx.lists.entries.get(_site(owner))
     place = ctx.atom(key)
     if aval is None or place.aval.shape or place.aval.dtype.kind != "i":
         ctx.cut(node, f"a list that grows, indexed by {describe(key)}")
@@ -79,7 +79,7 @@ def call_method(ctx: Context, owner: Growing, name: str, args: list[Value], node
     if name != "append" or len(args) != 1:
         ctx.cut(node, f"`.{name}` of a list that grows in a loop whose number of steps is known only at run time")
     value = ctx.atom(args[0])
-    if ctx.entries.setdefault(_site(owner), value.aval) != value.aval:
+    if ctx.lists.entries.setdefault(_site(owner), value.aval) != value.aval:
         raise ctx.error(CutError, node, "what is appended differs in type from what is on the list")
     attribute = _attribute(owner)
     tape = ctx.b.apply(ops.APPEND, _tape(ctx, owner), value, hint=attribute)

@@ -60,5 +60,5 @@ def _is_number(v: Value) -> bool:
 def _may_be_one(ctx: Context, a: Cell, b: Cell) -> bool:
     """Whether they may be the same memory: an array is passed twice, or found outside, too."""
     mine, others = memory_of(a), memory_of(b)
-    outside = {c for _, c in ctx.argument_cells} | {c for _, _, c in ctx.captures.params if c is not None}
+    outside = {c for _, c in ctx.callers.arrays} | {c for _, _, c in ctx.captures.params if c is not None}
     return not mine.isdisjoint(others) or not (mine.isdisjoint(outside) or others.isdisjoint(outside))

@@ -108,17 +108,17 @@ def _repeats(frame: Frame) -> bool:
 
 def run_frame(ctx: Context, frame: Frame, node: FunctionNode, call: ast.AST) -> Value:
     """Read the body of a function, and return its value. Where the data decides the recursion, the call stays."""
-    ctx.calls += 1
-    if recursion.mark(node) in ctx.unroll or recursion.is_routine(frame, node):
+    ctx.effort.calls += 1
+    if recursion.mark(node) in ctx.loops.unroll or recursion.is_routine(frame, node):
         return recursion.call_routine(ctx, frame, node, call, lambda inside: _run(ctx, inside, node, call))
     if recursion.may_stay(ctx, frame, node):
-        recursion.watch(ctx, frame, node, call, ctx.calls > MAX_CALLS or ctx.depth >= MAX_DEPTH)
-    if ctx.calls > MAX_CALLS:
+        recursion.watch(ctx, frame, node, call, ctx.effort.calls > MAX_CALLS or ctx.effort.depth >= MAX_DEPTH)
+    if ctx.effort.calls > MAX_CALLS:
         ctx.cut(call, f"more than {MAX_CALLS} calls would be inlined", instead="write the recursion as a loop")
-    ctx.repeats += _repeats(frame)
-    if ctx.repeats > MAX_REPEATS and ctx.keeps_changes:
+    ctx.effort.repeats += _repeats(frame)
+    if ctx.effort.repeats > MAX_REPEATS and ctx.keeps_changes:
         ctx.cut(call, f"{frame.name} calls itself over {MAX_REPEATS} times", instead="write the recursion as a loop")
-    if ctx.depth >= MAX_DEPTH:
+    if ctx.effort.depth >= MAX_DEPTH:
         recursion.ask_for_end(ctx, frame, call, floats=True)
         ctx.cut(
             call,
@@ -133,7 +133,7 @@ def _run(ctx: Context, frame: Frame, node: FunctionNode, call: ast.AST) -> Value
     """Read the body of a function into the current block."""
     outer = ctx.frame
     ctx.frame = frame
-    ctx.depth += 1
+    ctx.effort.depth += 1
     if not frame.fixed:
         frame.env.update((k, held(ctx, v)) for k, v in frame.env.items())
     hold_shared(frame)
@@ -159,7 +159,7 @@ def _run(ctx: Context, frame: Frame, node: FunctionNode, call: ast.AST) -> Value
         raise passed from error
     finally:
         ctx.frame = outer
-        ctx.depth -= 1
+        ctx.effort.depth -= 1
 
 
 def hold_shared(frame: Frame) -> None:

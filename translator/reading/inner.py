@@ -47,7 +47,7 @@ class Inner:
         from .reader import read_specialised
 
         known = {i for i, value in enumerate(signature.values) if value is not None}
-        asked = frozenset(i for i in known if (self.node, i) in self.ctx.unroll)
+        asked = frozenset(i for i in known if (self.node, i) in self.ctx.loops.unroll)
         left = [i if i in known else None for i in range(len(signature.avals)) if i not in asked]
         return read_specialised(partial(self._read, left), signature, asked)
 
@@ -61,7 +61,7 @@ class Inner:
         def body() -> TreeDef:
             arguments = _arguments(self.ctx, signature, variables)
             known = ((v, i) for v, i in zip(variables, leaves, strict=True) if i is not None)
-            self.ctx.loop_of.update((v, (self.node, i)) for v, i in known)
+            self.ctx.loops.of.update((v, (self.node, i)) for v, i in known)
             value = self._call(arguments)
             return result_tree(self.ctx, value, results, self._source())
 

@@ -157,8 +157,8 @@ class Joiner:
             number = self.slot(convert(then.builder, a, held), convert(orelse.builder, b, held), name)
             return replace(either, number=number, dtypes=(a.aval.dtype, b.aval.dtype))
         target = self.slot(convert(then.builder, a, aval), convert(orelse.builder, b, aval), name)
-        if a.aval.dtype.kind != b.aval.dtype.kind or self.ctx.blended & {a, b}:
-            self.ctx.blended.add(target)
+        if a.aval.dtype.kind != b.aval.dtype.kind or self.ctx.numbers.blended & {a, b}:
+            self.ctx.numbers.blended.add(target)
         return target
 
     def _number_or_array(self, x: Value, y: Value, name: str) -> Value:

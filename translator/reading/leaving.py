@@ -129,7 +129,7 @@ def for_with_flags(ctx: Context, node: ast.For, steps: Steps, kont: Kont) -> Flo
     """for i in range(a, b, s) as i = a; while not stop and i < b: ...; i += s."""
     if steps.reverse:
         steps = _turned(ctx, steps, node)
-    counter = f"%i{ctx.depth}_{node.lineno}"
+    counter = f"%i{ctx.effort.depth}_{node.lineno}"
     env = ctx.frame.env
     env[counter] = steps.start if not isinstance(steps.start, Const) else steps.start.value
     smaller: ast.cmpop = ast.Lt() if steps.step > 0 else ast.Gt()
@@ -158,7 +158,7 @@ def run_flags(
     count: tuple[str, Steps] | None,
     runs: bool,
 ) -> Flow | None:
-    tag = f"{ctx.depth}_{node.lineno}_{node.col_offset}"
+    tag = f"{ctx.effort.depth}_{node.lineno}_{node.col_offset}"
     names = f"%stop{tag}", f"%returned{tag}", f"%value{tag}"
     flags = Flags(ctx, *names, lambda c: None, lambda c: None, ctx.births)
     span = ctx.b.span
@@ -210,7 +210,7 @@ def _ask_to_unroll(
     ctx: Context, node: ast.For | ast.While, count: tuple[str, Steps] | None, runs: bool
 ) -> None:
     """What a loop with `break` carries changes its type: it may do so where the loop is written out."""
-    if node in ctx.unroll:
+    if node in ctx.loops.unroll:
         return
     if count is None and runs:
         raise Restart(loops=frozenset({node}))
@@ -226,8 +226,8 @@ def _count_with(flags: Flags, node: ast.For | ast.While, counter: str, steps: St
 
     def before(ctx: Context) -> None:
         index = ctx.frame.env[counter]
-        ctx.loop_of[index] = node
-        ctx.counters[index] = (steps.start, steps.stop, steps.step)
+        ctx.loops.of[index] = node
+        ctx.loops.counters[index] = (steps.start, steps.stop, steps.step)
         ctx.at(node.iter)
         assign(ctx, node.target, steps.element(index))
         flags.template = index

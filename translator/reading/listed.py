@@ -46,7 +46,7 @@ def lists_filled(ctx: Context, node: ast.For, steps: Steps) -> list[str]:
     """The names of lists that the loop appends to once in every turn, and of which its body says no more."""
     if steps.length is None or not FEW < steps.length <= MANY or node.orelse or steps.last is not None:
         return []
-    if _marker(node) in ctx.unroll:
+    if _marker(node) in ctx.loops.unroll:
         return []
     exits, known = ctx.frame.live.exits, isinstance(steps.start, int) and isinstance(steps.step, int)
     if not known or any(s in exits or isinstance(s, ast.Break | ast.Continue | ast.Return) for s in node.body):
@@ -68,7 +68,7 @@ def _is_known_list(ctx: Context, name: str) -> bool:
     """Whether the name alone leads to a list, whose elements are known one by one."""
     owner, live = ctx.frame.env.get(name), ctx.frame.live
     elsewhere = live.shared | live.nonlocals | live.globals | live.inner
-    if type(owner) is not list or id(owner) in ctx.foreign or name in elsewhere:
+    if type(owner) is not list or id(owner) in ctx.callers.containers or name in elsewhere:
         return False
     others = {k: v for k, v in ctx.frame.env.items() if k != name}
     return all(v is not owner for v in objects_of(ctx.frame, others))
@@ -162,16 +162,16 @@ class Lists:
                 f.rows.cell.ambiguous = _SHARED
             made = self.ctx.read(f.rows)
             if isinstance(made, Var):
-                self.ctx.listed[made] = self.node
+                self.ctx.lists.rows[made] = self.node
 
 
 def check_crowd(ctx: Context, body: Block) -> None:
     """Where many elements are used one by one after all, the loop had better be written out, or be CPython's."""
-    counts: dict[Atom, int] = dict.fromkeys(ctx.listed, 0)
+    counts: dict[Atom, int] = dict.fromkeys(ctx.lists.rows, 0)
     for s in walk(body) if counts else ():
         if isinstance(s, Apply) and isinstance(s.attrs, IndexAttrs) and s.args and s.args[0] in counts:
             counts[s.args[0]] += isinstance(s.attrs.dims[0], At)
-    crowded = frozenset(_marker(node) for rows, node in ctx.listed.items() if counts[rows] > CROWD)
+    crowded = frozenset(_marker(node) for rows, node in ctx.lists.rows.items() if counts[rows] > CROWD)
     if crowded:
         raise Restart(loops=crowded)
 

@@ -56,14 +56,14 @@ _NESTED_LIMIT = 40  # branches within branches, one for each iteration that may 
 def for_(ctx: Context, node: ast.For, kont: Kont) -> Flow | None:
     iterable = consumed(ctx, ctx.eval(node.iter), node.iter)
     ctx.at(node.iter)
-    steps = None if node in ctx.unroll else steps_of(ctx, iterable, node.iter)
+    steps = None if node in ctx.loops.unroll else steps_of(ctx, iterable, node.iter)
 
     def unrolled() -> Flow | None:
         end = end_of(ctx, iterable, node.iter)
         return _unrolled(ctx, node, item_getters(ctx, iterable, node.iter), 0, kont, end)
 
     def kept(steps: Steps) -> Flow | None:
-        held = f"%iterable{ctx.depth}_{node.lineno}_{node.col_offset}"
+        held = f"%iterable{ctx.effort.depth}_{node.lineno}_{node.col_offset}"
         ctx.frame.env[held] = iterable  # a name for what the loop holds on to: it counts among those that share memory
         flow = _for_steps(ctx, node, steps, kont)
         ctx.frame.env.pop(held, None)
@@ -98,7 +98,7 @@ def _else_unrolled(
     The reading goes on from this loop; a restart would read everything before it again, once for each loop.
     Where the length of a slice is what must be known, `apart` is tried first, which reads the last iteration by itself.
     """
-    draws, counts = len(ctx.captures.params), (ctx.calls, ctx.paths, ctx.repeats)
+    draws, counts = len(ctx.captures.params), (ctx.effort.calls, ctx.effort.ways, ctx.effort.repeats)
     for way in (kept, apart):
         if way is None:
             continue
@@ -106,15 +106,15 @@ def _else_unrolled(
             with ctx.attempt():
                 return way()
         except Restart as need:
-            if not need.ends_at(node, ctx.unroll):
+            if not need.ends_at(node, ctx.loops.unroll):
                 raise
             found = need
         forget(ctx, draws)
-        ctx.calls, ctx.paths, ctx.repeats = counts
+        ctx.effort.calls, ctx.effort.ways, ctx.effort.repeats = counts
         ctx.at(node)
         if not found.why.startswith(LENGTH):
             break
-    ctx.unroll |= found.loops
+    ctx.loops.unroll |= found.loops
     return unrolled()
 
 
@@ -131,7 +131,7 @@ def _unrolled(
     block, since = ctx.b, len(ctx.b.statements)
     joins, names = only_continues(node), _loop_names(ctx, node)
     for k in range(start, len(items)):
-        written.check(since, k, k == start and node in ctx.unroll)
+        written.check(since, k, k == start and node in ctx.loops.unroll)
         item = items[k]()
         if joins and joined_iteration(ctx, node, kont, names, (item,)):
             continue
@@ -180,7 +180,7 @@ def _for_lists(ctx: Context, node: ast.For, names: list[str], steps: Steps, kont
             return None
     except Unfit as unfit:
         forget(ctx, mark)
-        if unfit.peels and (node, ctx.frame) not in ctx.peeling:
+        if unfit.peels and (node, ctx.frame) not in ctx.loops.peeling:
             return _peel(ctx, node, steps, None, kont)
     except (AliasError, CutError):
         forget(ctx, mark)
@@ -211,7 +211,7 @@ def _for_counter(ctx: Context, node: ast.For, steps: Steps, kont: Kont) -> Flow 
             ask(ctx, (steps.start, steps.stop))  # a first iteration can be read apart when there is one
         if steps.length is None or steps.length < 2:
             raise
-        if (node, ctx.frame) not in ctx.peeling:
+        if (node, ctx.frame) not in ctx.loops.peeling:
             forget(ctx, mark)
             return _peel(ctx, node, steps, outcome, kont)
         if steps.length < _FEW:
@@ -247,7 +247,7 @@ def _peel(ctx: Context, node: ast.For, steps: Steps, outcome: Outcome | None, ko
     """Read the first iteration by itself, then the rest as a loop. `outcome` says what does not settle, if anything."""
     if steps.length is None and outcome is not None:
         _demand_to_peel(ctx, node, steps, outcome)
-    if (node, ctx.frame) in ctx.peeling and outcome is not None:
+    if (node, ctx.frame) in ctx.loops.peeling and outcome is not None:
         if steps.length is not None and steps.length <= UNROLL_LIMIT:
             raise Restart(loops=frozenset({node}))  # shapes that change in every iteration
         raise mismatch_error(ctx, outcome, node)
@@ -267,11 +267,11 @@ def _after_peel(ctx: Context, node: ast.For, steps: Steps, kont: Kont) -> Flow |
         return _behind(ctx, node, steps, kont)
     shorter = replace(steps, start=steps.start + steps.step, length=steps.length - 1)
     key = (node, ctx.frame)
-    ctx.peeling.add(key)
+    ctx.loops.peeling.add(key)
     try:
         return _for_steps(ctx, node, shorter, kont)
     finally:
-        ctx.peeling.discard(key)
+        ctx.loops.peeling.discard(key)
 
 
 def _loop_names(ctx: Context, node: ast.For | ast.While, extra: tuple[str, ...] = ()) -> frozenset[str]:
@@ -327,8 +327,8 @@ class _ForLoop:
         forget(ctx, self.mark)
         entered = enter(ctx, self.plan, self.node)
         self.index = _index_var(self.node)
-        ctx.loop_of[self.index] = self.node
-        ctx.counters[self.index] = (self.steps.start, self.steps.stop, self.steps.step)
+        ctx.loops.of[self.index] = self.node
+        ctx.loops.counters[self.index] = (self.steps.start, self.steps.stop, self.steps.step)
         ctx.at(self.node.iter)
         enter_turns(ctx, self.steps, self.index)
         assign(ctx, self.node.target, self.steps.element(self.index))
@@ -397,7 +397,7 @@ def _flags_for(flow: Flow | None) -> None:
 
 
 def while_(ctx: Context, node: ast.While, kont: Kont) -> Flow | None:
-    if node in ctx.unroll:
+    if node in ctx.loops.unroll:
         return _unrolled_while(ctx, node, kont, 0)
     return _else_unrolled(ctx, node, lambda: _while_kept(ctx, node, kont), lambda: _unrolled_while(ctx, node, kont, 0))
 
@@ -430,7 +430,7 @@ def _peel_while(
     if not runs:
         ask(ctx, (truth_before,))
         raise mismatch_error(ctx, outcome, node)
-    if key in ctx.peeling:
+    if key in ctx.loops.peeling:
         raise Restart(loops=frozenset({node}))
 
     def rest() -> Flow:
@@ -441,11 +441,11 @@ def _peel_while(
         return None
     if flow is not None and flow is not CONTINUE:
         return flow
-    ctx.peeling.add(key)
+    ctx.loops.peeling.add(key)
     try:
         return while_(ctx, node, kont)
     finally:
-        ctx.peeling.discard(key)
+        ctx.loops.peeling.discard(key)
 
 
 def _unrolled_while(

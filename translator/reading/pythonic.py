@@ -122,7 +122,7 @@ def vectorized(pyfunc: Value, otypes: Value, excluded: Value, signature: Value) 
 
 def _settled(ctx: Context, node: ast.AST, x: Value) -> Value:
     """The value itself, unless its type depends on the data."""
-    if any(type(v) is Var and v in ctx.blended for v in leaves_in(x)):
+    if any(type(v) is Var and v in ctx.numbers.blended for v in leaves_in(x)):
         ctx.cut(
             node,
             "np.vectorize of a function that returns numbers of different kinds is not in the language",
@@ -259,7 +259,7 @@ def _hasattr(ctx: Context, node: ast.AST, x: Value, name: Value) -> Value:
         return hasattr(_type(ctx, node, x), name)
     if isinstance(x, Closure):
         return hasattr(_hasattr, name)
-    if isinstance(x, Foreign) and ctx.has_put(x.value, name):
+    if isinstance(x, Foreign) and ctx.mirrors.has_put(x.value, name):
         return True
     found = hasattr(x.value if isinstance(x, Foreign) else x, name)
     if not found:

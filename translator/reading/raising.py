@@ -43,7 +43,7 @@ def raise_(ctx: Context, node: ast.Raise) -> None:
             why="a compiled program raises where a condition holds",
             instead="put it under a condition",
         )
-    again = ctx.handled or RuntimeError("no active exception to re-raise")
+    again = ctx.tries.handled or RuntimeError("no active exception to re-raise")
     found = ctx.eval(node.exc) if node.exc is not None else again
     if isinstance(found, type) and issubclass(found, BaseException):
         found = found()
@@ -54,7 +54,7 @@ def raise_(ctx: Context, node: ast.Raise) -> None:
 
 def _is_caught(ctx: Context, node: ast.Raise) -> bool:
     """Whether the statement certainly runs in a `try` that catches what it raises, where both are in a loop."""
-    classes = next((classes for b, classes in reversed(ctx.catching) if b is ctx.b), ())
+    classes = next((classes for b, classes in reversed(ctx.tries.catching) if b is ctx.b), ())
     if len(ctx.builders) == 1 or not classes or node.exc is None:
         return False
     found = ctx.eval(node.exc.func if isinstance(node.exc, ast.Call) else node.exc)

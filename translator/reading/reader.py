@@ -135,7 +135,7 @@ def read(
     with _deep_recursion():
         for restarts in range(_MAX_RESTARTS):
             ctx = _context(Builder(), partial(Captures, varying=changing, known=known))
-            ctx.unroll = unroll
+            ctx.loops.unroll = unroll
             try:
                 reading = _read_once(ctx, function, owner, source, signature, leaves, finish, changes)
                 return replace(reading, reasons=tuple(reasons.items()))
@@ -145,7 +145,7 @@ def read(
                     raise AssertionError("a restart that asks for nothing new") from need
                 reasons |= dict.fromkeys(need.leaves - leaves, need.why)
                 leaves |= need.leaves if restarts < _ONE_BY_ONE else _with_siblings(signature, need.leaves)
-                unroll |= need.loops | ctx.unroll
+                unroll |= need.loops | ctx.loops.unroll
                 changing |= need.varying
                 known |= need.known
     raise UnsupportedError(f"{function.__name__} asks for static values again and again")
@@ -226,7 +226,7 @@ def _read_once(
 ) -> Reading:
     ctx.keeps_changes = changes == "kept"
     ctx.transforms = changes == "dropped"
-    ctx.leaf_values = signature.values or (None,) * len(signature.avals)
+    ctx.numbers.leaf_values = signature.values or (None,) * len(signature.avals)
     frame = Frame(source, None, None, scope_of(function), prepare(source, ctx.transforms), False, function.__name__)
     ctx.frame = frame
     ctx.captures.function(function)
@@ -236,7 +236,7 @@ def _read_once(
         _refuse_method(function)
     value = _returned(ctx, frame, source)
     if ctx.transforms:
-        _warn_of_forgotten(ctx.bound_outside)
+        _warn_of_forgotten(ctx.mirrors.bound)
         for (text, kind), span in ctx.warnings.items():
             warnings.warn_explicit(text, kind, span.file, span.line)
     if finish is not None:
@@ -246,11 +246,11 @@ def _read_once(
     out = result_tree(ctx, (value, *contents) if changed else value, results, source)
     hidden = ctx.captures.params
     variables += [v for _, v, _ in hidden]
-    cells = [*ctx.argument_cells, *((len(variables) - len(hidden) + i, c) for i, (_, _, c) in enumerate(hidden) if c)]
+    cells = [*ctx.callers.arrays, *((len(variables) - len(hidden) + i, c) for i, (_, _, c) in enumerate(hidden) if c)]
     mutated = [(i, c) for i, c in cells if c.atom is not variables[i]]
     results += [c.atom for _, c in mutated]
     block = ctx.b.block(variables, results)
-    body = prune(unread(block) if ctx.keeps_changes or ctx.tries else block)
+    body = prune(unread(block) if ctx.keeps_changes or ctx.tries.any else block)
     check_crowd(ctx, body)
     outside: list[Param] = []
     if free_variables(body):  # of the function that is being read further out, whose inner functions this one was given
@@ -264,7 +264,7 @@ def _read_once(
         source.first_line(),
     )
     layouts = _layouts(ctx, {c for _, c in mutated}, [i for i in range(len(signature.avals)) if i not in leaves])
-    pythons = frozenset(ctx.python_bools)
+    pythons = frozenset(ctx.numbers.python_bools)
     returned = returned_of(ctx, entered, value, {c for _, c in mutated}) if ctx.keeps_changes else ()
     guards = tuple(ctx.captures.guards.values())
     return Reading(program, leaves, guards, layouts, changes=changed, returned=returned, python_bools=pythons)
@@ -298,7 +298,7 @@ def _returned(ctx: Context, frame: Frame, source: Source) -> Value:
             ctx.frame = frame
         return None if flow is None else flow.value
 
-    if mark(node) in ctx.unroll:
+    if mark(node) in ctx.loops.unroll:
         return call_routine(ctx, frame, node, node, body)
     if may_stay(ctx, frame, node):
         frame.entered = described(frame)
@@ -318,17 +318,17 @@ def _refuse_method(function: types.FunctionType) -> NoReturn:
 def _layouts(ctx: Context, mutated: set[Cell], run_time: list[int]) -> tuple[Layout, ...]:
     """The assumptions about the memory layout of arguments that matter, since something was written."""
     found = []
-    for number, (cell, lying) in enumerate(ctx.reshapes):
+    for number, (cell, lying) in enumerate(ctx.reshapes.taken):
         waiting, seen = [cell], {cell}
         while waiting:
             new = [c for old in (waiting.pop(),) for c in (*old.sources, *old.twins) if c not in seen]
             waiting += new
             seen.update(new)
         followed = _operands(seen)
-        for i, c in ctx.argument_cells:
-            if c in seen and (number in ctx.relied_on or (c is not cell and c in mutated)):
+        for i, c in ctx.callers.arrays:
+            if c in seen and (number in ctx.reshapes.relied_on or (c is not cell and c in mutated)):
                 found.append(Layout(run_time[i], lying))
-            elif c in followed and number in ctx.relied_on:
+            elif c in followed and number in ctx.reshapes.relied_on:
                 found.append(Layout(run_time[i], Lying((), in_order=True)))
     return tuple(dict.fromkeys(found))
 
@@ -362,9 +362,9 @@ def _bind_parameters(
     for name, t in specialise(signature, leaves):
         params.append(Param(name, t))
         value = _open_parameter(ctx, t, name, signature, waiting, variables)
-        frame.env[name] = ctx.adopt_foreign(value, (("item", name),)) if shared else value
+        frame.env[name] = ctx.callers.adopt(value, (("item", name),)) if shared else value
     hold_shared(frame)
-    frame.env[MIRRORS] = ctx.mirrored
+    frame.env[MIRRORS] = ctx.mirrors.shared
     return params, variables
 
 
@@ -376,11 +376,11 @@ def _open_parameter(
         leaf = next(waiting)
         v = Var(name, signature.avals[leaf])
         variables.append(v)
-        ctx.leaf_of[v] = leaf
+        ctx.numbers.leaf_of[v] = leaf
         if not v.aval.shape and t != ARRAY:
             return v
         cell = ctx.cell(v)
-        ctx.argument_cells.append((len(variables) - 1, cell))
+        ctx.callers.arrays.append((len(variables) - 1, cell))
         return Ref(cell)
     if t.kind is Kind.STATIC:
         value = static_value(t)
@@ -467,7 +467,7 @@ def splice(b: Builder, fun: Callable[..., Any], args: Sequence[Atom]) -> Any:
     unroll: frozenset[Any] = frozenset()
     for _ in range(_MAX_RESTARTS):
         ctx = _context(b)
-        ctx.unroll = unroll
+        ctx.loops.unroll = unroll
         ctx.transforms = True
         ctx.frame = _root_frame(fun)
         source = ctx.frame.source
@@ -478,7 +478,7 @@ def splice(b: Builder, fun: Callable[..., Any], args: Sequence[Atom]) -> Any:
             if need.leaves or need.loops <= unroll:
                 what = f"the rule {fun.__name__} needs a value that is known only at run time"
                 raise UnsupportedError(what) from need
-            unroll |= need.loops | ctx.unroll
+            unroll |= need.loops | ctx.loops.unroll
             del b.statements[count:]
             b.span = span
             continue

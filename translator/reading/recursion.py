@@ -86,7 +86,8 @@ def is_routine(frame: Frame, node: ast.AST) -> bool:
 def may_stay(ctx: Context, frame: Frame, node: ast.AST) -> bool:
     """Whether a reading may start again with the calls of this function as calls."""
     live = frame.live
-    return purpose().keeps_calls and not (frame.fixed or live.generates or live.shared or mark(node) in ctx.unroll)
+    as_code = frame.fixed or live.generates or live.shared or mark(node) in ctx.loops.unroll
+    return purpose().keeps_calls and not as_code
 
 
 def watch(ctx: Context, frame: Frame, node: ast.AST, call: ast.AST, full: bool) -> None:
@@ -224,7 +225,7 @@ class _Given:
         for i, v in enumerate(flat):
             if isinstance(v, Undefined | Masked):
                 ctx.cut(call, f"{describe(v)} as an argument of {frame.name}, which calls itself")
-            if (node, i) not in ctx.unroll:
+            if (node, i) not in ctx.loops.unroll:
                 places += [i] if is_runtime(v) or _is_number(v) else []
             elif is_runtime(v):
                 demand(ctx, [v], call, f"an argument of {frame.name}, which calls itself,")
@@ -239,7 +240,7 @@ class _Given:
         """The arguments as a routine finds them, and its parameters."""
         node = self.key[0]
         params = [Var(self.hints[i], a.aval) for i, a in zip(self.places, self.args, strict=True)]
-        ctx.loop_of.update((v, (node, i)) for i, v in zip(self.places, params, strict=True))
+        ctx.loops.of.update((v, (node, i)) for i, v in zip(self.places, params, strict=True))
         inside = dict(zip(self.places, (Ref(ctx.cell(v)) if v.aval.shape else v for v in params), strict=True))
         return tree.unflatten(self.structure, [inside.get(i, v) for i, v in enumerate(self.flat)]), params
 

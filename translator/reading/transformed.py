@@ -97,9 +97,9 @@ def _marked(values: list[Value], count: int, kwargs: dict[str, Value]) -> tuple[
 
 
 def _value_of(ctx: Context, v: Value) -> Any:
-    leaf = ctx.leaf_of.get(v) if type(v) is Var else None
+    leaf = ctx.numbers.leaf_of.get(v) if type(v) is Var else None
     if leaf is not None:
-        return ctx.leaf_values[leaf]
+        return ctx.numbers.leaf_values[leaf]
     return 1 if _is_guessed(ctx, v) else None
 
 
@@ -107,7 +107,7 @@ def _is_guessed(ctx: Context, v: Value) -> bool:
     """Whether this is an int that only the run knows: where a reading needs its value it is taken to be 1, and asked
     for behind the reading, or when that fails.
     """
-    return type(v) is Var and v not in ctx.leaf_of and v.aval.weak and v.aval.dtype.kind == "i"
+    return type(v) is Var and v not in ctx.numbers.leaf_of and v.aval.weak and v.aval.dtype.kind == "i"
 
 
 def _splice_reading(

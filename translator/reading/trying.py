@@ -33,7 +33,7 @@ from .values import Cell, Detour, Raised, Undefined
 def try_(ctx: Context, node: ast.Try, kont: Kont) -> Flow | None:
     if node.finalbody and node in ctx.frame.live.exits:
         ctx.cut(node, "`finally` behind a `try` that is left early cannot be compiled", _WHY, _INSTEAD)
-    ctx.tries = True
+    ctx.tries.any = True
     tried = Trying(ctx, node, [(_classes(ctx, h), h) for h in node.handlers])
     flow = tried.statements(0, 0, kont)
     if not node.finalbody:
@@ -140,7 +140,7 @@ class Trying:
         """Read a statement. Raises `Failed`, with everything undone, where it may raise what is caught."""
         ctx = self.ctx
         b, mark, births, count = ctx.b, len(ctx.journal), ctx.births, len(ctx.b.statements)
-        ctx.catching.append((b, tuple(c for classes, _ in self.handlers for c in classes)))
+        ctx.tries.catching.append((b, tuple(c for classes, _ in self.handlers for c in classes)))
         outer = b.statements
         log = b.statements = outer if isinstance(outer, _Log) else _Log(outer, ctx.journal)
         try:
@@ -156,13 +156,13 @@ class Trying:
                     raise Failed(log[count : count + at], condition, handler)
         finally:
             b.statements = outer if outer is log else list(log)
-            ctx.catching.pop()
+            ctx.tries.catching.pop()
         return flow
 
     def is_old(self, changed: Any) -> bool:
         """Whether somebody sees the change: containers that the statement made itself are nobody else's."""
         ctx = self.ctx
-        seen = {*ctx.foreign, *(id(v) for v in containers_of(ctx.frame, ctx.frame.env))}
+        seen = {*ctx.callers.containers, *(id(v) for v in containers_of(ctx.frame, ctx.frame.env))}
         return isinstance(changed, Cell) or id(changed) in seen
 
     def failures(self, made: list[Statement]) -> Iterator[tuple[int, Condition, ast.ExceptHandler]]:
@@ -200,11 +200,11 @@ class Trying:
         if handler.name is not None:
             what = "is an exception that the program raises"
             ctx.frame.env[handler.name] = Undefined(what) if error is None else ctx.captures.known(error)
-        outer, ctx.handled = ctx.handled, error
+        outer, ctx.tries.handled = ctx.tries.handled, error
         try:
             return sequence(ctx, handler.body, kont)
         finally:
-            ctx.handled = outer
+            ctx.tries.handled = outer
 
 
 def outside(rest: Callable[[], Flow]) -> Flow:

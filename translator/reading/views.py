@@ -61,13 +61,13 @@ def view_of(
     lying = lies(view, in_line)
     if in_line or any(isinstance(s, OpStep) and s.op.name == "reshape" for s in view.path):
         if copy is False:
-            ctx.relied_on.add(len(ctx.reshapes))
+            ctx.reshapes.relied_on.add(len(ctx.reshapes.taken))
         take_for_granted(ctx, view.cell, lying)
     if not lying.is_view:
         if copy is False:
             raise ValueError("Unable to avoid creating a copy while reshaping.")
         copied = Ref(ctx.cell(atom_of_copy(ctx, base, steps)))
-        ctx.reshaped[copied.cell] = [len(ctx.reshapes) - 1]
+        ctx.reshapes.unwritten[copied.cell] = [len(ctx.reshapes.taken) - 1]
         return copied
     return view if view.aval.shape or ctx.boxes else ctx.number(view)
 
@@ -119,8 +119,8 @@ def lies(view: Ref, in_line: bool = False) -> Lying:
 
 def take_for_granted(ctx: Context, cell: Cell, lying: Lying) -> None:
     """It matters only if the cell, or what was copied of it, is written later."""
-    ctx.reshaped.setdefault(cell, []).append(len(ctx.reshapes))
-    ctx.reshapes.append((cell, lying))
+    ctx.reshapes.unwritten.setdefault(cell, []).append(len(ctx.reshapes.taken))
+    ctx.reshapes.taken.append((cell, lying))
 
 
 def _takes_views(path: Sequence[Step], array: np.ndarray[Any, Any], in_line: bool) -> bool:

@@ -36,7 +36,7 @@ class Written:
         if not self.applies or (trip % _OFTEN and not nested):
             return
         written = self.past + _length(self.ctx.b.statements[since:])
-        if written > (WRITTEN_LIMIT if self.node in self.ctx.unroll else ELEMENTS_LIMIT):
+        if written > (WRITTEN_LIMIT if self.node in self.ctx.loops.unroll else ELEMENTS_LIMIT):
             self.ctx.cut(
                 self.node,
                 f"the first {trip} iterations of this loop, written out one by one, are {written} operations",
@@ -57,8 +57,8 @@ class Written:
 
     def add(self, statements: Sequence[Statement]) -> None:
         """Count what was read behind one way through an iteration, up to the end of the function."""
-        self.ctx.paths += 1
-        if self.ctx.paths > PATHS_LIMIT:
+        self.ctx.effort.ways += 1
+        if self.ctx.effort.ways > PATHS_LIMIT:
             self.ctx.cut(
                 self.node,
                 f"this loop goes on in more than {PATHS_LIMIT} ways",

@@ -1,0 +1,166 @@
+"""The parts of a `Context`: what one reading keeps in mind, by subject."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import field
+from typing import TYPE_CHECKING, Any
+
+from ..builder import Builder
+from ..ir import Aval, Capture, Statement, Var
+from ..records import dataclass
+from .values import Cell, Frame, Mirror, Path, Ref, SharedNames, Site, Value, attributes_of, is_object
+
+if TYPE_CHECKING:
+    from ..errors import Span
+    from .views import Lying
+
+
+@dataclass(slots=True)
+class Callers:
+    """What belongs to the caller: the containers and arrays among the arguments, and the ways that lead to them.
+
+    containers   by id; held, so that ids stay theirs.
+    arrays       those that are arguments or in them: number of the leaf, cell.
+    """
+
+    containers: dict[int, Any] = field(default_factory=dict)
+    paths: dict[int, Path | Capture] = field(default_factory=dict)
+    arrays: list[tuple[int, Cell]] = field(default_factory=list)
+    array_paths: dict[Cell, Path] = field(default_factory=dict)
+
+    def adopt(self, v: Value, path: Path = ()) -> Value:
+        """Mark the containers and arrays in `v`, which the caller passes at `path`, as the caller's."""
+        if type(v) is Ref:
+            self.array_paths[v.cell] = path
+        elif isinstance(v, tuple):
+            for i, item in enumerate(v):
+                self.adopt(item, (*path, ("item", i)))
+        elif isinstance(v, list | dict | set) or is_object(v):
+            self.containers[id(v)], self.paths[id(v)] = v, path
+            how = "attr" if is_object(v) and not isinstance(v, dict | list) else "item"
+            held = attributes_of(v) if how == "attr" else v if isinstance(v, dict) else dict(enumerate(v))
+            for key, item in list(held.items()):
+                self.adopt(item, (*path, (how, key)))
+        return v
+
+
+@dataclass(slots=True)
+class Mirrors:
+    """What the function puts into objects and names outside itself, instead of into these.
+
+    by_id    the mirror of each such object.
+    shared   holds all mirrors for those who look through what the names lead to.
+    bound    the names that are bound, and where.
+    """
+
+    by_id: dict[int, Mirror] = field(default_factory=dict)
+    shared: SharedNames = field(default_factory=SharedNames)
+    bound: dict[str, Span] = field(default_factory=dict)
+
+    def has_put(self, obj: Any, name: str) -> bool:
+        """Whether the function has put this attribute into an object outside it."""
+        return name in self.by_id[id(obj)].__dict__ if id(obj) in self.by_id else False
+
+
+@dataclass(slots=True)
+class Numbers:
+    """What is known of run-time numbers.
+
+    leaf_of        those that are arguments, and which leaf of the call each is; `leaf_values` has the values.
+    compound       what loops and branches give: the statement, and the loop's syntax.
+    blended        numbers that are of one kind or of another, depending on a condition.
+    python_bools   those that Python has as bool (`booleans`).
+    """
+
+    leaf_of: dict[Var, int] = field(default_factory=dict)
+    leaf_values: tuple[Any, ...] = ()
+    compound: dict[Var, tuple[Statement, ast.AST | None]] = field(default_factory=dict)
+    blended: set[Var] = field(default_factory=set)
+    python_bools: set[Var] = field(default_factory=set)
+
+
+@dataclass(slots=True)
+class Loops:
+    """Loops that are read.
+
+    of          the loop whose index a variable is.
+    counters    start, stop and step of such an index.
+    unroll      loops that are read trip by trip; grows from one reading to the next.
+    turns       bodies of loops of a known number of trips, and which trip it is.
+    unbounded   bodies of loops of a number that only the run knows: start, stop, step.
+    peeling     loops whose first trip is read apart.
+    """
+
+    of: dict[Var, Site] = field(default_factory=dict)
+    counters: dict[Var, tuple[Value, Value, Value]] = field(default_factory=dict)
+    unroll: frozenset[Site] = frozenset()
+    turns: dict[Builder, Any] = field(default_factory=dict)
+    unbounded: dict[Builder, tuple[Value, Value, Value]] = field(default_factory=dict)
+    peeling: set[tuple[ast.AST, Frame]] = field(default_factory=set)
+
+
+@dataclass(slots=True)
+class Lists:
+    """Lists that loops fill.
+
+    rows      of arrays that are elements of lists (`listed`).
+    empty     lists that may turn out to grow (`growing`), by id.
+    entries   what is on lists that grow, by where they are made.
+    """
+
+    rows: dict[Var, ast.For] = field(default_factory=dict)
+    empty: dict[int, tuple[list[Value], ast.List]] = field(default_factory=dict)
+    entries: dict[Any, Aval] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Reshapes:
+    """Reshapes of arrays whose strides the reading does not know, which are taken to be views, or copies.
+
+    taken       of what, and what was taken for granted.
+    unwritten   cells not written since, and their positions in `taken`.
+    relied_on   positions in `taken` where what they show, or their copy, was written later.
+    """
+
+    taken: list[tuple[Cell, Lying]] = field(default_factory=list)
+    unwritten: dict[Cell, list[int]] = field(default_factory=dict)
+    relied_on: set[int] = field(default_factory=set)
+
+
+@dataclass(slots=True)
+class Tries:
+    """`try` statements that are read (`trying`).
+
+    catching   the blocks inside them, and what their handlers catch.
+    handled    the exception of the handler that is read.
+    any        whether something may be caught: then what nobody reads has to fail where it would.
+    """
+
+    catching: list[tuple[Builder, tuple[type[BaseException], ...]]] = field(default_factory=list)
+    handled: Exception | None = None
+    any: bool = False
+
+
+@dataclass(slots=True)
+class Generators:
+    """Generators of random numbers, by id: those made by the function, and those that are arguments (and which)."""
+
+    made: dict[int, Any] = field(default_factory=dict)
+    given: dict[int, tuple[Any, int]] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Effort:
+    """How much has been read, for the limits of it.
+
+    depth     calls that are being read, one inside another.
+    repeats   among those, calls of functions that are being read already.
+    ways      ways on from loops that are read apart (`written`).
+    """
+
+    depth: int = 0
+    calls: int = 0
+    repeats: int = 0
+    ways: int = 0
+    evaluations: int = 0
