@@ -243,7 +243,7 @@ def store(xp: Any, name: str, x: Any, values: Sequence[Any], attrs: IndexAttrs) 
     key = _key(xp, attrs, values, x.shape)
     if name == "put":
         x[key] = values[1]
-    elif any(isinstance(d, Gather) for d in attrs.dims):
+    elif attrs.gathers:
         xp.add.at(x, key, values[1])
     else:
         x[key] += values[1]

@@ -19,7 +19,7 @@ from ..translator.batch.rules import renamed
 from ..translator.builder import Builder
 from ..translator.ir import Apply, Atom, Aval, Block, For, Range, Statement, Var, const, inputs_of, walk
 from ..translator.ops import EMPTY, PUT, RESHAPE
-from ..translator.ops.core import At, Cast, Dim, Dyn, Elementwise, Gather, Index, IndexAttrs, Run, ShapeAttrs
+from ..translator.ops.core import At, Cast, Dim, Dyn, Elementwise, Index, IndexAttrs, Run, ShapeAttrs
 from ..translator.records import dataclass
 from ..translator.rewrite import Substitution, copy_statement, prune, rebuilt, substitute
 
@@ -153,7 +153,7 @@ def _of_whole(s: Apply, rows: Mapping[Var, Apply]) -> Apply:
         return s
     dims, shape = row.attrs.dims, row.args[0].aval.shape
     runs = [d == _whole(n) for d, n in zip(dims, shape, strict=True) if not isinstance(d, At)]
-    if not all(runs) or any(isinstance(d, Gather) for d in s.attrs.dims):
+    if not all(runs) or s.attrs.gathers:
         return s
     own = iter([_moved(d, len(row.args) - 1) for d in s.attrs.dims])
     joined = tuple(d if isinstance(d, At) else next(own) for d in dims)

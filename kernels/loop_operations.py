@@ -347,7 +347,7 @@ class Operations(Reductions):
             out = self.fresh(target.hint, x.dtype, x.shape)
             self.fill(out, x)
         place = self.places(s, out.buffer)
-        scatters = any(isinstance(d, Gather) for d in s.attrs.dims)
+        scatters = s.attrs.gathers
         mark, told, failures = len(self.lines), self._told, len(self.failures)
         if not self._put_elements(s, out, value, shape, place, accumulate, scatters):
             del self.lines[mark:], self.failures[failures:]

@@ -19,7 +19,7 @@ import numpy as np
 
 from ..translator.ir import Apply, Atom, Block, Const, DType, Fused, Shape, Statement, Var, inputs_of, walk
 from ..translator.ops import FLOOR_DIVIDE, FMOD, REMAINDER
-from ..translator.ops.core import Cast, Create, Elementwise, Gather, Index, IndexAttrs, Reduce, Reshape
+from ..translator.ops.core import Cast, Create, Elementwise, Index, Reduce, Reshape
 from ..translator.passes.units import COSTLY
 from ..translator.records import dataclass
 from .host import Scalar, is_arithmetic
@@ -27,6 +27,7 @@ from .lifetimes import reads_elements
 from .loop_checks import INT
 from .loop_operations import Operations
 from .loop_values import Lazy, address_of
+from .lower import gathers
 
 _DIVISIONS = (FLOOR_DIVIDE, REMAINDER, FMOD)
 
@@ -95,7 +96,7 @@ class Sweeps(Operations):
                 if is_costly(s) or (s.op in _DIVISIONS and s.targets[0].aval.dtype.kind in "iu"):
                     return False
             case Index():
-                if not _is_gather(s):
+                if not gathers(s):
                     return False
             case _ if not isinstance(s.op, Cast):
                 return False
@@ -177,11 +178,7 @@ def _is_apart(s: Apply) -> bool:
     """Whether a statement may as well stand before others that it does not read."""
     if isinstance(s.op, Elementwise | Cast):
         return not s.targets[0].aval.shape
-    return isinstance(s.op, Reshape | Create) or (isinstance(s.op, Index) and not _is_gather(s))
-
-
-def _is_gather(s: Apply) -> bool:
-    return isinstance(s.attrs, IndexAttrs) and any(isinstance(d, Gather) for d in s.attrs.dims)
+    return isinstance(s.op, Reshape | Create) or (isinstance(s.op, Index) and not gathers(s))
 
 
 def is_costly(s: Statement) -> bool:

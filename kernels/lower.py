@@ -258,7 +258,7 @@ def lower(fused: Fused, scalars: frozenset[int], names: Names | None = None) -> 
 
 def gathers(s: Apply) -> bool:
     """Whether arrays of integers choose what an index selects."""
-    return isinstance(s.attrs, IndexAttrs) and any(isinstance(d, Gather) for d in s.attrs.dims)
+    return isinstance(s.attrs, IndexAttrs) and s.attrs.gathers
 
 
 def store_of(fused: Fused) -> Apply:

@@ -237,7 +237,7 @@ def _put(name: str, values: Sequence[Any], attrs: IndexAttrs) -> Any:
     key = numpy_index(attrs, values)
     if name == "put":
         x[key] = values[1]
-    elif any(isinstance(d, Gather) for d in attrs.dims):
+    elif attrs.gathers:
         np.add.at(x, key, values[1])
     else:
         x[key] += values[1]

@@ -56,7 +56,7 @@ def substitute(atom: Atom, mapping: Mapping[Var, Atom]) -> Atom:
 
 def copy_block(block: Block, mapping: Substitution) -> Block:
     """A copy with fresh parameters and variables; `mapping` gains an entry for each of them."""
-    params = _fresh(block.params, mapping)
+    params = fresh_variables(block.params, mapping)
     statements = tuple(copy_statement(s, mapping) for s in block.statements)
     return Block(params, statements, tuple(substitute(r, mapping) for r in block.results))
 
@@ -70,33 +70,34 @@ def copy_statement(s: Statement, mapping: Substitution) -> Statement:
     match s:
         case Apply():
             args = use(s.args)
-            return Apply(_fresh(s.targets, mapping), s.op, args, s.attrs, s.span)
+            return Apply(fresh_variables(s.targets, mapping), s.op, args, s.attrs, s.span)
         case If():
             condition = substitute(s.condition, mapping)
             then, orelse = copy_block(s.then, mapping), copy_block(s.orelse, mapping)
-            return If(_fresh(s.targets, mapping), condition, then, orelse, s.span)
+            return If(fresh_variables(s.targets, mapping), condition, then, orelse, s.span)
         case For():
             start, stop, step = use((s.range.start, s.range.stop, s.range.step))
             inits, body = use(s.inits), copy_block(s.body, mapping)
             trip = Range(start, stop, step, s.range.reverse)
-            return For(_fresh(s.targets, mapping), trip, inits, body, s.parallel, s.span)
+            return For(fresh_variables(s.targets, mapping), trip, inits, body, s.parallel, s.span)
         case While():
             inits = use(s.inits)
             condition_block, body = copy_block(s.condition, mapping), copy_block(s.body, mapping)
-            return While(_fresh(s.targets, mapping), inits, condition_block, body, s.span)
+            return While(fresh_variables(s.targets, mapping), inits, condition_block, body, s.span)
         case Fused():
             args, body = use(s.args), copy_block(s.body, mapping)
-            return Fused(_fresh(s.targets, mapping), args, body, s.kind, s.span)
+            return Fused(fresh_variables(s.targets, mapping), args, body, s.kind, s.span)
         case Invoke():
             args = use(s.args)
-            return Invoke(_fresh(s.targets, mapping), args, s.routine, s.span)
+            return Invoke(fresh_variables(s.targets, mapping), args, s.routine, s.span)
         case Raise():
             return Raise(substitute(s.condition, mapping), copy_block(s.body, mapping), s.error, s.span)
         case _:
             assert_never(s)
 
 
-def _fresh(variables: Sequence[Var], mapping: Substitution) -> tuple[Var, ...]:
+def fresh_variables(variables: Sequence[Var], mapping: Substitution) -> tuple[Var, ...]:
+    """A new variable for each of these, which `mapping` leads to from now on."""
     fresh = tuple(Var(v.hint, v.aval) for v in variables)
     mapping.update(zip(variables, fresh, strict=True))
     return fresh

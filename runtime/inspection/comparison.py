@@ -16,6 +16,7 @@ from ..arrays.transfer import block_until_ready
 from ..calls.accelerate import Accelerated, accelerate
 from ..targets.devices import automatic_target
 from ..trees.tree_util import keystr, tree_flatten_with_path, tree_map
+from .seconds import told
 
 _LEAST = 0.02  # seconds for which a fast call is repeated, so that its time means something
 _UNITS = 1000  # of the last place, of the largest element: what sums in another order may differ by
@@ -54,11 +55,11 @@ class Comparison:
         return self.equal
 
     def __str__(self) -> str:
-        rows = [f"{self.name}: NumPy takes {_time(self.seconds)} a call"]
+        rows = [f"{self.name}: NumPy takes {told(self.seconds)} a call"]
         for t in self.targets:
             if t.seconds:
                 ratio = f"{t.seconds / self.seconds:.2f} of NumPy's" if self.seconds else ""
-                times = f"{_time(t.seconds)}, {ratio} (first call {_time(t.first)})"
+                times = f"{told(t.seconds)}, {ratio} (first call {told(t.first)})"
                 rows.append(f"  {t.target:7} {times}, differs by at most {t.difference:.2g}")
             rows += [f"  {t.target:7} {line}" for line in t.why.splitlines()]
         return "\n".join(rows)
@@ -194,9 +195,3 @@ def _unit(dtype: Any) -> float:
     if dtype.name == "bfloat16":
         return 2.0**-8
     return float(np.finfo(dtype).eps)
-
-
-def _time(seconds: float) -> str:
-    if seconds < 1e-3:
-        return f"{seconds * 1e6:.1f} us"
-    return f"{seconds * 1e3:.2f} ms" if seconds < 1 else f"{seconds:.3f} s"

@@ -31,6 +31,7 @@ from ...tpu import profile as xla
 from ...translator import spans
 from ...translator.errors import NOWHERE
 from ...translator.records import dataclass
+from .seconds import told
 
 __all__ = [
     "LineTime",
@@ -140,7 +141,7 @@ class Profile:
         return out
 
     def __str__(self) -> str:
-        parts = [f"{_time(self.seconds)} in all"]
+        parts = [f"{told(self.seconds)} in all"]
         parts += _table("programs", [(x.seconds, f"{x.calls:6} x", x.name) for x in self.programs])
         lines = [(x.seconds, _place(x.file, x.line), x.text) for x in self.lines]
         parts += _table("lines of source", lines)
@@ -150,7 +151,7 @@ class Profile:
         return "\n".join(parts)
 
     def __repr__(self) -> str:
-        return f"<profile of {_time(self.seconds)}: {len(self.programs)} programs, {len(self.lines)} lines>"
+        return f"<profile of {told(self.seconds)}: {len(self.programs)} programs, {len(self.lines)} lines>"
 
 
 def _programs(events: Sequence[xla.Event]) -> tuple[ProgramTime, ...]:
@@ -218,15 +219,9 @@ def _table(title: str, rows: Sequence[tuple[float, str, str]]) -> list[str]:
         return []
     width = max(len(where) for _, where, _ in rows[:_SHOWN])
     total = sum(seconds for seconds, _, _ in rows) or 1.0
-    shown = [f"  {_time(s):>9} {100 * s / total:5.1f}%  {where:<{width}}  {what}" for s, where, what in rows[:_SHOWN]]
+    shown = [f"  {told(s):>9} {100 * s / total:5.1f}%  {where:<{width}}  {what}" for s, where, what in rows[:_SHOWN]]
     more = [f"  ... and {len(rows) - _SHOWN} more"] if len(rows) > _SHOWN else []
     return ["", f"{title}:", *(row[:150] for row in shown), *more]
-
-
-def _time(seconds: float) -> str:
-    if seconds < 1e-3:
-        return f"{seconds * 1e6:.1f} us"
-    return f"{seconds * 1e3:.2f} ms" if seconds < 1 else f"{seconds:.3f} s"
 
 
 # ---- profiling -----------------------------------------------------------------------------------

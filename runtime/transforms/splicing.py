@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
+from ...translator import make
 from ...translator.builder import Builder
 from ...translator.derive.activity import inexact, tangent_tree
 from ...translator.derive.cotangents import materialise, strong, zeros
 from ...translator.derive.program_rules import JvpRule, VjpRule
-from ...translator.derive.ruled import Rule, fitted, inputs_of_mark, mark
+from ...translator.derive.ruled import Rule, inputs_of_mark, mark
 from ...translator.errors import Diagnostic, MismatchError, UnsupportedError
 from ...translator.float0 import Zeros, zeros_of
 from ...translator.ir import Apply, Atom, Aval, Const, Function, Param, Var, const
@@ -255,7 +256,7 @@ class Site:
                 raise TypeError(
                     f"{what} must give a result like that of {self.name}, {strong(v.aval)}, but gives {strong(r.aval)}"
                 )
-        return [fitted(b, r, v.aval) for r, v in zip(results, self.values, strict=True)]
+        return [make.fitted(b, r, v.aval) for r, v in zip(results, self.values, strict=True)]
 
 
 class JvpSite(Site):
@@ -410,7 +411,7 @@ def _value(known: Any, aval: Aval) -> Any:
 
 
 def _fitting(b: Builder, a: Atom, v: Var) -> Atom:
-    return a if a.aval == v.aval else fitted(b, a, v.aval)
+    return a if a.aval == v.aval else make.fitted(b, a, v.aval)
 
 
 def _pair(out: TreeDef, message: str) -> tuple[TreeDef, TreeDef]:

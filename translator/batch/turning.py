@@ -190,7 +190,7 @@ class _Turner:
             case Cumulative() | Sort(), CumulativeAttrs() | SortAttrs():
                 made = make.emit(b, s.op, t.source, attrs=replace(s.attrs, axis=order[s.attrs.axis]))
                 return self.define(target, made, order)
-            case Index(), IndexAttrs(dims=dims) if not make.any_gather(s.attrs):
+            case Index(), IndexAttrs(dims=dims, gathers=False):
                 args = [t.source, *map(self.plain, s.args[1:])]
                 made = make.index(b, t.source, [dims[order.index(k)] for k in range(len(dims))], args)
                 gone = [j for j, d in enumerate(dims) if not isinstance(d, Run)]

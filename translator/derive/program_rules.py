@@ -19,7 +19,7 @@ from .cotangents import materialise, strong, zeros
 from .forward import jvp
 from .linearity import check_linear, check_transpose
 from .reverse import vjp, vjp_split
-from .ruled import Rule, Tangents, fitted, inputs_of_mark, mark
+from .ruled import Rule, Tangents, inputs_of_mark, mark
 from .tape import NeedTrip, behind_of
 
 Halves = tuple[Function, Function]
@@ -206,7 +206,7 @@ class Checkpoint(Transposed):
         """The tangents are computed again too, when they are differentiated in reverse."""
         inputs = inputs_of_mark(s)
         full = [materialise(b, t, strong(inputs[i].aval)) for i, t in zip(self.linked, ts, strict=True)]
-        given = [fitted(b, t, v.aval) for t, v in zip(full, self.pushed.body.params[len(inputs) :], strict=True)]
+        given = [make.fitted(b, t, v.aval) for t, v in zip(full, self.pushed.body.params[len(inputs) :], strict=True)]
         outs = splice_block(b, self.pushed, (*inputs, *given))
         together = (*inputs, *given)
         linked = tuple(i for i, a in enumerate(together) if inexact(a.aval))

@@ -13,10 +13,9 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from .. import make
 from ..builder import Builder
 from ..errors import Diagnostic, Span, UnsupportedError
-from ..ir import Apply, Atom, Aval, Statement, Var
+from ..ir import Apply, Atom, Statement, Var
 from ..ops.core import BARRIER, RULED, RuledAttrs
 from .activity import inexact
 from .cotangents import materialise, strong
@@ -123,10 +122,3 @@ def _anew(b: Builder, a: Atom) -> Atom:
     if not isinstance(a, Var) or not a.aval.shape:
         return a
     return b.apply(BARRIER, a, attrs=RuledAttrs(1), hint=a.hint)
-
-
-def fitted(b: Builder, a: Atom, aval: Aval) -> Atom:
-    """`a` in the type `aval`, which differs at most in dtype and weakness."""
-    if a.aval == aval:
-        return a
-    return make.number(b, a, aval.dtype) if aval.weak else make.astype(b, a, aval.dtype)

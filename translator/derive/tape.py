@@ -52,7 +52,7 @@ from ..ops.core import (
     Run,
 )
 from ..records import dataclass
-from ..rewrite import Substitution, copy_statement, substitute
+from ..rewrite import Substitution, copy_statement, fresh_variables, substitute
 
 SMALL = 256  # elements: a reduction of so few, a product of so many terms, is cheaper to do again than to keep
 
@@ -339,20 +339,14 @@ def _copy_structured(s: Statement, mapping: Substitution) -> Statement:
         case If():
             condition = substitute(s.condition, mapping)
             then, orelse = copy_retyped(s.then, mapping), copy_retyped(s.orelse, mapping)
-            copied: Statement = If(_copies(s.targets, mapping), condition, then, orelse, s.span)
+            copied: Statement = If(fresh_variables(s.targets, mapping), condition, then, orelse, s.span)
         case For():
             r = s.range
             start, stop, step = (substitute(a, mapping) for a in (r.start, r.stop, r.step))
             inits = tuple(substitute(a, mapping) for a in s.inits)
             body = copy_retyped(s.body, mapping)
             trip = Range(start, stop, step, r.reverse)
-            copied = For(_copies(s.targets, mapping), trip, inits, body, s.parallel, s.span)
+            copied = For(fresh_variables(s.targets, mapping), trip, inits, body, s.parallel, s.span)
         case _:
             copied = copy_statement(s, mapping)
     return copied
-
-
-def _copies(targets: Sequence[Var], mapping: Substitution) -> tuple[Var, ...]:
-    fresh = tuple(Var(v.hint, v.aval) for v in targets)
-    mapping.update(zip(targets, fresh, strict=True))
-    return fresh

@@ -6,7 +6,7 @@ operand itself where the operation changes nothing.
 """
 
 from .base import FOLD_LIMIT, definition, emit, lift, normalize_axes, normalize_axis
-from .casts import astype, number, view
+from .casts import astype, fitted, number, view
 from .creation import empty, full, iota, ones, zeros
 from .elementwise import (
     add,
@@ -32,7 +32,7 @@ from .elementwise import (
     where,
     widened,
 )
-from .indexing import any_gather, index, joined, put, put_add
+from .indexing import index, joined, put, put_add
 from .products import contract, matmul
 from .raising import raise_if
 from .reductions import (
@@ -57,9 +57,9 @@ from .rows import concatenate
 from .shapes import broadcast_to, expand_dims, reshape, squeeze, transpose
 
 __all__ = [
-    "FOLD_LIMIT", "add", "all_", "any", "any_gather", "argmax", "argmin", "argsort", "astype",
+    "FOLD_LIMIT", "add", "all_", "any", "argmax", "argmin", "argsort", "astype",
     "broadcast_to", "concatenate", "contract", "cumprod", "cumsum", "cumulative", "definition", "divide",
-    "elementwise", "emit", "empty", "equal", "expand_dims", "floor_divide", "fourier", "full", "greater",
+    "elementwise", "emit", "empty", "equal", "expand_dims", "fitted", "floor_divide", "fourier", "full", "greater",
     "greater_equal", "index", "iota", "joined", "less", "less_equal", "lift", "linalg", "logical_and", "logical_not",
     "logical_or", "matmul", "max", "maximum", "min", "minimum", "multiply", "negative", "normalize_axes",
     "normalize_axis", "not_equal", "number", "ones", "power", "prod", "put", "put_add", "raise_if", "reduce",

@@ -47,3 +47,10 @@ def number(b: Builder, x: object, dtype: Any) -> Atom:
     if x.aval == Aval((), target, weak=True):
         return x
     return emit(b, ops.ASTYPE, x, attrs=CastAttrs(target, weak=True))
+
+
+def fitted(b: Builder, a: Atom, aval: Aval) -> Atom:
+    """`a` in the type `aval`, which differs at most in dtype and weakness."""
+    if a.aval == aval:
+        return a
+    return number(b, a, aval.dtype) if aval.weak else astype(b, a, aval.dtype)

@@ -97,13 +97,9 @@ def _increment(b: Builder, x: Atom, value: Atom, dims: Sequence[Dim], dyn: Seque
     if total is None or part is None or part.args[0] is not x or value.aval != total.args[0].aval:
         return None
     attrs, used = _index_attrs(x.aval.shape, dims, dyn, 1)
-    if part.attrs != attrs or part.args[1:] != used or any_gather(attrs):
+    if part.attrs != attrs or part.args[1:] != used or attrs.gathers:
         return None
     return total.args[1]
-
-
-def any_gather(attrs: IndexAttrs) -> bool:
-    return any(isinstance(d, Gather) for d in attrs.dims)
 
 
 def put_add(b: Builder, x: object, value: object, dims: Sequence[Dim], dyn: Sequence[Any] = ()) -> Atom:
@@ -114,7 +110,7 @@ def put_add(b: Builder, x: object, value: object, dims: Sequence[Dim], dyn: Sequ
     x, value = lift(x), lift(value)
     value, dims, dyn = _forwards(b, x.aval.shape, value, dims, dyn)
     attrs, used = _index_attrs(x.aval.shape, dims, dyn, 2)
-    places = used[0].aval.ndim if used and any_gather(attrs) and x.aval.ndim == 1 else 0
+    places = used[0].aval.ndim if used and attrs.gathers and x.aval.ndim == 1 else 0
     if 0 < value.aval.ndim < places:
         value = expand_dims(b, value, range(places - value.aval.ndim))
     if _is_whole(x.aval.shape, attrs):

@@ -184,6 +184,11 @@ class IndexAttrs:
 
     dims: tuple[Dim, ...]
 
+    @property
+    def gathers(self) -> bool:
+        """Whether arrays of integers choose what is selected."""
+        return any(isinstance(d, Gather) for d in self.dims)
+
 
 @dataclass(frozen=True, slots=True)
 class LinalgAttrs:

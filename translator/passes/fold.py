@@ -514,7 +514,7 @@ def _index(call: Call, definitions: Definitions) -> Found:
     if part is not None and isinstance(part.attrs, IndexAttrs) and len(part.args) == 1 and not dynamic:
         return Call(ops.INDEX, part.args, IndexAttrs(_composed(part.attrs.dims, call.attrs.dims)))
     stored = made_by(x, ops.PUT, definitions)
-    if stored is None or any(isinstance(d, Gather) for d in call.attrs.dims):
+    if stored is None or call.attrs.gathers:
         return None
     assert isinstance(stored.attrs, IndexAttrs)
     same = _place(call.attrs, call.args) == _place(stored.attrs, stored.args)

@@ -218,7 +218,7 @@ class _Walk:
     def subtracting(self, s: Apply, less: Atom | Call | Nested) -> Apply:
         """`x[i] -= v` for `x[i] += -v`; the same values. Stores at computed places, which may be repeated, stay."""
         assert isinstance(s.attrs, IndexAttrs)
-        if make.any_gather(s.attrs):
+        if s.attrs.gathers:
             return s
         dims, dyn = index_parts(s, 2)
         b = Builder(s.span)

@@ -28,7 +28,6 @@ from ..ops.core import (
     Cumulative,
     Elementwise,
     Fourier,
-    Gather,
     Index,
     IndexAttrs,
     Linalg,
@@ -246,7 +245,7 @@ class Ownership:
                 return self._store(s, t)
             case Index():
                 assert isinstance(s.attrs, IndexAttrs)
-                gathers = any(isinstance(d, Gather) for d in s.attrs.dims)
+                gathers = s.attrs.gathers
                 return self._view(s, t) if (t.aval.shape or self.elements_are_views) and not gathers else fresh
             case Reshape():
                 return self._view(s, t)

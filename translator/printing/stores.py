@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from .. import ops
 from ..ir import Apply, Const, Var
-from ..ops.core import Elementwise, Gather, Index, IndexAttrs, Reshape, Run
+from ..ops.core import Elementwise, Index, IndexAttrs, Reshape, Run
 from .pieces import call, method, name, one_or_tuple, slice_call, subscript
 from .sourcetext import text_of
 
@@ -35,7 +35,7 @@ def store(w: Writer, s: Apply) -> None:
         if _overlaps(w, s):
             value = method(value, "copy")
         text = f"{text_of(place)} = {text_of(value)}"
-    elif any(isinstance(d, Gather) for d in s.attrs.dims):
+    elif s.attrs.gathers:
         index = one_or_tuple([slice_call(e) for e in w.expressions.entries(s)])
         text = text_of(call("np.add.at", name(target), index, value))
     else:

@@ -42,13 +42,6 @@ from .sums import Sum, combined
 SMALL = 1 << 31  # what a Python int may grow by in a trip: no loop gets out of 64 bits so
 
 
-def typed(b: Builder, a: Atom, aval: Aval) -> Atom:
-    """A value of this shape in this dtype, a Python number if it is one."""
-    if a.aval == aval:
-        return a
-    return make.number(b, a, aval.dtype) if aval.weak else make.astype(b, a, aval.dtype)
-
-
 def numbers(b: Builder, form: Affine, trips: int) -> Atom:
     """The values of a linear form in all trips."""
     x = make.iota(b, trips)
@@ -150,7 +143,8 @@ def total(b: Builder, t: Sum, init: Atom, v: Value, reach: Interval, trips: int,
         raise Dependence(f"{name_of(t.param)} may outgrow 64 bits", span)
     value = spread(b, v, trips)
     part = summed(b, value) if t.reduction is ops.SUM else make.reduce(b, t.reduction, value, 0)
-    return typed(b, combined(b, t.reduction, init, typed(b, part, Aval(part.aval.shape, aval.dtype, aval.weak))), aval)
+    part = make.fitted(b, part, Aval(part.aval.shape, aval.dtype, aval.weak))
+    return make.fitted(b, combined(b, t.reduction, init, part), aval)
 
 
 def summed(b: Builder, value: Atom) -> Atom:

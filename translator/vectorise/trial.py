@@ -38,7 +38,7 @@ from .affine import Affine, Forms
 from .body import Effect, Trip
 from .cost import Policy, check_memory
 from .hazards import Guard
-from .outcome import cells_after, cells_before, first_trips, numbers, of_trip, scattered, total, typed
+from .outcome import cells_after, cells_before, first_trips, numbers, of_trip, scattered, total
 from .stores import Cells, Dependence, Scatter, cells_of, chain_of, name_of, scatter_of, with_additions
 from .sums import Choice, Sum, choices_of, combined, first_or_last, is_half, sum_of
 from .trips import Trips, as_function
@@ -157,7 +157,7 @@ class Trial:
                 found.update(self.chosen(trip, choice, key, params, inputs))
         for slot, form in self.forms.inductions.items():
             end = Affine(0, form.at(self.size), form.terms).first(self.b)
-            found[self.target(slot)] = typed(self.b, end, self.target(slot).aval)
+            found[self.target(slot)] = make.fitted(self.b, end, self.target(slot).aval)
         return found
 
     def follow(self, trip: Trip, params: list[Var], inputs: list[Atom]) -> None:
@@ -350,10 +350,10 @@ class Trial:
             if form is not None:
                 given.append(make.add(b, form.first(b), make.multiply(b, make.number(b, which, np.int64), form.scale)))
                 continue
-            given.append(typed(b, of_trip(b, all_, which), p.aval))
+            given.append(make.fitted(b, of_trip(b, all_, which), p.aval))
         quiet = Block(one.body.params, without_raises(one.body.statements), one.body.results)
         found = _made_anew(b, quiet, given)
-        return [typed(b, a, self.target(k).aval) for a, k in zip(found, c.slots, strict=True)]
+        return [make.fitted(b, a, self.target(k).aval) for a, k in zip(found, c.slots, strict=True)]
 
 
 def _made_anew(b: Builder, block: Block, given: Sequence[Atom]) -> list[Atom]:

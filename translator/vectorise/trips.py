@@ -67,7 +67,7 @@ class Trips(Batcher):
     def sliced(self, s: Apply, attrs: IndexAttrs) -> Atom | None:
         """An element, a row, ... of each trip as a slice along its axis; None where it is none."""
         moving = [k for k, d in enumerate(attrs.dims) if self.differs(s, d)]
-        if len(moving) != 1 or any(isinstance(d, Gather) for d in attrs.dims):
+        if len(moving) != 1 or attrs.gathers:
             return None
         axis, d = moving[0], attrs.dims[moving[0]]
         match d:
