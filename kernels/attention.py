@@ -18,6 +18,7 @@ from ..translator.ir import Apply, Atom, DType, Fused, Var
 from ..translator.ops.core import Cast, Contract, ContractAttrs, Elementwise, Reduce, ReduceAttrs
 from ..translator.passes.alignment import is_free, nbytes
 from ..translator.records import dataclass
+from .causal import WORTH, reach_of, seen_beyond
 from .contract import SUMMED, Engine, Roles
 from .dialects import CUDA, accumulator, is_half
 from .facts import Facts, precision
@@ -152,6 +153,12 @@ class _Indices:
             for i in (self.batch, self.i, self.j, self.across, self.channel)
         }
 
+    @property
+    def products(self) -> int:
+        """How many there are of numbers."""
+        n = self.extents
+        return n["batches"] * n["rows"] * n["columns"] * (n["depth"] + n["channels"])
+
 
 @dataclass(frozen=True, slots=True)
 class Parts:
@@ -166,6 +173,9 @@ class Parts:
     after: Tile
     scored: DType
     summed: DType
+    seen: Mapping[str, str]
+    """Of a causal mask: the array that says how far values reach that are no finite numbers, and what the last column
+    is beyond that row's."""
 
     def text(self, tile: Tile, source: DType, target: DType) -> str:
         """The tile's value in another type than its own."""
@@ -209,7 +219,24 @@ def _parts(fused: Fused, a: Attention, index: _Indices, tiles: Tiles) -> Parts:
     over = [index.batch, index.i, index.channel]
     after = tiles.tile(fused.body.results, out, over, {a.second.targets[0]: gathered}, stored=True)
     tiles.settle()
-    return Parts(tiles, queries, keys, scores, weights, values, after, scored, summed)
+    seen = _seen(scores) if 2 * index.products >= WORTH else {}
+    return Parts(tiles, queries, keys, scores, weights, values, after, scored, summed, seen)
+
+
+def _seen(scores: Tile) -> Mapping[str, str]:
+    beyond = seen_beyond(scores)
+    if beyond is None:
+        return {}
+    reach = scores.pointer("partial", 0, "reach", np.dtype(np.int32))
+    text = f" + {scores.layout.integer('beyond', beyond, scores.lowered.names)}" if beyond else ""
+    return {"reach": reach, "beyond": text}
+
+
+def reach_group(fused: Fused) -> Fused:
+    """What a causal kernel asks first (see `causal`): its one result is the kernel's first partial result."""
+    a = match_attention(fused)
+    batch = tuple(n for n in a.scores if n in a.query_labels and n in a.key_labels)
+    return reach_of(fused, a.value, {n: k for k, n in enumerate(a.value_labels)}, batch, a.column)
 
 
 def _triton(parts: Parts, a: Attention, extents: Mapping[str, int], name: str) -> Launch:
@@ -233,6 +260,7 @@ def _triton(parts: Parts, a: Attention, extents: Mapping[str, int], name: str) -
         },
         "values": _operand(parts.values, dtype, "[BLOCK_J, BLOCK_C]", "j_down < columns"),
         "divided": a.divided,
+        "seen": parts.seen,
         "precision": precision(),
         "sum_type": after.dialect.type_name(parts.summed),
         "score_type": after.dialect.type_name(parts.scored),
@@ -290,6 +318,7 @@ def _cuda(parts: Parts, a: Attention, extents: Mapping[str, int], name: str) -> 
             "operand": tiles.dialect.convert(tiles.dialect.convert("weight", parts.summed, dtype), dtype, element),
         },
         "divided": a.divided,
+        "seen": parts.seen,
         "packs": packs,
         "sum_type": real(parts.summed), "sum_size": size, "score_type": real(parts.scored), "level_type": real(level),
         "lowest": lowest[0], "level_lowest": lowest[1],

@@ -212,7 +212,7 @@ class CupyBackend(Backend):
         errors = cuda.runtime.CUDARuntimeError, cuda.driver.CUDADriverError, cuda.memory.OutOfMemoryError
         try:
             return Graph(self.xp, loop, values)
-        except errors:
+        except (*errors, NotImplementedError):  # which is CuPy's word for a library in a capture
             return None
 
     def load(self, program: Program, promised: tuple[str, ...], pack: int) -> Loaded:

@@ -13,7 +13,7 @@ from ..translator.ir import Apply, Aval, Block, DType, Fused, Shape, Var
 from ..translator.ops.core import Cast, CastAttrs, Reduce, ReduceAttrs, Reshape, ShapeAttrs
 from ..translator.passes.alignment import nbytes
 from ..translator.passes.groups import close, kernel_name
-from .attention import plan_attention
+from .attention import plan_attention, reach_group
 from .body import Body, Pass
 from .contract import plan_contract
 from .decompose import language_of
@@ -62,7 +62,10 @@ def plan(
     if fused.kind == "contract":
         return plan_contract(fused, language, name, strides or {}, by_value)
     if fused.kind == "attention":
-        return plan_attention(fused, language, name, strides or {}, by_value)
+        attention = plan_attention(fused, language, name, strides or {}, by_value)
+        if not any(a.role == "partial" for a in attention.launches[0].arguments):
+            return attention
+        return _asking(attention, reach_group(fused), fused, language, function, strides or {}, by_value)
     if fused.kind == "scatter":
         return plan_scatter(fused, language, name, strides or {}, by_value)
     if fused.kind == "lanes" and language == "triton":
@@ -85,6 +88,37 @@ def plan(
     if any(a.role == "partial" for a in launch.arguments):
         return GroupPlan(name, (launch,), (((1,), np.dtype(np.int32)),), looks=True, zeros=1)
     return GroupPlan(name, (launch,))
+
+
+def _asking(
+    found: GroupPlan,
+    asked: Fused,
+    fused: Fused,
+    language: str,
+    function: str,
+    strides: Mapping[int, Strides],
+    scalars: frozenset[int],
+) -> GroupPlan:
+    """The plan of a group whose first partial result is what another group, of some of its arguments, gives."""
+    own = [fused.body.params.index(a) for a in asked.args if isinstance(a, Var)]
+    places = {i: k for k, i in enumerate(own)}
+    within = {places[i]: s for i, s in strides.items() if i in places}
+    first = plan(asked, language, function, within, frozenset(places[i] for i in scalars if i in places))
+
+    def placed(a: Argument) -> Argument:
+        match a.role:
+            case "out":
+                return replace(a, role="partial", index=0)
+            case "partial":
+                return replace(a, index=a.index + 1)
+            case "number":
+                return a
+        return replace(a, index=own[a.index])
+
+    before = [replace(s, arguments=tuple(map(placed, s.arguments))) for s in first.launches]
+    (target,) = asked.targets
+    reach = target.aval.shape, target.aval.dtype
+    return replace(found, launches=(*before, *found.launches), partials=(reach, *first.partials))
 
 
 # ---- pointwise and row ---------------------------------------------------------------------------

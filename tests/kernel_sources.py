@@ -191,6 +191,7 @@ BOTH: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
 TRITON: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "scaled": (products.scaled, (f(300, 20), f(300), f(300, 20))),
     "causal": (products.causal, (f(8, 512, 32), f(8, 512, 32), f(8, 512, 32))),
+    "causal_of_long_rows": (products.causal, (h(16, 4096, 128),) * 3),
 }
 CUDA: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "softmax_on_the_chip": (softmax, (f(512, 65_536),)),

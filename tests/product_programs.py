@@ -110,6 +110,36 @@ def causal(q: Any, k: Any, v: Any) -> Any:
     return e / e.sum(axis=-1, keepdims=True) @ v + 1
 
 
+def softmax_of(s: Any) -> Any:
+    e = np.exp(s - s.max(axis=-1, keepdims=True))
+    return e / e.sum(axis=-1, keepdims=True)
+
+
+def sees_ahead(q: Any, k: Any, v: Any) -> Any:
+    return softmax_of(np.where(np.tri(len(q), len(k), 3, dtype=bool), q @ k.T, -np.inf)) @ v
+
+
+def sees_what_is_behind(q: Any, k: Any, v: Any) -> Any:
+    i, j = np.arange(len(q))[:, None], np.arange(len(k))
+    return softmax_of(np.where(j + 2 > i, -np.inf, q @ k.T)) @ v
+
+
+def sees_some(q: Any, k: Any, v: Any, keep: Any) -> Any:
+    i, j = np.arange(len(q))[:, None], np.arange(len(k))
+    return softmax_of(np.where((i >= j) & keep, q @ k.T, -np.inf)) @ v
+
+
+def sees_a_window(q: Any, k: Any, v: Any) -> Any:
+    i, j = np.arange(len(q))[:, None], np.arange(len(k))
+    s = np.where(i - j > 40, -np.inf, q @ k.T)
+    return softmax_of(np.where(i < j, -np.inf, s)) @ v
+
+
+def sees_the_rest(q: Any, k: Any, v: Any) -> Any:
+    i, j = np.arange(len(q))[:, None], np.arange(len(k))
+    return softmax_of(np.where(i <= j, q @ k.T, -np.inf)) @ v
+
+
 def heads(q: Any, k: Any, v: Any, bias: Any) -> Any:
     s = np.einsum("bihd,bjhd->bhij", q, k) + bias
     e = np.exp(s - np.max(s, axis=-1)[..., None])
@@ -275,6 +305,21 @@ ATTENTION = {
     "masked": Case(masked, (some(9, 8), some(70, 8), some(70, 8), _masks(9, 70))),
     "infinite": Case(attention, (np.where(some(20, 4) > 1.5, np.inf, some(20, 4)), np.abs(some(9, 4)), some(9, 4))),
 }  # fmt: skip
+_Q, _K, _V = (some(150, 16, seed=n) for n in range(3))
+_FEW = np.zeros((150, 16), "f4")
+_FEW[140, 3], _FEW[20, 5] = np.inf, np.nan
+CAUSAL = {  # of several blocks of rows, and of columns that some of them do not see
+    "causal": Case(causal, tuple(some(2, 150, 16, seed=k) for k in range(3))),
+    "half": Case(causal, tuple(some(2, 150, 16, dtype="f2", seed=k) for k in range(3))),
+    "turned": Case(causal, tuple(some(150, 2, 16, seed=k).transpose(1, 0, 2) for k in range(3))),
+    "values": Case(causal, (_Q[None], _K[None], np.stack([_V + _FEW]))),
+    "values_of_one": Case(causal, (np.stack([_Q, _K]), np.stack([_K, _V]), np.stack([_V, _V + _FEW]))),
+    "keys": Case(causal, (_Q[None], (_K + _FEW)[None], _V[None])),
+    "ahead": Case(sees_ahead, (_Q[:100], _K, _V)),
+    "behind": Case(sees_what_is_behind, (_Q, _K[:120], _V[:120])),
+    "some": Case(sees_some, (_Q, _K, _V, some(150, 150) > -1)),
+    "window": Case(sees_a_window, (_Q, _K, _V)),
+}
 PACKED = {  # rows of multiples of 16 bytes
     **{f"gelu_{d}": Case(gelu_layer, (some(136, 40, dtype=d), some(40, 72, dtype=d), some(72, dtype=d)))
        for d in ("float16", "float32", "float64")},

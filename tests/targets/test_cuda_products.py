@@ -12,6 +12,7 @@ import pytest
 from host_cuda import GuardedNumpy, HostCuda, aligned, compile_programs
 from product_programs import (
     ATTENTION,
+    CAUSAL,
     KERNELS_WIN,
     PACKED,
     PRODUCTS,
@@ -55,6 +56,17 @@ def run(case: Case, backend: HostCuda) -> None:
 def test_programs(name: str, backend: HostCuda) -> None:
     assert [k.kind for k in kernels(CASES[name])] == [KINDS[name]]
     run(CASES[name], backend)
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", CAUSAL)
+def test_what_no_row_of_a_block_sees_is_left_out(
+    name: str, backend: HostCuda, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(planned, "WORTH", 0)
+    *_, kernel = kernels(CAUSAL[name])
+    assert "start < seen" in kernel.source
+    run(CAUSAL[name], backend)
 
 
 @needs_compiler
@@ -189,7 +201,7 @@ def test_one_head_is_divided_among_all_multiprocessors(language: str) -> None:
 
     def kernel(*shape: int) -> Kernel:
         case = shapes(attention if len(shape) == 2 else causal, *[(shape, "f2")] * 3)
-        (found,) = kernels_of(case.translated(language), language, KERNELS_WIN)
+        *_, found = kernels_of(case.translated(language), language, KERNELS_WIN)
         return found
 
     high = [dict(kernel(*shape).program.constants)["BLOCK_I"] for shape in ((8192, 128), (4, 8192, 64), (70, 128))]

@@ -9,6 +9,7 @@ import pytest
 from kernel_programs import check, random_program
 from product_programs import (
     ATTENTION,
+    CAUSAL,
     KERNELS_WIN,
     PRODUCTS,
     RUNNING,
@@ -18,9 +19,11 @@ from product_programs import (
     gelu_layer,
     running,
     scaled,
+    sees_the_rest,
     some,
 )
 
+from untraced.kernels import attention as planned
 from untraced.kernels import layout, plan
 from untraced.kernels.executor import GpuExecutor, Kernel, kernels_of
 from untraced.translator.ir import Aval
@@ -58,6 +61,24 @@ def test_programs(name: str, backend: TritonInterpreter, monkeypatch: pytest.Mon
         monkeypatch.setattr(plan, "TILE", 1024)
     assert [k.kind for k in kernels(case)] == [KINDS[name]]
     case.check(GpuExecutor(case.translated("triton"), backend, KERNELS_WIN)(list(case.args)))
+
+
+@pytest.mark.parametrize("name", CAUSAL)
+def test_what_no_row_of_a_block_sees_is_left_out(
+    name: str, backend: TritonInterpreter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(planned, "WORTH", 0)
+    case = CAUSAL[name]
+    *_, kernel = kernels(case)
+    assert "for start in range(0, seen, BLOCK_J)" in kernel.source
+    case.check(GpuExecutor(case.translated("triton"), backend, KERNELS_WIN)(list(case.args)))
+
+
+def test_masks_that_are_not_causal_leave_nothing_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(planned, "WORTH", 0)
+    for case in (Case(sees_the_rest, CAUSAL["window"].args), ATTENTION["masked"], ATTENTION["heads"]):
+        (kernel,) = kernels(case)
+        assert "for start in range(0, columns, BLOCK_J)" in kernel.source
 
 
 @pytest.mark.parametrize("name", PRODUCTS | ATTENTION)

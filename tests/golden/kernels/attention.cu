@@ -119,7 +119,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) attention_t(
     half_t* __restrict__ t_ptr, index_t k_1_stride, index_t rows, index_t columns, index_t depth,
     index_t channels
 ) {
-    const index_t top = (index_t)blockIdx.x * BLOCK_I;
+    const index_t block = blockIdx.x;
+    const index_t top = block * BLOCK_I;
     union Shared {
         struct {
             Operand<half_t, BLOCK_I, BLOCK_K, true> query;
@@ -283,7 +284,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) attention_t_by4(
     half_t* __restrict__ t_ptr, index_t k_1_stride, index_t rows, index_t columns, index_t depth,
     index_t channels
 ) {
-    const index_t top = (index_t)blockIdx.x * BLOCK_I;
+    const index_t block = blockIdx.x;
+    const index_t top = block * BLOCK_I;
     union Shared {
         struct {
             Operand<half_t, BLOCK_I, BLOCK_K, true> query;

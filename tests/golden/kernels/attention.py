@@ -24,7 +24,8 @@ def attention_t(
     q_ptr, k_1_ptr, v_ptr, t_ptr, k_1_stride, rows, columns, depth, channels, BLOCK_I: tl.constexpr,
     BLOCK_J: tl.constexpr, BLOCK_K: tl.constexpr, BLOCK_C: tl.constexpr
 ):
-    top = tl.program_id(0) * BLOCK_I
+    block = tl.program_id(0)
+    top = block * BLOCK_I
     i = top + tl.arange(0, BLOCK_I)[:, None]
     k_across = tl.arange(0, BLOCK_K)[None, :]
     k_down = tl.arange(0, BLOCK_K)[:, None]

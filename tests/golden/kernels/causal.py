@@ -19,7 +19,8 @@ def causal_t(
 ):
     blocks_i = tl.cdiv(rows, BLOCK_I)
     batch = tl.program_id(0) // blocks_i
-    top = tl.program_id(0) % blocks_i * BLOCK_I
+    block = tl.program_id(0) % blocks_i
+    top = block * BLOCK_I
     i = top + tl.arange(0, BLOCK_I)[:, None]
     k_across = tl.arange(0, BLOCK_K)[None, :]
     k_down = tl.arange(0, BLOCK_K)[:, None]
