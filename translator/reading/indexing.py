@@ -207,8 +207,11 @@ def _is_place(e: Value) -> bool:
 def selected_view(ctx: Context, base: Ref, parsed: Key, key: Value, node: ast.AST) -> Masked:
     """`base[key]` where an entry is a mask or a slice of unknown length; a view if all of them are slices."""
     view = extend_index(ctx, base, parsed)
-    special = dict(parsed.special)
-    parts = tuple(special.get(i) for i in range(len(view.aval.shape)))
+    special, axis = dict(parsed.special), 0
+    parts: tuple[Part, ...] = ()
+    while axis < view.aval.ndim:
+        parts += (special.get(axis),)
+        axis += width_of(parts[-1])
     if any(isinstance(p, Places) for p in parts):
         return Masked(Ref(ctx.cell(ctx.read(view))), parts)
     strict = leaves = None
@@ -285,7 +288,7 @@ def parse_key(ctx: Context, shape: Shape, key: Value, node: ast.AST, selects: bo
     entries = [_number_in(ctx, e) for e in (key if type(key) is tuple else (key,))]
     entries = [static(ctx, e, node, "a range that is an index") if isinstance(e, RunRange) else e for e in entries]
     entries = _expand_known_masks(ctx, shape, [list(e) if isinstance(e, range | tuple) else e for e in entries], node)
-    consuming = sum(1 for e in entries if e is not None and e is not Ellipsis)
+    consuming = sum(_axes_taken(e) for e in entries if e is not None and e is not Ellipsis)
     if consuming > len(shape):
         raise ctx.error(
             OutOfBoundsError,
@@ -308,8 +311,8 @@ def parse_key(ctx: Context, shape: Shape, key: Value, node: ast.AST, selects: bo
                 parser.kept += 1
                 axis += 1
         else:
-            parser.entry(e, shape[axis], axis)
-            axis += 1
+            parser.entry(e, shape, axis)
+            axis += _axes_taken(e)
     parsed = Key(tuple(parser.dims), tuple(parser.atoms), tuple(parser.new_axes), tuple(parser.special))
     if selects and not ctx.is_printed:
         leaves = leaves_axis(ctx, parsed, shape)
@@ -379,7 +382,8 @@ class _Parser:
         self.atoms.append(a)
         return len(self.atoms) - 1
 
-    def entry(self, e: Value, n: int, axis: int) -> None:
+    def entry(self, e: Value, shape: Shape, axis: int) -> None:
+        n = shape[axis] if axis < len(shape) else 0
         if isinstance(e, bool | np.bool_):
             self.bad(e)
         if isinstance(e, int | np.integer):
@@ -391,10 +395,11 @@ class _Parser:
             if e.aval.dtype.kind not in "iu":
                 self.bad(e)
             self.dims.append(At(Dyn(self.atom(e))))
-        elif self.selects and type(e) is Ref and e.aval.dtype.kind == "b" and e.aval.shape == (n,):
+        elif self.selects and type(e) is Ref and e.aval.dtype.kind == "b" and e.aval.ndim:
+            _check_mask(self.ctx, e.aval.shape, shape, axis, self.node)
             self._part(Places(self.ctx.read(e)))
-            self.dims.append(Run(0, n))
-            self.kept += 1
+            self.dims += [Run(0, size) for size in e.aval.shape]
+            self.kept += e.aval.ndim
         elif type(e) is Ref or type(e) is list or isinstance(e, np.ndarray):
             a = self.ctx.atom(e) if not isinstance(e, np.ndarray) else make.lift(e)
             if type(e) is list and not e:

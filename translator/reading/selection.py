@@ -366,7 +366,7 @@ def attribute(ctx: Context, s: Masked, name: str, node: ast.AST) -> Value:
 
 
 def index_selection(ctx: Context, s: Masked, key: Value, node: ast.AST) -> Value:
-    """s[i], s[::-1], s[:, None], s[s > 0]; others need the array."""
+    """s[i], s[:, i], s[::-1], s[:, None], s[s > 0]; others need the array."""
     from .indexing import index_array, index_value
 
     if key is Ellipsis or key == ():
@@ -396,7 +396,47 @@ def index_selection(ctx: Context, s: Masked, key: Value, node: ast.AST) -> Value
         if sum(e is not None for e in entries) <= len(s.parts):
             view = index_array(ctx, s.whole, key, node)
             return Masked(view, (*parts, *waiting))
-    return index_array(ctx, concrete(ctx, s, node, "indexing x[mask]"), key, node)
+    beside = _beside(ctx, s, entries, node)
+    return index_array(ctx, concrete(ctx, s, node, "indexing x[mask]"), key, node) if beside is None else beside
+
+
+def _beside(ctx: Context, s: Masked, entries: list[Value], node: ast.AST) -> Masked | None:
+    """s[:, i], s[..., 1:], s[:, [2, 0]]: an index of axes that the selection has whole; None for other ones."""
+    from .indexing import index_array
+
+    missing = len(s.parts) - sum(e is not Ellipsis for e in entries)
+    if missing < 0 or sum(e is Ellipsis for e in entries) > 1 or any(e is None for e in entries):
+        return None
+    if not any(e is Ellipsis for e in entries):
+        entries = [*entries, Ellipsis]
+    key = [e for given in entries for e in ([slice(None)] * missing if given is Ellipsis else [given])]
+    pairs = list(zip(s.parts, key, strict=True))
+    if any(p is not None and not _is_all(e) for p, e in pairs) or not all(map(_is_plain, key)):
+        return None
+    gathers = sum(type(e) is list or type(e) is Ref for e in key)
+    drops = [not (type(e) is slice or type(e) is list or type(e) is Ref) for e in key]
+    if gathers > 1 or (gathers and any(drops)):
+        return None
+    spread = tuple(e for p, e in pairs for e in [e] * width_of(p))
+    view = index_array(ctx, s.whole, spread, node)
+    if type(view) is not Ref:
+        return None
+    return Masked(view, tuple(p for p, dropped in zip(s.parts, drops, strict=True) if not dropped))
+
+
+def _is_all(e: Value) -> bool:
+    return type(e) is slice and e.start is e.stop is e.step is None
+
+
+def _is_plain(e: Value) -> bool:
+    """A number, a slice between numbers, or positions along one axis."""
+    if type(e) is slice:
+        return all(p is None or type(p) is int for p in (e.start, e.stop, e.step))
+    if type(e) is list:
+        return bool(e) and all(type(i) is int for i in e)
+    if type(e) is Ref or type(e) is Var:
+        return e.aval.dtype.kind in "iu" and e.aval.ndim == (type(e) is Ref)
+    return type(e) is int or isinstance(e, np.integer)
 
 
 def part_of(ctx: Context, s: Masked, key: Masked) -> Masked | None:
