@@ -36,9 +36,11 @@ from ..translator.ir import (
     walk,
 )
 from ..translator.ops.core import (
+    At,
     Cast,
     ContractAttrs,
     Create,
+    Dyn,
     Elementwise,
     Index,
     IndexAttrs,
@@ -67,6 +69,7 @@ WIDEST_FUNCTION = 64
 LEAST_RESULTS = 1 << 15
 """Elements that products of small matrices have: of fewer too little is saved for what compiling takes, 0.2 s once."""
 TURNS = 100  # of a loop of which nothing is known
+PART = 10  # of an axis that a loop walks along, one in so many elements
 
 
 def wanted() -> bool:
@@ -139,8 +142,21 @@ def work(s: For | While) -> float:
 
 
 def _turns(s: For | While) -> float:
-    turns = s.range.static() if isinstance(s, For) else None
-    return TURNS if turns is None else len(turns)
+    if isinstance(s, While):
+        return TURNS
+    turns = s.range.static()
+    return max(TURNS, _walked(s) / PART) if turns is None else len(turns)
+
+
+def _walked(s: For) -> int:
+    """The length of the longest axis along which a loop goes by its index."""
+    lengths = [0]
+    for inner in s.body.statements:
+        if isinstance(inner, Apply) and isinstance(inner.attrs, IndexAttrs):
+            places = zip(inner.args[0].aval.shape, inner.attrs.dims, strict=True)
+            at = [(n, d.index.arg) for n, d in places if isinstance(d, At) and isinstance(d.index, Dyn)]
+            lengths += [n for n, k in at if inner.args[k] is s.body.params[0]]
+    return max(lengths)
 
 
 def _below(s: Statement) -> Iterator[Statement]:

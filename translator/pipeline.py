@@ -67,14 +67,6 @@ def _simplified(function: Function) -> Function:
     return simple if purpose().target in ("triton", "cuda") else partitions(simple)
 
 
-def _none_compiled() -> bool:
-    return False
-
-
-compiles_loops: Callable[[], bool] = _none_compiled
-"""Whether the target "cpu" compiles loops to native code. `runtime/targets/programs` sets it, knowing the compiler."""
-
-
 def vectorised(function: Function, derives: bool = False) -> Function:
     """The program with its independent loops as whole-array statements, where that suits the target.
 
@@ -86,8 +78,7 @@ def vectorised(function: Function, derives: bool = False) -> Function:
     from .vectorise.cost import CPU, DERIVED, DEVICE, EVERYWHERE, NATIVE
     from .vectorise.loops import vectorise
 
-    target = purpose().target
-    native = target == "cpu" and compiles_loops()
+    target, native = purpose().target, purpose().runs_loops
     if derives:
         policy = DERIVED if native else EVERYWHERE
     else:

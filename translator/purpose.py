@@ -7,7 +7,7 @@ block.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
@@ -33,6 +33,11 @@ class Purpose:
     loops: dict[LoopNote, None] | None = None  # what became of loops; a dict, since a program may be read again
 
     @property
+    def runs_loops(self) -> bool:
+        """Whether loops over elements are native code, in which a turn takes nanoseconds."""
+        return self.target == "cpu" and compiles_loops()
+
+    @property
     def derives(self) -> bool:
         """Whether what is being read will be differentiated, so that custom rules must be read, too."""
         return self.orders > 0
@@ -47,6 +52,13 @@ class Purpose:
         """Whether tapes may be lists: CPython runs the derivative, and nothing further is made of it."""
         return self.may_keep_lists and self.target == "numpy"
 
+
+def _none_compiled() -> bool:
+    return False
+
+
+compiles_loops: Callable[[], bool] = _none_compiled
+"""Whether the target "cpu" compiles loops to native code. `runtime/targets/programs` sets it, knowing the compiler."""
 
 _NONE = Purpose()
 _current: ContextVar[Purpose] = ContextVar("purpose", default=_NONE)

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ...translator import pipeline
+from ...translator import purpose
 from ...translator.ir import Function
 from .devices import Device, device_of_target
 
@@ -65,4 +65,4 @@ def _compiles_loops() -> bool:
     return wanted()
 
 
-pipeline.compiles_loops = _compiles_loops
+purpose.compiles_loops = _compiles_loops

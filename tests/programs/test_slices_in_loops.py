@@ -413,3 +413,40 @@ def test_stores_between_arguments(target: str) -> None:
         mine, theirs = X.copy(), X.copy()
         assert_same(fast(theirs, k), f(mine, k), f"from {k}")
         np.testing.assert_array_equal(theirs, mine)
+
+
+def multiples_crossed_out(x: Any, n: Any) -> Any:
+    """Every i-th element, by a slice of the loop and by a loop in it."""
+    i = 2
+    while i * i <= n:
+        x[i * i :: i] = -i
+        for j in range(i, n, 2 * i):
+            if x[j] > 2.5:
+                break
+            x[j] += 0.5
+        i += 1
+    return x.sum()
+
+
+def values_of_steps(x: Any, n: Any) -> Any:
+    total = 0.0
+    for i in range(2, 40):
+        x[i - 20 :: i] *= x[0]
+        for j in reversed(range(1, n, i)):
+            total = 0.5 * total + x[j]
+        for j in range(n - 1, 0, -i):
+            total -= x[j] * len(range(i, n, i))
+    return total
+
+
+@pytest.mark.parametrize("target", ["numpy", "cpu"])
+@pytest.mark.parametrize("f", [multiples_crossed_out, values_of_steps])
+def test_steps_that_loops_change(f: Any, target: str) -> None:
+    """The loop around is not written out, and on a CPU only the chosen elements are stored."""
+    x = np.random.default_rng(2).random(3000)
+    fast = accelerate(f, target=target)
+    mine, theirs = x.copy(), x.copy()
+    assert_same(fast(theirs, 3000), f(mine, 3000), f.__name__)
+    np.testing.assert_allclose(theirs, mine, rtol=1e-14)
+    source = fast.inspect(x.copy(), 3000).source
+    assert len(source.splitlines()) < 40 and "stays with CPython" not in source

@@ -15,7 +15,7 @@ from random_programs import Program, loops, random_loops
 
 from untraced import accelerate, grad, vmap
 from untraced.tpu import compiler
-from untraced.translator import pipeline
+from untraced.translator import purpose
 from untraced.translator.batch.lanes import Lanes
 from untraced.translator.errors import UntracedError
 from untraced.translator.same import difference
@@ -59,7 +59,7 @@ def run(fun: Callable[..., Any], *args: Any, target: str = "numpy", exact: bool 
 
 def always_vectorised(monkeypatch: pytest.MonkeyPatch) -> None:
     """On the cpu too, however little there is to do."""
-    monkeypatch.setattr(pipeline, "compiles_loops", lambda: False)
+    monkeypatch.setattr(purpose, "compiles_loops", lambda: False)
     monkeypatch.setattr(cost, "CPU", Policy(Lanes("auto")))
 
 
@@ -422,7 +422,7 @@ def test_notes_say_what_and_why() -> None:
 
 
 def test_short_work_stays_a_loop_on_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pipeline, "compiles_loops", lambda: False)
+    monkeypatch.setattr(purpose, "compiles_loops", lambda: False)
 
     def doubled(x):
         y = np.empty(len(x))

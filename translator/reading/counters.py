@@ -26,18 +26,20 @@ def note_counters(ctx: Context, node: ast.While, entered: Entered) -> None:
                 _note(ctx, node, entered, name, end, 1, isinstance(order, ast.LtE))
             case ast.Compare(left=ast.Name(id=name), ops=[ast.Gt() | ast.GtE() as order], comparators=[end]):
                 _note(ctx, node, entered, name, end, -1, isinstance(order, ast.GtE))
+            case ast.Compare(left=ast.BinOp(left=ast.Name(id=name))):  # i * i <= n says where `i` begins
+                _note(ctx, node, entered, name, None, 1, False)
 
 
 def _note(
-    ctx: Context, node: ast.While, entered: Entered, name: str, end: ast.expr, sign: int, included: bool
+    ctx: Context, node: ast.While, entered: Entered, name: str, end: ast.expr | None, sign: int, included: bool
 ) -> None:
     leaves, live = entered.leaves.get(Place("name", name), []), ctx.frame.live
     if len(leaves) != 1 or name in live.shared | live.nonlocals | live.globals:
         return
-    start, stop = leaves[0].init, _known(ctx, node, end)
+    start, stop = leaves[0].init, None if end is None else _known(ctx, node, end)
     counts = type(start) is int or (type(start) is Var and not start.aval.shape and start.aval.dtype == np.int64)
-    if counts and stop is not None and _advances(ctx, node, name, sign):
-        ctx.loops.counters[leaves[0].param] = (start, stop + sign if included else stop, sign)
+    if counts and (stop is not None or end is None) and _advances(ctx, node, name, sign):
+        ctx.loops.counters[leaves[0].param] = (start, stop + sign if included and stop is not None else stop, sign)
 
 
 def _advances(ctx: Context, node: ast.While, name: str, sign: int) -> bool:

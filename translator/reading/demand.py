@@ -103,6 +103,26 @@ def _refuse(ctx: Context, node: ast.AST, what: str) -> NoReturn:
     )
 
 
+def sign_of(ctx: Context, v: Value) -> int | None:
+    """1 or -1 where an integer surely has that sign."""
+    low, high = interval(ctx, v)
+    return 1 if low is not None and low > 0 else -1 if high is not None and high < 0 else None
+
+
+def follows_loops(ctx: Context, v: Var) -> bool:
+    """Whether a number is another one in many turns of a loop around, or depends on the contents of an array: to know
+    it would take these turns written out.
+    """
+    walker = _Walker(ctx)
+    if not walker.visit(v):
+        return True
+    low, high = interval(ctx, v)
+    return bool(walker.loops) and (low is None or high is None or high - low >= _WRITTEN_OUT)
+
+
+_WRITTEN_OUT = 16
+
+
 class _Walker:
     """Collects the argument leaves, the loops and the numbers outside the function that a scalar depends on; `visit` is
     False for array data.
@@ -262,13 +282,14 @@ def _range_of(ctx: Context, x: Var) -> Interval:
     if counter is None:
         return (0, None) if x.aval.dtype.kind == "u" else (None, None)
     start, stop, step = counter
-    if not isinstance(step, int) or step == 0:
+    sign = sign_of(ctx, step)
+    if sign is None:
         return None, None
     (low, high), (stop_low, stop_high) = interval(ctx, start), interval(ctx, stop)
-    if isinstance(start, int) and isinstance(stop, int):
+    if isinstance(start, int) and isinstance(stop, int) and isinstance(step, int):
         steps = range(start, stop, step)
         return (min(steps[0], steps[-1]), max(steps[0], steps[-1])) if steps else (0, 0)
-    if step > 0:
+    if sign > 0:
         return low, None if stop_high is None else stop_high - 1
     return None if stop_low is None else stop_low + 1, high
 

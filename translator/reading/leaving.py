@@ -19,7 +19,7 @@ from ..records import dataclass
 from .carry import NeedsKept, NeedsValue, close_value, mismatch_error, open_value, zero
 from .context import Context
 from .control import END, Flow, Kont, join_ends, sequence
-from .demand import ask, refuse_undefined
+from .demand import ask, refuse_undefined, sign_of
 from .expressions import binary, compare_pair, logic
 from .iteration import UNROLL_LIMIT, Steps
 from .joins import Joiner
@@ -132,7 +132,7 @@ def for_with_flags(ctx: Context, node: ast.For, steps: Steps, kont: Kont) -> Flo
     counter = f"%i{ctx.effort.depth}_{node.lineno}"
     env = ctx.frame.env
     env[counter] = steps.start if not isinstance(steps.start, Const) else steps.start.value
-    smaller: ast.cmpop = ast.Lt() if steps.step > 0 else ast.Gt()
+    smaller: ast.cmpop = ast.Lt() if sign_of(ctx, steps.step) == 1 else ast.Gt()
 
     def test() -> Value:
         return compare_pair(ctx, smaller, ctx.frame.env[counter], steps.stop, node)
@@ -142,12 +142,13 @@ def for_with_flags(ctx: Context, node: ast.For, steps: Steps, kont: Kont) -> Flo
 
 def _turned(ctx: Context, steps: Steps, node: ast.For) -> Steps:
     """reversed(range(a, b, s)) as range(c, a - s, -s), where c is the last element."""
-    sign = 1 if steps.step > 0 else -1
+    sign = sign_of(ctx, steps.step)
     span = binary(ctx, ast.Sub, binary(ctx, ast.Sub, steps.stop, steps.start, node.iter), sign, node.iter)
     whole = binary(ctx, ast.Mult, binary(ctx, ast.FloorDiv, span, steps.step, node.iter), steps.step, node.iter)
     last = binary(ctx, ast.Add, steps.start, whole, node.iter)
     before = binary(ctx, ast.Sub, steps.start, steps.step, node.iter)
-    return replace(steps, start=last, stop=before, step=-steps.step, reverse=False)
+    back = binary(ctx, ast.Sub, 0, steps.step, node.iter)
+    return replace(steps, start=last, stop=before, step=back, reverse=False)
 
 
 def run_flags(

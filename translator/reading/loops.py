@@ -208,7 +208,7 @@ def _for_counter(ctx: Context, node: ast.For, steps: Steps, kont: Kont) -> Flow 
             loop.emit(shot, outcome)
     except AliasError:  # perhaps names share memory in the first iteration alone
         if steps.length is None:
-            ask(ctx, (steps.start, steps.stop))  # a first iteration can be read apart when there is one
+            ask(ctx, (steps.start, steps.stop, steps.step))  # a first iteration can be read apart when there is one
         if steps.length is None or steps.length < 2:
             raise
         if (node, ctx.frame) not in ctx.loops.peeling:
@@ -257,7 +257,7 @@ def _peel(ctx: Context, node: ast.For, steps: Steps, outcome: Outcome | None, ko
 
 def _demand_to_peel(ctx: Context, node: ast.For, steps: Steps, outcome: Outcome) -> NoReturn:
     """A first iteration can be read apart when there is one: ask for the bounds, unless no bounds would help."""
-    ask(ctx, (steps.start, steps.stop))
+    ask(ctx, (steps.start, steps.stop, steps.step))
     raise mismatch_error(ctx, outcome, node)
 
 
@@ -362,7 +362,7 @@ class _ForLoop:
 
 def _demand_trips(ctx: Context, steps: Steps, node: ast.AST) -> None:
     """Ask for the loop's bounds: names that only its body binds are bound after it only if it surely runs."""
-    bounds = [v for v in (steps.start, steps.stop) if type(v) is Var]
+    bounds = [v for v in (steps.start, steps.stop, steps.step) if type(v) is Var]
     try:
         demand(ctx, bounds, node, "the number of iterations")
     except UnsupportedError:

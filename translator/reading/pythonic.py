@@ -12,16 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from .. import surface
+from .. import make, surface
 from ..errors import DTypeError
 from ..ir import Var
 from ..library import mapping, support
+from ..surface.python import as_python
 from .arrays import ARRAYS
 from .attributes import get_attribute, set_attribute
 from .booleans import is_python_bool, marked, python_bool
 from .context import Context
 from .control import truth
-from .demand import static
+from .demand import follows_loops, sign_of, static
 from .expressions import as_number, binary
 from .growing import Growing, length
 from .handlers import call_handler
@@ -67,6 +68,8 @@ def _len(ctx: Context, node: ast.AST, x: Value) -> Value:
         return count(ctx, x, 0)
     if isinstance(x, Growing):
         return length(ctx, x)
+    if isinstance(x, RunRange) and sign_of(ctx, x.step) is not None:
+        return _turns(ctx, x)
     if isinstance(x, RunRange | Zip | Enumerate | Reversed | DictView):
         return len(known_items(ctx, x, node))
     if type(x) is Var:
@@ -77,6 +80,14 @@ def _len(ctx: Context, node: ast.AST, x: Value) -> Value:
     return run_known(ctx, node, len, x)
 
 
+def _turns(ctx: Context, r: RunRange) -> Value:
+    """How many numbers a range has."""
+    b = ctx.b
+    start, stop, step = map(ctx.atom, (r.start, r.stop, r.step))
+    back = make.floor_divide(b, make.subtract(b, start, stop), step)
+    return ctx.wrap(as_python(b, make.maximum(b, make.negative(b, back), 0)))
+
+
 def _range(ctx: Context, node: ast.AST, *args: Value) -> Value:
     parts = [a.item() if isinstance(a, np.integer) else a for a in map(ctx.number, args)]
     if not any(type(a) is Var or type(a) is Ref for a in parts):
@@ -85,7 +96,9 @@ def _range(ctx: Context, node: ast.AST, *args: Value) -> Value:
         if type(a) is Ref or (type(a) is Var and a.aval.dtype.kind not in "iu"):
             raise ctx.error(DTypeError, node, "range() needs integers", why=f"this is {describe(a)}")
     start, stop, step = (0, parts[0], 1) if len(parts) == 1 else (*parts, 1) if len(parts) == 2 else parts
-    return RunRange(start, stop, static(ctx, step, node, "the step of a range"))
+    if type(step) is Var and (sign_of(ctx, step) is None or not follows_loops(ctx, step)):
+        static(ctx, step, node, "the step of a range")
+    return RunRange(start, stop, step)
 
 
 def _zip(ctx: Context, node: ast.AST, *parts: Value, strict: bool = False) -> Value:

@@ -17,9 +17,12 @@ from typing import Any, NoReturn
 import numpy as np
 
 from .. import make
+from ..builder import Builder
 from ..errors import ShapeError
 from ..fits import check_holds
-from ..ir import Atom, Var
+from ..ir import Atom, For, Range, Var
+from ..ops.core import At, Dyn
+from ..purpose import purpose
 from ..surface.python import as_python
 from .contents import known_arrays
 from .context import Context
@@ -323,8 +326,35 @@ def store_selected(ctx: Context, target: Masked, value: Value, node: ast.AST, in
         check_cast(ctx, new.aval, whole.aval.dtype, node)
     ctx.at(node)
     check_holds(whole.aval.dtype, new)
+    if _is_sparse(ctx, target, new):
+        ctx.write(target.whole, _stored_in_turn(ctx, target.parts[0], whole, new))
+        return
     inside = condition(ctx, target)
     ctx.write(target.whole, make.where(ctx.b, inside, make.astype(ctx.b, new, whole.aval.dtype), whole))
+
+
+def _is_sparse(ctx: Context, target: Masked, new: Atom) -> bool:
+    """Whether a store in a loop, to every k-th element of a long line, is better a loop over these elements."""
+    p, goal = target.parts[0], purpose()
+    if len(target.parts) != 1 or not isinstance(p, Bounds) or p.n < _LONG or new.aval.ndim > 1:
+        return False
+    plain = goal.orders == 0 and not goal.keeps_calls and not ctx.is_printed
+    return goal.runs_loops and plain and len(ctx.builders) > 1 and not (type(p.step) is int and p.step == 1)
+
+
+_LONG = 1 << 10
+
+
+def _stored_in_turn(ctx: Context, p: Part, whole: Atom, new: Atom) -> Atom:
+    """`for k in range(start, stop, step): whole[k] = new[k]`"""
+    assert isinstance(p, Bounds)
+    k, line, made = Var("k", make.lift(0).aval), Var("line", whole.aval), Var("line", whole.aval)
+    turns = Range(*map(ctx.atom, (first(ctx, p), past(ctx, p), p.step)))
+    inner, here = Builder(ctx.b.span), (At(Dyn(0)),)
+    value = make.index(inner, new, here, (k,)) if new.aval.shape == whole.aval.shape else make.reshape(inner, new, ())
+    body = inner.block((k, line), (make.put(inner, line, value, here, (k,)),))
+    ctx.append(For((made,), turns, (whole,), body, span=ctx.b.span))
+    return made
 
 
 def _refuse_store(ctx: Context, target: Masked, value: Value, node: ast.AST) -> NoReturn:
