@@ -349,7 +349,7 @@ def _stored_in_turn(ctx: Context, p: Part, whole: Atom, new: Atom) -> Atom:
     """`for k in range(start, stop, step): whole[k] = new[k]`"""
     assert isinstance(p, Bounds)
     k, line, made = Var("k", make.lift(0).aval), Var("line", whole.aval), Var("line", whole.aval)
-    turns = Range(*map(ctx.atom, (first(ctx, p), past(ctx, p), p.step)))
+    turns = Range(ctx.atom(first(ctx, p)), ctx.atom(past(ctx, p)), ctx.atom(p.step))
     inner, here = Builder(ctx.b.span), (At(Dyn(0)),)
     value = make.index(inner, new, here, (k,)) if new.aval.shape == whole.aval.shape else make.reshape(inner, new, ())
     body = inner.block((k, line), (make.put(inner, line, value, here, (k,)),))
