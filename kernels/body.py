@@ -58,13 +58,13 @@ class Pass:
     inside: list[str] = field(default_factory=list)
     stores: list[str] = field(default_factory=list)
     scans: bool = False  # something runs along the row: all threads take every step together
-    after: list[str] = field(default_factory=list)  # what is gathered against a running maximum or mean comes to
+    after: list[str] = field(default_factory=list)  # results of what was summed against a running maximum or mean
     gathering: int = 0  # bytes of the accumulators of one element (Triton) or thread
 
 
 @dataclass(slots=True)
 class Choices:
-    """Places that integers choose: (axis, the place's name), and tests that they are inside."""
+    """Places given by integer arrays: (axis, name of the place), and the tests that they are within bounds."""
 
     lines: list[str] = field(default_factory=list)
     tests: list[str] = field(default_factory=list)
@@ -95,14 +95,14 @@ class Body:
         self.lowered = lowered
         self.layout = layout
         self.accesses = accesses
-        self.strides = strides or {}  # of the arrays in which integers choose
+        self.strides = strides or {}  # of the arrays that are read or stored into at places given by integers
         self.dialect = dialect
         self.pointers: dict[tuple[str, int], Pointer] = {}
         self.scalars: dict[int, tuple[str, DType]] = {}
         self.counts: dict[str, tuple[Any, DType]] = {}
-        self.packed = False  # loads and stores are of several neighbours, of which `neighbour` is one (CUDA)
+        self.packed = False  # loads and stores take several neighbouring elements; `neighbour` is one of them (CUDA)
         self.neighbour = "k"
-        self.quick = False  # what is computed is rounded to half precision before it is used
+        self.quick = False  # results are rounded to half precision anyway, so faster functions will do
         self.alone = False  # each thread walks along a row of its own (CUDA)
         self.carried: dict[int, str] = {}
         self.walks: list[set[int]] = []  # the arrays that each pass reads along the row
@@ -192,7 +192,7 @@ class Body:
         return f"tl.load({pointer}{'' if address == '0' else f' + {address}'}{mask})"
 
     def inside(self, v: Value, bounds: Sequence[tuple[int, int, int]]) -> str:
-        """Whether the indices are within bounds, of which those at the ends of an axis are not asked for."""
+        """The test that the indices are within bounds; a bound that is the end of the axis is not tested."""
         tests = [self.text(a) for a in v.args]
         for axis, first, behind in bounds:
             variable, extent = self.layout.position(axis), self.lowered.domain[axis]
@@ -206,11 +206,11 @@ class Body:
         return " & ".join(t if t.isidentifier() else f"({t})" for t in tests)
 
     def bound(self, axis: int, n: int) -> str:
-        """0 and 1 are mostly the width of an edge; other places follow from the extents."""
+        """A bound as text: 0 and 1, mostly the width of an edge, as literals; others follow from the extents."""
         return str(n) if n in (0, 1) else self.layout.shared("edge", ("edge", axis, n), n, self.lowered.names)
 
     def look(self, v: Value, source: Look) -> list[str]:
-        """A load at chosen places: negative ones count from the end, and nothing is read where one is out of range."""
+        """A load at places given by integers: negative ones count from the end; out of range nothing is read."""
         pointer = self.pointer("in", source.param, v.name, v.dtype)
         mask = "mask" if v.along or not self.lowered.axes else "row_mask"
         strides = self.strides[source.param]
@@ -224,7 +224,7 @@ class Body:
     def choices(
         self, hint: str, array: object, chosen: Sequence[Chosen | None], args: Sequence[Value], mask: str
     ) -> Choices:
-        """The places that integers choose along axes of an array: their names, and whether they are inside."""
+        """The places that integer arrays give along axes of an array: their names, and the tests of their bounds."""
         names, triton, found = self.lowered.names, self.triton, Choices()
         for axis, c in enumerate(chosen):
             if c is None:
@@ -248,11 +248,11 @@ class Body:
         return found
 
     def size(self, hint: str, array: object, axis: int, c: Chosen) -> str:
-        """The extent of an axis along which integers choose."""
+        """The extent of an axis that is indexed by integers."""
         return self.layout.shared(f"{hint}_size", (array, "size", axis), c.size, self.lowered.names)
 
     def chosen_address(self, hint: str, array: object, address: str, found: Choices, strides: Strides) -> str:
-        """An address with what was chosen added."""
+        """An address with the offsets of the places added that integers gave."""
         terms = [] if address == "0" else [address]
         for axis, at in found.places:
             stride = strides[axis]
@@ -305,7 +305,7 @@ class Body:
         if isinstance(self.dialect, Cuda):
             return f"{pointer}[{address}] = {self.text(out.value)};"
         if self.lowered.axes:
-            # The address must have the shape of the value, also where an axis has one element.
+            # The address must have the shape of the value, even where an axis has only one element.
             extra = [] if self.layout.outer or (out.along and self.layout.inner) else ["row"]
             extra += ["column"] if out.along and not self.layout.inner else []
             address = " + ".join(([] if address == "0" else [address]) + extra)
@@ -318,7 +318,7 @@ class Body:
         return access_of(out.map, c_strides(out.aval_shape), len(self.lowered.domain))
 
     def packs(self, access: Access) -> bool:
-        """Whether an array is walked element by element where neighbours are taken together."""
+        """Whether the elements that a thread takes together lie side by side in this array."""
         return access.strides[self.layout.outer[-1].members[-1]] == 1
 
     def output_pack(self, index: int) -> str:
@@ -371,7 +371,7 @@ class Body:
     # ---- running reductions ------------------------------------------------------------------------
 
     def scan(self, v: Value, source: Scan) -> list[str]:
-        """Along the whole row, or along one block of it from what the blocks before it came to."""
+        """A running reduction along the whole row, or along one block of it, from the result of those before."""
         dtype, (arg,), fold = accumulator(v.dtype), v.args, RUNNING[source.op.name]
         operand = self.dialect.convert(self.text(arg), arg.dtype, dtype)
         start = self.start(source, dtype)
@@ -395,7 +395,7 @@ class Body:
         ]
 
     def start(self, source: Scan, dtype: DType) -> str:
-        """What changes nothing: of sums -0.0, whose sum with -0.0 has its sign."""
+        """The neutral element of a reduction; for sums -0.0, since -0.0 + -0.0 must stay -0.0."""
         fold = RUNNING[source.op.name]
         number = dtype.type(-0.0) if fold == "sum" and dtype.kind == "f" else identity_of(fold, dtype)
         return self.dialect.literal(number, dtype)
@@ -414,7 +414,7 @@ class Body:
         return f"{_HELPER[fold]}({x}, {y})" if fold in _HELPER else f"({_COMBINE['triton'][fold].format(x, y)})"
 
     def carry(self, v: Value, source: Scan) -> list[str]:
-        """What a running reduction has come to, before the first block of a row."""
+        """The variable that carries a running reduction from block to block, set for the first block of a row."""
         dtype = accumulator(v.dtype)
         sofar = self.carried[id(v)] = self.lowered.names.fresh(f"{v.name}_sofar")
         start = self.start(source, dtype)
@@ -447,7 +447,7 @@ class Body:
         own = {id(v) for o in online for v in o.folds}
         last = max((v.stage for v in values), default=0)
         result = []
-        totals: dict[int, list[str]] = {}  # of sums whose walk has been, what they are when their stage begins
+        totals: dict[int, list[str]] = {}  # lines that finish the sums of earlier passes
         for p in range(last + 1):
             step = Pass()
             for v in values:
@@ -472,7 +472,7 @@ class Body:
         return result
 
     def along(self, roots: Sequence[Value]) -> list[Value]:
-        """What varies along the row and is needed for `roots`, in order of computation."""
+        """The values that vary along the row and that `roots` need, in order of computation."""
         found: set[int] = set()
         todo = [v for v in roots if v.along]
         while todo:

@@ -83,7 +83,7 @@ class Driver:
 def write_driver(function: Function, backend: Backend, forms: Sequence[Form], made: Made, checks: bool) -> Driver:
     """The host source of a settled program without rules, for parameters of these forms."""
     out = TreeDef(Kind.TUPLE, (LEAF,) * len(function.body.results))
-    alone = Function(function.name, function.params, function.body, out, span=function.span)  # nothing is written back
+    alone = Function(function.name, function.params, function.body, out, span=function.span)  # no write-back
     return _Writer(alone, backend, made, checks).write(forms)
 
 
@@ -96,8 +96,8 @@ class _Writer(HostLines):
         self.read = _read(function.body)
         self.checked = Checked(function, checks)
         super().__init__(function, backend, made, Names(function.body, self.ownership))
-        self.ends: frozenset[str] = frozenset()  # the names that statements around let go of
-        self.looping = 0  # how many loops are around
+        self.ends: frozenset[str] = frozenset()  # names that are deleted after an enclosing statement
+        self.looping = 0  # how many loops enclose the current line
         self.enqueued = 0  # launches written so far
 
     def write(self, forms: Sequence[Form]) -> Driver:
@@ -252,7 +252,7 @@ class _Writer(HostLines):
             self.forms[p] = in_order(p.aval.shape) if c else self.form(init)
 
     def turns(self, s: For | While, params: Sequence[Var], head: str) -> None:
-        """The loop, written for what is known of the carried values at the start of every turn."""
+        """The loop, written with what is known of the carried values at the start of every turn."""
         start = len(self.lines)
         while True:
             del self.lines[start:]
@@ -290,7 +290,7 @@ class _Writer(HostLines):
         return group
 
     def group(self, targets: Sequence[Var], group: Group, args: Sequence[Atom]) -> None:
-        """Launches where the strides of all arguments are known, else a call that finds out."""
+        """The launches, where the strides of all arguments are known; else a call that plans them at run time."""
         if group.whole.kind not in LOOPS:
             self.check(group.whole.body.statements, dict(zip(group.whole.body.params, args, strict=True)))
         forms = [self.form(a) for a in args]
@@ -303,7 +303,7 @@ class _Writer(HostLines):
             name = self.name_for(group.name, group, id(group))
             self.line(f"{', '.join(self.names[t] for t in targets)} = {name}({', '.join(map(self.atom, args))})")
             plain = numbers and all(isinstance(b, Apply) and _counts(b) for b in group.whole.body.statements)
-            on_host = not any(v.aval.shape for v in (*args, *targets))  # perhaps: where all of them are numbers
+            on_host = not any(v.aval.shape for v in (*args, *targets))  # perhaps: all are numbers
             on_host = on_host and not any(isinstance(f, Strided) for f in forms)
             for t in targets:
                 self.forms[t] = (
@@ -340,7 +340,7 @@ class _Writer(HostLines):
         outputs: Sequence[str],
         bound: Mapping[str, str] | None = None,
     ) -> None:
-        """The launches into memory that is there, with what they share. `bound`: the results' names afterwards."""
+        """The launches into allocated memory, and what they share. `bound`: the names of the results afterwards."""
         partials = [self.free_name("part") for _ in chosen.partials]
         for k, (name, (shape, dtype)) in enumerate(zip(partials, chosen.partials, strict=True)):
             text = self.allocation(shape, dtype)
@@ -373,7 +373,7 @@ class _Writer(HostLines):
             self.line(f"del {', '.join((*partials, *bound.values()))}")
 
     def scatter(self, s: Fused) -> None:
-        """A kernel that stores into an array where it lies, if nobody else is to see it as it was."""
+        """A kernel that stores into an array in place, if nobody reads the old contents later."""
         (t,), x = s.targets, s.args[0]
         group = self.made_group(s)
         self.check(s.body.statements, dict(zip(s.body.params, s.args, strict=True)))
@@ -401,7 +401,7 @@ class _Writer(HostLines):
         """Whether an argument of a store may lie in the memory that is stored into."""
         return not self.ownership.of(x).isdisjoint(self.ownership.of(a))
 
-    # ---- what is no kernel -------------------------------------------------------------------------
+    # ---- operations without a kernel -------------------------------------------------------------------------
 
     def apply(self, s: Apply) -> None:
         (t,) = s.targets
@@ -443,14 +443,14 @@ class _Writer(HostLines):
             self.forms[t] = Unknown()
 
     def number(self, a: Atom) -> str:
-        """The text of an operand that Python is to compute with."""
+        """The text of an operand of Python arithmetic."""
         if isinstance(self.form(a), Number):
             return self.atom(a)
         self.waits += 1
         return f"{self.name_for('number', number, 'number')}({self.atom(a)})"
 
     def check(self, statements: Iterable[Statement], outside: Mapping[Atom, Atom]) -> None:
-        """What NumPy refuses of the operands of kernels: Python's numbers beside narrower integers, and exponents.
+        """Checks of kernel operands that NumPy would refuse: Python ints too large for a dtype, negative exponents.
         `outside`: what the operands are called here."""
         for s in statements:
             if not isinstance(s, Apply) or not self.checked.enabled:
@@ -501,7 +501,7 @@ def _counts(s: Apply) -> bool:
 
 
 def _may_go_ahead(s: While) -> bool:
-    """Whether turns may be done that are not needed: they are cheap, write into nothing and raise nothing."""
+    """Whether superfluous turns do no harm: they are cheap, store into nothing and raise nothing."""
     statements = (*s.condition.statements, *s.body.statements)
     if any(isinstance(b, Apply) and isinstance(b.op, Put | Linalg) for b in statements):
         return False
@@ -513,7 +513,7 @@ def _may_go_ahead(s: While) -> bool:
 
 
 def _looks_up(s: Apply) -> bool:
-    """Whether numbers of the run choose a place: an index is asked of the device, and out of range it raises."""
+    """Whether the place is only known at run time: the index is fetched from the device and checked."""
     if not isinstance(s.attrs, IndexAttrs):
         return False
     places = (d.index if isinstance(d, At) else d.start if isinstance(d, Run) else None for d in s.attrs.dims)
@@ -521,7 +521,7 @@ def _looks_up(s: Apply) -> bool:
 
 
 def _read(block: Block) -> frozenset[Var]:
-    """All that is read anywhere; what only a loop's condition reads, as what the loop carries."""
+    """All values that are read anywhere; for what only a loop's condition reads, the carried value."""
     found: set[Var] = {a for a in block.results if isinstance(a, Var)}
     for s in walk(block):
         found.update(a for a in inputs_of(s) if isinstance(a, Var))

@@ -210,7 +210,7 @@ class Lowered:
 
 @dataclass(slots=True)
 class Names:
-    """Deterministic, unique names that are no words of Python or C."""
+    """Deterministic, unique names that are keywords of neither Python nor C."""
 
     taken: set[str] = field(default_factory=set)
     reserved: frozenset[str] = field(default_factory=lambda: RESERVED)
@@ -299,7 +299,7 @@ class _Lowering:
         self.counts = {m for shape in shapes for m in _products(shape) if m > 4}
         self.memo: dict[tuple[Any, ...], Value] = {}
         self.values: list[Value] = []
-        self.guard: Value | None = None  # whether what is lowered now is needed
+        self.guard: Value | None = None  # the condition under which the value being lowered is needed
         self.names = names
         looks = any(gathers(s) for s in self.makers.values())
         self.intervals = analyse(Function("group", (), fused.body, LEAF)) if looks else {}
@@ -417,7 +417,7 @@ class _Lowering:
         return self.add(key, a.hint, a.aval.dtype, Load(param, where), guards, along, self.fused.span)
 
     def is_there(self, a: Var, where: Map) -> bool:
-        """Whether all positions over the domain are within the array, and not only those of an edge."""
+        """Whether the array has an element at every position of the domain; false for ghost cells at an edge."""
         edge = any(t.axis < 0 and n != 1 for t, n in zip(where, a.aval.shape, strict=True))
         if edge and any(t.axis >= 0 for t in where):
             return False
@@ -434,7 +434,7 @@ class _Lowering:
             return self.number(known, result)
         args = [self.value(a, broadcast_map(where, a.aval.shape), d) for a, d in zip(s.args, dtypes, strict=True)]
         numbers = [a.source.value for a in args if isinstance(a.source, Number)]
-        if args and len(numbers) == len(args):  # what decompositions leave of constants
+        if args and len(numbers) == len(args):  # decompositions leave operations on constants behind
             with np.errstate(all="ignore"):
                 return self.number(s.op.evaluate(*numbers), result)
         hint = s.targets[0].hint
@@ -457,7 +457,7 @@ class _Lowering:
 
 
     def put(self, key: tuple[Any, ...], s: Apply, where: Map) -> Value:
-        """Inside the slices what is stored, elsewhere what was there; arrays are not read outside their extents."""
+        """The stored value inside the slices, the old value elsewhere; no array is read outside its extents."""
         assert isinstance(s.op, Put)
         x, given = s.args[:2]
         dtype = x.aval.dtype
@@ -481,7 +481,7 @@ class _Lowering:
         return self.add(key, hint, dtype, Call(WHERE, types), (inside, stored, kept), False, s.span)
 
     def joined(self, key: tuple[Any, ...], s: Apply, where: Map) -> Value:
-        """What arrays beside each other have at a position: each is read only inside it."""
+        """The element of a concatenation at a position: each part is read only within its own bounds."""
         assert isinstance(s.attrs, ConcatenateAttrs)
         axis, dtype, around, start = s.attrs.axis, s.targets[0].aval.dtype, self.guard, 0
         pieces: list[tuple[Atom, Map, tuple[int, int]]] = []
@@ -537,7 +537,7 @@ class _Lowering:
         return Lowered(self.domain, (), self.values, [stored], self.names, self.scalars, place)
 
     def choices(self, s: Apply, where: Map) -> tuple[Map, tuple[Chosen | None, ...], list[Value]]:
-        """What an indexed read or store does along each axis of its array: a term, or a value that chooses."""
+        """For each axis of an indexed array: the term of the address, or the value that gives the place at run time."""
         assert isinstance(s.attrs, IndexAttrs)
         dims, shape = s.attrs.dims, s.args[0].aval.shape
         rank = max(s.args[d.arg].aval.ndim for d in dims if isinstance(d, Gather))
@@ -570,12 +570,12 @@ class _Lowering:
 
 
 def _products(shape: Shape) -> set[int]:
-    """Extents, and the sizes of their runs."""
+    """Extents, and products of adjacent extents."""
     return {math.prod(shape[i:j]) for i in range(len(shape)) for j in range(i + 1, len(shape) + 1)}
 
 
 def _place_of(d: Dim) -> int | None:
-    """The argument that chooses along an axis: of many elements, or of one for all."""
+    """The argument that gives the places along an axis: one for each element, or one for all."""
     match d:
         case Gather(arg=arg) | At(index=Dyn(arg=arg)):
             return arg

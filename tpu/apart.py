@@ -1,4 +1,4 @@
-"""Barriers where a kernel would recompute a value because other elements of it are needed than at hand.
+"""Barriers where a kernel would compute a value again and again, because each element needs others of it.
 
     w = w[::-1] * x + w         40 such lines
 
@@ -20,18 +20,18 @@ from ..translator.errors import Span
 from ..translator.records import dataclass
 
 FEWEST = 6  # operations that move elements: fewer make few copies
-WORTH = 4  # operations on an element, in the time that one is written and read
-ACROSS = 12  # times as long where what is read lies across, in columns for rows
-BEGINNING = 3000  # operations, in the time that one more kernel takes to begin
-SHIFTED = 2  # parts of arrays: sums of what is made of as many take 2 to 60 times as long as the arithmetic
-LONG = 1 << 13  # elements that are summed
+WORTH = 4  # operations on an element that take as long as writing and reading it
+ACROSS = 12  # how much longer that takes where it is read across: by columns instead of rows
+BEGINNING = 3000  # operations that take as long as starting one more kernel
+SHIFTED = 2  # parts of arrays: a sum over values made of as many takes 2 to 60 times as long as the arithmetic
+LONG = 1 << 13  # elements of a sum
 STREAMS = 16  # parts of arrays that one kernel reads side by side
 MOST = 300  # operations on an element, however few elements there are
-DEAR = 10  # operations on an element of which many like rows are made
-DEEPEST = 4  # permutations, or branches, behind each other: XLA takes twice as long for each further one
+DEAR = 10  # operations on an element that is repeated in many equal rows
+DEEPEST = 4  # chained permutations, or nested branches: each further one doubles XLA's time
 
-LOOP_BYTES = 1 << 18  # loops over less are made functions, where no barrier stands in one
-SMALLEST = 1 << 14  # bytes of an array in a loop: beginning a kernel takes less than a pass over so many
+LOOP_BYTES = 1 << 18  # XLA makes loops over less into functions, unless a barrier stands in them
+SMALLEST = 1 << 14  # bytes of an array in a loop: a pass over so many takes longer than starting a kernel
 
 MARK = "_apart"
 
@@ -71,8 +71,8 @@ _COSTS = {
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """A value: the operation that makes it of others ("sum" is a reduction), how many elements it has, and of which
-    other it makes `rows`.
+    """A value: the operation and its operands ("sum" is a reduction), the number of elements, and the value that it
+    repeats as `rows`.
     """
 
     name: str
@@ -133,7 +133,7 @@ class _Hidden:
             if found is None:
                 continue
             numerator, divisor = found.groups()
-            if uses[divisor] == 2 and made.get(divisor) == region and numerator != divisor:  # made here, for this alone
+            if uses[divisor] == 2 and made.get(divisor) == region and numerator != divisor:  # made and used only here
                 self.divided[divisor] = numerator
         self.unknown = spread | made.keys()
         self.spread = spread
@@ -147,7 +147,7 @@ class _Hidden:
             return [line]
         name, value, sizes, float_ = found.groups()
         asked = next((a for a in (self.divided.get(name, value), value) if a not in self.unknown), None)
-        if asked is None:  # a number, or numbers spread over an array: each kernel makes them itself
+        if asked is None:  # a number, or one spread over an array: each kernel makes it itself
             return [line]
         asked, kind, test = renamed.get(asked, asked), f"tensor<{sizes}{float_}>", f"tensor<{sizes}i1>"
         return [
@@ -191,7 +191,7 @@ def _regions(lines: list[str]) -> _Regions:
 
 
 def _rows(line: str) -> str | None:
-    """The value of which a line makes many like rows: it would be computed anew in each of them."""
+    """The value that a line repeats in many equal rows: it would be computed anew in each of them."""
     found = _SPREAD.search(line)
     if found is None or int(found[2]) != found[4].count("x") - 1 or int(found[3]) == 1:
         return None
@@ -211,7 +211,7 @@ def _region_of_each(lines: list[str]) -> Iterator[int]:
 
 
 def _is_large(loop: list[_Made]) -> bool:
-    """Whether XLA makes no function of a loop: such functions have no barriers, so there are none beside them."""
+    """Whether the loop is too large for XLA to make a function of it; such functions must be free of barriers."""
     return any(v.elements * 8 >= SMALLEST and v.op not in ("broadcast_in_dim", "constant", "iota") for v in loop)
 
 
@@ -223,11 +223,11 @@ def _repeated(region: list[_Made], least: float) -> Iterator[str]:
     uses, across = _uses(region), {a for v in region if v.op == "transpose" for a in v.operands}
     parted = Counter(a for v in region if v.op in _PARTS for a in v.operands)
     operations = 0
-    here: dict[str, int] = {}  # arithmetic that a kernel does at the index of an element itself, a bit for each
-    moves: dict[str, int] = {}  # operations that need other elements, a bit for each
+    here: dict[str, int] = {}  # arithmetic at the index of the element itself, one bit for each operation
+    moves: dict[str, int] = {}  # operations that need other elements, one bit for each
     behind: list[int] = []  # how much arithmetic each of them needs
-    deep: dict[str, int] = {}  # how many permutations lie behind each other
-    nested: dict[str, int] = {}  # and how many branches
+    deep: dict[str, int] = {}  # how many permutations are chained
+    nested: dict[str, int] = {}  # how many branches are nested
     elements: dict[str, int] = {}
     parts = 0  # which of the moves read parts of arrays
 
@@ -269,7 +269,7 @@ def _repeated(region: list[_Made], least: float) -> Iterator[str]:
 
 
 def _uses(region: list[_Made]) -> dict[str, float]:
-    """How often each value is needed: once at its own index, and once more by each operation that moves all of it."""
+    """How often each value is needed: once at its own index, and once for each operation that permutes all of it."""
     known = {v.name: v for v in region}
     moved = dict.fromkeys(known, 0.0)
     direct: set[str] = set()

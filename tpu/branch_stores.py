@@ -1,4 +1,4 @@
-"""In loops, what the branches of an `if` store at one place is stored behind it.
+"""In loops, where both branches of an `if` store at the same place, the store is moved behind the `if`.
 
     if k == 0:                              if k == 0:
         a[:, k] = x[:, k]                       t = x[:, k]

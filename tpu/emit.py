@@ -223,14 +223,14 @@ class Emitter:
         self.checks: list[Check] = []
         self.natives: list[NativeLoop] = []
         self.flag: Value | None = None
-        self.begun: Value | None = None  # how often SIGINT had come when the loop around began to listen (`interrupts`)
+        self.begun: Value | None = None  # the count of SIGINTs when the enclosing loop began to listen (`interrupts`)
         self.quiet = False
         self.values: dict[Var, Value] = {}
         self.bounded: bool | None = None  # in a group that `emit_guarded` writes: whether sines' arguments are small
         self._shared = shared
         self.as_written = AsWritten()
-        self.unmissed: frozenset[Var] = frozenset()  # extremes whose NaN nobody misses
-        self.spliced: list[Block] = []  # blocks of rules: kept, as `checked` knows blocks by their ids
+        self.unmissed: frozenset[Var] = frozenset()  # extremes that need no check for NaN (`extremes`)
+        self.spliced: list[Block] = []  # blocks of rules, kept alive because `checked` knows blocks by their ids
         self._fills: dict[Var, Any] = {}
         self._origins: dict[Var, tuple[Atom, ...]] = {}
 
@@ -413,7 +413,7 @@ class Emitter:
         return w.convert(rule(w, *values), out.dtype)
 
     def _operands(self, s: Apply, dtypes: Sequence[DType]) -> list[Value]:
-        """In the dtypes and the shape in which an operation computes, and hidden as `as_written` says."""
+        """The operands in the dtypes and shape that the operation computes in, hidden as `as_written` says."""
         w, (target,) = self.writer, s.targets
         values = [self.spread(a, d, target.aval.shape) for a, d in zip(s.args, dtypes, strict=True)]
         for k, a in enumerate(s.args):
@@ -424,7 +424,7 @@ class Emitter:
         return values
 
     def _expansion(self, name: str, dtype: DType, size: int) -> transcendentals.Rule | None:
-        """Arithmetic in place of a call of the C library for each element."""
+        """The value by vectorised arithmetic, instead of a call of the C library for each element."""
         if self.target != "cpu":
             return None
         if self.bounded and size >= transcendentals.SMALLEST:
@@ -465,7 +465,7 @@ class Emitter:
         x = self.spread(args[0], dtypes[0], shape)
         if x.dtype.kind == "c" and exponent.value == 0.5:
             return square_root(self.writer, x)
-        wide = F32 if is_float(x.dtype) and x.dtype.itemsize == 2 else x.dtype  # products of halves are not rounded
+        wide = F32 if is_float(x.dtype) and x.dtype.itemsize == 2 else x.dtype  # products of halves stay unrounded
         found = power_by_constant(self.writer, self.writer.convert(x, wide), float(exponent.value))
         return found and self.writer.convert(found, x.dtype)
 
@@ -502,7 +502,7 @@ class Emitter:
         )
 
     def _fill(self, a: Atom) -> Any:
-        """The number that is everywhere in an array; None where it is not known."""
+        """The number that every element of an array is; None where that is not known."""
         if isinstance(a, Var):
             return self._fills.get(a)
         return None if a.aval.shape else a.value
@@ -512,7 +512,7 @@ class Emitter:
         self._origins[var] = (atom,)
 
     def _reads(self, value: Atom, x: Atom) -> bool:
-        """Whether a value is computed from the elements of x as they are before the store."""
+        """Whether a value is computed from elements of x, as they were before the store."""
         todo, seen = [value], {value}
         while todo and len(seen) < 200:
             a = todo.pop()
@@ -544,7 +544,7 @@ class Emitter:
         span = s.span if s is not None else Builder().span
         self.checks.append(Check(number, error, message, span))
         code = w.op("or", w.op("shift_left", index, w.integer(SHIFT)), w.integer(number))
-        # In this order XLA writes out the flag so far once; behind a reduction in `bad` it would do so twice per check.
+        # In this order XLA emits the earlier flag once; with a reduction in `bad`, it would do so twice per check.
         flag, zero = self.flag_value(), w.integer(0)
         self.flag = w.select(w.compare("NE", flag, zero), flag, w.select(bad, code, zero))
 

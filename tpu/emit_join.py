@@ -1,4 +1,4 @@
-"""Joins in StableHLO. A large piece and small ones, as np.roll and ghost cells make them, are put together on a CPU:
+"""Concatenation in StableHLO. On a CPU, a large piece and small ones (np.roll, ghost cells) are joined in place:
 
     %0 = pad %large                             the largest piece, with room for the others
     %1 = dynamic_update_slice %0, %small        in place

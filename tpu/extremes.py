@@ -1,11 +1,12 @@
-"""Extremes that need no check for NaN. YNNPACK's extremes lose NaN (`emit_reduce`), and checking for it costs a second
-pass over the array.
+"""Which maxima and minima need no check for NaN.
+
+YNNPACK's extremes lose NaN (`emit_reduce`), and checking for it costs a second pass over the array.
 
     e = np.exp(x - x.max(axis=1, keepdims=True))        a row with NaN in it has it in its sum,
     return e / e.sum(axis=1, keepdims=True)             whatever was subtracted from the row
 
-Where an extreme goes into arithmetic with the array only, and that into sums and products over the same axes, these
-are NaN by the NaN of the array itself.
+Where an extreme goes into arithmetic with the array only, and that into sums and products over the same axes, the
+NaN of the array itself makes these NaN.
 """
 
 from __future__ import annotations

@@ -1,0 +1,1 @@
+"""Batching: the program of one element becomes the program of many."""

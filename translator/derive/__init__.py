@@ -1,0 +1,1 @@
+"""Derivatives: a program becomes its jvp or its vjp, which are programs too."""

@@ -1,5 +1,6 @@
-"""Elements of an array that a nest of loops stores for the last time before they are read: the backward pass reads them
-from the array that the nest leaves, which is their tape.
+"""Arrays that serve as their own tape: elements that a nest of loops reads only after their last store.
+
+The backward pass reads them from the array that the nest leaves behind.
 
     for i in range(1, n):                       for i in reversed(range(1, n)):
         y[i] = np.sin(y[i - 1]) * x                 d_t = d_y[i]

@@ -1,0 +1,1 @@
+"""The wide NumPy and SciPy surface, written as NumPy source over the operations."""

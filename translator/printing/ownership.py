@@ -48,12 +48,12 @@ READ_ONLY = frozenset({"broadcast_to", "diag", "diagonal"})  # elements of the f
 
 
 class _Again(Exception):
-    """A decision changed what was concluded before it; the analysis starts over."""
+    """Raised when a decision invalidates earlier conclusions; the analysis starts over."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Inside:
-    """What stands in a loop: the ids of its statements, what they make, and that with what inner loops carry."""
+    """The contents of a loop: the ids of its statements, what they define, and that with what inner loops carry."""
 
     statements: frozenset[int]
     targets: tuple[Var, ...]
@@ -61,7 +61,7 @@ class _Inside:
 
 
 class _RootTable(dict[Var, Roots]):
-    """The roots of each variable, and who may have a root: an upper bound, for what is forgotten stays in it."""
+    """The roots of each variable, and which variables may have a root (an upper bound: entries are never removed)."""
 
     def __init__(self, lifetimes: Lifetimes) -> None:
         super().__init__()
@@ -119,7 +119,7 @@ class Ownership:
         self.assigned: list[Var] = [] if known is None else list(known.assigned)
         kept = -1
         while True:
-            if kept != len(self.assigned):  # all that lifetimes depend on
+            if kept != len(self.assigned):  # lifetimes depend on nothing else
                 kept = len(self.assigned)
                 self.lifetimes = lifetimes(self.assigned)
                 self.arrays = self._with_memory()
@@ -216,7 +216,7 @@ class Ownership:
                     self._block(s.body)
                 case Fused():
                     self._fused(s)
-                case Invoke():  # what it gives may be an argument of it
+                case Invoke():  # its result may be one of its arguments
                     given = frozenset[Var]().union(*map(self.of, s.args))
                     for t in s.targets:
                         self.roots[t] = (given | {t}) if t.aval.shape else NOTHING
@@ -269,7 +269,7 @@ class Ownership:
                 assert_never(s.op)
 
     def _of_tape(self, s: Apply, t: Var) -> Roots:
-        """Of what is on a tape nothing is written in place."""
+        """An array that is on a tape is never written in place."""
         if s.op is not TAPE and t.aval.shape:
             self.unowned.add(t)
         return frozenset((t,)) if s.op is TAPE or t.aval.shape else NOTHING
@@ -286,7 +286,7 @@ class Ownership:
         return self.of(s.args[0]) or frozenset((t,))
 
     def _sharers(self, base: Roots, alive: int, but: Var) -> list[Var]:
-        """Living variables that may share memory with `base`."""
+        """Variables, still live, that may share memory with `base`."""
         if not base:
             return []
         living = self.lifetimes.members(alive & self.arrays & self.roots.holders(base))
@@ -304,7 +304,7 @@ class Ownership:
         return ~self.lifetimes.mask([t for t in computed if t in self.lifetimes.index])
 
     def _copy_view(self, v: Var) -> None:
-        """Copy the view when it is taken. The analysis goes on with that, and starts over at its end."""
+        """Decide that the view is copied when it is taken. The analysis continues, and starts over when it ends."""
         self.copied_views.add(v)
         self.again = True
         held = {v}
@@ -429,7 +429,7 @@ class Ownership:
             self.storage.pop(t, None)
 
     def _inside(self, s: For | While) -> _Inside:
-        """Found once: every way through a loop asks for it."""
+        """The contents of a loop, found once since every pass over the loop asks for them."""
         found = self._insides.get(id(s))
         if found is None:
             blocks = (s.condition, s.body) if isinstance(s, While) else (s.body,)

@@ -97,7 +97,7 @@ COMPARISONS: dict[str, type[ast.cmpop]] = {
     ">=": ast.GtE,
 }
 LOGIC: dict[Op, type[ast.boolop]] = {ops.LOGICAL_AND: ast.And, ops.LOGICAL_OR: ast.Or}
-OF_TRUTHS = {  # how the logical operations of arrays of bool are written
+OF_TRUTHS = {  # how logical operations on arrays of bool are written
     ops.LOGICAL_AND: ops.BITWISE_AND,
     ops.LOGICAL_OR: ops.BITWISE_OR,
     ops.LOGICAL_XOR: ops.BITWISE_XOR,
@@ -136,7 +136,7 @@ class Expressions:
 
     def atom(self, a: Atom) -> ast.expr:
         if isinstance(a, Const):
-            known = self.literals.get(id(a.value))  # what is written out is a new array, too
+            known = self.literals.get(id(a.value))  # a constant that is written out is a new array each time, too
             return constant(a.value, a.aval) if known is None else method(name(known), "copy")
         if a in self.folded:
             return self.apply(self.folded[a])
@@ -145,7 +145,7 @@ class Expressions:
         return self.paths[a]
 
     def truth(self, a: Atom) -> ast.expr:
-        """The atom where nothing but its truth counts: `x and not y`, where that is read as those operations."""
+        """The atom as a condition: `x and not y`, where the reader makes the same operations of it."""
         made = self.folded.get(a) if isinstance(a, Var) and not a.aval.shape else None
         if made is None or any(x.aval.dtype.kind != "b" for x in made.args):
             return self.atom(a)
@@ -159,7 +159,7 @@ class Expressions:
         return ast.BoolOp(LOGIC[made.op](), [self.truth(left), self.truth(right)])
 
     def folded_into(self, *atoms: Atom) -> tuple[Apply, ...]:
-        """The statements that are written inside the expressions of these atoms."""
+        """The statements that are folded into the expressions of these atoms."""
         found: dict[Var, Apply] = {}
         waiting = list(atoms)
         while waiting:
@@ -214,7 +214,7 @@ class Expressions:
                 if places := s.attrs.places:
                     where = one_or_tuple([integer(k) for k in places])
                     return call(f"np.{s.op.partial.__name__}", self.atom(s.args[0]), where, **along)
-                told = s.op is ops.ARGSORT and s.attrs.kind != "quicksort"  # which is NumPy's own choice
+                told = s.op is ops.ARGSORT and s.attrs.kind != "quicksort"  # NumPy's default
                 return call(
                     s.op.numpy, self.atom(s.args[0]), **along, **({"kind": ast.Constant(s.attrs.kind)} if told else {})
                 )
@@ -226,7 +226,7 @@ class Expressions:
             case Contract():
                 assert isinstance(s.attrs, ContractAttrs)
                 made, dtype = self._contract(s.args[0], s.args[1], s.attrs), s.targets[0].aval.dtype
-                # NumPy's matmul has no loop for bfloat16 and gives float32; np.dot has, and gives what products are.
+                # NumPy's matmul has no loop for bfloat16 and returns float32; np.dot has one, and returns bfloat16.
                 summed = set(s.attrs.lhs) - set(s.attrs.out)
                 return method(made, "astype", dtype_literal(dtype)) if summed and dtype.name == "bfloat16" else made
             case Reshape():
@@ -308,7 +308,7 @@ class Expressions:
         return call("np.abs" if op is ops.ABSOLUTE else op.numpy, *(self.atom(a) for a in args))
 
     def _averaged(self, op: Elementwise, args: Sequence[Atom]) -> ast.expr | None:
-        """np.mean(x) for np.sum(x) / n, where that is what it is."""
+        """np.mean(x), where an expression is np.sum(x) / n for the number n of summed elements."""
         if op is not ops.DIVIDE or not isinstance(args[0], Var) or not isinstance(args[1], Const):
             return None
         made, count = self.folded.get(args[0]), args[1].value
@@ -343,7 +343,7 @@ class Expressions:
         return call(op.numpy, self.atom(x), **keywords)
 
     def _fourier(self, op: Fourier, x: Atom, attrs: FourierAttrs) -> ast.expr:
-        """fft along one axis, fft2 along the last two, fftn along others; what is the default is left out."""
+        """fft along one axis, fft2 along the last two, fftn along others; defaults are left out."""
         axes, ndim, shape = attrs.axes, x.aval.ndim, x.aval.shape
         keywords: dict[str, ast.expr] = {}
         sized = op is ops.IRFFT and attrs.size != 2 * (shape[axes[-1]] - 1)
@@ -357,7 +357,7 @@ class Expressions:
         if sized:
             keywords["s"] = shape_tuple((*(shape[a] for a in axes[:-1]), attrs.size))
         usual = (ndim - 2, ndim - 1) if suffix == "2" else tuple(range(ndim))
-        if axes != usual or (sized and suffix == "n"):  # NumPy wants `axes` where there is `s`
+        if axes != usual or (sized and suffix == "n"):  # NumPy wants `axes` beside `s`
             keywords["axes"] = one_or_tuple([integer(a) for a in axes])
         return call(op.numpy + suffix, self.atom(x), **keywords)
 
@@ -433,7 +433,7 @@ class Expressions:
         return subscript(self.atom(x), self.index(s))
 
     def _backward(self, s: Apply, axes: Sequence[int]) -> ast.expr:
-        """x[i:i - 3:-1] would wrap at the front: taken forwards, then reversed."""
+        """A run taken forwards, then reversed, since x[i:i - 3:-1] would wrap around at the front."""
         x, attrs = s.args[0], s.attrs
         assert isinstance(attrs, IndexAttrs)
         turned = {axis_of_run(attrs, [a.aval for a in s.args], i) for i in axes}
@@ -441,7 +441,7 @@ class Expressions:
         return subscript(subscript(self.atom(x), self.index(s)), one_or_tuple(flips))
 
     def index(self, s: Apply) -> ast.expr:
-        """What stands between the brackets of an index or a store."""
+        """The text between the brackets of an index or a store."""
         return one_or_tuple(self.entries(s))
 
     def entries(self, s: Apply) -> list[ast.expr]:

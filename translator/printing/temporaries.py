@@ -48,8 +48,8 @@ from ..ops.core import (
 )
 from ..records import dataclass
 
-WIDTH = 72  # characters of an expression; about, for names are given later
-TWICE, FEW, MANY = 2, 3, 1000  # uses of a mask, of a slice, and of an element, that are written as such
+WIDTH = 72  # characters of an expression, roughly: names are given later
+TWICE, FEW, MANY = 2, 3, 1000  # how often a mask, a slice and an element may be written out again
 COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 SMALL = 10  # an expression below this is never worth a line of its own
 
@@ -62,7 +62,7 @@ def is_temporary(v: Var) -> bool:
 
 
 def _is_passing(v: Var, user: Statement | None) -> bool:
-    """Whether it is a number, the adjoint of a temporary, and is not added to there."""
+    """Whether it is a number that is the adjoint of a temporary, to which nothing is added."""
     made_up = not v.aval.shape and is_adjoint(v) and _is_made_up(v.hint[2:])
     return made_up and isinstance(user, Apply) and user.targets[0].hint != v.hint
 
@@ -135,7 +135,7 @@ class _Finder:
     def _choose(self, block: Block, role: str) -> None:
         barriers = _Barriers(block, self.roots)
         self.renamed |= self._renamed(block)
-        final: dict[Var, int] = {}  # where a folded variable is written in the end
+        final: dict[Var, int] = {}  # the statement into which a folded variable finally goes
         for position in range(len(block.statements) - 1, -1, -1):
             s = block.statements[position]
             if not isinstance(s, Apply) or is_store(s.op):
@@ -182,7 +182,7 @@ class _Finder:
         return made is not None and len(self.sites[before]) == 1 and self._is_start_of(made, s)
 
     def _goes_on(self, v: Var) -> bool:
-        """Whether it adds to an adjoint that has a line of its own, and is not returned."""
+        """Whether the statement adds to an adjoint that has its own line and is not returned."""
         made = self.folded[v]
         before = made.args[0] if is_adjoint(v) and made.op in (ops.ADD, ops.SUBTRACT) else None
         if not isinstance(before, Var) or before.hint != v.hint or before in self.folded:
@@ -195,7 +195,7 @@ class _Finder:
     def _renamed(self, block: Block) -> set[Var]:
         """What is used once, and its name stands for an earlier value until later: `z = z - m; np.exp(z)`, where a
         derivative asks for the first z once more. Written where it is used, it costs the user no name."""
-        ends: dict[str, int] = {}  # until where the values of a name are used
+        ends: dict[str, int] = {}  # the last use of each name's values
         found: set[Var] = set()
 
         def define(v: Var) -> None:
@@ -212,7 +212,7 @@ class _Finder:
         return found
 
     def _is_place(self, s: Apply) -> bool:
-        """Whether it is `i + 1` of the index of a loop, which is written wherever it is used."""
+        """Whether the value is `i + 1` for a loop index i; such places are written out wherever they are used."""
         return is_affine(s) and s.args[0] in self.indices and is_temporary(s.targets[0])
 
     def _written_at(self, site: Site, final: Mapping[Var, int]) -> int:
@@ -287,20 +287,20 @@ def _most_uses(s: Apply) -> int:
 
 
 def start_of(v: Var, folded: Mapping[Var, Apply]) -> Var | None:
-    """What an adjoint that is written inside an expression adds to, where that is written there too."""
+    """The value that a folded adjoint adds to, where that is folded, too."""
     before = next(iter(folded[v].args), None) if is_adjoint(v) else None
     return before if isinstance(before, Var) and before in folded and before.hint == v.hint else None
 
 
 def _along_axes(user: Statement | None, places: Var) -> int:
-    """How many axes are indexed by the array: `d[n, n]`."""
+    """How many axes the array indexes: 2 in `d[n, n]`."""
     if not isinstance(user, Apply) or not isinstance(user.attrs, IndexAttrs):
         return 0
     return sum(isinstance(d, Gather) and user.args[d.arg] is places for d in user.attrs.dims)
 
 
 def _with_a_number(s: Apply) -> bool:
-    """Whether it is `n > 0` or `1.0 - t` of a variable."""
+    """Whether it combines a variable and a literal, as `n > 0` or `1.0 - t` do."""
     if not isinstance(s.op, Elementwise) or s.op.operator is None or len(s.args) != 2:
         return False
     if s.op in (ops.ADD, ops.SUBTRACT):
@@ -323,7 +323,7 @@ class _Barriers:
         self.compound = [i for i, s in enumerate(block.statements) if not isinstance(s, Apply | Fused | Invoke)]
         self.stores: list[tuple[int, frozenset[Var]]] = []
         self.named: dict[str, list[int]] = {}
-        self.gone: set[int] = set()  # statements that have no line
+        self.gone: set[int] = set()  # folded statements, which have no line
         for i, s in enumerate(block.statements):
             if isinstance(s, Apply) and is_store(s.op) and isinstance(s.args[0], Var):
                 self.stores.append((i, roots.get(s.args[0], frozenset()) | {s.args[0]}))
@@ -411,7 +411,7 @@ def _slot(s: Statement, place: int) -> str:
 
 
 def _own_width(s: Statement) -> int:
-    """The characters that the operation itself takes beside its arguments; roughly."""
+    """Roughly how many characters the operation takes, besides its arguments."""
     if not isinstance(s, Apply):
         return 8
     match s.op:

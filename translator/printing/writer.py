@@ -55,8 +55,8 @@ from .temporaries import is_adjoint, start_of
 from .trees import Scope, is_plain, leaf_paths, leaf_variables, result_tree
 from .trivial import without_trivial
 
-WIDE = 96  # columns: a longer line is broken up by naming one of its temporaries,
-NEARLY_ALL = 72  # of the parts of that, where it is this long itself; and what a comment quotes at most
+WIDE = 96  # columns: a longer line is broken up by naming one of its temporaries;
+NEARLY_ALL = 72  # the longest temporary that is broken up further; also the most that a comment quotes
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ def _written(function: Function, scope: Scope, comments: bool, routines: Mapping
 
 
 def _out_of(s: Invoke) -> TreeDef:
-    """What a call of a routine gives: a tuple, or the one result itself."""
+    """How the results of a routine are returned: as a tuple, or the single one by itself."""
     return flat_tree(len(s.targets))
 
 
@@ -134,7 +134,7 @@ class Writer:
         self.too_wide: set[Var] = set()
         self.last_comment = ""
         self.copies: dict[Var, str] = {}
-        self.bound: set[str] = set()  # names that have a value wherever control comes from
+        self.bound: set[str] = set()  # names that have a value on every path to here
         self.plain_starts = plain_starts(function.body)
         self._name_everything()
 
@@ -251,13 +251,13 @@ class Writer:
         self.check_width(leaves)
 
     def result(self, a: Atom) -> ast.expr:
-        """A returned leaf; a bare True would be read as a part of the result's structure."""
+        """A returned leaf. A literal True is wrapped: the reader would take it for part of the result's structure."""
         if isinstance(a, Var) and a in self.copies:
             return name(self.copies[a])
         return self.expressions.numpy_atom(a) if isinstance(a, Const) else self.value(a)
 
     def check_width(self, atoms: Iterable[Atom]) -> None:
-        """Remember the temporaries to be named when the line just written is too long: no more than surely needed."""
+        """If the line just written is too long, remember which temporaries to name: no more than surely needed."""
         excess = len(self.lines[-1].text) + 4 * self.indent - WIDE
         if excess <= 0:
             return
@@ -311,7 +311,7 @@ class Writer:
         self.bound = outer
 
     def elements(self, statements: Sequence[Statement], start: int) -> int:
-        """How many statements from there on give the elements of an array names, each one, in order: `x, y, z = v`."""
+        """How many statements from there on name the elements of an array one by one, as in `x, y, z = v`."""
         first = statements[start]
         if not isinstance(first, Apply) or first.op is not ops.INDEX or len(first.args) != 1:
             return 0
@@ -375,7 +375,7 @@ class Writer:
             self.line_of(s, f"{self.names[t]} = {text_of(value)}", *s.args, comment=True)
 
     def append(self, s: Apply) -> None:
-        """What is on a tape stays what it is: an array that changes is copied."""
+        """Append to a tape. An array that is stored into later is copied first."""
         x, added = s.args
         target, value = self.names[s.targets[0]], self.value(added)
         if id(s) in self.plan.ownership.copied or text_of(self.value(x)) != target:
@@ -467,7 +467,7 @@ class Writer:
         self.indent -= 1
 
     def enter(self, s: For | While, params: Sequence[Var]) -> None:
-        """The initial values of what a loop carries."""
+        """Write the initial values of what a loop carries."""
         copied = {k for k in range(len(params)) if (id(s), k) in self.plan.ownership.copied_inits}
         copied |= self.second_names(params, s.inits)
         inits = [
@@ -510,7 +510,7 @@ class Writer:
         self.assign(self.moves(s.targets, params))
 
     def entry(self, s: For) -> Apply | None:
-        """What takes an entry of a list, where the loop goes over its entries: `for y in reversed(y_tape)`."""
+        """The statement that reads an entry of a list, for loops over its entries: `for y in reversed(y_tape)`."""
         first, r = next(iter(s.body.statements), None), s.range
         if not isinstance(first, Apply) or first.op is not ops.ITEM or first.args[1] is not s.body.params[0]:
             return None

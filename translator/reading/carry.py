@@ -40,7 +40,7 @@ from .values import (
 
 Shell = Any
 _LEAF = "leaf"
-_ARRAY = "array"  # one without axes
+_ARRAY = "array"  # an array without axes
 
 
 def open_value(v: Value, leaves: list[Value], apart: Set[int] = frozenset()) -> Shell:
@@ -123,7 +123,7 @@ class Place:
         return hint_of(str(label))
 
     def said(self, ctx: Context) -> str:
-        """What errors call it."""
+        """How error messages call the place."""
         match self.kind:
             case "container":
                 name = next((n for n, v in ctx.frame.env.items() if v is self.target), "a container")
@@ -135,11 +135,11 @@ class Place:
 
     @property
     def holds(self) -> bool:
-        """Whether it is in a container or an object."""
+        """Whether the place is inside a container or an object."""
         return self.kind in ("container", "attribute")
 
     def read(self, ctx: Context) -> Value:
-        """The value there now."""
+        """The current value at the place."""
         match self.kind:
             case "name" | "out":
                 return ctx.frame.env.get(self.key, UNBOUND)
@@ -184,16 +184,16 @@ class Leaf:
 
 @dataclass(slots=True)
 class Entered:
-    """A body being read: its parameters and the leaves behind them."""
+    """A body being read: its parameters, and the carried leaves that they stand for."""
 
     params: list[Var]
     leaves: dict[Place, list[Leaf]]
     shells: dict[Place, Shell]
     mark: int
     births: int
-    env: dict[str, Value]  # the names as they were before the body
+    env: dict[str, Value]  # the names before the body
     carried: dict[int, Carried] = field(default_factory=dict)
-    apart: frozenset[int] = frozenset()  # the containers and objects that have places of their own
+    apart: frozenset[int] = frozenset()  # containers and objects that are places themselves
 
 
 class NeedsFlags(Detour):
@@ -217,7 +217,7 @@ class NeedsValue(Detour):
 
 @dataclass(slots=True)
 class Outcome:
-    """What reading a body once has told."""
+    """The findings of one reading of a body."""
 
     entered: Entered
     results: list[Atom] = field(default_factory=list)
@@ -234,7 +234,7 @@ class Outcome:
 
 @dataclass(slots=True)
 class Plan:
-    """What the loop is known to carry so far."""
+    """The places that the loop carries, as far as known by now."""
 
     places: list[Place]
     outs: list[Place]
@@ -242,7 +242,7 @@ class Plan:
     types: dict[tuple[Place, int], Aval] = field(default_factory=dict)
 
     def learn(self, outcome: Outcome) -> bool:
-        """Take in what an attempt told; whether the body must be read again."""
+        """Take over the findings of an attempt; returns whether the body must be read again."""
         self.places += [p for p in outcome.new if p not in self.places]
         self.outs = [p for p in self.outs if Place("name", p.key) not in self.places]
         self.types.update(outcome.retyped)
@@ -253,7 +253,7 @@ class Plan:
 
 
 def initial_plan(ctx: Context, node: ast.For | ast.While, extra: tuple[str, ...]) -> Plan:
-    """Names that the source says are carried, and arrays that it says are written."""
+    """The plan to begin with: names that the body assigns, and arrays that it stores into, by its syntax."""
     live, env = ctx.frame.live, ctx.frame.env
     rebound = set(live.stored[node]) | set(extra)
     cells: list[Cell] = []
@@ -312,7 +312,7 @@ def enter(ctx: Context, plan: Plan, node: ast.AST) -> Entered:
 
 
 def leave(ctx: Context, plan: Plan, entered: Entered) -> Outcome:
-    """At the end of the body: the next values, and what the plan has missed."""
+    """Finish the body: the values for the next iteration, and the places that the plan has missed."""
     outcome = Outcome(entered)
     _find_new_places(ctx, plan, entered, outcome)
     for place in plan.places:
@@ -324,7 +324,7 @@ def leave(ctx: Context, plan: Plan, entered: Entered) -> Outcome:
 
 
 def _stands_for(ctx: Context, inside: Value, before: Value) -> None:
-    """Note of the containers that a name has in the body that they may be those from before the loop."""
+    """Note that the containers a name has in the body may be the ones from before the loop."""
     for made, old in zip(_opened(inside), _opened(before), strict=True):
         ctx.unions.append(Union(made, old, old))
 
@@ -344,7 +344,7 @@ def _opened(v: Value) -> Iterator[Any]:
 
 
 def _refuse_shared(ctx: Context, plan: Plan, entered: Entered, outcome: Outcome) -> None:
-    """A container that two names have at the end of the body: they would be two copies in the next iteration."""
+    """Refuse a container that two names share at the end of the body: the next iteration would have two copies."""
     places = [p for p in (*plan.places, *plan.outs) if p.kind in ("name", "out")]
     if outcome.mismatch is not None or not any(True for p in places for _ in _opened(p.read(ctx))):
         return
@@ -425,7 +425,7 @@ def _leave_place(ctx: Context, place: Place, entered: Entered, outcome: Outcome)
 
 
 def _is_kept(same_shell: bool, leaves: list[Leaf], values: list[Value]) -> bool:
-    """Whether a name ends an iteration as what it was at its start."""
+    """Whether a name has the same value at the end of an iteration as at its start."""
     return same_shell and all(
         (v.cell is x.entry and not v.path) if type(v) is Ref else v is x.param
         for x, v in zip(leaves, values, strict=True)
@@ -449,7 +449,7 @@ def _leave_out(ctx: Context, place: Place, outcome: Outcome) -> None:
     shell = open_value(final, values)
     if isinstance(final, Undefined) or any(isinstance(v, Undefined) for v in values):
         if not isinstance(outcome.entered.env.get(place.key, UNBOUND), Undefined):
-            outcome.new.append(Place("name", place.key))  # a path may keep what the name was before
+            outcome.new.append(Place("name", place.key))  # some path may keep the previous value
         return
     atoms = [ctx.carried(v) for v in values]
     before: list[Value] = []
@@ -507,7 +507,7 @@ def zero(ctx: Context, aval: Aval) -> Atom:
 
 
 def loop_memory(ctx: Context, entered: Entered, node: ast.AST) -> LoopMemory:
-    """Who shares memory with whom; raises AliasError where that cannot be decided."""
+    """Decide which arrays share memory after the loop. Raises AliasError where that cannot be decided."""
     leaves = [x for group in entered.leaves.values() for x in group if x.is_array and x.place.kind != "cell"]
     carried = [Carried(x.place.key, x.place.said(ctx), x.init, x.entry, x.exit, x.written) for x in leaves]
     memory = LoopMemory(carried, entered.births)
@@ -523,7 +523,7 @@ def loop_memory(ctx: Context, entered: Entered, node: ast.AST) -> LoopMemory:
 def bind_results(
     ctx: Context, entered: Entered, memory: LoopMemory, targets: list[Var], unbound: list[Place], runs: bool
 ) -> None:
-    """The state after the loop."""
+    """Bind all places to their values after the loop."""
     feed = iter(targets)
     shared: dict[tuple[Cell, Any], Ref] = {}
     values: list[tuple[Place, Value]] = []

@@ -84,14 +84,14 @@ def lookup(ctx: Context, identifier: str, node: ast.AST) -> Value:
     assert frame is not None
     if frame.fixed:
         value = library_name(frame, identifier)
-        if isinstance(value, Precision):  # the one thing of the package that changes: its attributes are guarded
+        if isinstance(value, Precision):  # the one object of the package that changes; its attributes are guarded
             return ctx.captures.known(value)
         return ctx.wrap(value) if isinstance(value, np.ndarray) else value
     return ctx.variable(frame.scope, identifier)
 
 
 def library_name(frame: Frame, identifier: str) -> Value:
-    """Globals of library source and of rules are constants of the package: nobody guards them."""
+    """A global of library source or of a rule. These are constants of the package, so they are not guarded."""
     scope = frame.scope
     if identifier in scope.cells:
         return scope.cells[identifier].cell_contents
@@ -183,19 +183,19 @@ def binary(ctx: Context, kind: type[ast.operator], left: Value, right: Value, no
     if op is None:
         return ctx.wrap(make.matmul(ctx.b, x, y))
     if kind is ast.Pow and x.aval.dtype.kind == "b" and x.aval.shape and type(right) is int and right == 2:
-        return _elementwise(ctx, ops.SQUARE, [x], left)  # int8, where other powers of bools are int64
+        return _elementwise(ctx, ops.SQUARE, [x], left)  # gives int8; other powers of bools give int64
     of_ints = all(a.aval.weak and a.aval.dtype.kind == "i" for a in (x, y))
     if of_ints:
         _cut_wide(ctx, left, right, node)
     of_ints = of_ints and kind is ast.Pow
-    # int ** int is an int or a float by the sign of the exponent, which must be known
+    # whether int ** int is an int or a float depends on the sign of the exponent, which must be known
     if of_ints and not _power_fits(ctx, left, right) and static(ctx, right, node, "the exponent of a Python int") < 0:
         x = make.number(ctx.b, x, np.float64)
     return _elementwise(ctx, op, [x, y], left, right)
 
 
 def _elementwise(ctx: Context, op: Elementwise, atoms: list[Atom], *operands: Value) -> Value:
-    """The operation of the `atoms` of `operands`."""
+    """The operation on `atoms`, which are the lowered `operands`."""
     value = ctx.wrap(make.elementwise(ctx.b, op, *atoms))
     if not ctx.frame.fixed:
         note_elementwise(value, *operands)
@@ -210,7 +210,7 @@ def _check_sequences(kind: type[ast.operator], left: Value, right: Value) -> Non
 
 
 def _operand(ctx: Context, v: Value, other: Value) -> Atom:
-    """An operand; a number of one dtype or another where the other operand decides the dtype of the result."""
+    """An operand; a number of undecided dtype only where the other operand decides the dtype of the result."""
     if type(other) is Var and other.aval.weak and isinstance(v, int | float | complex):
         return ctx.atom(_python_number(v))
     if type(v) is not Undefined or v.number is None or not (type(other) is Var or type(other) is Ref):
@@ -220,14 +220,14 @@ def _operand(ctx: Context, v: Value, other: Value) -> Atom:
 
 
 def _python_number(v: Value) -> Value:
-    """What a member of an IntEnum and its like are beside Python's numbers; NumPy's take them for arrays."""
+    """A member of an IntEnum or its like as the Python number that it is; NumPy would take it for an array."""
     kinds = (k for k in (int, float, complex) if isinstance(v, k) and not isinstance(v, bool | np.generic))
     kind: Any = next(kinds, None)
     return v if kind is None else kind.__pos__(v)
 
 
 def _cut_wide(ctx: Context, left: Value, right: Value, node: ast.AST) -> None:
-    """Python ints have no bounds; those of a compiled program have 64 bits."""
+    """Cut the function where a Python int may exceed the 64 bits that compiled programs have."""
     if any(type(v) is int and not -(2**63) <= v < 2**63 for v in (left, right)):
         ctx.cut(node, "a Python int of over 64 bits beside one that is known at run time only")
 
@@ -241,7 +241,7 @@ def _power_fits(ctx: Context, base: Value, exponent: Value) -> bool:
 
 
 def as_number(ctx: Context, v: Value) -> Value:
-    """What Python computes with in place of a bool of its own."""
+    """A Python bool as the int that Python computes with."""
     if type(v) is bool:
         return int(v)
     return make.number(ctx.b, v, np.int64) if is_bool(v) and is_python_bool(ctx, v) else v
@@ -339,7 +339,7 @@ def compare(ctx: Context, node: ast.Compare) -> Value:
 
 
 def _as_set(ctx: Context, v: Value, node: ast.AST) -> Value:
-    """The keys of a dict as operators take them; what they make of its values and items is left to CPython."""
+    """The keys of a dict as a set, for operators; values and items of a dict are left to CPython."""
     if type(v) is not DictView:
         return v
     if v.kind != "keys":
@@ -401,7 +401,7 @@ def _compare_unlike(ctx: Context, kind: ast.cmpop, left: Value, right: Value, no
 
 
 def _same_items(ctx: Context, kind: ast.Eq | ast.NotEq, left: Any, right: Any, node: ast.AST) -> Value:
-    """Equality of containers with run-time numbers: element by element, up to the first that differ."""
+    """Equality of containers that hold run-time numbers: element by element, up to the first difference."""
     equal: Value = len(left) == len(right)
     if equal:
         for x, y in zip(left, right, strict=True):
@@ -446,7 +446,7 @@ def _is_small_number(v: Value) -> bool:
 
 
 def _among(ctx: Context, item: Value, others: Iterable[Value]) -> Atom:
-    """Whether a number is one of these: all are compared, known ones at once, since none has a side effect.
+    """Whether a number is one of these. All are compared, which has no side effects; known ones while reading.
 
     Numbers of NumPy's narrower dtypes are compared one by one: `np.float32(0.1) in [0.1]`.
     """

@@ -39,15 +39,15 @@ class Flags:
     value: str
     before: Callable[[Context], None]
     after: Callable[[Context], None]
-    births: int  # cells that are older than the loop
+    births: int  # cells born before are older than the loop
     template: Value = None  # the loop index, where there is one
-    returned_as: Parts | None = None  # how the body returns its value, once known
+    returned_as: Parts | None = None  # the structure of the returned value, once known
     returns: bool = False
     breaks: bool = False
     candidates: frozenset[str] = frozenset()
 
-    kept: dict[str, tuple[Any, list[Any]]] = field(default_factory=dict)  # names that only `break` leaves bound
-    lost: set[str] = field(default_factory=set)  # those that not every `break` leaves bound
+    kept: dict[str, tuple[Any, list[Any]]] = field(default_factory=dict)  # names that only a `break` leaves bound
+    lost: set[str] = field(default_factory=set)  # those that not every `break` binds
 
     def hidden(self, name: str) -> str:
         return f"%kept_{name}{self.stop.removeprefix('%stop')}"
@@ -109,7 +109,7 @@ class Parts:
         return self.shell == other.shell and mine == theirs
 
     def carried(self, value: Value) -> Value:
-        """What the loop carries of a value: all of it, or the leaves that do not stay."""
+        """The part of a value that the loop carries: all of it, or the leaves that do not stay."""
         leaves: list[Value] = []
         if not any(self.stay) or open_value(value, leaves) != self.shell:
             return value
@@ -203,14 +203,14 @@ def run_flags(
 
 
 def _empty(ctx: Context, shell: Any, avals: list[Any]) -> Value:
-    """A value of a structure, all zeros: nobody reads it before it is set."""
+    """A value of this structure with all leaves zero; it is set before anybody reads it."""
     return close_value(shell, iter([ctx.wrap(zero(ctx, a)) for a in avals]))
 
 
 def _ask_to_unroll(
     ctx: Context, node: ast.For | ast.While, count: tuple[str, Steps] | None, runs: bool
 ) -> None:
-    """What a loop with `break` carries changes its type: it may do so where the loop is written out."""
+    """Ask for the loop to be unrolled, since a carried value changes its type between iterations."""
     if node in ctx.loops.unroll:
         return
     if count is None and runs:
@@ -241,7 +241,7 @@ def _count_with(flags: Flags, node: ast.For | ast.While, counter: str, steps: St
 
 
 def _after_flags(ctx: Context, node: ast.For | ast.While, flags: Flags, kont: Kont) -> Flow | None:
-    """What follows: the loop's else where it was not left, and the return where it was left by one."""
+    """Read what follows the loop: its `else` where it was not left, the return where it was left by `return`."""
     env = ctx.frame.env
     if not flags.returns:
         return _after_break(ctx, node, flags, kont)
@@ -253,7 +253,7 @@ def _after_flags(ctx: Context, node: ast.For | ast.While, flags: Flags, kont: Ko
         return kont.on_return(value, node) if kont.on_return is not None else Flow("return", value)
 
     if isinstance(node, ast.While) and isinstance(node.test, ast.Constant) and not flags.breaks:
-        return leave_function()  # there is no other way out
+        return leave_function()  # the loop can only end by returning
     def go_on() -> Flow:
         return kont.finish(_after_break(ctx, node, flags, kont))
 
@@ -262,14 +262,14 @@ def _after_flags(ctx: Context, node: ast.For | ast.While, flags: Flags, kont: Ko
 
 
 def _after_break(ctx: Context, node: ast.For | ast.While, flags: Flags, kont: Kont) -> Flow | None:
-    """Behind a loop that was left by `break`, or else has run its `else`."""
+    """Read the code after a loop that was left by `break`, or else has run its `else`."""
 
     def bind_kept() -> None:
         env = ctx.frame.env
         env.update((name, env[flags.hidden(name)]) for name in flags.kept.keys() - flags.lost)
 
     if isinstance(node, ast.While) and isinstance(node.test, ast.Constant):
-        bind_kept()  # by `break` alone
+        bind_kept()  # the loop can only end by `break`
         return None
     if not node.orelse:
         return None

@@ -44,10 +44,10 @@ if TYPE_CHECKING:
     from .leaving import Flags
 
 _MAX_ATTEMPTS = 30
-MANY_ALIASES = 32  # iterations: more are not unrolled only because what shares memory differs between them
-_FEWEST = 3  # iterations, of which all but the last one are tried as a loop
-_FEW = 16  # iterations that are written out where names change places among arrays
-_NESTED_LIMIT = 40  # branches within branches, one for each iteration that may be the last
+MANY_ALIASES = 32  # iterations: a longer loop is not unrolled just because memory is shared differently between them
+_FEWEST = 3  # iterations from which on all but the last one are tried as a loop
+_FEW = 16  # iterations that are written out where names swap arrays
+_NESTED_LIMIT = 40  # nested branches, one for each iteration that may be the last
 
 
 # ---- for -----------------------------------------------------------------------------------------
@@ -64,7 +64,7 @@ def for_(ctx: Context, node: ast.For, kont: Kont) -> Flow | None:
 
     def kept(steps: Steps) -> Flow | None:
         held = f"%iterable{ctx.effort.depth}_{node.lineno}_{node.col_offset}"
-        ctx.frame.env[held] = iterable  # a name for what the loop holds on to: it counts among those that share memory
+        ctx.frame.env[held] = iterable  # the loop keeps it alive, so it counts among what shares memory
         flow = _for_steps(ctx, node, steps, kont)
         ctx.frame.env.pop(held, None)
         return flow
@@ -206,9 +206,9 @@ def _for_counter(ctx: Context, node: ast.For, steps: Steps, kont: Kont) -> Flow 
     try:
         with ctx.attempt():
             loop.emit(shot, outcome)
-    except AliasError:  # perhaps names share memory in the first iteration alone
+    except AliasError:  # perhaps names share memory only in the first iteration
         if steps.length is None:
-            ask(ctx, (steps.start, steps.stop, steps.step))  # a first iteration can be read apart when there is one
+            ask(ctx, (steps.start, steps.stop, steps.step))  # the first iteration can be read apart if there surely is one
         if steps.length is None or steps.length < 2:
             raise
         if (node, ctx.frame) not in ctx.loops.peeling:
@@ -256,7 +256,7 @@ def _peel(ctx: Context, node: ast.For, steps: Steps, outcome: Outcome | None, ko
 
 
 def _demand_to_peel(ctx: Context, node: ast.For, steps: Steps, outcome: Outcome) -> NoReturn:
-    """A first iteration can be read apart when there is one: ask for the bounds, unless no bounds would help."""
+    """Ask for the bounds, so that a first iteration can be read apart; not where no bounds would help."""
     ask(ctx, (steps.start, steps.stop, steps.step))
     raise mismatch_error(ctx, outcome, node)
 
@@ -379,7 +379,7 @@ def _index_var(node: ast.For) -> Var:
 
 
 def _is_range(node: ast.AST) -> bool:
-    """range(...), or that reversed."""
+    """Whether it is range(...) or reversed(range(...))."""
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
         return False
     return node.func.id == "range" or (node.func.id == "reversed" and any(map(_is_range, node.args)))
@@ -537,7 +537,7 @@ class WhileLoop:
         return leave(ctx, self.plan, entered)
 
     def _read_condition(self, read: Snapshot, outcome: Outcome) -> None:
-        """The test over parameters of its own."""
+        """Read the test, as a block with parameters of its own."""
         ctx = self.ctx
         plan = Plan(self.plan.places, [], self.plan.dropped, self.plan.types)
         holder: list[Any] = []

@@ -1,9 +1,8 @@
-static long long run(long long *const __restrict n_result, double *const __restrict s_result, bool *const __restrict other_result, const double limit, const double *const __restrict x, char *const memory) {
+static long long run(long long *const __restrict n_result, double *const __restrict s_result, const double limit, const double *const __restrict x, char *const memory) {
     const int begun = shared->interrupts;
     // line: while s < limit
     long long n = *n_result;
     double s = *s_result;
-    bool other = *other_result;
     for (;;) {
         if (__builtin_expect(shared->interrupts != begun, 0)) return INTERRUPTED;
         // line: s < limit
@@ -19,11 +18,9 @@ static long long run(long long *const __restrict n_result, double *const __restr
         const long long n_1 = n + 1LL;
         n = n_1;
         s = s_1;
-        other = false;
     }
     *n_result = n;
     *s_result = s;
-    *other_result = other;
     return 0;
 }
 }
