@@ -16,7 +16,7 @@ from dataclasses import field, replace
 
 from ..translator.records import dataclass
 from .body import Body, Pass
-from .lower import Fold, Number, Position, Scan, Value
+from .lower import Fold, Load, Number, Position, Scan, Value
 from .neighbours import Neighbours
 from .program import Launch, make_launch
 
@@ -29,6 +29,7 @@ LINES = 2048  # of an unrolled loop
 LONG = 512  # threads of a row that goes on in shared memory
 FOLDS = 1 << 12  # bytes of shared memory for what warps tell each other: an element a warp for each kind of reduction
 PIECES = 1 << 15  # bytes of shared memory that launches differ by, so that a new row length seldom compiles anew
+MOST_TRIED = 100  # sets of values that are not kept
 FEWEST = 128  # threads of a block: more than one row where they are short
 
 
@@ -61,17 +62,10 @@ def plan_held(body: Body, heading: list[str], name: str, shared: int) -> Launch 
     values, layout, room = body.lowered.values, body.layout, shared - FOLDS
     if any(isinstance(v.source, Scan) for v in values) or not SHARES:
         return None
-    held = HeldRows(body)
-    share = next((s for s in SHARES if layout.columns <= s[0]), None)
-    if share is None or share[2] * held.words > REGISTERS:
-        share = (0, LONG, REGISTERS >> max(held.words - 1, 0).bit_length())
-        if layout.columns < share[1] * share[2] or not held.words:
-            return None
-    _, threads, each = share
-    behind = max(0, layout.columns - threads * each)
-    far = held.slots() * behind
-    if each < 4 or far > room or each * len(values) > LINES:
+    held, fit = _held_rows(body, room)
+    if fit is None:
         return None
+    threads, each, far = fit
     block, pack = max(threads, FEWEST), held.widest_pack(each)
     sections, packed = _sections(held, pack, far > 0)
     rows = block // threads
@@ -80,7 +74,45 @@ def plan_held(body: Body, heading: list[str], name: str, shared: int) -> Launch 
     memory = (("SHARED", min(-(-far // PIECES) * PIECES, room)),) if far else ()
     constants = (("BLOCK", block), ("THREADS", threads), ("EACH", each), *memory)
     launch = make_launch(held, "row_held.cuda.j2", name, heading, sections, extents, grid, block, constants, 4)
-    return replace(launch, packed=packed, pack=pack)
+    return replace(launch, packed=packed, pack=pack, reread=held.reread())
+
+
+def _held_rows(body: Body, room: int) -> tuple[HeldRows, tuple[int, int, int] | None]:
+    """What fits with the least bytes that are read again, and how: what is not kept is made again, from memory at last.
+
+    y = e / t; z = np.sum(y * w, axis=1); d = y * (w - z)          of y and w rows of 65,536 may have one kept
+    """
+    first = HeldRows(body)
+    best, fit = first, _fit(first, room)
+    todo = [first] if fit is None else []
+    tried = {first.again}
+    for held in todo:
+        for v in held.kept:
+            again = held.again | {id(v)}
+            if again in tried or len(tried) == MOST_TRIED:
+                continue
+            tried.add(again)
+            other = HeldRows(body, again)
+            found = _fit(other, room)
+            if found is None:
+                todo.append(other)
+            elif fit is None or other.reread() < best.reread():
+                best, fit = other, found
+    return best, fit
+
+
+def _fit(held: HeldRows, room: int) -> tuple[int, int, int] | None:
+    """Threads of a row, elements of a thread in registers, and bytes of the rest in shared memory; None: too much."""
+    columns = held.layout.columns
+    share = next((s for s in SHARES if columns <= s[0]), None)
+    if share is None or share[2] * held.words > REGISTERS:
+        share = (0, LONG, REGISTERS >> max(held.words - 1, 0).bit_length())
+        if columns < share[1] * share[2] or not held.words:
+            return None
+    _, threads, each = share
+    far = held.slots() * max(0, columns - threads * each)
+    fits = each >= 4 and far <= room and each * len(held.lowered.values) <= LINES
+    return (threads, each, far) if fits else None
 
 
 def _sections(held: HeldRows, pack: int, far: bool) -> tuple[dict[str, object], int]:
@@ -107,10 +139,14 @@ def _sections(held: HeldRows, pack: int, far: bool) -> tuple[dict[str, object], 
 
 
 class HeldRows(Neighbours):
-    """Writes the values of a row kernel, the ones that a later pass needs as arrays of the thread."""
+    """Writes the values of a row kernel, the ones that a later pass needs as arrays of the thread.
 
-    def __init__(self, body: Body) -> None:
+    `again`: what each pass that needs it makes again.
+    """
+
+    def __init__(self, body: Body, again: frozenset[int] = frozenset()) -> None:
         super().__init__(body)
+        self.again = again
         self.neighbour = "lane"
         self.far_names: dict[int, list[str]] = {}
         self.far = False  # lines are for the part of a row in shared memory
@@ -143,7 +179,7 @@ class HeldRows(Neighbours):
                 if not v.along or id(v) in seen or isinstance(v.source, Number | Position):
                     continue
                 seen.add(id(v))
-                if first.setdefault(id(v), p) == p:
+                if first.setdefault(id(v), p) == p or id(v) in self.again:
                     todo += v.args
                 else:
                     last[id(v)] = p
@@ -154,6 +190,14 @@ class HeldRows(Neighbours):
         ]
         self.first, self.last = first, last
         return kept, max(words, default=0)
+
+    def reread(self) -> int:
+        """Bytes that passes read of arrays that earlier ones have read."""
+        fresh = [self.fresh(p, needed, self.roots(p)[1])[0] for p, needed in enumerate(self.schedule)]
+        read = [v for step in fresh for v in step if isinstance(v.source, Load)]
+        once = {id(v): v for v in read}
+        cells = self.layout.rows * self.layout.columns
+        return cells * sum(v.dtype.itemsize * (sum(u is v for u in read) - 1) for v in once.values())
 
     def passes(self) -> list[Pass]:
         result: list[Pass] = []

@@ -98,6 +98,39 @@ def test_rows_in_shared_memory(columns: int, dtype: str, backend: HostCuda, monk
         assert backend.packed_launches == before + (columns % pack == 0)
 
 
+def of_softmax(x: Any, d_y: Any) -> Any:
+    e = np.exp(x - np.max(x, axis=1, keepdims=True))
+    y = e / np.sum(e, axis=1, keepdims=True)
+    return y * (d_y - np.sum(y * d_y, axis=1, keepdims=True))
+
+
+@needs_compiler
+@pytest.mark.parametrize("columns", [1500, 1501])
+def test_rows_of_which_one_array_fits_the_chip_read_the_other_one_again(
+    columns: int, backend: HostCuda, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(held, "SHARES", ((64, 32, 4),))
+    monkeypatch.setattr(held, "LONG", 128)
+    monkeypatch.setattr(held, "REGISTERS", 4)
+    monkeypatch.setattr(held, "FOLDS", plan.MOST_SHARED - 4 * columns + 4 * 400)
+    case = Case(of_softmax, tuple(np.random.default_rng(k).normal(size=(3, columns)).astype("f4") for k in range(2)))
+    function = case.translated("cuda")
+    (kernel,) = kernels_of(function, "cuda")
+    assert "_far" in kernel.source and kernel.bytes_moved == kernel.bytes_minimum + case.args[1].nbytes
+    case.check(GpuExecutor(function, backend)(list(case.args)))
+    before = backend.packed_launches
+    with aligned(backend):
+        case.check(GpuExecutor(function, backend)([backend.moved(a) for a in case.args]))
+    assert backend.packed_launches == before + (columns % 4 == 0)
+
+
+@pytest.mark.parametrize("language", ["triton", "cuda"])
+def test_gradients_of_long_rows_are_held_in_part(language: str) -> None:
+    case = Case(of_softmax, (np.zeros((64, 65_536), "f4"),) * 2)
+    (kernel,) = kernels_of(case.translated(language), language)
+    assert kernel.language == "cuda" and kernel.bytes_moved == kernel.bytes_minimum + case.args[1].nbytes
+
+
 @pytest.mark.parametrize("language", ["triton", "cuda"])
 def test_long_rows_are_read_once_where_they_fit_the_chip(language: str) -> None:
     """Of Triton's target, too: such rows are a CUDA kernel there."""
