@@ -208,7 +208,7 @@ def _for_counter(ctx: Context, node: ast.For, steps: Steps, kont: Kont) -> Flow 
             loop.emit(shot, outcome)
     except AliasError:  # perhaps names share memory only in the first iteration
         if steps.length is None:
-            ask(ctx, (steps.start, steps.stop, steps.step))  # the first iteration can be read apart if there surely is one
+            ask(ctx, (steps.start, steps.stop, steps.step))  # to read the first iteration apart, if there surely is one
         if steps.length is None or steps.length < 2:
             raise
         if (node, ctx.frame) not in ctx.loops.peeling:
