@@ -52,7 +52,7 @@ NUMBERS = (int, float, complex, np.generic)
 
 
 def is_host(value: Any) -> bool:
-    """A number in the host's memory."""
+    """Whether it is a number in the host's memory."""
     return isinstance(value, NUMBERS)
 
 
@@ -74,7 +74,7 @@ def fits(n: Any, dtype: DType) -> None:
 
 
 def number(x: Any) -> Any:
-    """What lies in an array without axes, as a number of Python's. Waits for the device."""
+    """The content of an array without axes, as a Python number. Waits for the device."""
     return x if isinstance(x, (int, float, complex)) else x.item()
 
 

@@ -275,7 +275,7 @@ def _triton(parts: Parts, a: Attention, extents: Mapping[str, int], name: str) -
 
 
 def _arguments(extents: Mapping[str, int]) -> list[tuple[str, int]]:
-    """What the kernel asks: how many matrices there are is told by the grid."""
+    """The kernel's arguments; the number of matrices follows from the grid."""
     return [(name, n) for name, n in extents.items() if name != "batches"]
 
 
@@ -355,7 +355,7 @@ def _blocks(dtype: DType, extents: Mapping[str, int]) -> tuple[int, int]:
 
 
 def _cuda_blocks(dtype: DType, extents: Mapping[str, int]) -> tuple[int, int]:
-    """As `_blocks`; operands of so many elements take less than 99 KB of shared memory, which all devices have."""
+    """Like `_blocks`; tiles of so many elements take less than 99 KB of shared memory, which all devices have."""
     if _head(extents) > WIDE_HEAD:
         return 64, 32
     if is_half(dtype):

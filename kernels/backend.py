@@ -47,7 +47,7 @@ class Backend:
         return run
 
     def truths(self, flags: Sequence[Any]) -> list[bool]:
-        """What conditions are, those of the device fetched together."""
+        """The conditions as bools; those on the device are fetched together."""
         there = [f for f in flags if not is_host(f)]
         answers = iter(self.fetched(self.xp.stack(there)) if there else ())
         return [bool(f if is_host(f) else next(answers)) for f in flags]

@@ -115,7 +115,7 @@ def _cuda(tiles: Tiles, operands: Operands, roles: Roles, name: str, dtype: DTyp
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """What a CUDA kernel multiplies with: tensor cores for half precision and tf32, plain arithmetic for the rest."""
+    """The arithmetic of a CUDA kernel: tensor cores for half precision and tf32, plain multiplication for the rest."""
 
     dtype: DType
 
@@ -135,7 +135,7 @@ class Engine:
         return 32 if is_half(self.dtype) else 16
 
     def nbytes(self, extent: int, summed: int, along: bool) -> int:
-        """Of an `Operand` in shared memory."""
+        """The bytes of an `Operand` in shared memory."""
         size, free = self.dtype.itemsize, 16 // self.dtype.itemsize
         if self.plain or not along:
             return summed * (extent + (free if self.plain else 8)) * size

@@ -33,7 +33,7 @@ def decompose(fused: Fused, language: str) -> Fused:
 
 
 def language_of(fused: Fused, language: str) -> str:
-    """What the group's kernels are written in: Triton has no complex numbers, CUDA serves both targets."""
+    """The language of the group's kernels: Triton has no complex numbers, CUDA serves both targets."""
     everything = (a for s in fused.body.statements for a in (*s.targets, *inputs_of(s)))
     return "cuda" if any(a.aval.dtype.kind == "c" for a in everything) else language
 

@@ -325,7 +325,7 @@ def _atom(text: str) -> str:
 
 
 def bare(expression: str) -> str:
-    """Without the parentheses around the whole, which templates have for their neighbours' sake."""
+    """The text without enclosing parentheses, which templates need only beside other operators."""
     if not (expression.startswith("(") and expression.endswith(")")):
         return expression
     depth = 0

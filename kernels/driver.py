@@ -534,7 +534,7 @@ def _read(block: Block) -> frozenset[Var]:
 
 
 def _labels(attrs: ContractAttrs) -> str:
-    """A product's axes as einsum has them."""
+    """The axes of a product in einsum's notation."""
     x, y, out = ("".join(chr(ord("a") + label) for label in part) for part in (attrs.lhs, attrs.rhs, attrs.out))
     return f"{x},{y}->{out}"
 

@@ -37,7 +37,7 @@ class Exponentials:
         return tuple((name, self.x.aval.dtype) for name in ("top", "total"))
 
     def gathered(self) -> list[Apply]:
-        """A maximum in whose place the first stage gathers the parts."""
+        """A maximum as a placeholder: in its place the first stage gathers the parts."""
         (target,) = self.total.targets
         return [Apply((Var(self.x.hint, target.aval),), MAX, (self.x,), self.total.attrs, self.total.span)]
 
@@ -73,7 +73,7 @@ def exponentials_of(statements: Sequence[Apply], tops: Sequence[Var]) -> list[Ex
 
 
 def _argument(s: Apply | None, makers: Mapping[Var, Apply], name: str) -> Apply | None:
-    """What makes the first argument of a statement, if it is this operation."""
+    """The statement that makes the first argument of another one, if it is this operation."""
     a = s.args[0] if s is not None else None
     made = makers.get(a) if isinstance(a, Var) else None
     return made if made is not None and made.op.name == name else None

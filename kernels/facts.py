@@ -35,13 +35,13 @@ class Facts:
     )
 
     def library_rate(self, dtype: str) -> float:
-        """Of its matrix products; integers, which no library multiplies fast, count as float32."""
+        """The rate of the library's products; integers, which no library multiplies fast, count as float32."""
         if dtype == "float32" and precision() == "tf32":
             return self.rates["float16"] / 2
         return self.rates.get(dtype, self.rates["float32"])
 
     def kernel_rate(self, dtype: str, language: str = "triton") -> float:
-        """Of products in generated kernels."""
+        """The rate of products in generated kernels."""
         shares = self.cuda_share if language == "cuda" else self.share
         share = shares.get("float16" if dtype == "float32" and precision() == "tf32" else dtype, 1.0)
         return self.library_rate(dtype) * share
@@ -74,5 +74,5 @@ KNOWN = {  # by compute capability: the largest device of each, from its data sh
 
 
 def facts_of(architecture: int) -> Facts:
-    """Of the nearest known device that is not newer."""
+    """The facts of the nearest known device that is not newer."""
     return KNOWN[max((a for a in KNOWN if a <= architecture), default=min(KNOWN))]

@@ -95,7 +95,7 @@ def _comparison(here: Atom, makers: Mapping[Var, Apply]) -> Apply | None:
 
 
 def _made(a: Atom, makers: Mapping[Var, Apply]) -> Apply | None:
-    """What makes a value, behind reshapes."""
+    """The statement that makes a value, reshapes skipped."""
     maker = makers.get(a) if isinstance(a, Var) else None
     while maker is not None and isinstance(maker.op, Reshape) and isinstance(maker.args[0], Var):
         a = maker.args[0]

@@ -34,5 +34,5 @@ def in_order(shape: Shape) -> Strided:
 
 
 def joined(a: Form, b: Form) -> Form:
-    """What is known of a value that is one or the other."""
+    """What is known of a value that may be one or the other."""
     return a if a == b else Unknown()

@@ -10,7 +10,7 @@ from .arrays import is_host
 
 
 class Graph:
-    """What `loop(*values)` enqueues, enqueued at once. Numbers are part of it; arrays are copied into its own first.
+    """A CUDA graph of all that `loop(*values)` enqueues. Numbers are part of it; arrays are copied into its own.
 
     Addresses in a graph stay what they were: all that the loop allocates lies in a pool of the graph's own, which one
     run fills before the capture, so that capturing allocates nothing. Calls share these arrays, hence each call waits,

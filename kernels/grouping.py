@@ -56,7 +56,7 @@ def is_pointwise(s: Statement) -> bool:
 
 
 def users_of(block: Block) -> dict[Var, set[int]]:
-    """Who reads each value: ids of statements, 0 for the block's results."""
+    """The readers of each value, as ids of statements; 0 stands for the block's results."""
     users: dict[Var, set[int]] = {}
     for s in block.statements:
         for a in (*inputs_of(s), *(v for inner in blocks_of(s) for v in free_variables(inner))):

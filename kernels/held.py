@@ -164,7 +164,7 @@ class HeldRows(Neighbours):
         return folds, [f.args[0] for f in folds] + [outputs[i].value for i in stores], stores
 
     def scheduled(self) -> list[list[Value]]:
-        """For each pass what it needs that varies along the row; cheap values are made again."""
+        """For each pass the values it needs that vary along the row; cheap ones are computed again."""
         last = max((v.stage for v in self.lowered.values), default=0)
         return [self.along(self.roots(p)[1]) for p in range(last + 1)]
 

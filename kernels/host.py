@@ -62,7 +62,7 @@ class Scalar:
 
 
 def constant(atom: Const, dtype: DType | None = None) -> Scalar:
-    """A 0-d constant."""
+    """A constant without axes, as a literal."""
     dtype = atom.aval.dtype if dtype is None else dtype
     value = np.asarray(atom.value).astype(dtype)[()]
     return Scalar(HOST.literal(value, dtype), dtype, atom)
@@ -107,7 +107,7 @@ def _power(exponent: Any, kind: str) -> str | None:
 
 
 def _template(op: Elementwise, args: Sequence[Scalar], dtypes: Sequence[DType]) -> str | None:
-    """What C++ has for the operation on the host alone."""
+    """The C++ expression of an operation that differs on the host."""
     name, kind = op.name, dtypes[-1].kind
     if name in ("power", "float_power") and args[1].constant is not None and kind in "iufc" and not is_half(dtypes[-1]):
         found = _power(args[1].constant.value, kind)

@@ -73,7 +73,7 @@ def store(name: str, most_bytes: int) -> Store | None:
 
 
 def found_or_made(name: str, most_bytes: int, told: Sequence[str | bytes], make: Callable[[], bytes]) -> bytes:
-    """What was made from what is told, by an earlier process or now."""
+    """The artefact made from these inputs, by an earlier process or now."""
     place = store(name, most_bytes)
     if place is None:
         return make()
@@ -117,7 +117,7 @@ def _is_ours(folder: Path) -> bool:
 
 
 def _in_child() -> None:
-    """What is temporary is the parent's to remove."""
+    """A forked child forgets temporary folders: the parent removes them."""
     for folder in _temporary:
         folder._finalizer.detach()  # type: ignore[attr-defined]
     _temporary.clear()
@@ -148,7 +148,7 @@ class Store:
         return self.folder / (digest.hexdigest()[:40])
 
     def read(self, entry: Path) -> bytes | None:
-        """What `keep` has put there."""
+        """The content that `keep` has stored."""
         try:
             data = entry.read_bytes()
         except OSError:

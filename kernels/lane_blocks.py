@@ -159,7 +159,7 @@ class _Lanes:
         return TRITON.convert(x.text, x.dtype, dtype)
 
     def as_block(self, x: Held, dtype: DType) -> str:
-        """What a loop carries is a block from the start."""
+        """The value as a block, which everything a loop carries is from the start."""
         text = self.as_type(x, dtype)
         return text if x.varies else f"tl.full([BLOCK], {text}, {TRITON.type_name(dtype)})"
 

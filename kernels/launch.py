@@ -85,7 +85,7 @@ class CupyBackend(Backend):
 
     @contextmanager
     def memory_told(self) -> Iterator[None]:
-        """What does not fit the device raises TargetError with what was asked for and what is free."""
+        """Turns an out-of-memory error into a TargetError that says what was asked for and what is free."""
         try:
             yield
         except self.xp.cuda.memory.OutOfMemoryError as error:
@@ -177,7 +177,7 @@ class CupyBackend(Backend):
 
     @property
     def device_name(self) -> str:
-        """Of CuPy's current device: what schedules are kept for."""
+        """The name of CuPy's current device, under which schedules are kept."""
         properties = self.xp.cuda.runtime.getDeviceProperties(self.place())
         name = properties["name"]
         return f"{name.decode() if isinstance(name, bytes) else name} sm_{self.architecture}"

@@ -131,7 +131,7 @@ class Layout:
 
 
 def access_of(where: Map, strides: Strides, ndim: int) -> Access:
-    """Where the elements lie that a map of the domain reaches in an array of these strides."""
+    """The address, in an array of these strides, of the elements that a map of the domain reaches."""
     offset, along = 0, [0] * ndim
     for term, stride in zip(where, strides, strict=True):
         offset += term.start * stride

@@ -84,7 +84,7 @@ class Lifetimes:
                 self.reader[root] = s
 
     def _block(self, block: Block, live: frozenset[Var]) -> frozenset[Var]:
-        """What is read from the block on, given what is read behind it."""
+        """The values read from the block on, given those that are read after it."""
         live |= self._roots(block.results)
         for s in reversed(block.statements):
             if isinstance(s, Fused):

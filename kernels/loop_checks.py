@@ -120,7 +120,7 @@ class Checking(Values):
             self.fail_where(f"{infinite} && {finite}", "0", OverflowError, message, s.span)
 
     def check_growth(self, s: Apply, args: Sequence[Scalar], made: Scalar) -> None:
-        """Of Python ints, which have no bounds."""
+        """Check that a Python int, which has no bounds in Python, still fits 64 bits."""
         x, y = (a.as_type(INT) for a in args)
         message = "a Python int of the function is too large for the 64 bits of a compiled program"
         if s.op.name == "left_shift":
@@ -137,7 +137,7 @@ class Checking(Values):
             self.fail_where(bad, "0", WideIntError, message, s.span)
 
     def check_range(self, s: Apply, x: Scalar, dtype: DType) -> None:
-        """Of a Python number that takes a dtype of integers."""
+        """Check that a Python number fits the integer dtype it is cast to."""
         info = np.iinfo(dtype)
         if x.dtype.kind == "f":
             inside = f"{x.text} > {float(info.min) - 1!r} && {x.text} < {float(info.max) + 1!r}"

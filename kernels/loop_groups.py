@@ -73,7 +73,7 @@ def _is_worth(s: For | While, facts: Facts) -> bool:
 
 
 def _seconds(s: Statement, facts: Facts) -> tuple[float, float]:
-    """What a statement takes in a thread, and as launches; with a guess at the turns that only the run knows."""
+    """The time a statement takes in a thread, and as launches; unknown numbers of turns are guessed."""
     if isinstance(s, Apply):
         step = COSTLY_STEP if isinstance(s.op, Elementwise) and s.op.name in COSTLY else STEP
         moved = any(a.aval.shape for a in (*s.args, *s.targets))

@@ -332,7 +332,7 @@ class Operations(Reductions):
         return self.stored(made, target.hint) if tables and self.needs_check(s) else made
 
     def put(self, s: Apply, *, accumulate: bool) -> Array:
-        """In place where nobody reads the array any more, else in a copy."""
+        """A store: in place where nobody reads the array any more, else into a copy."""
         assert isinstance(s.attrs, IndexAttrs)
         (target,) = s.targets
         live = self.lifetimes.behind(s) if self.lifetimes.knows(s) else frozenset()

@@ -36,7 +36,7 @@ RUNNING = {"cumsum": "sum", "cumprod": "prod", "cummax": "max", "cummin": "min"}
 
 
 class Reductions(Stretches):
-    """What goes over the elements of an array to give fewer."""
+    """Operations that combine the elements of an array into fewer."""
 
     def reduce(self, s: Apply, op: Reduce) -> Scalar | Array:
         assert isinstance(s.attrs, ReduceAttrs)
@@ -78,7 +78,7 @@ class Reductions(Stretches):
     def _long_sum(
         self, x: Array, dtype: DType, where: Indices, reduced: Shape, axes: tuple[int, ...], hint: str
     ) -> Scalar:
-        """In partial sums, as NumPy adds, which lose less than one after another, and vector instructions make."""
+        """A sum by partial sums, as NumPy does it: more accurate than one by one, and vectorised."""
         kind, n = self.type_name(dtype), reduced[-1]
         parts, held = self.names.fresh(f"{hint}_parts"), self.declare(hint, "0", dtype, fixed=False)
         with self.nest((*reduced[:-1], 1)) as outer:
@@ -183,7 +183,7 @@ class Reductions(Stretches):
 
 
 def _start(fold: str, dtype: DType) -> object:
-    """What a reduction of no elements would be."""
+    """The result of a reduction of no elements."""
     if fold not in ("max", "min"):
         return fold in ("prod", "all")
     if dtype.kind == "b":

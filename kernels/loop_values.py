@@ -104,7 +104,7 @@ Array = Stored | Lazy
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What is known at a place in the text."""
+    """What is known at one place of the text."""
 
     env: dict[Var, Scalar | Array]
     lazies: dict[Var, Lazy]
@@ -186,7 +186,7 @@ class Values:
         return constant(root, a.aval.dtype)
 
     def table(self, a: Const) -> Stored:
-        """A constant array, in the source."""
+        """A constant array, written into the source."""
         if a not in self._tables:
             if a.aval.size > LARGEST_TABLE:
                 raise NotNative("a large constant array")
@@ -266,7 +266,7 @@ class Values:
 
     @contextmanager
     def forgetting(self) -> Iterator[None]:
-        """What is read is known in here only."""
+        """A scope: elements read inside it are not remembered afterwards."""
         self._known.append({})
         inside = dict(self.inside)
         yield

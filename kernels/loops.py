@@ -60,7 +60,7 @@ class NativeLoop:
 
 
 def prelude(loops: Sequence[NativeLoop]) -> str:
-    """What stands in front of the sources of loops."""
+    """The definitions in front of the sources of loops."""
     complex_numbers = COMPLEX if any("complex_t<" in loop.source for loop in loops) else ""
     listening = LISTENING if any(loop.listens for loop in loops) else ""
     return PRELUDE + complex_numbers + _ANSWER + listening
@@ -170,7 +170,7 @@ class LoopWriter(Sweeps):
         return size
 
     def finish(self, carried: Sequence[Var]) -> None:
-        """What the loop leaves goes where XLA looks for it."""
+        """Copy the loop's results to where XLA expects them."""
         moved: list[tuple[Buffer, Stored]] = []
         for p, target in zip(carried, self.loop.targets, strict=True):
             found, home = self.env[target], self.env[p]
@@ -321,7 +321,7 @@ class LoopWriter(Sweeps):
         self.leave(scope, s.targets, homes)
 
     def carry(self, s: For | While, params: Sequence[Var]) -> list[Scalar | Stored]:
-        """Where the carried values stand: an array that nobody else reads stays where it is."""
+        """Choose where carried values lie: an array that nobody else reads stays where it is."""
         live = self.lifetimes.behind(s) | self.read_inside(s)
         homes: list[Scalar | Stored] = []
         taken: list[Buffer] = []
@@ -344,7 +344,7 @@ class LoopWriter(Sweeps):
         return homes
 
     def expect(self, s: For | While, homes: Sequence[Scalar | Stored]) -> None:
-        """Where results of the body of a loop are best made."""
+        """Note where results of the loop's body are best computed."""
         results = [self.lifetimes.root(r) for r in s.body.results]
         for r, home in zip(results, homes, strict=True):
             if isinstance(r, Var) and isinstance(home, Stored) and results.count(r) == 1:
@@ -377,7 +377,7 @@ class LoopWriter(Sweeps):
             self.line(f"{name} = {text};")
 
     def leave(self, scope: Scope, targets: Sequence[Var], homes: Sequence[Scalar | Stored]) -> None:
-        """Behind a loop nothing is known of what its body made."""
+        """After a loop: forget what its body has made, and bind its results."""
         self.back_to(scope)
         for t, home in zip(targets, homes, strict=True):
             self.bind(t, home)

@@ -93,7 +93,7 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a store goes: `map` is of the axes along which nothing chooses, `args` choose along the others.
+    """The place of a store: `map` covers the axes that no array indexes, `args` index the others.
 
     `positions`: the axes of the domain that the arrays of integers have.
     """

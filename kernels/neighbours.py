@@ -63,7 +63,7 @@ class Neighbours(Body):
         return [self.pack_of(v) for v in values if isinstance(v.source, Load) and self.packs(self.access(v))]
 
     def pack_stored(self, index: int) -> tuple[str, str, str]:
-        """The same of a store's."""
+        """Like the function above, for stores."""
         out = self.lowered.outputs[index]
         pointer = self.pointer("out", index, out.value.name or "out", out.dtype)
         return self._pack(self.output_pack(index), pointer, ("out", index), self.stored[index], out.dtype)

@@ -28,12 +28,12 @@ Parted = Spread | First | Exponentials
 
 
 def parted_of(statements: Sequence[Apply], known: Sequence[Var]) -> list[Parted]:
-    """Those among the statements that depend on some of these variables."""
+    """The reductions by parts (`spread`, `firsts`, `exponentials`) that depend on some of these variables."""
     return [*spreads_of(statements, known), *firsts_of(statements, known), *exponentials_of(statements, known)]
 
 
 def own_parted(fused: Fused) -> list[Parted]:
-    """Those of a group whose other reductions they depend on."""
+    """The reductions by parts of a group that depend on other reductions of it."""
     statements = [s for s in fused.body.statements if isinstance(s, Apply)]
     return parted_of(statements, [s.targets[0] for s in statements if isinstance(s.op, Reduce)])
 
@@ -130,7 +130,7 @@ def _joined(step: Step) -> list[tuple[str, *Kept]]:
 
 
 def _step(body: Body, plain: int, parted: Sequence[Parted], packed: bool = False) -> Step:
-    """What is done for each element."""
+    """The work on one element."""
     body.packed = packed
     steps = body.passes()
     body.packed = False

@@ -176,7 +176,7 @@ def _held(
 
 
 def _choices(language: str, warps: int) -> tuple[int, ...]:
-    """What autotuning tries: half and twice as many warps; threads of blocks that take any number."""
+    """The choices that autotuning tries: half and twice as many warps, or other numbers of threads."""
     if language == "cuda":
         return (128, 256, 512)
     return tuple(n for n in (warps // 2, warps, 2 * warps) if 1 <= n <= 32)

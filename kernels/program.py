@@ -95,7 +95,7 @@ class GroupPlan:
 
     @property
     def bytes_between(self) -> int:
-        """What the plan moves beyond the group's arguments and results; partial results go out and come back."""
+        """Bytes that the plan moves beyond the group's arguments and results, such as partial results."""
         partial = sum(math.prod(shape) * dtype.itemsize for shape, dtype in self.partials)
         return 2 * partial + sum(launch.reread for launch in self.launches)
 

@@ -73,7 +73,7 @@ def _takes_one_walk(lowered: Lowered, scans: Sequence[Value]) -> bool:
 
 
 def needed(lowered: Lowered, roots: Sequence[Value]) -> list[Value]:
-    """What these are computed of, and they, in order."""
+    """These values and all that they are computed from, in order."""
     found, todo = set[int](), list(roots)
     while todo:
         v = todo.pop()
@@ -84,7 +84,7 @@ def needed(lowered: Lowered, roots: Sequence[Value]) -> list[Value]:
 
 
 def _chunks(layout: Layout, rows: int, width: int, beside: bool) -> Chunks:
-    """Whole rows where they keep a device busy."""
+    """The chunks of a row; whole rows where these keep a device busy."""
     tiles = max(1, -(-layout.rows // rows))
     if layout.columns <= LONGEST_WALK[beside] or tiles >= ENOUGH_BLOCKS:
         return Chunks(rows, width, 1, layout.columns)
@@ -119,7 +119,7 @@ def _reread(fused: Fused, first: Body) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """What a running reduction has come to before a chunk: `part` points to what each chunk comes to."""
+    """The running reduction at the start of a chunk: `part` points to the totals of all chunks."""
 
     sofar: str
     type: str

@@ -115,7 +115,7 @@ class _Scatter:
     # ---- lines -------------------------------------------------------------------------------------
 
     def values(self, *roots: Value) -> list[str]:
-        """What the roots are computed from, as far as it was not written before."""
+        """The lines that compute the roots, as far as they were not written before."""
         needed, todo = set[int](), list(roots)
         while todo:
             v = todo.pop()
@@ -126,7 +126,7 @@ class _Scatter:
         return [text for v in self.lowered.values if id(v) in needed for text in self.body.line(v)]
 
     def places(self, tell: bool = True) -> list[str]:
-        """Where the element goes; `tell`: the flag is set for what is outside."""
+        """The place of an element. With `tell`, the flag is set where that is out of bounds."""
         lines = [*self.values(*self.place.args), *self.found.lines]
         if not self.found.tests:
             return lines

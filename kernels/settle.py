@@ -323,7 +323,7 @@ def _makers_for(block: Block, s: Statement, operands: Sequence[Atom], users: Map
 
 
 def _operands(s: Statement) -> list[Atom]:
-    """What the product of a group reads from outside it, behind views."""
+    """The values outside a group that its product reads, views skipped."""
     own = inline(s)
     (product,) = [b for b in own if isinstance(b.op, Contract)]
     known = {b.targets[0]: b for b in own}

@@ -139,7 +139,7 @@ def _lines(p: Product) -> Iterator[str]:
 
 
 def _chunks(p: Product) -> list[tuple[int, int]]:
-    """Where vectors begin in a row of the result, and how long they are."""
+    """Where the vectors of a row of the result begin, and how long they are."""
     found, at, width = [], 0, BYTES // p.dtype.itemsize
     while at < p.columns:
         while width > p.columns - at:

@@ -39,7 +39,7 @@ class Spread:
         return tuple((name, self.x.aval.dtype) for name in ("count", "mean", "squares"))
 
     def gathered(self) -> list[Apply]:
-        """A sum in whose place the first stage gathers the parts."""
+        """A sum as a placeholder: in its place the first stage gathers the parts."""
         (target,) = self.total.targets
         return [Apply((Var(self.x.hint, target.aval),), SUM, (self.x,), self.total.attrs, self.total.span)]
 

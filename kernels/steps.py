@@ -145,7 +145,7 @@ def given_of(launch: Launch) -> list[Argument]:
 
 
 def strides_of(x: Any) -> Strides:
-    """In elements."""
+    """The strides of an array, in elements."""
     return tuple(n // x.itemsize for n in x.strides)
 
 

@@ -77,7 +77,7 @@ class Tile(Body):
         return self.lowered.outputs[0].value
 
     def indices(self, spaces: Sequence[Space]) -> list[str]:
-        """What takes the kernel's indices apart where an index walks several axes."""
+        """Lines that split the kernel's indices where one index covers several axes."""
         form = "{} = {}" if self.triton else "const index_t {} = {};"
         return [form.format(v, text) for space in spaces for v, text in decomposition(space, self.dialect.divide)]
 
@@ -140,7 +140,7 @@ class Tile(Body):
         return found
 
     def streams(self) -> list[Access]:
-        """Of all loads from memory, and stores."""
+        """The accesses of all loads from memory, and of the stores."""
         loads = [a for v, a in self.loads()]
         return loads + ([self.stored_at(o) for o in self.lowered.outputs] if self.stored else [])
 
@@ -175,7 +175,7 @@ def _walks(space: Space, access: Access) -> bool:
 
 @dataclass(slots=True)
 class Neighbours:
-    """What a thread does with neighbours of a tile along its fastest index (CUDA).
+    """How a thread handles neighbouring elements of a tile along its fastest index (CUDA).
 
     `before` is for all of them together. `loads` and `stores` are (name, type, address) of packs of them. `text`: the
     value of one of them.

@@ -20,7 +20,7 @@ MOST_BYTES = 1 << 22
 
 
 def store() -> Store | None:
-    """Where schedules are kept; None where nobody asked for them."""
+    """The folder of schedules; None where nobody has asked for them."""
     wanted = os.environ.get("UNTRACED_AUTOTUNE", "0")
     if wanted in ("", "0"):
         return None
@@ -44,7 +44,7 @@ def tuned(launch: Launch, device: str, seconds: Callable[[Launch], float]) -> La
 
 
 def with_choice(launch: Launch, choice: int) -> Launch:
-    """With so many warps (Triton), or threads (CUDA), in a block."""
+    """The launch with so many warps (Triton), or threads (CUDA), in a block."""
     if launch.program.language == "triton":
         return replace(launch, program=replace(launch.program, num_warps=choice))
     return replace(launch, block=choice)

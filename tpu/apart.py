@@ -159,7 +159,7 @@ class _Hidden:
 
 @dataclass(frozen=True, slots=True)
 class _Regions:
-    """What each region of a program makes itself (a kernel ends where a region does), and what each loop does."""
+    """For each region of a program what it computes (kernels end where regions do), and for each loop what it does."""
 
     all: list[list[_Made]]
     loops: list[list[_Made]]

@@ -123,7 +123,7 @@ class _Weighed:
         self.xla += _faults(self._temporary, FAULTED)
 
     def _arguments(self, function: Function) -> None:
-        """Those that XLA gets as copies; those written in place are results that are copied back."""
+        """Count the copies of arguments that XLA gets; written ones are results that are copied back."""
         params = function.body.params
         in_place = read_in_place(function)
         copied = [p.aval for k, p in enumerate(params) if k not in in_place and _bytes(p.aval) >= STAGED]
@@ -165,7 +165,7 @@ class _Weighed:
                 raise _NotWeighed
 
     def _store(self, targets: Iterable[Var]) -> None:
-        """What XLA writes: results into memory that is brought for them."""
+        """Count what XLA writes: results into memory that is provided for them, temporaries into its own."""
         for t in targets:
             n = _bytes(t.aval)
             self.xla += n * BYTE + (_faults(n, FRESH) if t in self._results else 0)

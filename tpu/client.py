@@ -61,7 +61,7 @@ ALIGNMENT = 64  # XLA's CPU kernels load whole vectors
 
 
 class DeviceAval:
-    """What jaxlib asks of an array's type."""
+    """The attributes that jaxlib reads of an array's type."""
 
     __slots__ = ("dtype", "ndim", "shape", "weak_type")
 
@@ -140,7 +140,7 @@ def _one_device(_jax: Any, xla_client: Any, device: Any) -> Any:
 
 
 def _asked_for() -> int | None:
-    """What the environment says; one device where it says nothing."""
+    """The number of devices that the environment asks for; one by default."""
     said = os.environ.get("UNTRACED_CPU_DEVICES", "")
     return checked_count("UNTRACED_CPU_DEVICES", int(said) if said.isdecimal() else said) if said else None
 
@@ -165,7 +165,7 @@ def _start() -> Start:
 
 
 def starting() -> Start:
-    """To be changed. Raises RuntimeError where the client has been started: then it is too late."""
+    """The settings that the client will start with, to be changed. RuntimeError once it has been started."""
     if _platform is not None:
         raise RuntimeError(
             "XLA has been started by a computation or a question for devices before this: set the number of devices "
@@ -235,7 +235,7 @@ def view(buffer: Buffer, aval: DeviceAval | None = None) -> np.ndarray[Any, Any]
 
 
 def value(buffer: Buffer) -> np.ndarray[Any, Any]:
-    """The same of a buffer that is not of bfloat16. Raises XLA's error where there is no value."""
+    """The value of a buffer of any dtype but bfloat16. Raises XLA's error where there is no value."""
     array = np.asarray(buffer)
     if array.dtype is OBJECT:
         buffer.block_until_ready()
@@ -243,7 +243,7 @@ def value(buffer: Buffer) -> np.ndarray[Any, Any]:
 
 
 def _address(buffer: Buffer) -> int:
-    """Where a buffer's memory is. jaxlib's own way to ask imports jax, DLPack's does not."""
+    """The address of a buffer's memory. jaxlib's own way to ask imports jax, DLPack's does not."""
     capsule = platform().jaxlib.buffer_to_dlpack_managed_tensor(buffer.block_until_ready())
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
     pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
@@ -310,7 +310,7 @@ _staging = Staging()
 
 
 class FastPathData(NamedTuple):
-    """What jaxlib's dispatch reads after a miss; the names are its own."""
+    """The record that jaxlib's dispatch reads after a miss; the names are jaxlib's."""
 
     xla_executable: Any
     out_pytree_def: Any
@@ -395,7 +395,7 @@ def backend_error(what: str, error: Exception) -> TargetError:
 
 
 class Loaded:
-    """What XLA has compiled, to look into."""
+    """A program compiled by XLA, to be looked into."""
 
     def __init__(self, program: Emitted, name: Name, loaded: Any) -> None:
         self.program = program
@@ -485,7 +485,7 @@ class Executable(Loaded):
         return outputs
 
     def _memory(self) -> Sequence[Buffer]:
-        """What `run_numpy` brings for the large results."""
+        """The memory that `run_numpy` provides for large results."""
         types = tuple((self.program.results[k].shape, self.program.results[k].dtype) for k in self.program.given)
         return _memory_executable(types).run([]) if types else ()
 
@@ -591,7 +591,7 @@ def _waiting(call: Any) -> Any:
 
 
 def _handlers(p: Platform, out_avals: list[DeviceAval]) -> list[Any]:
-    """What makes arrays of the raw results."""
+    """The function that makes arrays of the raw results."""
     make = p.jaxlib.array_result_handler
     return [make(a, p.sharding, committed=False, _skip_checks=True) for a in out_avals]
 

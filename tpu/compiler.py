@@ -78,7 +78,7 @@ def _headers() -> Path:
 
 @functools.cache
 def _version() -> str:
-    """Of the interface that loops are called by."""
+    """The version of the interface by which loops are called."""
     return (_headers() / "xla" / "ffi" / "api" / "c_api.h").read_text()
 
 
@@ -93,7 +93,7 @@ def _loaded(source: str) -> ctypes.CDLL:
 
 
 def _library(source: str) -> Path:
-    """Where it is: with what is kept, or, where nothing can be, with what is this process's."""
+    """The library's path: in the cache, or in this process's own folder where there is none."""
     told = "loops", MOST_BYTES
     kept_ones = kept.store(*told)
     if kept_ones is not None:

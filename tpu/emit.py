@@ -209,7 +209,7 @@ def _with_front(aval: Aval, shift: int) -> Aval:
 
 
 class Emitter:
-    """Where the values of one program stand in its text."""
+    """Writes the statements of one program, and knows the StableHLO value of each variable."""
 
     def __init__(
         self, checked: Checked, target: Literal["cpu", "tpu"], shared: frozenset[Var], replicas: int | None = None

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def across(e: Emitter, s: Apply, op: Collective) -> Value:
-    """What this device learns. Raises UnsupportedError in a program for one device alone."""
+    """The value that this device receives. Raises UnsupportedError in a program for a single device."""
     assert isinstance(s.attrs, CollectiveAttrs)
     if e.replicas is None:
         raise UnsupportedError(f"lax.{op.name} has no value outside the function that is mapped")

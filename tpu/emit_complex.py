@@ -77,7 +77,7 @@ def quotient(w: Writer, x: Value, y: Value) -> Value:
 
 
 def power(w: Writer, x: Value, y: Value) -> Value:
-    """Of zero as NumPy has it: 0 to exponents whose real part is positive, 1 to the exponent 0, else NaN."""
+    """A power of zero by NumPy's rules: 0 if the exponent's real part is positive, 1 if the exponent is 0, else NaN."""
     part = real_dtype(x.dtype)
     a, b, c, d = (w.op(name, z, dtype=part) for z in (x, y) for name in ("real", "imag"))
     zero = w.splat(0, a)
@@ -112,7 +112,7 @@ def _rint(w: Writer, re: Value, im: Value) -> tuple[Value, Value]:
 
 
 def _reciprocal(w: Writer, re: Value, im: Value) -> tuple[Value, Value]:
-    """By the quotient of the smaller part and the larger."""
+    """1 / z by the ratio of its smaller part to the larger one."""
     one, tall = w.splat(1, re), w.compare("GT", w.op("abs", im), w.op("abs", re))
     large, small = w.select(tall, im, re), w.select(tall, re, im)
     ratio = w.divide(small, large)

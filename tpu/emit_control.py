@@ -193,7 +193,7 @@ def _listening_while(
     go: Callable[[Sequence[Value]], Value],
     turn: Callable[[Sequence[Value]], Sequence[Value]],
 ) -> list[Value]:
-    """The same, that ends by Ctrl-C if it stands where somebody listens."""
+    """A `while` that Ctrl-C can end, if it stands where signals are listened to."""
     w = e.writer
     if e.begun is None:
         return write_while(w, hints, inits, go, turn)

@@ -80,7 +80,7 @@ def isnan(w: Writer, x: Value) -> Value:
 
 
 def absolute(w: Writer, x: Value) -> Value:
-    """Of integers. XLA takes what its own function gives for positive, as it does not see the lowest one wrap."""
+    """|x| of integers, written out: XLA takes its own function's result for positive, though the lowest one wraps."""
     return w.select(w.compare("LT", x, w.splat(0, x)), w.op("negate", x), x)
 
 

@@ -77,7 +77,7 @@ def is_slow(s: Apply) -> bool:
 
 
 def _cheap_statements(statements: Sequence[Statement], wanted: Sequence[Atom]) -> list[Statement] | None:
-    """Those that compute the wanted values, in order; None where one of them costs more than arithmetic."""
+    """The statements that compute the wanted values, in order; None where one is dearer than arithmetic."""
     needed = {a for a in wanted if isinstance(a, Var)}
     found: list[Statement] = []
     for s in reversed(statements):

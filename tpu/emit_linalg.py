@@ -291,7 +291,7 @@ def _solve(e: Emitter, s: Apply, a: Value, right: Value) -> Value:
 
 
 def _triangular_solve(e: Emitter, lu: Value, x: Value, lower: bool) -> Value:
-    """By one of the factors in one matrix; the lower one has ones on its diagonal."""
+    """Solve by one of the two factors that share a matrix; the lower one has a unit diagonal."""
     if e.target == "cpu":
         uplo, diag = ("L", "U") if lower else ("U", "N")
         solved = [(x.shape, x.dtype, 2)]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def normalisers(e: Emitter, s: Apply, operand: int) -> tuple[OnePlace, Places]:
-    """What makes places of the indices of a statement, in the axes of one of its operands."""
+    """Functions that make in-range places of a statement's indices, for the axes of one of its operands."""
     return OnePlace(e, s, operand), Places(e, s, operand)
 
 

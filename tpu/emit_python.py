@@ -26,7 +26,7 @@ _DOMAIN = "math domain error"
 
 
 def check_function(e: Emitter, s: Apply, result: Value) -> None:
-    """Of a function of `math`: nan from numbers, and infinity from finite ones."""
+    """Check a function of `math`: NaN from numbers, and infinity from finite numbers, are errors."""
     assert isinstance(s.op, Elementwise)
     w = e.writer
     args = [e.spread(a, F64, ()) for a in s.args]
@@ -44,7 +44,7 @@ def check_function(e: Emitter, s: Apply, result: Value) -> None:
 
 
 def check_power(e: Emitter, s: Apply, result: Value) -> None:
-    """Of x ** y for Python floats."""
+    """Check x ** y of Python floats."""
     w = e.writer
     x, y = (e.spread(a, F64, ()) for a in s.args)
     pole = w.both(_is_zero(w, x), w.compare("LT", y, w.splat(0.0, y)))
@@ -56,7 +56,7 @@ def check_power(e: Emitter, s: Apply, result: Value) -> None:
 
 
 def check_int(e: Emitter, s: Apply) -> None:
-    """Of int(x) for a float."""
+    """Check int(x) of a float."""
     w = e.writer
     x = w.convert(e.value(s.args[0]), F64)
     _fail(e, s, w.is_nan(x), ValueError, "cannot convert float NaN to integer")
@@ -65,7 +65,7 @@ def check_int(e: Emitter, s: Apply) -> None:
 
 
 def check_range(e: Emitter, s: Apply, operand: int, dtype: DType) -> None:
-    """Of a Python number that takes a dtype of integers; CPython tells what is wrong with it."""
+    """Check that a Python number fits the integer dtype it is cast to; CPython tells what is wrong with it."""
     w, info = e.writer, np.iinfo(dtype)
     x = e.value(s.args[operand])
     if x.dtype.kind == "f":
@@ -79,7 +79,7 @@ def check_range(e: Emitter, s: Apply, operand: int, dtype: DType) -> None:
 
 
 def check_growth(e: Emitter, s: Apply, result: Value) -> None:
-    """Of Python ints, which have no bounds: what 64 bits gave must be what floats give, or nearly."""
+    """Check Python ints, which have no bounds: the 64-bit result must be close to that of floats."""
     w = e.writer
     x, y = (e.value(a) for a in s.args)
     if s.op.name == "left_shift":

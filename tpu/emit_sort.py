@@ -90,7 +90,7 @@ def _packed(w: Writer, key: Value, axis: int) -> Value:
 
 
 def _sorted(w: Writer, values: Sequence[Value], keys: int, axis: int) -> list[Value]:
-    """All values in the order of the first `keys` of them, compared one after the other; the sort is stable."""
+    """All values in the order of the first `keys` of them, compared one after the other; stable."""
     results = w.several("sorted", [(v.shape, v.dtype) for v in values])
     head = results[0].name.partition("#")[0] + (f":{len(values)}" if len(values) > 1 else "")
     pairs = [(Value(w.fresh("a"), (), v.dtype), Value(w.fresh("b"), (), v.dtype)) for v in values]

@@ -39,7 +39,7 @@ _OPEN = (Kind.NUMBER, Kind.HOLED)  # not as they should be
 
 
 class Uses:
-    """Who takes which value, seen through groups."""
+    """The readers of each value, looked for through groups."""
 
     def __init__(self, function: Function) -> None:
         self.same: dict[Var, Atom] = {}
@@ -62,7 +62,7 @@ class Uses:
             self.takers.setdefault(self.home(a), []).append(position)
 
     def home(self, x: Atom) -> Atom:
-        """What a value is called where it is made."""
+        """The variable under which a value was made."""
         while isinstance(x, Var) and x in self.same:
             x = self.same[x]
         return x
@@ -112,7 +112,7 @@ class Rows:
         self.without = {tuple(n for k, n in enumerate(shape) if k not in axes)}
 
     def kind(self, s: Apply, kinds: dict[Atom, Kind]) -> Kind | None:
-        """What the result is; None where that is not known, or where a NaN might be missed."""
+        """The kind of a result; None where that is not known, or where a NaN might be missed."""
         places = [self.uses.home(a) for a in s.args]
         given = [Kind.HOLED if a == self.array else kinds.get(a) for a in places]
         given = [None if k is Kind.DONE else k for k in given]
@@ -137,7 +137,7 @@ class Rows:
 
 
 def _elementwise(name: str, given: list[Kind | None]) -> Kind | None:
-    """Of operands that lie along each other."""
+    """The kind of an elementwise result, whose operands lie along each other."""
     if name in _STRICT:
         return next((k for k in (Kind.RIGHT, Kind.HOLED) if k in given), Kind.NUMBER)
     return None if {*given} <= {Kind.RIGHT, None} else Kind.NUMBER

@@ -202,7 +202,7 @@ _MADV_HUGEPAGE = 14
 
 
 def ask_for_huge_pages(array: NDArray) -> None:
-    """For the whole pages of an array's memory. The kernel may refuse, and nothing is lost then."""
+    """Ask for huge pages for an array's memory. The kernel may refuse, and nothing is lost then."""
     start = array.__array_interface__["data"][0]
     first, last = -(-start // _PAGE), (start + array.nbytes) // _PAGE
     if last > first:

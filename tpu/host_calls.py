@@ -322,7 +322,7 @@ def _add(array: NDArray, places: NDArray, values: NDArray) -> None:
 
 
 def _bits(array: NDArray) -> NDArray:
-    """That of -0.0 is not zero."""
+    """The bits of a number: those of -0.0 are not zero."""
     return array.view(np.int64)
 
 

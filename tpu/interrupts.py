@@ -83,7 +83,7 @@ def quiet(e: Emitter) -> Iterator[None]:
 
 
 def poll(e: Emitter) -> None:
-    """At the beginning of a turn."""
+    """The test for Ctrl-C at the beginning of a turn."""
     if e.begun is not None:
         _call(e, "poll", [e.begun], [])
 

@@ -189,7 +189,7 @@ class _Lanes(Batcher):
         return tuple(run if k == axis else d for k, d in enumerate(s.attrs.dims)), [*atoms, self.first]
 
     def stored(self, store: Store) -> Atom:
-        """What the turns leave in the array that they fill."""
+        """The content of the array that the turns fill."""
         s, (array, value, *indices) = store.put, [self.value(a) for a in store.put.args]
         dims, dyn = self.run(s, store.axis, [array.atom, value.atom, *(v.atom for v in indices)])
         rank = sum(isinstance(d, Run) for d in dims) - 1

@@ -76,7 +76,7 @@ def _switched(message: bytes, number: int, on: bool) -> bytes:
 
 
 def field(number: int, payload: bytes) -> bytes:
-    """A length-delimited field."""
+    """A length-delimited field of a message."""
     return varint(number << 3 | 2) + varint(len(payload)) + payload
 
 

@@ -85,7 +85,7 @@ class Event:
 
 
 def _events(data: Any, programs: Mapping[str, Loaded]) -> Iterator[Event]:
-    """What XLA's `ProfileData` holds of this process, without its marks of no length."""
+    """The events of this process in XLA's `ProfileData`, without marks of zero length."""
     known: dict[str, dict[str, Operation]] = {}
     for plane in data.planes:
         for line in plane.lines:
@@ -129,7 +129,7 @@ class Session:
             raise
 
     def stop(self) -> tuple[bytes, list[Event]]:
-        """What was seen, as a serialised `XSpace` and as events."""
+        """The profile, as a serialised `XSpace` and as events."""
         try:
             xspace = bytes(self._session.stop())
         finally:

@@ -72,6 +72,6 @@ def _is_most(made: int, there: int, least: int) -> bool:
 
 
 def _elements(line: str) -> int | None:
-    """Of the result of a statement that gives an array."""
+    """The number of elements of a statement's result."""
     found = _SHAPE.search(line)
     return math.prod(map(int, found[1].rstrip("x").split("x"))) if found else None

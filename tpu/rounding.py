@@ -82,7 +82,7 @@ class AsWritten:
 
 
 def as_written(function: Function) -> AsWritten:
-    """What has to be hidden, seen through groups, signs, views, axes and branches."""
+    """The values to be hidden, found through groups, signs, views, axes and branches."""
     reading = _Reading(function)
     values: set[Var] = set()
     rounded: set[tuple[Var, int]] = set()
@@ -131,13 +131,13 @@ class _Reading:
                 self.repeated.update(t for b in blocks_of(s) for inner in walk(b) for t in inner.targets)
 
     def home(self, x: Atom) -> Atom:
-        """What a value is called where it is made."""
+        """The variable under which a value was made."""
         while isinstance(x, Var) and x in self.groups:
             x = self.groups[x]
         return x
 
     def kinds(self, x: Atom) -> frozenset[str]:
-        """What operations may have made the elements of a value; none of arguments and constants."""
+        """The operations that may have made the elements of a value; none for arguments and constants."""
         found: set[str] = set()
         places = [x]
         for seen, place in enumerate(places):

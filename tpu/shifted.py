@@ -86,7 +86,7 @@ def _bytes(aval: Aval) -> int:
 
 @dataclass
 class _Reach:
-    """What large parameters become: `whole`, as they are; `streamed`, read element by element into something else."""
+    """How a large parameter is used: `whole`, as it is; `streamed`, read element by element into something else."""
 
     whole: dict[Var, frozenset[int]]
     streamed: dict[Var, frozenset[int]] = field(default_factory=dict)

@@ -28,7 +28,7 @@ _loaded = False
 
 @dataclass(frozen=True, slots=True)
 class TpuProgram:
-    """What the compiler made for one chip of `topology`.
+    """A program compiled for one chip of `topology`.
 
     `memory` in bytes (argument, output, alias, temporary, code); `cost` is the compiler's own analysis: flops, bytes
     accessed, `optimal_seconds` as it estimates them for that chip.

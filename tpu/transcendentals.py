@@ -241,7 +241,7 @@ def _log_ends(w: Writer, x: Value, result: Value) -> Value:
 
 
 def _arctan(w: Writer, x: Value) -> Value:
-    """Of |x| around 0, 1 or infinity, and the sign of x."""
+    """arctan(x): that of |x| around 0, 1 or infinity, with the sign of x."""
     if x.dtype == F32:
         return w.select(w.compare("LT", w.op("abs", x), w.splat(2.0**-13, x)), x, _narrow(w, x))
     return _arctan_by(w, x, _ARCTAN)

@@ -68,7 +68,7 @@ def tensor_type(shape: Shape, dtype: DType) -> str:
 
 
 def is_float(dtype: DType) -> bool:
-    """A real floating type, bfloat16 included."""
+    """Whether the dtype is a real floating type; bfloat16 is one."""
     return dtype.kind == "f" or dtype.name == "bfloat16"
 
 
@@ -278,7 +278,7 @@ class Writer:
         return self.compare("NE", x, x)
 
     def nonzero(self, x: Value) -> Value:
-        """As bool; NaN is true."""
+        """The value as a bool; NaN is true."""
         return x if x.dtype == BOOL else self.compare("NE", x, self.splat(0, x))
 
     def convert(self, x: Value, dtype: DType) -> Value:

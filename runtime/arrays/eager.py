@@ -129,7 +129,7 @@ def _users_place() -> tuple[Span, str]:
 
 
 def _running(frame: FrameType) -> tuple[int | None, int | None, int | None, int | None]:
-    """Where the instruction stands that runs: first and last line, the columns in bytes."""
+    """The position of the running instruction: first and last line, first and last column in bytes."""
     return next(islice(frame.f_code.co_positions(), frame.f_lasti // 2, None))
 
 

@@ -79,7 +79,7 @@ class Call:
 
 
 class Accelerated:
-    """What `accelerate` returns. Called, inspected, transformed and used as a method like the function it wraps."""
+    """The result of `accelerate`. Called, inspected, transformed and used as a method like the function it wraps."""
 
     __name__: str
     finish: Finish | None = None
@@ -184,19 +184,19 @@ class Accelerated:
         return self._run(entry, call.leaves, call.given)
 
     def _with_objects(self, objects: dict[int | str, Any], call: Call) -> Any:
-        """By the function that has these arguments, objects of the user's classes, bound."""
+        """Run the function that has these arguments, objects of the user's classes, bound."""
         rest = [x for i, x in enumerate(call.args) if i not in objects]
         return self._holding(objects)(*rest, **{k: x for k, x in call.kwargs.items() if k not in objects})
 
     def _untranslated(self, call: Call) -> Any:
-        """By CPython, since a translation would not pay; in the pieces that calls of another kind are cut into."""
+        """Let CPython run a call for which a translation would not pay, in the pieces that others were cut into."""
         self._history.is_often_new()
         driver = self._latest(next(reversed(tuple(self._cut.values())), None))
         fun = driver.of_size(call.size).fun if driver else self.fun
         return self._ledger.run(call.size, on_host, (fun, *call.given, call.leaves), {})
 
     def _in_pieces(self, error: CutError | AliasError, call: Call) -> Any:
-        """By CPython, with the regions around the place that `error` names compiled."""
+        """Let CPython run the call, with the regions around the place that `error` names compiled."""
         if not isinstance(self.fun, types.FunctionType) or (isinstance(error, AliasError) and error.place is None):
             return self._as_is(call.key, error, call.given)
         driver = self.driver(error)
@@ -462,7 +462,7 @@ class Accelerated:
         return self._holding({0: instance})
 
     def __reduce__(self) -> Any:
-        """By qualified name where that leads to this object (a decorated function); else by function and options."""
+        """Pickle by qualified name, if that leads to this object (a decorated function); else function and options."""
         name = getattr(self.fun, "__qualname__", "")
         found: Any = sys.modules.get(getattr(self.fun, "__module__", ""))
         for part in name.split("."):

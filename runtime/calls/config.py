@@ -51,7 +51,7 @@ class Config:
 
     @property
     def compilation_cache_dir(self) -> str | None:
-        """Where compiled programs, native loops and kernels are kept for the next process; None where they are not."""
+        """The folder that keeps compiled programs, native loops and kernels for later processes; None for nowhere."""
         from ...kernels import kept
 
         folder = kept.root()
@@ -78,7 +78,7 @@ class Config:
 
     @property
     def jax_debug_infs(self) -> bool:
-        """The same for operations that make an infinity of numbers: 1 / 0, exp(1000)."""
+        """Like `jax_debug_nans`, for operations that make an infinity of numbers: 1 / 0, exp(1000)."""
         return "infs" in strict.DEBUGGED
 
     @jax_debug_infs.setter
@@ -125,7 +125,7 @@ class Config:
         setattr(self, name, value)
 
     def read(self, name: str) -> object:
-        """What the setting of this name is. AttributeError for an unknown one."""
+        """The value of the setting of this name. AttributeError for an unknown one."""
         return getattr(self, name)
 
     def __setattr__(self, name: str, value: object) -> None:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class Entry:
-    """What the entries of all targets share: when a translation is valid, and where its parameters come from."""
+    """The base of all targets' entries: when a translation is valid, and where its parameters come from."""
 
     def __init__(self, translation: Translation, binding: Binding) -> None:
         self.translation = translation
@@ -308,7 +308,7 @@ class TargetEntry(Entry):
         return all(x.device is self.device for x in leaves if type(x) is Array)
 
     def run_arrays(self, args: Sequence[Any]) -> Any:
-        """All arguments are Arrays of this device, in the order of the parameters."""
+        """Run for arguments that are all Arrays of this device, in the order of the parameters."""
         return self._wrapped(self.program.on_device([a._data for a in args]))
 
     def _wrapped(self, outs: Sequence[Any]) -> Any:

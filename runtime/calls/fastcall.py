@@ -89,7 +89,7 @@ def _direct_text(guard: Guard, i: int, names: dict[str, Any]) -> str | None:
 
 
 def _start_text(guard: Guard, i: int, names: dict[str, Any]) -> str:
-    """What the name of the guard means now; empty where it takes more than a lookup."""
+    """The expression of what the guarded name means now; empty where that takes more than a lookup."""
     name = guard.capture.name
     if isinstance(guard.space, types.CellType):
         return f"g{i}.cell_contents"

@@ -48,7 +48,7 @@ class Options:
         return Options(self.target, (), (), (), self.checks, self.fallback, self.check_grads)
 
     def with_donated_names(self, fun: Fun) -> Options:
-        """The same with the donated arguments that are told by name among those told by number."""
+        """The options with donated arguments given by name turned into positions."""
         if not self.donate_argnames:
             return self
         parameters = list(signature_of(fun).parameters)
@@ -71,7 +71,7 @@ class Options:
                 raise ValueError(f"{what}_argnames={min(unknown)!r} of {name}, which has no argument of that name")
 
     def without(self, fun: Fun, held: Iterable[int | str]) -> Options:
-        """Those of the function with these arguments bound: positions count without them."""
+        """The options for the function with these arguments bound: positions count without them."""
         names = list(signature_of(fun).parameters)
         gone = {names.index(h) if isinstance(h, str) else h for h in held}
 
@@ -97,7 +97,7 @@ class Options:
         return positional, {k: _static(fun, v, repr(k)) if k in names else v for k, v in kwargs.items()}
 
     def static_places(self, fun: Fun, count: int) -> tuple[set[int], set[str]]:
-        """By position and by keyword. As in JAX an argument named one way is static however it is passed."""
+        """The static arguments, by position and by keyword. As in JAX, either name makes the argument static."""
         parameters = list(signature_of(fun).parameters)
         numbers = {i if i >= 0 else count + i for i in self.static_argnums}
         names = {*self.static_argnames, *(parameters[i] for i in numbers if i < len(parameters))}

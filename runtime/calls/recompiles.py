@@ -95,7 +95,7 @@ class History:
     def _changes(
         self, signature: Signature, kind: tuple[bool, tuple[str, ...]], values: dict[int, Any], translation: Translation
     ) -> tuple[Change, ...]:
-        """What tells a translation from the nearest one before it."""
+        """The differences between a translation and the nearest one before it."""
         if not self.events:
             return (("the first call", ""),)
         found = [_differences(e, signature, kind, values, dict(translation.reasons)) for e in self.events]
@@ -139,7 +139,7 @@ class Changing:
 
 
 def _broken(guard: Guard, is_read: bool) -> Change:
-    """What changed outside the function; `is_read`: the new program reads the number at every call."""
+    """The change outside the function; `is_read`: the new program reads the number at every call."""
     name = _spelled(guard)
     try:
         now = guard.value()

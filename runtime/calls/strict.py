@@ -53,7 +53,7 @@ def debug(what: str, wanted: bool) -> None:
 
 
 def debugging() -> np.errstate:
-    """What calls are run under that are debugged."""
+    """The np.errstate that debugged calls run under."""
     told: Any = {name: how for settings in DEBUGGED.values() for name, how in settings.items()}
     return np.errstate(**told)
 

@@ -123,7 +123,7 @@ class Ledger:
 
 
 class Timing:
-    """Of calls that do the same; the least is what they take, the rest is the machine's."""
+    """The times of calls that do the same: the least is what they take, the rest is due to the machine."""
 
     __slots__ = ("count", "least")
 

@@ -30,7 +30,7 @@ END_SECONDS = 20
 
 @dataclass(slots=True)
 class _Link:
-    """What holds the processes together."""
+    """The connection between the processes."""
 
     client: Any
     service: Any
@@ -146,7 +146,7 @@ class _Told:
 
 
 def _environment() -> _Told:
-    """What SLURM or Open MPI say about the processes that they have started."""
+    """The settings that SLURM or Open MPI have given the processes that they started."""
     env = os.environ
     if "OMPI_COMM_WORLD_SIZE" in env and "OMPI_COMM_WORLD_RANK" in env:
         uri = env.get("OMPI_MCA_orte_hnp_uri", "")

@@ -141,7 +141,7 @@ def current_mesh(wanted: str) -> Mesh:
 
 
 class SingleDeviceSharding(Sharding):
-    """Whole on one device."""
+    """The sharding of an array that is whole on one device."""
 
     def __init__(self, device: Device) -> None:
         self._device = device
@@ -218,7 +218,7 @@ def names_of(spec: PartitionSpec, mesh: Mesh) -> tuple[str, ...]:
 
 
 def _dims(spec: PartitionSpec, mesh: Mesh, rank: int) -> list[tuple[str, ...]]:
-    """For each axis of an array the names that divide it."""
+    """For each axis of an array, the names of the mesh axes that divide it."""
     if len(spec) > rank:
         raise ValueError(f"{spec!r} has more entries than an array of rank {rank} has axes")
     given = [(e,) if isinstance(e, str) else tuple(e or ()) for e in spec]

@@ -102,7 +102,7 @@ def compare(
 
 
 def _taken_apart(fun: Callable[..., Any]) -> tuple[Callable[..., Any], dict[str, Any]]:
-    """What NumPy runs, and the options of `accelerate`."""
+    """The plain function that NumPy runs, and the options of `accelerate`."""
     if not isinstance(fun, Accelerated):
         return fun, {}
     names, numbers = fun.options.static_argnames, fun.options.static_argnums

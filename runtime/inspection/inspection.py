@@ -49,7 +49,7 @@ class Stages(Mapping[str, str]):
 
 
 class Inspection:
-    """What became of a function, for one kind of arguments and one target. Texts that a target lacks are None.
+    """All stages of a function, for one kind of arguments and one target. Texts that a target lacks are None.
 
     source, stages         NumPy source: the final one, and after each pass, by name ("read", "derive", ...).
     kernels, driver        the fused groups or generated kernels, and the host source that launches them.
@@ -86,7 +86,7 @@ class Inspection:
 
     @functools.cached_property
     def runner(self) -> str:
-        """What runs a call with NumPy arrays: "xla", "triton", "cuda", or "numpy", which executes `source`.
+        """The runner of a call with NumPy arrays: "xla", "triton", "cuda", or "numpy", which executes `source`.
 
         "numpy" also serves the target "cpu" where the program is little more than large calls of NumPy; calls with
         Arrays are XLA's there.
@@ -103,7 +103,7 @@ class Inspection:
 
     @property
     def stablehlo(self) -> str | None:
-        """What XLA is given; None for targets without XLA."""
+        """The text that XLA is given; None for targets without XLA."""
         return str(self._emitted.text) if self.target in ("cpu", "tpu") else None
 
     def use(self, emitted: Any, compile: Callable[[Any], Any] | None) -> None:

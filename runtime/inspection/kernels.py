@@ -58,7 +58,7 @@ def groups_of(function: Function, target: str) -> list[Kernel]:
 
 
 def _groups(block: Block) -> Iterator[Fused]:
-    """In the order of the report: what is inside a group is part of it."""
+    """The groups in the order of the report, in which an inner group is part of the outer one."""
     for s in block.statements:
         if isinstance(s, Fused):
             yield s

@@ -28,7 +28,7 @@ Place = tuple[str, int]  # file and line
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What a pane can show: a name for its tab, a remark, and HTML."""
+    """One view for a pane: a name for its tab, a remark, and HTML."""
 
     title: str
     about: str
@@ -66,7 +66,7 @@ def page(inspection: Inspection) -> str:
 
 
 def _facts(inspection: Inspection) -> Iterator[str]:
-    """What is worth knowing at a glance."""
+    """Facts worth knowing at a glance."""
     from ..calls.recompiles import describe_signature
 
     yield f"{inspection.name}{describe_signature(inspection.signature)}"

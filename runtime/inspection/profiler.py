@@ -94,7 +94,7 @@ class OperationTime:
 
 @dataclass(frozen=True, slots=True)
 class SpanTime:
-    """What `TraceAnnotation` marks, or the translation or compilation of a function."""
+    """The time of one `TraceAnnotation`, or of the translation or compilation of a function."""
 
     name: str
     calls: int
@@ -102,7 +102,7 @@ class SpanTime:
 
 
 class Profile:
-    """What `profile()` saw; filled when its block is left. All times in seconds.
+    """The result of `profile()`, filled when its block is left. All times in seconds.
 
     seconds      how long the block took
     programs     `ProgramTime`s, operations `OperationTime`s, lines `LineTime`s, spans `SpanTime`s: the costliest first

@@ -43,7 +43,7 @@ class Found:
 
 @dataclass
 class Fitted(Found):
-    """Of least squares: `cost` is half their sum."""
+    """The result of least squares: `cost` is half the sum of squares."""
 
     cost: Any = None
 

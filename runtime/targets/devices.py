@@ -115,7 +115,7 @@ _told: list[str] = []
 
 
 def prefer(platform: str) -> None:
-    """What "auto" is from now on: the first of these platforms, "" for what the machine has. ValueError for others."""
+    """Make "auto" the first of these platforms from now on; "" for what the machine has. ValueError for others."""
     first = platform.split(",")[0]
     if first not in _PLATFORMS:
         raise ValueError(f"a platform is one of {', '.join(filter(None, _PLATFORMS))}; got {platform!r}")
@@ -126,7 +126,7 @@ def prefer(platform: str) -> None:
 
 @functools.cache
 def automatic_target() -> str:
-    """What `prefer` was told, else "cuda" if CuPy sees a device, "tpu" if there is one, or "cpu"."""
+    """The target of "auto": what `prefer` was told, else a GPU that CuPy sees, else a TPU, else the processor."""
     if _told:
         return _told[0]
     if cuda_present() and importlib.util.find_spec("cupy") is not None and _cupy_sees_a_device():

@@ -29,7 +29,7 @@ _place_of = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p
 
 
 def is_bfloat16(x: Any) -> bool:
-    """Of any library: its dtypes print as the name, PyTorch's behind the library's."""
+    """Whether an array of any library is of bfloat16, by how its dtype prints (PyTorch's as "torch.bfloat16")."""
     return str(getattr(x, "dtype", "")).rpartition(".")[2] == "bfloat16"
 
 

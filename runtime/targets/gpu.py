@@ -49,7 +49,7 @@ class CudaDevice:
         return host
 
     def wait(self, data: Any) -> None:
-        """All streams: the array may have been made on another one than the current."""
+        """Wait for all streams: the array may have been made on another one than the current."""
         self.cupy.cuda.Device(self.id).synchronize()
 
     def is_ready(self, data: Any) -> bool:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def _signals_first() -> Iterator[None]:
-    """Where Ctrl-C has ended a loop, what Python's own handler raises comes before XLA's error."""
+    """After Ctrl-C has ended a loop, raise what Python's own handler raises before XLA's error."""
     try:
         yield
     except RuntimeError as error:
@@ -34,7 +34,7 @@ def _signals_first() -> Iterator[None]:
 
 
 class Buffers:
-    """What is done with buffers of XLA's on the processor, on one device or several."""
+    """Operations on buffers of XLA's on the processor, on one device or several."""
 
     platform = "cpu"
     dlpack_device = (1, 0)

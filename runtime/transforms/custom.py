@@ -65,7 +65,7 @@ class Wrapper:
 
 
 class Custom(Wrapper):
-    """What custom_jvp and custom_vjp have in common. Read for a derivative, it carries the rule."""
+    """The base of custom_jvp and custom_vjp. Read for a derivative, it carries the rule."""
 
     rules: tuple[str, ...] = ()  # the attributes that hold it
     order = 1  # how many derivatives it is

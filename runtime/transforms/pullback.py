@@ -146,5 +146,5 @@ def _named(name: str) -> Callable[..., Any]:
 
 
 def forward_half(fun: Callable[..., Any], count: int, has_aux: bool) -> Any:
-    """What `vjp` calls; accelerated where `fun` is."""
+    """The function that `vjp` calls; accelerated where `fun` is."""
     return transformed(fun, Forward, count, has_aux)

@@ -260,7 +260,7 @@ class Site:
 
 
 class JvpSite(Site):
-    """With a rule (*fixed, primals, tangents) -> (result, tangent)."""
+    """A call with a rule (*fixed, primals, tangents) -> (result, tangent)."""
 
     def rule(self) -> Any:
         return JvpRule(self.name, self.linked, _unread)
@@ -299,7 +299,7 @@ class JvpSite(Site):
 
 
 class VjpSite(Site):
-    """With a rule args -> (result, residuals), and (*fixed, residuals, ct) -> cotangents of the arguments."""
+    """A call with rules args -> (result, residuals), and (*fixed, residuals, ct) -> cotangents of the arguments."""
 
     residuals: list[int]  # which results of `fwd` are residuals that `bwd` is given at run time
 
@@ -361,7 +361,7 @@ class VjpSite(Site):
         return self.program(b, [*residuals, *others, *cts], outs, rule, others)
 
     def _cotangents(self, out: TreeDef, results: Sequence[Atom], what: str) -> dict[int, Atom | Zeros | None]:
-        """For each leaf of the differentiable arguments what `bwd` gives."""
+        """The cotangents that `bwd` gives, one for each leaf of the differentiable arguments."""
         wanted = (
             f"{what} must produce an output with the same container (pytree) structure as the args tuple of the "
             "primal function"

@@ -26,7 +26,7 @@ def assembler(tree: TreeDef) -> Assembler:
 
 @lru_cache(maxsize=4096)
 def argument_assembler(trees: tuple[TreeDef, ...]) -> Assembler:
-    """From all leaves to the list of arguments."""
+    """A function from all leaves to the list of arguments."""
     return assembler(TreeDef(Kind.LIST, trees))
 
 

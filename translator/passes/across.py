@@ -151,7 +151,7 @@ def _of_places(made: Made, x: Atom, op: ArgReduce, attrs: ArgReduceAttrs) -> _Ro
 
 
 def _of_product(made: Made, s: Apply, attrs: ContractAttrs) -> _Rows | None:
-    """Of arrays that are multiplied element by element, and summed along their first axis."""
+    """The product of arrays element by element, summed along their first axis."""
     (x, y), (lhs, rhs, out), dtype = s.args, (attrs.lhs, attrs.rhs, attrs.out), s.targets[0].aval.dtype
     if len(rhs) > len(lhs):
         x, y, lhs, rhs = y, x, rhs, lhs
@@ -221,7 +221,7 @@ def _written(b: Builder, made: Made, rows: _Rows) -> Atom:
 def _combined(
     b: Builder, axis: int, count: int, part: Callable[[int, int], State], combine: Combine, later: Combine
 ) -> State:
-    """What so many rows give: one. `combine` is given rows that stand before others, `later` any."""
+    """Combine so many rows into one. `combine` is given rows that stand before others, `later` any."""
     terms = min(count, max(range(TERMS, TERMS // 2, -1), key=lambda n: -(count % n)))
     many = count // terms
     whole = part(0, many)
@@ -235,7 +235,7 @@ def _combined(
 
 
 def _place(b: Builder, op: ArgReduce, axis: int, count: int, part: Callable[[int, int], Atom]) -> Atom:
-    """Where the first extreme stands. The first NaN is one."""
+    """The position of the first extreme; the first NaN counts as one."""
     beyond = ops.GREATER if op.name == "argmax" else ops.LESS
 
     def placed(start: int, stop: int) -> State:
@@ -282,13 +282,13 @@ def _extreme(b: Builder, rows: _Rows, parts: _Parts) -> Atom:
 
 
 def _some(b: Builder, state: State, axis: int, start: int, stop: int) -> State:
-    """What stands between two places along an axis."""
+    """The part between two places along an axis."""
     dims = [Run(start, stop - start) if i == axis else Run(0, n) for i, n in enumerate(state[0].aval.shape)]
     return tuple(make.index(b, x, dims) for x in state)
 
 
 class _Parts:
-    """What stands between two places along an axis, made in `b`."""
+    """The part between two places along an axis, made in `b`."""
 
     def __init__(self, b: Builder, made: Made) -> None:
         self.b, self.made = b, made

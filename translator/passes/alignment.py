@@ -73,7 +73,7 @@ def reduced_alignment(domain: Shape, axes: tuple[int, ...], keepdims: bool) -> A
 def result_alignment(
     shape: Shape, kind: str, domain: Shape, axes: tuple[int, ...], constraints: dict[int, int]
 ) -> Alignment | None:
-    """Where an elementwise result lies that depends on reductions: along the whole domain, or one value a row."""
+    """The place of an elementwise result that depends on reductions: along the whole domain, or one value a row."""
     if shape == domain and kind == "row" and all(p == axis for p, axis in constraints.items()):
         return tuple(-1 if n == 1 else i for i, n in enumerate(shape))
     alignment = tuple(constraints.get(p, -1) for p in range(len(shape)))

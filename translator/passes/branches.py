@@ -23,7 +23,7 @@ from ..rewrite import substituted
 
 
 def joined_branches(function: Function) -> Function:
-    """The same function object where there is nothing to join."""
+    """The function with branches joined; the same object where there is nothing to join."""
     if sum(isinstance(s, If) for s in walk(function.body)) < 2:
         return function
     body = _block(function.body)

@@ -41,7 +41,7 @@ def aval_of(x: Atom | Call | Nested) -> Aval:
 
 @dataclass(slots=True)
 class Definitions:
-    """What made the variables of a program that is rewritten, and how often each was read in it before."""
+    """The definitions of a program being rewritten, and how often each variable was read in it before."""
 
     uses: Mapping[Var, int] = field(default_factory=dict)
     made: dict[Var, Apply] = field(default_factory=dict)
@@ -50,7 +50,7 @@ class Definitions:
         return self.made.get(v)
 
     def is_read_once(self, v: Var) -> bool:
-        """Of variables of the program, and of those of rewrites, which are made for one use each."""
+        """Whether a variable is read once; variables that rewrites make are, since each is made for one use."""
         return self.uses.get(v, 1) == 1
 
 

@@ -32,7 +32,7 @@ def dead_code(function: Function) -> Function:
 
 
 def live_variables(block: Block) -> set[Var]:
-    """What the results are made from, and what decides whether something is raised."""
+    """The variables that the results, or the conditions of raised errors, are made from."""
     sources: dict[Var, tuple[Atom, ...]] = {}
     roots = [*block.results]
     _note_block(block, sources, roots)

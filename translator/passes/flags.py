@@ -17,7 +17,7 @@ from ..rewrite import substituted
 
 
 def flags_off(function: Function) -> Function:
-    """The same function object where no loop asks for a flag."""
+    """The function with such flags known; the same object where no loop asks for a flag."""
     loops = [s for s in walk(function.body) if isinstance(s, While)]
     found: dict[Var, Atom] = {}
     for s in loops:

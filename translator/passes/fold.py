@@ -44,7 +44,7 @@ from .decided import where_true
 
 
 def rewrite(call: Call, aval: Aval, definitions: Definitions) -> Found:
-    """What computes the same value of type `aval` for less: an atom, another call, or None when nothing is known."""
+    """A cheaper way to the same value of type `aval`: an atom, another call, or None when nothing is known."""
     found = _rules(call, definitions)
     if found is None:
         return None

@@ -363,7 +363,7 @@ class _Fusion:
         return found
 
     def outside_uses(self) -> dict[Var, list[Unit | None]]:
-        """Who reads each value from outside its own group; None stands for results, views and single statements."""
+        """The readers of each value outside its own group; None stands for results, views and single statements."""
         uses: dict[Var, list[Unit | None]] = {}
         for unit in self.units.values():
             if unit.members:
@@ -572,7 +572,7 @@ class _Writer:
             self.out.append(close([needed[v] for v in self.order(own, needed)], own, kind))
 
     def order(self, targets: Sequence[Var], needed: dict[Var, Apply]) -> list[Var]:
-        """What the targets are made of among `needed`, in program order."""
+        """The statements that the targets are made of, among `needed`, in program order."""
         found: set[Var] = set()
         todo = list(targets)
         while todo:

@@ -156,7 +156,7 @@ def _group(
 
 
 def _bytes_written(s: Statement, t: Var) -> int:
-    """Of an array that is stored into, no more than what is stored."""
+    """Bytes written: for an array that is stored into, only those of the stored part."""
     if not isinstance(s, Fused) or s.kind != "scatter":
         return nbytes(t)
     store = s.body.statements[-1]
@@ -166,7 +166,7 @@ def _bytes_written(s: Statement, t: Var) -> int:
 
 
 def _bytes_read(s: Statement, a: Atom) -> int:
-    """Of an argument in which integers choose, no more than what is chosen."""
+    """Bytes read: for an argument indexed by integers, only those of the selected part."""
     if isinstance(s, Fused) and s.kind == "scatter" and a is s.args[0]:
         store = s.body.statements[-1]
         return _bytes_written(s, s.targets[0]) if isinstance(store, Apply) and store.op.name == "put_add" else 0

@@ -104,7 +104,7 @@ def are_of_one_kind(blocks: Sequence[Block], numbers: Sequence[Atom]) -> bool:
 
 
 class _Found:
-    """What each scalar of a program may be, by its definition."""
+    """The kinds that each scalar of a program may have, by its definition."""
 
     def __init__(self, python_bools: Set[Var] | None) -> None:
         self.pythons = _BOOL if python_bools is None else _PYTHONS
@@ -150,7 +150,7 @@ class _Found:
         return grown
 
     def results(self, s: Apply) -> Kinds:
-        """What the result of an operation may be."""
+        """The kinds that the result of an operation may have."""
         (t,) = s.targets
         if is_mark(s) or self.is_choice(s):
             return self.of(s.args[0])
@@ -201,7 +201,7 @@ def _is_comparison(op: Op) -> bool:
 
 
 def _typed(s: Apply, taken: dict[Var, Aval]) -> Aval | None:
-    """What the result is where these operands are of these kinds."""
+    """The kind of the result where these operands are of these kinds."""
     avals = [taken.get(a, a.aval) if isinstance(a, Var) else a.aval for a in s.args]
     if _is_comparison(s.op) and all(map(_is_pythons, s.args, avals)):
         return _PYTHONS

@@ -63,7 +63,7 @@ def _places(function: Function, sorts: dict[Var, Apply]) -> dict[Var, set[int]]:
 
 
 def _places_read(s: Statement, array: Var, sort: Apply) -> set[int] | None:
-    """Where the statement reads along the sorted axis, if it does no more than index, at known places."""
+    """The positions that a statement reads along the sorted axis, if all it does is index, at known places."""
     if not isinstance(s, Apply) or not isinstance(s.op, Index) or array in s.args[1:]:
         return None
     assert isinstance(s.attrs, IndexAttrs) and isinstance(sort.attrs, SortAttrs)

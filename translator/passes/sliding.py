@@ -232,7 +232,7 @@ def _product(made: Made, s: Apply, attrs: ContractAttrs) -> _Sum | None:
 
 
 def _addition(made: Made, s: Apply) -> _Sum | None:
-    """What is added to each place of an array is added slice by slice."""
+    """An addition to each place of an array, done slice by slice."""
     windows = windows_read_by(made, s)
     base, value = s.args[:2]
     if windows is None or windows.starts.step < 0 or value.aval.size < LEAST:
@@ -380,7 +380,7 @@ class _Windowed:
 
 
 def _slice_of(b: Builder, windows: Windows, place: Place) -> tuple[Dim, list[Atom]]:
-    """What the windows hold at one place, as a slice of the axis."""
+    """The elements of all windows at one place, as a slice of the axis."""
     count, step = len(windows.starts), windows.starts.step
     if isinstance(place, int):
         return Run(windows.starts.start + windows.within[place], count, step), []

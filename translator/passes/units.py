@@ -68,7 +68,7 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Shaped:
-    """What the merger of some units would be."""
+    """The merger that some units would become."""
 
     kind: str
     domain: Shape
@@ -83,7 +83,7 @@ def storable(v: Var, unit: Unit) -> bool:
 
 
 def merger(units: Sequence[Unit], shape: Shape) -> Shaped | None:
-    """What these units become when a statement with a result of this shape joins them all; None when they cannot."""
+    """The merger of these units with a statement whose result has this shape; None where they cannot be merged."""
     first = units[0]
     merged = Shaped(first.kind, first.domain, first.axes)
     if merged.kind == "pointwise" and first.domain != shape:

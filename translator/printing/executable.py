@@ -98,7 +98,7 @@ def _modules(text: str) -> dict[str, Any]:
 
 
 def captured_value(capture: Capture) -> Any:
-    """What a hidden parameter stands for now. Raises NameError where the name is gone, as Python would."""
+    """The current value of a hidden parameter. Raises NameError where the name is gone, as Python would."""
     value = _lookup(capture.function, capture.name)
     for step, key in capture.path:
         value = getattr(value, key) if step == "attr" else value[key]

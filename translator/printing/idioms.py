@@ -133,7 +133,7 @@ def _made(a: Atom, op: Op, maker: Maker) -> tuple[Atom, ...] | None:
 
 @dataclass(frozen=True, slots=True)
 class _Mask:
-    """Where row + `k` == column ("eye") or row + `k` >= column ("tri")."""
+    """A mask where row + `k` == column ("eye"), or row + `k` >= column ("tri")."""
 
     op: Create
     shape: Shape

@@ -105,7 +105,7 @@ class Lifetimes:
             self.conflicts[i] |= alive & ~(1 << i)
 
     def _block(self, block: Block, alive: int) -> int:
-        """What is alive at the start of the block, its parameters included, given what is alive at its end."""
+        """The variables alive at the start of the block, parameters included, given those alive at its end."""
         for s in reversed(block.statements):
             alive = self._statement(s, alive)
         return alive

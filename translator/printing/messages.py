@@ -28,7 +28,7 @@ def class_of(made: Thrown, scope: Scope) -> ast.expr:
 
 
 def arguments(made: Thrown, values: Sequence[ast.expr], scope: Scope) -> list[ast.expr | ast.keyword]:
-    """What the class is called with, of these values."""
+    """The arguments that the exception class is called with."""
     plain = [_argument(a, values, scope) for a in made.args]
     return [*plain, *(name(f"{k}={text_of(_argument(a, values, scope))}") for k, a in made.keywords)]
 

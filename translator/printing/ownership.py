@@ -76,7 +76,7 @@ class _RootTable(dict[Var, Roots]):
                 self.having[r] = self.having.get(r, 0) | bit
 
     def holders(self, roots: Roots) -> int:
-        """As a mask, the variables that may have one of these."""
+        """The variables that may have one of these roots, as a bit mask."""
         found = 0
         for r in roots:
             found |= self.having.get(r, 0)
@@ -293,7 +293,7 @@ class Ownership:
         return [v for v in living if v is not but and not base.isdisjoint(self.of(v))]
 
     def _with_memory(self) -> int:
-        """As a mask, the variables that may have roots: all but numbers that are computed."""
+        """The variables that may have roots, as a bit mask: all but computed numbers."""
         computed = (
             t
             for s in walk(self.function.body)
@@ -479,7 +479,7 @@ class Ownership:
         return not any(self.of(v) & base for v in self.lifetimes.members(alive))
 
     def _written(self, s: For | While, params: Sequence[Var]) -> Roots:
-        """What the stores in the loop write, in this iteration or, handed on under another name, in a later one."""
+        """The variables whose memory the loop's stores write, in this trip or, under another name, in a later one."""
         found = NOTHING
         waiting = list(s.body.statements)
         while waiting:

@@ -264,7 +264,7 @@ class _Finder:
                 widths[s.targets[0]] = width(s.args[0]) + 2 if stacked and isinstance(s, Apply) else total
 
     def _inside(self, a: Var, user: Statement) -> Var:
-        """What gets a line of its own where `a` is too long: of an element of np.stack not its new axis."""
+        """The temporary that gets its own line where `a` is too long; for a part of np.stack not its new axis."""
         made = self.folded.get(a)
         if made is None or not is_stack(user, a, made):
             return a

@@ -37,7 +37,7 @@ class Scope:
         return chosen
 
     def literal(self, value: Any) -> ast.expr:
-        """A value known at translation as source; by name where it has no literal."""
+        """The source of a value that is known at translation; its name where it has no literal."""
         if value is None or isinstance(value, bool | str | bytes):
             return ast.Constant(value)
         if value is Ellipsis:

@@ -65,7 +65,7 @@ def _as_array(
 
 
 def _copy_mode(copy: Value) -> Value:
-    """What `copy=` says where it is one of NumPy's modes, as SciPy's array_api_compat has them."""
+    """The meaning of `copy=` given as one of NumPy's modes, as SciPy's array_api_compat does."""
     return {"ALWAYS": True, "IF_NEEDED": None, "NEVER": False}[copy.name] if isinstance(copy, np._CopyMode) else copy
 
 

@@ -250,7 +250,7 @@ def _foreign_attribute(ctx: Context, owner: Foreign, name: str, node: ast.AST) -
 
 
 def set_attribute(ctx: Context, owner: Value, name: str, value: Value, node: ast.AST) -> None:
-    """What `owner.name = value` does: a property's setter is called; else the object holds the value."""
+    """`owner.name = value`: a property's setter is called, else the object holds the value."""
     if _holds_attributes(owner) and not name.startswith("__"):
         ctx.set_attribute(_mirror(ctx, _of_function(ctx, owner), name, node), name, value)
         return

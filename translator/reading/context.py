@@ -70,7 +70,7 @@ _TOO_LONG = Diagnostic(
 
 @dataclass(slots=True)
 class Snapshot:
-    """What a block that has been read, and undone, left behind: its statements and the state at its end."""
+    """A block that has been read and undone: its statements, and the state at its end."""
 
     builder: Builder
     views: dict[tuple[Atom, Step], Atom]
@@ -189,7 +189,7 @@ class Context(Telling):
         return value
 
     def number(self, value: Value) -> Value:
-        """What NumPy takes for a number: an array without axes is what it holds."""
+        """The value as NumPy computes with it: the content of an array without axes."""
         if type(value) is not Ref or value.aval.shape:
             return value
         return self.wrap(self.read(value))
@@ -230,7 +230,7 @@ class Context(Telling):
         raise error(f"{describe(v)} cannot stand in arithmetic with arrays")
 
     def carried(self, v: Value) -> Atom:
-        """The same of what a loop carries or a branch leaves: Python ints are numbers of 64 bits there."""
+        """Like `atom`, for what a loop carries or a branch leaves: Python ints have 64 bits there."""
         if type(v) is int and not -(2**63) <= v < 2**63:
             raise CutError(Diagnostic("a loop or a branch changes a Python int of over 64 bits"))
         return self.atom(v)
@@ -245,7 +245,7 @@ class Context(Telling):
         return make.concatenate(self.b, [make.expand_dims(self.b, r, 0) for r in rows], 0)
 
     def read(self, ref: Ref) -> Atom:
-        """What the array holds now."""
+        """The current content of the array."""
         cell = ref.cell
         if cell.stale:
             raise AliasError(Diagnostic("this array may have changed", why=cell.stale, instead="take a .copy() first"))
@@ -347,7 +347,7 @@ class Context(Telling):
             check_union(self, changed)
 
     def mirror(self, of: Any, capture: Capture) -> Mirror:
-        """What holds the attributes that the function puts into an object outside it, which `capture` leads to."""
+        """The mirror of an object outside the function, found by `capture`: it holds the attributes put into it."""
         mirror = self.mirrors.by_id.get(id(of))
         if mirror is None:
             mirror = self.mirrors.by_id[id(of)] = Mirror()
@@ -379,7 +379,7 @@ class Context(Telling):
         self.set_attribute(mirror, name, value)
 
     def iterator(self, v: Value) -> Generator | None:
-        """What a list stands for that is an iterator in Python."""
+        """The iterator that a list stands for, if Python has an iterator there."""
         items, made = self.iterators.get(id(v), (None, None))
         return made if items is v else None
 
@@ -446,7 +446,7 @@ class Context(Telling):
         return snapshot
 
     def _keep_young(self, shot: Snapshot, births: int) -> None:
-        """What the block itself made stays as the block left it: nothing outside has seen it."""
+        """Leave what the block itself made as it is at the block's end: nothing outside has seen it."""
         for cell in [c for c in shot.cells if c.birth > births]:
             cell.atom = shot.cells.pop(cell)
         if not shot.containers and not shot.attributes:
@@ -527,7 +527,7 @@ def name_result(v: Value, name: str) -> None:
 
 
 def _thrown(error: Exception) -> Thrown:
-    """What NumPy or Python raises where the reading found an error of theirs."""
+    """The exception that NumPy or Python raises where the reading found an error of theirs."""
     cls = next(c for c in (ValueError, TypeError, IndexError, KeyError, ArithmeticError) if isinstance(error, c))
     if isinstance(error, UntracedError):
         return Thrown(cls, (Known(error.diagnostic.what),))

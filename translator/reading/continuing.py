@@ -23,7 +23,7 @@ from .values import Ref, Undefined, Value, leaves_in
 
 
 class _Apart(Exception):
-    """What the sides leave is not one thing: the paths are read on separately."""
+    """Raised where the sides leave different things: the paths are then read on separately."""
 
 
 def only_continues(node: ast.For | ast.While) -> bool:

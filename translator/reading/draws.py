@@ -99,7 +99,7 @@ class Draw:
         return waiting.pop(self)
 
     def once(self) -> Any:
-        """What is drawn in one trip."""
+        """The draws of one trip."""
         call = _call.get()
         assert call is not None, "a draw outside `drawing`"
         owner = call.generator(self.owner)
@@ -108,7 +108,7 @@ class Draw:
 
 
 def _trips(draws: Sequence[Draw], depth: int) -> dict[Draw, Any]:
-    """What draws that stand in one loop give in all its trips, stacked."""
+    """The draws of a loop in all its trips, stacked."""
     found: dict[Draw, list[Any]] = {d: [] for d in draws}
     for _ in range(draws[0].nest[depth].trips):
         for group in _together(draws, depth + 1):
@@ -257,7 +257,7 @@ def argument(ctx: Context, cls: type) -> Any:
 @functools.cache
 def _unknown_generator() -> type[np.random.Generator]:
     class Given(np.random.Generator):
-        """Of a generator that is an argument nothing is known but what it draws."""
+        """A generator that is an argument: nothing is known of it but what it draws."""
 
         @property
         def bit_generator(self) -> Any:
@@ -284,7 +284,7 @@ def _generators() -> tuple[Any, ...]:
 
 
 def drawn(ctx: Context, f: Any, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
-    """What a function of np.random gives to a derivative; NotImplemented where CPython must call it."""
+    """The value of a function of np.random under a derivative; NotImplemented where CPython must call it."""
     if not may_draw(ctx):
         if purpose().keeps_calls and all(b in ctx.loops.turns or b in ctx.loops.unbounded for b in ctx.builders[1:]):
             ask(ctx, [v for b in ctx.builders[1:] for v in ctx.loops.unbounded.get(b, ())])

@@ -391,7 +391,7 @@ def compare_pair(ctx: Context, kind: ast.cmpop, left: Value, right: Value, node:
 
 
 def _compare_unlike(ctx: Context, kind: ast.cmpop, left: Value, right: Value, node: ast.AST) -> bool:
-    """A run-time value beside None, a string, or in Python a list."""
+    """Compare a run-time value with None, a string, or a value in a Python list."""
     if Ref in (type(left), type(right)):
         instead = "use `is None`" if left is None or right is None else "compare with numbers or arrays"
         ctx.cut(node, f"a comparison of {describe(left)} with {describe(right)}", instead=instead)

@@ -84,7 +84,7 @@ def _is_cut(node: ast.AST) -> bool:
 
 @functools.lru_cache(maxsize=1024)
 def _violations(root: FunctionNode) -> tuple[tuple[ast.AST, Refusal], ...]:
-    """Of a function's syntax, which is read as often as it is specialised."""
+    """The violations in a function's syntax, kept because the function is read once for each specialisation."""
     found: list[tuple[ast.AST, Refusal]] = []
     # Decorators, annotations and defaults of the outer function ran when it was defined; only its body is read.
     waiting: list[ast.AST] = list(root.body) if isinstance(root, ast.FunctionDef) else [root.body]

@@ -79,7 +79,7 @@ def _updated(ctx: Context, update: Update, args: list[Value], unique: bool, node
 
 
 def _mode(ctx: Context, kwargs: dict[str, Value], node: ast.AST) -> str | None:
-    """What becomes of indices out of range; None where they are errors."""
+    """How indices out of range are treated; None where they are errors."""
     for name in kwargs:
         if name not in _PROMISES:
             raise TypeError(f"x.at[...] has no option {name!r}")

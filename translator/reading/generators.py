@@ -79,7 +79,7 @@ class Pieces:
 
 
 def of_function(pieces: Pieces, frame: Frame, node: FunctionNode) -> Generator:
-    """What a call of a generator function gives, after its body has been read in `frame`."""
+    """The value of a call of a generator function, after its body has been read in `frame`."""
     pieces.check(f"{frame.name}, a generator,")
     names = _NONE.union(*map(reads, node.body)) if isinstance(node, ast.FunctionDef) else _NONE
     own = {n: v for n, v in frame.env.items() if n in names}
@@ -106,7 +106,7 @@ def of_call(pieces: Pieces, f: Any, args: list[Value], items: list[Value]) -> No
 
 
 def _seen(frame: Frame | None, names: Names) -> Iterator[tuple[Frame, str]]:
-    """Where the functions around bind these names."""
+    """The values that the enclosing functions bind to these names."""
     while frame is not None:
         here = {n for n in names if _meaning(frame, n) is not _UNBOUND}
         yield from ((frame, n) for n in sorted(here))
@@ -122,7 +122,7 @@ _UNBOUND = object()
 
 
 def taken(ctx: Context, g: Generator, node: ast.AST) -> list[Value]:
-    """All that it yields, once."""
+    """All elements that it yields, read once."""
     if g.used is not False:
         why = "its values are gone after the first time"
         ctx.cut(node, f"{g.name}, which is an iterator, is consumed again", why, "make a list of it first, list(...)")
@@ -132,7 +132,7 @@ def taken(ctx: Context, g: Generator, node: ast.AST) -> list[Value]:
 
 
 def getters(ctx: Context, g: Generator, node: ast.AST) -> list[Getter]:
-    """The same one by one, for a loop whose body must not change what the generator reads."""
+    """The elements one by one, for a loop whose body must not change what the generator reads."""
     return [partial(_item, ctx, g, item, node) for item in taken(ctx, g, node)]
 
 

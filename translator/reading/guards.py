@@ -100,7 +100,7 @@ def fetch(capture: Capture) -> Any:
 
 
 def space_of(function: Any, name: str) -> Any:
-    """Where Python finds the name: a closure cell, the module's globals, builtins, or an object."""
+    """The namespace that has the name: a closure cell, the module's globals, builtins, or an object."""
     if isinstance(function, Root):
         return function
     free = function.__code__.co_freevars
@@ -215,7 +215,7 @@ class Captures:
         return self.adopt(value, Capture(root, name), root)
 
     def part(self, cls: type, name: str) -> Any:
-        """What a class defines under a name, a method or a property, guarded; None where it has none."""
+        """The method or property that a class defines under a name, guarded; None where it has none."""
         found = getattr(cls, name, None)
         if found is not None and not is_library(cls):
             root = self.root(cls)

@@ -74,7 +74,7 @@ def call_handler(
 def _computed(
     ctx: Context, handler: Any, f: Any, args: list[Value], kwargs: dict[str, Value], node: ast.AST
 ) -> Value:
-    """What the handler makes of arguments that are as it takes them."""
+    """The result of the handler for arguments in the form that it takes."""
     if handler.inline:
         try:
             signature_of(handler.function).bind(*handler.first, *args, **kwargs)
@@ -235,7 +235,7 @@ _OWN_NAME = re.compile(r"^[\w.<>]+(\(\))? (?=takes|got|missing)")  # of the hand
 
 
 def _refusal(function: Any, args: list[Value], kwargs: dict[str, Value]) -> TypeError | None:
-    """What NumPy's function raises for such arguments; None where it takes them, or its parameters are not known."""
+    """The exception that NumPy's function raises for such arguments; None where there is none, or nobody knows."""
     if isinstance(function, np.ufunc):
         return _refusal_of_ufunc(function, len(args), kwargs)
     try:

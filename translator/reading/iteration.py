@@ -66,7 +66,7 @@ class Steps:
 
 
 def known_items(ctx: Context, v: Value, node: ast.AST) -> list[Value]:
-    """All elements, for what runs when the function is translated. Run-time bounds are asked for."""
+    """All elements, for code that runs while the function is translated. Run-time bounds are asked for."""
     if isinstance(v, Foreign) and not hasattr(getattr(type(v.value), "__iter__", None), "__code__"):
         refuse_loop(ctx, v, node)
     if type(v) is Flat:
@@ -210,7 +210,7 @@ def _check_members(ctx: Context, v: Collection[Any], members: list[Any], node: a
 
 
 def end_of(ctx: Context, v: Value, node: ast.AST) -> Callable[[], None]:
-    """What a loop asks when no element is left."""
+    """A check for when no element is left: the loop has not changed the length or members of what it runs over."""
     owners = [(owner, list(owner)) for owner in _changeable(v)]
 
     def end() -> None:

@@ -90,7 +90,7 @@ class Joiner:
         return joined
 
     def _contents(self, x: Any, y: Any, name: str) -> Value:
-        """What a list, dict or set holds, by two copies of it."""
+        """The content of a list, dict or set that two branches have as two copies."""
         if isinstance(x, dict) and list(x) == list(y):
             return {k: self.join(x[k], y[k], f"{name}_{k}") for k in x}
         if isinstance(x, list) and len(x) == len(y):
@@ -162,7 +162,7 @@ class Joiner:
         return target
 
     def _number_or_array(self, x: Value, y: Value, name: str) -> Value:
-        """A number, or an array without axes."""
+        """Whether the value is a number, or an array without axes."""
         a = self._read(0, x) if _is_box(x) else self.ctx.carried(x)
         b = self._read(1, y) if _is_box(y) else self.ctx.carried(y)
         either = self._either(x, y, "make both numbers, x[()], or both arrays")
@@ -296,5 +296,5 @@ def _holding(a: Aval, b: Aval) -> Aval | None:
 
 
 def convert(b: Builder, atom: Atom, aval: Aval) -> Atom:
-    """A number brought to the type `aval`; only upwards."""
+    """A number converted to the type `aval`; only to wider ones."""
     return atom if atom.aval == aval else make.widened(b, atom, aval)

@@ -30,7 +30,7 @@ _MADE_BY_CLASS = 1 << 9  # in the __flags__ of a class: CPython's Py_TPFLAGS_HEA
 
 
 def of_library(module: str) -> bool:
-    """By the name of the module: NumPy, SciPy, the standard library, untraced itself."""
+    """Whether a module belongs to NumPy, SciPy, the standard library or untraced, by its name."""
     root = module.partition(".")[0]
     return root in ("numpy", "untraced", "scipy") or (root in sys.stdlib_module_names and _is_standard(root))
 

@@ -98,7 +98,7 @@ class Lists:
         ctx.frame.env.update(self.made)
 
     def _counting(self, steps: Steps) -> Steps:
-        """The same steps by a counter from 0, of which the lists take note."""
+        """The loop's steps with a counter from 0, which the lists take note of."""
         ctx, start, step = self.ctx, steps.start, steps.step
         if steps.reverse:
             start, step = start + (self.length - 1) * step, -step
@@ -129,7 +129,7 @@ class Lists:
             ctx.frame.env[f"%rows_{name}"] = rows  # a name for what the list holds: it counts where memory is shared
 
     def check(self, outcome: Outcome) -> None:
-        """Of the loop: arrays on a list are not written any more, and numbers are of one kind. Raises Unfit."""
+        """Check the loop: arrays on a list are not written any more, and numbers are of one kind. Raises Unfit."""
         cells = {cell: atom for f in self.made.values() for cell, atom in f.cells.items()}
         if any(cell.atom is not atom for cell, atom in cells.items()):
             raise Unfit
@@ -145,7 +145,7 @@ class Lists:
             raise Unfit
 
     def close(self) -> None:
-        """Behind the loop: lists again. Arrays that names lead to as well may not be written in place."""
+        """After the loop: rows become lists again. Arrays that have names besides may not be written in place."""
         env = self.ctx.frame.env
         for name, f in self.made.items():
             del env[f"%rows_{name}"]
@@ -166,7 +166,7 @@ class Lists:
 
 
 def check_crowd(ctx: Context, body: Block) -> None:
-    """Where many elements are used one by one after all, the loop had better be written out, or be CPython's."""
+    """Ask to write out loops that use many single rows after all, or to leave them to CPython. Raises Restart."""
     counts: dict[Atom, int] = dict.fromkeys(ctx.lists.rows, 0)
     for s in walk(body) if counts else ():
         if isinstance(s, Apply) and isinstance(s.attrs, IndexAttrs) and s.args and s.args[0] in counts:

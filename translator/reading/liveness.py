@@ -263,7 +263,7 @@ def _reads_of_scope(scope: ast.FunctionDef | ast.Lambda | _Comprehension) -> Nam
 
 
 def _pattern_names(node: ast.AST) -> list[str]:
-    """What a part of a pattern of `match` binds, or an `except ... as`."""
+    """The names bound by a part of a `match` pattern, or by `except ... as`."""
     match node:
         case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)) | ast.MatchMapping(rest=str(name)):
             return [name]
@@ -273,7 +273,7 @@ def _pattern_names(node: ast.AST) -> list[str]:
 
 
 def imported_names(node: ast.AST) -> list[str]:
-    """What an import binds."""
+    """The names that an import binds."""
     if not isinstance(node, ast.Import | ast.ImportFrom):
         return []
     return [a.asname or a.name.partition(".")[0] for a in node.names]
@@ -299,7 +299,7 @@ def stores(node: ast.AST, parts: Callable[[ast.AST], Iterable[ast.AST]] = childr
 
 
 def certain_parts(node: ast.AST) -> Iterable[ast.AST]:
-    """Those of a statement or an expression that run whenever it does."""
+    """The parts of a statement or expression that run whenever it does."""
     match node:
         case ast.BoolOp(values=[first, *_]):
             return (first,)

@@ -134,7 +134,7 @@ def _astype(ctx: Context, owner: Value, args: list[Value], kwargs: dict[str, Val
 
 
 def _conjugate(ctx: Context, owner: Value, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
-    """Of real numbers it is the array itself; of a Python number a Python number."""
+    """x.conjugate(): for real numbers the array itself; for a Python number a Python number."""
     if owner.aval.dtype.kind != "c" and not args:
         return owner
     handler = surface.method_handler("conjugate")

@@ -27,7 +27,7 @@ _WIDENED = frozenset({"sum", "prod", "cumsum", "cumprod", "mean", "nansum", "nan
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """Where the results go: an array or None for each; `where` tells which elements, `unsafe` allows every cast.
+    """The destination of results: an array or None for each; `where` selects elements, `unsafe` allows every cast.
 
     `exact` allows none.
     """

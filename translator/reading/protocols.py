@@ -28,7 +28,7 @@ def is_instance(v: Value) -> bool:
 
 
 def special(ctx: Context, v: Value, name: str, args: list[Value], node: ast.AST) -> Value:
-    """What the special method gives; NotImplemented where the class has none that is written in Python."""
+    """The result of the special method; NotImplemented where the class has none that is written in Python."""
     if not is_instance(v):
         return NotImplemented
     method = ctx.captures.part(_class(v), name)
@@ -73,7 +73,7 @@ def compared(ctx: Context, kind: ast.cmpop, left: Value, right: Value, node: ast
 
 
 def truth_of_object(ctx: Context, v: Value, node: ast.AST) -> Value:
-    """What decides the truth of an object: a value whose truth can be asked, or a bool."""
+    """The value that decides the truth of an object: a bool, or a value whose own truth can be asked."""
     for name in ("__bool__", "__len__"):
         result = special(ctx, v, name, [], node)
         if result is not NotImplemented:

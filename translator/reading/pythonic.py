@@ -424,5 +424,5 @@ BUILTINS: dict[Any, Implementation] = {
 
 
 def builtin_for(f: Any) -> Implementation | None:
-    """What a call of one of Python's own functions means; None for all else."""
+    """The meaning of a call of one of Python's own functions; None for all else."""
     return BUILTINS.get(f) or library_for(f)

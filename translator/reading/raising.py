@@ -62,7 +62,7 @@ def _is_caught(ctx: Context, node: ast.Raise) -> bool:
 
 
 def assert_not(ctx: Context, node: ast.Assert, holds: bool | Atom) -> None:
-    """What an `assert` does whose condition is `holds`."""
+    """Read an `assert` whose condition is `holds`."""
     if holds is True:
         return
     if holds is False and len(ctx.builders) == 1:

@@ -71,7 +71,7 @@ class Recursions:
 
 
 def mark(node: ast.AST) -> Site:
-    """What asks for the calls of a function to stay calls."""
+    """The key by which a reading is asked to keep the calls of a function as calls."""
     return node, -1
 
 
@@ -141,7 +141,7 @@ def _branches_out(ctx: Context, frame: Frame, node: ast.AST) -> bool:
 
 
 def _most_called(frame: Frame) -> Frame:
-    """Of the calls around one, and itself, the latest of the function that is called most often."""
+    """Among the calls around one, and itself, the latest of the function that is called most often."""
     calls = [frame]
     while calls[-1].caller is not None:
         calls.append(calls[-1].caller)

@@ -377,7 +377,7 @@ def _refuse_store(ctx: Context, target: Masked, value: Value, node: ast.AST) -> 
 
 
 def attribute(ctx: Context, s: Masked, name: str, node: ast.AST) -> Value:
-    """What is known of a selection; NotImplemented for what needs the array."""
+    """An attribute that is known for a selection; NotImplemented for one that needs the array."""
     match name:
         case "ndim":
             return len(s.parts)

@@ -74,7 +74,7 @@ def _stepped(view: Ref, dims: tuple[Dim, ...], atoms: tuple[Atom, ...]) -> Ref:
 def _positions(
     ctx: Context, w: Windows, dims: tuple[Dim, Dim], atoms: tuple[Atom, ...]
 ) -> tuple[Dim, tuple[Atom, ...]] | None:
-    """What an index of the places and of what follows each takes of the axis itself."""
+    """How an index of the places, and of the axes that follow each, indexes the axis itself."""
     match dims:
         case Run(start=int() as i, size=n, step=s), Run(start=int() as j, size=m, step=t) if n and m:
             starts, within = _part(w.starts, i, n, s), _part(w.within, j, m, t)

@@ -142,7 +142,7 @@ def adopt(fun: types.FunctionType, source: Source) -> None:
 
 
 def _plain_loops(node: FunctionNode) -> FunctionNode:
-    """Where the test of a `while` binds a name (`:=`), the test becomes the first statement of the body.
+    """Rewrite each `while` whose test binds a name (`:=`): the test becomes the first statement of the body.
 
         while (s := f(x)) > 1:          while True:
             x = x / s                       if not (s := f(x)) > 1:
@@ -193,7 +193,7 @@ _NAMING: dict[type[ast.AST], tuple[str, ...]] = {
 
 
 def as_private(name: str, around: str) -> str:
-    """A name as Python mangles it inside the class `around`."""
+    """A name, mangled as Python does inside the class `around`."""
     private = name.startswith("__") and not name.endswith("__") and around.strip("_")
     return f"_{around.lstrip('_')}{name}" if private else name
 
@@ -443,7 +443,7 @@ class Scope:
     globals: dict[str, Any]
 
     def space(self, name: str) -> Any:
-        """Where a name is bound, unless it is a builtin: a closure cell, or the dict of the module's globals."""
+        """The namespace that binds a name, unless it is a builtin: a closure cell, or the module's globals."""
         return self.cells.get(name, self.globals)
 
 

@@ -60,7 +60,7 @@ def _over_items(python: Callable[..., Iterable[Any]]) -> Implementation:
 
 
 def _first_items(python: Callable[..., Iterable[Any]], what: str) -> Implementation:
-    """The same of a first argument alone; the others are known numbers."""
+    """Like the function above, for a first argument only; the others are known numbers."""
 
     def implementation(ctx: Context, node: ast.AST, items: Value, *numbers: Value) -> Value:
         known = [static(ctx, n, node, what) for n in numbers]
@@ -167,7 +167,7 @@ def _repeat(ctx: Context, node: ast.AST, item: Value, times: Value = None) -> Va
 
 
 def _keys(ctx: Context, node: ast.AST, items: list[Value], key: Value, what: str) -> list[Any]:
-    """What decides the order of elements, known; asked for where it depends on arguments."""
+    """The sort keys of the elements, as known values; asked for where they depend on arguments."""
     keys = items if key is None else [ctx.call(key, [x], {}, node) for x in items]
     if any(map(has_runtime, keys)):
         ask(ctx, keys)
@@ -395,7 +395,7 @@ def _iter(ctx: Context, node: ast.AST, items: Value) -> Value:
 
 
 def _next(ctx: Context, node: ast.AST, items: Value, *default: Value) -> Value:
-    """Of an iterator made in this very call, which nobody asks again."""
+    """next() of an iterator made in this very call, which nobody asks again."""
     fresh = isinstance(node, ast.Call) and bool(node.args) and isinstance(node.args[0], ast.GeneratorExp | ast.Call)
     if not fresh:
         ctx.cut(node, "`next` of an iterator that is kept", instead="loop over the container, or index it")

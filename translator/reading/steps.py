@@ -16,14 +16,14 @@ from .values import IndexStep, OpStep, Ref, Step
 
 
 def replayed(b: Builder, base: Atom, step: Step) -> Atom:
-    """What the step shows of `base`."""
+    """The part of `base` that the step shows."""
     if isinstance(step, IndexStep):
         return make.index(b, base, step.dims, step.dynamic)
     return _applied(b, base, step.op, step.attrs, step.extra)
 
 
 def _applied(b: Builder, base: Atom, op: Op, attrs: Attrs, extra: tuple[Atom, ...]) -> Atom:
-    """A view operation in canonical form."""
+    """The view operation, in canonical form."""
     match attrs:
         case ShapeAttrs(shape=shape) if op is ops.RESHAPE:
             return make.reshape(b, base, shape)
@@ -82,6 +82,6 @@ def read_only(view: Ref) -> Ref:
 
 
 def indexed_aval(base: Aval, dims: Sequence[Dim], atoms: Sequence[Atom]) -> Aval:
-    """Of `base[...]`; the positions in `dims` count within `atoms`."""
+    """The type of `base[...]`; the positions in `dims` count within `atoms`."""
     shifted = tuple(Gather(d.arg + 1) if isinstance(d, Gather) else d for d in dims)
     return Aval(indexed_shape(IndexAttrs(shifted), [base, *(a.aval for a in atoms)]), base.dtype)

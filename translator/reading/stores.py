@@ -360,7 +360,7 @@ def augmented_value(
 
 
 def write_in_place(ctx: Context, target: Ref, atom: Atom, node: ast.AST) -> None:
-    """A result written into `target`, cast as `casting="same_kind"` allows. Raises ShapeError, DTypeError."""
+    """Write a result into `target`, cast as `casting="same_kind"` allows. Raises ShapeError, DTypeError."""
     aval = target.aval
     if atom.aval.shape != aval.shape:
         if np.broadcast_shapes(atom.aval.shape, aval.shape) != aval.shape:

@@ -61,7 +61,7 @@ class Telling:
         return error
 
     def _library_refused(self, error: UntracedError, name: str, call: ast.AST) -> UntracedError:
-        """What is wrong in the source of a library's function, told at the user's call."""
+        """The refusal of something in a library's source, told at the user's call."""
         source, found = self.frame.source, error.diagnostic
         what, why = f"{name} cannot be compiled: {found.what}", found.why
         if self.transforms:

@@ -128,7 +128,7 @@ class Trying:
         self.ctx.cut(s, what, f"{_WHY}: {error}", _INSTEAD)
 
     def behind(self, i: int, kont: Kont) -> Kont:
-        """What follows the statement: the rest of the body, and what follows the `try`, whose errors are its own."""
+        """Read what follows the statement: the rest of the body, then what follows the `try`, outside of it."""
 
         def rest() -> Flow:
             flow = self.statements(i + 1, 0, kont)

@@ -332,7 +332,7 @@ class Update:
 
 @dataclass(frozen=True, slots=True)
 class Undefined:
-    """What a name is bound to when its value is not one thing; an error only when the name is used.
+    """The value of a name that has no single value; an error only when the name is used.
 
     It would be one thing if the run-time values `needs` were known. A number of one dtype or another, `dtypes`, is
     `number` in a dtype that holds both: what casts it to its own dtype, as a store does, may use that.
@@ -403,7 +403,7 @@ class Detour(Exception):
 
 
 class Raised(Detour):
-    """What is being read ends in a `raise`: `error`, of these values."""
+    """Raised where the code that is read ends in a `raise`: `error`, of these values."""
 
     def __init__(self, error: Thrown, values: tuple[Atom, ...], span: Span) -> None:
         super().__init__(error.error.__name__)
@@ -480,7 +480,7 @@ def is_object(v: Value) -> bool:
 
 
 def attributes_of(v: Any) -> dict[str, Value]:
-    """Those of an object itself, by their names; not to be written to."""
+    """The attributes of an object itself, by name; not to be written to."""
     own: dict[str, Value] = getattr(v, "__dict__", {})
     slots = _slots(type(v))
     return {**dict(_held(v, slots)), **own} if slots else own
@@ -533,7 +533,7 @@ def has_runtime(v: Value) -> bool:
 
 
 def describe(v: Value) -> str:
-    """What a person calls the value, for messages."""
+    """A person's word for the value, for messages."""
     aval = aval_of_value(v)
     if aval is not None:
         if aval.weak:

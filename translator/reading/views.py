@@ -93,7 +93,7 @@ _VIEWS = frozenset({"reshape", "transpose", "broadcast_to", "expand_dims", "sque
 
 @dataclass(frozen=True, slots=True)
 class Lying:
-    """What was taken for granted of the memory of an array: whether every reshape on the path from it is a view.
+    """An assumption about the memory of an array: whether every reshape on the path from it is a view.
 
     With `in_line` the last array must also have its elements one after the other: np.ravel copies others. With
     `in_order` it is that the first axis has the longest stride, and so on.

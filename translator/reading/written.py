@@ -25,7 +25,7 @@ _OFTEN = 16  # iterations between two looks at what stands in the block
 
 
 class Written:
-    """What the iterations of one loop have become; `past` counts blocks that are closed or lie around the open one."""
+    """The code that a loop's iterations have become; `past` counts blocks that are closed or enclose the open one."""
 
     def __init__(self, ctx: Context, node: ast.AST) -> None:
         self.ctx, self.node, self.past = ctx, node, 0
@@ -70,7 +70,7 @@ class Written:
 
 
 def _length(statements: Sequence[Statement]) -> int:
-    """In operations."""
+    """The number of operations."""
     everything = [i for s in statements for i in (s, *(i for b in blocks_of(s) for i in walk(b)))]
     return len(everything) + _KERNEL * _kernels(everything)
 
