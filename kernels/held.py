@@ -10,6 +10,7 @@ Of a row of more than 16,384 elements what lies behind those is in shared memory
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import field, replace
@@ -196,8 +197,13 @@ class HeldRows(Neighbours):
         fresh = [self.fresh(p, needed, self.roots(p)[1])[0] for p, needed in enumerate(self.schedule)]
         read = [v for step in fresh for v in step if isinstance(v.source, Load)]
         once = {id(v): v for v in read}
-        cells = self.layout.rows * self.layout.columns
-        return cells * sum(v.dtype.itemsize * (sum(u is v for u in read) - 1) for v in once.values())
+        return sum(self.nbytes(v) * (sum(u is v for u in read) - 1) for v in once.values())
+
+    def nbytes(self, v: Value) -> int:
+        """Of what a load reads for all rows: caches have what all of them read."""
+        strides = self.accesses[id(v)].strides
+        axes = [a for space in self.layout.spaces for a in space.axes if strides[a.members[-1]]]
+        return v.dtype.itemsize * math.prod(a.extent for a in axes)
 
     def passes(self) -> list[Pass]:
         result: list[Pass] = []

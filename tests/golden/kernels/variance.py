@@ -14,8 +14,7 @@ def variance_t_parts(
     begin = chunk * chunk_length
     end = tl.minimum(begin + chunk_length, columns)
     t_sofar = tl.full([ROWS, BLOCK], 0.0, tl.float32)
-    # How many numbers, their mean, and the sum of their squared distances from it, by Welford's recurrence.
-    x_count_sofar = tl.zeros([ROWS, BLOCK], tl.float32)
+    # The mean of some numbers, and the sum of their squared distances from it, by Welford's recurrence.
     x_mean_sofar = tl.zeros([ROWS, BLOCK], tl.float32)
     x_squares_sofar = tl.zeros([ROWS, BLOCK], tl.float32)
     for start in range(begin, end, BLOCK):
@@ -24,11 +23,13 @@ def variance_t_parts(
         mask = row_mask & column_mask
         x = tl.load(x_ptr + row + column * x_stride, mask=mask)
         t_sofar = tl.where(mask, t_sofar + x, t_sofar)
-        x_count_sofar = tl.where(mask, x_count_sofar + 1, x_count_sofar)
+        x_count_sofar = tl.zeros([1, 1], tl.float32) + ((start - begin) // BLOCK + 1)
         off = x - x_mean_sofar
-        x_mean_sofar = tl.where(mask, x_mean_sofar + off / x_count_sofar, x_mean_sofar)
+        x_mean_sofar = tl.where(mask, x_mean_sofar + off * (1.0 / x_count_sofar), x_mean_sofar)
         x_squares_sofar = tl.where(mask, x_squares_sofar + off * (x - x_mean_sofar), x_squares_sofar)
     tl.store(t_part_ptr + row * chunks + chunk, tl.sum(t_sofar, axis=1, keep_dims=True), mask=row_mask)
+    inside = end - begin + BLOCK - 1 - tl.arange(0, BLOCK)[None, :]
+    x_count_sofar = tl.zeros([ROWS, BLOCK], tl.float32) + inside // BLOCK
     whole = tl.sum(x_count_sofar, axis=1, keep_dims=True)
     middle = tl.sum(x_count_sofar * x_mean_sofar, axis=1, keep_dims=True) / whole
     off = x_mean_sofar - middle
