@@ -6,11 +6,13 @@ values that have been cast to the loop's dtypes and broadcast to one shape.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from ..translator.ir import Atom, Const, DType, Var
+from .emit_control import emit_branches
 from .writer import BOOL, Value, Writer, is_float, real_dtype
 
 Rule = Callable[..., Value]
@@ -127,7 +129,22 @@ def power_by_constant(w: Writer, x: Value, exponent: float) -> Value | None:
 
 
 def integer_power(w: Writer, x: Value, y: Value) -> Value:
-    """x ** y modulo the number of bits, for exponents that are not negative: XLA's looks at six bits of them only."""
+    """x ** y modulo the number of bits, for exponents that are not negative: XLA's looks at six bits of them only. For many
+    numbers the others are looked at where an exponent has some, which takes ten times as long.
+    """
+    if math.prod(y.shape) < _MANY:
+        return _power_by_digits(w, x, y)
+    most = w.reduce(y, w.constant(0, (), y.dtype), "maximum", range(len(y.shape)))
+    (result,) = w.several("power", [(x.shape, x.dtype)])
+    few = w.compare("LE", most, w.splat(63, most))
+    emit_branches(w, [result], few, lambda: [w.op("power", x, y)], lambda: [_power_by_digits(w, x, y)])
+    return result
+
+
+_MANY = 1 << 12  # numbers
+
+
+def _power_by_digits(w: Writer, x: Value, y: Value) -> Value:
     bits, low = 8 * y.dtype.itemsize - (y.dtype.kind == "i"), w.splat(63, y)
     result = w.op("power", x, w.op("and", y, low))
     for first in range(6, bits, 6):

@@ -53,6 +53,7 @@ VECTORISED: dict[str, tuple[float, float]] = {
     "sinh": (15, 10),
     "cosh": (10, 10),
     "arcsinh": (17, 5),
+    "arccosh": (16, 3.5),
     "arctanh": (9, 4),
     "cbrt": (28, 25),
     "power": (25, 10),

@@ -48,8 +48,10 @@ def _with_edges(inner: Any, a: Any, v: Any, mode: Any) -> Any:
         return inner
     n, m = a.shape[0], v.shape[0]
     edge = m - 1
-    out = np.concatenate([_shifted_sums(a[:edge], v)[:edge], inner, _shifted_sums(a[n - edge :], v)[edge:]])
-    return _part(out, n, m, mode)
+    before, behind = _shifted_sums(a[:edge], v)[:edge], _shifted_sums(a[n - edge :], v)[edge:]
+    if mode == "same":
+        before, behind = before[edge // 2 :], behind[: edge // 2]
+    return np.concatenate([before, inner, behind])
 
 
 def _part(full: Any, n: Any, m: Any, mode: Any) -> Any:

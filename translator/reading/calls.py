@@ -100,7 +100,7 @@ def call_value(ctx: Context, f: Value, args: list[Value], kwargs: dict[str, Valu
             method = types.MethodType(f.function, owner)
             handler = _handler_for(ctx, method)
             if handler is not None:
-                leave_to_cpython(ctx, method, args, node)
+                leave_to_cpython(ctx, method, args, kwargs, node)
                 return call_handler(ctx, handler, f.function, args, kwargs, node)
         return call_value(ctx, f.function, [f.owner, *args], kwargs, node)
     if kind is Partial:

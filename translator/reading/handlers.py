@@ -35,6 +35,7 @@ from .values import (
     RunRange,
     Value,
     is_weak,
+    leaves_in,
 )
 from .views import view_of
 
@@ -61,7 +62,7 @@ def call_handler(
         return call(ctx, f, args, kwargs, node, lambda xs, ks: call_handler(ctx, handler, f, list(xs), dict(ks), node))
     if is_list_of_places(ctx, f, args, kwargs):
         return list_of_places(ctx, f, args[0])
-    leave_to_cpython(ctx, f, args, node)
+    leave_to_cpython(ctx, f, args, kwargs, node)
     loop = _loop_of(f, args, kwargs)
     if loop is not None:
         *takes, gives = loop
@@ -138,15 +139,24 @@ _SCIPYS = frozenset(
 against 130): series and continued fractions, of which it goes over all elements as long as one of them needs it.
 """
 _MANY = 1024  # elements: as many make up for the way to CPython and back
-_MANY_BYTES = 1 << 16  # of np.unpackbits, for which XLA takes 4.8 ns and NumPy 0.3
+_OWN = frozenset((np.unpackbits, np.packbits, np.gcd, np.lcm, np.lexsort))
+"""Functions of NumPy that take XLA about twice as long and more: nanoseconds for an element 0.3 and 4.8, 0.04 and 0.2,
+24 and 54, 24 and 70, 180 and 400.
+"""
+_SELECTING: dict[Any, int] = {np.nanmedian: 1, np.nanpercentile: 2, np.nanquantile: 2}
+"""Those that select where XLA sorts, 26 and 170 ns, and how many arguments they have before an axis: along that NumPy
+takes longer, line by line.
+"""
+_MANY_OWN = 1 << 16  # elements of these
 
 
-def leave_to_cpython(ctx: Context, f: Any, args: list[Value], node: ast.AST) -> None:
+def leave_to_cpython(ctx: Context, f: Any, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> None:
     """A cut where CPython had better call a function of SciPy's or NumPy's, though the language knows it."""
-    many = _MANY_BYTES if f is np.unpackbits else _MANY
-    if ctx.transforms or not ctx.keeps_changes or not (_is_series(f) or f is np.unpackbits):
+    own = f in _OWN or (f in _SELECTING and len(args) <= _SELECTING[f] and kwargs.get("axis") is None)
+    if ctx.transforms or not ctx.keeps_changes or not (own or _is_series(f)):
         return
-    if purpose().target in ("cpu", "numpy") and any(type(a) is Ref and a.aval.size >= many for a in args):
+    many, arrays = _MANY_OWN if own else _MANY, [x for a in args for x in leaves_in(a) if type(x) is Ref]
+    if purpose().target in ("cpu", "numpy") and any(a.aval.size >= many for a in arrays):
         ctx.cut(node, f"{_label(f)} of many elements", why="its own code takes a fraction of XLA's time on a CPU")
 
 
