@@ -129,8 +129,8 @@ def power_by_constant(w: Writer, x: Value, exponent: float) -> Value | None:
 
 
 def integer_power(w: Writer, x: Value, y: Value) -> Value:
-    """x ** y modulo the number of bits, for exponents that are not negative: XLA's looks at six bits of them only. For many
-    numbers the others are looked at where an exponent has some, which takes ten times as long.
+    """x ** y modulo the number of bits, for exponents that are not negative: XLA's looks at six bits of them only. For
+    many numbers the others are looked at where an exponent has some, which takes ten times as long.
     """
     if math.prod(y.shape) < _MANY:
         return _power_by_digits(w, x, y)
