@@ -26,6 +26,12 @@ def _accelerate(fun: Fun) -> Any:
     return accelerate(fun)
 
 
+def _plain(fun: Fun) -> Any:
+    from .calls.accelerate import plain
+
+    return plain(fun)
+
+
 def _cut(fun: Any, error: CutError | AliasError, options: Options) -> Driver:
     from .calls.regions import cut
 
@@ -50,5 +56,5 @@ def _integrals() -> Mapping[str, Fun]:
     return NAMES
 
 
-above.accelerate, above.cut, above.sampler = _accelerate, _cut, _sampler
+above.accelerate, above.plain, above.cut, above.sampler = _accelerate, _plain, _cut, _sampler
 TRANSFORMED |= {"scipy.optimize": _roots, "scipy.integrate": _integrals}

@@ -20,6 +20,8 @@ Fun = Callable[..., Any]
 
 accelerate: Callable[[Fun], Any]
 """For `arrays/eager`."""
+plain: Callable[[Fun], Any]
+"""For `arrays/eager`: what CPython runs on NumPy arrays."""
 cut: Callable[[Any, CutError | AliasError, Options], Driver]
 """For `calls/accelerate`: a function cut where the error says."""
 sampler: Callable[[Fun], Sampler]

@@ -52,7 +52,14 @@ def spec_of(aval: Aval, device: Device) -> Spec:
     return _specs.setdefault((strong, id(device)), Spec(strong, device))
 
 
-class Array:
+class _OfArrays(type):
+    """NumPy arrays with the methods of an Array (`hosted`) are instances, too; subclasses there are none."""
+
+    def __instancecheck__(cls, x: Any) -> bool:
+        return type(x) is cls or hasattr(type(x), "__untraced_plain__")
+
+
+class Array(metaclass=_OfArrays):
     """An immutable array on a device; made by `device_put` and by accelerated functions.
 
     `np.asarray(a)` waits for the value and gives a read-only view of it where the device shares the host's memory, a
@@ -286,14 +293,14 @@ class Array:
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         if options.get("out") is not None:
-            if any(isinstance(x, Array) for x in options["out"]):
+            if any(type(x) is Array for x in options["out"]):
                 raise TypeError(
                     f"an Array is immutable and np.{ufunc.__name__} cannot write into it with out=: bind the result "
                     "to a name instead"
                 )
             return operations.on_host(getattr(ufunc, method), inputs, options, lift=False)
         if method == "at":
-            if not isinstance(inputs[0], Array):
+            if type(inputs[0]) is not Array:
                 return operations.on_host(ufunc.at, inputs, options, lift=False)
             raise TypeError(
                 f"np.{ufunc.__name__}.at writes into an Array, which is immutable: use a.at[i].add(v) and its kin"
@@ -306,7 +313,7 @@ class Array:
         if function in _QUESTIONS:
             return operations.on_host(function, args, options, lift=False)
         if options.get("out") is not None:
-            if isinstance(options["out"], Array):
+            if type(options["out"]) is Array:
                 raise TypeError(f"{function.__name__} cannot write into an Array with out=: bind the result to a name")
             return operations.on_host(function, args, options, lift=False)
         return operations.call(function, args, options)
@@ -357,7 +364,7 @@ class At:
 
     __slots__ = ("array",)
 
-    def __init__(self, array: Array) -> None:
+    def __init__(self, array: Any) -> None:
         self.array = array
 
     def __getitem__(self, index: Any) -> AtIndex:
@@ -371,12 +378,14 @@ class AtIndex:
 
     __slots__ = ("array", "index")
 
-    def __init__(self, array: Array, index: Any) -> None:
+    def __init__(self, array: Any, index: Any) -> None:
         self.array, self.index = array, index
 
     def get(self, **options: Any) -> Any:
         """The selected elements; `mode` and `fill_value` say what becomes of indices out of range."""
-        return operations.store("get", self.array, self.index, None, options) if options else self.array[self.index]
+        if options or type(self.array) is not Array:  # of NumPy's it is no view
+            return operations.store("get", self.array, self.index, None, options)
+        return self.array[self.index]
 
     def apply(self, function: Callable[[Any], Any], **options: Any) -> Any:
         """A new Array in which the selected elements are replaced by `function` of them."""

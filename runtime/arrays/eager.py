@@ -74,13 +74,14 @@ def store(update: str, x: Any, index: Any, value: Any, options: Mapping[str, Any
     fill = {k: v for k, v in options.items() if k == "fill_value" and v is not None}
     index = _of_known_bounds(index)
     given = (x, index) if update == "get" else (x, index, value)
-    return _run(_of_update(update, tuple(fixed.items()), tuple(fill)), given, fill)
+    by_numpy = isinstance(x, np.ndarray | np.generic)
+    return _run(_of_update(update, tuple(fixed.items()), tuple(fill), by_numpy), given, fill)
 
 
 def on_host(function: Callable[..., Any], args: Sequence[Any], options: Mapping[str, Any], lift: bool = True) -> Any:
     """function on NumPy copies of the Arrays among the arguments; with `lift` NumPy results are put on the device."""
     def down(x: Any) -> Any:
-        return np.array(x) if isinstance(x, Array) else x
+        return np.array(x) if type(x) is Array else x
 
     def up(x: Any) -> Any:
         return device_put(x) if lift and isinstance(x, np.ndarray | np.generic) else x
@@ -158,30 +159,34 @@ def _of_expression(text: str, names: tuple[str, ...]) -> Any:
 
 
 @cache
-def _of_update(update: str, options: tuple[tuple[str, Any], ...], given: tuple[str, ...]) -> Any:
-    """x.at[index].update(value, option=option), each option by its name; those `given` at each call are parameters."""
+def _of_update(update: str, options: tuple[tuple[str, Any], ...], given: tuple[str, ...], by_numpy: bool) -> Any:
+    """x.at[index].update(value, option=option), each option by its name; those `given` at each call are parameters.
+    `by_numpy`: x is NumPy's, for which nothing is compiled.
+    """
     own = ["x", "index"] if update == "get" else ["x", "index", "value"]
     arguments = _arguments(own[2:], [*(k for k, _ in options), *given])
     body = f"x.at[index].{update}({arguments})"
-    return _make("get" if update == "get" else "store", own, given, body, dict(options))
+    return _make("get" if update == "get" else "store", own, given, body, dict(options), by_numpy)
 
 
 def _arguments(positional: Sequence[str], options: Sequence[str]) -> str:
     return ", ".join([*positional, *(f"{k}={k}" for k in options)])
 
 
-def _make(name: str, positional: list[str], options: Sequence[str], body: str, names: dict[str, Any]) -> Any:
+def _make(
+    name: str, positional: list[str], options: Sequence[str], body: str, names: dict[str, Any], by_numpy: bool = False
+) -> Any:
     keywords = ["*", *options] if options else []
-    return _compile(name, f"def {name}({', '.join([*positional, *keywords])}):\n    return {body}\n", names)
+    return _compile(name, f"def {name}({', '.join([*positional, *keywords])}):\n    return {body}\n", names, by_numpy)
 
 
 _counter = iter(range(1 << 62))
 
 
-def _compile(name: str, text: str, names: dict[str, Any]) -> Any:
+def _compile(name: str, text: str, names: dict[str, Any], by_numpy: bool) -> Any:
     """The accelerated function of this source, which tracebacks and the reader see through linecache."""
     file = f"<untraced eager {name} {next(_counter)}>"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     space: dict[str, Any] = {"__name__": __name__, "np": np, **names}
     exec(compile(text, file, "exec"), space)
-    return above.accelerate(space[name])
+    return (above.plain if by_numpy else above.accelerate)(space[name])

@@ -30,7 +30,7 @@ def device_put(x: Any, device: Device | Sharding | str | None = None) -> Any:
     def put(leaf: Any) -> Array:
         if is_on_gpu(leaf):
             return put(adopted(leaf))
-        if isinstance(leaf, Array):
+        if type(leaf) is Array:
             return leaf if leaf.device is place else device_put(np.asarray(leaf), place)
         host = np.asarray(leaf)
         if host.dtype.kind not in "biufcV" or host.dtype.names is not None:
@@ -43,10 +43,10 @@ def device_put(x: Any, device: Device | Sharding | str | None = None) -> Any:
 
 def device_get(x: Any) -> Any:
     """Copy each Array in the tree `x` to a NumPy array, waiting for its value; other leaves stay."""
-    return tree_map(lambda leaf: np.array(leaf) if isinstance(leaf, Array) else leaf, x)
+    return tree_map(lambda leaf: np.array(leaf) if type(leaf) is Array else leaf, x)
 
 
 def block_until_ready(x: Any) -> Any:
     """Wait until every Array in the tree `x` is computed; returns `x`."""
-    tree_map(lambda leaf: leaf.block_until_ready() if isinstance(leaf, Array) else leaf, x)
+    tree_map(lambda leaf: leaf.block_until_ready() if type(leaf) is Array else leaf, x)
     return x

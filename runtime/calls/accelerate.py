@@ -22,6 +22,8 @@ from ...translator.tracebacks import trim_traceback
 from .. import above
 from ..arrays.adopted import OnGpu, adopted
 from ..arrays.array import Array, Spec
+from ..arrays.hosted import are_hosted, lifted
+from ..arrays.hosted import plain as without_methods
 from ..targets.devices import automatic_target
 from ..trees.tree import leaves as leaves_of
 from . import forking, strict
@@ -244,12 +246,17 @@ class Accelerated:
         self, entry: Entry, leaves: list[Any], given: tuple[Any, Any], repeats: tuple[type[Exception], ...] = ()
     ) -> Any:
         """The result of one run. After an exception listed in `repeats` CPython makes the call again."""
+        hosted = entry.hosted or are_hosted(leaves)
+        if hosted:
+            leaves = [without_methods(x) for x in leaves]
         if not entry.draws:
-            return entry.run(leaves)
-        from ...translator.reading.draws import drawing
+            result = entry.run(leaves)
+        else:
+            from ...translator.reading.draws import drawing
 
-        with drawing(self.fun, *given, repeats):
-            return entry.run(leaves)
+            with drawing(self.fun, *given, repeats):
+                result = entry.run(leaves)
+        return lifted(result) if hosted else result
 
     def _as_is(self, key: Key, error: Exception, given: tuple[Any, Any]) -> Any:
         """Run under CPython a call that was refused with `error`; raises the error unless `fallback` allows that."""

@@ -27,6 +27,7 @@ from ...translator.records import dataclass
 from ...translator.tree import open_node, sorted_keys, tree_map
 from ..arrays.adopted import OnGpu, is_on_gpu
 from ..arrays.array import Array
+from ..arrays.hosted import HostArray
 from .naming import place_of
 from .statics import unwrap
 
@@ -56,6 +57,10 @@ def _open(x: Any, key: list[Any], leaves: list[Any]) -> None:
         leaves.append(x)
     elif cls is Array:
         key.append(x._spec)
+        leaves.append(x)
+    elif cls is HostArray:  # one program serves both
+        key.append(x.dtype)
+        key.append(x.shape)
         leaves.append(x)
     elif cls in _NUMBERS:
         key.append(cls)
@@ -87,7 +92,7 @@ def _open_rare(x: Any, key: list[Any], leaves: list[Any]) -> None:
         key.append((np.ndarray, FLOAT0, x.shape))
         return
     if isinstance(x, np.ndarray | np.generic) or type(x) is Aval:
-        key.append((type(x), x.dtype, x.shape))
+        key.append((np.generic if isinstance(x, np.generic) else type(x), x.dtype, x.shape))
         leaves.append(x)
         return
     opened = None if type(x) is Opaque else open_node(x)

@@ -34,8 +34,8 @@ def readable(fun: Fun) -> Fun:
     """`fun` itself where the reader can read it, else a function that calls it."""
     if isinstance(fun, types.FunctionType):
         source = getattr(fun, "__untraced_numpy__", None)
-        if isinstance(source, types.FunctionType):  # of `random`: what it does but for Arrays outside programs
-            return source
+        if source is not None:  # what a function of a namespace does but for Arrays outside programs
+            return readable(source)
         if _is_scipys(fun):
             return _scipys_function(fun)
         return _library_function(fun) if _is_operation(fun) else fun

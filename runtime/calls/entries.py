@@ -1,7 +1,8 @@
 """Entries: one translation of a function, made ready for its target, and the ways to call it.
 
 Kind in, kind out. Without Arrays among the arguments results are NumPy's: fresh writable arrays, NumPy scalars for
-shape (), Python numbers for weak results. With an Array they are Arrays.
+shape (), Python numbers for weak results. With an Array they are Arrays. Entries know no HostArrays: the call takes
+their methods off the arguments, and puts them on the results.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from ...translator.routines import runs_in_cpython
 from ...translator.spans import span
 from ...translator.tree import ARRAY, Kind, TreeDef, close_node, leaf_nodes, open_node
 from ..arrays.array import Array, spec_of
+from ..arrays.hosted import are_hosted, plain
 from ..arrays.transfer import device_put
 from ..targets.devices import device_of_target
 from ..targets.programs import Program, load, runs_in_numpy, seconds_of_compiling
@@ -57,6 +59,8 @@ class Entry:
         self.captures: tuple[Param, ...] = tuple(p for p in self.function.params if p.capture is not None)
         self.draws = any(map(is_draw, self.captures))
         self.mutated = _mutated_leaves(self.function, binding.signature, translation.statics)
+        outside = (None if is_draw(p) else fetch(p.capture) for p in self.captures if p.capture is not None)
+        self.hosted = are_hosted(outside)  # of what is found outside, which a JAX script need not hand over
 
     def matches(self, leaves: Sequence[Any]) -> bool:
         """Whether the entry serves a call with its key and these leaves: specialised values and guards hold."""
@@ -72,11 +76,11 @@ class Entry:
 
     def captured(self) -> list[Any]:
         """The values of the captures for a call; asking for them draws the call's random numbers."""
-        return [fetch(p.capture) for p in self.captures if p.capture is not None]
+        return [plain(fetch(p.capture)) for p in self.captures if p.capture is not None]
 
     def standing(self) -> list[Any]:
         """The values of the captures, with None for random numbers, so that nothing is drawn."""
-        return [None if is_draw(p) else fetch(p.capture) for p in self.captures if p.capture is not None]
+        return [None if is_draw(p) else plain(fetch(p.capture)) for p in self.captures if p.capture is not None]
 
     def name_of(self, place: int) -> str:
         """The name of one of `arguments` in the user's terms."""
@@ -97,7 +101,7 @@ class Entry:
         for i in self.mutated:
             x = arguments[i]
             where = self.name_of(i)
-            if isinstance(x, Array):
+            if type(x) is Array:
                 raise TypeError(
                     f"{self.function.name} writes into its argument {where}, and an Array is immutable: pass a "
                     "NumPy array or a copy, "

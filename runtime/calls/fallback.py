@@ -75,7 +75,7 @@ def on_host(
     arguments, where they are known; to look through long lists takes longer than many a program.
     """
     leaves = trees.leaves((tuple(args), dict(kwargs))) if leaves is None else leaves
-    device = next((x.device for x in leaves if isinstance(x, Array)), None)
+    device = next((x.device for x in leaves if type(x) is Array), None)
     if device is None:
         return fun(*args, **kwargs)
     result = fun(*(_on_host(x) for x in args), **{k: _on_host(x) for k, x in kwargs.items()})
@@ -83,7 +83,7 @@ def on_host(
 
 
 def _on_host(tree: Any) -> Any:
-    return trees.map(lambda x: _read_only(x) if isinstance(x, Array) else x, tree)
+    return trees.map(lambda x: _read_only(x) if type(x) is Array else x, tree)
 
 
 def _read_only(x: Array) -> np.ndarray[Any, Any]:

@@ -31,6 +31,7 @@ from ...translator.ir import Root
 from ...translator.tracebacks import trim_traceback
 from ...translator.tree import ARRAY, leaf_nodes
 from ..arrays.array import Array
+from ..arrays.hosted import HostArray, lifted
 from . import strict
 from .arguments import WIDEST
 
@@ -42,6 +43,7 @@ MAX_ARGUMENTS = 16
 GONE = "donated"
 """What XLA says of an argument whose memory is gone, or is given away by this call; the general path says which."""
 SMALL = 1 << 15  # bytes: above, arguments and results are handed over without copies, by the general path
+_HOST_KINDS = frozenset({np.ndarray, HostArray})
 _ABSENT: Any = type("Absent", (), {"_spec": None})()
 
 
@@ -128,11 +130,17 @@ def specialised(base: type, entry: TargetEntry, args: Sequence[Any]) -> Any:
         tests.append("state() is calm[0]")
     if entry.translation.guards:
         tests.append(_guard_text(entry.translation.guards, names))
+    hosted = ""
+    if pattern.host_arrays:
+        names |= {"kinds": _HOST_KINDS, "hosted": HostArray, "lifted": lifted}
+        hosted = f"""
+        if {" and ".join(tests).replace(" is ndarray", " in kinds")}:
+            {_host_result_text(entry, call[0], call[1], hosted=True)}"""
     text = f"""
 def __call__(self, {", ".join(f"a{i}=absent" for i in range(len(args)))}, /, *rest, **named):
     try:
         if {" and ".join(tests)}:
-            {_result_text(entry, call[0]) if pattern.arrays else _host_result_text(entry, *call)}
+            {_result_text(entry, call[0]) if pattern.arrays else _host_result_text(entry, *call)}{hosted}
     except (AttributeError, LookupError, OverflowError, TypeError, ValueError):
         pass  # an argument of another kind, or a name that is gone: the general path says what there is to say
     except RuntimeError as error:
@@ -172,7 +180,7 @@ class _Pattern:
             self.data.append(f"{path}._data")
             self.arrays += 1
             return True
-        if cls is np.ndarray:
+        if cls in _HOST_KINDS:
             if x.nbytes > SMALL or not x.dtype.isnative or not x.itemsize:
                 return False
             dtype = f"d{self.host_arrays}"
@@ -210,17 +218,21 @@ def _one_kind(entry: TargetEntry, pattern: _Pattern) -> bool:
     return bool(pattern.data) and all(a.size * a.dtype.itemsize <= SMALL and a.dtype.kind != "V" for a in outs)
 
 
-def _host_result_text(entry: TargetEntry, call: str, flagged: bool) -> str:
-    """Statements that return fresh NumPy values, unless a check has failed: the general path says which."""
+def _host_result_text(entry: TargetEntry, call: str, flagged: bool, hosted: bool = False) -> str:
+    """Statements that return fresh NumPy values, unless a check has failed: the general path says which. `hosted`: with
+    the methods of HostArrays.
+    """
     leaves = []
     nodes = leaf_nodes(entry.function.out)
     for i, (result, node) in enumerate(zip(entry.function.body.results, nodes, strict=False)):
         if result.aval.shape or node == ARRAY:
-            leaves.append((f"array(r[{i}])", ""))
+            leaves.append((f"array(r[{i}])", ".view(hosted)" if hosted else ""))
         else:
             leaves.append((f"asarray(r[{i}])", ".item()" if result.aval.weak else "[()]"))
     first = leaves[0][0] if leaves else "asarray(r[0])"
     values = [f"{'x' if made == first else made}{taken}" for made, taken in leaves]
+    if hosted:
+        values = [f"lifted({v})" if v.endswith("[()]") else v for v in values]
     value = values[0] if entry.one else f"assemble([{', '.join(values)}])"
     flag = f"if not asarray(r[{len(entry.function.body.results)}]): " if flagged else ""
     lines = [f"r = {call}"]

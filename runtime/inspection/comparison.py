@@ -139,7 +139,7 @@ def _run(fun: Callable[..., Any], args: Any, kwargs: Any, once: bool = False) ->
 
 def _copied(tree: Any) -> Any:
     def one(x: Any) -> Any:
-        if isinstance(x, Array | np.generic):
+        if type(x) is Array or isinstance(x, np.generic):
             return x
         return x.copy(order="K") if isinstance(x, np.ndarray) else copy.copy(x)
 

@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays.hosted import offer
+
 
 class ResizeMethod(enum.Enum):
     """How new elements are made of old ones."""
@@ -130,3 +132,5 @@ def _kernel(x: Any, kind: ResizeMethod) -> Any:
 
 
 __all__ = ["ResizeMethod", "resize", "scale_and_translate"]
+
+offer(globals(), __all__, "untraced.image")

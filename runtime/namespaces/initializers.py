@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...translator.precision import PRECISION
+from ..arrays.hosted import offer
 from . import random
 
 Initializer = Callable[..., Any]
@@ -198,3 +199,6 @@ def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None)
         return kernel
 
     return init
+
+
+offer(globals(), ("ones", "zeros"), "untraced.nn.initializers")

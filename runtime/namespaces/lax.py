@@ -87,6 +87,7 @@ from ...translator.ops.arithmetic import quotient
 from ...translator.ops.bessel import i0e, i1e
 from ...translator.ops.gamma import digamma, gammaln
 from ...translator.ops.special import erf, erfc, erfinv
+from ..arrays.hosted import offer
 from ..transforms.implicit import custom_linear_solve, custom_root
 from ..transforms.stopping import stop_gradient
 from . import lax_linalg as linalg
@@ -617,3 +618,5 @@ __all__ = [
     "zeta",
     "with_sharding_constraint",
 ]
+
+offer(globals(), __all__, "untraced.lax")

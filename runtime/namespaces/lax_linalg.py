@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...translator.library.scipy_matrices import lu_factor, permutation
+from ..arrays.hosted import offer
 
 
 def cholesky(x: Any, *, symmetrize_input: bool = True) -> Any:
@@ -87,3 +88,5 @@ def _adjoint(x: Any) -> Any:
 
 
 __all__ = ["cholesky", "eigh", "lu", "qr", "svd", "triangular_solve", "tridiagonal_solve"]
+
+offer(globals(), __all__, "untraced.lax.linalg")

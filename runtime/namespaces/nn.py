@@ -14,6 +14,7 @@ from ...translator.library import special
 from ...translator.library.special import expit, log_expit, softplus
 from ...translator.library.support import one_axis as _one_axis
 from ...translator.ops.special import erf
+from ..arrays.hosted import offer
 from . import initializers as initializers
 
 sigmoid, log_sigmoid = expit, log_expit
@@ -228,3 +229,5 @@ __all__ = [
     "one_hot", "relu", "relu6", "selu", "sigmoid", "silu", "soft_sign", "softmax", "softplus", "sparse_plus",
     "sparse_sigmoid", "squareplus", "standardize", "swish", "tanh",
 ]  # fmt: skip
+
+offer(globals(), __all__, "untraced.nn")

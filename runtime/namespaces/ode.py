@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...translator.library.scipy_odes import integrated
+from ..arrays.hosted import offer
 from ..trees.tree_util import tree_flatten, tree_unflatten
 
 
@@ -53,3 +54,5 @@ def _parts(flat: Any, shapes: Any, front: tuple[int, ...]) -> list[Any]:
 
 
 __all__ = ["odeint"]
+
+offer(globals(), __all__, "untraced.experimental.ode")

@@ -12,6 +12,7 @@ import numpy as np
 
 from ...translator.library.gathering import GatherScatterMode, parsed_mode
 from ...translator.library.scattering import or_behind
+from ..arrays.hosted import offer
 
 
 def segment_sum(
@@ -87,3 +88,5 @@ def _greatest(dtype: Any) -> Any:
 
 
 __all__ = ["segment_max", "segment_min", "segment_prod", "segment_sum"]
+
+offer(globals(), __all__, "untraced.ops")

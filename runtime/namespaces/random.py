@@ -2,7 +2,7 @@
 
 Each is NumPy source that runs under CPython as it stands; inside an accelerated or transformed function it is read, and
 its bits are made where they are used. Keys are numbers of dtype uint64. `translator/precision` says what dtype=None is.
-Where an `Array` is among the arguments, the call is compiled, and gives Arrays.
+Where an `Array` is among the arguments, the call is compiled, and gives Arrays; else `hosted` says what it gives.
 
 `shape` is the shape of the result: () by default, or, where None is the default, that to which a distribution's
 parameters broadcast; they broadcast to `shape`, else ValueError. `dtype` is one of floats, for counts and choices of
@@ -10,10 +10,6 @@ integers, too, else ValueError. A key of another dtype or shape than keys have i
 """
 
 from __future__ import annotations
-
-import functools
-from collections.abc import Callable
-from typing import Any
 
 from ...translator.library.random_choices import bernoulli, categorical, choice, permutation, rademacher, randint
 from ...translator.library.random_counts import binomial, geometric, multinomial, poisson
@@ -62,22 +58,7 @@ from ...translator.library.random_keys import (
 from ...translator.library.random_sources import CALLED
 from ...translator.ops.implicit import gamma_draw, loggamma_draw
 from ...translator.ops.random import normal_root, threefry2x32, threefry_bits32
-from ..arrays import eager
-from ..arrays.array import Array
-
-
-def _of_either_kind(function: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(function)
-    def draw(*args: Any, **options: Any) -> Any:
-        if any(isinstance(a, Array) for a in (*args, *options.values())):
-            return eager.call(function, args, options)
-        return function(*args, **options)
-
-    draw.__untraced_numpy__ = function  # type: ignore[attr-defined]
-    return draw
-
-
-globals().update({function.__name__: _of_either_kind(function) for function in CALLED})
+from ..arrays.hosted import offer
 
 __all__ = [
     "PRNGKey",
@@ -132,3 +113,5 @@ __all__ = [
     "weibull_min",
     "wrap_key_data",
 ]
+
+offer(globals(), (function.__name__ for function in CALLED), "untraced.random", compiled=True)

@@ -1,25 +1,28 @@
 """The namespace `untraced.numpy`: NumPy whose creation functions give `Array`s.
 
-Functions to which jax.numpy gives further arguments take these (`unp_arguments`, `unp_sets`, `unp_linalg`), and give
-Arrays where they are given one; reductions take where=None for no mask. Everything else is NumPy's own function, which
-works on Arrays through NumPy's protocols (`unp.sin is np.sin`). Inside an accelerated function each means what its
-attribute `__untraced_numpy__` says, a function of NumPy or NumPy source.
+Functions to which jax.numpy gives further arguments take these (`unp_arguments`, `unp_sets`, `unp_linalg`); reductions
+take where=None for no mask. Everything else does what NumPy's function does. All give Arrays where they are given one,
+else arrays of the host with an Array's methods (`hosted`). Inside an accelerated function each means what its attribute
+`__untraced_numpy__` says, a function of NumPy or NumPy source.
 """
 
 from __future__ import annotations
 
 import functools
+import types
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ..arrays.array import Array as ndarray
+from ..arrays.hosted import lifted, offer, offered
 from ..arrays.transfer import device_put
-from ..trees.tree import map as tree_map
 from . import unp_arguments, unp_linalg, unp_sets
 
 __all__ = ["ndarray"]
+
+_FACE = "untraced.numpy"
 
 _CREATION = (
     "arange", "array", "asarray", "copy", "empty", "empty_like", "eye", "full", "full_like", "geomspace", "identity",
@@ -32,7 +35,7 @@ def _creating(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def create(*args: Any, **options: Any) -> Any:
         result = function(*args, **options)
-        return result if isinstance(result, ndarray) else device_put(result)
+        return result if type(result) is ndarray else device_put(result)
 
     create.__untraced_numpy__ = function  # type: ignore[attr-defined]
     return create
@@ -44,7 +47,7 @@ def _from_tree(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def create(object: Any, dtype: Any = None, **options: Any) -> Any:
-        if isinstance(object, ndarray):
+        if type(object) is ndarray:
             return object if dtype is None or object.dtype == dtype else object.astype(dtype)  # type: ignore[attr-defined]
         return host(object, dtype, **options)
 
@@ -56,28 +59,10 @@ def _reducing(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def reduce(*args: Any, **options: Any) -> Any:
         given = {name: x for name, x in options.items() if x is not None or name not in ("where", "initial")}
-        return function(*args, **given)
+        return lifted(function(*args, **given))
 
     reduce.__untraced_numpy__ = function  # type: ignore[attr-defined]
     return reduce
-
-
-def _of_either_kind(function: Callable[..., Any]) -> Callable[..., Any]:
-    """What is NumPy source, and calls NumPy: its results are Arrays where an argument is."""
-
-    @functools.wraps(function)
-    def call(*args: Any, **options: Any) -> Any:
-        result = function(*args, **options)
-        if any(isinstance(a, ndarray) for a in (*args, *options.values())):
-            return tree_map(_lifted, result)
-        return result
-
-    call.__untraced_numpy__ = function  # type: ignore[attr-defined]
-    return call
-
-
-def _lifted(x: Any) -> Any:
-    return device_put(x) if isinstance(x, np.ndarray | np.generic) else x
 
 
 _REDUCTIONS = (
@@ -85,15 +70,18 @@ _REDUCTIONS = (
     "nanvar", "prod", "std", "sum", "var",
 )  # fmt: skip
 
-for _module in (unp_arguments, unp_sets, unp_linalg):
-    for _name in _module.NAMES:
-        (vars(unp_linalg) if _module is unp_linalg else globals())[_name] = _of_either_kind(getattr(_module, _name))
+for _module in (unp_arguments, unp_sets):
+    globals().update({_name: getattr(_module, _name) for _name in _module.NAMES})
 for _name in _REDUCTIONS:
-    globals()[_name] = _reducing(getattr(unp_arguments, _name, None) or getattr(np, _name))
-linalg = unp_linalg
+    globals()[_name] = _reducing(globals().get(_name) or getattr(np, _name))
+offer(globals(), (*unp_arguments.NAMES, *unp_sets.NAMES), _FACE)
 for _name in _CREATION:
     _function = getattr(np, _name)
     globals()[_name] = _from_tree(_function) if _name in ("array", "asarray") else _creating(_function)
+linalg = unp_linalg
+fft = types.ModuleType(f"{_FACE}.fft", "The namespace `untraced.numpy.fft`.")
+vars(fft).update({_name: getattr(np.fft, _name) for _name in np.fft.__all__}, __all__=np.fft.__all__)
+offer(vars(fft), np.fft.__all__, fft.__name__)
 
 
 _OF_DTYPES = ("bfloat16", "finfo", "issubdtype")  # NumPy knows no bfloat16
@@ -104,7 +92,8 @@ def __getattr__(name: str) -> Any:
         from . import dtypes
 
         return getattr(dtypes, name)
-    return unp_arguments.of_numpy(np, name, __name__)
+    found = globals()[name] = offered(unp_arguments.of_numpy(np, name, _FACE), _FACE, name)
+    return found
 
 
 def __dir__() -> list[str]:

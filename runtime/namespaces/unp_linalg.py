@@ -9,10 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays.hosted import offer, offered
 from .unp_arguments import matmul as matmul
 from .unp_arguments import of_numpy
 from .unp_arguments import tensordot as tensordot
 from .unp_arguments import vecdot as vecdot
+
+_FACE = "untraced.numpy.linalg"
 
 
 def _of_symmetric(a: Any, symmetrize_input: bool | None) -> Any:
@@ -44,8 +47,12 @@ def slogdet(a: Any, *, method: str | None = None) -> Any:
 NAMES = ("cholesky", "eigh", "eigvalsh", "matmul", "slogdet", "tensordot", "vecdot")
 
 
+offer(globals(), NAMES, _FACE)
+
+
 def __getattr__(name: str) -> Any:
-    return of_numpy(np.linalg, name, __name__)
+    found = globals()[name] = offered(of_numpy(np.linalg, name, __name__), _FACE, name)
+    return found
 
 
 def __dir__() -> list[str]:

@@ -37,6 +37,7 @@ from ...translator.library.scipy_matrices import (
     solveh_banded,
     sqrtm,
 )
+from ..arrays.hosted import offer
 
 __all__ = [
     "block_diag",
@@ -73,3 +74,5 @@ __all__ = [
     "svdvals",
     "toeplitz",
 ]
+
+offer(globals(), __all__, "untraced.scipy.linalg")

@@ -1,9 +1,10 @@
-"""The namespaces `untraced.scipy.fft`, `.integrate`, `.ndimage` and `.signal`, as NumPy source.
+"""The namespaces `untraced.scipy.fft`, `.integrate`, `.ndimage`, `.signal` and `.special`, as NumPy source.
 
     fft        dct, idct, dctn, idctn
     integrate  trapezoid, cumulative_trapezoid
     ndimage    map_coordinates; gaussian_filter and its kin
     signal     convolve, correlate and their kin, lfilter, detrend
+    special    gamma, erf, logsumexp and their kin
 """
 
 from __future__ import annotations
@@ -16,9 +17,11 @@ from typing import Any
 
 import numpy as np
 
+from ...translator.library import special as _special
 from ...translator.library.scipy_fft import NAMES as _TRANSFORMS
 from ...translator.library.scipy_numerics import INTEGRATE_NAMES
 from ...translator.library.scipy_signal import NDIMAGE_NAMES, SIGNAL_NAMES
+from ..arrays.hosted import offered
 
 _MODES = ("constant", "nearest", "wrap", "mirror", "reflect")
 
@@ -78,7 +81,8 @@ def _inside(k: Any, size: int, mode: str) -> Any:
 
 def _namespace(name: str, **members: Any) -> Any:
     module = types.ModuleType(f"untraced.scipy.{name}", f"The namespace `untraced.scipy.{name}`.")
-    vars(module).update(members)
+    vars(module).update({k: offered(member, module.__name__, k) for k, member in members.items()})
+    vars(module)["__all__"] = [*members]
     return module
 
 
@@ -90,5 +94,6 @@ def _bound(name: str) -> Any:
 _COSINES = ("dct", "idct", "dctn", "idctn", "dst", "idst", "dstn", "idstn")
 fft = _namespace("fft", **{name: _bound(name) for name in _COSINES})
 integrate = _namespace("integrate", **INTEGRATE_NAMES)
+special = _namespace("special", **{name: getattr(_special, name) for name in _special.__all__})
 signal = _namespace("signal", **SIGNAL_NAMES)
 ndimage = _namespace("ndimage", map_coordinates=map_coordinates, **NDIMAGE_NAMES)

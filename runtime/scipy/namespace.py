@@ -1,10 +1,9 @@
 """`untraced.scipy`: the functions of SciPy that the language knows, as NumPy source; SciPy itself is not needed."""
 
-from ...translator.library import special
 from . import linalg as linalg
 from . import optimize as optimize
 from . import sparse as sparse
 from . import stats as stats
-from .more import fft, integrate, ndimage, signal
+from .more import fft, integrate, ndimage, signal, special
 
 __all__ = ["fft", "integrate", "linalg", "ndimage", "optimize", "signal", "sparse", "special", "stats"]

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..arrays.hosted import offer
 from ..transforms.transforms import value_and_grad
 
 ENOUGH, CURVED = 1e-4, 0.9  # Wolfe's conditions, as Nocedal and Wright (2006) choose them for BFGS
@@ -93,3 +94,5 @@ def minimize(
 
 
 __all__ = ["OptimizeResults", "minimize"]
+
+offer(globals(), __all__, "untraced.scipy.optimize")

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays.hosted import offer
 from ..transforms.custom_derivatives import closure_convert
 from ..transforms.implicit import custom_linear_solve
 from ..transforms.stopping import stop_gradient
@@ -188,3 +189,5 @@ def _minimal_residuals(
 
 
 __all__ = ["bicgstab", "cg", "gmres"]
+
+offer(globals(), __all__, "untraced.scipy.sparse.linalg")

@@ -14,6 +14,8 @@ import sys
 import types
 from typing import Any
 
+from ..arrays.hosted import offered
+
 FACE = "untraced.scipy.stats"
 __path__: list[str] = []  # the distributions are its submodules
 NAMES = [
@@ -30,8 +32,8 @@ class Distribution(types.ModuleType):
         found = _methods(self.__name__.rpartition(".")[2]).get(name)
         if found is None:
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
-        setattr(self, name, found)
-        return found
+        setattr(self, name, offered(found, self.__name__, name))
+        return getattr(self, name)
 
 
 def _methods(name: str) -> dict[str, Any]:

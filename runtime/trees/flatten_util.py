@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays.hosted import offer
 from .tree_util import tree_flatten, tree_unflatten
 
 
@@ -34,3 +35,5 @@ def ravel_pytree(pytree: Any) -> tuple[Any, Callable[[Any], Any]]:
 
 
 __all__ = ["ravel_pytree"]
+
+offer(globals(), __all__, "untraced.flatten_util")

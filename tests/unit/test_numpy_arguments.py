@@ -137,7 +137,23 @@ def test_wrong_arguments() -> None:
         unp.dot(V, V, nonsense=1)
     assert unp.argwhere(np.asarray(3.0), size=1).shape == (1, 0)
     with pytest.raises(TypeError, match="takes no keyword arguments"):
-        accelerate(lambda x: np.add.at(x, 0, 1.0, inplace=False))(V)
+        accelerate(lambda x: np.add.at(x, 0, 1.0, mode="clip"))(V)
+
+
+def test_ufuncs_have_methods() -> None:
+    ones, places = np.ones(3), np.array([0, 0, 2])
+
+    def f(x: Any, k: Any) -> Any:
+        changed = unp.add.at(x, k, 2.0, inplace=False)
+        return changed, unp.maximum.reduce(x), unp.add.accumulate(x), unp.multiply.outer(x, x)
+
+    for made in (f(ones, places), accelerate(f)(ones, places), f(unp.ones(3), unp.array(places))):
+        expected = [5.0, 1.0, 3.0], 1.0, [1.0, 2.0, 3.0], np.ones((3, 3))
+        for x, y in zip(made, expected, strict=True):
+            np.testing.assert_array_equal(x, y)
+    np.testing.assert_array_equal(ones, np.ones(3))
+    unp.add.at(ones, places, 1.0)
+    assert ones.tolist() == [3.0, 1.0, 2.0] and unp.add.nin == 2
 
 
 def test_kinds_of_numbers() -> None:

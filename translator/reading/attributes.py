@@ -18,7 +18,7 @@ from .arrays import strides_of
 from .context import Context
 from .demand import refuse_undefined
 from .growing import Growing
-from .guards import place_within
+from .guards import meant, place_within
 from .hooks import accelerated_function
 from .indexing import copy_of_line, flat_of
 from .libraries import is_library
@@ -178,6 +178,7 @@ def _object_attribute(ctx: Context, owner: Any, name: str, node: ast.AST) -> Val
         return ctx.captures.member(owner, name)
     if isinstance(owner, types.ModuleType) and callable(value) and not ctx.frame.fixed:
         ctx.captures.of_module(owner, name, value)
+        value = meant(value)
     if isinstance(value, types.MethodType) and value.__self__ is owner:
         ctx.captures.part(type(owner), name)
         return Bound(value.__func__, owner)

@@ -125,9 +125,7 @@ def call_value(ctx: Context, f: Value, args: list[Value], kwargs: dict[str, Valu
     if handler is not None:
         return call_handler(ctx, handler, f, args, kwargs, node)
     if kind is types.BuiltinMethodType and isinstance(f.__self__, np.ufunc) and f.__name__ == "at":
-        if kwargs:
-            raise TypeError("ufunc.at() takes no keyword arguments")
-        return scatter(ctx, f.__self__, args, node)
+        return scatter(ctx, f.__self__, args, kwargs, node)
     constants = constants_of_library(ctx, f, args, kwargs, node)
     if constants is not NotImplemented:
         return constants

@@ -113,7 +113,7 @@ def hand_back(returned: Sequence[Returned], arguments: dict[str, Any], result: A
 
 def _with(result: Any, keys: tuple[Any, ...], own: Any) -> Any:
     if not keys:
-        is_own = isinstance(own, list | dict | set) or type(result) is np.ndarray  # Arrays are values
+        is_own = isinstance(own, list | dict | set) or isinstance(result, np.ndarray)  # Arrays are values
         return own if is_own else result
     key, *rest = keys
     inner = _with(result[key], tuple(rest), own)

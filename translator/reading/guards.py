@@ -91,6 +91,11 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float | complex | np.number) and not isinstance(value, bool)
 
 
+def meant(value: Any) -> Any:
+    """What a function of the runtime's namespaces means in a program: untraced.numpy.add is np.add."""
+    return value.__dict__.get("__untraced_numpy__", value) if type(value) is types.FunctionType else value
+
+
 def fetch(capture: Capture) -> Any:
     """The value that a capture names now. Raises NameError where there is none."""
     value = _from(space_of(capture.function, capture.name), capture)
@@ -277,7 +282,7 @@ class Captures:
         """The abstract value of something outside, with the guard that it needs."""
         key = place_of(capture, space)
         if key not in self.values:
-            self.values[key] = self._adopt(value, capture, space)
+            self.values[key] = meant(self._adopt(value, capture, space))
         return self.values[key]
 
     def guard(self, capture: Capture, kind: str, expected: Any, space: Any) -> None:

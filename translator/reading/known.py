@@ -12,6 +12,7 @@ from ..ir import Var
 from . import selection
 from .context import Context
 from .demand import refuse_undefined, static
+from .signature import is_plain
 from .values import Foreign, Masked, Undefined, Value, describe
 
 
@@ -27,9 +28,9 @@ def run_known(ctx: Context, node: ast.AST, python: Callable[..., Any], *args: An
     result = python(*args)
     if not isinstance(result, np.ndarray):
         return result
-    if type(result) is not np.ndarray:
+    if not is_plain(type(result)):
         refuse_class(ctx, type(result), node)
-    return ctx.wrap(result)
+    return ctx.wrap(np.asarray(result))
 
 
 def refuse_class(ctx: Context, cls: type, node: ast.AST) -> NoReturn:

@@ -10,7 +10,7 @@ import numpy as np
 from .. import make, surface
 from ..builder import Builder
 from ..errors import DTypeError, ShapeError
-from ..ir import Atom
+from ..ir import Atom, Var
 from ..surface.arguments import static_dtype
 from ..surface.python import as_python
 from . import growing, listed
@@ -225,12 +225,19 @@ _ARRAY_METHODS = {
 # ---- np.add.at -----------------------------------------------------------------------------------
 
 
-def scatter(ctx: Context, ufunc: np.ufunc, args: list[Value], node: ast.AST) -> None:
-    """np.add.at(x, index, value) and its kin: repeated indices accumulate."""
+def scatter(ctx: Context, ufunc: np.ufunc, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
+    """np.add.at(x, index, value) and its kin: repeated indices accumulate. With JAX's inplace=False the result is a
+    copy with the elements changed."""
+    if kwargs == {"inplace": False} and args and isinstance(args[0], Ref | Var):
+        copy = Ref(ctx.cell(ctx.read(ctx.boxed(args[0]))))
+        scatter(ctx, ufunc, [copy, *args[1:]], {}, node)
+        return copy
+    if kwargs and kwargs != {"inplace": True}:
+        raise TypeError("ufunc.at() takes no keyword arguments")
     if args and isinstance(args[0], Masked):
         what = f"np.{ufunc.__name__}.at of a selection x[mask]"
-        changed(ctx, args[0], node, lambda x: scatter(ctx, ufunc, [x, *args[1:]], node), what)
-        return
+        changed(ctx, args[0], node, lambda x: scatter(ctx, ufunc, [x, *args[1:]], {}, node), what)
+        return None
     if args and type(args[0]) is not Ref:
         raise ctx.error(DTypeError, node, "first operand must be array")
     if ufunc.nin > 2 or ufunc.nout != 1 or len(args) != ufunc.nin + 1 or type(args[0]) is not Ref:
@@ -246,3 +253,4 @@ def scatter(ctx: Context, ufunc: np.ufunc, args: list[Value], node: ast.AST) -> 
     new = ctx.atom(scatter_into(ctx, ufunc, target, key, values[0] if values else None, node))
     ctx.at(node)
     ctx.write(target, new)
+    return None

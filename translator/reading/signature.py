@@ -209,11 +209,16 @@ def _extended_float(dtype: np.dtype[Any]) -> bool:
     return dtype.kind == "V" and dtype.names is None and dtype.type.__module__ == "ml_dtypes"
 
 
-def _subclass(x: np.ndarray[Any, Any]) -> Aval:
+def is_plain(cls: type) -> bool:
+    """Whether operations on arrays of this class are NumPy's own: it is NumPy's, or the runtime's for the host."""
+    return cls is np.ndarray or hasattr(cls, "__untraced_plain__")
+
+
+def _subclass(x: np.ndarray[Any, Any]) -> Aval | None:
     """Whether an array is of a subclass with operations of its own; np.memmap has none."""
     cls = type(x)
-    if cls is np.memmap:
-        return Aval(x.shape, x.dtype)
+    if cls is np.memmap or is_plain(cls):
+        return aval_of(x.view(np.ndarray))
     why = "results of NumPy's operations on it are of its class too, which may define any of them anew"
     instead = "pass np.asarray(x)"
     if isinstance(x, np.matrix):

@@ -1,0 +1,157 @@
+"""Arrays of the host with an Array's methods: what random, numpy, lax, nn and scipy give outside of programs."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import untraced
+from untraced import Array, DTypeError, accelerate, device_put, grad, jit, lax, nn, random, value_and_grad, vmap
+from untraced import numpy as unp
+from untraced.runtime.arrays.hosted import HostArray, lifted
+
+KEY = random.PRNGKey(0)
+
+
+def draw(*shape: int) -> Any:
+    return random.normal(KEY, shape, np.float64)
+
+
+def test_a_draw_is_numpys_and_jaxs() -> None:
+    x = draw(5)
+    assert isinstance(x, np.ndarray) and isinstance(x, Array) and x.block_until_ready() is x
+    made = x.at[0].set(1.0).at[1:3].add(2.0)
+    assert made[0] == 1.0 and made[1] == x[1] + 2.0 and x[0] != 1.0 and made.devices() == {x.device}
+    x[0] = 7.0
+    assert x[0] == 7.0 and not x.is_deleted() and not x.weak_type and x.copy_to_host_async() is None
+    part = x.at[:2].get()
+    part[0] = 0.0
+    assert x[0] == 7.0  # no view
+    assert jit(lambda v: np.sin(v) * 2)(draw(1000)).block_until_ready().shape == (1000,)
+
+
+def test_what_is_no_array_of_the_kind_is_no_instance() -> None:
+    assert not isinstance(np.ones(2), Array) and not isinstance(1.0, Array) and not isinstance(np.float64(1.0), Array)
+    assert isinstance(device_put(1.0), Array) and not isinstance(np.ma.masked_array([1.0]), Array)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: unp.sin(x),
+        lambda x: lax.add(x, 1.0),
+        lambda x: nn.relu(x),
+        lambda x: unp.concatenate([x, x]),
+        lambda x: unp.linalg.inv(np.diag(x)),
+        lambda x: unp.fft.rfft(x),
+        lambda x: untraced.scipy.special.erf(x),
+        lambda x: untraced.scipy.stats.norm.logpdf(x),
+        lambda x: lax.scan(lambda c, v: (c.at[0].add(v), c), np.zeros(2), x)[1],
+        lambda x: lax.fori_loop(0, 2, lambda i, c: c.at[i].set(1.0), x),
+        lambda x: untraced.flatten_util.ravel_pytree({"a": x})[0],
+    ],
+)
+def test_functions_of_namespaces_give_them(function: Callable[[Any], Any]) -> None:
+    x = np.arange(1.0, 4.0)
+    result = function(x)
+    assert type(result) is HostArray and type(function(unp.array(x))) is Array
+    np.testing.assert_allclose(accelerate(function)(x), result)
+    assert type(accelerate(function)(x)) is np.ndarray
+
+
+def test_numpys_operations_keep_the_class_and_give_scalars() -> None:
+    x = draw(4)
+    for made in (x + 1, 1 - x, x > 0, x[:2], x.T, x.reshape(2, 2), np.exp(x), x.astype("f4"), np.cumsum(x), x.copy()):
+        assert type(made) is HostArray
+    for scalar in (x[0], x.sum(), np.mean(x), x @ x, np.max(x), x.std(), np.dot(x, x), unp.mean(x)):
+        assert isinstance(scalar, np.float64) and isinstance(scalar, float)
+    assert x.sum().block_until_ready() == np.sum(np.asarray(x)) and isinstance(x.sum(), Array)
+    assert repr(x.sum()).startswith("np.float64(") and hash(x.sum()) == hash(float(x.sum()))
+    y = x
+    x += 1.0
+    assert y is x and type(x) is HostArray
+    assert type(x + device_put(np.ones(4))) is type(device_put(np.ones(4)) * x) is Array
+
+
+def test_copies_and_pickles() -> None:
+    x = draw(3)
+    for made in (copy.copy(x), copy.deepcopy(x), pickle.loads(pickle.dumps(x))):
+        assert type(made) is HostArray and made is not x
+        np.testing.assert_array_equal(made, x)
+    assert repr(x) == repr(np.asarray(x)) and pickle.loads(pickle.dumps(x.sum())) == x.sum()
+    for function in (unp.sin, lax.add, nn.relu, random.normal, unp.linalg.inv, unp.add.reduce):
+        assert pickle.loads(pickle.dumps(function)) is function
+
+
+def test_a_call_gives_what_it_is_given() -> None:
+    calls = 0
+
+    def f(x: Any) -> Any:
+        nonlocal calls
+        return x * 2.0, np.sum(x), {"n": x.shape[0]}
+
+    fast = accelerate(f)
+    plain = np.arange(3.0)
+    for _ in range(3):
+        for x, kind in ((lifted(plain), HostArray), (plain, np.ndarray), (device_put(plain), Array)):
+            doubled, total, rest = fast(x)
+            assert type(doubled) is kind and rest == {"n": 3} and float(total) == 3.0
+        assert type(fast(plain)[1]) is np.float64 and isinstance(fast(lifted(plain))[1], Array)
+    assert "1 translation" in fast.explain_recompiles() or fast.explain_recompiles().count("\n") < 4
+    assert type(grad(lambda v: np.sum(v**2))(draw(3))) is HostArray
+    assert type(vmap(lambda v: v * 2)(draw(3))) is HostArray and type(vmap(lambda v: v * 2)(plain)) is np.ndarray
+    loss, slope = value_and_grad(lambda v: np.sum(v**2))(draw(3))
+    assert loss.block_until_ready() > 0 and slope.at[0].set(0.0)[0] == 0.0
+
+
+def test_one_program_serves_both_kinds() -> None:
+    fast = accelerate(lambda x, y: x + y)
+    plain = np.arange(3.0)
+    fast(plain, plain)
+    before = fast.explain_recompiles()
+    for args in ((lifted(plain), plain), (plain, lifted(plain)), (lifted(plain), lifted(plain)), (lifted(plain), 1.0)):
+        fast(*args)
+    fast(plain, plain.sum())
+    again = fast.explain_recompiles()
+    fast(plain, lifted(plain).sum())
+    assert before != again == fast.explain_recompiles()
+
+
+def test_arguments_are_written_in_place() -> None:
+    def store(key: Any, x: Any) -> Any:
+        x[0] = 5.0
+        return x
+
+    for x in (np.zeros(3), lifted(np.zeros(3))):
+        assert accelerate(store)(KEY, x) is x and x[0] == 5.0
+    given = lifted(np.zeros(4))
+    accelerate(lambda x, y: np.add(x, y, out=x))(given, np.asarray(given)[::-1])  # which are the same memory
+    again = np.zeros(4)
+    np.add(again, again[::-1], out=again)
+    np.testing.assert_array_equal(given, again)
+
+
+def test_arrays_found_outside() -> None:
+    table = draw(3)
+    f = jit(lambda: table + 1.0)
+    assert type(f()) is HostArray
+    table[0] = 9.0
+    assert f()[0] == 10.0
+
+
+def test_other_subclasses_are_refused() -> None:
+    f = accelerate(lambda x: x + 1.0)
+    for x in (np.ma.masked_array([1.0]), np.rec.fromarrays([[1.0]])):
+        with pytest.raises(DTypeError):
+            f(x)
+
+
+def test_without_axes() -> None:
+    x = lifted(np.array(2.0))
+    assert type(x) is HostArray and isinstance(x + 1, np.float64) and x.at[()].set(3.0) == 3.0
+    assert x.sum().at[()].add(1.0) == 3.0 and accelerate(lambda v: v * 2)(x) == 4.0
