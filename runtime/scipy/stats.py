@@ -20,8 +20,8 @@ FACE = "untraced.scipy.stats"
 __path__: list[str] = []  # the distributions are its submodules
 NAMES = [
     "bernoulli", "beta", "binom", "cauchy", "chi2", "dirichlet", "expon", "f", "gamma", "geom", "gumbel_l", "gumbel_r",
-    "halfnorm", "invgamma", "laplace", "logistic", "lognorm", "maxwell", "multivariate_normal", "nbinom", "norm",
-    "pareto", "poisson", "rayleigh", "t", "uniform", "vonmises", "weibull_min", "wishart",
+    "halfnorm", "invgamma", "laplace", "logistic", "lognorm", "maxwell", "multinomial", "multivariate_normal", "nbinom",
+    "norm", "pareto", "poisson", "rayleigh", "t", "uniform", "vonmises", "weibull_min", "wishart",
 ]  # fmt: skip
 
 
@@ -38,10 +38,10 @@ class Distribution(types.ModuleType):
 
 def _methods(name: str) -> dict[str, Any]:
     from ...translator.library.distributions import CONTINUOUS, DISCRETE, FAMILIES
-    from ...translator.library.distributions_of_vectors import OF_VECTORS
+    from ...translator.library.distributions_of_vectors import OF_EACH, OF_VECTORS
 
     if name in OF_VECTORS:
-        return OF_VECTORS[name]
+        return {**OF_VECTORS[name], **OF_EACH} if name == "multivariate_normal" else OF_VECTORS[name]
     family = FAMILIES[name]
     known = DISCRETE if family.discrete else CONTINUOUS
     return {k: functools.partial(m, family) for k, m in known.items() if family.cdf is not None or "p" in k}

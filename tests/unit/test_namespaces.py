@@ -68,3 +68,28 @@ def test_distributions_by_the_names_of_scipy() -> None:
     np.testing.assert_allclose(
         untraced.scipy.linalg.cho_solve(untraced.scipy.linalg.cho_factor(a), x[:3]), np.linalg.solve(a, x[:3])
     )
+
+
+@pytest.mark.parametrize(
+    ("x", "mean", "cov", "of_scipy", "of_jax"),
+    [
+        ((1,), (1,), (1, 1), (), ()),
+        ((1, 2), (2,), (2, 2), (), (1,)),
+        ((3, 1), (1,), (1, 1), (3,), (3,)),
+        ((4, 1, 2), (2,), (2, 2), (4,), (4, 1)),
+        ((1,), (), (), (), (1,)),
+        ((), (), (), (), ()),
+    ],
+)
+def test_densities_of_vectors_have_the_shapes_of_the_namespace(
+    x: Any, mean: Any, cov: Any, of_scipy: Any, of_jax: Any
+) -> None:
+    given = np.full(x, 0.5), np.zeros(mean), np.eye(cov[0]) if cov else 1.0
+    expected = scipy.stats.multivariate_normal.logpdf(*given)
+    for ours in (accelerate(lambda *a: scipy.stats.multivariate_normal.logpdf(*a))(*given),):
+        assert np.shape(ours) == np.shape(expected) == of_scipy
+        np.testing.assert_allclose(ours, expected)
+    density = untraced.scipy.stats.multivariate_normal.logpdf
+    for ours in (density(*given), accelerate(density)(*given)):
+        assert np.shape(ours) == of_jax
+        np.testing.assert_allclose(np.squeeze(ours), expected)

@@ -13,7 +13,9 @@ from .support import known
 
 
 def normal_logpdf(x: Any, mean: Any = None, cov: Any = 1, allow_singular: Any = False, **rest: Any) -> Any:
-    """Of vectors along the last axis of `x`; `cov` is a matrix, the diagonal of one, or one number for all."""
+    """Of vectors along the last axis of `x`; `cov` is a matrix, the diagonal of one, or one number for all. As in SciPy
+    the result has no axes of length 1.
+    """
     x = np.asarray(x).astype(np.float64)
     cov = np.asarray(cov).astype(np.float64)
     n = _length(x, mean, cov)
@@ -29,11 +31,11 @@ def normal_logpdf(x: Any, mean: Any = None, cov: Any = 1, allow_singular: Any = 
         log_det, rank = np.sum(np.log(np.where(kept, s, 1.0))), np.sum(kept)
         solved = d @ np.linalg.pinv(cov, rcond=1e6 * 2.220446049250313e-16, hermitian=True)
         square = np.sum(solved * d, axis=-1)
-        return (-0.5 * (rank * (2.0 * LOG_ROOT_TWO_PI) + log_det + square))[()]
+        return np.squeeze(-0.5 * (rank * (2.0 * LOG_ROOT_TWO_PI) + log_det + square))[()]
     factor = np.linalg.cholesky(cov)
     white = np.linalg.solve(factor, np.reshape(d, (-1, n)).T)
     square = np.reshape(np.sum(white * white, axis=0), d.shape[:-1])
-    return (-0.5 * square - n * LOG_ROOT_TWO_PI - np.sum(np.log(np.diag(factor))))[()]
+    return np.squeeze(-0.5 * square - n * LOG_ROOT_TWO_PI - np.sum(np.log(np.diag(factor))))[()]
 
 
 def _length(x: Any, mean: Any, cov: Any) -> Any:
@@ -49,6 +51,16 @@ def normal_pdf(x: Any, mean: Any = None, cov: Any = 1, allow_singular: Any = Fal
     return np.exp(normal_logpdf(x, mean, cov, allow_singular))
 
 
+def normal_logpdf_of_each(x: Any, mean: Any, cov: Any, allow_singular: None = None) -> Any:
+    """With the shape that JAX gives the result: of `x` for numbers, without its last axis for vectors."""
+    shape = np.shape(x) if np.ndim(mean) == 0 else np.broadcast_shapes(np.shape(x), np.shape(mean))[:-1]
+    return np.reshape(normal_logpdf(x, mean, cov), shape)[()]
+
+
+def normal_pdf_of_each(x: Any, mean: Any, cov: Any) -> Any:
+    return np.exp(normal_logpdf_of_each(x, mean, cov))
+
+
 def normal_entropy(mean: Any = None, cov: Any = 1) -> Any:
     cov = np.asarray(cov).astype(np.float64)
     n = _length(None, mean, cov)
@@ -62,7 +74,7 @@ def dirichlet_logpdf(x: Any, alpha: Any) -> Any:
     if x.shape[0] + 1 == alpha.shape[0]:
         x = np.concatenate((x, 1.0 - np.sum(x, axis=0, keepdims=True)))
     powers = xlogy(np.reshape(alpha - 1.0, (-1,) + (1,) * (x.ndim - 1)), x)
-    return (gammaln(np.sum(alpha)) - np.sum(gammaln(alpha)) + np.sum(powers, axis=0))[()]
+    return np.squeeze(gammaln(np.sum(alpha)) - np.sum(gammaln(alpha)) + np.sum(powers, axis=0))[()]
 
 
 def dirichlet_pdf(x: Any, alpha: Any) -> Any:
@@ -96,6 +108,7 @@ def multinomial_pmf(x: Any, n: Any, p: Any) -> Any:
     return np.exp(multinomial_logpmf(x, n, p))
 
 
+OF_EACH: dict[str, Form] = {"logpdf": normal_logpdf_of_each, "pdf": normal_pdf_of_each}
 OF_VECTORS: dict[str, dict[str, Form]] = {
     "multivariate_normal": {"logpdf": normal_logpdf, "pdf": normal_pdf, "entropy": normal_entropy},
     "dirichlet": {"logpdf": dirichlet_logpdf, "pdf": dirichlet_pdf},
