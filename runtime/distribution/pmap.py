@@ -30,6 +30,7 @@ from ...translator.reading.signature import Signature
 from ...translator.tracebacks import trim_traceback
 from ...translator.tree import leaf_paths, tree_map
 from ..arrays.array import Array, spec_of
+from ..arrays.hosted import are_hosted, lifted
 from ..arrays.transfer import device_get
 from ..calls import strict
 from ..calls.accelerate import Accelerated
@@ -248,7 +249,8 @@ class ReplicatedEntry(Entry):
         results = [Array(o, spec) for o, spec in zip(self.program.run(data), self.outs, strict=True)]
         if any(type(x) is Array for x in leaves):
             return self.assemble(results)
-        return self.assemble([_of_numpy(r) for r in results])
+        made = self.assemble([_of_numpy(r) for r in results])
+        return lifted(made) if self.hosted or are_hosted(leaves) else made
 
 
 def _of_numpy(result: Array) -> Any:

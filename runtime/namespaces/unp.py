@@ -84,6 +84,36 @@ vars(fft).update({_name: getattr(np.fft, _name) for _name in np.fft.__all__}, __
 offer(vars(fft), np.fft.__all__, fft.__name__)
 
 
+class _ScalarType(type):
+    """The class of `untraced.numpy.float32` and its kin. Called, these give arrays where they are given some; for the
+    rest they are NumPy's: as a dtype, in isinstance and issubclass, in comparisons and as keys.
+    """
+
+    __untraced_numpy__: type[np.generic]
+
+    def __call__(cls, *args: Any) -> Any:
+        if len(args) != 1:
+            return cls.__untraced_numpy__(*args)
+        (x,) = args
+        if type(x) is ndarray:
+            return x.astype(cls.__untraced_numpy__)  # type: ignore[attr-defined]
+        made: Any = cls.__untraced_numpy__(x)
+        return device_put(made) if isinstance(x, list | tuple) else lifted(made)
+
+    def __instancecheck__(cls, x: Any) -> bool:
+        return isinstance(x, cls.__untraced_numpy__)
+
+    def __subclasscheck__(cls, other: type) -> bool:
+        return other is cls or issubclass(other, cls.__untraced_numpy__)
+
+    def __eq__(cls, other: object) -> bool:
+        return True if other is cls or other is cls.__untraced_numpy__ else NotImplemented  # a dtype knows
+
+    def __hash__(cls) -> int:
+        return hash(cls.__untraced_numpy__)
+
+
+_SCALAR_TYPES = [np.dtype(code).type for code in "?" + np.typecodes["AllInteger"] + np.typecodes["AllFloat"]]
 _OF_DTYPES = ("bfloat16", "finfo", "issubdtype")  # NumPy knows no bfloat16
 
 
@@ -92,8 +122,12 @@ def __getattr__(name: str) -> Any:
         from . import dtypes
 
         return getattr(dtypes, name)
-    found = globals()[name] = offered(unp_arguments.of_numpy(np, name, _FACE), _FACE, name)
-    return found
+    found = unp_arguments.of_numpy(np, name, _FACE)
+    if found in _SCALAR_TYPES:
+        members = {"__module__": _FACE, "__doc__": found.__doc__, "__slots__": (), "__untraced_numpy__": found}
+        found = _ScalarType(name, (found,), members)
+    globals()[name] = offered(found, _FACE, name)
+    return globals()[name]
 
 
 def __dir__() -> list[str]:

@@ -282,7 +282,7 @@ class TestNamespace:
             np.testing.assert_array_equal(made, expected)
 
     def test_the_rest_is_numpys(self) -> None:
-        assert unp.sin.__untraced_numpy__ is np.sin and unp.pi == np.pi and unp.float32 is np.float32
+        assert unp.sin.__untraced_numpy__ is np.sin and unp.pi == np.pi and unp.float32 == np.float32
         assert unp.linalg.solve.__untraced_numpy__ is np.linalg.solve
         assert "zeros" in dir(unp) and "sin" in dir(unp)
 

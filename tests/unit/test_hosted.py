@@ -155,3 +155,40 @@ def test_without_axes() -> None:
     x = lifted(np.array(2.0))
     assert type(x) is HostArray and isinstance(x + 1, np.float64) and x.at[()].set(3.0) == 3.0
     assert x.sum().at[()].add(1.0) == 3.0 and accelerate(lambda v: v * 2)(x) == 4.0
+
+
+def test_scalar_types_give_arrays_for_arrays() -> None:
+    a = unp.arange(3.0)
+    assert type(unp.float32([1, 2])) is type(unp.float32(a)) is Array and unp.float32(a).dtype == np.float32
+    assert unp.float32(2.0) == 2.0 and isinstance(unp.float32(2.0), np.float32) and unp.int32(3.7) == 3
+    assert a.dtype == unp.float64 == a.dtype and unp.float32 == np.float32 == unp.float32 != unp.float64
+    assert isinstance(np.float32(1), unp.float32) and not isinstance(1.0, unp.float32)
+    assert unp.issubdtype(a.dtype, unp.float64) and unp.issubdtype(unp.float32, unp.floating)
+    assert {np.float32: 1}[unp.float32] == 1 and pickle.loads(pickle.dumps(unp.float32)) is unp.float32
+
+    def f(x: Any, kind: Any) -> Any:
+        y = unp.float32(x) * unp.float32(2.0) + unp.zeros(3, unp.float32)
+        return (y + 1.0 if x.dtype == unp.float64 else y), x.astype(kind), kind(x)
+
+    for x in (np.arange(3.0), a):
+        for made, expected in zip(jit(f, static_argnums=1)(x, unp.int32), f(x, np.int32), strict=True):
+            np.testing.assert_array_equal(made, expected)
+            assert made.dtype == expected.dtype
+
+
+def test_pmap_and_eigenvectors() -> None:
+    assert type(untraced.pmap(lambda v: v * 2)(draw(1, 3))) is HostArray
+    eigh = untraced.scipy.linalg.eigh
+    a = np.array([[2.0, 1.0, 0.0], [1.0, 3.0, 0.5], [0.0, 0.5, 1.0]])
+    b = np.eye(3) + 0.1
+    for solve in (eigh, accelerate(eigh)):
+        w, v = solve(a)
+        np.testing.assert_allclose(a @ v, v * w, atol=1e-12)
+        w, v = solve(a, b)
+        np.testing.assert_allclose(a @ v, b @ v * w, atol=1e-12)
+        np.testing.assert_allclose(v.T @ b @ v, np.eye(3), atol=1e-12)
+    w, v = eigh(np.triu(a), b, lower=False)
+    np.testing.assert_allclose(a @ v, b @ v * w, atol=1e-12)
+    assert type(eigh(device_put(a))[1]) is Array
+    with pytest.raises(NotImplementedError, match="type=1"):
+        eigh(a, b, type=2)

@@ -93,7 +93,9 @@ def _is_number(value: Any) -> bool:
 
 def meant(value: Any) -> Any:
     """What a function of the runtime's namespaces means in a program: untraced.numpy.add is np.add."""
-    return value.__dict__.get("__untraced_numpy__", value) if type(value) is types.FunctionType else value
+    if type(value) is types.FunctionType or isinstance(value, type):
+        return value.__dict__.get("__untraced_numpy__", value)
+    return value
 
 
 def fetch(capture: Capture) -> Any:
