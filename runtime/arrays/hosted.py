@@ -115,6 +115,20 @@ class HostArray(_Methods, np.ndarray[Any, Any]):
         return repr(self.view(np.ndarray))
 
 
+def _reducing(name: str) -> Any:
+    of_numpy = getattr(np.ndarray, name)
+
+    @functools.wraps(of_numpy)
+    def method(self: HostArray, *args: Any, **options: Any) -> Any:
+        return lifted(of_numpy(self, *args, **options))
+
+    return method
+
+
+for _name in ("argmax", "argmin", "dot", "mean", "std", "trace", "var"):  # NumPy makes their scalars itself
+    setattr(HostArray, _name, _reducing(_name))
+
+
 def _cpu() -> Device:
     return device_of_target("cpu")
 

@@ -70,7 +70,10 @@ def test_numpys_operations_keep_the_class_and_give_scalars() -> None:
         assert type(made) is HostArray
     for scalar in (x[0], x.sum(), np.mean(x), x @ x, np.max(x), x.std(), np.dot(x, x), unp.mean(x)):
         assert isinstance(scalar, np.float64) and isinstance(scalar, float)
-    assert x.sum().block_until_ready() == np.sum(np.asarray(x)) and isinstance(x.sum(), Array)
+    assert x.sum().block_until_ready() == np.sum(np.asarray(x))
+    for made in (x.sum(), x.mean(), np.var(x), x.dot(x), x @ x, x.argmax(), x.max(), x.reshape(2, 2).trace()):
+        assert isinstance(made, Array) and isinstance(made, np.generic)
+    assert isinstance(x.mean(out=np.zeros(())), np.ndarray)
     assert repr(x.sum()).startswith("np.float64(") and hash(x.sum()) == hash(float(x.sum()))
     y = x
     x += 1.0

@@ -22,6 +22,7 @@ from .context import Context
 from .conversion import closure_converted
 from .inner import Inner
 from .known import run_known
+from .libraries import is_library
 from .values import Bound, Closure, Foreign, Partial, Value, is_leaf, is_runtime
 
 
@@ -83,7 +84,16 @@ def _known(ctx: Context, v: Value, node: ast.AST) -> Any:
     """An inner function as an object, and what else is known."""
     if isinstance(v, Closure | Bound | Partial):
         return Inner(ctx, v, node)
-    return v.value if isinstance(v, Foreign) else v
+    if isinstance(v, Foreign):
+        return v.value
+    kind = type(v)
+    if not callable(v) or is_library(kind) or hasattr(v, "__untraced_read__") or not _is_function(kind.__call__):
+        return v
+    return Inner(ctx, Bound(ctx.captures.part(kind, "__call__"), v), node)  # an object of the program: a layer
+
+
+def _is_function(f: Any) -> bool:
+    return isinstance(f, types.FunctionType) or accelerated_function(f) is not None
 
 
 _CALLED = frozenset({"f", "function", "operation", "is_leaf"})  # parameters that are no trees, which may be functions
