@@ -23,7 +23,7 @@ from .context import Context
 from .control import truth
 from .demand import static
 from .expressions import as_number, binary
-from .growing import Growing, length
+from .growing import Growing, Pile, length
 from .handlers import call_handler
 from .iteration import known_items, length_of
 from .known import run_known
@@ -67,6 +67,8 @@ def _len(ctx: Context, node: ast.AST, x: Value) -> Value:
         return count(ctx, x, 0)
     if isinstance(x, Growing):
         return length(ctx, x)
+    if isinstance(x, Pile):
+        return x.count
     if isinstance(x, RunRange | Zip | Enumerate | Reversed | DictView):
         return len(known_items(ctx, x, node))
     if type(x) is Var:
@@ -140,7 +142,7 @@ def _ndindex(ctx: Context, node: ast.AST, *shape: Value) -> Value:
 
 
 def _reversed(ctx: Context, node: ast.AST, inner: Value) -> Value:
-    if isinstance(inner, range | RunRange | Growing) or type(inner) is Ref:
+    if isinstance(inner, range | RunRange | Growing | Pile) or type(inner) is Ref:
         return Reversed(inner)
     return known_items(ctx, inner, node)[::-1]
 
