@@ -104,12 +104,16 @@ def is_of_arrays(error: Exception) -> bool:
 
 
 def in_words_of(theirs: Exception, ours: Exception) -> Exception:
-    """Our exception with NumPy's words added; NumPy's own, with our place, where ours is not an UntracedError."""
+    """Our exception with NumPy's words added; NumPy's own, with our place, where ours is not an UntracedError. NumPy's
+    alone where it came from another line than ours names.
+    """
     if str(theirs) in str(ours) or is_of_arrays(theirs):
         return ours
     place = ours.diagnostic.span if isinstance(ours, UntracedError) else place_told(ours)
-    if place is None or not came_by(theirs, place):
+    if place is None or not place.line:
         return ours
+    if not came_by(theirs, place):
+        return theirs
     if isinstance(ours, UntracedError):
         ours.say(replace(ours.diagnostic, numpy=str(theirs)))
         return ours

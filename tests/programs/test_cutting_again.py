@@ -33,6 +33,32 @@ def _an_inner_function_of_one_name(steps, x):
     return total(x) + total(x + 1.0)
 
 
+unbound = [1.0, 2.0]  # what a local name of that spelling must never be
+
+
+def _reads_what_another_branch_has_bound(steps, x):
+    if steps > 0:
+        unbound = [x, 1.0]
+        if (x > 0.0).any():
+            x[0] = 1.0
+    else:
+        x[1] -= len(unbound)
+    return x
+
+
+@pytest.mark.parametrize("target", ["cpu", "numpy"])
+def test_local_names_stay_local(target: str) -> None:
+    fast = accelerate(_reads_what_another_branch_has_bound, target=target)
+    for steps in (0, 1, 0):
+        ours, theirs = np.arange(3.0), np.arange(3.0)
+        if steps:
+            assert_same(fast(steps, ours), _reads_what_another_branch_has_bound(steps, theirs), "result")
+        else:
+            with pytest.raises(UnboundLocalError):
+                fast(steps, ours)
+        assert_same(ours, theirs, "the argument")
+
+
 def _reads_under_a_branch(steps, x):
     for i in range(steps):
         print(i)

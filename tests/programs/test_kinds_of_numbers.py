@@ -46,12 +46,16 @@ def beside_narrow_arrays(x: Any) -> Any:
     return scale * F
 
 
+def filled(x: Any) -> Any:
+    return np.full(3, x if x > 0 else 2), np.full(2, x if x > 0 else 2, dtype=float)
+
+
 def quotient(x: Any) -> Any:
     return 1.0 / x if x != 0 else 0
 
 
 NUMBERS = [2.5, -2.5, 3, -3, 0, np.float64(2.5), np.float64(-1.5), np.int64(-3), np.float32(1.5), np.float32(-1.5)]
-FUNCTIONS = [rectified, of_three, early, sign, computed_with, beside_narrow_arrays, quotient]
+FUNCTIONS = [rectified, of_three, early, sign, computed_with, beside_narrow_arrays, filled, quotient]
 
 
 def kinds(v: Any) -> Any:

@@ -206,6 +206,24 @@ def test_what_comes_first_is_raised_first() -> None:
         assert (want and want[0]) == (got and got[0])
 
 
+def broadcasts_in_a_loop(x, n):
+    y = x * 1.0
+    if n > 0:
+        for _ in x:
+            y += 3.5
+            y -= x + x[[0, 1]]
+    return y
+
+
+@pytest.mark.parametrize("target", ["cpu", "numpy"])
+def test_words_and_line_are_those_of_what_raises(target: str) -> None:
+    with pytest.raises(ValueError) as theirs:
+        broadcasts_in_a_loop(np.arange(4.0), 3)
+    with pytest.raises(ValueError) as ours:
+        accelerate(broadcasts_in_a_loop, target=target)(np.arange(4.0), 3)
+    assert str(theirs.value) in str(ours.value)
+
+
 def test_inside_another_function() -> None:
     def outer(x: Any, k: float) -> Any:
         g = grad(lambda v: np.sum(refuse_negative(v) ** 2))(x)

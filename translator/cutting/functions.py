@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..reading.source import Source, adopt
+from .names import binds
 
 _INNER = "_cut"
 _FUTURE = sum({getattr(future, name).compiler_flag for name in future.all_feature_names})
@@ -24,6 +25,7 @@ def make_function(
     definition.name = _INNER  # not its own name, which would hide a global from a function that calls itself
     definition.args = _without_defaults(node.args)
     definition.returns = None
+    definition.body = [*node.body, *_declared(node, like.__code__)]
     around = copy.copy(definition)
     around.name = "around"
     around.args = ast.arguments(
@@ -40,6 +42,15 @@ def make_function(
     made.__module__ = like.__module__
     adopt(made, Source(node.name, source.file, source.lines, node))
     return made
+
+
+def _declared(node: ast.FunctionDef, like: types.CodeType) -> list[ast.stmt]:
+    """`name: None` for what is a local name of `like` alone: it must not be looked for among the globals."""
+    parameters = {a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)}
+    bound = parameters.union(*map(binds, node.body))
+    missing = [n for n in (*like.co_varnames, *like.co_cellvars) if n not in bound]
+    declared = [ast.AnnAssign(ast.Name(n, ast.Store()), ast.Constant(None), None, 1) for n in missing]
+    return [ast.fix_missing_locations(ast.copy_location(s, node.body[-1])) for s in declared]
 
 
 def _argument(name: str, place: ast.AST) -> ast.arg:

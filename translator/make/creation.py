@@ -28,7 +28,7 @@ def full(b: Builder, shape: Sequence[int], value: object, dtype: Any = None) -> 
         return astype(b, value, target)
     if isinstance(value, Const):
         value = astype(b, value, target)
-    return b.apply(ops.FULL, value, attrs=CreateAttrs(checked_shape(shape, target), target))
+    return b.apply(ops.FULL, value, attrs=CreateAttrs(checked_shape(shape, target), target, dtype is None))
 
 
 def zeros(b: Builder, shape: Sequence[int], dtype: Any = np.float64) -> Atom:

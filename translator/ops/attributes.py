@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from typing import Any, Literal, assert_never
 
 from ..ir import Aval, DType, Shape
@@ -107,8 +108,11 @@ class ConcatenateAttrs:
 
 @dataclass(frozen=True, slots=True)
 class CreateAttrs:
+    """`follows`: whether the dtype was not asked for, but is what the value's happens to be."""
+
     shape: Shape
     dtype: DType
+    follows: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

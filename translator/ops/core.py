@@ -313,7 +313,7 @@ class Create:
 
     def infer(self, avals: Sequence[Aval], attrs: Attrs) -> tuple[Aval, ...]:
         assert isinstance(attrs, CreateAttrs)
-        return (Aval(attrs.shape, attrs.dtype),)
+        return (Aval(attrs.shape, avals[0].dtype if attrs.follows else attrs.dtype),)
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

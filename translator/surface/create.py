@@ -74,7 +74,7 @@ def ndarray(
 
 def full(b: Builder, shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C", *, like: Any = None) -> Atom:
     value = array(b, fill_value)
-    return make.full(b, static_shape(shape), value, static_dtype(dtype) or value.aval.dtype)
+    return make.full(b, static_shape(shape), value, static_dtype(dtype))
 
 
 def filled_like(value: int | None) -> Direct:
