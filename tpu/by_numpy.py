@@ -174,7 +174,8 @@ class _Weighed:
     def _elementwise(self, s: Apply) -> None:
         (target,) = s.targets
         moved = _bytes(target.aval) + sum(_bytes(a.aval) for a in s.args if a.aval.shape == target.aval.shape)
-        plain = s.op.name in PLAIN and all(a.aval.dtype.kind in "fiub" for a in (*s.args, target))
+        kinds = "fiubc" if s.op.name in ("add", "subtract", "multiply") else "fiub"
+        plain = s.op.name in PLAIN and all(a.aval.dtype.kind in kinds for a in (*s.args, target))
         half = any(a.aval.dtype.char == "e" or a.aval.dtype.kind == "V" for a in s.args)
         cheap = not half and (plain or isinstance(s.op, Cast))
         self.numpy += moved * BYTE + _faults(_bytes(target.aval), FRESH) + _rows_spread(s) * ROW

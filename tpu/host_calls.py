@@ -140,14 +140,20 @@ def computes(name: str, dtype: DType, size: int) -> bool:
 
 
 def reduces(name: str, x: Typed, dtype: DType) -> bool:
-    """Whether NumPy's reduction is the same one: in the type of the elements, which it reads once."""
+    """Whether NumPy's reduction is the same one: in the type of the elements, read once, or a count of truths."""
+    if name == "sum" and x.dtype.kind == "b":
+        return dtype == np.int64
     return name in ("sum", "prod", "max", "min", "any", "all") and x.dtype == dtype and dtype.kind in "fiub"
 
 
 def compares(name: str, x: Typed, attrs: ReduceAttrs) -> bool:
-    """Whether NumPy finds extremes faster in what lies in memory: along lines that lie in one piece, or across them."""
-    line = x.shape[-1] if len(x.shape) - 1 not in attrs.axes else math.prod(x.shape[min(attrs.axes) :])
-    return name in ("max", "min") and _size(x) >= MANY_COMPARED and line >= SHORTEST_LINE
+    """Whether NumPy finds extremes faster in what lies in memory: along lines that lie in one piece, or across them.
+    Truths it counts in 0.05 to 0.4 ns, XLA in 0.25 to 3; asked for any or all along lines, it stops where it knows.
+    """
+    along = len(x.shape) - 1 in attrs.axes
+    line = math.prod(x.shape[min(attrs.axes) :]) if along else x.shape[-1]
+    of_truths = x.dtype.kind == "b" and (name == "sum" or (along and name in ("any", "all")))
+    return (of_truths or name in ("max", "min")) and _size(x) >= MANY_COMPARED and line >= SHORTEST_LINE
 
 
 def _size(x: Typed) -> int:
@@ -364,6 +370,14 @@ def _reduce(function: np.ufunc, *numbers: Any) -> None:
     function.reduce(args[0], axis=tuple(axes), out=results[0])
 
 
+def _count(*numbers: Any) -> None:
+    *axes, results, args = numbers
+    if len(axes) == args[0].ndim:
+        results[0][...] = np.count_nonzero(args[0])
+    else:
+        np.add.reduce(args[0], axis=tuple(axes), out=results[0])
+
+
 def _accumulate(function: np.ufunc, axis: int, results: Sequence[NDArray], args: Sequence[NDArray]) -> None:
     function.accumulate(args[0], axis=axis, out=results[0])
 
@@ -394,6 +408,7 @@ _FUNCTIONS: dict[str, Callable[..., None]] = {
     "cummax": functools.partial(_accumulate, np.maximum),
     "cummin": functools.partial(_accumulate, np.minimum),
     "sum": functools.partial(_reduce, np.add),
+    "count": _count,
     "prod": functools.partial(_reduce, np.multiply),
     "max": functools.partial(_reduce, np.maximum),
     "min": functools.partial(_reduce, np.minimum),

@@ -69,7 +69,6 @@ WIDEST_FUNCTION = 64
 LEAST_RESULTS = 1 << 15
 """Elements that products of small matrices have: of fewer too little is saved for what compiling takes, 0.2 s once."""
 TURNS = 100  # of a loop of which nothing is known
-PART = 10  # of an axis that a loop walks along, one in so many elements
 
 
 def wanted() -> bool:
@@ -145,7 +144,7 @@ def _turns(s: For | While) -> float:
     if isinstance(s, While):
         return TURNS
     turns = s.range.static()
-    return max(TURNS, _walked(s) / PART) if turns is None else len(turns)
+    return max(TURNS, _walked(s)) if turns is None else len(turns)
 
 
 def _walked(s: For) -> int:

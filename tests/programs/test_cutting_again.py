@@ -145,3 +145,29 @@ def _checksum(data):
     for b in data:
         total = (total * 31 ^ b) & 0xFFFF
     return total
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda i, x: (np.gcd(i, 12), np.lcm(i, i[::-1]) * 2),
+        lambda i, x: np.lexsort((i, i % 7)),
+        lambda i, x: np.packbits(x > 0.5),
+        lambda i, x: np.nanmedian(x) + np.nanpercentile(x.reshape(256, -1), 30) * np.nanquantile(x, 0.1),
+    ],
+)
+def test_many_elements_are_left_to_functions_of_numpys(f: Any) -> None:
+    random = np.random.default_rng(0)
+    i, x = random.integers(1, 1000, 1 << 16), random.random(1 << 16)
+    x[::17] = np.nan
+    fast = accelerate(f, target="cpu")
+    assert_same(fast(i, x), f(i, x), "results")
+    assert "stays with CPython" in fast.inspect(i, x).source
+    assert "stays with CPython" not in fast.inspect(i[:1024], x[:1024]).source
+
+
+def test_medians_along_an_axis_are_compiled() -> None:
+    x = np.random.default_rng(0).random((256, 256))
+    fast = accelerate(lambda x: np.nanmedian(x, axis=1), target="cpu")
+    np.testing.assert_array_equal(fast(x), np.nanmedian(x, axis=1))
+    assert "stays with CPython" not in fast.inspect(x).source

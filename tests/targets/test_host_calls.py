@@ -412,3 +412,18 @@ def test_a_program_is_compiled_again_when_copies_have_cost_as_much(monkeypatch: 
     assert made == [{1: 2}, {}, {1: 1}, {1: 3}] and len(made) == MOST
     assert placements.executable([None, np.zeros((50, 2))[:, 0]]) == 2
     assert Placements({0}, lambda _: "aligned").executable([[0.0] * 50]) == "aligned"  # type: ignore[arg-type, return-value]
+
+
+@pytest.mark.parametrize("count", [40_000, 1 << 21])
+def test_truths_are_counted_as_numpy_does(count: int) -> None:
+    def f(m: Any) -> Any:
+        lines = m.reshape(-1, 200)
+        counts = np.count_nonzero(m), np.sum(m), lines.sum(axis=0), lines.sum(axis=1, keepdims=True)
+        return *counts, np.any(m), np.all(m), lines.any(axis=1), lines.all(axis=0), np.mean(m), np.sum(~m)
+
+    m = np.random.default_rng(0).random(count - count % 200) < 0.97
+    fast = accelerate(f, target="cpu")
+    for given in (m, np.zeros_like(m), np.ones_like(m)):
+        for found, expected in zip(fast(given), f(given), strict=True):
+            np.testing.assert_array_equal(found, expected)
+            assert type(found) is type(expected) and getattr(found, "dtype", None) == getattr(expected, "dtype", None)

@@ -185,3 +185,12 @@ def test_grids_are_numpys_to_the_last_bit() -> None:
 
     for found, expected in zip(accelerate(grid, target="cpu")(-1.75, 0.3), grid(-1.75, 0.3), strict=True):
         np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.uint64, np.int16])
+@pytest.mark.parametrize("largest", [60, 120])
+def test_powers_of_many_integers(dtype: Any, largest: int) -> None:
+    """Those with small exponents alone look at fewer bits."""
+    random = np.random.default_rng(0)
+    x, y = random.integers(0, 100, 5000).astype(dtype), random.integers(0, largest, 5000).astype(dtype)
+    np.testing.assert_array_equal(accelerate(lambda x, y: x**y, target="cpu")(x, y), x**y)

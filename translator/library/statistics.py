@@ -112,7 +112,8 @@ def ptp(a: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
 
 
 def count_nonzero(a: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
-    count = np.sum(np.asarray(a) != 0, axis=axis, keepdims=keepdims)
+    a = np.asarray(a)
+    count = np.sum(a if a.dtype.kind == "b" else a != 0, axis=axis, keepdims=keepdims)
     return int(count) if COUNTS_ARE_INTS and axis is None and not keepdims else count
 
 

@@ -26,7 +26,7 @@ from ..purpose import purpose
 from ..surface.python import as_python
 from .contents import known_arrays
 from .context import Context
-from .demand import LENGTH, affine, demand, difference, interval, interval_of, plus, scaled
+from .demand import LENGTH, affine, demand, difference, follows_loops, interval, interval_of, plus, scaled
 from .shifting import shifted
 from .values import FULL, Bounds, Masked, Part, Places, Ref, Value, is_runtime
 
@@ -348,13 +348,16 @@ def store_selected(ctx: Context, target: Masked, value: Value, node: ast.AST, in
 def _is_sparse(ctx: Context, target: Masked, new: Atom) -> bool:
     """Whether a store in a loop, to every k-th element of a long line, is better a loop over these elements."""
     p, goal = target.parts[0], purpose()
-    if len(target.parts) != 1 or not isinstance(p, Bounds) or p.n < _LONG or new.aval.ndim > 1:
+    if len(target.parts) != 1 or not isinstance(p, Bounds) or new.aval.ndim > 1:
+        return False
+    if p.n < (_LONG if type(p.step) is Var and follows_loops(ctx, p.step) else _LONG_FOR_FEW):
         return False
     plain = goal.orders == 0 and not goal.keeps_calls and not ctx.is_printed
     return goal.runs_loops and plain and len(ctx.builders) > 1 and not (type(p.step) is int and p.step == 1)
 
 
 _LONG = 1 << 10
+_LONG_FOR_FEW = 1 << 14  # where perhaps few turns do so: the loop over such a line alone is worth compiling
 
 
 def _stored_in_turn(ctx: Context, p: Part, whole: Atom, new: Atom) -> Atom:
