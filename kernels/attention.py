@@ -101,7 +101,7 @@ def _weight(fused: Fused, share: Atom, total: Apply, makers: Mapping[Var, Apply]
 
 
 def _uncast(a: Atom, makers: Mapping[Var, Apply]) -> Atom:
-    """What was rounded to the type of the second product's operands, as the kernel rounds the weights."""
+    """The value before its cast to the type of the second product's operands; the kernel casts the weights itself."""
     maker = makers.get(a) if isinstance(a, Var) else None
     return maker.args[0] if maker is not None and isinstance(maker.op, Cast) and a.aval.dtype.kind in "fV" else a
 
@@ -233,7 +233,7 @@ def _seen(scores: Tile) -> Mapping[str, str]:
 
 
 def reach_group(fused: Fused) -> Fused:
-    """What a causal kernel asks first (see `causal`): its one result is the kernel's first partial result."""
+    """The group of what a causal kernel asks first (see `causal`): its result is the kernel's first partial result."""
     a = match_attention(fused)
     batch = tuple(n for n in a.scores if n in a.query_labels and n in a.key_labels)
     return reach_of(fused, a.value, {n: k for k, n in enumerate(a.value_labels)}, batch, a.column)

@@ -61,7 +61,7 @@ class Backend:
         return 0
 
     def record(self, loop: Callable[..., tuple[Any, ...]], values: Sequence[Any]) -> Recording | None:
-        """What the loop enqueues for values like these, to be enqueued at once; None where that cannot be."""
+        """A recording of what the loop enqueues for values like these, to be replayed; None where that cannot be."""
         return None
 
     def same(self, x: Any, y: Any) -> bool:

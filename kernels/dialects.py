@@ -73,7 +73,7 @@ _SHIFTS = {"left_shift": "<<", "right_shift": ">>"}
 
 
 def _known_shift(value: Value, source: Call) -> int | None:
-    """By how many bits less than the width, where that is known: more are 0 in NumPy and undefined in the languages."""
+    """The bits of a shift, if known to be fewer than the width: more give 0 in NumPy, anything in the languages."""
     if source.op.name not in _SHIFTS or not isinstance(value.args[1].source, Number):
         return None
     bits = int(value.args[1].source.value)
@@ -81,7 +81,7 @@ def _known_shift(value: Value, source: Call) -> int | None:
 
 
 def _exact_inverse(value: Value, source: Call) -> float | None:
-    """What a power of two is divided by as a factor: the product is the quotient, and faster."""
+    """The inverse of a power of two: a product by it is the quotient, and faster."""
     divisor = value.args[1].source if source.op.name == "divide" else None
     if not isinstance(divisor, Number) or source.dtypes[1].kind == "c":
         return None

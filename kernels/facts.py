@@ -48,7 +48,7 @@ class Facts:
 
 
 def precision() -> str:
-    """Of products of float32: exact, or tf32 where CuPy's own switch, CUPY_TF32=1, asks its library for that, too."""
+    """The precision of float32 products: exact, or tf32 where CuPy's own switch, CUPY_TF32=1, asks for it."""
     return "tf32" if os.environ.get("CUPY_TF32", "0") not in ("", "0") else "ieee"
 
 

@@ -79,7 +79,7 @@ def plan_held(body: Body, heading: list[str], name: str, shared: int) -> Launch 
 
 
 def _held_rows(body: Body, room: int) -> tuple[HeldRows, tuple[int, int, int] | None]:
-    """What fits with the least bytes that are read again, and how: what is not kept is made again, from memory at last.
+    """The values to keep so that the fewest bytes are read twice; others are computed again, ultimately from memory.
 
     y = e / t; z = np.sum(y * w, axis=1); d = y * (w - z)          of y and w rows of 65,536 may have one kept
     """
@@ -117,7 +117,7 @@ def _fit(held: HeldRows, room: int) -> tuple[int, int, int] | None:
 
 
 def _sections(held: HeldRows, pack: int, far: bool) -> tuple[dict[str, object], int]:
-    """What the template needs, and the extent that must be a multiple of `pack` for the twin."""
+    """The sections that fill the template, and the extent that must be a multiple of `pack` for the twin."""
     if far:
         held.name_places()
     taken = set(held.lowered.names.taken)
@@ -170,7 +170,7 @@ class HeldRows(Neighbours):
         return [self.along(self.roots(p)[1]) for p in range(last + 1)]
 
     def keep(self) -> tuple[list[Value], int]:
-        """What a pass needs that an earlier one has computed, and how many registers an element of the row takes."""
+        """The values that a pass takes from an earlier one, and the registers they need for an element of the row."""
         first: dict[int, int] = {}
         last: dict[int, int] = {}
         for p in range(len(self.schedule)):
@@ -231,7 +231,7 @@ class HeldRows(Neighbours):
     def fresh(
         self, p: int, needed: Sequence[Value], roots: Sequence[Value]
     ) -> tuple[list[Value], list[Value]]:
-        """What pass `p` computes: not what it finds kept, nor what only that needs; and what it finds kept."""
+        """The values that pass `p` computes, without those that only kept values need; and the kept ones it uses."""
         found, known, todo = set[int](), set[int](), [v for v in roots if v.along]
         while todo:
             v = todo.pop()

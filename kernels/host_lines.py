@@ -18,7 +18,7 @@ from .steps import Group, copying
 
 
 class Made:
-    """What was made for the statements of a program; the sources for other arguments find it again."""
+    """Artefacts made for the statements of a program, so that the sources for other arguments find them again."""
 
     def __init__(self) -> None:
         self.groups: dict[int, Group | None] = {}

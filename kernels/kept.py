@@ -44,7 +44,7 @@ def root() -> Path | None:
 
 @dataclass(slots=True)
 class Told:
-    """What the program has said, which goes before the environment: a folder, or "0"."""
+    """A setting made by the program, which goes before the environment: a folder, or "0"."""
 
     folder: str = ""
 
@@ -97,7 +97,7 @@ def machine() -> str:
 
 @functools.cache
 def temporary(name: str, most_bytes: int) -> Store:
-    """The same for what this process cannot do without: it goes with the process."""
+    """A store like the cache, for what this process cannot do without; it is removed with the process."""
     import tempfile
 
     _temporary.append(tempfile.TemporaryDirectory(prefix=f"untraced-{name}-"))
@@ -138,7 +138,7 @@ class Store:
     _full: bool = field(default=False, init=False)  # that it cannot be written has been told
 
     def entry(self, *told: str | bytes) -> Path:
-        """Where what was made from all this is, or would be."""
+        """The path of the entry for these inputs, whether it exists or not."""
         import hashlib  # 6 ms, where nothing is kept in vain
 
         digest = hashlib.sha256()

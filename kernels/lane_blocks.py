@@ -245,7 +245,7 @@ class _Lanes:
         self.env[target] = Held(self.as_type(x, target.aval.dtype), target.aval.dtype, x.varies)
 
     def address(self, x: Var, attrs: IndexAttrs, args: Sequence[Atom], span: Span) -> tuple[str, bool]:
-        """Of an element that is inside whatever the lane does, and whether it differs between lanes."""
+        """The address of an element that is surely inside, and whether it differs between lanes."""
         terms, varies = [], False
         for d, n, stride in zip(attrs.dims, x.aval.shape, c_strides(x.aval.shape), strict=True):
             match d:

@@ -116,7 +116,7 @@ def _count(s: For) -> int:
 
 
 def _filled(s: For) -> list[Atom] | None:
-    """What each lane fills its row of each array with; None where lanes do anything else to what they carry."""
+    """The value that each lane fills its row of each array with; None where lanes do anything else to them."""
     index, *carried = s.body.params
     puts = {t: p for p in s.body.statements if isinstance(p, Apply) and p.op is PUT for t in p.targets}
     used = [a for t in walk(s.body) for a in inputs_of(t)]

@@ -29,7 +29,7 @@ from ..translator.ops.core import Cast, Contract, Elementwise, IndexAttrs, Put, 
 
 
 class Lifetimes:
-    """Of one loop and all inside it. Groups are seen through: their parameters are other names of their arguments.
+    """Lifetimes in one loop and all inside it. Groups are transparent: their parameters are names of their arguments.
 
     `behind(s)`: the values that are read after the statement `s`, in this turn or a later one. `uses`: how often a
     value is read; in a loop inside the block that makes it, twice. `reader`: the last statement that reads it.

@@ -236,7 +236,7 @@ class Operations(Reductions):
     # ---- elements and slices -----------------------------------------------------------------------
 
     def places(self, s: Apply, written: Buffer | None = None) -> Callable[[Indices], Indices]:
-        """From indices into what an index selects to those into the array. Single indices are checked here. Tables of
+        """Turn indices into the selection into indices into the array. Single indices are checked here. Tables of
         indices that lie in a buffer that is `written` are copied: a store must not change where the next one goes.
         """
         assert isinstance(s.attrs, IndexAttrs)

@@ -33,7 +33,7 @@ _DIVISIONS = (FLOOR_DIVIDE, REMAINDER, FMOD)
 
 
 def flags(block: Block) -> DType | None:
-    """What truth values are kept as in the memory of a loop: as wide as the numbers beside them. None: a byte."""
+    """The type of truth values in a loop's memory: as wide as the numbers beside them; None for a byte."""
     arrays = (t.aval for s in walk(block) for t in s.targets if t.aval.shape)
     widest = max((a.dtype.itemsize for a in arrays if a.dtype.kind in "if"), default=1)
     return np.dtype(f"i{widest}") if widest in (4, 8) else None
@@ -119,7 +119,7 @@ class Sweeps(Operations):
                 self.statement(s)
 
     def _late(self, sweep: Sweep) -> set[Var]:
-        """What an operation behind reads once, element by element: it is computed there."""
+        """Values that a later operation reads once, element by element: they are computed there."""
         late: set[Var] = set()
         for s in reversed(sweep.members):
             (t,) = s.targets

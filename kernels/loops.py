@@ -427,7 +427,7 @@ class LoopWriter(Sweeps):
             self.bind(t, Scalar(names[t], t.aval.dtype) if t in names else next(stored))
 
     def _homes(self, found: Sequence[Sequence[Stored]], live: frozenset[Var]) -> list[Stored]:
-        """Where the arrays that two branches give will lie: where one of them lies already, if it is nobody else's."""
+        """The memory of arrays that two branches give: that of one of the two, if nobody else has it."""
         homes: list[Stored] = []
         for pair in zip(*found, strict=True):
             same = pair[0].buffer is pair[1].buffer

@@ -59,7 +59,7 @@ def operand_map(s: Apply, where: Map) -> Map:
 
 
 def within(s: Apply, where: Map, domain: Shape) -> tuple[Bounds, Map] | None:
-    """Where in the domain a position is within a store's slices, and the position in these; None where nowhere."""
+    """The bounds within which a position lies in a store's slices, and the position there; None if it never does."""
     assert isinstance(s.attrs, IndexAttrs)
     bounds: list[tuple[int, int, int]] = []
     local: list[Term] = []

@@ -124,7 +124,7 @@ def first_stage(
 
 
 def _joined(step: Step) -> list[tuple[str, *Kept]]:
-    """What is kept of parted reductions, with the function that joins that of two threads (CUDA)."""
+    """The partial results of a reduction, with the function that joins those of two threads (CUDA)."""
     joins = (("Together", step.spreads), ("Earlier", step.firsts), ("Rescaled", step.exponentials))
     return [(join, *kept) for join, every in joins for kept in every]
 

@@ -96,7 +96,7 @@ def _chunks(layout: Layout, rows: int, width: int, beside: bool) -> Chunks:
 
 
 def _folds(fused: Fused, scalars: frozenset[int], language: str, strides: Mapping[int, Strides]) -> Body:
-    """What each chunk comes to: the group with reductions in place of the running ones, and nothing behind them."""
+    """The totals of the chunks: the group with reductions instead of running ones, without what depends on them."""
     lowered = lower(fused, scalars)
     folds = [
         Value(v.name, v.dtype, Fold(FOLDS[RUNNING[v.source.op.name]]), v.args, False, 1, v.span)
@@ -190,7 +190,7 @@ class ScanRows(Neighbours):
         self.runs: dict[int, str] = {}
 
     def _behind(self, before: set[int]) -> tuple[list[Value], set[int]]:
-        """What is computed when the running reductions are known, and what of the values before them it needs."""
+        """The statements after the running reductions, and the values before them that these need."""
         found, kept, todo = set[int](), set[int](), [o.value for o in self.lowered.outputs]
         while todo:
             v = todo.pop()

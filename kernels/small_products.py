@@ -46,7 +46,7 @@ class Product:
 
 
 def product_of(attrs: ContractAttrs, x: Shape, y: Shape, dtype: DType) -> tuple[Product, bool] | None:
-    """What a contraction is, and whether its operands change places; None for others than products of matrices along
+    """The form of a contraction, and whether its operands are swapped; None unless it is a product of matrices along
     leading axes. One of the matrices may be the same for all.
     """
     made = _product_of(attrs.lhs, attrs.rhs, attrs.out, x, y, dtype)

@@ -327,7 +327,7 @@ def applies(fused: Fused) -> list[Apply]:
 
 
 def statements_for(statements: Sequence[Apply], results: Sequence[Atom], known: frozenset[Var]) -> list[Apply]:
-    """Those that `results` need beyond what is known and what none of the statements makes, in order."""
+    """The statements that `results` need, beyond known values and those that no statement makes, in order."""
     makers = {s.targets[0]: s for s in statements}
     found: set[Var] = set()
     todo = [r for r in results if isinstance(r, Var)]
@@ -340,6 +340,6 @@ def statements_for(statements: Sequence[Apply], results: Sequence[Atom], known: 
 
 
 def _in_place(own: Sequence[int], labels: Sequence[int], domain: Shape) -> Map:
-    """Where a value with these labels lies in a domain with those, nothing moved; it has one element along others."""
+    """The place of a value with these labels in a domain with those, without moving it; other axes get one element."""
     places = [labels.index(n) if n in labels else -1 for n in own]
     return tuple(FIXED if p < 0 or domain[p] == 1 else Term(p) for p in places)

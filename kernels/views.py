@@ -48,7 +48,7 @@ def view_of(s: Apply, forms: Sequence[Form], texts: Sequence[str], namer: Namer)
 
 
 def subscript_of(s: Apply, forms: Sequence[Form], texts: Sequence[str], checked: Checked) -> str | None:
-    """What stands in the brackets of a read or a store; None where an array, or a number of the device, chooses, and
+    """The text in the brackets of a read or a store; None where an array, or a number of the device, is an index, and
     where a slice may reach outside, which would shrink it.
     """
     assert isinstance(s.attrs, IndexAttrs)

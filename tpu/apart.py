@@ -109,7 +109,7 @@ def set_apart(lines: list[str], spans: list[Span]) -> tuple[list[str], list[Span
 
 
 def _barred(lines: list[str]) -> Iterator[str]:
-    """What stands behind barriers of other kinds than `_Hidden` replaces. Where barriers are kept, a kernel that reads
+    """The values behind barriers that `_Hidden` does not replace. Where barriers are kept, a kernel that reads
     an array under both its names may write its result there: XLA sees that it is read at one place under the first.
     """
     for line in lines:

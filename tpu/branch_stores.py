@@ -85,7 +85,7 @@ class _Found:
         return [s, *behind]
 
     def value(self, block: Block, k: int, put: Apply) -> Atom | Apply | None:
-        """What a branch stores where `put` does; a read of what is there, if it leaves the array as it is."""
+        """The value that a branch stores at `put`'s place; a read of the old one, if it leaves the array alone."""
         if block.results[k] is put.args[0]:
             return _read(put)
         other = _last_store(block, k)
@@ -107,7 +107,7 @@ class _Found:
 
 
 def _last_store(block: Block, k: int) -> Apply | None:
-    """What makes the k-th result of a branch, if that is a store into an array from outside, at a place from there."""
+    """The statement that makes the k-th result of a branch, if it is a store into an outer array at an outer place."""
     result = block.results[k]
     inside = {t for s in walk(block) for t in s.targets}
     for s in block.statements:

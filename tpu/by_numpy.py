@@ -87,8 +87,8 @@ def by_numpy(function: Function) -> bool:
 
 
 def seconds_of_compiling(function: Function) -> float:
-    """What XLA takes for a long program without loops on few elements, which NumPy runs in a fraction of that; 0.0 of
-    any other.
+    """The time XLA needs to compile a long program without loops on few elements, which NumPy runs in a fraction of
+    that; 0.0 for any other.
     """
     count = 0
     for s in walk(function.body):

@@ -54,7 +54,7 @@ def element_stores(function: Function) -> Function:
 
 
 def place_of(s: Apply, first: int) -> Place | None:
-    """Where a statement reads or stores one element; `first`: its first index argument."""
+    """The place at which a statement reads or stores one element; `first`: its first index argument."""
     kind = s.op in (ops.PUT, ops.PUT_ADD) if first == 2 else s.op is ops.INDEX
     if not kind or not isinstance(s.attrs, IndexAttrs):
         return None

@@ -56,8 +56,8 @@ def magnitude(w: Writer, z: Value) -> Value:
 
 
 def quotient(w: Writer, x: Value, y: Value) -> Value:
-    """By the quotient of the divisor's smaller part and its larger (R. L. Smith, Communications of the ACM 5, 1962), as
-    NumPy divides: XLA's own recovers infinities where NumPy has NaN.
+    """x / y by the ratio of the divisor's smaller part to its larger, as NumPy divides (R. L. Smith, Communications of
+    the ACM 5, 1962): XLA's own recovers infinities where NumPy has NaN.
     """
     part = real_dtype(x.dtype)
     a, b, c, d = (w.op(name, z, dtype=part) for z in (x, y) for name in ("real", "imag"))

@@ -183,8 +183,8 @@ def _gather(w: Writer, x: Value, dims: Sequence[Dim], out: Shape, points: Points
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """What is known of a store. `accumulate`: put_add. `fill`: the number that is everywhere in the array, None where
-    it is not known: a static store into one is a pad. `reads`: the value is computed from the array itself, so that a
+    """Facts about a store. `accumulate`: put_add. `fill`: the number that every element of the array is, None where
+    that is not known: a static store into one is a pad. `reads`: the value is computed from the array itself, so that a
     store in place would have to copy the array first.
     """
 
@@ -252,8 +252,8 @@ def _replace(w: Writer, x: Value, value: Value, region: Region, store: Store) ->
 
 
 def _selected(w: Writer, x: Value, value: Value, region: Region) -> Value:
-    """The same by a constant mask. XLA writes what is behind an update once for each use of it, and so on for updates
-    behind that: of 18 lines `w[k] = s; w = w * c + d` it makes a program in 130 s, with masks in 0.1 s. A value that is
+    """The store by a constant mask. XLA repeats what precedes an update for each use of it, and so on for the updates
+    before that: of 18 lines `w[k] = s; w = w * c + d` it makes a program in 130 s, with masks in 0.1 s. A value that is
     computed from `x` would be such a use.
     """
     mask = np.zeros(x.shape, np.bool_)

@@ -349,8 +349,8 @@ def det_of(sign: Any, log: Any) -> Any:
 
 
 def det_of_few(a: Any) -> Any:
-    """Of matrices of few rows, element by element: LAPACK's elimination, with its choice of pivots. One that is 0 makes
-    all 0, whatever the others are.
+    """Determinants of matrices of few rows, element by element: LAPACK's elimination, with its pivots. A pivot of 0
+    makes all 0, whatever the others are.
     """
     n = a.shape[-1]
     rows = [[a[..., i, j] for j in range(n)] for i in range(n)]

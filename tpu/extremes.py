@@ -27,7 +27,7 @@ END = -1  # the position of what takes the results of a block
 
 
 class Kind(enum.Enum):
-    """What a value made of an extreme is in a row of the array with NaN in it."""
+    """How a value that is made of an extreme looks in a row of the array that holds NaN."""
 
     NUMBER = "anything in its whole row"
     HOLED = "NaN where the array is, anything elsewhere in that row"

@@ -168,8 +168,8 @@ def call(w: Writer, name: str, args: Sequence[Value], shape: Shape, dtype: DType
 def calls(
     w: Writer, name: str, args: Sequence[Value], types: Sequence[tuple[Shape, DType]], *, in_place: bool = False
 ) -> list[Value]:
-    """The same with several results. `in_place`: the first of them takes the memory of the first argument, which XLA
-    copies before where its value is still needed.
+    """Like `call`, with several results. `in_place`: the first one takes the memory of the first argument, which XLA
+    copies beforehand if its value is still needed.
     """
     name, args = _from_shifted(w, name, args, 1 if in_place else 0)
     results = w.several("host", types)

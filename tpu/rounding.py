@@ -72,8 +72,8 @@ _FARTHEST = 32  # places that an operand may come from, before it is taken for a
 
 @dataclass(frozen=True)
 class AsWritten:
-    """Whose result nobody may look through; the operands (target, place) whose rounding is hidden from LLVM too; and
-    the targets of operations whose constants are not to be seen.
+    """Values that nobody may look through, operands (target, place) whose rounding is hidden from LLVM too, and targets
+    of operations whose constants are hidden.
     """
 
     values: frozenset[Var] = frozenset()

@@ -208,7 +208,7 @@ class _Finder:
         return made.op, made.args[1] if reads else None
 
     def base(self, value: Var) -> tuple[Var, tuple[Apply, ...]]:
-        """What the value is made of by steps that keep zeros, and these; of equal slices one stands for all."""
+        """The value another is made of by steps that keep zeros, and these steps; equal slices count once."""
         steps: list[Apply] = []
         while (s := self.made.get(value)) is not None:
             inner = next((a for a in s.args if isinstance(a, Var)), None)

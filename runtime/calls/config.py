@@ -14,6 +14,7 @@ import numpy as np
 
 from ...translator.precision import PRECISION
 from ...translator.settings import switch
+from ..targets import devices
 from . import forking, strict
 
 CHECKED_EVERYWHERE = switch("UNTRACED_CHECK_GRADS", False)
@@ -97,14 +98,10 @@ class Config:
     @property
     def jax_platforms(self) -> str:
         """Which platform `target="auto"` takes, "cpu" or "tpu"; set to "", whatever the machine has."""
-        from ..targets import devices
-
         return devices.automatic_target()
 
     @jax_platforms.setter
     def jax_platforms(self, value: str | None) -> None:
-        from ..targets import devices
-
         devices.prefer(value or "")
 
     jax_platform_name = jax_platforms

@@ -19,6 +19,7 @@ import numpy as np
 
 from ...translator.errors import UntracedError
 from ...translator.ir import Aval
+from ..calls.accelerate import Accelerated
 from ..targets.devices import TARGETS
 
 TRANSFORMS = ("grad", "value_and_grad", "jacfwd", "jacrev", "hessian", "vmap")
@@ -88,8 +89,6 @@ def parser() -> argparse.ArgumentParser:
 def inspect_command(options: argparse.Namespace) -> str:
     """The text that was asked for."""
     import untraced
-
-    from ..calls.accelerate import Accelerated
 
     function: Any = load_function(options.function)
     for name in options.transform:

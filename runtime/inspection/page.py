@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from ...translator.ir import Apply, Function, Fused, Statement, walk
 from ...translator.records import dataclass
+from ..calls.recompiles import describe_signature
 from .highlight import highlighted
 
 if TYPE_CHECKING:
@@ -67,8 +68,6 @@ def page(inspection: Inspection) -> str:
 
 def _facts(inspection: Inspection) -> Iterator[str]:
     """Facts worth knowing at a glance."""
-    from ..calls.recompiles import describe_signature
-
     yield f"{inspection.name}{describe_signature(inspection.signature)}"
     if inspection.runner == "numpy" and inspection.target != "numpy":
         yield "run by NumPy"

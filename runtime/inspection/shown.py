@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..calls.accelerate import accelerate
 from ..calls.shapes import ShapeDtypeStruct, eval_shape
 
 
@@ -38,8 +39,6 @@ def make_jaxpr(
     def function(x):
         return (np.sin(x) * 2)[::-1]
     """
-    from ..calls.accelerate import accelerate
-
     if not callable(fun):
         raise TypeError(f"make_jaxpr wants a function, not {fun!r}")
     plain = accelerate(getattr(fun, "__untraced_function__", fun), target="numpy", static_argnums=static_argnums)

@@ -13,7 +13,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+from ..calls import forking
 from ..calls.config import config
+from ..transforms import transformation
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -88,9 +90,6 @@ def debug_infs(new_val: bool = True) -> Any:
 
 def clear_caches() -> None:
     """Forget all compiled programs and all cached transformations of functions."""
-    from ..calls import forking
-    from ..transforms import transformation
-
     for accelerated in list(forking.known):
         accelerated.forget_programs()
     transformation.forget()

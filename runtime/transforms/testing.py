@@ -15,6 +15,7 @@ import numpy as np
 
 from ...translator.errors import DerivativeError, DTypeError
 from ...translator.tree import flatten, tree_map, unflatten
+from .transforms import jvp, vjp
 
 if TYPE_CHECKING:
     from . import strategies as strategies
@@ -125,8 +126,6 @@ def _settled(x: Any, y: Any) -> bool:
 
 
 def _pushforward(f: Function, n: int) -> Function:
-    from .transforms import jvp
-
     def pushed(*xs: Any) -> Any:
         return jvp(f, xs[:n], xs[n:])[1]
 
@@ -149,8 +148,6 @@ def _holding_integers(f: Function, args: tuple[Any, ...]) -> tuple[Function, tup
 
 
 def _pullback(f: Function, n: int) -> Function:
-    from .transforms import vjp
-
     def pulled(ct: Any, *xs: Any) -> Any:
         return vjp(f, *xs)[1](ct)
 

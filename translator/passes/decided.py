@@ -17,7 +17,7 @@ _DEEPEST = 8  # operations between a choice and one in it that it decides
 
 
 def where_true(a: Atom, condition: Atom, value: bool, definitions: Definitions) -> Found:
-    """What is enough in place of `a` where `condition` has this value; None where that is all of it."""
+    """A condition that suffices in place of `a` where `condition` has this value; None if nothing is left of it."""
     return _under(a, _literals(condition, value, definitions), definitions, _DEEPEST)
 
 

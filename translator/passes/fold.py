@@ -413,7 +413,7 @@ class _Elementwise:
         return Call(ops.FULL, (const(answers.pop()),), CreateAttrs(places.aval.shape, np.dtype(bool)))
 
     def first_or_none(self) -> Found:
-        """For operations that leave some operands as they are: the type check decides."""
+        """A rule for operations that may leave an operand as it is: the type check decides."""
         return self.args[0] if all(a is self.args[0] for a in self.args) else None
 
     def of_reals(self) -> Found:

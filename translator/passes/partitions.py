@@ -49,7 +49,7 @@ def _is_long_sort(s: Apply) -> bool:
 
 
 def _places(function: Function, sorts: dict[Var, Apply]) -> dict[Var, set[int]]:
-    """Of sorted arrays of which nothing else is read: the places along the sorted axis that are."""
+    """The places read along the sorted axis, for sorted arrays of which nothing else is read."""
     places: defaultdict[Var, set[int]] = defaultdict(set)
     whole = {v for v in function.body.results if v in sorts}
     for s in walk(function.body):

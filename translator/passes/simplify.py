@@ -347,7 +347,7 @@ class _Walk:
         self.append(While(_pick(s.targets, slots), _pick(inits, slots), condition, body, s.span))
 
     def forget(self, params: Sequence[Var]) -> None:
-        """What an earlier visit of the loop, in a loop that is visited again, found about its carried values."""
+        """Drop what an earlier visit of the loop found about its carried values."""
         for p in params:
             self.replaced.pop(p, None)
 

@@ -67,7 +67,7 @@ def sliding(function: Function) -> Function:
 
 
 def _once(function: Function) -> Function:
-    """What windows are added up to may be added up to windows of another axis, in what is made of it."""
+    """One round of the pass. What it makes of a sum over windows may be read as windows of another axis in turn."""
     changed = False
     makers = {t: s for s in walk(function.body) if isinstance(s, Apply) for t in s.targets}
     if not any(windows_read_by(makers.get, s) for s in makers.values() if s.op in (ops.INDEX, ops.PUT_ADD)):

@@ -144,7 +144,7 @@ class _Mask:
 
 
 def _mask(a: Atom, maker: Maker) -> _Mask | None:
-    """What np.eye and np.tri compare: numbers of rows, which stand in a column, and numbers of columns."""
+    """The mask that np.eye and np.tri make by comparing row numbers, in a column, with column numbers."""
     for op, compared in ((EYE, ops.EQUAL), (TRI, ops.GREATER_EQUAL)):
         sides = _made(a, compared, maker)
         if sides is None or not isinstance(a, Var) or not is_temporary(a):

@@ -413,8 +413,8 @@ class Ownership:
             self.storage[t] = self.storage.get(init, t) if in_place and isinstance(init, Var) else t
 
     def _of_earlier_trips(self, s: For | While, roots: Roots) -> Roots:
-        """What a trip finds of these: what a statement of the body allocates is allocated anew in each trip. What inner
-        loops carry is not: it may lie where something from outside does."""
+        """These roots as a later trip sees them: what a statement of the body allocates is new in each trip. What inner
+        loops carry is not: it may lie in memory from outside."""
         fresh = self._inside(s).allocated & self.made
         return frozenset(
             self._earlier.setdefault((id(s), r), Var(r.hint, r.aval)) if r in fresh else r for r in roots

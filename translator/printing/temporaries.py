@@ -193,7 +193,7 @@ class _Finder:
         return site.slot != "result"
 
     def _renamed(self, block: Block) -> set[Var]:
-        """What is used once, and its name stands for an earlier value until later: `z = z - m; np.exp(z)`, where a
+        """Variables used once whose name still stands for an earlier value: `z = z - m; np.exp(z)`, where a
         derivative asks for the first z once more. Written where it is used, it costs the user no name."""
         ends: dict[str, int] = {}  # the last use of each name's values
         found: set[Var] = set()

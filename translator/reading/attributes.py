@@ -292,7 +292,7 @@ _OF_OBJECTS = frozenset({"__class__", "__dict__"})
 
 
 def _mirror(ctx: Context, owner: Foreign, name: str, node: ast.AST) -> Mirror:
-    """What holds the attributes of an object outside that the function changes, with what `name` is there at first.
+    """The mirror of an outer object that the function changes, holding the initial value of its attribute `name`.
 
     A number is read at every call from then on, lest every value have a program of its own. A derivative or a batch
     works with the mirror as with its copies of arguments, and warns.

@@ -90,7 +90,7 @@ def returned_of(
 
 
 def _found_in(value: Value, found: Mapping[Any, Path | Capture], keys: tuple[Any, ...]) -> Iterator[Returned]:
-    """What is found elsewhere of a result, as a whole, and of what tuples, lists and dicts in it hold."""
+    """The parts of a result that are found elsewhere: as a whole, or inside its tuples, lists and dicts."""
     if type(value) is Ref:
         if not value.path and value.cell in found:
             yield Returned(keys, found[value.cell])
@@ -192,7 +192,7 @@ def changes_of(ctx: Context, result: Value) -> tuple[list[Value], tuple[Change, 
 
 
 class _Origins:
-    """Where the arrays and containers are found that contents may share with the arguments, the outside, the result."""
+    """The places of arrays and containers that contents may share with the arguments, the outside or the result."""
 
     def __init__(self, ctx: Context, result: Value) -> None:
         self.ctx = ctx

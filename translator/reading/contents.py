@@ -23,7 +23,7 @@ _LARGEST = 1 << 16  # elements, of which the program holds a copy
 
 
 def known_arrays(ctx: Context, atoms: Iterable[Atom]) -> list[np.ndarray[Any, Any]] | None:
-    """What the arrays hold; None where the run decides. Arrays of bool from outside a function that is read to be
+    """The contents of the arrays; None where the run decides. Arrays of bool from outside a function that is read to be
     transformed, of which CPython can run no part, are asked for: raises Restart.
     """
     walker = _Walker(ctx)
@@ -69,7 +69,7 @@ class _Walker:
 
 
 def call_of_known(ctx: Context, f: Callable[..., Any], args: list[Value], kwargs: dict[str, Value]) -> Any:
-    """What a function of NumPy gives whose result has a size that depends on its arguments, where these are known;
+    """The result of a NumPy function whose size depends on the values of its arguments, where these are known;
     NotImplemented where they are not, and for other functions.
     """
     if f is np.where and len(args) == 1 and not kwargs:

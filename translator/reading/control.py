@@ -49,7 +49,7 @@ END = Flow("end")
 
 @dataclass(frozen=True, slots=True)
 class Kont:
-    """What follows a statement. `rest` reads all that comes after it, `on_break` and `on_continue` what those lead to.
+    """The code after a statement. `rest` reads all that follows; `on_break`, `on_continue` what those lead to.
 
     In the body of a run-time loop, `loop_names` are the names whose values the end of the body must know.
     """

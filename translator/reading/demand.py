@@ -343,8 +343,8 @@ def _decided(ctx: Context, made: Apply, v: Var) -> Affine:
 def _chosen_by_order(
     ctx: Context, condition: Atom, first: Affine | None, second: Affine | None
 ) -> Elementwise | None:
-    """What `first if x < y else second` is where y - x is the difference of the two, or that of the two turned round:
-    the minimum or the maximum. So are min() and max(), and `0 if i < 3 else i - 3`.
+    """The operation that `first if x < y else second` is where y - x is the difference of the two, in either order: a
+    minimum or a maximum. So are min() and max(), and `0 if i < 3 else i - 3`.
     """
     asked = ctx.definition(condition) if isinstance(condition, Var) else None
     if asked is None or asked.op not in _ORDERS or first is None or second is None:

@@ -67,7 +67,7 @@ class Made:
 
 
 class Draw:
-    """What stands behind a hidden parameter that is drawn: to read `drawn` is to draw.
+    """The source of a hidden parameter that is drawn at run time: reading `drawn` draws.
 
     owner   the generator, its position among those that are arguments, or how it is made.
     nest    the loops it stands in. The draws of all trips of the outermost are made when the first of them is asked
@@ -350,7 +350,7 @@ def _draw(ctx: Context, owner: Generator, name: str, args: list[Any], kwargs: di
 
 
 def _source(ctx: Context, generator: Generator) -> Generator | int | Made:
-    """Where a call of the derivative has the generator from that stands for it in this reading."""
+    """The place at which a call of the derivative finds the generator that stands for this one."""
     if id(generator) in ctx.generators.made:
         made: Made = ctx.generators.made[id(generator)][1]
         return made
@@ -383,7 +383,7 @@ def _made(ctx: Context, f: Any, args: list[Value], kwargs: dict[str, Value], nod
 def spliced_draw(
     ctx: Context, draw: Draw, aval: Aval, given: Sequence[Generator], renewed: dict[Any, Any]
 ) -> Value:
-    """The same for a draw of a derivative that is called, of `given` arguments; NotImplemented where CPython must."""
+    """Like `drawn`, for draws of a called derivative with `given` arguments; NotImplemented where CPython must."""
     nest = tuple(renewed.setdefault(t, Turns(t.trips)) for t in draw.nest)
     owner = draw.owner
     if isinstance(owner, Made):

@@ -49,7 +49,7 @@ def _collect(ctx: Context, values: list[Value]) -> None:
 
 
 class Pieces:
-    """What is read at once from here on, where Python evaluates a piece at a time."""
+    """Notes of what is read at once from here on, though Python evaluates it piece by piece."""
 
     def __init__(self, ctx: Context, around: Frame) -> None:
         self.ctx, self.around = ctx, around

@@ -261,8 +261,8 @@ class Captures:
         return self.adopt(getattr(f, attribute)[key], capture, root)
 
     def vary(self, place: Outside) -> None:
-        """Of what the function itself changes: a number there is read at every call, else every value would have a
-        program of its own. Raises Restart where it was not so far.
+        """Note that the function itself changes this: a number there is read at every call, else each value would need
+        a program of its own. Raises Restart where it was not so far.
         """
         if _is_number(self.values.get(place)) and place not in self.pinned:
             raise Restart(varying=frozenset({place}))

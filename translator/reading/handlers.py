@@ -193,7 +193,7 @@ def _cast(ctx: Context, v: Value, dtype: np.dtype[Any]) -> Value:
 
 
 def _boxed(ctx: Context, f: Any, found: Value, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    """What NumPy gives as an array of shape () is one; what it gives as a number is no argument that is an array."""
+    """The result as NumPy gives it, an array of shape () or a number; an argument itself only for views."""
     if not ctx.frame.fixed:
         note_result(f, found, args, kwargs)
     if f is np.asarray and not ctx.frame.fixed:  # in printed programs: how they return arrays without axes

@@ -65,7 +65,7 @@ def call_hook(ctx: Context, f: Any, args: list[Value], kwargs: dict[str, Value],
 
 
 def _shapes(ctx: Context, struct: Any, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
-    """What a call gives, with a `struct` of a shape and a dtype in place of each array and number."""
+    """The result of a call, with a `struct` of a shape and a dtype in place of each array and number."""
 
     def blank(v: Value) -> Value:
         return ctx.wrap(np.broadcast_to(np.zeros((), v.dtype), v.shape)) if isinstance(v, struct) else v

@@ -142,7 +142,7 @@ def held(ctx: Context, v: Value) -> Value:
 
 
 def consumed(ctx: Context, v: Value, node: ast.AST) -> Value:
-    """What an iterator runs over, which nobody may ask it for again; `v` itself where it is no held iterator."""
+    """The elements an iterator runs over, which nobody may ask it for again; `v` itself if it is no held iterator."""
     if type(v) is not Iterated:
         return v
     if v.used is not False:

@@ -50,7 +50,7 @@ _MOST_ELEMENTS = 10_000  # of a constant that stands in the program
 def constants_of_library(
     ctx: Context, f: Any, args: list[Value], kwargs: dict[str, Value], node: ast.AST
 ) -> Value:
-    """What SciPy gives for known numbers and strings alone (windows, filters, nodes), in what is to be transformed: its
+    """SciPy's result for known numbers and strings only (windows, filters, nodes), in what is to be transformed: its
     source would have to be read. NotImplemented for other functions, arguments and results."""
     module = getattr(f, "__module__", None) or ""
     pure = ctx.transforms and any(module == m or module.startswith(m + ".") for m in _PURE)

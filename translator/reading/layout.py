@@ -75,7 +75,7 @@ def note_fortran(value: Value) -> None:
 
 
 def note_either(cell: Cell, x: Value, y: Value) -> None:
-    """What `cell` holds is that of one of two arrays, of a type."""
+    """Note that `cell` holds one of two arrays of the same type."""
     given = [v for v in (x, y) if type(v) is Ref]
     if len(cell.atom.aval.shape) > 1 and any(v.path or v.cell.origin is not None for v in given):
         found = {None if m is None else m.strides for m in map(modelled, given)}

@@ -284,7 +284,7 @@ def _warn_of_forgotten(bound: Mapping[str, Span]) -> None:
 
 
 def _returned(ctx: Context, frame: Frame, source: Source) -> Value:
-    """What the function returns: the value of a call of it, where its own calls of itself stay calls."""
+    """The value of a call of the function, while its own recursive calls stay calls."""
 
     node = source.node
 

@@ -109,7 +109,7 @@ def refuse(ctx: Context, node: ast.AST, what: str) -> NoReturn:
 
 
 def condition(ctx: Context, s: Masked, chosen: Sequence[int] | None = None) -> Atom:
-    """Where the selection counts: a bool array that broadcasts against the whole. `chosen`: these parts only."""
+    """The condition of the selection: a bool array that broadcasts against the whole. `chosen`: only these parts."""
     found: Atom | None = None
     axis, ndim = 0, s.whole.aval.ndim
     for i, p in enumerate(s.parts):

@@ -110,7 +110,7 @@ def _window(ctx: Context, x: Atom, axis: int, start: Value, to: Value, size: int
 
 
 def backwards(ctx: Context, key: Value, n: int) -> slice | None:
-    """For x[a:b:-1] with ends that only the run knows, the slice of which it is the reverse."""
+    """The slice whose reverse x[a:b:-1] is, where only the run knows the ends."""
     if type(key) is not slice or type(key.step) is not int or key.step != -1:
         return None
     ends: Sequence[Value] = (key.start, key.stop)

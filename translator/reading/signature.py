@@ -304,8 +304,8 @@ _PLAIN = (bool, str, bytes, enum.Enum, np.dtype, type, range, type(Ellipsis), fr
 
 
 def known(x: Any) -> Any:
-    """What the function is specialised on where `x` is passed: the value itself, or what stands for it. A `__hash__`
-    of the user's is called only where it decides: it may fail on an object half made, or keep what it finds.
+    """The value that the function is specialised on where `x` is passed: `x`, or what stands for it. A `__hash__` of
+    the user's is called only where it decides: it may fail on an object half made, or keep what it finds.
     """
     if type(x) is Opaque:
         return x

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Callers:
-    """What belongs to the caller: the containers and arrays among the arguments, and the ways that lead to them.
+    """The caller's own containers and arrays among the arguments, and the ways that lead to them.
 
     containers   by id; held, so that ids stay theirs.
     arrays       those that are arguments or in them: number of the leaf, cell.
@@ -47,7 +47,7 @@ class Callers:
 
 @dataclass(slots=True)
 class Mirrors:
-    """What the function puts into objects and names outside itself, instead of into these.
+    """The attributes and names outside the function that it sets, kept apart from the real ones.
 
     by_id    the mirror of each such object.
     shared   holds all mirrors for those who look through what the names lead to.
@@ -65,7 +65,7 @@ class Mirrors:
 
 @dataclass(slots=True)
 class Numbers:
-    """What is known of run-time numbers.
+    """Facts about run-time numbers.
 
     leaf_of        those that are arguments, and which leaf of the call each is; `leaf_values` has the values.
     compound       what loops and branches give: the statement, and the loop's syntax.

@@ -62,7 +62,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What decided how an array lies in memory: `operands`; its `strides`, in elements, are None where nobody knows."""
+    """The operands that decided how an array lies in memory; `strides`, in elements, are None if unknown."""
 
     operands: tuple[Cell, ...]
     strides: Strides | None
@@ -578,5 +578,5 @@ def has_array_method(v: Value) -> bool:
 
 
 def hint_of(name: str) -> str:
-    """What a variable is called after a name: the word in those that the reader makes up, `%stop0_12_4`."""
+    """The hint for a variable bound to a name; of a made-up name such as `%stop0_12_4` the word in it."""
     return name.strip("%").rstrip("0123456789_") if name.startswith("%") else name

@@ -112,7 +112,7 @@ class Lying:
 
 
 def lies(view: Ref, in_line: bool = False) -> Lying:
-    """What is to be said of a view, where arguments lie in C order. Where nobody knows, it is read as a view."""
+    """The assumption about a view, where arguments lie in C order. Where nobody knows, it is read as a view."""
     array = model_of(view.cell)
     return Lying(view.path, array is None or _takes_views(view.path, array, in_line), in_line)
 

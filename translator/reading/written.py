@@ -32,7 +32,7 @@ class Written:
         self.applies = ctx.keeps_changes  # a derivative has no choice: CPython can run no part of it
 
     def check(self, since: int, trip: int, nested: bool = False) -> None:
-        """At the beginning of iteration `trip`, of which the earlier ones stand in the open block from `since` on."""
+        """Check the start of iteration `trip`, whose earlier ones stand in the open block from `since` on."""
         if not self.applies or (trip % _OFTEN and not nested):
             return
         written = self.past + _length(self.ctx.b.statements[since:])
