@@ -18,7 +18,7 @@ from ..translator.builder import Builder
 from ..translator.ir import Apply, Atom, Fused, Var
 from ..translator.passes.alignment import reduction_kind
 from ..translator.passes.groups import close
-from .layout import Space
+from .layout import INT32, Space
 from .lower import Call, Convert, Number, Position, Value
 from .tiles import Tile, applies, statements_for
 
@@ -26,6 +26,9 @@ WORTH = 1 << 33  # operations of both products, half of which take as long as fi
 KEPT = {"greater_equal": 0, "greater": -1}  # how much further than i - j + k = 0 such a comparison reaches
 TURNED = {"less_equal": "greater_equal", "less": "greater", "greater_equal": "less_equal", "greater": "less"}
 OPPOSITE = {"less": "greater_equal", "less_equal": "greater", "greater": "less_equal", "greater_equal": "less"}
+
+Line = dict[int | None, int]
+"""What an integer grows by along each axis, and at None where it starts."""
 
 
 def seen_beyond(scores: Tile) -> int | None:
@@ -77,18 +80,22 @@ def _holds_until(v: Value, places: tuple[int | None, ...], wanted: bool) -> int 
     return terms.get(None, 0) + KEPT[name] if straight and name in KEPT else None
 
 
-def _difference(x: Value, y: Value) -> dict[int | None, int] | None:
-    """How x - y grows along each axis; None: the constant."""
-    one, two = _linear(x), _linear(y)
-    return None if one is None or two is None else {k: one.get(k, 0) - two.get(k, 0) for k in {*one, *two}}
+def _difference(x: Value, y: Value) -> Line | None:
+    """x - y."""
+    return _together(_linear(x), _linear(y), -1)
 
 
-def _linear(v: Value) -> dict[int | None, int] | None:
+def _together(one: Line | None, two: Line | None, sign: int) -> Line | None:
+    found = {} if one is None or two is None else {k: one.get(k, 0) + sign * two.get(k, 0) for k in {*one, *two}}
+    return found if found and abs(found.get(None, 0)) < INT32 else None  # larger numbers might wrap around
+
+
+def _linear(v: Value) -> Line | None:
     if v.dtype.kind != "i" or v.dtype.itemsize < 4:
         return None
     match v.source:
         case Number(value=value):
-            return {None: int(value)}
+            return {None: int(value)} if abs(int(value)) < INT32 else None
         case Position(term=term):
             return {None: term.start} if term.axis < 0 else {None: term.start, term.axis: term.step}
         case Convert():
@@ -96,8 +103,7 @@ def _linear(v: Value) -> dict[int | None, int] | None:
         case Call(op=op) if op.name == "subtract":
             return _difference(*v.args)
         case Call(op=op) if op.name == "add":
-            one, two = map(_linear, v.args)
-            return None if one is None or two is None else {k: one.get(k, 0) + two.get(k, 0) for k in {*one, *two}}
+            return _together(_linear(v.args[0]), _linear(v.args[1]), 1)
     return None
 
 

@@ -101,6 +101,7 @@ def _asking(
 ) -> GroupPlan:
     """The plan of a group whose first partial result is what another group, of some of its arguments, gives."""
     own = [fused.body.params.index(a) for a in asked.args if isinstance(a, Var)]
+    assert len(own) == len(asked.args)
     places = {i: k for k, i in enumerate(own)}
     within = {places[i]: s for i, s in strides.items() if i in places}
     first = plan(asked, language, function, within, frozenset(places[i] for i in scalars if i in places))
