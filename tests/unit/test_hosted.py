@@ -167,6 +167,7 @@ def test_scalar_types_give_arrays_for_arrays() -> None:
     assert a.dtype == unp.float64 == a.dtype and unp.float32 == np.float32 == unp.float32 != unp.float64
     assert isinstance(np.float32(1), unp.float32) and not isinstance(1.0, unp.float32)
     assert unp.issubdtype(a.dtype, unp.float64) and unp.issubdtype(unp.float32, unp.floating)
+    assert vmap(unp.float32)(a).dtype == np.float32
     assert {np.float32: 1}[unp.float32] == 1 and pickle.loads(pickle.dumps(unp.float32)) is unp.float32
 
     def f(x: Any, kind: Any) -> Any:
