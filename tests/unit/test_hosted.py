@@ -196,3 +196,9 @@ def test_pmap_and_eigenvectors() -> None:
     assert type(eigh(device_put(a))[1]) is Array
     with pytest.raises(NotImplementedError, match="type=1"):
         eigh(a, b, type=2)
+
+
+def test_printed_programs_give_plain_arrays() -> None:
+    x = np.arange(3.0)
+    for run in (accelerate(untraced.scipy.special.erf, target="numpy"), vmap(untraced.scipy.special.erf)):
+        assert type(run(x)) is np.ndarray and type(run(lifted(x))) is HostArray
