@@ -39,6 +39,8 @@ def readable(fun: Fun) -> Fun:
         if _is_scipys(fun):
             return _scipys_function(fun)
         return _library_function(fun) if _is_operation(fun) else fun
+    if isinstance(fun, type) and hasattr(fun, "__untraced_numpy__"):  # untraced.numpy.float32
+        return _library_function(fun.__untraced_numpy__)
     if hasattr(fun, "__untraced_read__"):
         return fun
     if isinstance(fun, types.MethodType):

@@ -263,6 +263,7 @@ def _owned(tree: TreeDef, x: Any, given: Sequence[np.ndarray[Any, Any]], held: s
 def _own(x: Any, given: Sequence[np.ndarray[Any, Any]], is_array: bool, held: set[int]) -> Any:
     """A result leaf that is no argument's memory, nor an earlier leaf's, and keeps none alive that is much larger;
     without axes a NumPy scalar, unless it is an array in NumPy."""
+    x = plain(x)  # printed programs call the namespaces
     if not is_array and isinstance(x, np.ndarray) and not x.shape:
         return x[()]
     if not isinstance(x, np.ndarray):

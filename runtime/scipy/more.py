@@ -95,5 +95,6 @@ _COSINES = ("dct", "idct", "dctn", "idctn", "dst", "idst", "dstn", "idstn")
 fft = _namespace("fft", **{name: _bound(name) for name in _COSINES})
 integrate = _namespace("integrate", **INTEGRATE_NAMES)
 special = _namespace("special", **{name: getattr(_special, name) for name in _special.__all__})
+vars(special)["__getattr__"] = lambda name: getattr(_special, name)  # rows that printed programs name
 signal = _namespace("signal", **SIGNAL_NAMES)
 ndimage = _namespace("ndimage", map_coordinates=map_coordinates, **NDIMAGE_NAMES)

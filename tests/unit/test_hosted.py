@@ -167,6 +167,7 @@ def test_scalar_types_give_arrays_for_arrays() -> None:
     assert a.dtype == unp.float64 == a.dtype and unp.float32 == np.float32 == unp.float32 != unp.float64
     assert isinstance(np.float32(1), unp.float32) and not isinstance(1.0, unp.float32)
     assert unp.issubdtype(a.dtype, unp.float64) and unp.issubdtype(unp.float32, unp.floating)
+    assert vmap(unp.float32)(a).dtype == np.float32
     assert {np.float32: 1}[unp.float32] == 1 and pickle.loads(pickle.dumps(unp.float32)) is unp.float32
 
     def f(x: Any, kind: Any) -> Any:
@@ -195,3 +196,9 @@ def test_pmap_and_eigenvectors() -> None:
     assert type(eigh(device_put(a))[1]) is Array
     with pytest.raises(NotImplementedError, match="type=1"):
         eigh(a, b, type=2)
+
+
+def test_printed_programs_give_plain_arrays() -> None:
+    x = np.arange(3.0)
+    for run in (accelerate(untraced.scipy.special.erf, target="numpy"), vmap(untraced.scipy.special.erf)):
+        assert type(run(x)) is np.ndarray and type(run(lifted(x))) is HostArray
