@@ -17,7 +17,7 @@ from ..ir import Capture, Var
 from .arrays import strides_of
 from .context import Context
 from .demand import refuse_undefined
-from .growing import Growing
+from .growing import Growing, Pile
 from .guards import place_within
 from .hooks import accelerated_function
 from .indexing import copy_of_line, flat_of
@@ -67,7 +67,7 @@ def get_attribute(ctx: Context, owner: Value, name: str, node: ast.AST) -> Value
         if surface.method_handler(name) is not None or name in _OWN_METHODS:
             return Method(owner, name)
         return array_attribute(ctx, concrete(ctx, owner, node, f"x[mask].{name}"), name, node)
-    if isinstance(owner, Growing | Filling):
+    if isinstance(owner, Growing | Filling | Pile):
         return Method(owner, name)
     if isinstance(owner, Flat):
         return get_attribute(ctx, copy_of_line(ctx, owner), name, node)

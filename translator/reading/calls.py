@@ -16,7 +16,7 @@ import numpy as np
 from .. import surface
 from ..ir import Var
 from ..library import mapping
-from . import draws, recursion
+from . import draws, piled, recursion
 from .constructing import PURE_MODULES, construct
 from .contents import call_of_known
 from .context import Context
@@ -110,6 +110,9 @@ def call_value(ctx: Context, f: Value, args: list[Value], kwargs: dict[str, Valu
         return _call_object(ctx, f, args, kwargs, node)
     if hasattr(f, "__untraced_read__") or is_hook(f):
         return _call_own(ctx, f, args, kwargs, node)
+    value = piled.call(ctx, f, args, kwargs, node)
+    if value is not NotImplemented:
+        return value
     builtin = builtin_for(f) if isinstance(f, Hashable) else None
     if builtin is not None:
         pieces = Pieces(ctx, ctx.frame)

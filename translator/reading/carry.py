@@ -16,6 +16,7 @@ from ..records import dataclass
 from .aliases import Carried, LoopMemory, Union, memory_of, settle
 from .context import Context
 from .demand import ask
+from .growing import grow
 from .joins import common_scalar, convert
 from .layout import note_either, same_layout, unknown_layout
 from .reach import containers_of, restore_container
@@ -569,6 +570,7 @@ def mismatch_error(ctx: Context, outcome: Outcome, node: ast.AST) -> Exception:
         ask(ctx, after.needs)
         return ctx.error(CutError, node, f"{place.hint} {after.why}", instead=after.instead)
     if outcome.grows:
+        grow(ctx, (place.target,))
         return ctx.error(
             CutError,
             node,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 
 from ..builder import Builder
 from ..records import dataclass
@@ -10,10 +11,12 @@ from .context import Context
 from .control import truth
 from .demand import static
 from .generators import Pieces, of_expression
+from .growing import Pile
+from .inlining import inline_closure
 from .iteration import end_of, known_items
 from .liveness import Liveness
 from .stores import assign
-from .values import Enumerate, Frame, Iterated, Ref, Reversed, Value, Zip, leaves_in
+from .values import Closure, Enumerate, Frame, Iterated, Ref, Reversed, Value, Zip, leaves_in
 from .written import Written
 
 
@@ -32,6 +35,11 @@ _Comprehension = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
 def comprehension(ctx: Context, node: _Comprehension) -> Value:
     """Unrolled: what it runs over is known. Its names are its own."""
     outer = ctx.frame
+    if isinstance(node, ast.ListComp | ast.GeneratorExp) and len(node.generators) == 1:
+        over = ctx.eval(node.generators[0].iter) if ctx.transforms and ctx.boxes else None
+        if _is_of_pile(over):
+            loop = _as_loop(node)
+            return inline_closure(ctx, Closure(loop, outer, {}), [over], {}, node)
     frame = Frame(outer.source, outer, outer, outer.scope, Liveness(), outer.fixed, outer.name)
     ctx.frame = frame
     items: list[Value] = []
@@ -82,6 +90,37 @@ def _comprehend(ctx: Context, node: _Comprehension, depth: int, items: list[Valu
         if all(conditions):
             _comprehend(ctx, node, depth + 1, items, around)
         check()
+
+
+def _is_of_pile(v: Value) -> bool:
+    """Whether it runs over a list whose length only the run knows."""
+    match v:
+        case Zip(parts=parts):
+            return any(map(_is_of_pile, parts))
+        case Enumerate(inner=inner) | Reversed(inner=inner):
+            return _is_of_pile(inner)
+    return type(v) is Pile and type(v.count) is not int
+
+
+@functools.lru_cache(maxsize=1024)
+def _as_loop(node: ast.ListComp | ast.GeneratorExp) -> ast.FunctionDef:
+    """The function that appends what the comprehension makes to a list, in a loop over its argument."""
+    (generator,) = node.generators
+    made, over = ast.Name("%made", ast.Load()), ast.Name("%over", ast.Load())
+    append: ast.stmt = ast.Expr(ast.Call(ast.Attribute(made, "append", ast.Load()), [node.elt], []))
+    for condition in reversed(generator.ifs):
+        append = ast.If(condition, [append], [])
+    body = [
+        ast.Assign([ast.Name("%made", ast.Store())], ast.List([], ast.Load())),
+        ast.For(generator.target, over, [append], []),
+        ast.Return(made),
+    ]
+    arguments = ast.arguments([], [ast.arg("%over")], None, [], [], None, [])
+    loop = ast.FunctionDef("<listcomp>", arguments, body, [])
+    for n in ast.walk(loop):
+        if not hasattr(n, "lineno"):
+            ast.copy_location(n, node)
+    return loop
 
 
 def _is_of_rows(v: Value) -> bool:

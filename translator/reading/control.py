@@ -24,6 +24,7 @@ from .attributes import get_attribute
 from .booleans import is_python_bool, python_bool
 from .context import Context, Snapshot
 from .demand import ask, refuse_undefined
+from .growing import Pile
 from .joins import Joiner
 from .known import run_known
 from .liveness import imported_names
@@ -125,6 +126,8 @@ def truth(ctx: Context, v: Value, node: ast.AST) -> bool | Atom:
         return truth(ctx, concrete(ctx, v, node, "the truth of x[mask]"), node)
     if type(v) is DictView:
         return bool(v.owner)
+    if type(v) is Pile:
+        return truth(ctx, v.count, node)
     if is_instance(v):
         decided = truth_of_object(ctx, v, node)
         return decided if isinstance(decided, bool) else truth(ctx, decided, node)

@@ -23,7 +23,7 @@ from .booleans import is_bool, is_python_bool, marked
 from .context import Context
 from .control import branch_values, truth
 from .demand import interval, refuse_undefined, static
-from .growing import empty_list
+from .growing import Pile, empty_list, listed
 from .indexing import subscript
 from .iteration import held, known_items
 from .known import run_known
@@ -164,6 +164,10 @@ def binary(ctx: Context, kind: type[ast.operator], left: Value, right: Value, no
             return binary(ctx, kind, x, y, node)
         what = "x[mask] with an array of another size"
         return selection.elementwise(ctx, lambda x, y: binary(ctx, kind, x, y, node), [left, right], node, what)
+    if type(left) is Pile and kind is ast.Add:
+        from .piled import added
+
+        return added(ctx, left, right, node)
     left_runs, right_runs = is_runtime(left), is_runtime(right)
     if not left_runs and not right_runs:
         return _known_binary(ctx, kind, python, left, right, node)
@@ -533,7 +537,7 @@ def tuple_(ctx: Context, node: ast.Tuple) -> Value:
 def list_(ctx: Context, node: ast.List) -> Value:
     if not node.elts:
         return empty_list(ctx, node)
-    return elements(ctx, node.elts)
+    return listed(ctx, node, elements(ctx, node.elts))
 
 
 def set_(ctx: Context, node: ast.Set) -> Value:

@@ -1,4 +1,6 @@
-"""Lists that loops of unknown length fill, in printed programs: the tapes of their backward passes.
+"""Lists that turn out to grow by the data. Those of users are piles then (`piled`), where CPython can run nothing.
+
+Those of printed programs are the tapes of their backward passes:
 
     y_tape = []
     while abs(y * y - x) > 1e-12:
@@ -6,25 +8,133 @@
         y = 0.5 * (y + x / y)
 
 An empty list that such a loop appends to is read again as an object whose one attribute, called as the list is, holds
-the program's tape: loops and branches carry it like the attributes of any object. Code of the user's may do with a list
-what a tape cannot, and is left to CPython.
+the program's tape: loops and branches carry it like the attributes of any object.
 """
 
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from .. import ops
 from ..errors import CutError
-from ..ir import Atom
+from ..ir import Apply, Atom, Var
 from ..ops.core import ItemAttrs
+from .demand import ask
 from .nodes import nodes_of
 from .values import Restart, Value, describe
 
 if TYPE_CHECKING:
     from .carry import Outcome
     from .context import Context
+
+
+class Facts(NamedTuple):
+    """What is known of a list that grows: where it is made, the kind of its elements, how many there are at least."""
+
+    site: ast.AST
+    kind: Any = None
+    least: int = 0
+
+
+class Pile:
+    """A list whose length only the run knows (`piled`): `rows` has the elements, `count` says how many there are."""
+
+    rows: Any
+    count: Value
+    facts: Callable[[], Facts]  # a function, since what loops and branches carry has numbers and tuples in it opened
+
+    def __init__(self, facts: Facts, rows: Any = None, count: Value = 0) -> None:
+        self.__dict__.update(rows=rows, count=count, facts=lambda: facts)
+
+    site = property(lambda self: self.facts().site)
+    kind = property(lambda self: self.facts().kind)
+    least = property(lambda self: self.facts().least)
+
+    def __eq__(self, other: object) -> bool:
+        raise TypeError("a list whose length depends on the data is compared")
+
+    __hash__ = object.__hash__
+
+    def __repr__(self) -> str:
+        return "a list that grows"
+
+
+def listed(ctx: Context, node: ast.List, items: list[Value]) -> Value:
+    """The value of `[...]` in a user's source: a list, which may turn out to grow, or one that did."""
+    if not ctx.transforms or not ctx.boxes or ctx.frame.fixed:
+        return items
+    if node not in ctx.loops.unroll:
+        ctx.lists.empty[id(items)] = (items, node)
+        return items
+    from .piled import pile
+
+    return pile(ctx, node, items)
+
+
+def grow(ctx: Context, containers: Iterable[Any], deciding: Sequence[Value] = ()) -> None:
+    """Start again where a list is one that turns out to grow: unless what decides are integers that can be known."""
+    if not ctx.transforms or not ctx.boxes:
+        return
+    sites = {site for c in containers if type(c) is list for site in _sites_of(ctx, c)} - ctx.loops.unroll
+    if not sites:
+        return
+    try:
+        if all(_is_of_integers(ctx, v) for v in deciding):
+            ask(ctx, deciding)
+    except Restart as need:
+        counts = all(isinstance(loop, ast.For) for loop in need.loops)
+        if counts and all(isinstance(ctx.numbers.leaf_values[i], int | np.integer) for i in need.leaves):
+            raise
+    raise Restart(loops=frozenset(sites), afresh=True)
+
+
+def _sites_of(ctx: Context, made: list[Value]) -> list[ast.List]:
+    """Where a list was made; of one that branches have joined anew, what its names are bound to as `[...]`."""
+    known = ctx.lists.empty.get(id(made))
+    if known is not None and known[0] is made:
+        return [known[1]]
+    names = {name for name, v in ctx.frame.env.items() if v is made}
+    found: list[ast.List] = []
+    for s in nodes_of(ctx.frame.source.node):
+        if not isinstance(s, ast.Assign):
+            continue
+        for target in s.targets:
+            pairs = [(target, s.value)]
+            if isinstance(target, ast.Tuple) and isinstance(s.value, ast.Tuple):
+                pairs = list(zip(target.elts, s.value.elts, strict=False))
+            found += [v for t, v in pairs if isinstance(t, ast.Name) and t.id in names and isinstance(v, ast.List)]
+    return found
+
+
+def lists_changed_in(ctx: Context, loop: ast.AST) -> list[Value]:
+    """The lists under names of this function that the loop appends to or takes from."""
+    found = []
+    for n in nodes_of(loop):
+        match n:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append" | "pop" | "clear" | "extend")):
+                found.append(ctx.frame.env.get(name))
+            case ast.AugAssign(target=ast.Name(id=name)):
+                found.append(ctx.frame.env.get(name))
+    return found
+
+
+def _is_of_integers(ctx: Context, v: Value) -> bool:
+    """Whether what decides is computed from integers and bools alone, of which no derivative is taken."""
+    waiting, seen = [v], set()
+    while waiting:
+        a = waiting.pop()
+        if type(a) is not Var or a in seen:
+            continue
+        seen.add(a)
+        if a.aval.dtype.kind not in "iub":
+            return False
+        made = ctx.definition(a)
+        waiting += made.args if isinstance(made, Apply) else []
+    return True
 
 
 class Growing:
@@ -39,7 +149,7 @@ class Growing:
 
 def empty_list(ctx: Context, node: ast.List) -> Value:
     if ctx.boxes or ctx.frame.fixed:
-        return []
+        return listed(ctx, node, [])
     name = _name_of(ctx, node)
     if node not in ctx.loops.unroll:
         made: list[Value] = []
@@ -55,8 +165,8 @@ def _name_of(ctx: Context, node: ast.List) -> str:
 
 
 def read_again(ctx: Context, outcome: Outcome) -> None:
-    """Start again where a list turns out to grow in a loop."""
-    if outcome.grows:
+    """Start again where a list of a printed program turns out to grow in a loop."""
+    if outcome.grows and not ctx.boxes:
         assert outcome.mismatch is not None
         made, node = ctx.lists.empty.get(id(outcome.mismatch[0].target), (None, None))
         if made is outcome.mismatch[0].target and node is not None:

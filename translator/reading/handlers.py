@@ -17,12 +17,14 @@ from ..purpose import purpose
 from ..surface.arguments import NeedStatic
 from .context import Context
 from .demand import demand, static
+from .growing import Pile
 from .indexing import copy_of_line
 from .inlining import inline
 from .iteration import known_items
 from .layout import note_result
 from .marked import is_list_of_places, list_of_places
 from .output import signature_of, take_output, write_output
+from .piled import selection_of
 from .selected import call
 from .selection import concrete
 from .signature import bare, misfit
@@ -51,6 +53,8 @@ def call_handler(
     output, args, kwargs = take_output(f, handler, args, kwargs)
     if output is not None:
         return write_output(ctx, output, call_handler(ctx, handler, f, args, kwargs, node), node)
+    args = [selection_of(ctx, f, a, node) if type(a) is Pile else a for a in args]
+    kwargs = {k: selection_of(ctx, f, v, node) if type(v) is Pile else v for k, v in kwargs.items()}
     args = [_with_arrays(ctx, a, f, node) if type(a) is list or type(a) is tuple else a for a in args]
     args = [copy_of_line(ctx, a) if type(a) is Flat else a for a in args]
     if f is np.indices:

@@ -16,7 +16,7 @@ from ..records import dataclass
 from ..surface.python import as_python
 from .context import Context
 from .demand import LENGTH, demand, difference, from_arguments, interval, static
-from .growing import Growing, item
+from .growing import Growing, Pile, item
 from .known import run_known
 from .layout import note_gathered
 from .selection import LEAVES, gathered, gathered_at, index_selection, masked, width_of
@@ -88,6 +88,10 @@ def index_value(ctx: Context, base: Value, key: Value, node: ast.AST) -> Value:
         return _index_foreign(ctx, base, key, node)
     if isinstance(base, Growing):
         return item(ctx, base, key, node)
+    if type(base) is Pile:
+        from . import piled
+
+        return piled.item(ctx, base, key, node)
     if type(base) is Filling:
         from .listed import last
 

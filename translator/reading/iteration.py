@@ -18,7 +18,7 @@ from ..surface.python import as_python
 from .contents import known_arrays
 from .context import Context
 from .demand import refuse_undefined, static
-from .growing import Growing, item, length
+from .growing import Growing, Pile, item, length
 from .indexing import MANY_NUMBERS, index_array, index_value, number_line
 from .known import run_known
 from .marked import rows_at_true
@@ -84,6 +84,10 @@ def known_items(ctx: Context, v: Value, node: ast.AST) -> list[Value]:
             return _zipped(ctx, parts, node)
         case Endless():
             _cut_endless(ctx, node)
+        case Pile():
+            from .piled import all_items
+
+            return all_items(ctx, v, node)
         case Iterated():
             return known_items(ctx, consumed(ctx, v, node), node)
         case DictView():
@@ -288,6 +292,10 @@ def steps_of(ctx: Context, v: Value, node: ast.AST) -> Steps | None:
             return steps_of(ctx, r[::-1], node)
         case Reversed(inner=RunRange() as r):
             return Steps(r.start, r.stop, r.step, None, lambda i: i, not r.reverse)
+        case Pile():
+            return _steps_of_pile(ctx, v, node)
+        case Reversed(inner=Pile() as made):
+            return _steps_of_pile(ctx, made, node, reverse=True)
         case Growing():
             return Steps(0, length(ctx, v), 1, None, lambda i: item(ctx, v, i, node))
         case Reversed(inner=Growing() as made):
@@ -301,6 +309,12 @@ def steps_of(ctx: Context, v: Value, node: ast.AST) -> Steps | None:
             return _zip(ctx, parts, node)
     numbers = number_line(ctx, v)
     return _steps_over_numbers(ctx, v, node) if numbers is not None and len(numbers) > MANY_NUMBERS else None
+
+
+def _steps_of_pile(ctx: Context, v: Pile, node: ast.AST, reverse: bool = False) -> Steps:
+    from .piled import element
+
+    return Steps(0, v.count, 1, None, lambda i: element(ctx, v, i, node), reverse)
 
 
 def _steps_over_numbers(ctx: Context, v: list[Value], node: ast.AST) -> Steps:

@@ -18,6 +18,7 @@ from ..ops.core import promote
 from .aliases import Union, settle
 from .context import Context, Snapshot
 from .demand import ask
+from .growing import grow
 from .layout import note_either
 from .libraries import is_library
 from .reach import restore_container
@@ -205,6 +206,7 @@ class Joiner:
             y = orelse.containers[key][1] if key in orelse.containers else container.copy()
             joined = self._contents(x, y, "item")
             if isinstance(joined, Undefined):
+                grow(self.ctx, (container,), (self.condition,))
                 ask(self.ctx, (self.condition,))
                 raise CutError(
                     Diagnostic(

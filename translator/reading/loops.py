@@ -32,7 +32,7 @@ from .control import BREAK, CONTINUE, END, Flow, Kont, sequence, truth
 from .counters import note_counters
 from .demand import LENGTH, ask, demand
 from .draws import enter_turns, forget
-from .growing import read_again
+from .growing import grow, lists_changed_in, read_again
 from .iteration import UNROLL_LIMIT, Getter, Steps, consumed, end_of, item_getters, steps_of
 from .listed import Lists, Unfit, lists_filled
 from .reach import containers_of
@@ -138,6 +138,8 @@ def _unrolled(
         assign(ctx, node.target, item)
 
         def rest(k: int = k) -> Flow:
+            if len(ctx.builders) > _NESTED_LIMIT:
+                grow(ctx, lists_changed_in(ctx, node))
             written.add(block.statements[since:])
             return kont.finish(_unrolled(ctx, node, items, k + 1, kont, end, written))
 
@@ -257,6 +259,8 @@ def _peel(ctx: Context, node: ast.For, steps: Steps, outcome: Outcome | None, ko
 
 def _demand_to_peel(ctx: Context, node: ast.For, steps: Steps, outcome: Outcome) -> NoReturn:
     """Ask for the bounds, so that a first iteration can be read apart; not where no bounds would help."""
+    if outcome.grows:
+        grow(ctx, lists_changed_in(ctx, node), (steps.start, steps.stop, steps.step))
     ask(ctx, (steps.start, steps.stop, steps.step))
     raise mismatch_error(ctx, outcome, node)
 
@@ -428,6 +432,8 @@ def _peel_while(
     key = (node, ctx.frame)
     runs = truth_before is True
     if not runs:
+        if outcome.grows:
+            grow(ctx, lists_changed_in(ctx, node), (truth_before,))
         ask(ctx, (truth_before,))
         raise mismatch_error(ctx, outcome, node)
     if key in ctx.loops.peeling:
@@ -458,6 +464,7 @@ def _unrolled_while(
         written.check(since, count, count == first)
         known = truth(ctx, ctx.eval(node.test), node.test)
         if not isinstance(known, bool):
+            grow(ctx, lists_changed_in(ctx, node), (known,))
             ask(ctx, (known,))
             ctx.cut(
                 node,
@@ -475,6 +482,7 @@ def _unrolled_while(
 
         def rest(count: int = count) -> Flow:
             if len(ctx.builders) > _NESTED_LIMIT:
+                grow(ctx, lists_changed_in(ctx, node))
                 ctx.cut(
                     node,
                     "this `while` must be unrolled, but when it ends depends on the data",

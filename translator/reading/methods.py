@@ -13,12 +13,12 @@ from ..errors import DTypeError, ShapeError
 from ..ir import Atom
 from ..surface.arguments import static_dtype
 from ..surface.python import as_python
-from . import growing, listed
+from . import growing, listed, piled
 from .booleans import is_bool, python_bool
 from .context import Context
 from .demand import ask, static
 from .functional import scatter_into
-from .growing import Growing
+from .growing import Growing, Pile
 from .handlers import call_handler
 from .iteration import known_items
 from .known import refuse_class, run_known
@@ -46,6 +46,8 @@ def call_method(ctx: Context, method: Method, args: list[Value], kwargs: dict[st
         assert handler is not None, f"the attribute {name} was looked up"
         value = call_handler(ctx, handler, name, [owner, *args], kwargs, node)
         return python_bool(ctx, value) if name == "is_integer" else value
+    if type(owner) is Pile:
+        return piled.call_method(ctx, owner, name, args, node)
     if isinstance(owner, Growing):
         return growing.call_method(ctx, owner, name, args, node)
     if type(owner) is Filling:

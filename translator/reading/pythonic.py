@@ -24,7 +24,7 @@ from .context import Context
 from .control import truth
 from .demand import follows_loops, sign_of, static
 from .expressions import as_number, binary
-from .growing import Growing, length
+from .growing import Growing, Pile, length
 from .handlers import call_handler
 from .iteration import known_items, length_of
 from .known import run_known
@@ -70,6 +70,8 @@ def _len(ctx: Context, node: ast.AST, x: Value) -> Value:
         return length(ctx, x)
     if isinstance(x, RunRange) and sign_of(ctx, x.step) is not None:
         return _turns(ctx, x)
+    if isinstance(x, Pile):
+        return x.count
     if isinstance(x, RunRange | Zip | Enumerate | Reversed | DictView):
         return len(known_items(ctx, x, node))
     if type(x) is Var:
@@ -153,7 +155,7 @@ def _ndindex(ctx: Context, node: ast.AST, *shape: Value) -> Value:
 
 
 def _reversed(ctx: Context, node: ast.AST, inner: Value) -> Value:
-    if isinstance(inner, range | RunRange | Growing) or type(inner) is Ref:
+    if isinstance(inner, range | RunRange | Growing | Pile) or type(inner) is Ref:
         return Reversed(inner)
     return known_items(ctx, inner, node)[::-1]
 

@@ -145,7 +145,7 @@ def read(
                     raise AssertionError("a restart that asks for nothing new") from need
                 reasons |= dict.fromkeys(need.leaves - leaves, need.why)
                 leaves |= need.leaves if restarts < _ONE_BY_ONE else _with_siblings(signature, need.leaves)
-                unroll |= need.loops | ctx.loops.unroll
+                unroll |= need.loops if need.afresh else need.loops | ctx.loops.unroll
                 changing |= need.varying
                 known |= need.known
     raise UnsupportedError(f"{function.__name__} asks for static values again and again")

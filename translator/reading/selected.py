@@ -25,6 +25,7 @@ from .selection import (
     count,
     elementwise,
     filled,
+    index_selection,
     may_be_empty,
     reversed_,
     same_part,
@@ -246,6 +247,23 @@ _WRITING_METHODS = frozenset({"partition", "put", "sort"})
 _SAME = frozenset({"copy", "asarray", "ascontiguousarray", "array", "ravel", "flatten"})
 
 
+def _steps_of(ctx: Context, s: Masked, kind: type[ast.operator], node: ast.AST) -> Value:
+    """s[1:] op s[:-1]."""
+    from .expressions import binary
+
+    later, earlier = (index_selection(ctx, s, part, node) for part in (slice(1, None), slice(None, -1)))
+    return binary(ctx, kind, later, earlier, node)
+
+
+def _trapezoid(ctx: Context, y: Masked, x: Value, node: ast.AST) -> Value:
+    from .expressions import binary
+
+    sums = _steps_of(ctx, y, ast.Add, node)
+    if x is not None:
+        sums = binary(ctx, ast.Mult, sums, ctx.call(np.diff, [x], {}, node), node)
+    return binary(ctx, ast.Mult, reduced(ctx, "sum", sums, node), 0.5, node)
+
+
 def call(
     ctx: Context, f: Any, args: list[Value], kwargs: dict[str, Value], node: ast.AST, again: Callable[..., Value]
 ) -> Value:
@@ -277,6 +295,11 @@ def call(
         if len(s.parts) == s.whole.aval.ndim == 1:
             neutral = filled(ctx, condition(ctx, s), ctx.read(s.whole), 0 if name == "cumsum" else 1)
             return Masked(again([Ref(ctx.cell(neutral))], {}), s.parts)
+    elif name == "diff" and isinstance(s, Masked) and len(args) == len(s.parts) == 1 and not kwargs:
+        return _steps_of(ctx, s, ast.Sub, node)
+    elif name in ("trapezoid", "trapz") and isinstance(s, Masked) and len(s.parts) == 1 and set(kwargs) <= {"x"}:
+        if len(args) < 3:
+            return _trapezoid(ctx, s, kwargs.get("x", args[1] if len(args) == 2 else None), node)
     elif name in _LIKE and isinstance(s, Masked) and len(args) == 1 and set(kwargs) <= {"dtype"}:
         return Masked(again([Ref(ctx.cell(ctx.read(s.whole)))], kwargs), s.parts)
     elif name in _SAME and isinstance(s, Masked) and len(args) == 1 and not kwargs:

@@ -221,6 +221,7 @@ def align(ctx: Context, operands: Sequence[Value]) -> tuple[list[Value], tuple[P
     ndims = [len(v.parts) if isinstance(v, Masked) else len(shape_of(v)) for v in operands]
     ndim = max(ndims)
     parts: list[Part] = []
+    lengths: list[tuple[Bounds, Bounds]] = []
     for i in range(ndim):
         found: Part = FULL
         for v, n in zip(operands, ndims, strict=True):
@@ -230,14 +231,25 @@ def align(ctx: Context, operands: Sequence[Value]) -> tuple[list[Value], tuple[P
         for v, n in zip(operands, ndims, strict=True):
             p = v.parts[i - ndim + n] if isinstance(v, Masked) and i - ndim + n >= 0 else FULL
             if p is not None and found is not None and not same_part(ctx, p, found):
-                return None
+                if not (isinstance(p, Bounds) and isinstance(found, Bounds) and _are_first_so_many(p, found)):
+                    return None
+                lengths.append((p, found))
         for v, n in zip(operands, ndims, strict=True):
             j = i - ndim + n
             if found is not None and j >= 0 and not _fits(v, j):
                 return None
         parts.append(found)
+    for p, q in lengths:
+        differ = make.not_equal(ctx.b, ctx.atom(p.stop), ctx.atom(q.stop))
+        make.raise_if(ctx.b, differ, ValueError, "operands could not be broadcast together: their lengths differ")
     wholes = [_spread(ctx, v, parts[ndim - n :]) for v, n in zip(operands, ndims, strict=True)]
     return wholes, tuple(parts)
+
+
+def _are_first_so_many(p: Bounds, q: Bounds) -> bool:
+    """Whether both are x[:n] of axes of one size: the run finds out whether they are equally long."""
+    known = (type(x) is int and x == k for part in (p, q) for x, k in ((part.start, 0), (part.step, 1)))
+    return p.n == q.n and all(known)
 
 
 def _moved(ctx: Context, v: Value, j: int, to: Part) -> Value:
@@ -420,6 +432,9 @@ def index_selection(ctx: Context, s: Masked, key: Value, node: ast.AST) -> Value
         backwards = reversed_(ctx, s, node)
         if backwards is not None:
             return backwards
+    shorter = _shortened(ctx, s, entries, node)
+    if shorter is not None:
+        return index_selection(ctx, shorter, (slice(None), *entries[1:]), node)
     if all(width_of(p) == 1 for p in s.parts) and all(e is None or e == slice(None) for e in entries):
         waiting = iter(s.parts)
         parts = [FULL if e is None else next(waiting, FULL) for e in entries]
@@ -467,6 +482,27 @@ def _is_plain(e: Value) -> bool:
     if type(e) is Ref or type(e) is Var:
         return e.aval.dtype.kind in "iu" and e.aval.ndim == (type(e) is Ref)
     return type(e) is int or isinstance(e, np.integer)
+
+
+def _shortened(ctx: Context, s: Masked, entries: Sequence[Value], node: ast.AST) -> Masked | None:
+    """s[j:-k, ...] of the first so many elements of an axis, by known j and k; None for others."""
+    from .indexing import index_array
+
+    first, part = entries[0], s.parts[0]
+    if type(first) is not slice or first == slice(None) or not isinstance(part, Bounds) or first.step not in (None, 1):
+        return None
+    j, k = first.start or 0, first.stop or 0
+    if type(part.start) is not int or (part.start, part.step) != (0, 1) or type(j) is not int or type(k) is not int:
+        return None
+    if not 0 <= j < part.n or not -part.n < k <= 0 or first.stop == 0:
+        return None
+    n = part.n - j + k
+    if n <= 0:
+        return None
+    b = ctx.b
+    stop = make.maximum(b, make.add(b, ctx.atom(part.stop), k - j), 0)
+    view = index_array(ctx, s.whole, slice(j, part.n + k), node)
+    return Masked(view, (Bounds(0, ctx.wrap(stop), 1, n), *s.parts[1:]))
 
 
 def part_of(ctx: Context, s: Masked, key: Masked) -> Masked | None:

@@ -105,7 +105,7 @@ class Lists:
     """Lists that loops fill.
 
     rows      of arrays that are elements of lists (`listed`).
-    empty     lists that may turn out to grow (`growing`), by id.
+    empty     lists that may turn out to grow (`growing`), by id, and where each is made.
     entries   what is on lists that grow, by where they are made.
     """
 

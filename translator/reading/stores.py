@@ -20,6 +20,7 @@ from .context import Context, name_result
 from .control import Kont
 from .demand import static
 from .expressions import binary, in_place_name, lookup
+from .growing import Pile
 from .indexing import Key, extend_index, flat_of, index_value, mask_for, mask_of, parse_key, selected_view
 from .iteration import held, known_items
 from .known import run_known
@@ -133,6 +134,11 @@ def store(ctx: Context, base: Value, key: Value, value: Value, node: ast.AST) ->
         return
     if isinstance(base, Masked):
         _store_in_selection(ctx, base, key, value, node)
+        return
+    if type(base) is Pile:
+        from . import piled
+
+        piled.store(ctx, base, key, value, node)
         return
     if isinstance(base, dict | list):
         known = static(ctx, key, node, "the index of a container")
@@ -322,6 +328,11 @@ def augmented_value(
     if type(current) is list and kind is ast.Add:
         ctx.touch(current)
         current.extend(known_items(ctx, value, node))
+        return current
+    if type(current) is Pile and kind is ast.Add:
+        from .piled import call_method
+
+        call_method(ctx, current, "extend", [value], node)
         return current
     if type(current) is list and kind is ast.Mult:
         repeated = binary(ctx, kind, current, value, node)

@@ -410,7 +410,15 @@ class Raised(Detour):
         self.error, self.values, self.span = error, values, span
 
 
-Site = ast.AST | tuple[ast.AST, int]  # a loop, or of a call of a transformed inner function one leaf
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """That the list made at `site` grows and holds what is of this kind; without it, that elements are taken away."""
+
+    site: ast.AST
+    kind: Any
+
+
+Site = ast.AST | tuple[ast.AST, int] | Entry  # a loop, or of a call of a transformed inner function one leaf
 
 
 class Restart(Detour):
@@ -418,7 +426,7 @@ class Restart(Detour):
     their values, these loops are unrolled.
 
     Of the numbers outside the function those in `varying` are read at every call, those in `known` are specialised on
-    after all. `why` says what needs the values, and where.
+    after all. `why` says what needs the values, and where. `afresh`: loops unrolled so far may be kept now.
     """
 
     def __init__(
@@ -428,7 +436,9 @@ class Restart(Detour):
         why: str = "",
         varying: frozenset[Outside] = frozenset(),
         known: frozenset[Outside] = frozenset(),
+        afresh: bool = False,
     ) -> None:
+        self.afresh = afresh
         self.leaves = leaves
         self.loops = loops
         self.why = why
@@ -507,7 +517,7 @@ def _slots(cls: type) -> tuple[str, ...]:
 
 _SLOTS: weakref.WeakKeyDictionary[type, tuple[str, ...]] = weakref.WeakKeyDictionary()
 _FUNCTIONS = (types.FunctionType, types.MethodType, types.BuiltinFunctionType)
-_NO_OBJECTS = (*_FUNCTIONS, Filling, type, types.ModuleType, np.ufunc, dataclasses.Field)
+_NO_OBJECTS = (*_FUNCTIONS, Filling, ast.AST, type, types.ModuleType, np.ufunc, dataclasses.Field)
 
 
 def leaves_in(v: Value) -> Iterator[Value]:

@@ -1,0 +1,206 @@
+"""Derivatives and batches of functions with lists whose length depends on the data."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from untraced import accelerate, grad, jvp, vmap
+from untraced.errors import UntracedError
+from untraced.testing import check_grads
+
+
+def halved(x):
+    found = []
+    while x > 0.01:
+        found.append(x)
+        x = x * 0.5
+    return found
+
+
+def sums(x):
+    xs = halved(x)
+    return sum(xs) / len(xs) + max(xs) * min(xs) + xs[0] * xs[-1] + xs[len(xs) // 2]
+
+
+def as_array(x):
+    a = np.array(halved(x))
+    return np.std(a) + np.sum(np.diff(a) ** 2) + np.sum(a[a > 0.3]) + np.log(a).mean() + a.shape[0] * a[-1]
+
+
+def started(x):
+    """The condition reads the list itself."""
+    xs = [x, x + 1.0]
+    while abs(xs[-1] ** 2 - 2.0) > 1e-6:
+        a, b = xs[-2], xs[-1]
+        xs.append(b - (b * b - 2.0) / (a + b))
+    return xs[-1] * x + xs[2]
+
+
+def integrated(x):
+    """Two lists, which are equally long."""
+    ts, ys, h = [0.0], [x], 0.05 * x
+    while ts[-1] < 1.0:
+        ys.append(ys[-1] - h * ys[-1] ** 2)
+        ts.append(ts[-1] + h)
+    return np.trapezoid(np.array(ys), np.array(ts)) + np.sum(np.array(ys) * np.array(ts))
+
+
+def of_arrays(x):
+    p, path = np.array([x, 2.0 * x]), []
+    while p[0] > 0.1:
+        p *= 0.7
+        path.append(p.copy())
+    return np.sum(np.array(path)[:, 1] ** 2) + np.vstack(path)[-1, 0] + np.stack(path).sum(axis=0)[1]
+
+
+def of_tuples(x):
+    t, seen = 0.0, []
+    while x > 0.1:
+        seen.append((t, np.array([x, x * x])))
+        x, t = x * 0.6, t + 0.1
+    return sum(t * np.sum(p) for t, p in seen) + seen[-1][1][0] * len(seen)
+
+
+def filtered(x):
+    """Appended under a condition, in a loop that is known."""
+    kept = []
+    for v in np.linspace(0.3, 1.7, 7) * x:
+        if v > 0.8:
+            kept.append(v * v)
+    return np.mean(kept) if kept else x
+
+
+def converged(x):
+    errors = []
+    for _ in range(100):
+        y = 0.5 * (x + 2.0 / x)
+        errors.append(abs(y - x))
+        if errors[-1] < 1e-10:
+            break
+        x = y
+    return x + errors[0] + sum(errors)
+
+
+def stack(x):
+    todo, total = [x], 0.0
+    while todo:
+        v = todo.pop()
+        if v < 0.1:
+            total += v
+        else:
+            todo.append(v * 0.3)
+            todo += [v * 0.6]
+    return total**2
+
+
+def passed_on(x):
+    xs = halved(x)
+    total = 0.0
+    for i, (a, b) in enumerate(zip(xs[:-1], xs[1:])):
+        total += i * a * b
+    for v in reversed(xs):
+        total = 0.5 * total + v
+    big = [2.0 * v for v in xs if v > 0.2] + [x]
+    xs[0], xs[-1] = 5.0 * x, xs[-1] + x
+    return total + sum(big) + sum(xs) + sum(xs[-3:]) + sum(xs[:2])
+
+
+def in_turns(x):
+    """A list of its own in each turn, and one in an object."""
+    total, kept = 0.0, {"sums": []}
+    for a in (0.3, 0.8, 1.4):
+        y, inner = a * x, []
+        while y > 0.2:
+            inner.append(y)
+            y = y * 0.5
+        total += sum(inner)
+    while x > 0.3:
+        x = x * 0.7
+        kept["sums"].append(x * total)
+    return total * sum(kept["sums"])
+
+
+CASES = [
+    sums, as_array, started, integrated, of_arrays, of_tuples, filtered, converged, stack, passed_on, in_turns,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("f", CASES)
+def test_derivatives(f):
+    check_grads(f, (1.37,), order=2)
+    slope = grad(f)(1.37)
+    np.testing.assert_allclose(accelerate(grad(f))(1.37), slope, rtol=1e-12)
+    np.testing.assert_allclose(accelerate(lambda x: jvp(f, (x,), (1.0,))[1])(1.37), slope, rtol=1e-12)
+
+
+@pytest.mark.parametrize("f", CASES)
+def test_batches(f):
+    x = np.array([1.37, 2.2, 0.9])
+    np.testing.assert_allclose(vmap(f)(x), [f(v) for v in x], rtol=1e-12)
+    np.testing.assert_allclose(accelerate(vmap(grad(f)))(x), [grad(f)(v) for v in x], rtol=1e-10)
+
+
+def test_integers_that_decide_are_known():
+    """What integers decide is a list as before."""
+
+    def odd(x, n):
+        kept = []
+        for i in range(n):
+            if i % 2:
+                kept.append(x**i)
+        return np.sum(np.concatenate([np.atleast_1d(v) for v in kept]))
+
+    np.testing.assert_allclose(grad(odd)(1.1, 6), 1.0 + 3 * 1.1**2 + 5 * 1.1**4)
+
+
+def aliased(x):
+    p, path = np.array([x, 2.0 * x]), []
+    while p[0] > 0.1:
+        p *= 0.7
+        path.append(p)
+    return np.sum(np.array(path))
+
+
+def compared(x):
+    return x if halved(x) == [1.0] else 2.0 * x
+
+
+@pytest.mark.parametrize(("f", "error"), [(aliased, UntracedError), (compared, TypeError)])
+def test_what_a_pile_cannot_do_is_refused(f, error):
+    with pytest.raises(error):
+        grad(f)(1.37)
+
+
+def taken(x):
+    xs = [x]
+    while x > 0.1:
+        x = x * 0.5
+        xs.pop()
+    return xs[-1]
+
+
+def read_too_far(x):
+    return halved(x)[40]
+
+
+@pytest.mark.parametrize("f", [taken, read_too_far])
+@pytest.mark.parametrize("maybe", [lambda f: f, accelerate], ids=["plain", "accelerated"])
+def test_elements_that_are_not_there(f, maybe):
+    with pytest.raises(IndexError):
+        maybe(grad(f))(1.37)
+
+
+def long(x):
+    xs, n = [], 0
+    while n < 5000:
+        n += 1
+        if x > 0.0:
+            xs.append(x)
+    return sum(xs)
+
+
+@pytest.mark.parametrize("maybe", [lambda f: f, accelerate], ids=["plain", "accelerated"])
+def test_more_elements_than_rows(maybe):
+    with pytest.raises(OverflowError, match="grows over 4096 elements"):
+        maybe(grad(long))(1.37)

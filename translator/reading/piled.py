@@ -1,0 +1,329 @@
+"""Lists whose length only the run knows, in what is differentiated or batched, of which CPython can run no part.
+
+    xs = [x]                            rows = np.empty((4096,))
+    while xs[-1] < 10.0:                rows[0] = x
+        xs.append(1.5 * xs[-1])         count = 1
+    return sum(xs)                      while rows[count - 1] < 10.0:
+                                            rows[count] = 1.5 * rows[count - 1]
+                                            count += 1
+                                        return np.sum(rows[:count])
+
+A list that turns out to change its length by the data is read again as such a pile: rows of an array, of which the
+first are on the list. NumPy's functions take it as the slice of these rows. All elements are numbers or arrays of one
+type, or tuples of such, of which there are rows each. More elements than there are rows raise OverflowError.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Iterator
+from functools import reduce
+from typing import Any, NoReturn
+
+import numpy as np
+
+from .. import make
+from ..ir import Aval
+from ..ops.core import promote
+from ..surface.python import as_python
+from .context import Context
+from .demand import static_int
+from .growing import Facts, Pile
+from .indexing import index_array
+from .iteration import known_items
+from .stores import store_array
+from .values import FULL, Bounds, Entry, Masked, Ref, Restart, Value, describe, is_runtime
+
+MANY, FEW = 4096, 256  # rows: of numbers and small arrays, of large ones
+LARGE = 1 << 22  # bytes
+
+Kind = Aval | tuple["Kind", ...]
+"""Of an element: a number or array, or a tuple of such."""
+
+
+def pile(ctx: Context, node: ast.AST, items: list[Value]) -> Pile:
+    """The list made at a place where one turned out to grow."""
+    entries = [e.kind for e in ctx.loops.unroll if isinstance(e, Entry) and e.site is node]
+    kinds = [k for k in entries if k is not None] + [_kind_of(ctx, v, node) for v in items]
+    kind = reduce(lambda x, y: _joined(ctx, x, y, node), kinds) if kinds else None
+    made = Pile(Facts(node, kind, 0 if None in entries else len(items)))
+    if kind is not None:
+        size = sum(a.nbytes for a in _leaves(kind))
+        n = MANY if size * MANY <= LARGE else max(FEW, LARGE // size)
+        rows = _built(kind, lambda a: Ref(ctx.cell(make.full(ctx.b, (n, *a.shape), 1, a.dtype))))
+        ctx.set_attribute(made, "rows", rows)
+    for v in items:
+        append(ctx, made, v, node)
+    return made
+
+
+def _kind_of(ctx: Context, v: Value, node: ast.AST) -> Kind:
+    if type(v) is tuple and v:
+        return tuple(_kind_of(ctx, x, node) for x in v)
+    if not isinstance(v, bool) and (is_runtime(v) or isinstance(v, int | float | complex | np.number)):
+        aval = ctx.atom(v).aval
+        if aval.dtype.kind in "iufc":
+            return aval
+    return _refuse(ctx, node, f"{describe(v)} on a list whose length depends on the data")
+
+
+def _joined(ctx: Context, x: Kind, y: Kind, node: ast.AST) -> Kind:
+    """The kind of elements of two kinds, which may differ in their dtypes."""
+    if isinstance(x, tuple) and isinstance(y, tuple) and len(x) == len(y):
+        return tuple(_joined(ctx, a, b, node) for a, b in zip(x, y, strict=True))
+    if isinstance(x, tuple) or isinstance(y, tuple) or x.shape != y.shape:
+        return _refuse(ctx, node, "what differs in shape on a list whose length depends on the data")
+    return Aval(x.shape, np.dtype(promote([x, y])), weak=x.weak and y.weak)
+
+
+def _leaves(kind: Kind) -> Iterator[Aval]:
+    if not isinstance(kind, tuple):
+        yield kind
+        return
+    for k in kind:
+        yield from _leaves(k)
+
+
+def _built(kind: Kind, leaf: Callable[..., Any], *parts: Any) -> Any:
+    """leaf(aval, *parts) for each leaf of a kind, in its tuples; of what is in tuples like it."""
+    if not isinstance(kind, tuple):
+        return leaf(kind, *parts)
+    return tuple(_built(k, leaf, *xs) for k, *xs in zip(kind, *parts, strict=True))
+
+
+def _copied(ctx: Context, p: Pile) -> Pile:
+    return Pile(p.facts(), _rows(ctx, p, ctx.read), p.count)
+
+
+def _rows(ctx: Context, p: Pile, change: Callable[[Ref], Any]) -> Any:
+    return None if p.kind is None else _built(p.kind, lambda _, x: Ref(ctx.cell(change(x))), p.rows)
+
+
+# ---- what is done with them ----------------------------------------------------------------------
+
+
+def append(ctx: Context, p: Pile, v: Value, node: ast.AST) -> None:
+    _check_kind(ctx, p, v, node)
+    n = next(_all_rows(p)).aval.shape[0]
+    ctx.at(node)
+    full = make.greater_equal(ctx.b, ctx.atom(p.count), n)
+    make.raise_if(ctx.b, full, OverflowError, f"a list grows over {n} elements, more than a derivative or batch keeps")
+    _put(ctx, p, p.count, v, node)
+    _counted(ctx, p, 1)
+
+
+def _check_kind(ctx: Context, p: Pile, v: Value, node: ast.AST) -> None:
+    """Start again where the rows do not hold such an element as it is."""
+    kind = _kind_of(ctx, v, node)
+    if p.kind is None or _joined(ctx, p.kind, kind, node) != p.kind:
+        raise Restart(loops=frozenset({Entry(p.site, kind)}), afresh=True)
+
+
+def _put(ctx: Context, p: Pile, at: Value, v: Value, node: ast.AST) -> None:
+    def put(_: Aval, rows: Ref, x: Value) -> None:
+        if type(x) is Ref:
+            for cell in x.cell.group:
+                cell.ambiguous = cell.ambiguous or SHARED
+        store_array(ctx, rows, at, x, node)
+
+    _built(p.kind, put, p.rows, v)
+
+
+def _all_rows(p: Pile) -> Iterator[Ref]:
+    found: list[Ref] = []
+    _built(p.kind, lambda _, x: found.append(x), p.rows)
+    return iter(found)
+
+
+SHARED = "it is an element of a list, too"
+
+
+def _counted(ctx: Context, p: Pile, step: int) -> None:
+    ctx.set_attribute(p, "count", ctx.wrap(make.add(ctx.b, ctx.atom(p.count), step)))
+
+
+def _shrinks(p: Pile) -> None:
+    """Elements are taken away: from now on none is certain to be there."""
+    if p.least:
+        raise Restart(loops=frozenset({Entry(p.site, None)}), afresh=True)
+
+
+def place(ctx: Context, p: Pile, key: Value, node: ast.AST) -> Value:
+    """Where element number `key` is. IndexError where there is none."""
+    b, count, k = ctx.b, ctx.atom(p.count), ctx.atom(key)
+    if k.aval.shape or k.aval.dtype.kind not in "iu":
+        _refuse(ctx, node, f"a list whose length depends on the data, indexed by {describe(key)}")
+    ctx.at(node)
+    if isinstance(key, int | np.integer):
+        found = key if key >= 0 else make.add(b, count, int(key))
+        if not -p.least <= key < p.least:
+            outside = make.less(b, count, -int(key) if key < 0 else int(key) + 1)
+            make.raise_if(b, outside, IndexError, "list index out of range")
+        return found if isinstance(found, int) else ctx.wrap(found)
+    at = make.where(b, make.less(b, k, 0), make.add(b, count, k), k)
+    outside = make.logical_or(b, make.less(b, at, 0), make.greater_equal(b, at, count))
+    make.raise_if(b, outside, IndexError, "list index out of range")
+    return ctx.wrap(at)
+
+
+def item(ctx: Context, p: Pile, key: Value, node: ast.AST) -> Value:
+    """`xs[key]`, also of slices with known ends."""
+    if p.kind is None:
+        raise IndexError("list index out of range")
+    if type(key) is slice:
+        return _sliced(ctx, p, key, node)
+    return element(ctx, p, place(ctx, p, key, node), node)
+
+
+def element(ctx: Context, p: Pile, at: Value, node: ast.AST) -> Value:
+    """What is at a place that is known to be on the list."""
+
+    def read(aval: Aval, rows: Ref) -> Value:
+        v = index_array(ctx, rows, at, node)
+        if aval.weak:
+            return ctx.wrap(as_python(ctx.b, ctx.atom(v)))
+        if type(v) is not Ref or not aval.shape:
+            return v
+        made = Ref(ctx.cell(ctx.read(v)))  # the row as it is now; it is the list's, and nobody may write it elsewhere
+        made.cell.ambiguous = SHARED
+        return made
+
+    return _built(p.kind, read, p.rows)
+
+
+def all_items(ctx: Context, p: Pile, node: ast.AST) -> list[Value]:
+    """All elements, where it is known how many there are."""
+    n = static_int(ctx, p.count, node, "the length of a list")
+    return [element(ctx, p, k, node) for k in range(n)]
+
+
+def _sliced(ctx: Context, p: Pile, key: slice, node: ast.AST) -> Value:
+    """A list of its own, by known ends: `xs[j:k]`, `xs[:-k]`, `xs[-k:]`, `xs[j:-k]`."""
+    first, last = key.start or 0, key.stop
+    if type(first) is not int or (last is not None and type(last) is not int) or key.step not in (None, 1):
+        _refuse(ctx, node, "a slice by such ends of a list whose length depends on the data")
+    b, count = ctx.b, ctx.atom(p.count)
+    if first < 0:
+        if last is not None:
+            _refuse(ctx, node, "a slice from the end on that ends earlier, of a list whose length depends on the data,")
+        start = make.maximum(b, make.add(b, count, first), 0)
+        places = ctx.wrap(make.add(b, make.iota(b, -first), start))
+        rows = _rows(ctx, p, lambda x: ctx.read(index_array(ctx, x, places, node)))
+        return Pile(Facts(p.site, p.kind, min(p.least, -first)), rows, ctx.wrap(make.subtract(b, count, start)))
+    end = count if last is None else make.add(b, count, last) if last < 0 else make.minimum(b, count, last)
+    least = p.least if last is None else p.least + last if last < 0 else min(p.least, last)
+    rows = _rows(ctx, p, lambda x: ctx.read(index_array(ctx, x, slice(first, None), node)))
+    left = make.maximum(b, make.subtract(b, end, first), 0)
+    return Pile(Facts(p.site, p.kind, max(least - first, 0)), rows, ctx.wrap(left))
+
+
+def store(ctx: Context, p: Pile, key: Value, v: Value, node: ast.AST) -> None:
+    """`xs[key] = v`."""
+    _check_kind(ctx, p, v, node)
+    _put(ctx, p, place(ctx, p, key, node), v, node)
+
+
+def call_method(ctx: Context, p: Pile, name: str, args: list[Value], node: ast.AST) -> Value:
+    match name, args:
+        case "append", [v]:
+            append(ctx, p, v, node)
+            return None
+        case "extend", [vs] if type(vs) is not Pile:
+            for v in known_items(ctx, vs, node):
+                append(ctx, p, v, node)
+            return None
+        case "pop", []:
+            _shrinks(p)
+            last = item(ctx, p, -1, node)
+            _counted(ctx, p, -1)
+            return last
+        case "copy", []:
+            return _copied(ctx, p)
+        case "clear", []:
+            _shrinks(p)
+            ctx.set_attribute(p, "count", 0)
+            return None
+    return _refuse(ctx, node, f"`.{name}` of a list whose length depends on the data")
+
+
+def added(ctx: Context, p: Pile, other: Value, node: ast.AST) -> Value:
+    """xs + [...]."""
+    if type(other) is not list:
+        _refuse(ctx, node, f"a list whose length depends on the data and {describe(other)}")
+    made = _copied(ctx, p)
+    for v in other:
+        append(ctx, made, v, node)
+    return made
+
+
+def call(ctx: Context, f: Any, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
+    """f(xs, ...) where Python's functions and np.array take the list as it is; NotImplemented for others."""
+    if not args or type(args[0]) is not Pile:
+        return NotImplemented
+    p, *rest = args
+    if f is np.vstack and (not isinstance(p.kind, Aval) or len(p.kind.shape) != 1):
+        _refuse(ctx, node, "np.vstack of such elements on a list whose length depends on the data")
+    if f in (*_ARRAYS, np.vstack) and not rest and not kwargs.keys() - {"dtype"}:
+        made = selection_of(ctx, f, p, node)
+        dtype = kwargs.get("dtype")
+        return made if dtype is None else ctx.call(np.astype, [made, dtype], {}, node)
+    if f in (list, tuple) and not rest and not kwargs:
+        return _copied(ctx, p)
+    if f is sum and not kwargs and len(rest) < 2:
+        total = _reduced(ctx, np.sum, p, node)
+        return ctx.call(operator.add, [*rest, total], {}, node) if rest else total
+    if f in _EXTREMES and not rest and not kwargs and isinstance(p.kind, Aval) and not p.kind.shape:
+        if not p.least:
+            make.raise_if(ctx.b, make.equal(ctx.b, ctx.atom(p.count), 0), ValueError, f"{f.__name__}() arg is empty")
+        return _reduced(ctx, _EXTREMES[f], p, node)
+    return NotImplemented
+
+
+_ARRAYS = (np.array, np.asarray, np.asanyarray, np.stack)
+_EXTREMES = {max: np.max, min: np.min}
+
+
+def _reduced(ctx: Context, f: Any, p: Pile, node: ast.AST) -> Value:
+    """Over the elements; of Python's numbers it is one."""
+    if p.kind is None:
+        return 0
+    found = ctx.call(f, [selection_of(ctx, f, p, node)], {"axis": 0}, node)
+    return ctx.wrap(as_python(ctx.b, ctx.atom(found))) if isinstance(p.kind, Aval) and p.kind.weak else found
+
+
+def selection_of(ctx: Context, f: Any, p: Pile, node: ast.AST) -> Value:
+    """The array that NumPy's function makes of the list: as many rows as there are elements. The other rows are ones,
+    of which most functions have values and slopes.
+    """
+    if f in _OF_ARRAYS:
+        _refuse(ctx, node, f"np.{f.__name__} of a list whose length depends on the data")
+    b, parts = ctx.b, [] if p.kind is None else [ctx.read(x) for x in _all_rows(p)]
+    if not parts or len({a.aval.shape for a in parts}) > 1 or any(isinstance(k, tuple) for k in _entries(p.kind)):
+        _refuse(ctx, node, "an array of a list whose length depends on the data, and of such elements,")
+    if isinstance(p.kind, tuple):
+        dtype = promote([a.aval for a in parts])
+        parts = [make.expand_dims(b, make.astype(b, a, dtype), 1) for a in parts]
+    rows = make.concatenate(b, parts, 1) if isinstance(p.kind, tuple) else parts[0]
+    if type(p.count) is int:
+        return index_array(ctx, Ref(ctx.cell(rows)), slice(0, p.count), node)
+    n, *others = rows.aval.shape
+    used = make.expand_dims(b, make.less(b, make.iota(b, n), ctx.atom(p.count)), tuple(range(1, 1 + len(others))))
+    whole = Ref(ctx.cell(make.where(b, used, rows, rows.aval.dtype.type(1))))
+    return Masked(whole, (Bounds(0, p.count, 1, n), *[FULL] * len(others)))
+
+
+def _entries(kind: Kind) -> tuple[Kind, ...]:
+    return kind if isinstance(kind, tuple) else ()
+
+
+_OF_ARRAYS = (np.concatenate, np.hstack, np.column_stack, np.dstack, np.block, np.select, np.ix_)
+
+
+def _refuse(ctx: Context, node: ast.AST, what: str) -> NoReturn:
+    ctx.cut(
+        node,
+        f"{what} is not in the language of what is differentiated or batched",
+        why="the list is rows of an array there, and a count",
+        instead="keep an array of the final size and a count",
+    )
