@@ -23,7 +23,7 @@ from .booleans import is_bool, is_python_bool, marked
 from .context import Context
 from .control import branch_values, truth
 from .demand import interval, refuse_undefined, static
-from .growing import Pile, empty_list, listed
+from .growing import Pile, empty_list, has_grown
 from .indexing import subscript
 from .iteration import held, known_items
 from .known import run_known
@@ -535,9 +535,14 @@ def tuple_(ctx: Context, node: ast.Tuple) -> Value:
 
 
 def list_(ctx: Context, node: ast.List) -> Value:
-    if not node.elts:
+    if not node.elts and not ctx.boxes and not ctx.frame.fixed:
         return empty_list(ctx, node)
-    return listed(ctx, node, elements(ctx, node.elts))
+    items = elements(ctx, node.elts)
+    if not has_grown(ctx, node, items):
+        return items
+    from .piled import pile
+
+    return pile(ctx, node, items)
 
 
 def set_(ctx: Context, node: ast.Set) -> Value:

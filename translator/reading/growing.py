@@ -63,16 +63,14 @@ class Pile:
         return "a list that grows"
 
 
-def listed(ctx: Context, node: ast.List, items: list[Value]) -> Value:
-    """The value of `[...]` in a user's source: a list, which may turn out to grow, or one that did."""
+def has_grown(ctx: Context, node: ast.List, items: list[Value]) -> bool:
+    """Whether `[...]` in a user's source is a list that turned out to grow; else it is noted that it may."""
     if not ctx.transforms or not ctx.boxes or ctx.frame.fixed:
-        return items
+        return False
     if node not in ctx.loops.unroll:
         ctx.lists.empty[id(items)] = (items, node)
-        return items
-    from .piled import pile
-
-    return pile(ctx, node, items)
+        return False
+    return True
 
 
 def grow(ctx: Context, containers: Iterable[Any], deciding: Sequence[Value] = ()) -> None:
@@ -148,8 +146,7 @@ class Growing:
 
 
 def empty_list(ctx: Context, node: ast.List) -> Value:
-    if ctx.boxes or ctx.frame.fixed:
-        return listed(ctx, node, [])
+    """`[]` in a printed program."""
     name = _name_of(ctx, node)
     if node not in ctx.loops.unroll:
         made: list[Value] = []

@@ -424,9 +424,10 @@ def index_selection(ctx: Context, s: Masked, key: Value, node: ast.AST) -> Value
     if place is not None:
         rest = Masked(s.whole, (FULL, *s.parts[1:]))
         view = index_array(ctx, s.whole, (place, *[slice(None)] * (len(s.parts) - 1)), node)
-        if len(entries) == 1 and all(p is None for p in rest.parts):
+        whole = all(p is None for p in rest.parts)
+        if len(entries) == 1 and whole:
             return view
-        selected = Masked(view, rest.parts[1:]) if type(view) is Ref else view
+        selected = Masked(view, rest.parts[1:]) if type(view) is Ref and not whole else view
         return index_value(ctx, selected, tuple(entries[1:]) if len(entries) > 1 else Ellipsis, node)
     if len(entries) == 1 and entries[0] == slice(None, None, -1):
         backwards = reversed_(ctx, s, node)
