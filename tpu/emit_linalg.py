@@ -41,7 +41,7 @@ def linalg(e: Emitter, s: Apply) -> Value:
     op, attrs, out = s.op, s.attrs, s.targets[0].aval
     assert isinstance(op, Linalg) and isinstance(attrs, LinalgAttrs)
     if op.decompose is not None:
-        return _source(e, op.decompose, s, *(e.value(a) for a in s.args))
+        return _source(e, op.decompose, s, *(e.value(a) for a in s.args), checks=e.checked.enabled)
     a = e.value(s.args[0])
     if 0 in a.shape or not out.size:
         return _of_nothing(e, op, out)
@@ -174,8 +174,10 @@ def _fail_where(e: Emitter, s: Apply, bad: Value) -> None:
         e.fail_where(some, w.integer(0), np.linalg.LinAlgError, op.error, s)
 
 
-def _source(e: Emitter, rule: Rule, s: Apply, *values: Value) -> Value:
-    """NumPy source on values: read, and written out here."""
+def _source(e: Emitter, rule: Rule, s: Apply, *values: Value, checks: bool = False) -> Value:
+    """NumPy source on values: read, and written out here. Most of it cannot fail, so nothing in it is checked: a loop
+    around carries a flag for what `s` itself may fail in.
+    """
     from ..translator.reading.reader import splice
 
     params = [Var("t", Aval(v.shape, v.dtype)) for v in values]
@@ -186,7 +188,9 @@ def _source(e: Emitter, rule: Rule, s: Apply, *values: Value) -> Value:
     assert isinstance(result, Var | Const)
     block = b.block((), (result,))
     e.spliced.append(block)
+    enabled, e.checked.enabled = e.checked.enabled, checks
     e.block(block)
+    e.checked.enabled = enabled
     return e.value(result)
 
 

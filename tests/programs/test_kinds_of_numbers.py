@@ -132,3 +132,26 @@ def test_the_class_of_an_integer_is_told() -> None:
     f = accelerate(found)
     assert type(f(np.arange(3), 2)) is np.int64
     assert type(f(np.arange(3), 5)) is int
+
+
+@pytest.mark.parametrize("target", ["cpu", "numpy"])
+@pytest.mark.parametrize(
+    "x", [np.array([0, 3, 255], np.uint8), np.array([-128, 5], np.int8), np.array([1], np.uint64)], ids=str
+)
+def test_negated_integers_wrap_before_they_are_cast(x: Any, target: str) -> None:
+    """-x + 0.5 of a uint8 is not 0.5 - x, nor is -x * -y of floats beside it x * y."""
+
+    def shifted(x: Any) -> Any:
+        return -x + 0.5, 2.5 - -x, -(x - 3) / 5.0 + 1, -x * -np.arange(1.0, 1 + x.size), 10.0 ** (-x / 64.0 + 1.0)
+
+    for ours, theirs in zip(accelerate(shifted, target=target)(x), shifted(x), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-14)
+        assert ours.dtype == theirs.dtype
+
+    def added(x: Any, y: Any) -> Any:
+        y[1:] += -x
+        np.add.at(y, [0, 0], -x[0])
+        return y
+
+    y = np.arange(1.0 + x.size)
+    np.testing.assert_array_equal(accelerate(added, target=target)(x, y.copy()), added(x, y.copy()))

@@ -41,6 +41,24 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
         lambda n, k: scipy.special.binom(n, k),
         (np.array([-3, -3.5, -1, 5, 0, -2, -2, 3]), np.array([2, 2, 1, 7, 0, -2, -1.5, -1])),
     ),
+    "more than all to choose from": (
+        lambda n, k: scipy.special.binom(n, k),
+        (np.array([0, 0, 0, 3, 20, 2, 2.5, 40]), np.array([2, 3, 20, 5, 41, 64, 30, 41])),
+    ),
+    "densities at the ends": (
+        lambda x, s: [
+            f(x, s) for d in ("lognorm", "invgamma", "invgauss", "powerlaw", "weibull_min")
+            for f in (getattr(scipy.stats, d).pdf, getattr(scipy.stats, d).logpdf)
+        ],
+        (np.array([0.0, 0.0, 0.0, -1.0, 0.4, 1.0]), np.array([0.5, 1.0, 2.0, 1.5, 2.0, 0.5])),
+    ),
+    "densities at the ends, of two shapes": (
+        lambda x, a: [
+            scipy.stats.burr.pdf(x, a, a), scipy.stats.burr.logpdf(x, 2.0, a), scipy.stats.betaprime.pdf(x, a, 0.5),
+            scipy.stats.genextreme.pdf(1 / a, a), scipy.stats.genextreme.logpdf(x + 1, a), scipy.stats.levy.pdf(x),
+        ],
+        (np.array([0.0, 0.0, 0.0, -1.0, 0.4, 1.0]), np.array([0.5, 1.0, 2.0, 1.5, 2.0, 0.5])),
+    ),
     "orders that are no whole numbers": (lambda n: scipy.special.kn(n, 1.5), (np.array([0.0, 1.7, 3.2]),)),
     "moving sums beside infinity": (lambda b, x: scipy.signal.lfilter(b, 2.0, x), (np.ones(3), np.r_[np.inf, 1:7.0])),
     "moving sums of rows, begun": (

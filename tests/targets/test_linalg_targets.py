@@ -206,3 +206,21 @@ def test_tpus_refuse_what_they_lack() -> None:
     function, _ = program_of(OF_ONE["eigh"], (S.astype("f"),))
     with pytest.raises(UnsupportedError, match="TPU"):
         emit(function, target="tpu")
+
+
+def test_determinants_in_a_loop_beside_an_index_of_the_run() -> None:
+    """The check of positions that only the emitter made stood outside the loop that made them: XLA refused it."""
+
+    def largest(a: Any, k: Any) -> Any:
+        best, at = a[k, k] - np.inf, -1
+        for j in range(k):
+            value = L.det(a + j * np.eye(a.shape[0]))
+            if value > best:
+                best, at = value, j
+        return best, at
+
+    a = np.random.default_rng(0).random((8, 8))
+    found, expected = accelerate(largest, target="cpu")(a, 5), largest(a, 5)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    with pytest.raises(IndexError):
+        accelerate(largest, target="cpu")(a, 9)

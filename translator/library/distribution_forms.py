@@ -31,6 +31,7 @@ class Family:
     """One distribution: functions of the standardised value and the shape parameters.
 
     low, high   the ends of the support, where it has any; pdf is 0 and logpdf -inf outside.
+    open        whether the ends themselves are outside, as SciPy has it.
     inside    a value that is in it, put in place of those that are not, so that nothing singular is computed for them.
     valid     whether the shape parameters are: where not, everything is NaN.
     """
@@ -46,6 +47,7 @@ class Family:
     inside: Form | None = None
     valid: Form | None = None
     discrete: bool = False
+    open: bool = False
 
 
 def positive(*shapes: Any) -> Any:
@@ -184,7 +186,9 @@ def raised_cosine(z: Any) -> Any:
 
 
 def power_law(z: Any, a: Any) -> Any:
-    return np.log(a) + xlogy(a - 1.0, z)
+    pole = (z == 0.0) & (a < 1.0)  # which SciPy leaves out
+    z = np.where(pole, 1.0, z)
+    return np.where(pole, -np.inf, np.log(a) + xlogy(a - 1.0, z))
 
 
 def power_law_cdf(z: Any, a: Any) -> Any:
@@ -220,7 +224,7 @@ def log_logistic_sf(z: Any, c: Any) -> Any:
 
 
 def burr(z: Any, c: Any, d: Any) -> Any:
-    return np.log(c * d) + xlogy(-c - 1.0, z) + xlog1py(-d - 1.0, z ** (-c))
+    return np.log(c * d) + xlogy(c * d - 1.0, z) - (d + 1.0) * np.logaddexp(0.0, c * np.log(z))
 
 
 def burr_cdf(z: Any, c: Any, d: Any) -> Any:
@@ -277,8 +281,10 @@ def gompertz_logsf(z: Any, c: Any) -> Any:
 
 def generalised_extreme(z: Any, c: Any) -> Any:
     """Of c > 0 bounded above, of c < 0 below; of c = 0 Gumbel's."""
+    end = c * z == 1.0
+    z = np.where(end, 0.0, z)
     log = -z * log1p_ratio(-c * z)
-    return log - np.exp(log) - np.log1p(-c * z)
+    return np.where(end, np.where(c == 1.0, 0.0, -np.inf), log - np.exp(log) - np.log1p(-c * z))
 
 
 def generalised_extreme_cdf(z: Any, c: Any) -> Any:
@@ -557,7 +563,7 @@ FURTHER: dict[str, Family] = {
     "halfcauchy": Family((), half_cauchy, half_cauchy_cdf, half_cauchy_sf, **ON_THE_RIGHT),
     "hypsecant": Family((), hyperbolic_secant, hyperbolic_secant_cdf, hyperbolic_secant_sf),
     "halflogistic": Family((), half_logistic, half_logistic_cdf, half_logistic_sf, **ON_THE_RIGHT),
-    "levy": Family((), levy, levy_cdf, levy_sf, **ON_THE_RIGHT),
+    "levy": Family((), levy, levy_cdf, levy_sf, **ON_THE_RIGHT, open=True),
     "moyal": Family((), moyal, moyal_cdf, moyal_sf),
     "arcsine": Family((), arcsine, arcsine_cdf, **UNIT),
     "semicircular": Family((), semicircular, semicircular_cdf, low=minus_one, high=one, inside=half),
@@ -601,11 +607,11 @@ FURTHER: dict[str, Family] = {
         ("beta",), generalised_normal, generalised_normal_cdf, generalised_normal_sf, valid=positive
     ),
     "betaprime": Family(
-        ("a", "b"), beta_prime, beta_prime_cdf, beta_prime_sf, valid=positive, **ON_THE_RIGHT
+        ("a", "b"), beta_prime, beta_prime_cdf, beta_prime_sf, valid=positive, **ON_THE_RIGHT, open=True
     ),
     "invgauss": Family(
         ("mu",), inverse_gaussian, inverse_gaussian_cdf, inverse_gaussian_sf, valid=positive,
-        **ON_THE_RIGHT,
+        **ON_THE_RIGHT, open=True,
     ),
     "exponnorm": Family(
         ("K",), modified_normal, modified_normal_cdf, modified_normal_sf, valid=positive

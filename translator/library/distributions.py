@@ -60,8 +60,8 @@ def standard(family: Any, x: Any, args: Any, keywords: Any) -> Any:
     loc, scale = np.asarray(given["loc"]), np.asarray(given["scale"])
     x = np.asarray(x)
     z = (x - loc).astype(np.float64) if family.discrete else (x - loc) / scale
-    below = None if family.low is None else z < family.low(*shapes)
-    above = None if family.high is None else z > family.high(*shapes)
+    below = None if family.low is None else z <= family.low(*shapes) if family.open else z < family.low(*shapes)
+    above = None if family.high is None else z >= family.high(*shapes) if family.open else z > family.high(*shapes)
     scaled = "scale" in keywords or len(args) > len(family.shapes) + 1
     valid = _all(scale > 0 if scaled else None, None if family.valid is None else family.valid(*shapes))
     if below is not None or above is not None or family.valid is not None:
@@ -585,7 +585,7 @@ FAMILIES: dict[str, Family] = {
     "cauchy": Family((), _cauchy, _cauchy_cdf, _cauchy_sf),
     "lognorm": Family(
         ("s",), _lognormal, _lognormal_cdf, _lognormal_sf, _lognormal_logcdf, _lognormal_logsf, valid=positive,
-        **ON_THE_RIGHT,
+        **ON_THE_RIGHT, open=True,
     ),
     "pareto": Family(("b",), _pareto, _pareto_cdf, _pareto_sf, valid=positive, low=one, inside=one),
     "weibull_min": Family(
@@ -594,7 +594,9 @@ FAMILIES: dict[str, Family] = {
     "gumbel_r": Family((), _gumbel, _gumbel_cdf, _gumbel_sf, logcdf=_gumbel_logcdf),
     "gumbel_l": Family((), _left_gumbel, _left_gumbel_cdf, _left_gumbel_sf, logsf=_left_gumbel_logsf),
     "halfnorm": Family((), _half_normal, _half_normal_cdf, _half_normal_sf, **ON_THE_RIGHT),
-    "invgamma": Family(("a",), _inverse_gamma, _inverse_gamma_cdf, _inverse_gamma_sf, valid=positive, **ON_THE_RIGHT),
+    "invgamma": Family(
+        ("a",), _inverse_gamma, _inverse_gamma_cdf, _inverse_gamma_sf, valid=positive, **ON_THE_RIGHT, open=True
+    ),
     "rayleigh": Family((), _rayleigh, _rayleigh_cdf, _rayleigh_sf, logsf=_rayleigh_logsf, **ON_THE_RIGHT),
     "maxwell": Family((), _maxwell, _maxwell_cdf, _maxwell_sf, **ON_THE_RIGHT),
     "vonmises": Family(("kappa",), _von_mises, valid=positive),

@@ -376,8 +376,9 @@ def binom(x: Any, y: Any) -> Any:
     general = 1.0 / ((1.0 + np.where(used, x, 1.0)) * beta(p, r))
     product = top / bottom
     exact = np.where(inside & np.isfinite(general), _like(product, general), product)
-    integer = (y == np.floor(y)) & (y < 0)
-    value = np.where(short, exact, np.where(integer, 0.0, general))
+    beyond = (x == np.floor(x)) & (x < y) & ((x > 0) | ~short)
+    none = (y == np.floor(y)) & ((y < 0) | beyond)
+    value = np.where(none, 0.0, np.where(short, exact, general))
     return np.where((x < 0) & (x == np.floor(x)), np.nan, value).astype(dtype)[()]
 
 

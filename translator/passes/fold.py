@@ -261,7 +261,7 @@ class _Elementwise:
         read here only.
         """
         if (inner := self.made(a, ops.NEGATIVE)) is not None:
-            return inner.args[0]
+            return inner.args[0] if self.negates_in_loop(a.aval) else None
         product = self.made(a, ops.MULTIPLY) or self.made(a, ops.DIVIDE)
         if product is None or a.aval.dtype.kind != "f" or self.uses(a) != 1:
             return None
@@ -275,6 +275,11 @@ class _Elementwise:
             if negated is not None and aval_of(negated) == factor.aval and isinstance(product.op, Elementwise):
                 return Nested(product.op, (negated, y) if i == 0 else (x, negated))
         return None
+
+    def negates_in_loop(self, aval: Aval) -> bool:
+        """Whether -x is the same before a cast to this loop as after it: not of integers that wrap around."""
+        loop = self.op.loop_dtypes([a.aval for a in self.args])[0]
+        return aval.weak or aval.dtype.kind not in "iu" or aval.dtype == loop
 
     def multiply(self) -> Found:
         x, y = self.args

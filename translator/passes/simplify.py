@@ -151,9 +151,11 @@ class _Walk:
             self.append(replace(s, args=self.atoms(s.args)))
             return
         target, args = s.targets[0], self.atoms(s.args)
-        if s.op is ops.PUT_ADD and (less := opposite(args[1], self.definitions)) is not None:
-            s = self.subtracting(replace(s, args=args), less)
-            args = s.args
+        if s.op is ops.PUT_ADD and args[1].aval.dtype == args[0].aval.dtype:  # else -x wraps before it is cast
+            less = opposite(args[1], self.definitions)
+            if less is not None:
+                s = self.subtracting(replace(s, args=args), less)
+                args = s.args
         changed = any(a is not b for a, b in zip(args, s.args, strict=True))
         found = self.simplest(Call(s.op, args, s.attrs), s, changed)
         if not isinstance(found, Call):
