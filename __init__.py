@@ -40,6 +40,7 @@ if _TYPE_CHECKING:
         optimizers,
         random,
         stax,
+        streams,
         typing,
     )
     from .runtime.namespaces import unp as numpy
@@ -158,6 +159,7 @@ _NAMESPACES = {  # `import untraced.random` and `untraced.random`: the module th
     "scipy": "runtime.scipy.namespace",
     "sharding": "runtime.distribution.sharding",
     "stax": "runtime.namespaces.stax",
+    "streams": "runtime.namespaces.streams",
     "test_util": "runtime.transforms.testing",
     "testing": "runtime.transforms.testing",
     "tree": "runtime.trees.tree",
@@ -332,6 +334,7 @@ __all__ = [
     "sharding",
     "stax",
     "stop_gradient",
+    "streams",
     "test_util",
     "testing",
     "transfer_guard",

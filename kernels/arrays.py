@@ -28,6 +28,7 @@ from ..translator.ops.core import (
     CreateAttrs,
     Cumulative,
     CumulativeAttrs,
+    Draw,
     Elementwise,
     Fourier,
     FourierAttrs,
@@ -141,6 +142,8 @@ def apply_on(xp: Any, op: Op, values: Sequence[Any], attrs: Attrs, dtype: DType)
             return x
         case Collective(name=name):
             raise UnsupportedError(f"lax.{name} has no value outside the function that is mapped")
+        case Draw():
+            raise AssertionError("native loops of the CPU draw")
         case Tape():
             raise AssertionError("programs for kernels keep windows")
         case Ruled():

@@ -136,12 +136,13 @@ WORDS = frozenset(
     or_eq order pair pow powf private protected public quotient register reinterpret_cast remainder_of result return
     run short signbit signed sizeof smaller static static_assert static_cast struct switch template this thread_local
     threefry2x32 threefry_bits32
+    Pcg64 Twister around below bitgen bounded generate inverted keep number_of polar source source_of word words
     throw true truncated_remainder try typedef typeid typename union unix unsigned using virtual void volatile wchar_t
     while xor xor_eq
     """.split()  # noqa: SIM905
 ) | _CALLS
 
-_MACROS = re.compile("NULL$|U?INT|SIZE|PTRDIFF|SIG_|WCHAR|WINT|XLA")
+_MACROS = re.compile("NULL$|U?INT|SIZE|PTRDIFF|SIG_|WCHAR|WINT|XLA|random_")
 
 
 class HostNames(Names):

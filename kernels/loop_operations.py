@@ -9,8 +9,9 @@ import numpy as np
 
 from ..translator.bounds import is_python_int
 from ..translator.builder import Builder
+from ..translator.errors import DrawError
 from ..translator.fits import decided, exact_dtypes
-from ..translator.ir import Apply, Aval, Const, DType, Shape, Statement, Var
+from ..translator.ir import Apply, Atom, Aval, Const, DType, Shape, Statement, Var
 from ..translator.ops.core import (
     ArgReduce,
     At,
@@ -23,6 +24,7 @@ from ..translator.ops.core import (
     Create,
     CreateAttrs,
     Cumulative,
+    Draw,
     Dyn,
     Elementwise,
     Fourier,
@@ -41,6 +43,7 @@ from ..translator.ops.core import (
     indexed_shape,
 )
 from .host import HOST, Scalar, expression
+from .host_draws import STREAMS
 from .loop_checks import DOUBLE, INT
 from .loop_reductions import Reductions
 from .loop_values import Array, Buffer, Indices, Lazy, NotNative, Stored, address_of, broadcast, operand
@@ -85,12 +88,44 @@ class Operations(Reductions):
                 return self.index(s)
             case Put():
                 return self.put(s, accumulate=s.op.name == "put_add")
+            case Draw():
+                return self.drawn(s, s.op)
             case Ruled():
                 return self.value(s.args[0])
             case Sort() | Fourier() | Linalg() | Collective() | Tape():
                 raise NotNative(f"{s.op.name} is a library's")
             case _:
                 assert_never(s.op)
+
+    def drawn(self, s: Apply, op: Draw) -> Scalar | Array:
+        """A draw changes the words of its generator in place; what it drew is read from there at once."""
+        (target,) = s.targets
+        if op.result is not None:
+            words, dtype = self.stored(self.array(s.args[0]), "words").buffer, op.result.dtype
+            return self.declare(target.hint, f"number_of<{self.type_name(dtype)}>({words.name})", dtype)
+        live = self.lifetimes.behind(s) if self.lifetimes.knows(s) else frozenset()
+        out = self.overwritten(s.args[0], target.hint, live)
+        kind = INT if op.integers else DOUBLE
+        numbers = [self.declare("parameter", self.scalar(a).as_type(kind), kind).text for a in s.args[1:]]
+        for condition in op.valid:
+            message = f"{op.name}: CPython is to draw"
+            self.fail_where(f"!({condition.format(*numbers)})", "0", DrawError, message, s.span)
+        self.draws = True
+        with self.braces(""):
+            self.line(f"unsigned long long *const words = {out.buffer.name};")
+            self.line(f"bitgen source = source_of<{STREAMS[out.buffer.count]}>(words);")
+            self.line(f"keep(words, {op.native.format(*numbers)});")
+        return out
+
+    def overwritten(self, a: Atom, hint: str, live: frozenset[Var]) -> Stored:
+        """The memory of an array, to be changed: its own where nobody reads it any more, else that of a copy."""
+        x = self.array(a)
+        if isinstance(x, Stored) and self.dies(x.buffer, live):
+            self.overwrite(x.buffer, live)
+            return Stored(x.buffer, x.shape)
+        out = self.fresh(hint, x.dtype, x.shape)
+        self.fill(out, x)
+        return out
 
     # ---- elementwise -------------------------------------------------------------------------------
 
@@ -337,15 +372,10 @@ class Operations(Reductions):
         (target,) = s.targets
         live = self.lifetimes.behind(s) if self.lifetimes.knows(s) else frozenset()
         shape = indexed_shape(s.attrs, [a.aval for a in s.args])
-        x, value = self.array(s.args[0]), self.value(s.args[1])
+        value = self.value(s.args[1])
         if 0 in shape:
-            return x
-        if isinstance(x, Stored) and self.dies(x.buffer, live):
-            out = Stored(x.buffer, x.shape)
-            self.overwrite(x.buffer, live)
-        else:
-            out = self.fresh(target.hint, x.dtype, x.shape)
-            self.fill(out, x)
+            return self.array(s.args[0])
+        out = self.overwritten(s.args[0], target.hint, live)
         place = self.places(s, out.buffer)
         scatters = s.attrs.gathers
         mark, told, failures = len(self.lines), self._told, len(self.failures)

@@ -131,6 +131,7 @@ class Values:
         self._tables: dict[Const, Stored] = {}
         self.destinations: dict[Var, Stored] = {}  # where the next turn of a loop looks for what this one makes
         self.flag: DType | None = None  # what truth values of the loop's own arrays are kept as
+        self.draws = False  # whether it calls NumPy's library of distributions
         self._depth = 1
         self._known: list[dict[tuple[object, Indices], Scalar]] = []
         self._told: Span | None = None

@@ -36,6 +36,7 @@ from ..translator.ir import (
 from ..translator.records import dataclass
 from ..translator.rewrite import Substitution, copy_statement, substitute
 from .host import COMPLEX, PRELUDE, Scalar
+from .host_draws import DRAWING
 from .interrupts import BEGIN, LISTENING, LONG, POLL
 from .lifetimes import Lifetimes
 from .loop_checks import Checks, Failure
@@ -57,13 +58,15 @@ class NativeLoop:
     source: str
     failures: tuple[Failure, ...] = ()
     listens: bool = False
+    draws: bool = False
 
 
 def prelude(loops: Sequence[NativeLoop]) -> str:
     """The definitions in front of the sources of loops."""
     complex_numbers = COMPLEX if any("complex_t<" in loop.source for loop in loops) else ""
     listening = LISTENING if any(loop.listens for loop in loops) else ""
-    return PRELUDE + complex_numbers + _ANSWER + listening
+    drawing = DRAWING if any(loop.draws for loop in loops) else ""
+    return PRELUDE + complex_numbers + _ANSWER + listening + drawing
 
 
 def write_loop(
@@ -157,7 +160,7 @@ class LoopWriter(Sweeps):
         text = f"namespace HANDLER_body {{\n{tables}{run}\n}}\n{self.entry(carried, others, size, guarded)}"
         name = "".join(c for c in carried[0].hint if c.isascii() and (c.isalnum() or c == "_"))
         name = f"untraced_{name}_{hashlib.sha256((PRELUDE + text).encode()).hexdigest()[:16]}"
-        return NativeLoop(name, text.replace("HANDLER", name), tuple(self.failures), self.listens)
+        return NativeLoop(name, text.replace("HANDLER", name), tuple(self.failures), self.listens, self.draws)
 
     def memory(self) -> int:
         """Pointers to the arrays that the loop makes for itself; how many bytes these are."""

@@ -18,7 +18,10 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+import numpy as np
+
 from ..kernels import interrupts, kept
+from ..kernels.host_draws import DRAWING
 from ..kernels.kept import Store
 from ..kernels.loops import NativeLoop
 from ..translator.errors import Diagnostic, TargetError
@@ -70,6 +73,19 @@ def available() -> bool:
 
 
 @functools.cache
+def can_draw() -> bool:
+    """Whether loops can draw random numbers as NumPy does: there is a compiler, and NumPy brings the library of its
+    distributions. On other processors than these NumPy's own compiler may have fused products in what is written out
+    here.
+    """
+    return platform.machine() in ("x86_64", "AMD64") and _distributions().is_file() and available()
+
+
+def _distributions() -> Path:
+    return Path(np.__file__).parent / "random" / "lib" / "libnpyrandom.a"
+
+
+@functools.cache
 def _headers() -> Path:
     import jaxlib
 
@@ -108,6 +124,9 @@ def _made(source: str, store: Store) -> Path:
     assert found is not None
     path, version = found
     flags = FLAGS if "clang" in version else (*FLAGS, *_VECTORS)
+    linked = (str(_distributions()), "-lm") if DRAWING in source else ()
+    if linked:
+        version += f" numpy {np.__version__} {_distributions().stat().st_mtime_ns}"
     library = store.entry(source, version, *flags, kept.machine(), _version())
     if library.is_file():
         kept.mark_used(library)
@@ -115,7 +134,7 @@ def _made(source: str, store: Store) -> Path:
     with store.making() as folder:
         text, made = folder / "loop.cc", folder / "loop.so"
         text.write_text(source)
-        command = [path, *flags, f"-I{_headers()}", str(text), "-o", str(made)]
+        command = [path, *flags, f"-I{_headers()}", str(text), "-o", str(made), *linked]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             first = next((x for x in done.stderr.splitlines() if "error" in x), done.stderr.strip()[:500])

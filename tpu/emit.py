@@ -56,6 +56,7 @@ from ..translator.ops.core import (
     CreateAttrs,
     Cumulative,
     CumulativeAttrs,
+    Draw,
     Dyn,
     Elementwise,
     Fourier,
@@ -73,6 +74,7 @@ from ..translator.ops.core import (
     SortAttrs,
     Tape,
     indexed_shape,
+    is_draw,
 )
 from ..translator.passes.kinds import OTHER_CLASS
 from ..translator.records import dataclass
@@ -159,7 +161,7 @@ def emit(
     make the axis that collectives speak over. Raises DTypeError for dtypes that XLA lacks, UnsupportedError for
     operations without a StableHLO form.
     """
-    if any(isinstance(s, For | While) for s in walk(function.body)):
+    if any(isinstance(s, For | While) or is_draw(s) for s in walk(function.body)):
         from .loops import in_form
 
         function = in_form(function, checks, target)
@@ -342,6 +344,10 @@ class Emitter:
                 return self.put(name, s)
             case Collective():
                 return across(self, s, s.op)
+            case Draw():
+                assert s.op.result is not None, "draws are native"
+                first = index(w, self.value(args[0]), IndexAttrs((At(0),)), (), *normalisers(self, s, 0))
+                return w.op("bitcast_convert", first, dtype=s.op.result.dtype)
             case Tape():
                 raise AssertionError("programs for XLA keep windows")
             case Ruled():

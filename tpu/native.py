@@ -29,10 +29,12 @@ from ..translator.ir import (
     Fused,
     If,
     Raise,
+    Range,
     Statement,
     Var,
     While,
     blocks_of,
+    const,
     walk,
 )
 from ..translator.ops.core import (
@@ -48,8 +50,10 @@ from ..translator.ops.core import (
     Reduce,
     Reshape,
     indexed_shape,
+    is_draw,
 )
 from ..translator.passes.units import COSTLY
+from ..translator.verify import INDEX
 from . import compiler
 from .checks import Check
 from .lines import Lines
@@ -85,7 +89,7 @@ def native_loops(function: Function, checks: bool, blocks: Set[Var] = frozenset(
     that define `blocks` are over blocks of lanes (`lanes`): those with sines and the like stay XLA's, whose are
     vectorised.
     """
-    if not any(isinstance(s, For | While) for s in walk(function.body)) or not wanted():
+    if not any(isinstance(s, For | While) or is_draw(s) for s in walk(function.body)) or not wanted():
         return function
     least = 0 if _asked() == "all" else LEAST_WORK
     groups = _Groups(Checked(function, checks), least, Lines(function), blocks)
@@ -113,11 +117,15 @@ class _Groups:
                 if isinstance(s, While):
                     return replace(s, condition=self.block(s.condition), body=self.block(s.body))
                 return replace(s, body=self.block(s.body))
+            case Apply() if is_draw(s):
+                self.found += 1
+                return as_group(_turned_once(s), "loops")
         return s
 
     def group(self, s: For | While) -> Fused | None:
         inside = tuple(walk(Block((), (s,), ())))
-        if not s.targets or work(s) < self.least or any(map(_is_wide, inside)):
+        least = 0 if any(map(is_draw, inside)) else self.least
+        if not s.targets or work(s) < least or any(map(_is_wide, inside)):
             return None
         if not all(self.blocks.isdisjoint(t.targets) for t in inside) and any(map(is_costly, inside)):
             return None
@@ -127,6 +135,14 @@ class _Groups:
         except NotNative:
             return None
         return as_group(s, "loops")
+
+
+def _turned_once(s: Apply) -> For:
+    """A draw outside native loops as one."""
+    words, *numbers = s.args
+    state, drawn = Var("stream", words.aval), Var("stream", words.aval)
+    body = Block((Var("i", INDEX), state), (replace(s, targets=(drawn,), args=(state, *numbers)),), (drawn,))
+    return For(s.targets, Range(const(0), const(1), const(1)), (words,), body, span=s.span)
 
 
 def source_of(group: Fused, function: Function) -> str:

@@ -27,6 +27,7 @@ from .ops.core import (
     Create,
     CreateAttrs,
     Cumulative,
+    Draw,
     Dyn,
     Elementwise,
     Fourier,
@@ -458,7 +459,7 @@ def _of_apply(s: Apply, args: list[Interval]) -> Interval:
             return Interval(0, None)
         case Cumulative(name="cummax" | "cummin"):
             return args[0]
-        case Put() | Contract() | Cumulative() | Fourier() | Linalg() | Ruled() | Collective() | Tape():
+        case Put() | Contract() | Cumulative() | Fourier() | Linalg() | Ruled() | Collective() | Tape() | Draw():
             return ANYTHING
         case _:
             assert_never(s.op)

@@ -21,7 +21,7 @@ from .bounds import (
     refuses_negative,
 )
 from .ir import Apply, Block, Const, DType, For, Function, Raise, Statement, Var, blocks_of, may_raise, walk
-from .ops.core import At, Cast, Dyn, Elementwise, Gather, Index, IndexAttrs, Linalg, Put, Run
+from .ops.core import At, Cast, Draw, Dyn, Elementwise, Gather, Index, IndexAttrs, Linalg, Put, Run
 
 
 class Checked:
@@ -34,7 +34,7 @@ class Checked:
         self.known: dict[Var, Interval] = {}
         doubtful = any(_may_fail(s) for s in walk(function.body))
         self.enabled = doubtful and checks
-        self.raises = any(isinstance(s, Raise) for s in walk(function.body))
+        self.raises = any(isinstance(s, Raise) or _may_leave(s) for s in walk(function.body))
         if doubtful:
             self.known = analyse(function)
         self._blocks: dict[int, bool] = {}
@@ -51,7 +51,7 @@ class Checked:
         return found
 
     def statement(self, s: Statement) -> bool:
-        if isinstance(s, Raise):
+        if isinstance(s, Raise) or _may_leave(s):
             return True
         if isinstance(s, Apply):
             return self.enabled and self.apply(s)
@@ -131,6 +131,11 @@ def is_number(s: Apply) -> bool:
 def may_fail(s: Statement) -> bool:
     """Whether something may go wrong in the statement, however deep, as far as can be told without intervals."""
     return may_raise(s) or _may_fail(s) or any(may_fail(inner) for b in blocks_of(s) for inner in b.statements)
+
+
+def _may_leave(s: Statement) -> bool:
+    """Whether it is a draw whose parameters NumPy may refuse."""
+    return isinstance(s, Apply) and isinstance(s.op, Draw) and bool(s.op.valid)
 
 
 def _may_fail(s: Statement) -> bool:

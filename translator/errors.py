@@ -296,6 +296,12 @@ class OtherClassError(RaisedError):
     """A result is a number of Python's where the program has one of NumPy's, or the reverse, of one dtype."""
 
 
+class DrawError(RaisedError):
+    """A draw with parameters that NumPy may refuse, or from a generator of another kind than was read: CPython must run
+    the function.
+    """
+
+
 class PythonComplexError(RaisedError):
     """A negative Python float to a fractional power, which is a complex number: CPython must run the function."""
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from .errors import UnsupportedError
 from .ir import Apply, Atom, Block, Const, For, Function, Fused, If, Invoke, Raise, Var, While
+from .library.streams import drawing
 from .ops.core import (
     TAPE_AVAL,
     ArgReduce,
@@ -31,6 +32,7 @@ from .ops.core import (
     CreateAttrs,
     Cumulative,
     CumulativeAttrs,
+    Draw,
     Dyn,
     Elementwise,
     Fourier,
@@ -134,10 +136,18 @@ def apply_op(op: Op, values: Sequence[Any], attrs: Attrs) -> Any:
             raise UnsupportedError(f"lax.{name} has no value outside the function that is mapped")
         case Tape(name=name):
             return _taped(name, values)
+        case Draw():
+            return _drawn(op, values)
         case Ruled():
             raise AssertionError("rules are taken out of a program before")
         case _:
             assert_never(op)
+
+
+def _drawn(op: Draw, values: Sequence[Any]) -> Any:
+    words = values[0].copy()
+    last = drawing(op)(words, *values[1:])
+    return words if op.result is None else last
 
 
 def _taped(name: str, values: Sequence[Any]) -> Any:

@@ -23,6 +23,7 @@ from .ops.core import (
     CreateAttrs,
     Cumulative,
     CumulativeAttrs,
+    Draw,
     Elementwise,
     Fourier,
     FourierAttrs,
@@ -64,7 +65,7 @@ def remake(b: Builder, op: Op, args: Sequence[Atom], attrs: Attrs) -> Atom:
             return make.concatenate(b, args, axis)
         case Create(), CreateAttrs(shape=shape, dtype=dtype):
             return make.full(b, shape, args[0], dtype) if args else b.apply(op, attrs=attrs)
-        case Ruled() | Collective() | Tape(), _:
+        case Ruled() | Collective() | Tape() | Draw(), _:
             return b.apply(op, *args, attrs=attrs)
         case Linalg(), LinalgAttrs(full=full):
             return make.linalg(b, op, *args, full=full)

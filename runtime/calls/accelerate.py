@@ -14,6 +14,7 @@ import sys
 import threading
 import types
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...translator.errors import AliasError, CutError, TargetError, UntracedError, place_told, tell_place
@@ -249,14 +250,24 @@ class Accelerated:
         hosted = entry.hosted or are_hosted(leaves)
         if hosted:
             leaves = [without_methods(x) for x in leaves]
-        if not entry.draws:
-            result = entry.run(leaves)
-        else:
-            from ...translator.reading.draws import drawing
-
-            with drawing(self.fun, *given, repeats):
+        if entry.streams or entry.draws:
+            with self._drawing(entry, given, repeats):
                 result = entry.run(leaves)
+        else:
+            result = entry.run(leaves)
         return lifted(result) if hosted else result
+
+    def _drawing(
+        self, entry: Entry, given: tuple[Any, Any], repeats: tuple[type[Exception], ...] = ()
+    ) -> AbstractContextManager[None]:
+        """What a run of an entry that draws random numbers is made in."""
+        if entry.streams:
+            from ...translator.reading.streams import streaming
+
+            return streaming(entry.streams, self.fun, *given)
+        from ...translator.reading.draws import drawing
+
+        return drawing(self.fun, *given, repeats)
 
     def _as_is(self, key: Key, error: Exception, given: tuple[Any, Any]) -> Any:
         """Run under CPython a call that was refused with `error`; raises the error unless `fallback` allows that."""

@@ -21,9 +21,11 @@ from ...translator.checked import Checked
 from ...translator.errors import AliasError, Diagnostic
 from ...translator.ir import Aval, Function, Param, may_raise
 from ...translator.pipeline import Translation, translate
+from ...translator.purpose import purposed
 from ...translator.reading.draws import is_draw
 from ...translator.reading.guards import default_guards, fetch
 from ...translator.reading.signature import Signature, value_key
+from ...translator.reading.streams import stream_of
 from ...translator.routines import runs_in_cpython
 from ...translator.spans import span
 from ...translator.tree import ARRAY, Kind, TreeDef, close_node, leaf_nodes, open_node
@@ -58,8 +60,10 @@ class Entry:
         self.layouts = translation.layouts
         self.captures: tuple[Param, ...] = tuple(p for p in self.function.params if p.capture is not None)
         self.draws = any(map(is_draw, self.captures))
+        self.streams = [found for p in self.captures if (found := stream_of(p)) is not None]
         self.mutated = _mutated_leaves(self.function, binding.signature, translation.statics)
-        outside = (None if is_draw(p) else fetch(p.capture) for p in self.captures if p.capture is not None)
+        made = {p.name for p in self.captures if is_draw(p) or stream_of(p) is not None}
+        outside = (fetch(p.capture) for p in self.captures if p.capture is not None and p.name not in made)
         self.hosted = are_hosted(outside)  # of what is found outside, which a JAX script need not hand over
 
     def matches(self, leaves: Sequence[Any]) -> bool:
@@ -165,7 +169,7 @@ def _mutated_leaves(function: Function, signature: Signature, statics: frozenset
 
 def make_entry(accelerated: Accelerated, binding: Binding, leaves: Sequence[Any]) -> Entry:
     """Translate for the signature, and compile for the target. Raises UntracedError."""
-    with span(f"translate {accelerated.__name__}"):
+    with span(f"translate {accelerated.__name__}"), purposed(draws=accelerated.target == "cpu"):
         translation = translate(accelerated.fun, binding.signature, accelerated.finish, accelerated.target)
     given = binding.signature.given
     defaults = default_guards(accelerated.fun, given.names) if given else ()
@@ -291,7 +295,7 @@ class TargetEntry(Entry):
         donated = donated_places(
             accelerated.options.donate_argnums, accelerated.fun, binding.signature, translation.statics
         )
-        if any(map(may_raise, f.body.statements)):  # CPython may have to run the call again
+        if self.streams or any(map(may_raise, f.body.statements)):  # CPython may have to run the call again
             donated = ()
         self.donated = donated
         self.program: Program = load(accelerated.target, f, donated=donated, checks=accelerated.options.checks)

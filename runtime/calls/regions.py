@@ -247,7 +247,11 @@ class Region(Accelerated):
         if changes and holds_twice((args, kwargs)):
             return self.fun(*args, **kwargs)
         try:
-            result = entry.run(leaves)
+            if entry.streams or entry.draws:
+                with self._drawing(entry, (args, kwargs)):
+                    result = entry.run(leaves)
+            else:
+                result = entry.run(leaves)
         except HOST_ERRORS:  # raised before anything was written
             return self.fun(*args, **kwargs)
         except Exception as error:

@@ -12,6 +12,7 @@ from ...translator.errors import AliasError, CutError
 from ...translator.ir import Function
 from ...translator.pipeline import Translation, translate
 from ...translator.printing.printer import Printed, printed, standalone
+from ...translator.purpose import purposed
 from ...translator.reading.signature import Signature
 from ...translator.routines import runs_in_cpython
 from ..calls.arguments import Binding
@@ -223,7 +224,8 @@ class CutInspection(Inspection):
 def inspect_call(accelerated: Accelerated, binding: Binding, compile: bool) -> Inspection:
     """Translate for a signature. Raises UntracedError where the function or the target refuses it."""
     try:
-        translation = translate(accelerated.fun, binding.signature, target=accelerated.target)
+        with purposed(draws=accelerated.target == "cpu"):
+            translation = translate(accelerated.fun, binding.signature, target=accelerated.target)
     except (CutError, AliasError) as error:
         if not isinstance(accelerated.fun, types.FunctionType):
             raise

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ...translator import purpose
+from ...translator import purpose, randomness
 from ...translator.ir import Function
 from .devices import Device, device_of_target
 
@@ -59,6 +59,13 @@ def seconds_of_compiling(function: Function) -> float:
     return by_numpy.seconds_of_compiling(function)
 
 
+def _loops_draw() -> bool:
+    from ...tpu.compiler import can_draw
+    from ...tpu.native import wanted
+
+    return wanted() and can_draw()
+
+
 def _compiles_loops() -> bool:
     from ...tpu.native import wanted
 
@@ -66,3 +73,4 @@ def _compiles_loops() -> bool:
 
 
 purpose.compiles_loops = _compiles_loops
+randomness.loops_draw = _loops_draw

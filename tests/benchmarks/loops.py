@@ -175,6 +175,18 @@ def factors(a):
     return a
 
 
+def ising(spins, steps, rng):
+    n = spins.shape[0]
+    for _ in range(steps):
+        i, j = rng.integers(0, n), rng.integers(0, n)
+        s = spins[i, j]
+        around = spins[(i + 1) % n, j] + spins[i - 1, j] + spins[i, (j + 1) % n] + spins[i, j - 1]
+        change = 2 * s * around
+        if change <= 0 or rng.random() < np.exp(-0.4 * change):
+            spins[i, j] = -s
+    return spins.sum()
+
+
 def _sparse(rng: np.random.Generator) -> Arrays:
     starts = np.concatenate([[0], np.cumsum(rng.integers(1, 20, 20000))])
     count = int(starts[-1])
@@ -191,6 +203,7 @@ PROGRAMS = (
     Program(escape_times, lambda rng: (np.linspace(-2, 0.5, 200), np.linspace(-1.2, 1.2, 200))),
     Program(edit_distance, lambda rng: (rng.integers(0, 4, 700), rng.integers(0, 4, 700))),
     Program(factors, lambda rng: (rng.random((120, 120)) + 120 * np.eye(120),), None, lambda a: np.sum(factors(a))),
+    Program(ising, lambda rng: (np.where(rng.random((32, 32)) < 0.5, 1, -1), 50_000, rng)),
 )
 
 

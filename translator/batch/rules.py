@@ -27,6 +27,7 @@ from ..ops.core import (
     CreateAttrs,
     Cumulative,
     CumulativeAttrs,
+    Draw,
     Elementwise,
     Fourier,
     FourierAttrs,
@@ -122,6 +123,8 @@ def apply(b: Builder, op: Op, values: Sequence[Value], attrs: Attrs, size: int) 
             raise AssertionError("batch_index does these")
         case Ruled():
             raise AssertionError("the batcher does these")
+        case Draw():
+            raise AssertionError("draws of what is batched are hidden parameters")
         case Tape():
             raise AssertionError("what is batched keeps windows")
         case Cast() | Reduce() | ArgReduce() | Cumulative() | Sort() | Fourier() | Reshape():

@@ -23,6 +23,7 @@ from ..ops.core import (
     Contract,
     Create,
     Cumulative,
+    Draw,
     Elementwise,
     Fourier,
     Index,
@@ -71,7 +72,7 @@ def linked_args(s: Apply) -> tuple[int, ...]:
             candidates: Iterable[int] = (i for i in curved if _has_rule(op, i))
         case Reduce():
             candidates = (0,) if op.name in ("sum", "prod", "max", "min") else ()
-        case ArgReduce() | Tape():
+        case ArgReduce() | Tape() | Draw():
             candidates = ()
         case Cast() | Cumulative() | Sort() | Fourier() | Reshape() | Index():
             candidates = (0,)

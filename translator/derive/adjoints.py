@@ -39,6 +39,7 @@ from ..ops.core import (
     Create,
     Cumulative,
     Dim,
+    Draw,
     Elementwise,
     Fourier,
     Index,
@@ -349,7 +350,7 @@ def _apply(s: Apply, ct: Atom, mask: Atom | None, adj: Adjoints) -> None:
                 adj.stored_over(s, ct, within)
         case Tape():
             raise AssertionError("what is derived again keeps windows")
-        case ArgReduce() | Ruled():
+        case ArgReduce() | Ruled() | Draw():
             raise AssertionError("an integer has no cotangent, and a rule has several")
         case _:
             assert_never(op)

@@ -30,6 +30,7 @@ from ..ops.core import (
     Create,
     CreateAttrs,
     Cumulative,
+    Draw,
     Elementwise,
     Fourier,
     Index,
@@ -170,7 +171,7 @@ class _Forward:
                 return linalg_jvp(b, s, ts)
             case Put():
                 return put_jvp(b, s, ts[0], ts[1])
-            case ArgReduce() | Ruled() | Tape():
+            case ArgReduce() | Ruled() | Tape() | Draw():
                 return None
             case Collective():
                 assert t is not None

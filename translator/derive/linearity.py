@@ -37,7 +37,7 @@ from ..ir import (
     inputs_of,
     walk,
 )
-from ..ops.core import ArgReduce, Concatenate, Contract, Create, Elementwise, Linalg, Put, Ruled, RuledAttrs, Tape
+from ..ops.core import ArgReduce, Concatenate, Contract, Create, Draw, Elementwise, Linalg, Put, Ruled, RuledAttrs, Tape
 from ..passes.dead import dead_code
 from ..rewrite import without_raises
 from .activity import inexact, varied
@@ -222,7 +222,7 @@ def _stays_zero(s: Apply, zero: set[Var]) -> bool:
             return all(zeros)
         case Put():
             return all(zeros[:2])
-        case ArgReduce() | Tape():
+        case ArgReduce() | Tape() | Draw():
             return False
         case Create():
             return s.op is ops.EMPTY or any(zeros)  # what nothing is stored over counts as zero: it is nobody's value

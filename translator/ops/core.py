@@ -465,6 +465,33 @@ class Collective:
         return (Aval((attrs.size, *x.shape) if self.name == "all_gather" else x.shape, x.dtype),)
 
 
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Draw:
+    """A number drawn from a generator of random numbers: args (words, *numbers), the state and the distribution's own.
+
+    The result is the state afterwards, in whose first word are the bits of what was drawn; that of a row with a
+    `result`, whose args are (words,), is that number.
+
+    owner       the class of the generator, "Generator", "RandomState" or "Random", and its `methods` that draw so.
+    parameters  their names and defaults; `integers` where they are no floats.
+    valid       conditions of the numbers in C, with which nothing fails: with others CPython makes the call.
+    native      C++ for what is drawn; `drawn` the row that reads it.
+    """
+
+    name: str
+    owner: str = ""
+    methods: tuple[str, ...] = ()
+    parameters: tuple[tuple[str, float | None], ...] = ()
+    integers: bool = False
+    valid: tuple[str, ...] = ()
+    native: str = ""
+    drawn: Draw | None = None
+    result: Aval | None = None
+
+    def infer(self, avals: Sequence[Aval], attrs: Attrs) -> tuple[Aval, ...]:
+        return (self.result or avals[0],)
+
+
 RULED = Ruled()
 BARRIER = Ruled(name="barrier")  # the value again; what is computed from it is not shared with what is computed without
 
@@ -485,6 +512,7 @@ Op = (
     | Put
     | Linalg
     | Tape
+    | Draw
     | Ruled
 )
 
@@ -493,7 +521,12 @@ TAPE, APPEND, LENGTH, ITEM = (Tape(name=n) for n in ("tape", "append", "length",
 
 def is_store(op: Op) -> bool:
     """Whether the operation returns a new version of its first argument, and is printed as a change of it."""
-    return isinstance(op, Put) or op is APPEND
+    return isinstance(op, Put) or op is APPEND or (isinstance(op, Draw) and op.result is None)
+
+
+def is_draw(s: Any) -> bool:
+    """Whether a statement draws a number from a generator."""
+    return isinstance(getattr(s, "op", None), Draw) and s.op.result is None
 
 
 _TAME = frozenset(
@@ -566,9 +599,9 @@ __all__ = [
     "ORDERED", "POSITIVE", "REALS", "RULED", "TAPE", "TAPE_AVAL", "UNIT", "ArgReduce", "ArgReduceAttrs", "At",
     "Attrs", "AxesAttrs", "Cast", "CastAttrs", "Collective", "CollectiveAttrs", "Concatenate",
     "ConcatenateAttrs", "Contract", "ContractAttrs", "Create", "CreateAttrs", "Cumulative", "CumulativeAttrs",
-    "Dim", "Domain", "Dyn", "Elementwise", "Fourier", "FourierAttrs", "Gather", "Index", "IndexAttrs",
+    "Dim", "Domain", "Draw", "Dyn", "Elementwise", "Fourier", "FourierAttrs", "Gather", "Index", "IndexAttrs",
     "ItemAttrs", "Linalg", "LinalgAttrs", "NoAttrs", "Op", "Put", "Reduce", "ReduceAttrs", "Reshape", "Rule",
     "Ruled", "RuledAttrs", "Run", "ShapeAttrs", "Sort", "SortAttrs", "Tape", "axis_of_run", "backward_runs",
-    "broadcast_shapes", "gather_position", "indexed_shape", "is_store", "promote", "promote_loop", "read_by",
+    "broadcast_shapes", "gather_position", "indexed_shape", "is_draw", "is_store", "promote", "promote_loop", "read_by",
     "reading", "reduced_shape",
 ]  # fmt: skip

@@ -26,6 +26,7 @@ from ..ops.core import (
     Contract,
     Create,
     Cumulative,
+    Draw,
     Elementwise,
     Fourier,
     Index,
@@ -37,6 +38,7 @@ from ..ops.core import (
     Ruled,
     Sort,
     Tape,
+    is_store,
 )
 from ..records import dataclass
 from .lifetimes import Lifetimes, stores
@@ -263,6 +265,8 @@ class Ownership:
                 return fresh
             case Tape():
                 return self._store(s, t) if s.op is APPEND else self._of_tape(s, t)
+            case Draw():
+                return self._store(s, t) if is_store(s.op) else fresh
             case Ruled():
                 raise AssertionError("rules are taken out of a program before")
             case _:

@@ -29,6 +29,7 @@ from ..ops.core import (
     CreateAttrs,
     Cumulative,
     CumulativeAttrs,
+    Draw,
     Dyn,
     Elementwise,
     Fourier,
@@ -51,6 +52,7 @@ from ..ops.core import (
     Tape,
     axis_of_run,
     backward_runs,
+    is_store,
 )
 from ..shortcut import runs_always
 from .idioms import EYE, TRI
@@ -245,7 +247,9 @@ class Expressions:
                 return call(f"lax.{name}", *map(self.atom, s.args), ast.Constant(s.attrs.axis), *pairs)
             case Tape(name=name):
                 return self._taped(name, s.args)
-            case Put():
+            case Draw() if not is_store(s.op):
+                return call(f"untraced.streams.{s.op.name}", *map(self.atom, s.args))
+            case Put() | Draw():
                 raise AssertionError("a store is a statement")
             case Ruled():
                 raise AssertionError("rules are taken out of a program before")

@@ -30,6 +30,7 @@ from ..ops.core import (
     Contract,
     Create,
     Cumulative,
+    Draw,
     Dyn,
     Elementwise,
     Fourier,
@@ -437,7 +438,7 @@ def _own_width(s: Statement) -> int:
             assert isinstance(s.attrs, IndexAttrs)
             shape = s.args[0].aval.shape
             return sum(4 if isinstance(d, Run) and d.size < n else 3 for d, n in zip(s.attrs.dims, shape, strict=True))
-        case Tape():
+        case Tape() | Draw():
             return 6
         case Ruled():
             raise AssertionError("rules are taken out of a program before")

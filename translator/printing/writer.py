@@ -34,7 +34,7 @@ from ..ir import (
     routines_of,
     walk,
 )
-from ..ops.core import At, IndexAttrs, Put, Run
+from ..ops.core import At, Draw, IndexAttrs, Put, Run, is_store
 from ..passes.dead import dead_code
 from ..records import dataclass
 from ..rewrite import unique_names
@@ -365,6 +365,8 @@ class Writer:
             store(self, s)
         elif s.op is ops.APPEND:
             self.append(s)
+        elif isinstance(s.op, Draw) and is_store(s.op):
+            self.draw(s)
         elif id(s) in self.plan.ownership.updates:
             sign = "+=" if s.op is ops.ADD else "-="
             self.line_of(s, f"{self.names[t]} {sign} {text_of(self.value(s.args[1]))}", *s.args, comment=True)
@@ -383,6 +385,15 @@ class Writer:
         if isinstance(added, Var) and added.aval.shape and self.plan.ownership.is_written(added):
             value = method(value, "copy")
         self.line_of(s, f"{target}.append({text_of(value)})", *s.args)
+
+    def draw(self, s: Apply) -> None:
+        """What is drawn changes the words of its generator; a state that is read again is copied."""
+        words, *numbers = s.args
+        target = self.names[s.targets[0]]
+        if id(s) in self.plan.ownership.copied or text_of(self.value(words)) != target:
+            self.line(f"{target} = {text_of(self.value(words))}.copy()")
+        called = call(f"untraced.streams.{s.op.name}", name(target), *map(self.value, numbers))
+        self.line_of(s, text_of(called), *s.args, comment=True)
 
     def like(self, s: Apply) -> ast.expr | None:
         """np.zeros_like(x) for the adjoint d_x of an x of the same type."""

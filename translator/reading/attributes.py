@@ -14,6 +14,7 @@ import numpy as np
 from .. import surface
 from ..errors import CutError
 from ..ir import Capture, Var
+from . import streams
 from .arrays import strides_of
 from .context import Context
 from .demand import refuse_undefined
@@ -58,6 +59,8 @@ def get_attribute(ctx: Context, owner: Value, name: str, node: ast.AST) -> Value
     if _holds_attributes(owner):
         return _foreign_attribute(ctx, _of_function(ctx, owner), name, node)
     if isinstance(owner, Undefined):
+        if (method := streams.method_of(owner, name)) is not None:
+            return method
         refuse_undefined(ctx, owner, node)
     if isinstance(owner, Masked):
         ctx.at(node)

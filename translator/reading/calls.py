@@ -16,7 +16,8 @@ import numpy as np
 from .. import surface
 from ..ir import Var
 from ..library import mapping
-from . import draws, piled, recursion
+from ..purpose import purpose
+from . import draws, piled, recursion, streams
 from .constructing import PURE_MODULES, construct
 from .contents import call_of_known
 from .context import Context
@@ -28,6 +29,7 @@ from .hooks import accelerated_function, call_hook, is_hook
 from .inlining import inline, inline_closure
 from .iteration import consumed, known_items
 from .known import constants_of_library, run_known
+from .libraries import is_library
 from .methods import call_method, scatter
 from .nodes import nodes_of
 from .pythonic import builtin_for, vectorized
@@ -53,6 +55,7 @@ from .values import (
 
 
 def call_node(ctx: Context, node: ast.Call) -> Value:
+    ctx.drawing.passing.add(node.func)
     function = ctx.eval(node.func)
     if function is print and not ctx.transforms:
         ctx.cut(
@@ -61,6 +64,8 @@ def call_node(ctx: Context, node: ast.Call) -> Value:
             why="it would print once, when the function is translated, and never again",
             instead="return the value and print it outside",
         )
+    if purpose().draws and _takes_generators(function):
+        ctx.drawing.passing.update((*node.args, *(k.value for k in node.keywords)))
     args: list[Value] = []
     for a in node.args:
         if function is print and not any(isinstance(n, ast.Call | ast.NamedExpr) for n in nodes_of(a)):
@@ -79,10 +84,22 @@ def call_node(ctx: Context, node: ast.Call) -> Value:
         else:
             ctx.cut(k.value, f"`**` in a call needs a dict, not {describe(value)}", instead="pass a dict")
     ctx.at(node)
+    if streams.is_passed_on(function, args):
+        return args[0]
     if function is print:  # what its arguments do besides is done
         ctx.warnings.setdefault(("a derivative or a batch leaves `print` out", UserWarning), ctx.span)
         return None
     return call_value(ctx, function, args, kwargs, node)
+
+
+def _takes_generators(f: Value) -> bool:
+    """Whether it is a function whose source will be read, and which may draw from a generator that it is given."""
+    f = f.function if type(f) is Bound else f
+    if f is isinstance or getattr(f, "__name__", "") == "default_rng" or accelerated_function(f) is not None:
+        return True
+    if type(f) is Closure:
+        return not f.frame.fixed
+    return type(f) is types.FunctionType and not is_library(f)
 
 
 def call_value(ctx: Context, f: Value, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
@@ -133,9 +150,7 @@ def call_value(ctx: Context, f: Value, args: list[Value], kwargs: dict[str, Valu
     if constants is not NotImplemented:
         return constants
     if kind is types.FunctionType:
-        if any(f is g for g in _FRAMES):
-            _refuse_names(ctx.refuse, _spelled(ctx, f, node), node)
-        return inline(ctx, f.__dict__.get("__untraced_numpy__", f), args, kwargs, node)
+        return _call_read(ctx, f, args, kwargs, node)
     if kind is types.MethodType:
         return call_value(ctx, f.__func__, [f.__self__, *args], kwargs, node)
     if isinstance(f, type):
@@ -148,6 +163,19 @@ def call_value(ctx: Context, f: Value, args: list[Value], kwargs: dict[str, Valu
     if isinstance(kind.__call__, types.FunctionType) or accelerated_function(kind.__call__) is not None:
         return call_value(ctx, ctx.captures.part(kind, "__call__"), [f, *args], kwargs, node)
     return _call_known(ctx, f, args, kwargs, node)
+
+
+def _call_read(
+    ctx: Context, f: types.FunctionType, args: list[Value], kwargs: dict[str, Value], node: ast.AST
+) -> Value:
+    """A function whose source is read; Python's generators draw as their compiled methods do."""
+    if any(f is g for g in _FRAMES):
+        _refuse_names(ctx.refuse, _spelled(ctx, f, node), node)
+    if args and streams.of_python(f, args[0]):
+        given = streams.drawn(ctx, f, args, kwargs, node)
+        if given is not NotImplemented:
+            return given
+    return inline(ctx, f.__dict__.get("__untraced_numpy__", f), args, kwargs, node)
 
 
 def _handler_for(ctx: Context, f: Any) -> surface.Handler | None:
@@ -210,6 +238,9 @@ def _check_hashable(v: Value) -> None:
 def _call_object(ctx: Context, f: Value, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
     """An instance whose class defines __call__."""
     if isinstance(f, Undefined):
+        given = streams.drawn_from(ctx, f, args, kwargs, node) if f.method else NotImplemented
+        if given is not NotImplemented:
+            return given
         refuse_undefined(ctx, f, node)
     obj = f.value if isinstance(f, Foreign) else f
     if isinstance(obj, np.vectorize):
@@ -293,7 +324,9 @@ def _call_known(ctx: Context, f: Any, args: list[Value], kwargs: dict[str, Value
         of_object = f in (vars, dir) and bool(args)
         _refuse_names(ctx.cut if of_object else ctx.refuse, label, node)
     if any(module == m or module.startswith(m + ".") for m in _HOST_MODULES):
-        given = draws.drawn(ctx, f, args, kwargs, node)
+        given = streams.drawn(ctx, f, args, kwargs, node)
+        if given is NotImplemented:
+            given = draws.drawn(ctx, f, args, kwargs, node)
         if given is not NotImplemented:
             return given
         if f is warnings.warn and ctx.transforms and not any(map(is_leaf, leaves_in([*args, *kwargs.values()]))):

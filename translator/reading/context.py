@@ -34,7 +34,7 @@ from .demand import refuse_undefined
 from .layout import check_reshapes
 from .reach import containers_of, objects_of, restore_container
 from .source import Scope
-from .state import Callers, Effort, Generators, Lists, Loops, Mirrors, Numbers, Reshapes, Tries
+from .state import Callers, Drawing, Effort, Generators, Lists, Loops, Mirrors, Numbers, Reshapes, Tries
 from .steps import is_read_only, replayed, unviewed
 from .telling import Telling
 from .values import (
@@ -105,6 +105,7 @@ class Context(Telling):
         self.reshapes = Reshapes()
         self.tries = Tries()
         self.generators = Generators()
+        self.drawing = Drawing()
         self.effort = Effort()
         self.warnings: dict[tuple[str, type[Warning]], Span] = {}  # of the user's own, which the reading gives
         self.iterators: dict[int, tuple[Value, Generator]] = {}  # lists that Python has as iterators, by id

@@ -67,7 +67,7 @@ def lookup(ctx: Context, identifier: str, node: ast.AST) -> Value:
         held = frame.env[SHARED].__dict__ if identifier in frame.live.shared else frame.env
         if identifier in held:
             value = held[identifier]
-            if type(value) is Undefined:
+            if type(value) is Undefined and not (value.stream is not None and node in ctx.drawing.passing):
                 refuse_undefined(ctx, value, node, identifier)
             return value
         if identifier in frame.live.local:
@@ -328,6 +328,8 @@ def _unary(ctx: Context, op: Elementwise, operand: Value, node: ast.AST) -> Valu
 
 
 def compare(ctx: Context, node: ast.Compare) -> Value:
+    if isinstance(node.ops[0], ast.Is | ast.IsNot) and isinstance(node.comparators[0], ast.Constant):
+        ctx.drawing.passing.add(node.left)
     left = ctx.eval(node.left)
     if len(node.ops) == 1:
         return compare_pair(ctx, node.ops[0], left, ctx.eval(node.comparators[0]), node)
@@ -597,6 +599,7 @@ def slice_(ctx: Context, node: ast.Slice) -> Value:
 
 
 def attribute(ctx: Context, node: ast.Attribute) -> Value:
+    ctx.drawing.passing.add(node.value)
     return get_attribute(ctx, ctx.eval(node.value), node.attr, node)
 
 

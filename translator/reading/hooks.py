@@ -4,6 +4,7 @@ __untraced_static__       grad(loss), vmap(f): makes a function of functions; wh
                           __untraced_reads__, is guarded
 __untraced_converts__     closure_convert(f, x): makes arguments of what an inner function finds outside itself
 __untraced_shapes__       eval_shape(f, x): the call is read, what it says of shapes is kept, and the rest undone
+__untraced_draws__        streams.normal(words): a draw from a generator that is an array of words
 __untraced_structural__   tree.map(g, x, y): takes trees apart; leaves stay abstract, and `g` is read for each of them
 """
 
@@ -23,6 +24,7 @@ from .conversion import closure_converted
 from .inner import Inner
 from .known import run_known
 from .libraries import is_library
+from .streams import read_back
 from .values import Bound, Closure, Foreign, Partial, Value, is_leaf, is_runtime
 
 
@@ -33,11 +35,13 @@ def accelerated_function(f: Any) -> types.FunctionType | None:
 
 
 def is_hook(f: Any) -> bool:
-    return any(hasattr(f, f"__untraced_{kind}__") for kind in ("static", "structural", "converts", "shapes"))
+    return any(hasattr(f, f"__untraced_{kind}__") for kind in ("static", "structural", "converts", "shapes", "draws"))
 
 
 def call_hook(ctx: Context, f: Any, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
     """Call it now. What it raises is the user's error, at this line."""
+    if hasattr(f, "__untraced_draws__"):
+        return read_back(ctx, f.__untraced_draws__, args, node)
     if hasattr(f, "__untraced_converts__"):
         return closure_converted(ctx, args, kwargs, node)
     if hasattr(f, "__untraced_static__"):

@@ -127,6 +127,7 @@ def _unrolled(
     end: Callable[[], None],
     written: Written | None = None,
 ) -> Flow | None:
+    ctx.drawing.anywhere = True
     written = written or Written(ctx, node)
     block, since = ctx.b, len(ctx.b.statements)
     joins, names = only_continues(node), _loop_names(ctx, node)
@@ -232,6 +233,7 @@ def _by_itself(
     ctx: Context, node: ast.For, item: Value, kont: Kont, then: Callable[[], Flow | None]
 ) -> Flow | None:
     """One iteration read by itself, then what comes after it."""
+    ctx.drawing.anywhere = True
     assign(ctx, node.target, item)
 
     def rest() -> Flow:
@@ -329,6 +331,7 @@ class _ForLoop:
     def _body(self) -> Outcome:
         ctx = self.ctx
         forget(ctx, self.mark)
+        ctx.drawing.loops.add(ctx.b)
         entered = enter(ctx, self.plan, self.node)
         self.index = _index_var(self.node)
         ctx.loops.of[self.index] = self.node
@@ -530,6 +533,7 @@ class WhileLoop:
 
     def _body(self) -> Outcome:
         ctx = self.ctx
+        ctx.drawing.loops.add(ctx.b)
         entered = enter(ctx, self.plan, self.node)
         if isinstance(self.node, ast.While):
             note_counters(ctx, self.node, entered)
@@ -551,6 +555,7 @@ class WhileLoop:
         holder: list[Any] = []
 
         def body() -> Atom:
+            ctx.drawing.loops.add(ctx.b)
             entered = enter(ctx, plan, self.node)
             holder.append(entered.params)
             births, older = ctx.births, {id(v) for v in containers_of(ctx.frame, ctx.frame.env)}

@@ -45,6 +45,7 @@ from .values import (
     Reversed,
     RunRange,
     Super,
+    Undefined,
     Value,
     Zip,
     attributes_of,
@@ -167,6 +168,8 @@ def _isinstance(ctx: Context, node: ast.AST, x: Value, kinds: Value) -> Value:
             return True
         return run_known(ctx, node, issubclass, _type(ctx, node, x), kinds)
     kinds = kinds if isinstance(kinds, tuple) else (kinds,)
+    if isinstance(x, Undefined) and x.stream is not None and not x.method:
+        return run_known(ctx, node, issubclass, x.cls, kinds)
     if isinstance(x, Closure | Bound | Partial):
         return any(k in (types.FunctionType, Callable, object) for k in kinds)
     return run_known(ctx, node, isinstance, x.value if isinstance(x, Foreign) else x, kinds)

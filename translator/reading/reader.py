@@ -27,10 +27,11 @@ import numpy as np
 from ..builder import Builder
 from ..errors import Diagnostic, Span, UnsupportedError
 from ..ir import Atom, Function, Param, Var, free_variables
+from ..purpose import purpose
 from ..records import dataclass
 from ..rewrite import prune, unique_names
 from ..tree import ARRAY, LEAF, NONE, Kind, TreeDef, close_node, open_node, static
-from . import attributes, calls, comprehensions, control, expressions, loops, matching, stores, trying
+from . import attributes, calls, comprehensions, control, expressions, loops, matching, stores, streams, trying
 from .booleans import returned
 from .changes import Change, Returned, changes_of, returned_of
 from .context import Context
@@ -229,6 +230,7 @@ def _read_once(
     ctx.numbers.leaf_values = signature.values or (None,) * len(signature.avals)
     frame = Frame(source, None, None, scope_of(function), prepare(source, ctx.transforms), False, function.__name__)
     ctx.frame = frame
+    ctx.drawing.anywhere = purpose().draws and streams.is_in_loop(source.node)
     ctx.captures.function(function)
     params, variables = _bind_parameters(ctx, frame, signature, leaves, shared=changes != "dropped")
     entered = dict(frame.env)
@@ -244,6 +246,7 @@ def _read_once(
     results: list[Atom] = []
     contents, changed = changes_of(ctx, value)
     out = result_tree(ctx, (value, *contents) if changed else value, results, source)
+    streams.drop_unused(ctx)
     hidden = ctx.captures.params
     variables += [v for _, v, _ in hidden]
     cells = [*ctx.callers.arrays, *((len(variables) - len(hidden) + i, c) for i, (_, _, c) in enumerate(hidden) if c)]
@@ -388,7 +391,9 @@ def _open_parameter(
             known = argument(ctx, value.cls)
             if known is not None:
                 return known
-            return Undefined(f"is a {value.cls.__name__}, of which nothing is known before the run", _UNKNOWN)
+            stream, name = streams.argument(ctx, value), value.cls.__name__
+            why = f"is a {name}, of which nothing is known before the run"
+            return Undefined(why, _UNKNOWN, stream=stream, cls=value.cls)
         changeable = (callable(value) or is_object(value)) and not hasattr(value, "__untraced_read__")
         return ctx.captures.known(value) if changeable else value
     labels = t.keys or range(len(t.children))

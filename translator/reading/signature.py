@@ -15,6 +15,7 @@ import numpy as np
 from ..errors import Diagnostic, DTypeError
 from ..float0 import FLOAT0, is_float0, zeros_node
 from ..ir import Aval
+from ..randomness import kind_of
 from ..records import dataclass
 from ..tree import ARRAY, LEAF, NONE, TreeDef, leaf_paths, open_node, static
 from .source import without_source
@@ -260,6 +261,7 @@ class Opaque:
     """
 
     cls: type
+    holds: str = ""  # of a generator of random numbers: the kind of its source of bits, where loops may draw from it
 
 
 MOST_NUMBERS = 16
@@ -310,7 +312,7 @@ def known(x: Any) -> Any:
     if type(x) is Opaque:
         return x
     if not (isinstance(x, _PLAIN) or callable(x)):
-        return Opaque(type(x))
+        return Opaque(type(x), kind_of(x))
     try:
         hash(x)
     except TypeError:

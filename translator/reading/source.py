@@ -142,7 +142,7 @@ def adopt(fun: types.FunctionType, source: Source) -> None:
 
 
 def _plain_loops(node: FunctionNode) -> FunctionNode:
-    """Rewrite each `while` whose test binds a name (`:=`): the test becomes the first statement of the body.
+    """Rewrite each `while` whose test binds a name (`:=`) or draws: the test becomes the first statement of the body.
 
         while (s := f(x)) > 1:          while True:
             x = x / s                       if not (s := f(x)) > 1:
@@ -151,13 +151,24 @@ def _plain_loops(node: FunctionNode) -> FunctionNode:
                                             x = x / s
     """
     for loop in nodes_of(node):
-        if isinstance(loop, ast.While) and any(isinstance(n, ast.NamedExpr) for n in nodes_of(loop.test)):
+        if isinstance(loop, ast.While) and any(map(_has_effect, nodes_of(loop.test))):
             stop = ast.copy_location(ast.Break(), loop.test)
             negated = ast.copy_location(ast.UnaryOp(ast.Not(), loop.test), loop.test)
             leave = ast.copy_location(ast.If(negated, [*loop.orelse, stop], []), loop.test)
             loop.body, loop.orelse = [leave, *loop.body], []
             loop.test = ast.copy_location(ast.Constant(True), loop.test)
     return node
+
+
+def _has_effect(node: ast.AST) -> bool:
+    called = node.func if isinstance(node, ast.Call) else None
+    return isinstance(node, ast.NamedExpr) or (isinstance(called, ast.Attribute) and called.attr in _DRAWING)
+
+
+_DRAWING = frozenset(
+    {"random", "rand", "random_sample", "uniform", "standard_normal", "normal", "randn", "integers", "randint",
+     "exponential", "standard_exponential", "gauss", "randrange"}
+)  # fmt: skip
 
 
 def _private_names(node: FunctionNode, code: types.CodeType) -> FunctionNode:

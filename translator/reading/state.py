@@ -151,6 +151,26 @@ class Generators:
 
 
 @dataclass(slots=True)
+class Drawing:
+    """The generators of random numbers that loops draw from (`streams`).
+
+    given      how many there are among the arguments, as far as they have been met.
+    streams    of those found outside, by the id of their source of bits.
+    words      the state of each stream that something draws from.
+    passing    names that are handed to functions of the user, or asked for a method.
+    loops      the bodies of loops.
+    anywhere   what is outside loops draws as well: a loop may draw, or its iterations have been written out.
+    """
+
+    given: int = 0
+    streams: dict[int, Any] = field(default_factory=dict)
+    words: dict[Any, Ref] = field(default_factory=dict)
+    passing: set[ast.AST] = field(default_factory=set)
+    loops: set[Builder] = field(default_factory=set)
+    anywhere: bool = False
+
+
+@dataclass(slots=True)
 class Effort:
     """How much has been read, for the limits of it.
 

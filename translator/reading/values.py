@@ -335,7 +335,9 @@ class Undefined:
     """The value of a name that has no single value; an error only when the name is used.
 
     It would be one thing if the run-time values `needs` were known. A number of one dtype or another, `dtypes`, is
-    `number` in a dtype that holds both: what casts it to its own dtype, as a store does, may use that.
+    `number` in a dtype that holds both: what casts it to its own dtype, as a store does, may use that. An argument that
+    is a generator of random numbers, of which nothing is known but its class `cls`, has a `stream`: loops may draw from
+    it (`streams`), by a `method`.
     """
 
     why: str
@@ -343,6 +345,9 @@ class Undefined:
     needs: tuple[Value, ...] = ()
     number: Atom | None = None
     dtypes: tuple[DType, ...] = ()
+    stream: Any = None
+    method: str = ""
+    cls: type = object
 
 
 YIELDS = "%yields"  # the name under which the frame of a generator holds what it has yielded

@@ -30,7 +30,7 @@ from ..ir import (
     inputs_of,
     walk,
 )
-from ..ops.core import At, Collective, Dyn, Gather, IndexAttrs, Linalg, Put, Run, Tape
+from ..ops.core import At, Collective, Draw, Dyn, Gather, IndexAttrs, Linalg, Put, Run, Tape
 from ..passes.dead import dead_code
 from ..remake import remake
 from ..rewrite import Substitution, copy_statement, substitute, without_raises
@@ -265,6 +265,8 @@ class Trial:
         for s in walk(block):
             if isinstance(s, Apply) and isinstance(s.op, Collective):
                 raise Dependence("what it tells other lanes is told in every iteration", s.span)
+            if isinstance(s, Apply) and isinstance(s.op, Draw):
+                raise Dependence("every draw changes the state of the generator", s.span)
             if isinstance(s, Apply) and isinstance(s.op, Tape):
                 raise Dependence("an inner loop of unknown length keeps a list", s.span)
 
