@@ -114,7 +114,8 @@ def left() -> str:
     """What `accelerate` leaves to CPython, between compiled regions."""
     message = "a `raise` that depends on data where its class does too, or its message holds more than text and numbers"
     language = f"`print`, `try`, `with` (but for `np.errstate` and `named_scope`), {message}"
-    calls = "calls into `time`, `random`, `np.random`, `warnings`, `logging`, `datetime` and `sys`"
+    drawn = "`random` and `np.random` (but for draws in loops that become native code)"
+    calls = f"calls into `time`, {drawn}, `warnings`, `logging`, `datetime` and `sys`"
     names = listed(f"np.{n}" for n in sorted(DATA_DEPENDENT))
     sizes = f"a size that depends on data, as in {names}, `x[mask]` returned"
     options = 'options without a rule (`order="K"`, weights of quantiles), functions of libraries that cannot be read'
