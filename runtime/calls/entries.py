@@ -169,7 +169,8 @@ def _mutated_leaves(function: Function, signature: Signature, statics: frozenset
 
 def make_entry(accelerated: Accelerated, binding: Binding, leaves: Sequence[Any]) -> Entry:
     """Translate for the signature, and compile for the target. Raises UntracedError."""
-    with span(f"translate {accelerated.__name__}"), purposed(draws=accelerated.target == "cpu"):
+    draws = accelerated.target == "cpu" and not accelerated.options.static  # generators are counted among arguments
+    with span(f"translate {accelerated.__name__}"), purposed(draws=draws):
         translation = translate(accelerated.fun, binding.signature, accelerated.finish, accelerated.target)
     given = binding.signature.given
     defaults = default_guards(accelerated.fun, given.names) if given else ()

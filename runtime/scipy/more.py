@@ -91,10 +91,18 @@ def _bound(name: str) -> Any:
     return functools.partial(source, *first)
 
 
+def _row(name: str) -> Any:
+    """What has a row among the operations, by SciPy's name."""
+    try:
+        return getattr(_special, name)
+    except AttributeError:
+        raise AttributeError(f"module 'untraced.scipy.special' has no attribute {name!r}") from None
+
+
 _COSINES = ("dct", "idct", "dctn", "idctn", "dst", "idst", "dstn", "idstn")
 fft = _namespace("fft", **{name: _bound(name) for name in _COSINES})
 integrate = _namespace("integrate", **INTEGRATE_NAMES)
 special = _namespace("special", **{name: getattr(_special, name) for name in _special.__all__})
-vars(special)["__getattr__"] = lambda name: getattr(_special, name)  # rows that printed programs name
+vars(special)["__getattr__"] = _row  # for printed programs
 signal = _namespace("signal", **SIGNAL_NAMES)
 ndimage = _namespace("ndimage", map_coordinates=map_coordinates, **NDIMAGE_NAMES)

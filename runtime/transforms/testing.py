@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...translator.errors import DerivativeError, DTypeError
+from ...translator.float0 import is_float0
 from ...translator.tree import flatten, tree_map, unflatten
 from .transforms import jvp, vjp
 
@@ -308,8 +309,8 @@ class _Checker:
 
 
 def inexact(x: Any) -> bool:
-    """Whether the leaf has a derivative. Kind V holds bfloat16."""
-    return not isinstance(x, str) and np.asarray(x).dtype.kind in "fcV"
+    """Whether the leaf has a derivative. Kind V holds bfloat16, and float0, which has none."""
+    return not isinstance(x, str) and np.asarray(x).dtype.kind in "fcV" and not is_float0(x)
 
 
 def copied(x: Any) -> Any:

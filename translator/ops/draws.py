@@ -29,7 +29,7 @@ LAST = (LAST_FLOAT, LAST_INT, LAST_INT64)
 _POSITIVE = "{0} > 0"
 _SCALE = "{0} >= 0 && !__builtin_signbit({0})"
 _SHAPE = "{0} > 0 && {0} < 1e300"
-_EXACT = "fabs({0}) <= 9007199254740992.0"  # of ints, differences of floats are those of ints
+_EXACT = "fabs({0}) < 9007199254740992.0"  # of ints, differences of floats are those of ints
 _LOCATED = (_SCALE.replace("0}", "1}"),)
 _FINITE = "({1} - {0}) - ({1} - {0}) == 0"
 _BELOW = ("{0} < {1} && (unsigned long long){1} - (unsigned long long){0} <= 1ull << 62",)

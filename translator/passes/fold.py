@@ -410,6 +410,8 @@ class _Elementwise:
         number = _number(other)
         if number is None or self.made(places, ops.IOTA) is None or not places.aval.shape[0]:
             return None
+        if places.aval.dtype.kind not in "iu":
+            return None  # floats are compared in the precision of the operation
         order: Callable[..., np.bool_] = getattr(np, self.op.name)
         ends = (0, places.aval.shape[0] - 1)
         answers = {bool(order(i, number) if places is self.args[0] else order(number, i)) for i in ends}

@@ -74,6 +74,8 @@ def _joined(ctx: Context, x: Kind, y: Kind, node: ast.AST) -> Kind:
         return tuple(_joined(ctx, a, b, node) for a, b in zip(x, y, strict=True))
     if isinstance(x, tuple) or isinstance(y, tuple) or x.shape != y.shape:
         return _refuse(ctx, node, "what differs in shape on a list whose length depends on the data")
+    if x.weak is not y.weak and np.promote_types(x.dtype, y.dtype) != promote([x, y]):
+        return _refuse(ctx, node, "Python's numbers beside narrower ones on a list whose length depends on the data")
     return Aval(x.shape, np.dtype(promote([x, y])), weak=x.weak and y.weak)
 
 
@@ -271,6 +273,8 @@ def call(ctx: Context, f: Any, args: list[Value], kwargs: dict[str, Value], node
     if f in (list, tuple) and not rest and not kwargs:
         return _copied(ctx, p)
     if f is sum and not kwargs and len(rest) < 2:
+        if any(k.dtype.kind in "biu" and k.dtype != np.int64 for k in _leaves(p.kind or ())):
+            _refuse(ctx, node, "sum() of narrow integers, which Python adds in their own dtype,")
         total = _reduced(ctx, np.sum, p, node)
         return ctx.call(operator.add, [*rest, total], {}, node) if rest else total
     if f in _EXTREMES and not rest and not kwargs and isinstance(p.kind, Aval) and not p.kind.shape:

@@ -70,6 +70,8 @@ class _Call:
             raise DrawError("a generator that is not of the kind that was read")
         if len({id(source_of_bits(g)) for g in self.generators.values()}) < len(self.generators):
             raise DrawError("two generators with one source of bits")
+        if threading.active_count() > 1 and any(type(g).__name__ == "Random" for g in self.generators.values()):
+            raise DrawError("a generator of Python's, which other threads do not wait for")
 
     def locks(self) -> list[Any]:
         """What to hold, always in the same order."""
@@ -185,7 +187,7 @@ def drawn(ctx: Context, f: Any, args: list[Value], kwargs: dict[str, Value], nod
             owner, args = first, args[1:]  # Cython's methods are functions of the object
     if not is_generator(type(owner)):
         return NotImplemented
-    key = id(source_of_bits(owner))
+    key = id(owner)  # two over one source of bits are two, which a call refuses
     if key not in ctx.drawing.streams:
         kind = kind_of(owner)
         if not kind:
@@ -251,6 +253,8 @@ def _drawn(
     sizes = [static(ctx, v, node, "the size of what is drawn") for v in (size if isinstance(size, tuple) else (size,))]
     if not sizes or not all(isinstance(n, int | np.integer) and n >= 0 for n in sizes):  # () is of an array, too
         return NotImplemented
+    if 0 in sizes and row.valid:
+        return NotImplemented  # NumPy looks at the parameters, a loop of no turns does not
     return _several(ctx, stream, row, atoms, tuple(map(int, sizes)))
 
 
