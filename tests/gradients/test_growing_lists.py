@@ -204,3 +204,40 @@ def long(x):
 def test_more_elements_than_rows(maybe):
     with pytest.raises(OverflowError, match="grows over 4096 elements"):
         maybe(grad(long))(1.37)
+
+
+def test_extremes_pass_over_nan_as_pythons_do() -> None:
+    """A NaN stays where it is the first element, and is never greater than another one."""
+
+    def behind(x):
+        xs = [x]
+        while xs[-1] < 10:
+            xs.append(xs[-1] * 1.5)
+        xs.append(np.nan)
+        return max(xs) + min(xs)
+
+    def in_front(x):
+        xs, y = [np.nan * x], x
+        while y < 10:
+            y = y * 1.5
+            xs.append(y)
+        return max(xs)
+
+    x = np.array([0.7, 1.1, 12.0])
+    for f in (behind, in_front):
+        np.testing.assert_allclose(vmap(f)(x), [f(v) for v in x], rtol=1e-12)
+    np.testing.assert_allclose(grad(behind)(1.7), 1.0 + 1.5**5, rtol=1e-12)
+
+
+def test_sums_of_narrow_integers_are_refused() -> None:
+    """Python adds them in their own dtype."""
+
+    def total(x):
+        xs = []
+        while x < 10:
+            x = x * 1.5
+            xs.append(np.int8(100))
+        return sum(xs) + x
+
+    with pytest.raises(UntracedError, match="narrow integers"):
+        vmap(total)(np.array([0.7, 1.1]))

@@ -292,7 +292,11 @@ def _reduced(ctx: Context, f: Any, p: Pile, node: ast.AST) -> Value:
     """Over the elements; of Python's numbers it is one."""
     if p.kind is None:
         return 0
-    found = ctx.call(f, [selection_of(ctx, f, p, node)], {"axis": 0}, node)
+    elements = selection_of(ctx, f, p, node)
+    if f is not np.sum and isinstance(p.kind, Aval) and p.kind.dtype.kind == "f":  # NaN behind the first is passed over
+        nan = ctx.call(np.isnan, [elements], {}, node)
+        elements = ctx.call(np.where, [nan, item(ctx, p, 0, node), elements], {}, node)
+    found = ctx.call(f, [elements], {"axis": 0}, node)
     return ctx.wrap(as_python(ctx.b, ctx.atom(found))) if isinstance(p.kind, Aval) and p.kind.weak else found
 
 
