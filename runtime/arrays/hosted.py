@@ -162,6 +162,11 @@ def lifted(x: Any) -> Any:
     return tree_map(_lifted_leaf, x)
 
 
+def is_plain(x: Any) -> bool:
+    """Whether `lifted` gives something else for this leaf."""
+    return type(x) is np.ndarray or type(x) in _SCALARS
+
+
 def _lifted_leaf(x: Any) -> Any:
     cls = type(x)
     return x.view(HostArray) if cls is np.ndarray else _SCALARS[cls](x) if cls in _SCALARS else x

@@ -21,6 +21,7 @@ from ...translator.errors import (
     tell_place,
 )
 from ..arrays.array import Array
+from ..arrays.hosted import are_hosted, is_plain, lifted
 from ..arrays.transfer import device_put
 from ..trees import tree as trees
 
@@ -71,13 +72,15 @@ def on_host(
 ) -> Any:
     """fun(*args, **kwargs) by CPython on NumPy arrays, which cannot be written where they are those of Arrays.
 
-    With an Array among the arguments the arrays of the result are Arrays on its device. `leaves`: the data among the
-    arguments, where they are known; to look through long lists takes longer than many a program.
+    With an Array among the arguments the arrays of the result are Arrays on its device; with a HostArray they are
+    HostArrays. `leaves`: the data among the arguments, where they are known; to look through long lists takes longer
+    than many a program.
     """
     leaves = trees.leaves((tuple(args), dict(kwargs))) if leaves is None else leaves
     device = next((x.device for x in leaves if type(x) is Array), None)
     if device is None:
-        return fun(*args, **kwargs)
+        result = fun(*args, **kwargs)
+        return lifted(result) if are_hosted(leaves) and any(is_plain(x) for x in trees.leaves(result)) else result
     result = fun(*(_on_host(x) for x in args), **{k: _on_host(x) for k, x in kwargs.items()})
     return trees.map(lambda x: device_put(x, device) if _is_data(x) else x, result)
 

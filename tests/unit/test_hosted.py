@@ -202,3 +202,18 @@ def test_printed_programs_give_plain_arrays() -> None:
     x = np.arange(3.0)
     for run in (accelerate(untraced.scipy.special.erf, target="numpy"), vmap(untraced.scipy.special.erf)):
         assert type(run(x)) is np.ndarray and type(run(lifted(x))) is HostArray
+
+
+def test_a_function_that_is_cut_gives_them_too() -> None:
+    @accelerate
+    def distinct(x: Any) -> Any:
+        positive = x[x > 0]
+        rounded = np.unique(np.round(positive))
+        return {"all": np.concatenate([positive, rounded]), "sum": rounded.sum(), "shape": x.shape}
+
+    x = draw(50)
+    for _ in range(2):
+        made = distinct(x)
+        assert type(made["all"]) is HostArray and made["shape"] == (50,)
+        assert made["sum"].block_until_ready() == made["sum"]
+    assert type(distinct(np.asarray(x).view(np.ndarray))["all"]) is np.ndarray
