@@ -14,6 +14,7 @@ from __future__ import annotations
 import ctypes
 
 MESSAGE = "interrupted by SIGINT"
+INTERRUPTED = -1
 LONG = 64
 """Turns of a loop from which on it listens, where it does so at all: shorter ones are over soon."""
 BEGIN = "const int begun = shared->interrupts;"
@@ -30,7 +31,7 @@ struct Shared {{
     struct sigaction python;
 }};
 static Shared *shared;
-constexpr long long INTERRUPTED = -1;
+constexpr long long INTERRUPTED = {INTERRUPTED};
 
 extern "C" int untraced_share(void *memory, unsigned long size) {{
     shared = (Shared *)memory;

@@ -46,6 +46,11 @@ from .loop_values import Array, Buffer, Lazy, NotNative, Scope, Stored
 INT = np.dtype(np.int64)
 STACK = 1 << 14
 """Bytes of arrays that a loop makes for itself on the stack; more than that are allocated at each call."""
+ON_ADDRESSES = "_on_addresses"
+"""What the name of a loop's handler ends in where Python calls it: with the addresses of its arguments, what the loop
+carries in place. It returns 0, a failure, INTERRUPTED or NO_MEMORY.
+"""
+NO_MEMORY = -2
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +64,7 @@ class NativeLoop:
     failures: tuple[Failure, ...] = ()
     listens: bool = False
     draws: bool = False
+    allocates: bool = False
 
 
 def prelude(loops: Sequence[NativeLoop]) -> str:
@@ -160,7 +166,8 @@ class LoopWriter(Sweeps):
         text = f"namespace HANDLER_body {{\n{tables}{run}\n}}\n{self.entry(carried, others, size, guarded)}"
         name = "".join(c for c in carried[0].hint if c.isascii() and (c.isalnum() or c == "_"))
         name = f"untraced_{name}_{hashlib.sha256((PRELUDE + text).encode()).hexdigest()[:16]}"
-        return NativeLoop(name, text.replace("HANDLER", name), tuple(self.failures), self.listens, self.draws)
+        source, failures = text.replace("HANDLER", name), tuple(self.failures)
+        return NativeLoop(name, source, failures, self.listens, self.draws, allocates=size > STACK)
 
     def memory(self) -> int:
         """Pointers to the arrays that the loop makes for itself; how many bytes these are."""
@@ -194,42 +201,58 @@ class LoopWriter(Sweeps):
             self.line(f"if ({name} != {memory}) {copy}")
 
     def entry(self, carried: Sequence[Var], others: Sequence[Var], size: int, guarded: bool) -> str:
-        lines, arguments = [], []
+        """The two functions that others call: one with addresses, of what is carried and of the rest, and XLA's."""
+        kinds = [self.type_name(p.aval.dtype) for p in (*carried, *others)]
+        given = [f"({kind} *)at[{k}]" for k, kind in enumerate(kinds[: len(carried)])]
+        for k, p in enumerate(others, len(carried)):
+            given.append(f"{'' if p.aval.shape else '*'}(const {kinds[k]} *)at[{k}]")
+        called = f"HANDLER_body::run({', '.join([*given, 'memory'])})"
+        on_heap = size > STACK
+        lines = [
+            f'extern "C" long long HANDLER{ON_ADDRESSES}(void *const *at) {{',
+            f"    char *memory = (char *)__builtin_aligned_alloc(64, {size});"
+            if on_heap
+            else f"    alignas(64) char memory[{max(size, 64)}];",
+            *(["    if (!memory) return NO_MEMORY;"] if on_heap else []),
+            "    Arithmetic numpys;",
+            *(["    Listening listening;"] if self.listens else []),
+            f"    const long long failed = {called};",
+            *(["    __builtin_free(memory);"] if on_heap else []),
+            "    return failed;",
+            "}",
+        ]
+        return "\n".join([*lines, *self._handler(carried, others, kinds, guarded, on_heap), ""])
+
+    def _handler(
+        self, carried: Sequence[Var], others: Sequence[Var], kinds: Sequence[str], guarded: bool, on_heap: bool
+    ) -> list[str]:
+        lines = [
+            'extern "C" XLA_FFI_Error *HANDLER(XLA_FFI_CallFrame *frame) {',
+            "    if (answered(frame)) return nullptr;",
+        ]
         flag = f"*(long long *)result(frame, {len(carried)})"
         if guarded:
             begin = f"if (*(const long long *)argument(frame, {len(carried) + len(others)}))"
             lines.append(f"    {begin} {{ {f'{flag} = 0; ' if self.failures else ''}return nullptr; }}")
         for k, p in enumerate(carried):
-            kind = self.type_name(p.aval.dtype)
-            lines.append(f"    auto *r{k} = ({kind} *)result(frame, {k});")
-            if count := p.aval.size:
-                lines.append(f"    if (r{k} != argument(frame, {k}))")
-                lines.append(f"        __builtin_memcpy(r{k}, argument(frame, {k}), {count} * sizeof *r{k});")
-            arguments.append(f"r{k}")
+            if bytes_ := p.aval.nbytes:
+                lines.append(f"    if (result(frame, {k}) != argument(frame, {k}))")
+                lines.append(f"        __builtin_memcpy(result(frame, {k}), argument(frame, {k}), {bytes_});")
+        at = [f"result(frame, {k})" for k in range(len(carried))]
         for k, p in enumerate(others, len(carried)):
-            star = "" if p.aval.shape else "*"
-            skip = f" + {n}" if (n := self.in_front.get(p)) else ""
-            arguments.append(f"{star}(const {self.type_name(p.aval.dtype)} *)argument(frame, {k}){skip}")
-        if size > STACK:
-            lines.append(f"    char *memory = (char *)__builtin_aligned_alloc(64, {size});")
-            lines.append("    if (!memory) return no_memory(frame);")
-        else:
-            lines.append(f"    alignas(64) char memory[{max(size, 64)}];")
-        kept = "const long long failed = " if self.failures or self.listens else ""
-        lines += [
-            "    Arithmetic numpys;",
-            *(["    Listening listening;"] if self.listens else []),
-            f"    {kept}HANDLER_body::run({', '.join([*arguments, 'memory'])});",
-            *(["    __builtin_free(memory);"] if size > STACK else []),
+            skipped = self.in_front.get(p)
+            at.append(f"({kinds[k]} *)argument(frame, {k}) + {skipped}" if skipped else f"argument(frame, {k})")
+        kept = "const long long failed = " if self.failures or self.listens or on_heap else ""
+        return [
+            *lines,
+            f"    void *const at[] = {{{', '.join(at)}}};",
+            f"    {kept}HANDLER{ON_ADDRESSES}(at);",
+            *(["    if (failed == NO_MEMORY) return no_memory(frame);"] if on_heap else []),
             *(["    if (failed == INTERRUPTED) return was_interrupted(frame);"] if self.listens else []),
             *([f"    {flag} = failed;"] if self.failures else []),
             "    return nullptr;",
+            "}",
         ]
-        head = [
-            'extern "C" XLA_FFI_Error *HANDLER(XLA_FFI_CallFrame *frame) {',
-            "    if (answered(frame)) return nullptr;",
-        ]
-        return "\n".join([*head, *lines, "}", ""])
 
     # ---- control flow ------------------------------------------------------------------------------
 
@@ -492,6 +515,7 @@ static bool answered(XLA_FFI_CallFrame *frame) {
     return false;
 }
 
+constexpr long long NO_MEMORY = -2;
 static XLA_FFI_Error *no_memory(XLA_FFI_CallFrame *frame) {
     XLA_FFI_Error_Create_Args e = {sizeof e, nullptr, "no memory for a loop",
                                    XLA_FFI_Error_Code_RESOURCE_EXHAUSTED};

@@ -14,16 +14,17 @@ import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from ..kernels import interrupts, kept
 from ..kernels.host_draws import DRAWING
 from ..kernels.kept import Store
-from ..kernels.loops import NativeLoop
+from ..kernels.loops import ON_ADDRESSES, NativeLoop
 from ..translator.errors import Diagnostic, TargetError
 
 MOST_BYTES = 1 << 26
@@ -161,15 +162,30 @@ def register(loops: Sequence[NativeLoop]) -> None:
             return
         import jaxlib.xla_client as xla
 
-        library = _loaded(_source(list(new.values())))
-        if any(loop.listens for loop in new.values()):
-            interrupts.share(library)
+        library = _shared(list(new.values()))
         capsule = ctypes.pythonapi.PyCapsule_New
         capsule.restype, capsule.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
         for name in new:
             address = ctypes.cast(getattr(library, name), ctypes.c_void_p).value
             xla.register_custom_call_target(name, capsule(address, None, None), platform="cpu", api_version=1)
             _registered.add(name)
+
+
+def on_addresses(loops: Sequence[NativeLoop]) -> list[Callable[[Any], int]]:
+    """The loops, compiled in one library, as functions of an array of addresses."""
+    with _lock:
+        library = _shared(loops)
+    found = [getattr(library, loop.name + ON_ADDRESSES) for loop in loops]
+    for function in found:
+        function.restype, function.argtypes = ctypes.c_longlong, (ctypes.c_void_p,)
+    return found
+
+
+def _shared(loops: Sequence[NativeLoop]) -> ctypes.CDLL:
+    library = _loaded(_source(loops))
+    if any(loop.listens for loop in loops):
+        interrupts.share(library)
+    return library
 
 
 def _source(loops: Sequence[NativeLoop]) -> str:

@@ -28,7 +28,7 @@ from ...translator.reading.signature import Signature, value_key
 from ...translator.reading.streams import stream_of
 from ...translator.routines import runs_in_cpython
 from ...translator.spans import span
-from ...translator.tree import ARRAY, Kind, TreeDef, close_node, leaf_nodes, open_node
+from ...translator.tree import ARRAY, Kind, TreeDef, close_node, leaf_at, leaf_nodes, open_node
 from ..arrays.array import Array, spec_of
 from ..arrays.hosted import are_hosted, plain
 from ..arrays.transfer import device_put
@@ -299,7 +299,14 @@ class TargetEntry(Entry):
         if self.streams or any(map(may_raise, f.body.statements)):  # CPython may have to run the call again
             donated = ()
         self.donated = donated
-        self.program: Program = load(accelerated.target, f, donated=donated, checks=accelerated.options.checks)
+        handed_back = () if translation.changes else [leaf_at(f.out, r.keys) for r in translation.returned]
+        self.program: Program = load(
+            accelerated.target,
+            f,
+            donated=donated,
+            checks=accelerated.options.checks,
+            handed_back=frozenset(k for k in handed_back if k is not None),
+        )
         self.assemble = assembler(f.out)
         self.leaf_count = f.out.leaf_count
         kept = [i for i in range(len(binding.sources)) if i not in translation.statics]
@@ -337,7 +344,8 @@ class TargetEntry(Entry):
         if self.mutated:
             arguments = self.arguments(leaves)
             for i, final in zip(self.mutated, outs[self.leaf_count :], strict=True):
-                arguments[i][...] = final
+                if final is not arguments[i]:  # native loops may have worked in it
+                    arguments[i][...] = final
         if self.one:
             return self.finish[0](outs[0])
         return self.assemble([f(o) for f, o in zip(self.finish, outs, strict=False)])

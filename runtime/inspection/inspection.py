@@ -16,7 +16,7 @@ from ...translator.purpose import purposed
 from ...translator.reading.signature import Signature
 from ...translator.routines import runs_in_cpython
 from ..calls.arguments import Binding
-from ..targets.programs import runs_in_numpy
+from ..targets.programs import runs_in_loops, runs_in_numpy
 from .kernels import Kernel, gpu_kernels_of, groups_of
 
 if TYPE_CHECKING:
@@ -89,12 +89,18 @@ class Inspection:
     def runner(self) -> str:
         """The runner of a call with NumPy arrays: "xla", "triton", "cuda", or "numpy", which executes `source`.
 
-        "numpy" also serves the target "cpu" where the program is little more than large calls of NumPy; calls with
-        Arrays are XLA's there.
+        "numpy" also serves the target "cpu" where the program is little more than large calls of NumPy, and "loops"
+        where it is little more than native loops, which Python calls; calls with Arrays are XLA's there.
         """
         if self.target == "cpu":
-            return "numpy" if runs_in_numpy(self.fused) else "xla"
+            return "numpy" if runs_in_numpy(self.fused) else "loops" if runs_in_loops(self.fused) else "xla"
         return "xla" if self.target == "tpu" else self.target
+
+    @property
+    def run_by(self) -> str:
+        """Who runs a call with NumPy arrays, in words, where it is not the target's own compiler; else nothing."""
+        by = {"numpy": "run by NumPy", "loops": "run as native loops"}
+        return by.get(self.runner, "") if self.target != "numpy" else ""
 
     @functools.cached_property
     def _emitted(self) -> Any:
@@ -176,7 +182,7 @@ class Inspection:
         return out
 
     def __repr__(self) -> str:
-        runner = ", run by NumPy" if self.runner == "numpy" and self.target != "numpy" else ""
+        runner = f", {by}" if (by := self.run_by) else ""
         return f"<inspection of {self.name} for {self.target}{runner}: {', '.join(self.stages)}>"
 
     def __str__(self) -> str:

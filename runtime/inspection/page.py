@@ -69,8 +69,8 @@ def page(inspection: Inspection) -> str:
 def _facts(inspection: Inspection) -> Iterator[str]:
     """Facts worth knowing at a glance."""
     yield f"{inspection.name}{describe_signature(inspection.signature)}"
-    if inspection.runner == "numpy" and inspection.target != "numpy":
-        yield "run by NumPy"
+    if inspection.run_by:
+        yield inspection.run_by
     final = inspection.stages.functions[list(inspection.stages)[-1]]
     if isinstance(final, Function):
         count = sum(isinstance(s, Apply) for s in walk(final.body))

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from ...translator import purpose, randomness
-from ...translator.ir import Function
+from ...translator.ir import For, Function, While, walk
+from ...translator.ops.core import is_draw
 from .devices import Device, device_of_target
+
+if TYPE_CHECKING:
+    from ...translator.checked import Checked
 
 
 class Program(Protocol):
@@ -29,12 +33,27 @@ class Program(Protocol):
         ...
 
 
-def load(target: str, function: Function, *, donated: Sequence[int] = (), checks: bool = True) -> Program:
-    """Compile for the target. Raises TargetError where the device or its toolchain is missing."""
+def load(
+    target: str,
+    function: Function,
+    *,
+    donated: Sequence[int] = (),
+    checks: bool = True,
+    handed_back: frozenset[int] = frozenset(),
+) -> Program:
+    """Compile for the target. Raises TargetError where the device or its toolchain is missing.
+
+    `handed_back`: leaves of the result for which the caller gets his own arrays, which the program has written.
+    """
     match target:
         case "cpu":
             from .xla import XlaProgram
 
+            loops = None if donated else _loops_alone(function, checks)
+            if loops is not None:
+                from .loops import LoopsProgram
+
+                return LoopsProgram(function, *loops, checks, handed_back)
             return XlaProgram(function, donated, checks)
         case "triton" | "cuda":
             from .gpu import GpuProgram
@@ -43,6 +62,19 @@ def load(target: str, function: Function, *, donated: Sequence[int] = (), checks
         case _:
             device_of_target(target)  # raises
             raise AssertionError(f"no programs for {target}")
+
+
+def _loops_alone(function: Function, checks: bool) -> tuple[Function, Checked] | None:
+    if not any(isinstance(s, For | While) or is_draw(s) for s in walk(function.body)):
+        return None
+    from ...tpu.direct import loops_alone
+
+    return loops_alone(function, checks)
+
+
+def runs_in_loops(function: Function) -> bool:
+    """Whether the fused program for "cpu" is native loops and little else, when called with NumPy arrays."""
+    return _loops_alone(function, checks=True) is not None
 
 
 def runs_in_numpy(function: Function) -> bool:

@@ -1,0 +1,355 @@
+"""Programs of native loops that Python calls: which they are, what is written in place, exceptions, Ctrl-C."""
+
+from __future__ import annotations
+
+import copy
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from untraced import Array, accelerate, device_put, grad
+from untraced.runtime.arrays.hosted import HostArray
+from untraced.runtime.targets.loops import LoopsProgram
+from untraced.tpu import compiler
+
+pytestmark = pytest.mark.skipif(not compiler.available(), reason="there is no C++ compiler")
+
+
+@pytest.fixture(autouse=True)
+def _all_loops(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("UNTRACED_NATIVE_LOOPS", "all")
+
+
+def is_direct(fast: Any) -> bool:
+    ((entry, *_), *_) = fast._entries.values()
+    return type(entry.program) is LoopsProgram
+
+
+def agree(f: Callable[..., Any], *args: Any) -> Any:
+    """Results, their kinds and the arguments afterwards are CPython's, twice in a row. The accelerated function."""
+    fast = accelerate(f, target="cpu")
+    for _ in range(2):
+        ours, theirs = copy.deepcopy(args), copy.deepcopy(args)
+        made, expected = fast(*ours), f(*theirs)
+        if not isinstance(expected, tuple):
+            made, expected = (made,), (expected,)
+        assert [type(x) for x in made] == [type(x) for x in expected]
+        for x, y in zip((*made, *ours), (*expected, *theirs), strict=True):
+            np.testing.assert_allclose(x, y, rtol=1e-12)
+            assert np.asarray(x).dtype == np.asarray(y).dtype
+        for x in made:
+            if isinstance(x, np.ndarray):
+                assert x.flags.writeable and not any(np.shares_memory(x, y) for y in ours if y is not x)
+    return fast
+
+
+# ---- which programs ------------------------------------------------------------------------------
+
+
+def relax(a):
+    for i in range(1, a.shape[0] - 1):
+        for j in range(1, a.shape[1] - 1):
+            a[i, j] = 0.25 * (a[i - 1, j] + a[i + 1, j] + a[i, j - 1] + a[i, j + 1])
+    return a[1, 1], a.shape[0]
+
+
+def running(x, decay):
+    y = np.zeros_like(x)
+    s, n = 0.0, 0
+    for i in range(len(x)):
+        s = decay * s + x[i]
+        y[i] = s
+        n += x[i] > 0.5
+    return y, s, n
+
+
+def prepared(x):
+    k = np.array([0.25, 0.5, 0.25])[::-1]
+    y = np.ones(len(x))
+    for i in range(1, len(x) - 1):
+        y[i] = k[0] * x[i - 1] + k[1] * y[i - 1] + k[2] * x[i + 1]
+    return np.array([y[0], y[-1]]) * 2.0, y.reshape(2, -1)
+
+
+def among_much(x):
+    y = np.exp(x)
+    s = 0.0
+    for i in range(1, len(y)):
+        s = 0.5 * s + y[i]
+    return s
+
+
+def test_loops_alone_are_called_directly() -> None:
+    x = np.linspace(0.0, 1.0, 40)
+    assert is_direct(agree(relax, np.outer(x, x)))
+    assert is_direct(agree(running, x, 0.5))
+    assert is_direct(agree(prepared, x))
+    assert is_direct(agree(among_much, x))
+    assert not is_direct(agree(among_much, np.linspace(0.0, 1.0, 4000)))
+    assert "loops" in repr(accelerate(running).inspect(x, 0.5))
+
+
+def test_kinds_of_arguments() -> None:
+    x = np.linspace(0.0, 1.0, 40)
+    fast = agree(running, x, 0.5)
+    expected = running(x, 0.5)
+    for given in (x[::-1][::-1], np.asfortranarray(x), x.astype(">f8"), np.repeat(x, 3)[1::3], list(x)):
+        made = fast(given, np.float64(0.5)) if not isinstance(given, list) else fast(np.array(given), 0.5)
+        np.testing.assert_allclose(made[0], expected[0], rtol=1e-12)
+    for mixed in ((device_put(x), 0.5), (device_put(x), device_put(np.float64(0.5)))):
+        made = fast(*mixed)
+        assert type(made[0]) is Array
+        np.testing.assert_allclose(np.asarray(made[0]), expected[0], rtol=1e-12)
+    assert type(fast(x.view(HostArray), 0.5)[0]) is HostArray
+    agree(running, np.zeros(0), 0.5)
+    agree(running, np.ones(1, np.float32), 2)
+    agree(running, np.full(5, np.nan), 0.5)
+
+
+def test_numbers_have_cpythons_kinds() -> None:
+    def counted(n, flag):
+        k, s, z, is_odd = 0, 0.5, 1j, flag
+        for i in range(n):
+            k, s, z, is_odd = k + i, s * 1.5, z * 1j, not is_odd
+        return k, s, z, is_odd, np.float32(s)
+
+    assert is_direct(agree(counted, 7, True))
+    agree(counted, 0, False)
+
+
+# ---- what is written -----------------------------------------------------------------------------
+
+
+def shifted(a, b):
+    for i in range(1, len(a)):
+        a[i] += a[i - 1]
+        b[i - 1] = a[i]
+    return a, b[0]
+
+
+@pytest.mark.parametrize("place", [
+    lambda x: x,
+    lambda x: np.stack([x, x], 1)[:, 0],
+    lambda x: x[::-1],
+    lambda x: np.concatenate([x, x])[3 : 3 + len(x)],
+    lambda x: np.frombuffer(bytearray(b" " + x.tobytes()), np.float64, offset=1),
+    lambda x: x.astype(">f8"),
+    lambda x: x.view(HostArray),
+], ids=["rows", "column", "backwards", "inside", "unaligned", "swapped", "hosted"])  # fmt: skip
+def test_arguments_are_written_wherever_they_lie(place: Callable[[Any], Any]) -> None:
+    for _ in range(2):
+        (a, b), (c, d) = ([place(np.arange(9.0)), place(np.ones(9))] for _ in range(2))
+        fast = accelerate(shifted, target="cpu")
+        ours, theirs = fast(a, b), shifted(c, d)
+        assert ours[0] is a and ours[1] == theirs[1]
+        np.testing.assert_array_equal(a, c)
+        np.testing.assert_array_equal(b, d)
+
+
+def test_a_loop_works_where_the_array_lies() -> None:
+    fast = accelerate(shifted, target="cpu")
+    a, b = np.arange(9.0), np.ones(9)
+    fast(a.copy(), b.copy())
+    assert is_direct(fast)
+    program = next(iter(fast._entries.values()))[0].program
+    outs = program.host([a, b])
+    assert outs[2] is a and outs[3] is b and outs[0] is a
+
+
+def test_what_is_read_only_is_refused() -> None:
+    fast = accelerate(shifted, target="cpu")
+    a = np.arange(9.0)
+    a.setflags(write=False)
+    with pytest.raises(ValueError, match="read-only"):
+        fast(a, np.ones(9))
+    with pytest.raises(TypeError, match="immutable"):
+        fast(device_put(np.arange(9.0)), np.ones(9))
+
+
+def test_arguments_that_change_places() -> None:
+    def turns(a, b, n):
+        x, y = a.copy(), b.copy()
+        for _ in range(n):
+            for i in range(len(x)):
+                x[i] = 0.5 * y[i] + 1.0
+            x, y = y, x
+        a[:] = x
+        b[:] = y
+        return x
+
+    for n in range(4):
+        agree(turns, np.arange(5.0), np.ones(5), n)
+
+
+def test_what_was_there_before_is_kept_for_who_asks() -> None:
+    def both(a):
+        before = a.copy()
+        for i in range(1, len(a)):
+            a[i] += a[i - 1]
+        after = a.copy()
+        for i in range(1, len(a)):
+            a[i] *= a[i - 1]
+        return before, after, a, a[2:4]
+
+    assert is_direct(agree(both, np.arange(1.0, 7.0)))
+
+
+def test_results_have_memory_of_their_own() -> None:
+    def parts(x):
+        y = np.zeros(8)
+        for i in range(1, 8):
+            y[i] = y[i - 1] + x[i]
+        return y, y, y.reshape(2, 4), x
+
+    agree(parts, np.arange(8.0))
+
+
+def test_a_constant_that_is_carried_stays() -> None:
+    table = np.arange(6.0)
+
+    def summed(x):
+        y = table.copy()
+        for i in range(1, 6):
+            y[i] += y[i - 1] * x
+        return y
+
+    agree(summed, 2.0)
+    assert table[5] == 5.0
+
+
+# ---- what fails ----------------------------------------------------------------------------------
+
+
+def gathered(a, places):
+    for i in range(len(places)):
+        a[places[i]] += 1.0
+    return a
+
+
+def test_what_fails_after_a_store_is_as_in_cpython() -> None:
+    fast = accelerate(gathered, target="cpu")
+    fast(np.zeros(4), np.array([1, -1, 2]))
+    assert is_direct(fast)
+    for _ in range(2):
+        a, b = np.zeros(4), np.zeros(4)
+        with pytest.raises(IndexError, match="index 9 is out of bounds") as ours:
+            fast(a, np.array([1, 9, 2]))
+        with pytest.raises(IndexError) as theirs:
+            gathered(b, np.array([1, 9, 2]))
+        assert str(theirs.value) in str(ours.value)
+        np.testing.assert_array_equal(a, b)
+        np.testing.assert_array_equal(a, [0, 1, 0, 0])
+
+
+def test_an_exception_of_the_user() -> None:
+    def limited(a, most):
+        for i in range(1, len(a)):
+            a[i] += a[i - 1]
+            if a[i] > most:
+                raise ValueError(f"{i}: too much")
+        return a
+
+    fast = accelerate(limited, target="cpu")
+    fast(np.ones(5), 100.0)
+    a = np.ones(5)
+    with pytest.raises(ValueError, match="2: too much"):
+        fast(a, 2.5)
+    np.testing.assert_array_equal(a, [1, 2, 3, 1, 1])
+
+
+def test_what_fails_on_the_shortest_path() -> None:
+    def found(x, most):
+        for i in range(len(x)):
+            if x[i] > most:
+                raise KeyError(f"{i}: {x[i]}")
+        return x[-1]
+
+    fast = accelerate(found, target="cpu")
+    for _ in range(3):
+        assert fast(np.arange(5.0), 9.0) == 4.0
+        with pytest.raises(KeyError, match="3: 3.0"):
+            fast(np.arange(5.0), 2.0)
+    assert is_direct(fast) and type(fast).shortened
+
+
+def test_gradients_of_loops() -> None:
+    def last(x):
+        s = 0.0
+        for i in range(len(x)):
+            s = 0.5 * s + x[i] * x[i]
+        return s
+
+    x = np.arange(1.0, 5.0)
+    made = accelerate(grad(last), target="cpu")(x)
+    np.testing.assert_allclose(made, 2 * x * 0.5 ** np.arange(3, -1, -1))
+
+
+def test_several_threads() -> None:
+    fast = accelerate(running, target="cpu")
+    fast(np.ones(2000), 0.5)
+    expected = [running(np.full(2000, float(k)), 0.5)[1] for k in range(8)]
+    found: dict[int, list[float]] = {}
+
+    def work(k: int) -> None:
+        found[k] = [fast(np.full(2000, float(k)), 0.5)[1] for _ in range(50)]
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert found == {k: [expected[k]] * 50 for k in range(8)}
+
+
+INTERRUPTED = """
+import os, signal, threading, time
+import numpy as np
+from untraced import accelerate
+
+def long(a, n):
+    for k in range(n):
+        for i in range(1, 1000):
+            a[i] = a[i - 1] + 1.0
+    return a
+
+fast = accelerate(long, target="cpu")
+a = np.zeros(1000)
+assert fast(a, 2) is a
+over = threading.Event()
+def press():
+    while not over.wait(0.1):
+        os.kill(os.getpid(), signal.SIGINT)
+threading.Thread(target=press, daemon=True).start()
+try:
+    fast(a, 10**12)
+except KeyboardInterrupt:
+    over.set()
+    print("ended", a[999])
+
+come = []
+signal.signal(signal.SIGINT, lambda *_: come.append(1))
+b = np.zeros(1000)
+threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)).start()
+def grown(a, n):
+    for k in range(n):
+        for i in range(1000):
+            a[i] += 1.0
+    return a
+print(accelerate(grown, target="cpu")(b, 1_000_000) is b, b[0], b[999], len(come))
+"""
+
+
+def test_ctrl_c(tmp_path: Path) -> None:
+    """It ends a loop in the caller's array, as in CPython; where nobody raises, no turn is made twice."""
+    script = tmp_path / "script.py"
+    script.write_text(INTERRUPTED)
+    environment = {**os.environ, "UNTRACED_NATIVE_LOOPS": "all"}
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=240, env=environment)
+    assert done.stdout.splitlines() == ["ended 999.0", "True 1000000.0 1000000.0 1"], done.stderr

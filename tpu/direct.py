@@ -1,0 +1,288 @@
+"""Programs that are native loops and little else, called with NumPy arrays: XLA has no part in them.
+
+    def relax(a):                               steps of `relax`, a 400 x 400 matrix that it writes:
+        for i in range(1, 399):                     untraced_a_82f2..._on_addresses([address of a])
+            for j in range(1, 399):
+                a[i, j] = 0.5 * (a[i - 1, j] + a[i, j - 1])
+        return a[0, 0]                              the element, by NumPy
+
+XLA would copy what is written into memory of its own and back, and asks 50 us for a call. Here loops work where the
+caller's arrays lie, unless something may fail after the first store: then CPython is to make the call again, from
+what was there before, and the loops have copies. What stands around the loops is made by NumPy, so it must be little.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import signal
+import threading
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..kernels.interrupts import INTERRUPTED, MESSAGE
+from ..kernels.loops import NO_MEMORY, NativeLoop, arguments_of, loop_of, write_loop
+from ..translator.checked import Checked
+from ..translator.evaluate import apply_op, as_aval, run_block
+from ..translator.ir import Apply, Atom, Block, Const, DType, Function, Fused, Statement, Var
+from ..translator.ops.core import Cast, Concatenate, Create, CreateAttrs, Elementwise, Index, Reduce, Reshape
+from . import compiler
+from .lanes import blocked
+from .native import native_loops, wanted
+
+LIGHT = 1 << 10
+"""Elements: operations on more of them are better fused."""
+MOST_STEPS = 64
+"""Statements, at 1 to 3 us each in NumPy, from which on they are better compiled."""
+_AROUND = (Elementwise, Cast, Reduce, Reshape, Index, Concatenate)
+
+_Values = dict[Var, Any]
+
+
+def loops_alone(function: Function, checks: bool) -> tuple[Function, Checked] | None:
+    """The program with its native loops as groups, and which statements need checks; None where much else is done."""
+    if not wanted():
+        return None
+    parted, blocks = blocked(function)
+    grouped = native_loops(parted, checks, blocks)
+    statements = grouped.body.statements
+    if len(statements) > MOST_STEPS or not any(map(_is_loop, statements)):
+        return None
+    checked = Checked(grouped, checks)
+    if not all(_is_loop(s) or (_is_light(s) and not checked.statement(s)) for s in statements):
+        return None
+    return grouped, checked
+
+
+def _is_loop(s: Statement) -> bool:
+    return isinstance(s, Fused) and s.kind == "loops"
+
+
+def _is_light(s: Statement) -> bool:
+    """Whether NumPy makes little of it; arrays that are filled with one value, and other shapes of them, are little."""
+    match s:
+        case Fused(body=Block(statements=inside)):
+            return all(map(_is_light, inside))
+        case Apply(op=Create()):
+            return True
+        case Apply(op=Reshape(name="reshape")):
+            return True
+        case Apply(op=op, args=args, targets=targets):
+            arrays = () if isinstance(op, Index) else args
+            return isinstance(op, _AROUND) and all(x.aval.size <= LIGHT for x in (*targets, *arrays))
+    return False
+
+
+class Direct:
+    """A program of native loops. The results of a call: the leaves of the result, then for each parameter that is
+    written its last value: the caller's own array, where the loops have worked in it.
+
+    handed_back   leaves of the result for which the caller's own arrays stand in later.
+    """
+
+    def __init__(self, function: Function, checked: Checked, handed_back: frozenset[int]) -> None:
+        body = function.body
+        self.params, self.results = body.params, body.results
+        uses = Counter(a for s in body.statements if isinstance(s, Apply | Fused) for a in s.args if isinstance(a, Var))
+        uses.update(r for r in body.results if isinstance(r, Var))
+        mutated = {body.params[k] for k in function.mutated}
+        free = mutated | {t for s in body.statements if _is_made(s) for t in s.targets}
+        once = {v for v in free if uses[v] == 1}
+        groups = [s for s in body.statements if isinstance(s, Fused) and s.kind == "loops"]
+        natives = [write_loop(s, checked) for s in groups]
+        functions = compiler.on_addresses(natives)
+        calls = iter([_Call(s, n, f, once) for s, n, f in zip(groups, natives, functions, strict=True)])
+        self.steps: list[_Call | _Made | _Around] = [
+            next(calls) if _is_loop(s) else _Made(s) if _is_filled(s) else _Around(s) for s in body.statements
+        ]
+        self.calm = all(isinstance(step, _Call | _Made) for step in self.steps)  # nothing that might warn
+        self.written = {p: k for k, p in enumerate(body.params) if p in mutated}
+        last = list(body.results[len(body.results) - len(function.mutated) :])
+        self.last = [(body.params[k], r) for k, r in zip(function.mutated, last, strict=True)]
+        self.leaves = len(body.results) - len(last)
+        self.handed_back = {r for k, r in enumerate(body.results) if k in handed_back and r in last}
+        allocating = [n.allocates for n in natives[1:]]
+        self.in_place = not any(n.failures for n in natives) and not any(allocating)
+        self.listens = any(n.listens for n in natives)
+
+    def host(self, values: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
+        """The results for NumPy arrays and numbers. Raises what a loop raises, and RuntimeError with
+        `interrupts.MESSAGE` after Ctrl-C where Python's handler has raised nothing and the call can be made again.
+        """
+        in_place = self.in_place and (not self.listens or _ends_by_interrupt())
+        env: _Values = {}
+        own: list[np.ndarray[Any, Any]] = []
+        for p, x in zip(self.params, values, strict=True):
+            if not p.aval.shape:
+                env[p] = x if p.aval.weak else np.asarray(x, p.aval.dtype)[()]
+            elif p not in self.written:
+                env[p] = _rows(x, p.aval.dtype)
+            elif in_place and _lies_well(x, p.aval.dtype):
+                env[p] = x
+                own.append(x)
+            else:
+                env[p] = np.array(x, p.aval.dtype, order="C")
+        if self.calm:
+            self._run(env, in_place)
+        else:
+            with np.errstate(all="ignore"):
+                self._run(env, in_place)
+        return self._results(env, own, values)
+
+    def _run(self, env: _Values, in_place: bool) -> None:
+        for step in self.steps:
+            code = step.run(env)
+            if not code:
+                continue
+            assert isinstance(step, _Call)
+            if code == INTERRUPTED:
+                _handle_signals()
+                raise KeyboardInterrupt if in_place and self.written else RuntimeError(MESSAGE)
+            if code == NO_MEMORY:
+                raise MemoryError("no memory for a loop")
+            raise step.native.failures[(code & 0xFFFF) - 1].exception(code)
+
+    def _results(self, env: _Values, own: list[np.ndarray[Any, Any]], values: Sequence[Any]) -> list[Any]:
+        """Results in memory of their own, but for what was written in place."""
+        given = [x for x in (*values, *own) if isinstance(x, np.ndarray) and x.ndim]
+        made: list[Any] = []
+        for r in self.results[: self.leaves]:
+            x = _array(r, env)
+            made.append(x if r in self.handed_back else _apart(x, [*given, *made]))
+        for p, r in self.last:
+            x, mine = _array(r, env), values[self.written[p]]
+            made.append(x if x is mine else _apart(x, [g for g in given if g is not mine]))
+        return made
+
+
+def _is_made(s: Statement) -> bool:
+    """Whether its results lie in memory of their own."""
+    return _is_loop(s) or (isinstance(s, Apply) and isinstance(s.op, Create))
+
+
+def _is_filled(s: Statement) -> bool:
+    return isinstance(s, Apply) and isinstance(s.op, Create) and s.op.name != "iota"
+
+
+def _array(r: Atom, env: _Values) -> np.ndarray[Any, Any]:
+    if isinstance(r, Const):
+        return np.array(r.value, r.aval.dtype)
+    x = env[r]
+    return x if isinstance(x, np.ndarray) else np.asarray(x, r.aval.dtype)
+
+
+def _apart(x: np.ndarray[Any, Any], others: Sequence[np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
+    """The array itself, or a copy where its memory is another's or not all its own."""
+    if x.base is not None or not x.flags.writeable or any(np.may_share_memory(x, y) for y in others):
+        return x.copy()
+    return x
+
+
+def _rows(x: Any, dtype: DType) -> np.ndarray[Any, Any]:
+    """In C order and aligned, as the loops read it."""
+    if type(x) is np.ndarray and x.dtype == dtype and x.flags.c_contiguous and x.flags.aligned:
+        return x
+    y: np.ndarray[Any, Any] = np.asarray(x, dtype, order="C")
+    return y if y.flags.aligned else y.copy()
+
+
+def _lies_well(x: Any, dtype: DType) -> bool:
+    flags = x.flags
+    return x.dtype == dtype and bool(flags.c_contiguous and flags.aligned and flags.writeable)
+
+
+def _ends_by_interrupt() -> bool:
+    """Whether Ctrl-C is sure to end the call, so that it is not made again."""
+    of_main = threading.current_thread() is threading.main_thread()
+    return of_main and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def _handle_signals() -> None:
+    """Let Python's handlers of signals run, which may raise."""
+    if ctypes.pythonapi.PyErr_CheckSignals():
+        raise KeyboardInterrupt  # not reached: ctypes raises what is set
+
+
+class _Around:
+    """A statement for NumPy."""
+
+    __slots__ = ("block", "statement")
+
+    def __init__(self, s: Statement) -> None:
+        self.statement = s
+        self.block = Block((), (s,), s.targets)
+
+    def run(self, env: _Values) -> int:
+        s = self.statement
+        if isinstance(s, Apply):
+            made: Sequence[Any] = (apply_op(s.op, [_value(a, env) for a in s.args], s.attrs),)
+        else:
+            assert isinstance(s, Fused)
+            made = run_block(s.body, [_value(a, env) for a in s.args], {})
+        for t, x in zip(s.targets, made, strict=True):
+            env[t] = as_aval(x, t)
+        return 0
+
+
+class _Made:
+    """An array that is filled with one value, or with none."""
+
+    __slots__ = ("attrs", "target", "value")
+
+    def __init__(self, s: Statement) -> None:
+        assert isinstance(s, Apply) and isinstance(s.attrs, CreateAttrs)
+        (self.target,), self.attrs = s.targets, s.attrs
+        self.value = s.args[0] if s.args else None
+
+    def run(self, env: _Values) -> int:
+        shape, dtype = self.attrs.shape, self.attrs.dtype
+        if self.value is None:
+            made = np.empty(shape, dtype)
+        elif isinstance(self.value, Const) and _is_nothing(self.value.value):
+            made = np.zeros(shape, dtype)  # memory that the system has cleared
+        else:
+            made = np.full(shape, _value(self.value, env), dtype)
+        env[self.target] = made if shape else made[()]
+        return 0
+
+
+def _is_nothing(x: Any) -> bool:
+    """Whether it is zero, and not -0.0."""
+    return not x and all(math.copysign(1.0, part) > 0 for part in (np.real(x), np.imag(x)))
+
+
+class _Call:
+    """A call of a native loop: addresses of what it carries, which it works in, then of what it reads."""
+
+    __slots__ = ("carried", "function", "native", "others", "targets", "values")
+
+    def __init__(self, s: Fused, native: NativeLoop, function: Any, once: set[Var]) -> None:
+        self.native, self.function = native, function
+        given = dict(zip(s.body.params, s.args, strict=True))
+        carried, others = arguments_of(s)
+        self.carried = [(given[p], p.aval.dtype, bool(p.aval.shape) and given[p] in once) for p in carried]
+        self.others = [(given[p], p.aval.dtype) for p in others]
+        made = {t: k for k, t in enumerate(loop_of(s).targets)}
+        self.targets = [(t, made[r]) for t, r in zip(s.targets, s.body.results, strict=True) if isinstance(r, Var)]
+        self.values = (ctypes.c_void_p * (len(carried) + len(others)))
+
+    def run(self, env: _Values) -> int:
+        held: list[np.ndarray[Any, Any]] = []
+        for a, dtype, free in self.carried:
+            x = _value(a, env)
+            held.append(x if free and x.flags.c_contiguous else np.array(x, dtype, order="C"))
+        for a, dtype in self.others:
+            held.append(_rows(_value(a, env), dtype))
+        code = int(self.function(self.values(*[x.ctypes.data for x in held])))
+        if not code:
+            for t, k in self.targets:
+                x = held[k]
+                env[t] = x if t.aval.shape else x.item() if t.aval.weak else x[()]
+        return code
+
+
+def _value(a: Atom, env: _Values) -> Any:
+    return a.value if isinstance(a, Const) else env[a]
