@@ -307,7 +307,9 @@ class Emitter:
                 return w.convert(self.value(args[0]), out.dtype)
             case Reduce(name=name):
                 assert isinstance(attrs, ReduceAttrs)
-                return reduce(w, name, self.value(args[0]), attrs, out.dtype, s.targets[0] not in self.unmissed)
+                x = self.value(args[0])
+                x = hidden(w, x) if (s.targets[0], 0) in self.as_written.rounded else x
+                return reduce(w, name, x, attrs, out.dtype, s.targets[0] not in self.unmissed)
             case ArgReduce(name=name):
                 assert isinstance(attrs, ArgReduceAttrs)
                 return arg_reduce(w, name, self.value(args[0]), attrs)
