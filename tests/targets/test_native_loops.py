@@ -297,6 +297,22 @@ def test_loops_are_native_and_arrays_stay_where_they_are(function: Any, argument
     assert len(copies) == (2 if function is turned else 0)  # its two arrays may have changed places at the end
 
 
+@pytest.mark.parametrize("n", [-2, 1, 5])
+def test_places_after_a_while_are_not_those_that_its_condition_lets_in(n: int) -> None:
+    def summed(x, n):
+        s = 0.0
+        for k in range(4):
+            i = 2
+            while i < n:
+                s += x[i]
+                i += 3
+            s += x[n - k]
+        return s
+
+    x = np.arange(10.0)
+    assert accelerate(summed, target="cpu")(x, n) == summed(x, n)
+
+
 def test_without_checks_no_other_memory_is_touched() -> None:
     def wild(x, at, n):
         s = 0.0
