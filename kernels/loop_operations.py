@@ -356,6 +356,8 @@ class Operations(Reductions):
         assert isinstance(s.attrs, IndexAttrs)
         (target,) = s.targets
         x, place = self.array(s.args[0]), self.places(s)
+        if 0 in x.shape:
+            x = _nothing(x)
         if not target.aval.shape:
             return self.element(x, place(()))
         tables = [self.array(s.args[d.arg]) for d in s.attrs.dims if isinstance(d, Gather)]
@@ -377,6 +379,10 @@ class Operations(Reductions):
             return self.array(s.args[0])
         out = self.overwritten(s.args[0], target.hint, live)
         place = self.places(s, out.buffer)
+        if 0 in out.shape:  # which fails where it is checked
+            with self.nest(shape) as indices:
+                place(indices)
+            return out
         scatters = s.attrs.gathers
         mark, told, failures = len(self.lines), self._told, len(self.failures)
         if not self._put_elements(s, out, value, shape, place, accumulate, scatters):
@@ -424,6 +430,12 @@ class Operations(Reductions):
             with self.nest(shape) as indices:
                 store(indices)
         return safe
+
+
+def _nothing(x: Array) -> Lazy:
+    """In place of an empty array whose elements are read: which fails where it is checked."""
+    zero = Scalar(HOST.literal(0, x.dtype), x.dtype)
+    return Lazy(x.shape, x.dtype, lambda _: zero, frozenset())
 
 
 def _typed(x: Scalar, dtype: DType) -> Scalar:

@@ -307,7 +307,9 @@ class Emitter:
                 return w.convert(self.value(args[0]), out.dtype)
             case Reduce(name=name):
                 assert isinstance(attrs, ReduceAttrs)
-                return reduce(w, name, self.value(args[0]), attrs, out.dtype, s.targets[0] not in self.unmissed)
+                x = self.value(args[0])
+                x = hidden(w, x) if (s.targets[0], 0) in self.as_written.rounded else x
+                return reduce(w, name, x, attrs, out.dtype, s.targets[0] not in self.unmissed)
             case ArgReduce(name=name):
                 assert isinstance(attrs, ArgReduceAttrs)
                 return arg_reduce(w, name, self.value(args[0]), attrs)
@@ -338,7 +340,8 @@ class Emitter:
             case Index():
                 assert isinstance(attrs, IndexAttrs)
                 if 0 in args[0].aval.shape and out.size:
-                    return self._of_nothing(s, attrs)
+                    self._fail_of_nothing(s, attrs)
+                    return w.constant(0, out.shape, out.dtype)
                 return index(w, self.value(args[0]), attrs, out.shape, *normalisers(self, s, 0))
             case Put(name=name):
                 return self.put(name, s)
@@ -499,6 +502,10 @@ class Emitter:
         assert isinstance(s.attrs, IndexAttrs)
         x, value = s.args[:2]
         shape = indexed_shape(s.attrs, [a.aval for a in s.args])
+        if 0 in x.aval.shape:
+            if 0 not in shape:
+                self._fail_of_nothing(s, s.attrs)
+            return self.value(x)
         done = scattered(self, s, self._fill(value), *normalisers(self, s, 0))
         if done is not None:
             return done
@@ -531,15 +538,14 @@ class Emitter:
 
     # ---- run-time checks ------------------------------------------------------------------------
 
-    def _of_nothing(self, s: Apply, attrs: IndexAttrs) -> Value:
-        """An element of an empty axis: a placeholder, since the check of the index fails."""
+    def _fail_of_nothing(self, s: Apply, attrs: IndexAttrs) -> None:
+        """The checks of indices into an empty axis, which fail: what is read there, or stored, does not matter."""
         one, several = normalisers(self, s, 0)
         for axis, (d, n) in enumerate(zip(attrs.dims, s.args[0].aval.shape, strict=True)):
             if n == 0 and isinstance(d, At) and isinstance(d.index, Dyn):
                 one(d.index.arg, axis, 0, -1)
             elif n == 0 and isinstance(d, Gather):
                 several(d.arg, axis, 0)
-        return self.writer.constant(0, s.targets[0].aval.shape, s.targets[0].aval.dtype)
 
     def fail_where(
         self, bad: Value, index: Value, error: type[Exception], message: str, s: Apply | For | Raise | None

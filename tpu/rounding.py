@@ -17,6 +17,10 @@ XLA's algebraic simplifier computes with real numbers, so that rounding, overflo
     sqrt(x * x)         abs(x)              x * 1e200 * 1e-200  x
     abs(x) >= 0         True
 
+LLVM does the same to the factors of a product along an axis that it writes out:
+
+    np.prod(x ** y)     np.prod(x) ** y     np.prod(np.exp(x))  np.exp(np.sum(x))
+
 A barrier hides from it how an operand was made; it is gone before the fusion, so it costs nothing at run time.
 """
 
@@ -100,6 +104,12 @@ def as_written(function: Function) -> AsWritten:
                     rounded.update((target, k) for k in reading.rounded_places(s, name, kinds))
                 if name in ("greater_equal", "less_equal") and _asks_for_sign(args, kinds):
                     constants.add(target)
+            case Apply(targets=(target,), op=Reduce(name="prod"), args=(x,)):
+                if target.aval.dtype.kind == "f" and reading.kinds(x):
+                    rounded.add((target, 0))
+            case Apply(targets=(target,), op=Contract(), args=args) if target.aval.dtype.kind in "fc":
+                if _share_root([reading.kinds(a) for a in args]):
+                    values.update(x for x in [reading.home(args[0])] if isinstance(x, Var))
     return AsWritten(frozenset(values), frozenset(rounded), frozenset(constants))
 
 
@@ -230,9 +240,14 @@ def _simplified(name: str, kinds: Sequence[frozenset[str]]) -> list[int]:
     folded = _FOLDED.get(name)
     if folded is not None and all(made & {folded, _UNKNOWN} for made in kinds):
         found.append(0)
-    if name == "multiply" and any(all({root, _UNKNOWN} & made for made in kinds) for root in _ROOTS):
+    if name == "multiply" and _share_root(kinds):
         found.append(0)
     return found
+
+
+def _share_root(kinds: Sequence[frozenset[str]]) -> bool:
+    """Whether XLA would multiply what is under the roots, powers or exponentials of two factors."""
+    return any(all({root, _UNKNOWN} & made for made in kinds) for root in _ROOTS)
 
 
 def _folds(name: str, args: Sequence[Atom], kinds: Sequence[frozenset[str]]) -> bool:

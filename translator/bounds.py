@@ -284,8 +284,9 @@ class _Walker:
             for c, p in pairs.items():
                 self.bind(c, self.of(p))
             self.block(s.condition)
-            self.refine(s.condition.results[0], True, pairs)
+            outside = self.refine(s.condition.results[0], True, pairs)
             self.block(s.body)
+            self.known.update((v, i) for v, i in outside.items() if v not in pairs.values())
 
         final = self.stabilise(s.body.params, s.inits, s.body, visit)
         for c, interval in zip(s.condition.params, final, strict=True):

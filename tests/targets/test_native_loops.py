@@ -7,6 +7,7 @@ import os
 import re
 import time
 import warnings
+from contextlib import suppress
 from random import Random
 from typing import Any
 
@@ -295,6 +296,55 @@ def test_loops_are_native_and_arrays_stay_where_they_are(function: Any, argument
     (source,) = sources(function, *copy.deepcopy(arguments))
     copies = [line for line in body_of(source).splitlines() if "memcpy" in line and "if (" not in line]
     assert len(copies) == (2 if function is turned else 0)  # its two arrays may have changed places at the end
+
+
+@pytest.mark.parametrize("n", [-2, 1, 5])
+def test_places_after_a_while_are_not_those_that_its_condition_lets_in(n: int) -> None:
+    def summed(x, n):
+        s = 0.0
+        for k in range(4):
+            i = 2
+            while i < n:
+                s += x[i]
+                i += 3
+            s += x[n - k]
+        return s
+
+    x = np.arange(10.0)
+    assert accelerate(summed, target="cpu")(x, n) == summed(x, n)
+
+
+def set_one_by_one(y, x, n):
+    for i in range(n):
+        y[i] = 1.0
+    return y
+
+
+def added_up(y, x, n):
+    for i in range(n):
+        y[i] += y[i - 1] + x[i % 4]
+    return y
+
+
+def read_by_table(y, x, n):
+    places = np.arange(4)
+    for i in range(n):
+        x[i % 4] = y[places[i % 4]] * x[0] + 1
+    return x
+
+
+@pytest.mark.parametrize("loops", ["0", "all"])
+@pytest.mark.parametrize("checks", [True, False])
+@pytest.mark.parametrize("function", [set_one_by_one, added_up, read_by_table])
+def test_elements_of_empty_axes(function: Any, checks: bool, loops: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They raise where a loop comes to them, and only there; without checks no other memory is touched."""
+    monkeypatch.setenv("UNTRACED_NATIVE_LOOPS", loops)
+    compiled = accelerate(function, target="cpu", checks=checks)
+    expected = function(np.zeros(0), np.ones(4), 0)
+    np.testing.assert_array_equal(compiled(np.zeros(0), np.ones(4), 0), expected)
+    raised = pytest.raises(IndexError, match="for axis 0 with size 0") if checks else suppress(IndexError)
+    with raised:
+        compiled(np.zeros(0), np.ones(4), 2)
 
 
 def test_without_checks_no_other_memory_is_touched() -> None:

@@ -216,3 +216,25 @@ def test_magnitudes_and_choices_are_seen_through(function: Callable[..., Any]) -
 def test_magnitudes_of_exponentials_overflow(function: Callable[..., Any]) -> None:
     with np.errstate(all="ignore"):
         np.testing.assert_allclose(accelerate(function, target="cpu")(HUGE), function(HUGE), rtol=1e-15)
+
+
+FACTORS: dict[str, Callable[[Any], Any]] = {
+    "powers": lambda x: (np.prod(x**2.5, axis=-1), np.prod(np.sqrt(x), axis=0), np.prod(1.5**x, axis=-1)),
+    "exponentials": lambda x: (np.prod(np.exp(x), axis=-1), np.prod(np.exp2(x * 2), axis=0)),
+    "sums of products": lambda x: (np.exp(x[0]) @ np.exp(x[1]), np.sum(x**1.5 * 2.5**x, axis=-1)),
+    "multiples": lambda x: (
+        np.prod((1e-300 * x) * 1e299, axis=-1),
+        np.prod(x * [1e150, 1e-300, 1e-300, 1e250] * 1e200),
+    ),
+}
+
+
+@pytest.mark.parametrize("factors", FACTORS)
+@pytest.mark.parametrize("rows", [2, 60])
+def test_products_along_short_axes_are_of_the_factors_themselves(factors: str, rows: int) -> None:
+    """The product of two negative numbers has a root, and exponents may cancel: the factors are NaN, infinite and 0."""
+    x = np.tile([[-1.0, -2.0, 3.0, 800.0], [2.0, -0.5, 600.0, -800.0]], (rows // 2, 1))
+    with np.errstate(all="ignore"):
+        expected = FACTORS[factors](x)
+    for found, e in zip(accelerate(FACTORS[factors], target="cpu")(x), expected, strict=True):
+        np.testing.assert_allclose(found, e, rtol=1e-14)  # some orders of up to sixty factors

@@ -125,6 +125,19 @@ def test_while_condition_bounds_its_counter() -> None:
     assert known[t].low == 10
 
 
+def test_while_condition_says_nothing_of_what_comes_after_the_loop() -> None:
+    c, p, t, n = Var("i", INT), Var("i", INT), Var("i", INT), Var("n", INT)
+    condition, body, b = Builder(), Builder(), Builder()
+    test = condition.apply(ops.LESS, c, n)
+    inside = body.apply(ops.SUBTRACT, n, const(1))
+    following = body.apply(ops.ADD, p, const(1))
+    b.append(While((t,), (const(2),), condition.block((c,), (test,)), body.block((p,), (following,))))
+    behind = b.apply(ops.SUBTRACT, n, const(1))
+    known = analyse(function(b, [n], behind))
+    assert known[inside].low == 2
+    assert known[behind] == interval_of(n, known) == Interval(-(2**63), 2**63 - 1)
+
+
 def test_carried_value_that_alternates_is_bounded() -> None:
     i, p, t = Var("i", INT), Var("side", INT), Var("side", INT)
     body = Builder()
