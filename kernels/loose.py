@@ -69,14 +69,14 @@ def contracted(lowered: Lowered, loose: Set[Value]) -> tuple[dict[Value, Contrac
     for v in lowered.values:
         if v not in loose or not isinstance(v.source, Call) or v.source.op.name not in ("add", "subtract"):
             continue
-        for product, z, k in ((*v.args, 0), (*v.args[::-1], 1)):
+        x, y = v.args
+        minus = "-" if v.source.op.name == "subtract" else ""
+        for product, z, signs in ((x, y, ("", minus)), (y, x, (minus, ""))):
             is_product = isinstance(product.source, Call) and product.source.op.name == "multiply"
-            if not (is_product and product in loose and uses[product] == 1 and _is_apart(z)):
-                continue
-            minus = v.source.op.name == "subtract"
-            sums[v] = Contracted(*product.args, z, ("-" * (minus and k == 1), "-" * (minus and k == 0)))
-            absorbed.add(product)
-            break
+            if is_product and product in loose and uses[product] == 1 and _is_apart(z):
+                sums[v] = Contracted(product.args[0], product.args[1], z, signs)
+                absorbed.add(product)
+                break
     return sums, absorbed
 
 
