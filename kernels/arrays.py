@@ -180,8 +180,19 @@ def product(xp: Any, x: Any, y: Any, attrs: ContractAttrs) -> Any:
     x = x.reshape((*outer, size(left), size(summed)))
     y = y.reshape((*outer, size(summed), size(right)))
     have = product_order(attrs)
-    z = xp.matmul(x, y).reshape([sizes[a] for a in have])
+    z = _matmul(xp, x, y).reshape([sizes[a] for a in have])
     return z.transpose([have.index(a) for a in attrs.out])
+
+
+def _matmul(xp: Any, x: Any, y: Any) -> Any:
+    """A (batched) matrix product. Batches of half precision go by float32, as products of two vectors do: CuPy up to
+    14.2 refuses batches of bfloat16, makes float32 of those of float16 itself, and sums two vectors in their own dtype.
+    """
+    batched, vectors = x.ndim > 2, x.shape[-2] == y.shape[-1] == 1
+    if not (batched or vectors) or x.dtype != y.dtype or x.dtype.name not in ("float16", "bfloat16"):
+        return xp.matmul(x, y)
+    single = np.dtype(np.float32)
+    return xp.matmul(x.astype(single), y.astype(single)).astype(x.dtype)
 
 
 def product_order(attrs: ContractAttrs) -> tuple[int, ...]:

@@ -19,7 +19,7 @@ from ..translator.ops.core import Cast, Contract, ContractAttrs, Elementwise, Re
 from ..translator.passes.alignment import is_free, nbytes
 from ..translator.records import dataclass
 from .causal import WORTH, reach_of, seen_beyond
-from .contract import SUMMED, Engine, Roles
+from .contract import SUMMED, Engine, Roles, library_rate
 from .dialects import CUDA, accumulator, is_half
 from .facts import Facts, precision
 from .layout import Strides
@@ -376,8 +376,8 @@ def _power(extent: int) -> int:
 def is_worth_fusing(fused: Fused, language: str, facts: Facts) -> bool:
     """Whether keeping the scores out of memory makes up for products that are slower than the library's."""
     a = match_attention(fused)
-    name = a.second.targets[0].aval.dtype.name
+    (target,), roles = a.second.targets, Roles(a.second)
     saved = 4 * nbytes(a.first.targets[0])
-    slower = 1 / facts.kernel_rate(name, language) - 1 / facts.library_rate(name)
-    operations = Roles(a.first).operations + Roles(a.second).operations
+    slower = 1 / facts.kernel_rate(target.aval.dtype.name, language) - 1 / library_rate(roles, target, facts)
+    operations = Roles(a.first).operations + roles.operations
     return saved / facts.bandwidth + 2 * facts.launch > operations * slower

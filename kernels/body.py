@@ -16,6 +16,7 @@ from ..translator.records import dataclass
 from .dialects import CUDA, TRITON, Cuda, Triton, accumulator, bare, call_expression, carrier
 from .layout import Access, Layout, Strides, access_of
 from .loop_reductions import RUNNING
+from .loose import contracted, loose_values
 from .lower import (
     Call,
     Chosen,
@@ -103,6 +104,8 @@ class Body:
         self.packed = False  # loads and stores take several neighbouring elements; `neighbour` is one of them (CUDA)
         self.neighbour = "k"
         self.quick = False  # results are rounded to half precision anyway, so faster functions will do
+        self.loose = loose_values(lowered)
+        self.sums, self.absorbed = contracted(lowered, self.loose)
         self.alone = False  # each thread walks along a row of its own (CUDA)
         self.carried: dict[int, str] = {}
         self.walks: list[set[int]] = []  # the arrays that each pass reads along the row
@@ -136,8 +139,17 @@ class Body:
                 return [self.declare(v, self.inside(v, bounds))]
             case Convert():
                 return [self.declare(v, self.dialect.convert(self.text(v.args[0]), v.args[0].dtype, v.dtype))]
+            case Call() if v in self.absorbed:
+                return []
+            case Call() if (c := self.sums.get(v)) is not None:
+                x, y, z = (self.single(a) for a in (c.x, c.y, c.z))
+                fma = "tl.fma" if self.triton else "fmaf"
+                return [self.declare(v, f"{fma}({c.signs[0]}{x}, {y}, {c.signs[1]}{z})")]
             case Call():
-                return [self.declare(v, call_expression(self.dialect, v, v.source, self.text, self.quick))]
+                text = call_expression(self.dialect, v, v.source, self.text, self.quick, v in self.loose)
+                if self.triton and (v.along or not self.lowered.axes):
+                    text = text.replace("tl.sqrt_rn(", "exact_sqrt(")  # of blocks; of rows it is one number a program
+                return [self.declare(v, text)]
             case Fold():
                 raise AssertionError("reductions are written by their pass")
             case Scan():
@@ -145,6 +157,13 @@ class Body:
 
     def text(self, v: Value) -> str:
         return self.dialect.literal(v.source.value, v.dtype) if isinstance(v.source, Number) else v.name
+
+    def single(self, v: Value) -> str:
+        """A value as float32."""
+        number = np.dtype(np.float32)
+        if isinstance(v.source, Number):
+            return self.dialect.literal(v.source.value, number)
+        return self.dialect.convert(self.text(v), v.dtype, number)
 
     def declare(self, v: Value, expression: str) -> str:
         expression = bare(expression)

@@ -204,11 +204,17 @@ def is_worth(fused: Fused, language: str, facts: Facts) -> bool:
     if after:
         saved += nbytes(target) * (1 if target in fused.body.results else 2)
     name = target.aval.dtype.name
-    slower = roles.operations * (1 / facts.kernel_rate(name, language) - 1 / facts.library_rate(name))
+    slower = roles.operations * (1 / facts.kernel_rate(name, language) - 1 / library_rate(roles, target, facts))
     for operand, other in zip(product.args, (roles.columns, roles.rows), strict=True):
         again = -(-other // WIDEST.get(name, 64)) - 1  # each block of the other operand has this one made again
         slower += again * _work(statements_for(applies(fused), [operand], frozenset())) / facts.rates["float32"]
     return saved / facts.bandwidth + facts.launch * (len(before) + bool(after)) > slower
+
+
+def library_rate(roles: Roles, target: Var, facts: Facts) -> float:
+    """The rate of the library's product, which it computes in float32 for batches of half precision (`arrays`)."""
+    single = roles.batches > 1 and is_half(target.aval.dtype)
+    return facts.library_rate("float32" if single else target.aval.dtype.name)
 
 
 def _work(statements: Sequence[Apply]) -> float:

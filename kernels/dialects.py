@@ -20,7 +20,8 @@ from .complex_numbers import DEVICE_FORMS
 from .lower import Call, Number, Value
 
 HALVES = frozenset(("float16", "bfloat16"))
-_CALLS = ("libdevice.", "quick_exp(", "tl.exp(", "tl.sqrt(")  # that the compiler has no form of bfloat16's own for
+_CALLS = ("libdevice.", "quick_exp(", "quick_tanh(", "tl.exp(", "tl.sqrt(")
+"""What the compiler has no form of bfloat16's own for."""
 _PLAIN = re.compile(r"\w+|\w+(\.\w+)*\([^()]*\)")
 
 
@@ -52,8 +53,10 @@ def accumulator(dtype: DType) -> DType:
     return carrier(dtype)
 
 
-def primitive(source: Call, language: str) -> str:
-    """The row's template for these dtypes; empty where the operation has to be decomposed."""
+def primitive(source: Call, language: str, loose: bool = False) -> str:
+    """The row's template for these dtypes; empty where the operation has to be decomposed. `loose`: what it gives in
+    float32 is rounded to half precision in the end (see `loose`).
+    """
     dtype = source.dtypes[-1]
     kind = "f" if dtype.kind == "V" else dtype.kind  # bfloat16 calls itself void
     if kind == "c":
@@ -61,7 +64,8 @@ def primitive(source: Call, language: str) -> str:
     if kind not in source.op.kernel_kinds:
         return ""
     single = language == "triton" and all(working(d) == np.float32 for d in source.dtypes)
-    rounded = all(d.name == "bfloat16" for d in source.dtypes)
+    names = {d.name for d in source.dtypes}
+    rounded = names == {"bfloat16"} or (loose and names == {"float32"})
     quick: str = getattr(source.op, f"{language}_bfloat") if rounded else ""
     template: str = quick or (source.op.triton_single if single else "") or getattr(source.op, language)
     return template
@@ -106,11 +110,12 @@ def call_expression(
     source: Call,
     text_of: Callable[[Value], str] | None = None,
     quick: bool = False,
+    loose: bool = False,
 ) -> str:
     """`value` as an expression over its arguments: over their names, or what `text_of` says. `quick`: it is rounded to
-    half precision before it is used.
+    half precision before it is used; `loose`: in the end.
     """
-    template = primitive(source, dialect.name)
+    template = primitive(source, dialect.name, loose)
     if quick and source.op.name == "exp" and working(source.dtypes[0]) == np.float32:
         template = "quick_exp({0})"
     if not template:

@@ -5,6 +5,33 @@ from __future__ import annotations
 from . import cipher, complex_numbers
 from .host import FUNCTION
 
+_ROOT = """\
+        rsqrt.approx.ftz.f32 h, {x}; mul.rn.f32 r, {x}, h; mul.rn.f32 h, h, 0.5; neg.f32 e, r; fma.rn.f32 e, e, r, {x};
+        fma.rn.f32 {root}, e, h, r; setp.gt{both}.f32 plain, {root}, 0f26800000{before};
+"""
+_EXACT_SQRT = (
+    """@triton.jit
+def exact_sqrt(x):
+    # The float32 nearest to the root: an approximation, corrected once, which is right where the root is above 2^-50.
+    # Four at a time, one branch for all leads to what takes more steps: some are 0, infinite, no numbers or tiny.
+    if x.numel < 1024:
+        root = tl.sqrt_rn(x)
+    else:
+        root = tl.inline_asm_elementwise('''{
+        .reg .pred plain;
+        .reg .f32 h, r, e;
+"""
+    + "".join(
+        _ROOT.format(x=f"${k + 4}", root=f"${k}", both=".and" * (k > 0), before=", plain" * (k > 0)) for k in range(4)
+    )
+    + """\
+        @plain bra done;
+        sqrt.rn.f32 $0, $4; sqrt.rn.f32 $1, $5; sqrt.rn.f32 $2, $6; sqrt.rn.f32 $3, $7;
+        done:
+        }''', "=&f,=&f,=&f,=&f,f,f,f,f", [x], dtype=tl.float32, is_pure=True, pack=4)
+    return root"""
+)
+
 TRITON_HELPERS = {
     "product_of": """@triton.jit
 def product_of(a, b):
@@ -34,6 +61,32 @@ def quick_exp(x):
     return tl.inline_asm_elementwise(
         "ex2.approx.ftz.f32 $0, $1;", "=f,f", [x * 1.4426950408889634], dtype=tl.float32, is_pure=True, pack=1
     )""",
+    "single_tanh": """@triton.jit
+def single_tanh(x):
+    # Off by at most 4 units in the last place: 1 - 2 / (exp(2 |x|) + 1), and a polynomial where that would cancel.
+    u = x * x
+    p = tl.fma(tl.fma(tl.fma(u, 0.015612628, -0.052211802), u, 0.13313116), u, -0.33332598)
+    small = tl.fma(x, tl.fma(u, p, 0.0), x)  # 0.0 + -0.0 is 0.0, so that -0.0 stays -0.0
+    power = tl.inline_asm_elementwise(
+        "ex2.approx.ftz.f32 $0, $1;", "=f,f", [tl.abs(x) * 2.88539008], dtype=tl.float32, is_pure=True, pack=1
+    )
+    share = tl.inline_asm_elementwise(
+        "rcp.approx.ftz.f32 $0, $1;", "=f,f", [power + 1.0], dtype=tl.float32, is_pure=True, pack=1
+    )
+    return tl.where(tl.abs(x) < 0.6, small, libdevice.copysign(tl.fma(share, -2.0, 1.0), x))""",
+    "exact_sqrt": _EXACT_SQRT,
+    "quick_tanh": """@triton.jit
+def quick_tanh(x):
+    # For what is rounded to half precision: a ratio of polynomials, off by at most 2^-20 of itself. Its numerator
+    # outgrows the denominator from 9.2 on, where the result is 1.
+    x = tl.clamp(x, -10.5, 10.5, propagate_nan=tl.PropagateNan.ALL)
+    u = x * x
+    p = tl.fma(tl.fma(tl.fma(tl.fma(u, 1.3319080e-08, 2.0583485e-05), u, 3.4940348e-03), u, 0.13379718), u, 1.0)
+    q = tl.fma(tl.fma(tl.fma(tl.fma(u, 7.7620223e-07, 3.2830934e-04), u, 2.5871073e-02), u, 0.46713033), u, 1.0)
+    inverse = tl.inline_asm_elementwise(
+        "rcp.approx.ftz.f32 $0, $1;", "=f,f", [q], dtype=tl.float32, is_pure=True, pack=1
+    )
+    return tl.clamp(x * p * inverse, -1.0, 1.0, propagate_nan=tl.PropagateNan.ALL)""",
     **cipher.TRITON,
 }
 
@@ -86,8 +139,31 @@ __device__ __forceinline__ float {name}({parameters}) {{
          "float x", "sqrtf(x)", "sqrt.approx.f32", "%1", '"f"(x)'),
         ("quick_exp", "For what is rounded to half precision: off by |x| / 2^23 of itself, and 0 below 2^-126.",
          "float x", "expf(x)", "ex2.approx.ftz.f32", "%1", '"f"(x * 1.44269504f)'),
+        ("quick_inverse", "Off by a unit in the last place, of what is not near to the ends of the range.",
+         "float x", "1 / x", "rcp.approx.ftz.f32", "%1", '"f"(x)'),
     )
 }  # fmt: skip
+CUDA_HELPERS["within"] = """// x, or the limit with the sign of x where that is nearer to 0.
+__device__ __forceinline__ float within(float x, float limit) {
+#if __CUDA_ARCH__ >= 860
+    float y;
+    asm("min.NaN.xorsign.abs.f32 %0, %1, %2;" : "=f"(y) : "f"(x), "f"(limit));
+    return y;
+#else
+    return fabsf(x) > limit ? copysignf(limit, x) : x;
+#endif
+}"""
+CUDA_HELPERS["quick_tanh"] = """// For what is rounded to half precision: a ratio of polynomials, off by at most 2^-20
+// of itself. Its numerator outgrows the denominator from 9.2 on, where the result is 1.
+__device__ __forceinline__ float quick_tanh(float x) {
+    x = within(x, 10.5f);
+    const float u = x * x;
+    const float p =
+        fmaf(fmaf(fmaf(fmaf(u, 1.3319080e-08f, 2.0583485e-05f), u, 3.4940348e-03f), u, 0.13379718f), u, 1.0f);
+    const float q =
+        fmaf(fmaf(fmaf(fmaf(u, 7.7620223e-07f, 3.2830934e-04f), u, 2.5871073e-02f), u, 0.46713033f), u, 1.0f);
+    return within(x * p * quick_inverse(q), 1.0f);
+}"""
 CUDA_HELPERS["integer_power"] = """template <class T> __device__ inline T integer_power(T x, T y) {
     unsigned long long z = 1, square = (unsigned long long)x;
     for (; y > 0; y >>= 1, square *= square)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from kernel_programs import arguments, program
@@ -162,6 +163,27 @@ def test_products(lhs: tuple[int, ...], rhs: tuple[int, ...], out: tuple[int, ..
     y = rng.standard_normal([sizes[a] for a in rhs])
     want = np.einsum(x, list(lhs), y, list(rhs), list(out))
     np.testing.assert_allclose(product(np, x, y, ContractAttrs(lhs, rhs, out)), want, rtol=1e-12)
+
+
+class Refusing:
+    """An array module that multiplies no batches of half precision, nor vectors of it, as CuPy up to 14.2."""
+
+    def matmul(self, x: Any, y: Any) -> Any:
+        assert x.dtype == np.float32
+        return np.matmul(x, y)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
+@pytest.mark.parametrize(("lhs", "rhs", "out"), [((0, 1, 2), (0, 2, 3), (0, 1, 3)), ((0,), (0,), ())])
+def test_batches_of_half_precision_are_summed_in_float32(
+    dtype: Any, lhs: tuple[int, ...], rhs: tuple[int, ...], out: tuple[int, ...]
+) -> None:
+    sizes, rng = (3, 4, 5, 6), np.random.default_rng(0)
+    x, y = (rng.standard_normal([sizes[a] for a in labels]).astype(dtype) for labels in (lhs, rhs))
+    found = product(Refusing(), x, y, ContractAttrs(lhs, rhs, out))
+    want = product(np, x.astype(np.float64), y.astype(np.float64), ContractAttrs(lhs, rhs, out))
+    assert found.dtype == dtype
+    np.testing.assert_allclose(found.astype(np.float64), want, rtol=0.01, atol=0.01)
 
 
 def test_sorts_and_transforms(backend: OneByOne) -> None:

@@ -241,6 +241,10 @@ def by_assembler(text: str, constraints: str, args: Any, dtype: Any, is_pure: bo
     (x,) = args
     if text.startswith("cvt.rn.bf16x2.f32"):
         return x.to(tl.bfloat16)
+    if text.startswith("rcp.approx.ftz.f32"):
+        return 1.0 / x
+    if "sqrt.rn.f32" in text:
+        return tl.sqrt_rn(x)
     assert text.startswith("ex2.approx.ftz.f32"), text
     found = tl.exp2(x)
     return tl.where(found < 2.0**-126, 0.0, found)

@@ -95,7 +95,7 @@ class Elementwise:
     stablehlo  the StableHLO operation ("tanh"). cuda, triton: expression templates with the arguments {0} {1} and
                the C suffix {f} of the float type ("f" for float32). Empty: `decompose` is used. triton_single: of
                float32 alone. triton_bfloat, cuda_bfloat: faster ones that are off by a few units of float32, for
-               results that are rounded to bfloat16, whose units are 65,536 times as large.
+               results that are rounded to bfloat16, whose units are 65,536 times as large, at once or in the end.
     stablehlo_kinds, kernel_kinds   the dtype kinds for which the primitive means this operation; `decompose`, whose
                arguments have the loop's dtypes, serves the others. Ask `primitive`.
     kinks      points of the first argument where the derivative jumps; tests avoid them.

@@ -122,6 +122,7 @@ def d_tanh(x: Any, y: Any) -> Any:
 TANH = Elementwise(
     name="tanh", numpy="np.tanh", evaluate=np.tanh, partials=(d_tanh,),
     stablehlo="tanh", cuda="tanh{f}({0})", triton="libdevice.tanh({0})", samples=(NEAR,),
+    triton_single="single_tanh({0})", cuda_bfloat="quick_tanh({0})", triton_bfloat="quick_tanh({0})",
 )
 
 
