@@ -48,7 +48,8 @@ class Driver:
     """A function that is cut. `fun` is called like the function itself, with NumPy arrays.
 
     `called` are the functions called that are cut themselves, shared by all that are cut together. `before` is a driver
-    of the function whose regions are known; `whole` one in whose place this is for small arguments.
+    of the function whose regions are known; `whole` one in whose place this is for small arguments; `inside` the region
+    whose statements the function is.
     """
 
     def __init__(
@@ -59,8 +60,10 @@ class Driver:
         called: dict[types.FunctionType, Region],
         before: Driver | None = None,
         whole: Driver | None = None,
+        inside: Region | None = None,
     ) -> None:
         self.function, self.cuts, self.options, self.called = function, cuts, options, called
+        self.inside = inside
         self.grown: Cuts | None = None  # with what the regions were cut at since
         self._little = Cuts({})  # what it goes without for small arguments
         self._small = 0  # elements of those; 0 for none
@@ -89,15 +92,19 @@ class Driver:
         self.fun.__defaults__, self.fun.__kwdefaults__ = function.__defaults__, function.__kwdefaults__
 
     def grow(self, cuts: Cuts) -> None:
-        """A region was cut at these statements: the next call goes through one driver that knows them all."""
+        """A region was cut at these statements: the next call goes through one driver that knows them all, and so does
+        the next call of the function around, which would find them one after the other.
+        """
         mine = Cuts({self._origins.get(s, s): why for s, why in cuts.hosts.items()}, cuts.calls)
         self.grown = (self.grown or self.cuts) | mine
+        if self.inside is not None and self.inside.owner is not None:
+            self.inside.owner.grow(mine)
 
     def latest(self) -> Driver:
         """This driver, or one in whose place regions that were cut are regions of their own."""
         if self.grown is None:
             return self
-        return Driver(self.function, self.grown, self.options, self.called, self)
+        return Driver(self.function, self.grown, self.options, self.called, self, inside=self.inside)
 
     def dissolve(self, run: tuple[ast.stmt, ...]) -> None:
         """A region of these statements costs more than it can save: calls with as little go without it from now on."""
@@ -231,7 +238,7 @@ class Region(Accelerated):
         except UntracedError as error:
             cuts = cuts_at(as_definition(source_of(self.fun).node), error)
             if any(s is not self._back for s in cuts.hosts):
-                self.again = Driver(self._function, cuts, self.options, self._called)
+                self.again = Driver(self._function, cuts, self.options, self._called, inside=self)
                 if self.owner is not None:
                     self.owner.grow(cuts)
                 return self.again.fun(*args, **kwargs)

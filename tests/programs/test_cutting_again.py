@@ -11,7 +11,7 @@ import pytest
 from comparing import assert_same
 
 from untraced import accelerate
-from untraced.runtime.calls import fallback
+from untraced.runtime.calls import fallback, regions
 
 
 def _loops_and_a_comprehension_of_one_name(steps, rows):
@@ -127,6 +127,60 @@ def test_a_name_that_no_loop_has_bound_raises_as_it_would() -> None:
         assert fast(2, np.ones(3)) == 7.0
     with pytest.raises(UnboundLocalError, match="'last'"):
         fast(0, np.ones(3))
+
+
+def _stores_of_sizes_that_only_the_run_knows(steps, x, y, z):
+    total = 0.0
+    for i in range(steps):
+        print(i)
+        for j in range(2):
+            inside = x > 0.25 * j
+            a, b, c = x[inside], y[inside], z[inside]
+            total += a[0] + b[0] + c[0]
+            x[inside] = a * 0.9
+            y[inside] = b[::-1]
+            z[inside] = c[::-1]
+            total += np.sum(np.sqrt(x * x + y * y + z * z)) / (1.0 + np.max(np.abs(x)))
+    return total
+
+
+def test_each_cut_is_found_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What regions inside of regions are cut at is known to the function around: it is not found again there."""
+    found: list[str] = []
+    known = regions.cuts_at
+
+    def noting(function: Any, error: Any) -> Any:
+        cuts = known(function, error)
+        found.extend(str(s.lineno) for s in cuts.hosts)
+        return cuts
+
+    monkeypatch.setattr(regions, "cuts_at", noting)
+    x, y, z = np.random.default_rng(0).random((3, 400_000))  # plainly worth a translation
+    ours = [a.copy() for a in (x, y, z)]
+    with contextlib.redirect_stdout(io.StringIO()):
+        expected = _stores_of_sizes_that_only_the_run_knows(3, x, y, z)
+        got = accelerate(_stores_of_sizes_that_only_the_run_knows, target="cpu")(3, *ours)
+    assert abs(got - expected) < 1e-12 * abs(expected)  # sums in another order
+    for a, b in zip(ours, (x, y, z), strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert len(found) == len(set(found)) > 2
+
+
+def test_thousands_of_containers_outside_are_left_where_they_lie() -> None:
+    graph = {i: [(i + 1) % 3000, (i * 7) % 3000] for i in range(3000)}
+
+    def walk(steps: int) -> int:
+        at = total = 0
+        for i in range(steps):
+            at = graph[at][i % 2]
+            total += at
+        return total
+
+    fast = accelerate(walk)
+    assert fast(50) == walk(50)
+    graph[0] = [5, 5]
+    assert fast(50) == walk(50)
+    assert "more than 2,000 lists" in fast.inspect(50).source
 
 
 def test_long_lists_are_not_looked_through_for_arrays(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ from test_kernels import assert_same
 
 from untraced import accelerate
 from untraced.translator.errors import UntracedError
+from untraced.translator.reading import demand
 
 Case = tuple[Callable[..., Any], tuple[Any, ...]]
 X = np.random.default_rng(0).random(9)
@@ -225,6 +226,48 @@ def test_what_is_known_to_be_short_is_taken_from_a_window():
         inspected = accelerate(function, target="numpy").inspect(*copy.deepcopy(arguments))
         assert f"np.arange({size})" in inspected.source
         assert "np.arange(41)[" not in inspected.source and "CPython" not in inspected.source
+
+
+def banded_rows(a, below, above):
+    n, out = a.shape[0], np.zeros(a.shape[0])
+    for i in range(n):
+        count = 1 + min(n - i - 1, above) + min(i, below)
+        out[i] = a[i, :count] @ a[n - i - 1, 1 : count + 1]
+    return out
+
+
+def test_arguments_that_bound_a_slice_are_asked_for_before_the_loop_is_written_out() -> None:
+    a = np.random.default_rng(0).random((20, 10))
+    f = accelerate(banded_rows)
+    assert_same(f(a, 2, 3), banded_rows(a, 2, 3), "result")
+    assert f.inspect(a, 2, 3).source.count("a[") < 3  # not one line for each of the 20 turns
+
+
+def overlaps_of_bands(a, b):
+    n, out = a.shape[0], np.zeros(a.shape)
+    for i in range(n):
+        first, count = max(0, i - 3), 1 + min(n - i - 1, 4) + min(i, 3)
+        for j in range(max(i - 5, 0), min(n, i + 6)):
+            other, others = max(0, j - 2), 1 + min(n - j - 1, 3) + min(j, 2)
+            ahead, behind = (first - other, 0) if first >= other else (0, other - first)
+            both = min(count - behind, others - ahead)
+            out[i, 0] += np.sum(a[i, behind : behind + both]) * np.sum(b[j, ahead : ahead + both])
+    return out
+
+
+def test_ranges_of_minima_of_minima_are_found_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_into = 0
+    most = demand._most
+
+    def counted(*args: Any) -> Any:
+        nonlocal looked_into
+        looked_into += 1
+        return most(*args)
+
+    monkeypatch.setattr(demand, "_most", counted)
+    a, b = np.random.default_rng(0).random((2, 30, 12))
+    assert_same(accelerate(overlaps_of_bands)(a, b), overlaps_of_bands(a, b), "result")
+    assert looked_into < 5000  # each path through the minima and maxima by itself: hundreds of thousands
 
 
 def test_only_the_last_batch_is_written_out():

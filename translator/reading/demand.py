@@ -91,6 +91,8 @@ def demand(ctx: Context, needed: Iterable[Value], node: ast.AST, what: str) -> N
         raise ctx.error(UnsupportedError, node, f"{what} is not known when the function is translated")
     span = ctx.b.span if ctx.frame.fixed else ctx.frame.source.span(node)
     why = f"{what} in `{span.text}` ({span})" if span.line else what
+    if what is LENGTH and leaves:
+        loops = set()  # with the arguments known, the slice may be short enough to be a window in every turn
     raise Restart(frozenset(leaves), frozenset(loops), why, known=frozenset(outside))
 
 
@@ -189,9 +191,16 @@ def affine(ctx: Context, v: Value, inner: Mapping[Var, Apply] = MappingProxyType
         return affine(ctx, v.value)
     if type(v) is not Var or v.aval.shape or v.aval.dtype.kind not in "iu":
         return None
-    made = ctx.definition(v) or inner.get(v)
-    if made is None:
-        return {v: 1}, 0
+    if v not in ctx.numbers.forms or inner:
+        made = ctx.definition(v) or inner.get(v)
+        form = ({v: 1}, 0) if made is None else _form(ctx, v, made, inner)
+        if made is None or inner:
+            return form
+        ctx.numbers.forms[v] = form
+    return ctx.numbers.forms[v]
+
+
+def _form(ctx: Context, v: Var, made: Apply, inner: Mapping[Var, Apply]) -> Affine:
     if made.op is ops.ASTYPE and not made.args[0].aval.shape and np.can_cast(made.args[0].aval.dtype, v.aval.dtype):
         return affine(ctx, made.args[0], inner) or ({v: 1}, 0)
     if made.op in (ops.MAXIMUM, ops.MINIMUM, ops.WHERE):
@@ -278,6 +287,12 @@ def _most(ctx: Context, form: Affine, choices: int = _CHOICES) -> int | None:
 
 
 def _range_of(ctx: Context, x: Var) -> Interval:
+    if x not in ctx.numbers.ranges:
+        ctx.numbers.ranges[x] = _counted(ctx, x)
+    return ctx.numbers.ranges[x]
+
+
+def _counted(ctx: Context, x: Var) -> Interval:
     counter = ctx.loops.counters.get(x)
     if counter is None:
         return (0, None) if x.aval.dtype.kind == "u" else (None, None)
@@ -312,6 +327,12 @@ def _outermost(ctx: Context, form: Affine) -> tuple[Var, bool, list[Affine]] | N
 
 def _one_of_two(ctx: Context, x: Var) -> tuple[Elementwise | None, list[Affine | None]]:
     """The two numbers of which `x` is one, and MINIMUM or MAXIMUM where it is that one."""
+    if x not in ctx.numbers.sides:
+        ctx.numbers.sides[x] = _sides(ctx, x)
+    return ctx.numbers.sides[x]
+
+
+def _sides(ctx: Context, x: Var) -> tuple[Elementwise | None, list[Affine | None]]:
     made = ctx.definition(x)
     if made is not None and made.op in (ops.MAXIMUM, ops.MINIMUM, ops.WHERE):
         sides = [affine(ctx, side) for side in made.args[-2:]]

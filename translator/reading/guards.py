@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import DTypeError, ObjectsError
+from ..errors import CutError, Diagnostic, DTypeError, ObjectsError
 from ..ir import Atom, Aval, Capture, Param, Root, Var, const
 from ..records import dataclass
 from ..tree import ARRAY, LEAF, TreeDef
@@ -154,6 +154,9 @@ def _structure(v: Any) -> Any:
     return (type(v), len(v)) if isinstance(v, list | tuple) else type(v)
 
 
+MOST_CONTAINERS = 2000
+
+
 class Variables:
     """The names in a dict of globals, or the one of a closure cell, as attributes that can be set."""
 
@@ -187,6 +190,7 @@ class Captures:
         self.params: list[tuple[Param, Var, Cell | None]] = []
         self.values: dict[Outside, Value] = {}
         self.adopted: dict[int, Any] = {}
+        self.containers = 0  # how many were met
         self.roots: dict[int, Root] = {}
 
     def load(self, scope: Scope, name: str) -> Value:
@@ -370,6 +374,11 @@ class Captures:
         return Partial(part("func"), args, {k: part("keywords", k) for k in value.keywords})
 
     def _container(self, value: Any, capture: Capture, space: Any) -> Value:
+        self.containers += 1
+        if self.containers > MOST_CONTAINERS:
+            what = f"more than {MOST_CONTAINERS:,} lists, tuples and dicts outside the function"
+            raise CutError(Diagnostic(what, why="each of them and all that they hold would be compared at every call"))
+
         def child(key: Any, item: Any) -> Value:
             inner = Capture(capture.function, capture.name, (*capture.path, ("item", key)))
             return self.adopt(item, inner, space)

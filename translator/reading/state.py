@@ -71,6 +71,8 @@ class Numbers:
     compound       what loops and branches give: the statement, and the loop's syntax.
     blended        numbers that are of one kind or of another, depending on a condition.
     python_bools   those that Python has as bool (`booleans`).
+    forms, sides, ranges   what `demand` has found out about integers: each is looked at once, since there are
+                           exponentially many paths through minima and maxima of each other.
     """
 
     leaf_of: dict[Var, int] = field(default_factory=dict)
@@ -78,6 +80,9 @@ class Numbers:
     compound: dict[Var, tuple[Statement, ast.AST | None]] = field(default_factory=dict)
     blended: set[Var] = field(default_factory=set)
     python_bools: set[Var] = field(default_factory=set)
+    forms: dict[Var, tuple[dict[Var, int], int]] = field(default_factory=dict)
+    sides: dict[Var, tuple[Any, list[Any]]] = field(default_factory=dict)
+    ranges: dict[Var, tuple[int | None, int | None]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
