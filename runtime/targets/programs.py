@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -29,13 +29,17 @@ class Program(Protocol):
         ...
 
 
-def load(target: str, function: Function, *, donated: Sequence[int] = (), checks: bool = True) -> Program:
-    """Compile for the target. Raises TargetError where the device or its toolchain is missing."""
+def load(
+    target: str, function: Function, *, donated: Sequence[int] = (), checks: bool = True, later: bool = False
+) -> Program:
+    """Compile for the target, on the processor `later` when it is asked for. Raises TargetError where the device or its
+    toolchain is missing.
+    """
     match target:
         case "cpu":
             from .xla import XlaProgram
 
-            return XlaProgram(function, donated, checks)
+            return XlaProgram(function, donated, checks, later)
         case "triton" | "cuda":
             from .gpu import GpuProgram
 
@@ -45,11 +49,13 @@ def load(target: str, function: Function, *, donated: Sequence[int] = (), checks
             raise AssertionError(f"no programs for {target}")
 
 
-def runs_in_numpy(function: Function) -> bool:
-    """Whether the fused program for "cpu" runs faster as its printed source, when called with NumPy arrays."""
+def runs_in_numpy(function: Function, copied: Collection[int] = ()) -> bool:
+    """Whether the fused program for "cpu" runs faster as its printed source, when called with NumPy arrays, of which
+    those at the places `copied` do not lie as XLA wants them.
+    """
     from ...tpu.by_numpy import by_numpy
 
-    return by_numpy(function)
+    return by_numpy(function, copied)
 
 
 def seconds_of_compiling(function: Function) -> float:
