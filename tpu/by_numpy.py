@@ -11,9 +11,9 @@ the long ones take XLA seconds, for microseconds at a call: `seconds_of_compilin
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 
-from ..translator.ir import Apply, Aval, For, Function, Fused, If, Raise, Statement, Var, While, walk
+from ..translator.ir import Apply, Atom, Aval, For, Function, Fused, If, Raise, Statement, Var, While, walk
 from ..translator.ops.core import (
     ArgReduce,
     Cast,
@@ -26,6 +26,7 @@ from ..translator.ops.core import (
     Fourier,
     Index,
     Linalg,
+    Put,
     Reduce,
     ReduceAttrs,
     Reshape,
@@ -61,10 +62,12 @@ PLAIN = frozenset(
     )
 )
 """Operations that NumPy has vector instructions for: they take as long as their arrays take from memory."""
+IN_PLACE = frozenset({"add", "subtract", "multiply", "divide"})
+"""Operations that print as `x += v`."""
 SORTED = 10.0  # an element that is sorted, or Fourier transformed
 ALONG = 1.0  # one that is added to a running sum, or looked at for an extreme
 CHOSEN = 3.0  # one that is looked up
-TURNED = 4 * BYTE  # a byte of a matrix that LAPACK wants column by column
+TURNED = 4 * BYTE  # a byte of an array that is copied with its axes in another order, as LAPACK wants matrices
 MOVED = 1.5  # times as long as NumPy XLA takes to turn, reverse and join arrays
 MULTIPLICATION = 0.1  # of real matrices in double precision, in either library
 BEHIND = 1.1  # XLA's products take so many times as long as BLAS's
@@ -74,16 +77,18 @@ LIBRARY = {"cholesky", "solve", "det", "slogdet_sign", "slogdet_log", "eigh_valu
 """Linear algebra of one result: of several NumPy would factorise several times."""
 
 
-def by_numpy(function: Function) -> bool:
-    """Whether NumPy is to run a fused program on NumPy arrays, as its printed source."""
+def by_numpy(function: Function, copied: Collection[int] = ()) -> bool:
+    """Whether NumPy is to run a fused program on NumPy arrays, as its printed source. The arguments at the places
+    `copied` do not lie as XLA wants them.
+    """
     results = function.body.results
     if not host_calls.AVAILABLE or not results or any(r.aval.weak for r in results):
         return False
     try:
-        weighed = _Weighed(function)
+        weighed = _Weighed(function, copied)
     except _NotWeighed:
         return False
-    return LEAST < weighed.numpy < weighed.xla
+    return weighed.numpy < weighed.xla > LEAST
 
 
 def seconds_of_compiling(function: Function) -> float:
@@ -105,10 +110,13 @@ class _NotWeighed(Exception):
 class _Weighed:
     """Nanoseconds of both, for a program."""
 
-    def __init__(self, function: Function) -> None:
+    def __init__(self, function: Function, copied: Collection[int]) -> None:
         self.numpy = self.xla = 0.0
         self._temporary = 0  # bytes that XLA holds between its kernels
         self._results = set(function.body.results)
+        self._params = set(function.body.params)
+        self._same = _same(function)
+        self._written, self._in_place = _written(function, self._same)
         for s in function.body.statements:
             if _is_small(s):
                 self.numpy += CALL
@@ -118,25 +126,25 @@ class _Weighed:
                 self._alone(s)
             else:
                 raise _NotWeighed
-        self._arguments(function)
+        self._arguments(function, copied)
         self._views(function)
         self.xla += _faults(self._temporary, FAULTED)
 
-    def _arguments(self, function: Function) -> None:
+    def _arguments(self, function: Function, elsewhere: Collection[int]) -> None:
         """Count the copies of arguments that XLA gets; written ones are results that are copied back."""
         params = function.body.params
-        in_place = read_in_place(function)
-        copied = [p.aval for k, p in enumerate(params) if k not in in_place and _bytes(p.aval) >= STAGED]
-        self.xla += sum(map(_bytes, copied)) * 2 * BYTE
-        written = [_bytes(r.aval) for r in function.body.results[function.out.leaf_count :]]
-        self.xla += sum(written) * 2 * BYTE
-        self.numpy += sum(written) * 2 * BYTE
+        in_place = read_in_place(function).difference(elsewhere)
+        copied = [k for k, p in enumerate(params) if k not in in_place and _bytes(p.aval) >= STAGED]
+        self.xla += sum(_bytes(params[k].aval) * (TURNED if k in elsewhere else 2 * BYTE) for k in copied)
+        written = [params[k] for k in function.mutated]
+        self.xla += sum(_bytes(p.aval) for p in written) * 2 * BYTE
+        self.numpy += sum(_bytes(p.aval) for p in written if p not in self._written) * 2 * BYTE
 
     def _views(self, function: Function) -> None:
-        """Results that are views are written out, by XLA's loops element by element."""
-        free = {s.targets[0]: s for s in function.body.statements if isinstance(s, Apply) and is_free(s)}
-        moved = [free[r] for r in self._results if isinstance(r, Var) and r in free and free[r].args]
-        written = sum(_bytes(s.targets[0].aval) for s in moved)
+        """Results that are arguments, or views, are written out, by XLA's loops element by element."""
+        moved = {s.targets[0] for s in function.body.statements if isinstance(s, Apply) and is_free(s) and s.args}
+        moved |= set(function.body.params)
+        written = sum(_bytes(r.aval) for r in function.body.results[: function.out.leaf_count] if r in moved)
         self.numpy += written * 2 * BYTE
         self.xla += written * 2 * BYTE * MOVED
 
@@ -144,10 +152,13 @@ class _Weighed:
         """XLA goes once over what the group reads and writes, and over what a product in it takes or gives; NumPy
         once for each operation.
         """
-        self.xla += sum(_bytes(a.aval) for a in s.args) * BYTE
+        puts = [p for p in s.body.statements if isinstance(p, Apply) and isinstance(p.op, Put)]
+        bases, put = {p.args[0] for p in puts}, {p.targets[0] for p in puts}
+        read = [a for p, a in zip(s.body.params, s.args, strict=True) if p not in bases]
+        self.xla += sum(_bytes(a.aval) for a in read) * BYTE
         products = [p for p in s.body.statements if isinstance(p, Apply) and isinstance(p.op, Contract)]
         stored = {t for p in products for t in (*p.args, *p.targets)}
-        self._store(s.targets)
+        self._store(t for t, r in zip(s.targets, s.body.results, strict=True) if r not in put)
         for inner in s.body.statements:
             if not isinstance(inner, Apply):
                 raise _NotWeighed
@@ -161,8 +172,20 @@ class _Weighed:
             elif isinstance(inner.op, Reduce):
                 self.xla += inner.args[0].aval.size * OPERATION
                 self.numpy += _bytes(inner.args[0].aval) * BYTE + _rows_reduced(inner) * ROW
+            elif isinstance(inner.op, Put):
+                self._put(inner)
             elif not is_free(inner):
                 raise _NotWeighed
+
+    def _put(self, s: Apply) -> None:
+        """A store into an array: NumPy and XLA copy what they may not write, XLA all arguments."""
+        (array, value, *places), (target,) = s.args, s.targets
+        stored = max(value.aval.size, *(p.aval.size for p in places)) if places else value.aval.size
+        each = CHOSEN if places else 2 * BYTE * target.aval.dtype.itemsize
+        copied = _bytes(target.aval) * 2 * BYTE + _faults(_bytes(target.aval), FRESH)
+        of_caller = _first(array, self._same) in self._params
+        self.numpy += stored * each + (copied if of_caller and target not in self._in_place else 0.0)
+        self.xla += stored * each + (copied if of_caller else 0.0)
 
     def _store(self, targets: Iterable[Var]) -> None:
         """Count what XLA writes: results into memory that is provided for them, temporaries into its own."""
@@ -178,7 +201,8 @@ class _Weighed:
         plain = s.op.name in PLAIN and all(a.aval.dtype.kind in kinds for a in (*s.args, target))
         half = any(a.aval.dtype.char == "e" or a.aval.dtype.kind == "V" for a in s.args)
         cheap = not half and (plain or isinstance(s.op, Cast))
-        self.numpy += moved * BYTE + _faults(_bytes(target.aval), FRESH) + _rows_spread(s) * ROW
+        fresh = 0.0 if target in self._in_place else _faults(_bytes(target.aval), FRESH)
+        self.numpy += moved * BYTE + fresh + _rows_spread(s) * ROW
         if cheap:
             self.xla += target.aval.size * OPERATION
         elif s.op.name in VECTORISED and target.aval.dtype.char in "fd" and host_calls.has_vectors():
@@ -193,6 +217,9 @@ class _Weighed:
         (target,) = s.targets
         read, written = sum(_bytes(a.aval) for a in s.args), _bytes(target.aval)
         if is_free(s):
+            return
+        if isinstance(s.op, Put):
+            self._put(s)
             return
         self._store(s.targets)
         match s.op:
@@ -244,6 +271,40 @@ class _Weighed:
         took = (_bytes(x.aval) + _bytes(y.aval)) * BYTE if vector else count * each
         self.numpy += took / 2 if x is y and not vector else took  # the product of a matrix with itself is symmetric
         self.xla += took * BEHIND
+
+
+def _same(function: Function) -> dict[Atom, Atom]:
+    """What a group takes and gives goes by another name inside."""
+    groups = [s for s in function.body.statements if isinstance(s, Fused)]
+    same: dict[Atom, Atom] = {}
+    for s in groups:
+        same |= zip(s.body.params, s.args, strict=True)
+        same |= zip(s.targets, s.body.results, strict=True)
+    return same
+
+
+def _first(a: Atom, same: Mapping[Atom, Atom]) -> Atom:
+    while a in same:
+        a = same[a]
+    return a
+
+
+def _written(function: Function, same: Mapping[Atom, Atom]) -> tuple[set[Atom], set[Atom]]:
+    """The arguments that NumPy changes where they are, step by step, and the values that they have on the way."""
+    made = {t: s for s in walk(function.body) if isinstance(s, Apply) for t in s.targets}
+    written, values = set[Atom](), set[Atom]()
+    for k, final in zip(function.mutated, function.body.results[function.out.leaf_count :], strict=True):
+        p, chain, a = function.body.params[k], list[Atom](), _first(final, same)
+        while isinstance(s := made.get(a) if isinstance(a, Var) else None, Apply):
+            x = s.args[0] if s.args else None
+            if x is None or not (isinstance(s.op, Put) or s.op.name in IN_PLACE) or x.aval != a.aval:
+                break
+            chain.append(a)
+            a = _first(x, same)
+        if a is p:
+            written.add(p)
+            values |= {*chain}
+    return written, values
 
 
 def _rows_reduced(s: Apply) -> int:

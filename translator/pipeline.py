@@ -142,6 +142,7 @@ class Translation:
 
     `stages` is in order: "read", "derive", "batch", "simplify", "fuse" (a second derive is "derive 2"). `statics` are
     the argument leaves whose values the program is specialised on; it stays valid for as long as all `guards` hold.
+    `ordered` are the leaves of the result that lie in C's order, however the arguments do.
     """
 
     stages: Stages
@@ -152,6 +153,7 @@ class Translation:
     changes: tuple[Change, ...] = ()  # the caller's containers whose new contents follow the result
     returned: tuple[Returned, ...] = ()  # results that are arguments which the function writes
     loops: tuple[LoopNote, ...] = ()  # what became of loops, and of control flow that differs between lanes
+    ordered: frozenset[int] = frozenset()
 
     @property
     def function(self) -> Function:
@@ -192,6 +194,7 @@ def translate(
         reading.changes,
         reading.returned,
         tuple(loops),
+        reading.ordered,
     )
 
 

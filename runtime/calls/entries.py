@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import contextmanager
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -38,6 +38,7 @@ from ..trees.assembly import argument_assembler, assembler
 from ..trees.tree import map as tree_map
 from .arguments import Binding
 from .fastcall import guard_function
+from .orders import Orders
 
 if TYPE_CHECKING:
     from .accelerate import Accelerated
@@ -182,7 +183,7 @@ def make_entry(accelerated: Accelerated, binding: Binding, leaves: Sequence[Any]
         return EitherEntry(translation, binding, accelerated)
     if accelerated.target == "cpu" and (price := seconds_of_compiling(translation.function)):
         return LaterEntry(translation, binding, accelerated, price)
-    return TargetEntry(translation, binding, accelerated)
+    return TargetEntry(translation, binding, accelerated, leaves)
 
 
 # ---- numpy ---------------------------------------------------------------------------------------
@@ -223,7 +224,8 @@ class HostEntry(Entry):
             return tree_map(lambda x: device_put(x, device) if isinstance(x, np.ndarray | np.generic) else x, result)
         result = self._called(arguments)
         given = [x for x in (*arguments, *self.standing()) if isinstance(x, np.ndarray)]
-        return _owned(self.function.out, result, given)
+        ordered = self.translation.ordered
+        return _owned(self.function.out, result, given, set(), ordered if any(map(_is_turned, given)) else ())
 
     def _called(self, arguments: Sequence[Any]) -> Any:
         try:
@@ -253,16 +255,33 @@ def _undone(written: Sequence[np.ndarray[Any, Any]]) -> Iterator[None]:
         raise
 
 
-def _owned(tree: TreeDef, x: Any, given: Sequence[np.ndarray[Any, Any]], held: set[int] | None = None) -> Any:
-    """The result with leaves in memory of their own, as on compiled targets. `held`: arrays whose memory is taken."""
-    held = set() if held is None else held
+def _is_turned(x: np.ndarray[Any, Any]) -> bool:
+    return not x.flags.c_contiguous
+
+
+def _owned(
+    tree: TreeDef,
+    x: Any,
+    given: Sequence[np.ndarray[Any, Any]],
+    held: set[int],
+    ordered: Container[int],
+    first: int = 0,
+) -> Any:
+    """The result with leaves in memory of their own, as on compiled targets. `held`: arrays whose memory is taken.
+    Leaves that are `ordered` lie in C's order; `first` is the number of the first one here.
+    """
     if tree.kind is Kind.LEAF:
-        return _own(x, given, tree == ARRAY, held)
+        own = _own(x, given, tree == ARRAY, held)
+        return np.ascontiguousarray(own) if first in ordered else own
     opened = open_node(x) if tree.children else None
     if opened is None:
         return x
     children, shell = opened
-    return close_node(shell, [_owned(t, child, given, held) for t, child in zip(tree.children, children, strict=True)])
+    made = []
+    for t, child in zip(tree.children, children, strict=True):
+        made.append(_owned(t, child, given, held, ordered, first))
+        first += t.leaf_count
+    return close_node(shell, made)
 
 
 def _own(x: Any, given: Sequence[np.ndarray[Any, Any]], is_array: bool, held: set[int]) -> Any:
@@ -287,9 +306,11 @@ def _own(x: Any, given: Sequence[np.ndarray[Any, Any]], is_array: bool, held: se
 
 
 class TargetEntry(Entry):
-    """A compiled program on a device."""
+    """A compiled program on a device. It is compiled at once where the first call, with `leaves`, will need that."""
 
-    def __init__(self, translation: Translation, binding: Binding, accelerated: Accelerated) -> None:
+    def __init__(
+        self, translation: Translation, binding: Binding, accelerated: Accelerated, leaves: Sequence[Any] = ()
+    ) -> None:
         super().__init__(translation, binding)
         f = self.function = translation.function
         self.device = device_of_target(accelerated.target)
@@ -299,15 +320,21 @@ class TargetEntry(Entry):
         if self.streams or any(map(may_raise, f.body.statements)):  # CPython may have to run the call again
             donated = ()
         self.donated = donated
+        checks = accelerated.options.checks
+        turns = accelerated.target == "cpu" and not (donated or self.draws or self.streams)
+        self.orders = Orders(translation, checks) if turns else None
+        later = turns and any(type(x) is np.ndarray and not x.flags.c_contiguous for x in leaves)
         handed_back = () if translation.changes else [leaf_at(f.out, r.keys) for r in translation.returned]
         self.program: Program = load(
             accelerated.target,
             f,
             donated=donated,
-            checks=accelerated.options.checks,
+            checks=checks,
+            later=later,
             handed_back=frozenset(k for k in handed_back if k is not None),
         )
         self.assemble = assembler(f.out)
+        self._accelerated = accelerated
         self.leaf_count = f.out.leaf_count
         kept = [i for i in range(len(binding.sources)) if i not in translation.statics]
         self.sources = [binding.sources[i] for i in kept]
@@ -340,7 +367,12 @@ class TargetEntry(Entry):
         if any(type(x) is Array for x in leaves):
             return self._run_on_device(values, leaves)
         host = [np.asarray(x) if type(x) is Array else x for x in values]
-        outs = self.program.host(host)
+        orders = self.orders
+        lying = orders.lying(host) if orders is not None and orders.large else ()
+        way = orders.way(lying) if orders is not None and lying else None
+        if way == "numpy":
+            return self._in_numpy.run(leaves)
+        outs = (way or self.program).host(host)
         if self.mutated:
             arguments = self.arguments(leaves)
             for i, final in zip(self.mutated, outs[self.leaf_count :], strict=True):
@@ -349,6 +381,10 @@ class TargetEntry(Entry):
         if self.one:
             return self.finish[0](outs[0])
         return self.assemble([f(o) for f, o in zip(self.finish, outs, strict=False)])
+
+    @functools.cached_property
+    def _in_numpy(self) -> EitherEntry:
+        return EitherEntry(self.translation, self.binding, self._accelerated)
 
     def _run_on_device(self, values: list[Any], leaves: Sequence[Any]) -> Any:
         if self.donated:

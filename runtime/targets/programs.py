@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -39,9 +39,11 @@ def load(
     *,
     donated: Sequence[int] = (),
     checks: bool = True,
+    later: bool = False,
     handed_back: frozenset[int] = frozenset(),
 ) -> Program:
-    """Compile for the target. Raises TargetError where the device or its toolchain is missing.
+    """Compile for the target, on the processor `later` when it is asked for. Raises TargetError where the device or its
+    toolchain is missing.
 
     `handed_back`: leaves of the result for which the caller gets his own arrays, which the program has written.
     """
@@ -54,7 +56,7 @@ def load(
                 from .loops import LoopsProgram
 
                 return LoopsProgram(function, *loops, checks, handed_back)
-            return XlaProgram(function, donated, checks)
+            return XlaProgram(function, donated, checks, later)
         case "triton" | "cuda":
             from .gpu import GpuProgram
 
@@ -77,11 +79,13 @@ def runs_in_loops(function: Function) -> bool:
     return _loops_alone(function, checks=True) is not None
 
 
-def runs_in_numpy(function: Function) -> bool:
-    """Whether the fused program for "cpu" runs faster as its printed source, when called with NumPy arrays."""
+def runs_in_numpy(function: Function, copied: Collection[int] = ()) -> bool:
+    """Whether the fused program for "cpu" runs faster as its printed source, when called with NumPy arrays, of which
+    those at the places `copied` do not lie as XLA wants them.
+    """
     from ...tpu.by_numpy import by_numpy
 
-    return by_numpy(function)
+    return by_numpy(function, copied)
 
 
 def seconds_of_compiling(function: Function) -> float:

@@ -151,7 +151,8 @@ def _compiled(
 class XlaProgram:
     """A compiled program. A program with run-time checks waits for its flag; all others do not wait."""
 
-    def __init__(self, function: Function, donated: Sequence[int], checks: bool) -> None:
+    def __init__(self, function: Function, donated: Sequence[int], checks: bool, later: bool = False) -> None:
+        """`later`: it is compiled when it is first asked for."""
         self.device: Device = local_devices()[0]
         self._compile = functools.partial(_compiled, function, tuple(donated), checks)
         with errors_at(function.span):
@@ -160,7 +161,7 @@ class XlaProgram:
             in_place = read_in_place(emitted.form, donated)
             special = in_place or large_results(function)
             self._placements = Placements(in_place, self._compile) if special else None
-            if not special:
+            if not (special or later):
                 self.executable = client.compile(emitted)
         self.checked = bool(emitted.checks)
         self.count = len(emitted.results)

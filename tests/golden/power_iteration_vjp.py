@@ -7,7 +7,7 @@ def power_iteration_vjp(a, v, ct):
     for i in range(5):
         v_tape[i] = v
         v = a @ v
-        v = v / np.sqrt(v @ v)
+        v /= np.sqrt(v @ v)
     v_tape[-1] = v
     d_v = ct[0] + ct_1 * (a @ v)        # from line ..: v @ (a @ v)
     d_t = v * ct_1

@@ -8,7 +8,7 @@ def root_grad(x):
     d_x = 0.0
     for k in reversed(range(len(y_tape))):
         y = np.float64(y_tape[k])
-        d_y = d_y * 0.5                 # from line ..: 0.5 * (y + x / y)
+        d_y *= 0.5                      # from line ..: 0.5 * (y + x / y)
         d_x += d_y / y                  # from line ..: x / y
         d_y -= d_y * (x / y / y)
     return d_x

@@ -9,17 +9,17 @@
 Batched values have the batch axis in front, so an argument with another one begins as a transpose. Transposes move
 through operations towards the results, where one meets what `out_axes` asks for, or becomes part of a product. What
 cannot be moved through has its operands as they were, and a program that would not have fewer or smaller transposes
-stays.
+stays. So do arguments of a call that lie in another order than C's, which a program is given transposed (`as_given`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 
 from .. import make, ops
 from ..builder import Builder
-from ..ir import Apply, Atom, Block, Function, Statement, Var, free_variables, inputs_of
+from ..ir import Apply, Atom, Aval, Block, Function, Statement, Var, free_variables, inputs_of
 from ..ops.core import (
     ArgReduce,
     ArgReduceAttrs,
@@ -34,6 +34,7 @@ from ..ops.core import (
     Elementwise,
     Index,
     IndexAttrs,
+    Put,
     Reduce,
     ReduceAttrs,
     Reshape,
@@ -64,6 +65,51 @@ def as_they_lie(function: Function) -> Function:
     return made if _turns(made) < _turns(function) else function
 
 
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A program for arguments that do not lie in C's order. Parameter k is `np.transpose(x, orders[k])` of what the
+    caller has, and his result i is `np.transpose(result, results[i])`. Final values lie as their parameters do.
+    """
+
+    function: Function
+    orders: Mapping[int, Order]
+    results: Mapping[int, Order]
+
+
+def as_given(function: Function, orders: Mapping[int, Order], ordered: Container[int]) -> Given:
+    """The program for these orders. Results may lie as the arguments do, but those that are `ordered` in C's order.
+
+    return x - np.mean(x, axis=0)                   with {0: (1, 0)}, and the result given as {0: (1, 0)}:
+    return x - np.expand_dims(np.mean(x, axis=1), 1)
+    """
+    turner = _Turner(function, turns_products=False)
+    params = list(function.body.params)
+    for k, order in orders.items():
+        p = params[k]
+        params[k] = Var(p.hint, Aval(tuple(p.aval.shape[a] for a in order), p.aval.dtype))
+        turner.turned[p] = Turned(params[k], _inverse(order))
+    turner.statements()
+    results: list[Atom] = []
+    found: dict[int, Order] = {}
+    count = function.out.leaf_count
+    for i, r in enumerate(function.body.results):
+        t = None if isinstance(r, Var) and r in turner.mapping else turner.turning(r)
+        lies = orders.get(function.mutated[i - count]) if i >= count else None
+        if i < count and i not in ordered and t is not None:
+            found[i] = t.order
+            results.append(t.source)
+        elif lies is not None and t is not None and t.order == _inverse(lies):
+            results.append(t.source)
+        else:
+            x = turner.plain(r)
+            results.append(x if lies is None else make.transpose(turner.b, x, lies))
+    return Given(dead_code(replace(function, body=turner.b.block(params, results))), orders, found)
+
+
+def _inverse(order: Order) -> Order:
+    return tuple(order.index(a) for a in range(len(order)))
+
+
 def _turns(function: Function) -> tuple[int, int]:
     """How many transposes a reader sees, those of the operands of products of matrices among them; of how many
     elements.
@@ -86,21 +132,25 @@ def _turned_operands(lhs: Sequence[int], rhs: Sequence[int], out: Sequence[int])
 
 
 class _Turner:
-    """Writes the program again."""
+    """Writes the program again. `turns_products`: products of matrices may be given transposed."""
 
-    def __init__(self, function: Function) -> None:
+    def __init__(self, function: Function, turns_products: bool = True) -> None:
         self.function = function
+        self.turns_products = turns_products
         self.b = Builder(function.span)
         self.mapping: dict[Var, Atom] = {}
         self.turned: dict[Var, Turned] = {}
 
     def body(self) -> Block:
+        self.statements()
         given = self.function.body
-        for s in given.statements:
+        return self.b.block(given.params, [self.plain(r) for r in given.results])
+
+    def statements(self) -> None:
+        for s in self.function.body.statements:
             with self.b.at(s.span):
                 if not (isinstance(s, Apply) and len(s.targets) == 1 and self.moved(s, s.targets[0])):
                     self.copied(s)
-        return self.b.block(given.params, [self.plain(r) for r in given.results])
 
     def copied(self, s: Statement) -> None:
         for a in (*inputs_of(s), *free_variables(Block((), (s,), ()))):
@@ -195,6 +245,8 @@ class _Turner:
                 made = make.index(b, t.source, [dims[order.index(k)] for k in range(len(dims))], args)
                 gone = [j for j, d in enumerate(dims) if not isinstance(d, Run)]
                 return self.define(target, made, _without(order, gone))
+            case Put(), IndexAttrs(gathers=False):
+                return self.stored(s, target, t, s.attrs)
             case Reshape(name="squeeze"), AxesAttrs(axes=axes):
                 made = make.squeeze(b, t.source, [order[a] for a in axes])
                 return self.define(target, made, _without(order, axes))
@@ -207,6 +259,15 @@ class _Turner:
                 made = make.expand_dims(b, t.source, sorted(places[a] for a in axes))
                 return self.define(target, made, tuple(places))
         return False
+
+    def stored(self, s: Apply, target: Var, t: Turned, attrs: IndexAttrs) -> bool:
+        """A store of a value that lies as the array does, or is broadcast."""
+        region = _without(t.order, [j for j, d in enumerate(attrs.dims) if not isinstance(d, Run)])
+        if not self.fits(s.args[1], region):
+            return False
+        dims = tuple(attrs.dims[t.order.index(k)] for k in range(len(t.order)))
+        args = [t.source, self.aligned(s.args[1], region), *map(self.plain, s.args[2:])]
+        return self.define(target, make.emit(self.b, s.op, *args, attrs=replace(attrs, dims=dims)), t.order)
 
     def joined(self, s: Apply, target: Var) -> bool:
         assert isinstance(s.attrs, ConcatenateAttrs)
@@ -226,7 +287,7 @@ class _Turner:
         (x, lhs), (y, rhs) = operands
         out = s.attrs.out
         order = tuple(range(len(out)))
-        if _turned_operands(lhs, rhs, out[::-1]) + 1 < _turned_operands(lhs, rhs, out):
+        if self.turns_products and _turned_operands(lhs, rhs, out[::-1]) + 1 < _turned_operands(lhs, rhs, out):
             order = order[::-1]
         return self.define(target, make.contract(self.b, x, y, lhs, rhs, _before(out, order)), order)
 

@@ -85,11 +85,15 @@ class _RootTable(dict[Var, Roots]):
         return found
 
 
+def _written(function: Function) -> list[Var]:
+    return [function.body.params[i] for i in function.mutated]
+
+
 class Ownership:
     """The decisions for one function.
 
     copied        ids of stores that copy their array first
-    updates       ids of sums and differences printed `x += v`
+    updates       ids of sums, differences, products and quotients printed `x += v`
     copied_inits  (id of loop, place) whose initial array is copied
     written       roots that are written in place: names of such arrays had better not multiply
     copied_views  variables whose view is copied when taken, so that the base may be written
@@ -118,7 +122,10 @@ class Ownership:
         self.definitions = {t: s for s in walk(function.body) if isinstance(s, Apply) for t in s.targets}
         self.made = frozenset(t for s in walk(function.body) if isinstance(s, Apply | Fused) for t in s.targets)
         self.copied_views: set[Var] = set() if known is None else set(known.copied_views)
-        self.assigned: list[Var] = [] if known is None else list(known.assigned)
+        self.assigned: list[Var] = []
+        if known is not None:
+            finals = dict(zip(_written(function), function.body.results[function.out.leaf_count :], strict=True))
+            self.assigned = [p for p in known.assigned if not self._changes_in_place(p, finals[p])]
         kept = -1
         while True:
             if kept != len(self.assigned):  # lifetimes depend on nothing else
@@ -142,7 +149,7 @@ class Ownership:
 
     def _run(self) -> None:
         body = self.function.body
-        written = [body.params[i] for i in self.function.mutated]
+        written = _written(self.function)
         for p in body.params:
             self.roots[p] = frozenset((p,))
             self.storage[p] = p
@@ -159,6 +166,15 @@ class Ownership:
         if self.again:
             raise _Again
         self.written = self._written_anywhere()
+
+    def _changes_in_place(self, p: Var, final: Atom) -> bool:
+        """Whether nothing but stores and the sums that may be in place lead from a parameter to its final value."""
+        while final is not p:
+            s = self.definitions.get(final) if isinstance(final, Var) else None
+            if s is None or not (id(s) in self.may_update or isinstance(s.op, Put)):
+                return False
+            final = s.args[0]
+        return True
 
     def _written_anywhere(self) -> Roots:
         statements = list(walk(self.function.body))

@@ -91,9 +91,9 @@ def _of_one_name(body: Block, updates: Set[int], test: Callable[[Var, Var], bool
 
 
 def _is_update(s: Apply, folding: Folding) -> bool:
-    """x + v or x - v of the type of x, on a line of its own: what may print as `x += v`."""
+    """x + v, x - v, x * v or x / v of the type of x, on a line of its own: what may print as `x += v`."""
     x, t = s.args[0] if s.args else None, s.targets[0]
-    if s.op not in (ops.ADD, ops.SUBTRACT) or not isinstance(x, Var) or s.args[1] is x:
+    if s.op not in (ops.ADD, ops.SUBTRACT, ops.MULTIPLY, ops.DIVIDE) or not isinstance(x, Var) or s.args[1] is x:
         return False
     if t in folding.definitions or x in folding.definitions:
         return False

@@ -34,7 +34,7 @@ from ..ir import (
     routines_of,
     walk,
 )
-from ..ops.core import At, Draw, IndexAttrs, Put, Run, is_store
+from ..ops.core import At, Draw, Elementwise, IndexAttrs, Put, Run, is_store
 from ..passes.dead import dead_code
 from ..records import dataclass
 from ..rewrite import unique_names
@@ -367,8 +367,8 @@ class Writer:
             self.append(s)
         elif isinstance(s.op, Draw) and is_store(s.op):
             self.draw(s)
-        elif id(s) in self.plan.ownership.updates:
-            sign = "+=" if s.op is ops.ADD else "-="
+        elif id(s) in self.plan.ownership.updates and isinstance(s.op, Elementwise):
+            sign = f"{s.op.operator}="
             self.line_of(s, f"{self.names[t]} {sign} {text_of(self.value(s.args[1]))}", *s.args, comment=True)
         else:
             value = self.like(s) or self.expressions.apply(s)

@@ -39,7 +39,7 @@ def _array(
     copy = _copy_mode(static(ctx, copy, node, "copy"))
     if copy or type(object) is not Ref:
         _check_copy(copy, object, dtype)
-        return _call(ctx, np.array, [object, dtype], {"ndmin": ndmin}, node)
+        return _ordered(_call(ctx, np.array, [object, dtype], {"ndmin": ndmin}, node), order)
     made = _as_array(ctx, node, object, dtype, copy=copy)
     missing = static(ctx, ndmin, node, "ndmin") - len(object.aval.shape)
     return _call(ctx, np.expand_dims, [made, tuple(range(missing))], {}, node) if missing > 0 else made
@@ -59,9 +59,18 @@ def _as_array(
     copy = _copy_mode(static(ctx, copy, node, "copy"))
     _check_copy(copy, a, dtype)
     if copy:
-        return _call(ctx, np.array, [a, dtype], {}, node)
+        return _ordered(_call(ctx, np.array, [a, dtype], {}, node), order)
     made = _call(ctx, np.asarray, [a, dtype], {}, node)
     return _contiguous(ctx, made, order) if order in ("C", "F") and type(a) is Ref else made
+
+
+def _ordered(made: Value, order: Value) -> Value:
+    """A copy that was made in this order."""
+    if type(made) is Ref and not made.path and order in ("C", "F"):
+        made.cell.origin = None
+        if order == "F":
+            note_fortran(made)
+    return made
 
 
 def _copy_mode(copy: Value) -> Value:

@@ -35,6 +35,8 @@ def note_result(f: Any, value: Value, args: Sequence[Value], kwargs: dict[str, V
         _note_unknown(value)
     elif order == "F":
         note_fortran(value)
+    elif kwargs.get("order") == "C":
+        return
     elif isinstance(f, np.ufunc):
         if f.signature is None:
             note_elementwise(value, *args)

@@ -63,6 +63,7 @@ from .values import (
     is_number,
     is_object,
     is_runtime,
+    leaves_in,
 )
 from .views import Lying
 
@@ -93,7 +94,8 @@ class Reading:
 
     `statics` are the leaves (positions in `Signature.avals`) whose values the program was specialised on; they are not
     among its parameters, and `reasons` say what needs their values. `guards` are the facts about the outside that the
-    program relies on, `layouts` those about the memory layout of arguments.
+    program relies on, `layouts` those about the memory layout of arguments. `ordered` are the leaves of the result
+    that lie in C's order, however the arguments do.
     """
 
     function: Function
@@ -104,6 +106,7 @@ class Reading:
     changes: tuple[Change, ...] = ()  # then the result is a tuple: what is returned, and the contents for each
     returned: tuple[Returned, ...] = ()
     python_bools: frozenset[Var] = frozenset()  # variables that are Python's own bools, which the types do not tell
+    ordered: frozenset[int] = frozenset()
 
 
 Finish = Callable[[Context, Mapping[str, Value], Value], Value]  # of the parameters and the result, before it is kept
@@ -246,6 +249,7 @@ def _read_once(
     results: list[Atom] = []
     contents, changed = changes_of(ctx, value)
     out = result_tree(ctx, (value, *contents) if changed else value, results, source)
+    ordered = _ordered(ctx, value, results)
     streams.drop_unused(ctx)
     hidden = ctx.captures.params
     variables += [v for _, v, _ in hidden]
@@ -270,7 +274,7 @@ def _read_once(
     pythons = frozenset(ctx.numbers.python_bools)
     returned = returned_of(ctx, entered, value, {c for _, c in mutated}) if ctx.keeps_changes else ()
     guards = tuple(ctx.captures.guards.values())
-    return Reading(program, leaves, guards, layouts, changes=changed, returned=returned, python_bools=pythons)
+    return Reading(program, leaves, guards, layouts, (), changed, returned, pythons, ordered)
 
 
 def _apart(hidden: Sequence[Param], shown: Sequence[Param]) -> list[Param]:
@@ -334,6 +338,14 @@ def _layouts(ctx: Context, mutated: set[Cell], run_time: list[int]) -> tuple[Lay
             elif c in followed and number in ctx.reshapes.relied_on:
                 found.append(Layout(run_time[i], Lying((), in_order=True)))
     return tuple(dict.fromkeys(found))
+
+
+def _ordered(ctx: Context, value: Value, results: Sequence[Atom]) -> frozenset[int]:
+    """The leaves of the result that were made in C's order, or are wanted in it."""
+    asked = {cell for cell, _ in ctx.reshapes.taken}
+    arrays = [v.cell for v in leaves_in(value) if type(v) is Ref and not v.path]
+    atoms = {c.atom for c in arrays if c.origin is None or c in asked}
+    return frozenset(i for i, r in enumerate(results) if r in atoms and len(r.aval.shape) > 1)
 
 
 def _operands(cells: set[Cell]) -> set[Cell]:
