@@ -9,7 +9,7 @@ import pytest
 from test_families import C, F, arrays, run
 
 import untraced
-from untraced import UnsupportedError, accelerate, grad, vmap
+from untraced import UnsupportedError, UntracedError, accelerate, grad, value_and_grad, vmap
 from untraced.runtime.transforms.testing import check_grads
 from untraced.translator import make, ops
 from untraced.translator.ir import const
@@ -138,8 +138,8 @@ def test_numbers_that_python_sorts():
     v = np.array([0.3, 0.9, 0.5, 1.4])
     check_grads(by_rank, (v,), order=2)
     np.testing.assert_allclose(vmap(by_rank)(np.stack([v, v[::-1]])), [by_rank(v), by_rank(v[::-1])], rtol=1e-14)
-    with pytest.raises(UnsupportedError, match="sorted"):  # whole rows: the order of arrays is not one of numbers
-        grad(lambda v: sorted([v[:2], v[2:]], key=lambda r: r[0])[0][1])(v)
+    with pytest.raises(UnsupportedError, match="sorted"):  # the order of tuples is not one of numbers
+        grad(lambda v: sorted([v[:2], v[2:]], key=lambda r: (r[0], r[1]))[0][1])(v)
 
 
 def test_polydiv():
@@ -169,3 +169,76 @@ def sorted_in_three_rows(x, w):
 def test_elements_that_are_sorted_several_times() -> None:
     x, w = np.array([3.0, 1.0, 2.0]), np.arange(9.0).reshape(3, 3)
     np.testing.assert_allclose(grad(sorted_in_three_rows)(x, w), [15.0, 9.0, 12.0])
+
+
+def farthest(points):
+    return sum(max(points, key=np.linalg.norm) ** 3)
+
+
+def pivoted(x):
+    """A place by a key; it is an index then."""
+    total = 0.0
+    for k in range(3):
+        j = max(range(k, len(x)), key=lambda i: abs(x[i]))
+        x[[k, j]] = x[[j, k]]
+        total += x[k] ** 2 * (k + 1)
+    return total
+
+
+def by_second(x, y):
+    pairs = sorted(zip(x, y), key=lambda p: -p[1])
+    return sum(i * a * d for i, ((a, _), (_, d)) in enumerate(zip(pairs, pairs[1:])))
+
+
+def smallest_first(x):
+    xs = [x[0], x[1] * x[2], x[2]]
+    xs.sort(key=lambda v: v * v, reverse=True)
+    i, v = min(enumerate(xs), key=lambda p: p[1])
+    return xs[0] + 2 * xs[1] * xs[2] + i * v**2
+
+
+KEYED = [
+    (farthest, (np.array([[0.3, -1.2], [2.1, 0.7], [-0.4, 0.6]]),)),
+    (pivoted, (np.array([0.3, -1.2, 2.1, 0.7]),)),
+    (by_second, (np.array([0.3, -1.2, 2.1, 0.7]), np.array([0.2, 1.1, -0.3, 0.8]))),
+    (smallest_first, (np.array([0.3, -1.2, 2.1]),)),
+]
+
+
+@pytest.mark.parametrize(("fun", "args"), KEYED)
+def test_orders_by_a_key(fun, args):
+    check_grads(fun, args, order=2)
+    nums = tuple(range(len(args)))
+    for got, want in zip(accelerate(grad(fun, nums))(*args), grad(fun, nums)(*args), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-12)
+    stacked = [np.stack([a, -2 * a[::-1]]) for a in args]
+    np.testing.assert_allclose(vmap(fun)(*stacked), [fun(*map(np.copy, p)) for p in zip(*stacked)], rtol=1e-12)
+
+
+def test_keys_that_are_nan_or_tie_are_pythons():
+    def chosen(x):
+        return max(x, key=abs) * 10 + min(range(len(x)), key=lambda i: x[i] ** 2)
+
+    for x in ([np.nan, 1.0, -3.0], [1.0, np.nan, -3.0], [2.0, -2.0, np.nan], [-2.0, 2.0, 2.0]):
+        np.testing.assert_array_equal(value_and_grad(chosen)(np.array(x))[0], chosen(np.array(x)))
+    tied = sorted(range(6), key=lambda i: [1, 0, 1, 0, 1, 0][i], reverse=True)
+    ranks = vmap(lambda x: np.array(sorted(range(6), key=lambda i: x[i], reverse=True)))
+    assert ranks(np.array([[1.0, 0, 1, 0, 1, 0]])).tolist() == [tied]
+
+
+def test_what_a_key_has_chosen_is_not_written():
+    """In Python it is the row itself."""
+
+    def written(x):
+        row = max(x, key=np.linalg.norm)
+        row *= 2
+        return np.sum(x**2)
+
+    def written_before(x):
+        row = max(x, key=np.linalg.norm)
+        x[:] = x * 2
+        return np.sum(row)
+
+    for fun in (written, written_before):
+        with pytest.raises(UntracedError, match="one of two"):
+            grad(fun)(np.array([[0.3, -1.2], [2.1, 0.7]]))

@@ -1,5 +1,7 @@
 """Folding, sharing, moving and dropping keep the value of a program and make it smaller."""
 
+import itertools
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -7,7 +9,7 @@ import numpy as np
 import pytest
 from handmade import F32, INT, array, branch, build, loop, ops_of, program, repeat
 
-from untraced import accelerate
+from untraced import accelerate, grad
 from untraced.translator import make, ops
 from untraced.translator.builder import Builder
 from untraced.translator.errors import Span
@@ -324,3 +326,45 @@ def test_choices_that_a_choice_decides() -> None:
         return b.apply(ops.ADD, where(b, c, inner, one), inner)
 
     assert [choices(f) for f in (product, root, otherwise, both, either, shared)] == [1, 2, 1, 1, 1, 2]
+
+
+@pytest.mark.parametrize("shape", [(), (3,)])
+def test_truths_that_others_decide(shape: tuple[int, ...]) -> None:
+    """`(c & d) | c` is c; `(~c & d) | c` and the choices of a running maximum need no negations."""
+
+    def both(b: Builder, x: Atom, y: Atom) -> Atom:
+        return b.apply(ops.LOGICAL_AND, x, y)
+
+    def either(b: Builder, x: Atom, y: Atom) -> Atom:
+        return b.apply(ops.LOGICAL_OR, x, y)
+
+    def no(b: Builder, x: Atom) -> Atom:
+        return b.apply(ops.LOGICAL_NOT, x)
+
+    cases: list[tuple[Callable[[Builder, Var, Var], Atom], list[str]]] = [
+        (lambda b, c, d: either(b, both(b, c, d), c), []),
+        (lambda b, c, d: both(b, d, either(b, c, d)), []),
+        (lambda b, c, d: either(b, both(b, no(b, c), d), c), ["logical_or"]),
+        (lambda b, c, d: both(b, c, either(b, d, no(b, c))), ["logical_and"]),
+        (lambda b, c, d: either(b, both(b, no(b, c), no(b, d)), either(b, c, d)), ["full"] if shape else []),
+        (lambda b, c, d: either(b, both(b, c, no(b, d)), d), ["logical_or"]),
+    ]
+    for body, wanted in cases:
+        f = build([Aval(shape, np.dtype(bool))] * 2, body)
+        for c, d in itertools.product([False, True], repeat=2):
+            assert ops_of(check(f, np.full(shape, c), np.full(shape, d))) == wanted
+
+
+def test_a_long_chain_of_choices_is_read_quickly() -> None:
+    """Each truth of a chain is made of all before it: read once each, not once for each way to it."""
+
+    def largest(x, n):
+        found = [x]
+        for _ in range(n):
+            x = np.sin(x) * 1.5
+            found.append(x)
+        return max(found)
+
+    began = time.process_time()
+    assert np.isfinite(grad(largest)(0.7, 30))
+    assert time.process_time() - began < 5.0

@@ -14,11 +14,12 @@ from ..ops.core import Elementwise, is_tame
 from .calls import Call, Definitions, Found, Nested, aval_of
 
 _DEEPEST = 8  # operations between a choice and one in it that it decides
+_WIDEST = 64  # bools looked at for one choice: those of a chain of choices are made of one another
 
 
 def where_true(a: Atom, condition: Atom, value: bool, definitions: Definitions) -> Found:
     """A condition that suffices in place of `a` where `condition` has this value; None if nothing is left of it."""
-    return _under(a, _literals(condition, value, definitions), definitions, _DEEPEST)
+    return _under(a, literals(condition, value, definitions), definitions, _DEEPEST)
 
 
 def _under(a: Atom, known: Mapping[Var, bool], definitions: Definitions, deeper: int) -> Found:
@@ -39,14 +40,16 @@ def _under(a: Atom, known: Mapping[Var, bool], definitions: Definitions, deeper:
     return nested if loops[0] == loops[1] and _has_type_of(nested, a) else None
 
 
-def _literals(condition: Atom, value: bool, definitions: Definitions) -> dict[Var, bool]:
+def literals(condition: Atom, value: bool, definitions: Definitions) -> dict[Var, bool]:
     """The bools that are known where the condition has this value: those that `&`, `|` and `~` made it of."""
     known: dict[Var, bool] = {}
     waiting = [(condition, value)]
     while waiting:
         a, truth = waiting.pop()
-        if not isinstance(a, Var) or a.aval.dtype.kind != "b":
+        if not isinstance(a, Var) or a.aval.dtype.kind != "b" or a in known:
             continue
+        if len(known) == _WIDEST:
+            break
         known[a] = truth
         made = definitions.get(a)
         if made is None:
@@ -56,6 +59,25 @@ def _literals(condition: Atom, value: bool, definitions: Definitions) -> dict[Va
         elif made.op is (ops.LOGICAL_AND if truth else ops.LOGICAL_OR):
             waiting += [(x, truth) for x in made.args]
     return known
+
+
+def settled(a: Atom, known: Mapping[Var, bool], definitions: Definitions, deeper: int = _DEEPEST) -> Atom | bool:
+    """What is left of a bool made by `&`, `|` and `~` where others are known."""
+    if isinstance(a, Var) and a in known:
+        return known[a]
+    made = definitions.get(a) if isinstance(a, Var) and a.aval.dtype.kind == "b" else None
+    if made is None or not deeper or made.op not in (ops.LOGICAL_NOT, ops.LOGICAL_AND, ops.LOGICAL_OR):
+        return a
+    sides = [settled(x, known, definitions, deeper - 1) for x in made.args]
+    if made.op is ops.LOGICAL_NOT:
+        return not sides[0] if isinstance(sides[0], bool) else a
+    decisive = made.op is ops.LOGICAL_OR
+    if any(x is decisive for x in sides):
+        return decisive
+    undecided = [x for x in sides if not isinstance(x, bool)]
+    if len(undecided) == len(sides):
+        return a
+    return undecided[0] if undecided else not decisive
 
 
 def _has_type_of(x: Atom | Call | Nested, a: Atom) -> bool:

@@ -40,7 +40,7 @@ from ..ops.core import (
     Run,
 )
 from .calls import Call, Definitions, Found, Nested, aval_of, is_same, made_by
-from .decided import where_true
+from .decided import literals, settled, where_true
 
 
 def rewrite(call: Call, aval: Aval, definitions: Definitions) -> Found:
@@ -402,6 +402,12 @@ class _Elementwise:
             known = _uniform(b, self.definitions)
             if known is not None and known.aval.dtype.kind == "b":
                 return a if bool(known.value) is neutral else known
+        for a, b in ((x, y), (y, x)):  # `(p | q) | q`, `(~p & q) | p`
+            rest = settled(b, literals(a, neutral, self.definitions), self.definitions)
+            if isinstance(rest, bool):
+                return a if rest is neutral else self.all_of(rest)
+            if rest is not b and rest.aval == b.aval:
+                return Call(self.op, (a, rest))
         return None
 
     def of_places(self) -> Found:
@@ -417,7 +423,11 @@ class _Elementwise:
         answers = {bool(order(i, number) if places is self.args[0] else order(number, i)) for i in ends}
         if len(answers) > 1:
             return None
-        return Call(ops.FULL, (const(answers.pop()),), CreateAttrs(places.aval.shape, np.dtype(bool)))
+        return self.all_of(answers.pop())
+
+    def all_of(self, truth: bool) -> Found:
+        shape = Call(self.op, self.args).aval().shape
+        return Call(ops.FULL, (const(truth),), CreateAttrs(shape, np.dtype(bool))) if shape else const(truth)
 
     def first_or_none(self) -> Found:
         """A rule for operations that may leave an operand as it is: the type check decides."""

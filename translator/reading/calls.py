@@ -17,7 +17,7 @@ from .. import surface
 from ..ir import Var
 from ..library import mapping
 from ..purpose import purpose
-from . import draws, piled, recursion, streams
+from . import comprehensions, draws, piled, recursion, streams
 from .constructing import PURE_MODULES, construct
 from .contents import call_of_known
 from .context import Context
@@ -66,6 +66,10 @@ def call_node(ctx: Context, node: ast.Call) -> Value:
         )
     if purpose().draws and _takes_generators(function):
         ctx.drawing.passing.update((*node.args, *(k.value for k in node.keywords)))
+    if function is sum and len(node.args) == 1 and not node.keywords:
+        found = comprehensions.total(ctx, node.args[0])
+        if found is not NotImplemented:
+            return found
     args: list[Value] = []
     for a in node.args:
         if function is print and not any(isinstance(n, ast.Call | ast.NamedExpr) for n in nodes_of(a)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+from typing import TypeGuard
 
 from ..builder import Builder
 from ..records import dataclass
@@ -11,7 +12,7 @@ from .context import Context
 from .control import truth
 from .demand import static
 from .generators import Pieces, of_expression
-from .growing import Pile
+from .growing import Pile, read_as_grown
 from .inlining import inline_closure
 from .iteration import end_of, known_items
 from .liveness import Liveness
@@ -35,9 +36,9 @@ _Comprehension = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
 def comprehension(ctx: Context, node: _Comprehension) -> Value:
     """Unrolled: what it runs over is known. Its names are its own."""
     outer = ctx.frame
-    if isinstance(node, ast.ListComp | ast.GeneratorExp) and len(node.generators) == 1:
-        over = ctx.eval(node.generators[0].iter) if ctx.transforms and ctx.boxes else None
-        if _is_of_pile(over):
+    if _may_be_a_loop(ctx, node):
+        over = ctx.eval(node.generators[0].iter)
+        if node in ctx.loops.unroll or _is_of_pile(over):
             loop = _as_loop(node)
             return inline_closure(ctx, Closure(loop, outer, {}), [over], {}, node)
     frame = Frame(outer.source, outer, outer, outer.scope, Liveness(), outer.fixed, outer.name)
@@ -81,6 +82,8 @@ def _comprehend(ctx: Context, node: _Comprehension, depth: int, items: list[Valu
         assign(ctx, generator.target, item)
         conditions = [truth(ctx, ctx.eval(c), c) for c in generator.ifs]
         if any(not isinstance(c, bool) for c in conditions):
+            if _may_be_a_loop(ctx, node):
+                read_as_grown(ctx, {node}, conditions)
             ctx.cut(
                 generator.ifs[0],
                 "a comprehension keeps elements by data",
@@ -90,6 +93,14 @@ def _comprehend(ctx: Context, node: _Comprehension, depth: int, items: list[Valu
         if all(conditions):
             _comprehend(ctx, node, depth + 1, items, around)
         check()
+
+
+def _may_be_a_loop(ctx: Context, node: _Comprehension) -> TypeGuard[ast.ListComp | ast.GeneratorExp]:
+    """Whether a loop that appends to a list may stand for it, in what is differentiated or batched. Names that it
+    binds outside itself are no loop's of a function."""
+    if not ctx.transforms or not ctx.boxes or not isinstance(node, ast.ListComp | ast.GeneratorExp):
+        return False
+    return not any(isinstance(n, ast.NamedExpr) for n in ast.walk(node))
 
 
 def _is_of_pile(v: Value) -> bool:
@@ -102,19 +113,34 @@ def _is_of_pile(v: Value) -> bool:
     return type(v) is Pile and type(v.count) is not int
 
 
+def total(ctx: Context, node: ast.expr) -> Value:
+    """sum(node) of a comprehension that turned out to keep elements by data, which needs no list; else NotImplemented."""
+    if node not in ctx.loops.unroll or not isinstance(node, ast.ListComp | ast.GeneratorExp):
+        return NotImplemented
+    return inline_closure(ctx, Closure(_as_sum(node), ctx.frame, {}), [ctx.eval(node.generators[0].iter)], {}, node)
+
+
 @functools.lru_cache(maxsize=1024)
 def _as_loop(node: ast.ListComp | ast.GeneratorExp) -> ast.FunctionDef:
     """The function that appends what the comprehension makes to a list, in a loop over its argument."""
-    (generator,) = node.generators
-    made, over = ast.Name("%made", ast.Load()), ast.Name("%over", ast.Load())
-    append: ast.stmt = ast.Expr(ast.Call(ast.Attribute(made, "append", ast.Load()), [node.elt], []))
-    for condition in reversed(generator.ifs):
-        append = ast.If(condition, [append], [])
-    body = [
-        ast.Assign([ast.Name("%made", ast.Store())], ast.List([], ast.Load())),
-        ast.For(generator.target, over, [append], []),
-        ast.Return(made),
-    ]
+    append = ast.Call(ast.Attribute(ast.Name("%made", ast.Load()), "append", ast.Load()), [node.elt], [])
+    return _looped(node, ast.List([], ast.Load()), ast.Expr(append))
+
+
+@functools.lru_cache(maxsize=1024)
+def _as_sum(node: ast.ListComp | ast.GeneratorExp) -> ast.FunctionDef:
+    """The function that adds up what the comprehension makes."""
+    return _looped(node, ast.Constant(0), ast.AugAssign(ast.Name("%made", ast.Store()), ast.Add(), node.elt))
+
+
+def _looped(node: ast.ListComp | ast.GeneratorExp, start: ast.expr, inner: ast.stmt) -> ast.FunctionDef:
+    over = ast.Name("%over", ast.Load())
+    for generator in reversed(node.generators):
+        for condition in reversed(generator.ifs):
+            inner = ast.If(condition, [inner], [])
+        inner = ast.For(generator.target, over if generator is node.generators[0] else generator.iter, [inner], [])
+    first = ast.Assign([ast.Name("%made", ast.Store())], start)
+    body = [first, inner, ast.Return(ast.Name("%made", ast.Load()))]
     arguments = ast.arguments([], [ast.arg("%over")], None, [], [], None, [])
     loop = ast.FunctionDef("<listcomp>", arguments, body, [])
     for n in ast.walk(loop):

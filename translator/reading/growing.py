@@ -14,7 +14,7 @@ the program's tape: loops and branches carry it like the attributes of any objec
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -77,7 +77,12 @@ def grow(ctx: Context, containers: Iterable[Any], deciding: Sequence[Value] = ()
     """Start again where a list is one that turns out to grow: unless what decides are integers that can be known."""
     if not ctx.transforms or not ctx.boxes:
         return
-    sites = {site for c in containers if type(c) is list for site in _sites_of(ctx, c)} - ctx.loops.unroll
+    read_as_grown(ctx, {site for c in containers if type(c) is list for site in _sites_of(ctx, c)}, deciding)
+
+
+def read_as_grown(ctx: Context, sites: Set[ast.AST], deciding: Sequence[Value]) -> None:
+    """Start again with the lists made at the sites as such that grow, but for those that are read as such by now."""
+    sites = sites - ctx.loops.unroll
     if not sites:
         return
     try:

@@ -13,7 +13,7 @@ import itertools
 import operator
 import types
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from .expressions import binary, compare_pair, contains, unary
 from .handlers import call_handler
 from .indexing import index_value
 from .iteration import known_items
+from .keyed import Keyed, are_alike
 from .known import run_known
 from .stores import augmented_value, store
 from .values import (
@@ -170,14 +171,30 @@ def _keys(ctx: Context, node: ast.AST, items: list[Value], key: Value, what: str
     """The sort keys of the elements, as known values; asked for where they depend on arguments."""
     keys = items if key is None else [ctx.call(key, [x], {}, node) for x in items]
     if any(map(has_runtime, keys)):
-        ask(ctx, keys)
-        ctx.cut(
-            node,
-            f"{what} of run-time values",
-            why="the order would depend on the data",
-            instead="use np.sort or np.argsort on an array",
-        )
+        _refuse_order(ctx, node, keys, what)
     return keys
+
+
+def _refuse_order(ctx: Context, node: ast.AST, keys: list[Value], what: str) -> NoReturn:
+    ask(ctx, keys)
+    ctx.cut(
+        node,
+        f"{what} of run-time values",
+        why="the order would depend on the data",
+        instead="use np.sort or np.argsort on an array",
+    )
+
+
+def _by_data(ctx: Context, node: ast.AST, items: list[Value], key: Value, what: str) -> Keyed | list[Any]:
+    """The keys of the elements: as an array, where a derivative or batch orders by numbers of the run."""
+    if key is None or not ctx.transforms:
+        return _keys(ctx, node, items, key, what)
+    keys = [ctx.call(key, [x], {}, node) for x in items]
+    if not any(map(has_runtime, keys)):
+        return keys
+    if not all(map(_is_number, keys)) or not are_alike(ctx, items):
+        _refuse_order(ctx, node, keys, what)
+    return Keyed(ctx, node, items, ctx.call(np.array, [keys], {}, node))
 
 
 def _is_number(x: Value) -> bool:
@@ -195,7 +212,9 @@ def sorted_items(ctx: Context, node: ast.AST, items: Value, key: Value = None, r
         rising = ctx.call(np.sort, [known], {}, node)
         found = [index_value(ctx, rising, i, node) for i in range(len(known))]
         return found[::-1] if static(ctx, reverse, node, "reverse") else found
-    keys = _keys(ctx, node, known, key, "sorted()")
+    keys = _by_data(ctx, node, known, key, "sorted()")
+    if isinstance(keys, Keyed):
+        return keys.ordered(static(ctx, reverse, node, "reverse"))
     order: list[int] = run_known(ctx, node, lambda: sorted(range(len(keys)), key=lambda i: keys[i], reverse=reverse))
     return [known[i] for i in order]
 
@@ -206,7 +225,8 @@ def extreme(builtin: Callable[..., Any]) -> Implementation:
     def implementation(ctx: Context, node: ast.AST, *args: Value, key: Value = None, **default: Value) -> Value:
         if not args:
             raise TypeError(f"{builtin.__name__} expected at least 1 argument, got 0")
-        items = known_items(ctx, args[0], node) if len(args) == 1 and type(args[0]) is not Ref else list(args)
+        alone = len(args) == 1 and (key is not None or type(args[0]) is not Ref)
+        items = known_items(ctx, args[0], node) if alone else list(args)
         if key is None and (type(args[0]) is Ref or any(map(has_runtime, items))):
             if any(type(x) is tuple or type(x) is list for x in items):
                 _keys(ctx, node, items, None, f"{builtin.__name__}()")
@@ -215,7 +235,9 @@ def extreme(builtin: Callable[..., Any]) -> Implementation:
                 ctx.cut(node, what, why="it gives one of them, not its value", instead="take their values, x[()]")
             given = [items] if type(args[0]) is not Ref or len(args) > 1 else [args[0]]
             return call_handler(ctx, surface.handler_for(builtin), builtin, given, default, node)
-        keys = _keys(ctx, node, items, key, f"{builtin.__name__}()")
+        keys = _by_data(ctx, node, items, key, f"{builtin.__name__}()")
+        if isinstance(keys, Keyed):
+            return keys.extreme(np.argmax if builtin is max else np.argmin)
         if not keys:
             return run_known(ctx, node, lambda: builtin([], **default))
         place: int = run_known(ctx, node, lambda: builtin(range(len(keys)), key=lambda i: keys[i]))
