@@ -343,10 +343,18 @@ class _Walk:
             slots = []
         self.settle(s.targets, inits, slots)
         if isinstance(stop[0], Const) and not stop[0].value:
+            self.asked_once(s, inits)
             return
         condition = Block(_pick(s.condition.params, slots), tuple(test), stop)
         body = Block(_pick(carried, slots), tuple(statements), _pick(results, slots))
         self.append(While(_pick(s.targets, slots), _pick(inits, slots), condition, body, s.span))
+
+    def asked_once(self, s: While, inits: Sequence[Atom]) -> None:
+        """What the condition of a loop without turns may raise."""
+        if any(map(may_raise, s.condition.statements)):
+            for p, init in zip(s.condition.params, inits, strict=True):
+                self.replace(p, init)
+            self.statements(s.condition.statements)
 
     def forget(self, params: Sequence[Var]) -> None:
         """Drop what an earlier visit of the loop found about its carried values."""
