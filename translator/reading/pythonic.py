@@ -30,7 +30,7 @@ from .handlers import call_handler
 from .iteration import known_items, length_of
 from .known import run_known
 from .protocols import is_instance, special
-from .selection import count
+from .runs import count
 from .standard import library_for
 from .values import (
     Bound,
