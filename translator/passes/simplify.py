@@ -43,6 +43,7 @@ from ..ir import (
     Statement,
     Var,
     While,
+    const,
     may_raise,
     uses_of,
 )
@@ -305,6 +306,9 @@ class _Walk:
             for t, init in zip(s.targets, inits, strict=True):
                 self.replace(t, init)
             return
+        if known is not None and len(known) == 1:
+            self.single_turn(s, known[0], inits)
+            return
         index, *carried = s.body.params
         self.forget(carried)
         slots = self.varying(carried, s.body.results, inits, range(len(carried)))
@@ -320,6 +324,13 @@ class _Walk:
         self.settle(s.targets, inits, slots)
         body = Block((index, *_pick(carried, slots)), tuple(statements), _pick(results, slots))
         self.append(For(_pick(s.targets, slots), turns, _pick(inits, slots), body, s.parallel, s.span))
+
+    def single_turn(self, s: For, index: int, inits: Sequence[Atom]) -> None:
+        for p, value in zip(s.body.params, (const(index), *inits), strict=True):
+            self.replace(p, value)
+        self.statements(s.body.statements)
+        for t, result in zip(s.targets, self.atoms(s.body.results), strict=True):
+            self.replace(t, result)
 
     def while_loop(self, s: While) -> None:
         inits = self.atoms(s.inits)
