@@ -76,9 +76,9 @@ from ..translator.ops.core import (
     indexed_shape,
     is_draw,
 )
-from ..translator.passes.kinds import OTHER_CLASS
 from ..translator.records import dataclass
 from ..translator.routines import left_to_cpython
+from ..translator.thrown import OTHER_CLASS
 from . import host_calls, hyperbolic, transcendentals
 from .apart import set_apart
 from .checks import SHIFT, Check

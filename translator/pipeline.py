@@ -179,8 +179,9 @@ def translate(
         plain = finish in (None, exact)
         with purposed(marks_kinds=plain, may_keep_lists=plain):
             reading = read(fun, signature, finish, changes="kept" if plain else "refused")
-        bools = None if target == "numpy" else reading.python_bools
-        function = kinds(reading.function, bools) if plain else reading.function
+        function = reading.function
+        if plain:
+            function = kinds(function, reading.python_bools, returns_bools=target == "numpy", exact=finish is exact)
         if function not in stages.values():
             note("read", function)
         for name, apply in PASSES[:-1]:

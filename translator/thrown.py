@@ -135,3 +135,8 @@ def _renumbered(a: Argument, replaced: Callable[[int], int | Known]) -> Argument
 
 def _hole(hole: Hole, new: int | Known) -> str | Hole:
     return hole.filled(new.value) if isinstance(new, Known) else Hole(new, hole.conversion, hole.spec)
+
+
+OTHER_KIND = Thrown(OverflowError, (Known("a number of another type than in the program"),))
+OTHER_CLASS = Thrown(OverflowError, (Known("a number of the other of Python's and NumPy's types"),))
+"""Of results whose dtype is as in the program: Arrays are the same for both."""

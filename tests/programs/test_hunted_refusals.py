@@ -286,3 +286,19 @@ def test_comprehensions_in_comprehensions_count_together() -> None:
     for k, cut in ((10, False), (2, True)):
         np.testing.assert_array_equal(pool(image, k), pooled(image, k))
         assert bool(pool._cut) is cut
+
+
+def test_signs_of_zeros_that_begin_with_a_positive_one() -> None:
+    """0 + -0.0 is 0.0; np.clip keeps the zero of its argument where the bounds are numbers."""
+    def f(x: Any, low: Any) -> Any:
+        total = 0.0
+        for i in range(1):
+            total += x[i]
+        sums = sum([x[0]]), sum(x[0] for _ in range(2)), sum([x]), sum(x.tolist()), sum([x[0]], -0.0)
+        return total, *sums, np.clip(x, 0.0, 1.0), np.clip(x[0], -0.0, 1), np.clip(x, low, 1.0)
+
+    for target in ("cpu", "numpy"):
+        fast = accelerate(f, target=target)
+        for x in (np.array([-0.0, 0.0]), np.array([0.0, -0.0]), np.array([-0.0 + 0j])[:1].real.repeat(2)):
+            for found, expected in zip(fast(x, x[::-1].copy()), f(x, x[::-1].copy()), strict=True):
+                np.testing.assert_array_equal(np.signbit(found), np.signbit(expected))

@@ -139,6 +139,75 @@ def shifts_of_all_trips(x, k):
     return x
 
 
+SIGNS = ((X,), (-X,))
+
+
+def _last_over_one(x):
+    found = 0.0
+    for v in x:
+        if v > 1.0:
+            found = v
+    return found
+
+
+@CASES(*SIGNS)
+def a_branch_by_the_class(x):
+    s = _last_over_one(x)
+    return s if type(s) is float else s + 1
+
+
+@CASES(*SIGNS)
+def names_and_questions_of_the_class(x):
+    s, none = _last_over_one(x), max(0.0, x[0])
+    return str(type(s)), type(s)(3), isinstance(s, np.floating), hasattr(s, "dtype"), type(none) is float
+
+
+@CASES(*SIGNS)
+def attributes_that_only_numpys_numbers_have(x):
+    s = _last_over_one(x)
+    return s.dtype, s.shape
+
+
+@CASES(*SIGNS)
+def a_pattern_of_the_class(x):
+    match _last_over_one(x):
+        case np.float64():
+            return 1
+        case float():
+            return 2
+
+
+@CASES(*SIGNS)
+def the_class_in_a_loop(x):
+    s, turns, flags = 0.0, 0, True
+    for v in x:
+        if isinstance(s, np.floating):
+            turns += 1
+        if v > 1.0:
+            s, flags = v, v > 2.0
+    return turns, type(flags) is bool
+
+
+@CASES(*SIGNS)
+def a_loop_that_the_class_ends(x):
+    s, k = 0.0, 0
+    while k < 3 and type(s) is float:
+        if x[k] > 1.0:
+            s = x[k]
+        k += 1
+    return s, k
+
+
+@CASES(*SIGNS)
+def the_class_between_prints(x):
+    """What a compiled part of a function leaves is of the very class."""
+    s = 0.0
+    for _ in range(1000):
+        s = max(s, x[0])
+    print(repr(s))
+    return s if type(s) is float else s + 1
+
+
 @pytest.mark.parametrize(("function", "arguments"), CASES.found)
 def test_kinds(function: Any, arguments: Any) -> None:
     check(function, arguments, "cpu")
@@ -153,3 +222,12 @@ def test_the_flag_goes_through_whole_array_statements() -> None:
         return best, at
 
     assert "for" not in accelerate(largest, target="cpu").inspect(np.arange(1000.0)).source
+
+
+def test_a_question_that_both_classes_answer_alike_costs_nothing() -> None:
+    def scaled(x):
+        s = _last_over_one(x)
+        return s * 2 if isinstance(s, float) else None
+
+    source = accelerate(scaled).inspect(X).source
+    assert source is not None and "raise" not in source, source

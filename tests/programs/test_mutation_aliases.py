@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
 import pytest
 from comparing import TARGETS, Cases, check
+
+from untraced import accelerate
+from untraced.translator.reading.overlaps import overwritten
 
 CASES = Cases()
 
@@ -237,6 +241,90 @@ def views_bound_by_loops(m):
         view = row.view()
     view[-2] /= m[0, 1] + 3
     return m, wide
+
+
+def m44(order="C"):
+    return np.array(np.arange(16.0).reshape(4, 4), order=order)
+
+
+def a9(step=1):
+    return np.arange(9.0 * abs(step))[::step]
+
+
+@CASES(X(a9), lambda: (a9(-1),), lambda: (a9(2),))
+def lines_that_numpy_overwrites(x):
+    x[::2] = x[:5]
+    x[1:6] = x[::2]
+    x[::-2] = x[8:3:-1]
+    return x
+
+
+@CASES(X(m44), lambda: (m44("F"),))
+def a_row_of_a_column(m):
+    m[1] = m[:, 3]
+    m[:, 0] = m[2]
+    m[2:3] = m[:, 3]
+    r, c = m[1], m[:, 3]
+    r[:] = c
+    c += r
+    return m
+
+
+@CASES(X(m44, 2), lambda: (m44("F"), 3), X(m44, 0))
+def rows_of_columns_in_a_loop(m, j):
+    i = 0
+    while i < 4 and m[i, j] < 14.0:
+        m[i] = m[:, j]
+        m[:, i] = m[j]
+        i += 1
+    for row, column in zip(m, m.T[::-1]):
+        row[:] = column
+    return m
+
+
+@CASES(X(a9, 3), X(a9, 4))
+def lines_of_unknown_length(x, n):
+    x[: 2 * n : 2] = x[:n]
+    np.copyto(x[: 2 * n : 2], x[:n])
+    return x
+
+
+@CASES(X(a9, m44))
+def element_by_element(x, m):
+    np.copyto(x[::2], x[:5])
+    x[::2].flat = x[:5]
+    x.flat[::2] = x[:5]
+    np.place(x, x > 1.0, x[:5])
+    m.flat[::5] = m[0]
+    return x, m
+
+
+@CASES(X(m44, 2))
+def what_does_not_overlap_stays_compiled(m, k):
+    for i in range(4):
+        m[i, :i] = m[:i, i]
+        m[i] = m[:, i]
+        m[i, 1:] = m[i, :-1]
+    m[k + 1 :, k] = m[k, k + 1 :]
+    return m
+
+
+def test_a_triangle_is_copied_in_compiled_code() -> None:
+    source = accelerate(what_does_not_overlap_stays_compiled).inspect(m44(), 2).source
+    assert source is not None and "raise" not in source, source
+
+
+def test_the_order_in_which_numpy_stores_a_line() -> None:
+    for n, written, given in itertools.product((2, 3, 5), (1, 2, 3), (1, 2, 4)):
+        if written == given:
+            continue
+        for start, other in itertools.product(range(20 - n * written), range(20 - n * given)):
+            x, y = np.arange(20.0), np.arange(20.0)
+            to, of = (slice(k, k + n * step, step) for k, step in ((start, written), (other, given)))
+            x[to] = x[of]
+            y[to] = y[of].copy()
+            _, wrong = overwritten(start - other, written, given, n)
+            assert wrong is not np.array_equal(x, y), (to, of)
 
 
 @pytest.mark.parametrize("target", TARGETS)

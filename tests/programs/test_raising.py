@@ -261,3 +261,21 @@ def test_values_kept_from_a_loop_that_ends_in_else() -> None:
     fast = accelerate(f, target="cpu")
     for tol in (1.0, 1e9):
         np.testing.assert_allclose(fast(X, tol), f(X, tol))
+
+
+def test_the_condition_of_a_loop_without_turns() -> None:
+    def f(x: Any) -> Any:
+        def refused(s: Any) -> bool:
+            if s < 0:
+                raise ValueError("negative")
+            return False
+
+        turns = 0
+        while (turns := turns + 1) < 1 or refused(x[0]):
+            x -= 1
+        return turns
+
+    for target in ("cpu", "numpy"):
+        fast = accelerate(f, target=target)
+        for args in ((X,), (-X,), (X,)):
+            check(fast, f, args)

@@ -34,7 +34,7 @@ from .elementwise import (
 )
 from .indexing import index, joined, put, put_add
 from .products import contract, matmul
-from .raising import raise_if
+from .raising import ask_kind, raise_if
 from .reductions import (
     all_,
     any,
@@ -57,7 +57,7 @@ from .rows import concatenate
 from .shapes import broadcast_to, expand_dims, reshape, squeeze, transpose
 
 __all__ = [
-    "FOLD_LIMIT", "add", "all_", "any", "argmax", "argmin", "argsort", "astype",
+    "FOLD_LIMIT", "add", "all_", "any", "argmax", "argmin", "argsort", "ask_kind", "astype",
     "broadcast_to", "concatenate", "contract", "cumprod", "cumsum", "cumulative", "definition", "divide",
     "elementwise", "emit", "empty", "equal", "expand_dims", "fitted", "floor_divide", "fourier", "full", "greater",
     "greater_equal", "index", "iota", "joined", "less", "less_equal", "lift", "linalg", "logical_and", "logical_not",

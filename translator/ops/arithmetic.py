@@ -519,6 +519,9 @@ def clip_loop(avals: Sequence[Aval]) -> tuple[tuple[DType, ...], DType]:
 
 
 def by_clip(x: Any, low: Any, high: Any) -> Any:
+    """Of zeros of two signs NumPy takes those of x where the bounds are numbers, and else those of the bounds."""
+    if np.ndim(low) == 0 and np.ndim(high) == 0:
+        return np.minimum(high, np.maximum(low, x))
     return np.minimum(np.maximum(x, low), high)
 
 

@@ -42,13 +42,10 @@ from ..ir import (
     walk,
 )
 from ..ops.core import CastAttrs, Op
-from ..thrown import Known, Thrown
+from ..thrown import OTHER_CLASS, OTHER_KIND, Thrown
 
 Kinds = frozenset[Aval]
 
-OTHER_KIND = Thrown(OverflowError, (Known("a number of another type than in the program"),))
-OTHER_CLASS = Thrown(OverflowError, (Known("a number of the other of Python's and NumPy's types"),))
-"""Of results whose dtype is as in the program: Arrays are the same for both."""
 _TRUE, _FALSE = const(True), const(False)
 _BOOL = _TRUE.aval
 _PYTHONS = Aval((), _BOOL.dtype, weak=True)  # the kind of Python's own bools, which in the program are like NumPy's
@@ -62,22 +59,30 @@ def is_mark(s: Statement) -> bool:
     return isinstance(s, Apply) and isinstance(s.attrs, CastAttrs) and s.attrs.widens
 
 
-def kinds(function: Function, python_bools: Set[Var] | None = None) -> Function:
-    """The program without marks, which raises where a result would be of another kind than its type says.
+def is_question(s: Statement) -> bool:
+    """Whether the reader notes here that it was asked for the class of a number (`make.ask_kind`)."""
+    return isinstance(s, Raise) and s.error == OTHER_KIND and isinstance(s.condition, Const)
 
-    `python_bools` certainly are Python's own; None: bools are not looked at.
+
+def kinds(function: Function, python_bools: Set[Var], returns_bools: bool = False, exact: bool = False) -> Function:
+    """The program without marks, which raises where a number whose kind matters is of another than its type says.
+
+    `python_bools` certainly are Python's own. `returns_bools`: those among the results are of their kinds anyhow.
+    `exact`: np.float64 is not returned for Python's float.
     """
     body = function.body
     given = [a for a in body.results[: function.out.leaf_count] if not a.aval.shape and a.aval != _PYTHONS]
-    bools = python_bools is not None and any(a.aval == _BOOL for a in given)
-    if not bools and not any(map(is_mark, walk(body))):
+    questions = [s for s in walk(body) if is_question(s)]
+    asked = [a for s in questions if isinstance(s, Raise) for a in s.body.results[:1]]
+    bools = any(a.aval == _BOOL for a in (asked if returns_bools else [*asked, *given]))
+    if not bools and not questions and not any(map(is_mark, walk(body))):
         return function
-    found = _Found(python_bools)
+    found = _Found(python_bools if bools else None)
     while found.spread(body):
         pass
     writer = _Writer(found)
     b, results = writer.statements(body)
-    checked = [a for a in given if not _is_subclass(a, found)]
+    checked = [a for a in given if exact or not _is_subclass(a, found)]
     same = [all(k.dtype == a.aval.dtype for k in found.others(a)) for a in checked]
     for of_class, thrown in ((False, OTHER_KIND), (True, OTHER_CLASS)):
         flags = [writer.flag(a) for a, is_same in zip(checked, same, strict=True) if is_same is of_class]
@@ -265,6 +270,10 @@ class _Writer:
                 b.append(If((*s.targets, *self.fresh(s.targets, flagged)), s.condition, *sides, s.span))
             case For() | While():
                 self.loop(b, s)
+            case Raise(body=body) if is_question(s):
+                asked, *same = body.results
+                if not self.found.others(asked) <= {kind for a in same for kind in self.found.of(a)}:
+                    self.check(b, [self.flag(asked)], s.span)
             case Raise(body=body):
                 b.append(replace(s, body=self.block(body, ())))
             case _:

@@ -43,6 +43,7 @@ from ..ir import (
     Statement,
     Var,
     While,
+    const,
     may_raise,
     uses_of,
 )
@@ -305,6 +306,9 @@ class _Walk:
             for t, init in zip(s.targets, inits, strict=True):
                 self.replace(t, init)
             return
+        if known is not None and len(known) == 1:
+            self.single_turn(s, known[0], inits)
+            return
         index, *carried = s.body.params
         self.forget(carried)
         slots = self.varying(carried, s.body.results, inits, range(len(carried)))
@@ -320,6 +324,13 @@ class _Walk:
         self.settle(s.targets, inits, slots)
         body = Block((index, *_pick(carried, slots)), tuple(statements), _pick(results, slots))
         self.append(For(_pick(s.targets, slots), turns, _pick(inits, slots), body, s.parallel, s.span))
+
+    def single_turn(self, s: For, index: int, inits: Sequence[Atom]) -> None:
+        for p, value in zip(s.body.params, (const(index), *inits), strict=True):
+            self.replace(p, value)
+        self.statements(s.body.statements)
+        for t, result in zip(s.targets, self.atoms(s.body.results), strict=True):
+            self.replace(t, result)
 
     def while_loop(self, s: While) -> None:
         inits = self.atoms(s.inits)
@@ -343,10 +354,18 @@ class _Walk:
             slots = []
         self.settle(s.targets, inits, slots)
         if isinstance(stop[0], Const) and not stop[0].value:
+            self.asked_once(s, inits)
             return
         condition = Block(_pick(s.condition.params, slots), tuple(test), stop)
         body = Block(_pick(carried, slots), tuple(statements), _pick(results, slots))
         self.append(While(_pick(s.targets, slots), _pick(inits, slots), condition, body, s.span))
+
+    def asked_once(self, s: While, inits: Sequence[Atom]) -> None:
+        """What the condition of a loop without turns may raise."""
+        if any(map(may_raise, s.condition.statements)):
+            for p, init in zip(s.condition.params, inits, strict=True):
+                self.replace(p, init)
+            self.statements(s.condition.statements)
 
     def forget(self, params: Sequence[Var]) -> None:
         """Drop what an earlier visit of the loop found about its carried values."""

@@ -18,6 +18,7 @@ from .aliases import settle
 from .context import Context
 from .demand import static
 from .layout import model_of, modelled, note_fortran
+from .overlaps import check_overlap, check_parts
 from .values import Ref, Value
 from .views import Lying, take_for_granted
 
@@ -88,6 +89,16 @@ def _call(ctx: Context, function: Value, args: list[Value], kwargs: dict[str, Va
     from .handlers import call_handler
 
     return call_handler(ctx, surface.handler_for(function), function, args, kwargs, node)
+
+
+def _copied_to(ctx: Context, node: ast.AST, dst: Value, src: Value, *rest: Value, **options: Value) -> Value:
+    check_overlap(ctx, dst, src, node)
+    return _call(ctx, np.copyto, [dst, src, *rest], options, node)
+
+
+def _placed(ctx: Context, node: ast.AST, arr: Value, mask: Value, vals: Value) -> Value:
+    check_parts(ctx, arr, vals, node, "np.place")
+    return _call(ctx, np.place, [arr, mask, vals], {}, node)
 
 
 def _as_contiguous(order: str) -> Implementation:
@@ -183,7 +194,9 @@ ARRAYS: dict[Value, Implementation] = {
     np.asanyarray: _as_array,
     np.ascontiguousarray: _as_contiguous("C"),
     np.asfortranarray: _as_contiguous("F"),
+    np.copyto: _copied_to,
     np.einsum: _einsum,
     np.isscalar: _is_scalar,
+    np.place: _placed,
     np.lib.stride_tricks.as_strided: _as_strided,
 }

@@ -16,6 +16,7 @@ from ..errors import CutError
 from ..ir import Capture, Var
 from . import streams
 from .arrays import strides_of
+from .classes import answer
 from .context import Context
 from .demand import refuse_undefined
 from .growing import Growing, Pile
@@ -104,6 +105,8 @@ def get_attribute(ctx: Context, owner: Value, name: str, node: ast.AST) -> Value
 
 def array_attribute(ctx: Context, owner: Value, name: str, node: ast.AST) -> Value:
     aval = owner.aval
+    if type(owner) is Var and not ctx.frame.fixed:
+        answer(ctx, owner, lambda cls: hasattr(cls, name))
     if aval.weak and not ctx.frame.fixed and not hasattr(aval.dtype.type(0).item(), name):
         raise AttributeError(f"{class_name(owner)!r} object has no attribute {name!r}")
     match name:

@@ -19,7 +19,8 @@ from .demand import LENGTH, demand, difference, from_arguments, interval, static
 from .growing import Growing, Pile, item
 from .known import run_known
 from .layout import note_gathered
-from .selection import LEAVES, gathered, gathered_at, index_selection, masked, width_of
+from .runs import width_of
+from .selection import LEAVES, gathered, gathered_at, index_selection, masked
 from .shifting import backwards, window_of
 from .signature import MOST_NUMBERS
 from .sliding import slid

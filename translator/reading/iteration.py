@@ -23,7 +23,8 @@ from .indexing import MANY_NUMBERS, index_array, index_value, number_line
 from .known import run_known
 from .marked import rows_at_true
 from .protocols import is_instance, refuse_loop, special
-from .selection import concrete, first, past
+from .runs import first, past
+from .selection import concrete
 from .values import (
     Bounds,
     DictView,

@@ -412,6 +412,7 @@ def while_(ctx: Context, node: ast.While, kont: Kont) -> Flow | None:
 def _while_kept(ctx: Context, node: ast.While, kont: Kont) -> Flow | None:
     known = ctx.read_block(lambda: truth(ctx, ctx.eval(node.test), node.test)).flow
     if known is False:
+        truth(ctx, ctx.eval(node.test), node.test)  # for its effects, which the block above has undone
         return sequence(ctx, node.orelse, kont)
     loop = WhileLoop(ctx, node, node.body, lambda: ctx.eval(node.test), (), None)
     try:

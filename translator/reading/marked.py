@@ -17,7 +17,7 @@ from .. import make
 from ..ir import Atom
 from .context import Context
 from .indexing import index_array
-from .selection import count, width_of
+from .runs import count, width_of
 from .values import FULL, Masked, Places, Ref, Value
 
 _LISTS = (np.nonzero, np.where, np.flatnonzero, np.argwhere, "nonzero")

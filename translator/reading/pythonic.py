@@ -19,7 +19,8 @@ from ..library import mapping, support
 from ..surface.python import as_python
 from .arrays import ARRAYS
 from .attributes import get_attribute, set_attribute
-from .booleans import is_python_bool, marked, python_bool
+from .booleans import marked, python_bool
+from .classes import answer, class_of
 from .context import Context
 from .control import truth
 from .demand import follows_loops, sign_of, static
@@ -29,7 +30,7 @@ from .handlers import call_handler
 from .iteration import known_items, length_of
 from .known import run_known
 from .protocols import is_instance, special
-from .selection import count
+from .runs import count
 from .standard import library_for
 from .values import (
     Bound,
@@ -166,7 +167,9 @@ def _isinstance(ctx: Context, node: ast.AST, x: Value, kinds: Value) -> Value:
     if type(x) in (Ref, Masked, Var):
         if _of_arrays(kinds) and not (type(x) is Var and x.aval.weak):
             return True
-        return run_known(ctx, node, issubclass, _type(ctx, node, x), kinds)
+        if type(x) is Var:
+            return answer(ctx, x, lambda cls: run_known(ctx, node, issubclass, cls, kinds))
+        return run_known(ctx, node, issubclass, np.ndarray, kinds)
     kinds = kinds if isinstance(kinds, tuple) else (kinds,)
     if isinstance(x, Undefined) and x.stream is not None and not x.method:
         return run_known(ctx, node, issubclass, x.cls, kinds)
@@ -186,16 +189,11 @@ def _of_arrays(kinds: Value) -> bool:
     return any(isinstance(k, type) and hasattr(k, "__untraced_arrays__") for k in given)
 
 
-def _number_type(x: Var) -> type:
-    aval = x.aval
-    return {"i": int, "f": float, "c": complex, "b": bool}[aval.dtype.kind] if aval.weak else aval.dtype.type
-
-
 def _type(ctx: Context, node: ast.AST, x: Value) -> Value:
     if type(x) is Ref or type(x) is Masked:
         return np.ndarray
     if type(x) is Var:
-        return bool if is_python_bool(ctx, x) else _number_type(x)
+        return class_of(ctx, x)
     return type(x.value if isinstance(x, Foreign) else x)
 
 
@@ -274,7 +272,7 @@ def _hasattr(ctx: Context, node: ast.AST, x: Value, name: Value) -> Value:
     if type(x) is Ref:
         return hasattr(np.ndarray, name)
     if type(x) is Var:
-        return hasattr(_type(ctx, node, x), name)
+        return answer(ctx, x, lambda cls: hasattr(cls, name))
     if isinstance(x, Closure):
         return hasattr(_hasattr, name)
     if isinstance(x, Foreign) and ctx.mirrors.has_put(x.value, name):

@@ -17,12 +17,11 @@ from ..library.statistics import COUNTS_ARE_INTS
 from ..library.support import mean_dtypes
 from ..surface.python import as_python
 from .context import Context
+from .runs import axes_of, count, width_of
 from .selection import (
-    axes_of,
     changed,
     concrete,
     condition,
-    count,
     elementwise,
     filled,
     index_selection,
@@ -30,7 +29,6 @@ from .selection import (
     reversed_,
     same_part,
     shape_of,
-    width_of,
 )
 from .shifting import shifted
 from .values import FULL, Bounds, Masked, Part, Places, Ref, Value, is_runtime

@@ -23,10 +23,10 @@ from ..fits import check_holds
 from ..ir import Atom, For, Range, Var
 from ..ops.core import At, Dyn
 from ..purpose import purpose
-from ..surface.python import as_python
 from .contents import known_arrays
 from .context import Context
 from .demand import LENGTH, affine, demand, difference, follows_loops, interval, interval_of, plus, scaled
+from .runs import axes_of, count, end_of, first, past, width_of
 from .shifting import shifted
 from .values import FULL, Bounds, Masked, Part, Places, Ref, Value, is_runtime
 
@@ -123,76 +123,15 @@ def condition(ctx: Context, s: Masked, chosen: Sequence[int] | None = None) -> A
     return make.lift(np.bool_(True)) if found is None else found
 
 
-def width_of(p: Part) -> int:
-    return p.mask.aval.ndim if isinstance(p, Places) else 1
-
-
 def _inside(ctx: Context, p: Bounds) -> Atom:
     b = ctx.b
     k = make.iota(b, p.n)
-    low = ctx.atom(_end(ctx, p.start, p.n))
-    inside = make.logical_and(b, make.greater_equal(b, k, low), make.less(b, k, ctx.atom(_end(ctx, p.stop, p.n))))
+    low = ctx.atom(end_of(ctx, p.start, p.n))
+    inside = make.logical_and(b, make.greater_equal(b, k, low), make.less(b, k, ctx.atom(end_of(ctx, p.stop, p.n))))
     if type(p.step) is int and p.step == 1:
         return inside
     offset = make.remainder(b, make.subtract(b, k, make.maximum(b, low, 0)), ctx.atom(p.step))
     return make.logical_and(b, inside, make.equal(b, offset, 0))
-
-
-def _end(ctx: Context, v: Value, n: int) -> Value:
-    """A slice's end without NumPy's counting from the back."""
-    low, _ = interval(ctx, v)
-    if low is not None and low >= 0:
-        return v
-    x = ctx.atom(v)
-    return ctx.wrap(make.where(ctx.b, make.less(ctx.b, x, 0), make.add(ctx.b, x, n), x))
-
-
-def first(ctx: Context, p: Bounds) -> Value:
-    """The position of the first element, if there is one."""
-    low, _ = interval(ctx, p.start)
-    if low is not None and low >= 0:
-        return p.start
-    return _number(ctx, make.maximum(ctx.b, ctx.atom(_end(ctx, p.start, p.n)), 0))
-
-
-def past(ctx: Context, p: Bounds) -> Value:
-    """The end of the run, inside the axis."""
-    low, high = interval(ctx, p.stop)
-    if low is not None and low >= 0 and high is not None and high <= p.n:
-        return p.stop
-    return _number(ctx, make.minimum(ctx.b, ctx.atom(_end(ctx, p.stop, p.n)), p.n))
-
-
-def count(ctx: Context, s: Masked, i: int) -> Value:
-    """How many elements the result has along its axis `i`: a Python int."""
-    p = s.parts[i]
-    if p is None:
-        return s.whole.aval.shape[axes_of(s, [i])[0]]
-    b = ctx.b
-    if isinstance(p, Places):
-        return _number(ctx, make.sum(b, p.mask))
-    size = make.subtract(b, ctx.atom(past(ctx, p)), ctx.atom(first(ctx, p)))
-    if (interval(ctx, ctx.wrap(size))[0] or 0) > 0 and type(p.step) is int and p.step == 1:
-        return _number(ctx, size)
-    if not (type(p.step) is int and p.step == 1):
-        step = ctx.atom(p.step)
-        size = make.floor_divide(b, make.subtract(b, make.add(b, size, step), 1), step)
-    return _number(ctx, make.maximum(b, size, 0))
-
-
-def _number(ctx: Context, x: Atom) -> Value:
-    return ctx.wrap(as_python(ctx.b, x))
-
-
-def axes_of(s: Masked, parts: Sequence[int]) -> tuple[int, ...]:
-    """The axes of the whole that these parts cover."""
-    found: list[int] = []
-    axis = 0
-    for i, p in enumerate(s.parts):
-        if i in parts:
-            found += range(axis, axis + width_of(p))
-        axis += width_of(p)
-    return tuple(found)
 
 
 def may_be_empty(ctx: Context, p: Bounds) -> bool:

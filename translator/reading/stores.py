@@ -24,6 +24,7 @@ from .growing import Pile
 from .indexing import Key, extend_index, flat_of, index_value, mask_for, mask_of, parse_key, selected_view
 from .iteration import held, known_items
 from .known import run_known
+from .overlaps import check_overlap, check_parts
 from .protocols import is_instance, special
 from .selection import changed, concrete, masked, part_of, place_of, store_selected
 from .source import Scope
@@ -114,6 +115,7 @@ def _unpack(ctx: Context, targets: list[ast.expr], items: list[Value], node: ast
 
 def _store_attribute(ctx: Context, owner: Value, attr: str, value: Value, node: ast.AST) -> None:
     if attr == "flat" and type(owner) is Ref:
+        check_parts(ctx, owner, value, node, _BY_FLAT)
         atom = ctx.atom(value)
         line = ctx.wrap(make.reshape(ctx.b, atom, (-1,))) if atom.aval.shape else value
         store(ctx, flat_of(ctx, owner), slice(None), line, node)
@@ -127,8 +129,13 @@ def _store_attribute(ctx: Context, owner: Value, attr: str, value: Value, node: 
     set_attribute(ctx, owner, attr, value, node)
 
 
+_BY_FLAT = "a store through `.flat`"
+
+
 def store(ctx: Context, base: Value, key: Value, value: Value, node: ast.AST) -> None:
     """`base[key] = value`."""
+    if type(base) is Flat:
+        check_parts(ctx, base, value, node, _BY_FLAT)
     if type(base) is Ref or type(base) is Flat:
         store_array(ctx, base.line if isinstance(base, Flat) else base, key, value, node)
         return
@@ -172,6 +179,7 @@ def delete_item(ctx: Context, base: Value, key: Value, node: ast.AST) -> None:
 def _store_in_selection(ctx: Context, base: Masked, key: Value, value: Value, node: ast.AST) -> None:
     """`x[lo:hi][key] = value`: through an integer, a mask or all of it; other keys need the array."""
     if key is Ellipsis or key == slice(None):
+        check_overlap(ctx, base, value, node)
         store_selected(ctx, base, value, node)
         return
     part = part_of(ctx, base, key) if isinstance(key, Masked) else None
@@ -196,13 +204,17 @@ def store_array(ctx: Context, base: Ref, key: Value, value: Value, node: ast.AST
         key = concrete(ctx, key, node, "a store through an index x[mask]")
     mask = mask_of(ctx, base.aval.shape, key, node)
     if mask is not None:
-        store_selected(ctx, masked(ctx, base, mask), value, node)
+        selected = masked(ctx, base, mask)
+        check_overlap(ctx, selected, value, node)
+        store_selected(ctx, selected, value, node)
         return
     ctx.at(node)
     parsed = parse_key(ctx, base.aval.shape, key, node, selects=True)
     if parsed.special:
-        view = selected_view(ctx, base, parsed, key, node)
-        store_selected(ctx, Masked(extend_index(ctx, base, parsed), view.parts, view.strict, view.leaves), value, node)
+        shown = selected_view(ctx, base, parsed, key, node)
+        target = Masked(extend_index(ctx, base, parsed), shown.parts, shown.strict, shown.leaves)
+        check_overlap(ctx, target, value, node)
+        store_selected(ctx, target, value, node)
         return
     if isinstance(value, Masked):
         value = concrete(ctx, value, node, "a store of a selection x[mask] elsewhere than through the same mask")
@@ -222,7 +234,10 @@ def store_array(ctx: Context, base: Ref, key: Value, value: Value, node: ast.AST
         return
     if parsed.new_axes:
         atom = _without_new_axes(ctx, atom, parsed)
-    store_view(ctx, extend_index(ctx, base, Key(parsed.dims, parsed.atoms)), atom)
+    view = extend_index(ctx, base, Key(parsed.dims, parsed.atoms))
+    if not parsed.new_axes:  # of more than one axis otherwise
+        check_overlap(ctx, view, value, node)
+    store_view(ctx, view, atom)
 
 
 TAKES_NUMBERS = np.lib.NumpyVersion(np.__version__) >= "2.4.0"

@@ -254,8 +254,8 @@ def _plus(b: Builder, x: Any, y: Any) -> Any:
     if not is_atom(x) and not is_atom(y):
         return x + y
     q = array(b, y)
-    if isinstance(x, int) and x == 0 and q.aval.dtype.kind != "b":
-        return q  # 0 + q has the type of q
+    if isinstance(x, int) and x == 0 and q.aval.dtype.kind in "iu":
+        return q  # 0 + q has the type of q; of a float it is 0.0 where q is -0.0
     return make.add(b, array(b, x), q)
 
 
