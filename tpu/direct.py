@@ -14,6 +14,7 @@ what was there before, and the loops have copies. What stands around the loops i
 from __future__ import annotations
 
 import ctypes
+import itertools
 import math
 import signal
 import threading
@@ -32,6 +33,7 @@ from ..translator.ops.core import Cast, Concatenate, Create, CreateAttrs, Elemen
 from . import compiler
 from .lanes import blocked
 from .native import native_loops, wanted
+from .profile import Step
 
 LIGHT = 1 << 10
 """Elements: operations on more of them are better fused."""
@@ -94,7 +96,7 @@ class Direct:
         groups = [s for s in body.statements if isinstance(s, Fused) and s.kind == "loops"]
         natives = [write_loop(s, checked) for s in groups]
         functions = compiler.on_addresses(natives)
-        calls = iter([_Call(s, n, f, once) for s, n, f in zip(groups, natives, functions, strict=True)])
+        calls = iter([_Call(function.name, s, n, f, once) for s, n, f in zip(groups, natives, functions, strict=True)])
         self.steps: list[_Call | _Made | _Around] = [
             next(calls) if _is_loop(s) else _Made(s) if _is_filled(s) else _Around(s) for s in body.statements
         ]
@@ -106,6 +108,7 @@ class Direct:
         self.handed_back = {r for k, r in enumerate(body.results) if k in handed_back and r in last}
         allocating = [n.allocates for n in natives[1:]]
         self.in_place = not any(n.failures for n in natives) and not any(allocating)
+        self._runs = itertools.count(1)
         self.listens = any(n.listens for n in natives)
 
     def host(self, values: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
@@ -133,8 +136,13 @@ class Direct:
         return self._results(env, own, values)
 
     def _run(self, env: _Values, in_place: bool) -> None:
+        run = next(self._runs)
         for step in self.steps:
-            code = step.run(env)
+            if isinstance(step, _Call):
+                with step.shown.running(run):
+                    code = step.run(env)
+            else:
+                code = step.run(env)
             if not code:
                 continue
             assert isinstance(step, _Call)
@@ -257,10 +265,11 @@ def _is_nothing(x: Any) -> bool:
 class _Call:
     """A call of a native loop: addresses of what it carries, which it works in, then of what it reads."""
 
-    __slots__ = ("carried", "function", "native", "others", "targets", "values")
+    __slots__ = ("carried", "function", "native", "others", "shown", "targets", "values")
 
-    def __init__(self, s: Fused, native: NativeLoop, function: Any, once: set[Var]) -> None:
+    def __init__(self, program: str, s: Fused, native: NativeLoop, function: Any, once: set[Var]) -> None:
         self.native, self.function = native, function
+        self.shown = Step(program, native.name.removeprefix("untraced_"), s.span)
         given = dict(zip(s.body.params, s.args, strict=True))
         carried, others = arguments_of(s)
         self.carried = [(given[p], p.aval.dtype, bool(p.aval.shape) and given[p] in once) for p in carried]

@@ -9,13 +9,17 @@ from __future__ import annotations
 
 import gzip
 import importlib
+import itertools
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
 
 from ..translator.errors import Span
 from ..translator.records import dataclass
+from ..translator.spans import span
 from . import names
 
 if TYPE_CHECKING:
@@ -67,6 +71,25 @@ def _at(spans: tuple[Span, ...], line: int) -> Span | None:
     return spans[k] if 0 <= k < len(spans) else None
 
 
+class Step:
+    """What Python runs of the program `module`, and profiles show as an operation of it: of the statement at `span`."""
+
+    __slots__ = ("__weakref__", "_number", "module", "name", "span")
+
+    def __init__(self, module: str, name: str, span: Span) -> None:
+        self.module, self.name, self.span = module, name, span
+        self._number = next(_numbers)
+        _steps[self._number] = self
+
+    def running(self, run: int) -> AbstractContextManager[Any]:
+        """Around the step, in the `run`-th run of its program."""
+        return span(self.name, hlo_module=self.module, run_id=run, step=self._number)
+
+
+_numbers = itertools.count(1)
+_steps: WeakValueDictionary[int, Step] = WeakValueDictionary()
+
+
 # ---- events --------------------------------------------------------------------------------------
 
 
@@ -97,9 +120,13 @@ def _events(data: Any, programs: Mapping[str, Loaded]) -> Iterator[Event]:
                 if module and module not in known:
                     known[module] = _operations_of(programs.get(module))
                 operation = known[module].get(event.name) if module else None
+                step = _steps.get(int(stats.get("step", 0))) if module else None
+                if step is not None:
+                    operation = Operation("loop", {step.span: 1.0})
                 run = int(stats.get("run_id", 0))
                 start, seconds = event.start_ns * 1e-9, event.duration_ns * 1e-9
-                yield Event(event.name, line.name, start, seconds, module, run, operation)
+                name = event.name if step is None else step.name
+                yield Event(name, line.name, start, seconds, module, run, operation)
 
 
 def _operations_of(program: Loaded | None) -> dict[str, Operation]:

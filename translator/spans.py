@@ -9,7 +9,9 @@ from typing import Any
 OURS = "untraced: "
 
 
-def span(what: str) -> AbstractContextManager[Any]:
-    """`with span("translate f"): ...`. XLA's profiler is looked for, never loaded: who profiles has loaded it."""
+def span(what: str, **told: Any) -> AbstractContextManager[Any]:
+    """`with span("translate f"): ...`, and what is told of it besides. XLA's profiler is looked for, never loaded: who
+    profiles has loaded it.
+    """
     profiler = sys.modules.get("jaxlib._profiler")
-    return nullcontext() if profiler is None else profiler.TraceMe(OURS + what)
+    return nullcontext() if profiler is None else profiler.TraceMe(OURS + what, **told)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from untraced import Array, accelerate, device_put, grad
+from untraced import Array, accelerate, device_put, grad, profiler
 from untraced.runtime.arrays.hosted import HostArray
 from untraced.runtime.targets.loops import LoopsProgram
 from untraced.tpu import compiler
@@ -291,6 +291,18 @@ def test_gradients_of_loops() -> None:
     x = np.arange(1.0, 5.0)
     made = accelerate(grad(last), target="cpu")(x)
     np.testing.assert_allclose(made, 2 * x * 0.5 ** np.arange(3, -1, -1))
+
+
+def test_profiles_show_loops_as_operations() -> None:
+    fast = accelerate(relax, target="cpu")
+    fast(np.ones((20, 20)))
+    with profiler.profile() as made:
+        for _ in range(3):
+            fast(np.ones((20, 20)))
+    (program,), (operation,), (line,) = made.programs, made.operations, made.lines
+    assert (program.name, program.calls, operation.calls, operation.kind) == ("relax", 3, 3, "loop")
+    assert (line.file, line.line) == (relax.__code__.co_filename, relax.__code__.co_firstlineno + 1)
+    assert "untraced: run relax" in [s.name for s in made.spans]
 
 
 def test_several_threads() -> None:
