@@ -86,9 +86,10 @@ def register(
     keys_of_node: Callable[[Any], Sequence[Any]] | None = None,
 ) -> None:
     """Make `cls` a tree node: `flatten_node(x) -> (children, aux)`, `unflatten_node(aux, children) -> x`, and, where
-    its children have names, `keys_of_node(x) -> keys`. ValueError for a class that is registered already.
+    its children have names, `keys_of_node(x) -> keys`. ValueError for a class that is registered already, as Python's
+    own containers are.
     """
-    if cls in _registry:
+    if cls in _registry or cls in (tuple, list, dict, OrderedDict, defaultdict, type(None)):
         raise ValueError(f"{cls.__qualname__} is registered already")
     _registry[cls] = Registered(flatten_node, unflatten_node, keys_of_node)
 

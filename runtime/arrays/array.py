@@ -269,8 +269,9 @@ class Array(metaclass=_OfArrays):
         return _restore, (self.__array__().copy(),)
 
     def __round__(self, digits: int | None = None) -> Any:
-        """A Python int without digits, as round(x) gives; an Array with them."""
-        return round(self.__array__().item()) if digits is None else self.round(digits)  # type: ignore[attr-defined]
+        """A Python int of one number without digits, as round(x) gives; else an Array."""
+        one = digits is None and not self._spec.aval.shape
+        return round(self.__array__().item()) if one else self.round(digits or 0)  # type: ignore[attr-defined]
 
     def sort(self, axis: int = -1, **options: Any) -> Any:
         """A sorted copy: an Array is immutable."""

@@ -88,6 +88,7 @@ from ...translator.ops.bessel import i0e, i1e
 from ...translator.ops.gamma import digamma, gammaln
 from ...translator.ops.special import erf, erfc, erfinv
 from ..arrays.hosted import offer
+from ..targets.devices import platform_read_for
 from ..transforms.implicit import custom_linear_solve, custom_root
 from ..transforms.stopping import stop_gradient
 from . import lax_linalg as linalg
@@ -434,13 +435,13 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
 
 
 def platform_dependent(*args: Any, default: Any = None, **per_platform: Any) -> Any:
-    """`default(*args)`: a program is the same on all targets. Without a default what is told for the cpu.
+    """What is told for the platform of the target (`cpu`, `cuda`, `tpu`), else `default`, of the arguments.
 
     NotImplementedError where neither is there.
     """
-    chosen = per_platform.get("cpu") if default is None else default
+    chosen = per_platform.get(platform_read_for(), default)
     if chosen is None:
-        raise NotImplementedError("platform_dependent: give it a default, or a function for cpu=")
+        raise NotImplementedError(f"platform_dependent: give it a default, or a function for {platform_read_for()}=")
     return chosen(*args)
 
 

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ...translator.errors import Diagnostic, TargetError
+from ...translator.purpose import purpose
 
 TARGETS = ("auto", "cpu", "tpu", "triton", "cuda", "numpy")
 
@@ -248,6 +249,17 @@ def process_count() -> int:
     from ...tpu import client
 
     return client.process_count()
+
+
+def platform_read_for() -> str:
+    """The platform of the target of the function that is being read, "cpu" outside: CPython runs what is not read."""
+    target = purpose().target
+    return "cuda" if target in ("triton", "cuda") else "tpu" if target == "tpu" else "cpu"
+
+
+_KNOWN = (devices, platform_read_for, local_device_count, device_count, default_backend, process_index, process_count)
+for _asked in _KNOWN:
+    _asked.__untraced_static__ = True  # type: ignore[attr-defined]  # answered where a function is read, once
 
 
 def home(device: Device) -> Device:

@@ -69,6 +69,7 @@ class Custom(Wrapper):
 
     rules: tuple[str, ...] = ()  # the attributes that hold it
     order = 1  # how many derivatives it is
+    solves = False  # see `derive.ruled.Rule`
 
     def __init__(
         self, fun: Fun, nondiff_argnums: int | Sequence[int] = (), nondiff_argnames: Sequence[str] = ()

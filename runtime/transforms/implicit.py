@@ -117,6 +117,7 @@ def _linear_backward(g: Fun, how: Any, residuals: Any, ct: Any) -> Any:
     return (w, *tree_map(lambda p: -p, pulled))
 
 
+_root.solves = _solution.solves = _linear.solves = True  # so the solvers may speak of what moves
 _root.defjvp(_root_jvp)
 _solution.defjvp(_solution_jvp)
 _linear.defvjp(_linear_forward, _linear_backward)

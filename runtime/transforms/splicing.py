@@ -117,7 +117,9 @@ class Site:
             if waiting.site.custom is self.custom and waiting.site.signature == self.signature:
                 waiting.shared = waiting.shared or place < len(_pending.get()) - 1
                 return self._marked(waiting.rule, [], ())
-        pending = _Pending(self, self.rule())
+        rule = self.rule()
+        rule.solves = self.custom.solves
+        pending = _Pending(self, rule)
         token = _pending.set((*_pending.get(), pending))
         try:
             with reading_rules(self.custom.order):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -12,6 +14,7 @@ from untraced import (
     custom_gradient,
     grad,
     hessian,
+    jacfwd,
     jacobian,
     jvp,
     lax,
@@ -145,3 +148,42 @@ def test_only_what_is_linear_has_a_transpose(f):
 def test_transposes():
     (found,) = linear_transpose(lambda x: A @ x, P)(np.array([1.0, 2.0]))
     np.testing.assert_array_equal(found, A.T @ [1.0, 2.0])
+
+
+S = np.array([[3.0, 1.0], [1.0, 2.0]])
+SOLVED = {
+    "partial": lambda a, b: lax.custom_linear_solve(
+        functools.partial(np.dot, a), b, lambda f, r: np.linalg.solve(a, r), symmetric=True
+    ),
+    "closure": lambda a, b: lax.custom_linear_solve(
+        lambda x: a @ x, b, lambda f, r: np.linalg.solve(a, r), lambda f, r: np.linalg.solve(a.T, r)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SOLVED)
+def test_solvers_may_speak_of_what_moves(name):
+    """The solution is the same however it is found, so what the solvers find outside has no derivative of its own."""
+    f = SOLVED[name]
+
+    def value(solve, t):
+        return np.sum(np.sin(solve(S * t[0] + np.eye(2) * t[1], P * t[0])))
+
+    t = np.array([1.5, 0.7])
+    for order in (grad, hessian, jacfwd):
+        wanted = order(lambda t: value(np.linalg.solve, t))(t)
+        np.testing.assert_allclose(order(lambda t: value(f, t))(t), wanted, rtol=1e-12)
+    ours = vmap(grad(lambda t: value(f, t)))(np.stack([t, t + 1]))
+    np.testing.assert_allclose(ours[0], grad(lambda t: value(np.linalg.solve, t))(t), rtol=1e-12)
+
+
+def test_converted_functions_of_any_arguments():
+    def outer(p):
+        def scaled(x, *rest, k=2.0):
+            return p[0] * x * k + sum(rest) * p[1]
+
+        g, consts = closure_convert(scaled, 1.0, 2.0, 3.0)
+        h, more = closure_convert(scaled, 1.0)
+        return g(1.0, 2.0, 3.0, *consts) + h(1.0, *more)
+
+    np.testing.assert_allclose(grad(outer)(P), [4.0, 5.0])

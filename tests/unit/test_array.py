@@ -366,3 +366,8 @@ def test_a_deleted_array_is_no_bool_and_what_fails_is_told_as_what_it_is() -> No
         g(device_put(np.eye(3)))
     with pytest.raises(np.linalg.LinAlgError):
         g(device_put(-np.eye(3)))
+
+
+def test_round_without_digits() -> None:
+    assert type(round(device_put(2.6))) is int
+    assert np.array_equal(round(device_put(np.array([0.5, 1.5, -1.2]))), [0.0, 2.0, -1.0])

@@ -249,3 +249,48 @@ def test_swapped_and_broadcast() -> None:
     np.testing.assert_array_equal(swapped, SQUARE.T)
     told = vmap(lambda x: lax.pbroadcast(x, "i", 2), axis_name="i")(X)
     np.testing.assert_array_equal(told, np.broadcast_to(X[2], X.shape))
+
+
+@pytest.mark.parametrize("lanes", ["loop", "lockstep", "auto"])
+def test_positions_in_branches_and_loops_that_differ(lanes):
+    def counted(x):
+        y = lax.while_loop(lambda v: v < lax.axis_index("i"), lambda v: v + 2.0, x)
+        return lax.cond(x > 0, lambda v: v * lax.axis_index("i"), lambda v: v - lax.axis_index("j"), y)
+
+    def alone(x, i, j):
+        y = x
+        while y < i:
+            y = y + 2.0
+        return y * i if x > 0 else y - j
+
+    x = np.array([[0.5, -1.0, 3.0], [-4.0, 1.0, 0.0]])
+    wanted = [[alone(x[j, i], i, j) for i in range(3)] for j in range(2)]
+    f = vmap(vmap(counted, axis_name="i", lanes=lanes), axis_name="j", lanes=lanes)
+    slopes = grad(lambda x: np.sum(f(x)))(x)
+    assert np.array_equal(f(x), wanted) and np.array_equal(accelerate(f)(x), wanted)
+    assert np.array_equal(slopes, np.where(x > 0, np.arange(3.0), 1.0))
+
+
+SEVERAL = {
+    "gathered": lambda v, axis: lax.all_gather(v, axis, axis=1),
+    "exchanged": lambda v, axis: lax.all_to_all(v, axis, 0, 0),
+    "scattered": lambda v, axis: lax.psum_scatter(v, axis),
+    "sent": lambda v, axis: lax.ppermute(v, axis, zip([0, 1, 2], [1, 2, 5], strict=True)),
+    "shuffled": lambda v, axis: lax.pshuffle(v, axis, [1, 2, 3, 4, 5, 0]),
+    "told": lambda v, axis: lax.pbroadcast(v, axis, 4),
+    "groups": lambda v, axis: lax.psum(v, axis, axis_index_groups=[[0, 4, 2], [1, 3, 5]]),
+    "largest": lambda v, axis: lax.pmax(v, axis, axis_index_groups=[[0, 4, 2], [1, 3, 5]]),
+}
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_several_names_are_one_axis(name):
+    f = SEVERAL[name]
+    x = np.random.default_rng(3).normal(size=(6, 6, 2))
+    one = vmap(lambda v: f(v, "k"), axis_name="k")
+    two = vmap(vmap(lambda v: f(v, ("i", "j")), axis_name="j"), axis_name="i")
+    rows = x.reshape(2, 3, 6, 2)
+    wanted = one(x)
+    np.testing.assert_allclose(two(rows).reshape(wanted.shape), wanted, rtol=1e-15)
+    slope = grad(lambda x: np.sum(np.sin(one(x))))(x)
+    np.testing.assert_allclose(grad(lambda r: np.sum(np.sin(two(r))))(rows).reshape(x.shape), slope, rtol=1e-14)

@@ -269,3 +269,27 @@ def test_eval_shape() -> None:
     assert eval_shape(accelerate(grad(lambda v: (v * v).sum())), ShapeDtypeStruct((4,), float)).shape == (4,)
     with pytest.raises(ValueError, match="product of shapes"):
         eval_shape(step, {"w": np.zeros((4, 2))}, x)
+
+
+def test_what_is_known_of_the_machine() -> None:
+    def f(x: Any) -> Any:
+        n = untraced.device_count() * untraced.local_device_count() * untraced.process_count()
+        return x.reshape(n, -1) * len(untraced.devices()) + untraced.process_index()
+
+    x = np.arange(6.0)
+    n = len(untraced.devices())
+    wanted = vmap(lambda row: row)(np.stack([f(x)] * 2))
+    for run in (vmap(f), accelerate(vmap(f))):
+        assert np.array_equal(run(np.stack([x] * 2)), wanted)
+    assert np.array_equal(grad(lambda x: f(x).sum())(x), np.full(6, float(n)))
+
+
+def test_platform_dependent() -> None:
+    def f(x: Any) -> Any:
+        return untraced.lax.platform_dependent(x, cpu=lambda x: x + 1, tpu=lambda x: x + 2, default=lambda x: x)
+
+    assert f(3.0) == 4.0 and accelerate(f)(3.0) == 4.0 and grad(f)(3.0) == 1.0
+    source = accelerate(f, target="triton").inspect(np.ones(3)).source
+    assert "+" not in source
+    with pytest.raises(NotImplementedError, match="cpu="):
+        untraced.lax.platform_dependent(1.0, tpu=lambda x: x)

@@ -115,6 +115,9 @@ def test_registered_classes() -> None:
     assert tree.structure(Pair(0, 0, "x")) != tree.structure(Pair(0, 0, "y"))
     with pytest.raises(ValueError, match="registered already"):
         tree.register(Pair, lambda x: ((), None), lambda aux, children: None)
+    for builtin in (list, tuple, dict, type(None), OrderedDict):
+        with pytest.raises(ValueError, match="registered already"):
+            tree.register(builtin, lambda x: (x, None), lambda _, x: x)
 
 
 def test_meta_fields_belong_to_the_structure() -> None:

@@ -9,13 +9,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import TypeGuard
 
 import numpy as np
 
 from .. import make, ops
 from ..builder import Builder
-from ..ir import Apply, Atom, const
-from ..ops.core import CollectiveAttrs, Gather, Run
+from ..ir import Apply, Atom, Function, Statement, Var, blocks_of, const, walk
+from ..ops.core import Attrs, CollectiveAttrs, Gather, Run
+from ..rewrite import spelled_out, substituted
 from .rules import Value, spread
 
 FEW_PIECES = 3  # slices that are written side by side before an index array reads better
@@ -36,6 +39,25 @@ def told(b: Builder, s: Apply, values: Sequence[Value], size: int) -> Atom:
         case "ppermute":
             return _permuted(b, spread(b, values[0], size), s.attrs.pairs, size)
     raise AssertionError(s.op.name)
+
+
+def places_first(function: Function) -> Function:
+    """Positions that branches and loops ask for, asked for in front of them: they tell nobody anything, so elements
+    that go different ways may ask."""
+    asked = (t for s in function.body.statements for block in blocks_of(s) for t in walk(block) if _is_place(t))
+    first: dict[Attrs, Apply] = {}
+    found: dict[Var, Atom] = {}
+    for s in asked:
+        (t,) = s.targets
+        found[t] = first.setdefault(s.attrs, replace(s, targets=(Var(t.hint, t.aval),))).targets[0]
+    if not found:
+        return function
+    body = substituted(spelled_out(function.body, lambda s: () if s.targets[0] in found else (s,)), found)
+    return replace(function, body=replace(body, statements=(*first.values(), *body.statements)))
+
+
+def _is_place(s: Statement) -> TypeGuard[Apply]:
+    return isinstance(s, Apply) and s.op is ops.AXIS_INDEX
 
 
 def _permuted(b: Builder, x: Atom, pairs: Sequence[tuple[int, int]], size: int) -> Atom:

@@ -80,7 +80,7 @@ def vmap(
             f"{function.name} has {len(function.body.params)} parameter leaves and {function.out.leaf_count} result"
             f" leaves, vmap was given {len(in_axes)} in_axes and {len(out_axes)} out_axes"
         )
-    function = flags_off(function)
+    function = batch_across.places_first(flags_off(function))
     batcher = Batcher(function, in_axes, size, lanes, axis_name)
     params = batcher.enter(in_axes)
     batcher.statements(function.body.statements)
@@ -304,7 +304,10 @@ class Batcher:
     def ruled(self, s: Apply, values: Sequence[Value], attrs: RuledAttrs) -> None:
         """Values with a rule of their own: the rule becomes that of the batch."""
         n = attrs.count
-        rule = attrs.rule and attrs.rule.batched([v.batched for v in values[n:]], self.size)
+        rule = attrs.rule
+        if rule is not None:
+            solves, rule = rule.solves, rule.batched([v.batched for v in values[n:]], self.size)
+            rule.solves = solves
         atoms = [*(spread(self.b, v, self.size) for v in values[:n]), *(v.atom for v in values[n:])]
         targets = tuple(self.fresh(t) for t in s.targets)
         self.b.append(Apply(targets, s.op, tuple(atoms), RuledAttrs(n, rule), s.span))

@@ -32,6 +32,7 @@ class Rule:
     """
 
     computes_again = False  # whether the backward pass computes the values from the inputs once more
+    solves = False  # the values are a solution, which is the same however it is found: what is held fixed may move
 
     def __init__(self, name: str, linked: tuple[int, ...]) -> None:
         self.name, self.linked = name, linked
@@ -54,7 +55,7 @@ class Rule:
 
     def check(self, moving: Sequence[int], span: Span) -> None:
         """Raises UnsupportedError where a derivative is wanted with respect to what the rule holds fixed."""
-        if any(i not in self.linked for i in moving):
+        if not self.solves and any(i not in self.linked for i in moving):
             raise UnsupportedError(
                 Diagnostic(
                     f"the derivative of {self.name} with respect to a value that its rule holds fixed",

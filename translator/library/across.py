@@ -1,6 +1,6 @@
 """Collectives by the name of a mapped axis, under the names of `jax.lax`: NumPy source over four of them.
 
-`x` may be any tree; `axis_name` may be a tuple of names where a sum, mean or extreme is taken, or a position asked for.
+`x` may be any tree; `axis_name` may be a tuple of names, which are one axis then: the last of them counts fastest.
 `axis_index_groups`, lists of positions, divide an axis into groups of one size: each element then speaks with its own
 group, in the order in which that is listed. Outside a mapped function there is no axis: NameError.
 """
@@ -60,9 +60,7 @@ def axis_index(axis_name: Any) -> Any:
 
 def psum(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
     """The sum over the axis. Of a known number, known: psum(1, "i") is the size."""
-    for name in _names(axis_name):
-        x = tree_map(lambda leaf, over=name: _summed(leaf, over, axis_index_groups), x)
-    return x
+    return tree_map(lambda leaf: _summed(leaf, axis_name, axis_index_groups), x)
 
 
 def pmean(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
@@ -73,16 +71,12 @@ def pmean(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
 
 def pmax(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
     """The largest over the named axis, element by element: of the shape and dtype of `x`, for each leaf of a tree."""
-    for name in _names(axis_name):
-        x = tree_map(lambda leaf, over=name: np.max(_gathered(leaf, over, axis_index_groups), axis=0), x)
-    return x
+    return tree_map(lambda leaf: _extreme(np.max, leaf, axis_name, axis_index_groups), x)
 
 
 def pmin(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
     """The smallest over the named axis, element by element: of the shape and dtype of `x`, for each leaf of a tree."""
-    for name in _names(axis_name):
-        x = tree_map(lambda leaf, over=name: np.min(_gathered(leaf, over, axis_index_groups), axis=0), x)
-    return x
+    return tree_map(lambda leaf: _extreme(np.min, leaf, axis_name, axis_index_groups), x)
 
 
 def all_gather(x: Any, axis_name: Any, *, axis_index_groups: Any = None, axis: int = 0, tiled: bool = False) -> Any:
@@ -92,12 +86,28 @@ def all_gather(x: Any, axis_name: Any, *, axis_index_groups: Any = None, axis: i
 
 def ppermute(x: Any, axis_name: Any, perm: Any) -> Any:
     """The value of another element: `perm` has (source, destination) pairs. Zeros where nobody sends."""
-    return tree_map(lambda leaf: permute_over(leaf, axis_name, perm), x)
+    pairs = [(source, destination) for source, destination in perm]
+    names = _names(axis_name)
+    if len(names) == 1:
+        return tree_map(lambda leaf: permute_over(leaf, names[0], pairs), x)
+    sent = {destination: source for source, destination in pairs}
+    n = axis_size(axis_name)
+    if len(sent) < len(pairs) or not all(0 <= i < n for pair in pairs for i in pair):
+        raise ValueError(f"ppermute over {axis_name!r} of size {n}: perm={pairs} is no permutation of some of it")
+    place = axis_index(axis_name)
+    source = np.array([sent.get(i, 0) for i in range(n)])[place]
+    reached = np.array([i in sent for i in range(n)])[place]
+
+    def received(leaf: Any) -> Any:
+        got = _gathered(leaf, axis_name, None)[source]
+        return np.where(reached, got, np.zeros_like(got))
+
+    return tree_map(received, x)
 
 
 def pshuffle(x: Any, axis_name: Any, perm: Sequence[int]) -> Any:
     """The value of element perm[i], at position i; `perm` is a permutation of the axis, known before the run."""
-    if sorted(perm) != list(range(size_over(axis_name))):
+    if sorted(perm) != list(range(axis_size(axis_name))):
         raise ValueError(f"pshuffle over {axis_name!r}: perm={list(perm)} is no permutation of its positions")
     return ppermute(x, axis_name, [(source, i) for i, source in enumerate(perm)])
 
@@ -121,7 +131,7 @@ def pswapaxes(x: Any, axis_name: Any, axis: int) -> Any:
 
 def pbroadcast(x: Any, axis_name: Any, source: int) -> Any:
     """What the element at position `source` of the named axis has, at all positions."""
-    return tree_map(lambda leaf: gather_over(leaf, axis_name)[source], x)
+    return tree_map(lambda leaf: _gathered(leaf, axis_name, None)[source], x)
 
 
 def psum_scatter(
@@ -142,23 +152,37 @@ def _names(axis_name: Any) -> Any:
 
 def _gathered(x: Any, axis_name: Any, groups: Any) -> Any:
     """The values of all of the axis, or of the own group, along a first axis."""
-    every = gather_over(x, axis_name)
+    names = _names(axis_name)
+    every = gather_over(x, names[-1])
+    for name in names[-2::-1]:
+        every = gather_over(every, name)
+        every = np.reshape(every, (np.shape(every)[0] * np.shape(every)[1], *np.shape(every)[2:]))
     if groups is None:
         return every
     found = _found(groups, axis_name)
-    return every[np.array([groups[g] for g, _ in found])[index_over(axis_name)]]
+    return every[np.array([groups[g] for g, _ in found])[axis_index(axis_name)]]
 
 
 def _summed(x: Any, axis_name: Any, groups: Any) -> Any:
     if groups is None:
-        return sum_over(x, axis_name)
+        for name in _names(axis_name):
+            x = sum_over(x, name)
+        return x
     every = _gathered(x, axis_name, groups)
     return np.sum(every, axis=0, dtype=every.dtype)
 
 
+def _extreme(of: Any, x: Any, axis_name: Any, groups: Any) -> Any:
+    if groups is not None:
+        return of(_gathered(x, axis_name, groups), axis=0)
+    for name in _names(axis_name):
+        x = of(gather_over(x, name), axis=0)
+    return x
+
+
 def _found(groups: Any, axis_name: Any) -> list[tuple[int, int]]:
     """In which group each position of the axis is, and at which place there."""
-    n = size_over(axis_name)
+    n = axis_size(axis_name)
     found = {i: (g, k) for g, members in enumerate(groups) for k, i in enumerate(members)}
     sizes = [len(members) for members in groups]
     if sorted(found) != list(range(n)) or sum(sizes) != n:
@@ -172,7 +196,7 @@ def _found(groups: Any, axis_name: Any) -> list[tuple[int, int]]:
 
 def _own_piece(x: Any, axis_name: Any, groups: Any, axis: int, front: int, tiled: bool) -> Any:
     """`x` has `front` axes more than the caller's array, whose `axis` is cut."""
-    n, own = size_over(axis_name), index_over(axis_name)
+    n, own = axis_size(axis_name), axis_index(axis_name)
     if groups is not None:
         own = np.array([k for _, k in _found(groups, axis_name)])[own]
         n = len(groups[0])

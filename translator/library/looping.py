@@ -342,6 +342,8 @@ def associative_scan(fn: Fun, elems: Any, reverse: bool = False, axis: int = 0) 
     neighbouring pairs: Blelloch, "Prefix sums and their applications", CMU-CS-90-190, 1990. Of np.add, np.multiply,
     np.maximum and np.minimum they are running reductions, in one step.
     """
+    if not callable(fn):
+        raise TypeError(f"lax.associative_scan: fn argument should be callable, got {fn!r}")
     leaves = flatten(elems)[0]
     n = leaves[0].shape[one_axis(axis, np.ndim(leaves[0]))]
     if any(x.shape[axis] != n for x in leaves):

@@ -55,12 +55,13 @@ class Converted:
         ((_, given),) = signature.params
         own = given.children[: self.count]
         leaves = sum(t.leaf_count for t in own)
-        names = (f"x{i}" for i in range(self.count))
-        known = [n for n, p in self.inner.__signature__.parameters.items() if p.kind is p.POSITIONAL_OR_KEYWORD]
-        params = tuple(zip(known if len(known) == self.count else names, own, strict=True))
-        if len(known) != self.count:
-            params = (("args", dataclasses.replace(given, children=own)),)
-        return self.inner.__untraced_read__(Signature(params, signature.avals[:leaves], (None,) * leaves))
+        known = self.inner.__signature__.parameters.values()
+        names = [p.name for p in known if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        params = [*zip(names, own, strict=False)]
+        for p in known if len(own) > len(names) else ():
+            if p.kind is p.VAR_POSITIONAL:
+                params.append((p.name, dataclasses.replace(given, children=own[len(names) :])))
+        return self.inner.__untraced_read__(Signature(tuple(params), signature.avals[:leaves], (None,) * leaves))
 
     def __untraced_read__(self, signature: Signature) -> Any:
         reading = self.read(signature)

@@ -81,9 +81,12 @@ class Inner:
         return Reading(Function(self.__name__.strip("<>"), (*params, *hidden), closed, shot.flow))
 
     def _call(self, values: dict[str, Value]) -> Value:
+        """What is left out of `values` has its default."""
         args: list[Value] = []
         kwargs: dict[str, Value] = {}
         for name, p in self.__signature__.parameters.items():
+            if name not in values:
+                continue
             match p.kind:
                 case p.VAR_POSITIONAL:
                     args += values[name]
