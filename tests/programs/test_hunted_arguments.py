@@ -261,6 +261,77 @@ def polynomial_of_no_terms(p, x):
     return np.polyval(p, x)
 
 
+@CASES((3j, np.float64(2.0)), (3j, 2.0), (3j, np.float32(2.0)), (3j, np.array(2.0)), (np.complex128(3j), np.float64(2)))
+def complex_beside_a_number(c, x):
+    """np.float64 is a float, and Python's complex takes it for one."""
+    z = np.ones(2, np.complex64)
+    return c * x, x * c, c - x, c / x, c * x * z, x * c * z, c == x
+
+
+@CASES((np.float64(0.0),), (0.0,))
+def complex_over_nothing(x):
+    return 2j / x
+
+
+@CASES((X,), (X * np.nan,), (-X * np.nan,), (F * -0.0,), (U,), (-1.5,), (np.float16([-0.0, 2, np.nan]),))
+def first_bits(x):
+    return np.signbit(x), np.copysign(2.0, x)
+
+
+@CASES((-1, 1), (1j, 16j), (1, [5, 0]), (0.0, 3.0), ([1.0, 2.0], 3.0), (np.float32(1), 9), (-1.0, -8.0))
+def geometric(start, stop):
+    return np.geomspace(start, stop, 4), np.geomspace(start, stop, 3, dtype=complex, endpoint=False)
+
+
+@CASES((0.0, 3.0), (0.0, np.inf), (np.float32(1), [2.0, 3.0]))
+def few_points(start, stop):
+    return [np.linspace(start, stop, n, retstep=True) for n in (0, 1, 2)]
+
+
+@CASES((np.float32([1, 2]), 1 - 2**-52), (1 - 2**-52, np.float32(1)), (np.float16(1), 1), (NUMBERS, 3), (1, True))
+def exactly_close(x, y):
+    return np.isclose(x, y, 0, 0), np.allclose(x, y, 0, 0), np.isclose(x, y)
+
+
+@CASES((np.zeros(0, np.float32), []), ([], T))
+def open_grid(x, y):
+    return np.ix_(x, y)
+
+
+@CASES((np.array(4), 0, 7), (np.array(4.5), [0, -1], [1, 2]), (np.array(4), 1, 7))
+def put_into_a_number(x, places, values):
+    np.put(x, places, values)
+    return x
+
+
+@CASES(
+    *[(x, d) for x in (X, F, I, X + 1e8, X + 1j, F + 1j, N) for d in (None, np.float32, float, complex, int)],
+    (np.complex64([1, 2j]), np.complex64),
+)
+def variance_as(x, dtype):
+    return np.var(x, dtype=dtype), np.nanvar(x, dtype=dtype), np.nanmean(x, dtype=dtype)
+
+
+@CASES((np.float16(0),), (np.float64(5),), (5.5,), (1.5,), (-2,), (np.int8(6),))
+def windows_of(length):
+    return np.bartlett(length), np.hanning(length), np.hamming(length), np.blackman(length), np.kaiser(length, 3.0)
+
+
+@CASES((np.zeros((1, 1, 0)), 0), (np.zeros((1, 1, 0)), 2), (np.zeros((2, 0)), (0, 1)))
+def medians_of_nothing(x, axis):
+    return np.median(x, axis), np.quantile(x, 0.3, axis)
+
+
+@CASES((np.float16([1]), np.float32([1.0000001, 2])), (F, (0.0, 1.0)), (F, (np.float64(0), 1)), (U, np.float32([0, 9])))
+def bins_between(x, limits):
+    return np.histogram(x, 3, limits)
+
+
+@CASES((np.array([1, 1 + 2**-52]), 10), (np.array([0.0, 1.0]), 10))
+def bins_too_small(x, bins):
+    return np.histogram(x, bins)
+
+
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("function, arguments", CASES.found)
 def test_as_numpy(function: Any, arguments: tuple[Any, ...], target: str) -> None:

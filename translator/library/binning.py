@@ -130,7 +130,11 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
     if not isinstance(bins, str) and np.ndim(bins) == 1:
         return _rising(bins)
     low, high = _outer_edges(a, range)
-    return np.linspace(low, high, bin_count(bins) + 1, dtype=float_of(a.dtype))
+    n, kind = bin_count(bins), np.result_type(a) if range is None else np.result_type(range[0], range[1], a)
+    edges = np.linspace(low, high, n + 1, dtype=float_of(kind))
+    if np.any(edges[:-1] >= edges[1:]):
+        raise ValueError(f"Too many bins for data range. Cannot create {n} finite-sized bins.")
+    return edges
 
 
 def _rising(bins: Any) -> Any:

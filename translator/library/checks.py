@@ -21,6 +21,12 @@ def check_cast(what: str, given: Any, target: Any, casting: str, is_number: bool
         raise DTypeError(f"Cannot cast {what} from {have!r} to {want!r} according to the rule {casting!r}")
 
 
+def check_nan_dtype(dtype: Any) -> None:
+    """Raises TypeError for a mean or a variance, wanted as an integer, of numbers that may be NaN."""
+    if dtype is not None and np.dtype(dtype).kind in "biu":
+        raise TypeError("If a is inexact, then dtype must be inexact")
+
+
 def require_real(dtype: np.dtype[Any]) -> None:
     """Raises DTypeError for complex numbers, which have no sign."""
     if dtype.kind == "c":

@@ -12,10 +12,18 @@ from .support import known, spreads
 
 
 def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: Any = False) -> Any:
-    a, b = np.asarray(a), np.asarray(b)
-    b = b.astype(np.result_type(b, 1.0))
-    close = (np.absolute(a - b) <= atol + rtol * np.absolute(b)) & np.isfinite(b) | (a == b)
+    """Python's numbers take the dtype of the other array, as in any operator."""
+    a, b, rtol, atol = _operand(a), _operand(b), _operand(rtol), _operand(atol)
+    b = float(b) if isinstance(b, int) else b if isinstance(b, _NUMBERS) else b.astype(np.result_type(b, 1.0))
+    close = np.less_equal(np.absolute(a - b), atol + rtol * np.absolute(b)) & np.isfinite(b) | (a == b)
     return close | (np.isnan(a) & np.isnan(b)) if equal_nan else close
+
+
+_NUMBERS = (int, float, complex)
+
+
+def _operand(x: Any) -> Any:
+    return x if isinstance(x, _NUMBERS) else np.asarray(x)
 
 
 def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: Any = False) -> Any:

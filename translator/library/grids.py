@@ -10,15 +10,15 @@ from .support import block_depth, grid_plan, known, product, raised_order, subsc
 
 
 def ix_(*args: Any) -> Any:
-    lines = [_positions(np.asarray(x)) for x in args]
+    lines = [_positions(np.asarray(x), isinstance(x, np.ndarray)) for x in args]
     count = len(lines)
     return tuple([np.reshape(x, (1,) * i + (x.size,) + (1,) * (count - 1 - i)) for i, x in enumerate(lines)])
 
 
-def _positions(x: Any) -> Any:
+def _positions(x: Any, is_array: bool) -> Any:
     if x.ndim != 1:
         raise ValueError("Cross index must be 1 dimensional")
-    if x.size == 0:
+    if x.size == 0 and not is_array:
         return np.zeros(0, dtype=np.int64)
     return np.flatnonzero(x) if x.dtype.kind == "b" else x
 
@@ -109,16 +109,20 @@ def logspace(
 
 
 def geomspace(start: Any, stop: Any, num: Any = 50, endpoint: Any = True, dtype: Any = None, axis: Any = 0) -> Any:
-    """Of two numbers of one sign."""
-    first, last = np.asarray(start) * 1.0, np.asarray(stop) * 1.0
+    """Turned so that it begins on the positive half of the real axis, as NumPy does."""
+    kind = np.result_type(start, stop, float(num), np.zeros((), dtype))
+    first, last = np.asarray(start).astype(kind), np.asarray(stop).astype(kind)
+    if np.any(first == 0) or np.any(last == 0):
+        raise ValueError("Geometric sequence cannot include zero")
     sign = np.sign(first)
-    y = sign * np.power(10.0, np.linspace(np.log10(first / sign), np.log10(last / sign), num, endpoint))
+    first, last = first / sign, last / sign
+    y = np.power(10.0, np.linspace(np.log10(first), np.log10(last), num, endpoint))
     if y.shape[0] > 0:
         y[0] = first
     if y.shape[0] > 1 and endpoint:
         y[-1] = last
-    y = np.moveaxis(y, 0, axis)
-    return y if dtype is None else y.astype(dtype)
+    y = np.moveaxis(y * sign, 0, axis)
+    return y.astype(kind) if dtype is None else y.astype(dtype)
 
 
 def fromfunction(function: Any, shape: Any, *, dtype: Any = float, **kwargs: Any) -> Any:

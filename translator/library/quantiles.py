@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .checks import check_quantile, quantile_method
-from .support import axes_of, is_known, known, mean_dtypes, reduced_to
+from .support import axes_of, is_known, known, mean_dtypes, product, reduced_to
 
 
 def median(a: Any, axis: Any = None, *, overwrite_input: Any = False, keepdims: Any = False) -> Any:
@@ -33,7 +33,8 @@ def _lines(a: Any, axis: Any) -> Any:
     """The elements that a reduction over `axis` takes together, along the last axis."""
     gone = axes_of(axis, a.ndim)
     kept = tuple([i for i in range(a.ndim) if i not in gone])
-    return np.reshape(np.transpose(a, kept + gone), (*tuple([a.shape[i] for i in kept]), -1))
+    count = product([a.shape[i] for i in gone])
+    return np.reshape(np.transpose(a, kept + gone), (*tuple([a.shape[i] for i in kept]), count))
 
 
 def quantile(

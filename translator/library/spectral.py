@@ -35,31 +35,31 @@ def ifftshift(x: Any, axes: Any = None) -> Any:
 
 def bartlett(M: Any) -> Any:
     m = known(M)
-    if m < 2:
-        return np.ones(max(m, 0))
+    if m <= 1:
+        return np.ones(int(m >= 1))
     n = np.arange(1 - m, m, 2)
     return np.where(n <= 0, 1 + n / (m - 1), 1 - n / (m - 1))
 
 
 def blackman(M: Any) -> Any:
     m = known(M)
-    if m < 2:
-        return np.ones(max(m, 0))
+    if m <= 1:
+        return np.ones(int(m >= 1))
     n = np.arange(1 - m, m, 2)
     return 0.42 + 0.5 * np.cos(np.pi * n / (m - 1)) + 0.08 * np.cos(2.0 * np.pi * n / (m - 1))
 
 
 def hamming(M: Any) -> Any:
     m = known(M)
-    if m < 2:
-        return np.ones(max(m, 0))
+    if m <= 1:
+        return np.ones(int(m >= 1))
     return 0.54 + 0.46 * np.cos(np.pi * np.arange(1 - m, m, 2) / (m - 1))
 
 
 def hanning(M: Any) -> Any:
     m = known(M)
-    if m < 2:
-        return np.ones(max(m, 0))
+    if m <= 1:
+        return np.ones(int(m >= 1))
     return 0.5 + 0.5 * np.cos(np.pi * np.arange(1 - m, m, 2) / (m - 1))
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..ops.selection import stop_gradient
-from .checks import check_gradient, check_joined, check_spacing, weighted_axes
-from .support import axes_of, axis_size, everywhere, known, mean_dtypes, one_axis
+from .checks import check_gradient, check_joined, check_nan_dtype, check_spacing, weighted_axes
+from .support import axes_of, axis_size, everywhere, known, mean_dtypes, one_axis, variance_dtypes
 
 COUNTS_ARE_INTS = not isinstance(np.count_nonzero(np.zeros(1)), np.generic)  # it depends on NumPy's version
 
@@ -49,20 +49,24 @@ def var(
     correction: Any = None,
 ) -> Any:
     a = np.asarray(a)
-    inside, result = mean_dtypes(a.dtype, dtype)
+    inside, wide, result = variance_dtypes(a.dtype, dtype)
     x = a.astype(inside)
     if mean is None:
         axes = axes_of(known(axis), a.ndim)
         inner = sorted(axes) != list(range(len(axes)))  # broadcasting puts leading axes back by itself
         mean = np.sum(x, axis=axis, keepdims=inner, where=where) / _count(a, axis, inner, where)
-    d = x - mean
+    d = a.astype(wide) - mean
     free = _freedom(ddof, correction)
     n = _count(a, axis, keepdims, where)
     degrees = max(n - free, 0) if where is True else np.maximum(n - free, 0)
-    if inside.kind == "c":
-        squares = np.sum(np.real(d * np.conjugate(d)), axis=axis, keepdims=keepdims, where=where)
-        return (squares / degrees).astype(squares.dtype)
-    return (np.sum(d * d, axis=axis, keepdims=keepdims, where=where) / degrees).astype(result)
+    return (np.sum(_squares(d, inside), axis=axis, keepdims=keepdims, where=where) / degrees).astype(result)
+
+
+def _squares(d: Any, inside: Any) -> Any:
+    """Of the distances from a mean, in the precision of `inside`."""
+    if d.dtype.kind == "c":
+        return np.real(d * np.conjugate(d)).astype(inside.type(0).real.dtype)
+    return (d * d).astype(inside)
 
 
 def std(
@@ -190,6 +194,8 @@ def _not_all_nan(filled: Any, a: Any, axis: Any) -> Any:
 
 def nanmean(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: Any = False, where: Any = True) -> Any:
     a = np.asarray(a)
+    if a.dtype.kind not in "biu":
+        check_nan_dtype(dtype)
     inside, result = mean_dtypes(a.dtype, dtype)
     count = np.sum(~np.isnan(a), axis=axis, dtype=inside, keepdims=keepdims, where=where)
     return (nansum(a.astype(inside), axis, keepdims=keepdims, where=where) / count).astype(result)
@@ -207,16 +213,18 @@ def nanvar(
     correction: Any = None,
 ) -> Any:
     a = np.asarray(a)
-    inside, result = mean_dtypes(a.dtype, dtype)
-    x = a.astype(inside)
-    missing = np.isnan(x)
+    if a.dtype.kind in "biu":
+        return var(a, axis, dtype, ddof=ddof, keepdims=keepdims, where=where, mean=mean, correction=correction)
+    check_nan_dtype(dtype)
+    inside, wide, result = variance_dtypes(a.dtype, dtype)
+    x, missing = a.astype(inside), np.isnan(a)
     middle = nanmean(x, axis, keepdims=True, where=where) if mean is None else mean
-    d = np.where(missing, 0, x - middle)
+    d = np.where(missing, 0, a.astype(wide) - middle)
     free = _freedom(ddof, correction)
-    count = np.sum(~missing, axis=axis, dtype=np.real(d).dtype, keepdims=keepdims, where=where) - free
-    squares = np.sum(np.real(d * np.conjugate(d)), axis=axis, keepdims=keepdims, where=where)
+    squares = np.sum(_squares(d, inside), axis=axis, keepdims=keepdims, where=where)
+    count = np.sum(~missing, axis=axis, dtype=squares.dtype, keepdims=keepdims, where=where) - free
     variance = np.where(count > 0, squares / np.where(count > 0, count, 1), np.nan)
-    return variance.astype(squares.dtype if inside.kind == "c" else result)[()]
+    return variance.astype(result)[()]
 
 
 def nanstd(

@@ -57,6 +57,18 @@ def mean_dtypes(dtype: Any, wanted: Any) -> tuple[Any, Any]:
     return (np.dtype(np.float32), given) if given == np.float16 else (given, given)
 
 
+def variance_dtypes(dtype: Any, wanted: Any) -> tuple[Any, Any, Any]:
+    """The dtypes of the mean and the sum, of the distances from the mean, and of the result of a variance.
+
+    Raises CutError where the wanted dtype would cut off parts of numbers.
+    """
+    given, (inside, result) = np.dtype(dtype), mean_dtypes(dtype, wanted)
+    if wanted is None:
+        return inside, inside, result if result.kind != "c" else result.type(0).real.dtype
+    only_plain("a variance", inside.kind in "fcV" and (given.kind != "c" or inside.kind == "c"), f"as {inside}")
+    return inside, np.result_type(given, inside), result
+
+
 def everywhere(ndim: int, axis: int, where: Any) -> tuple[Any, ...]:
     """The index that is `where` on one axis and takes the others whole."""
     return (*[slice(None)] * one_axis(axis, ndim), where)

@@ -23,6 +23,8 @@ def put(a: Any, ind: Any, v: Any, mode: Any = "raise") -> None:
     places, values = np.ravel(np.asarray(ind)), np.ravel(np.asarray(v))
     if places.size == 0 or values.size == 0:
         return
+    if a.ndim == 0:
+        a = np.reshape(a, 1)
     if known(mode) == "wrap":
         places = places % a.size
     elif known(mode) == "clip":

@@ -170,7 +170,7 @@ def binary(ctx: Context, kind: type[ast.operator], left: Value, right: Value, no
         return added(ctx, left, right, node)
     left_runs, right_runs = is_runtime(left), is_runtime(right)
     if not left_runs and not right_runs:
-        return _known_binary(ctx, kind, python, left, right, node)
+        return _known_binary(ctx, kind, python, left, _beside_complex(ctx, left, right), node)
     if kind is ast.Mult and isinstance(right if left_runs else left, list | tuple | str):
         scalar, items = (left, right) if left_runs else (right, left)
         if type(scalar) is Var and (scalar.aval.weak or scalar.aval.dtype.kind in "iu"):
@@ -179,6 +179,7 @@ def binary(ctx: Context, kind: type[ast.operator], left: Value, right: Value, no
     method = _user_operator(ctx, kind, left, right, node)
     if method is not NotImplemented:
         return method
+    right = _beside_complex(ctx, left, right)
     if is_bool(left) or is_bool(right) or type(left) is bool or type(right) is bool:
         left, right = _numbers_of_bools(ctx, kind, left, right)
     ctx.at(node)
@@ -228,6 +229,18 @@ def _python_number(v: Value) -> Value:
     kinds = (k for k in (int, float, complex) if isinstance(v, k) and not isinstance(v, bool | np.generic))
     kind: Any = next(kinds, None)
     return v if kind is None else kind.__pos__(v)
+
+
+def _beside_complex(ctx: Context, left: Value, right: Value) -> Value:
+    """The right operand of a Python complex: of an np.float64, which is a float, Python takes the float."""
+    if ctx.frame.fixed or not ctx.boxes:  # the library's numbers may be arrays of shape ()
+        return right
+    if type(left) is not complex and not (is_weak(left) and left.aval.dtype.kind == "c"):
+        return right
+    if type(right) is np.float64:
+        return float(right)
+    strong = type(right) is Var and right.aval == Aval((), np.dtype(np.float64))
+    return make.number(ctx.b, right, np.float64) if strong else right
 
 
 def _cut_wide(ctx: Context, left: Value, right: Value, node: ast.AST) -> None:
@@ -380,7 +393,7 @@ def compare_pair(ctx: Context, kind: ast.cmpop, left: Value, right: Value, node:
         if any(isinstance(v, list | tuple) for v in (left, right)) and any(map(is_weak, (left, right))):
             return _compare_unlike(ctx, kind, left, right, node)
         ctx.at(node)
-        x, y = ctx.atom(left), ctx.atom(right)
+        x, y = ctx.atom(left), ctx.atom(_beside_complex(ctx, left, right))
         if x.aval.weak and y.aval.weak and x.aval.dtype.kind == y.aval.dtype.kind == "i":
             _cut_wide(ctx, left, right, node)
         if x.aval.weak and y.aval.weak and "c" in x.aval.dtype.kind + y.aval.dtype.kind and op.operator[0] in "<>":

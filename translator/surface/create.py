@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -145,14 +146,17 @@ def linspace(
     first, last = (make.multiply(b, x, 1.0) for x in ends)
     target = static_dtype(dtype) or np.result_type(common_dtype(ends), 1.0)
     gaps = n - 1 if closed else n
-    step = make.divide(b, make.subtract(b, last, first), gaps) if gaps > 0 else make.lift(float("nan"))
+    span = make.subtract(b, last, first)
+    step = make.divide(b, span, gaps) if gaps > 0 else span
     step = make.astype(b, step, step.aval.dtype)
     points = _points(b, first, last, step, n, closed)
     if axis not in (0, None):
         points = make.transpose(b, points, _front_to(points.aval.ndim, static_int(axis, "an axis")))
     points = make.elementwise(b, ops.FLOOR, points) if target.kind in "iu" else points
     points = make.astype(b, points, target)
-    return (points, step) if static_bool(retstep, "retstep") else points
+    if not static_bool(retstep, "retstep"):
+        return points
+    return points, step if gaps > 0 else math.nan
 
 
 def _points(b: Builder, first: Atom, last: Atom, step: Atom, n: int, closed: bool) -> Atom:
@@ -160,8 +164,7 @@ def _points(b: Builder, first: Atom, last: Atom, step: Atom, n: int, closed: boo
     kind = make.subtract(b, last, first).aval.dtype
     steps = np.empty((), kind).real.dtype if kind.kind in "fc" else np.float64
     counted = make.reshape(b, make.iota(b, n, steps), (n,) + (1,) * len(shape))
-    if n > 1:
-        counted = make.multiply(b, counted, step)
+    counted = make.multiply(b, counted, step)
     points = make.add(b, counted, first)
     points = make.broadcast_to(b, points, (n, *shape))
     if not closed or n < 2 or _ends_exactly(first, last, n):
