@@ -212,6 +212,92 @@ def test_long_programs_are_left_to_cpython(
     assert parts._cut
 
 
+def fills(board, row, count):
+    """Places `count` marks, one in each row, no two in a column: the data say where the search goes on."""
+    if row == count:
+        return True
+    for column in range(board.shape[1]):
+        free = True
+        for k in range(row):
+            if board[k, column] != 0:
+                free = False
+        if free and board[row, column] == 0:
+            board[row, column] = 1
+            if fills(board, board[:, 0].size * 0 + int(np.sum(board == 1)), count):
+                return True
+            board[row, column] = 0
+    return False
+
+
+def merged(x):
+    if len(x) < 2:
+        return x
+    a, b = merged(x[: len(x) // 2]), merged(x[len(x) // 2 :])
+    out = np.empty_like(x)
+    i = j = 0
+    for k in range(len(x)):
+        if j >= len(b) or (i < len(a) and a[i] <= b[j]):
+            out[k] = a[i]
+            i += 1
+        else:
+            out[k] = b[j]
+            j += 1
+    return out
+
+
+def factorial(n):
+    return 1 if n <= 1 else n * factorial(n - 1)
+
+
+def counted_down(x):
+    left = len(x)
+
+    def go(v):
+        nonlocal left
+        left -= 1
+        return v if left < 0 else go(np.sin(v) + x)
+
+    return go(x)
+
+
+def test_recursions_that_the_data_end_are_cut_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read to the end they were inlined hundreds of times, each in the loops of all those around it."""
+    inlined = 0
+    run = inlining._run
+
+    def counted(*args: Any) -> Any:
+        nonlocal inlined
+        inlined += 1
+        return run(*args)
+
+    monkeypatch.setattr(inlining, "_run", counted)
+    board = np.zeros((5, 5), int)
+    board[0, 0] = board[1, 2] = 2
+    mine, others = board.copy(), board.copy()
+    assert accelerate(fills, target="cpu")(others, 0, 5) == fills(mine, 0, 5)
+    np.testing.assert_array_equal(others, mine)
+    assert inlined < 30
+
+
+def test_recursions_that_end_by_known_values_are_read_to_the_end() -> None:
+    for n in (2, 12, 90):
+        assert accelerate(factorial, target="cpu")(n) == factorial(n)
+    whole = accelerate(counted_down, target="cpu")
+    x = np.linspace(0, 1, 40)
+    np.testing.assert_allclose(whole(x[:5]), counted_down(x[:5]), rtol=1e-14)
+    assert not whole._cut
+    np.testing.assert_allclose(whole(x), counted_down(x), rtol=1e-12)
+
+
+def test_loops_in_recursions_count_as_many_calls() -> None:
+    """XLA compiled 63 loops for half a minute to merge 64 numbers."""
+    x = np.random.default_rng(0).random(64)
+    for n, cut in ((4, False), (64, True)):
+        f = accelerate(merged, target="cpu")
+        np.testing.assert_array_equal(f(x[:n]), merged(x[:n]))
+        assert bool(f._cut) == cut
+
+
 def arnoldi(A, b, tol):
     """The number of columns that is reached decides a size behind the loop: what follows is read for each way out."""
     m = 30

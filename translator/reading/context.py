@@ -34,7 +34,7 @@ from .demand import refuse_undefined
 from .layout import check_reshapes
 from .reach import containers_of, objects_of, restore_container
 from .source import Scope
-from .state import Callers, Drawing, Effort, Generators, Lists, Loops, Mirrors, Numbers, Reshapes, Tries
+from .state import LOOP_REPEATS, Callers, Drawing, Effort, Generators, Lists, Loops, Mirrors, Numbers, Reshapes, Tries
 from .steps import is_read_only, replayed, unviewed
 from .telling import Telling
 from .values import (
@@ -513,6 +513,8 @@ class Context(Telling):
     def append(self, statement: Statement, loop: ast.AST | None = None) -> tuple[Var, ...]:
         for t in statement.targets:
             self.numbers.compound[t] = (statement, loop)
+        if loop is not None and self.effort.repeating:
+            self.effort.repeats += LOOP_REPEATS
         return self.b.append(statement)
 
 

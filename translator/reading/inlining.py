@@ -115,25 +115,22 @@ def run_frame(ctx: Context, frame: Frame, node: FunctionNode, call: ast.AST) -> 
         recursion.watch(ctx, frame, node, call, ctx.effort.calls > MAX_CALLS or ctx.effort.depth >= MAX_DEPTH)
     if ctx.effort.calls > MAX_CALLS:
         ctx.cut(call, f"more than {MAX_CALLS} calls would be inlined", instead="write the recursion as a loop")
-    ctx.effort.repeats += _repeats(frame)
+    if _repeats(frame):
+        ctx.effort.repeats += 1
+        recursion.expect_end(ctx, frame, call)
     if ctx.effort.repeats > MAX_REPEATS and ctx.keeps_changes:
-        ctx.cut(call, f"{frame.name} calls itself over {MAX_REPEATS} times", instead="write the recursion as a loop")
+        ctx.cut(call, f"{frame.name} calls itself too often to be one program", instead="write the recursion as a loop")
     if ctx.effort.depth >= MAX_DEPTH:
-        recursion.ask_for_end(ctx, frame, call, floats=True)
-        ctx.cut(
-            call,
-            f"{frame.name} calls itself more than {MAX_DEPTH} times",
-            why="calls are read and inlined, so the recursion must end by values known before the run",
-            instead="write the recursion as a loop",
-        )
+        recursion.refuse(ctx, frame, call, f"{frame.name} calls itself more than {MAX_DEPTH} times")
     return _run(ctx, frame, node, call)
 
 
 def _run(ctx: Context, frame: Frame, node: FunctionNode, call: ast.AST) -> Value:
     """Read the body of a function into the current block."""
-    outer = ctx.frame
+    outer, repeats = ctx.frame, _repeats(frame)
     ctx.frame = frame
     ctx.effort.depth += 1
+    ctx.effort.repeating += repeats
     if not frame.fixed:
         frame.env.update((k, held(ctx, v)) for k, v in frame.env.items())
     hold_shared(frame)
@@ -160,6 +157,7 @@ def _run(ctx: Context, frame: Frame, node: FunctionNode, call: ast.AST) -> Value
     finally:
         ctx.frame = outer
         ctx.effort.depth -= 1
+        ctx.effort.repeating -= repeats
 
 
 def hold_shared(frame: Frame) -> None:

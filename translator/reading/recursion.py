@@ -39,6 +39,7 @@ from .values import MIRRORS, Frame, Masked, Raised, Ref, Restart, Site, Undefine
 ATTEMPTS = 5  # readings until the results have their types
 GENERATED = "<untraced "  # what the names of files with printed source begin with
 MANY, DEEP = 256, 6  # inlined calls of one function, branches on the data within each other
+AGAIN, AGAIN_WITH_STATE = 2, 8  # calls over again within each other that are inlined in the hope that they end
 MOST = 200  # routines that one function may become, for arguments of different structure or known value
 
 Key = tuple[Any, ...]
@@ -93,13 +94,39 @@ def may_stay(ctx: Context, frame: Frame, node: ast.AST) -> bool:
 def watch(ctx: Context, frame: Frame, node: ast.AST, call: ast.AST, full: bool) -> None:
     """Before a call is inlined: raises Restart where calls had better stay. `full`: no more can be inlined."""
     frame.entered = described(frame)
-    if _repeats(frame):
+    if _repeated(frame):
         ask_for_end(ctx, frame, call, floats=False)
         raise Restart(loops=frozenset({mark(node)}))
     if _branches_out(ctx, frame, node) or full:
         most = _most_called(frame)
         if may_stay(ctx, most, most.source.node):
             raise Restart(loops=frozenset({mark(most.source.node)}))
+
+
+def expect_end(ctx: Context, frame: Frame, call: ast.AST) -> None:
+    """Before a call of a function within itself is inlined: refuses it where it is one of those around it over again,
+    which end by the data alone. Only what the function sees besides its arguments could end them while they are read.
+    """
+    frame.entered = described(frame)
+    if _repeated(frame) >= (AGAIN_WITH_STATE if _has_state(frame) else AGAIN):
+        refuse(ctx, frame, call, f"{frame.name} calls itself as the data ask for")
+
+
+def refuse(ctx: Context, frame: Frame, call: ast.AST, what: str) -> NoReturn:
+    """Cut at a call that cannot be inlined, unless an argument of the function around, once known, may end it."""
+    ask_for_end(ctx, frame, call, floats=True)
+    ctx.cut(
+        call,
+        what,
+        why="calls are read and inlined, so the recursion must end by values known before the run",
+        instead="write the recursion as a loop",
+    )
+
+
+def _has_state(frame: Frame) -> bool:
+    """Whether it is a closure, or given an object or a container, whose contents no description has."""
+    flat, _ = tree.flatten(list(_arguments(frame).values()), is_leaf=lambda v: is_leaf(v) or _is_unmade(v))
+    return frame.outer is not None or not all(is_runtime(v) or isinstance(_identity(v), tuple) for v in flat)
 
 
 def ask_for_end(ctx: Context, frame: Frame, call: ast.AST, floats: bool) -> None:
@@ -110,14 +137,13 @@ def ask_for_end(ctx: Context, frame: Frame, call: ast.AST, floats: bool) -> None
         demand(ctx, counts or ends, call, "an argument of a function that calls itself")
 
 
-def _repeats(frame: Frame) -> bool:
-    """Whether a call has the structure, the types and the known values of one that it is made within."""
-    around = frame.caller
+def _repeated(frame: Frame) -> int:
+    """How many of the calls that a call is made within have its structure, types and known values."""
+    around, found = frame.caller, 0
     while around is not None:
-        if _of_one_function(around, frame) and around.entered == frame.entered is not None:
-            return True
+        found += _of_one_function(around, frame) and around.entered == frame.entered is not None
         around = around.caller
-    return False
+    return found
 
 
 def _of_one_function(a: Frame, b: Frame) -> bool:

@@ -175,16 +175,21 @@ class Drawing:
     anywhere: bool = False
 
 
+LOOP_REPEATS = 8  # XLA takes a tenth of a second to compile a loop
+
+
 @dataclass(slots=True)
 class Effort:
     """How much has been read, for the limits of it.
 
     depth     calls that are being read, one inside another.
-    repeats   among those, calls of functions that are being read already.
+    repeating among those, calls of functions that are being read already.
+    repeats   such calls in all; a loop in one counts as LOOP_REPEATS more.
     ways      ways on from loops that are read apart (`written`).
     """
 
     depth: int = 0
+    repeating: int = 0
     calls: int = 0
     repeats: int = 0
     ways: int = 0
