@@ -36,7 +36,7 @@ _Comprehension = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
 def comprehension(ctx: Context, node: _Comprehension) -> Value:
     """Unrolled: what it runs over is known. Its names are its own."""
     outer = ctx.frame
-    if _may_be_a_loop(ctx, node):
+    if _may_be_a_loop(node, ctx):
         over = ctx.eval(node.generators[0].iter)
         if node in ctx.loops.unroll or _is_of_pile(over):
             loop = _as_loop(node)
@@ -82,7 +82,7 @@ def _comprehend(ctx: Context, node: _Comprehension, depth: int, items: list[Valu
         assign(ctx, generator.target, item)
         conditions = [truth(ctx, ctx.eval(c), c) for c in generator.ifs]
         if any(not isinstance(c, bool) for c in conditions):
-            if _may_be_a_loop(ctx, node):
+            if _may_be_a_loop(node, ctx):
                 read_as_grown(ctx, {node}, conditions)
             ctx.cut(
                 generator.ifs[0],
@@ -95,7 +95,7 @@ def _comprehend(ctx: Context, node: _Comprehension, depth: int, items: list[Valu
         check()
 
 
-def _may_be_a_loop(ctx: Context, node: _Comprehension) -> TypeGuard[ast.ListComp | ast.GeneratorExp]:
+def _may_be_a_loop(node: _Comprehension, ctx: Context) -> TypeGuard[ast.ListComp | ast.GeneratorExp]:
     """Whether a loop that appends to a list may stand for it, in what is differentiated or batched. Names that it
     binds outside itself are no loop's of a function."""
     if not ctx.transforms or not ctx.boxes or not isinstance(node, ast.ListComp | ast.GeneratorExp):
@@ -114,7 +114,7 @@ def _is_of_pile(v: Value) -> bool:
 
 
 def total(ctx: Context, node: ast.expr) -> Value:
-    """sum(node) of a comprehension that turned out to keep elements by data, which needs no list; else NotImplemented."""
+    """sum(node) of a comprehension that turned out to keep elements by data: no list; NotImplemented of others."""
     if node not in ctx.loops.unroll or not isinstance(node, ast.ListComp | ast.GeneratorExp):
         return NotImplemented
     return inline_closure(ctx, Closure(_as_sum(node), ctx.frame, {}), [ctx.eval(node.generators[0].iter)], {}, node)
