@@ -121,9 +121,74 @@ def in_turns(x):
     return total * sum(kept["sums"])
 
 
+def waves(x):
+    return np.sin(np.arange(1, 7) * x)
+
+
+def comprehended(x):
+    """Comprehensions that keep elements by data; a sum of such needs no list."""
+    w = waves(x)
+    kept = [v * v for v in w if v > 0]
+    pairs = sum(a * b for i, a in enumerate(w) if a > 0 for b in w[i + 1 :] if b < a)
+    return sum(kept) / len(kept) + max(kept) * x + pairs + sum([k * v for k, v in enumerate(w) if v < 0.5])
+
+
+def sorted_in_place(x):
+    w = [v for v in waves(x) if v < 0.9]
+    w.sort()
+    falling = sorted(w, reverse=True)
+    w.reverse()
+    pairs = [(v * v, v) for v in waves(x) if v > 0]
+    pairs.sort()
+    return w[0] * w[-1] + falling[1] ** 2 + sum(i * a * b for i, (a, b) in enumerate(pairs)) + pairs[0][1]
+
+
+def inserted(x):
+    found = []
+    for i, v in enumerate(waves(x)):
+        if v > -0.5:
+            found.insert(0, v * (i + 1))
+    found.insert(1, x)
+    found.insert(-1, x * x)
+    found.insert(100, 2.0 * x)
+    found.insert(-100, 3.0 * x)
+    taken = found.pop(2) * found.pop(0) + found.pop(-2)
+    return sum(i * v for i, v in enumerate(found)) + taken * found[1]
+
+
+def queued(x):
+    todo, total = [x], 0.0
+    while len(todo) > 0:
+        v = todo.pop(0)
+        total = total * 0.9 + v
+        if v > 0.2:
+            todo.append(v * 0.3)
+            todo.append(v * 0.6)
+    return total
+
+
+def flagged(x):
+    flags = [v > 0 for v in waves(x) if v > -0.7]
+    return sum(flags) * x + any(flags) * x**2 + all(flags) * x**3 + all(v < 2 for v in waves(x) if v > 0) * np.sin(x)
+
+
+def put_together(x):
+    rows = [np.array([v, v * v]) for v in waves(x) if v > -0.2]
+    line = np.hstack(rows)
+    corners = [np.outer(r, r) for r in rows if r[0] > 0]
+    return np.sum(line**3) + line[0] * line[-1] + np.linalg.norm(np.concatenate(corners)) + np.hstack([x, x]).sum()
+
+
 CASES = [
     sums, as_array, started, integrated, of_arrays, of_tuples, filtered, converged, stack, passed_on, in_turns,
+    comprehended, sorted_in_place, inserted, queued, flagged, put_together,
 ]  # fmt: skip
+
+
+def test_a_sum_over_some_elements_reads_as_one_choice() -> None:
+    source = grad(lambda x: sum(v * v for v in x if v > 0)).inspect(np.ones(5)).source
+    assert "np.where(x > 0, x * 2.0, 0.0)" in source
+    assert len(source.splitlines()) <= 3, source
 
 
 @pytest.mark.parametrize("f", CASES)
@@ -166,7 +231,27 @@ def compared(x):
     return x if halved(x) == [1.0] else 2.0 * x
 
 
-@pytest.mark.parametrize(("f", "error"), [(aliased, UntracedError), (compared, TypeError)])
+def sorted_arrays(x):
+    return sorted([np.array([v, x]) for v in waves(x) if v > 0])[0][0]
+
+
+def sorted_by_a_key(x):
+    xs = [v for v in waves(x) if v > 0]
+    xs.sort(key=abs)
+    return xs[0]
+
+
+def numbers_put_together(x):
+    return np.concatenate([v for v in waves(x) if v > 0])[0]
+
+
+@pytest.mark.parametrize(
+    ("f", "error"),
+    [
+        (aliased, UntracedError), (compared, TypeError), (sorted_arrays, UntracedError),
+        (sorted_by_a_key, UntracedError), (numbers_put_together, UntracedError),
+    ],
+)  # fmt: skip
 def test_what_a_pile_cannot_do_is_refused(f, error):
     with pytest.raises(error):
         grad(f)(1.37)

@@ -114,7 +114,7 @@ def _is_of_pile(v: Value) -> bool:
 
 
 def total(ctx: Context, node: ast.expr) -> Value:
-    """sum(node) of a comprehension that keeps elements by data, which needs no list; else NotImplemented."""
+    """sum(node) of a comprehension that turned out to keep elements by data: no list; NotImplemented of others."""
     if node not in ctx.loops.unroll or not isinstance(node, ast.ListComp | ast.GeneratorExp):
         return NotImplemented
     return inline_closure(ctx, Closure(_as_sum(node), ctx.frame, {}), [ctx.eval(node.generators[0].iter)], {}, node)

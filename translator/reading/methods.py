@@ -47,7 +47,7 @@ def call_method(ctx: Context, method: Method, args: list[Value], kwargs: dict[st
         value = call_handler(ctx, handler, name, [owner, *args], kwargs, node)
         return python_bool(ctx, value) if name == "is_integer" else value
     if type(owner) is Pile:
-        return piled.call_method(ctx, owner, name, args, node)
+        return piled.call_method(ctx, owner, name, args, kwargs, node)
     if isinstance(owner, Growing):
         return growing.call_method(ctx, owner, name, args, node)
     if type(owner) is Filling:

@@ -24,11 +24,11 @@ from typing import Any, NoReturn
 import numpy as np
 
 from .. import make
-from ..ir import Aval
+from ..ir import Atom, Aval
 from ..ops.core import promote
 from ..surface.python import as_python
 from .context import Context
-from .demand import static_int
+from .demand import static, static_int
 from .growing import Facts, Pile
 from .indexing import index_array
 from .iteration import known_items
@@ -61,9 +61,9 @@ def pile(ctx: Context, node: ast.AST, items: list[Value]) -> Pile:
 def _kind_of(ctx: Context, v: Value, node: ast.AST) -> Kind:
     if type(v) is tuple and v:
         return tuple(_kind_of(ctx, x, node) for x in v)
-    if not isinstance(v, bool) and (is_runtime(v) or isinstance(v, int | float | complex | np.number)):
+    if is_runtime(v) or isinstance(v, bool | int | float | complex | np.generic):
         aval = ctx.atom(v).aval
-        if aval.dtype.kind in "iufc":
+        if aval.dtype.kind in "iufcb":
             return aval
     return _refuse(ctx, node, f"{describe(v)} on a list whose length depends on the data")
 
@@ -106,13 +106,21 @@ def _rows(ctx: Context, p: Pile, change: Callable[[Ref], Any]) -> Any:
 
 
 def append(ctx: Context, p: Pile, v: Value, node: ast.AST) -> None:
+    _make_room(ctx, p, v, node)
+    _put(ctx, p, p.count, v, node)
+    _counted(ctx, p, 1)
+
+
+def _make_room(ctx: Context, p: Pile, v: Value, node: ast.AST) -> None:
     _check_kind(ctx, p, v, node)
-    n = next(_all_rows(p)).aval.shape[0]
+    n = _most(p)
     ctx.at(node)
     full = make.greater_equal(ctx.b, ctx.atom(p.count), n)
     make.raise_if(ctx.b, full, OverflowError, f"a list grows over {n} elements, more than a derivative or batch keeps")
-    _put(ctx, p, p.count, v, node)
-    _counted(ctx, p, 1)
+
+
+def _most(p: Pile) -> int:
+    return next(_all_rows(p)).aval.shape[0]
 
 
 def _check_kind(ctx: Context, p: Pile, v: Value, node: ast.AST) -> None:
@@ -226,7 +234,11 @@ def store(ctx: Context, p: Pile, key: Value, v: Value, node: ast.AST) -> None:
     _put(ctx, p, place(ctx, p, key, node), v, node)
 
 
-def call_method(ctx: Context, p: Pile, name: str, args: list[Value], node: ast.AST) -> Value:
+def call_method(
+    ctx: Context, p: Pile, name: str, args: list[Value], kwargs: dict[str, Value], node: ast.AST
+) -> Value:
+    if kwargs.keys() - ({"reverse"} if name == "sort" else ()):
+        _refuse(ctx, node, f"`.{name}` with these options of a list whose length depends on the data")
     match name, args:
         case "append", [v]:
             append(ctx, p, v, node)
@@ -235,11 +247,24 @@ def call_method(ctx: Context, p: Pile, name: str, args: list[Value], node: ast.A
             for v in known_items(ctx, vs, node):
                 append(ctx, p, v, node)
             return None
-        case "pop", []:
+        case "pop", [] | [_]:
             _shrinks(p)
-            last = item(ctx, p, -1, node)
+            at = place(ctx, p, args[0] if args else -1, node)
+            taken = element(ctx, p, at, node)
+            if args:
+                behind = make.greater_equal(ctx.b, _numbers(ctx, p), ctx.atom(at))
+                _move(ctx, p, make.add(ctx.b, _numbers(ctx, p), make.astype(ctx.b, behind, np.int64)), node)
             _counted(ctx, p, -1)
-            return last
+            return taken
+        case "insert", [key, v]:
+            _insert(ctx, p, key, v, node)
+            return None
+        case "reverse", []:
+            _reverse(ctx, p, node)
+            return None
+        case "sort", []:
+            _sort(ctx, p, node, **kwargs)
+            return None
         case "copy", []:
             return _copied(ctx, p)
         case "clear", []:
@@ -247,6 +272,58 @@ def call_method(ctx: Context, p: Pile, name: str, args: list[Value], node: ast.A
             ctx.set_attribute(p, "count", 0)
             return None
     return _refuse(ctx, node, f"`.{name}` of a list whose length depends on the data")
+
+
+# ---- elements change their places ------------------------------------------------------------------
+
+
+def _numbers(ctx: Context, p: Pile) -> Atom:
+    return make.iota(ctx.b, _most(p))
+
+
+def _move(ctx: Context, p: Pile, places: Atom, node: ast.AST) -> None:
+    """Each element becomes that of the place given for it; places behind the last row mean the last."""
+    inside = ctx.wrap(make.minimum(ctx.b, places, _most(p) - 1))
+    for rows in _all_rows(p):
+        store_array(ctx, rows, slice(None), index_array(ctx, rows, inside, node), node)
+
+
+def _insert(ctx: Context, p: Pile, key: Value, v: Value, node: ast.AST) -> None:
+    """`xs.insert(key, v)`: at an end, where the key is behind that."""
+    _make_room(ctx, p, v, node)
+    b, k, count = ctx.b, ctx.atom(key), ctx.atom(p.count)
+    if k.aval.shape or k.aval.dtype.kind not in "iu":
+        _refuse(ctx, node, f"`.insert` at {describe(key)} of a list whose length depends on the data")
+    at = make.where(b, make.less(b, k, 0), make.maximum(b, make.add(b, count, k), 0), make.minimum(b, k, count))
+    behind = make.greater(b, _numbers(ctx, p), at)
+    _move(ctx, p, make.subtract(b, _numbers(ctx, p), make.astype(b, behind, np.int64)), node)
+    _put(ctx, p, ctx.wrap(at), v, node)
+    _counted(ctx, p, 1)
+
+
+def _reverse(ctx: Context, p: Pile, node: ast.AST) -> None:
+    if p.kind is None:
+        return
+    b, count, numbers = ctx.b, ctx.atom(p.count), _numbers(ctx, p)
+    turned = make.subtract(b, make.subtract(b, count, 1), numbers)
+    _move(ctx, p, make.where(b, make.less(b, numbers, count), turned, numbers), node)
+
+
+def _sort(ctx: Context, p: Pile, node: ast.AST, reverse: Value = False) -> None:
+    """Of numbers, and of tuples of such. NaN goes last, where Python leaves the order of all open."""
+    if p.kind is None:
+        return
+    kinds = p.kind if isinstance(p.kind, tuple) else (p.kind,)
+    if any(isinstance(k, tuple) or k.shape or k.dtype.kind == "c" for k in kinds):
+        _refuse(ctx, node, "the order of such elements of a list whose length depends on the data")
+    unused = ctx.wrap(make.greater_equal(ctx.b, _numbers(ctx, p), ctx.atom(p.count)))
+    order = ctx.call(np.lexsort, [(*reversed([*_all_rows(p)]), unused)], {}, node)
+    _move(ctx, p, ctx.atom(order), node)
+    if static(ctx, reverse, node, "reverse"):
+        _reverse(ctx, p, node)
+
+
+# ---- functions of them ---------------------------------------------------------------------------
 
 
 def added(ctx: Context, p: Pile, other: Value, node: ast.AST) -> Value:
@@ -266,14 +343,25 @@ def call(ctx: Context, f: Any, args: list[Value], kwargs: dict[str, Value], node
     p, *rest = args
     if f is np.vstack and (not isinstance(p.kind, Aval) or len(p.kind.shape) != 1):
         _refuse(ctx, node, "np.vstack of such elements on a list whose length depends on the data")
+    if f in (np.concatenate, np.hstack) and not rest and not kwargs and isinstance(p.kind, Aval):
+        axes = len(p.kind.shape)
+        if axes == 1 or (axes > 1 and f is np.concatenate):
+            return _one_behind_another(ctx, p, node)
+        f = np.array if axes == 0 and f is np.hstack else f
     if f in (*_ARRAYS, np.vstack) and not rest and not kwargs.keys() - {"dtype"}:
         made = selection_of(ctx, f, p, node)
         dtype = kwargs.get("dtype")
         return made if dtype is None else ctx.call(np.astype, [made, dtype], {}, node)
     if f in (list, tuple) and not rest and not kwargs:
         return _copied(ctx, p)
+    if f is sorted and not rest and not kwargs.keys() - {"reverse"}:
+        made = _copied(ctx, p)
+        _sort(ctx, made, node, **kwargs)
+        return made
+    if f in (any, all) and not rest and not kwargs and isinstance(p.kind, Aval) and not p.kind.shape:
+        return ctx.call(np.any if f is any else np.all, [selection_of(ctx, f, p, node)], {}, node)
     if f is sum and not kwargs and len(rest) < 2:
-        if any(k.dtype.kind in "biu" and k.dtype != np.int64 for k in _leaves(p.kind or ())):
+        if any(k.dtype.kind in "iu" and k.dtype != np.int64 for k in _leaves(p.kind or ())):
             _refuse(ctx, node, "sum() of narrow integers, which Python adds in their own dtype,")
         total = _reduced(ctx, np.sum, p, node)
         return ctx.call(operator.add, [*rest, total], {}, node) if rest else total
@@ -312,13 +400,25 @@ def selection_of(ctx: Context, f: Any, p: Pile, node: ast.AST) -> Value:
     if isinstance(p.kind, tuple):
         dtype = promote([a.aval for a in parts])
         parts = [make.expand_dims(b, make.astype(b, a, dtype), 1) for a in parts]
-    rows = make.concatenate(b, parts, 1) if isinstance(p.kind, tuple) else parts[0]
-    if type(p.count) is int:
-        return index_array(ctx, Ref(ctx.cell(rows)), slice(0, p.count), node)
+    return _first(ctx, make.concatenate(b, parts, 1) if isinstance(p.kind, tuple) else parts[0], p.count, node)
+
+
+def _one_behind_another(ctx: Context, p: Pile, node: ast.AST) -> Value:
+    """np.concatenate of a list of arrays of one shape."""
+    (rows,) = (ctx.read(x) for x in _all_rows(p))
+    n, m, *others = rows.aval.shape
+    count = ctx.wrap(make.multiply(ctx.b, ctx.atom(p.count), m))
+    return _first(ctx, make.reshape(ctx.b, rows, (n * m, *others)), count, node)
+
+
+def _first(ctx: Context, rows: Atom, count: Value, node: ast.AST) -> Value:
+    if type(count) is int:
+        return index_array(ctx, Ref(ctx.cell(rows)), slice(0, count), node)
     n, *others = rows.aval.shape
-    used = make.expand_dims(b, make.less(b, make.iota(b, n), ctx.atom(p.count)), tuple(range(1, 1 + len(others))))
+    b = ctx.b
+    used = make.expand_dims(b, make.less(b, make.iota(b, n), ctx.atom(count)), tuple(range(1, 1 + len(others))))
     whole = Ref(ctx.cell(make.where(b, used, rows, rows.aval.dtype.type(1))))
-    return Masked(whole, (Bounds(0, p.count, 1, n), *[FULL] * len(others)))
+    return Masked(whole, (Bounds(0, count, 1, n), *[FULL] * len(others)))
 
 
 def _entries(kind: Kind) -> tuple[Kind, ...]:

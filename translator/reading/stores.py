@@ -347,7 +347,7 @@ def augmented_value(
     if type(current) is Pile and kind is ast.Add:
         from .piled import call_method
 
-        call_method(ctx, current, "extend", [value], node)
+        call_method(ctx, current, "extend", [value], {}, node)
         return current
     if type(current) is list and kind is ast.Mult:
         repeated = binary(ctx, kind, current, value, node)
