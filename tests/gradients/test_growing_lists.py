@@ -121,8 +121,18 @@ def in_turns(x):
     return total * sum(kept["sums"])
 
 
+def slices_that_grow(x):
+    last = halved(x)[-2:]
+    for k in range(3):
+        last.append(x * k)
+    first = halved(x)[:2]
+    first.append(last[0])
+    return sum(last) + first[-1] * max(last) + len(first)
+
+
 CASES = [
     sums, as_array, started, integrated, of_arrays, of_tuples, filtered, converged, stack, passed_on, in_turns,
+    slices_that_grow,
 ]  # fmt: skip
 
 
