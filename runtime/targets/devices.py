@@ -259,7 +259,7 @@ def platform_read_for() -> str:
 
 _KNOWN = (devices, platform_read_for, local_device_count, device_count, default_backend, process_index, process_count)
 for _asked in _KNOWN:
-    _asked.__untraced_static__ = True  # type: ignore[attr-defined]  # answered where a function is read, once
+    _asked.__dict__["__untraced_static__"] = True  # answered where a function is read, once
 
 
 def home(device: Device) -> Device:

@@ -179,9 +179,18 @@ def put_together(x):
     return np.sum(line**3) + line[0] * line[-1] + np.linalg.norm(np.concatenate(corners)) + np.hstack([x, x]).sum()
 
 
+def slices_that_grow(x):
+    last = halved(x)[-2:]
+    for k in range(3):
+        last.append(x * k)
+    first = halved(x)[:2]
+    first.append(last[0])
+    return sum(last) + first[-1] * max(last) + len(first)
+
+
 CASES = [
     sums, as_array, started, integrated, of_arrays, of_tuples, filtered, converged, stack, passed_on, in_turns,
-    comprehended, sorted_in_place, inserted, queued, flagged, put_together,
+    comprehended, sorted_in_place, inserted, queued, flagged, put_together, slices_that_grow,
 ]  # fmt: skip
 
 

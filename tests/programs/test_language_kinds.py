@@ -168,6 +168,11 @@ def attributes_that_only_numpys_numbers_have(x):
     return s.dtype, s.shape
 
 
+@CASES((X,), (3,), (2.5,), (np.float64(1.0),), (True,))
+def comparisons_with_classes(x):
+    return type(x) == float, type(x) in (int, bool), x == float, x != int
+
+
 @CASES(*SIGNS)
 def a_pattern_of_the_class(x):
     match _last_over_one(x):

@@ -388,7 +388,7 @@ def compare_pair(ctx: Context, kind: ast.cmpop, left: Value, right: Value, node:
             ctx, lambda x, y: compare_pair(ctx, kind, x, y, node), [left, right], node, what
         )
     if is_runtime(left) or is_runtime(right):
-        if left is None or right is None or isinstance(left, str) or isinstance(right, str):
+        if any(v is None or isinstance(v, str | type) for v in (left, right)):
             return _compare_unlike(ctx, kind, left, right, node)
         if any(isinstance(v, list | tuple) for v in (left, right)) and any(map(is_weak, (left, right))):
             return _compare_unlike(ctx, kind, left, right, node)
@@ -410,7 +410,7 @@ def compare_pair(ctx: Context, kind: ast.cmpop, left: Value, right: Value, node:
 
 
 def _compare_unlike(ctx: Context, kind: ast.cmpop, left: Value, right: Value, node: ast.AST) -> bool:
-    """Compare a run-time value with None, a string, or a value in a Python list."""
+    """Compare a run-time value with None, a string, a class, or a value in a Python list."""
     if Ref in (type(left), type(right)):
         instead = "use `is None`" if left is None or right is None else "compare with numbers or arrays"
         ctx.cut(node, f"a comparison of {describe(left)} with {describe(right)}", instead=instead)

@@ -49,13 +49,22 @@ def pile(ctx: Context, node: ast.AST, items: list[Value]) -> Pile:
     kind = reduce(lambda x, y: _joined(ctx, x, y, node), kinds) if kinds else None
     made = Pile(Facts(node, kind, 0 if None in entries else len(items)))
     if kind is not None:
-        size = sum(a.nbytes for a in _leaves(kind))
-        n = MANY if size * MANY <= LARGE else max(FEW, LARGE // size)
-        rows = _built(kind, lambda a: Ref(ctx.cell(make.full(ctx.b, (n, *a.shape), 1, a.dtype))))
+        n = _room(kind)
+        rows = _built(kind, lambda a: Ref(ctx.cell(_ones(ctx, n, a))))
         ctx.set_attribute(made, "rows", rows)
     for v in items:
         append(ctx, made, v, node)
     return made
+
+
+def _room(kind: Kind) -> int:
+    """How many rows there are for a list that grows."""
+    size = sum(a.nbytes for a in _leaves(kind))
+    return MANY if size * MANY <= LARGE else max(FEW, LARGE // size)
+
+
+def _ones(ctx: Context, n: int, aval: Aval) -> Atom:
+    return make.full(ctx.b, (n, *aval.shape), 1, aval.dtype)
 
 
 def _kind_of(ctx: Context, v: Value, node: ast.AST) -> Kind:
@@ -115,12 +124,20 @@ def _make_room(ctx: Context, p: Pile, v: Value, node: ast.AST) -> None:
     _check_kind(ctx, p, v, node)
     n = _most(p)
     ctx.at(node)
+    if n < (room := _room(p.kind)):  # the rows of a slice are no more than it may have
+        rows = _built(p.kind, lambda a, x: _longer(ctx, x, room - n, a), p.rows)
+        ctx.set_attribute(p, "rows", rows)
+        n = room
     full = make.greater_equal(ctx.b, ctx.atom(p.count), n)
     make.raise_if(ctx.b, full, OverflowError, f"a list grows over {n} elements, more than a derivative or batch keeps")
 
 
 def _most(p: Pile) -> int:
     return next(_all_rows(p)).aval.shape[0]
+
+
+def _longer(ctx: Context, rows: Ref, more: int, aval: Aval) -> Ref:
+    return Ref(ctx.cell(make.concatenate(ctx.b, [ctx.read(rows), _ones(ctx, more, aval)], 0)))
 
 
 def _check_kind(ctx: Context, p: Pile, v: Value, node: ast.AST) -> None:

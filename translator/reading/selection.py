@@ -180,9 +180,12 @@ def align(ctx: Context, operands: Sequence[Value]) -> tuple[list[Value], tuple[P
         parts.append(found)
     for p, q in lengths:
         differ = make.not_equal(ctx.b, ctx.atom(p.stop), ctx.atom(q.stop))
-        make.raise_if(ctx.b, differ, ValueError, "operands could not be broadcast together: their lengths differ")
+        make.raise_if(ctx.b, differ, ValueError, _OF_TWO_LENGTHS)
     wholes = [_spread(ctx, v, parts[ndim - n :]) for v, n in zip(operands, ndims, strict=True)]
     return wholes, tuple(parts)
+
+
+_OF_TWO_LENGTHS = "operands could not be broadcast together: their lengths differ; of one element write xs[0], not xs"
 
 
 def _are_first_so_many(p: Bounds, q: Bounds) -> bool:
