@@ -172,9 +172,9 @@ def register(loops: Sequence[NativeLoop]) -> None:
 
 
 def on_addresses(loops: Sequence[NativeLoop]) -> list[Callable[[Any], int]]:
-    """The loops, compiled in one library, as functions of an array of addresses."""
+    """The loops, compiled in one library, as functions of an array of addresses. Some may be the same."""
     with _lock:
-        library = _shared(loops)
+        library = _shared(list({loop.name: loop for loop in loops}.values()))
     found = [getattr(library, loop.name + ON_ADDRESSES) for loop in loops]
     for function in found:
         function.restype, function.argtypes = ctypes.c_longlong, (ctypes.c_void_p,)

@@ -201,6 +201,18 @@ def test_what_was_there_before_is_kept_for_who_asks() -> None:
     assert is_direct(agree(both, np.arange(1.0, 7.0)))
 
 
+def test_two_loops_that_are_the_same() -> None:
+    def twice(a, b):
+        for i in range(1, len(a)):
+            a[i] += 0.5 * a[i - 1]
+        total = a[-1] + b[0]
+        for i in range(1, len(a)):
+            a[i] += 0.5 * a[i - 1]
+        return total
+
+    assert is_direct(agree(twice, np.arange(6.0), np.ones(2)))
+
+
 def test_results_have_memory_of_their_own() -> None:
     def parts(x):
         y = np.zeros(8)
