@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from xla_programs import assert_same, check, program
 
+from untraced import accelerate
 from untraced.tpu import client, emit_join
 from untraced.tpu.emit import emit
 from untraced.translator import make, ops
@@ -343,3 +344,17 @@ def test_small_pieces_beside_a_large_one(dtype: str, large: int, axis: int, monk
     assert "concatenate" not in text and text.count("dynamic_update_slice") == 2
     equal = emit(program(lambda b, x, y: make.concatenate(b, [x, y], axis), examples[large], examples[large])).text
     assert "concatenate" in equal
+
+
+@pytest.mark.parametrize("count", [8, 9, 64, 65, 130])
+def test_many_small_pieces_are_joined_in_one_kernel(count: int) -> None:
+    """A kernel for each of them would take 12 ms to compile."""
+
+    def joined(x: Any) -> Any:
+        return np.array([x[0] * k for k in range(count)]), np.concatenate([x * k for k in range(count)])
+
+    compiled = accelerate(joined, target="cpu")
+    x = np.array([1.5, -2.0, 0.25])
+    for found, expected in zip(compiled(x), joined(x), strict=True):
+        np.testing.assert_array_equal(found, expected)
+    assert compiled.inspect(x).hlo.count("kind=kLoop") <= 6
