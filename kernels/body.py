@@ -16,7 +16,7 @@ from ..translator.records import dataclass
 from .dialects import CUDA, TRITON, Cuda, Triton, accumulator, bare, call_expression, carrier
 from .layout import Access, Layout, Strides, access_of
 from .loop_reductions import RUNNING
-from .loose import contracted, loose_values
+from .loose import contracted, loose_values, normal_roots
 from .lower import (
     Call,
     Chosen,
@@ -106,6 +106,7 @@ class Body:
         self.quick = False  # results are rounded to half precision anyway, so faster functions will do
         self.loose = loose_values(lowered)
         self.sums, self.absorbed = contracted(lowered, self.loose)
+        self.normal_roots = normal_roots(lowered, self.loose)
         self.alone = False  # each thread walks along a row of its own (CUDA)
         self.carried: dict[int, str] = {}
         self.walks: list[set[int]] = []  # the arrays that each pass reads along the row
@@ -147,6 +148,8 @@ class Body:
                 return [self.declare(v, f"{fma}({c.signs[0]}{x}, {y}, {c.signs[1]}{z})")]
             case Call():
                 text = call_expression(self.dialect, v, v.source, self.text, self.quick, v in self.loose)
+                if v in self.normal_roots:
+                    text = text.replace("tl.sqrt(" if self.triton else "quick_sqrt(", "normal_sqrt(")
                 if self.triton and (v.along or not self.lowered.axes):
                     text = text.replace("tl.sqrt_rn(", "exact_sqrt(")  # of blocks; of rows it is one number a program
                 return [self.declare(v, text)]

@@ -87,6 +87,12 @@ def quick_tanh(x):
         "rcp.approx.ftz.f32 $0, $1;", "=f,f", [q], dtype=tl.float32, is_pure=True, pack=1
     )
     return tl.clamp(x * p * inverse, -1.0, 1.0, propagate_nan=tl.PropagateNan.ALL)""",
+    "normal_sqrt": """@triton.jit
+def normal_sqrt(x):
+    # Off by a unit in the last place, of what is not below the normal numbers.
+    return tl.inline_asm_elementwise(
+        "sqrt.approx.ftz.f32 $0, $1;", "=f,f", [x], dtype=tl.float32, is_pure=True, pack=1
+    )""",
     **cipher.TRITON,
 }
 
@@ -137,6 +143,8 @@ __device__ __forceinline__ float {name}({parameters}) {{
          "float x, float y", "x / y", "div.full.f32", "%1, %2", '"f"(x), "f"(y)'),
         ("quick_sqrt", "Off by a unit in the last place of float32, which rounding to bfloat16 takes away.",
          "float x", "sqrtf(x)", "sqrt.approx.f32", "%1", '"f"(x)'),
+        ("normal_sqrt", "Off by a unit in the last place, of what is not below the normal numbers.",
+         "float x", "sqrtf(x)", "sqrt.approx.ftz.f32", "%1", '"f"(x)'),
         ("quick_exp", "For what is rounded to half precision: off by |x| / 2^23 of itself, and 0 below 2^-126.",
          "float x", "expf(x)", "ex2.approx.ftz.f32", "%1", '"f"(x * 1.44269504f)'),
         ("quick_inverse", "Off by a unit in the last place, of what is not near to the ends of the range.",

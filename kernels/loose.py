@@ -24,7 +24,7 @@ from ..translator.records import dataclass
 from .lower import Call, Convert, Fold, Lowered, Number, Value
 
 if TYPE_CHECKING:
-    from collections.abc import Set
+    from collections.abc import Mapping, Set
 
 FUNCTIONS = frozenset(("cos", "exp", "log", "sin", "sqrt", "tanh"))
 SMOOTH = FUNCTIONS.union(
@@ -78,6 +78,35 @@ def contracted(lowered: Lowered, loose: Set[Value]) -> tuple[dict[Value, Contrac
                 absorbed.add(product)
                 break
     return sums, absorbed
+
+
+def normal_roots(lowered: Lowered, loose: Set[Value]) -> Set[Value]:
+    """The loose roots of what is never below the normal numbers, as in `np.sqrt(y * y + 1)`: they need no scaling."""
+    least: dict[Value, float] = {}
+    for v in lowered.values:
+        least[v] = _least(v, least)
+    is_root = (v for v in loose if isinstance(v.source, Call) and v.source.op.name == "sqrt")
+    return {v for v in is_root if least[v.args[0]] >= 2.0**-100}
+
+
+def _least(v: Value, least: Mapping[Value, float]) -> float:
+    """What a value is never below, where it is a number; -inf where nothing is known."""
+    if isinstance(v.source, Number):
+        return float(v.source.value) if v.dtype == np.float32 else -np.inf
+    if not isinstance(v.source, Call) or v.dtype != np.float32:
+        return -np.inf
+    name, of = v.source.op.name, [least[a] for a in v.args]
+    if name in ("absolute", "exp", "sqrt", "square") or (name == "multiply" and len({*map(_narrow, v.args)}) == 1):
+        return 0.0
+    if name == "maximum":
+        return max(of)
+    return sum(of) if name == "add" and min(of) >= 0 else -np.inf
+
+
+def _narrow(v: Value) -> Value:
+    """The value in half precision that this one is, in float32; else itself."""
+    widened = isinstance(v.source, Convert) and v.dtype == np.float32 and v.args[0].dtype.name in _HALVES
+    return v.args[0] if widened else v
 
 
 def _is_apart(z: Value) -> bool:

@@ -58,6 +58,7 @@ from .facts import H200, Facts
 from .grouping import LONGEST, fits, inline, is_elementwise, is_pointwise, replaced, users_of
 from .loop_groups import as_kernel
 from .lower import gathers
+from .one_each import with_one_each
 from .parts import parted_of
 from .slices import with_slices
 from .tiles import statements_for
@@ -100,6 +101,7 @@ def _in_block(block: Block, language: str, facts: Facts) -> Block:
                 pass
         statements.append(s)
     block = replace(block, statements=_read(block, statements))
+    block = with_one_each(block, language) if language in DIALECTS else block
     for s in block.statements if language in DIALECTS else ():
         if _is_product(s):
             block = _with_attention(block, s, language, facts)

@@ -144,10 +144,37 @@ def test_sums_are_rounded_once_where_nothing_cancels_against_the_product(
         assert len(re.findall(r"\bfmaf?\(", source.partition("_by8")[0])) == count
 
 
-def test_a_chain_of_bfloat16_has_no_branches_and_few_instructions() -> None:
+def root_of_one_at_least(x: Any) -> Any:
+    y = x.astype(np.float32)
+    return np.sqrt(y * y + 1.0).astype(x.dtype)
+
+
+def root_of_anything(x: Any) -> Any:
+    return np.sqrt(np.abs(x.astype(np.float32))).astype(x.dtype)
+
+
+@pytest.mark.parametrize(
+    ("root", "instruction"),
+    [(root_of_one_at_least, "sqrt.approx.ftz.f32"), (root_of_anything, "sqrt.approx.f32")],
+)
+def test_roots_are_scaled_where_they_may_be_of_less_than_normal_numbers(
+    root: Callable[..., Any], instruction: str
+) -> None:
+    (kernel,) = kernels_of(translated(root, (np.ones(1 << 20, BFLOAT),), "triton"), "triton")
+    assert compile_program(kernel.program, 90, kernel.program.regular).ptx.count(instruction) == 8
+
+
+def test_a_chain_of_bfloat16_has_no_branches() -> None:
     (kernel,) = kernels_of(translated(chain, (np.ones(1 << 20, BFLOAT),), "triton"), "triton")
     ptx = compile_program(kernel.program, 90, kernel.program.regular).ptx
-    assert "sqrt.rn" not in ptx and "div.rn" not in ptx and ptx.count("sqrt.approx.f32") == 8
+    assert "sqrt.rn" not in ptx and "div.rn" not in ptx and ptx.count("sqrt.approx.ftz.f32") == 8
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_roots_of_the_smallest_numbers(language: str, backends: dict[str, Any]) -> None:
+    x = np.array([0.0, 1e-40, 1e-38, 1e-20, np.inf, np.nan, 3.0, -2.0]).astype(BFLOAT)
+    (found,) = computed(root_of_anything, (x,), language, backends)
+    np.testing.assert_array_equal(found.astype(np.float32), root_of_anything(x).astype(np.float32))
 
 
 def test_roots_of_float32_share_one_branch_among_four() -> None:

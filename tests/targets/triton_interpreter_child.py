@@ -243,7 +243,7 @@ def by_assembler(text: str, constraints: str, args: Any, dtype: Any, is_pure: bo
         return x.to(tl.bfloat16)
     if text.startswith("rcp.approx.ftz.f32"):
         return 1.0 / x
-    if "sqrt.rn.f32" in text:
+    if "sqrt.rn.f32" in text or text.startswith("sqrt.approx.ftz.f32"):
         return tl.sqrt_rn(x)
     assert text.startswith("ex2.approx.ftz.f32"), text
     found = tl.exp2(x)
