@@ -7,7 +7,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from ..builder import Builder
-from ..ir import Aval, Capture, Statement, Var
+from ..ir import Atom, Aval, Capture, Statement, Var
 from ..records import dataclass
 from .values import Cell, Frame, Mirror, Path, Ref, SharedNames, Site, Value, attributes_of, is_object
 
@@ -71,6 +71,7 @@ class Numbers:
     compound       what loops and branches give: the statement, and the loop's syntax.
     blended        numbers that are of one kind or of another, depending on a condition.
     python_bools   those that Python has as bool (`booleans`).
+    numpy_bools    constants that are NumPy's bool_; others are Python's.
     """
 
     leaf_of: dict[Var, int] = field(default_factory=dict)
@@ -78,6 +79,7 @@ class Numbers:
     compound: dict[Var, tuple[Statement, ast.AST | None]] = field(default_factory=dict)
     blended: set[Var] = field(default_factory=set)
     python_bools: set[Var] = field(default_factory=set)
+    numpy_bools: set[Atom] = field(default_factory=set)
 
 
 @dataclass(slots=True)
