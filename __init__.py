@@ -63,6 +63,7 @@ if _TYPE_CHECKING:
     )
     from .runtime.scipy import namespace as scipy
     from .runtime.targets.devices import (
+        Device,
         default_backend,
         device_count,
         devices,
@@ -118,7 +119,7 @@ _NAMES = {  # where each name is, as above
         "runtime.transforms.custom": "custom_jvp custom_vjp",
         "runtime.transforms.custom_derivatives": "closure_convert custom_gradient linear_transpose pure_callback",
         "runtime.arrays.transfer": "block_until_ready device_get device_put",
-        "runtime.targets.devices": "default_backend device_count devices local_device_count local_devices"
+        "runtime.targets.devices": "Device default_backend device_count devices local_device_count local_devices"
         " process_count process_index",
         "runtime.namespaces.dtypes": "float0",
         "runtime.transforms.edited": "use_gradient",
@@ -252,6 +253,7 @@ __all__ = [
     "Array",
     "DTypeError",
     "DerivativeError",
+    "Device",
     "NamedSharding",
     "P",
     "ShapeDtypeStruct",

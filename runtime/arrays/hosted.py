@@ -120,12 +120,22 @@ def _reducing(name: str) -> Any:
 
     @functools.wraps(of_numpy)
     def method(self: HostArray, *args: Any, **options: Any) -> Any:
-        return lifted(of_numpy(self, *args, **options))
+        return lifted(of_numpy(self, *map(_axes, args), **reduction_options(options)))
 
     return method
 
 
-for _name in ("argmax", "argmin", "dot", "mean", "std", "trace", "var"):  # NumPy makes their scalars itself
+def reduction_options(options: dict[str, Any]) -> dict[str, Any]:
+    """What JAX lets be told of a reduction, for NumPy: None for no mask and no first value, axes in a list."""
+    given = {name: x for name, x in options.items() if x is not None or name not in ("where", "initial")}
+    return {**given, "axis": _axes(given["axis"])} if "axis" in given else given
+
+
+def _axes(x: Any) -> Any:
+    return tuple(x) if type(x) is list else x
+
+
+for _name in ("argmax", "argmin", "dot", "trace", "all", "any", "max", "mean", "min", "prod", "std", "sum", "var"):
     setattr(HostArray, _name, _reducing(_name))
 
 

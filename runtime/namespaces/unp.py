@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays.array import Array as ndarray
-from ..arrays.hosted import lifted, offer, offered
+from ..arrays.hosted import lifted, offer, offered, reduction_options
 from ..arrays.transfer import device_put
 from . import unp_arguments, unp_linalg, unp_sets
 
@@ -58,8 +58,9 @@ def _from_tree(function: Callable[..., Any]) -> Callable[..., Any]:
 def _reducing(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def reduce(*args: Any, **options: Any) -> Any:
-        given = {name: x for name, x in options.items() if x is not None or name not in ("where", "initial")}
-        return lifted(function(*args, **given))
+        if len(args) > 1 and type(args[1]) is list:
+            args = (args[0], tuple(args[1]), *args[2:])
+        return lifted(function(*args, **reduction_options(options)))
 
     reduce.__untraced_numpy__ = function  # type: ignore[attr-defined]
     return reduce

@@ -245,6 +245,11 @@ def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = Non
     return np.digitize(x, bins, right)
 
 
+def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:
+    """np.astype, of numbers and lists, too."""
+    return np.astype(np.asarray(x), dtype, copy=copy)
+
+
 # ---- sums and tables ---------------------------------------------------------------------------------
 
 
@@ -347,10 +352,10 @@ def polyval(p: Any, x: Any, *, unroll: int = 16) -> Any:
 
 
 NAMES = (
-    "argsort", "argwhere", "bincount", "compress", "convolve", "correlate", "digitize", "dot", "einsum", "extract",
-    "fill_diagonal", "flatnonzero", "inner", "interp", "isin", "mask_indices", "matmul", "nonzero", "place", "polyval",
-    "prod", "put", "put_along_axis", "repeat", "searchsorted", "sort", "sum", "take", "take_along_axis", "tensordot",
-    "vdot", "vecdot", "where",
+    "argsort", "argwhere", "astype", "bincount", "compress", "convolve", "correlate", "digitize", "dot", "einsum",
+    "extract", "fill_diagonal", "flatnonzero", "inner", "interp", "isin", "mask_indices", "matmul", "nonzero", "place",
+    "polyval", "prod", "put", "put_along_axis", "repeat", "searchsorted", "sort", "sum", "take", "take_along_axis",
+    "tensordot", "vdot", "vecdot", "where",
 )  # fmt: skip
 
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import functools
 import importlib.util
 import os
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from ...translator.errors import Diagnostic, TargetError
-from ...translator.purpose import purpose
 
 TARGETS = ("auto", "cpu", "tpu", "triton", "cuda", "numpy")
 
 
+@runtime_checkable
 class Device(Protocol):
     """Where data lives. `data` is the backend's own handle: a PJRT buffer, a CuPy array, a NumPy array."""
 
@@ -253,6 +253,8 @@ def process_count() -> int:
 
 def platform_read_for() -> str:
     """The platform of the target of the function that is being read, "cpu" outside: CPython runs what is not read."""
+    from ...translator.purpose import purpose
+
     target = purpose().target
     return "cuda" if target in ("triton", "cuda") else "tpu" if target == "tpu" else "cpu"
 

@@ -155,3 +155,36 @@ def test_negated_integers_wrap_before_they_are_cast(x: Any, target: str) -> None
 
     y = np.arange(1.0 + x.size)
     np.testing.assert_array_equal(accelerate(added, target=target)(x, y.copy()), added(x, y.copy()))
+
+
+def chosen_truth(x: Any) -> Any:
+    r = np.True_ if x > 3 else np.False_
+    return ~r, r + 1, -r.astype(int)
+
+
+def turned_truth(x: Any) -> Any:
+    r = np.bool_(False)
+    for v in range(int(x)):
+        r = np.bool_(v % 2 == 0) if v > 1 else np.bool_(True)
+    return ~r
+
+
+def pythons_truth(x: Any) -> Any:
+    r = True if x > 3 else False  # noqa: SIM210
+    return ~r, -r, r + 1, r
+
+
+def returned_truth(x: Any) -> Any:
+    if x > 3:
+        return np.True_
+    return np.bool_(False)
+
+
+@pytest.mark.parametrize("f", [chosen_truth, turned_truth, pythons_truth, returned_truth])
+def test_known_truths_are_of_the_class_that_they_were_given(f: Callable[..., Any]) -> None:
+    """NumPy's bool_ and Python's bool differ in ~, - and +, also where a branch or a loop leaves a known one."""
+    for x in (2.0, 4.0, np.float64(5.0)):
+        wanted, given = f(x), accelerate(f)(x)
+        assert given == wanted
+        for a, b in zip(*(v if isinstance(v, tuple) else (v,) for v in (given, wanted)), strict=True):
+            assert type(a) is type(b)

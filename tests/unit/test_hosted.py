@@ -217,3 +217,25 @@ def test_a_function_that_is_cut_gives_them_too() -> None:
         assert type(made["all"]) is HostArray and made["shape"] == (50,)
         assert made["sum"].block_until_ready() == made["sum"]
     assert type(distinct(np.asarray(x).view(np.ndarray))["all"]) is np.ndarray
+
+
+@pytest.mark.parametrize("name", ["all", "any", "max", "mean", "min", "prod", "std", "sum", "var"])
+def test_reductions_take_what_jax_lets_be_told(name: str) -> None:
+    """No mask is None, and axes may be a list, of a result of a namespace as of an Array."""
+    x = np.arange(1.0, 13.0).reshape(2, 3, 2)
+    for a in (unp.square(x), unp.asarray(x) ** 2):
+        wanted = getattr(x * x, name)()
+        assert np.allclose(getattr(a, name)(where=None), wanted)
+        assert np.allclose(getattr(unp, name)(a, axis=[0, 2]), getattr(x * x, name)(axis=(0, 2)))
+        assert np.allclose(getattr(unp, name)(a, [0, 2]), getattr(x * x, name)(axis=(0, 2)))
+    assert np.allclose(getattr(unp.square(x), name)([0, 2]), getattr(x * x, name)(axis=(0, 2)))
+    assert np.allclose(getattr(unp.square(x), name)(axis=[1]), getattr(x * x, name)(axis=1))
+    first = {"initial": 50.0} if name in ("max", "min") else {}
+    kept = getattr(unp.square(x), name)(axis=0, keepdims=True, where=x > 0, **first)
+    assert kept.shape == (1, 3, 2) and isinstance(kept, Array)
+
+
+def test_astype_of_numbers() -> None:
+    for x in (2.7, [2.7], np.float32(2.7), unp.ones(2)):
+        assert unp.astype(x, np.int32).dtype == np.int32
+    assert accelerate(lambda x: unp.astype(x, np.int32) + unp.astype(1.5, np.int32))(np.array([2.9])) == 3

@@ -471,3 +471,19 @@ def test_what_is_made_of_inner_functions_outlives_the_call() -> None:
     np.testing.assert_allclose(kept["grad"](np.ones(3)), 2 * scale)
     (made,) = accelerate(lambda x: [grad(lambda y: (y * x * scale).sum())], target="cpu")(np.ones(3))
     np.testing.assert_allclose(made(np.ones(3)), scale)
+
+
+def test_truths_that_are_carried_have_their_other() -> None:
+    """`~` of a truth is the other one, also where it began as Python's True, of which it would be -2."""
+
+    def f(x: Any) -> Any:
+        found = lax.while_loop(lambda c: ~c[1], lambda c: (c[0] * 2, c[0] > 10), (x, False))[0]
+        rare = lax.fori_loop(0, 3, lambda i, c: ~c, True)
+        last, _ = lax.scan(lambda c, v: (~c, v), True, np.arange(2))
+        return found, rare, last, ~lax.cond(x > 3, lambda: True, lambda: False)
+
+    for run in (f, accelerate(f)):
+        assert [[*map(float, run(x))] for x in (3.0, 4.0)] == [[24.0, 0, 1, 1], [32.0, 0, 1, 0]]
+    both = vmap(f)(np.array([3.0, 4.0]))
+    assert np.array_equal(both[0], [24.0, 32.0]) and np.array_equal(both[3], [True, False])
+    assert grad(lambda x: f(x)[0])(3.0) == 8.0

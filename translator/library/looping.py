@@ -114,7 +114,7 @@ def while_loop(cond_fun: Fun, body_fun: Fun, init_val: Any) -> Any:
 
 def _carried(val: Any) -> Any:
     """The tree with numbers for its arrays of shape (): JAX does not tell the two apart, and what `np.where` gives in
-    one turn, an array, may take the place of a number."""
+    one turn, an array, may take the place of a number. Truths are NumPy's, of which `~` is the other one."""
     return tree_map(_number, val)
 
 
@@ -230,6 +230,8 @@ def _turned(turn: Any) -> Any:
 
 
 def _number(x: Any) -> Any:
+    if isinstance(x, bool):
+        return np.bool_(x)
     return x[()] if isinstance(x, np.ndarray) and x.ndim == 0 else x
 
 
@@ -276,7 +278,7 @@ def scan(
         carry = _passed_on("scan", carry, after)
     if n:
         return carry, tree_map(lambda *parts: np.stack(parts), *ys)
-    after, y = _turned(f(init, _zero_row(xs)))
+    after, y = _turned(f(carry, _zero_row(xs)))
     _passed_on("scan", carry, after)
     return carry, tree_map(lambda v: np.empty((0, *np.shape(v)), np.result_type(v)), y)
 
@@ -297,7 +299,7 @@ def scan_in_place(
         return unflatten(structure, leaves), stacked
     n = scan_length(xs, length)
     carry = _carried(init)
-    after, y = _turned(f(init, _row(xs, 0) if n else _zero_row(xs)))
+    after, y = _turned(f(carry, _row(xs, 0) if n else _zero_row(xs)))
     _passed_on("scan", carry, after)
     ys = tree_map(lambda v: np.empty((n, *np.shape(v)), np.result_type(v)), y)
     for i in reversed(range(n)) if reverse else range(n):

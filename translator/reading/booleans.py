@@ -54,7 +54,7 @@ class _Walker:
 
     def visit(self, atom: Atom) -> bool:
         if isinstance(atom, Const):
-            return atom.aval.dtype.kind == "b"
+            return atom.aval.dtype.kind == "b" and atom not in self.ctx.numbers.numpy_bools
         if atom in self.assumed or atom in self.ctx.numbers.python_bools:
             return True
         self.assumed.add(atom)

@@ -220,7 +220,10 @@ class Context(Telling):
         if type(v) is list or type(v) is tuple:
             return self.array(v)
         if isinstance(v, int | float | complex | np.generic):
-            return make.lift(v)
+            atom = make.lift(v)
+            if type(v) is np.bool_:
+                self.numbers.numpy_bools.add(atom)
+            return atom
         if type(v) is range:
             return make.lift(np.array(v, dtype=np.int64))
         if type(v) is Undefined:

@@ -7,7 +7,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from ..builder import Builder
-from ..ir import Aval, Capture, Statement, Var
+from ..ir import Atom, Aval, Capture, Statement, Var
 from ..records import dataclass
 from .values import Cell, Frame, Mirror, Path, Ref, SharedNames, Site, Value, attributes_of, is_object
 
@@ -73,6 +73,7 @@ class Numbers:
     python_bools   those that Python has as bool (`booleans`).
     forms, sides, ranges   what `demand` has found out about integers: each is looked at once, since there are
                            exponentially many paths through minima and maxima of each other.
+    numpy_bools    constants that are NumPy's bool_; others are Python's.
     """
 
     leaf_of: dict[Var, int] = field(default_factory=dict)
@@ -83,6 +84,7 @@ class Numbers:
     forms: dict[Var, tuple[dict[Var, int], int]] = field(default_factory=dict)
     sides: dict[Var, tuple[Any, list[Any]]] = field(default_factory=dict)
     ranges: dict[Var, tuple[int | None, int | None]] = field(default_factory=dict)
+    numpy_bools: set[Atom] = field(default_factory=set)
 
 
 @dataclass(slots=True)
