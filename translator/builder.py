@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, MutableMapping, Sequence
 from contextlib import contextmanager
 
-from .errors import NOWHERE, Span
+from .errors import NOWHERE, ShapeError, Span
 from .ir import Apply, Atom, Block, Statement, Var
 from .ops.core import NO_ATTRS, Attrs, Op
+
+MAX_NDIM = 64  # of NumPy's arrays
 
 
 class Builder:
@@ -29,6 +31,8 @@ class Builder:
     def apply(self, op: Op, *args: Atom, attrs: Attrs = NO_ATTRS, hint: str = "t") -> Var:
         """Append `target = op(*args)` and return the target. Raises ShapeError or DTypeError as the type rule does."""
         (aval,) = op.infer([a.aval for a in args], attrs)
+        if len(aval.shape) > MAX_NDIM:
+            raise ShapeError(f"an array has at most {MAX_NDIM} dimensions, not {len(aval.shape)}")
         target = Var(hint, aval)
         made = Apply((target,), op, args, attrs, self.span)
         self.statements.append(made)

@@ -332,6 +332,42 @@ def bins_too_small(x, bins):
     return np.histogram(x, bins)
 
 
+@CASES((F, 1.0), (F, np.float64(1)), (F[1], 2), (np.float16(1), 2.5), (I, 1.0))
+def numbers_among_arrays(x, y):
+    return np.concatenate([x, y], axis=None), np.choose([0, 1], [x[..., None], y]), np.concatenate([x, 1.0], axis=None)
+
+
+@CASES((F,), (X,), (I,), (F * 1j,))
+def ints_of_over_64_bits(x):
+    wide = 2**130
+    return x / 2**70, np.add(x, wide, dtype=x.dtype if x.dtype.kind != "i" else float), np.equal(x, 2**70)
+
+
+@CASES((F,), (X,))
+def extremes_over_64_bits(x):
+    return np.maximum(x, -(2**70)), np.minimum(x, 2**70), np.where(x > 0, x, 2**70), x < 2**70
+
+
+@CASES((X, 10**400))
+def no_such_float(x, n):
+    return np.add(x, n, dtype=float)
+
+
+@CASES((X, 25), (X, 64))
+def many_axes(x, count):
+    return x[(None,) * count], np.reshape(x, (1,) * count + (6,)), np.array([1], ndmin=count + 1)
+
+
+@CASES((0, -1, -np.inf), (5, 6, np.inf), (5, 6, 1e300), (0, 2, 1), (0.5, 1, 0.5))
+def steps_beyond(start, stop, step):
+    return np.arange(start, stop, step)
+
+
+@CASES((X,))
+def records(x):
+    return np.array([("a", 1)], dtype="S1,u4")["f1"] + x[:1]
+
+
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("function, arguments", CASES.found)
 def test_as_numpy(function: Any, arguments: tuple[Any, ...], target: str) -> None:

@@ -35,7 +35,9 @@ def choose(a: Any, choices: Any, out: Any = None, mode: Any = "raise") -> Any:
     a = np.asarray(a)
     if not np.can_cast(a.dtype, np.int64):
         raise TypeError(f"Cannot cast array data from {a.dtype} to int64 according to the rule 'safe'")
-    rows = np.broadcast_arrays(a.astype(np.int64), *[np.asarray(c) for c in choices])
+    numbers = [c if isinstance(c, int | float | complex) else np.asarray(c) for c in choices]  # Python's stay weak
+    dtype = np.result_type(*numbers)
+    rows = np.broadcast_arrays(a.astype(np.int64), *[np.asarray(c).astype(dtype) for c in numbers])
     which, n = rows[0], len(rows) - 1
     if mode == "clip":
         which = np.clip(which, 0, n - 1)

@@ -6,7 +6,7 @@ operand itself where the operation changes nothing.
 """
 
 from .base import FOLD_LIMIT, definition, emit, lift, normalize_axes, normalize_axis
-from .casts import astype, fitted, number, view
+from .casts import astype, fitted, number, number_dtype, view
 from .creation import empty, full, iota, ones, zeros
 from .elementwise import (
     add,
@@ -62,7 +62,7 @@ __all__ = [
     "elementwise", "emit", "empty", "equal", "expand_dims", "fitted", "floor_divide", "fourier", "full", "greater",
     "greater_equal", "index", "iota", "joined", "less", "less_equal", "lift", "linalg", "logical_and", "logical_not",
     "logical_or", "matmul", "max", "maximum", "min", "minimum", "multiply", "negative", "normalize_axes",
-    "normalize_axis", "not_equal", "number", "ones", "power", "prod", "put", "put_add", "raise_if", "reduce",
-    "remainder", "reshape", "sort", "squeeze", "subtract", "sum", "transpose", "view", "where", "widened",
+    "normalize_axis", "not_equal", "number", "number_dtype", "ones", "power", "prod", "put", "put_add", "raise_if",
+    "reduce", "remainder", "reshape", "sort", "squeeze", "subtract", "sum", "transpose", "view", "where", "widened",
     "zeros",
 ]  # fmt: skip

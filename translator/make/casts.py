@@ -9,7 +9,7 @@ import numpy as np
 from .. import ops
 from ..builder import Builder
 from ..errors import CutError, Diagnostic, ObjectsError
-from ..ir import Atom, Aval
+from ..ir import Atom, Aval, Const
 from ..ops import bits
 from ..ops.core import CastAttrs
 from .base import emit, lift
@@ -17,10 +17,18 @@ from .base import emit, lift
 
 def astype(b: Builder, x: object, dtype: Any) -> Atom:
     """`x.astype(dtype)`: strong, even where `x` is a Python number of that dtype."""
-    x, target = lift(x), number_dtype(dtype)
+    target = number_dtype(dtype)
+    x = held(lift(x), target)
     if x.aval.dtype == target and not x.aval.weak:
         return x
     return emit(b, ops.ASTYPE, x, attrs=CastAttrs(target))
+
+
+def held(x: Atom, dtype: np.dtype[Any]) -> Atom:
+    """`x`; a Python int of over 64 bits that becomes a float, as one. Raises OverflowError where none is so large."""
+    if type(x) is not Const or type(x.value) is not int or -(2**63) <= x.value < 2**64 or dtype.kind not in "fc":
+        return x
+    return lift(float(x.value))
 
 
 def number_dtype(dtype: Any) -> np.dtype[Any]:

@@ -12,7 +12,7 @@ from ..ir import Atom, Aval, Const, Var
 from ..ops.core import NO_ATTRS, CastAttrs, Elementwise, broadcast_shapes, promote
 from ..purpose import purpose
 from .base import definition, emit, lift
-from .casts import astype, number
+from .casts import astype, held, number
 from .shapes import broadcast_to
 
 
@@ -21,6 +21,9 @@ def elementwise(b: Builder, op: Elementwise, *args: Any) -> Atom:
     atoms = tuple(lift(a) for a in args)
     if len(atoms) != op.arity:
         raise TypeError(f"{op.numpy} takes {op.arity} arguments, {len(atoms)} were given")
+    if any(type(a) is Const and type(a.value) is int for a in atoms):
+        wanted, _ = op.loop_dtypes([a.aval for a in atoms])
+        atoms = tuple(map(held, atoms, wanted))
     if len(atoms) == 2:
         same = _without_neutral(b, op, atoms[0], atoms[1])
         if same is not None:

@@ -120,6 +120,8 @@ def arange(
     if target.kind not in "iuf":
         return make.lift(np.arange(first, last, stride, dtype=target))
     n = len(np.arange(first, last, stride, dtype=target))
+    if n == 1:  # the step may be infinite
+        return make.full(b, (1,), target.type(first))
     origin = target.type(first)
     with np.errstate(over="ignore"):
         delta = target.type(first + stride) - origin
@@ -232,6 +234,7 @@ def as_array(b: Builder, a: Any, dtype: Any = None, order: Any = None, *, copy: 
     """np.asarray: the same array where the dtype is right. Python numbers that it cannot hold are an error."""
     target = static_dtype(dtype)
     if target is not None and isinstance(a, list | tuple | range) and not holds_atoms(a):
+        make.number_dtype(target)
         return make.lift(np.array(plain(a), target))
     x = array(b, a)
     check_holds(target or x.aval.dtype, x)

@@ -19,6 +19,7 @@ from .arguments import (
     MISSING,
     array,
     arrays,
+    common_dtype,
     refuse,
     refuse_out,
     static,
@@ -138,7 +139,8 @@ def concatenate(
     refuse_out("np.concatenate", out)
     atoms = arrays(b, arrays_)
     if axis is None:
-        flat = {a: make.reshape(b, a, (-1,)) for a in atoms}
+        common = common_dtype(atoms)
+        flat = {a: make.reshape(b, make.astype(b, a, common) if a.aval.weak else a, (-1,)) for a in atoms}
         atoms = [flat[a] for a in atoms]
     joined = make.concatenate(b, atoms, 0 if axis is None else static_int(axis, "an axis"))
     target, rule = joined.aval.dtype if dtype is None else static_dtype(dtype), static(casting, "the casting")
