@@ -369,7 +369,7 @@ def truth_of_rows(x):
 # places that only the run knows
 
 
-@CASES(([0.0, 1.0, 2.5, 4.0], 2.5), ([0.0, 1.0, 2.5], -1.0), ([3.0, 1.0, 2.0], 1.5), ([], 1.0), (A, 0.3), ((1,), np.nan))
+@CASES(([0.0, 1.0, 2.5, 4.0], 2.5), ([0.0, 1.0, 2.5], -1.0), ([3.0, 1.0, 2.0], 1.5), ([], 1.0), (A, 0.3), ((1,), 2))
 def searched(a, x):
     return bisect.bisect(a, x), bisect.bisect_left(a, x), bisect.bisect_right(a, x, 0, len(a) // 2)
 
