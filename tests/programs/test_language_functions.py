@@ -376,7 +376,15 @@ def searched(a, x):
 
 @CASES((["a", "c"], "b"), ([0.0, 1.0], np.arange(3.0)), ([1.0, 2.0], 1.5))
 def searched_from_the_back(a, x):
-    return bisect.bisect(a, x, key=lambda v: v), bisect.bisect(a, x, -1)
+    known = bisect.bisect([3, 2, 1], -2, key=lambda v: -v), bisect.bisect_left(["a", "c"], "b")
+    return known, bisect.bisect(a, x, key=lambda v: v), bisect.bisect(a, x, -1)
+
+
+@CASES((2,), (0,))
+def searched_with_keys(k):
+    words, pairs = ["a", "c", "e"], [(0, "a"), (1, "b"), (4, "c")]
+    known = bisect.bisect([3, 2, 1], -2, key=lambda v: -v), bisect.bisect_left(words, "b")
+    return known, bisect.bisect(range(10), k, key=lambda v: v * v), bisect.bisect(pairs, (k, ""))
 
 
 @CASES((np.linspace(0, 9, 10), np.array([0.5, 8.9, 3.0])), (np.linspace(0, 9, 10), np.array([12.0])))

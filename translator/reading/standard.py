@@ -44,6 +44,7 @@ from .values import (
     has_runtime,
     is_object,
     is_runtime,
+    leaves_in,
 )
 
 Implementation = Callable[..., Value]
@@ -409,11 +410,11 @@ def _array_copy(ctx: Context, v: Value) -> Value:
     return v.copy() if isinstance(v, set) else v
 
 
-def _bisect(python: Callable[..., int], source: types.FunctionType) -> Implementation:
-    """A search of the standard library. Of strings CPython's, at the user's line."""
+def _bisect(python: Callable[..., int], source: Any) -> Implementation:
+    """A search among values of the run; among known numbers or strings Python's own."""
 
     def implementation(ctx: Context, node: ast.AST, *args: Value, **options: Value) -> Value:
-        if not has_runtime((args, options)):
+        if all(isinstance(v, int | float | str | np.number | None) for v in leaves_in((args, *options.values()))):
             return run_known(ctx, node, lambda: python(*args, **options))
         return inline(ctx, source, list(args), options, node, fixed=True)
 
