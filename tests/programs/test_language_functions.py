@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from comparing import TARGETS, Cases, check
 
-from untraced import accelerate
+from untraced import accelerate, grad, vmap
 
 CASES = Cases()
 
@@ -366,6 +366,54 @@ def truth_of_rows(x):
     return any(row > 0 for row in x)
 
 
+# places that only the run knows
+
+
+@CASES(([0.0, 1.0, 2.5, 4.0], 2.5), ([0.0, 1.0, 2.5], -1.0), ([3.0, 1.0, 2.0], 1.5), ([], 1.0), (A, 0.3), ((1,), 2))
+def searched(a, x):
+    return bisect.bisect(a, x), bisect.bisect_left(a, x), bisect.bisect_right(a, x, 0, len(a) // 2)
+
+
+@CASES((["a", "c"], "b"), ([0.0, 1.0], np.arange(3.0)), ([1.0, 2.0], 1.5))
+def searched_from_the_back(a, x):
+    known = bisect.bisect([3, 2, 1], -2, key=lambda v: -v), bisect.bisect_left(["a", "c"], "b")
+    return known, bisect.bisect(a, x, key=lambda v: v), bisect.bisect(a, x, -1)
+
+
+@CASES((2,), (0,))
+def searched_with_keys(k):
+    words, pairs = ["a", "c", "e"], [(0, "a"), (1, "b"), (4, "c")]
+    known = bisect.bisect([3, 2, 1], -2, key=lambda v: -v), bisect.bisect_left(words, "b")
+    return known, bisect.bisect(range(10), k, key=lambda v: v * v), bisect.bisect(pairs, (k, ""))
+
+
+@CASES((np.linspace(0, 9, 10), np.array([0.5, 8.9, 3.0])), (np.linspace(0, 9, 10), np.array([12.0])))
+def pieces(x, v):
+    knots, slopes = list(x), [b - a for a, b in zip(x, x[1:] ** 2)]
+    out = []
+    for t in v:
+        i = bisect.bisect(knots, t) - 1
+        out.append(knots[i] + slopes[i] * (t - knots[i]))
+    return out
+
+
+@CASES((np.array([0.3, 1.2, 0.7]),), (np.array([0.3, -5.2, 0.7], np.float32),), (np.array([0.3, 9.0, 0.7]),))
+def chosen_by_the_data(x):
+    numbers, mixed, pairs = [x[0], x[1] * 2, x[2] + 1], [2, x[1], 3.0], [(x[0], 1), (x[1], 2), (x[2], 3)]
+    huge, words = [2**70, 1, 2], ["a", "b", "c"]
+    i, j = int(np.argmin(np.abs(x - 1.0))), int(x[1])
+    return numbers[i], numbers[i - 1], mixed[i], pairs[i], huge[i], words[i], numbers[j]
+
+
+@CASES((np.array([0.3, 1.2, 0.7]),))
+def a_chosen_array_is_the_element(x):
+    rows = [x.copy(), x * 2]
+    rows[int(x[1])] += 1.0
+    row = rows[int(x[1])]
+    row[0] = 5.0
+    return rows
+
+
 # what only CPython can call
 
 
@@ -391,6 +439,20 @@ def text_and_memory(x):
 @pytest.mark.parametrize(("function", "arguments"), CASES.found)
 def test_functions(function: Any, arguments: Any, target: str) -> None:
     check(function, arguments, target)
+
+
+def test_derivatives_of_searches_and_of_what_they_choose() -> None:
+    def spline(y: Any, v: Any) -> Any:
+        knots = [0.0, 1.0, 2.0, 3.0]
+        slopes = [y[k + 1] - y[k] for k in range(3)]
+        i = bisect.bisect(knots, v) - 1
+        return y[i] + slopes[i] * (v - knots[i])
+
+    y = np.array([1.0, 3.0, 2.0, 5.0])
+    for transform in (grad(spline), accelerate(grad(spline), target="cpu")):
+        np.testing.assert_allclose(transform(y, 1.25), [0.0, 0.75, 0.25, 0.0])
+    slopes = vmap(grad(spline, argnums=1), in_axes=(None, 0))(y, np.array([0.5, 1.5, 2.5]))
+    np.testing.assert_allclose(slopes, [2.0, -1.0, 3.0])
 
 
 def test_attributes_that_inner_functions_do_not_have() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 from typing import Any
 
 import numpy as np
@@ -38,4 +39,37 @@ def sort_key_val(keys: Any, values: Any, dimension: int = -1, is_stable: bool = 
     return np.take_along_axis(keys, order, dimension), np.take_along_axis(values, order, dimension)
 
 
+def bisect_right(a: Any, x: Any, lo: int = 0, hi: int | None = None, *, key: Any = None) -> Any:
+    """Python's bisect.bisect, step by step, so that it ends where Python's does in what is not in order, too."""
+    values = np.asarray(a)
+    if lo < 0:
+        raise ValueError("lo must be non-negative")
+    if hi is None:
+        hi = len(values)
+    while lo < hi:
+        mid = (lo + hi) // 2
+        if x < (values[mid] if key is None else key(values[mid])):
+            hi = mid
+        else:
+            lo = mid + 1
+    return lo
+
+
+def bisect_left(a: Any, x: Any, lo: int = 0, hi: int | None = None, *, key: Any = None) -> Any:
+    """Python's bisect.bisect_left, in the same way."""
+    values = np.asarray(a)
+    if lo < 0:
+        raise ValueError("lo must be non-negative")
+    if hi is None:
+        hi = len(values)
+    while lo < hi:
+        mid = (lo + hi) // 2
+        if (values[mid] if key is None else key(values[mid])) < x:
+            lo = mid + 1
+        else:
+            hi = mid
+    return lo
+
+
+PYTHON = {bisect.bisect_right: bisect_right, bisect.bisect_left: bisect_left}
 NUMPY_NAMES = {"sort_complex": "sort_complex", "lexsort": "lexsort"}

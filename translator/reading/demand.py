@@ -125,6 +125,12 @@ def follows_loops(ctx: Context, v: Var) -> bool:
 _WRITTEN_OUT = 16
 
 
+def is_searched(ctx: Context, v: Var) -> bool:
+    """Whether a number is what a `while` has ended with: to know it would take the turns of that loop written out."""
+    walker = _Walker(ctx)
+    return not walker.visit(v) or walker.searched
+
+
 class _Walker:
     """Collects the argument leaves, the loops and the numbers outside the function that a scalar depends on; `visit` is
     False for array data.
@@ -137,6 +143,7 @@ class _Walker:
         self.outside: set[Outside] = set()
         self.inner: dict[Var, Statement] = {}
         self.seen: set[Var] = set()
+        self.searched = False  # for by a `while` that has been read
 
     def visit(self, atom: Atom) -> bool:
         if isinstance(atom, Const) or atom in self.seen:
@@ -172,6 +179,7 @@ class _Walker:
                 return all(map(self.visit, (s.condition, s.then.results[position], s.orelse.results[position])))
             case For() | While() if loop is not None:
                 self.loops.add(loop)
+                self.searched = self.searched or isinstance(loop, ast.While)
                 return atom.aval.weak or atom.aval.dtype.kind == "b"
         return False
 

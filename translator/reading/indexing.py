@@ -15,8 +15,9 @@ from ..ops.core import At, AxesAttrs, Dim, Dyn, Gather, Run, ShapeAttrs, read_by
 from ..records import dataclass
 from ..surface.python import as_python
 from .context import Context
-from .demand import LENGTH, demand, difference, from_arguments, interval, static
+from .demand import LENGTH, demand, difference, from_arguments, interval, is_searched, static
 from .growing import Growing, Pile, item
+from .keyed import are_choices, element_at
 from .known import run_known
 from .layout import note_gathered
 from .runs import width_of
@@ -108,9 +109,16 @@ def index_value(ctx: Context, base: Value, key: Value, node: ast.AST) -> Value:
     method = ctx.captures.part(type(base), "__getitem__")
     if hasattr(method, "__code__") and not isinstance(base, dict | list | tuple):
         return ctx.call(method, [base, key], {}, node)
+    return _element(ctx, base, key, node)
+
+
+def _element(ctx: Context, base: Value, key: Value, node: ast.AST) -> Value:
+    """An element of a list, tuple or dict. Where the run decides the place, one of numbers, or of what is alike."""
     many = number_line(ctx, base)
     if many is not None and len(many) > MANY_NUMBERS and _is_run_time_int(key):
         return number_at(ctx, many, key, node)
+    if _is_run_time_int(key) and is_searched(ctx, key) and are_choices(ctx, base):
+        return element_at(ctx, list(base), key, node)
     try:
         known = static(ctx, key, node, "the index of a container")
     except CutError:

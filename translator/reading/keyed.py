@@ -1,5 +1,6 @@
-"""Elements in the order of keys that only the run knows, in what is differentiated or batched.
+"""Elements at places that only the run knows; in the order of keys, in what is differentiated or batched.
 
+    knots[bisect.bisect(x, v)]         np.array(knots)[...]
     max(points, key=np.linalg.norm)    rows = np.array(points); rows[np.argmax([np.linalg.norm(p) for p in points])]
 """
 
@@ -14,7 +15,9 @@ import numpy as np
 
 from ..surface.python import as_python
 from .context import Context
-from .values import Ref, Value, is_runtime
+from .values import Ref, Value, is_runtime, leaves_in
+
+MOST_CHOICES = 256  # elements, each an operand of one statement
 
 
 def are_alike(ctx: Context, items: list[Value]) -> bool:
@@ -29,6 +32,31 @@ def are_alike(ctx: Context, items: list[Value]) -> bool:
     return all(a == avals[0] for a in avals)
 
 
+def are_choices(ctx: Context, v: Value) -> bool:
+    """Whether the run may choose an element of a container. An array would have to be that element, whatever is done
+    with it: CPython has it, but in what is differentiated or batched.
+    """
+    if ctx.frame.fixed or type(v) not in (list, tuple) or not 0 < len(v) <= MOST_CHOICES:
+        return False
+    return are_alike(ctx, list(v)) and (not ctx.keeps_changes or not any(type(x) is Ref for x in leaves_in(v)))
+
+
+def element_at(ctx: Context, items: list[Value], place: Value, node: ast.AST) -> Value:
+    """The one of items that are alike which stands at a place that only the run knows."""
+    first = items[0]
+    if type(first) is tuple:
+        return tuple(element_at(ctx, list(column), place, node) for column in zip(*items, strict=True))
+    found = ctx.call(operator.getitem, [ctx.call(np.array, [items], {}, node), place], {}, node)
+    if ctx.atom(first).aval.weak:
+        return ctx.wrap(as_python(ctx.b, ctx.atom(found)))
+    if type(first) is not Ref:
+        return found
+    made = Ref(ctx.cell(ctx.read(found)))  # a copy of what is one of the elements in Python
+    for cell in (made.cell, *(c for x in items if type(x) is Ref for c in x.cell.group)):
+        cell.ambiguous = cell.ambiguous or "it may be one that the data chose"
+    return made
+
+
 class Keyed:
     """Elements that are ordered by numbers of the run. NaN among the keys is told apart as Python's `<` does."""
 
@@ -41,7 +69,7 @@ class Keyed:
         first = self._call(operator.getitem, self.keys, 0)
         nan = self._call(np.isnan, self.keys)
         at = self._call(places, self._call(np.where, nan, first, self.keys))
-        return self._at(self.items, at)
+        return element_at(self.ctx, self.items, at, self.node)
 
     def ordered(self, reverse: bool) -> list[Value]:
         """Stable either way. NaN goes last, where Python leaves the order of all open."""
@@ -49,21 +77,10 @@ class Keyed:
         order = self._call(np.argsort, keys, kind="stable")
         if reverse:
             order = self._call(np.subtract, len(self.items) - 1, self._call(np.flip, order))
-        return [self._at(self.items, self._call(operator.getitem, order, i)) for i in range(len(self.items))]
-
-    def _at(self, items: list[Value], place: Value) -> Value:
-        first = items[0]
-        if type(first) is tuple:
-            return tuple(self._at(list(column), place) for column in zip(*items, strict=True))
-        found = self._call(operator.getitem, self._call(np.array, items), place)
-        if self.ctx.atom(first).aval.weak:
-            return self.ctx.wrap(as_python(self.ctx.b, self.ctx.atom(found)))
-        if type(first) is not Ref:
-            return found
-        made = Ref(self.ctx.cell(self.ctx.read(found)))  # a copy of what is one of the elements in Python
-        for cell in (made.cell, *(c for x in items if type(x) is Ref for c in x.cell.group)):
-            cell.ambiguous = cell.ambiguous or "it may be one that the data chose"
-        return made
+        return [
+            element_at(self.ctx, self.items, self._call(operator.getitem, order, i), self.node)
+            for i in range(len(self.items))
+        ]
 
     def _call(self, f: Callable[..., Any], *args: Value, **options: Value) -> Value:
         return self.ctx.call(f, list(args), options, self.node)

@@ -18,6 +18,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from .. import surface
+from ..library import ordering
 from .attributes import get_attribute
 from .context import Context
 from .control import truth
@@ -25,6 +26,7 @@ from .demand import ask, static
 from .expressions import binary, compare_pair, contains, unary
 from .handlers import call_handler
 from .indexing import index_value
+from .inlining import inline
 from .iteration import known_items
 from .keyed import Keyed, are_alike
 from .known import run_known
@@ -42,6 +44,7 @@ from .values import (
     has_runtime,
     is_object,
     is_runtime,
+    leaves_in,
 )
 
 Implementation = Callable[..., Value]
@@ -407,6 +410,17 @@ def _array_copy(ctx: Context, v: Value) -> Value:
     return v.copy() if isinstance(v, set) else v
 
 
+def _bisect(python: Callable[..., int], source: Any) -> Implementation:
+    """A search among values of the run; among known numbers or strings Python's own."""
+
+    def implementation(ctx: Context, node: ast.AST, *args: Value, **options: Value) -> Value:
+        if all(isinstance(v, int | float | str | np.number | None) for v in leaves_in((args, *options.values()))):
+            return run_known(ctx, node, lambda: python(*args, **options))
+        return inline(ctx, source, list(args), options, node, fixed=True)
+
+    return implementation
+
+
 # ---- iterators -----------------------------------------------------------------------------------
 
 
@@ -463,6 +477,7 @@ LIBRARY: dict[Any, Implementation] = {
     dataclasses.fields: lambda ctx, node, obj: dataclasses.fields(obj),
     dataclasses.asdict: _asdict,
     dataclasses.astuple: _astuple,
+    **{python: _bisect(python, source) for python, source in ordering.PYTHON.items()},
     copy.copy: _copy,
     copy.deepcopy: _deepcopy,
     **{getattr(operator, name): _binary_function(kind) for name, kind in _BINARY.items()},
