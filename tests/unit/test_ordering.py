@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import untraced
+from untraced import accelerate
 from untraced.translator.errors import UnsupportedError
 from untraced.translator.library.checks import QUANTILE_METHODS
 
@@ -316,3 +317,21 @@ def test_counts_outside_the_bins_are_cpythons() -> None:
     np.testing.assert_array_equal(count(np.array([0, 5])), [1, 0, 0, 0, 0, 1])
     with pytest.raises(ValueError, match="negative"):
         count(np.array([0, -1]))
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_even_bins_are_found_in_the_dtype_of_the_edges(dtype: Any) -> None:
+    random = np.random.default_rng(3)
+    ours = accelerate(lambda a: np.histogram(a, 50), target="cpu")
+    for scale, middle in ((1.0, 0.0), (0.01, 100.0), (50.0, 0.0)):
+        values = (random.normal(size=3000) * scale + middle).astype(dtype)
+        try:
+            want = np.histogram(values, 50)
+        except ValueError as error:
+            with pytest.raises(ValueError, match="Too many bins"):
+                ours(values)
+            assert "Too many bins" in str(error)
+            continue
+        got = ours(values)
+        np.testing.assert_array_equal(got[0], want[0])
+        assert got[1].dtype == want[1].dtype

@@ -175,15 +175,17 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, we
     edges = histogram_bin_edges(a, bins, range)
     n = edges.shape[0] - 1
     place, inside = _even_bins_of(a, edges) if np.ndim(bins) == 0 else _bins_of(a, edges)
+    place = np.where(inside, place, n)
     if weights is None:
-        counts = np.zeros(n, dtype=np.int64)
-        np.add.at(counts, place, inside.astype(np.int64))
+        counts = np.zeros(n + 1, dtype=np.int64)
+        np.add.at(counts, place, 1)
     else:
         if np.shape(weights) != shape:
             raise ValueError("weights should have the same shape as a.")
         w = np.ravel(np.asarray(weights))
-        counts = np.zeros(n, dtype=w.dtype)
-        np.add.at(counts, place, np.where(inside, w, w.dtype.type(0)))
+        counts = np.zeros(n + 1, dtype=w.dtype)
+        np.add.at(counts, place, w)
+    counts = counts[:-1]
     if density:
         return counts / np.diff(edges).astype(np.float64) / np.sum(counts), edges
     return counts, edges
@@ -221,9 +223,9 @@ def _near(a: Any, edges: Any) -> Any:
 def _even_bins_of(a: Any, edges: Any) -> Any:
     """`_bins_of` where the edges are evenly spaced: a division finds the bin, or its neighbour."""
     n = edges.shape[0] - 1
-    if edges.dtype != np.float64 or a.dtype.kind not in "fiu" or n < 2:
+    if edges.dtype not in (np.float64, np.float32) or a.dtype.kind not in "fiu" or n < 2:
         return _bins_by_search(a, edges)
-    a = a.astype(np.float64)
+    a = a.astype(edges.dtype)
     inside = (a >= edges[0]) & (a <= edges[-1])
     place = np.clip(np.where(inside, _near(a, edges), 0.0).astype(np.int64), 0, n - 1)
     place = place - (a < edges[place])
