@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy.interpolate import CubicSpline, PchipInterpolator, RegularGridInterpolator, interp1d
 
 import untraced
-from untraced import grad, jvp, value_and_grad
+from untraced import grad, hessian, jvp, tree, value_and_grad
 from untraced.testing import check_grads
 
 X = np.array([0.0, 0.7, 1.5, 2.1, 3.0])
@@ -102,3 +104,27 @@ def test_regular_grids_end():
         grad(lambda p: np.sum(RegularGridInterpolator(GRID, values)(p)))(INSIDE * 9.0)
     with pytest.raises(untraced.UnsupportedError, match="RegularGridInterpolator with these options"):
         grad(lambda p: np.sum(RegularGridInterpolator(GRID, values, method="cubic")(p)))(INSIDE)
+
+
+def test_lines_meet_on_a_point():
+    """There the derivative is that of the line on the right, at the last point of the one on the left: as in JAX."""
+    xp, fp = np.array([0.0, 1.0, 2.5]), np.array([0.0, 3.0, 4.0])
+    x = np.array([0.0, 0.5, 1.0, 2.0, 2.5, 3.0, -1.0])
+    w = np.arange(1.0, 8.0)
+
+    def curve(np_, x, xp, fp):
+        return np_.sum(w * np_.interp(x, xp, fp) ** 2)
+
+    nums = (0, 1, 2)
+    for ours, theirs in ((grad, jax.grad), (hessian, jax.hessian)):
+        found = ours(lambda *args: curve(np, *args), argnums=nums)(x, xp, fp)
+        with jax.enable_x64(True):
+            wanted = theirs(lambda *args: curve(jnp, *args), argnums=nums)(x, xp, fp)
+        for a, b in zip(tree.leaves(found), tree.leaves(wanted), strict=True):
+            np.testing.assert_allclose(a, b, atol=1e-12)
+    complex_fp = fp + 1j * fp[::-1]
+    found = grad(lambda x: np.sum(np.abs(np.interp(x, xp, complex_fp)) ** 2))(x)
+    parts = grad(lambda x: np.sum(np.interp(x, xp, fp) ** 2 + np.interp(x, xp, fp[::-1]) ** 2))(x)
+    np.testing.assert_allclose(found, parts, atol=1e-12)
+    source = grad(lambda x: np.sum(np.interp(x, xp, fp))).inspect(x).source
+    assert len(source.splitlines()) <= 14, source

@@ -329,3 +329,10 @@ def test_the_slope_of_a_squared_norm_has_no_root():
     source = grad(lambda w: 0.1 * np.linalg.norm(w) ** 2).source(np.ones(3))
     assert "return w * 0.2 " in source
     assert np.isnan(grad(lambda x: np.sqrt(x) ** 2)(-1.0))  # a root of what may be negative is a root
+
+
+@pytest.mark.parametrize("f", [lambda x: np.hypot(x, 0.0), lambda x: np.hypot(x, 2 * x), lambda x: np.abs(x + 1j * x)])
+def test_a_length_of_zero_has_no_derivatives(f):
+    """Neither the first nor the second, like np.abs and np.linalg.norm."""
+    assert grad(f)(0.0) == grad(grad(f))(0.0) == 0.0
+    assert accelerate(grad(grad(f)))(0.0) == 0.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from untraced import accelerate, grad
+from untraced import accelerate, grad, vmap
 from untraced.runtime.transforms.testing import check_grads
 
 X = np.random.default_rng(5).normal(size=9)
@@ -99,3 +99,36 @@ def without_axes(x):
 @pytest.mark.parametrize("x", [-0.7, 0.3, 0.8])
 def test_masks_of_arrays_without_axes(x):
     check_grads(without_axes, (x,), order=2)
+
+
+def _projected(x):
+    """The nearest point of the simplex: https://doi.org/10.1145/1390156.1390191, figure 1."""
+    u = np.sort(x)[::-1]
+    total = np.cumsum(u)
+    k = np.nonzero(u * np.arange(1, len(x) + 1) > total - 1)[0][-1]
+    return np.sum(np.maximum(x - (total[k] - 1) / (k + 1.0), 0) ** 2 * np.arange(len(x)))
+
+
+def _some_of_the_selected(x):
+    total = x[x > 0][0] * 3 + x[x > 0][-1] * 2 + x[np.where(x < 0)[0][0]] ** 2
+    rows = np.outer(x, x[:2] ** 2)
+    rows = rows[rows[:, 0] > 0]
+    for k in range(3):
+        total += x[x > 0][k] * rows[k] @ rows[-1]
+    return total
+
+
+@pytest.mark.parametrize("fun", [_projected, _some_of_the_selected])
+def test_single_elements_of_a_selection(fun):
+    x = np.array([0.3, -1.2, 2.1, 0.7, -0.4])
+    check_grads(fun, (x,), order=2)
+    np.testing.assert_allclose(accelerate(grad(fun))(x), grad(fun)(x), rtol=1e-12)
+    batch = np.stack([x, x[::-1], np.array([1.0, 2.0, -1.0, 0.5, 0.1])])
+    np.testing.assert_allclose(vmap(fun)(batch), [fun(v) for v in batch], rtol=1e-12)
+
+
+@pytest.mark.parametrize("maybe", [lambda f: f, accelerate], ids=["plain", "accelerated"])
+def test_elements_that_a_selection_lacks(maybe):
+    for fun in (lambda x: x[x > 0][1], lambda x: x[np.nonzero(x > 0)[0][-2]]):
+        with pytest.raises(IndexError):
+            maybe(grad(fun))(np.array([-1.0, 2.0, -3.0]))

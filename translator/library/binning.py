@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from ..ops.implicit import sloped
+from ..ops.selection import stop_gradient
 from .checks import check_bins, check_counted, check_range, check_search
 from .support import bin_count, counted_size, cut, float_of, halvings, is_known, known
 
@@ -104,12 +106,13 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
         return np.where(x < xp[0], first, np.where(x > xp[0], last, fp[0]))[()]
     i = np.clip(searchsorted(xp, x, "right") - 1, 0, n - 2)
     slopes = (fp[1:] - fp[:-1]) / (xp[1:] - xp[:-1])
-    y = slopes[i] * (x - xp[i]) + fp[i]
+    y = line = slopes[i] * (x - xp[i]) + fp[i]
     if not (np.all(np.isfinite(slopes)) & np.isfinite(xp[n - 1] - xp[0])):  # what one end does not tell the other may
         other = _told_from_the_right(y, slopes[i] * (x - xp[i + 1]) + fp[i + 1], fp[i], fp[i + 1])
         y = np.where(np.isnan(x), x, other)
     y = np.where(x == xp[i], fp[i], y)
     y = np.where(x == xp[n - 1], fp[n - 1], y)
+    y = sloped(stop_gradient(y), line, 1.0)  # on a point, too, where two lines meet: the one on the right
     return np.where(x < xp[0], first, np.where(x > xp[n - 1], last, y))[()]
 
 

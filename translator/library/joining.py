@@ -36,13 +36,13 @@ def _raised_3d(x: Any) -> Any:
     return np.reshape(x, {0: (1, 1, 1), 1: (1, x.size, 1), 2: (*x.shape, 1)}[x.ndim])
 
 
-def vstack(tup: Any, *, dtype: Any = None) -> Any:
-    return np.concatenate([_raised(x, 2) for x in tup], axis=0, dtype=dtype)
+def vstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
+    return np.concatenate([_raised(x, 2) for x in tup], axis=0, dtype=dtype, casting=casting)
 
 
-def hstack(tup: Any, *, dtype: Any = None) -> Any:
+def hstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
     parts = [_raised(x, 1) for x in tup]
-    return np.concatenate(parts, axis=0 if parts[0].ndim == 1 else 1, dtype=dtype)
+    return np.concatenate(parts, axis=0 if parts[0].ndim == 1 else 1, dtype=dtype, casting=casting)
 
 
 def dstack(tup: Any) -> Any:

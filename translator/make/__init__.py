@@ -48,6 +48,7 @@ from .reductions import (
     linalg,
     max,
     min,
+    place_of_true,
     prod,
     reduce,
     sort,
@@ -62,7 +63,8 @@ __all__ = [
     "elementwise", "emit", "empty", "equal", "expand_dims", "fitted", "floor_divide", "fourier", "full", "greater",
     "greater_equal", "index", "iota", "joined", "less", "less_equal", "lift", "linalg", "logical_and", "logical_not",
     "logical_or", "matmul", "max", "maximum", "min", "minimum", "multiply", "negative", "normalize_axes",
-    "normalize_axis", "not_equal", "number", "number_dtype", "ones", "power", "prod", "put", "put_add", "raise_if",
+    "normalize_axis", "not_equal", "number", "number_dtype", "ones", "place_of_true", "power", "prod", "put", "put_add",
+    "raise_if",
     "reduce", "remainder", "reshape", "sort", "squeeze", "subtract", "sum", "transpose", "view", "where", "widened",
     "zeros",
 ]  # fmt: skip

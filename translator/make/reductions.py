@@ -26,6 +26,7 @@ from ..ops.core import (
 )
 from .base import Axes, emit, lift, normalize_axes, normalize_axis
 from .casts import astype
+from .elementwise import add, equal, logical_and
 
 
 def reduce(b: Builder, op: Reduce, x: object, axes: Axes = None, keepdims: bool = False) -> Atom:
@@ -74,6 +75,12 @@ def argmin(b: Builder, x: object, axis: int, keepdims: bool = False) -> Atom:
 def cumsum(b: Builder, x: object, axis: int) -> Atom:
     x = lift(x)
     return emit(b, ops.CUMSUM, x, attrs=CumulativeAttrs(normalize_axis(axis, x.aval.ndim)))
+
+
+def place_of_true(b: Builder, mask: object, number: object) -> Atom:
+    """np.nonzero(mask)[0][number], of a number that is there: from 0 on."""
+    counted = cumsum(b, mask, 0)
+    return argmax(b, logical_and(b, mask, equal(b, counted, add(b, number, 1))), 0)
 
 
 def cumulative(b: Builder, op: Cumulative, x: object, axis: int) -> Atom:

@@ -298,11 +298,11 @@ def by_hypot(x: Any, y: Any) -> Any:
 
 
 def d_hypot_x(x: Any, y: Any, z: Any) -> Any:
-    return x / np.where(z == 0, 1.0, z)
+    return x / np.where(z == 0, np.inf, z)
 
 
 def d_hypot_y(x: Any, y: Any, z: Any) -> Any:
-    return y / np.where(z == 0, 1.0, z)
+    return y / np.where(z == 0, np.inf, z)
 
 
 HYPOT = Elementwise(
@@ -335,13 +335,13 @@ def d_absolute(x: Any, y: Any) -> Any:
 
 def j_absolute(t: Any, x: Any, y: Any) -> Any:
     if x.dtype.kind == "c":
-        return np.real(t * np.conjugate(x)) / np.where(y == 0, 1.0, y)
+        return np.real(t * np.conjugate(x)) / np.where(y == 0, np.inf, y)
     return t * np.sign(x)
 
 
 def v_absolute(t: Any, x: Any, y: Any) -> Any:
     if x.dtype.kind == "c":
-        return t / np.where(y == 0, 1.0, y) * np.conjugate(x)
+        return t / np.where(y == 0, np.inf, y) * np.conjugate(x)
     return t * np.sign(x)
 
 

@@ -472,20 +472,27 @@ def part_of(ctx: Context, s: Masked, key: Masked) -> Masked | None:
 
 
 def place_of(ctx: Context, s: Masked, i: Value) -> Value | None:
-    """Where the element `i` of a run along the first axis stands in the whole; None for what is no such index.
+    """Where the element `i` of a run or mask along the first axis stands in the whole; None for what is no such index.
 
-    Outside of the run it is a place outside of the axis, so that taking it is the error that it is in NumPy.
+    Outside of the run it is a place outside of the axis, so that taking it is the error that it is in NumPy. The True
+    of a mask are counted in derivatives and batches alone: elsewhere CPython is faster.
     """
     p = s.parts[0]
     is_var = type(i) is Var and i.aval.dtype.kind in "iu"
-    if not isinstance(p, Bounds) or not (is_var or type(i) is int) or type(p.step) is Var:
+    if p is None or not (is_var or type(i) is int):
+        return None
+    if isinstance(p, Places) and (width_of(p) > 1 or not p.mask.aval.size or not ctx.transforms):
+        return None
+    if isinstance(p, Bounds) and type(p.step) is Var:
         return None
     b = ctx.b
-    if type(i) is int and i == 0 and not may_be_empty(ctx, p):
+    if type(i) is int and i == 0 and isinstance(p, Bounds) and not may_be_empty(ctx, p):
         return p.start
     size, at = ctx.atom(count(ctx, s, 0)), ctx.atom(i)
     at = make.where(b, make.less(b, at, 0), make.add(b, at, size), at)
     inside = make.logical_and(b, make.greater_equal(b, at, 0), make.less(b, at, size))
+    if isinstance(p, Places):
+        return ctx.wrap(make.where(b, inside, make.place_of_true(b, p.mask, at), p.mask.aval.size))
     place = make.add(b, ctx.atom(first(ctx, p)), make.multiply(b, at, p.step))
     return ctx.wrap(make.where(b, inside, place, p.n))
 
