@@ -170,7 +170,7 @@ def attributes_that_only_numpys_numbers_have(x):
 
 @CASES((X,), (3,), (2.5,), (np.float64(1.0),), (True,))
 def comparisons_with_classes(x):
-    return type(x) == float, type(x) in (int, bool), x == float, x != int
+    return type(x) == float, type(x) in (int, bool), x == float, x != int  # noqa: E721
 
 
 @CASES(*SIGNS)
