@@ -509,7 +509,8 @@ class Emitter:
         done = scattered(self, s, self._fill(value), *normalisers(self, s, 0))
         if done is not None:
             return done
-        store = Store(name == "put_add", self._fill(x), self._reads(value, x))
+        zero = name == "put_add" and x.aval.dtype.kind in "fc" and is_positive_zero(value)
+        store = Store(name == "put_add", self._fill(x), self._reads(value, x), zero)
         return put(
             self.writer, self.value(x), self.value(value), s.attrs, shape, store, *normalisers(self, s, 0)
         )

@@ -19,6 +19,7 @@ import numpy as np
 from ..translator.ir import Shape
 from ..translator.ops.core import At, Dim, Dyn, Gather, IndexAttrs, Run, gather_position
 from ..translator.records import dataclass
+from .emit_elementwise import plus_zero
 from .writer import BOOL, I64, Value, Writer, tensor_type
 
 Start = int | Value
@@ -185,12 +186,13 @@ def _gather(w: Writer, x: Value, dims: Sequence[Dim], out: Shape, points: Points
 class Store:
     """Facts about a store. `accumulate`: put_add. `fill`: the number that every element of the array is, None where
     that is not known: a static store into one is a pad. `reads`: the value is computed from the array itself, so that a
-    store in place would have to copy the array first.
+    store in place would have to copy the array first. `zero`: what is added is 0.0, which makes 0.0 of -0.0.
     """
 
     accumulate: bool
     fill: Any
     reads: bool
+    zero: bool = False
 
 
 IN_PLACE = Store(False, None, False)
@@ -234,6 +236,8 @@ FEW = 64  # elements: of so few a copy costs nothing
 
 def _replace(w: Writer, x: Value, value: Value, region: Region, store: Store) -> Value:
     """x with the elements of the region replaced by `value` (of shape `region.sizes`), or increased by it."""
+    if store.zero:
+        return _replace(w, x, plus_zero(w, read_region(w, x, region)), region, Store(False, store.fill, True))
     value = w.reverse(value, region.reversed)
     accumulate = store.accumulate
     if region.is_static and store.fill is not None and (store.fill == 0 or not accumulate):

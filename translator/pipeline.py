@@ -181,7 +181,7 @@ def translate(
             reading = read(fun, signature, finish, changes="kept" if plain else "refused")
         function = reading.function
         if plain:
-            function = kinds(function, reading.python_bools, returns_bools=target == "numpy", exact=finish is exact)
+            function = kinds(function, reading.python_bools, exact=finish is exact)
         if function not in stages.values():
             note("read", function)
         for name, apply in PASSES[:-1]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -188,3 +189,43 @@ def test_known_truths_are_of_the_class_that_they_were_given(f: Callable[..., Any
         assert given == wanted
         for a, b in zip(*(v if isinstance(v, tuple) else (v,) for v in (given, wanted)), strict=True):
             assert type(a) is type(b)
+
+
+@pytest.mark.parametrize("target", ["cpu", "numpy"])
+def test_negated_python_ints_beside_narrow_arrays(target: str) -> None:
+    """-n is what uint8 does not hold: no `x + n` for `x - -n`."""
+    def f(x, n):
+        return x - -n, -n + x, x * -n
+
+    for dtype, n in ((np.uint8, 2), (np.uint8, -2), (np.int8, -128), (np.int8, 128), (np.int8, 127), (np.uint64, 1)):
+        x = np.arange(3, dtype=dtype)
+        try:
+            expected = f(x, n)
+        except OverflowError as error:
+            with pytest.raises(OverflowError, match=str(error)):
+                accelerate(f, target=target)(x, n)
+        else:
+            for a, b in zip(accelerate(f, target=target)(x, n), expected, strict=True):
+                np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("target", ["cpu", "numpy"])
+def test_one_of_numpys_and_pythons_bools(target: str) -> None:
+    def f(x, t):
+        return (x[0] == 3) or t > 1, (x[0] == 3) and t > 1, t > 1 or x[0] == 3, (x[0] == 3) or not t == t
+
+    compiled = accelerate(f, target=target)
+    for x, t in itertools.product((np.array([3.0]), np.zeros(1)), (0.5, 2.0)):
+        assert kinds(compiled(x, t)) == kinds(f(x, t)) and compiled(x, t) == f(x, t)
+
+
+def test_adding_zero_to_a_part_makes_positive_zeros() -> None:
+    def f(x):
+        x[::-1] += 0
+        x[:2] -= -0.0
+        return x
+
+    for x in (np.full(3, -0.0), np.full((3, 2), -0.0 - 0.0j), np.full(200, -0.0, np.float32)):
+        found, expected = accelerate(f, target="cpu")(x.copy()), f(x.copy())
+        for part in (np.real, np.imag):
+            np.testing.assert_array_equal(np.signbit(part(found)), np.signbit(part(expected)))

@@ -277,9 +277,13 @@ class _Elementwise:
         return None
 
     def negates_in_loop(self, aval: Aval) -> bool:
-        """Whether -x is the same before a cast to this loop as after it: not of integers that wrap around."""
-        loop = self.op.loop_dtypes([a.aval for a in self.args])[0]
-        return aval.weak or aval.dtype.kind not in "iu" or aval.dtype == loop
+        """Whether -x is the same before a cast to this loop as after it: not of integers that wrap around, nor of
+        Python's ints where the loop's dtype may hold x and not -x.
+        """
+        if aval.dtype.kind not in "iu":
+            return True
+        (loop, *_), _ = self.op.loop_dtypes([a.aval for a in self.args])
+        return aval.dtype == loop or (aval.weak and loop.kind not in "iu")
 
     def multiply(self) -> Found:
         x, y = self.args

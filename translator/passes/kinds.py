@@ -17,7 +17,7 @@ Where np.float64 is returned and Python's float would be, no flag is needed: the
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import replace
 from itertools import combinations, product
 
@@ -64,17 +64,16 @@ def is_question(s: Statement) -> bool:
     return isinstance(s, Raise) and s.error == OTHER_KIND and isinstance(s.condition, Const)
 
 
-def kinds(function: Function, python_bools: Set[Var], returns_bools: bool = False, exact: bool = False) -> Function:
+def kinds(function: Function, python_bools: Set[Var], exact: bool = False) -> Function:
     """The program without marks, which raises where a number whose kind matters is of another than its type says.
 
-    `python_bools` certainly are Python's own. `returns_bools`: those among the results are of their kinds anyhow.
-    `exact`: np.float64 is not returned for Python's float.
+    `python_bools` certainly are Python's own. `exact`: np.float64 is not returned for Python's float.
     """
     body = function.body
     given = [a for a in body.results[: function.out.leaf_count] if not a.aval.shape and a.aval != _PYTHONS]
     questions = [s for s in walk(body) if is_question(s)]
     asked = [a for s in questions if isinstance(s, Raise) for a in s.body.results[:1]]
-    bools = any(a.aval == _BOOL for a in (asked if returns_bools else [*asked, *given]))
+    bools = any(a.aval == _BOOL for a in (*asked, *given))
     if not bools and not questions and not any(map(is_mark, walk(body))):
         return function
     found = _Found(python_bools if bools else None)
@@ -322,8 +321,14 @@ class _Writer:
         for operands, kind in self.found.variants(s):
             if kind != s.targets[0].aval and not any(known <= operands for known in least):
                 least.append(operands)
-        both = functools.partial(make.logical_and, b)
-        return _either(b, [functools.reduce(both, map(self.flag, operands)) for operands in least])
+        return _either(b, [_all(b, map(self.flag, operands)) for operands in least])
+
+
+def _all(b: Builder, flags: Iterable[Atom]) -> Atom:
+    found: Atom = _TRUE
+    for f in flags:
+        found = make.logical_and(b, found, f)
+    return found
 
 
 def _either(b: Builder, flags: Sequence[Atom]) -> Atom:
