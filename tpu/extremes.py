@@ -6,7 +6,7 @@ YNNPACK's extremes lose NaN (`emit_reduce`), and checking for it costs a second 
     return e / e.sum(axis=1, keepdims=True)             whatever was subtracted from the row
 
 Where an extreme goes into arithmetic with the array only, and that into sums and products over the same axes, the
-NaN of the array itself makes these NaN.
+NaN of the array itself makes these NaN. Of np.where(np.isnan(x), number, x) no element is NaN.
 """
 
 from __future__ import annotations
@@ -14,7 +14,10 @@ from __future__ import annotations
 import enum
 import heapq
 
-from ..translator.ir import Apply, Atom, Function, Fused, Var, blocks_of, inputs_of, walk
+import numpy as np
+
+from ..translator import ops
+from ..translator.ir import Apply, Atom, Const, Function, Fused, Var, blocks_of, inputs_of, walk
 from ..translator.ops.core import Cast, Contract, ContractAttrs, Elementwise, Reduce, ReduceAttrs, Reshape
 
 _STRICT = frozenset(
@@ -55,6 +58,7 @@ class Uses:
                 for b in blocks_of(s):
                     self._note(b.results, END)
         self._note(function.body.results, END)
+        self.made: dict[Atom, Apply] = {t: s for s in self.statements if isinstance(s, Apply) for t in s.targets}
         self.extremes = [s for s in self.statements if isinstance(s, Apply) and _is_extreme(s)]
 
     def _note(self, atoms: tuple[Atom, ...], position: int) -> None:
@@ -80,6 +84,8 @@ def _is_extreme(s: Apply) -> bool:
 
 def _is_unmissed(uses: Uses, extreme: Apply) -> bool:
     assert isinstance(extreme.attrs, ReduceAttrs)
+    if _holds_numbers(uses, extreme.args[0]):
+        return True
     rows = Rows(uses, uses.home(extreme.args[0]), extreme.attrs.axes)
     kinds: dict[Atom, Kind] = {extreme.targets[0]: Kind.NUMBER}
     waiting = list(uses.takers.get(extreme.targets[0], ()))
@@ -98,6 +104,17 @@ def _is_unmissed(uses: Uses, extreme: Apply) -> bool:
                 if k != END or found in _OPEN:
                     heapq.heappush(waiting, k)
     return True
+
+
+def _holds_numbers(uses: Uses, array: Atom) -> bool:
+    """Whether an array is np.where(np.isnan(x), number, x)."""
+    chosen = uses.made.get(uses.home(array))
+    if chosen is None or chosen.op is not ops.WHERE:
+        return False
+    condition, number, x = map(uses.home, chosen.args)
+    asked = uses.made.get(condition)
+    is_nan = asked is not None and asked.op is ops.ISNAN and uses.home(asked.args[0]) == x
+    return is_nan and isinstance(number, Const) and not np.isnan(number.value).any()
 
 
 class Rows:

@@ -103,9 +103,17 @@ def turned_sums(x: Any) -> Any:
     return np.outer(np.linspace(1, 2, 72), np.exp(x - m[:, None]).sum(axis=1)) * m[:, None]
 
 
-UNMISSED = [softmax, logsumexp, of_all, log_softmax, attention]
+def of_numbers(x: Any) -> Any:
+    return np.max(np.where(np.isnan(x), -1.0, x), axis=1), np.nanmin(x, axis=0)
+
+
+def of_other_numbers(x: Any) -> Any:
+    return np.max(np.where(np.isnan(x.T), -1.0, x), axis=1)
+
+
+UNMISSED = [softmax, logsumexp, of_all, log_softmax, attention, of_numbers]
 MISSED = [softmax_of_columns, columns_instead_of_rows, sums_turned, sums_of_other_axes, also_returned, looked_at]
-MISSED += [turned_by_a_product, turned_sums]
+MISSED += [turned_by_a_product, turned_sums, of_other_numbers]
 
 
 @pytest.mark.parametrize("function", [*UNMISSED, *MISSED, more_axes], ids=lambda f: f.__name__)
