@@ -46,6 +46,7 @@ FRESH = 0.16  # a byte of memory that is new to the process, in huge pages
 FAULTED = 0.5  # the same in pages of 4 kB, as XLA takes it for what is between its kernels
 KEPT = 1 << 25  # bytes: smaller pieces of memory the C library keeps for the next who asks
 OPERATION = 0.15  # a plain operation on an element, compiled
+DIVISION = 1.2  # of integers by one number, rounded down: NumPy has vectors of products for it
 FUNCTION = 3.0  # a function such as exp, compiled
 SLOWER = 8.0  # the same in NumPy, and whatever else it does one by one
 IN_VECTORS = 1.5  # the same where NumPy has instructions on long vectors for it, in float64
@@ -201,10 +202,11 @@ class _Weighed:
         plain = s.op.name in PLAIN and all(a.aval.dtype.kind in kinds for a in (*s.args, target))
         half = any(a.aval.dtype.char == "e" or a.aval.dtype.kind == "V" for a in s.args)
         cheap = not half and (plain or isinstance(s.op, Cast))
+        by_one = s.op.name == "floor_divide" and target.aval.dtype.kind in "iu" and not s.args[1].aval.shape
         fresh = 0.0 if target in self._in_place else _faults(_bytes(target.aval), FRESH)
         self.numpy += moved * BYTE + fresh + _rows_spread(s) * ROW
-        if cheap:
-            self.xla += target.aval.size * OPERATION
+        if cheap or by_one:
+            self.xla += target.aval.size * (DIVISION if by_one else OPERATION)
         elif s.op.name in VECTORISED and target.aval.dtype.char in "fd" and host_calls.has_vectors():
             width = target.aval.dtype.itemsize / 8
             self.numpy += target.aval.size * IN_VECTORS * width

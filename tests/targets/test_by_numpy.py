@@ -48,6 +48,31 @@ def test_chains_functions_loops_and_small_arrays_are_compiled() -> None:
     assert not weighed(lambda x: float(np.sum(x)), line)
 
 
+def test_stores_into_arguments_are_numpys_where_a_copy_costs_more() -> None:
+    """XLA copies an argument that is written, and its new contents back."""
+    square, line = np.ones((2000, 2000)), np.ones(2_000_000)
+
+    def boundary(x: Any) -> Any:
+        x[:, 0] = 1.0
+        x[-1] += 2.0
+
+    def halved(x: Any) -> Any:
+        x *= 0.5
+        x += 1.0
+
+    def waves(x: Any) -> Any:
+        x[1:] += np.tanh(x[:-1]) * np.cos(x[1:]) + np.tanh(x[:-1])
+
+    def filled(x: Any) -> Any:
+        y = np.zeros(2_000_000)
+        y[1:-1] = (x[2:] - x[:-2]) * x[1:-1] + x[2:] * x[:-2]
+        return y
+
+    assert weighed(boundary, square) and weighed(halved, line)
+    assert not weighed(waves, line) and not weighed(filled, line)
+    assert weighed(lambda x: x // 7, np.arange(2_000_000)) and not weighed(lambda x: x % 7, np.arange(2_000_000))
+
+
 def test_short_rows_are_compiled() -> None:
     """NumPy begins each anew."""
     short, long = np.ones((1_000_000, 3)), np.ones((300, 10_000))
