@@ -70,6 +70,7 @@ def test_stores_into_arguments_are_numpys_where_a_copy_costs_more() -> None:
 
     assert weighed(boundary, square) and weighed(halved, line)
     assert not weighed(waves, line) and not weighed(filled, line)
+    assert weighed(lambda x: x / x[0], np.ones(2_000_000, np.complex128))
     assert weighed(lambda x: x // 7, np.arange(2_000_000)) and not weighed(lambda x: x % 7, np.arange(2_000_000))
 
 
