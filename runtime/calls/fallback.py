@@ -21,7 +21,7 @@ from ...translator.errors import (
     tell_place,
 )
 from ..arrays.array import Array
-from ..arrays.hosted import are_hosted, is_plain, lifted
+from ..arrays.hosted import HostArray, are_hosted, is_plain, lifted
 from ..arrays.transfer import device_put
 from ..trees import tree as trees
 
@@ -70,7 +70,8 @@ class Fallback:
 def on_host(
     fun: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], leaves: Sequence[Any] | None = None
 ) -> Any:
-    """fun(*args, **kwargs) by CPython on NumPy arrays, which cannot be written where they are those of Arrays.
+    """fun(*args, **kwargs) by CPython on NumPy arrays: in place of Arrays HostArrays, which have their methods, and
+    cannot be written.
 
     With an Array among the arguments the arrays of the result are Arrays on its device; with a HostArray they are
     HostArrays. `leaves`: the data among the arguments, where they are known; to look through long lists takes longer
@@ -89,8 +90,8 @@ def _on_host(tree: Any) -> Any:
     return trees.map(lambda x: _read_only(x) if type(x) is Array else x, tree)
 
 
-def _read_only(x: Array) -> np.ndarray[Any, Any]:
-    view = np.asarray(x)[...]
+def _read_only(x: Array) -> HostArray:
+    view = np.asarray(x)[...].view(HostArray)
     view.setflags(write=False)
     return view
 

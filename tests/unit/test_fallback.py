@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import warnings
 from collections.abc import Callable
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 from refused_programs import REFUSED, Refused
 
+import untraced
 from untraced import Array, DTypeError, ShapeError, TargetError, UnsupportedError, UntracedError, accelerate, device_put
 
 NAMES = sorted(REFUSED)
@@ -186,3 +188,32 @@ def test_options() -> None:
         accelerate(in_place)(X.copy())
     with pytest.raises(DTypeError, match="as x is here"):
         accelerate(in_place)(np.array([None]))
+
+
+def test_arrays_keep_their_methods_where_cpython_runs_the_function() -> None:
+    """Of what is cut at a `with`, CPython runs a part: it is given arrays that cannot be written and have `at`."""
+    shielded = contextlib.suppress(OverflowError)
+
+    @accelerate
+    def f(x: Any, y: Any) -> Any:
+        with shielded:
+            z = x.at[0].set(5.0)
+        return z * y, np.sum(z), x.block_until_ready()
+
+    x = device_put(np.arange(3.0))
+    for _ in range(3):
+        scaled, total, same = f(x, 2.0)
+        assert np.array_equal(scaled, [10.0, 2.0, 4.0]) and total == 8.0 and np.array_equal(same, [0.0, 1.0, 2.0])
+        assert all(type(v) is Array for v in (scaled, total, same))
+
+
+def test_disable_jit_inside_has_no_effect() -> None:
+    def f(x: Any) -> Any:
+        with untraced.disable_jit():
+            y = x * 2
+        return y + 1
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert np.array_equal(untraced.grad(lambda x: f(x).sum())(np.ones(2)), [2.0, 2.0])
+        assert np.array_equal(accelerate(f)(np.ones(2)), [3.0, 3.0])

@@ -118,7 +118,7 @@ def may_be_read(node: ast.With) -> bool:
     return all(isinstance(c, ast.Call) and last_name(c.func) in READABLE_CONTEXTS for c in calls)
 
 
-READABLE_CONTEXTS = ("errstate", "named_scope", "default_matmul_precision", "ensure_compile_time_eval")
+READABLE_CONTEXTS = ("errstate", "named_scope", "default_matmul_precision", "ensure_compile_time_eval", "disable_jit")
 
 
 def _delete(node: ast.AST) -> Refusal | None:
