@@ -3,8 +3,8 @@
     fft        dct, idct, dctn, idctn
     integrate  trapezoid, cumulative_trapezoid
     ndimage    map_coordinates; gaussian_filter and its kin
-    signal     convolve, correlate and their kin, lfilter, detrend
-    special    gamma, erf, logsumexp and their kin
+    signal     convolve, correlate and their kin, lfilter, detrend; welch, stft and other spectra, hilbert, sosfilt
+    special    gamma, erf, logsumexp and their kin; expn, dawsn, hyp2f1
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from ...translator.library import special as _special
 from ...translator.library.scipy_fft import NAMES as _TRANSFORMS
 from ...translator.library.scipy_numerics import INTEGRATE_NAMES
 from ...translator.library.scipy_signal import NDIMAGE_NAMES, SIGNAL_NAMES
+from ...translator.library.scipy_spectral import TRANSFORMED as _SPECTRA
+from ...translator.library.special_transformed import TRANSFORMED as _INTEGRALS
 from ..arrays.hosted import offered
 
 _MODES = ("constant", "nearest", "wrap", "mirror", "reflect")
@@ -102,7 +104,8 @@ def _row(name: str) -> Any:
 _COSINES = ("dct", "idct", "dctn", "idctn", "dst", "idst", "dstn", "idstn")
 fft = _namespace("fft", **{name: _bound(name) for name in _COSINES})
 integrate = _namespace("integrate", **INTEGRATE_NAMES)
-special = _namespace("special", **{name: getattr(_special, name) for name in _special.__all__})
+_OWN = {name: _INTEGRALS[name] for name in ("expn", "dawsn", "hyp2f1")}
+special = _namespace("special", **_OWN, **{name: getattr(_special, name) for name in _special.__all__})
 vars(special)["__getattr__"] = _row  # for printed programs
-signal = _namespace("signal", **SIGNAL_NAMES)
+signal = _namespace("signal", **{**SIGNAL_NAMES, **_SPECTRA})
 ndimage = _namespace("ndimage", map_coordinates=map_coordinates, **NDIMAGE_NAMES)

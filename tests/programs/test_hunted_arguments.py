@@ -368,6 +368,49 @@ def records(x):
     return np.array([("a", 1)], dtype="S1,u4")["f1"] + x[:1]
 
 
+SHAPES = (2, 3), (2, 2, 3), (4, 3), (3,)
+OUTPUTS = [*map(np.zeros, SHAPES), np.zeros((2, 3), np.float32), np.zeros(3, int)]
+
+
+@CASES(*[(X.reshape(2, 3), out) for out in OUTPUTS])
+def summed_into(x, out):
+    return np.sum(x, axis=0, out=out), out
+
+
+@CASES(*[(X.reshape(2, 3), out) for out in OUTPUTS])
+def accumulated_into(x, out):
+    return np.cumsum(x, axis=0, out=out), np.add.accumulate(x, out=out), np.take(x, [1, 0], axis=0, out=out)
+
+
+@CASES(*[(X.reshape(2, 3), out) for out in OUTPUTS])
+def places_into(x, out):
+    return np.argmax(x, axis=0, out=out)
+
+
+@CASES(*[(X.reshape(2, 3), out) for out in OUTPUTS])
+def computed_into(x, out):
+    return np.add(x, 1, out=out), np.clip(x, 0, 1, out=out)
+
+
+@CASES(*[(X.reshape(2, 3), out, {}) for out in OUTPUTS], (X.reshape(2, 3), np.zeros((4, 3)), {"dtype": float}))
+@CASES((X.reshape(2, 3), np.zeros((4, 3), complex), {"casting": "no"}), (I, np.zeros(6), {"casting": "safe"}))
+def joined_into(x, out, options):
+    return np.concatenate([x, x], out=out, **options)
+
+
+@CASES(*[(X.reshape(2, 3), "ij->ij", {"out": out}) for out in OUTPUTS])
+@CASES((X.reshape(2, 3), "ij->ji", {"dtype": complex}), (I, "i->i", {"optimize": True}), (np.eye(3), "ii->i", {}))
+def view_by_labels(x, subscripts, options):
+    y = np.einsum(subscripts, x, **options)
+    y[...] = 7
+    return x, y
+
+
+@CASES((X, -1, "mean"), (X, 0, "maximum"), (X, (2, 0), "minimum"), (X, 0, "mean"), (X, 2, "median"))
+def padded_by_statistics(x, length, mode):
+    return np.pad(x, 0, mode, stat_length=length), np.pad(x, 2, mode, stat_length=length)
+
+
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("function, arguments", CASES.found)
 def test_as_numpy(function: Any, arguments: tuple[Any, ...], target: str) -> None:

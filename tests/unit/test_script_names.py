@@ -12,6 +12,8 @@ import jax.lax.linalg
 import jax.scipy.optimize
 import numpy as np
 import pytest
+import scipy.signal
+import scipy.special
 
 import untraced
 from untraced import accelerate, grad, jit, lax
@@ -111,6 +113,21 @@ def test_namespaces_are_modules() -> None:
     for name in ("debug", "experimental", "experimental.ode", "scipy.optimize", "scipy.signal"):
         importlib.import_module(f"untraced.{name}")
     np.testing.assert_allclose(untraced.scipy.signal.convolve(np.ones(3), np.ones(2)), [1, 2, 2, 1])
+
+
+def test_spectra_and_integrals_of_the_namespaces_are_scipys() -> None:
+    x = np.cos(np.arange(64.0) ** 1.5)
+    arrays = untraced.device_put(x)
+    mine, own = untraced.scipy, scipy
+    for function, theirs in (
+        (lambda v: mine.signal.welch(v, nperseg=16)[1], lambda v: own.signal.welch(v, nperseg=16)[1]),
+        (lambda v: mine.signal.stft(v, nperseg=16)[2], lambda v: own.signal.stft(v, nperseg=16)[2]),
+        (mine.signal.hilbert, own.signal.hilbert),
+        (mine.special.dawsn, own.special.dawsn),
+        (lambda v: mine.special.hyp2f1(0.5, 1, 1.5, v / 2), lambda v: own.special.hyp2f1(0.5, 1, 1.5, v / 2)),
+    ):
+        np.testing.assert_allclose(function(x), theirs(x), rtol=1e-10, atol=1e-12)
+        np.testing.assert_allclose(untraced.jit(function)(arrays), theirs(x), rtol=1e-10, atol=1e-12)
 
 
 def test_disable_jit_inside_a_program() -> None:

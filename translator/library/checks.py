@@ -81,6 +81,17 @@ def pad_options(mode: Any, names: Sequence[str]) -> None:
         raise ValueError(f"unsupported keyword arguments for mode {mode!r}: {wrong}")
 
 
+def check_stat_length(mode: str, stat_length: Any) -> None:
+    """Raises ValueError, as NumPy does, for ends of an array of which np.pad can make no statistic."""
+    if stat_length is None:
+        return
+    lengths = np.asarray(stat_length)
+    if np.any(lengths < 0):
+        raise ValueError("index can't contain negative values")
+    if mode in ("maximum", "minimum") and np.any(lengths == 0):
+        raise ValueError("stat_length of 0 yields no value for padding")
+
+
 def packed_dtype(dtype: Any) -> None:
     """Raises DTypeError for what np.packbits does not take."""
     if np.dtype(dtype).kind not in "biu":

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .checks import pad_options
+from .checks import check_stat_length, pad_options
 from .support import everywhere, known, margins, pad_positions, pad_reaches, pad_widths, stat_lengths
 
 STATISTICS = {"maximum": np.max, "minimum": np.min, "mean": np.mean, "median": np.median}
@@ -24,6 +24,7 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> An
         return _framed(x, widths, 0)
     if pad_reaches(x.shape, widths, mode, kwargs.get("reflect_type", "even")):
         return _surrounded(x, widths, mode, x.ndim)
+    check_stat_length(mode, kwargs.get("stat_length"))
     x = x.copy()
     for i in tuple(range(x.ndim)):
         before, after = widths[i]

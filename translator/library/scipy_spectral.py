@@ -29,6 +29,7 @@ def hilbert(x: Any, N: Any = None, axis: Any = -1) -> Any:
 
 
 def oaconvolve(in1: Any, in2: Any, mode: Any = "full", axes: Any = None) -> Any:
+    """The convolution of two arrays along `axes`, as fftconvolve gives it; `mode` is full, same or valid."""
     return fftconvolve(in1, in2, mode, axes)
 
 
@@ -180,6 +181,7 @@ def welch(
     axis: Any = -1,
     average: Any = "mean",
 ) -> Any:
+    """The spectral density by Welch's method: the mean over pieces. Frequencies, and the density at each."""
     return csd(x, x, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis, average)
 
 
@@ -193,6 +195,7 @@ def periodogram(
     scaling: Any = "density",
     axis: Any = -1,
 ) -> Any:
+    """The spectral density from one piece, the whole signal. Frequencies, and the density at each."""
     x = np.asarray(x)
     n, window = x.shape[axis], "boxcar" if window is None else window
     only_plain("scipy.signal.periodogram", known(nfft) is None or known(nfft) >= n)
@@ -210,6 +213,7 @@ def coherence(
     detrend: Any = "constant",
     axis: Any = -1,
 ) -> Any:
+    """The share of the power of one signal that the other explains, by frequency: between 0 and 1."""
     frequencies, own = welch(x, fs, window, nperseg, noverlap, nfft, detrend, axis=axis)
     other = welch(y, fs, window, nperseg, noverlap, nfft, detrend, axis=axis)[1]
     both = csd(x, y, fs, window, nperseg, noverlap, nfft, detrend, axis=axis)[1]
@@ -229,6 +233,7 @@ def spectrogram(
     axis: Any = -1,
     mode: Any = "psd",
 ) -> Any:
+    """The spectral density piece by piece: frequencies, times, and an array of frequencies by times."""
     name = "scipy.signal.spectrogram"
     only_plain(name, known(mode) == "psd" and known(axis) == -1)
     return _spectrum(name, x, None, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis, 8)
@@ -248,6 +253,7 @@ def stft(
     axis: Any = -1,
     scaling: Any = "spectrum",
 ) -> Any:
+    """The spectra of windowed pieces: frequencies, times, and an array of frequencies by times."""
     name, x = "scipy.signal.stft", np.asarray(x)
     plain = known(boundary) in ("zeros", None) and known(axis) == -1 and known(scaling) in ("spectrum", "psd")
     only_plain(name, plain and known(detrend) in (False, None, "constant", "linear"))

@@ -85,6 +85,7 @@ ISFINITE = Elementwise(
 
 def by_signbit(x: Any) -> Any:
     """The first bit, which a NaN has too."""
+    x = np.asarray(x)  # a Python number has no view
     return x.view(np.int16 if x.dtype.itemsize == 2 else np.int32 if x.dtype.itemsize == 4 else np.int64) < 0
 
 

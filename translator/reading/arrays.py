@@ -110,9 +110,9 @@ def _as_contiguous(order: str) -> Implementation:
 
 
 def _einsum(ctx: Context, node: ast.AST, subscripts: Value, *operands: Value, **options: Value) -> Value:
-    """np.einsum; of one operand and without sums it is a view."""
+    """np.einsum; of one operand and without sums it is a view, whatever the dtype asked for."""
     order = _view_order(subscripts, operands)
-    if order is None:
+    if order is None or options.get("out") is not None:
         return _call(ctx, np.einsum, [subscripts, *operands], options, node)
     letters, wanted = order
     x: Value = operands[0]

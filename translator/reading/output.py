@@ -23,18 +23,22 @@ from .values import Masked, Ref, Value, is_runtime
 
 # what these compute with is as wide as the array that they write into
 _WIDENED = frozenset({"sum", "prod", "cumsum", "cumprod", "mean", "nansum", "nanprod", "nanmean"})
+_JOINING = frozenset({"concatenate", "stack"})
+_SPREADING = frozenset({"clip", "fix", "isposinf", "isneginf"})  # as ufuncs do, of which they are made
+_EXACT = frozenset({"dot", "argmax", "argmin"})
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
     """The destination of results: an array or None for each; `where` selects elements, `unsafe` allows every cast.
 
-    `exact` allows none.
+    `spread` takes larger arrays, over which results are broadcast, `exact` those of the result's own dtype alone.
     """
 
     places: tuple[Value, ...]
     where: Value
     unsafe: bool
+    spread: bool
     exact: bool
 
 
@@ -63,8 +67,13 @@ def take_output(
         args, kwargs = args[:1], {**dict(zip(names[1:], args[1:], strict=False)), **kwargs}
         if kwargs.get("dtype") is None:
             kwargs["dtype"] = np.result_type(args[0].aval.dtype, places[0].aval.dtype)
-    where = kwargs.get("where", True) if isinstance(f, np.ufunc) else True
-    return Output(places, where, kwargs.get("casting") == "unsafe", name == "dot"), args, kwargs
+    if name in _JOINING and isinstance(places[0], Ref):
+        if kwargs.get("dtype") is not None:
+            raise TypeError(f"{name}() only takes `out` or `dtype` as an argument, but both were provided.")
+        kwargs["dtype"] = places[0].aval.dtype
+    where, unsafe = kwargs.get("where", True) if isinstance(f, np.ufunc) else True, kwargs.get("casting") == "unsafe"
+    spread = isinstance(f, np.ufunc) or name in _SPREADING
+    return Output(places, where, unsafe, spread, name in _EXACT), args, kwargs
 
 
 _UFUNC_METHODS = {
@@ -113,8 +122,10 @@ def _written(ctx: Context, place: Value, result: Value, output: Output, node: as
         raise ctx.error(DTypeError, node, "return arrays must be of ArrayType", instead="pass an array, or None")
     atom = ctx.atom(result)
     ctx.at(node)
-    if output.exact and (atom.aval.dtype, atom.aval.shape) != (place.aval.dtype, place.aval.shape):
+    if output.exact and atom.aval.dtype != place.aval.dtype:
         raise ShapeError("output array is not acceptable (must have the right datatype, number of dimensions)")
+    if not output.spread and atom.aval.shape != place.aval.shape:
+        raise ShapeError(f"output array has shape {place.aval.shape}, and the result {atom.aval.shape}")
     if output.unsafe:
         atom = make.astype(ctx.b, atom, place.aval.dtype)
     if output.where is not True:
