@@ -17,7 +17,7 @@ from .inlining import inline_closure
 from .iteration import end_of, known_items
 from .liveness import Liveness
 from .stores import assign
-from .values import Closure, Enumerate, Frame, Iterated, Ref, Reversed, Value, Zip, leaves_in
+from .values import Closure, Enumerate, Frame, Iterated, Masked, Ref, Reversed, Value, Zip, leaves_in
 from .written import Written
 
 
@@ -104,13 +104,13 @@ def _may_be_a_loop(node: _Comprehension, ctx: Context) -> TypeGuard[ast.ListComp
 
 
 def _is_of_pile(v: Value) -> bool:
-    """Whether it runs over a list whose length only the run knows."""
+    """Whether it runs over a list or a selection whose length only the run knows."""
     match v:
         case Zip(parts=parts):
             return any(map(_is_of_pile, parts))
         case Enumerate(inner=inner) | Reversed(inner=inner):
             return _is_of_pile(inner)
-    return type(v) is Pile and type(v.count) is not int
+    return type(v) is Masked or (type(v) is Pile and type(v.count) is not int)
 
 
 def total(ctx: Context, node: ast.expr) -> Value:
