@@ -17,7 +17,7 @@ from .inlining import inline_closure
 from .iteration import end_of, known_items
 from .liveness import Liveness
 from .stores import assign
-from .values import Closure, Enumerate, Frame, Iterated, Masked, Ref, Reversed, Value, Zip, leaves_in
+from .values import Closure, Enumerate, Frame, Iterated, Masked, Places, Ref, Reversed, Value, Zip, leaves_in
 from .written import Written
 
 
@@ -110,7 +110,9 @@ def _is_of_pile(v: Value) -> bool:
             return any(map(_is_of_pile, parts))
         case Enumerate(inner=inner) | Reversed(inner=inner):
             return _is_of_pile(inner)
-    return type(v) is Masked or (type(v) is Pile and type(v.count) is not int)
+    if type(v) is Masked:
+        return any(isinstance(p, Places) for p in v.parts)
+    return type(v) is Pile and type(v.count) is not int
 
 
 def total(ctx: Context, node: ast.expr) -> Value:
