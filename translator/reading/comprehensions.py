@@ -38,7 +38,9 @@ def comprehension(ctx: Context, node: _Comprehension) -> Value:
     outer = ctx.frame
     if _may_be_a_loop(node, ctx):
         over = ctx.eval(node.generators[0].iter)
-        if node in ctx.loops.unroll or _is_of_pile(over):
+        if _is_of_pile(over):
+            read_as_grown(ctx, {node}, ())
+        if node in ctx.loops.unroll:
             loop = _as_loop(node)
             return inline_closure(ctx, Closure(loop, outer, {}), [over], {}, node)
     frame = Frame(outer.source, outer, outer, outer.scope, Liveness(), outer.fixed, outer.name)
