@@ -132,3 +132,42 @@ def test_elements_that_a_selection_lacks(maybe):
     for fun in (lambda x: x[x > 0][1], lambda x: x[np.nonzero(x > 0)[0][-2]]):
         with pytest.raises(IndexError):
             maybe(grad(fun))(np.array([-1.0, 2.0, -3.0]))
+
+
+def _within_groups(x, y):
+    """Labels are integers of the run: no derivative is taken of them."""
+    total = 0.0
+    for k in np.unique(y):
+        d = x[y == k] - np.mean(x[y == k])
+        total += np.sum(d**3) * (k + 1)
+    sums = [np.sum(x[y == k]) for k in np.unique(y)]
+    return total + np.sum(np.array(sums) ** 2) + sum(np.sum(x[y == k]) ** 3 for k in np.unique(y))
+
+
+def _unique_numbers(x, y):
+    u, index, inverse, counts = np.unique(x, return_index=True, return_inverse=True, return_counts=True)
+    v, groups, sizes = np.unique(y, return_inverse=True, return_counts=True)
+    sums = np.zeros(len(y))
+    np.add.at(sums, groups, x)
+    p = sizes / sizes.sum()
+    return np.sum(u**2 * counts) + np.sum(x[index] * counts) + np.sum(inverse * x) * len(v) + np.sum(sums**2 * p.max())
+
+
+@pytest.mark.parametrize("fun", [_within_groups, _unique_numbers])
+def test_unique_numbers(fun):
+    x, y = np.array([0.3, -1.2, 2.1, 0.7, -0.4]), np.array([2, 1, 2, 0, 1])
+    check_grads(lambda x: fun(x, y), (x,), order=2)
+    np.testing.assert_allclose(accelerate(grad(fun))(x, y), grad(fun)(x, y), rtol=1e-12)
+    xs, ys = np.stack([x, x[::-1], 2 * x]), np.stack([y, y % 2, np.zeros_like(y)])
+    np.testing.assert_allclose(vmap(fun)(xs, ys), [fun(a, b) for a, b in zip(xs, ys)], rtol=1e-12)
+
+
+@pytest.mark.parametrize("x", [[1.0, 2.0, 1.0, np.nan, np.nan], [3, 1, 3, 2], [True, False, True], [0.0, -0.0, 1.0]])
+def test_what_np_unique_tells(x):
+    def told(x):
+        u, index, inverse, counts = np.unique(x, return_index=True, return_inverse=True, return_counts=True)
+        return np.sum(np.where(np.isnan(u), 0, u)), u.size, np.sum(index * counts), inverse, np.unique(x).shape[0]
+
+    a = np.array(x)
+    for got, want in zip(vmap(told)(a[None]), told(a), strict=True):
+        np.testing.assert_array_equal(got[0], want)

@@ -17,7 +17,7 @@ from .inlining import inline_closure
 from .iteration import end_of, known_items
 from .liveness import Liveness
 from .stores import assign
-from .values import Closure, Enumerate, Frame, Iterated, Ref, Reversed, Value, Zip, leaves_in
+from .values import Closure, Enumerate, Frame, Iterated, Masked, Places, Ref, Reversed, Value, Zip, leaves_in
 from .written import Written
 
 
@@ -38,7 +38,9 @@ def comprehension(ctx: Context, node: _Comprehension) -> Value:
     outer = ctx.frame
     if _may_be_a_loop(node, ctx):
         over = ctx.eval(node.generators[0].iter)
-        if node in ctx.loops.unroll or _is_of_pile(over):
+        if _is_of_pile(over):
+            read_as_grown(ctx, {node}, ())
+        if node in ctx.loops.unroll:
             loop = _as_loop(node)
             return inline_closure(ctx, Closure(loop, outer, {}), [over], {}, node)
     frame = Frame(outer.source, outer, outer, outer.scope, Liveness(), outer.fixed, outer.name)
@@ -104,12 +106,14 @@ def _may_be_a_loop(node: _Comprehension, ctx: Context) -> TypeGuard[ast.ListComp
 
 
 def _is_of_pile(v: Value) -> bool:
-    """Whether it runs over a list whose length only the run knows."""
+    """Whether it runs over a list or a selection whose length only the run knows."""
     match v:
         case Zip(parts=parts):
             return any(map(_is_of_pile, parts))
         case Enumerate(inner=inner) | Reversed(inner=inner):
             return _is_of_pile(inner)
+    if type(v) is Masked:
+        return any(isinstance(p, Places) for p in v.parts)
     return type(v) is Pile and type(v.count) is not int
 
 

@@ -126,14 +126,14 @@ def lists_changed_in(ctx: Context, loop: ast.AST) -> list[Value]:
 
 
 def _is_of_integers(ctx: Context, v: Value) -> bool:
-    """Whether what decides is computed from integers and bools alone, of which no derivative is taken."""
+    """Whether what decides is computed from numbers alone that are integers or bools: those an argument may hold."""
     waiting, seen = [v], set()
     while waiting:
         a = waiting.pop()
         if type(a) is not Var or a in seen:
             continue
         seen.add(a)
-        if a.aval.dtype.kind not in "iub":
+        if a.aval.dtype.kind not in "iub" or a.aval.shape:
             return False
         made = ctx.definition(a)
         waiting += made.args if isinstance(made, Apply) else []

@@ -22,7 +22,7 @@ from .indexing import copy_of_line
 from .inlining import inline
 from .iteration import known_items
 from .layout import note_result
-from .marked import is_list_of_places, list_of_places
+from .marked import is_list_of_places, is_unique, list_of_places, unique
 from .output import signature_of, take_output, write_output
 from .piled import selection_of
 from .selected import call
@@ -66,6 +66,8 @@ def call_handler(
         return call(ctx, f, args, kwargs, node, lambda xs, ks: call_handler(ctx, handler, f, list(xs), dict(ks), node))
     if is_list_of_places(ctx, f, args, kwargs):
         return list_of_places(ctx, f, args[0])
+    if is_unique(ctx, f, args, kwargs):
+        return unique(ctx, args[0], kwargs)
     leave_to_cpython(ctx, f, args, kwargs, node)
     loop = _loop_of(f, args, kwargs)
     if loop is not None:
