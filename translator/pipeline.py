@@ -180,7 +180,7 @@ def translate(
         with purposed(marks_kinds=plain, may_keep_lists=plain):
             reading = read(fun, signature, finish, changes="kept" if plain else "refused")
         function = reading.function
-        if plain:
+        if plain and not (target == "numpy" and hasattr(fun, "__untraced_read__")):  # which no CPython makes again
             function = kinds(function, reading.python_bools, exact=finish is exact)
         if function not in stages.values():
             note("read", function)
