@@ -52,6 +52,7 @@ from .arrays import fits, no_negative_exponents, number
 from .backend import Backend
 from .forms import Form, Number, Strided, Unknown, in_order, joined
 from .host_lines import HostLines, Made, tupled
+from .lower import gathers
 from .program import GroupPlan, Launch
 from .steps import (
     LOOPS,
@@ -491,8 +492,8 @@ class _Writer(HostLines):
         self.line(f"{store}({', '.join([name, *map(self.atom, s.args[1:])])})")
 
 
-UNSURE = (*LOOPS, "gather", "scatter")
-"""Kinds of groups that may raise, or write into what is there."""
+UNSURE = (*LOOPS, "scatter")
+"""Kinds of groups that may raise, or write into what is there. Those that choose elements may raise, too."""
 
 
 def _counts(s: Apply) -> bool:
@@ -505,9 +506,10 @@ def _may_go_ahead(s: While) -> bool:
     statements = (*s.condition.statements, *s.body.statements)
     if any(isinstance(b, Apply) and isinstance(b.op, Put | Linalg) for b in statements):
         return False
-    if any(isinstance(b, Apply) and _looks_up(b) for b in statements):
-        return False
     if not all(isinstance(b, Apply) or (isinstance(b, Fused) and b.kind not in UNSURE) for b in statements):
+        return False
+    own = [a for b in statements for a in (b.body.statements if isinstance(b, Fused) else (b,))]
+    if any(isinstance(a, Apply) and (_looks_up(a) or gathers(a)) for a in own):
         return False
     return sum(nbytes(a) for b in statements for a in (*inputs_of(b), *b.targets)) <= CHEAP
 

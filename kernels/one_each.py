@@ -9,7 +9,7 @@ negative columns; columns out of range raise as in any choice of elements.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 
 import numpy as np
@@ -26,11 +26,13 @@ from .grouping import LONGEST, fits, inline, is_pointwise, replaced, users_of
 Makers = Mapping[Var, Statement]
 
 
-def with_one_each(block: Block, language: str) -> Block:
-    """The block with such stores in the kernels of the matrix's makers and readers, where there are any."""
+def with_one_each(block: Block, language: str, counting: Set[Var]) -> Block:
+    """The block with such stores in the kernels of the matrix's makers and readers, where there are any. `counting`:
+    the values that are 0, 1, 2 and so on, those of the blocks around this one too.
+    """
     for s in block.statements:
         users, makers = users_of(block), {t: b for b in block.statements for t in b.targets}
-        if not (isinstance(s, Apply) and _is_one_each(s, makers)):
+        if not (isinstance(s, Apply) and _is_one_each(s, counting)):
             continue
         (target,), x = s.targets, s.args[0]
         if not isinstance(x, Var) or (made := makers.get(x)) is None or not (_joins(made) or _is_filled(made)):
@@ -98,7 +100,7 @@ def _kind(statements: Sequence[Apply], chosen: Sequence[Statement]) -> str:
     return ("row" if "row" in kinds else "reduce") if reduces else "pointwise"
 
 
-def _is_one_each(s: Apply, makers: Makers) -> bool:
+def _is_one_each(s: Apply, counting: Set[Var]) -> bool:
     """Whether a store goes to one element of each row of a matrix, with the column as NumPy's integer."""
     if not (isinstance(s.op, Put) and isinstance(s.attrs, IndexAttrs) and s.args[0].aval.ndim == 2):
         return False
@@ -113,15 +115,21 @@ def _is_one_each(s: Apply, makers: Makers) -> bool:
     whole = rows.aval.shape == columns.aval.shape and rows.aval.size == n and rows.aval.shape[0] == n
     stored = s.args[1].aval
     fitting = stored.size == 1 or (stored.shape == columns.aval.shape)
-    return whole and fitting and min(n, m) > 1 and columns.aval.dtype.kind in "iu" and _counts(rows, makers)
+    counted = isinstance(rows, Var) and rows in counting
+    return whole and fitting and counted and min(n, m) > 1 and columns.aval.dtype.kind in "iu"
 
 
-def _counts(a: Atom, makers: Makers) -> bool:
-    """Whether it is 0, 1, 2 and so on, whatever its shape."""
-    made = makers.get(a) if isinstance(a, Var) else None
-    if isinstance(made, Apply) and isinstance(made.op, Reshape):
-        return _counts(made.args[0], makers)
-    return isinstance(made, Apply) and made.op is IOTA
+def counting_in(block: Block, around: frozenset[Var]) -> frozenset[Var]:
+    """The values that are 0, 1, 2 and so on, whatever their shape, with those of the blocks around this one."""
+    found = set(around)
+    for s in block.statements:
+        if not isinstance(s, Apply):
+            continue
+        x = s.args[0] if isinstance(s.op, Reshape) else None
+        reshaped = isinstance(x, Var) and x in found and x.aval.size == s.targets[0].aval.size
+        if s.op is IOTA or reshaped:
+            found.update(s.targets)
+    return frozenset(found)
 
 
 def _compared(s: Apply, update: Sequence[Apply]) -> tuple[Apply, list[Apply]]:

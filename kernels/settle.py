@@ -58,7 +58,7 @@ from .facts import H200, Facts
 from .grouping import LONGEST, fits, inline, is_elementwise, is_pointwise, replaced, users_of
 from .loop_groups import as_kernel
 from .lower import gathers
-from .one_each import with_one_each
+from .one_each import counting_in, with_one_each
 from .parts import parted_of
 from .slices import with_slices
 from .tiles import statements_for
@@ -82,8 +82,10 @@ def _typed(function: Function, language: str) -> Function:
     return function
 
 
-def _in_block(block: Block, language: str, facts: Facts) -> Block:
+def _in_block(block: Block, language: str, facts: Facts, around: frozenset[Var] = frozenset()) -> Block:
+    """`around`: values of the blocks around this one that are 0, 1, 2 and so on."""
     statements: list[Statement] = []
+    counting = counting_in(block, around)
     for s in block.statements:
         kernel = as_kernel(s, block, facts) if isinstance(s, For | While) and language in DIALECTS else None
         if kernel is not None:
@@ -91,17 +93,18 @@ def _in_block(block: Block, language: str, facts: Facts) -> Block:
             continue
         match s:
             case If():
-                s = replace(s, then=_in_block(s.then, language, facts), orelse=_in_block(s.orelse, language, facts))
+                then, orelse = (_in_block(b, language, facts, counting) for b in (s.then, s.orelse))
+                s = replace(s, then=then, orelse=orelse)
             case For():
-                s = replace(s, body=_in_block(s.body, language, facts))
+                s = replace(s, body=_in_block(s.body, language, facts, counting))
             case While():
-                condition = _in_block(s.condition, language, facts)
-                s = replace(s, condition=condition, body=_in_block(s.body, language, facts))
+                condition = _in_block(s.condition, language, facts, counting)
+                s = replace(s, condition=condition, body=_in_block(s.body, language, facts, counting))
             case _:
                 pass
         statements.append(s)
     block = replace(block, statements=_read(block, statements))
-    block = with_one_each(block, language) if language in DIALECTS else block
+    block = with_one_each(block, language, counting) if language in DIALECTS else block
     for s in block.statements if language in DIALECTS else ():
         if _is_product(s):
             block = _with_attention(block, s, language, facts)

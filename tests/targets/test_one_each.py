@@ -67,9 +67,23 @@ def stored_rows(x: Any, y: Any, w: Any) -> Any:
     return np.sum(t, axis=1)
 
 
+def repeated(x: Any, y: Any, w: Any) -> Any:
+    t = x * 2
+    t[np.broadcast_to(np.arange(1), y.shape), y] = 1
+    return t * w[:, None]
+
+
+def in_a_loop(x: Any, y: Any, w: Any) -> Any:
+    for _ in range(5):
+        p = x * 0.5
+        p[np.arange(x.shape[0]), y] -= w
+        x, y = p * 0.9, -1 - y
+    return x
+
+
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "loss": grad(loss), "taken": grad(taken), "by_hand": by_hand, "one_hot": one_hot, "scaled": scaled,
-    "stored_rows": stored_rows,
+    "stored_rows": stored_rows, "repeated": repeated, "in_a_loop": in_a_loop,
 }  # fmt: skip
 
 
