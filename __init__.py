@@ -107,6 +107,7 @@ if _TYPE_CHECKING:
         UnsupportedError,
         UntracedError,
     )
+    from .translator.ops.implicit import sloped
 
 _NAMES = {  # where each name is, as above
     name: module
@@ -136,6 +137,7 @@ _NAMES = {  # where each name is, as above
         " vjp vmap",
         "translator.errors": "AliasError DerivativeError DTypeError ShapeError TargetError UnsupportedError"
         " UntracedError",
+        "translator.ops.implicit": "sloped",
     }.items()
     for name in names.split()
 }
@@ -334,6 +336,7 @@ __all__ = [
     "set_mesh",
     "shard_map",
     "sharding",
+    "sloped",
     "stax",
     "stop_gradient",
     "streams",

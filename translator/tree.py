@@ -94,6 +94,29 @@ def register(
     _registry[cls] = Registered(flatten_node, unflatten_node, keys_of_node)
 
 
+class Rows:
+    """The type of a CUSTOM node: a list of the rows of its one leaf, an array; of Python's numbers where its auxiliary
+    data say so. A list that a loop has filled leaves a program in one piece.
+    """
+
+
+def rows_node(numbers: bool) -> TreeDef:
+    """A list of the rows of one leaf; `numbers`: of Python's own."""
+    return TreeDef(Kind.CUSTOM, (LEAF,), type=Rows, aux=numbers)
+
+
+def _list_of_rows(numbers: Hashable, children: Sequence[Any]) -> list[Any]:
+    (array,) = children
+    if not isinstance(array, np.ndarray):
+        return [array[k] for k in range(array.shape[0])]
+    return array.tolist() if numbers else list(array)
+
+
+def _never_opened(_: Any) -> Any:
+    raise AssertionError("a list of rows is a list")
+
+
+_registry[Rows] = Registered(_never_opened, _list_of_rows)
 # A set has no leaves: its elements belong to the structure.
 _registry[set] = Registered(lambda x: ((), tuple(x)), lambda aux, _: set(aux))  # type: ignore[call-overload]
 

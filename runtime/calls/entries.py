@@ -28,7 +28,7 @@ from ...translator.reading.signature import Signature, value_key
 from ...translator.reading.streams import stream_of
 from ...translator.routines import runs_in_cpython
 from ...translator.spans import span
-from ...translator.tree import ARRAY, Kind, TreeDef, close_node, leaf_at, leaf_nodes, open_node
+from ...translator.tree import ARRAY, Kind, Rows, TreeDef, close_node, leaf_at, leaf_nodes, open_node
 from ..arrays.array import Array, spec_of
 from ..arrays.hosted import are_hosted, plain
 from ..arrays.transfer import device_put
@@ -273,6 +273,8 @@ def _owned(
     if tree.kind is Kind.LEAF:
         own = _own(x, given, tree == ARRAY, held)
         return np.ascontiguousarray(own) if first in ordered else own
+    if tree.type is Rows:
+        return [v.copy() if isinstance(v, np.ndarray) else v for v in x]
     opened = open_node(x) if tree.children else None
     if opened is None:
         return x

@@ -12,7 +12,7 @@ from ...translator.ir import Aval
 from ...translator.reading.reader import read
 from ...translator.reading.signature import static_value
 from ...translator.tracebacks import trim_traceback
-from ...translator.tree import Kind, TreeDef, close_node, tree_map
+from ...translator.tree import Kind, Rows, TreeDef, close_node, tree_map
 from ..trees.tree_util import tree_leaves
 from .arguments import bind_arguments
 from .callables import readable
@@ -99,4 +99,8 @@ def _shown(t: TreeDef, results: Any) -> Any:
             return ShapeDtypeStruct(value.shape, value.dtype)
         known = isinstance(value, bool | int | float | complex | np.generic)
         return ShapeDtypeStruct((), np.result_type(value)) if known else value
-    return close_node(t, [_shown(child, results) for child in t.children])
+    children = [_shown(child, results) for child in t.children]
+    if t.type is Rows:
+        (rows,) = children
+        return [ShapeDtypeStruct(rows.shape[1:], rows.dtype)] * rows.shape[0]
+    return close_node(t, children)

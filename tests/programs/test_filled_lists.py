@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from test_kernels import assert_same
 
-from untraced import accelerate, grad
+from untraced import Array, accelerate, device_put, eval_shape, grad, value_and_grad, vmap
 
 X = np.random.default_rng(0).normal(size=40)
 CASES: list[Callable[..., Any]] = []
@@ -106,6 +106,37 @@ def two_names(x):
     return np.array(out), len(other)
 
 
+def losses(x):
+    w, history = np.zeros(3), []
+    for row in x.reshape(-1, 3):
+        e = row @ w - 1.0
+        w = w - 0.1 * e * row
+        history.append(e * e)
+    return w, history
+
+
+@case
+def returned(x):
+    """Lists that leave the function are in one piece; what was changed of them is not."""
+    rows, numbers, changed, s = [], [0.5], [], 1.0
+    for _ in range(80):
+        s = 0.5 * s + 1.0
+        y = x[:3] * s
+        rows.append(y)
+        numbers.append(s)
+        changed.append(y + 1.0)
+    changed[3] = changed[4]
+    changed.pop()
+    return {"rows": rows, "numbers": numbers}, changed, np.array(rows), rows[2], len(numbers)
+
+
+@case
+def copied(x):
+    """As printed sources say it: list(x), x.tolist()."""
+    y = np.cumsum(np.outer(x, x), axis=0)
+    return list(y), y[:, 0].tolist(), [list(y)]
+
+
 @pytest.mark.parametrize("target", ["cpu", "numpy"])
 @pytest.mark.parametrize("function", CASES, ids=[f.__name__ for f in CASES])
 def test_equals_numpy(function: Any, target: str) -> None:
@@ -115,11 +146,31 @@ def test_equals_numpy(function: Any, target: str) -> None:
     assert_same(ours, plain, "arguments")
 
 
-@pytest.mark.parametrize("function", [scores, recurrence, history], ids=["scores", "recurrence", "history"])
+@pytest.mark.parametrize("function", [scores, recurrence, history], ids=lambda f: f.__name__)
 def test_no_turn_is_written_out(function: Any) -> None:
     source = accelerate(function, target="numpy").inspect(X).source
     assert len(source.splitlines()) < 20, source
     assert "CPython" not in accelerate(function, target="cpu").inspect(np.resize(X, 3000)).source
+
+
+def test_a_list_that_is_returned_is_a_list() -> None:
+    x = np.linspace(1.0, 2.0, 600).reshape(200, 3)
+    made = accelerate(losses)(x)
+    for target in ("cpu", "numpy"):
+        _, history = accelerate(losses, target=target)(x)
+        assert type(history) is list and [type(v) for v in history] == [np.float64] * 200
+        assert np.allclose(history, losses(x)[1])
+    assert "list(" in accelerate(losses).inspect(x).source and "CPython" not in accelerate(losses).inspect(x).source
+    history = made[1]
+    history.append(0.0)
+    assert accelerate(losses)(x)[1] == history[:-1]
+    assert [v.shape for v in eval_shape(losses, x)[1]] == [()] * 200
+    on_device = accelerate(losses)(device_put(x))[1]
+    assert [type(v) for v in on_device] == [Array] * 200 and np.allclose([float(v) for v in on_device], history[:-1])
+    batched = vmap(losses)(np.stack([x, x + 1.0]))[1]
+    assert len(batched) == 200 and np.allclose(batched[7], [losses(x)[1][7], losses(x + 1.0)[1][7]])
+    (_, aux), g = value_and_grad(lambda x: (np.sum(losses(x)[0]), losses(x)[1]), has_aux=True)(x)
+    assert np.allclose(aux, losses(x)[1]) and g.shape == x.shape
 
 
 def test_derivatives() -> None:

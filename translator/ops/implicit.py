@@ -103,7 +103,9 @@ def d_loggamma(a: Any, y: Any, z: Any) -> Any:
 
 
 def sloped(value: Any, x: Any, slope: Any) -> Any:
-    """`value`, with a derivative with respect to x; none with respect to the slope."""
+    """`value`, of the broadcast shape, whose derivative with respect to x is `slope`, beside that of the value itself;
+    none with respect to the slope. Printed programs have it where a derivative is known in another form than the value.
+    """
     return np.broadcast_arrays(value, x, slope)[0][()]
 
 

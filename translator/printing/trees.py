@@ -13,7 +13,7 @@ import numpy as np
 
 from ..float0 import Zeros
 from ..ir import Function, Param, Var
-from ..tree import LEAF, Kind, TreeDef, close_node, factory_of, in_order, open_node, static_fields
+from ..tree import LEAF, Kind, Rows, TreeDef, close_node, factory_of, in_order, open_node, static_fields
 from .pieces import call, dtype_literal, integer, name, number, subscript
 
 
@@ -114,6 +114,9 @@ def result_tree(t: TreeDef, leaves: Iterator[ast.expr], scope: Scope) -> ast.exp
             assert t.type is not None
             if t.type is set:
                 return ast.Call(name("set"), [scope.literal(t.aux)], [])
+            if t.type is Rows:
+                (rows,) = children()
+                return ast.Call(ast.Attribute(rows, "tolist"), [], []) if t.aux else ast.Call(name("list"), [rows], [])
             shell = replace(t, children=(LEAF,) * len(t.children))
             structure = scope.refer(scope.shells.setdefault(shell, shell), f"{t.type.__name__.lower()}_structure")
             closer = scope.refer(close_node, "close_node")

@@ -6,15 +6,16 @@
         out.append(y)                       rows[i] = y
                                         out = [rows[0], rows[1], ...]
 
-What is not used of the elements behind the loop is dead code, and np.array(out) is `rows` (make.concatenate). Nothing
-else in the body may speak of the list but `out[-1]`, and all elements are of one type: else the loop is written out, or
-CPython's.
+Where the function returns the list, as it is then, it returns `list(rows)`. What is not used of the elements behind the
+loop is dead code, and np.array(out) is `rows` (make.concatenate). Nothing else in the body may speak of the list but
+`out[-1]`, and all elements are of one type: else the loop is written out, or CPython's.
 """
 
 from __future__ import annotations
 
 import ast
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -163,6 +164,36 @@ class Lists:
             made = self.ctx.read(f.rows)
             if isinstance(made, Var):
                 self.ctx.lists.rows[made] = self.node
+            note_rows(self.ctx, owner, f.rows)
+
+
+def note_rows(ctx: Context, owner: list[Value], rows: Ref) -> None:
+    """Take note that the list holds the rows of an array, in order."""
+    if not rows.path and len(owner) > FEW:
+        ctx.lists.whole[id(owner)] = (owner, tuple(map(_held, owner)), rows.cell, rows.cell.atom)
+
+
+def _held(v: Value) -> Any:
+    return (v, v.path, v.cell, v.cell.atom) if type(v) is Ref else v
+
+
+def rows_of(ctx: Context, v: Value) -> tuple[Atom, bool] | None:
+    """The array whose rows the list `v` holds, as long as neither has been changed, and whether they are Python's
+    numbers; None of others, and where the list is differentiated or batched: element by element.
+    """
+    if ctx.transforms or type(v) is not list or id(v) not in ctx.lists.whole:
+        return None
+    owner, held, cell, atom = ctx.lists.whole[id(v)]
+    same = owner is v and cell.atom is atom and len(v) == len(held)
+    if not same or not all(_is_held(x, h) for x, h in zip(v, held, strict=True)):
+        return None
+    return atom, type(v[0]) is not Ref and ctx.atom(v[0]).aval.weak
+
+
+def _is_held(v: Value, held: Any) -> bool:
+    if type(v) is not Ref:
+        return v is held
+    return type(held) is tuple and v is held[0] and v.path == held[1] and v.cell is held[2] and v.cell.atom is held[3]
 
 
 def check_crowd(ctx: Context, body: Block) -> None:

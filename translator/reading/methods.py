@@ -158,7 +158,10 @@ def _fill(ctx: Context, owner: Value, args: list[Value], kwargs: dict[str, Value
 def _tolist(ctx: Context, owner: Value, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
     if type(owner) is not Ref:
         return _pythons(ctx, ctx.wrap(as_python(ctx.b, owner)))
-    return [_tolist(ctx, item, [], {}, node) for item in known_items(ctx, owner, node)]
+    made: list[Value] = [_tolist(ctx, item, [], {}, node) for item in known_items(ctx, owner, node)]
+    if len(owner.aval.shape) == 1:
+        listed.note_rows(ctx, made, owner)
+    return made
 
 
 def _item(ctx: Context, owner: Value, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:

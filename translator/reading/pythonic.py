@@ -29,6 +29,7 @@ from .growing import Growing, Pile, length
 from .handlers import call_handler
 from .iteration import known_items, length_of
 from .known import run_known
+from .listed import note_rows
 from .protocols import is_instance, special
 from .runs import count
 from .standard import library_for
@@ -204,7 +205,10 @@ def _bool(ctx: Context, node: ast.AST, x: Value = False) -> Value:
 
 def _sequence(python: type) -> Implementation:
     def implementation(ctx: Context, node: ast.AST, *args: Value) -> Value:
-        return python(known_items(ctx, args[0], node)) if args else python()
+        made = python(known_items(ctx, args[0], node)) if args else python()
+        if python is list and args and type(args[0]) is Ref:
+            note_rows(ctx, made, args[0])
+        return made
 
     return implementation
 

@@ -30,7 +30,7 @@ from ..ir import Atom, Function, Param, Var, free_variables
 from ..purpose import purpose
 from ..records import dataclass
 from ..rewrite import prune, unique_names
-from ..tree import ARRAY, LEAF, NONE, Kind, TreeDef, close_node, open_node, static
+from ..tree import ARRAY, LEAF, NONE, Kind, TreeDef, close_node, open_node, rows_node, static
 from . import attributes, calls, comprehensions, control, expressions, loops, matching, stores, streams, trying
 from .booleans import returned
 from .changes import Change, Returned, changes_of, returned_of
@@ -42,7 +42,7 @@ from .guards import Captures, Guard, varying
 from .inlining import hold_shared, inline, prepare
 from .inner import child_name, close, is_made_here
 from .iteration import held
-from .listed import check_crowd
+from .listed import check_crowd, rows_of
 from .recursion import Recursions, call_routine, described, mark, may_stay
 from .selection import concrete
 from .signature import Opaque, Signature, specialise, static_value
@@ -436,6 +436,10 @@ def result_tree(ctx: Context, value: Value, results: list[Atom], source: Source)
     if value is None:
         return NONE
     value = held(ctx, value)
+    rows = rows_of(ctx, value)
+    if rows is not None:
+        results.append(rows[0])
+        return rows_node(rows[1])
     if is_leaf(value):
         ctx.cut(
             source.node,

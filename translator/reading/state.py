@@ -112,11 +112,13 @@ class Lists:
     """Lists that loops fill.
 
     rows      of arrays that are elements of lists (`listed`).
+    whole     lists that hold the rows of one array, by id: the list, what it held, the array's cell and its value.
     empty     lists that may turn out to grow (`growing`), by id.
     entries   what is on lists that grow, by where they are made.
     """
 
     rows: dict[Var, ast.For] = field(default_factory=dict)
+    whole: dict[int, tuple[list[Value], tuple[Any, ...], Cell, Atom]] = field(default_factory=dict)
     empty: dict[int, tuple[list[Value], ast.List]] = field(default_factory=dict)
     entries: dict[Any, Aval] = field(default_factory=dict)
 
