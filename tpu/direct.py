@@ -203,9 +203,10 @@ def _lies_well(x: Any, dtype: DType) -> bool:
 
 
 def _ends_by_interrupt() -> bool:
-    """Whether Ctrl-C is sure to end the call, so that it is not made again."""
+    """Whether Ctrl-C is sure to end the call, so that it is not made again, or is heard by nobody."""
+    handler = signal.getsignal(signal.SIGINT)
     of_main = threading.current_thread() is threading.main_thread()
-    return of_main and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    return handler in (signal.SIG_IGN, signal.SIG_DFL) or (of_main and handler is signal.default_int_handler)
 
 
 def _handle_signals() -> None:

@@ -339,6 +339,8 @@ import os, signal, threading, time
 import numpy as np
 from untraced import accelerate
 
+signal.signal(signal.SIGINT, signal.default_int_handler)     # a shell's background jobs ignore it
+
 def long(a, n):
     for k in range(n):
         for i in range(1, 1000):

@@ -19,6 +19,8 @@ import os, signal, sys, threading
 import numpy as np
 from untraced import accelerate, device_put
 
+signal.signal(signal.SIGINT, signal.default_int_handler)     # a shell's background jobs ignore it
+
 def counted(x):                                 # one function of XLA's
     s = 0.0
     while s < 1e300:

@@ -308,8 +308,9 @@ DATA_DEPENDENT = ("np.unique(x)", "np.histogram(x, 'auto')", "np.bincount(np.abs
 @pytest.mark.parametrize("expression", DATA_DEPENDENT)
 def test_sizes_that_depend_on_the_data_are_cut_out(expression: str) -> None:
     check((expression, V))
-    with pytest.raises(UnsupportedError, match=r"size of the result|gives the size|number of bins"):
-        untraced.grad(function_of(f"np.sum({expression}[0])", 1))(V)
+    if expression != "np.unique(x)":  # which has derivatives
+        with pytest.raises(UnsupportedError, match=r"size of the result|gives the size|number of bins"):
+            untraced.grad(function_of(f"np.sum({expression}[0])", 1))(V)
 
 
 def test_counts_outside_the_bins_are_cpythons() -> None:
