@@ -240,7 +240,8 @@ def test_arithmetic_of_one_of_numpys_and_pythons_bools(target: str) -> None:
         return ~left(x), ~both(x), ~chosen(x)
 
     def added(x):
-        return left(x) + 1, left(x) + left(x), both(x) * 2, left(x) & both(x), chosen(x) | True
+        sums = left(x) + 1, left(x) + left(x), both(x) * 2, left(x) & both(x), chosen(x) | True
+        return sums, abs(left(x)), divmod(left(x), 2), abs(float(x[0]) > 1), divmod(float(x[0]) > 1, 2)
 
     def negated(x):
         return -left(x)

@@ -264,6 +264,18 @@ def as_number(ctx: Context, v: Value) -> Value:
     return make.number(ctx.b, v, np.int64) if is_bool(v) and is_python_bool(ctx, v) else v
 
 
+def operand_of_one(ctx: Context, v: Value) -> Value:
+    """The operand of `-`, `+`, `~` or abs, which compute with a Python bool as an int."""
+    if may_be_python_bool(ctx, v):
+        _ask_kinds(ctx, ast.unaryop, [v])
+    return as_number(ctx, v)
+
+
+def operands_of_two(ctx: Context, left: Value, right: Value) -> tuple[Value, Value]:
+    """The operands of divmod, which computes with Python's bools among Python's numbers as ints."""
+    return _numbers_of_bools(ctx, ast.Mod, left, right)
+
+
 def _numbers_of_bools(ctx: Context, kind: type[ast.operator], left: Value, right: Value) -> tuple[Value, Value]:
     """Python's bools among Python's numbers are 0 and 1; beside NumPy's values they promote as NumPy's do."""
     mine = [type(v) in (int, float, complex) or is_python_bool(ctx, v) or is_weak(v) for v in (left, right)]
@@ -343,9 +355,7 @@ def unary(ctx: Context, kind: ast.unaryop, operand: Value, node: ast.AST) -> Val
 
 
 def _unary(ctx: Context, op: Elementwise, operand: Value, node: ast.AST) -> Value:
-    if may_be_python_bool(ctx, operand):
-        _ask_kinds(ctx, ast.unaryop, [operand])
-    x = ctx.atom(as_number(ctx, operand))
+    x = ctx.atom(operand_of_one(ctx, operand))
     ctx.at(node)
     return _elementwise(ctx, op, [x], operand)
 
