@@ -188,9 +188,26 @@ def slices_that_grow(x):
     return sum(last) + first[-1] * max(last) + len(first)
 
 
+def slices_that_grow_in_loops(x):
+    xs = halved(x)
+    last = xs[-2:]
+    while sum(last) < 5.0:
+        last.append(last[-1] * 2.0)
+    for k in range(3):
+        xs = xs[1:]
+        if x > 0.5:
+            xs.append(x + k)
+    kept = []
+    for k in range(4):
+        kept = last[-2:]
+        if x * k > 1.0:
+            kept.append(x)
+    return last[-1] + sum(xs) * len(kept) + kept[-1]
+
+
 CASES = [
     sums, as_array, started, integrated, of_arrays, of_tuples, filtered, converged, stack, passed_on, in_turns,
-    comprehended, sorted_in_place, inserted, queued, flagged, put_together, slices_that_grow,
+    comprehended, sorted_in_place, inserted, queued, flagged, put_together, slices_that_grow_in_loops, slices_that_grow,
 ]  # fmt: skip
 
 

@@ -219,6 +219,44 @@ def test_one_of_numpys_and_pythons_bools(target: str) -> None:
         assert kinds(compiled(x, t)) == kinds(f(x, t)) and compiled(x, t) == f(x, t)
 
 
+@pytest.mark.parametrize("target", ["cpu", "numpy"])
+def test_arithmetic_of_one_of_numpys_and_pythons_bools(target: str) -> None:
+    """Of Python's False `~` is -1 and `-` is 0; of NumPy's they are True and an error."""
+    def left(x):
+        b = False
+        for v in x:
+            if v > 0:
+                b = v > 2
+        return b
+
+    def both(x):
+        p, q = len(x) > 1 and float(x[1]) > 0, x[0] > 0
+        return q and p
+
+    def chosen(x):
+        return np.True_ if x[0] > 0 else False
+
+    def inverted(x):
+        return ~left(x), ~both(x), ~chosen(x)
+
+    def added(x):
+        sums = left(x) + 1, left(x) + left(x), both(x) * 2, left(x) & both(x), chosen(x) | True
+        return sums, abs(left(x)), divmod(left(x), 2), abs(float(x[0]) > 1), divmod(float(x[0]) > 1, 2)
+
+    def negated(x):
+        return -left(x)
+
+    for f, x in itertools.product((chosen, both, inverted, added, negated), (X, -X, np.array([1.0, -1.0]))):
+        try:
+            expected = f(x)
+        except TypeError:
+            with pytest.raises(TypeError):
+                accelerate(f, target=target)(x)
+        else:
+            found = accelerate(f, target=target)(x)
+            assert kinds(found) == kinds(expected) and found == expected
+
+
 def test_adding_zero_to_a_part_makes_positive_zeros() -> None:
     def f(x):
         x[::-1] += 0

@@ -327,6 +327,23 @@ def test_the_order_in_which_numpy_stores_a_line() -> None:
             assert wrong is not np.array_equal(x, y), (to, of)
 
 
+@CASES(X(lambda: np.arange(1.0, 10.0)))
+def diagonals_of_reshaped_parts(x):
+    y = x[:8].reshape(2, 4)
+    np.einsum("ii->i", y[:, ::2])[...] = 0.0
+    np.einsum("iij->ij", x[1:].reshape(2, 2, 2))[1] = 7.0
+    d = np.einsum("ii->i", x.reshape(3, 3)[::-1, 1:][:2])
+    d += 1.0
+    x[0] = 5.0
+    return x, y, d
+
+
+@CASES(X(lambda: np.arange(4.0)))
+def the_diagonal_of_a_reshape_is_not_written(x):
+    np.diagonal(x.reshape(2, 2))[0] = 5.0
+    return x
+
+
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize(("function", "arguments"), CASES.found)
 def test_aliases(function: Any, arguments: Any, target: str) -> None:

@@ -52,6 +52,7 @@ _PYTHONS = Aval((), _BOOL.dtype, weak=True)  # the kind of Python's own bools, w
 _MOST = 32  # combinations of kinds that the operands of one operation are tried in
 _COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!="})
 _CHOICES = frozenset({ops.WHERE, ops.LOGICAL_AND, ops.LOGICAL_OR})
+_BITWISE = frozenset({ops.BITWISE_AND, ops.BITWISE_OR, ops.BITWISE_XOR})
 _QUOTIENTS = frozenset({ops.DIVIDE, ops.FLOOR_DIVIDE, ops.REMAINDER})
 
 
@@ -208,6 +209,8 @@ def _typed(s: Apply, taken: dict[Var, Aval]) -> Aval | None:
     """The kind of the result where these operands are of these kinds."""
     avals = [taken.get(a, a.aval) if isinstance(a, Var) else a.aval for a in s.args]
     if _is_comparison(s.op) and all(map(_is_pythons, s.args, avals)):
+        return _PYTHONS
+    if s.op in _BITWISE and all(v == _PYTHONS or isinstance(x, Const) for x, v in zip(s.args, avals, strict=True)):
         return _PYTHONS
     avals = [_BOOL if a == _PYTHONS else a for a in avals]
     try:

@@ -38,6 +38,14 @@ def is_python_bool(ctx: Context, v: Value) -> bool:
     return type(v) is bool or (is_bool(v) and _Walker(ctx).visit(v))
 
 
+def may_be_python_bool(ctx: Context, v: Value) -> bool:
+    """Whether a bool that is not Python's for certain may come from one: from a branch, a loop or another bool."""
+    if not is_bool(v) or is_python_bool(ctx, v):
+        return False
+    made = ctx.definition(v)
+    return made is None or made.op in _CHOICES or made.op in _CONNECTIVES
+
+
 def returned(ctx: Context, v: Value) -> Atom:
     """A result as an atom: Python's bool is given back as such."""
     atom = ctx.atom(v)
@@ -81,6 +89,7 @@ class _Walker:
         return all(self.visit(block.results[place]) for block in blocks)
 
 
+_CHOICES = frozenset({ops.WHERE})
 _CONNECTIVES = frozenset(
     {ops.LOGICAL_AND, ops.LOGICAL_OR, ops.LOGICAL_NOT, ops.BITWISE_AND, ops.BITWISE_OR, ops.BITWISE_XOR}
 )

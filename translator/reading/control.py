@@ -160,6 +160,9 @@ def _logical(ctx: Context, condition: Atom, shots: tuple[Snapshot, Snapshot]) ->
     if not all(is_bool) or not all(_is_cheap(s) for s in shots) or _binds(*shots):
         return None
     then, orelse = values
+    pythons = [is_python_bool(ctx, v) for v in values]
+    if any(pythons) and not all(pythons):
+        return None  # of Python's class or NumPy's, as the run decides
     if orelse is condition or orelse is False:
         _inline(ctx, shots)
         found = ctx.wrap(make.logical_and(ctx.b, condition, ctx.atom(then)))
@@ -168,8 +171,7 @@ def _logical(ctx: Context, condition: Atom, shots: tuple[Snapshot, Snapshot]) ->
         found = ctx.wrap(make.logical_or(ctx.b, condition, ctx.atom(orelse)))
     else:
         return None
-    pythons = all(is_python_bool(ctx, v) for v in values)
-    return python_bool(ctx, found) if pythons and not is_python_bool(ctx, found) else found
+    return python_bool(ctx, found) if all(pythons) and not is_python_bool(ctx, found) else found
 
 
 def _is_bool(v: Any) -> bool:

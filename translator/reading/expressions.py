@@ -7,7 +7,7 @@ import builtins
 import enum
 import functools
 import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from ..ops.core import Elementwise, promote
 from ..precision import Precision
 from . import identity, protocols, selected, selection
 from .attributes import get_attribute
-from .booleans import is_bool, is_python_bool, marked
+from .booleans import is_bool, is_python_bool, marked, may_be_python_bool
 from .context import Context
 from .control import branch_values, truth
 from .demand import interval, refuse_undefined, static
@@ -264,13 +264,36 @@ def as_number(ctx: Context, v: Value) -> Value:
     return make.number(ctx.b, v, np.int64) if is_bool(v) and is_python_bool(ctx, v) else v
 
 
+def operand_of_one(ctx: Context, v: Value) -> Value:
+    """The operand of `-`, `+`, `~` or abs, which compute with a Python bool as an int."""
+    if may_be_python_bool(ctx, v):
+        _ask_kinds(ctx, ast.unaryop, [v])
+    return as_number(ctx, v)
+
+
+def operands_of_two(ctx: Context, left: Value, right: Value) -> tuple[Value, Value]:
+    """The operands of divmod, which computes with Python's bools among Python's numbers as ints."""
+    return _numbers_of_bools(ctx, ast.Mod, left, right)
+
+
 def _numbers_of_bools(ctx: Context, kind: type[ast.operator], left: Value, right: Value) -> tuple[Value, Value]:
     """Python's bools among Python's numbers are 0 and 1; beside NumPy's values they promote as NumPy's do."""
     mine = [type(v) in (int, float, complex) or is_python_bool(ctx, v) or is_weak(v) for v in (left, right)]
+    if all(is_mine or may_be_python_bool(ctx, v) for is_mine, v in zip(mine, (left, right), strict=True)):
+        _ask_kinds(ctx, kind, [v for is_mine, v in zip(mine, (left, right), strict=True) if not is_mine])
     both = all(type(v) is bool or is_bool(v) for v in (left, right))
     if not all(mine) or (both and kind in (ast.BitAnd, ast.BitOr, ast.BitXor)):
         return left, right
     return as_number(ctx, left), as_number(ctx, right)
+
+
+def _ask_kinds(ctx: Context, kind: type[ast.AST], bools: Sequence[Value]) -> None:
+    """Before arithmetic of bools that the data may have made Python's: with those it is arithmetic of 0 and 1. `&`, `|`
+    and `^` have the same values either way.
+    """
+    if not ctx.frame.fixed and kind not in (ast.BitAnd, ast.BitOr, ast.BitXor):
+        for v in bools:
+            make.ask_kind(ctx.b, v)
 
 
 def _known_binary(
@@ -332,7 +355,7 @@ def unary(ctx: Context, kind: ast.unaryop, operand: Value, node: ast.AST) -> Val
 
 
 def _unary(ctx: Context, op: Elementwise, operand: Value, node: ast.AST) -> Value:
-    x = ctx.atom(as_number(ctx, operand))
+    x = ctx.atom(operand_of_one(ctx, operand))
     ctx.at(node)
     return _elementwise(ctx, op, [x], operand)
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..errors import Diagnostic, UnsupportedError
 from ..ops import bits
-from ..ops.core import At, Dim, Gather
+from ..ops.core import At, Dim, Gather, Run, gather_position
 from ..ops.shapes import c_strides
 from .steps import is_read_only
 from .values import Cell, OpStep, Origin, Ref, Step, Strides, Value, leaves_in
@@ -139,8 +139,8 @@ def laid_out(path: Sequence[Step], array: np.ndarray[Any, Any]) -> np.ndarray[An
             array = np.broadcast_to(array, step.aval.shape)
             continue
         if is_read_only(step):
-            return None
-        if not isinstance(step, OpStep):
+            array = _strided_diagonal(array, step)
+        elif not isinstance(step, OpStep):
             array = _strided_index(array, step)
         elif step.op.name == "reshape":
             try:
@@ -164,6 +164,15 @@ def _strided_index(array: Any, step: Any) -> Any:
             shape.append(d.size)
             strides.append(stride * d.step)
     return np.lib.stride_tricks.as_strided(array, shape, strides)
+
+
+def _strided_diagonal(array: Any, step: Any) -> Any:
+    """The same of a diagonal, whose places go up by one along each of its axes."""
+    dims = list(zip(step.dims, array.strides, strict=True))
+    kept = [(d.size, n * d.step) for d, n in dims if isinstance(d, Run)]
+    at = gather_position(step.dims)
+    kept.insert(at, (step.aval.shape[at], sum(n for d, n in dims if isinstance(d, Gather))))
+    return np.lib.stride_tricks.as_strided(array, [n for n, _ in kept], [n for _, n in kept])
 
 
 _BYTE = np.empty(1, np.int8)

@@ -28,12 +28,25 @@ from ..ir import Atom, Aval
 from ..ops.core import promote
 from ..surface.python import as_python
 from .context import Context
-from .demand import static, static_int
+from .demand import refuse_undefined, static, static_int
 from .growing import Facts, Pile
 from .indexing import index_array
 from .iteration import known_items
 from .stores import store_array
-from .values import FULL, Bounds, Entry, Masked, Ref, Restart, Value, describe, is_runtime
+from .values import (
+    FULL,
+    Bounds,
+    Entry,
+    Lengthened,
+    Masked,
+    Ref,
+    Restart,
+    Undefined,
+    Value,
+    describe,
+    is_runtime,
+    leaves_in,
+)
 
 MANY, FEW = 4096, 256  # rows: of numbers and small arrays, of large ones
 LARGE = 1 << 22  # bytes
@@ -108,7 +121,7 @@ def _copied(ctx: Context, p: Pile) -> Pile:
 
 
 def _rows(ctx: Context, p: Pile, change: Callable[[Ref], Any]) -> Any:
-    return None if p.kind is None else _built(p.kind, lambda _, x: Ref(ctx.cell(change(x))), p.rows)
+    return None if p.kind is None else _built(p.kind, lambda _, x: Ref(ctx.cell(change(x))), _held(ctx, p))
 
 
 # ---- what is done with them ----------------------------------------------------------------------
@@ -122,22 +135,39 @@ def append(ctx: Context, p: Pile, v: Value, node: ast.AST) -> None:
 
 def _make_room(ctx: Context, p: Pile, v: Value, node: ast.AST) -> None:
     _check_kind(ctx, p, v, node)
-    n = _most(p)
+    n = _most(ctx, p)
     ctx.at(node)
-    if n < (room := _room(p.kind)):  # the rows of a slice are no more than it may have
-        rows = _built(p.kind, lambda a, x: _longer(ctx, x, room - n, a), p.rows)
-        ctx.set_attribute(p, "rows", rows)
-        n = room
+    if n < _room(p.kind):
+        _lengthen(ctx, p)
     full = make.greater_equal(ctx.b, ctx.atom(p.count), n)
     make.raise_if(ctx.b, full, OverflowError, f"a list grows over {n} elements, more than a derivative or batch keeps")
 
 
-def _most(p: Pile) -> int:
-    return next(_all_rows(p)).aval.shape[0]
+def _most(ctx: Context, p: Pile) -> int:
+    return next(_all_rows(ctx, p)).aval.shape[0]
 
 
-def _longer(ctx: Context, rows: Ref, more: int, aval: Aval) -> Ref:
-    return Ref(ctx.cell(make.concatenate(ctx.b, [ctx.read(rows), _ones(ctx, more, aval)], 0)))
+def _lengthen(ctx: Context, p: Pile) -> None:
+    """Start again with slices that have as many rows as the list: the rows of others are no more than they may need."""
+    if Lengthened(p.site) not in ctx.loops.unroll:
+        raise Restart(loops=frozenset({Lengthened(p.site)}), afresh=True)
+
+
+def _with_room(ctx: Context, p: Pile, rows: Atom) -> Atom:
+    """The rows of a slice."""
+    n, *others = rows.aval.shape
+    if Lengthened(p.site) not in ctx.loops.unroll or n >= (room := _room(p.kind)):
+        return rows
+    return make.concatenate(ctx.b, [rows, _ones(ctx, room - n, Aval(tuple(others), rows.aval.dtype))], 0)
+
+
+def _held(ctx: Context, p: Pile) -> Any:
+    """The rows, which are not known where a slice with fewer of them is left by a branch or a turn."""
+    for x in leaves_in(p.rows):
+        if type(x) is Undefined:
+            _lengthen(ctx, p)
+            refuse_undefined(ctx, x, label="a list whose length depends on the data")
+    return p.rows
 
 
 def _check_kind(ctx: Context, p: Pile, v: Value, node: ast.AST) -> None:
@@ -154,12 +184,12 @@ def _put(ctx: Context, p: Pile, at: Value, v: Value, node: ast.AST) -> None:
                 cell.ambiguous = cell.ambiguous or SHARED
         store_array(ctx, rows, at, x, node)
 
-    _built(p.kind, put, p.rows, v)
+    _built(p.kind, put, _held(ctx, p), v)
 
 
-def _all_rows(p: Pile) -> Iterator[Ref]:
+def _all_rows(ctx: Context, p: Pile) -> Iterator[Ref]:
     found: list[Ref] = []
-    _built(p.kind, lambda _, x: found.append(x), p.rows)
+    _built(p.kind, lambda _, x: found.append(x), _held(ctx, p))
     return iter(found)
 
 
@@ -216,7 +246,7 @@ def element(ctx: Context, p: Pile, at: Value, node: ast.AST) -> Value:
         made.cell.ambiguous = SHARED
         return made
 
-    return _built(p.kind, read, p.rows)
+    return _built(p.kind, read, _held(ctx, p))
 
 
 def all_items(ctx: Context, p: Pile, node: ast.AST) -> list[Value]:
@@ -236,11 +266,12 @@ def _sliced(ctx: Context, p: Pile, key: slice, node: ast.AST) -> Value:
             _refuse(ctx, node, "a slice from the end on that ends earlier, of a list whose length depends on the data,")
         start = make.maximum(b, make.add(b, count, first), 0)
         places = ctx.wrap(make.add(b, make.iota(b, -first), start))
-        rows = _rows(ctx, p, lambda x: ctx.read(index_array(ctx, x, places, node)))
+        rows = _rows(ctx, p, lambda x: _with_room(ctx, p, ctx.read(index_array(ctx, x, places, node))))
         return Pile(Facts(p.site, p.kind, min(p.least, -first)), rows, ctx.wrap(make.subtract(b, count, start)))
     end = count if last is None else make.add(b, count, last) if last < 0 else make.minimum(b, count, last)
     least = p.least if last is None else p.least + last if last < 0 else min(p.least, last)
-    rows = _rows(ctx, p, lambda x: ctx.read(index_array(ctx, x, slice(first, None), node)))
+    part = slice(first, None)
+    rows = _rows(ctx, p, lambda x: _with_room(ctx, p, ctx.read(index_array(ctx, x, part, node))))
     left = make.maximum(b, make.subtract(b, end, first), 0)
     return Pile(Facts(p.site, p.kind, max(least - first, 0)), rows, ctx.wrap(left))
 
@@ -295,13 +326,13 @@ def call_method(
 
 
 def _numbers(ctx: Context, p: Pile) -> Atom:
-    return make.iota(ctx.b, _most(p))
+    return make.iota(ctx.b, _most(ctx, p))
 
 
 def _move(ctx: Context, p: Pile, places: Atom, node: ast.AST) -> None:
     """Each element becomes that of the place given for it; places behind the last row mean the last."""
-    inside = ctx.wrap(make.minimum(ctx.b, places, _most(p) - 1))
-    for rows in _all_rows(p):
+    inside = ctx.wrap(make.minimum(ctx.b, places, _most(ctx, p) - 1))
+    for rows in _all_rows(ctx, p):
         store_array(ctx, rows, slice(None), index_array(ctx, rows, inside, node), node)
 
 
@@ -334,7 +365,7 @@ def _sort(ctx: Context, p: Pile, node: ast.AST, reverse: Value = False) -> None:
     if any(isinstance(k, tuple) or k.shape or k.dtype.kind == "c" for k in kinds):
         _refuse(ctx, node, "the order of such elements of a list whose length depends on the data")
     unused = ctx.wrap(make.greater_equal(ctx.b, _numbers(ctx, p), ctx.atom(p.count)))
-    order = ctx.call(np.lexsort, [(*reversed([*_all_rows(p)]), unused)], {}, node)
+    order = ctx.call(np.lexsort, [(*reversed([*_all_rows(ctx, p)]), unused)], {}, node)
     _move(ctx, p, ctx.atom(order), node)
     if static(ctx, reverse, node, "reverse"):
         _reverse(ctx, p, node)
@@ -411,7 +442,7 @@ def selection_of(ctx: Context, f: Any, p: Pile, node: ast.AST) -> Value:
     """
     if f in _OF_ARRAYS:
         _refuse(ctx, node, f"np.{f.__name__} of a list whose length depends on the data")
-    b, parts = ctx.b, [] if p.kind is None else [ctx.read(x) for x in _all_rows(p)]
+    b, parts = ctx.b, [] if p.kind is None else [ctx.read(x) for x in _all_rows(ctx, p)]
     if not parts or len({a.aval.shape for a in parts}) > 1 or any(isinstance(k, tuple) for k in _entries(p.kind)):
         _refuse(ctx, node, "an array of a list whose length depends on the data, and of such elements,")
     if isinstance(p.kind, tuple):
@@ -422,7 +453,7 @@ def selection_of(ctx: Context, f: Any, p: Pile, node: ast.AST) -> Value:
 
 def _one_behind_another(ctx: Context, p: Pile, node: ast.AST) -> Value:
     """np.concatenate of a list of arrays of one shape."""
-    (rows,) = (ctx.read(x) for x in _all_rows(p))
+    (rows,) = (ctx.read(x) for x in _all_rows(ctx, p))
     n, m, *others = rows.aval.shape
     count = ctx.wrap(make.multiply(ctx.b, ctx.atom(p.count), m))
     return _first(ctx, make.reshape(ctx.b, rows, (n * m, *others)), count, node)

@@ -24,7 +24,7 @@ from .classes import answer, class_of
 from .context import Context
 from .control import truth
 from .demand import follows_loops, sign_of, static
-from .expressions import as_number, binary
+from .expressions import as_number, binary, operand_of_one, operands_of_two
 from .growing import Growing, Pile, length
 from .handlers import call_handler
 from .iteration import known_items, length_of
@@ -301,6 +301,10 @@ def _asking(builtin: Callable[..., Any], *names: str) -> Implementation:
             result = special(ctx, args[0], name, list(args[1:]), node)
             if result is not NotImplemented:
                 return result
+        if builtin is abs and len(args) == 1:
+            args = (operand_of_one(ctx, args[0]),)
+        if builtin is divmod and len(args) == 2:
+            args = operands_of_two(ctx, *args)
         return call_handler(ctx, surface.handler_for(builtin), builtin, list(args), kwargs, node)
 
     return implementation
@@ -413,6 +417,7 @@ BUILTINS: dict[Any, Implementation] = {
     hasattr: _hasattr,
     callable: _callable,
     slice: _slice,
+    divmod: _asking(divmod, "__divmod__"),
     id: _id,
     functools.reduce: _reduce,
     math.prod: _prod,

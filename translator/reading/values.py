@@ -423,7 +423,15 @@ class Entry:
     kind: Any
 
 
-Site = ast.AST | tuple[ast.AST, int] | Entry  # a loop, or of a call of a transformed inner function one leaf
+@dataclass(frozen=True, slots=True)
+class Lengthened:
+    """Slices of the list that grows which is made at `site` have room to grow, too."""
+
+    site: ast.AST
+
+
+Site = ast.AST | tuple[ast.AST, int] | Entry | Lengthened
+"""A loop, or of a call of a transformed inner function one leaf."""
 
 
 class Restart(Detour):
