@@ -137,8 +137,8 @@ class Direct:
                 with np.errstate(all="ignore"):
                     self._run(env, in_place)
             return self._results(env, own, values)
-        except Exception as error:  # no memory for a later array
-            if own and any(t in env for t, _ in self.first.targets):
+        except Exception as error:  # no memory for a later array, or a handler of a signal has raised it
+            if own and (type(error) is not MemoryError or any(t in env for t, _ in self.first.targets)):
                 tell_written(error)
             raise
 

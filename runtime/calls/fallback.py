@@ -17,7 +17,6 @@ from ...translator.errors import (
     Span,
     UnsupportedError,
     UntracedError,
-    has_written,
     place_told,
     tell_place,
 )
@@ -34,10 +33,8 @@ bits, and arguments that share memory or lie in it otherwise than the program ta
 
 def is_of_the_run(error: Exception) -> bool:
     """Whether the program itself raised the error, so that NumPy is to be asked: not a signal handler during the run,
-    and not the backend, unless it lacked memory. What is raised after arguments were written is the last word too.
+    and not the backend, unless it lacked memory.
     """
-    if has_written(error):
-        return False
     if type(error).__module__.partition(".")[0] in ("jaxlib", "jax"):  # the same class: jax renames it
         return "RESOURCE_EXHAUSTED" in str(error)
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]

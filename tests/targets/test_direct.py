@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -321,6 +322,31 @@ def test_without_memory_stores_are_made_once() -> None:
             fast(a)
         np.testing.assert_array_equal(a, [1, 1, 1])
     assert is_direct(fast)
+
+
+@pytest.mark.parametrize("error", [OverflowError, ValueError])
+def test_what_a_handler_of_a_signal_raises_ends_the_call(error: type[Exception]) -> None:
+    def counted(a, n):
+        for _ in range(n):
+            for i in range(len(a)):
+                a[i] += 1.0
+        return a[0]
+
+    def stop(*_: Any) -> None:
+        raise error("late")
+
+    fast = accelerate(counted, target="cpu")
+    fast(np.zeros(1000), 1)
+    a = np.zeros(1000)
+    before = signal.signal(signal.SIGALRM, stop)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.02)
+        with pytest.raises(error, match="late"):
+            fast(a, 10**5 * 4)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert a[0] == 10**5 * 4
 
 
 def test_an_exception_of_the_user() -> None:
