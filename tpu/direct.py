@@ -27,6 +27,7 @@ import numpy as np
 from ..kernels.interrupts import INTERRUPTED, MESSAGE
 from ..kernels.loops import NO_MEMORY, NativeLoop, arguments_of, loop_of, write_loop
 from ..translator.checked import Checked
+from ..translator.errors import tell_written
 from ..translator.evaluate import apply_op, as_aval, run_block
 from ..translator.ir import Apply, Atom, Block, Const, DType, Function, Fused, Statement, Var
 from ..translator.ops.core import Cast, Concatenate, Create, CreateAttrs, Elementwise, Index, Reduce, Reshape
@@ -53,10 +54,10 @@ def loops_alone(function: Function, checks: bool) -> tuple[Function, Checked] | 
     statements = grouped.body.statements
     if len(statements) > MOST_STEPS or not any(map(_is_loop, statements)):
         return None
-    checked = Checked(grouped, checks)
-    if not all(_is_loop(s) or (_is_light(s) and not checked.statement(s)) for s in statements):
+    doubted = Checked(grouped)  # with checks off too NumPy raises, when loops may have worked in the caller's arrays
+    if not all(_is_loop(s) or (_is_light(s) and not doubted.statement(s)) for s in statements):
         return None
-    return grouped, checked
+    return grouped, Checked(grouped, checks)
 
 
 def _is_loop(s: Statement) -> bool:
@@ -100,12 +101,13 @@ class Direct:
         self.steps: list[_Call | _Made | _Around] = [
             next(calls) if _is_loop(s) else _Made(s) if _is_filled(s) else _Around(s) for s in body.statements
         ]
+        self.first = next(step for step in self.steps if isinstance(step, _Call))
         self.calm = all(isinstance(step, _Call | _Made) for step in self.steps)  # nothing that might warn
         self.written = {p: k for k, p in enumerate(body.params) if p in mutated}
         last = list(body.results[len(body.results) - len(function.mutated) :])
         self.last = [(body.params[k], r) for k, r in zip(function.mutated, last, strict=True)]
         self.leaves = len(body.results) - len(last)
-        self.handed_back = {r for k, r in enumerate(body.results) if k in handed_back and r in last}
+        self.handed_back = {k for k in handed_back if body.results[k] in last}
         allocating = [n.allocates for n in natives[1:]]
         self.in_place = not any(n.failures for n in natives) and not any(allocating)
         self._runs = itertools.count(1)
@@ -128,12 +130,17 @@ class Direct:
                 own.append(x)
             else:
                 env[p] = np.array(x, p.aval.dtype, order="C")
-        if self.calm:
-            self._run(env, in_place)
-        else:
-            with np.errstate(all="ignore"):
+        try:
+            if self.calm:
                 self._run(env, in_place)
-        return self._results(env, own, values)
+            else:
+                with np.errstate(all="ignore"):
+                    self._run(env, in_place)
+            return self._results(env, own, values)
+        except Exception as error:  # no memory for a later array, or a handler of a signal has raised it
+            if own and (type(error) is not MemoryError or any(t in env for t, _ in self.first.targets)):
+                tell_written(error)
+            raise
 
     def _run(self, env: _Values, in_place: bool) -> None:
         run = next(self._runs)
@@ -157,9 +164,9 @@ class Direct:
         """Results in memory of their own, but for what was written in place."""
         given = [x for x in (*values, *own) if isinstance(x, np.ndarray) and x.ndim]
         made: list[Any] = []
-        for r in self.results[: self.leaves]:
+        for k, r in enumerate(self.results[: self.leaves]):
             x = _array(r, env)
-            made.append(x if r in self.handed_back else _apart(x, [*given, *made]))
+            made.append(x if k in self.handed_back else _apart(x, [*given, *made]))
         for p, r in self.last:
             x, mine = _array(r, env), values[self.written[p]]
             made.append(x if x is mine else _apart(x, [g for g in given if g is not mine]))

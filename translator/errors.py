@@ -111,6 +111,7 @@ def _chain(calls: tuple[Span, ...]) -> list[str]:
 
 
 _TOLD = "__untraced_place__"
+_WRITTEN = "__untraced_written__"
 
 
 def place_told(error: Exception) -> Span | None:
@@ -136,6 +137,18 @@ def tell_place(error: Exception, span: Span, own_words: bool = False, source_lin
         error.args = (f"{error.args[0]}\n{text}",)
     else:
         error.add_note(text)
+
+
+def has_written(error: Exception) -> bool:
+    """Whether the program had written into the caller's arrays before it raised the error: then the call cannot be made
+    again.
+    """
+    return hasattr(error, _WRITTEN)
+
+
+def tell_written(error: Exception) -> None:
+    """Say that `has_written`."""
+    setattr(error, _WRITTEN, True)
 
 
 class UntracedError(Exception):

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ...translator.errors import AliasError, CutError, TargetError, UntracedError, place_told, tell_place
+from ...translator.errors import AliasError, CutError, TargetError, UntracedError, has_written, place_told, tell_place
 from ...translator.reading.signature import Signature, signature_of, unopened
 from ...translator.tracebacks import trim_traceback
 from .. import above
@@ -224,7 +224,9 @@ class Accelerated:
                 return on_host(self.fun, *given)
         try:
             result = self._ran(entry, leaves, given, HOST_ERRORS)
-        except HOST_ERRORS:  # nothing has been written yet
+        except HOST_ERRORS as error:  # nothing has been written yet, where it is not a handler of a signal that raises
+            if has_written(error):
+                raise
             return on_host(self.fun, *given)
         except Exception as error:
             from ...kernels.interrupts import was_interrupted
@@ -312,8 +314,8 @@ class Accelerated:
         return error
 
     def _asks_numpy(self, error: Exception, given: tuple[Any, Any]) -> bool:
-        """Whether CPython can run the call: it is the user's own function, and his arguments are NumPy's."""
-        if isinstance(error, UntracedError) and error.refuses:
+        """Whether CPython can run the call: the user's own function, with NumPy arguments as they were."""
+        if has_written(error) or (isinstance(error, UntracedError) and error.refuses):
             return False
         if self.options.donate_argnums or not isinstance(self.fun, types.FunctionType):
             return False

@@ -120,7 +120,7 @@ def specialised(base: type, entry: TargetEntry, args: Sequence[Any]) -> Any:
     text_of_call = getattr(entry.program, "call_text", None)
     if not matched or len(args) > MAX_ARGUMENTS or text_of_call is None or not _one_kind(entry, pattern):
         return None
-    call = text_of_call(pattern.data, pattern.arrays > 0 and pattern.arrays == len(pattern.data), names)
+    call = text_of_call(pattern.data, pattern.arrays, names)
     if call is None or (pattern.arrays and call[1]):
         return None
     names |= {f"t{i}": t for i, t in enumerate(entry.outs)}

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...translator.cutting.functions import make_function
 from ...translator.cutting.partition import LOOP_WORK, Cuts, Partition, as_definition, cuts_at, partition, work_of
-from ...translator.errors import Span, TargetError, UntracedError
+from ...translator.errors import Span, TargetError, UntracedError, has_written
 from ...translator.ir import Function
 from ...translator.reading.changes import apply_changes, holds_twice
 from ...translator.reading.exact import Passed, exact
@@ -259,7 +259,9 @@ class Region(Accelerated):
                     result = entry.run(leaves)
             else:
                 result = entry.run(leaves)
-        except HOST_ERRORS:  # raised before anything was written
+        except HOST_ERRORS as error:  # raised before anything was written, if not by a handler of a signal
+            if has_written(error):
+                raise
             return self.fun(*args, **kwargs)
         except Exception as error:
             return self._last_word(error, (args, kwargs))

@@ -41,12 +41,10 @@ class LoopsProgram:
     def on_device(self, values: Sequence[Any]) -> Sequence[Any]:
         return self.compiled.on_device(values)
 
-    def call_text(
-        self, arguments: Sequence[str], arrays_only: bool, names: dict[str, Any]
-    ) -> tuple[str, bool] | None:
+    def call_text(self, arguments: Sequence[str], arrays: int, names: dict[str, Any]) -> tuple[str, bool] | None:
         """As `XlaProgram.call_text`."""
-        if arrays_only:
-            return self.compiled.call_text(arguments, arrays_only, names)
+        if arrays:
+            return self.compiled.call_text(arguments, arrays, names)
         names["direct"] = self._at_once
         return f"direct([{', '.join(arguments)}])", False
 

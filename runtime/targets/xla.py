@@ -181,13 +181,12 @@ class XlaProgram:
             self.executable.check(outs)
         return outs
 
-    def call_text(
-        self, arguments: Sequence[str], arrays_only: bool, names: dict[str, Any]
-    ) -> tuple[str, bool] | None:
-        """An expression for the sequence of results, given expressions for the data, and whether a flag is the last of
-        them, which is not zero where a check has failed. None where there is no such expression.
+    def call_text(self, arguments: Sequence[str], arrays: int, names: dict[str, Any]) -> tuple[str, bool] | None:
+        """An expression for the sequence of results, given expressions for the data, of which so many are XLA's, and
+        whether a flag is the last of them, which is not zero where a check has failed. None where there is no such
+        expression.
         """
-        if not arrays_only:  # NumPy arrays and Python numbers are converted in C++
+        if not 0 < arrays == len(arguments):  # NumPy arrays and Python numbers are converted in C++
             names |= {"call": self.executable.call, "beside": self.executable.call_beside_jax, "modules": sys.modules}
             given = ", ".join(arguments)
             return f'(call({given}) if "jax" not in modules else beside(({given},)))', self.checked

@@ -267,3 +267,42 @@ def test_adding_zero_to_a_part_makes_positive_zeros() -> None:
         found, expected = accelerate(f, target="cpu")(x.copy()), f(x.copy())
         for part in (np.real, np.imag):
             np.testing.assert_array_equal(np.signbit(part(found)), np.signbit(part(expected)))
+
+
+@pytest.mark.parametrize("target", ["cpu", "numpy"])
+def test_python_numbers_of_a_list_keep_what_the_dtype_holds(target: str) -> None:
+    def small(x: Any) -> Any:
+        return np.array([x, 1], dtype=np.int8)
+
+    def unsigned(x: Any) -> Any:
+        return np.array([[x, 2], [3, x]], np.uint64)
+
+    def precise(x: Any, y: Any) -> Any:
+        return np.array([x, 1.5, y], np.int64)
+
+    def large(x: Any) -> Any:
+        return np.array([x, 2**70], np.float64), np.asarray((x, 2), "f4")
+
+    def larger(x: Any) -> Any:
+        return np.array([x, 2**63])
+
+    def constant(x: Any) -> Any:
+        return np.array([x, 300], np.int8)
+
+    for f, *args in (
+        *((small, x) for x in (3, -3, 300, 3.7, 300.7, np.nan, True)),
+        *((unsigned, x) for x in (3, -3, 2**62)),
+        *((precise, 2**53 + 1, y) for y in (2.5, 1e30)),
+        *((f, x) for f in (large, larger, constant) for x in (3, 3.5)),
+    ):
+        fast = accelerate(f, target=target)
+        try:
+            expected = f(*args)
+        except (OverflowError, ValueError) as error:
+            with pytest.raises(type(error), match=str(error)):
+                fast(*args)
+            continue
+        made = fast(*args)
+        for x, y in zip(made, expected, strict=True):
+            np.testing.assert_array_equal(x, y)
+            assert x.dtype == y.dtype

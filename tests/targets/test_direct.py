@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -223,6 +224,37 @@ def test_results_have_memory_of_their_own() -> None:
     agree(parts, np.arange(8.0))
 
 
+def test_a_copy_is_none_where_the_argument_is_returned_too() -> None:
+    def summed(x):
+        for i in range(1, len(x)):
+            x[i] += x[i - 1]
+        return x.copy(), x, np.array(x), {"copy": x.copy(), "x": x}
+
+    fast = accelerate(summed, target="cpu")
+    for _ in range(2):
+        x = np.arange(6.0)
+        before, same, after, named = fast(x)
+        assert same is x and named["x"] is x
+        assert not any(np.shares_memory(y, x) for y in (before, after, named["copy"]))
+        np.testing.assert_array_equal(before, np.cumsum(np.arange(6.0)))
+    assert is_direct(fast)
+
+
+def test_arrays_and_numbers_on_the_shortest_path() -> None:
+    def power_sum(x, by):
+        s = 0.0
+        for i in range(len(x)):
+            s = s * by + x[i]
+        return s
+
+    fast = accelerate(power_sum, target="cpu")
+    x = device_put(np.arange(4.0))
+    for _ in range(3):
+        made = fast(x, 2.0)
+        assert type(made) is Array and float(made) == 11.0
+    assert is_direct(fast)
+
+
 def test_a_constant_that_is_carried_stays() -> None:
     table = np.arange(6.0)
 
@@ -258,6 +290,63 @@ def test_what_fails_after_a_store_is_as_in_cpython() -> None:
         assert str(theirs.value) in str(ours.value)
         np.testing.assert_array_equal(a, b)
         np.testing.assert_array_equal(a, [0, 1, 0, 0])
+
+
+@pytest.mark.parametrize("k", [1, 9])
+def test_without_checks_stores_are_made_once(k: int) -> None:
+    def counted(a, k):
+        for i in range(len(a)):
+            a[i] += 1.0
+        return a[k]
+
+    fast = accelerate(counted, target="cpu", checks=False)
+    for _ in range(2):
+        a = np.zeros(3)
+        fast(a, k)
+        np.testing.assert_array_equal(a, [1, 1, 1])
+
+
+def test_without_memory_stores_are_made_once() -> None:
+    def too_much(a):
+        for i in range(len(a)):
+            a[i] += 1.0
+        b = np.zeros(1 << 46)
+        for i in range(len(a)):
+            b[i] = a[i]
+        return b[1]
+
+    fast = accelerate(too_much, target="cpu")
+    for _ in range(2):
+        a = np.zeros(3)
+        with pytest.raises(MemoryError):
+            fast(a)
+        np.testing.assert_array_equal(a, [1, 1, 1])
+    assert is_direct(fast)
+
+
+@pytest.mark.parametrize("error", [OverflowError, ValueError])
+def test_what_a_handler_of_a_signal_raises_ends_the_call(error: type[Exception]) -> None:
+    def counted(a, n):
+        for _ in range(n):
+            for i in range(len(a)):
+                a[i] += 1.0
+        return a[0]
+
+    def stop(*_: Any) -> None:
+        raise error("late")
+
+    fast = accelerate(counted, target="cpu")
+    fast(np.zeros(1000), 1)
+    a = np.zeros(1000)
+    before = signal.signal(signal.SIGALRM, stop)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.02)
+        with pytest.raises(error, match="late"):
+            fast(a, 10**5 * 4)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert a[0] == 10**5 * 4
 
 
 def test_an_exception_of_the_user() -> None:

@@ -57,6 +57,8 @@ def array(b: Builder, x: Any) -> Atom:
 def _joined(b: Builder, items: Sequence[Any]) -> Atom:
     if not holds_atoms(items):
         return make.lift(np.array([plain(x) for x in items]))
+    if any(type(x) is int and not -(2**63) <= x < 2**63 for x in items):
+        raise CutError(Diagnostic("a Python int of over 64 bits in an array with numbers of the run"))
     rows = [array(b, x) for x in items]
     shapes = {r.aval.shape for r in rows}
     if len(shapes) > 1:

@@ -13,7 +13,7 @@ from ..builder import Builder
 from ..errors import CutError, Diagnostic, ShapeError
 from ..fits import check_holds
 from ..float0 import Zeros
-from ..ir import Atom, Const
+from ..ir import Atom, Const, DType, Var
 from ..ops.core import At, Run
 from .arguments import (
     MISSING,
@@ -236,9 +236,23 @@ def as_array(b: Builder, a: Any, dtype: Any = None, order: Any = None, *, copy: 
     if target is not None and isinstance(a, list | tuple | range) and not holds_atoms(a):
         make.number_dtype(target)
         return make.lift(np.array(plain(a), target))
+    if target is not None and isinstance(a, list | tuple):
+        a = _held_by(b, a, target)
     x = array(b, a)
     check_holds(target or x.aval.dtype, x)
     return make.astype(b, x, target or x.aval.dtype)
+
+
+def _held_by(b: Builder, items: Any, target: DType) -> Any:
+    """Nested lists with their Python numbers in the dtype: joined they would have lost what it refuses to hold."""
+    if isinstance(items, list | tuple):
+        return [_held_by(b, x, target) for x in items]
+    if isinstance(items, Var) and items.aval.weak:
+        check_holds(target, items)
+        return make.astype(b, items, target)
+    if isinstance(items, bool | int | float | complex):
+        return make.lift(np.array(items, target))
+    return items
 
 
 def as_contiguous(b: Builder, a: Any, dtype: Any = None, *, like: Any = None) -> Atom:
