@@ -20,7 +20,7 @@ import signal
 import threading
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -60,7 +60,7 @@ def loops_alone(function: Function, checks: bool) -> tuple[Function, Checked] | 
     return grouped, Checked(grouped, checks)
 
 
-def _is_loop(s: Statement) -> bool:
+def _is_loop(s: Statement) -> TypeGuard[Fused]:
     return isinstance(s, Fused) and s.kind == "loops"
 
 
@@ -94,7 +94,7 @@ class Direct:
         mutated = {body.params[k] for k in function.mutated}
         free = mutated | {t for s in body.statements if _is_made(s) for t in s.targets}
         once = {v for v in free if uses[v] == 1}
-        groups = [s for s in body.statements if isinstance(s, Fused) and s.kind == "loops"]
+        groups = [s for s in body.statements if _is_loop(s)]
         natives = [write_loop(s, checked) for s in groups]
         functions = compiler.on_addresses(natives)
         calls = iter([_Call(function.name, s, n, f, once) for s, n, f in zip(groups, natives, functions, strict=True)])
@@ -225,11 +225,10 @@ def _handle_signals() -> None:
 class _Around:
     """A statement for NumPy."""
 
-    __slots__ = ("block", "statement")
+    __slots__ = ("statement",)
 
     def __init__(self, s: Statement) -> None:
         self.statement = s
-        self.block = Block((), (s,), s.targets)
 
     def run(self, env: _Values) -> int:
         s = self.statement
