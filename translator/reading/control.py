@@ -161,7 +161,7 @@ def _logical(ctx: Context, condition: Atom, shots: tuple[Snapshot, Snapshot]) ->
         return None
     then, orelse = values
     pythons = [is_python_bool(ctx, v) for v in values]
-    if any(pythons) and not all(pythons):
+    if any(pythons) and not all(pythons) and condition is not then and condition is not orelse:
         return None  # of Python's class or NumPy's, as the run decides
     if orelse is condition or orelse is False:
         _inline(ctx, shots)

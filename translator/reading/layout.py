@@ -139,7 +139,10 @@ def laid_out(path: Sequence[Step], array: np.ndarray[Any, Any]) -> np.ndarray[An
             array = np.broadcast_to(array, step.aval.shape)
             continue
         if is_read_only(step):
-            array = _strided_diagonal(array, step)
+            diagonal = _strided_diagonal(array, step)
+            if diagonal is None:
+                return None
+            array = diagonal
         elif not isinstance(step, OpStep):
             array = _strided_index(array, step)
         elif step.op.name == "reshape":
@@ -167,11 +170,13 @@ def _strided_index(array: Any, step: Any) -> Any:
 
 
 def _strided_diagonal(array: Any, step: Any) -> Any:
-    """The same of a diagonal, whose places go up by one along each of its axes."""
+    """The same of a diagonal, whose places go up by one along each of its axes; None of windows."""
     dims = list(zip(step.dims, array.strides, strict=True))
     kept = [(d.size, n * d.step) for d, n in dims if isinstance(d, Run)]
     at = gather_position(step.dims)
     kept.insert(at, (step.aval.shape[at], sum(n for d, n in dims if isinstance(d, Gather))))
+    if tuple(n for n, _ in kept) != step.aval.shape:
+        return None
     return np.lib.stride_tricks.as_strided(array, [n for n, _ in kept], [n for _, n in kept])
 
 
