@@ -41,22 +41,15 @@ def sort_key_val(keys: Any, values: Any, dimension: int = -1, is_stable: bool = 
 
 def bisect_right(a: Any, x: Any, lo: int = 0, hi: int | None = None, *, key: Any = None) -> Any:
     """Python's bisect.bisect, step by step, so that it ends where Python's does in what is not in order, too."""
-    values = np.asarray(a)
-    if lo < 0:
-        raise ValueError("lo must be non-negative")
-    if hi is None:
-        hi = len(values)
-    while lo < hi:
-        mid = (lo + hi) // 2
-        if x < (values[mid] if key is None else key(values[mid])):
-            hi = mid
-        else:
-            lo = mid + 1
-    return lo
+    return _bisected(a, lambda v: not x < v, lo, hi, key)
 
 
 def bisect_left(a: Any, x: Any, lo: int = 0, hi: int | None = None, *, key: Any = None) -> Any:
     """Python's bisect.bisect_left, in the same way."""
+    return _bisected(a, lambda v: v < x, lo, hi, key)
+
+
+def _bisected(a: Any, is_before: Any, lo: int, hi: int | None, key: Any) -> Any:
     values = np.asarray(a)
     if lo < 0:
         raise ValueError("lo must be non-negative")
@@ -64,7 +57,7 @@ def bisect_left(a: Any, x: Any, lo: int = 0, hi: int | None = None, *, key: Any 
         hi = len(values)
     while lo < hi:
         mid = (lo + hi) // 2
-        if (values[mid] if key is None else key(values[mid])) < x:
+        if is_before(values[mid] if key is None else key(values[mid])):
             lo = mid + 1
         else:
             hi = mid
