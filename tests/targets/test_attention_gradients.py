@@ -49,7 +49,7 @@ def test_gradients(name: str, backend: TritonInterpreter) -> None:
         assert got.dtype == args[0].dtype and got.shape == want.shape
         np.testing.assert_allclose(got.astype("f8"), want, rtol=0, atol=tolerance(args) * np.abs(want).max())
     driver = driver_of(translated(derivative, args), "triton", SLOW_MEMORY).text
-    matrix = ", ".join(map(str, (2, 3, 70, 70) if "layer" in name else (len(args[0]), 45)))
+    matrix = ", ".join(map(str, (2, 2, 70, 70) if "layer" in name else (len(args[0]), 45)))
     assert f"empty(({matrix})" not in driver
 
 
@@ -64,12 +64,12 @@ def test_what_is_behind_the_diagonal_is_left_out(
     """In rows and in columns, but where an operand has a number that is not finite: NumPy makes NaNs of it."""
     monkeypatch.setattr(attention_gradient, "WORTH", 0)
     function, args = CASES["layer"]
-    args = [a * ODD if name == odd else a for name, a in zip("qkvw", args, strict=True)]
+    args = [a[:1] * ODD if name == odd else a[:1] if a.ndim > 2 else a for name, a in zip("qkvw", args, strict=True)]
     derivative = grad(function, argnums=(0, 1, 2))
     sources = "".join(k.source for k in kernels_of(translated(derivative, args), "triton", SLOW_MEMORY))
     assert sources.count("range(0, end, BLOCK_J)") == 3 and sources.count("range(begin, rows, BLOCK_I)") == 1
-    found = GpuExecutor(translated(derivative, args), backend, SLOW_MEMORY)(args)
     with np.errstate(all="ignore"):
+        found = GpuExecutor(translated(derivative, args), backend, SLOW_MEMORY)(args)
         for got, want in zip(found, derivative(*args), strict=True):
             np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-6)
 
@@ -106,7 +106,8 @@ def test_long_rows_of_half_precision_are_worth_it_on_a_large_card() -> None:
     heads = [np.broadcast_to(np.zeros((), ml_dtypes.bfloat16), (2, 2048, 16, 128))] * 3
     args = [*heads, np.zeros((128, 128), ml_dtypes.bfloat16)]
     derivative = grad(layer, argnums=(0, 1, 2))
-    assert kinds(derivative, args, H200).count("attention") == 7  # with what the causal mask of the value's asks first
+    names = [k.name.rpartition("_")[2] for k in kernels_of(translated(derivative, args), "triton", H200)]
+    assert names[-4:] == ["softmax", "sums", "rows", "columns"]
     single = [a.astype("f4") for a in (*(h[:1, :64] for h in heads), args[3])]
     assert "attention" not in kinds(derivative, single, H200)
 
