@@ -40,7 +40,8 @@ from .reading.draws import differs_in_lanes
 from .reading.exact import exact
 from .reading.guards import Guard
 from .reading.inner import free_outside
-from .reading.reader import Finish, Layout, Reading, read, read_specialised
+from .reading.reader import Finish, read
+from .reading.results import Layout, Reading, read_specialised
 from .reading.signature import Signature
 from .records import dataclass
 from .rewrite import without_rules, without_stops

@@ -25,7 +25,8 @@ from ...translator.batch.spread import batched_variables
 from ...translator.errors import Diagnostic, UnsupportedError, errors_at
 from ...translator.ir import Aval, may_raise
 from ...translator.pipeline import Translation, positions_of, translate
-from ...translator.reading.reader import Reading, read
+from ...translator.reading.reader import read
+from ...translator.reading.results import Reading
 from ...translator.reading.signature import Signature
 from ...translator.tracebacks import trim_traceback
 from ...translator.tree import leaf_paths, tree_map

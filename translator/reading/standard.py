@@ -20,17 +20,17 @@ import numpy as np
 from .. import surface
 from ..library import ordering
 from .attributes import get_attribute
+from .conditions import truth
 from .context import Context
-from .control import truth
 from .demand import ask, static
-from .expressions import binary, compare_pair, contains, unary
 from .handlers import call_handler
-from .indexing import index_value
 from .inlining import inline
 from .iteration import known_items
 from .keyed import Keyed, are_alike
 from .known import run_known
+from .operators import binary, compare_pair, contains, unary
 from .stores import augmented_value, store
+from .subscripts import index_value
 from .values import (
     Endless,
     Foreign,
