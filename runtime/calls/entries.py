@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import contextmanager
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -325,14 +325,13 @@ class TargetEntry(Entry):
         checks = accelerated.options.checks
         turns = accelerated.target == "cpu" and not (donated or self.draws or self.streams)
         self.orders = Orders(translation, checks) if turns else None
-        later = turns and any(type(x) is np.ndarray and not x.flags.c_contiguous for x in leaves)
         handed_back = () if translation.changes else [leaf_at(f.out, r.keys) for r in translation.returned]
         self.program: Program = load(
             accelerated.target,
             f,
             donated=donated,
             checks=checks,
-            later=later,
+            first=self._first_way(leaves),
             handed_back=frozenset(k for k in handed_back if k is not None),
         )
         self.assemble = assembler(f.out)
@@ -348,6 +347,14 @@ class TargetEntry(Entry):
         unseen = not (self.values or self.captures or self.mutated or self.layouts)
         self.direct = straight and unseen and not translation.changes
         self.one = f.out.leaf_count == 1 and f.out.kind.name == "LEAF"
+
+    def _first_way(self, leaves: Sequence[Any]) -> Literal["host", "device"] | None:
+        if any(type(x) is Array for x in leaves):
+            return "device"
+        turned = self.orders is not None and any(
+            type(x) is np.ndarray and not x.flags.c_contiguous for x in leaves
+        )
+        return None if turned or not leaves else "host"
 
     def holds(self, leaves: Sequence[Any]) -> bool:
         """Whether the Arrays are on the device where the program runs."""

@@ -100,6 +100,8 @@ def get_attribute(ctx: Context, owner: Value, name: str, node: ast.AST) -> Value
         if not any(isinstance(owner, c) and hasattr(c, name) for c in (list, dict, str, tuple, set, frozenset)):
             ctx.cut(node, f"the attribute {name} of a {type(owner).__name__}")
         return Method(owner, name)
+    if isinstance(owner, inspect.Signature) and name == "parameters":
+        return dict(owner.parameters)
     return _object_attribute(ctx, owner, name, node)
 
 

@@ -24,6 +24,7 @@ from ..tree import Kind, TreeDef, close_node
 from .context import Context
 from .results import MadeHere, Reading, read_specialised, result_tree
 from .signature import Signature, static_value
+from .signatures import signature_of_closure
 from .source import Source
 from .values import Bound, Closure, Partial, Ref, Value
 
@@ -124,17 +125,7 @@ def _signature_of(value: Closure | Bound | Partial) -> inspect.Signature:
     kind = inspect.Parameter
     if not isinstance(value, Closure):
         return inspect.Signature([kind("args", kind.VAR_POSITIONAL), kind("kwargs", kind.VAR_KEYWORD)])
-    spec = value.node.args
-
-    def parameter(a: ast.arg, how: Any) -> inspect.Parameter:
-        return kind(a.arg, how, default=value.defaults.get(a.arg, kind.empty))
-
-    found = [parameter(a, kind.POSITIONAL_ONLY) for a in spec.posonlyargs]
-    found += [parameter(a, kind.POSITIONAL_OR_KEYWORD) for a in spec.args]
-    found += [kind(spec.vararg.arg, kind.VAR_POSITIONAL)] if spec.vararg else []
-    found += [parameter(a, kind.KEYWORD_ONLY) for a in spec.kwonlyargs]
-    found += [kind(spec.kwarg.arg, kind.VAR_KEYWORD)] if spec.kwarg else []
-    return inspect.Signature(found)
+    return signature_of_closure(value)
 
 
 def _arguments(ctx: Context, signature: Signature, variables: list[Var]) -> dict[str, Value]:

@@ -19,11 +19,12 @@ from . import identity, protocols, selected, selection
 from .booleans import is_bool, is_python_bool, marked, may_be_python_bool
 from .conditions import branch_values, truth
 from .context import Context
-from .demand import interval, static
+from .demand import static
 from .growing import Pile
 from .known import run_known
 from .layout import note_elementwise
 from .piled import added
+from .powers import is_int_power
 from .values import (
     DictView,
     Foreign,
@@ -118,8 +119,7 @@ def binary(ctx: Context, kind: type[ast.operator], left: Value, right: Value, no
     if of_ints:
         _cut_wide(ctx, left, right, node)
     of_ints = of_ints and kind is ast.Pow
-    # whether int ** int is an int or a float depends on the sign of the exponent, which must be known
-    if of_ints and not _power_fits(ctx, left, right) and static(ctx, right, node, "the exponent of a Python int") < 0:
+    if of_ints and not is_int_power(ctx, left, right, node):
         x = make.number(ctx.b, x, np.float64)
     return _elementwise(ctx, op, [x, y], left, right)
 
@@ -172,14 +172,6 @@ def _cut_wide(ctx: Context, left: Value, right: Value, node: ast.AST) -> None:
     """Cut the function where a Python int may exceed the 64 bits that compiled programs have."""
     if any(type(v) is int and not -(2**63) <= v < 2**63 for v in (left, right)):
         ctx.cut(node, "a Python int of over 64 bits beside one that is known at run time only")
-
-
-def _power_fits(ctx: Context, base: Value, exponent: Value) -> bool:
-    """Whether base ** exponent is an int of 64 bits for every exponent that the loops around allow."""
-    low, high = interval(ctx, exponent)
-    if type(base) is not int or low is None or high is None or not 0 <= low <= high < 64:
-        return False
-    return bool(abs(base) ** high < 2**63)
 
 
 def as_number(ctx: Context, v: Value) -> Value:

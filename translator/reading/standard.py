@@ -9,6 +9,7 @@ import ast
 import copy
 import dataclasses
 import enum
+import inspect
 import itertools
 import operator
 import types
@@ -29,6 +30,7 @@ from .iteration import known_items
 from .keyed import Keyed, are_alike
 from .known import run_known
 from .operators import binary, compare_pair, contains, unary
+from .signatures import signature_of
 from .stores import augmented_value, store
 from .subscripts import index_value
 from .values import (
@@ -478,6 +480,7 @@ LIBRARY: dict[Any, Implementation] = {
     dataclasses.asdict: _asdict,
     dataclasses.astuple: _astuple,
     **{python: _bisect(python, source) for python, source in ordering.PYTHON.items()},
+    inspect.signature: signature_of,
     copy.copy: _copy,
     copy.deepcopy: _deepcopy,
     **{getattr(operator, name): _binary_function(kind) for name, kind in _BINARY.items()},
