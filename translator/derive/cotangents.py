@@ -1,6 +1,10 @@
 """Lazy derivative values: a cotangent or tangent may have a smaller shape that broadcasts to that of its primal value.
 
-The cotangent of `np.sum(x)` is one number whatever the shape of x; it is spread out only where an operation needs it.
+    def f(x):                           def f_grad(x):
+        y = x * x                           return x * 6.0
+        return np.sum(y) * 3.0
+
+The cotangent of `y` is one number, 3.0, whatever the shape of `y`; it is spread out only where an operation needs it.
 A lazy value has the dtype of the primal, or is weak.
 """
 

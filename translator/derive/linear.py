@@ -1,4 +1,10 @@
-"""Derivatives of the linear families: a change of axes, a product, a join, an index, a store. Each is transposed."""
+"""Derivatives of the linear families: a change of axes, a product, a join, an index, a store. Each is transposed.
+
+    def f(w, x):                                      def f_grad(w, x):
+        y = w[1] @ x                                      d_w = np.zeros_like(w)
+        return np.sum(np.concatenate([y, x]) * 2.0)       d_w[1] = np.outer(np.full(4, 2.0), x)
+                                                          return d_w
+"""
 
 from __future__ import annotations
 
