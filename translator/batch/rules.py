@@ -70,6 +70,7 @@ class Value:
 
 
 def batched_aval(aval: Aval, size: int) -> Aval:
+    """The type of a value with the batch axis in front. A batch of Python numbers is an array."""
     return Aval((size, *aval.shape), aval.dtype)
 
 

@@ -331,6 +331,7 @@ def atoms_used(block: Block) -> Iterator[Atom]:
 
 
 def move_axis(b: Builder, atom: Atom, source: int, target: int) -> Atom:
+    """np.moveaxis(atom, source, target), by axes counted from the front."""
     order = [a for a in range(atom.aval.ndim) if a != source]
     order.insert(target, source)
     return make.transpose(b, atom, order)

@@ -39,6 +39,7 @@ def named(b: Builder, a: Atom, hint: str) -> Atom:
 
 
 def adjoint_hint(v: Var) -> str:
+    """The name of the cotangent of a variable."""
     return f"d_{v.hint}"
 
 

@@ -95,6 +95,7 @@ def is_square(s: Apply) -> bool:
 
 
 def contract_jvp(b: Builder, s: Apply, tangents: Sequence[Atom | None]) -> Atom | None:
+    """The product rule: each operand in turn replaced by its tangent."""
     attrs = s.attrs
     assert isinstance(attrs, ContractAttrs)
     out: Atom | None = None
@@ -122,6 +123,7 @@ def concatenate_vjp(b: Builder, s: Apply, ct: Atom, i: int) -> Atom:
 
 
 def concatenate_jvp(b: Builder, s: Apply, tangents: Sequence[Atom | None]) -> Atom | None:
+    """The tangents joined as the parts are; zeros for a part without one."""
     attrs = s.attrs
     assert isinstance(attrs, ConcatenateAttrs)
     if all(t is None for t in tangents):

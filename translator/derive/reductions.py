@@ -114,6 +114,7 @@ def flip(b: Builder, x: Atom, axis: int) -> Atom:
 
 
 def cumulative_vjp(b: Builder, s: Apply, ct: Atom) -> Atom:
+    """cumsum: the running sum from the end on. cumprod: see `_cumprod_vjp`."""
     attrs, x = s.attrs, s.args[0]
     assert isinstance(attrs, CumulativeAttrs)
     ct = materialise(b, ct, strong(s.targets[0].aval))
@@ -125,6 +126,7 @@ def cumulative_vjp(b: Builder, s: Apply, ct: Atom) -> Atom:
 
 
 def cumulative_jvp(b: Builder, s: Apply, t: Atom) -> Atom:
+    """cumsum is linear; for cumprod see `_cumprod_jvp`."""
     attrs, x, y = s.attrs, s.args[0], s.targets[0]
     assert isinstance(attrs, CumulativeAttrs)
     t = materialise(b, t, strong(x.aval))
