@@ -40,12 +40,9 @@ def load(
     donated: Sequence[int] = (),
     checks: bool = True,
     later: bool = False,
-    handed_back: frozenset[int] = frozenset(),
 ) -> Program:
     """Compile for the target, on the processor `later` when it is asked for. Raises TargetError where the device or its
     toolchain is missing.
-
-    `handed_back`: leaves of the result for which the caller gets his own arrays, which the program has written.
     """
     match target:
         case "cpu":
@@ -55,7 +52,7 @@ def load(
             if loops is not None:
                 from .loops import LoopsProgram
 
-                return LoopsProgram(function, *loops, checks, handed_back)
+                return LoopsProgram(function, *loops, checks)
             return XlaProgram(function, donated, checks, later)
         case "triton" | "cuda":
             from .gpu import GpuProgram

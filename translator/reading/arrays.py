@@ -92,8 +92,8 @@ def _check_copy(copy: Value, x: Value, dtype: Value) -> None:
 def _check_elements(ctx: Context, items: Value, dtype: Value) -> None:
     """Numbers on a list must fit the dtype; a single one is cast."""
     target = static_dtype(dtype) if isinstance(items, list | tuple) else None
-    if target is not None:
-        check_numbers(ctx, target, items)
+    if target is not None and not (ctx.frame.fixed or ctx.is_printed):
+        check_numbers(ctx.b, target, items)
 
 
 def _call(ctx: Context, function: Value, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:

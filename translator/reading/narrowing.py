@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from .. import make, ops
+from ..builder import Builder
 from ..ir import Atom, DType, Var
-from .context import Context
+from ..surface.arguments import array
 from .values import Value
 
 _WRAPPED = "u" if np.array([np.int64(300)], np.uint8)[0] == 44 else ""
@@ -24,24 +25,21 @@ _WRAPPED = "u" if np.array([np.int64(300)], np.uint8)[0] == 44 else ""
 _FEW = 8  # numbers that are compared one by one
 
 
-def check_numbers(ctx: Context, dtype: np.dtype[Any], items: Value) -> None:
-    """Raise where a NumPy number, or Python's float, in nested lists is no integer of the dtype.
-
-    What is raised is an error for which CPython makes the call again.
-    """
-    if dtype.kind not in "iu" or ctx.frame.fixed or ctx.is_printed:
+def check_numbers(b: Builder, dtype: np.dtype[Any], items: Value) -> None:
+    """Raise at run time where a NumPy number, or Python's float, in nested lists is no integer of the dtype."""
+    if dtype.kind not in "iu":
         return
     found: dict[DType, list[Var]] = {}
     for x in _numbers(items):
         if x.aval.dtype.kind in ("f" if x.aval.weak else "iufc"):
             found.setdefault(x.aval.dtype, []).append(x)
     for given, xs in found.items():
-        joined: list[Atom] = [*xs] if len(xs) <= _FEW else [ctx.array(xs)]
-        outside = [bad for x in joined for bad in _outside(ctx, dtype, x)]
+        joined: list[Atom] = [*xs] if len(xs) <= _FEW else [array(b, xs)]
+        outside = [bad for x in joined for bad in _outside(b, dtype, x)]
         if outside:
             error = OverflowError if given.kind in "iu" else ValueError
-            condition = functools.reduce(functools.partial(make.logical_or, ctx.b), outside)
-            make.raise_if(ctx.b, condition, error, f"a number that is stored is out of bounds for {dtype}")
+            condition = functools.reduce(functools.partial(make.logical_or, b), outside)
+            make.raise_if(b, condition, error, f"a number that is stored is out of bounds for {dtype}")
 
 
 def _numbers(items: Value) -> Iterator[Var]:
@@ -53,9 +51,9 @@ def _numbers(items: Value) -> Iterator[Var]:
             yield from _numbers(x)
 
 
-def _outside(ctx: Context, dtype: DType, x: Atom) -> Iterator[Atom]:
+def _outside(b: Builder, dtype: DType, x: Atom) -> Iterator[Atom]:
     """The conditions under which x is outside the range of the dtype."""
-    b, given = ctx.b, x.aval.dtype
+    given = x.aval.dtype
     low, high = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
     if given.kind in "iu":
         own = np.iinfo(given)

@@ -33,12 +33,13 @@ from ..rewrite import prune, unique_names
 from ..tree import ARRAY, LEAF, NONE, Kind, TreeDef, close_node, open_node, rows_node, static
 from . import attributes, calls, comprehensions, control, expressions, loops, matching, stores, streams, trying
 from .booleans import returned
-from .changes import Change, Returned, changes_of, returned_of
+from .changes import Change, changes_of
 from .context import Context
 from .control import FUNCTION_END, check_defined, sequence
 from .draws import argument
 from .fence import check_entry
 from .guards import Captures, Guard, varying
+from .handed import Returned, returned_of
 from .inlining import hold_shared, inline, prepare
 from .inner import child_name, close, is_made_here
 from .iteration import held
@@ -105,6 +106,7 @@ class Reading:
     reasons: tuple[tuple[int, str], ...] = ()
     changes: tuple[Change, ...] = ()  # then the result is a tuple: what is returned, and the contents for each
     returned: tuple[Returned, ...] = ()
+    beside: int = 0  # so many values stand behind the contents, and then, too, the result is a tuple
     python_bools: frozenset[Var] = frozenset()  # variables that are Python's own bools, which the types do not tell
     ordered: frozenset[int] = frozenset()
 
@@ -248,7 +250,10 @@ def _read_once(
         value = finish(ctx, entered, value)
     results: list[Atom] = []
     contents, changed = changes_of(ctx, value)
-    out = result_tree(ctx, (value, *contents) if changed else value, results, source)
+    written = {c for i, c in ctx.callers.arrays if c.atom is not variables[i]}
+    is_one = partial(_leaves_as_rows, ctx)
+    returned, beside = returned_of(ctx, entered, value, written, is_one) if ctx.keeps_changes else ((), [])
+    out = result_tree(ctx, (value, *contents, *beside) if changed or beside else value, results, source)
     ordered = _ordered(ctx, value, results)
     streams.drop_unused(ctx)
     hidden = ctx.captures.params
@@ -272,9 +277,12 @@ def _read_once(
     )
     layouts = _layouts(ctx, {c for _, c in mutated}, [i for i in range(len(signature.avals)) if i not in leaves])
     pythons = frozenset(ctx.numbers.python_bools)
-    returned = returned_of(ctx, entered, value, {c for _, c in mutated}) if ctx.keeps_changes else ()
     guards = tuple(ctx.captures.guards.values())
-    return Reading(program, leaves, guards, layouts, (), changed, returned, pythons, ordered)
+    return Reading(program, leaves, guards, layouts, (), changed, returned, len(beside), pythons, ordered)
+
+
+def _leaves_as_rows(ctx: Context, v: Value) -> bool:
+    return rows_of(ctx, v) is not None
 
 
 def _apart(hidden: Sequence[Param], shown: Sequence[Param]) -> list[Param]:

@@ -225,8 +225,8 @@ def store_array(ctx: Context, base: Ref, key: Value, value: Value, node: ast.AST
     else:
         atom = ctx.atom(value)
     ctx.at(node)
-    if type(value) is Var:
-        check_numbers(ctx, base.aval.dtype, value)
+    if type(value) is Var and not (ctx.frame.fixed or ctx.is_printed):
+        check_numbers(ctx.b, base.aval.dtype, value)
     elif atom.aval.shape and TAKES_NUMBERS and not ctx.frame.fixed and _is_element(parsed, key):
         raise ShapeError(Diagnostic("setting an array element with a sequence.", instead="store v[0], or v.item()"))
     if parsed.gathers:
