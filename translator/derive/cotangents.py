@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from .. import make, ops
 from ..builder import Builder
 from ..ir import Apply, Atom, Aval, Const, Shape, Var, const, is_number, same_atom
@@ -295,8 +293,3 @@ def _summed_within(b: Builder, c: Atom, axes: tuple[int, ...]) -> Atom | None:
 
 def _leading_ones(shape: Shape) -> int:
     return next((i for i, s in enumerate(shape) if s != 1), len(shape))
-
-
-def real_dtype(dtype: np.dtype[np.generic]) -> np.dtype[np.generic]:
-    """float32 for complex64, float64 for complex128, else the dtype itself."""
-    return np.empty(0, dtype).real.dtype if dtype.kind == "c" else dtype

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -27,8 +27,6 @@ from ..ops.core import (
     indexed_shape,
 )
 from .cotangents import cast_like, materialise, strong, unbroadcast, zeros
-
-Scatter = Callable[[Var, Atom, tuple[Dim, ...], tuple[Atom, ...]], None]
 
 
 def reshape_vjp(b: Builder, s: Apply, ct: Atom, dtype: np.dtype[np.generic] | None = None) -> Atom:
