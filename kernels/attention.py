@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -30,6 +31,7 @@ from .tiles import Held, Index, Tile, Tiles, applies, neighbours, statements_for
 WIDE_HEAD = 128  # elements of a row of q, k or v; of more, in half precision, fewer rows are taken at a time
 WIDEST_HEAD = {True: 256, False: WIDE_HEAD}  # in half precision or not: more do not fit into shared memory
 SUMMED_OVER = {"queries": "k", "keys": "k", "values": "j"}
+REACHES = ("reach", "reach_of_keys", "reach_of_queries")
 FAR = 1 << 20  # the first of the labels that only the scores' product has
 
 
@@ -173,9 +175,9 @@ class Parts:
     after: Tile
     scored: DType
     summed: DType
-    seen: Mapping[str, str]
-    """Of a causal mask: the array that says how far values reach that are no finite numbers, and what the last column
-    is beyond that row's."""
+    seen: Mapping[str, Any]
+    """Of a causal mask: the arrays that say how far odd numbers reach, what the last column is beyond that row's, and
+    how large products may be."""
 
     def text(self, tile: Tile, source: DType, target: DType) -> str:
         """The tile's value in another type than its own."""
@@ -219,24 +221,34 @@ def _parts(fused: Fused, a: Attention, index: _Indices, tiles: Tiles) -> Parts:
     over = [index.batch, index.i, index.channel]
     after = tiles.tile(fused.body.results, out, over, {a.second.targets[0]: gathered}, stored=True)
     tiles.settle()
-    seen = _seen(scores) if 2 * index.products >= WORTH else {}
+    seen = _seen(scores, 2 * index.products)
     return Parts(tiles, queries, keys, scores, weights, values, after, scored, summed, seen)
 
 
-def _seen(scores: Tile) -> Mapping[str, str]:
-    beyond = seen_beyond(scores)
-    if beyond is None:
+def _seen(scores: Tile, operations: int) -> Mapping[str, Any]:
+    beyond = seen_beyond(scores) if operations >= WORTH else None
+    asked = 1 if beyond is None or beyond.most is None else len(REACHES)
+    if beyond is None or operations < asked * WORTH:
         return {}
-    reach = scores.pointer("partial", 0, "reach", np.dtype(np.int32))
-    text = f" + {scores.layout.integer('beyond', beyond, scores.lowered.names)}" if beyond else ""
-    return {"reach": reach, "beyond": text}
+    reaches = [scores.pointer("partial", k, name, np.dtype(np.int32)) for k, name in enumerate(REACHES[:asked])]
+    text = f" + {scores.layout.integer('beyond', beyond.last, scores.lowered.names)}" if beyond.last else ""
+    return {"reaches": reaches, "beyond": text, "most": beyond.most}
 
 
-def reach_group(fused: Fused) -> Fused:
-    """The group of what a causal kernel asks first (see `causal`): its result is the kernel's first partial result."""
+def reach_groups(fused: Fused, language: str) -> list[Fused]:
+    """The groups of what a causal kernel asks first (see `causal`): their results are the kernel's first partial ones,
+    of values, keys and queries."""
     a = match_attention(fused)
-    batch = tuple(n for n in a.scores if n in a.query_labels and n in a.key_labels)
-    return reach_of(fused, a.value, {n: k for k, n in enumerate(a.value_labels)}, batch, a.column)
+    index = _Indices(fused, a, language)
+    columns, batch = index.extents["columns"], index.batch.labels
+    most = _parts(fused, a, index, Tiles(fused, language, {}, frozenset())).seen["most"]
+    own = [{n: k for k, n in enumerate(labels)} for labels in (a.value_labels, a.key_labels, a.query_labels)]
+    found = [reach_of(fused, a.value, own[0], batch, a.column, columns, REACHES[0])]
+    if most is not None:
+        largest = math.sqrt(most / max(1, index.extents["depth"]))
+        found.append(reach_of(fused, a.key, own[1], batch, a.column, columns, REACHES[1], largest))
+        found.append(reach_of(fused, a.query, own[2], batch, None, columns, REACHES[2], largest))
+    return found
 
 
 def _triton(parts: Parts, a: Attention, extents: Mapping[str, int], name: str) -> Launch:

@@ -22,7 +22,7 @@ from .lower import Load, Lowered, Names, Output, Position, Value, lower
 from .maps import FIXED, Map, Term
 
 WORDS = frozenset(
-    """accumulator batch block blocks_i further last reach seen blocks_j columns depth group height i inside j k_across
+    """accumulator batch block blocks_i reach seen blocks_j columns depth group height i inside j k_across
     k_down rows start top total largest higher rescale shift weight score query channel channels j_down depth each
     edge fetch fetch_keys fetch_values held keys_next left left_next level levels made memory offset products right
     right_next scores shared shifts stripe sums tall turn values_next AHEAD BLOCK_C BLOCK_I BLOCK_J BLOCK_K

@@ -44,7 +44,8 @@ from .reading.exact import exact
 from .reading.guards import Guard
 from .reading.handed import Returned
 from .reading.inner import free_outside
-from .reading.reader import Finish, Layout, Reading, read, read_specialised
+from .reading.reader import Finish, read
+from .reading.results import Layout, Reading, read_specialised
 from .reading.signature import Signature
 from .records import dataclass
 from .rewrite import without_rules, without_stops

@@ -39,7 +39,8 @@ from .recompiles import Changing, History
 from .worth import Ledger, size_of
 
 if TYPE_CHECKING:
-    from ...translator.reading.reader import Finish, Reading
+    from ...translator.reading.reader import Finish
+    from ...translator.reading.results import Reading
     from ..inspection.inspection import Inspection
     from ..inspection.lowering import Lowered
     from ..transforms.checks import Sampler

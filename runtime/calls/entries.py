@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import contextmanager
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -345,8 +345,9 @@ class TargetEntry(Entry):
         checks = accelerated.options.checks
         turns = accelerated.target == "cpu" and not (donated or self.draws or self.streams)
         self.orders = Orders(stages["simplify"], translation.ordered, checks) if turns else None
-        later = turns and any(type(x) is np.ndarray and not x.flags.c_contiguous for x in leaves)
-        self.program: Program = load(accelerated.target, f, donated=donated, checks=checks, later=later)
+        first = self._first_way(leaves)
+        first = None if first == "device" and stages is not translation.stages else first
+        self.program: Program = load(accelerated.target, f, donated=donated, checks=checks, first=first)
         self.assemble = assembler(f.out)
         self._accelerated = accelerated
         self.leaf_count = f.out.leaf_count
@@ -366,8 +367,16 @@ class TargetEntry(Entry):
         """The program that computes what is `known`, too: for Arrays, and other arrays that are not NumPy's."""
         if self.function is self.translation.function:
             return self.program
-        checks = self._accelerated.options.checks
-        return load(self._accelerated.target, self.translation.function, donated=self.donated, checks=checks)
+        target, checks = self._accelerated.target, self._accelerated.options.checks
+        return load(target, self.translation.function, donated=self.donated, checks=checks, first=None)
+
+    def _first_way(self, leaves: Sequence[Any]) -> Literal["host", "device"] | None:
+        if any(type(x) is Array for x in leaves):
+            return "device"
+        turned = self.orders is not None and any(
+            type(x) is np.ndarray and not x.flags.c_contiguous for x in leaves
+        )
+        return None if turned or not leaves else "host"
 
     def holds(self, leaves: Sequence[Any]) -> bool:
         """Whether the Arrays are on the device where the program runs."""

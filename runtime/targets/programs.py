@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 
@@ -39,10 +39,11 @@ def load(
     *,
     donated: Sequence[int] = (),
     checks: bool = True,
-    later: bool = False,
+    first: Literal["host", "device"] | None = "host",
 ) -> Program:
-    """Compile for the target, on the processor `later` when it is asked for. Raises TargetError where the device or its
-    toolchain is missing.
+    """Compile for the target. Raises TargetError where the device or its toolchain is missing.
+
+    `first`: the method that will be called first; on the processor the program is compiled for that alone.
     """
     match target:
         case "cpu":
@@ -53,7 +54,7 @@ def load(
                 from .loops import LoopsProgram
 
                 return LoopsProgram(function, *loops, checks)
-            return XlaProgram(function, donated, checks, later)
+            return XlaProgram(function, donated, checks, first)
         case "triton" | "cuda":
             from .gpu import GpuProgram
 

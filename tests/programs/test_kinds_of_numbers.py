@@ -159,6 +159,37 @@ def test_negated_integers_wrap_before_they_are_cast(x: Any, target: str) -> None
     np.testing.assert_array_equal(accelerate(added, target=target)(x, y.copy()), added(x, y.copy()))
 
 
+def compared_to_a_sum(x: Any, n: Any) -> Any:
+    t = n * 1.5 if n < 3 else n
+    return 1 if x[0] + t > 300 else 2
+
+
+def stored_beside_a_double(x: Any, n: Any) -> Any:
+    scale, y = 0.1 if n < 3 else x[1], np.zeros(1)
+    y[0] = scale * 3.0
+    return y, int(scale * 1e9), scale < y[0]
+
+
+def added_to_singles(x: Any, n: Any) -> Any:
+    y, best = np.array([2.5, 0.1, 7.0]), 0.1
+    for v in y:
+        if v > n:
+            best = v
+    y[1] = x[0] + best
+    return y, 0.1 < x[0] + best
+
+
+@pytest.mark.parametrize("target", ["cpu", "numpy"])
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.float64])
+@pytest.mark.parametrize("f", [compared_to_a_sum, stored_beside_a_double, added_to_singles])
+def test_a_kind_decides_how_numbers_are_rounded(f: Callable[..., Any], dtype: Any, target: str) -> None:
+    """Beside a uint8 the ints 100 and 100.0 are not one, nor are 0.1 and np.float64(0.1) beside a float32."""
+    x = np.array([200.1, 3.7]).astype(dtype)
+    compiled = accelerate(f, target=target)
+    for n in (2, 5, 100):
+        assert repr(compiled(x, n)) == repr(f(x, n)), n
+
+
 def chosen_truth(x: Any) -> Any:
     r = np.True_ if x > 3 else np.False_
     return ~r, r + 1, -r.astype(int)

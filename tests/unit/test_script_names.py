@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
+import inspect
 import sys
 from typing import Any
 
@@ -154,3 +156,53 @@ def test_disable_jit_inside_a_program() -> None:
 def test_none_of_jits_arguments() -> None:
     nothing: Any = {"static_argnums": None, "static_argnames": None, "donate_argnums": None, "donate_argnames": None}
     assert jit(lambda x, n=3: x * n, target="numpy", **nothing)(2.0) == 6
+
+
+def scaled(x: Any, power: int = 2, *, scale: float = 1.0) -> Any:
+    return scale * x**power
+
+
+def called_with_scale(f: Any, x: Any) -> Any:
+    names = inspect.signature(f).parameters
+    options = [p for p in names.values() if p.kind is p.KEYWORD_ONLY and p.default is not p.empty]
+    return f(x, **{p.name: 3.0 for p in options}) * len(names)
+
+
+class Scaled:
+    def __call__(self, x: Any, *, scale: float = 2.0) -> Any:
+        return x * scale
+
+    def squared(self, x: Any, *, scale: float = 1.0) -> Any:
+        return x * x * scale
+
+
+@pytest.mark.parametrize("f", [scaled, functools.partial(scaled, power=3), Scaled(), Scaled().squared])
+def test_signatures_of_what_is_called(f: Any) -> None:
+    """Functions that ask which parameters another one takes, as optimisers do, are differentiated and batched."""
+    xs = np.array([1.0, 2.0])
+    want = [called_with_scale(f, x) for x in xs]
+    np.testing.assert_allclose(untraced.vmap(called_with_scale, in_axes=(None, 0))(f, xs), want)
+    slope = (called_with_scale(f, 2.0 + 1e-6) - called_with_scale(f, 2.0 - 1e-6)) / 2e-6
+    np.testing.assert_allclose(grad(called_with_scale, 1)(f, 2.0), slope, rtol=1e-6)
+
+
+def test_signatures_of_functions_made_inside() -> None:
+    def f(x: Any) -> Any:
+        def inner(y: Any, *rest: Any, scale: Any = x) -> Any:
+            return y * scale
+
+        default = inspect.signature(inner).parameters["scale"].default
+        return called_with_scale(inner, x) + called_with_scale(functools.partial(inner, scale=x), x) * default
+
+    x = 2.0
+    assert accelerate(f)(x) == f(x)
+    np.testing.assert_allclose(grad(f)(x), (f(x + 1e-6) - f(x - 1e-6)) / 2e-6, rtol=1e-6)
+
+
+def array_by_default(x: Any, w: Any = np.ones(2)) -> Any:  # noqa: B008
+    return x * w
+
+
+def test_signatures_with_defaults_that_may_change_are_refused() -> None:
+    with pytest.raises(untraced.UnsupportedError, match="a default that may change"):
+        grad(lambda x: np.sum(array_by_default(x)) * len(inspect.signature(array_by_default).parameters))(1.0)

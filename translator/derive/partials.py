@@ -9,7 +9,7 @@ from ..builder import Builder
 from ..errors import Diagnostic, UnsupportedError
 from ..ir import Apply, Atom, Block, Const, Statement, Var, is_number, same_atom
 from ..ops.core import Elementwise, Rule
-from ..reading.reader import splice
+from ..reading.splicing import splice
 from ..rewrite import Substitution, prune, substitute
 from .cotangents import cast_like, product, strong, total, unbroadcast
 

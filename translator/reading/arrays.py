@@ -18,11 +18,12 @@ from ..surface.arguments import static_dtype
 from .aliases import settle
 from .context import Context
 from .demand import static
+from .handlers import call_handler
 from .layout import model_of, modelled, note_fortran
 from .narrowing import check_numbers
 from .overlaps import check_overlap, check_parts
 from .values import Ref, Value
-from .views import Lying, take_for_granted
+from .views import Lying, strides_of, take_for_granted
 
 Implementation = Callable[..., Value]
 
@@ -97,8 +98,6 @@ def _check_elements(ctx: Context, items: Value, dtype: Value) -> None:
 
 
 def _call(ctx: Context, function: Value, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
-    from .handlers import call_handler
-
     return call_handler(ctx, surface.handler_for(function), function, args, kwargs, node)
 
 
@@ -167,19 +166,6 @@ def _contiguous(ctx: Context, x: Value, order: str) -> Value:
     if order == "C" and x.aval.shape:
         take_for_granted(ctx, x.cell, Lying(x.path, in_line=True))
     return x
-
-
-def strides_of(ctx: Context, x: Value, node: ast.AST) -> tuple[int, ...]:
-    """`x.strides`, for arguments that lie in C order; others are refused when they come."""
-    if type(x) is not Ref:
-        return ()
-    array = modelled(x)
-    if array is None:
-        ctx.refuse(node, "the strides of this array are not known here", instead="take a .copy() before")
-    if x.cell.atom.aval.shape:
-        ctx.reshapes.relied_on.add(len(ctx.reshapes.taken))
-        ctx.reshapes.taken.append((x.cell, Lying((), in_line=True)))
-    return tuple(s * x.aval.dtype.itemsize for s in array.strides)
 
 
 def _as_strided(ctx: Context, node: ast.AST, x: Value, *args: Value, **options: Value) -> Value:

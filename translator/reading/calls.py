@@ -25,11 +25,12 @@ from .demand import demand, refuse_undefined, static
 from .functional import call_update
 from .generators import Pieces, of_call
 from .handlers import call_handler, leave_to_cpython
-from .hooks import accelerated_function, call_hook, is_hook
+from .hooks import call_hook, is_hook
 from .inlining import inline, inline_closure
-from .iteration import consumed, known_items
+from .iterables import consumed
+from .iteration import known_items
 from .known import constants_of_library, run_known
-from .libraries import is_library
+from .libraries import accelerated_function, is_library
 from .methods import call_method, scatter
 from .nodes import nodes_of
 from .pythonic import builtin_for, vectorized
@@ -378,7 +379,3 @@ def _call_known(ctx: Context, f: Any, args: list[Value], kwargs: dict[str, Value
     if isinstance(owner, slice):
         static(ctx, owner, node, "a slice")
     return run_known(ctx, node, functools.partial(f, **kwargs), *args)
-
-
-Context.expressions[ast.Call] = call_node
-Context.calling = call_value

@@ -19,7 +19,7 @@ from typing import Any
 from ..errors import CutError, Diagnostic
 from .aliases import memory_of
 from .context import Context
-from .iteration import Getter, known_items
+from .iterables import Getter
 from .liveness import Liveness, Names, reads
 from .nodes import nodes_of
 from .reach import containers_of, objects_of
@@ -30,22 +30,6 @@ Seen = Iterable[tuple[Frame, str]]
 _NONE: Names = frozenset()
 _WHY = "it would do so a piece at a time, between what its consumer does"
 _INSTEAD = "collect the values in a list"
-
-
-def yield_(ctx: Context, node: ast.Yield) -> Value:
-    _collect(ctx, [None if node.value is None else ctx.eval(node.value)])
-    return None
-
-
-def yield_from(ctx: Context, node: ast.YieldFrom) -> Value:
-    _collect(ctx, known_items(ctx, ctx.eval(node.value), node))
-    return None
-
-
-def _collect(ctx: Context, values: list[Value]) -> None:
-    held = ctx.frame.env[YIELDS]
-    ctx.touch(held)
-    held.extend(values)
 
 
 class Pieces:
@@ -149,6 +133,3 @@ def _check_unchanged(ctx: Context, g: Generator, node: ast.AST) -> None:
     if changed or any(_meaning(frame, name) is not value for frame, name, value in g.names):
         why = "the values that are still to come would see it"
         ctx.cut(node, f"what {g.name} reads has changed before it is used up", why, _INSTEAD)
-
-
-Context.expressions.update({ast.Yield: yield_, ast.YieldFrom: yield_from})

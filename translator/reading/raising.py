@@ -101,6 +101,11 @@ def ends_in_raise(body: Sequence[ast.stmt]) -> bool:
     return bool(body) and isinstance(body[-1], ast.Raise)
 
 
+def raise_where(ctx: Context, bad: Atom, error: Thrown) -> None:
+    """Let the program raise a known error under a condition."""
+    ctx.append(Raise(bad, Block((), (), ()), error, ctx.b.span))
+
+
 def _append(ctx: Context, bad: Atom, shot: Snapshot) -> None:
     raised = shot.flow
     assert isinstance(raised, Raised)

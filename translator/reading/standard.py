@@ -9,6 +9,7 @@ import ast
 import copy
 import dataclasses
 import enum
+import inspect
 import itertools
 import operator
 import types
@@ -20,17 +21,18 @@ import numpy as np
 from .. import surface
 from ..library import ordering
 from .attributes import get_attribute
+from .conditions import truth
 from .context import Context
-from .control import truth
 from .demand import ask, static
-from .expressions import binary, compare_pair, contains, unary
 from .handlers import call_handler
-from .indexing import index_value
 from .inlining import inline
 from .iteration import known_items
 from .keyed import Keyed, are_alike
 from .known import run_known
+from .operators import binary, compare_pair, contains, unary
+from .signatures import signature_of
 from .stores import augmented_value, store
+from .subscripts import index_value
 from .values import (
     Endless,
     Foreign,
@@ -478,6 +480,7 @@ LIBRARY: dict[Any, Implementation] = {
     dataclasses.asdict: _asdict,
     dataclasses.astuple: _astuple,
     **{python: _bisect(python, source) for python, source in ordering.PYTHON.items()},
+    inspect.signature: signature_of,
     copy.copy: _copy,
     copy.deepcopy: _deepcopy,
     **{getattr(operator, name): _binary_function(kind) for name, kind in _BINARY.items()},

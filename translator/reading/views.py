@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,7 +15,7 @@ from ..ops.core import Gather, IndexAttrs
 from ..records import dataclass
 from ..surface import create, elementwise, shape
 from .context import Context
-from .layout import is_ordered, laid_out, model_of
+from .layout import is_ordered, laid_out, model_of, modelled
 from .steps import read_only, replayed
 from .values import (
     Cell,
@@ -143,3 +144,16 @@ def _takes_views(path: Sequence[Step], array: np.ndarray[Any, Any], in_line: boo
             return False
         ahead *= n
     return True
+
+
+def strides_of(ctx: Context, x: Value, node: ast.AST) -> tuple[int, ...]:
+    """`x.strides`, for arguments that lie in C order; others are refused when they come."""
+    if type(x) is not Ref:
+        return ()
+    array = modelled(x)
+    if array is None:
+        ctx.refuse(node, "the strides of this array are not known here", instead="take a .copy() before")
+    if x.cell.atom.aval.shape:
+        ctx.reshapes.relied_on.add(len(ctx.reshapes.taken))
+        ctx.reshapes.taken.append((x.cell, Lying((), in_line=True)))
+    return tuple(s * x.aval.dtype.itemsize for s in array.strides)

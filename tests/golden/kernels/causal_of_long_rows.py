@@ -81,7 +81,8 @@ def causal_t(
     # The last rows first, which see most columns.
     top = (blocks_i - 1 - block) * BLOCK_I
     # What a row does not see has the weight 0, which leaves out all but a value that is no finite number.
-    seen = tl.minimum(columns, tl.maximum(top + BLOCK_I, tl.load(reach_ptr + batch)))
+    seen = tl.maximum(top + BLOCK_I, tl.load(reach_ptr + batch))
+    seen = tl.minimum(seen, columns)
     i = top + tl.arange(0, BLOCK_I)[:, None]
     k_across = tl.arange(0, BLOCK_K)[None, :]
     k_down = tl.arange(0, BLOCK_K)[:, None]
