@@ -346,6 +346,7 @@ class TargetEntry(Entry):
         turns = accelerated.target == "cpu" and not (donated or self.draws or self.streams)
         self.orders = Orders(stages["simplify"], translation.ordered, checks) if turns else None
         first = self._first_way(leaves)
+        first = None if first == "device" and stages is not translation.stages else first
         self.program: Program = load(accelerated.target, f, donated=donated, checks=checks, first=first)
         self.assemble = assembler(f.out)
         self._accelerated = accelerated
@@ -361,6 +362,14 @@ class TargetEntry(Entry):
         self.direct = straight and unseen and not translation.changes
         self.one = f.out.leaf_count == 1 and f.out.kind.name == "LEAF"
 
+    @functools.cached_property
+    def full(self) -> Program:
+        """The program that computes what is `known`, too: for Arrays, and other arrays that are not NumPy's."""
+        if self.function is self.translation.function:
+            return self.program
+        target, checks = self._accelerated.target, self._accelerated.options.checks
+        return load(target, self.translation.function, donated=self.donated, checks=checks, first=None)
+
     def _first_way(self, leaves: Sequence[Any]) -> Literal["host", "device"] | None:
         if any(type(x) is Array for x in leaves):
             return "device"
@@ -368,14 +377,6 @@ class TargetEntry(Entry):
             type(x) is np.ndarray and not x.flags.c_contiguous for x in leaves
         )
         return None if turned or not leaves else "host"
-
-    @functools.cached_property
-    def full(self) -> Program:
-        """The program that computes what is `known`, too: for Arrays, and other arrays that are not NumPy's."""
-        if self.function is self.translation.function:
-            return self.program
-        checks = self._accelerated.options.checks
-        return load(self._accelerated.target, self.translation.function, donated=self.donated, checks=checks)
 
     def holds(self, leaves: Sequence[Any]) -> bool:
         """Whether the Arrays are on the device where the program runs."""

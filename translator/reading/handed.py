@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..ir import Capture, Const, Var
+from ..progressions import Windows, windows_of
 from ..purpose import purpose
 from ..records import dataclass
 from ..tree import Kind, TreeDef, close_node, open_node
@@ -24,7 +25,7 @@ from .changes import changed_containers, follow
 from .context import Context
 from .guards import fetch
 from .steps import is_read_only, is_shown, shown
-from .values import Cell, Choice, Path, Ref, Step, Value, is_leaf
+from .values import Cell, Choice, OpStep, Path, Ref, Step, Value, is_leaf
 from .views import Lying
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class Shown:
     """
 
     origin: Origin
-    steps: tuple[tuple[Step, tuple[int, ...]], ...] = ()
+    steps: tuple[tuple[Step | Windows, tuple[int, ...]], ...] = ()
     is_itself: bool = True
     layouts: tuple[Lying, ...] = ()
 
@@ -136,7 +137,7 @@ class _Finder:
             elif purpose().hands_back:
                 inner.setdefault(v.cell, []).append((keys, v))
         for cell, refs in inner.items():
-            refs = [(keys, r) for keys, r in refs if all(map(is_shown, r.path))]
+            refs = [(keys, r) for keys, r in refs if self._is_shown(r)]
             if refs and _share_memory([r for _, r in refs]):
                 self.known[cell] = Beside(self._place(Ref(cell)))
                 for keys, r in refs:
@@ -155,7 +156,7 @@ class _Finder:
                 yield from self._found_in(x, (*keys, k))
 
     def _origin(self, v: Ref) -> Origin | None:
-        if not all(map(is_shown, v.path)):
+        if not self._is_shown(v):
             return None
         return next((self.known[cell] for cell in v.cell.group if cell in self.known), None)
 
@@ -164,10 +165,22 @@ class _Finder:
         assert origin is not None
         parameter = self.parameters.get(v.cell)
         is_itself = not v.path and (parameter is None or v is parameter or not purpose().hands_back)
-        steps = tuple((s, tuple(map(self._place, getattr(s, "dynamic", ())))) for s in v.path)
+        steps = tuple(self._step(s, Ref(v.cell, v.path[:k])) for k, s in enumerate(v.path))
         taken = [lying for cell, lying in self.ctx.reshapes.taken if cell is v.cell and lying.in_line]
         layouts = tuple(x for x in taken if x.path == v.path[: len(x.path)])
         return Shown(origin, steps, is_itself, layouts)
+
+    def _step(self, step: Step, before: Ref) -> tuple[Step | Windows, tuple[int, ...]]:
+        found = self._windows(step, before)
+        return (step, tuple(map(self._place, getattr(step, "dynamic", ())))) if found is None else (found, ())
+
+    def _windows(self, step: Step, before: Ref) -> Windows | None:
+        if isinstance(step, OpStep):
+            return None
+        return windows_of(self.ctx.definition, before.aval.shape, step.dims, step.dynamic)
+
+    def _is_shown(self, v: Ref) -> bool:
+        return all(is_shown(s) or self._windows(s, Ref(v.cell, v.path[:k])) for k, s in enumerate(v.path))
 
     def _chosen(self, keys: Keys, v: Ref, choice: Choice) -> Iterator[Returned]:
         """A part of what is one array or another by a number of the run."""

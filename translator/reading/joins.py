@@ -45,7 +45,8 @@ _LADDER = "ifc"
 def _choice_of(ctx: Context, v: Ref) -> Choice:
     """Which of the caller's arrays a view is of: one, or one of those that a branch before has left."""
     known = v.cell.choice
-    if any(getattr(s, "dynamic", ()) for s in v.path):  # numbers of the branch, which nobody knows after it
+    numbers = {a for s in v.path for a in getattr(s, "dynamic", ()) if isinstance(a, Var)}
+    if not numbers <= ctx.callers.variables:  # they may be the branch's, which nobody knows after it
         return Choice(make.lift(np.int64(0)), (None,))
     if known is not None:
         of = tuple(r if r is None or not v.path else Ref(r.cell, (*r.path, *v.path)) for r in known.of)

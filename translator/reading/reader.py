@@ -173,6 +173,7 @@ def _read_once(
     ctx.captures.function(function)
     params, variables = _bind_parameters(ctx, frame, signature, leaves, shared=changes != "dropped")
     entered = dict(frame.env)
+    ctx.callers.variables = frozenset(variables)
     if owner is not _NO_OWNER:
         _refuse_method(function)
     value = _returned(ctx, frame, source)

@@ -14,6 +14,7 @@ from ..evaluate import numpy_index
 from ..ir import Atom, Aval
 from ..ops import bits
 from ..ops.core import Attrs, AxesAttrs, Dim, Gather, IndexAttrs, Op, ShapeAttrs, gather_position, indexed_shape
+from ..progressions import Windows
 from .values import IndexStep, OpStep, Ref, Step
 
 
@@ -70,8 +71,10 @@ def unviewed(b: Builder, step: Step, base: Atom, new: Atom, transforms: bool = F
     raise CutError(Diagnostic(what, why=why, instead="take a .copy() and write that"))
 
 
-def shown(x: np.ndarray[Any, Any], step: Step, numbers: Sequence[Any] = ()) -> np.ndarray[Any, Any]:
+def shown(x: np.ndarray[Any, Any], step: Step | Windows, numbers: Sequence[Any] = ()) -> np.ndarray[Any, Any]:
     """What NumPy shows of an array by this step; `numbers` are the values of `dynamic`."""
+    if isinstance(step, Windows):
+        return _windows(x, step)
     if isinstance(step, IndexStep):
         if any(isinstance(d, Gather) for d in step.dims):
             return _diagonal(x, step, numbers)
@@ -89,6 +92,14 @@ def shown(x: np.ndarray[Any, Any], step: Step, numbers: Sequence[Any] = ()) -> n
             part: np.ndarray[Any, Any] = getattr(x, step.op.name)
             return part
     return x.view(step.aval.dtype)
+
+
+def _windows(x: np.ndarray[Any, Any], windows: Windows) -> np.ndarray[Any, Any]:
+    k, starts, within = windows.axis, windows.starts, windows.within
+    first = x[(slice(None),) * k + (slice(starts.start + within.start, None),)]
+    shape = (*x.shape[:k], len(starts), len(within), *x.shape[k + 1 :])
+    strides = (*x.strides[:k], x.strides[k] * starts.step, x.strides[k] * within.step, *x.strides[k + 1 :])
+    return np.lib.stride_tricks.as_strided(first, shape, strides, writeable=False)
 
 
 def is_shown(step: Step) -> bool:
