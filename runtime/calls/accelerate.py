@@ -13,7 +13,7 @@ import math
 import sys
 import threading
 import types
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -219,7 +219,8 @@ class Accelerated:
         """The result of a call; what the function changed in the caller's containers is stored there."""
         changes, returned = entry.translation.changes, entry.translation.returned
         if changes or returned:
-            from ...translator.reading.changes import apply_changes, hand_back, holds_twice
+            from ...translator.reading.changes import apply_changes, holds_twice
+            from ...translator.reading.handed import hand_back
 
             if changes and holds_twice(given):
                 return on_host(self.fun, *given)
@@ -241,10 +242,12 @@ class Accelerated:
             return result
         bound = signature_of(self.fun).bind(*given[0], **given[1])
         bound.apply_defaults()
-        if changes:
-            apply_changes(changes, bound.arguments, result)
-            result = result[0]
-        return hand_back(returned, bound.arguments, result)
+        beside: Sequence[Any] = ()
+        if changes or entry.translation.beside:
+            result, contents, beside = result[0], result[1 : len(changes) + 1], result[len(changes) + 1 :]
+            apply_changes(changes, bound.arguments, (result, *contents))
+        arrays = not any(type(x) is Array for x in leaves)
+        return hand_back(returned, bound.arguments, result, beside, arrays)
 
     def _ran(
         self, entry: Entry, leaves: list[Any], given: tuple[Any, Any], repeats: tuple[type[Exception], ...] = ()
@@ -378,7 +381,8 @@ class Accelerated:
         """Let further calls with arguments of this kind go straight to the entry."""
         if all(type(a) is Array for a in args):
             self._fast[tuple([a._spec for a in args])] = entry
-        self.__class__ = specialised(Accelerated, entry, args) or type(self)
+        if not entry.translation.returned or all(type(a) is Array for a in args):
+            self.__class__ = specialised(Accelerated, entry, args) or type(self)
 
     def _objects(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[int | str, Any]:
         """The arguments, by position or name, that are objects of the user's classes.

@@ -40,12 +40,10 @@ def load(
     donated: Sequence[int] = (),
     checks: bool = True,
     first: Literal["host", "device"] | None = "host",
-    handed_back: frozenset[int] = frozenset(),
 ) -> Program:
     """Compile for the target. Raises TargetError where the device or its toolchain is missing.
 
     `first`: the method that will be called first; on the processor the program is compiled for that alone.
-    `handed_back`: leaves of the result for which the caller gets his own arrays, which the program has written.
     """
     match target:
         case "cpu":
@@ -55,7 +53,7 @@ def load(
             if loops is not None:
                 from .loops import LoopsProgram
 
-                return LoopsProgram(function, *loops, checks, handed_back)
+                return LoopsProgram(function, *loops, checks)
             return XlaProgram(function, donated, checks, first)
         case "triton" | "cuda":
             from .gpu import GpuProgram

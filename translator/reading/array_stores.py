@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import functools
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -21,6 +20,7 @@ from .contents import known_arrays
 from .context import Context
 from .demand import follows_loops
 from .indexing import Key, extend_index, mask_for, mask_of, masked, parse_key, selected_view
+from .narrowing import check_numbers
 from .overlaps import check_overlap
 from .runs import first, past
 from .selection import align, concrete, condition, refuse, strict_of, true_places
@@ -55,8 +55,8 @@ def store_array(ctx: Context, base: Ref, key: Value, value: Value, node: ast.AST
     else:
         atom = ctx.atom(value)
     ctx.at(node)
-    if type(value) is Var:
-        _check_number(ctx, base.aval.dtype, value)
+    if type(value) is Var and not (ctx.frame.fixed or ctx.is_printed):
+        check_numbers(ctx.b, base.aval.dtype, value)
     elif atom.aval.shape and TAKES_NUMBERS and not ctx.frame.fixed and _is_element(parsed, key):
         raise ShapeError(Diagnostic("setting an array element with a sequence.", instead="store v[0], or v.item()"))
     if parsed.gathers:
@@ -78,29 +78,6 @@ def _is_element(parsed: Key, key: Value) -> bool:
     """Whether an index is of one element, and not of a part without axes, as x[0, ...] is."""
     has_ellipsis = any(e is Ellipsis for e in (key if type(key) is tuple else (key,)))
     return not has_ellipsis and not parsed.new_axes and all(isinstance(d, At) for d in parsed.dims)
-
-
-def _check_number(ctx: Context, dtype: np.dtype[Any], x: Var) -> None:
-    """Raise where a NumPy number, or Python's float, is no integer of the dtype: NumPy casts arrays, and makes Python's
-    ints of numbers. Python's own ints are asked by `fits`.
-    """
-    kind, b = x.aval.dtype.kind, ctx.b
-    if dtype.kind not in "iu" or kind not in ("f" if x.aval.weak else "iuf") or ctx.frame.fixed or ctx.is_printed:
-        return
-    low, high = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
-    outside: list[Atom] = []
-    if kind == "f":
-        number = make.astype(b, x, np.dtype(np.float64))
-        least = make.less(b, number, low) if low == -(2**63) else make.less_equal(b, number, low - 1.0)
-        outside = [make.not_equal(b, number, number), least, make.greater_equal(b, number, high + 1.0)]
-    else:
-        own = np.iinfo(x.aval.dtype)
-        outside += [make.less(b, x, low)] if own.min < low else []
-        outside += [make.greater(b, x, high)] if own.max > high else []
-    if outside:
-        error = OverflowError if kind != "f" else ValueError
-        condition = functools.reduce(functools.partial(make.logical_or, b), outside)
-        make.raise_if(b, condition, error, f"a number that is stored is out of bounds for {dtype}")
 
 
 def store_view(ctx: Context, view: Ref, atom: Atom) -> None:

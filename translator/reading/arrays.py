@@ -14,11 +14,13 @@ from collections.abc import Callable
 import numpy as np
 
 from .. import surface
+from ..surface.arguments import static_dtype
 from .aliases import settle
 from .context import Context
 from .demand import static
 from .handlers import call_handler
 from .layout import model_of, modelled, note_fortran
+from .narrowing import check_numbers
 from .overlaps import check_overlap, check_parts
 from .values import Ref, Value
 from .views import Lying, strides_of, take_for_granted
@@ -41,6 +43,7 @@ def _array(
     copy = _copy_mode(static(ctx, copy, node, "copy"))
     if copy or type(object) is not Ref:
         _check_copy(copy, object, dtype)
+        _check_elements(ctx, object, dtype)
         return _ordered(_call(ctx, np.array, [object, dtype], {"ndmin": ndmin}, node), order)
     made = _as_array(ctx, node, object, dtype, copy=copy)
     missing = static(ctx, ndmin, node, "ndmin") - len(object.aval.shape)
@@ -62,6 +65,7 @@ def _as_array(
     _check_copy(copy, a, dtype)
     if copy:
         return _ordered(_call(ctx, np.array, [a, dtype], {}, node), order)
+    _check_elements(ctx, a, dtype)
     made = _call(ctx, np.asarray, [a, dtype], {}, node)
     return _contiguous(ctx, made, order) if order in ("C", "F") and type(a) is Ref else made
 
@@ -84,6 +88,13 @@ def _check_copy(copy: Value, x: Value, dtype: Value) -> None:
     """Raises ValueError, as NumPy does, where copy=False cannot be had."""
     if copy is False and (type(x) is not Ref or (dtype is not None and x.aval.dtype != np.dtype(dtype))):
         raise ValueError("Unable to avoid copy while creating an array as requested.")
+
+
+def _check_elements(ctx: Context, items: Value, dtype: Value) -> None:
+    """Numbers on a list must fit the dtype; a single one is cast."""
+    target = static_dtype(dtype) if isinstance(items, list | tuple) else None
+    if target is not None and not (ctx.frame.fixed or ctx.is_printed):
+        check_numbers(ctx.b, target, items)
 
 
 def _call(ctx: Context, function: Value, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:

@@ -184,7 +184,7 @@ def _view(ctx: Context, owner: Value, args: list[Value], kwargs: dict[str, Value
         elif a is not np.ndarray:
             refuse_class(ctx, a, node)
     if not given:
-        return owner
+        return Ref(owner.cell, owner.path) if type(owner) is Ref else owner  # another object
     return call_handler(ctx, _VIEW, "view", [owner, *given], {}, node)
 
 

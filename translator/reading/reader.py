@@ -28,16 +28,17 @@ from ..purpose import purpose
 from ..rewrite import prune, unique_names
 from ..tree import ARRAY, LEAF, Kind, TreeDef, close_node
 from . import streams
-from .changes import changes_of, returned_of
+from .changes import changes_of
 from .context import Context
 from .draws import argument
 from .fence import check_entry
 from .flow import FUNCTION_END, sequence
 from .guards import Captures, varying
+from .handed import returned_of
 from .inlining import hold_shared, prepare
 from .inner import child_name, close
 from .language import new_context
-from .listed import check_crowd
+from .listed import check_crowd, rows_of
 from .recursion import call_routine, described, mark, may_stay
 from .results import Layout, Reading, result_tree
 from .signature import Opaque, Signature, specialise, static_value
@@ -172,6 +173,7 @@ def _read_once(
     ctx.captures.function(function)
     params, variables = _bind_parameters(ctx, frame, signature, leaves, shared=changes != "dropped")
     entered = dict(frame.env)
+    ctx.callers.variables = frozenset(variables)
     if owner is not _NO_OWNER:
         _refuse_method(function)
     value = _returned(ctx, frame, source)
@@ -183,7 +185,10 @@ def _read_once(
         value = finish(ctx, entered, value)
     results: list[Atom] = []
     contents, changed = changes_of(ctx, value)
-    out = result_tree(ctx, (value, *contents) if changed else value, results, source)
+    written = {c for i, c in ctx.callers.arrays if c.atom is not variables[i]}
+    is_one = partial(_leaves_as_rows, ctx)
+    returned, beside = returned_of(ctx, entered, value, written, is_one) if ctx.keeps_changes else ((), [])
+    out = result_tree(ctx, (value, *contents, *beside) if changed or beside else value, results, source)
     ordered = _ordered(ctx, value, results)
     streams.drop_unused(ctx)
     hidden = ctx.captures.params
@@ -207,9 +212,12 @@ def _read_once(
     )
     layouts = _layouts(ctx, {c for _, c in mutated}, [i for i in range(len(signature.avals)) if i not in leaves])
     pythons = frozenset(ctx.numbers.python_bools)
-    returned = returned_of(ctx, entered, value, {c for _, c in mutated}) if ctx.keeps_changes else ()
     guards = tuple(ctx.captures.guards.values())
-    return Reading(program, leaves, guards, layouts, (), changed, returned, pythons, ordered)
+    return Reading(program, leaves, guards, layouts, (), changed, returned, len(beside), pythons, ordered)
+
+
+def _leaves_as_rows(ctx: Context, v: Value) -> bool:
+    return rows_of(ctx, v) is not None
 
 
 def _apart(hidden: Sequence[Param], shown: Sequence[Param]) -> list[Param]:

@@ -13,10 +13,11 @@ from ..ir import Atom, Function, Var
 from ..records import dataclass
 from ..tree import ARRAY, LEAF, NONE, TreeDef, open_node, rows_node, static
 from .booleans import returned
-from .changes import Change, Returned
+from .changes import Change
 from .context import Context
 from .demand import check_defined
 from .guards import Guard
+from .handed import Returned
 from .iterables import held
 from .listed import rows_of
 from .selection import concrete
@@ -57,6 +58,7 @@ class Reading:
     reasons: tuple[tuple[int, str], ...] = ()
     changes: tuple[Change, ...] = ()  # then the result is a tuple: what is returned, and the contents for each
     returned: tuple[Returned, ...] = ()
+    beside: int = 0  # so many values stand behind the contents, and then, too, the result is a tuple
     python_bools: frozenset[Var] = frozenset()  # variables that are Python's own bools, which the types do not tell
     ordered: frozenset[int] = frozenset()
 

@@ -13,7 +13,7 @@ from ..ir import Atom, Var
 from ..ops import bits
 from ..ops.core import Gather, IndexAttrs
 from ..records import dataclass
-from ..surface import elementwise, shape
+from ..surface import create, elementwise, shape
 from .context import Context
 from .layout import is_ordered, laid_out, model_of, modelled
 from .steps import read_only, replayed
@@ -56,6 +56,8 @@ def view_of(
         atom = made.args[0]
     in_line = function is shape.ravel and not ctx.frame.fixed
     if not steps and not in_line:  # the library's NumPy source asks for a shape, not for protection
+        if function in _ITSELF:
+            return base
         protected = function is shape.broadcast_to and not ctx.frame.fixed
         return read_only(base) if protected else Ref(base.cell, base.path)  # another object than `base`
     view = Ref(base.cell, (*base.path, *reversed(steps)))
@@ -90,6 +92,12 @@ def atom_of_copy(ctx: Context, base: Ref, steps: list[Step]) -> Atom:
 
 
 _VIEWS = frozenset({"reshape", "transpose", "broadcast_to", "expand_dims", "squeeze", "real", "imag"}) | bits.NAMES
+
+
+_ITSELF: frozenset[Callable[..., Any]] = frozenset(
+    {create.as_array, create.as_contiguous, shape.squeeze, elementwise.real}
+)
+"""Functions that give the very array where nothing is to be done."""
 
 
 @dataclass(frozen=True, slots=True)
