@@ -137,7 +137,7 @@ def _cut_endless(ctx: Context, node: ast.AST) -> NoReturn:
 
 def held(ctx: Context, v: Value) -> Value:
     """`v` as a name or a container holds it: of an iterator it is known when it has been consumed."""
-    if type(v) in (Zip, Enumerate, Reversed, Grid):
+    if type(v) in (Zip, Enumerate, Reversed, Grid, Endless):
         return Iterated(v)
     return v if type(v) is not list else ctx.iterator(v) or v
 
