@@ -24,10 +24,10 @@ from .context import Context
 from .control import truth
 from .demand import ask, static
 from .expressions import binary, compare_pair, contains, unary
+from .generators import next_of
 from .handlers import call_handler
 from .indexing import index_value
 from .inlining import inline
-from .generators import next_of
 from .iteration import known_items
 from .keyed import Keyed, are_alike
 from .known import run_known
