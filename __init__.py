@@ -169,15 +169,17 @@ _NAMESPACES = {  # `import untraced.random` and `untraced.random`: the module th
     "tree_util": "runtime.trees.tree_util",
     "typing": "runtime.namespaces.typing",
 }
-_SPARSE = ("sparse.linalg",)
 _WITHIN = {
     "example_libraries": ("optimizers", "stax"),
     "experimental": ("mesh_utils", "ode", "shard_map"),
     "lax": ("linalg",),
     "nn": ("initializers",),
     "numpy": ("fft", "linalg"),
-    "scipy": ("fft", "integrate", "linalg", "ndimage", "optimize", "signal", "sparse", *_SPARSE, "special", "stats"),
-}
+    "scipy": (
+        "cluster", "cluster.vq", "fft", "integrate", "interpolate", "linalg", "ndimage", "optimize", "signal", "sparse",
+        "sparse.linalg", "special", "stats",
+    ),
+}  # fmt: skip
 
 __version__ = "0.1.0"
 

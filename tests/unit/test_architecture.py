@@ -175,3 +175,18 @@ def test_every_room_is_named_in_the_architecture() -> None:
     assert not [r for r in sorted(rooms) if f"{r.split('/')[-1]}/" not in text]
     packages = re.findall(r"^    untraced\.(\S+)$", (ROOT / "setup.cfg").read_text(), re.M)
     assert {p.replace(".", "/") for p in packages} == rooms
+
+
+def test_what_the_documents_name_is_there() -> None:
+    """`module.name` of a module of the package, and `room/module` or `room/package` of a room of it."""
+    words: dict[str, set[str]] = {}
+    for file, text in texts().items():
+        words.setdefault(Path(file).stem, {"py"}).update(WORD.findall(text))
+    paths = {"/".join(p.parts[-2:]) for file in texts() for p in (Path(file).with_suffix(""), Path(file).parent)}
+    rooms = {Path(file).parent.name for file in texts()}
+    for document in (ROOT / "ARCHITECTURE.md", *(ROOT / "docs/internals").glob("*.md")):
+        text = document.read_text()
+        names = re.findall(r"`(\w+)\.(\w+)`", text)
+        assert not [(m, name) for m, name in names if m in words and name not in words[m]], document
+        places = re.findall(r"`(?:\w+/)*(\w+)/(\w+)`", text)
+        assert not [(r, m) for r, m in places if r in rooms and f"{r}/{m}" not in paths], document

@@ -1,4 +1,10 @@
-"""Elementwise derivatives: partials are spliced in, and broadcasting is undone, here and nowhere else."""
+"""Elementwise derivatives: partials are spliced in, and broadcasting is undone, here and nowhere else.
+
+    def f(y, x):                        def f_grad(y, x):
+        return np.sum(np.sin(x) * y)        return np.sum(np.sin(x), axis=0)
+
+`x` has an axis in front that `y` has not: the cotangent of `y` is the sum over it.
+"""
 
 from __future__ import annotations
 

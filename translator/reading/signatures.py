@@ -35,7 +35,7 @@ def signature_of(ctx: Context, node: ast.AST, function: Value) -> inspect.Signat
 def signature_of_closure(function: Closure) -> inspect.Signature:
     """The parameters of the definition."""
     a = function.node.args
-    kinds = [(p, _Parameter.POSITIONAL_ONLY) for p in a.posonlyargs]
+    kinds: list[tuple[ast.arg, Any]] = [(p, _Parameter.POSITIONAL_ONLY) for p in a.posonlyargs]
     kinds += [(p, _Parameter.POSITIONAL_OR_KEYWORD) for p in a.args]
     kinds += [(p, _Parameter.VAR_POSITIONAL) for p in (a.vararg,) if p is not None]
     kinds += [(p, _Parameter.KEYWORD_ONLY) for p in a.kwonlyargs]
