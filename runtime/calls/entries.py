@@ -133,6 +133,7 @@ class Entry:
                 raise _overlap(self, where, "itself")
 
 
+_NUMBERS = (bool, int, float, complex)
 _NUMPYS = (np.ndarray, np.generic, int, float, complex)
 
 
@@ -240,7 +241,8 @@ class HostEntry(Entry):
         result = self._called(arguments)
         given = [x for x in (*arguments, *self.standing()) if isinstance(x, np.ndarray)]
         ordered = self.translation.ordered if any(map(_is_turned, given)) else ()
-        return _Owner(given, ordered, known).owned(self.function.out, result)
+        avals = [r.aval for r in self.function.body.results]
+        return _Owner(given, avals, ordered, known).owned(self.function.out, result)
 
     def _called(self, arguments: Sequence[Any]) -> Any:
         try:
@@ -278,10 +280,12 @@ def _is_turned(x: np.ndarray[Any, Any]) -> bool:
 class _Owner:
     """Gives results memory of their own, as on compiled targets. `held`: arrays whose memory is taken.
 
+    `avals` are the types of the leaves: where CPython has computed with Python's numbers, NumPy would give its own.
     Leaves that are `ordered` lie in C's order; those that are `known` stay what they are, and are not given to anybody.
     """
 
     given: Sequence[np.ndarray[Any, Any]]
+    avals: Sequence[Aval]
     ordered: Container[int]
     known: Container[int]
     held: set[int] = dataclasses.field(default_factory=set)
@@ -291,7 +295,7 @@ class _Owner:
         if tree.kind is Kind.LEAF:
             if first in self.known:
                 return x
-            own = self._own(x, tree == ARRAY)
+            own = self._own(x, tree == ARRAY, self.avals[first])
             return np.ascontiguousarray(own) if first in self.ordered else own
         if tree.type is Rows:
             return [v.copy() if isinstance(v, np.ndarray) else v for v in x]
@@ -305,14 +309,14 @@ class _Owner:
             first += t.leaf_count
         return close_node(shell, made)
 
-    def _own(self, x: Any, is_array: bool) -> Any:
+    def _own(self, x: Any, is_array: bool, aval: Aval) -> Any:
         """A result leaf that is no argument's memory, nor an earlier leaf's, and keeps none alive that is much larger;
         without axes a NumPy scalar, unless it is an array in NumPy."""
         x = plain(x)  # printed programs call the namespaces
         if not is_array and isinstance(x, np.ndarray) and not x.shape:
             return x[()]
         if not isinstance(x, np.ndarray):
-            return x
+            return aval.dtype.type(x) if type(x) in _NUMBERS and not aval.weak else x
         owner = x
         while isinstance(owner.base, np.ndarray):
             owner = owner.base

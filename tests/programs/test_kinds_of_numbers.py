@@ -374,3 +374,13 @@ def test_numpy_numbers_of_a_list_keep_what_the_dtype_holds(target: str) -> None:
             for made, want in zip(accelerate(f, target=target)(x), expected, strict=True):
                 np.testing.assert_array_equal(made, want)
                 assert made.dtype == want.dtype
+
+
+@pytest.mark.parametrize("target", ["cpu", "numpy"])
+@pytest.mark.parametrize("number", [5, 5.0, True, np.int8(5), np.float64(5)])
+def test_comparisons_with_known_numpy_numbers_are_numpys(number: Any, target: str) -> None:
+    def compared(t: Any) -> Any:
+        return np.int8(3) < t, np.float64(2) == t, 3 < t, np.int64(2) + 0 * t
+
+    found, expected = accelerate(compared, target=target)(number), compared(number)
+    assert [(type(x), x) for x in found] == [(type(x), x) for x in expected]

@@ -120,8 +120,8 @@ def rows(x):
 
 
 PROGRAMS: list[Program] = [
-    *((f, lambda: (square(),)) for f in (parts, named, protected, windows, rearranged, outside, with_each_other)),
-    *((f, lambda: (square(),)) for f in (apart, bits, rows, by_default)),
+    *((f, lambda: (square(),)) for f in (parts, named, protected, windows, rearranged, outside)),
+    *((f, lambda: (square(),)) for f in (with_each_other, apart, bits, rows, by_default)),
     (parts, lambda: (square().T,)),
     (parts, lambda: (np.arange(36.0).reshape(6, 6)[::2, 1::2],)),
     (windows, lambda: (square().T,)),

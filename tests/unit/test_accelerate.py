@@ -454,5 +454,5 @@ def test_results_share_the_memory_that_they_share_in_numpy_and_keep_no_larger_ar
         for k, x in enumerate(found):
             x[...] = k
         assert [x.max() for x in found] == [3.0, 1.0, 2.0, 3.0]
-        alone = accelerate(lambda a, b: (a @ b).ravel()[:5], target=target)(np.ones((n, n)), np.ones((n, n)))
+        alone = accelerate(lambda a, b: (a @ b).ravel()[:3], target=target)(np.ones((n, n)), np.ones((n, n)))
         assert alone.base is None
