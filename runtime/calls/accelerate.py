@@ -13,7 +13,7 @@ import math
 import sys
 import threading
 import types
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -219,8 +219,7 @@ class Accelerated:
         """The result of a call; what the function changed in the caller's containers is stored there."""
         changes, returned = entry.translation.changes, entry.translation.returned
         if changes or returned:
-            from ...translator.reading.changes import apply_changes, holds_twice
-            from ...translator.reading.handed import hand_back
+            from ...translator.reading.changes import holds_twice
 
             if changes and holds_twice(given):
                 return on_host(self.fun, *given)
@@ -238,16 +237,7 @@ class Accelerated:
             if not is_of_the_run(error):
                 raise
             return self._last_word(error, given)
-        if not (changes or returned):
-            return result
-        bound = signature_of(self.fun).bind(*given[0], **given[1])
-        bound.apply_defaults()
-        beside: Sequence[Any] = ()
-        if changes or entry.translation.beside:
-            result, contents, beside = result[0], result[1 : len(changes) + 1], result[len(changes) + 1 :]
-            apply_changes(changes, bound.arguments, (result, *contents))
-        arrays = not any(type(x) is Array for x in leaves)
-        return hand_back(returned, bound.arguments, result, beside, arrays)
+        return entry.handed_back(self.fun, leaves, given, result) if changes or returned else result
 
     def _ran(
         self, entry: Entry, leaves: list[Any], given: tuple[Any, Any], repeats: tuple[type[Exception], ...] = ()

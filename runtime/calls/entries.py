@@ -22,10 +22,11 @@ from ...translator.errors import AliasError, Diagnostic
 from ...translator.ir import Aval, Function, Param, may_raise
 from ...translator.pipeline import LAST, Translation, translate
 from ...translator.purpose import purposed
+from ...translator.reading.changes import apply_changes
 from ...translator.reading.draws import is_draw
 from ...translator.reading.guards import default_guards, fetch
-from ...translator.reading.handed import known_leaves
-from ...translator.reading.signature import Signature, value_key
+from ...translator.reading.handed import Ended, hand_back, known_leaves, needs_arguments
+from ...translator.reading.signature import Signature, signature_of, value_key
 from ...translator.reading.streams import stream_of
 from ...translator.records import dataclass
 from ...translator.routines import runs_in_cpython
@@ -65,6 +66,9 @@ class Entry:
         self.draws = any(map(is_draw, self.captures))
         self.streams = [found for p in self.captures if (found := stream_of(p)) is not None]
         self.known = known_leaves(translation)
+        self.needs_arguments = bool(translation.changes) or needs_arguments(translation.returned)
+        kept = [i for i in range(len(sources)) if i not in translation.statics]
+        self.sources = [sources[i] for i in kept]
         self.mutated = _mutated_leaves(self.function, binding.signature, translation.statics)
         made = {p.name for p in self.captures if is_draw(p) or stream_of(p) is not None}
         outside = (fetch(p.capture) for p in self.captures if p.capture is not None and p.name not in made)
@@ -81,6 +85,10 @@ class Entry:
     def knows(self, leaves: Sequence[Any]) -> bool:
         """Whether in a call with these leaves there are results that need not be computed: the caller gets his own."""
         return bool(self.known) and all(isinstance(x, _NUMPYS) for x in leaves)
+
+    def given(self, leaves: Sequence[Any]) -> list[Any]:
+        """The arguments' leaves that are parameters of the program, in its order."""
+        return [leaves[s] if type(s) is int else s.value for s in self.sources]  # type: ignore[union-attr]
 
     def arguments(self, leaves: Sequence[Any]) -> list[Any]:
         """The leaves of the signature, then the captured arrays; `mutated` indexes these."""
@@ -103,6 +111,24 @@ class Entry:
         assert capture is not None
         path = (f".{key}" if how == "attr" else f"[{key!r}]" for how, key in capture.path)
         return f"{capture.name or 'an object'}{''.join(path)}"
+
+    def handed_back(
+        self, fun: Callable[..., Any], leaves: Sequence[Any], given: tuple[Any, Any], made: Any
+    ) -> Any:
+        """The result of a call of `fun`, of which the program has `made` this; the caller's containers have their new
+        contents.
+        """
+        changes, arguments = self.translation.changes, None
+        if self.needs_arguments:
+            bound = signature_of(fun).bind(*given[0], **given[1])
+            bound.apply_defaults()
+            arguments = bound.arguments
+        result, beside = made, ()
+        if changes or self.translation.beside:
+            result, contents, beside = made[0], made[1 : len(changes) + 1], made[len(changes) + 1 :]
+            apply_changes(changes, arguments or {}, (result, *contents))
+        is_numpys = not any(type(x) is Array for x in leaves)
+        return hand_back(self.translation.returned, Ended(arguments, self.given(leaves), beside, is_numpys), result)
 
     def check_writes(self, arguments: Sequence[Any]) -> None:
         """Refuse, before anything runs, writes that NumPy would refuse, and writes to memory that is passed twice."""
@@ -355,8 +381,6 @@ class TargetEntry(Entry):
         self.assemble = assembler(f.out)
         self._accelerated = accelerated
         self.leaf_count = f.out.leaf_count
-        kept = [i for i in range(len(binding.sources)) if i not in translation.statics]
-        self.sources = [binding.sources[i] for i in kept]
         results = [r.aval for r in translation.source.body.results[: self.leaf_count]]
         self.outs = [spec_of(a, self.device) for a in results]
         self.finish = [_finisher(a, t == ARRAY) for a, t in zip(results, leaf_nodes(f.out), strict=True)]
@@ -394,7 +418,7 @@ class TargetEntry(Entry):
         return self.assemble([Array(o, spec) for o, spec in zip(outs, self.outs, strict=False)])
 
     def run(self, leaves: Sequence[Any]) -> Any:
-        values = [leaves[s] if type(s) is int else s.value for s in self.sources]  # type: ignore[union-attr]
+        values = self.given(leaves)
         if self.mutated or self.layouts:
             self.check_writes(self.arguments(leaves))
         if self.captures:

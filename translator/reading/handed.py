@@ -42,7 +42,15 @@ class Beside:
     number: int
 
 
-Origin = Path | Capture | Beside
+@dataclass(frozen=True, slots=True)
+class Given:
+    """An array that is an argument or in one, by its place among the program's parameters."""
+
+    place: int
+
+
+Origin = Path | Capture | Beside | Given
+"""A way from the arguments leads to a container."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +123,7 @@ class _Finder:
         self.value = value
         self.is_one = is_one
         self.beside: list[Value] = []
-        self.known: dict[Cell, Origin] = {**ctx.callers.array_paths}
+        self.known: dict[Cell, Origin] = {cell: Given(place) for place, cell in ctx.callers.arrays}
         self.known.update((cell, p.capture) for p, _, cell in ctx.captures.params if cell is not None and p.capture)
         if not purpose().hands_back:
             self.known = {cell: origin for cell, origin in self.known.items() if cell in written}
@@ -226,39 +234,61 @@ def _shown_of(x: np.ndarray[Any, Any], path: Path | tuple[Step, ...]) -> np.ndar
 # ---- after a call --------------------------------------------------------------------------------
 
 
-def hand_back(
-    returned: Sequence[Returned], arguments: dict[str, Any], result: Any, beside: Sequence[Any], arrays: bool
-) -> Any:
-    """The result with the caller's own containers, and where `arrays` are NumPy's what shows his own, for what the
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A call that has been made: its arguments by name, None where no container is handed back; the arrays and numbers
+    that the program was given, in its order; what stands behind the result; whether all arrays are NumPy's.
+    """
+
+    arguments: dict[str, Any] | None
+    values: Sequence[Any]
+    beside: Sequence[Any]
+    is_numpys: bool
+
+    def find(self, origin: Origin) -> Any:
+        """What is there."""
+        if type(origin) is Given:
+            return self.values[origin.place]
+        if isinstance(origin, Beside):
+            return self.beside[origin.number]
+        if isinstance(origin, Capture):
+            return fetch(origin)
+        assert self.arguments is not None
+        return follow(self.arguments, origin)
+
+
+def hand_back(returned: Sequence[Returned], call: Ended, result: Any) -> Any:
+    """The result with the caller's own containers, and where all arrays are NumPy's what shows his own, for what the
     program has made of them.
     """
     for r in returned:
-        what = r.choices[0 if r.which is None else int(beside[r.which])]
+        what = r.choices[0 if r.which is None else int(call.beside[r.which])]
         if what is None:
             continue
-        own = _found(arguments, beside, what.origin)
+        own = call.find(what.origin)
         if isinstance(own, list | dict | set):
             result = _with(result, r.keys, own)
-        elif arrays and isinstance(own, np.ndarray):
-            view = what.of(own, beside)
+        elif call.is_numpys and isinstance(own, np.ndarray):
+            view = what.of(own, call.beside)
             result = result if view is None else _with(result, r.keys, view)
     return result
 
 
-def _found(arguments: dict[str, Any], beside: Sequence[Any], origin: Origin) -> Any:
-    if isinstance(origin, Capture):
-        return fetch(origin)
-    return beside[origin.number] if isinstance(origin, Beside) else follow(arguments, origin)
+def needs_arguments(returned: Sequence[Returned]) -> bool:
+    """Whether the caller's containers are handed back."""
+    return any(what is not None and isinstance(what.origin, tuple) for r in returned for what in r.choices)
 
 
 def _with(result: Any, keys: Keys, own: Any) -> Any:
     """The result with `own` in this place; its lists and dicts stay what they are."""
     if not keys:
         return own
+    k, *rest = keys
+    if type(result) is tuple:
+        return (*result[:k], _with(result[k], tuple(rest), own), *result[k + 1 :])
     opened = open_node(result)
     assert opened is not None
     children, shell = opened
-    k, *rest = keys
     inner = _with(children[k], tuple(rest), own)
     if inner is children[k]:
         return result
