@@ -602,6 +602,17 @@ def _reads_what_it_fills(x, n):
     return seen
 
 
+def _fills_a_list_of_each_turn(x, n):
+    for i in range(n):
+        if i == 1:
+            continue
+        print(i)
+        pair = [np.sum(x), i]
+        pair.append(np.sum(np.sqrt(x + i)))
+        x += 0.1
+    return x
+
+
 def _fills_through_two_names(x, n):
     seen: list[Any] = []
     other = seen
@@ -621,7 +632,10 @@ def _fills_the_callers(x, n, found):
     return found
 
 
-@pytest.mark.parametrize("fun", [_probes, _rows_of_one_array, _reads_what_it_fills, _fills_through_two_names])
+@pytest.mark.parametrize(
+    "fun",
+    [_probes, _rows_of_one_array, _reads_what_it_fills, _fills_a_list_of_each_turn, _fills_through_two_names],
+)
 def test_lists_that_loops_fill(fun: Fun) -> None:
     check(fun, np.linspace(0.1, 1.0, 8), 20)
 

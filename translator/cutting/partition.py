@@ -251,11 +251,12 @@ class _Cutter:
             return run
         names = [self._free("item") for _ in run[first:end]]
         self.locals |= frozenset(names)
+        lists = {found[0] for s in run[first:end] if (found := append_of(s)) is not None}
         items: list[ast.stmt] = []
         appending: list[ast.stmt] = []
         for s, item in zip(run[first:end], names, strict=True):
             made, fill = self._apart(s, item)
-            self.after[made] = self.after[s] | frozenset(names)
+            self.after[made] = self.after[s].union(names, lists)
             items.append(made)
             appending.append(fill)
         return [*run[:first], *items, *appending, *run[end:]]
