@@ -278,14 +278,16 @@ def _triton(parts: Parts, a: Attention, extents: Mapping[str, int], name: str) -
         "BLOCK_C": _power(extents["channels"]),
     }
     scores, weights, after = parts.scores, parts.weights, parts.after
+    queries = _operand(parts.queries, score_dtype, "[BLOCK_I, BLOCK_K]", "k_across < depth")
     sections = {
-        "queries": _operand(parts.queries, score_dtype, "[BLOCK_I, BLOCK_K]", "k_across < depth"),
+        "queries": queries,
+        "query": queries["operand"] if str(queries["operand"]).isidentifier() else "query",
         "keys": _operand(parts.keys, score_dtype, "[BLOCK_K, BLOCK_J]", "k_down < depth"),
         "scores": {"lines": scores.lines(), "text": parts.text(scores, a.score.aval.dtype, parts.summed)},
         "weights": {
             "lines": weights.lines(),
             "text": parts.text(weights, a.weight.aval.dtype, parts.summed),
-            "operand": f"weight.to({weights.dialect.type_name(dtype)})",
+            "operand": weights.dialect.convert("weight", parts.summed, dtype),
         },
         "values": _operand(parts.values, dtype, "[BLOCK_J, BLOCK_C]", "j_down < columns"),
         "divided": a.divided,
