@@ -114,6 +114,8 @@ class _Scores:
 
     def replaced(self, language: str, facts: Facts) -> Block | None:
         """The block with the scores made again; None: it is no gradient, or that is not worth it."""
+        if len(self.firsts(self.lasts)) < 2:
+            return None
         made = {s.targets[0] for s in self.region}
         changed = vanishing([*self.region, *self.lasts])
         self.region = [s for s in changed if s.targets[0] in made]
@@ -121,15 +123,21 @@ class _Scores:
         backward = [s for s in self.lasts if len(self.firsts([s])) > 1]
         if not backward:
             return None
-        inputs = {a for s in self.slice_of(backward) for a in s.args if isinstance(a, Var) and a not in made}
-        before = self._ancestors(inputs)
+        before = self._ancestors(self._inputs(backward))
         alone = [s for s in self.lasts if s not in backward and s.targets[0] in before]
         together = [s for s in self.lasts if s not in alone]
+        if {s.targets[0] for s in together} & self._ancestors(self._inputs(together)):
+            return None  # one of them waits for another, as in derivatives of second order
         chosen = (*([s] for s in alone), together)
         groups = [close(self.slice_of(g), [s.targets[0] for s in g], "attention") for g in chosen]
         if any(len(g.body.statements) > LONGEST or not fits(g, language) for g in groups):
             return None
         return self._rebuilt(groups) if self._is_worth(groups, language, facts) else None
+
+    def _inputs(self, lasts: Sequence[Apply]) -> set[Var]:
+        """What these products and the work in front of them take from outside of the region."""
+        made = {s.targets[0] for s in self.region}
+        return {a for s in self.slice_of(lasts) for a in s.args if isinstance(a, Var) and a not in made}
 
     def _ancestors(self, values: set[Var]) -> set[Var]:
         """The values, and all that they are made of."""

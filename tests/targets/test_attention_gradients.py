@@ -119,3 +119,28 @@ def test_kernels_fit_the_devices(architecture: int) -> None:
     for k in [k for k in kernels if k.kind == "attention"][1:]:
         made = compile_program(k.program, architecture, k.program.regular)
         assert made.shared <= 99 << 10 and resources_of(made.cubin, made.entry).stack <= 32
+
+
+def layers(q: Any, k: Any, v: Any) -> Any:
+    o = softmax(q @ k.T) @ v
+    return np.sum((softmax(o[:, :16] @ k.T / 4) @ v) ** 2)
+
+
+def test_each_of_two_layers_makes_its_scores_again(backend: TritonInterpreter) -> None:
+    args = three((20, 16), (45, 16), (45, 24))
+    derivative = grad(layers, argnums=(0, 1, 2))
+    names = [k.name.rpartition("_")[2] for k in kernels_of(translated(derivative, args), "triton", SLOW_MEMORY)]
+    assert names.count("columns") == 2
+    found = GpuExecutor(translated(derivative, args), backend, SLOW_MEMORY)(args)
+    for got, want in zip(found, derivative(*(a.astype("f8") for a in args)), strict=True):
+        np.testing.assert_allclose(got, want, rtol=0, atol=1e-5 * np.abs(want).max())
+
+
+def test_derivatives_of_second_order_keep_the_scores() -> None:
+    """There one product of the scores waits for another."""
+    function, args = CASES["plain"]
+
+    def second(q: Any, k: Any, v: Any) -> Any:
+        return np.sum(grad(function)(q, k, v) ** 2)
+
+    assert "attention" not in kinds(grad(second, argnums=(0, 1, 2)), args)
