@@ -79,6 +79,8 @@ def checkify(fun: Callable[..., Any], errors: frozenset[str] = user_checks) -> C
     def checked(*args: Any, **kwargs: Any) -> tuple[Error, Any]:
         raised = {"user": JaxRuntimeError, "index": IndexError, "division": ZeroDivisionError}
         caught = (FloatingPointError, *(raised[kind] for kind in errors if kind in raised))
+        invalid: Any
+        divide: Any
         invalid, divide = ("raise" if kind in errors else None for kind in ("nan", "division"))
         try:
             with np.errstate(invalid=invalid, divide=divide):
