@@ -120,6 +120,12 @@ def test_imports_stand_at_the_top() -> None:
             assert not [name for name in names if not name.startswith(seldom)], module
 
 
+def test_names_with_an_underscore_are_their_modules_own() -> None:
+    for file, (imports, _) in parts().items():
+        names = [name.split(".") for _, _, name in imports if name.startswith("untraced.")]
+        assert not [n for n in names if n[-1].startswith("_") and not n[-1].startswith("__")], file
+
+
 def test_backends_are_imported_where_they_are_used() -> None:
     """The translator imports none, the other rooms none when they are imported: `import untraced` is light."""
     for file, (imports, _) in parts().items():
