@@ -26,6 +26,7 @@ from ..ir import Statement
 from ..records import dataclass
 from .context import WITHIN, Context
 from .control import Flow, Kont, branches, sequence
+from .libraries import is_library
 from .reach import containers_of
 from .values import Cell, Detour, Raised, Undefined
 
@@ -172,6 +173,8 @@ class Trying:
                 handler = self.handler_of(raised)
                 if handler is not None:
                     yield i, condition, handler
+            if is_library(self.ctx.frame.scope.function):
+                continue  # NumPy's own `try` asks what operands are, not for their values
             for raised in unknown_failures(s):
                 if self.catches(raised):
                     what = f"what may raise {raised.__name__}, nobody knows when, in a `try` that catches it"

@@ -38,6 +38,7 @@ from ..library import (
     padding,
     polynomials,
     quantiles,
+    queues,
     random_sources,
     rearranging,
     scattering,
@@ -106,6 +107,8 @@ def transformed_handler_for(function: Any) -> Handler | None:
     """The handler of what CPython computes by itself, unless it is to be differentiated or batched."""
     if id(function) in _transformed():
         return _transformed()[id(function)][1]
+    if "numpy.polynomial" in sys.modules and id(function) in _transformed_series():
+        return _transformed_series()[id(function)][1]
     if "scipy" not in sys.modules:
         return None
     from . import scipy
@@ -141,7 +144,7 @@ def _transformed() -> Table:
     _enter_numpy(table, direct, inline=False, view=False)
     for module in (polynomials, linalg, convolving):
         _enter_numpy(table, module.TRANSFORMED, inline=True, view=False)
-    for function, source in complex_numbers.TRANSFORMED.items():
+    for function, source in (*complex_numbers.TRANSFORMED.items(), *queues.TRANSFORMED.items()):
         enter(table, Handler(source, inline=True), [function])
     return table
 
@@ -181,6 +184,7 @@ def functions() -> Table:
     known: tuple[Callable[..., Any], ...] = (
         *support.STATIC,
         *checks.STATIC,
+        *polynomials.STATIC,
         *gathering.STATIC,
         *inserting.STATIC,
         *random_sources.STATIC,
@@ -198,6 +202,13 @@ def _polynomials() -> Table:
     for entries, inline, view in _entries():
         chosen = {name: own for name, own in entries.items() if name.startswith(_POLYNOMIAL)}
         _enter_numpy(table, chosen, inline=inline, view=view, skipped=None)
+    return table
+
+
+@cache
+def _transformed_series() -> Table:
+    table: Table = {}
+    _enter_numpy(table, polynomials.TRANSFORMED_SERIES, inline=True, view=False, skipped=None)
     return table
 
 
