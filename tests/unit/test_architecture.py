@@ -23,6 +23,7 @@ CALLED_BY_OTHERS = {
     *("branch_", "loop_"),  # by name, `runtime/transforms/strategies`
     "visit_Call",  # ast.NodeTransformer
     "create_module",  # Python's import
+    *("rotate", "popleft", "extendleft", "integ"),  # users, of the objects that stand for Python's and NumPy's
 }
 
 Definition = ast.FunctionDef | ast.ClassDef

@@ -263,11 +263,12 @@ def set_attribute(ctx: Context, owner: Value, name: str, value: Value, node: ast
         return
     cls = type(owner.value) if isinstance(owner, Foreign) else type(owner)
     _refuse_descriptor(ctx, cls, name, node)
-    part = None if is_library(cls) else getattr(cls, name, None)
+    fixed = is_library(cls) and (isinstance(owner, Foreign) or not is_object(owner))
+    part = None if fixed else getattr(cls, name, None)
     if isinstance(part, property) and hasattr(part.fset, "__code__"):
         ctx.captures.part(cls, name)
         ctx.call(part.fset, [owner, value], {}, node)
-    elif _is_plain(owner, cls, name, part):
+    elif not fixed and _is_plain(owner, cls, name, part):
         ctx.set_attribute(_mirror(ctx, owner, name, node) if isinstance(owner, Foreign) else owner, name, value)
     else:
         what = f"how {describe(owner)} takes a new attribute {name} is not known here"
@@ -283,7 +284,7 @@ def _refuse_descriptor(ctx: Context, cls: type, name: str, node: ast.AST) -> Non
 
 def _is_plain(owner: Value, cls: type, name: str, part: Any) -> bool:
     """Whether an assignment does no more than to bind the name in the object."""
-    if isinstance(owner, type | types.FunctionType | types.ModuleType) or is_library(cls) or cls.__flags__ & _FIXED:
+    if isinstance(owner, type | types.FunctionType | types.ModuleType) or cls.__flags__ & _FIXED:
         return isinstance(owner, SharedNames)
     slot = isinstance(part, types.MemberDescriptorType)
     return not _defines(cls, "__setattr__") and name not in _OF_OBJECTS and (slot or not hasattr(part, "__set__"))
