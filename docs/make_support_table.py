@@ -64,7 +64,9 @@ are SciPy's own, run by CPython.
   `dawsn`, `erfi` and `voigt_profile` of real numbers. With SciPy's own values: `airy`, `lambertw`, `wofz`, `sici`,
   `fresnel`, `hyp0f1`, `hyperu`, `lpmv`, Struve's, Kelvin's and Bessel functions of any order, elliptic integrals and
   functions, distribution functions and their inverses.
-- `stats.gaussian_kde`, and the functions of `cmath`.
+- `stats.gaussian_kde`, `rankdata` and `mode`, and the functions of `cmath`.
+
+Names of `untraced.scipy` that have no source here are SciPy's own.
 
 What SciPy computes from known numbers alone (windows, filters, nodes) is a constant in derivatives and `vmap`.
 

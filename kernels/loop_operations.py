@@ -173,7 +173,7 @@ class Operations(Reductions):
         return self._decomposed(op, args, dtypes, dtype)
 
     def _decomposed(self, op: Elementwise, args: Sequence[Scalar], dtypes: Sequence[DType], dtype: DType) -> Scalar:
-        from ..translator.reading.reader import splice
+        from ..translator.reading.splicing import splice
 
         assert op.decompose is not None
         b = Builder()

@@ -15,7 +15,8 @@ XLA's algebraic simplifier computes with real numbers, so that rounding, overflo
     log(exp(x))         x                   exp(x) * exp(y)     exp(x + y)
     x / exp(y)          x * exp(-y)         (x ** y) ** z       x ** (y * z)
     sqrt(x * x)         abs(x)              x * 1e200 * 1e-200  x
-    abs(x) >= 0         True
+    abs(x) >= 0         True                np.sum(x * 1e300)   np.sum(x) * 1e300
+    np.sum(-x)          -np.sum(x)          np.sum(x * y[0])    np.sum(x) * y[0]
 
 LLVM does the same to the factors of a product along an axis that it writes out:
 
@@ -26,7 +27,7 @@ A barrier hides from it how an operand was made; it is gone before the fusion, s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -107,9 +108,14 @@ def as_written(function: Function) -> AsWritten:
             case Apply(targets=(target,), op=Reduce(name="prod"), args=(x,)):
                 if target.aval.dtype.kind == "f" and reading.kinds(x):
                     rounded.add((target, 0))
+            case Apply(targets=(target,), op=Reduce(name="sum"), args=(x,)) if target.aval.dtype.kind in "fc":
+                scaled = reading.scaled([x])
+                values.update(scaled)
+                rounded.update((target, 0) for _ in scaled)  # an infinite product, too, is one before it is added
             case Apply(targets=(target,), op=Contract(), args=args) if target.aval.dtype.kind in "fc":
                 if _share_root([reading.kinds(a) for a in args]):
                     values.update(x for x in [reading.home(args[0])] if isinstance(x, Var))
+                values.update(reading.scaled(args))
     return AsWritten(frozenset(values), frozenset(rounded), frozenset(constants))
 
 
@@ -149,18 +155,33 @@ class _Reading:
     def kinds(self, x: Atom) -> frozenset[str]:
         """The operations that may have made the elements of a value; none for arguments and constants."""
         found: set[str] = set()
+        for s in self.makers(x):
+            found.update((_UNKNOWN,) if s is None else _kinds_of(s))
+        return frozenset((_UNKNOWN,)) if _UNKNOWN in found else frozenset(found)
+
+    def makers(self, x: Atom) -> Iterator[Apply | None]:
+        """The statements that may have made the elements of a value; at last None where there are too many."""
         places = [x]
         for seen, place in enumerate(places):
             if seen > _FARTHEST:
-                return frozenset((_UNKNOWN,))
+                yield None
+                return
             var = self.home(place)
             if not isinstance(var, Var):
                 continue
             if var in self.sources:
                 places.extend(self.sources[var])
             if var in self.made:
-                found.update(_kinds_of(self.made[var]))
-        return frozenset(found)
+                yield self.made[var]
+
+    def scaled(self, summands: Sequence[Atom]) -> list[Var]:
+        """Those that may be multiples of something by a factor that many of them share, -1 among them."""
+        found = []
+        for x in summands:
+            var = self.home(x)
+            if isinstance(var, Var) and any(map(_has_factor, self.makers(x))):
+                found.append(var)
+        return found
 
     def counts(self, x: Atom) -> bool:
         """Whether it is 0, 1, 2, ... from end to end."""
@@ -189,6 +210,15 @@ class _Reading:
         products = [k for k, found in enumerate(kinds) if found & {"multiply", _UNKNOWN}]
         decides = len(products) == len(s.args) and name == "subtract" and s.targets[0] not in self.repeated
         return [k for k in products if decides or s.args[k].aval.size <= SMALL or self.is_grid(s.args[k])]
+
+
+def _has_factor(s: Apply | None) -> bool:
+    """Whether a statement multiplies all elements, or many of them, by one number."""
+    if s is None or not isinstance(s.op, Elementwise):
+        return s is None
+    if s.op.name == "negative":
+        return True
+    return s.op.name == "multiply" and any(a.aval.size < s.targets[0].aval.size for a in s.args)
 
 
 def _elements(s: Apply) -> Sequence[Atom] | None:

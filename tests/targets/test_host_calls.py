@@ -13,7 +13,7 @@ import pytest
 
 import untraced
 from untraced import accelerate
-from untraced.tpu import client, compiler, emit_reduce, host_calls, memory, placement, shifted
+from untraced.tpu import client, compiler, emit_reduce, host_calls, memory, placement, platform, shifted
 from untraced.tpu.placement import MOST, Placements
 
 NDArray = np.ndarray[Any, Any]
@@ -292,6 +292,18 @@ def test_signals_wait_for_the_end_of_a_run(monkeypatch: pytest.MonkeyPatch) -> N
         assert signal.getsignal(signal.SIGALRM) is alarm
     finally:
         signal.signal(signal.SIGALRM, before)
+
+
+def test_calls_with_numpy_arrays_run_in_the_calling_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those with Arrays may run in one of XLA's: the call does not wait."""
+    threads: list[int] = []
+    f = instead_of_sorting(monkeypatch, lambda: threads.append(threading.get_ident()))
+    x = RANDOM.random(2000)
+    for _ in range(3):
+        f(x)
+    assert set(threads) == {threading.get_ident()}
+    f(untraced.device_put(x)).block_until_ready()
+    assert len(threads) == 4 and platform.platform(waits=True) is not platform.platform()
 
 
 def test_from_many_threads_with_arrays_in_flight() -> None:

@@ -15,15 +15,14 @@ from .. import surface
 from ..errors import CutError
 from ..ir import Capture, Var
 from . import streams
-from .arrays import strides_of
 from .classes import answer
 from .context import Context
 from .demand import refuse_undefined
 from .growing import Growing, Pile
 from .guards import meant, place_within
-from .hooks import accelerated_function
+from .handlers import call_handler
 from .indexing import copy_of_line, flat_of
-from .libraries import is_library
+from .libraries import accelerated_function, is_library
 from .selection import attribute, concrete
 from .values import (
     LAZY,
@@ -40,6 +39,7 @@ from .values import (
     SharedNames,
     Super,
     Undefined,
+    Update,
     UpdatePlace,
     Updater,
     Value,
@@ -48,6 +48,7 @@ from .values import (
     describe,
     is_object,
 )
+from .views import strides_of
 
 _OWN_METHODS = frozenset({"copy", "fill", "tolist", "view", "flatten", "sort", "partition"})
 
@@ -76,7 +77,6 @@ def get_attribute(ctx: Context, owner: Value, name: str, node: ast.AST) -> Value
     if isinstance(owner, Flat):
         return get_attribute(ctx, copy_of_line(ctx, owner), name, node)
     if isinstance(owner, UpdatePlace):
-        from .functional import update_of
 
         return update_of(ctx, owner, name, node)
     if isinstance(owner, Super):
@@ -100,6 +100,8 @@ def get_attribute(ctx: Context, owner: Value, name: str, node: ast.AST) -> Value
         if not any(isinstance(owner, c) and hasattr(c, name) for c in (list, dict, str, tuple, set, frozenset)):
             ctx.cut(node, f"the attribute {name} of a {type(owner).__name__}")
         return Method(owner, name)
+    if isinstance(owner, inspect.Signature) and name == "parameters":
+        return dict(owner.parameters)
     return _object_attribute(ctx, owner, name, node)
 
 
@@ -126,8 +128,6 @@ def array_attribute(ctx: Context, owner: Value, name: str, node: ast.AST) -> Val
             return aval
     handler = surface.attribute_handler(name)
     if handler is not None:
-        from .handlers import call_handler
-
         return call_handler(ctx, handler, name, [owner], {}, node)
     if name == "flat":
         return flat_of(ctx, owner)
@@ -320,3 +320,22 @@ def _mirror(ctx: Context, owner: Foreign, name: str, node: ast.AST) -> Mirror:
     elif name not in mirror.__dict__:
         ctx.captures.absent(owner, name)
     return mirror
+
+
+UPDATES: dict[str, np.ufunc] = {
+    "add": np.add,
+    "subtract": np.subtract,
+    "multiply": np.multiply,
+    "mul": np.multiply,
+    "divide": np.divide,
+    "power": np.power,
+    "min": np.minimum,
+    "max": np.maximum,
+}
+
+
+def update_of(ctx: Context, place: UpdatePlace, name: str, node: ast.AST) -> Update:
+    """Raises AttributeError for a name that x.at[i] does not have."""
+    if name in ("apply", "get", "set") or name in UPDATES:
+        return Update(place, name)
+    raise AttributeError(f"x.at[...] has no attribute {name!r}")

@@ -8,15 +8,15 @@ from typing import TypeGuard
 
 from ..builder import Builder
 from ..records import dataclass
+from .assignment import assign
+from .conditions import truth
 from .context import Context
-from .control import truth
 from .demand import static
 from .generators import Pieces, of_expression
 from .growing import Pile, read_as_grown
 from .inlining import inline_closure
 from .iteration import end_of, known_items
 from .liveness import Liveness, named_in
-from .stores import assign
 from .values import Closure, Enumerate, Frame, Iterated, Masked, Places, Ref, Reversed, Value, Zip, leaves_in
 from .written import Written
 
@@ -161,6 +161,3 @@ def _is_of_rows(v: Value) -> bool:
         case Enumerate(inner=inner) | Reversed(inner=inner) | Iterated(inner=inner):
             return _is_of_rows(inner)
     return type(v) is Ref
-
-
-Context.expressions.update(dict.fromkeys((ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp), comprehension))

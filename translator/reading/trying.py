@@ -25,7 +25,8 @@ from ..failures import Condition, failures_of, unknown_failures
 from ..ir import Statement
 from ..records import dataclass
 from .context import WITHIN, Context
-from .control import Flow, Kont, branches, sequence
+from .control import branches
+from .flow import Flow, Kont, sequence
 from .reach import containers_of
 from .values import Cell, Detour, Raised, Undefined
 
@@ -214,6 +215,3 @@ def outside(rest: Callable[[], Flow]) -> Flow:
         raise
     except Exception as error:
         raise Escaped(error) from error
-
-
-Context.statements[ast.Try] = try_

@@ -81,7 +81,8 @@ def causal_t(
     # The last rows first, which see most columns.
     top = (blocks_i - 1 - block) * BLOCK_I
     # What a row does not see has the weight 0, which leaves out all but a value that is no finite number.
-    seen = tl.minimum(columns, tl.maximum(top + BLOCK_I, tl.load(reach_ptr + batch)))
+    seen = tl.maximum(top + BLOCK_I, tl.load(reach_ptr + batch))
+    seen = tl.minimum(seen, columns)
     i = top + tl.arange(0, BLOCK_I)[:, None]
     k_across = tl.arange(0, BLOCK_K)[None, :]
     k_down = tl.arange(0, BLOCK_K)[:, None]
@@ -102,9 +103,7 @@ def causal_t(
             mask=(k_down < depth) & (j < columns), other=0
         )
         score = tl.dot(query, k_1, input_precision="ieee", out_dtype=tl.float32)
-        t = i.to(tl.int64)
-        t_1 = j.to(tl.int64)
-        t_2 = t >= t_1
+        t_2 = i >= j
         t_3 = score.to(tl.float16)
         s = (t_3.to(tl.float32) * 0.25).to(tl.float16)
         s_1 = (tl.where(t_2, s.to(tl.float32), float("-inf"))).to(tl.float16)
