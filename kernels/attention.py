@@ -19,7 +19,7 @@ from ..translator.ir import Apply, Atom, DType, Fused, Var
 from ..translator.ops.core import Cast, Contract, ContractAttrs, Elementwise, Reduce, ReduceAttrs
 from ..translator.passes.alignment import nbytes
 from ..translator.records import dataclass
-from .attention_gradient import match_gradient, plan_gradient, times_made
+from .attention_gradient import match_gradient, plan_gradient, reach_groups_of_gradient, times_made
 from .causal import WORTH, reach_of, seen_beyond
 from .contract import SUMMED, Engine, Roles, library_rate
 from .dialects import CUDA, accumulator, is_half
@@ -249,15 +249,19 @@ def _seen(scores: Tile, operations: int) -> Mapping[str, Any]:
 
 
 def reach_groups(fused: Fused, language: str) -> list[Fused]:
-    """The groups of what a causal kernel asks first (see `causal`): their results are the kernel's first partial ones,
+    """The groups of what a causal kernel asks first (see `causal`): their results are the kernel's last partial ones,
     of values, keys and queries."""
+    if not in_one_pass(fused):
+        return reach_groups_of_gradient(fused, language)
     a = match_attention(fused)
     index = _Indices(fused, a, language)
     columns, batch = index.extents["columns"], index.batch.labels
-    most = _parts(fused, a, index, Tiles(fused, language, {}, frozenset())).seen["most"]
+    seen = _parts(fused, a, index, Tiles(fused, language, {}, frozenset())).seen
+    if not seen:
+        return []
     own = [{n: k for k, n in enumerate(labels)} for labels in (a.value_labels, a.key_labels, a.query_labels)]
     found = [reach_of(fused, a.value, own[0], batch, a.column, columns, REACHES[0])]
-    if most is not None:
+    if (most := seen["most"]) is not None:
         largest = math.sqrt(most / max(1, index.extents["depth"]))
         found.append(reach_of(fused, a.key, own[1], batch, a.column, columns, REACHES[1], largest))
         found.append(reach_of(fused, a.query, own[2], batch, None, columns, REACHES[2], largest))
@@ -274,14 +278,16 @@ def _triton(parts: Parts, a: Attention, extents: Mapping[str, int], name: str) -
         "BLOCK_C": _power(extents["channels"]),
     }
     scores, weights, after = parts.scores, parts.weights, parts.after
+    queries = _operand(parts.queries, score_dtype, "[BLOCK_I, BLOCK_K]", "k_across < depth")
     sections = {
-        "queries": _operand(parts.queries, score_dtype, "[BLOCK_I, BLOCK_K]", "k_across < depth"),
+        "queries": queries,
+        "query": queries["operand"] if str(queries["operand"]).isidentifier() else "query",
         "keys": _operand(parts.keys, score_dtype, "[BLOCK_K, BLOCK_J]", "k_down < depth"),
         "scores": {"lines": scores.lines(), "text": parts.text(scores, a.score.aval.dtype, parts.summed)},
         "weights": {
             "lines": weights.lines(),
             "text": parts.text(weights, a.weight.aval.dtype, parts.summed),
-            "operand": f"weight.to({weights.dialect.type_name(dtype)})",
+            "operand": weights.dialect.convert("weight", parts.summed, dtype),
         },
         "values": _operand(parts.values, dtype, "[BLOCK_J, BLOCK_C]", "j_down < columns"),
         "divided": a.divided,

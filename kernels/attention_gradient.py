@@ -15,10 +15,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from ..translator.errors import Diagnostic, UnsupportedError
 from ..translator.ir import Apply, Atom, DType, Fused, Shape, Var
 from ..translator.ops.core import Contract, ContractAttrs, Reduce, ReduceAttrs
 from ..translator.records import dataclass
+from .causal import WORTH, Beyond, reach_of, seen_beyond, vanishes_behind
 from .contract import SUMMED
 from .dialects import accumulator, is_half
 from .facts import precision
@@ -83,8 +86,18 @@ class Gradient:
         return tuple(range(len(self.shape)))
 
     @property
+    def numbers(self) -> int:
+        """How many numbers there are of each row, in partial results of their own."""
+        return 2 + len(self.sums)
+
+    @property
+    def types(self) -> list[DType]:
+        """Of all products."""
+        return [f.dtype for f in self.firsts] + [t.dtype for t in self.lasts]
+
+    @property
     def half(self) -> bool:
-        return all(is_half(p.dtype) for p in (*self.firsts, *self.lasts))
+        return all(map(is_half, self.types))
 
     @property
     def gathered(self) -> DType:
@@ -245,7 +258,7 @@ def plan_gradient(
         raise refused(fused, "gradients of attention in CUDA")
     g = match_gradient(fused)
     index = Indices(fused, g)
-    if any(p.dtype.name not in SUMMED for p in (*g.firsts, *g.lasts)):
+    if any(dtype.name not in SUMMED for dtype in g.types):
         raise refused(fused, "products of this type")
     most = WIDEST_HEAD[g.half]
     if max(index.extents[n] for n in index.depths) > most:
@@ -253,8 +266,9 @@ def plan_gradient(
     known: dict[Var, int] = {}
 
     def kernel() -> Kernel:
-        return Kernel(fused, g, index, Tiles(fused, language, strides, scalars), known)
+        return Kernel(fused, g, index, Tiles(fused, language, strides, scalars), known, seen)
 
+    seen = _seen(fused, g, index, Kernel(fused, g, index, Tiles(fused, language, strides, scalars), known, None))
     launches = [kernel().softmax(f"{name}_softmax")]
     known |= {g.largest.targets[0]: 0, g.total.targets[0]: 1}
     left = list(g.sums)
@@ -272,12 +286,50 @@ def plan_gradient(
     return GroupPlan(name, tuple(launches), ((rows, g.gathered),) * len(known))
 
 
+def _seen(fused: Fused, g: Gradient, index: Indices, kernel: Kernel) -> Beyond | None:
+    """Behind which diagonal nothing adds to any result, while no operand has numbers that are too large."""
+    walked = 2.0 * math.prod(index.extents[n] for n in ("batches", "rows", "columns", "depth"))
+    firsts = kernel.needed([g.score])
+    scores = kernel.tiles.tile([g.score], g.labels, kernel.grid, kernel.held(firsts))
+    beyond = seen_beyond(scores)
+    if beyond is None or walked < 2 * WORTH:
+        return None
+    rows = {s.targets[0]: kernel.row(s.targets[0], "row") for s in (g.largest, g.total, *g.sums)}
+    for results in ([t.weight for t in g.lasts], [s.args[0] for s in g.sums]):
+        if results:
+            tile = kernel.tiles.tile(results, g.labels, kernel.grid, kernel.held(g.firsts) | rows)
+            if not vanishes_behind(tile, beyond.last, g.firsts[0].name):
+                return None
+    half = any(f.dtype == np.float16 for f in g.firsts)
+    most = 2.0**15 if half else 2.0**100
+    return Beyond(beyond.last, min(most, most if beyond.most is None else beyond.most))
+
+
+def reach_groups_of_gradient(fused: Fused, language: str) -> list[Fused]:
+    """The groups that find, for the kernels of a causal gradient, whether operands have numbers that are too large."""
+    g = match_gradient(fused)
+    index = Indices(fused, g)
+    seen = _seen(fused, g, index, Kernel(fused, g, index, Tiles(fused, language, {}, frozenset()), {}, None))
+    if seen is None or seen.most is None:
+        return []
+    found = []
+    for f in g.firsts:
+        for atom, labels in ((f.left, f.left_labels), (f.right, f.right_labels)):
+            own = {n: k for k, n in enumerate(labels)}
+            largest = math.sqrt(seen.most / max(1, index.extents[f.depth]))
+            columns, batch = index.extents["columns"], index.batch.labels
+            found.append(reach_of(fused, atom, own, batch, None, columns, "reach", largest))
+    return found
+
+
 class Kernel:
     """One kernel of a gradient: its tiles and its lines. `known`: the sums along rows that kernels before it have
-    stored, and in which partial result."""
+    stored, and in which partial result. `seen`: the diagonal behind which blocks are left out."""
 
-    def __init__(self, fused: Fused, g: Gradient, index: Indices, tiles: Tiles, known: Mapping[Var, int]) -> None:
-        self.fused, self.g, self.index, self.tiles, self.known = fused, g, index, tiles, known
+    def __init__(
+        self, fused: Fused, g: Gradient, index: Indices, tiles: Tiles, known: Mapping[Var, int], seen: Beyond | None
+    ) -> None:
+        self.fused, self.g, self.index, self.tiles, self.known, self.seen = fused, g, index, tiles, known, seen
         self.dialect = tiles.dialect
         self.grid = [index.batch, index.i, index.j]
         self.size = 64 if g.half else 32 if g.gathered.itemsize == 4 else 16
@@ -456,14 +508,39 @@ class Kernel:
         self.walk += other.lines()
         return other.operand(t.dtype, f"[{high}, {BLOCKS[channel.extent_name]}]", guard)
 
+    def walked(self, along_rows: bool) -> tuple[str, str]:
+        """From where to where a block goes; under a causal mask no further than to the diagonal, or from there on."""
+        if self.seen is None:
+            return "0", "columns" if along_rows else "rows"
+        tile = self.tiles.made[-1]
+        batch = " + batch" if self.index.batch.labels else ""
+        reaches = [
+            f"tl.load({tile.pointer('partial', self.g.numbers + k, f'reach_{k}', np.dtype(np.int32))}{batch})"
+            for k in range(2 * len(self.g.firsts))
+        ]
+        beyond = ""
+        if self.seen.last:
+            beyond = tile.layout.integer("beyond", self.seen.last, tile.lowered.names)
+        self.before.append("# Nothing is to be added from behind the diagonal, but for operands with huge numbers.")
+        self.before.append(f"odd = {reaches[0]}")
+        self.before += [f"odd = tl.maximum(odd, {reach})" for reach in reaches[1:]]
+        if along_rows:
+            last = f"first + BLOCK_I + {beyond}" if beyond else "first + BLOCK_I"
+            self.before.append(f"end = tl.minimum(columns, tl.maximum({last}, odd))")
+            return "0", "end"
+        above = f"tl.maximum(first - {beyond}, 0)" if beyond else "first"
+        self.before.append(f"begin = tl.where(odd > 0, 0, {above} // BLOCK_I * BLOCK_I)")
+        return "begin", "rows"
+
     def launch(self, name: str, along_rows: bool) -> Launch:
         extents = self.index.extents
+        begin, end = self.walked(along_rows)
         blocks = {"BLOCK_I": self.size, "BLOCK_J": self.size}
         blocks |= {BLOCKS[n]: max(16, 1 << (extents[n] - 1).bit_length()) for n in self.used}
         sections = {
             "before": self.before, "walk": self.walk, "after": self.after, "along_rows": along_rows,
             "down": any("j_down" in line for line in (*self.walk, *self.after)),
-            "begin": 0, "end": "columns" if along_rows else "rows",
+            "begin": begin, "end": end, "last_first": along_rows and self.seen is not None,
             "ranges": [(ACROSS[n], BLOCKS[n]) for n in self.used], "blocks": list(blocks),
         }  # fmt: skip
         own = extents["rows" if along_rows else "columns"]

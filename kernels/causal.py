@@ -13,7 +13,7 @@ for it: then such reductions find the keys and the queries that may make larger 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from .lower import Call, Convert, Count, Load, Number, Position, Value
 from .tiles import Tile, applies, statements_for
 
 WORTH = 1 << 33  # operations of both products, half of which take as long as one such reduction
+TRIED = 8  # places behind the diagonal
 LOW = -2000.0  # of exponents this far below the largest nothing is left, in float64 either
 KEPT = {"greater_equal": 0, "greater": -1}  # how much further than i - j + k = 0 such a comparison reaches
 TURNED = {"less_equal": "greater_equal", "less": "greater", "greater_equal": "less_equal", "greater": "less"}
@@ -66,6 +67,34 @@ def seen_beyond(scores: Tile) -> Beyond | None:
         if most != 0.0:
             return Beyond(last, most)
     return None
+
+
+def vanishes_behind(tile: Tile, last: int, score: str) -> bool:
+    """Whether all values of a tile are 0 behind a diagonal, where scores weigh nothing: tried with random products and
+    sums of rows. `score`: the name of the product that scores are made of.
+    """
+    axes = [_axis(tile.space(variable)) for variable in ("i", "j")]
+    rng = np.random.default_rng(0)
+    row = 2
+    places = {axes[0]: np.full(TRIED, row), axes[1]: row + last + 1 + np.arange(TRIED)}
+    found: dict[Value, Any] = {}
+    with np.errstate(all="ignore"):
+        for v in tile.lowered.values:
+            match v.source:
+                case Number(value=value) | Count(value=value):
+                    found[v] = value
+                case Position(term=term) if term.axis in places:
+                    found[v] = term.start + term.step * places[term.axis]
+                case Load(param=param) if param in tile.held:
+                    drawn = rng.uniform(0.5, 2, TRIED if tile.held[param].name == score else ())
+                    found[v] = drawn * rng.choice((-1, 1))
+                case Convert():
+                    found[v] = np.asarray(found[v.args[0]], np.bool_ if v.dtype == np.bool_ else np.float64)
+                case Call(op=op):
+                    found[v] = op.evaluate(*(found[a] for a in v.args))
+                case _:
+                    return False
+        return all(not np.any(found[o.value]) for o in tile.lowered.outputs)
 
 
 def _axis(space: Space) -> int | None:

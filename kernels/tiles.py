@@ -267,6 +267,7 @@ class Tiles:
         self.scalars = scalars
         self.names = Names(set(WORDS))
         self.made: list[Tile] = []
+        self.extents: dict[tuple[int, ...], str] = {}
 
     def tile(
         self,
@@ -301,6 +302,7 @@ class Tiles:
                     raise self.refused("a product used along another axis than its own")
         axes = [[labels.index(n) for n in i.labels if n in labels] for i in indices]
         tile = Tile(lowered, accesses, indices, axes, self.dialect, stored)
+        self.share_extents(tile, labels)
         tile.hold({len(own) + k: h for k, h in enumerate(held.values())})
         tile.hints = [t.hint for t in self.group.targets]
         if self.made:
@@ -308,6 +310,15 @@ class Tiles:
             tile.pointers, tile.scalars, tile.counts = first.pointers, first.scalars, first.counts
         self.made.append(tile)
         return tile
+
+    def share_extents(self, tile: Tile, labels: Sequence[int]) -> None:
+        """One argument for the extent of the same axes, in whichever tiles an index covers them besides others."""
+        for axis in (a for space in tile.layout.spaces for a in space.axes[1:]):
+            own = axis.extent_name
+            axis.extent_name = self.extents.setdefault(tuple(labels[m] for m in axis.members), own)
+            if axis.extent_name != own:
+                del tile.layout.integers[own]
+                self.names.taken.discard(own)
 
     def settle(self) -> None:
         """One width of indices for all tiles; asked before lines are written."""

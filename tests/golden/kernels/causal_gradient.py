@@ -18,7 +18,6 @@ def causal_loss_grad_reach_parts(
         column = start + tl.arange(0, BLOCK)[None, :]
         column_mask = column < end
         mask = row_mask & column_mask
-        column_1 = column % columns_1
         column_0 = column // columns_1
         v = tl.load(v_ptr + row * columns + column, mask=mask)
         t = (v.to(tl.float32) - v.to(tl.float32)).to(tl.float16)
@@ -93,7 +92,6 @@ def causal_loss_grad_t(
         q_ptr + batch * rows * depth + i * depth + k_across,
         mask=(i < rows) & (k_across < depth), other=0
     )
-    query = q
     largest = tl.full([BLOCK_I, 1], float("-inf"), tl.float32)
     total = tl.zeros([BLOCK_I, 1], tl.float32)
     accumulator = tl.zeros([BLOCK_I, BLOCK_C], tl.float32)
@@ -104,7 +102,7 @@ def causal_loss_grad_t(
             k_1_ptr + batch * depth * columns + k_down + j * k_1_stride,
             mask=(k_down < depth) & (j < columns), other=0
         )
-        score = tl.dot(query, k_1, input_precision="ieee", out_dtype=tl.float32)
+        score = tl.dot(q, k_1, input_precision="ieee", out_dtype=tl.float32)
         t_2 = i >= j
         t_3 = score.to(tl.float16)
         s = (t_3.to(tl.float32) * 0.25).to(tl.float16)
@@ -151,6 +149,198 @@ def causal_loss_grad_d_t(t_ptr, d_t_ptr, n, BLOCK: tl.constexpr):
     tl.store(d_t_ptr + i, d_t, mask=mask)
 
 # q @ k.transpose(0, 2, 1)
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def causal_loss_grad_reach_parts(
+    q_ptr, reach_part_ptr, rows, columns, chunks, chunk_length, ROWS: tl.constexpr, BLOCK: tl.constexpr
+):
+    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]
+    row_mask = row < rows
+    chunk = tl.program_id(1)
+    begin = chunk * chunk_length
+    end = tl.minimum(begin + chunk_length, columns)
+    reach_sofar = tl.full([ROWS, BLOCK], (-2147483648), tl.int32)
+    for start in range(begin, end, BLOCK):
+        column = start + tl.arange(0, BLOCK)[None, :]
+        column_mask = column < end
+        mask = row_mask & column_mask
+        q = tl.load(q_ptr + row * columns + column, mask=mask)
+        t = (tl.abs(q.to(tl.float32))).to(tl.float16)
+        t_1 = t.to(tl.float32) <= 22.625
+        t_2 = t_1 == 0
+        t_3 = tl.where(t_2, 4096, 0)
+        reach_sofar = tl.where(mask, tl.maximum(reach_sofar, t_3), reach_sofar)
+    tl.store(
+        reach_part_ptr + row * chunks + chunk, tl.max(reach_sofar, axis=1, keep_dims=True),
+        mask=row_mask
+    )
+
+# q @ k.transpose(0, 2, 1)
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def causal_loss_grad_reach_finish(
+    reach_part_ptr, reach_ptr, rows, columns, ROWS: tl.constexpr, BLOCK: tl.constexpr
+):
+    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]
+    row_mask = row < rows
+    column = tl.arange(0, BLOCK)[None, :]
+    column_mask = column < columns
+    mask = row_mask & column_mask
+    reach_part = tl.load(reach_part_ptr + row * columns + column, mask=mask)
+    reach = tl.max(tl.where(mask, reach_part, (-2147483648)), axis=1, keep_dims=True)
+    tl.store(reach_ptr + row, reach, mask=row_mask)
+
+# q @ k.transpose(0, 2, 1)
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def causal_loss_grad_reach_parts(
+    k_1_ptr, reach_part_ptr, rows, columns, chunks, chunk_length, ROWS: tl.constexpr, BLOCK: tl.constexpr
+):
+    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]
+    row_mask = row < rows
+    chunk = tl.program_id(1)
+    begin = chunk * chunk_length
+    end = tl.minimum(begin + chunk_length, columns)
+    reach_sofar = tl.full([ROWS, BLOCK], (-2147483648), tl.int32)
+    for start in range(begin, end, BLOCK):
+        column = start + tl.arange(0, BLOCK)[None, :]
+        column_mask = column < end
+        mask = row_mask & column_mask
+        k_1 = tl.load(k_1_ptr + row * columns + column, mask=mask)
+        t = (tl.abs(k_1.to(tl.float32))).to(tl.float16)
+        t_1 = t.to(tl.float32) <= 22.625
+        t_2 = t_1 == 0
+        t_3 = tl.where(t_2, 4096, 0)
+        reach_sofar = tl.where(mask, tl.maximum(reach_sofar, t_3), reach_sofar)
+    tl.store(
+        reach_part_ptr + row * chunks + chunk, tl.max(reach_sofar, axis=1, keep_dims=True),
+        mask=row_mask
+    )
+
+# q @ k.transpose(0, 2, 1)
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def causal_loss_grad_reach_finish(
+    reach_part_ptr, reach_ptr, rows, columns, ROWS: tl.constexpr, BLOCK: tl.constexpr
+):
+    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]
+    row_mask = row < rows
+    column = tl.arange(0, BLOCK)[None, :]
+    column_mask = column < columns
+    mask = row_mask & column_mask
+    reach_part = tl.load(reach_part_ptr + row * columns + column, mask=mask)
+    reach = tl.max(tl.where(mask, reach_part, (-2147483648)), axis=1, keep_dims=True)
+    tl.store(reach_ptr + row, reach, mask=row_mask)
+
+# q @ k.transpose(0, 2, 1)
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def causal_loss_grad_reach_parts(
+    d_t_ptr, reach_part_ptr, rows, columns, chunks, chunk_length, ROWS: tl.constexpr, BLOCK: tl.constexpr
+):
+    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]
+    row_mask = row < rows
+    chunk = tl.program_id(1)
+    begin = chunk * chunk_length
+    end = tl.minimum(begin + chunk_length, columns)
+    reach_sofar = tl.full([ROWS, BLOCK], (-2147483648), tl.int32)
+    for start in range(begin, end, BLOCK):
+        column = start + tl.arange(0, BLOCK)[None, :]
+        column_mask = column < end
+        mask = row_mask & column_mask
+        d_t = tl.load(d_t_ptr + row * columns + column, mask=mask)
+        t = (tl.abs(d_t.to(tl.float32))).to(tl.float16)
+        t_1 = t.to(tl.float32) <= 22.625
+        t_2 = t_1 == 0
+        t_3 = tl.where(t_2, 4096, 0)
+        reach_sofar = tl.where(mask, tl.maximum(reach_sofar, t_3), reach_sofar)
+    tl.store(
+        reach_part_ptr + row * chunks + chunk, tl.max(reach_sofar, axis=1, keep_dims=True),
+        mask=row_mask
+    )
+
+# q @ k.transpose(0, 2, 1)
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def causal_loss_grad_reach_finish(
+    reach_part_ptr, reach_ptr, rows, columns, ROWS: tl.constexpr, BLOCK: tl.constexpr
+):
+    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]
+    row_mask = row < rows
+    column = tl.arange(0, BLOCK)[None, :]
+    column_mask = column < columns
+    mask = row_mask & column_mask
+    reach_part = tl.load(reach_part_ptr + row * columns + column, mask=mask)
+    reach = tl.max(tl.where(mask, reach_part, (-2147483648)), axis=1, keep_dims=True)
+    tl.store(reach_ptr + row, reach, mask=row_mask)
+
+# q @ k.transpose(0, 2, 1)
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def causal_loss_grad_reach_parts(
+    v_ptr, reach_part_ptr, rows, columns, chunks, chunk_length, ROWS: tl.constexpr, BLOCK: tl.constexpr
+):
+    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]
+    row_mask = row < rows
+    chunk = tl.program_id(1)
+    begin = chunk * chunk_length
+    end = tl.minimum(begin + chunk_length, columns)
+    reach_sofar = tl.full([ROWS, BLOCK], (-2147483648), tl.int32)
+    for start in range(begin, end, BLOCK):
+        column = start + tl.arange(0, BLOCK)[None, :]
+        column_mask = column < end
+        mask = row_mask & column_mask
+        v = tl.load(v_ptr + row * columns + column, mask=mask)
+        t = (tl.abs(v.to(tl.float32))).to(tl.float16)
+        t_1 = t.to(tl.float32) <= 22.625
+        t_2 = t_1 == 0
+        t_3 = tl.where(t_2, 4096, 0)
+        reach_sofar = tl.where(mask, tl.maximum(reach_sofar, t_3), reach_sofar)
+    tl.store(
+        reach_part_ptr + row * chunks + chunk, tl.max(reach_sofar, axis=1, keep_dims=True),
+        mask=row_mask
+    )
+
+# q @ k.transpose(0, 2, 1)
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def causal_loss_grad_reach_finish(
+    reach_part_ptr, reach_ptr, rows, columns, ROWS: tl.constexpr, BLOCK: tl.constexpr
+):
+    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]
+    row_mask = row < rows
+    column = tl.arange(0, BLOCK)[None, :]
+    column_mask = column < columns
+    mask = row_mask & column_mask
+    reach_part = tl.load(reach_part_ptr + row * columns + column, mask=mask)
+    reach = tl.max(tl.where(mask, reach_part, (-2147483648)), axis=1, keep_dims=True)
+    tl.store(reach_ptr + row, reach, mask=row_mask)
+
+# q @ k.transpose(0, 2, 1)
 # np.tril(np.ones(s.shape[1:], bool))
 # np.exp(s - s.max(axis=-1, keepdims=True))
 # e / e.sum(axis=-1, keepdims=True) @ v
@@ -174,19 +364,26 @@ def quick_exp(x):
 
 @triton.jit
 def causal_loss_grad_d_v_softmax(
-    q_ptr, k_1_ptr, largest_ptr, total_ptr, k_1_stride, rows, columns, depth, BLOCK_I: tl.constexpr,
-    BLOCK_J: tl.constexpr, BLOCK_K: tl.constexpr
+    q_ptr, k_1_ptr, largest_ptr, total_ptr, reach_0_ptr, reach_1_ptr, reach_2_ptr, reach_3_ptr, k_1_stride,
+    rows, columns, depth, BLOCK_I: tl.constexpr, BLOCK_J: tl.constexpr, BLOCK_K: tl.constexpr
 ):
     blocks = tl.cdiv(rows, BLOCK_I)
     batch = tl.program_id(0) // blocks
-    first = tl.program_id(0) % blocks * BLOCK_I
+    # The last rows first, which see most columns.
+    first = (blocks - 1 - tl.program_id(0) % blocks) * BLOCK_I
     k = tl.arange(0, BLOCK_K)[None, :]
     k_down = tl.arange(0, BLOCK_K)[:, None]
     i = first + tl.arange(0, BLOCK_I)[:, None]
     largest = tl.full([BLOCK_I, 1], float("-inf"), tl.float32)
     total = tl.zeros([BLOCK_I, 1], tl.float32)
     q = tl.load(q_ptr + batch * rows * depth + i * depth + k, mask=(i < rows) & (k < depth), other=0)
-    for start in range(0, columns, BLOCK_J):
+    # Nothing is to be added from behind the diagonal, but for operands with huge numbers.
+    odd = tl.load(reach_0_ptr + batch)
+    odd = tl.maximum(odd, tl.load(reach_1_ptr + batch))
+    odd = tl.maximum(odd, tl.load(reach_2_ptr + batch))
+    odd = tl.maximum(odd, tl.load(reach_3_ptr + batch))
+    end = tl.minimum(columns, tl.maximum(first + BLOCK_I, odd))
+    for start in range(0, end, BLOCK_J):
         j = start + tl.arange(0, BLOCK_J)[None, :]
         k_1 = tl.load(
             k_1_ptr + batch * depth * columns + k_down + j * k_1_stride,
@@ -228,13 +425,14 @@ def quick_exp(x):
 
 @triton.jit
 def causal_loss_grad_d_v_sums(
-    largest_ptr, total_ptr, q_ptr, k_1_ptr, d_t_ptr, v_ptr, sum_ptr, k_1_stride, v_stride, rows, columns,
-    depth, channels, BLOCK_I: tl.constexpr, BLOCK_J: tl.constexpr, BLOCK_K: tl.constexpr,
-    BLOCK_C: tl.constexpr
+    largest_ptr, total_ptr, q_ptr, k_1_ptr, d_t_ptr, v_ptr, sum_ptr, reach_0_ptr, reach_1_ptr, reach_2_ptr,
+    reach_3_ptr, k_1_stride, v_stride, rows, columns, depth, channels, BLOCK_I: tl.constexpr,
+    BLOCK_J: tl.constexpr, BLOCK_K: tl.constexpr, BLOCK_C: tl.constexpr
 ):
     blocks = tl.cdiv(rows, BLOCK_I)
     batch = tl.program_id(0) // blocks
-    first = tl.program_id(0) % blocks * BLOCK_I
+    # The last rows first, which see most columns.
+    first = (blocks - 1 - tl.program_id(0) % blocks) * BLOCK_I
     k = tl.arange(0, BLOCK_K)[None, :]
     k_down = tl.arange(0, BLOCK_K)[:, None]
     channel = tl.arange(0, BLOCK_C)[None, :]
@@ -248,7 +446,13 @@ def causal_loss_grad_d_v_sums(
         mask=(i < rows) & (channel < channels), other=0
     )
     sum = tl.zeros([BLOCK_I, 1], tl.float32)
-    for start in range(0, columns, BLOCK_J):
+    # Nothing is to be added from behind the diagonal, but for operands with huge numbers.
+    odd = tl.load(reach_0_ptr + batch)
+    odd = tl.maximum(odd, tl.load(reach_1_ptr + batch))
+    odd = tl.maximum(odd, tl.load(reach_2_ptr + batch))
+    odd = tl.maximum(odd, tl.load(reach_3_ptr + batch))
+    end = tl.minimum(columns, tl.maximum(first + BLOCK_I, odd))
+    for start in range(0, end, BLOCK_J):
         j = start + tl.arange(0, BLOCK_J)[None, :]
         k_1 = tl.load(
             k_1_ptr + batch * depth * columns + k_down + j * k_1_stride,
@@ -292,13 +496,14 @@ def quick_exp(x):
 
 @triton.jit
 def causal_loss_grad_d_v_rows(
-    largest_ptr, total_ptr, sum_ptr, q_ptr, k_1_ptr, d_t_ptr, v_ptr, d_q_ptr, k_1_stride, v_stride, rows,
-    columns, depth, channels, BLOCK_I: tl.constexpr, BLOCK_J: tl.constexpr, BLOCK_K: tl.constexpr,
-    BLOCK_C: tl.constexpr
+    largest_ptr, total_ptr, sum_ptr, q_ptr, k_1_ptr, d_t_ptr, v_ptr, d_q_ptr, reach_0_ptr, reach_1_ptr,
+    reach_2_ptr, reach_3_ptr, k_1_stride, v_stride, rows, columns, depth, channels, BLOCK_I: tl.constexpr,
+    BLOCK_J: tl.constexpr, BLOCK_K: tl.constexpr, BLOCK_C: tl.constexpr
 ):
     blocks = tl.cdiv(rows, BLOCK_I)
     batch = tl.program_id(0) // blocks
-    first = tl.program_id(0) % blocks * BLOCK_I
+    # The last rows first, which see most columns.
+    first = (blocks - 1 - tl.program_id(0) % blocks) * BLOCK_I
     k = tl.arange(0, BLOCK_K)[None, :]
     k_down = tl.arange(0, BLOCK_K)[:, None]
     channel = tl.arange(0, BLOCK_C)[None, :]
@@ -313,7 +518,13 @@ def causal_loss_grad_d_v_rows(
         mask=(i < rows) & (channel < channels), other=0
     )
     d_q = tl.zeros([BLOCK_I, BLOCK_K], tl.float32)
-    for start in range(0, columns, BLOCK_J):
+    # Nothing is to be added from behind the diagonal, but for operands with huge numbers.
+    odd = tl.load(reach_0_ptr + batch)
+    odd = tl.maximum(odd, tl.load(reach_1_ptr + batch))
+    odd = tl.maximum(odd, tl.load(reach_2_ptr + batch))
+    odd = tl.maximum(odd, tl.load(reach_3_ptr + batch))
+    end = tl.minimum(columns, tl.maximum(first + BLOCK_I, odd))
+    for start in range(0, end, BLOCK_J):
         j = start + tl.arange(0, BLOCK_J)[None, :]
         k_1 = tl.load(
             k_1_ptr + batch * depth * columns + k_down + j * k_1_stride,
@@ -365,9 +576,9 @@ def quick_exp(x):
 
 @triton.jit
 def causal_loss_grad_d_v_columns(
-    largest_ptr, total_ptr, sum_ptr, q_ptr, k_1_ptr, d_t_ptr, v_ptr, d_v_ptr, d_k_ptr, k_1_stride, v_stride,
-    rows, columns, depth, channels, BLOCK_I: tl.constexpr, BLOCK_J: tl.constexpr, BLOCK_K: tl.constexpr,
-    BLOCK_C: tl.constexpr
+    largest_ptr, total_ptr, sum_ptr, q_ptr, k_1_ptr, d_t_ptr, v_ptr, d_v_ptr, d_k_ptr, reach_0_ptr,
+    reach_1_ptr, reach_2_ptr, reach_3_ptr, k_1_stride, v_stride, rows, columns, depth, channels,
+    BLOCK_I: tl.constexpr, BLOCK_J: tl.constexpr, BLOCK_K: tl.constexpr, BLOCK_C: tl.constexpr
 ):
     blocks = tl.cdiv(columns, BLOCK_J)
     batch = tl.program_id(0) // blocks
@@ -388,7 +599,13 @@ def causal_loss_grad_d_v_columns(
     )
     d_v = tl.zeros([BLOCK_J, BLOCK_C], tl.float32)
     d_k = tl.zeros([BLOCK_J, BLOCK_K], tl.float32)
-    for start in range(0, rows, BLOCK_I):
+    # Nothing is to be added from behind the diagonal, but for operands with huge numbers.
+    odd = tl.load(reach_0_ptr + batch)
+    odd = tl.maximum(odd, tl.load(reach_1_ptr + batch))
+    odd = tl.maximum(odd, tl.load(reach_2_ptr + batch))
+    odd = tl.maximum(odd, tl.load(reach_3_ptr + batch))
+    begin = tl.where(odd > 0, 0, first // BLOCK_I * BLOCK_I)
+    for start in range(begin, rows, BLOCK_I):
         i = start + tl.arange(0, BLOCK_I)[:, None]
         largest = tl.load(largest_ptr + batch * rows + i, mask=i < rows, other=0)
         total = tl.load(total_ptr + batch * rows + i, mask=i < rows, other=0)

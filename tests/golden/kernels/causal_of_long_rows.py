@@ -18,7 +18,6 @@ def causal_reach_parts(
         column = start + tl.arange(0, BLOCK)[None, :]
         column_mask = column < end
         mask = row_mask & column_mask
-        column_1 = column % columns_1
         column_0 = column // columns_1
         v = tl.load(v_ptr + row * columns + column, mask=mask)
         t = (v.to(tl.float32) - v.to(tl.float32)).to(tl.float16)
@@ -91,7 +90,6 @@ def causal_t(
         q_ptr + batch * rows * depth + i * depth + k_across,
         mask=(i < rows) & (k_across < depth), other=0
     )
-    query = q
     largest = tl.full([BLOCK_I, 1], float("-inf"), tl.float32)
     total = tl.zeros([BLOCK_I, 1], tl.float32)
     accumulator = tl.zeros([BLOCK_I, BLOCK_C], tl.float32)
@@ -102,7 +100,7 @@ def causal_t(
             k_1_ptr + batch * depth * columns + k_down + j * k_1_stride,
             mask=(k_down < depth) & (j < columns), other=0
         )
-        score = tl.dot(query, k_1, input_precision="ieee", out_dtype=tl.float32)
+        score = tl.dot(q, k_1, input_precision="ieee", out_dtype=tl.float32)
         t_2 = i >= j
         t_3 = score.to(tl.float16)
         s = (t_3.to(tl.float32) * 0.25).to(tl.float16)
