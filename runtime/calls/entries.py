@@ -33,7 +33,7 @@ from ...translator.routines import runs_in_cpython
 from ...translator.spans import span
 from ...translator.tree import ARRAY, Kind, Rows, TreeDef, close_node, leaf_nodes, open_node
 from ..arrays.array import Array, spec_of
-from ..arrays.hosted import are_hosted, plain
+from ..arrays.hosted import LENT, are_hosted, plain
 from ..arrays.transfer import device_put
 from ..targets.devices import device_of_target
 from ..targets.programs import Program, load, runs_in_numpy, seconds_of_compiling
@@ -412,7 +412,13 @@ class TargetEntry(Entry):
 
     def run_arrays(self, args: Sequence[Any]) -> Any:
         """Run for arguments that are all Arrays of this device, in the order of the parameters."""
-        return self._wrapped(self.full.on_device([a._data for a in args]))
+        return self._wrapped(self.full.on_device(self._kept([a._data for a in args])))
+
+    def _kept(self, data: list[Any]) -> list[Any]:
+        """Copies for what the program would take the memory of, where that is not the caller's to give."""
+        if not (self.donated and LENT.get()):
+            return data
+        return [self.device.put(self.device.get(x)) if i in self.donated else x for i, x in enumerate(data)]
 
     def _wrapped(self, outs: Sequence[Any]) -> Any:
         return self.assemble([Array(o, spec) for o, spec in zip(outs, self.outs, strict=False)])
@@ -447,10 +453,10 @@ class TargetEntry(Entry):
         return EitherEntry(self.translation, self.binding, self._accelerated)
 
     def _run_on_device(self, values: list[Any], leaves: Sequence[Any]) -> Any:
-        if self.donated:
+        if self.donated and not LENT.get():
             self._check_donated(values)
         data = [self._data(x) if type(x) is Array else x for x in values]
-        outs = self.full.on_device(data)
+        outs = self.full.on_device(self._kept(data))
         if self.mutated:
             arguments = self.arguments(leaves)
             for i, final in zip(self.mutated, outs[self.leaf_count :], strict=False):

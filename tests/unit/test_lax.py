@@ -487,3 +487,25 @@ def test_truths_that_are_carried_have_their_other() -> None:
     both = vmap(f)(np.array([3.0, 4.0]))
     assert np.array_equal(both[0], [24.0, 32.0]) and np.array_equal(both[3], [True, False])
     assert grad(lambda x: f(x)[0])(3.0) == 8.0
+
+
+def test_loops_give_no_memory_away() -> None:
+    """What a loop or a branch passes to a call with donate_argnums is still the caller's."""
+
+    @functools.partial(accelerate, donate_argnums=0)
+    def step(p: Any, x: Any) -> Any:
+        return p + x
+
+    for run in (
+        lambda p: lax.scan(lambda c, x: (step(c, x), None), p, np.arange(3.0))[0],
+        lambda p: lax.fori_loop(0, 3, lambda i, c: step(c, 1.0), p),
+        lambda p: lax.while_loop(lambda c: np.sum(c) < 12, lambda c: step(c, c / 1), p),
+        lambda p: lax.cond(True, step, lambda p, x: p, p, 3.0),
+        lambda p: lax.map(lambda x: step(p, x), np.array([3.0]))[0],
+    ):
+        p = untraced.device_put(np.ones(3))
+        for _ in range(3):  # the first calls are not yet shortened
+            np.testing.assert_array_equal(run(p), 4.0)
+        np.testing.assert_array_equal(p, 1.0)
+    step(p, 1.0)
+    assert p.is_deleted()
