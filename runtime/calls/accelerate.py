@@ -382,9 +382,11 @@ class Accelerated:
         """
         places: Iterable[tuple[int | str, Any]] = (*enumerate(args), *kwargs.items())
         found = {place: x for place, x in places if is_users_object(x)}
-        if found and not _are_named(signature_of(self.fun), found):
+        if not found or self._held(found) is not None:
+            return found
+        if self._holders >= _HOLDERS or not _are_named(signature_of(self.fun), found):
             return {}  # what goes into *args or **kwargs stands in a container
-        return found if found and (self._held(found) is not None or self._holders < _HOLDERS) else {}
+        return found
 
     def _held(self, objects: dict[Any, Any]) -> Accelerated | None:
         """The function with these arguments bound, if there is one already."""
