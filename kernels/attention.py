@@ -17,8 +17,9 @@ import numpy as np
 from ..translator.errors import Diagnostic, UnsupportedError
 from ..translator.ir import Apply, Atom, DType, Fused, Var
 from ..translator.ops.core import Cast, Contract, ContractAttrs, Elementwise, Reduce, ReduceAttrs
-from ..translator.passes.alignment import is_free, nbytes
+from ..translator.passes.alignment import nbytes
 from ..translator.records import dataclass
+from .attention_gradient import match_gradient, plan_gradient, times_made
 from .causal import WORTH, reach_of, seen_beyond
 from .contract import SUMMED, Engine, Roles, library_rate
 from .dialects import CUDA, accumulator, is_half
@@ -26,7 +27,7 @@ from .facts import Facts, precision
 from .layout import Strides
 from .parts import ENOUGH_BLOCKS
 from .program import GroupPlan, Launch, header, make_launch
-from .tiles import Held, Index, Tile, Tiles, applies, neighbours, statements_for
+from .tiles import Held, Index, Tile, Tiles, applies, behind, neighbours, statements_for
 
 WIDE_HEAD = 128  # elements of a row of q, k or v; of more, in half precision, fewer rows are taken at a time
 WIDEST_HEAD = {True: 256, False: WIDE_HEAD}  # in half precision or not: more do not fit into shared memory
@@ -89,13 +90,29 @@ def match_attention(fused: Fused) -> Attention:
     )  # fmt: skip
 
 
+def in_one_pass(fused: Fused) -> bool:
+    """Whether it is what the kernel of this file computes; the rest is of `attention_gradient`."""
+    try:
+        match_attention(fused)
+    except UnsupportedError:
+        return False
+    return True
+
+
+def products_of(fused: Fused) -> list[tuple[Apply, int]]:
+    """The products of a group of attention, and how many times its kernels make them."""
+    products = [s for s in applies(fused) if isinstance(s.op, Contract)]
+    again = {} if in_one_pass(fused) else times_made(match_gradient(fused))
+    return [(s, again.get(s.targets[0], 1)) for s in products]
+
+
 def _weight(fused: Fused, share: Atom, total: Apply, makers: Mapping[Var, Apply]) -> tuple[Var, bool]:
     """The exponentials in what the second product takes: over their sum, or as they are; rounded to its type or not."""
     share = _uncast(share, makers)
     maker = makers.get(share) if isinstance(share, Var) else None
     if maker is not None and isinstance(maker.op, Elementwise) and maker.op.name == "divide":
         dividend, divisor = maker.args
-        if isinstance(dividend, Var) and _behind(divisor, makers) is total.targets[0]:
+        if isinstance(dividend, Var) and behind(divisor, makers) is total.targets[0]:
             return dividend, True
     if maker is None or not isinstance(share, Var):
         raise _refused(fused, "this softmax between products")
@@ -115,15 +132,9 @@ def _exponent(fused: Fused, weight: Var, largest: Apply, makers: Mapping[Var, Ap
         difference = makers.get(maker.args[0])
         if difference is not None and difference.op.name == "subtract":
             x, top = difference.args
-            if x is largest.args[0] and isinstance(x, Var) and _behind(top, makers) is largest.targets[0]:
+            if x is largest.args[0] and isinstance(x, Var) and behind(top, makers) is largest.targets[0]:
                 return x
     raise _refused(fused, "a softmax without its maximum between products")
-
-
-def _behind(a: Atom, makers: Mapping[Var, Apply]) -> Atom:
-    while isinstance(a, Var) and a in makers and is_free(makers[a]) and makers[a].args:
-        a = makers[a].args[0]
-    return a
 
 
 def _refused(fused: Fused, what: str) -> UnsupportedError:
@@ -188,6 +199,8 @@ def plan_attention(
     fused: Fused, language: str, name: str, strides: Mapping[int, Strides], scalars: frozenset[int]
 ) -> GroupPlan:
     """The kernel of an attention group. Raises UnsupportedError for other patterns and for wide heads."""
+    if not in_one_pass(fused):
+        return plan_gradient(fused, language, name, strides, scalars)
     a = match_attention(fused)
     index = _Indices(fused, a, language)
     dtype, score_dtype = a.second.targets[0].aval.dtype, a.first.targets[0].aval.dtype
@@ -386,10 +399,16 @@ def _power(extent: int) -> int:
 
 
 def is_worth_fusing(fused: Fused, language: str, facts: Facts) -> bool:
-    """Whether keeping the scores out of memory makes up for products that are slower than the library's."""
-    a = match_attention(fused)
-    (target,), roles = a.second.targets, Roles(a.second)
-    saved = 4 * nbytes(a.first.targets[0])
-    slower = 1 / facts.kernel_rate(target.aval.dtype.name, language) - 1 / library_rate(roles, target, facts)
-    operations = Roles(a.first).operations + roles.operations
-    return saved / facts.bandwidth + 2 * facts.launch > operations * slower
+    """Whether keeping the scores out of memory makes up for products that are slower than the library's, or are made
+    twice."""
+    slower = sum(
+        Roles(s).operations
+        * (times / facts.kernel_rate(_type_of(s), language) - 1 / library_rate(Roles(s), s.targets[0], facts))
+        for s, times in products_of(fused)
+    )
+    saved = 4 * nbytes(products_of(fused)[0][0].targets[0])
+    return saved / facts.bandwidth + 2 * facts.launch > slower
+
+
+def _type_of(s: Apply) -> str:
+    return s.targets[0].aval.dtype.name

@@ -13,7 +13,7 @@ from ..translator.ir import Apply, Aval, Block, DType, Fused, Shape, Var
 from ..translator.ops.core import Cast, CastAttrs, Reduce, ReduceAttrs, Reshape, ShapeAttrs
 from ..translator.passes.alignment import nbytes
 from ..translator.passes.groups import close, kernel_name
-from .attention import plan_attention, reach_groups
+from .attention import in_one_pass, plan_attention, reach_groups
 from .body import Body, Pass
 from .contract import plan_contract
 from .decompose import language_of
@@ -63,7 +63,7 @@ def plan(
         return plan_contract(fused, language, name, strides or {}, by_value)
     if fused.kind == "attention":
         attention = plan_attention(fused, language, name, strides or {}, by_value)
-        if not any(a.role == "partial" for a in attention.launches[0].arguments):
+        if not in_one_pass(fused) or not any(a.role == "partial" for a in attention.launches[0].arguments):
             return attention
         return _asking(attention, reach_groups(fused, language), fused, language, function, strides or {}, by_value)
     if fused.kind == "scatter":

@@ -27,6 +27,7 @@ from ...translator.tree import tree_map
 from ..targets.devices import Device, device_of_target
 from . import eager
 from .array import Array, At
+from .shards import Shard, shards_of
 from .transfer import device_put
 
 
@@ -57,6 +58,17 @@ class _Methods:
     def is_fully_replicated(self) -> bool:
         """True: it lies in one place."""
         return True
+
+    @property
+    def addressable_shards(self) -> list[Shard]:
+        """One shard, which is all of it."""
+        return shards_of(self, device_put)
+
+    global_shards = addressable_shards
+
+    def addressable_data(self, index: int) -> Any:
+        """The array itself."""
+        return self.addressable_shards[index].data
 
     def devices(self) -> set[Device]:
         """A set of the CPU."""

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from ...translator.reading.reader import Finish
     from ...translator.reading.results import Reading
     from ..inspection.inspection import Inspection
-    from ..inspection.lowering import Lowered
+    from ..inspection.lowering import Lowered, Traced
     from ..transforms.checks import Sampler
     from .entries import Entry, TargetEntry
     from .regions import Driver
@@ -447,6 +447,18 @@ class Accelerated:
         from ..inspection.lowering import Lowered
 
         return Lowered(self, (args, kwargs))
+
+    def trace(self, *args: Any, **kwargs: Any) -> Traced:
+        """As JAX's `jit(f).trace(...)`: what `lower` takes, before it is translated."""
+        from ..inspection.lowering import Traced
+
+        return Traced(self, (args, kwargs))
+
+    def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
+        """The result for these arguments with a ShapeDtypeStruct for each array or number, as of `eval_shape`."""
+        from .shapes import eval_shape
+
+        return eval_shape(self, *args, **kwargs)
 
     def explain_recompiles(self) -> str:
         """Say, for each translation, why the programs before it did not apply, and what would avoid it."""

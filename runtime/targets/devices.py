@@ -81,6 +81,10 @@ class HostDevice:
 
         return capsule_of(data, **options)
 
+    @property
+    def device_kind(self) -> str:
+        return self.platform
+
     def __repr__(self) -> str:
         return "HostDevice"
 

@@ -74,6 +74,13 @@ class XlaDevice(Buffers):
     def process_index(self) -> int:
         return platform.process_index()
 
+    @property
+    def device_kind(self) -> str:
+        return self.platform
+
+    def memory_stats(self) -> None:
+        """None: the processor's memory is the system's."""
+
     def put(self, host: np.ndarray[Any, Any]) -> Any:
         return client.to_device(host, number=self.number)
 

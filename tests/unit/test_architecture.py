@@ -19,7 +19,7 @@ WORD = re.compile(r"[A-Za-z_]\w*")
 CALLED_BY_OTHERS = {
     *("clear_cache", "on_device_size_in_bytes", "copy_to_host_async", "is_fully_addressable", "shard_shape"),  # users
     *("_device_assignment", "_internal_device_list", "device_set"),  # jaxlib, of a sharding
-    *("node_data", "in_tree", "args_info", "memory_analysis"),  # scripts written for JAX
+    *("node_data", "in_tree", "args_info", "memory_analysis", "compiler_ir"),  # scripts written for JAX
     *("branch_", "loop_"),  # by name, `runtime/transforms/strategies`
     "visit_Call",  # ast.NodeTransformer
     "create_module",  # Python's import

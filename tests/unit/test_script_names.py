@@ -19,6 +19,7 @@ import scipy.special
 
 import untraced
 from untraced import accelerate, grad, jit, lax
+from untraced.experimental import checkify
 from untraced.experimental.ode import odeint
 from untraced.scipy.optimize import minimize
 
@@ -206,3 +207,52 @@ def array_by_default(x: Any, w: Any = np.ones(2)) -> Any:  # noqa: B008
 def test_signatures_with_defaults_that_may_change_are_refused() -> None:
     with pytest.raises(untraced.UnsupportedError, match="a default that may change"):
         grad(lambda x: np.sum(array_by_default(x)) * len(inspect.signature(array_by_default).parameters))(1.0)
+
+
+def checked_log(x: Any, i: Any) -> Any:
+    checkify.check(i >= 0, "i must not be negative, got {i} of {}", x.size, i=i)
+    return np.log(x[i])
+
+
+def test_checkify() -> None:
+    checked = checkify.checkify(checked_log, errors=checkify.all_checks)
+    x = np.arange(5.0) - 1
+    wanted = [(3, None), (-1, "got -1 of 5"), (9, "out of bounds"), (0, "invalid value"), (1, "divide by zero")]
+    for f in (checked, jit(checked)):
+        for i, message in wanted:
+            for given in (x, untraced.device_put(x)):
+                error, y = f(given, i)
+                assert (error.get() is None) == (message is None) and (message or "") in (error.get() or "")
+                assert y is None if message else np.isclose(y, np.log(2.0))
+    with pytest.raises(untraced.errors.JaxRuntimeError, match="divide by zero"):
+        error.throw()
+    with pytest.raises(IndexError):
+        checkify.checkify(checked_log)(x, 9)
+    np.testing.assert_allclose(untraced.vmap(checked_log, in_axes=(None, 0))(x, np.array([2, 3])), np.log([1.0, 2.0]))
+    assert grad(checked_log)(x, 3)[3] == 0.5
+    batched = untraced.vmap(checked_log, in_axes=(None, 0))
+    for g, i in ((jit(checked_log), -1), (batched, np.array([2, -1])), (grad(checked_log), -1)):
+        with pytest.raises(RuntimeError, match="i must not be negative, got -1 of 5"):
+            g(x, i)
+
+
+def test_stages() -> None:
+    stepped = jit(lambda x: x + 1)
+    lowered = stepped.trace(np.ones(2)).lower()
+    assert isinstance(lowered, untraced.stages.Lowered) and lowered.compiler_ir() == lowered.as_text()
+    compiled = lowered.compile()
+    assert compiled.in_tree == lowered.in_tree and compiled.out_info == stepped.eval_shape(np.ones(2))
+    assert lowered.cost_analysis() == compiled.cost_analysis()
+    assert "x + 1" in str(stepped.trace(np.ones(2)).jaxpr)
+
+
+def test_policies_by_names() -> None:
+    policies = untraced.checkpoint_policies
+    both = policies.save_from_both_policies(policies.dots_saveable, policies.save_only_these_names("h"))
+    for policy in (both, policies.save_anything_except_these_names("h"), policies.save_any_names_but_these("h")):
+
+        @functools.partial(untraced.checkpoint, policy=policy)
+        def layer(x: Any) -> Any:
+            return np.sum(untraced.ad_checkpoint.checkpoint_name(np.sin(x), "h") ** 2)
+
+        assert np.isclose(grad(layer)(0.5), np.sin(1.0))

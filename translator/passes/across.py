@@ -48,7 +48,7 @@ LEAST = 1 << 14  # elements of all rows
 TERMS = 16  # of a sum, each of which reads a stream of its own
 WRITTEN = 512  # operations that are written out
 FEW = 8  # parts of what extremes are looked for in
-LONG = 1 << 12  # elements of which one is the extreme
+LONG = 1 << 12  # elements of which one is the extreme, wherever they come from
 FUSED = frozenset(
     (
         *("add", "subtract", "multiply", "divide", "negative", "absolute", "square", "sqrt", "power", "reciprocal"),
@@ -79,7 +79,7 @@ def across(function: Function) -> Function:
             return makers.get(v) if uses[v] == 1 and home.get(v) is here else None
 
         rows = found[target]
-        if rows.once and rows.op is ops.SUM and not _stored_first(alone, s):
+        if rows.once and not (_compares_many(s) or _stored_first(alone, s)):
             return (s,)
         known[target] = _written(b, alone, rows)
         assert known[target].aval == target.aval
@@ -87,6 +87,12 @@ def across(function: Function) -> Function:
 
     body = spelled_out(function.body, written)
     return replace(function, body=prune(substituted(body, known)))
+
+
+def _compares_many(s: Apply) -> bool:
+    """Whether many elements are compared, which XLA does one after another."""
+    extreme = isinstance(s.attrs, ReduceAttrs) and s.op.name in ("max", "min")
+    return extreme and s.args[0].aval.size // max(s.targets[0].aval.size, 1) >= LONG
 
 
 def _stored_first(alone: Made, s: Apply) -> bool:
@@ -167,9 +173,8 @@ def _of_reduction(made: Made, s: Apply, op: Reduce, attrs: ReduceAttrs) -> _Rows
 
 
 def _is_long(name: str, dtype: DType, length: int) -> bool:
-    if name == "sum":
-        return dtype.kind in "fc" and length >= WIDE
-    return name in ("max", "min") and dtype.kind == "f" and length >= LONG
+    kinds = {"sum": "fc", "max": "f", "min": "f"}.get(name, "")
+    return dtype.kind in kinds and length >= WIDE
 
 
 def _of_places(made: Made, x: Atom, op: ArgReduce, attrs: ArgReduceAttrs) -> _Rows | None:

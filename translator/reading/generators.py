@@ -110,7 +110,7 @@ def taken(ctx: Context, g: Generator, node: ast.AST) -> list[Value]:
     if g.used is not False:
         why = "its values are gone after the first time"
         ctx.cut(node, f"{g.name}, which is an iterator, is consumed again", why, "make a list of it first, list(...)")
-    _check_unchanged(ctx, g, node)
+    check_unchanged(ctx, g, node)
     ctx.set_attribute(g, "used", True)
     return list(g.items)
 
@@ -121,11 +121,12 @@ def getters(ctx: Context, g: Generator, node: ast.AST) -> list[Getter]:
 
 
 def _item(ctx: Context, g: Generator, item: Value, node: ast.AST) -> Value:
-    _check_unchanged(ctx, g, node)
+    check_unchanged(ctx, g, node)
     return item
 
 
-def _check_unchanged(ctx: Context, g: Generator, node: ast.AST) -> None:
+def check_unchanged(ctx: Context, g: Generator, node: ast.AST) -> None:
+    """Leave to CPython a generator whose variables have changed since it was made."""
     targets = [target for target, _, _ in ctx.journal[g.mark :]]
     outside = {id(cell) for _, _, cell in ctx.captures.params}  # which it may read in functions outside this one
     changed = not outside.union(map(id, (*g.cells, *g.containers))).isdisjoint(map(id, targets))

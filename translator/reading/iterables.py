@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from ..records import dataclass
 from .context import Context
-from .values import Enumerate, Grid, Iterated, Reversed, Value, Zip
+from .values import Endless, Enumerate, Grid, Iterated, Reversed, Value, Zip
 
 UNROLL_LIMIT = 2000
 
@@ -31,7 +31,7 @@ class Steps:
 
 def held(ctx: Context, v: Value) -> Value:
     """`v` as a name or a container holds it: of an iterator it is known when it has been consumed."""
-    if type(v) in (Zip, Enumerate, Reversed, Grid):
+    if type(v) in (Zip, Enumerate, Reversed, Grid, Endless):
         return Iterated(v)
     return v if type(v) is not list else ctx.iterator(v) or v
 

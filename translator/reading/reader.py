@@ -164,13 +164,7 @@ def _read_once(
     finish: Finish | None,
     changes: Changes,
 ) -> Reading:
-    ctx.keeps_changes = changes == "kept"
-    ctx.transforms = changes == "dropped"
-    ctx.numbers.leaf_values = signature.values or (None,) * len(signature.avals)
-    frame = Frame(source, None, None, scope_of(function), prepare(source, ctx.transforms), False, function.__name__)
-    ctx.frame = frame
-    ctx.drawing.anywhere = purpose().draws and streams.is_in_loop(source.node)
-    ctx.captures.function(function)
+    frame = _begin(ctx, function, source, signature, changes)
     params, variables = _bind_parameters(ctx, frame, signature, leaves, shared=changes != "dropped")
     entered = dict(frame.env)
     ctx.callers.variables = frozenset(variables)
@@ -191,6 +185,39 @@ def _read_once(
     out = result_tree(ctx, (value, *contents, *beside) if changed or beside else value, results, source)
     ordered = _ordered(ctx, value, results)
     streams.drop_unused(ctx)
+    program, mutated = _program(ctx, function.__name__, params, variables, results, out, source)
+    layouts = _layouts(ctx, mutated, [i for i in range(len(signature.avals)) if i not in leaves])
+    pythons = frozenset(ctx.numbers.python_bools)
+    guards = tuple(ctx.captures.guards.values())
+    return Reading(program, leaves, guards, layouts, (), changed, returned, len(beside), pythons, ordered)
+
+
+def _begin(
+    ctx: Context, function: types.FunctionType, source: Source, signature: Signature, changes: Changes
+) -> Frame:
+    """Set up the state of the reading, and the frame of the function, which has no names yet."""
+    ctx.keeps_changes = changes == "kept"
+    ctx.transforms = changes == "dropped"
+    ctx.numbers.leaf_values = signature.values or (None,) * len(signature.avals)
+    frame = Frame(source, None, None, scope_of(function), prepare(source, ctx.transforms), False, function.__name__)
+    ctx.frame = frame
+    ctx.drawing.anywhere = purpose().draws and streams.is_in_loop(source.node)
+    ctx.captures.function(function)
+    return frame
+
+
+def _program(
+    ctx: Context,
+    name: str,
+    params: Sequence[Param],
+    variables: list[Var],
+    results: list[Atom],
+    out: TreeDef,
+    source: Source,
+) -> tuple[Function, set[Cell]]:
+    """What was read, as a program: what it found outside is hidden parameters, the arrays that it writes are further
+    results. Also these arrays.
+    """
     hidden = ctx.captures.params
     variables += [v for _, v, _ in hidden]
     cells = [*ctx.callers.arrays, *((len(variables) - len(hidden) + i, c) for i, (_, _, c) in enumerate(hidden) if c)]
@@ -203,17 +230,14 @@ def _read_once(
     if free_variables(body):  # of the function that is being read further out, whose inner functions this one was given
         body, outside = close(body)
     program = Function(
-        function.__name__ if function.__name__ != "<lambda>" else "function",
+        name if name != "<lambda>" else "function",
         (*params, *_apart([*(p for p, _, _ in hidden), *outside], params)),
         body,
         out,
         tuple(i for i, _ in mutated),
         source.first_line(),
     )
-    layouts = _layouts(ctx, {c for _, c in mutated}, [i for i in range(len(signature.avals)) if i not in leaves])
-    pythons = frozenset(ctx.numbers.python_bools)
-    guards = tuple(ctx.captures.guards.values())
-    return Reading(program, leaves, guards, layouts, (), changed, returned, len(beside), pythons, ordered)
+    return program, {c for _, c in mutated}
 
 
 def _leaves_as_rows(ctx: Context, v: Value) -> bool:

@@ -41,9 +41,7 @@ def causal_t(
             mask=(k_down < depth) & (j < columns), other=0
         )
         score = tl.dot(query, k_1, input_precision="ieee", out_dtype=tl.float32)
-        t = i.to(tl.int64)
-        t_1 = j.to(tl.int64)
-        t_2 = t >= t_1
+        t_2 = i >= j
         s = score * count
         s_1 = tl.where(t_2, s, float("-inf"))
         inside = tl.where(j < columns, s_1, float("-inf"))

@@ -103,9 +103,7 @@ def causal_t(
             mask=(k_down < depth) & (j < columns), other=0
         )
         score = tl.dot(query, k_1, input_precision="ieee", out_dtype=tl.float32)
-        t = i.to(tl.int64)
-        t_1 = j.to(tl.int64)
-        t_2 = t >= t_1
+        t_2 = i >= j
         t_3 = score.to(tl.float16)
         s = (t_3.to(tl.float32) * 0.25).to(tl.float16)
         s_1 = (tl.where(t_2, s.to(tl.float32), float("-inf"))).to(tl.float16)
