@@ -1,7 +1,8 @@
 """Entries: one translation of a function, made ready for its target, and the ways to call it.
 
-Kind in, kind out. Without Arrays among the arguments results are NumPy's: fresh writable arrays, NumPy scalars for
-shape (), Python numbers for weak results. With an Array they are Arrays. Entries know no HostArrays: the call takes
+Kind in, kind out. Without Arrays among the arguments results are NumPy's: arrays, NumPy scalars for shape (), Python
+numbers for weak results. Programs give fresh writable arrays; where NumPy gives the caller's own ones, or views of
+them, `handed_back` puts these in their place. With an Array they are Arrays. Entries know no HostArrays: the call takes
 their methods off the arguments, and puts them on the results.
 """
 
