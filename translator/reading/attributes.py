@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from .. import surface
+from .. import make, surface
 from ..errors import CutError
-from ..ir import Capture, Var
+from ..ir import Capture, Var, const
+from ..library import looping
 from . import streams
 from .classes import answer
 from .context import Context
@@ -31,6 +32,7 @@ from .values import (
     Filling,
     Flat,
     Foreign,
+    Frame,
     Masked,
     Method,
     Mirror,
@@ -100,17 +102,30 @@ def get_attribute(ctx: Context, owner: Value, name: str, node: ast.AST) -> Value
         if not any(isinstance(owner, c) and hasattr(c, name) for c in (list, dict, str, tuple, set, frozenset)):
             ctx.cut(node, f"the attribute {name} of a {type(owner).__name__}")
         return Method(owner, name)
+    if type(owner) in (int, float, complex) and not hasattr(owner, name) and _in_jax_loop(ctx.frame):
+        return get_attribute(ctx, Ref(ctx.cell(const(np.asarray(owner)))), name, node)
     if isinstance(owner, inspect.Signature) and name == "parameters":
         return dict(owner.parameters)
     return _object_attribute(ctx, owner, name, node)
 
 
+def _in_jax_loop(frame: Frame | None) -> bool:
+    """Whether this is called by a loop or branch of `lax`: what goes around there are arrays to JAX, numbers, too."""
+    while frame is not None and not (frame.fixed and frame.source.file == looping.__file__):
+        frame = frame.caller
+    return frame is not None
+
+
 def array_attribute(ctx: Context, owner: Value, name: str, node: ast.AST) -> Value:
     aval = owner.aval
     if type(owner) is Var and not ctx.frame.fixed:
-        answer(ctx, owner, lambda cls: hasattr(cls, name))
-    if aval.weak and not ctx.frame.fixed and not hasattr(aval.dtype.type(0).item(), name):
-        raise AttributeError(f"{class_name(owner)!r} object has no attribute {name!r}")
+        of_jax = _in_jax_loop(ctx.frame)
+        if not of_jax:
+            answer(ctx, owner, lambda cls: hasattr(cls, name))
+        if aval.weak and not hasattr(aval.dtype.type(0).item(), name):
+            if not of_jax:
+                raise AttributeError(f"{class_name(owner)!r} object has no attribute {name!r}")
+            return array_attribute(ctx, make.astype(ctx.b, owner, aval.dtype), name, node)
     match name:
         case "shape":
             return aval.shape

@@ -131,6 +131,7 @@ def functions() -> Table:
     for primitive, told in across.HANDLERS.items():
         enter(table, Handler(told), [primitive])
     enter(table, Handler(python.is_known), [support.is_known])
+    enter(table, Handler(python.is_weak), [support.is_weak])
     known: tuple[Callable[..., Any], ...] = (
         *support.STATIC,
         *checks.STATIC,
