@@ -134,6 +134,10 @@ CALLS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "running sums of complex": (lambda x: np.cumprod(x), (COMPLEX,)),
     "running sums float16": (lambda x: np.cumsum(x), (TIES.astype(np.float16),)),
     "running sums int32": (lambda x: np.cumsum(x), (TIES.astype(np.int32),)),
+    "running sums of truths": (lambda x: (np.cumsum(x), np.cumsum(~x.reshape(6, 10), axis=1)), (TIES > 0,)),
+    "running sums, widened": (lambda x: np.cumsum(x, dtype=np.float64), (SPECIAL.astype(np.float32),)),
+    "running sums, wrapped": (lambda x: np.cumsum(x, dtype=np.int8), (TIES * 50,)),
+    "first truths": (lambda x: (np.argmax(x), np.argmin(x.reshape(6, 10), axis=1), np.argmax(x & ~x)), (TIES > 1,)),
     "add at": (counted, (PLACES, RANDOM.random(60))),
     "add at from the front": (counted, (np.abs(PLACES) % 7, SPECIAL)),
     "add at negative zeros": (counted_onto_negative_zeros, (PLACES % 3, -np.abs(TIES) * 0.0)),
@@ -336,6 +340,7 @@ def test_from_many_threads_with_arrays_in_flight() -> None:
 
 IN_PLACE = [
     "sort", "order", "partition", "argmax", "running sums", "add at", "stored", "bincount", "complex product", "sums",
+    "running sums of truths", "first truths",
     "extremes", "bounds", "matrix times vector", "vector times vector", "elementwise", "differences", "truths",
 ]  # fmt: skip
 
