@@ -117,7 +117,7 @@ def specialised(base: type, entry: TargetEntry, args: Sequence[Any]) -> Any:
     names |= {"ndarray": np.ndarray, "array": np.array, "asarray": np.asarray, "failed": np.dtype(object)}
     pattern = _Pattern(names)
     matched = all(pattern.add(f"a{i}", x) for i, x in enumerate(args))
-    text_of_call = getattr(entry.program, "call_text", None)
+    text_of_call = getattr(entry.full, "call_text", None)
     if not matched or len(args) > MAX_ARGUMENTS or text_of_call is None or not _one_kind(entry, pattern):
         return None
     call = text_of_call(pattern.data, pattern.arrays, names)

@@ -102,7 +102,7 @@ def _row(name: str) -> Any:
 
 def bessel_jn(z: Any, *, v: int, n_iter: int = 50) -> Any:
     """Bessel functions of the first kind, of the orders 0 to `v`, along a new first axis. `n_iter` is JAX's own."""
-    return np.stack([_row("jv")(k, z) for k in range(v + 1)])
+    return np.stack([_special.jn(k, z) for k in range(v + 1)])
 
 
 _COSINES = ("dct", "idct", "dctn", "idctn", "dst", "idst", "dstn", "idstn")

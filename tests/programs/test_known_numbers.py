@@ -183,3 +183,17 @@ def test_powers_of_ints_by_what_a_loop_counts():
 
     assert accelerate(doubled)(1, 70) == doubled(1, 70)  # past 64 bits
     np.testing.assert_array_equal(vmap(lambda x, n: doubled(x, n))(xs, np.arange(4)), xs + [0, 1, 3, 7])
+
+
+def test_powers_of_ints_that_are_never_above_one_are_floats_in_derivatives():
+    def halved(x, n):
+        total = 0.0
+        for i in range(n):
+            total += 2**-i * x[i]
+        return total
+
+    x, want = np.arange(1.0, 5.0), 0.5 ** np.arange(4)
+    assert accelerate(halved)(x, 4) == halved(x, 4)
+    for f in (grad(halved), accelerate(grad(halved))):
+        np.testing.assert_array_equal(f(x, 4), want)
+    assert vmap(halved, in_axes=(0, None))(x[None], 4) == [halved(x, 4)]

@@ -22,6 +22,7 @@ from ..ir import Atom, Block, Capture, Function, Param, Var, free_variables
 from ..rewrite import copy_block, prune
 from ..tree import Kind, TreeDef, close_node
 from .context import Context
+from .results import MadeHere, Reading, read_specialised, result_tree
 from .signature import Signature, static_value
 from .signatures import signature_of_closure
 from .source import Source
@@ -30,7 +31,7 @@ from .values import Bound, Closure, Partial, Ref, Value
 FREE = "free variable"  # `Capture.name` of a hidden parameter whose `function` is the variable outside
 
 
-class Inner:
+class Inner(MadeHere):
     """A function defined while reading, with the reading that it belongs to. It is read anew for each signature."""
 
     __hash__ = None  # type: ignore[assignment]  # it lives no longer than the reading, so nothing may remember it
@@ -45,8 +46,6 @@ class Inner:
 
     def __untraced_read__(self, signature: Signature) -> Any:
         """Raises UnsupportedError where the function writes to an array outside it."""
-        from .reader import read_specialised
-
         known = {i for i, value in enumerate(signature.values) if value is not None}
         asked = frozenset(i for i in known if (self.node, i) in self.ctx.loops.unroll)
         left = [i if i in known else None for i in range(len(signature.avals)) if i not in asked]
@@ -54,8 +53,6 @@ class Inner:
 
     def _read(self, leaves: Sequence[int | None], signature: Signature) -> Any:
         """`leaves` numbers those of the signature whose value can be asked for."""
-        from .reader import Reading, result_tree
-
         variables: list[Var] = []
         results: list[Atom] = []
 
@@ -106,13 +103,6 @@ class Inner:
             if isinstance(self.value, Closure)
             else source
         )
-
-
-def is_made_here(f: Any) -> bool:
-    """Whether this is an inner function, or what transformations and `accelerate` have made of one."""
-    while hasattr(f, "__untraced_read__") and not isinstance(f, Inner) and hasattr(f, "fun"):
-        f = f.fun
-    return isinstance(f, Inner)
 
 
 class Argument(Inner):

@@ -19,13 +19,16 @@ _BELOW_ZERO = Thrown(
 
 def is_int_power(ctx: Context, base: Value, exponent: Value, node: ast.AST) -> bool:
     """Whether base ** exponent is an int. What the sign of the exponent leaves open must be known; an exponent that the
-    data or the turns of a loop decide is taken for one that is not negative, and the program raises where it is.
+    data or the turns of a loop decide is taken for one that is not negative, and the program raises where it is. In a
+    derivative or a batch, one that is never above zero makes a float: 2 ** -k.
     """
     low, high = interval(ctx, exponent)
     if _fits(base, low, high):
         return True
     if type(exponent) is not Var or not follows_loops(ctx, exponent):
         return bool(static(ctx, exponent, node, "the exponent of a Python int") >= 0)
+    if high is not None and high <= 0 and not ctx.keeps_changes:
+        return False
     if low is None or low < 0:
         ctx.at(node)
         raise_where(ctx, make.elementwise(ctx.b, ops.LESS, exponent, make.lift(0)), _BELOW_ZERO)

@@ -35,15 +35,13 @@ def signature_of(ctx: Context, node: ast.AST, function: Value) -> inspect.Signat
 def signature_of_closure(function: Closure) -> inspect.Signature:
     """The parameters of the definition."""
     a = function.node.args
-    kinds: list[tuple[ast.arg | None, Any]] = [(p, _Parameter.POSITIONAL_ONLY) for p in a.posonlyargs]
+    kinds: list[tuple[ast.arg, Any]] = [(p, _Parameter.POSITIONAL_ONLY) for p in a.posonlyargs]
     kinds += [(p, _Parameter.POSITIONAL_OR_KEYWORD) for p in a.args]
-    kinds += [(a.vararg, _Parameter.VAR_POSITIONAL)]
+    kinds += [(p, _Parameter.VAR_POSITIONAL) for p in (a.vararg,) if p is not None]
     kinds += [(p, _Parameter.KEYWORD_ONLY) for p in a.kwonlyargs]
-    kinds += [(a.kwarg, _Parameter.VAR_KEYWORD)]
-    empty = _Parameter.empty
-    return inspect.Signature(
-        [_Parameter(p.arg, kind, default=function.defaults.get(p.arg, empty)) for p, kind in kinds if p is not None]
-    )
+    kinds += [(p, _Parameter.VAR_KEYWORD) for p in (a.kwarg,) if p is not None]
+    made = [_Parameter(p.arg, kind, default=function.defaults.get(p.arg, _Parameter.empty)) for p, kind in kinds]
+    return inspect.Signature(made)
 
 
 def _left(signature: inspect.Signature, given: Partial) -> inspect.Signature:

@@ -33,7 +33,7 @@ from ..library import (
 )
 from ..library.distribution_forms import Form
 from ..offered import TRANSFORMED
-from . import Handler, Table, enter, functions
+from .tables import Handler, Table, enter, functions
 
 _NAMES: tuple[tuple[str, Mapping[str, Any]], ...] = (  # NumPy source, or that and what comes before the arguments
     ("scipy.linalg", scipy_linalg.NAMES),
