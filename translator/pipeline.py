@@ -32,6 +32,7 @@ from .passes.kinds import kinds
 from .passes.partitions import partitions
 from .passes.simplify import simplify
 from .passes.sliding import sliding
+from .passes.tapes import tapes
 from .passes.ties import ties
 from .passes.windows import windows
 from .purpose import note_loops, purpose, purposed
@@ -109,7 +110,15 @@ def grouped(function: Function) -> Function:
     return fuse(made, on_the_host(made))
 
 
-PASSES: tuple[tuple[str, Pass], ...] = (("simplify", simplified), ("fuse", grouped))
+def without_lists(function: Function) -> Function:
+    """The program without lists, which CPython alone has."""
+    if purpose().target == "numpy":
+        return function
+    made = everywhere(function, tapes)
+    return function if made is function else simplified(made)
+
+
+PASSES: tuple[tuple[str, Pass], ...] = (("simplify", simplified), ("tapes", without_lists), ("fuse", grouped))
 LAST = PASSES[-1][0]
 
 checking = switch("UNTRACED_VERIFY", True)
@@ -185,7 +194,9 @@ def translate(
         if function not in stages.values():
             note("read", function)
         for name, apply in PASSES[:-1]:
-            function = note(name, apply(function))
+            made = apply(function)
+            if made is not function or name == "simplify":
+                function = note(name, made)
     return Translation(
         Stages(stages, target),
         reading.statics,
@@ -226,7 +237,8 @@ def transform(
             raise CutError(Diagnostic(what, why="all elements would share them", instead="draw them outside"))
         positions = positions_of(signature, reading.statics)
         try:
-            function = rule(_prepared(reading.function, derives=name == "derive"), positions)
+            inner = reading.function if name == "derive" else everywhere(reading.function, tapes)
+            function = rule(_prepared(inner, derives=name == "derive"), positions)
         except NeedTrip as need:
             forced = reading.statics | _leaves_behind(need, reading.function, positions)
             continue

@@ -51,7 +51,7 @@ class Purpose:
     @property
     def keeps_lists(self) -> bool:
         """Whether tapes may be lists: CPython runs the derivative, and nothing further is made of it."""
-        return self.may_keep_lists and self.target == "numpy"
+        return self.may_keep_lists
 
 
 def _none_compiled() -> bool:

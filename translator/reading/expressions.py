@@ -23,7 +23,7 @@ from .booleans import is_bool, is_python_bool, marked, may_be_python_bool
 from .context import Context
 from .control import branch_values, truth
 from .demand import interval, refuse_undefined, static
-from .growing import Pile, empty_list, has_grown
+from .growing import Pile, empty_list, has_grown, repeated
 from .indexing import subscript
 from .iteration import held, known_items
 from .known import run_known
@@ -173,6 +173,8 @@ def binary(ctx: Context, kind: type[ast.operator], left: Value, right: Value, no
         return _known_binary(ctx, kind, python, left, _beside_complex(ctx, left, right), node)
     if kind is ast.Mult and isinstance(right if left_runs else left, list | tuple | str):
         scalar, items = (left, right) if left_runs else (right, left)
+        if type(scalar) is Var and (tape := repeated(ctx, node, items, scalar)) is not None:
+            return tape
         if type(scalar) is Var and (scalar.aval.weak or scalar.aval.dtype.kind in "iu"):
             return items * static(ctx, scalar, node, "the number of repetitions")
     _check_sequences(kind, left, right)

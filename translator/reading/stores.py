@@ -20,7 +20,7 @@ from .context import Context, name_result
 from .control import Kont
 from .demand import static
 from .expressions import binary, in_place_name, lookup
-from .growing import Pile
+from .growing import Growing, Pile, add_item, set_item
 from .indexing import Key, extend_index, flat_of, index_value, mask_for, mask_of, parse_key, selected_view
 from .iteration import held, known_items
 from .known import run_known
@@ -141,6 +141,9 @@ def store(ctx: Context, base: Value, key: Value, value: Value, node: ast.AST) ->
         return
     if isinstance(base, Masked):
         _store_in_selection(ctx, base, key, value, node)
+        return
+    if isinstance(base, Growing):
+        set_item(ctx, base, key, value, node)
         return
     if type(base) is Pile:
         from . import piled
@@ -312,6 +315,9 @@ def aug_assign(ctx: Context, node: ast.AugAssign, kont: Kont) -> None:
                 name_result(updated, identifier)
         case ast.Subscript():
             base, key = ctx.eval(target.value), ctx.eval(target.slice)
+            if isinstance(base, Growing):
+                add_item(ctx, base, key, ctx.eval(node.value), node)
+                return
             current = index_value(ctx, base, key, target)
             line = base.line if isinstance(base, Flat) else base.whole if isinstance(base, Masked) else base
             if isinstance(base, Masked) and type(current) is Ref and current.cell is not base.whole.cell:
