@@ -237,8 +237,7 @@ def transform(
             raise CutError(Diagnostic(what, why="all elements would share them", instead="draw them outside"))
         positions = positions_of(signature, reading.statics)
         try:
-            inner = reading.function if name == "derive" else everywhere(reading.function, tapes)
-            function = rule(_prepared(inner, derives=name == "derive"), positions)
+            function = rule(_prepared(reading.function, derives=name == "derive"), positions)
         except NeedTrip as need:
             forced = reading.statics | _leaves_behind(need, reading.function, positions)
             continue

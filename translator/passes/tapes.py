@@ -221,7 +221,7 @@ class _Lowering:
         wanted = self.loops[: 1 + max(map(self.loops.index, read), default=-1)]
         b, first = Builder(s.span), Var("first", INDEX)
         params = [Var(v.hint, v.aval) for v in loop.turns.params[1:]]
-        tables, empty = _tables(self.b, "starts", params if loop.entries else (), extent.size)
+        tables, empty = _tables(self.b, "starts", params if loop.entries else (), extent.size + 1)
         kept = _kept(b, tables, params, extent.passed(b, first, loop.backwards), extent.span)
         windows = self._windows(b, wanted, extent, first)
         ends, _ = _append_turns(b, loop, params, first, extent.length(b, first), windows)
