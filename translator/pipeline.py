@@ -6,6 +6,7 @@
     batch      the program gets a batch axis                          once for each vmap around it
     simplify   constants folded, common work shared, dead code dropped; independent loops as whole-array statements
                (before derive and batch, too); sums over slices in windows; partial sorts as partitions
+    tapes      lists become windows of arrays                         where there are lists, not for the target "numpy"
     fuse       statements grouped into kernels                        not for the target "numpy"
 
 A pass is a pure function Function -> Function. The verifier runs after each one, which is cheap; UNTRACED_VERIFY=0
@@ -149,9 +150,9 @@ class Stages(Mapping[str, Function]):
 class Translation:
     """A function specialised to a signature, after each pass.
 
-    `stages` is in order: "read", "derive", "batch", "simplify", "fuse" (a second derive is "derive 2"). `statics` are
-    the argument leaves whose values the program is specialised on; it stays valid for as long as all `guards` hold.
-    `ordered` are the leaves of the result that lie in C's order, however the arguments do.
+    `stages` is in order: "read", "derive", "batch", "simplify", "tapes", "fuse" (a second derive is "derive 2").
+    `statics` are the argument leaves whose values the program is specialised on; it stays valid for as long as all
+    `guards` hold. `ordered` are the leaves of the result that lie in C's order, however the arguments do.
     """
 
     stages: Stages
@@ -174,6 +175,11 @@ class Translation:
         """The final program before fusion: what the target "numpy" runs."""
         return self.stages["simplify"]
 
+    @property
+    def unfused(self) -> Function:
+        """The final program before fusion, as the other targets take it."""
+        return self.stages.get("tapes", self.source)
+
 
 def translate(
     fun: Callable[..., Any], signature: Signature, finish: Finish | None = None, target: str = "cpu"
@@ -186,7 +192,7 @@ def translate(
     loops: dict[LoopNote, None] = {}
     with purposed(target=target, stages=stages, loops=loops):
         plain = finish in (None, exact)
-        with purposed(marks_kinds=plain, may_keep_lists=plain):
+        with purposed(marks_kinds=plain):
             reading = read(fun, signature, finish, changes="kept" if plain else "refused")
         function = reading.function
         if plain and not (target == "numpy" and hasattr(fun, "__untraced_read__")):  # which no CPython makes again
@@ -229,7 +235,7 @@ def transform(
     while True:
         orders = purpose().orders + (name == "derive")
         calls = orders > 0 or name == "batch"
-        with purposed(orders=orders, keeps_calls=calls, marks_kinds=False, may_keep_lists=False):
+        with purposed(orders=orders, keeps_calls=calls, marks_kinds=False):
             reading = read_specialised(read_with, signature, forced)
         note("read", reading.function, unless_known=True)
         if name != "derive" and any(map(differs_in_lanes, reading.function.params)):

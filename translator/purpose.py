@@ -27,7 +27,6 @@ class Purpose:
     target: str = "numpy"  # decides between forms of equal meaning
     orders: int = 0  # how many derivatives will be taken of what is being read; -1 for rules of the last one
     keeps_calls: bool = False  # recursive calls may stay calls: what is being read is to be derived or batched
-    may_keep_lists: bool = False  # nothing further is made of what is being read
     marks_kinds: bool = False  # numbers whose kind the data decides are marked, for `passes/kinds`
     draws: bool = False  # loops of what is being read may draw from generators, if they can: see `randomness`
     stages: dict[str, Function] | None = None  # the program after each pass
@@ -47,11 +46,6 @@ class Purpose:
     def transposes(self) -> bool:
         """Whether what is being read may be transposed: it will be differentiated, or is a rule of a derivative."""
         return self.orders >= 0
-
-    @property
-    def keeps_lists(self) -> bool:
-        """Whether tapes may be lists: CPython runs the derivative, and nothing further is made of it."""
-        return self.may_keep_lists
 
 
 def _none_compiled() -> bool:

@@ -79,7 +79,7 @@ def _given_as(translation: Translation, orders: Mapping[int, Order]) -> Given:
 
     kept = dict(orders)
     while True:
-        given = as_given(translation.source, kept, translation.ordered)
+        given = as_given(translation.unfused, kept, translation.ordered)
         turned = {s.args[0] for s in walk(given.function.body) if isinstance(s, Apply) and s.op is TRANSPOSE}
         again = [k for k in kept if given.function.body.params[k] in turned]
         for k in again:

@@ -246,7 +246,7 @@ def _is_for_all(batcher: Batcher, carried: Var, target: Var) -> bool:
     """
     if carried not in batcher.batched or carried.aval == TAPE_AVAL:
         return True
-    return (carried.aval.dtype.kind == "b" and target not in batcher.read)
+    return carried.aval.dtype.kind == "b" and target not in batcher.read
 
 
 def tested(batcher: Batcher, s: While, values: Sequence[Atom]) -> Atom:

@@ -35,7 +35,7 @@ def apply(batcher: Batcher, s: Apply, values: Sequence[Value]) -> Atom:
     b, x = batcher.b, s.args[0]
     if s.op is ops.LENGTH:
         assert isinstance(x, Var)
-        return batcher.lengths[x]
+        return batcher.lengths[x] if s.targets[0] in batcher.batched else b.apply(ops.LENGTH, batcher.atom(x))
     if s.op in (ops.BLANK_TAPE, ops.ZERO_TAPE):
         batcher.lengths[s.targets[0]] = values[0].atom
         return b.apply(s.op, entries(batcher, x) or values[0].atom)

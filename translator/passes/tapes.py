@@ -30,7 +30,7 @@ So nothing is ever cut off, no run needs another translation, and memory stays w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar, cast
 
@@ -72,8 +72,10 @@ def tapes(function: Function) -> Function:
 
 def _without_lists(block: Block) -> Block:
     statements = [_inside(s) for s in block.statements]
-    if any(t.aval == TAPE_AVAL for s in statements for t in s.targets):
-        return _Lowering(statements).block(block)
+    makers = [s for s in block.statements if isinstance(s, For | While) and any(t.aval == TAPE_AVAL for t in s.targets)]
+    if makers:
+        size = min(window_of(s.body) for s in makers)  # one for all loops over the lists that one block makes
+        return _Lowering(statements, size).block(block)
     return replace(block, statements=tuple(statements))
 
 
@@ -89,22 +91,6 @@ def _inside(s: Statement) -> Statement:
             return s
 
 
-@dataclass(slots=True, eq=False)
-class _Loop:
-    """A loop that makes lists or goes over them, without those that it makes: `entries` are what a trip puts on each.
-
-    `turns` has an index that counts the trips, from the last one if the loop runs `backwards`. `starts` are tables of
-    what it carries into every span of trips.
-    """
-
-    turns: Block
-    inits: tuple[Atom, ...]
-    entries: dict[Var, Atom]
-    backwards: bool
-    reads: bool  # whether there are lists that it goes over
-    starts: tuple[Atom, ...] = ()
-
-
 @dataclass(frozen=True, slots=True)
 class _Extent:
     """How many trips there are, how many of them a window holds, and how many lie between states that are kept."""
@@ -118,6 +104,11 @@ class _Extent:
         rest = make.minimum(b, const(self.size), make.subtract(b, self.trips, first))
         return named(b, integer(b, rest), "length")
 
+    def again(self, b: Builder, first: Atom) -> Atom:
+        """How many trips of that window are to be run again, where the entries of the last one have been kept."""
+        more = make.less(b, make.add(b, first, const(self.size)), self.trips)
+        return integer(b, make.where(b, more, const(self.size), const(0)))
+
     def passed(self, b: Builder, first: Atom, backwards: bool) -> Atom:
         """How many trips, in whole windows, lie between the window at `first` and the one that comes first."""
         if not backwards:
@@ -126,15 +117,36 @@ class _Extent:
         return make.subtract(b, make.multiply(b, windows, const(self.size)), first)
 
 
+@dataclass(slots=True, eq=False)
+class _Loop:
+    """A loop that makes lists or goes over them, without those that it makes: `entries` are what a trip puts on each.
+
+    `turns` has an index that counts the trips, from the last one if the loop runs `backwards`. `starts` are tables of
+    what it carries into every span of trips. A loop that goes over no lists has kept the entries of the `last` window.
+    """
+
+    turns: Block
+    inits: tuple[Atom, ...]
+    entries: dict[Var, Atom]
+    extent: _Extent
+    backwards: bool = False
+    starts: tuple[Atom, ...] = ()
+    last: tuple[Atom, ...] = ()
+
+    @property
+    def values(self) -> tuple[Atom, ...]:
+        """What it puts on lists; what stands on two lists is kept once."""
+        return tuple(dict.fromkeys(self.entries.values()))
+
+
 class _Lowering:
     """The lists that one block makes, and the loops over them."""
 
-    def __init__(self, statements: Sequence[Statement]) -> None:
-        self.statements = statements
+    def __init__(self, statements: Sequence[Statement], size: int) -> None:
+        self.statements, self.size = statements, size
         self.b = Builder()
         self.loops: list[_Loop] = []
         self.makers: dict[Var, _Loop] = {}
-        self.extents: dict[Var, _Extent] = {}
         self.zeros: set[Var] = set()
         self.found: Substitution = {}
 
@@ -150,9 +162,9 @@ class _Lowering:
                 return
             case Apply(op=ops.ZERO_TAPE):
                 self.zeros.add(s.targets[0])
-            case Apply(op=ops.LENGTH, args=(Var() as t,)) if t in self.extents:
-                self.found[s.targets[0]] = self.extents[t].trips
-            case For() if any(v in self.extents for v in free_variables(s.body)):
+            case Apply(op=ops.LENGTH, args=(Var() as t,)) if t in self.makers:
+                self.found[s.targets[0]] = self.makers[t].extent.trips
+            case For() if any(v in self.makers for v in free_variables(s.body)):
                 self._over(s)
             case For() | While() if any(t.aval == TAPE_AVAL for t in s.targets):
                 self._making(s)
@@ -171,35 +183,39 @@ class _Lowering:
         plain = _without(replace(s, body=body), slots)
         if isinstance(plain, While):
             turns, trips = counted(plain)
-            self.b.append(as_while(plain, turns, trips))
-            body = turns.body
         else:
-            self.b.append(plain)
             trips = make.maximum(self.b, trips_of(self.b, plain.range), const(0))
             trips = named(self.b, integer(self.b, trips), "trips")
-            body = from_zero(self.b, plain, trips)
-        body = replace(body, statements=without_raises(body.statements))
-        size = self._size()
-        windows = make.add(self.b, make.floor_divide(self.b, trips, const(size**2)), const(1))
-        extent = _Extent(trips, size, named(self.b, make.multiply(self.b, const(size), windows), "span"))
-        loop = _Loop(body, plain.inits, entries, False, False)
-        self._keep(loop, extent)
-        self._know(loop, extent)
+            whole = Range(const(0), trips, const(1))
+            turns = replace(plain, range=whole, body=from_zero(self.b, plain, trips))
+        quiet = replace(turns.body, statements=without_raises(turns.body.statements))
+        loop = _Loop(quiet, plain.inits, entries, _Extent(trips, self.size, Var("span", INDEX)))
+        turns = self._keeping_last(loop, turns)
+        loop.last = turns.targets[len(plain.targets) :]
+        self.b.append(as_while(plain, turns, trips) if isinstance(plain, While) else turns)
+        windows = make.add(self.b, make.floor_divide(self.b, trips, const(self.size**2)), const(1))
+        span = make.multiply(self.b, const(self.size), windows)
+        loop.extent = replace(loop.extent, span=named(self.b, span, "span"))
+        self._keep(loop)
+        self._know(loop)
 
-    def _size(self) -> int:
-        """How many entries a window has: one size for all loops over the lists of this block."""
-        loops = [s for s in self.statements if isinstance(s, For | While)]
-        used = [s for s in loops if any(v.aval == TAPE_AVAL for v in (*s.targets, *free_variables(s.body)))]
-        return min(window_of(s.body) for s in used)
+    def _keeping_last(self, loop: _Loop, turns: For) -> For:
+        """The loop, which keeps the latest entries: in the end they are those of the last window."""
+        k = turns.body.params[0]
+        tables, empty = _tables(self.b, "tape", loop.values, self.size)
+        ends = tuple(Var(t.hint, t.aval) for t in tables)
+        inner = Builder(self.b.span)
+        place = make.remainder(inner, k, const(self.size))
+        body = _with_stores(inner, turns.body, dict(zip(loop.values, tables, strict=True)), place)
+        return replace(turns, targets=(*turns.targets, *ends), inits=(*turns.inits, *empty), body=body)
 
-    def _know(self, loop: _Loop, extent: _Extent) -> None:
+    def _know(self, loop: _Loop) -> None:
         self.loops.append(loop)
         self.makers.update(dict.fromkeys(loop.entries, loop))
-        self.extents.update(dict.fromkeys(loop.entries, extent))
 
-    def _keep(self, loop: _Loop, extent: _Extent) -> None:
+    def _keep(self, loop: _Loop) -> None:
         """Append the pass that keeps the states of a loop that reads no lists."""
-        b, (k, *carried) = self.b, loop.turns.params
+        b, (k, *carried), extent = self.b, loop.turns.params, loop.extent
         tables, empty = _tables(b, "starts", carried, extent.size)
         inner, turns = Builder(b.span), loop.turns
         after = _kept(inner, tables, carried, k, extent.span)
@@ -214,24 +230,38 @@ class _Lowering:
     # ---- loops over lists ------------------------------------------------------------------------
 
     def _over(self, s: For) -> None:
-        """The loop in windows: for each, what the lists hold of it is computed again."""
-        extent = next(self.extents[v] for v in free_variables(s.body) if v in self.extents)
+        """The loop in windows: for each, what the lists hold of it is computed again, but for the last."""
         loop, targets = self._loop_over(s)
-        read = [self.makers[v] for v in free_variables(loop.turns) if v in self.makers]
-        wanted = self.loops[: 1 + max(map(self.loops.index, read), default=-1)]
-        b, first = Builder(s.span), Var("first", INDEX)
+        extent, b, first = loop.extent, Builder(s.span), Var("first", INDEX)
+        wanted = self._wanted(loop)
         params = [Var(v.hint, v.aval) for v in loop.turns.params[1:]]
         tables, empty = _tables(self.b, "starts", params if loop.entries else (), extent.size + 1)
         kept = _kept(b, tables, params, extent.passed(b, first, loop.backwards), extent.span)
-        windows = self._windows(b, wanted, extent, first)
-        ends, _ = _append_turns(b, loop, params, first, extent.length(b, first), windows)
+        held = {id(w): w.last for w in wanted}
+        carried = [w for w in wanted if w.last and loop.backwards]  # the first window is the last one
+        held |= {id(w): tuple(Var(a.hint, a.aval) for a in w.last if isinstance(a, Var)) for w in carried}
+        params += [*tables, *(cast(Var, a) for w in carried for a in held[id(w)])]
+        windows, ends = self._windows(b, wanted, first, held)
+        after, _ = _append_turns(b, loop, params[: len(targets)], first, extent.length(b, first), windows)
+        results = (*after, *kept, *(a for w in carried for a in ends[id(w)]))
+        inits = (*loop.inits, *empty, *(a for w in carried for a in w.last))
+        made = tuple(Var(v.hint, v.aval) for v in params[len(targets) :])
         bounds = Range(const(0), extent.trips, const(extent.size), loop.backwards)
-        starts = tuple(Var(t.hint, t.aval) for t in tables)
-        body = b.block((first, *params, *tables), (*ends, *kept))
-        self.b.append(For((*targets, *starts), bounds, (*loop.inits, *empty), body, span=s.span))
-        loop.starts = starts
+        self.b.append(For((*targets, *made), bounds, inits, b.block((first, *params), results), span=s.span))
+        loop.starts = made[: len(tables)]
         if loop.entries:
-            self._know(loop, extent)
+            self._know(loop)
+
+    def _wanted(self, loop: _Loop) -> list[_Loop]:
+        """The loops that make the lists which a loop goes over, and what these go over."""
+        found: set[int] = set()
+        waiting = [loop]
+        while waiting:
+            for v in free_variables(waiting.pop().turns):
+                if v in self.makers and id(self.makers[v]) not in found:
+                    found.add(id(self.makers[v]))
+                    waiting.append(self.makers[v])
+        return [w for w in self.loops if id(w) in found]
 
     def _loop_over(self, s: For) -> tuple[_Loop, tuple[Var, ...]]:
         """The loop without the lists that it makes, and what it leaves beside them."""
@@ -254,25 +284,37 @@ class _Lowering:
             entries[s.targets[slot_of]] = value
         plain = _without(replace(s, body=replace(s.body, statements=tuple(statements))), slots)
         assert isinstance(plain, For)
-        return _Loop(plain.body, plain.inits, entries, s.range.reverse, True), plain.targets
+        extent = next(self.makers[v].extent for v in free_variables(plain.body) if v in self.makers)
+        return _Loop(plain.body, plain.inits, entries, extent, s.range.reverse), plain.targets
 
     def _entry_of(self, a: Atom) -> Aval:
         assert isinstance(a, Var)
         return self.makers[a].entries[a].aval
 
-    def _windows(self, b: Builder, wanted: Sequence[_Loop], extent: _Extent, first: Atom) -> Windows:
-        """Append what computes the entries from `first` on of all lists that these loops make."""
+    def _windows(
+        self, b: Builder, wanted: Sequence[_Loop], first: Atom, held: Mapping[int, Sequence[Atom]]
+    ) -> tuple[Windows, dict[int, Sequence[Var]]]:
+        """Append what computes the entries from `first` on of all lists that these loops make: where they are, and the
+        tables of each loop. `held`: those that the last window's entries are in before.
+        """
         windows: Windows = {}
+        tables: dict[int, Sequence[Var]] = {}
         for n, loop in enumerate(wanted):
-            states = self._states(b, loop, wanted[:n], extent, first)
-            length = extent.length(b, first)
-            windows |= _append_turns(b, loop, states, first, length, windows, extent.size)[1]
-        return windows
+            states = self._states(b, loop, wanted[:n], first)
+            length, begun = loop.extent.length(b, first), held[id(loop)]
+            if begun:
+                length = loop.extent.again(b, first)
+            else:
+                begun = _tables(b, "tape", loop.values, loop.extent.size)[1]
+            _, made = _append_turns(b, loop, states, first, length, windows, begun)
+            tables[id(loop)] = made
+            full = dict(zip(loop.values, made, strict=True))
+            windows |= {t: full[v] for t, v in loop.entries.items()}
+        return windows, tables
 
-    def _states(
-        self, b: Builder, loop: _Loop, before: Sequence[_Loop], extent: _Extent, first: Atom
-    ) -> tuple[Atom, ...]:
+    def _states(self, b: Builder, loop: _Loop, before: Sequence[_Loop], first: Atom) -> tuple[Atom, ...]:
         """What the loop carries into the window at `first`; `before` are those that make what it reads."""
+        extent = loop.extent
         passed = extent.passed(b, first, loop.backwards)
         where = make.floor_divide(b, passed, extent.span)
         short = make.remainder(b, passed, extent.span)
@@ -280,12 +322,12 @@ class _Lowering:
         for table, v in zip(loop.starts, loop.turns.params[1:], strict=True):
             entry = make.index(b, table, slot(v.aval), (where,))
             states.append(make.number(b, entry, v.aval.dtype) if v.aval.weak else entry)
-        if not loop.reads:
+        if loop.last:
             start = make.subtract(b, first, short)
             return _append_turns(b, loop, states, start, short, {})[0]
         inner, at = Builder(b.span), Var("first", INDEX)
         params = [Var(v.hint, v.aval) for v in loop.turns.params[1:]]
-        windows = self._windows(inner, before, extent, at)
+        windows, _ = self._windows(inner, before, at, {id(w): w.last for w in before})
         ends, _ = _append_turns(inner, loop, params, at, extent.length(inner, at), windows)
         low, high = make.subtract(b, first, short), first
         if loop.backwards:
@@ -332,39 +374,41 @@ def _append_turns(
     first: Atom,
     length: Atom,
     windows: Windows,
-    size: int = 0,
-) -> tuple[tuple[Var, ...], Windows]:
-    """Append the trips of a loop from `first` on; what it carries out, and of its lists a window of `size`."""
+    tables: Sequence[Atom] = (),
+) -> tuple[tuple[Var, ...], tuple[Var, ...]]:
+    """Append the trips of a loop from `first` on; what it carries out, and the tables after its entries are in them."""
     index, *carried = loop.turns.params
     offset = Var("k", INDEX)
-    kept = loop.entries if size else {}
-    values = list(dict.fromkeys(kept.values()))
-    tables, empty = _tables(b, "tape", values, size)
-    inside = {*carried, *(t for s in loop.turns.statements for t in s.targets)}
     inner = Builder(b.span)
     body = loop.turns
     if windows:
         body = spelled_out(body, lambda s: _entry(s, index, offset, windows))
     if index in free_variables(replace(body, params=tuple(carried))):
         inner.append(Apply((index,), ops.ADD, (first, offset), NO_ATTRS, b.span))
-    last = dict(zip(values, tables, strict=True))
+    written = [Var(t.hint if isinstance(t, Var) else "t", t.aval) for t in tables]
+    stores = dict(zip(loop.values if tables else (), written, strict=True))
+    block = _with_stores(inner, replace(body, params=(offset, *carried)), stores, offset)
+    ends = tuple(Var(v.hint, v.aval) for v in (*carried, *written))
+    turns = Range(const(0), length, const(1), loop.backwards)
+    b.append(For(ends, turns, (*states, *tables), copy_block(block, {}), span=b.span))
+    return ends[: len(carried)], ends[len(carried) :]
+
+
+def _with_stores(b: Builder, body: Block, tables: Mapping[Atom, Var], place: Atom) -> Block:
+    """The body, written into `b`, carrying tables into which it stores values at `place` as soon as they are there."""
+    inside = {*body.params, *(t for s in body.statements for t in s.targets)}
     made: dict[Atom, Atom] = {}
 
     def write(values: Sequence[Atom]) -> None:
         for v in values:
-            if v in last:
-                made[v] = make.put(inner, last[v], v, slot(v.aval), (offset,))
+            if v in tables:
+                made[v] = make.put(b, tables[v], v, slot(v.aval), (place,))
 
-    write([*(v for v in values if v not in inside), *carried])
+    write([*(v for v in tables if v not in inside), *body.params])
     for s in body.statements:
-        inner.append(s)
+        b.append(s)
         write(s.targets)
-    block = inner.block((offset, *carried, *tables), (*body.results, *(made[v] for v in values)))
-    ends = tuple(Var(v.hint, v.aval) for v in (*carried, *tables))
-    turns = Range(const(0), length, const(1), loop.backwards)
-    b.append(For(ends, turns, (*states, *empty), copy_block(block, {}), span=b.span))
-    full = dict(zip(values, ends[len(carried) :], strict=True))
-    return ends[: len(carried)], {t: full[v] for t, v in kept.items()}
+    return b.block((*body.params, *tables.values()), (*body.results, *(made[v] for v in tables)))
 
 
 def _entry(s: Apply, index: Var, offset: Var, windows: Windows) -> Sequence[Statement]:
