@@ -69,6 +69,7 @@ from .linear import (
     put_vjp_base,
     put_vjp_value,
     reshape_vjp,
+    squeezed_by,
 )
 from .lists import item_vjp, kept_vjp, made_again, zero_list
 from .loops import for_vjp, while_vjp
@@ -341,6 +342,9 @@ def _apply(s: Apply, ct: Atom, mask: Atom | None, adj: Adjoints) -> None:
             _pieces(s, ct, mask, masks, adj)
         case Create():
             adj.add(x, create_vjp(b, s, ct), mask=within)
+        case Index() if mask is None and (axes := squeezed_by(s)):
+            whole = materialise(b, ct, strong(s.targets[0].aval)) if ct.aval.shape else ct
+            adj.add(x, make.expand_dims(b, whole, axes) if whole.aval.shape else whole)
         case Index():
             adj.scatter(x, ct, *index_parts(s, 1), mask)
         case Put():

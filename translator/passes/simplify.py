@@ -242,7 +242,7 @@ class _Walk:
             a = self.flat(a, s)
         if not isinstance(a, Call):
             return a
-        v = Var("", a.aval())
+        v = Var("t", a.aval())
         self.apply(Apply((v,), a.op, a.args, a.attrs, s.span))
         return self.atom(v)
 
