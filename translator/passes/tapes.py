@@ -181,6 +181,7 @@ class _Lowering:
         entries = {s.targets[k]: appended[params[k]].args[1] for k in slots}
         body = replace(s.body, statements=tuple(a for a in s.body.statements if a not in appended.values()))
         plain = _without(replace(s, body=body), slots)
+        trips: Atom
         if isinstance(plain, While):
             turns, trips = counted(plain)
         else:
@@ -422,5 +423,6 @@ def _entry(s: Apply, index: Var, offset: Var, windows: Windows) -> Sequence[Stat
     entry = make.index(b, table, slot(aval), (offset,))
     if aval.weak:
         entry = make.number(b, entry, aval.dtype)
-    assert entry is b.statements[-1].targets[0]
-    return (*b.statements[:-1], replace(b.statements[-1], targets=s.targets))
+    *before, last = b.statements
+    assert isinstance(last, Apply) and last.targets == (entry,)
+    return (*before, replace(last, targets=s.targets))
