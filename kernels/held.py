@@ -123,7 +123,7 @@ def _sections(held: HeldRows, pack: int, far: bool) -> tuple[dict[str, object], 
     taken = set(held.lowered.names.taken)
 
     def walks(packed: bool, behind: bool) -> list[Pass]:
-        held.lowered.names.taken = set(taken)  # all walks have the same names
+        held.lowered.names.restart(taken)  # all walks have the same names
         held.packed, held.far = packed, behind
         return held.passes()
 

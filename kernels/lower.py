@@ -214,14 +214,21 @@ class Names:
 
     taken: set[str] = field(default_factory=set)
     reserved: frozenset[str] = field(default_factory=lambda: RESERVED)
+    numbers: dict[str, int] = field(default_factory=dict)  # the last one behind each base
+
+    def restart(self, taken: set[str]) -> None:
+        """Give names again as they were given when so many were taken."""
+        self.taken, self.numbers = set(taken), {}
 
     def fresh(self, hint: str) -> str:
         base = "".join(c if c.isalnum() or c == "_" else "_" for c in hint) or "t"
         base = base if base.isascii() and not base[0].isdigit() else "t"
-        name, n = base, 0
+        n = self.numbers.get(base, 0)
+        name = f"{base}_{n}" if n else base
         while name in self.taken or name in self.reserved or keyword.iskeyword(name):
             n += 1
             name = f"{base}_{n}"
+        self.numbers[base] = n
         self.taken.add(name)
         return name
 

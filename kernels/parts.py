@@ -105,7 +105,7 @@ def first_stage(
     taken = set(body.lowered.names.taken)
     sections["plain"] = _step(body, plain, parted)
     if isinstance(body, Neighbours) and body.packable:
-        body.lowered.names.taken = taken  # both kernels have the same names
+        body.lowered.names.restart(taken)  # both kernels have the same names
         sections |= {"twin": _step(body, plain, parted, packed=True), "pack": body.widest_pack(8)}
     extents = [("rows", layout.rows), ("columns", layout.columns)]
     extents += [("chunks", chunks.count), ("chunk_length", chunks.length)]

@@ -26,12 +26,11 @@ _MANY_LINES = 8  # without rows behind the axis more lines than these are faster
 
 def cumulative(w: Writer, name: str, x: Value, axis: int, result: DType, loops: bool) -> Value:
     """`loops`: whether long lines are scanned by loops."""
-    working = accumulator(result)
-    x = w.convert(x, working)
     if 0 in x.shape or x.shape[axis] == 1:
         return w.convert(x, result)
     if w.host and host_calls.accumulates(x, axis, result):
         return host_calls.call(w, f"{name} {axis}", [x], x.shape, result)
+    x = w.convert(x, accumulator(result))
     outer, n, inner = _three(x, axis)
     long = loops and outer * n * inner >= _LONG and (inner > 1 or outer <= _MANY_LINES)
     scanned = _loop(w, _COMBINE[name], x, (outer, n, inner)) if long else _scan(w, _COMBINE[name], x, axis)

@@ -80,13 +80,14 @@ def sorts(x: Typed, attrs: SortAttrs) -> bool:
 def searches(x: Typed, axis: int) -> bool:
     """Whether NumPy finds the places of extremes faster: along lines that lie in one piece."""
     last = axis == len(x.shape) - 1 and x.shape[axis] >= SHORTEST_LINE
-    return _size(x) >= SMALLEST and last and x.dtype.kind in "fiu"
+    return _size(x) >= SMALLEST and last and x.dtype.kind in "fiub"
 
 
 def accumulates(x: Typed, axis: int, dtype: DType) -> bool:
     """Whether NumPy's running sums are the same ones, and faster: along lines that lie in one piece."""
     one_piece = math.prod(x.shape[axis:]) == x.shape[axis] >= SHORTEST_SUM
-    same = x.dtype == dtype and dtype.kind in "fciu" and dtype.char != "e"
+    known = dtype.kind in "fciu" and "e" not in (x.dtype.char, dtype.char)
+    same = known and x.dtype.kind in "fciub" and np.can_cast(x.dtype, dtype)
     return _size(x) >= SMALLEST and one_piece and same
 
 

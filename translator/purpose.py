@@ -29,6 +29,7 @@ class Purpose:
     keeps_calls: bool = False  # recursive calls may stay calls: what is being read is to be derived or batched
     marks_kinds: bool = False  # numbers whose kind the data decides are marked, for `passes/kinds`
     draws: bool = False  # loops of what is being read may draw from generators, if they can: see `randomness`
+    hands_back: bool = False  # the caller gets his own arrays, and views of them, where NumPy gives these
     stages: dict[str, Function] | None = None  # the program after each pass
     loops: dict[LoopNote, None] | None = None  # what became of loops; a dict, since a program may be read again
 
