@@ -375,7 +375,7 @@ class TargetEntry(Entry):
         f = self.function = stages[LAST]
         checks = accelerated.options.checks
         turns = accelerated.target == "cpu" and not (donated or self.draws or self.streams)
-        self.orders = Orders(stages["simplify"], translation.ordered, checks) if turns else None
+        self.orders = Orders(stages.unfused, translation.ordered, checks) if turns else None
         first = self._first_way(leaves)
         first = None if first == "device" and stages is not translation.stages else first
         self.program: Program = load(accelerated.target, f, donated=donated, checks=checks, first=first)
