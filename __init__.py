@@ -23,6 +23,11 @@ if _TYPE_CHECKING:
     from .runtime.distribution.pmap import device_put_replicated, device_put_sharded, pmap
     from .runtime.distribution.shard_map import shard_map
     from .runtime.distribution.sharding import NamedSharding, P, make_mesh, set_mesh
+    from .runtime.distribution.shards import (
+        make_array_from_callback,
+        make_array_from_process_local_data,
+        make_array_from_single_device_arrays,
+    )
     from .runtime.inspection import profiler
     from .runtime.inspection.comparison import compare
     from .runtime.inspection.shown import make_jaxpr, typeof
@@ -130,6 +135,8 @@ _NAMES = {  # where each name is, as above
         " named_scope numpy_rank_promotion transfer_guard",
         "runtime.calls.shapes": "ShapeDtypeStruct eval_shape",
         "runtime.distribution.shard_map": "shard_map",
+        "runtime.distribution.shards": "make_array_from_callback make_array_from_process_local_data"
+        " make_array_from_single_device_arrays",
         "runtime.distribution.sharding": "NamedSharding P make_mesh set_mesh",
         "runtime.inspection.shown": "make_jaxpr typeof",
         "runtime.transforms.stopping": "stop_gradient",
@@ -142,6 +149,7 @@ _NAMES = {  # where each name is, as above
     for name in names.split()
 }
 _NAMESPACES = {  # `import untraced.random` and `untraced.random`: the module that it is
+    "ad_checkpoint": "runtime.transforms.checkpointing",
     "core": "runtime.namespaces.core",
     "custom_derivatives": "runtime.transforms.custom_derivatives",
     "debug": "runtime.namespaces.debug",
@@ -161,6 +169,7 @@ _NAMESPACES = {  # `import untraced.random` and `untraced.random`: the module th
     "random": "runtime.namespaces.random",
     "scipy": "runtime.scipy.namespace",
     "sharding": "runtime.distribution.sharding",
+    "stages": "runtime.inspection.stages",
     "stax": "runtime.namespaces.stax",
     "streams": "runtime.namespaces.streams",
     "test_util": "runtime.transforms.testing",
@@ -169,15 +178,17 @@ _NAMESPACES = {  # `import untraced.random` and `untraced.random`: the module th
     "tree_util": "runtime.trees.tree_util",
     "typing": "runtime.namespaces.typing",
 }
-_SPARSE = ("sparse.linalg",)
 _WITHIN = {
     "example_libraries": ("optimizers", "stax"),
-    "experimental": ("mesh_utils", "ode", "shard_map"),
+    "experimental": ("checkify", "mesh_utils", "ode", "shard_map"),
     "lax": ("linalg",),
     "nn": ("initializers",),
     "numpy": ("fft", "linalg"),
-    "scipy": ("fft", "integrate", "linalg", "ndimage", "optimize", "signal", "sparse", *_SPARSE, "special", "stats"),
-}
+    "scipy": (
+        "cluster", "cluster.vq", "fft", "integrate", "interpolate", "linalg", "ndimage", "optimize", "signal", "sparse",
+        "sparse.linalg", "special", "stats",
+    ),
+}  # fmt: skip
 
 __version__ = "0.1.0"
 
@@ -316,6 +327,9 @@ __all__ = [
     "local_device_count",
     "local_devices",
     "log_compiles",
+    "make_array_from_callback",
+    "make_array_from_process_local_data",
+    "make_array_from_single_device_arrays",
     "make_jaxpr",
     "make_mesh",
     "named_call",

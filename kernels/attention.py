@@ -10,14 +10,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from ..translator.errors import Diagnostic, UnsupportedError
 from ..translator.ir import Apply, Atom, DType, Fused, Var
 from ..translator.ops.core import Cast, Contract, ContractAttrs, Elementwise, Reduce, ReduceAttrs
-from ..translator.passes.alignment import is_free, nbytes
+from ..translator.passes.alignment import nbytes
 from ..translator.records import dataclass
+from .attention_gradient import match_gradient, plan_gradient, reach_groups_of_gradient, times_made
 from .causal import WORTH, reach_of, seen_beyond
 from .contract import SUMMED, Engine, Roles, library_rate
 from .dialects import CUDA, accumulator, is_half
@@ -25,11 +27,12 @@ from .facts import Facts, precision
 from .layout import Strides
 from .parts import ENOUGH_BLOCKS
 from .program import GroupPlan, Launch, header, make_launch
-from .tiles import Held, Index, Tile, Tiles, applies, neighbours, statements_for
+from .tiles import Held, Index, Tile, Tiles, applies, behind, neighbours, statements_for
 
 WIDE_HEAD = 128  # elements of a row of q, k or v; of more, in half precision, fewer rows are taken at a time
 WIDEST_HEAD = {True: 256, False: WIDE_HEAD}  # in half precision or not: more do not fit into shared memory
 SUMMED_OVER = {"queries": "k", "keys": "k", "values": "j"}
+REACHES = ("reach", "reach_of_keys", "reach_of_queries")
 FAR = 1 << 20  # the first of the labels that only the scores' product has
 
 
@@ -87,13 +90,29 @@ def match_attention(fused: Fused) -> Attention:
     )  # fmt: skip
 
 
+def in_one_pass(fused: Fused) -> bool:
+    """Whether it is what the kernel of this file computes; the rest is of `attention_gradient`."""
+    try:
+        match_attention(fused)
+    except UnsupportedError:
+        return False
+    return True
+
+
+def products_of(fused: Fused) -> list[tuple[Apply, int]]:
+    """The products of a group of attention, and how many times its kernels make them."""
+    products = [s for s in applies(fused) if isinstance(s.op, Contract)]
+    again = {} if in_one_pass(fused) else times_made(match_gradient(fused))
+    return [(s, again.get(s.targets[0], 1)) for s in products]
+
+
 def _weight(fused: Fused, share: Atom, total: Apply, makers: Mapping[Var, Apply]) -> tuple[Var, bool]:
     """The exponentials in what the second product takes: over their sum, or as they are; rounded to its type or not."""
     share = _uncast(share, makers)
     maker = makers.get(share) if isinstance(share, Var) else None
     if maker is not None and isinstance(maker.op, Elementwise) and maker.op.name == "divide":
         dividend, divisor = maker.args
-        if isinstance(dividend, Var) and _behind(divisor, makers) is total.targets[0]:
+        if isinstance(dividend, Var) and behind(divisor, makers) is total.targets[0]:
             return dividend, True
     if maker is None or not isinstance(share, Var):
         raise _refused(fused, "this softmax between products")
@@ -113,15 +132,9 @@ def _exponent(fused: Fused, weight: Var, largest: Apply, makers: Mapping[Var, Ap
         difference = makers.get(maker.args[0])
         if difference is not None and difference.op.name == "subtract":
             x, top = difference.args
-            if x is largest.args[0] and isinstance(x, Var) and _behind(top, makers) is largest.targets[0]:
+            if x is largest.args[0] and isinstance(x, Var) and behind(top, makers) is largest.targets[0]:
                 return x
     raise _refused(fused, "a softmax without its maximum between products")
-
-
-def _behind(a: Atom, makers: Mapping[Var, Apply]) -> Atom:
-    while isinstance(a, Var) and a in makers and is_free(makers[a]) and makers[a].args:
-        a = makers[a].args[0]
-    return a
 
 
 def _refused(fused: Fused, what: str) -> UnsupportedError:
@@ -173,9 +186,9 @@ class Parts:
     after: Tile
     scored: DType
     summed: DType
-    seen: Mapping[str, str]
-    """Of a causal mask: the array that says how far values reach that are no finite numbers, and what the last column
-    is beyond that row's."""
+    seen: Mapping[str, Any]
+    """Of a causal mask: the arrays that say how far odd numbers reach, what the last column is beyond that row's, and
+    how large products may be."""
 
     def text(self, tile: Tile, source: DType, target: DType) -> str:
         """The tile's value in another type than its own."""
@@ -186,6 +199,8 @@ def plan_attention(
     fused: Fused, language: str, name: str, strides: Mapping[int, Strides], scalars: frozenset[int]
 ) -> GroupPlan:
     """The kernel of an attention group. Raises UnsupportedError for other patterns and for wide heads."""
+    if not in_one_pass(fused):
+        return plan_gradient(fused, language, name, strides, scalars)
     a = match_attention(fused)
     index = _Indices(fused, a, language)
     dtype, score_dtype = a.second.targets[0].aval.dtype, a.first.targets[0].aval.dtype
@@ -219,24 +234,38 @@ def _parts(fused: Fused, a: Attention, index: _Indices, tiles: Tiles) -> Parts:
     over = [index.batch, index.i, index.channel]
     after = tiles.tile(fused.body.results, out, over, {a.second.targets[0]: gathered}, stored=True)
     tiles.settle()
-    seen = _seen(scores) if 2 * index.products >= WORTH else {}
+    seen = _seen(scores, 2 * index.products)
     return Parts(tiles, queries, keys, scores, weights, values, after, scored, summed, seen)
 
 
-def _seen(scores: Tile) -> Mapping[str, str]:
-    beyond = seen_beyond(scores)
-    if beyond is None:
+def _seen(scores: Tile, operations: int) -> Mapping[str, Any]:
+    beyond = seen_beyond(scores) if operations >= WORTH else None
+    asked = 1 if beyond is None or beyond.most is None else len(REACHES)
+    if beyond is None or operations < asked * WORTH:
         return {}
-    reach = scores.pointer("partial", 0, "reach", np.dtype(np.int32))
-    text = f" + {scores.layout.integer('beyond', beyond, scores.lowered.names)}" if beyond else ""
-    return {"reach": reach, "beyond": text}
+    reaches = [scores.pointer("partial", k, name, np.dtype(np.int32)) for k, name in enumerate(REACHES[:asked])]
+    text = f" + {scores.layout.integer('beyond', beyond.last, scores.lowered.names)}" if beyond.last else ""
+    return {"reaches": reaches, "beyond": text, "most": beyond.most}
 
 
-def reach_group(fused: Fused) -> Fused:
-    """The group of what a causal kernel asks first (see `causal`): its result is the kernel's first partial result."""
+def reach_groups(fused: Fused, language: str) -> list[Fused]:
+    """The groups of what a causal kernel asks first (see `causal`): their results are the kernel's last partial ones,
+    of values, keys and queries."""
+    if not in_one_pass(fused):
+        return reach_groups_of_gradient(fused, language)
     a = match_attention(fused)
-    batch = tuple(n for n in a.scores if n in a.query_labels and n in a.key_labels)
-    return reach_of(fused, a.value, {n: k for k, n in enumerate(a.value_labels)}, batch, a.column)
+    index = _Indices(fused, a, language)
+    columns, batch = index.extents["columns"], index.batch.labels
+    seen = _parts(fused, a, index, Tiles(fused, language, {}, frozenset())).seen
+    if not seen:
+        return []
+    own = [{n: k for k, n in enumerate(labels)} for labels in (a.value_labels, a.key_labels, a.query_labels)]
+    found = [reach_of(fused, a.value, own[0], batch, a.column, columns, REACHES[0])]
+    if (most := seen["most"]) is not None:
+        largest = math.sqrt(most / max(1, index.extents["depth"]))
+        found.append(reach_of(fused, a.key, own[1], batch, a.column, columns, REACHES[1], largest))
+        found.append(reach_of(fused, a.query, own[2], batch, None, columns, REACHES[2], largest))
+    return found
 
 
 def _triton(parts: Parts, a: Attention, extents: Mapping[str, int], name: str) -> Launch:
@@ -249,14 +278,16 @@ def _triton(parts: Parts, a: Attention, extents: Mapping[str, int], name: str) -
         "BLOCK_C": _power(extents["channels"]),
     }
     scores, weights, after = parts.scores, parts.weights, parts.after
+    queries = _operand(parts.queries, score_dtype, "[BLOCK_I, BLOCK_K]", "k_across < depth")
     sections = {
-        "queries": _operand(parts.queries, score_dtype, "[BLOCK_I, BLOCK_K]", "k_across < depth"),
+        "queries": queries,
+        "query": queries["operand"] if str(queries["operand"]).isidentifier() else "query",
         "keys": _operand(parts.keys, score_dtype, "[BLOCK_K, BLOCK_J]", "k_down < depth"),
         "scores": {"lines": scores.lines(), "text": parts.text(scores, a.score.aval.dtype, parts.summed)},
         "weights": {
             "lines": weights.lines(),
             "text": parts.text(weights, a.weight.aval.dtype, parts.summed),
-            "operand": f"weight.to({weights.dialect.type_name(dtype)})",
+            "operand": weights.dialect.convert("weight", parts.summed, dtype),
         },
         "values": _operand(parts.values, dtype, "[BLOCK_J, BLOCK_C]", "j_down < columns"),
         "divided": a.divided,
@@ -374,10 +405,16 @@ def _power(extent: int) -> int:
 
 
 def is_worth_fusing(fused: Fused, language: str, facts: Facts) -> bool:
-    """Whether keeping the scores out of memory makes up for products that are slower than the library's."""
-    a = match_attention(fused)
-    (target,), roles = a.second.targets, Roles(a.second)
-    saved = 4 * nbytes(a.first.targets[0])
-    slower = 1 / facts.kernel_rate(target.aval.dtype.name, language) - 1 / library_rate(roles, target, facts)
-    operations = Roles(a.first).operations + roles.operations
-    return saved / facts.bandwidth + 2 * facts.launch > operations * slower
+    """Whether keeping the scores out of memory makes up for products that are slower than the library's, or are made
+    twice."""
+    slower = sum(
+        Roles(s).operations
+        * (times / facts.kernel_rate(_type_of(s), language) - 1 / library_rate(Roles(s), s.targets[0], facts))
+        for s, times in products_of(fused)
+    )
+    saved = 4 * nbytes(products_of(fused)[0][0].targets[0])
+    return saved / facts.bandwidth + 2 * facts.launch > slower
+
+
+def _type_of(s: Apply) -> str:
+    return s.targets[0].aval.dtype.name

@@ -13,8 +13,8 @@ from ..translator.errors import Diagnostic, UnsupportedError
 from ..translator.ir import DType
 from ..translator.ops.shapes import c_strides
 from ..translator.records import dataclass
-from .dialects import CUDA, TRITON, Cuda, Triton, accumulator, bare, call_expression, carrier
-from .layout import Access, Layout, Strides, access_of
+from .dialects import CUDA, MIXED, TRITON, Cuda, Triton, accumulator, bare, call_expression, carrier
+from .layout import INT32, Access, Layout, Strides, access_of
 from .loop_reductions import RUNNING
 from .loose import contracted, loose_values, normal_roots
 from .lower import (
@@ -34,6 +34,7 @@ from .lower import (
     Scan,
     Value,
 )
+from .maps import Term
 from .online import gather, online_of
 
 
@@ -107,6 +108,7 @@ class Body:
         self.loose = loose_values(lowered)
         self.sums, self.absorbed = contracted(lowered, self.loose)
         self.normal_roots = normal_roots(lowered, self.loose)
+        self.counted = self._counted()
         self.alone = False  # each thread walks along a row of its own (CUDA)
         self.carried: dict[int, str] = {}
         self.walks: list[set[int]] = []  # the arrays that each pass reads along the row
@@ -126,6 +128,8 @@ class Body:
         match v.source:
             case Number():
                 return []
+            case Position() if v in self.counted:
+                return []
             case Load():
                 return [self.declare(v, self.load(v, v.source))]
             case Look():
@@ -142,6 +146,8 @@ class Body:
                 return [self.declare(v, self.dialect.convert(self.text(v.args[0]), v.args[0].dtype, v.dtype))]
             case Call() if v in self.absorbed:
                 return []
+            case Call() if (text := self.comparison(v)) is not None:
+                return [self.declare(v, text)]
             case Call() if (c := self.sums.get(v)) is not None:
                 x, y, z = (self.single(a) for a in (c.x, c.y, c.z))
                 fma = "tl.fma" if self.triton else "fmaf"
@@ -199,6 +205,31 @@ class Body:
         if variable == "0":
             return self.dialect.literal(start, v.dtype)
         return self.dialect.convert(text, wide, v.dtype)
+
+    def comparison(self, v: Value) -> str | None:
+        """A comparison of indices, with each other or with a number, in their own type; None where it is none."""
+        name = v.source.op.name if isinstance(v.source, Call) else ""
+        if name not in MIXED or not any(isinstance(a.source, Position) for a in v.args):
+            return None
+        texts = [self.index(a) for a in v.args]
+        return None if None in texts else f"{texts[0]} {MIXED[name]} {texts[1]}"
+
+    def index(self, v: Value) -> str | None:
+        match v.source:
+            case Position(term=Term(axis=axis, start=0, step=1)) if axis >= 0 and v.dtype.kind == "i":
+                variable = self.layout.position(axis)
+                return variable if variable != "0" else None
+            case Number(value=value) if v.dtype.kind == "i" and abs(int(value)) < INT32:
+                return str(int(value))
+        return None
+
+    def _counted(self) -> set[Value]:
+        """The positions that are only compared, and so need no value of their own."""
+        seen = {o.value for o in self.lowered.outputs}
+        seen.update(self.lowered.place.args if self.lowered.place is not None else ())
+        for v in self.lowered.values:
+            seen.update(() if self.comparison(v) is not None else v.args)
+        return {v for v in self.lowered.values if isinstance(v.source, Position) and v not in seen}
 
     def load(self, v: Value, source: Load) -> str:
         pointer = self.pointer("in", source.param, v.name, v.dtype)

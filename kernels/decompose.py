@@ -45,7 +45,7 @@ def _needs(s: Apply, language: str) -> bool:
 
 
 def _once(block: Block, language: str) -> Block:
-    from ..translator.reading.reader import splice  # the reader is loaded only where a rule must be read
+    from ..translator.reading.splicing import splice
 
     renamed: dict[Var, Atom] = {}
 

@@ -140,15 +140,15 @@ __device__ __forceinline__ float {name}({parameters}) {{
 }}"""
     for name, told, parameters, host, instruction, operands, given in (
         ("quick_quotient", "Off by 2 units in the last place of float32, which rounding to bfloat16 takes away.",
-         "float x, float y", "x / y", "div.full.f32", "%1, %2", '"f"(x), "f"(y)'),
+         "float x, float y", "approximately(x / y, 2)", "div.full.f32", "%1, %2", '"f"(x), "f"(y)'),
         ("quick_sqrt", "Off by a unit in the last place of float32, which rounding to bfloat16 takes away.",
-         "float x", "sqrtf(x)", "sqrt.approx.f32", "%1", '"f"(x)'),
+         "float x", "approximately(sqrtf(x), 1)", "sqrt.approx.f32", "%1", '"f"(x)'),
         ("normal_sqrt", "Off by a unit in the last place, of what is not below the normal numbers.",
-         "float x", "sqrtf(x)", "sqrt.approx.ftz.f32", "%1", '"f"(x)'),
+         "float x", "approximately(sqrtf(x), 1)", "sqrt.approx.ftz.f32", "%1", '"f"(x)'),
         ("quick_exp", "For what is rounded to half precision: off by |x| / 2^23 of itself, and 0 below 2^-126.",
-         "float x", "expf(x)", "ex2.approx.ftz.f32", "%1", '"f"(x * 1.44269504f)'),
+         "float x", "approximately(expf(x), 1 + fabsf(x))", "ex2.approx.ftz.f32", "%1", '"f"(x * 1.44269504f)'),
         ("quick_inverse", "Off by a unit in the last place, of what is not near to the ends of the range.",
-         "float x", "1 / x", "rcp.approx.ftz.f32", "%1", '"f"(x)'),
+         "float x", "approximately(1 / x, 1)", "rcp.approx.ftz.f32", "%1", '"f"(x)'),
     )
 }  # fmt: skip
 CUDA_HELPERS["within"] = """// x, or the limit with the sign of x where that is nearer to 0.

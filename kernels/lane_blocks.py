@@ -228,7 +228,7 @@ class _Lanes:
             return
         if op.decompose is None:
             raise _refused(f"{op.numpy} in Triton's lanes", s.span)
-        from ..translator.reading.reader import splice
+        from ..translator.reading.splicing import splice
 
         b, atoms = Builder(s.span), list[Atom]()
         for h, d in zip(held, map(working, dtypes), strict=True):

@@ -164,6 +164,8 @@ class Operations(Reductions):
         known = decided(op, constants, dtypes)
         if known is not None:
             return Scalar("true" if known else "false", np.dtype(np.bool_))
+        for computed_in in dtypes:
+            self.type_name(computed_in)
         # Of Python's own numbers it has been asked whether they overflow.
         text = expression(op, args, dtypes, result, HOST if all(a.weak for a in avals) else self.dialect)
         if text is not None:
@@ -173,7 +175,7 @@ class Operations(Reductions):
         return self._decomposed(op, args, dtypes, dtype)
 
     def _decomposed(self, op: Elementwise, args: Sequence[Scalar], dtypes: Sequence[DType], dtype: DType) -> Scalar:
-        from ..translator.reading.reader import splice
+        from ..translator.reading.splicing import splice
 
         assert op.decompose is not None
         b = Builder()

@@ -6,7 +6,8 @@
 Every value here is loose: all its uses are roundings to half precision, or arithmetic that is loose itself. Its
 quotients, roots, exponentials and hyperbolic tangents may be off by some units of float32, 2^-20 of themselves, where
 NumPy's are off by one or so; of an exponential it is its argument that is rounded once more. A unit of bfloat16 is
-2^-8, of float16 2^-11.
+2^-8, of float16 2^-11. Where a sum takes away what such a value has in common with another (`conditioning`: exp(x) - 1
+of small x), it is computed as exactly as float32 can.
 
 In kernels without reductions `a * b + c` is rounded once where c is a number or what a function gives: nothing that may
 be `a * b` rounded, so that what is 0 stays 0. What decides (comparisons, roundings to integers) is never computed from
@@ -21,12 +22,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..translator.records import dataclass
+from .conditioning import ill_conditioned
 from .lower import Call, Convert, Fold, Lowered, Number, Value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Set
 
 FUNCTIONS = frozenset(("cos", "exp", "log", "sin", "sqrt", "tanh"))
+INEXACT = FUNCTIONS | {"divide"}  # what has a faster form
 SMOOTH = FUNCTIONS.union(
     ("absolute", "add", "divide", "fmax", "fmin", "maximum", "minimum", "multiply", "negative", "positive"),
     ("square", "subtract", "where"),
@@ -36,7 +39,7 @@ _HALVES = ("float16", "bfloat16")
 
 
 def loose_values(lowered: Lowered) -> Set[Value]:
-    """The values of which nobody sees more than half precision."""
+    """The values of which nobody sees more than half precision, and whose errors stay as small as they are."""
     exact = {o.value for o in lowered.outputs}
     if lowered.place is not None:
         exact.update(lowered.place.args)
@@ -46,6 +49,8 @@ def loose_values(lowered: Lowered) -> Set[Value]:
             found.add(v)
         if not _is_loose_user(v, found):
             exact.update(v.args)
+    if any(isinstance(v.source, Call) and v.source.op.name in INEXACT for v in found):
+        found -= ill_conditioned(lowered, SMOOTH, least_values(lowered))
     return found
 
 
@@ -82,15 +87,20 @@ def contracted(lowered: Lowered, loose: Set[Value]) -> tuple[dict[Value, Contrac
 
 def normal_roots(lowered: Lowered, loose: Set[Value]) -> Set[Value]:
     """The loose roots of what is never below the normal numbers, as in `np.sqrt(y * y + 1)`: they need no scaling."""
-    least: dict[Value, float] = {}
-    for v in lowered.values:
-        least[v] = _least(v, least)
+    least = least_values(lowered)
     is_root = (v for v in loose if isinstance(v.source, Call) and v.source.op.name == "sqrt")
     return {v for v in is_root if least[v.args[0]] >= 2.0**-100}
 
 
+def least_values(lowered: Lowered) -> dict[Value, float]:
+    """What each value is never below, where it is a number; -inf where nothing is known."""
+    least: dict[Value, float] = {}
+    for v in lowered.values:
+        least[v] = _least(v, least)
+    return least
+
+
 def _least(v: Value, least: Mapping[Value, float]) -> float:
-    """What a value is never below, where it is a number; -inf where nothing is known."""
     if isinstance(v.source, Number):
         return float(v.source.value) if v.dtype == np.float32 else -np.inf
     if not isinstance(v.source, Call) or v.dtype != np.float32:

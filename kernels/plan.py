@@ -13,7 +13,7 @@ from ..translator.ir import Apply, Aval, Block, DType, Fused, Shape, Var
 from ..translator.ops.core import Cast, CastAttrs, Reduce, ReduceAttrs, Reshape, ShapeAttrs
 from ..translator.passes.alignment import nbytes
 from ..translator.passes.groups import close, kernel_name
-from .attention import plan_attention, reach_group
+from .attention import plan_attention, reach_groups
 from .body import Body, Pass
 from .contract import plan_contract
 from .decompose import language_of
@@ -63,9 +63,8 @@ def plan(
         return plan_contract(fused, language, name, strides or {}, by_value)
     if fused.kind == "attention":
         attention = plan_attention(fused, language, name, strides or {}, by_value)
-        if not any(a.role == "partial" for a in attention.launches[0].arguments):
-            return attention
-        return _asking(attention, reach_group(fused), fused, language, function, strides or {}, by_value)
+        asked = reach_groups(fused, language)
+        return _asking(attention, asked, fused, language, function, strides or {}, by_value) if asked else attention
     if fused.kind == "scatter":
         return plan_scatter(fused, language, name, strides or {}, by_value)
     if fused.kind == "lanes" and language == "triton":
@@ -92,34 +91,37 @@ def plan(
 
 def _asking(
     found: GroupPlan,
-    asked: Fused,
+    asked: Sequence[Fused],
     fused: Fused,
     language: str,
     function: str,
     strides: Mapping[int, Strides],
     scalars: frozenset[int],
 ) -> GroupPlan:
-    """The plan of a group whose first partial result is what another group, of some of its arguments, gives."""
-    own = [fused.body.params.index(a) for a in asked.args if isinstance(a, Var)]
-    assert len(own) == len(asked.args)
-    places = {i: k for k, i in enumerate(own)}
-    within = {places[i]: s for i, s in strides.items() if i in places}
-    first = plan(asked, language, function, within, frozenset(places[i] for i in scalars if i in places))
+    """The plan of a group whose last partial results are what other groups, of some of its arguments, give."""
+    before: list[Launch] = []
+    known = len(found.partials)
+    partials = [*found.partials, *((g.targets[0].aval.shape, g.targets[0].aval.dtype) for g in asked)]
+    for place, group in enumerate(asked):
+        own = [fused.body.params.index(a) for a in group.args if isinstance(a, Var)]
+        assert len(own) == len(group.args)
+        places = {i: k for k, i in enumerate(own)}
+        within = {places[i]: s for i, s in strides.items() if i in places}
+        first = plan(group, language, function, within, frozenset(places[i] for i in scalars if i in places))
+        roles = {"out": [known + place], "partial": range(len(partials), len(partials) + len(first.partials))}
+        for s in first.launches:
+            placed = [_placed(a, own, roles) for a in s.arguments]
+            before.append(replace(s, arguments=tuple(placed)))
+        partials += first.partials
+    return replace(found, launches=(*before, *found.launches), partials=tuple(partials))
 
-    def placed(a: Argument) -> Argument:
-        match a.role:
-            case "out":
-                return replace(a, role="partial", index=0)
-            case "partial":
-                return replace(a, index=a.index + 1)
-            case "number":
-                return a
-        return replace(a, index=own[a.index])
 
-    before = [replace(s, arguments=tuple(map(placed, s.arguments))) for s in first.launches]
-    (target,) = asked.targets
-    reach = target.aval.shape, target.aval.dtype
-    return replace(found, launches=(*before, *found.launches), partials=(reach, *first.partials))
+def _placed(a: Argument, own: Sequence[int], roles: Mapping[str, Sequence[int]]) -> Argument:
+    """An argument of a group that is asked first, among those of the group that asks: its result is a partial one."""
+    if a.role == "number":
+        return a
+    index = roles.get(a.role, own)[a.index]
+    return replace(a, role="partial" if a.role == "out" else a.role, index=index)
 
 
 # ---- pointwise and row ---------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
+from collections import Counter
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -41,6 +42,8 @@ def render(template: str, *, dialect: str, **context: object) -> str:
     """The template filled in; helper functions that the lines call are put in front of the kernel."""
     environment = _environment()
     bare = environment.get_template(template).render(**context, helpers=())
+    for part in ("outer_indices", "inner_indices"):
+        context[part] = _read_indices(context.get(part, ()), bare)
     named = set(re.findall(r"\w+", bare))
     folds = [(name, value) for name, value in FOLDS.items() if name in named]
     helpers = _needed("\n".join((_COMMENT.sub("", bare), *(value for _, value in folds))), HELPERS[dialect])
@@ -56,6 +59,13 @@ def render(template: str, *, dialect: str, **context: object) -> str:
     text = environment.get_template(template).render(**context, helpers=helpers, **flags)
     text = _ACCESS.sub(_on_lines, _SIGNATURE.sub(_broken, text))
     return re.sub(r"\n{4,}", "\n\n\n", text).lstrip("\n")
+
+
+def _read_indices(indices: object, text: str) -> list[tuple[str, str]]:
+    """Of the indices that are taken out of a running one, those that something reads."""
+    assert isinstance(indices, list | tuple)
+    words, made = Counter(re.findall(r"\w+", text)), Counter(re.findall(r"(\w+) = ", text))
+    return [(name, expression) for name, expression in indices if words[name] > made[name]]
 
 
 def _on_lines(access: re.Match[str]) -> str:

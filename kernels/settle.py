@@ -60,6 +60,7 @@ from .loop_groups import as_kernel
 from .lower import gathers
 from .one_each import counting_in, with_one_each
 from .parts import parted_of
+from .recomputed import with_recomputed_scores
 from .slices import with_slices
 from .tiles import statements_for
 
@@ -105,6 +106,7 @@ def _in_block(block: Block, language: str, facts: Facts, around: frozenset[Var] 
         statements.append(s)
     block = replace(block, statements=_read(block, statements))
     block = with_one_each(block, language, counting) if language in DIALECTS else block
+    block = with_recomputed_scores(block, language, facts) if language in DIALECTS else block
     for s in block.statements if language in DIALECTS else ():
         if _is_product(s):
             block = _with_attention(block, s, language, facts)

@@ -14,15 +14,17 @@ from ..translator.errors import Diagnostic, UnsupportedError
 from ..translator.ir import Apply, Atom, Block, DType, Fused, Shape, Var
 from ..translator.ops.core import Contract, Reduce
 from ..translator.ops.shapes import c_strides
+from ..translator.passes.alignment import is_free
 from ..translator.records import dataclass
 from .body import DIALECTS, Body
 from .dialects import Cuda, Triton
 from .layout import Access, Space, Strides, access_of, decomposition, layout_over
-from .lower import Load, Lowered, Names, Output, Position, Value, lower
+from .lower import Load, Lowered, Names, Number, Output, Position, Value, lower
 from .maps import FIXED, Map, Term
 
 WORDS = frozenset(
-    """accumulator batch block blocks_i further last reach seen blocks_j columns depth group height i inside j k_across
+    """accumulator batch block blocks channel_down first k slope score_left score_right slope_left slope_right
+     blocks_i reach seen blocks_j columns depth group height i inside j k_across
     k_down rows start top total largest higher rescale shift weight score query channel channels j_down depth each
     edge fetch fetch_keys fetch_values held keys_next left left_next level levels made memory offset products right
     right_next scores shared shifts stripe sums tall turn values_next AHEAD BLOCK_C BLOCK_I BLOCK_J BLOCK_K
@@ -155,6 +157,8 @@ class Tile(Body):
         walked = self.walked(v)
         if not (isinstance(v.source, Load) and guard.split()[0] in walked):
             text = f"tl.where({guard}, {text}, {self.dialect.literal(0, dtype)})"
+        if isinstance(v.source, Number):  # two numbers of Python's are chosen between
+            text += f".to({self.dialect.type_name(dtype)})"
         return text if self.guarded <= walked else f"tl.broadcast_to({text}, {block})"
 
     def walked(self, v: Value) -> frozenset[str]:
@@ -263,6 +267,7 @@ class Tiles:
         self.scalars = scalars
         self.names = Names(set(WORDS))
         self.made: list[Tile] = []
+        self.extents: dict[tuple[int, ...], str] = {}
 
     def tile(
         self,
@@ -297,6 +302,7 @@ class Tiles:
                     raise self.refused("a product used along another axis than its own")
         axes = [[labels.index(n) for n in i.labels if n in labels] for i in indices]
         tile = Tile(lowered, accesses, indices, axes, self.dialect, stored)
+        self.share_extents(tile, labels)
         tile.hold({len(own) + k: h for k, h in enumerate(held.values())})
         tile.hints = [t.hint for t in self.group.targets]
         if self.made:
@@ -304,6 +310,15 @@ class Tiles:
             tile.pointers, tile.scalars, tile.counts = first.pointers, first.scalars, first.counts
         self.made.append(tile)
         return tile
+
+    def share_extents(self, tile: Tile, labels: Sequence[int]) -> None:
+        """One argument for the extent of the same axes, in whichever tiles an index covers them besides others."""
+        for axis in (a for space in tile.layout.spaces for a in space.axes[1:]):
+            own = axis.extent_name
+            axis.extent_name = self.extents.setdefault(tuple(labels[m] for m in axis.members), own)
+            if axis.extent_name != own:
+                del tile.layout.integers[own]
+                self.names.taken.discard(own)
 
     def settle(self) -> None:
         """One width of indices for all tiles; asked before lines are written."""
@@ -337,6 +352,13 @@ def statements_for(statements: Sequence[Apply], results: Sequence[Atom], known: 
             found.add(v)
             todo += [a for a in makers[v].args if isinstance(a, Var)]
     return [s for s in statements if s.targets[0] in found]
+
+
+def behind(a: Atom, makers: Mapping[Var, Apply]) -> Atom:
+    """The value that this one is a view of."""
+    while isinstance(a, Var) and a in makers and is_free(makers[a]) and makers[a].args:
+        a = makers[a].args[0]
+    return a
 
 
 def _in_place(own: Sequence[int], labels: Sequence[int], domain: Shape) -> Map:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import product_programs as products
 
-from untraced import vmap
+from untraced import grad, vmap
 from untraced.translator.ir import Aval
 
 
@@ -105,6 +105,10 @@ def histogram(x: Any) -> Any:
     return counts
 
 
+def causal_loss(q: Any, k: Any, v: Any) -> Any:
+    return np.sum(products.causal(q, k, v) ** 2)
+
+
 def embedding_gradient(table: Any, words: Any, d_y: Any) -> Any:
     d_table = np.zeros_like(table)
     np.add.at(d_table, words, d_y * 8.0)
@@ -192,6 +196,7 @@ TRITON: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "scaled": (products.scaled, (f(300, 20), f(300), f(300, 20))),
     "causal": (products.causal, (f(8, 512, 32), f(8, 512, 32), f(8, 512, 32))),
     "causal_of_long_rows": (products.causal, (h(16, 4096, 128),) * 3),
+    "causal_gradient": (grad(causal_loss, argnums=(0, 1, 2)), (h(16, 4096, 64),) * 3),
 }
 CUDA: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "softmax_on_the_chip": (softmax, (f(512, 65_536),)),

@@ -135,6 +135,25 @@ def sees_a_window(q: Any, k: Any, v: Any) -> Any:
     return softmax_of(np.where(i < j, -np.inf, s)) @ v
 
 
+def adds_a_mask(q: Any, k: Any, v: Any) -> Any:
+    return softmax_of(q @ k.T * 0.5 + np.triu(np.full((len(q), len(k)), -np.inf, v.dtype), 1)) @ v
+
+
+def fills_a_mask(q: Any, k: Any, v: Any) -> Any:
+    i, j = np.arange(len(q))[:, None], np.arange(len(k))
+    return softmax_of(np.where(j > i + 1, -1e9, q @ k.T / 4)) @ v
+
+
+def subtracts_a_mask(q: Any, k: Any, v: Any) -> Any:
+    mask = np.tri(len(q), len(k), dtype=v.dtype)
+    return softmax_of(q @ k.T * mask - 1e4 * (1 - mask)) @ v
+
+
+def fills_a_mask_twice(q: Any, k: Any, v: Any, keep: Any) -> Any:
+    i, j = np.arange(len(q))[:, None], np.arange(len(k))
+    return softmax_of(np.where(i >= j, np.where(keep, q @ k.T, -1e9), -1e9)) @ v
+
+
 def sees_the_rest(q: Any, k: Any, v: Any) -> Any:
     i, j = np.arange(len(q))[:, None], np.arange(len(k))
     return softmax_of(np.where(i <= j, q @ k.T, -np.inf)) @ v
@@ -319,6 +338,16 @@ CAUSAL = {  # of several blocks of rows, and of columns that some of them do not
     "behind": Case(sees_what_is_behind, (_Q, _K[:120], _V[:120])),
     "some": Case(sees_some, (_Q, _K, _V, some(150, 150) > -1)),
     "window": Case(sees_a_window, (_Q, _K, _V)),
+    "added": Case(adds_a_mask, (_Q, _K, _V)),
+    "added_half": Case(adds_a_mask, tuple(some(150, 16, dtype="f2", seed=k) for k in range(3))),
+    "added_to_odd_keys": Case(adds_a_mask, (_Q, _K + _FEW, _V)),
+    "added_to_an_odd_query": Case(adds_a_mask, (np.concatenate([_Q[:-1], np.full((1, 16), np.inf, "f4")]), _K, _V)),
+    "filled": Case(fills_a_mask, (_Q, _K, _V)),
+    "filled_values": Case(fills_a_mask, (_Q, _K, _V + _FEW)),
+    "filled_below_large_keys": Case(fills_a_mask, (_Q, (_K - 1e10 * (_FEW == np.inf)).astype("f4"), _V)),
+    "filled_below_large_queries": Case(fills_a_mask, ((_Q * np.geomspace(1e11, 1, 150)[:, None]).astype("f4"), _K, _V)),
+    "subtracted": Case(subtracts_a_mask, (_Q, _K, _V)),
+    "subtracted_below_large_keys": Case(subtracts_a_mask, (_Q, _K * 1000, _V)),
 }
 PACKED = {  # rows of multiples of 16 bytes
     **{f"gelu_{d}": Case(gelu_layer, (some(136, 40, dtype=d), some(40, 72, dtype=d), some(72, dtype=d)))

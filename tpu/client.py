@@ -1,7 +1,4 @@
-"""XLA on the CPU through jaxlib alone: one client a process, compiled programs, buffers in and out of NumPy.
-
-jaxlib is imported at the first use, never before. The `jax` package is neither needed nor imported; where a program has
-imported it, before or after, both work side by side.
+"""XLA on the CPU through jaxlib alone: compiled programs, buffers in and out of NumPy.
 
     executable = compile(emit(function))
     executable.run_numpy([x, y])       # NumPy in, fresh writable NumPy arrays out
@@ -12,19 +9,16 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import os
 import sys
 import threading
-from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..translator.errors import Diagnostic, OtherClassError, TargetError
 from ..translator.ir import DType, Shape
-from ..translator.records import dataclass
-from ..translator.settings import switch
 from ..translator.spans import span
 from . import host_abi, host_calls, names
 from .apart import LOOP_BYTES, MARK
@@ -37,16 +31,13 @@ from .memory import memory_program
 from .names import Name, named
 from .older_emitters import suits_older_emitters
 from .options import Flags, compile_options
+from .platform import Platform, one_device, platform
 from .repeats import repeats
 from .stored import compile_or_load
 
 Buffer = Any
 """A device array of XLA (`jaxlib._jax.ArrayImpl`)."""
 
-ASYNCHRONOUS = switch("UNTRACED_CPU_ASYNCHRONOUS", True)
-"""Calls with Arrays return before the result is computed, unless UNTRACED_CPU_ASYNCHRONOUS=0. XLA hands all but trivial
-programs to another thread for it, which costs 20 to 60 us a call: a loop over many small programs is faster without.
-"""
 COPY_LIMIT = 1 << 15  # bytes: larger results are handed out without a copy
 STAGING_LIMIT = 1 << 28  # bytes of aligned memory kept for arguments
 LOOP_OPTION = "xla_cpu_small_while_loop_byte_threshold"
@@ -56,7 +47,6 @@ does the same, but aborts the process when an argument of the call turns out to 
 """
 OBJECT = np.dtype(object)
 """What NumPy makes of a buffer whose computation failed: an array that holds the buffer."""
-MOST_DEVICES = 4_096
 ALIGNMENT = 64  # XLA's CPU kernels load whole vectors
 
 
@@ -69,153 +59,16 @@ class DeviceAval:
         self.shape, self.dtype, self.weak_type, self.ndim = shape, dtype, False, len(shape)
 
 
-class Platform:
-    """jaxlib, its CPU client, and the pieces of it that are used at every call."""
-
-    def __init__(self) -> None:
-        _jax = load_jaxlib()
-        import jaxlib.xla_client as xla
-
-        xla_client: Any = xla
-        self.jaxlib: Any = _jax
-        self.xla_client = xla_client
-        _register_states(_jax)
-        start = _start()
-        self.client = xla_client.make_cpu_client(
-            asynchronous=ASYNCHRONOUS, num_devices=start.devices, **start.others
-        )
-        self.local = tuple(self.client.local_devices())
-        self.device = self.local[0]
-        self.devices = _jax.DeviceList((self.device,))
-        self.sharding = _one_device(_jax, xla_client, self.device)
-        self.trees = _jax.pytree.default_registry()
-        self.buffer_type = _jax.ArrayImpl
-        self.put = _jax.batched_device_put
-        self.copying = _jax.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
-        self.jax_x64: Any = None
-
-    def find_jax_x64(self) -> Any:
-        """jax's switch between 32 and 64 bits; None until jax is imported."""
-        self.jax_x64 = getattr(sys.modules.get("jax._src.config"), "enable_x64", None)
-        return self.jax_x64
-
-
-def load_jaxlib() -> Any:
-    """Import jaxlib's C++ module. Raises TargetError where it is missing."""
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
-    try:
-        import jaxlib._jax as _jax
-        import jaxlib.xla_client  # noqa: F401  # missing together
-    except ImportError as error:
-        raise TargetError(
-            Diagnostic(
-                "the cpu target needs jaxlib, which cannot be imported",
-                why=str(error),
-                instead="pip install 'jaxlib>=0.10.2,<0.11'",
-            )
-        ) from error
-    return _jax
-
-
-def _register_states(_jax: Any) -> None:
-    """jaxlib's argument parser wants three switches registered once a process; jax registers its own."""
-    if "jax._src.config" in sys.modules:
-        return
-    config = _jax.config.Config
-    _jax.jax_jit.set_enable_x64_state(config("enable_x64", True, include_in_jit_key=True))
-    _jax.jax_jit.set_disable_jit_state(config("disable_jit", False, include_in_jit_key=False))
-    _jax.jax_jit.set_post_hook_state(config("post_hook", None, include_in_jit_key=False))
-
-
-def _one_device(_jax: Any, xla_client: Any, device: Any) -> Any:
-    """A sharding of jaxlib's own class: its dispatch takes 0.2 us longer for a subclass.
-
-    The C++ side asks it for two things that jax, when it is imported later, replaces by its own.
-    """
-    cls = _jax.SingleDeviceSharding
-    if "_to_xla_hlo_sharding" not in vars(cls):
-        cls.memory_kind = None
-        cls._to_xla_hlo_sharding = lambda self, ndim: xla_client.HloSharding.replicate()
-    return cls(device)
-
-
-def _asked_for() -> int | None:
-    """The number of devices that the environment asks for; one by default."""
-    said = os.environ.get("UNTRACED_CPU_DEVICES", "")
-    return checked_count("UNTRACED_CPU_DEVICES", int(said) if said.isdecimal() else said) if said else None
-
-
-def checked_count(where: str, count: object) -> int:
-    if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= MOST_DEVICES:
-        raise ValueError(f"{where} must be an int from 1 to {MOST_DEVICES}, not {count!r}")
-    return count
-
-
-@dataclass(slots=True)
-class Start:
-    """How the client is started: as how many devices the processor counts, and the link to other processes."""
-
-    devices: int | None = field(default_factory=_asked_for)
-    others: dict[str, Any] = field(default_factory=dict)
-
-
-@functools.cache
-def _start() -> Start:
-    return Start()
-
-
-def starting() -> Start:
-    """The settings that the client will start with, to be changed. RuntimeError once it has been started."""
-    if _platform is not None:
-        raise RuntimeError(
-            "XLA has been started by a computation or a question for devices before this: set the number of devices "
-            "and initialize untraced.distributed first thing in the program"
-        )
-    return _start()
-
-
-def device_count() -> int:
-    """The devices of this process, without starting the client for it."""
-    return (_start().devices or 1) if _platform is None else len(_platform.local)
-
-
-def linked() -> bool:
-    """Whether there are other processes."""
-    return bool(_start().others)
-
-
-def process_index() -> int:
-    return int(_start().others.get("node_id", 0))
-
-
-def process_count() -> int:
-    return int(_start().others.get("num_nodes", 1))
-
-
-_platform: Platform | None = None
-_lock = threading.Lock()
-
-
-def platform() -> Platform:
-    """The process's one client, made at the first call. Raises TargetError when jaxlib is missing."""
-    global _platform
-    if _platform is None:
-        with _lock:
-            if _platform is None:
-                _platform = Platform()
-    return _platform
-
-
 # ---- buffers -------------------------------------------------------------------------------------
 
 
-def to_device(x: Any, dtype: DType | None = None, number: int = 0) -> Buffer:
+def to_device(x: Any, dtype: DType | None = None, number: int = 0, p: Platform | None = None) -> Buffer:
     """A device buffer with a copy of `x`; later writes to `x` do not show in it."""
-    p = platform()
+    p = p or platform()
     array = host_array(x, dtype)
     aval = DeviceAval(array.shape, array.dtype)
     device = p.local[number]
-    sharding = p.sharding if number == 0 else _one_device(p.jaxlib, p.xla_client, device)
+    sharding = p.sharding if number == 0 else one_device(p.jaxlib, p.xla_client, device)
     return p.put(aval, sharding, [array], [device], False, False, p.copying, True)
 
 
@@ -327,10 +180,17 @@ class FastPathData(NamedTuple):
 
 
 def compile(
-    program: Emitted, extra: Mapping[str, str] | None = None, *, ynn_reductions: bool | None = None
+    program: Emitted,
+    extra: Mapping[str, str] | None = None,
+    *,
+    ynn_reductions: bool | None = None,
+    waits: bool = False,
 ) -> Executable:
-    """Compile for the CPU. `extra` are XLA's backend options. Raises TargetError with the compiler's message."""
-    return Executable(program, *loaded(program, extra, ynn_reductions=ynn_reductions))
+    """Compile for the CPU. `extra` are XLA's backend options; `waits` says that calls wait for their results (see
+    `platform`). Raises TargetError with the compiler's message.
+    """
+    p = platform(waits)
+    return Executable(program, *loaded(program, extra, ynn_reductions=ynn_reductions, p=p), p)
 
 
 def loaded(
@@ -339,6 +199,7 @@ def loaded(
     *,
     ynn_reductions: bool | None = None,
     assignment: Any = None,
+    p: Platform | None = None,
 ) -> tuple[Name, Any]:
     """The name it goes by, and XLA's own executable, for the first device or those of an `assignment`.
 
@@ -347,28 +208,32 @@ def loaded(
     """
     with span(f"compile {program.name}"):
         name, under_it = named(program)
-        return name, _best(under_it, extra, ynn_reductions, assignment)
+        compiled = functools.partial(_compile, p or platform(), assignment)
+        return name, _best(under_it, compiled, extra, ynn_reductions)
 
 
-def _best(program: Emitted, extra: Mapping[str, str] | None, ynn_reductions: bool | None, assignment: Any) -> Any:
+def _best(
+    program: Emitted, compiled: Callable[..., Any], extra: Mapping[str, str] | None, ynn_reductions: bool | None
+) -> Any:
     """The program, compiled again with other options where XLA's first choice is slow."""
     loops = "stablehlo.while" in program.text
     older, apart = suits_older_emitters(program.text), MARK in program.text
     extra = {LOOP_OPTION: str(0 if apart else LOOP_BYTES), **(extra or {})} if loops else extra
     once = not older and repeats(program.text)
     flags = Flags(ynn_reductions is not False, once=once, older_emitters=older, apart=apart)
-    made = _compile(program, extra, flags, assignment)
+    made = compiled(program, extra, flags)
     if ynn_reductions is None and swallows_products(program.text, made):
         flags = replace(flags, ynn_reductions=False)
-        made = _compile(program, extra, flags, assignment)
+        made = compiled(program, extra, flags)
     if loops and copies_too_much(made, program.text):
-        other = _compile(program, {**(extra or {}), LOOP_OPTION: "0"}, replace(flags, region_analysis=True), assignment)
+        other = compiled(program, {**(extra or {}), LOOP_OPTION: "0"}, replace(flags, region_analysis=True))
         made = other if copied_in_loops(other) < copied_in_loops(made) else made
     return made
 
 
-def _compile(program: Emitted, extra: Mapping[str, str] | None, flags: Flags, assignment: Any) -> Any:
-    p = platform()
+def _compile(
+    p: Platform, assignment: Any, program: Emitted, extra: Mapping[str, str] | None, flags: Flags
+) -> Any:
     if f"@{CALLS}" in program.text:
         register_calls()
     if f"@{host_calls.TARGET}" in program.text:
@@ -425,9 +290,8 @@ class Executable(Loaded):
     types only, results (the flag last where there are checks).
     """
 
-    def __init__(self, program: Emitted, name: Name, loaded: Any) -> None:
+    def __init__(self, program: Emitted, name: Name, loaded: Any, p: Platform) -> None:
         super().__init__(program, name, loaded)
-        p = platform()
         self.checks: tuple[Check, ...] = program.checks
         self._arg_avals = [DeviceAval(a.shape, a.dtype) for a in program.args]
         flag = [DeviceAval((), np.dtype(np.int64))] if program.checks else []
@@ -452,11 +316,7 @@ class Executable(Loaded):
 
         With checks the last buffer is the flag: pass it to `check`.
         """
-        kind = self._platform.buffer_type
-        buffers = [
-            x if type(x) is kind else to_device(x, a.dtype) for x, a in zip(leaves, self._arg_avals, strict=True)
-        ]
-        return list(self.call(*buffers))
+        return list(self.call(*_buffers(self._platform, leaves, self._arg_avals)))
 
     def check(self, results: Sequence[Buffer]) -> None:
         """Wait for the flag of `run`'s results, which become Arrays, and raise what it says, but where it is what
@@ -487,7 +347,7 @@ class Executable(Loaded):
     def _memory(self) -> Sequence[Buffer]:
         """The memory that `run_numpy` provides for large results."""
         types = tuple((self.program.results[k].shape, self.program.results[k].dtype) for k in self.program.given)
-        return _memory_executable(types).run([]) if types else ()
+        return _memory_executable(types, self._platform).run([]) if types else ()
 
     def call_beside_jax(self, arguments: Sequence[Any]) -> tuple[Buffer, ...]:
         """`call` with any arguments: jax's own switch, when it says 32 bits, would narrow those of 64."""
@@ -508,8 +368,8 @@ class Executable(Loaded):
 
 
 @functools.lru_cache(maxsize=64)
-def _memory_executable(types: tuple[tuple[Shape, DType], ...]) -> Executable:
-    return compile(memory_program(types))
+def _memory_executable(types: tuple[tuple[Shape, DType], ...], p: Platform) -> Executable:
+    return compile(memory_program(types), waits=p is platform(waits=True))
 
 
 def memory_stats(stats: Any) -> dict[str, int]:
@@ -563,10 +423,7 @@ def _fast_callable(
 
     def cache_miss(*arguments: Any) -> tuple[Any, FastPathData | None, bool]:
         exact = all(map(_has_type, arguments, in_avals))
-        buffers = [
-            x if type(x) is p.buffer_type else to_device(x, a.dtype) for x, a in zip(arguments, in_avals, strict=True)
-        ]
-        results = loaded.execute_sharded(buffers).consume_with_handlers(handlers)
+        results = loaded.execute_sharded(_buffers(p, arguments, in_avals)).consume_with_handlers(handlers)
         return tuple(results), fast if exact else None, False
 
     def own() -> None:
@@ -575,6 +432,12 @@ def _fast_callable(
     return _jax.pjit(
         name, own, cache_miss, [], [], object(), p.trees, _not_a_buffer, _jax.PjitFunctionCache(capacity=16)
     )
+
+
+def _buffers(p: Platform, values: Sequence[Any], avals: Sequence[DeviceAval]) -> list[Buffer]:
+    return [
+        x if type(x) is p.buffer_type else to_device(x, a.dtype, p=p) for x, a in zip(values, avals, strict=True)
+    ]
 
 
 def _waiting(call: Any) -> Any:

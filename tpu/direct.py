@@ -82,11 +82,9 @@ def _is_light(s: Statement) -> bool:
 class Direct:
     """A program of native loops. The results of a call: the leaves of the result, then for each parameter that is
     written its last value: the caller's own array, where the loops have worked in it.
-
-    handed_back   leaves of the result for which the caller's own arrays stand in later.
     """
 
-    def __init__(self, function: Function, checked: Checked, handed_back: frozenset[int]) -> None:
+    def __init__(self, function: Function, checked: Checked) -> None:
         body = function.body
         self.params, self.results = body.params, body.results
         uses = Counter(a for s in body.statements if isinstance(s, Apply | Fused) for a in s.args if isinstance(a, Var))
@@ -107,7 +105,6 @@ class Direct:
         last = list(body.results[len(body.results) - len(function.mutated) :])
         self.last = [(body.params[k], r) for k, r in zip(function.mutated, last, strict=True)]
         self.leaves = len(body.results) - len(last)
-        self.handed_back = {k for k in handed_back if body.results[k] in last}
         allocating = [n.allocates for n in natives[1:]]
         self.in_place = not any(n.failures for n in natives) and not any(allocating)
         self._runs = itertools.count(1)
@@ -164,9 +161,8 @@ class Direct:
         """Results in memory of their own, but for what was written in place."""
         given = [x for x in (*values, *own) if isinstance(x, np.ndarray) and x.ndim]
         made: list[Any] = []
-        for k, r in enumerate(self.results[: self.leaves]):
-            x = _array(r, env)
-            made.append(x if k in self.handed_back else _apart(x, [*given, *made]))
+        for r in self.results[: self.leaves]:
+            made.append(_apart(_array(r, env), [*given, *made]))
         for p, r in self.last:
             x, mine = _array(r, env), values[self.written[p]]
             made.append(x if x is mine else _apart(x, [g for g in given if g is not mine]))

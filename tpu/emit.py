@@ -458,7 +458,7 @@ class Emitter:
             raise UnsupportedError(
                 Diagnostic(f"{op.numpy} has no StableHLO form", s.span, "the operation names no primitive of XLA")
             )
-        from ..translator.reading.reader import splice
+        from ..translator.reading.splicing import splice
 
         b = Builder(s.span)
         wide = [F32 if is_float(d) and d.itemsize == 2 else d for d in dtypes]

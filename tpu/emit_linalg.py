@@ -178,7 +178,7 @@ def _source(e: Emitter, rule: Rule, s: Apply, *values: Value, checks: bool = Fal
     """NumPy source on values: read, and written out here. Most of it cannot fail, so nothing in it is checked: a loop
     around carries a flag for what `s` itself may fail in.
     """
-    from ..translator.reading.reader import splice
+    from ..translator.reading.splicing import splice
 
     params = [Var("t", Aval(v.shape, v.dtype)) for v in values]
     for p, v in zip(params, values, strict=True):

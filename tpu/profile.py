@@ -167,6 +167,6 @@ class Session:
 
 def heap() -> bytes:
     """The buffers that live on the devices, as a compressed protocol buffer for `pprof`."""
-    from .client import platform
+    from .platform import platform
 
     return gzip.compress(platform().client.heap_profile())

@@ -15,7 +15,8 @@ XLA's algebraic simplifier computes with real numbers, so that rounding, overflo
     log(exp(x))         x                   exp(x) * exp(y)     exp(x + y)
     x / exp(y)          x * exp(-y)         (x ** y) ** z       x ** (y * z)
     sqrt(x * x)         abs(x)              x * 1e200 * 1e-200  x
-    abs(x) >= 0         True
+    abs(x) >= 0         True                np.sum(x * 1e300)   np.sum(x) * 1e300
+    np.sum(-x)          -np.sum(x)          np.sum(x * y[0])    np.sum(x) * y[0]
 
 LLVM does the same to the factors of a product along an axis that it writes out:
 
@@ -26,12 +27,12 @@ A barrier hides from it how an operand was made; it is gone before the fusion, s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from ..translator.ir import Apply, Atom, Const, For, Function, Fused, If, Statement, Var, While, blocks_of, walk
+from ..translator.ir import Apply, Atom, Const, For, Function, Fused, If, Shape, Statement, Var, While, blocks_of, walk
 from ..translator.ops.core import (
     Cast,
     Concatenate,
@@ -107,9 +108,15 @@ def as_written(function: Function) -> AsWritten:
             case Apply(targets=(target,), op=Reduce(name="prod"), args=(x,)):
                 if target.aval.dtype.kind == "f" and reading.kinds(x):
                     rounded.add((target, 0))
+            case Apply(targets=(target,), op=Reduce(name="sum"), args=(x,), attrs=ReduceAttrs(axes=axes)) if (
+                target.aval.dtype.kind in "fc" and reading.is_scaled(x, axes)
+            ):
+                values.update(v for v in [reading.home(x)] if isinstance(v, Var))
+                rounded.add((target, 0))  # an infinite product, too, is one before it is added
             case Apply(targets=(target,), op=Contract(), args=args) if target.aval.dtype.kind in "fc":
                 if _share_root([reading.kinds(a) for a in args]):
                     values.update(x for x in [reading.home(args[0])] if isinstance(x, Var))
+                values.update(reading.scaled_factors(s))
     return AsWritten(frozenset(values), frozenset(rounded), frozenset(constants))
 
 
@@ -149,18 +156,40 @@ class _Reading:
     def kinds(self, x: Atom) -> frozenset[str]:
         """The operations that may have made the elements of a value; none for arguments and constants."""
         found: set[str] = set()
+        for s in self.makers(x):
+            found.update((_UNKNOWN,) if s is None else _kinds_of(s))
+        return frozenset((_UNKNOWN,)) if _UNKNOWN in found else frozenset(found)
+
+    def makers(self, x: Atom) -> Iterator[Apply | None]:
+        """The statements that may have made the elements of a value; at last None where there are too many."""
         places = [x]
         for seen, place in enumerate(places):
             if seen > _FARTHEST:
-                return frozenset((_UNKNOWN,))
+                yield None
+                return
             var = self.home(place)
             if not isinstance(var, Var):
                 continue
             if var in self.sources:
                 places.extend(self.sources[var])
             if var in self.made:
-                found.update(_kinds_of(self.made[var]))
-        return frozenset(found)
+                yield self.made[var]
+
+    def is_scaled(self, x: Atom, axes: Collection[int]) -> bool:
+        """Whether what is summed along the axes may be multiples by one factor, -1 among them."""
+        return any(s is None or _has_factor(s, x.aval.shape, axes) for s in self.makers(x))
+
+    def scaled_factors(self, s: Apply) -> list[Var]:
+        """The operands of a product of arrays that may be so."""
+        assert isinstance(s.attrs, ContractAttrs)
+        labels = (s.attrs.lhs, s.attrs.rhs)
+        found = []
+        for x, axes in zip(s.args, labels, strict=True):
+            summed = [k for k, label in enumerate(axes) if label not in s.attrs.out]
+            var = self.home(x)
+            if summed and isinstance(var, Var) and self.is_scaled(x, summed):
+                found.append(var)
+        return found
 
     def counts(self, x: Atom) -> bool:
         """Whether it is 0, 1, 2, ... from end to end."""
@@ -189,6 +218,21 @@ class _Reading:
         products = [k for k, found in enumerate(kinds) if found & {"multiply", _UNKNOWN}]
         decides = len(products) == len(s.args) and name == "subtract" and s.targets[0] not in self.repeated
         return [k for k in products if decides or s.args[k].aval.size <= SMALL or self.is_grid(s.args[k])]
+
+
+def _has_factor(s: Apply, shape: Shape, axes: Collection[int]) -> bool:
+    """Whether a statement multiplies by one number what is summed along these axes of an array of this shape."""
+    if not isinstance(s.op, Elementwise) or s.op.name not in ("negative", "multiply"):
+        return False
+    made = s.targets[0].aval
+    if s.op.name == "negative" or any(a.aval.size == 1 < made.size for a in s.args):
+        return True
+    return made.shape == shape and any(_is_constant(a.aval.shape, made.ndim, axes) for a in s.args)
+
+
+def _is_constant(shape: Shape, ndim: int, axes: Collection[int]) -> bool:
+    """Whether an operand of this shape has one number along these axes of the result."""
+    return all(k < 0 or shape[k] == 1 for k in (axis - (ndim - len(shape)) for axis in axes))
 
 
 def _elements(s: Apply) -> Sequence[Atom] | None:

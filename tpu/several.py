@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from ..translator.ir import Aval
-from . import client, host_calls
+from . import client, host_calls, platform
 from .checks import SHIFT, raise_failed
 from .emit import Emitted
 from .host_abi import running
@@ -29,7 +29,7 @@ from .host_abi import running
 
 @functools.cache
 def _sharding_class() -> Any:
-    p = client.platform()
+    p = platform.platform()
 
     class Pieces(p.jaxlib.Sharding):  # type: ignore[misc, name-defined]  # jaxlib is imported late
         """An array of one piece on each device. XLA takes the pieces for copies: what they are of the whole it need not
@@ -76,7 +76,7 @@ class Devices:
     """Devices of this process, by their numbers, that work in step, together with as many of every other process."""
 
     def __init__(self, numbers: Sequence[int]) -> None:
-        p = client.platform()
+        p = platform.platform()
         self.numbers = tuple(numbers)
         self.own = tuple(p.local[k] for k in numbers)
         self.sharding = _sharding_class()(self.own)
@@ -96,7 +96,7 @@ class Devices:
 
     def put(self, pieces: Sequence[np.ndarray[Any, Any]]) -> client.Buffer:
         """An array with a copy of one piece on each device of this process."""
-        p = client.platform()
+        p = platform.platform()
         single = [client.to_device(x, number=k) for k, x in zip(self.numbers, pieces, strict=True)]
         return p.buffer_type(single[0].aval, self.sharding, single, committed=True, _skip_checks=True)
 
@@ -119,7 +119,7 @@ class Replicated(client.Loaded):
 
     def __init__(self, program: Emitted, devices: Devices) -> None:
         super().__init__(program, *client.loaded(program, assignment=devices))
-        p = client.platform()
+        p = platform.platform()
         results = [*program.results, *([Aval((), np.dtype(np.int64))] if program.checks else [])]
         avals = [client.DeviceAval(a.shape, a.dtype) for a in results]
         make = p.jaxlib.array_result_handler

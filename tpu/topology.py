@@ -17,8 +17,9 @@ import numpy as np
 
 from ..translator.errors import Diagnostic, TargetError
 from ..translator.records import dataclass
-from .client import backend_error, memory_stats, platform
+from .client import backend_error, memory_stats
 from .emit import Emitted
+from .platform import platform
 
 TOPOLOGIES = ("v4:2x2x1", "v5e:2x2", "v5p:2x2x1", "v6e:2x2")
 _lock = threading.Lock()

@@ -16,6 +16,7 @@ derivatives still to be taken) is in `purpose`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from .checked import on_the_host
@@ -23,9 +24,11 @@ from .derive.squares import smooth_squares
 from .derive.tape import NeedTrip, behind_of
 from .errors import CutError, Diagnostic
 from .ir import For, Function, walk
+from .make import lift
 from .passes.across import across
 from .passes.branches import joined_branches
 from .passes.counters import counters
+from .passes.dead import dead_code
 from .passes.extremes import extremes
 from .passes.fuse import fuse
 from .passes.kinds import kinds
@@ -35,12 +38,14 @@ from .passes.sliding import sliding
 from .passes.ties import ties
 from .passes.windows import windows
 from .purpose import note_loops, purpose, purposed
-from .reading.changes import Change, Returned
+from .reading.changes import Change
 from .reading.draws import differs_in_lanes
 from .reading.exact import exact
 from .reading.guards import Guard
+from .reading.handed import Returned
 from .reading.inner import free_outside
-from .reading.reader import Finish, Layout, Reading, read, read_specialised
+from .reading.reader import Finish, read
+from .reading.results import Layout, Reading, read_specialised
 from .reading.signature import Signature
 from .records import dataclass
 from .rewrite import without_rules, without_stops
@@ -121,6 +126,7 @@ class Stages(Mapping[str, Function]):
 
     def __init__(self, made: dict[str, Function], target: str) -> None:
         self.made, self.target = made, target
+        self._without: dict[frozenset[int], Stages] = {}
 
     def __getitem__(self, name: str) -> Function:
         if name == LAST and name not in self.made:
@@ -131,6 +137,15 @@ class Stages(Mapping[str, Function]):
 
     def __iter__(self) -> Iterator[str]:
         return iter(dict.fromkeys((*self.made, LAST)))
+
+    def without(self, leaves: frozenset[int]) -> Stages:
+        """The last two stages of the program that gives zeros for these leaves of the result."""
+        if leaves and leaves not in self._without:
+            source = self.made["simplify"]
+            results = [lift(0.0) if k in leaves else r for k, r in enumerate(source.body.results)]
+            kept = dead_code(replace(source, body=replace(source.body, results=tuple(results))))
+            self._without[leaves] = Stages({"simplify": kept}, self.target)
+        return self._without[leaves] if leaves else self
 
     def __len__(self) -> int:
         return len(self.made | {LAST: None})
@@ -151,7 +166,8 @@ class Translation:
     layouts: tuple[Layout, ...] = ()
     reasons: tuple[tuple[int, str], ...] = ()  # why leaves among the statics are specialised
     changes: tuple[Change, ...] = ()  # the caller's containers whose new contents follow the result
-    returned: tuple[Returned, ...] = ()  # results that are arguments which the function writes
+    returned: tuple[Returned, ...] = ()  # results, or parts of it, that are the caller's or show other arrays
+    beside: int = 0  # how many values stand behind the contents for that; then, too, the result is a tuple
     loops: tuple[LoopNote, ...] = ()  # what became of loops, and of control flow that differs between lanes
     ordered: frozenset[int] = frozenset()
 
@@ -194,6 +210,7 @@ def translate(
         reading.reasons,
         reading.changes,
         reading.returned,
+        reading.beside,
         tuple(loops),
         reading.ordered,
     )

@@ -30,6 +30,7 @@ class Purpose:
     may_keep_lists: bool = False  # nothing further is made of what is being read
     marks_kinds: bool = False  # numbers whose kind the data decides are marked, for `passes/kinds`
     draws: bool = False  # loops of what is being read may draw from generators, if they can: see `randomness`
+    hands_back: bool = False  # the caller gets his own arrays, and views of them, where NumPy gives these
     stages: dict[str, Function] | None = None  # the program after each pass
     loops: dict[LoopNote, None] | None = None  # what became of loops; a dict, since a program may be read again
 

@@ -251,17 +251,6 @@ def leaf_nodes(t: TreeDef) -> Iterator[TreeDef]:
         yield from leaf_nodes(c)
 
 
-def leaf_at(t: TreeDef, places: Sequence[Any]) -> int | None:
-    """The number of the leaf that these places in tuples and lists lead to; None where there is no such leaf."""
-    first = 0
-    for k in places:
-        if t.kind not in (Kind.TUPLE, Kind.LIST) or type(k) is not int:
-            return None
-        first += sum(c.leaf_count for c in t.children[:k])
-        t = t.children[k]
-    return first if t.kind is Kind.LEAF else None
-
-
 def with_leaf_nodes(t: TreeDef, nodes: Iterator[TreeDef]) -> TreeDef:
     """The structure with LEAF or ARRAY from `nodes` for each leaf, in order."""
     if t.kind is Kind.LEAF:

@@ -14,6 +14,7 @@ import numpy as np
 
 from ...translator.ir import Aval, DType, Shape
 from ..targets.devices import Device, Sharding, home
+from .shards import Shard, shards_of
 
 operations: Any = None
 """The module `eager`, which makes something of Arrays, and so imports this one: the package puts it here."""
@@ -144,6 +145,22 @@ class Array(metaclass=_OfArrays):
     def is_fully_addressable(self) -> bool:
         """True: this process holds all of it."""
         return True
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        """Whether each device that has a part of it has all of it."""
+        return getattr(self.device, "axis", None) is None
+
+    @property
+    def addressable_shards(self) -> list[Shard]:
+        """What each device holds: `device`, `index`, `replica_id`, `data`. One shard, but for the pieces of `pmap`."""
+        return shards_of(self, operations.device_put)
+
+    global_shards = addressable_shards
+
+    def addressable_data(self, index: int) -> Any:
+        """The elements that one of its devices holds."""
+        return self.addressable_shards[index].data
 
     @property
     def flat(self) -> Any:

@@ -19,6 +19,7 @@ from __future__ import annotations
 import functools
 import types
 from collections.abc import Iterable
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ from ...translator.tree import tree_map
 from ..targets.devices import Device, device_of_target
 from . import eager
 from .array import Array, At
+from .shards import Shard, shards_of
 from .transfer import device_put
 
 
@@ -57,6 +59,17 @@ class _Methods:
     def is_fully_replicated(self) -> bool:
         """True: it lies in one place."""
         return True
+
+    @property
+    def addressable_shards(self) -> list[Shard]:
+        """One shard, which is all of it."""
+        return shards_of(self, device_put)
+
+    global_shards = addressable_shards
+
+    def addressable_data(self, index: int) -> Any:
+        """The array itself."""
+        return self.addressable_shards[index].data
 
     def devices(self) -> set[Device]:
         """A set of the CPU."""
@@ -202,6 +215,10 @@ _FUNCTIONS = (
 )  # fmt: skip
 
 
+LENT: ContextVar[bool] = ContextVar("lent", default=False)
+"""Whether a loop or a branch of `lax` is passing arrays on: no call in it may reuse their memory (donate_argnums)."""
+
+
 def offered(function: Any, module: str, name: str, compiled: bool = False) -> Any:
     """A function of NumPy, or NumPy source, as a namespace offers it: it gives Arrays where one is among the arguments,
     `compiled` or computed step by step, else HostArrays in place of NumPy's arrays. Functions among the arguments are
@@ -217,7 +234,14 @@ def offered(function: Any, module: str, name: str, compiled: bool = False) -> An
     @functools.wraps(function)
     def call(*args: Any, **options: Any) -> Any:
         if any(map(callable, args)):
-            args = tuple([_meant(x) for x in args])
+            token = LENT.set(True)
+            try:
+                return called(*[_meant(x) for x in args], **options)
+            finally:
+                LENT.reset(token)
+        return called(*args, **options)
+
+    def called(*args: Any, **options: Any) -> Any:
         if Array in map(type, args) or (options and Array in map(type, options.values())):
             return eager.call(function, args, options) if compiled else tree_map(_put, function(*args, **options))
         return lifted(function(*args, **options))

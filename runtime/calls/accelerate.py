@@ -39,9 +39,10 @@ from .recompiles import Changing, History
 from .worth import Ledger, size_of
 
 if TYPE_CHECKING:
-    from ...translator.reading.reader import Finish, Reading
+    from ...translator.reading.reader import Finish
+    from ...translator.reading.results import Reading
     from ..inspection.inspection import Inspection
-    from ..inspection.lowering import Lowered
+    from ..inspection.lowering import Lowered, Traced
     from ..transforms.checks import Sampler
     from .entries import Entry, TargetEntry
     from .regions import Driver
@@ -218,7 +219,7 @@ class Accelerated:
         """The result of a call; what the function changed in the caller's containers is stored there."""
         changes, returned = entry.translation.changes, entry.translation.returned
         if changes or returned:
-            from ...translator.reading.changes import apply_changes, hand_back, holds_twice
+            from ...translator.reading.changes import holds_twice
 
             if changes and holds_twice(given):
                 return on_host(self.fun, *given)
@@ -236,14 +237,7 @@ class Accelerated:
             if not is_of_the_run(error):
                 raise
             return self._last_word(error, given)
-        if not (changes or returned):
-            return result
-        bound = signature_of(self.fun).bind(*given[0], **given[1])
-        bound.apply_defaults()
-        if changes:
-            apply_changes(changes, bound.arguments, result)
-            result = result[0]
-        return hand_back(returned, bound.arguments, result)
+        return entry.handed_back(self.fun, leaves, given, result) if changes or returned else result
 
     def _ran(
         self, entry: Entry, leaves: list[Any], given: tuple[Any, Any], repeats: tuple[type[Exception], ...] = ()
@@ -377,7 +371,8 @@ class Accelerated:
         """Let further calls with arguments of this kind go straight to the entry."""
         if all(type(a) is Array for a in args):
             self._fast[tuple([a._spec for a in args])] = entry
-        self.__class__ = specialised(Accelerated, entry, args) or type(self)
+        if not entry.translation.returned or all(type(a) is Array for a in args):
+            self.__class__ = specialised(Accelerated, entry, args) or type(self)
 
     def _objects(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[int | str, Any]:
         """The arguments, by position or name, that are objects of the user's classes.
@@ -454,6 +449,18 @@ class Accelerated:
         from ..inspection.lowering import Lowered
 
         return Lowered(self, (args, kwargs))
+
+    def trace(self, *args: Any, **kwargs: Any) -> Traced:
+        """As JAX's `jit(f).trace(...)`: what `lower` takes, before it is translated."""
+        from ..inspection.lowering import Traced
+
+        return Traced(self, (args, kwargs))
+
+    def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
+        """The result for these arguments with a ShapeDtypeStruct for each array or number, as of `eval_shape`."""
+        from .shapes import eval_shape
+
+        return eval_shape(self, *args, **kwargs)
 
     def explain_recompiles(self) -> str:
         """Say, for each translation, why the programs before it did not apply, and what would avoid it."""
@@ -537,9 +544,9 @@ def accelerate(
     of_jit           further arguments of jax.jit, accepted because no result depends on them: inline, keep_unused,
                      compiler_options, in_shardings, out_shardings and device. backend names a target.
 
-    NumPy arrays and Python numbers in give NumPy arrays out, fresh and writable. With an Array among the arguments the
-    results are Arrays, and the call returns before they are computed. Arguments that the function writes in place are
-    written in the caller's arrays.
+    NumPy arrays and Python numbers in give NumPy arrays out; where NumPy gives an argument itself, or a view of one, so
+    does the call. With an Array among the arguments the results are Arrays, and the call returns before they are
+    computed. Arguments that the function writes in place are written in the caller's arrays.
 
     The result is called like `fun`, and has `inspect(*args)`, `source(*args)` and `explain_recompiles()`. It is
     translated once for each tree structure, shapes and dtypes of the arguments. Errors are those that NumPy raises;

@@ -27,17 +27,17 @@ class Config:
     @property
     def cpu_devices(self) -> int:
         """How many devices the processor is taken for; they share its cores. RuntimeError where XLA runs already."""
-        from ...tpu import client
+        from ...tpu import platform
 
-        return client.device_count()
+        return platform.device_count()
 
     @cpu_devices.setter
     def cpu_devices(self, count: int) -> None:
-        from ...tpu import client
+        from ...tpu import platform
 
-        if count == client.device_count():
+        if count == platform.device_count():
             return
-        client.starting().devices = client.checked_count("untraced.config.cpu_devices", count)
+        platform.starting().devices = platform.checked_count("untraced.config.cpu_devices", count)
 
     jax_num_cpu_devices = cpu_devices
 

@@ -1,7 +1,8 @@
 """Entries: one translation of a function, made ready for its target, and the ways to call it.
 
-Kind in, kind out. Without Arrays among the arguments results are NumPy's: fresh writable arrays, NumPy scalars for
-shape (), Python numbers for weak results. With an Array they are Arrays. Entries know no HostArrays: the call takes
+Kind in, kind out. Without Arrays among the arguments results are NumPy's: arrays, NumPy scalars for shape (), Python
+numbers for weak results. Programs give fresh writable arrays; where NumPy gives the caller's own ones, or views of
+them, `handed_back` puts these in their place. With an Array they are Arrays. Entries know no HostArrays: the call takes
 their methods off the arguments, and puts them on the results.
 """
 
@@ -13,24 +14,27 @@ import warnings
 from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import contextmanager
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from ...translator.checked import Checked
 from ...translator.errors import AliasError, Diagnostic
 from ...translator.ir import Aval, Function, Param, may_raise
-from ...translator.pipeline import Translation, translate
+from ...translator.pipeline import LAST, Translation, translate
 from ...translator.purpose import purposed
+from ...translator.reading.changes import apply_changes
 from ...translator.reading.draws import is_draw
 from ...translator.reading.guards import default_guards, fetch
-from ...translator.reading.signature import Signature, value_key
+from ...translator.reading.handed import Ended, hand_back, known_leaves, needs_arguments
+from ...translator.reading.signature import Signature, signature_of, value_key
 from ...translator.reading.streams import stream_of
+from ...translator.records import dataclass
 from ...translator.routines import runs_in_cpython
 from ...translator.spans import span
-from ...translator.tree import ARRAY, Kind, Rows, TreeDef, close_node, leaf_at, leaf_nodes, open_node
+from ...translator.tree import ARRAY, Kind, Rows, TreeDef, close_node, leaf_nodes, open_node
 from ..arrays.array import Array, spec_of
-from ..arrays.hosted import are_hosted, plain
+from ..arrays.hosted import LENT, are_hosted, plain
 from ..arrays.transfer import device_put
 from ..targets.devices import device_of_target
 from ..targets.programs import Program, load, runs_in_numpy, seconds_of_compiling
@@ -62,6 +66,10 @@ class Entry:
         self.captures: tuple[Param, ...] = tuple(p for p in self.function.params if p.capture is not None)
         self.draws = any(map(is_draw, self.captures))
         self.streams = [found for p in self.captures if (found := stream_of(p)) is not None]
+        self.known = known_leaves(translation)
+        self.needs_arguments = bool(translation.changes) or needs_arguments(translation.returned)
+        kept = [i for i in range(len(sources)) if i not in translation.statics]
+        self.sources = [sources[i] for i in kept]
         self.mutated = _mutated_leaves(self.function, binding.signature, translation.statics)
         made = {p.name for p in self.captures if is_draw(p) or stream_of(p) is not None}
         outside = (fetch(p.capture) for p in self.captures if p.capture is not None and p.name not in made)
@@ -74,6 +82,14 @@ class Entry:
     def run(self, leaves: Sequence[Any]) -> Any:
         """Run with `leaves` in call order; returns the user's result."""
         raise TypeError(f"{type(self).__name__} cannot run")
+
+    def knows(self, leaves: Sequence[Any]) -> bool:
+        """Whether in a call with these leaves there are results that need not be computed: the caller gets his own."""
+        return bool(self.known) and all(isinstance(x, _NUMPYS) for x in leaves)
+
+    def given(self, leaves: Sequence[Any]) -> list[Any]:
+        """The arguments' leaves that are parameters of the program, in its order."""
+        return [leaves[s] if type(s) is int else s.value for s in self.sources]  # type: ignore[union-attr]
 
     def arguments(self, leaves: Sequence[Any]) -> list[Any]:
         """The leaves of the signature, then the captured arrays; `mutated` indexes these."""
@@ -96,6 +112,24 @@ class Entry:
         assert capture is not None
         path = (f".{key}" if how == "attr" else f"[{key!r}]" for how, key in capture.path)
         return f"{capture.name or 'an object'}{''.join(path)}"
+
+    def handed_back(
+        self, fun: Callable[..., Any], leaves: Sequence[Any], given: tuple[Any, Any], made: Any
+    ) -> Any:
+        """The result of a call of `fun`, of which the program has `made` this; the caller's containers have their new
+        contents.
+        """
+        changes, arguments = self.translation.changes, None
+        if self.needs_arguments:
+            bound = signature_of(fun).bind(*given[0], **given[1])
+            bound.apply_defaults()
+            arguments = bound.arguments
+        result, beside = made, ()
+        if changes or self.translation.beside:
+            result, contents, beside = made[0], made[1 : len(changes) + 1], made[len(changes) + 1 :]
+            apply_changes(changes, arguments or {}, (result, *contents))
+        is_numpys = not any(type(x) is Array for x in leaves)
+        return hand_back(self.translation.returned, Ended(arguments, self.given(leaves), beside, is_numpys), result)
 
     def check_writes(self, arguments: Sequence[Any]) -> None:
         """Refuse, before anything runs, writes that NumPy would refuse, and writes to memory that is passed twice."""
@@ -124,6 +158,10 @@ class Entry:
                     raise _overlap(self, where, self.name_of(j))
             if not x.flags.contiguous and _meets_itself(x):
                 raise _overlap(self, where, "itself")
+
+
+_NUMBERS = (bool, int, float, complex)
+_NUMPYS = (np.ndarray, np.generic, int, float, complex)
 
 
 def _meets_itself(x: np.ndarray[Any, Any]) -> bool:
@@ -171,7 +209,8 @@ def _mutated_leaves(function: Function, signature: Signature, statics: frozenset
 def make_entry(accelerated: Accelerated, binding: Binding, leaves: Sequence[Any]) -> Entry:
     """Translate for the signature, and compile for the target. Raises UntracedError."""
     draws = accelerated.target == "cpu" and not accelerated.options.static  # generators are counted among arguments
-    with span(f"translate {accelerated.__name__}"), purposed(draws=draws):
+    hands_back = accelerated.finish is None
+    with span(f"translate {accelerated.__name__}"), purposed(draws=draws, hands_back=hands_back):
         translation = translate(accelerated.fun, binding.signature, accelerated.finish, accelerated.target)
     given = binding.signature.given
     defaults = default_guards(accelerated.fun, given.names) if given else ()
@@ -179,10 +218,13 @@ def make_entry(accelerated: Accelerated, binding: Binding, leaves: Sequence[Any]
         translation = dataclasses.replace(translation, guards=(*translation.guards, *defaults))
     if accelerated.target == "numpy" or runs_in_cpython(translation.source.body):
         return HostEntry(translation, binding)
-    if accelerated.target == "cpu" and runs_in_numpy(translation.function):
-        return EitherEntry(translation, binding, accelerated)
-    if accelerated.target == "cpu" and (price := seconds_of_compiling(translation.function)):
-        return LaterEntry(translation, binding, accelerated, price)
+    if accelerated.target == "cpu":
+        known = known_leaves(translation)
+        function = translation.stages.without(known)[LAST]
+        if (known and not function.body.statements) or runs_in_numpy(function):
+            return EitherEntry(translation, binding, accelerated)
+        if price := seconds_of_compiling(function):
+            return LaterEntry(translation, binding, accelerated, price)
     return TargetEntry(translation, binding, accelerated, leaves)
 
 
@@ -211,12 +253,13 @@ class HostEntry(Entry):
         arguments = self.binding.gather(leaves)
         if self.mutated or self.layouts:
             self.check_writes([*arguments, *self.standing()])
+        known = self.known if self.knows(leaves) else frozenset()
         if not (self.mutated and (self.may_fail or _stumbles())):
-            return self._result(arguments)
+            return self._result(arguments, known)
         with _undone([x for i, x in enumerate([*arguments, *self.standing()]) if i in self.mutated]):
-            return self._result(arguments)
+            return self._result(arguments, known)
 
-    def _result(self, arguments: Sequence[Any]) -> Any:
+    def _result(self, arguments: Sequence[Any], known: frozenset[int]) -> Any:
         if any(type(x) is Array for x in arguments):
             host = [np.array(x) if type(x) is Array else x for x in arguments]
             device = next(x.device for x in arguments if type(x) is Array)
@@ -224,8 +267,9 @@ class HostEntry(Entry):
             return tree_map(lambda x: device_put(x, device) if isinstance(x, np.ndarray | np.generic) else x, result)
         result = self._called(arguments)
         given = [x for x in (*arguments, *self.standing()) if isinstance(x, np.ndarray)]
-        ordered = self.translation.ordered
-        return _owned(self.function.out, result, given, set(), ordered if any(map(_is_turned, given)) else ())
+        ordered = self.translation.ordered if any(map(_is_turned, given)) else ()
+        avals = [r.aval for r in self.function.body.results]
+        return _Owner(given, avals, ordered, known).owned(self.function.out, result)
 
     def _called(self, arguments: Sequence[Any]) -> Any:
         try:
@@ -259,49 +303,55 @@ def _is_turned(x: np.ndarray[Any, Any]) -> bool:
     return not x.flags.c_contiguous
 
 
-def _owned(
-    tree: TreeDef,
-    x: Any,
-    given: Sequence[np.ndarray[Any, Any]],
-    held: set[int],
-    ordered: Container[int],
-    first: int = 0,
-) -> Any:
-    """The result with leaves in memory of their own, as on compiled targets. `held`: arrays whose memory is taken.
-    Leaves that are `ordered` lie in C's order; `first` is the number of the first one here.
+@dataclass(frozen=True, slots=True)
+class _Owner:
+    """Gives results memory of their own, as on compiled targets. `held`: arrays whose memory is taken.
+
+    `avals` are the types of the leaves: where CPython has computed with Python's numbers, NumPy would give its own.
+    Leaves that are `ordered` lie in C's order; those that are `known` stay what they are, and are not given to anybody.
     """
-    if tree.kind is Kind.LEAF:
-        own = _own(x, given, tree == ARRAY, held)
-        return np.ascontiguousarray(own) if first in ordered else own
-    if tree.type is Rows:
-        return [v.copy() if isinstance(v, np.ndarray) else v for v in x]
-    opened = open_node(x) if tree.children else None
-    if opened is None:
-        return x
-    children, shell = opened
-    made = []
-    for t, child in zip(tree.children, children, strict=True):
-        made.append(_owned(t, child, given, held, ordered, first))
-        first += t.leaf_count
-    return close_node(shell, made)
 
+    given: Sequence[np.ndarray[Any, Any]]
+    avals: Sequence[Aval]
+    ordered: Container[int]
+    known: Container[int]
+    held: set[int] = dataclasses.field(default_factory=set)
 
-def _own(x: Any, given: Sequence[np.ndarray[Any, Any]], is_array: bool, held: set[int]) -> Any:
-    """A result leaf that is no argument's memory, nor an earlier leaf's, and keeps none alive that is much larger;
-    without axes a NumPy scalar, unless it is an array in NumPy."""
-    x = plain(x)  # printed programs call the namespaces
-    if not is_array and isinstance(x, np.ndarray) and not x.shape:
-        return x[()]
-    if not isinstance(x, np.ndarray):
+    def owned(self, tree: TreeDef, x: Any, first: int = 0) -> Any:
+        """The result; `first` is the number of the first leaf here."""
+        if tree.kind is Kind.LEAF:
+            if first in self.known:
+                return x
+            own = self._own(x, tree == ARRAY, self.avals[first])
+            return np.ascontiguousarray(own) if first in self.ordered else own
+        if tree.type is Rows:
+            return [v.copy() if isinstance(v, np.ndarray) else v for v in x]
+        opened = open_node(x) if tree.children else None
+        if opened is None:
+            return x
+        children, shell = opened
+        made = []
+        for t, child in zip(tree.children, children, strict=True):
+            made.append(self.owned(t, child, first))
+            first += t.leaf_count
+        return close_node(shell, made)
+
+    def _own(self, x: Any, is_array: bool, aval: Aval) -> Any:
+        """A result leaf that is no argument's memory, nor an earlier leaf's, and keeps none alive that is much larger;
+        without axes a NumPy scalar, unless it is an array in NumPy."""
+        x = plain(x)  # printed programs call the namespaces
+        if not is_array and isinstance(x, np.ndarray) and not x.shape:
+            return x[()]
+        if not isinstance(x, np.ndarray):
+            return aval.dtype.type(x) if type(x) in _NUMBERS and not aval.weak else x
+        owner = x
+        while isinstance(owner.base, np.ndarray):
+            owner = owner.base
+        shared = id(owner) in self.held or owner.nbytes > 2 * x.nbytes
+        if shared or not x.flags.writeable or any(np.may_share_memory(x, g) for g in self.given):
+            return x.copy()
+        self.held.add(id(owner))
         return x
-    owner = x
-    while isinstance(owner.base, np.ndarray):
-        owner = owner.base
-    shared = id(owner) in held or owner.nbytes > 2 * x.nbytes
-    if shared or not x.flags.writeable or any(np.may_share_memory(x, g) for g in given):
-        return x.copy()
-    held.add(id(owner))
-    return x
 
 
 # ---- compiled targets ----------------------------------------------------------------------------
@@ -314,33 +364,25 @@ class TargetEntry(Entry):
         self, translation: Translation, binding: Binding, accelerated: Accelerated, leaves: Sequence[Any] = ()
     ) -> None:
         super().__init__(translation, binding)
-        f = self.function = translation.function
         self.device = device_of_target(accelerated.target)
         donated = donated_places(
             accelerated.options.donate_argnums, accelerated.fun, binding.signature, translation.statics
         )
-        if self.streams or any(map(may_raise, f.body.statements)):  # CPython may have to run the call again
+        if self.streams or any(map(may_raise, self.function.body.statements)):  # CPython may have to run the call again
             donated = ()
         self.donated = donated
+        stages = translation.stages.without(self.known if accelerated.target == "cpu" else frozenset())
+        f = self.function = stages[LAST]
         checks = accelerated.options.checks
         turns = accelerated.target == "cpu" and not (donated or self.draws or self.streams)
-        self.orders = Orders(translation, checks) if turns else None
-        later = turns and any(type(x) is np.ndarray and not x.flags.c_contiguous for x in leaves)
-        handed_back = () if translation.changes else [leaf_at(f.out, r.keys) for r in translation.returned]
-        self.program: Program = load(
-            accelerated.target,
-            f,
-            donated=donated,
-            checks=checks,
-            later=later,
-            handed_back=frozenset(k for k in handed_back if k is not None),
-        )
+        self.orders = Orders(stages["simplify"], translation.ordered, checks) if turns else None
+        first = self._first_way(leaves)
+        first = None if first == "device" and stages is not translation.stages else first
+        self.program: Program = load(accelerated.target, f, donated=donated, checks=checks, first=first)
         self.assemble = assembler(f.out)
         self._accelerated = accelerated
         self.leaf_count = f.out.leaf_count
-        kept = [i for i in range(len(binding.sources)) if i not in translation.statics]
-        self.sources = [binding.sources[i] for i in kept]
-        results = [r.aval for r in f.body.results[: self.leaf_count]]
+        results = [r.aval for r in translation.source.body.results[: self.leaf_count]]
         self.outs = [spec_of(a, self.device) for a in results]
         self.finish = [_finisher(a, t == ARRAY) for a, t in zip(results, leaf_nodes(f.out), strict=True)]
         straight = self.sources == list(range(len(self.sources)))
@@ -349,19 +391,41 @@ class TargetEntry(Entry):
         self.direct = straight and unseen and not translation.changes
         self.one = f.out.leaf_count == 1 and f.out.kind.name == "LEAF"
 
+    @functools.cached_property
+    def full(self) -> Program:
+        """The program that computes what is `known`, too: for Arrays, and other arrays that are not NumPy's."""
+        if self.function is self.translation.function:
+            return self.program
+        target, checks = self._accelerated.target, self._accelerated.options.checks
+        return load(target, self.translation.function, donated=self.donated, checks=checks, first=None)
+
+    def _first_way(self, leaves: Sequence[Any]) -> Literal["host", "device"] | None:
+        if any(type(x) is Array for x in leaves):
+            return "device"
+        turned = self.orders is not None and any(
+            type(x) is np.ndarray and not x.flags.c_contiguous for x in leaves
+        )
+        return None if turned or not leaves else "host"
+
     def holds(self, leaves: Sequence[Any]) -> bool:
         """Whether the Arrays are on the device where the program runs."""
         return all(x.device is self.device for x in leaves if type(x) is Array)
 
     def run_arrays(self, args: Sequence[Any]) -> Any:
         """Run for arguments that are all Arrays of this device, in the order of the parameters."""
-        return self._wrapped(self.program.on_device([a._data for a in args]))
+        return self._wrapped(self.full.on_device(self._kept([a._data for a in args])))
+
+    def _kept(self, data: list[Any]) -> list[Any]:
+        """Copies for what the program would take the memory of, where that is not the caller's to give."""
+        if not (self.donated and LENT.get()):
+            return data
+        return [self.device.put(self.device.get(x)) if i in self.donated else x for i, x in enumerate(data)]
 
     def _wrapped(self, outs: Sequence[Any]) -> Any:
         return self.assemble([Array(o, spec) for o, spec in zip(outs, self.outs, strict=False)])
 
     def run(self, leaves: Sequence[Any]) -> Any:
-        values = [leaves[s] if type(s) is int else s.value for s in self.sources]  # type: ignore[union-attr]
+        values = self.given(leaves)
         if self.mutated or self.layouts:
             self.check_writes(self.arguments(leaves))
         if self.captures:
@@ -369,12 +433,13 @@ class TargetEntry(Entry):
         if any(type(x) is Array for x in leaves):
             return self._run_on_device(values, leaves)
         host = [np.asarray(x) if type(x) is Array else x for x in values]
-        orders = self.orders
+        program = self.program if self.knows(leaves) else self.full
+        orders = self.orders if program is self.program else None
         lying = orders.lying(host) if orders is not None and orders.large else ()
         way = orders.way(lying) if orders is not None and lying else None
         if way == "numpy":
             return self._in_numpy.run(leaves)
-        outs = (way or self.program).host(host)
+        outs = (way or program).host(host)
         if self.mutated:
             arguments = self.arguments(leaves)
             for i, final in zip(self.mutated, outs[self.leaf_count :], strict=True):
@@ -389,10 +454,10 @@ class TargetEntry(Entry):
         return EitherEntry(self.translation, self.binding, self._accelerated)
 
     def _run_on_device(self, values: list[Any], leaves: Sequence[Any]) -> Any:
-        if self.donated:
+        if self.donated and not LENT.get():
             self._check_donated(values)
         data = [self._data(x) if type(x) is Array else x for x in values]
-        outs = self.program.on_device(data)
+        outs = self.full.on_device(self._kept(data))
         if self.mutated:
             arguments = self.arguments(leaves)
             for i, final in zip(self.mutated, outs[self.leaf_count :], strict=False):

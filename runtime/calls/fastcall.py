@@ -31,7 +31,7 @@ from ...translator.ir import Root
 from ...translator.tracebacks import trim_traceback
 from ...translator.tree import ARRAY, leaf_nodes
 from ..arrays.array import Array
-from ..arrays.hosted import HostArray, lifted
+from ..arrays.hosted import LENT, HostArray, lifted
 from . import strict
 from .arguments import WIDEST
 
@@ -117,7 +117,7 @@ def specialised(base: type, entry: TargetEntry, args: Sequence[Any]) -> Any:
     names |= {"ndarray": np.ndarray, "array": np.array, "asarray": np.asarray, "failed": np.dtype(object)}
     pattern = _Pattern(names)
     matched = all(pattern.add(f"a{i}", x) for i, x in enumerate(args))
-    text_of_call = getattr(entry.program, "call_text", None)
+    text_of_call = getattr(entry.full, "call_text", None)
     if not matched or len(args) > MAX_ARGUMENTS or text_of_call is None or not _one_kind(entry, pattern):
         return None
     call = text_of_call(pattern.data, pattern.arrays, names)
@@ -128,6 +128,9 @@ def specialised(base: type, entry: TargetEntry, args: Sequence[Any]) -> Any:
     if not pattern.arrays:
         names |= {"state": strict.STATE.get, "calm": strict.CALM}
         tests.append("state() is calm[0]")
+    if entry.donated:
+        names["lent"] = LENT.get
+        tests.append("not lent()")
     if entry.translation.guards:
         tests.append(_guard_text(entry.translation.guards, names))
     hosted = ""

@@ -24,10 +24,10 @@ def without_xla() -> bool:
 
 
 def _in_child() -> None:
-    client = sys.modules.get(f"{__package__.partition('.')[0]}.tpu.client")
-    if client is None or client._platform is None:
+    platform = sys.modules.get(f"{__package__.partition('.')[0]}.tpu.platform")
+    if platform is None or not platform.started():
         return
-    _lost.append(client._platform)
+    _lost.extend(platform.started())
     for accelerated in list(known):
         accelerated._lock = threading.RLock()  # another thread of the parent may have held it
         _lost.append(accelerated._entries)

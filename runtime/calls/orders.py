@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ...translator.ir import Apply, walk
+from ...translator.ir import Apply, Function, walk
 from ...translator.ops import TRANSPOSE
-from ...translator.pipeline import Translation, grouped, note
+from ...translator.pipeline import grouped, note
 from ...translator.purpose import purposed
 from ..targets.programs import Program, load, runs_in_numpy
 
@@ -42,9 +42,9 @@ def order_of(x: np.ndarray[Any, Any]) -> Order | None:
 class Orders:
     """The ways in which a compiled function is called with arguments in other orders than C's."""
 
-    def __init__(self, translation: Translation, checks: bool) -> None:
-        self._translation, self._checks = translation, checks
-        params = translation.function.body.params
+    def __init__(self, source: Function, ordered: frozenset[int], checks: bool) -> None:
+        self._source, self._ordered, self._checks = source, ordered, checks
+        params = source.body.params
         self.large = tuple(k for k, p in enumerate(params) if p.aval.nbytes >= SMALLEST)
         self._ways: dict[Lying, Turned | Literal["numpy"] | None] = {}
 
@@ -65,29 +65,28 @@ class Orders:
         return self._ways[lying]
 
     def _chosen(self, lying: Lying) -> Turned | Literal["numpy"] | None:
-        given = _given_as(self._translation, {k: order for k, order in lying if order is not None})
+        given = self._given_as({k: order for k, order in lying if order is not None})
         if runs_in_numpy(given.function, [k for k, _ in lying if k not in given.orders]):
             return "numpy"
         return Turned(given, self._checks) if given.orders else None
 
+    def _given_as(self, orders: Mapping[int, Order]) -> Given:
+        """The final program for arguments in these orders. Those remain of which no transpose is left: the others had
+        better be copied.
+        """
+        from ...translator.batch.turning import as_given
 
-def _given_as(translation: Translation, orders: Mapping[int, Order]) -> Given:
-    """The final program for arguments in these orders. Those remain of which no transpose is left: the others had
-    better be copied.
-    """
-    from ...translator.batch.turning import as_given
-
-    kept = dict(orders)
-    while True:
-        given = as_given(translation.source, kept, translation.ordered)
-        turned = {s.args[0] for s in walk(given.function.body) if isinstance(s, Apply) and s.op is TRANSPOSE}
-        again = [k for k in kept if given.function.body.params[k] in turned]
-        for k in again:
-            del kept[k]
-        if not again:
-            break
-    with purposed(target="cpu"):
-        return replace(given, function=note("fuse", grouped(given.function)))
+        kept = dict(orders)
+        while True:
+            given = as_given(self._source, kept, self._ordered)
+            turned = {s.args[0] for s in walk(given.function.body) if isinstance(s, Apply) and s.op is TRANSPOSE}
+            again = [k for k in kept if given.function.body.params[k] in turned]
+            for k in again:
+                del kept[k]
+            if not again:
+                break
+        with purposed(target="cpu"):
+            return replace(given, function=note("fuse", grouped(given.function)))
 
 
 class Turned:

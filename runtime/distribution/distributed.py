@@ -59,11 +59,11 @@ def initialize(
     another process does not come in time, XLA ends this one with a message.
     """
     global _link
-    from ...tpu import client
+    from ...tpu import platform
 
     if _link is not None:
         raise RuntimeError("untraced.distributed.initialize has been called already")
-    start = client.starting()
+    start = platform.starting()
     told = _environment()
     address = coordinator_address or told.address
     count = told.count if num_processes is None else num_processes
@@ -81,7 +81,7 @@ def initialize(
     host, _, port = address.rpartition(":")
     if not host or not port.isdecimal():
         raise ValueError(f"distributed.initialize: coordinator_address must be host:port, not {address!r}")
-    jaxlib = client.load_jaxlib()
+    jaxlib = platform.load_jaxlib()
     service = None
     try:
         if number == 0:

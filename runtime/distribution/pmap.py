@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...tpu import client
+from ...tpu import platform
 from ...tpu.emit import Emitted, emit
 from ...tpu.several import Replicated
 from ...translator.axes import named_axis
@@ -25,7 +25,8 @@ from ...translator.batch.spread import batched_variables
 from ...translator.errors import Diagnostic, UnsupportedError, errors_at
 from ...translator.ir import Aval, may_raise
 from ...translator.pipeline import Translation, positions_of, translate
-from ...translator.reading.reader import Reading, read
+from ...translator.reading.reader import read
+from ...translator.reading.results import Reading
 from ...translator.reading.signature import Signature
 from ...translator.tracebacks import trim_traceback
 from ...translator.tree import leaf_paths, tree_map
@@ -112,9 +113,9 @@ class Parallel(Batched):
                     f"{len(self.devices)} devices for a mapped axis of size {size}"
                 )
             return tuple(d.number for d in self.devices)
-        if size > client.device_count():
+        if size > platform.device_count():
             raise ValueError(
-                f"pmap: compiling computation that requires {size} logical devices, but only {client.device_count()} "
+                f"pmap: compiling computation that requires {size} logical devices, but only {platform.device_count()} "
                 f"XLA devices are available (num_replicas={size}). Each element of the mapped axis has a device of its "
                 "own; set untraced.config.cpu_devices first thing in the program, or use vmap"
             )

@@ -198,6 +198,29 @@ class NamedSharding(Sharding):
         sizes = [math.prod(self.mesh.shape[n] for n in names) for names in _dims(self.spec, self.mesh, len(shape))]
         return tuple(_divided(n, by) for n, by in zip(shape, sizes, strict=True))
 
+    @property
+    def num_devices(self) -> int:
+        """The number of devices of its mesh."""
+        return self.mesh.size
+
+    def devices_indices_map(self, shape: Sequence[int]) -> dict[Device, tuple[slice, ...]]:
+        """For each device the block that it would hold of an array of this shape."""
+        dims, block = _dims(self.spec, self.mesh, len(shape)), self.shard_shape(shape)
+        found: dict[Device, tuple[slice, ...]] = {}
+        for place in np.ndindex(*self.mesh.devices.shape):
+            at = dict(zip(self.mesh.axis_names, place, strict=True))
+            index = []
+            for names, n in zip(dims, block, strict=True):
+                k = 0
+                for name in names:
+                    k = k * self.mesh.shape[name] + at[name]
+                index.append(slice(k * n, (k + 1) * n) if names else slice(None))
+            device: Any = self.mesh.devices[place]
+            found[device] = tuple(index)
+        return found
+
+    addressable_devices_indices_map = devices_indices_map
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, NamedSharding) and self.mesh is other.mesh and self.spec == other.spec
 

@@ -16,6 +16,27 @@ if TYPE_CHECKING:
 Call = tuple[tuple[Any, ...], dict[str, Any]]
 
 
+class Traced:
+    """What `accelerate(f).trace(...)` gives: the types of the arguments and of the result. Nothing is traced."""
+
+    def __init__(self, fun: Accelerated, given: Call) -> None:
+        self._fun, self._given = fun, given
+
+    @property
+    def jaxpr(self) -> str:
+        """The program, as NumPy source."""
+        return self._fun.inspect(*self._given[0], compile=False, **self._given[1]).source
+
+    @property
+    def out_info(self) -> Any:
+        """The result, with a ShapeDtypeStruct for each array or number."""
+        return eval_shape(self._fun, *self._given[0], **self._given[1])
+
+    def lower(self) -> Lowered:
+        """The translated function."""
+        return Lowered(self._fun, self._given)
+
+
 class Lowered:
     """A function translated for arguments like these, which may be ShapeDtypeStructs."""
 
@@ -49,6 +70,14 @@ class Lowered:
             raise ValueError(f'dialect must be "stablehlo", not {dialect!r}')
         return self._inspection.stablehlo or self._inspection.source
 
+    def compiler_ir(self, dialect: str | None = None) -> str:
+        """The same as `as_text`: text, where JAX has a module of MLIR."""
+        return self.as_text(dialect)
+
+    def cost_analysis(self) -> dict[str, float] | None:
+        """XLA's of the compiled program; None for targets without XLA."""
+        return self.compile().cost_analysis()
+
     def compile(self) -> Compiled:
         """Compile it. Raises what the backend refuses."""
         args, kwargs = self._given
@@ -60,6 +89,26 @@ class Compiled:
 
     def __init__(self, fun: Accelerated, given: Call, inspection: Inspection) -> None:
         self._fun, self._given, self._inspection = fun, given, inspection
+
+    @property
+    def in_tree(self) -> PyTreeDef:
+        """The structure of (positional arguments, arguments by keyword), static ones left out."""
+        return tree_structure(_without(self._fun, self._given))
+
+    @property
+    def args_info(self) -> Any:
+        """The same with a ShapeDtypeStruct for each array or number."""
+        return tree_map(_described, _without(self._fun, self._given))
+
+    @property
+    def out_info(self) -> Any:
+        """The result, with a ShapeDtypeStruct for each array or number."""
+        return eval_shape(self._fun, *self._given[0], **self._given[1])
+
+    @property
+    def out_tree(self) -> PyTreeDef:
+        """The structure of the result."""
+        return tree_structure(self.out_info)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Raises TypeError for other numbers, shapes and dtypes of arguments."""

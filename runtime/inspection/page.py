@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from .inspection import Inspection
     from .kernels import Kernel
 
-Place = tuple[str, int]  # file and line
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from ..distribution import mesh_utils, shard_map
 from ..transforms.custom_derivatives import io_callback
-from . import ode
+from . import checkify, ode
 from .scopes import enable_x64
 
-__all__ = ["enable_x64", "io_callback", "mesh_utils", "ode", "shard_map"]
+__all__ = ["checkify", "enable_x64", "io_callback", "mesh_utils", "ode", "shard_map"]

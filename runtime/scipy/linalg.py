@@ -1,4 +1,7 @@
-"""The namespace `untraced.scipy.linalg`: solvers, factors and structured matrices, as NumPy source."""
+"""The namespace `untraced.scipy.linalg`: solvers, factors and structured matrices, as NumPy source.
+
+Other names (schur, hilbert, eigh_tridiagonal) are SciPy's own.
+"""
 
 from __future__ import annotations
 
@@ -43,6 +46,7 @@ from ...translator.library.scipy_matrices import (
     sqrtm,
 )
 from ..arrays.hosted import offer
+from .theirs import scipys_own
 
 
 def eigh(
@@ -114,3 +118,4 @@ __all__ = [
 ]
 
 offer(globals(), __all__, "untraced.scipy.linalg")
+__getattr__ = scipys_own("linalg")

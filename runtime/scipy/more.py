@@ -5,6 +5,8 @@
     ndimage    map_coordinates; gaussian_filter and its kin
     signal     convolve, correlate and their kin, lfilter, detrend; welch, stft and other spectra, hilbert, sosfilt
     special    gamma, erf, logsumexp and their kin; expn, dawsn, hyp2f1
+
+Other names in them are SciPy's own.
 """
 
 from __future__ import annotations
@@ -24,13 +26,12 @@ from ...translator.library.scipy_signal import NDIMAGE_NAMES, SIGNAL_NAMES
 from ...translator.library.scipy_spectral import TRANSFORMED as _SPECTRA
 from ...translator.library.special_transformed import TRANSFORMED as _INTEGRALS
 from ..arrays.hosted import offered
+from .theirs import scipys_own
 
 _MODES = ("constant", "nearest", "wrap", "mirror", "reflect")
 
 
-def map_coordinates(
-    input: Any, coordinates: Sequence[Any], order: int, mode: str = "constant", cval: Any = 0.0
-) -> Any:
+def map_coordinates(input: Any, coordinates: Sequence[Any], order: int, mode: str = "constant", cval: Any = 0.0) -> Any:
     """`input` at places between its elements: `coordinates` has an array for each axis, and the result their shape.
 
     order  0 takes the nearest element, 1 interpolates linearly between neighbours
@@ -83,6 +84,7 @@ def _inside(k: Any, size: int, mode: str) -> Any:
 
 def _namespace(name: str, **members: Any) -> Any:
     module = types.ModuleType(f"untraced.scipy.{name}", f"The namespace `untraced.scipy.{name}`.")
+    vars(module)["__getattr__"] = scipys_own(name)
     vars(module).update({k: offered(member, module.__name__, k) for k, member in members.items()})
     vars(module)["__all__"] = [*members]
     return module
@@ -94,18 +96,22 @@ def _bound(name: str) -> Any:
 
 
 def _row(name: str) -> Any:
-    """What has a row among the operations, by SciPy's name."""
-    try:
-        return getattr(_special, name)
-    except AttributeError:
-        raise AttributeError(f"module 'untraced.scipy.special' has no attribute {name!r}") from None
+    """What has a row among the operations, by SciPy's name; else SciPy's own."""
+    return getattr(_special, name, None) or scipys_own("special")(name)
+
+
+def bessel_jn(z: Any, *, v: int, n_iter: int = 50) -> Any:
+    """Bessel functions of the first kind, of the orders 0 to `v`, along a new first axis. `n_iter` is JAX's own."""
+    return np.stack([_special.jn(k, z) for k in range(v + 1)])
 
 
 _COSINES = ("dct", "idct", "dctn", "idctn", "dst", "idst", "dstn", "idstn")
 fft = _namespace("fft", **{name: _bound(name) for name in _COSINES})
 integrate = _namespace("integrate", **INTEGRATE_NAMES)
-_OWN = {name: _INTEGRALS[name] for name in ("expn", "dawsn", "hyp2f1")}
-special = _namespace("special", **_OWN, **{name: getattr(_special, name) for name in _special.__all__})
+_OWN = {"bessel_jn": bessel_jn, **{name: _INTEGRALS[name] for name in ("expn", "dawsn", "hyp2f1")}}
+special = _namespace(
+    "special", **_OWN, **{name: getattr(_special, name) for name in _special.__all__}
+)
 vars(special)["__getattr__"] = _row  # for printed programs
 signal = _namespace("signal", **{**SIGNAL_NAMES, **_SPECTRA})
 ndimage = _namespace("ndimage", map_coordinates=map_coordinates, **NDIMAGE_NAMES)

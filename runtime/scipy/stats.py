@@ -4,7 +4,8 @@
     norm.logpdf(x, loc, scale)
 
 Each distribution is a module with SciPy's methods: logpdf, pdf, cdf, sf, logcdf and logsf; logpmf and pmf where it is
-discrete. The arguments are SciPy's: the shape parameters, then loc and scale.
+discrete; ppf and isf where they have a closed form. The arguments are SciPy's: the shape
+parameters, then loc and scale. Other names (gaussian_kde, rankdata, mode, sem) are SciPy's own.
 """
 
 from __future__ import annotations
@@ -15,13 +16,15 @@ import types
 from typing import Any
 
 from ..arrays.hosted import offered
+from .theirs import scipys_own
 
 FACE = "untraced.scipy.stats"
 __path__: list[str] = []  # the distributions are its submodules
 NAMES = [
-    "bernoulli", "beta", "binom", "cauchy", "chi2", "dirichlet", "expon", "f", "gamma", "geom", "gumbel_l", "gumbel_r",
-    "halfnorm", "invgamma", "laplace", "logistic", "lognorm", "maxwell", "multinomial", "multivariate_normal", "nbinom",
-    "norm", "pareto", "poisson", "rayleigh", "t", "uniform", "vonmises", "weibull_min", "wishart",
+    "bernoulli", "beta", "betabinom", "binom", "cauchy", "chi2", "dirichlet", "expon", "f", "gamma", "gennorm", "geom",
+    "gumbel_l", "gumbel_r", "halfnorm", "invgamma", "laplace", "logistic", "lognorm", "maxwell", "multinomial",
+    "multivariate_normal", "nbinom", "norm", "pareto", "poisson", "rayleigh", "t", "truncnorm", "uniform", "vonmises",
+    "weibull_min", "wishart", "wrapcauchy",
 ]  # fmt: skip
 
 
@@ -37,6 +40,7 @@ class Distribution(types.ModuleType):
 
 
 def _methods(name: str) -> dict[str, Any]:
+    from ...translator.library.distribution_inverses import INVERSES, isf, ppf
     from ...translator.library.distributions import CONTINUOUS, DISCRETE, FAMILIES
     from ...translator.library.distributions_of_vectors import OF_EACH, OF_VECTORS
 
@@ -44,8 +48,13 @@ def _methods(name: str) -> dict[str, Any]:
         return {**OF_VECTORS[name], **OF_EACH} if name == "multivariate_normal" else OF_VECTORS[name]
     family = FAMILIES[name]
     known = DISCRETE if family.discrete else CONTINUOUS
-    return {k: functools.partial(m, family) for k, m in known.items() if family.cdf is not None or "p" in k}
+    methods = {k: functools.partial(m, family) for k, m in known.items() if family.cdf is not None or "p" in k}
+    if name in INVERSES:
+        below, above = INVERSES[name]
+        methods.update(ppf=functools.partial(ppf, family, below), isf=functools.partial(isf, family, above))
+    return methods
 
 
 for _name in NAMES:
     globals()[_name] = sys.modules[f"{FACE}.{_name}"] = Distribution(f"{FACE}.{_name}")
+__getattr__ = scipys_own("stats")

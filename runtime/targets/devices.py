@@ -81,6 +81,10 @@ class HostDevice:
 
         return capsule_of(data, **options)
 
+    @property
+    def device_kind(self) -> str:
+        return self.platform
+
     def __repr__(self) -> str:
         return "HostDevice"
 
@@ -226,9 +230,9 @@ def device_count(target: str = "auto") -> int:
     """How many devices all processes have together."""
     if target_of(target) != "cpu":
         return local_device_count(target)
-    from ...tpu import client
+    from ...tpu import platform
 
-    return int(client.platform().client.device_count())
+    return int(platform.platform().client.device_count())
 
 
 def default_backend() -> str:
@@ -239,16 +243,16 @@ def default_backend() -> str:
 
 def process_index() -> int:
     """The number of this process among those that `distributed.initialize` has brought together, from 0."""
-    from ...tpu import client
+    from ...tpu import platform
 
-    return client.process_index()
+    return platform.process_index()
 
 
 def process_count() -> int:
     """How many processes `distributed.initialize` has brought together; 1 where it was not called."""
-    from ...tpu import client
+    from ...tpu import platform
 
-    return client.process_count()
+    return platform.process_count()
 
 
 def platform_read_for() -> str:

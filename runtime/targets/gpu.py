@@ -30,6 +30,16 @@ class CudaDevice:
         self.id = int(cupy.cuda.runtime.getDevice())
         self.dlpack_device = (2, self.id)
 
+    @property
+    def device_kind(self) -> str:
+        """The name of the card."""
+        return str(self.cupy.cuda.runtime.getDeviceProperties(self.id)["name"].decode())
+
+    def memory_stats(self) -> dict[str, int]:
+        """Bytes in use and bytes there are."""
+        free, total = self.cupy.cuda.runtime.memGetInfo()
+        return {"bytes_in_use": int(total - free), "bytes_limit": int(total)}
+
     def put(self, host: np.ndarray[Any, Any]) -> Any:
         return backend_of("cuda").asarray(np.asarray(host, order="C"))
 

@@ -20,12 +20,10 @@ from .xla import XlaProgram, local_devices
 class LoopsProgram:
     """Called by Python on NumPy arrays; for Arrays it is compiled by XLA, when the first comes."""
 
-    def __init__(
-        self, function: Function, grouped: Function, checked: Checked, checks: bool, handed_back: frozenset[int]
-    ) -> None:
+    def __init__(self, function: Function, grouped: Function, checked: Checked, checks: bool) -> None:
         self.device: Device = local_devices()[0]
         with errors_at(function.span):
-            self._direct = Direct(grouped, checked, handed_back)
+            self._direct = Direct(grouped, checked)
         self._shown = f"run {function.name}"
         self._compile = functools.partial(XlaProgram, function, (), checks)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 
@@ -39,13 +39,11 @@ def load(
     *,
     donated: Sequence[int] = (),
     checks: bool = True,
-    later: bool = False,
-    handed_back: frozenset[int] = frozenset(),
+    first: Literal["host", "device"] | None = "host",
 ) -> Program:
-    """Compile for the target, on the processor `later` when it is asked for. Raises TargetError where the device or its
-    toolchain is missing.
+    """Compile for the target. Raises TargetError where the device or its toolchain is missing.
 
-    `handed_back`: leaves of the result for which the caller gets his own arrays, which the program has written.
+    `first`: the method that will be called first; on the processor the program is compiled for that alone.
     """
     match target:
         case "cpu":
@@ -55,8 +53,8 @@ def load(
             if loops is not None:
                 from .loops import LoopsProgram
 
-                return LoopsProgram(function, *loops, checks, handed_back)
-            return XlaProgram(function, donated, checks, later)
+                return LoopsProgram(function, *loops, checks)
+            return XlaProgram(function, donated, checks, first)
         case "triton" | "cuda":
             from .gpu import GpuProgram
 

@@ -6,11 +6,11 @@ import functools
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ...tpu import client
+from ...tpu import client, platform
 from ...tpu.emit import emit
 from ...tpu.memory import large_results
 from ...tpu.placement import Placements
@@ -68,11 +68,18 @@ class XlaDevice(Buffers):
     @property
     def id(self) -> int:
         """Its number among those of all processes."""
-        return int(client.platform().local[self.number].id) if self.number or client.linked() else 0
+        return int(platform.platform().local[self.number].id) if self.number or platform.linked() else 0
 
     @property
     def process_index(self) -> int:
-        return client.process_index()
+        return platform.process_index()
+
+    @property
+    def device_kind(self) -> str:
+        return self.platform
+
+    def memory_stats(self) -> None:
+        """None: the processor's memory is the system's."""
 
     def put(self, host: np.ndarray[Any, Any]) -> Any:
         return client.to_device(host, number=self.number)
@@ -137,22 +144,29 @@ def devices_in_step(numbers: tuple[int, ...]) -> Devices:
 @functools.cache
 def local_devices() -> list[XlaDevice]:
     """The CPU devices of this process. Starts XLA."""
-    return [XlaDevice(k) for k in range(len(client.platform().local))]
+    return [XlaDevice(k) for k in range(len(platform.platform().local))]
+
+
+Kind = Literal["host", "device"]
+"""Whether a program is called with NumPy arrays, and waits, or with Arrays."""
 
 
 def _compiled(
-    function: Function, donated: Sequence[int], checks: bool, shifts: Mapping[int, int], for_numpy: bool = True
+    function: Function, donated: Sequence[int], checks: bool, kind: Kind, shifts: Mapping[int, int]
 ) -> client.Executable:
     with errors_at(function.span):
-        given = large_results(function) if for_numpy else ()
-        return client.compile(emit(function, donate=donated, checks=checks, shifts=shifts, given=given))
+        given = large_results(function) if kind == "host" else ()
+        emitted = emit(function, donate=donated, checks=checks, shifts=shifts, given=given)
+        return client.compile(emitted, waits=kind == "host")
 
 
 class XlaProgram:
-    """A compiled program. A program with run-time checks waits for its flag; all others do not wait."""
+    """A program compiled for NumPy arrays and for Arrays, each when the first come. With Arrays, a program with
+    run-time checks waits for its flag; all others do not wait.
+    """
 
-    def __init__(self, function: Function, donated: Sequence[int], checks: bool, later: bool = False) -> None:
-        """`later`: it is compiled when it is first asked for."""
+    def __init__(self, function: Function, donated: Sequence[int], checks: bool, first: Kind | None = None) -> None:
+        """`first`: what it is compiled for at once."""
         self.device: Device = local_devices()[0]
         self._compile = functools.partial(_compiled, function, tuple(donated), checks)
         with errors_at(function.span):
@@ -160,25 +174,32 @@ class XlaProgram:
             assert emitted.form is not None
             in_place = read_in_place(emitted.form, donated)
             special = in_place or large_results(function)
-            self._placements = Placements(in_place, self._compile) if special else None
-            if not (special or later):
-                self.executable = client.compile(emitted)
+            self._placements = Placements(in_place, functools.partial(self._compile, "host")) if special else None
+            if first == "device":
+                self.on_buffers = client.compile(emitted)
+            elif first == "host" and not special:
+                self.on_arrays = client.compile(emitted, waits=True)
         self.checked = bool(emitted.checks)
         self.count = len(emitted.results)
 
     @functools.cached_property
-    def executable(self) -> client.Executable:
+    def on_buffers(self) -> client.Executable:
         """The program for buffers of the device."""
-        return self._compile({}, for_numpy=False)
+        return self._compile("device", {})
+
+    @functools.cached_property
+    def on_arrays(self) -> client.Executable:
+        """The program for small NumPy arrays, and for large ones that it would not read elsewhere than they lie."""
+        return self._compile("host", {})
 
     def host(self, values: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
-        executable = self.executable if self._placements is None else self._placements.executable(values)
+        executable = self.on_arrays if self._placements is None else self._placements.executable(values)
         return executable.run_numpy(values)
 
     def on_device(self, values: Sequence[Any]) -> Sequence[Any]:
-        outs = self.executable.run(values)
+        outs = self.on_buffers.run(values)
         if self.checked:
-            self.executable.check(outs)
+            self.on_buffers.check(outs)
         return outs
 
     def call_text(self, arguments: Sequence[str], arrays: int, names: dict[str, Any]) -> tuple[str, bool] | None:
@@ -186,11 +207,12 @@ class XlaProgram:
         whether a flag is the last of them, which is not zero where a check has failed. None where there is no such
         expression.
         """
+        executable = self.on_buffers if arrays else self.on_arrays
         if not 0 < arrays == len(arguments):  # NumPy arrays and Python numbers are converted in C++
-            names |= {"call": self.executable.call, "beside": self.executable.call_beside_jax, "modules": sys.modules}
+            names |= {"call": executable.call, "beside": executable.call_beside_jax, "modules": sys.modules}
             given = ", ".join(arguments)
             return f'(call({given}) if "jax" not in modules else beside(({given},)))', self.checked
-        if self.checked or self.executable.hosted:  # the flag, or what NumPy computes, is waited for
+        if self.checked or executable.hosted:  # the flag, or what NumPy computes, is waited for
             return None
-        names["execute"], names["handlers"] = self.executable.launcher()
+        names["execute"], names["handlers"] = executable.launcher()
         return f"execute([{', '.join(arguments)}]).consume_with_handlers(handlers)", False

@@ -24,7 +24,8 @@ from ...translator.errors import NOWHERE
 from ...translator.ir import Apply, Function, Var
 from ...translator.ops.core import Contract, Linalg
 from ...translator.purpose import purpose
-from ...translator.reading.reader import Reading, read
+from ...translator.reading.reader import read
+from ...translator.reading.results import Reading
 from ...translator.reading.signature import Signature
 from ...translator.rewrite import splice_block
 from .custom import Wrapper
@@ -38,7 +39,22 @@ POLICIES: dict[str, Callable[[Apply], bool]] = {
 }
 POLICIES["checkpoint_dots"] = POLICIES["dots_with_no_batch_dims_saveable"] = POLICIES["dots_saveable"]
 
-checkpoint_policies = SimpleNamespace(**{name: name for name in POLICIES})
+_NONE, _DOTS, _ALL = "nothing_saveable", "dots_saveable", "everything_saveable"
+checkpoint_policies = SimpleNamespace(
+    **{name: name for name in POLICIES},
+    # what has a name is kept or recomputed as what has none: the values are the same
+    save_only_these_names=lambda *names: _NONE,
+    save_any_names_but_these=lambda *names: _NONE,
+    save_anything_except_these_names=lambda *names: _ALL,
+    save_and_offload_only_these_names=lambda **options: _NONE,
+    offload_dot_with_no_batch_dims=lambda src, dst: _DOTS,
+    save_from_both_policies=lambda *policies: max(policies, key=(_NONE, _DOTS, _ALL).index),
+)
+
+
+def checkpoint_name(x: Any, name: str) -> Any:
+    """`x` itself, or a tree of arrays: policies do not look at names here."""
+    return x
 
 
 class Checkpointed(Wrapper):
@@ -123,5 +139,7 @@ def bytes_in(memory: str | int) -> int:
 
 
 remat = checkpoint
+__all__ = ["checkpoint", "checkpoint_name", "checkpoint_policies", "remat"]
+
 for _made_at_translation in (checkpoint, _checkpointed):
     _made_at_translation.__dict__["__untraced_static__"] = True  # within a function that is read it is called then

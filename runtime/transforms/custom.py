@@ -25,7 +25,8 @@ from ...translator.float0 import is_float0
 from ...translator.ir import Capture, Root
 from ...translator.purpose import purpose
 from ...translator.reading.guards import Guard
-from ...translator.reading.reader import Reading, read
+from ...translator.reading.reader import read
+from ...translator.reading.results import Reading
 from ...translator.reading.signature import Signature
 from ...translator.reading.source import definition
 from ..calls.callables import readable

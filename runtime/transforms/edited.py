@@ -17,7 +17,7 @@ import numpy as np
 
 from ...translator.errors import DerivativeError, Diagnostic
 from ...translator.ir import Aval
-from ...translator.reading.reader import Reading
+from ...translator.reading.results import Reading
 from ...translator.reading.signature import Signature, signature_of
 from ...translator.tree import flatten, tree_map
 from ..calls.accelerate import Accelerated

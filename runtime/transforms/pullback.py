@@ -19,7 +19,7 @@ from ...translator.derive import reverse
 from ...translator.errors import Span
 from ...translator.ir import Atom, Block, Function, Param, Var
 from ...translator.pipeline import Positions, note
-from ...translator.reading.reader import Reading
+from ...translator.reading.results import Reading
 from ...translator.reading.signature import Signature
 from ...translator.rewrite import splice_block, without_raises
 from ...translator.tree import NONE, Kind, TreeDef, Unlike, beside, static, tuple_tree

@@ -23,7 +23,8 @@ from ...translator.ir import Apply, Atom, Aval, Const, Function, Param, Var, con
 from ...translator.ops.core import RuledAttrs
 from ...translator.purpose import reading_rules
 from ...translator.reading.guards import Guard
-from ...translator.reading.reader import Reading, read, read_specialised
+from ...translator.reading.reader import read
+from ...translator.reading.results import Reading, read_specialised
 from ...translator.reading.signature import Signature, abstract_with_leaves
 from ...translator.records import dataclass
 from ...translator.rewrite import rebuilt, splice_block, unique_names

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ...translator.errors import Span
     from ...translator.ir import Function
     from ...translator.pipeline import Positions
-    from ...translator.reading.reader import Reading
+    from ...translator.reading.results import Reading
     from ..inspection.inspection import Inspection
 
 Fun = Callable[..., Any]

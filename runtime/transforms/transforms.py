@@ -21,7 +21,7 @@ from .transformation import Fun, Transformation, transformed
 if TYPE_CHECKING:
     from ...translator.ir import Function
     from ...translator.pipeline import Positions
-    from ...translator.reading.reader import Reading
+    from ...translator.reading.results import Reading
 
 Axes = Any  # an int, None, or a tree of them that is a prefix of the arguments' or the result's
 

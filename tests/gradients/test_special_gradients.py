@@ -14,7 +14,7 @@ import scipy.linalg
 import scipy.special
 import scipy.stats
 
-from untraced import grad, jacrev, random, testing, value_and_grad, vmap
+from untraced import accelerate, grad, jacrev, random, testing, value_and_grad, vmap
 from untraced.scipy import special as sp
 from untraced.translator.errors import CutError, DTypeError
 
@@ -89,6 +89,19 @@ def test_fractions_that_end_at_whole_numbers() -> None:
     """With respect to that number; the values are those of 30 digits of mpmath."""
     assert grad(sp.betainc, 1)(2.0, 2.0, 0.5) == pytest.approx(0.22157359027997265, rel=1e-12)
     assert grad(sp.gammainc)(2.0, 5.0) == pytest.approx(-0.05585989605253678, rel=1e-11)
+
+
+def test_polygamma_and_zeta_left_of_the_origin() -> None:
+    """The slope of each order is the next order; an order that is not known has no value there, and no slope."""
+    x = np.array([-3.7, -1.2, -0.3, -1e-3, 0.2, 3.0])
+    for n in (1, 2, 5):
+        got = accelerate(lambda x, n=n: sp.polygamma(n, x))(x)
+        np.testing.assert_allclose(got, scipy.special.polygamma(n, x), rtol=4e-15)
+        slope = grad(lambda x, n=n: np.sum(sp.polygamma(n, x)))(x)
+        np.testing.assert_allclose(slope, scipy.special.polygamma(n + 1, x), rtol=4e-15)
+    q = -0.7
+    assert grad(lambda q: sp.zeta(3.0, q))(q) == pytest.approx(-3.0 * scipy.special.zeta(4.0, q), rel=1e-14)
+    assert np.isnan(grad(lambda s, q: sp.zeta(s, q), 1)(2.5, q))
 
 
 @pytest.mark.filterwarnings("ignore:overflow encountered", "ignore:invalid value encountered in subtract")

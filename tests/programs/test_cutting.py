@@ -563,6 +563,35 @@ def test_generator_functions_wait_around_regions(function: Fun, target: str) -> 
     assert "yield" in fast.inspect(np.arange(4.0)).source and not list(accelerate(lambda x: (yield x))(3))[1:]
 
 
+# ---- what a `with` may end ------------------------------------------------------------------------
+
+
+def _ends_errors_of_statements(x, n):
+    total = 0.0
+    for v in x:
+        with contextlib.suppress(ZeroDivisionError, ValueError):
+            total += np.sqrt(v + 1.0)
+            total += n // int(v)
+            total += 100.0 * v
+    return total
+
+
+def _ends_errors_of_loops(x, n):
+    y = x * 0.0
+    with contextlib.suppress(IndexError):
+        t = np.sin(x) * 2.0
+        for i in range(len(x) + n):
+            y = y + x[i] * np.cos(t)
+            if np.sum(y) > 1e9:
+                t = t * 0.5 + y
+    return y, t, i
+
+
+@pytest.mark.parametrize("fun", [_ends_errors_of_statements, _ends_errors_of_loops])
+def test_names_bound_before_an_error_that_a_with_ends(fun: Fun) -> None:
+    check(fun, np.array([0.5, 2.0, -0.3, 3.0]), 3)
+
+
 # ---- lists that loops fill ------------------------------------------------------------------------
 
 
@@ -602,6 +631,17 @@ def _reads_what_it_fills(x, n):
     return seen
 
 
+def _fills_a_list_of_each_turn(x, n):
+    for i in range(n):
+        if i == 1:
+            continue
+        print(i)
+        pair = [np.sum(x), i]
+        pair.append(np.sum(np.sqrt(x + i)))
+        x += 0.1
+    return x
+
+
 def _fills_through_two_names(x, n):
     seen: list[Any] = []
     other = seen
@@ -621,7 +661,10 @@ def _fills_the_callers(x, n, found):
     return found
 
 
-@pytest.mark.parametrize("fun", [_probes, _rows_of_one_array, _reads_what_it_fills, _fills_through_two_names])
+@pytest.mark.parametrize(
+    "fun",
+    [_probes, _rows_of_one_array, _reads_what_it_fills, _fills_a_list_of_each_turn, _fills_through_two_names],
+)
 def test_lists_that_loops_fill(fun: Fun) -> None:
     check(fun, np.linspace(0.1, 1.0, 8), 20)
 

@@ -95,11 +95,19 @@ def _bound_in_the_statement(steps, x):
     return total
 
 
+def _bound_in_a_comprehension(steps, x):
+    last = 0.5
+    print(steps)
+    rows = [np.sum(last * v) for v in x[:steps] if np.sum(last := v * 2.0) > 0.5]
+    print(len(rows))
+    return rows, last
+
+
 @pytest.mark.parametrize(
     "fun",
     [
         *(_loops_and_a_comprehension_of_one_name, _an_inner_function_of_one_name, _reads_under_a_branch),
-        *(_bound_by_another_loop, _returned_before, _bound_in_the_statement),
+        *(_bound_by_another_loop, _returned_before, _bound_in_the_statement, _bound_in_a_comprehension),
     ],
 )
 def test_loops_that_do_not_run_at_the_second_call(fun: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -158,6 +159,37 @@ def test_negated_integers_wrap_before_they_are_cast(x: Any, target: str) -> None
     np.testing.assert_array_equal(accelerate(added, target=target)(x, y.copy()), added(x, y.copy()))
 
 
+def compared_to_a_sum(x: Any, n: Any) -> Any:
+    t = n * 1.5 if n < 3 else n
+    return 1 if x[0] + t > 300 else 2
+
+
+def stored_beside_a_double(x: Any, n: Any) -> Any:
+    scale, y = 0.1 if n < 3 else x[1], np.zeros(1)
+    y[0] = scale * 3.0
+    return y, int(scale * 1e9), scale < y[0]
+
+
+def added_to_singles(x: Any, n: Any) -> Any:
+    y, best = np.array([2.5, 0.1, 7.0]), 0.1
+    for v in y:
+        if v > n:
+            best = v
+    y[1] = x[0] + best
+    return y, 0.1 < x[0] + best
+
+
+@pytest.mark.parametrize("target", ["cpu", "numpy"])
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.float64])
+@pytest.mark.parametrize("f", [compared_to_a_sum, stored_beside_a_double, added_to_singles])
+def test_a_kind_decides_how_numbers_are_rounded(f: Callable[..., Any], dtype: Any, target: str) -> None:
+    """Beside a uint8 the ints 100 and 100.0 are not one, nor are 0.1 and np.float64(0.1) beside a float32."""
+    x = np.array([200.1, 3.7]).astype(dtype)
+    compiled = accelerate(f, target=target)
+    for n in (2, 5, 100):
+        assert repr(compiled(x, n)) == repr(f(x, n)), n
+
+
 def chosen_truth(x: Any) -> Any:
     r = np.True_ if x > 3 else np.False_
     return ~r, r + 1, -r.astype(int)
@@ -306,3 +338,49 @@ def test_python_numbers_of_a_list_keep_what_the_dtype_holds(target: str) -> None
         for x, y in zip(made, expected, strict=True):
             np.testing.assert_array_equal(x, y)
             assert x.dtype == y.dtype
+
+
+@pytest.mark.parametrize("target", ["cpu", "numpy"])
+def test_numpy_numbers_of_a_list_keep_what_the_dtype_holds(target: str) -> None:
+    def small(x: Any) -> Any:
+        return np.array([x[0], 1], dtype=np.int8)
+
+    def unsigned(x: Any) -> Any:
+        return np.asarray([[x[0], 2]], np.uint8)
+
+    def many(x: Any) -> Any:
+        return np.array([[v for v in x], [v + v for v in x]], "i4")
+
+    def rows(x: Any) -> Any:
+        out = np.zeros((2, 2), np.int16)
+        for i in range(2):
+            out[i] = np.array([x[i], i], np.int16)
+        return out
+
+    def cast(x: Any) -> Any:
+        return np.array([x, x], np.int8), np.array(x[0], np.int8)
+
+    given = [np.array(v) for v in ([3, 1], [300, 1], [-200, 2], [300.5, 1], [np.nan, 1.0], [2**31, 1], [70000, 1])]
+    given += [np.arange(20) * k for k in (1, 2**27)]
+    for f, x in itertools.product((small, unsigned, many, rows, cast), [*given, np.array([3 + 1j, 300])]):
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                expected = f(x)
+            except (OverflowError, ValueError) as error:
+                with pytest.raises(type(error), match=str(error)):
+                    accelerate(f, target=target)(x)
+                continue
+            for made, want in zip(accelerate(f, target=target)(x), expected, strict=True):
+                np.testing.assert_array_equal(made, want)
+                assert made.dtype == want.dtype
+
+
+@pytest.mark.parametrize("target", ["cpu", "numpy"])
+@pytest.mark.parametrize("number", [5, 5.0, True, np.int8(5), np.float64(5)])
+def test_comparisons_with_known_numpy_numbers_are_numpys(number: Any, target: str) -> None:
+    def compared(t: Any) -> Any:
+        return np.int8(3) < t, np.float64(2) == t, 3 < t, np.int64(2) + 0 * t
+
+    found, expected = accelerate(compared, target=target)(number), compared(number)
+    assert [(type(x), x) for x in found] == [(type(x), x) for x in expected]

@@ -8,7 +8,7 @@ from comparing import TARGETS, Cases, check
 from reading import check as check_reading
 from reading import count
 
-from untraced import accelerate
+from untraced import accelerate, grad, vmap
 from untraced.translator.ir import For
 
 CASES = Cases()
@@ -156,3 +156,44 @@ def test_polynomials_are_written_out() -> None:
         return y
 
     assert count(check_reading(f, LINE), For) == 0
+
+
+def doubled_until(x, k):
+    total = 0 * x
+    while x * k < 8:
+        total += x * 2**k
+        k += 1
+    return total
+
+
+def test_powers_of_ints_by_what_a_loop_counts():
+    """The exponent need not be known: it is an int unless it is negative, and the turns are not written out."""
+    xs = np.arange(1.0, 5.0)
+    want = [doubled_until(x, 0) for x in xs]
+    assert accelerate(doubled_until)(1.0, 0) == want[0] and grad(doubled_until)(2.0, 0) == want[1] / 2.0
+    np.testing.assert_array_equal(vmap(doubled_until, in_axes=(0, None))(xs, 0), want)
+    assert accelerate(doubled_until)(1.0, -2) == doubled_until(1.0, -2)  # of floats, by CPython
+    with pytest.raises(ValueError, match="a Python int to a power below 0"):
+        vmap(doubled_until, in_axes=(0, None))(xs, -2)
+
+    def doubled(x, n):
+        for i in range(n):
+            x = x + 2**i
+        return x
+
+    assert accelerate(doubled)(1, 70) == doubled(1, 70)  # past 64 bits
+    np.testing.assert_array_equal(vmap(lambda x, n: doubled(x, n))(xs, np.arange(4)), xs + [0, 1, 3, 7])
+
+
+def test_powers_of_ints_that_are_never_above_one_are_floats_in_derivatives():
+    def halved(x, n):
+        total = 0.0
+        for i in range(n):
+            total += 2**-i * x[i]
+        return total
+
+    x, want = np.arange(1.0, 5.0), 0.5 ** np.arange(4)
+    assert accelerate(halved)(x, 4) == halved(x, 4)
+    for f in (grad(halved), accelerate(grad(halved))):
+        np.testing.assert_array_equal(f(x, 4), want)
+    assert vmap(halved, in_axes=(0, None))(x[None], 4) == [halved(x, 4)]

@@ -11,6 +11,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from attention_programs import CASES as GRADIENTS
+from attention_programs import SLOW_MEMORY
+from attention_programs import tolerance as of_gradients
 from kernel_programs import (
     CASES,
     REDUCED_DTYPES,
@@ -31,7 +34,7 @@ from product_programs import ATTENTION, KERNELS_WIN, PACKED, PLACES, PRODUCTS, R
 from test_slice_kernels import PROGRAMS as STORES
 from test_turned_kernels import PROGRAMS as TURNED
 
-from untraced import accelerate, device_put
+from untraced import accelerate, device_put, grad
 from untraced.kernels.executor import GpuExecutor
 from untraced.kernels.graphs import Graph
 from untraced.kernels.launch import CupyBackend
@@ -39,6 +42,8 @@ from untraced.translator.evaluate import evaluate
 from untraced.translator.ir import Function
 from untraced.translator.passes.extremes import extremes
 from untraced.translator.passes.fuse import fuse
+from untraced.translator.pipeline import translate
+from untraced.translator.reading.signature import abstract_with_leaves
 
 pytestmark = pytest.mark.gpu
 
@@ -109,6 +114,20 @@ def test_products_attention_and_running_sums(name: str, device: Device) -> None:
     case = (PRODUCTS | ATTENTION | RUNNING | PLACES)[name]
     executor = GpuExecutor(case.translated(device.backend.language), device.backend, KERNELS_WIN)
     case.check([cupy.asnumpy(r) for r in executor([_to_device(cupy, a) for a in case.args])])
+
+
+@pytest.mark.parametrize("name", GRADIENTS)
+def test_gradients_of_attention(name: str, device: Device) -> None:
+    import cupy
+
+    function, args = GRADIENTS[name]
+    derivative, language = grad(function, argnums=(0, 1, 2)), device.backend.language
+    translated = translate(derivative, abstract_with_leaves(derivative, tuple(args), {})[0], target=language).function
+    found = GpuExecutor(translated, device.backend, SLOW_MEMORY)([_to_device(cupy, a) for a in args])
+    wide = [a.astype("f8") if a.dtype.kind == "f" else a for a in args]
+    for got, want in zip(found, derivative(*wide), strict=True):
+        off = np.abs(cupy.asnumpy(got).astype("f8") - want).max()
+        assert off <= 4 * of_gradients(args) * np.abs(want).max()
 
 
 @pytest.mark.parametrize("target", LANGUAGES)

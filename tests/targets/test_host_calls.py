@@ -13,7 +13,7 @@ import pytest
 
 import untraced
 from untraced import accelerate
-from untraced.tpu import client, compiler, emit_reduce, host_calls, memory, placement, shifted
+from untraced.tpu import client, compiler, emit_reduce, host_calls, memory, placement, platform, shifted
 from untraced.tpu.placement import MOST, Placements
 
 NDArray = np.ndarray[Any, Any]
@@ -175,6 +175,10 @@ CALLS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
 }
 
 
+def _sharing(x: Any, arguments: Any) -> list[bool]:
+    return [np.shares_memory(x, a) for a in arguments if isinstance(a, np.ndarray)]
+
+
 @pytest.mark.parametrize("elements", [0, 1])
 @pytest.mark.parametrize("name", CALLS)
 def test_as_numpy(name: str, elements: int) -> None:
@@ -189,7 +193,7 @@ def test_as_numpy(name: str, elements: int) -> None:
         for x, y in zip(*(r if isinstance(r, tuple) else (r,) for r in (found, expected)), strict=True):
             check = np.testing.assert_allclose if "product" in name or "times" in name else _same_bits
             check(np.asarray(x), np.asarray(y), *((1e-14,) if check is not _same_bits else ()))
-            assert not any(np.shares_memory(x, a) for a in own if isinstance(a, np.ndarray))
+            assert _sharing(x, own) == _sharing(y, arguments)
     for a, b in zip(own, before, strict=True):
         np.testing.assert_array_equal(a, b)
     on_device = fast(*(untraced.device_put(a) if isinstance(a, np.ndarray) else a for a in own))
@@ -296,6 +300,18 @@ def test_signals_wait_for_the_end_of_a_run(monkeypatch: pytest.MonkeyPatch) -> N
         assert signal.getsignal(signal.SIGALRM) is alarm
     finally:
         signal.signal(signal.SIGALRM, before)
+
+
+def test_calls_with_numpy_arrays_run_in_the_calling_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those with Arrays may run in one of XLA's: the call does not wait."""
+    threads: list[int] = []
+    f = instead_of_sorting(monkeypatch, lambda: threads.append(threading.get_ident()))
+    x = RANDOM.random(2000)
+    for _ in range(3):
+        f(x)
+    assert set(threads) == {threading.get_ident()}
+    f(untraced.device_put(x)).block_until_ready()
+    assert len(threads) == 4 and platform.platform(waits=True) is not platform.platform()
 
 
 def test_from_many_threads_with_arrays_in_flight() -> None:

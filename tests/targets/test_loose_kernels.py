@@ -181,3 +181,42 @@ def test_roots_of_float32_share_one_branch_among_four() -> None:
     (kernel,) = kernels_of(translated(lambda x: np.sqrt(x) + 1, (np.ones(1 << 20, np.float32),), "triton"), "triton")
     ptx = compile_program(kernel.program, 90, kernel.program.regular).ptx
     assert ptx.count("@plain bra") == 2 and ptx.count("rsqrt.approx.ftz.f32") == 8
+
+
+def less_one(x: Any) -> Any:
+    return (np.exp(x.astype(np.float32)) - 1).astype(x.dtype)
+
+
+def beyond_one(x: Any) -> Any:
+    y = x.astype(np.float32)
+    return (np.sqrt(1 + y) - 1 / (1 + y)).astype(x.dtype)
+
+
+def differences(x: Any) -> Any:
+    y = x[1:].astype(np.float32) - x[:-1].astype(np.float32)
+    return (np.exp(y * 0.5) - np.exp(-y)).astype(x.dtype)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("dtype", [BFLOAT, np.dtype(np.float16)])
+@pytest.mark.parametrize("function", [less_one, beyond_one])
+def test_what_is_left_of_a_difference_is_as_good_as_float32_s(
+    function: Callable[..., Any], dtype: np.dtype[Any], language: str, backends: dict[str, Any]
+) -> None:
+    # What float32 rounds away of 1 is a step of the difference here; approximations would take four and more.
+    x = ((2.0**-13 if dtype == np.float16 else 2.0**-16) * (1 + np.random.default_rng(4).random(600))).astype(dtype)
+    (found,) = computed(function, (x,), language, backends)
+    assert steps_apart(found, function(x)).max() <= 2
+
+
+def test_functions_stay_fast_where_nothing_is_lost() -> None:
+    """A sigmoid, and sums of which one part is next to nothing where the other is not."""
+
+    def sigmoid(x: Any) -> Any:
+        return (1 / (1 + np.exp(-x.astype(np.float32)))).astype(x.dtype)
+
+    for function in (sigmoid, chain):
+        found = sources(function, (np.ones(2048, BFLOAT),), "cuda")
+        assert "__expf(" in found, function.__name__
+    for function in (less_one, differences):
+        assert "__expf(" not in sources(function, (np.ones(2048, BFLOAT),), "cuda"), function.__name__

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from untraced.runtime.distribution import distributed
-from untraced.tpu import client
+from untraced.tpu import platform
 
 HERE = Path(__file__).parent
 
@@ -103,7 +103,7 @@ def test_a_lost_process_is_an_error_of_the_others(how: str, tmp_path: Path) -> N
 def test_processes_that_cannot_be_joined(
     arguments: tuple[object, ...], error: type[Exception], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(client, "starting", client.Start)  # as before the first computation
+    monkeypatch.setattr(platform, "starting", platform.Start)  # as before the first computation
     monkeypatch.setattr(distributed, "_environment", distributed._Told)
     with pytest.raises(error, match=message):
         distributed.initialize(*arguments, initialization_timeout=1)  # type: ignore[arg-type]

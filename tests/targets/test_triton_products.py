@@ -16,6 +16,7 @@ from product_programs import (
     Case,
     attention,
     causal,
+    fills_a_mask_twice,
     gelu_layer,
     running,
     scaled,
@@ -76,7 +77,8 @@ def test_what_no_row_of_a_block_sees_is_left_out(
 
 def test_masks_that_are_not_causal_leave_nothing_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(planned, "WORTH", 0)
-    for case in (Case(sees_the_rest, CAUSAL["window"].args), ATTENTION["masked"], ATTENTION["heads"]):
+    twice = Case(fills_a_mask_twice, CAUSAL["some"].args)  # rows may have nothing else to see than what hides
+    for case in (Case(sees_the_rest, CAUSAL["window"].args), twice, ATTENTION["masked"], ATTENTION["heads"]):
         (kernel,) = kernels(case)
         assert "for start in range(0, columns, BLOCK_J)" in kernel.source
 

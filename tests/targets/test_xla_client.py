@@ -15,7 +15,7 @@ import pytest
 from xla_programs import program
 
 from untraced import accelerate, device_put
-from untraced.tpu import client
+from untraced.tpu import client, platform
 from untraced.tpu.apart import MARK
 from untraced.tpu.emit import Emitted, emit
 from untraced.tpu.fusion_guard import swallows_products
@@ -167,7 +167,7 @@ def test_dtypes_that_xla_lacks() -> None:
 
 
 def test_backend_options_reach_the_compiler() -> None:
-    xla = client.platform().xla_client
+    xla = platform.platform().xla_client
     plain = xla.CompileOptions().SerializeAsString()
     edited = compile_options(xla, {"xla_cpu_small_while_loop_byte_threshold": "77"}, Flags(ynn_reductions=False))
     serialized = edited.SerializeAsString()
@@ -187,7 +187,7 @@ sys.path.insert(0, {folder!r})
 import numpy as np
 from xla_programs import program
 from untraced.translator import make
-from untraced.tpu import client
+from untraced.tpu import client, platform
 from untraced.tpu.apart import MARK
 from untraced.tpu.emit import emit
 x = np.arange(40000.0) + 1e-12
@@ -243,12 +243,11 @@ def test_importing_the_package_does_not_import_jaxlib() -> None:
 def test_a_missing_jaxlib_says_what_to_install() -> None:
     code = """
 import sys
-from untraced.tpu import client
-from untraced.tpu.apart import MARK
+from untraced.tpu import platform
 from untraced.translator.errors import TargetError
 sys.modules["jaxlib"] = None
 try:
-    client.platform()
+    platform.platform()
 except TargetError as error:
     assert "pip install" in str(error)
 else:

@@ -238,3 +238,22 @@ def test_products_along_short_axes_are_of_the_factors_themselves(factors: str, r
         expected = FACTORS[factors](x)
     for found, e in zip(accelerate(FACTORS[factors], target="cpu")(x), expected, strict=True):
         np.testing.assert_allclose(found, e, rtol=1e-14)  # some orders of up to sixty factors
+
+
+def summed(x: Any) -> Any:
+    return np.sum(x * 1e300), np.mean(2.0 * x), (x * 1e300)[::-1].sum(), np.sum(x[:, None] * -1e300, axis=0)
+
+
+def summed_by_numbers(x: Any) -> Any:
+    return np.sum(x * x[0]), np.sum(-(x * 1e300)), np.sum(-x), np.sum(np.float32(1e38) * x.astype(np.float32))
+
+
+@pytest.mark.parametrize("function", [summed, summed_by_numbers])
+def test_factors_stay_in_sums(function: Callable[..., Any]) -> None:
+    """Moved out of the sum, a factor would make infinities of what is NaN, and lose the sign of zero."""
+    for x in ([1e10, -1e10, 1.0], [1e308, 1e308, -1e308], [1.0, -1.0, 0.0], [3.0, 4.0]):
+        given = np.array(x)
+        with np.errstate(all="ignore"):
+            for found, expected in zip(accelerate(function, target="cpu")(given), function(given), strict=True):
+                np.testing.assert_array_equal(found, expected)
+                np.testing.assert_array_equal(np.signbit(found), np.signbit(expected))

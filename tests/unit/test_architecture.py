@@ -19,10 +19,11 @@ WORD = re.compile(r"[A-Za-z_]\w*")
 CALLED_BY_OTHERS = {
     *("clear_cache", "on_device_size_in_bytes", "copy_to_host_async", "is_fully_addressable", "shard_shape"),  # users
     *("_device_assignment", "_internal_device_list", "device_set"),  # jaxlib, of a sharding
-    *("node_data", "in_tree", "args_info", "memory_analysis"),  # scripts written for JAX
+    *("node_data", "in_tree", "args_info", "memory_analysis", "compiler_ir"),  # scripts written for JAX
     *("branch_", "loop_"),  # by name, `runtime/transforms/strategies`
     "visit_Call",  # ast.NodeTransformer
     "create_module",  # Python's import
+    *("rotate", "popleft", "extendleft", "integ"),  # users, of the objects that stand for Python's and NumPy's
 }
 
 Definition = ast.FunctionDef | ast.ClassDef
@@ -95,21 +96,35 @@ def reached(module: str, edges: dict[str, set[str]]) -> set[str]:
 
 
 def test_imports_make_no_circles() -> None:
-    """Imports inside functions counted. Only those that read one another's syntax do, since Python's syntax nests."""
+    """Imports inside functions counted."""
     edges = imported("at once", "later")
-    around = {module for module in edges if module in reached(module, edges)}
-    assert not [m for m in around if not m.startswith(("untraced.translator.reading.", "untraced.translator.surface"))]
-    assert len(around) <= 45, around
+    assert not [module for module in edges if module in reached(module, edges)]
+
+
+def test_the_reader_is_built_in_layers() -> None:
+    """Those of the table in docs/internals/reading.md: a module imports from its own layer and from those before it."""
+    table = (ROOT / "docs/internals/reading.md").read_text().split("## Layers")[1].split("\n## ")[0]
+    layers = [re.findall(r"`(\w+)`", line) for line in table.splitlines() if line.startswith("| ")][2:]
+    room = "untraced.translator.reading."
+    layer = {room + name: i for i, names in enumerate(layers) for name in names}
+    edges = {m: wanted for m, wanted in imported("at once", "later").items() if m.startswith(room)}
+    assert edges.keys() == layer.keys()
+    assert sum(map(len, layers)) == len(layer)
+    assert not [(m, name) for m in edges for name in edges[m] & layer.keys() if layer[name] > layer[m]]
 
 
 def test_imports_stand_at_the_top() -> None:
-    """In the translator, an import inside a function is one that would close a circle, or of what only programs with
-    loops need."""
-    at_once, later = imported("at once"), imported("later")
-    for module in at_once:
+    """In the translator, an import inside a function is one of what only programs with loops, or with SciPy, need."""
+    seldom = ("untraced.translator.vectorise.", "untraced.translator.surface.scipy")
+    for module, names in imported("later").items():
         if module.startswith("untraced.translator"):
-            late = {name for name in later[module] if not name.startswith("untraced.translator.vectorise.")}
-            assert not [name for name in late if module not in {name, *reached(name, at_once)}], module
+            assert not [name for name in names if not name.startswith(seldom)], module
+
+
+def test_names_with_an_underscore_are_their_modules_own() -> None:
+    for file, (imports, _) in parts().items():
+        names = [name.split(".") for _, _, name in imports if name.startswith("untraced.")]
+        assert not [n for n in names if n[-1].startswith("_") and not n[-1].startswith("__")], file
 
 
 def test_backends_are_imported_where_they_are_used() -> None:
@@ -167,3 +182,18 @@ def test_every_room_is_named_in_the_architecture() -> None:
     assert not [r for r in sorted(rooms) if f"{r.split('/')[-1]}/" not in text]
     packages = re.findall(r"^    untraced\.(\S+)$", (ROOT / "setup.cfg").read_text(), re.M)
     assert {p.replace(".", "/") for p in packages} == rooms
+
+
+def test_what_the_documents_name_is_there() -> None:
+    """`module.name` of a module of the package, and `room/module` or `room/package` of a room of it."""
+    words: dict[str, set[str]] = {}
+    for file, text in texts().items():
+        words.setdefault(Path(file).stem, {"py"}).update(WORD.findall(text))
+    paths = {"/".join(p.parts[-2:]) for file in texts() for p in (Path(file).with_suffix(""), Path(file).parent)}
+    rooms = {Path(file).parent.name for file in texts()}
+    for document in (ROOT / "ARCHITECTURE.md", *(ROOT / "docs/internals").glob("*.md")):
+        text = document.read_text()
+        names = re.findall(r"`(\w+)\.(\w+)`", text)
+        assert not [(m, name) for m, name in names if m in words and name not in words[m]], document
+        places = re.findall(r"`(?:\w+/)*(\w+)/(\w+)`", text)
+        assert not [(r, m) for r, m in places if r in rooms and f"{r}/{m}" not in paths], document

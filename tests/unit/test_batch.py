@@ -9,7 +9,7 @@ import pytest
 from handmade import BOOL, F32, INT, array, build, loop, ops_of
 
 from untraced.translator import make, ops
-from untraced.translator.batch.vmap import unbatched, vmap
+from untraced.translator.batch.vmap import vmap
 from untraced.translator.errors import ShapeError, Span
 from untraced.translator.evaluate import evaluate
 from untraced.translator.ir import Apply, Atom, Aval, Function, Range, walk
@@ -395,11 +395,6 @@ def test_spans_and_names_stay() -> None:
 
 def ops_with(s: Any, span: Span) -> Any:
     return Apply(s.targets, s.op, s.args, s.attrs, span)
-
-
-def test_types_of_elements() -> None:
-    assert unbatched(array(3, 4), -1) == array(3)
-    assert unbatched(INT, None) == INT
 
 
 def test_scalars_that_are_bool() -> None:

@@ -6,12 +6,14 @@ import importlib
 from typing import Any
 
 import jax.flatten_util as jax_flatten_util
+import jax.scipy.interpolate
 import numpy as np
 import pytest
+import scipy.cluster.vq
 import scipy.stats
 
 import untraced
-from untraced import accelerate, flatten_util, grad, tree_util
+from untraced import accelerate, flatten_util, grad, tree_util, vmap
 
 R = np.random.default_rng(3)
 
@@ -93,3 +95,52 @@ def test_densities_of_vectors_have_the_shapes_of_the_namespace(
     for ours in (density(*given), accelerate(density)(*given)):
         assert np.shape(ours) == of_jax
         np.testing.assert_allclose(np.squeeze(ours), expected)
+
+
+def test_other_names_are_scipys_own() -> None:
+    """They are differentiated and batched as SciPy's functions are."""
+    from untraced.scipy import linalg, special
+
+    np.testing.assert_array_equal(linalg.hilbert(3), scipy.linalg.hilbert(3))
+    np.testing.assert_allclose(vmap(lambda x: linalg.hilbert(3) @ x)(np.eye(3)), scipy.linalg.hilbert(3))
+    np.testing.assert_allclose(grad(lambda x: special.fresnel(x)[0])(0.7), np.sin(np.pi * 0.49 / 2))
+    np.testing.assert_allclose(special.bessel_jn(1.5, v=2), scipy.special.jv(np.arange(3), 1.5))
+    assert untraced.scipy.stats.gaussian_kde is scipy.stats.gaussian_kde
+    with pytest.raises(AttributeError, match="^module 'untraced.scipy.linalg' has no attribute 'absent'$"):
+        _ = linalg.absent
+
+
+def test_interpolation_on_a_grid_and_code_books() -> None:
+    from untraced.scipy.cluster.vq import vq
+    from untraced.scipy.interpolate import RegularGridInterpolator
+
+    grid, values = (np.arange(3.0), np.array([0.0, 0.5, 2.0])), R.normal(size=(3, 3, 2))
+    points = np.array([[0.5, 1.2], [1.9, 1.9], [3.0, 1.0]])  # the last lies outside
+    theirs = jax.scipy.interpolate.RegularGridInterpolator
+    for options in ({}, {"method": "nearest"}, {"fill_value": None}):
+        for at in (points, points[0], tuple(points.T)):
+            got, want = (made(grid, values, **options)(at) for made in (RegularGridInterpolator, theirs))
+            assert got.shape == want.shape
+            np.testing.assert_allclose(got, want, rtol=2e-6)  # JAX's is float32
+    slope = grad(lambda x: np.sum(RegularGridInterpolator(grid, values)(x)))(points[0])
+    np.testing.assert_allclose(slope, jax.grad(lambda x: theirs(grid, values)(x).sum())(points[0]), rtol=1e-5)
+    codes, distances = accelerate(vq)(points, points[:2] + 0.1)
+    want_codes, want_distances = scipy.cluster.vq.vq(points, points[:2] + 0.1)
+    np.testing.assert_array_equal(codes, want_codes)
+    np.testing.assert_allclose(distances, want_distances)
+
+
+@pytest.mark.parametrize("method", ["average", "min", "max", "dense", "ordinal"])
+def test_ranks_and_modes_in_batches(method: str) -> None:
+    x = np.round(2 * R.normal(size=(4, 9)))
+    ranks, rank = scipy.stats.rankdata(x, method, axis=1), untraced.scipy.stats.rankdata
+    np.testing.assert_array_equal(vmap(lambda r: rank(r, method))(x), ranks)
+    np.testing.assert_array_equal(vmap(lambda r: rank(r, method, axis=1))(x[:, None]), ranks[:, None])
+    x[1, 3:6] = np.nan
+    if method == "average":
+        np.testing.assert_array_equal(vmap(lambda r: rank(r))(x), scipy.stats.rankdata(x, axis=1))
+    else:
+        with pytest.raises(ValueError, match="ranks among NaN"):
+            vmap(lambda r: rank(r, method))(x)
+    for got, want in zip(vmap(lambda r: untraced.scipy.stats.mode(r))(x), scipy.stats.mode(x, axis=1), strict=True):
+        np.testing.assert_array_equal(got, want)

@@ -11,7 +11,8 @@ import numpy as np
 from untraced import accelerate
 from untraced.translator.evaluate import evaluate
 from untraced.translator.reading.guards import fetch
-from untraced.translator.reading.reader import Reading, read
+from untraced.translator.reading.reader import read
+from untraced.translator.reading.results import Reading
 from untraced.translator.reading.signature import abstract
 
 X = np.arange(3.0)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
+import inspect
 import sys
 from typing import Any
 
@@ -17,6 +19,7 @@ import scipy.special
 
 import untraced
 from untraced import accelerate, grad, jit, lax
+from untraced.experimental import checkify
 from untraced.experimental.ode import odeint
 from untraced.scipy.optimize import minimize
 
@@ -154,3 +157,102 @@ def test_disable_jit_inside_a_program() -> None:
 def test_none_of_jits_arguments() -> None:
     nothing: Any = {"static_argnums": None, "static_argnames": None, "donate_argnums": None, "donate_argnames": None}
     assert jit(lambda x, n=3: x * n, target="numpy", **nothing)(2.0) == 6
+
+
+def scaled(x: Any, power: int = 2, *, scale: float = 1.0) -> Any:
+    return scale * x**power
+
+
+def called_with_scale(f: Any, x: Any) -> Any:
+    names = inspect.signature(f).parameters
+    options = [p for p in names.values() if p.kind is p.KEYWORD_ONLY and p.default is not p.empty]
+    return f(x, **{p.name: 3.0 for p in options}) * len(names)
+
+
+class Scaled:
+    def __call__(self, x: Any, *, scale: float = 2.0) -> Any:
+        return x * scale
+
+    def squared(self, x: Any, *, scale: float = 1.0) -> Any:
+        return x * x * scale
+
+
+@pytest.mark.parametrize("f", [scaled, functools.partial(scaled, power=3), Scaled(), Scaled().squared])
+def test_signatures_of_what_is_called(f: Any) -> None:
+    """Functions that ask which parameters another one takes, as optimisers do, are differentiated and batched."""
+    xs = np.array([1.0, 2.0])
+    want = [called_with_scale(f, x) for x in xs]
+    np.testing.assert_allclose(untraced.vmap(called_with_scale, in_axes=(None, 0))(f, xs), want)
+    slope = (called_with_scale(f, 2.0 + 1e-6) - called_with_scale(f, 2.0 - 1e-6)) / 2e-6
+    np.testing.assert_allclose(grad(called_with_scale, 1)(f, 2.0), slope, rtol=1e-6)
+
+
+def test_signatures_of_functions_made_inside() -> None:
+    def f(x: Any) -> Any:
+        def inner(y: Any, *rest: Any, scale: Any = x) -> Any:
+            return y * scale
+
+        default = inspect.signature(inner).parameters["scale"].default
+        return called_with_scale(inner, x) + called_with_scale(functools.partial(inner, scale=x), x) * default
+
+    x = 2.0
+    assert accelerate(f)(x) == f(x)
+    np.testing.assert_allclose(grad(f)(x), (f(x + 1e-6) - f(x - 1e-6)) / 2e-6, rtol=1e-6)
+
+
+def array_by_default(x: Any, w: Any = np.ones(2)) -> Any:  # noqa: B008
+    return x * w
+
+
+def test_signatures_with_defaults_that_may_change_are_refused() -> None:
+    with pytest.raises(untraced.UnsupportedError, match="a default that may change"):
+        grad(lambda x: np.sum(array_by_default(x)) * len(inspect.signature(array_by_default).parameters))(1.0)
+
+
+def checked_log(x: Any, i: Any) -> Any:
+    checkify.check(i >= 0, "i must not be negative, got {i} of {}", x.size, i=i)
+    return np.log(x[i])
+
+
+def test_checkify() -> None:
+    checked = checkify.checkify(checked_log, errors=checkify.all_checks)
+    x = np.arange(5.0) - 1
+    wanted = [(3, None), (-1, "got -1 of 5"), (9, "out of bounds"), (0, "invalid value"), (1, "divide by zero")]
+    for f in (checked, jit(checked)):
+        for i, message in wanted:
+            for given in (x, untraced.device_put(x)):
+                error, y = f(given, i)
+                assert (error.get() is None) == (message is None) and (message or "") in (error.get() or "")
+                assert y is None if message else np.isclose(y, np.log(2.0))
+    with pytest.raises(untraced.errors.JaxRuntimeError, match="divide by zero"):
+        error.throw()
+    with pytest.raises(IndexError):
+        checkify.checkify(checked_log)(x, 9)
+    np.testing.assert_allclose(untraced.vmap(checked_log, in_axes=(None, 0))(x, np.array([2, 3])), np.log([1.0, 2.0]))
+    assert grad(checked_log)(x, 3)[3] == 0.5
+    batched = untraced.vmap(checked_log, in_axes=(None, 0))
+    for g, i in ((jit(checked_log), -1), (batched, np.array([2, -1])), (grad(checked_log), -1)):
+        with pytest.raises(RuntimeError, match="i must not be negative, got -1 of 5"):
+            g(x, i)
+
+
+def test_stages() -> None:
+    stepped = jit(lambda x: x + 1)
+    lowered = stepped.trace(np.ones(2)).lower()
+    assert isinstance(lowered, untraced.stages.Lowered) and lowered.compiler_ir() == lowered.as_text()
+    compiled = lowered.compile()
+    assert compiled.in_tree == lowered.in_tree and compiled.out_info == stepped.eval_shape(np.ones(2))
+    assert lowered.cost_analysis() == compiled.cost_analysis()
+    assert "x + 1" in str(stepped.trace(np.ones(2)).jaxpr)
+
+
+def test_policies_by_names() -> None:
+    policies = untraced.checkpoint_policies
+    both = policies.save_from_both_policies(policies.dots_saveable, policies.save_only_these_names("h"))
+    for policy in (both, policies.save_anything_except_these_names("h"), policies.save_any_names_but_these("h")):
+
+        @functools.partial(untraced.checkpoint, policy=policy)
+        def layer(x: Any) -> Any:
+            return np.sum(untraced.ad_checkpoint.checkpoint_name(np.sin(x), "h") ** 2)
+
+        assert np.isclose(grad(layer)(0.5), np.sin(1.0))

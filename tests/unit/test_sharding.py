@@ -272,3 +272,25 @@ def test_the_arguments_of_a_scope_are_evaluated() -> None:
     np.testing.assert_array_equal(numbered(X), X * 8)
     with pytest.raises(TypeError, match="wants a name"):
         no_name(X)
+
+
+def test_shards_and_arrays_of_parts() -> None:
+    x = device_put(X)
+    for whole in (x, untraced.numpy.asarray(X)):
+        (shard,) = whole.addressable_shards
+        assert shard.device is devices("cpu")[0] and shard.index == (slice(None), slice(None)) and shard.replica_id == 0
+        np.testing.assert_array_equal(shard.data, X)
+        assert whole.is_fully_replicated and whole.addressable_data(0).shape == X.shape
+    sharding = NamedSharding(Mesh(np.array([object() for _ in range(6)]).reshape(2, 3), ("a", "b")), P("b", "a"))
+    with pytest.raises(ValueError, match="4 cannot be divided into 3"):
+        sharding.devices_indices_map(X.shape)
+    indices = sharding.devices_indices_map(X.T.shape)
+    theirs = [(slice(2 * b, 2 * b + 2), slice(2 * a, 2 * a + 2)) for a in (0, 1) for b in range(3)]
+    assert list(indices.values()) == theirs and sharding.num_devices == 6
+    made = untraced.make_array_from_callback(X.shape, None, lambda index: X[index] * 2)
+    np.testing.assert_array_equal(made, X * 2)
+    rows = NamedSharding(mesh_of(1), P("a"))
+    np.testing.assert_array_equal(untraced.make_array_from_process_local_data(rows, X), X)
+    np.testing.assert_array_equal(untraced.make_array_from_single_device_arrays(X.shape, rows, [X]), X)
+    with pytest.raises(ValueError, match=r"data of shape \(4, 6\)"):
+        untraced.make_array_from_process_local_data(rows, X, (8, 6))

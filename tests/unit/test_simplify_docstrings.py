@@ -8,7 +8,20 @@ from typing import Any
 import numpy as np
 import pytest
 
+from untraced import accelerate, grad, vmap
+from untraced.translator.batch import rules
 from untraced.translator.batch import vmap as batch
+from untraced.translator.derive import (
+    adjoints,
+    cotangents,
+    factors,
+    forward,
+    linear,
+    loops,
+    partials,
+    reductions,
+    reverse,
+)
 from untraced.translator.ir import Function
 from untraced.translator.passes import dead, partitions, simplify, unread
 from untraced.translator.printing.printer import print_function
@@ -38,6 +51,10 @@ def function_of(source: str, name: str) -> Callable[..., Any]:
     return next(v for k, v in scope.items() if callable(v) and k != "__builtins__")  # type: ignore[no-any-return]
 
 
+def with_tangent(f: Function) -> Function:
+    return simplify.simplify(forward.jvp(f, [True, False]))
+
+
 def batched(f: Function) -> Function:
     return simplify.simplify(batch.vmap(f, [None, None, 0], [0], 5))
 
@@ -49,6 +66,7 @@ def batched(f: Function) -> Function:
         (dead, dead.dead_code, (np.ones(3), 4)),
         (unread, unread.unread_stores, (np.ones(5), 5)),
         (partitions, partitions.partitions, (np.ones(9000),)),
+        (forward, with_tangent, (np.ones(3), 4)),
         (batch, batched, (np.ones((2, 4)), np.ones(2), np.ones(4))),
     ],
 )
@@ -57,3 +75,24 @@ def test_docstring(module: Any, run: Callable[[Function], Function], args: tuple
     f = function_of(before, module.__name__)
     g = run(read(f, abstract(f, args, {})).function)
     assert print_function(g).strip().replace("\n\n", "\n") == after.strip()
+
+
+@pytest.mark.parametrize(
+    ("module", "transform", "args"),
+    [
+        (adjoints, grad, (np.ones(3),)),
+        (cotangents, grad, (np.ones(3),)),
+        (factors, grad, (np.eye(4) + 1.0, np.ones(4))),
+        (linear, grad, (np.ones((3, 4, 5)), np.ones(5))),
+        (loops, grad, (np.ones(3), 7)),
+        (partials, grad, (np.ones(5), np.ones((4, 5)))),
+        (reductions, grad, (np.ones(5),)),
+        (reverse, grad, (np.ones((20, 10)), np.ones((128, 20)), np.ones((128, 10)))),
+        (rules, lambda f: vmap(f, in_axes=(0, None)), (np.ones((6, 4)), np.ones((4, 3)))),
+    ],
+)
+def test_docstring_of_rules(module: Any, transform: Callable[..., Any], args: tuple[Any, ...]) -> None:
+    before, after = before_and_after(module.__doc__)
+    made = accelerate(transform(function_of(before, module.__name__)), target="numpy").inspect(*args).source
+    uncommented = [line.split("  # from line")[0].rstrip() for line in made.splitlines()]
+    assert "\n".join(uncommented).strip() == after.strip()

@@ -77,6 +77,7 @@ def _choose(batcher: Batcher, lanes: Atom, x: Value, y: Value) -> Atom:
 
 
 def for_loop(batcher: Batcher, s: For) -> None:
+    """A loop over bounds that all lanes share stays; else it runs in lockstep, as far as the longest of them."""
     bounds = [batcher.value(a) for a in (s.range.start, s.range.stop, s.range.step)]
     inits = tuple(batcher.as_target(a, t) for a, t in zip(s.inits, s.targets, strict=True))
     if not any(v.batched for v in bounds):
@@ -186,6 +187,7 @@ def kept_where(
 
 
 def while_loop(batcher: Batcher, s: While) -> None:
+    """A loop whose condition all lanes share stays; else it runs in lockstep, until the last of them is done."""
     if batcher.value(s.condition.results[0]).batched:
         _lockstep_while(batcher, s)
         return

@@ -1,4 +1,12 @@
-"""How each family of operations acts on batched values: rank algebra, the batch axis always in front."""
+"""How each family of operations acts on batched values: rank algebra, the batch axis always in front.
+
+    def f(x, a):                                      def f_batched(x, a):
+        return np.sum(x * 2.0) * a + np.max(x @ a)        t = np.sum(x * 2.0, axis=1)[:, None, None] * a
+                                                          return t + np.max(x @ a, axis=1)[:, None, None]
+
+Here the first argument is batched, the second is not. An axis of an operation moves up by one, operands of fewer axes
+get axes of size 1 behind the batch axis, and a product has one label more, or none where its operand is shared.
+"""
 
 from __future__ import annotations
 
@@ -62,6 +70,7 @@ class Value:
 
 
 def batched_aval(aval: Aval, size: int) -> Aval:
+    """The type of a value with the batch axis in front. A batch of Python numbers is an array."""
     return Aval((size, *aval.shape), aval.dtype)
 
 

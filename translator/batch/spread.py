@@ -1,4 +1,12 @@
-"""Which variables differ between the lanes of a batch: a forward data flow to a fixed point."""
+"""Which variables differ between the lanes of a batch: a forward data flow to a fixed point.
+
+    def f(x, n):                # x is batched, n is not
+        k = n * 2               # the same for all lanes
+        y = x * k               # differs
+        if y > 0:
+            k = 0               # differs from here on: the branch does
+        return k
+"""
 
 from __future__ import annotations
 

@@ -21,6 +21,7 @@ Makers = dict[Var, tuple[Statement, int]]  # of a variable its statement, and wh
 
 
 def makers_of(block: Block) -> Makers:
+    """The statement that makes each variable, and which of its targets it is."""
     return {t: (s, k) for s in walk(block) for k, t in enumerate(s.targets)}
 
 

@@ -94,14 +94,6 @@ def vmap(
     return as_they_lie(made) if {*in_axes, *out_axes} - {0, None} else made
 
 
-def unbatched(aval: Aval, axis: Axis) -> Aval:
-    """The type of one element of a mapped argument."""
-    if axis is None:
-        return aval
-    k = normal_axis(axis, aval.ndim, "in_axes")
-    return Aval((*aval.shape[:k], *aval.shape[k + 1 :]), aval.dtype)
-
-
 def normal_axis(axis: int, ndim: int, what: str) -> int:
     """A non-negative axis of an array of rank `ndim`; ShapeError names `what` when there is none such."""
     if not -ndim <= axis < ndim:
@@ -339,6 +331,7 @@ def atoms_used(block: Block) -> Iterator[Atom]:
 
 
 def move_axis(b: Builder, atom: Atom, source: int, target: int) -> Atom:
+    """np.moveaxis(atom, source, target), by axes counted from the front."""
     order = [a for a in range(atom.aval.ndim) if a != source]
     order.insert(target, source)
     return make.transpose(b, atom, order)

@@ -17,11 +17,13 @@ from .cotangents import cast_like, materialise, strong
 
 
 def collective_jvp(b: Builder, s: Apply, t: Atom) -> Atom:
+    """The tangent of a collective: the collective of the tangent."""
     whole = cast_like(b, materialise(b, t, strong(s.args[0].aval)), strong(s.targets[0].aval))
     return b.apply(s.op, whole, attrs=s.attrs)
 
 
 def collective_vjp(b: Builder, s: Apply, ct: Atom) -> Atom:
+    """What each element of the axis gets back for what it sent: the sum over those that received it."""
     assert isinstance(s.attrs, CollectiveAttrs)
     ct = materialise(b, ct, strong(s.targets[0].aval))
     if s.op is ops.PPERMUTE:

@@ -1,5 +1,12 @@
 """The backward walk over a block: each statement sends the cotangents of its targets on to its arguments.
 
+    def f(x):                           def f_grad(x):
+        if x[0] > 0.0:                      if x[0] > 0.0:
+            y = np.sin(x)                       d_x = np.cos(x)
+        else:                               else:
+            y = x * x                           d_x = x * 2.0
+        return np.sum(y)                    return d_x
+
 Every value has at most one cotangent, held lazily (`cotangents.py`); an absent one is zero. The statements made here
 name forward values freely; where those live in a loop or a branch, `tape.py` decides how they get there.
 """

@@ -1,14 +1,16 @@
 """Lazy derivative values: a cotangent or tangent may have a smaller shape that broadcasts to that of its primal value.
 
-The cotangent of `np.sum(x)` is one number whatever the shape of x; it is spread out only where an operation needs it.
+    def f(x):                           def f_grad(x):
+        y = x * x                           return x * 6.0
+        return np.sum(y) * 3.0
+
+The cotangent of `y` is one number, 3.0, whatever the shape of `y`; it is spread out only where an operation needs it.
 A lazy value has the dtype of the primal, or is weak.
 """
 
 from __future__ import annotations
 
 import math
-
-import numpy as np
 
 from .. import make, ops
 from ..builder import Builder
@@ -37,6 +39,7 @@ def named(b: Builder, a: Atom, hint: str) -> Atom:
 
 
 def adjoint_hint(v: Var) -> str:
+    """The name of the cotangent of a variable."""
     return f"d_{v.hint}"
 
 
@@ -295,8 +298,3 @@ def _summed_within(b: Builder, c: Atom, axes: tuple[int, ...]) -> Atom | None:
 
 def _leading_ones(shape: Shape) -> int:
     return next((i for i, s in enumerate(shape) if s != 1), len(shape))
-
-
-def real_dtype(dtype: np.dtype[np.generic]) -> np.dtype[np.generic]:
-    """float32 for complex64, float64 for complex128, else the dtype itself."""
-    return np.empty(0, dtype).real.dtype if dtype.kind == "c" else dtype

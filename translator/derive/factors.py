@@ -1,4 +1,8 @@
-"""Derivatives of linear algebra: the rules of a row are spliced in, and broadcast batch axes are summed."""
+"""Derivatives of linear algebra: the rules of a row are spliced in, and broadcast batch axes are summed.
+
+    def f(a, v):                                  def f_grad(a, v):
+        return np.sum(np.linalg.solve(a, v) * v)      return -np.outer(np.linalg.solve(a.T, v), np.linalg.solve(a, v))
+"""
 
 from __future__ import annotations
 

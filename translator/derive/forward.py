@@ -4,8 +4,9 @@
         y = np.sin(x)                    y = np.sin(x)
         for i in range(n):               d_y = d_x * np.cos(x)
             y = y * x                    for i in range(n):
-        return y                             d_y = d_y * x + d_x * y
-                                             y = y * x
+        return y                             y_1 = y * x
+                                             d_y = d_y * x + d_x * y
+                                             y = y_1
                                          return y, d_y
 
 Loops carry the tangents beside the values, so any loop will do, `while` too. Tangents are lazy (`cotangents.py`).

@@ -1,8 +1,14 @@
-"""Derivatives of the linear families: a change of axes, a product, a join, an index, a store. Each is transposed."""
+"""Derivatives of the linear families: a change of axes, a product, a join, an index, a store. Each is transposed.
+
+    def f(w, x):                                      def f_grad(w, x):
+        y = w[1] @ x                                      d_w = np.zeros_like(w)
+        return np.sum(np.concatenate([y, x]) * 2.0)       d_w[1] = np.outer(np.full(4, 2.0), x)
+                                                          return d_w
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -27,8 +33,6 @@ from ..ops.core import (
     indexed_shape,
 )
 from .cotangents import cast_like, materialise, strong, unbroadcast, zeros
-
-Scatter = Callable[[Var, Atom, tuple[Dim, ...], tuple[Atom, ...]], None]
 
 
 def reshape_vjp(b: Builder, s: Apply, ct: Atom, dtype: np.dtype[np.generic] | None = None) -> Atom:
@@ -91,6 +95,7 @@ def is_square(s: Apply) -> bool:
 
 
 def contract_jvp(b: Builder, s: Apply, tangents: Sequence[Atom | None]) -> Atom | None:
+    """The product rule: each operand in turn replaced by its tangent."""
     attrs = s.attrs
     assert isinstance(attrs, ContractAttrs)
     out: Atom | None = None
@@ -118,6 +123,7 @@ def concatenate_vjp(b: Builder, s: Apply, ct: Atom, i: int) -> Atom:
 
 
 def concatenate_jvp(b: Builder, s: Apply, tangents: Sequence[Atom | None]) -> Atom | None:
+    """The tangents joined as the parts are; zeros for a part without one."""
     attrs = s.attrs
     assert isinstance(attrs, ConcatenateAttrs)
     if all(t is None for t in tangents):

@@ -1,4 +1,22 @@
-"""Reverse mode for loops: what the forward loop keeps, and the loop over its trips from the last to the first."""
+"""Reverse mode for loops: what the forward loop keeps, and the loop over its trips from the last to the first.
+
+    def f(x, n):                        def f_grad(x, n):
+        y = x                               y_tape = np.empty((7, 3))
+        for _ in range(n):                  y = x
+            y = np.sin(y) * x               for i in range(7):
+        return np.sum(y)                        y_tape[i] = y
+                                                y = np.sin(y) * x
+                                            d_y = np.ones_like(y)
+                                            d_x = np.zeros_like(x)
+                                            for i in reversed(range(7)):
+                                                y = y_tape[i]
+                                                d_x += d_y * np.sin(y)
+                                                d_y = d_y * x * np.cos(y)
+                                            return d_x + d_y
+
+What the backward loop needs of the forward one comes from a tape, is computed again, or is undone (`tape`, `undo`);
+a loop of unknown length is cut into windows (`trips`), one that keeps too much into segments (`segments`).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""Elementwise derivatives: partials are spliced in, and broadcasting is undone, here and nowhere else."""
+"""Elementwise derivatives: partials are spliced in, and broadcasting is undone, here and nowhere else.
+
+    def f(y, x):                        def f_grad(y, x):
+        return np.sum(np.sin(x) * y)        return np.sum(np.sin(x), axis=0)
+
+`x` has an axis in front that `y` has not: the cotangent of `y` is the sum over it.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +15,7 @@ from ..builder import Builder
 from ..errors import Diagnostic, UnsupportedError
 from ..ir import Apply, Atom, Block, Const, Statement, Var, is_number, same_atom
 from ..ops.core import Elementwise, Rule
-from ..reading.reader import splice
+from ..reading.splicing import splice
 from ..rewrite import Substitution, prune, substitute
 from .cotangents import cast_like, product, strong, total, unbroadcast
 

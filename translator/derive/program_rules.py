@@ -1,4 +1,9 @@
-"""The rules that marks of `ruled` carry, each made of programs: custom_jvp, custom_vjp and checkpoint."""
+"""The rules that marks of `ruled` carry, each made of programs: custom_jvp, custom_vjp and checkpoint.
+
+    custom_jvp      one program, f(x), its tangent from x and d_x; reverse mode transposes it
+    custom_vjp      two, f(x) with what it keeps, and d_x from that and d_y
+    checkpoint      f itself, computed again in front of its backward half
+"""
 
 from __future__ import annotations
 

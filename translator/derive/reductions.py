@@ -1,4 +1,12 @@
-"""Derivatives of reductions and cumulative operations, to any order: rules made of operations that have rules."""
+"""Derivatives of reductions and cumulative operations, to any order: rules made of operations that have rules.
+
+    def f(x):                           def f_grad(x):
+        return np.mean(x) * np.max(x)       t = np.max(x)
+                                            t1 = x == t
+                                            return np.mean(x) * (t1 / np.sum(t1)) + t / 5
+
+Elements that are equally large share the cotangent of an extreme.
+"""
 
 from __future__ import annotations
 
@@ -106,6 +114,7 @@ def flip(b: Builder, x: Atom, axis: int) -> Atom:
 
 
 def cumulative_vjp(b: Builder, s: Apply, ct: Atom) -> Atom:
+    """cumsum: the running sum from the end on. cumprod: see `_cumprod_vjp`."""
     attrs, x = s.attrs, s.args[0]
     assert isinstance(attrs, CumulativeAttrs)
     ct = materialise(b, ct, strong(s.targets[0].aval))
@@ -117,6 +126,7 @@ def cumulative_vjp(b: Builder, s: Apply, ct: Atom) -> Atom:
 
 
 def cumulative_jvp(b: Builder, s: Apply, t: Atom) -> Atom:
+    """cumsum is linear; for cumprod see `_cumprod_jvp`."""
     attrs, x, y = s.attrs, s.args[0], s.targets[0]
     assert isinstance(attrs, CumulativeAttrs)
     t = materialise(b, t, strong(x.aval))

@@ -3,7 +3,7 @@
     def loss(w, x, y):              def loss_grad(w, x, y):
         h = np.tanh(x @ w)              h = np.tanh(x @ w)
         e = h - y                       e = h - y
-        return np.mean(e * e)           d_e = e * (2.0 / 1280)
+        return np.mean(e * e)           d_e = e * 0.0015625      # 2 / 1280
                                         d_t = d_e * (1.0 - h * h)
                                         return x.T @ d_t
 

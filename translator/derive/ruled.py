@@ -68,6 +68,7 @@ class Rule:
 
 
 def inputs_of_mark(s: Apply) -> tuple[Atom, ...]:
+    """What the marked values were computed from, behind the values themselves."""
     assert isinstance(s.attrs, RuledAttrs)
     return s.args[s.attrs.count :]
 

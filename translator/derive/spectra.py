@@ -70,6 +70,7 @@ def extreme_vjp(b: Builder, s: Apply, ct: Atom) -> tuple[Atom, tuple[Dim, ...], 
 
 
 def extreme_jvp(b: Builder, s: Apply, t: Atom) -> Atom:
+    """The tangents of the elements that the running extreme met."""
     return make.index(b, materialise(b, t, strong(s.args[0].aval)), *_met(b, s))
 
 
@@ -92,6 +93,7 @@ def _met(b: Builder, s: Apply) -> tuple[tuple[Dim, ...], tuple[Atom, ...]]:
 
 
 def fourier_jvp(b: Builder, s: Apply, t: Atom) -> Atom:
+    """The transform of the tangent: it is linear."""
     assert isinstance(s.attrs, FourierAttrs) and isinstance(s.op, Fourier)
     t = materialise(b, t, strong(s.args[0].aval))
     return cast_like(b, make.fourier(b, s.op, t, s.attrs.axes, s.attrs.size), strong(s.targets[0].aval))

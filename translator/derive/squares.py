@@ -24,6 +24,7 @@ from .steepness import Makers
 
 
 def smooth_squares(function: Function) -> Function:
+    """The program with each square of a root or a modulus spelled out over what is under it."""
     made = {t: s for s in walk(function.body) if isinstance(s, Apply) for t in s.targets}
     roots = {s.targets[0]: root for s in made.values() if (root := _root_of(s, made)) is not None}
     if not roots:

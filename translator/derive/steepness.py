@@ -1,4 +1,8 @@
-"""Whether the slope of what made a value may be infinite: behind a choice a cotangent of zero is then not enough."""
+"""Whether the slope of what made a value may be infinite: behind a choice a cotangent of zero is then not enough.
+
+    y = np.where(x > 0, np.sqrt(x), 0.0)         steep: at x = 0 the cotangent 0.0 of the root meets the slope inf
+    y = np.where(x > 0, np.sin(x) * x, 0.0)      not steep: slopes of what is finite here are finite
+"""
 
 from __future__ import annotations
 

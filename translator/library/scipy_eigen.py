@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .scipy_linalg import expm, finite_operands, solve_triangular, toeplitz
-from .scipy_matrices import eigvalsh, logm
+from .scipy_matrices import eigvalsh, hermitian_of, logm
 from .support import known, only_plain
 
 # ---- eigenvalues -----------------------------------------------------------------------------------
@@ -41,19 +41,13 @@ def eigh(
         return _pair(np.linalg.eigh(a, "L" if known(lower) else "U"))
     a, b = np.asarray(a), np.asarray(b)
     c = np.linalg.cholesky(np.tril(b) if known(lower) else np.conj(np.triu(b)).T)
-    half = solve_triangular(c, _whole(a, lower), 0, True)
+    half = solve_triangular(c, hermitian_of(a, lower), 0, True)
     w, v = np.linalg.eigh(solve_triangular(c, np.conj(half).T, 0, True))
     return w, solve_triangular(np.conj(c).T, v, 0, False)
 
 
 def _pair(found: Any) -> Any:
     return found[0], found[1]
-
-
-def _whole(a: Any, lower: Any) -> Any:
-    """The Hermitian matrix of which one triangle is given."""
-    t = np.tril(a) if known(lower) else np.triu(a)
-    return np.where(np.eye(a.shape[0], dtype=bool), np.real(t), t + np.conj(t).T)
 
 
 def eigvals(

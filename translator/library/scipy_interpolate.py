@@ -30,10 +30,10 @@ def cubic_spline(x: Any, y: Any, axis: Any = 0, bc_type: Any = "not-a-knot", ext
 def _cubic(x: Any, y: Any, ends: Any) -> Any:
     dx = np.diff(x)
     rises = np.diff(y) / dx
-    return _pieces(x, y, dx, rises, _slopes(dx, rises, ends))
+    return cubic_pieces(x, y, dx, rises, _slopes(dx, rises, ends))
 
 
-def _pieces(x: Any, y: Any, dx: Any, rises: Any, s: Any) -> Any:
+def cubic_pieces(x: Any, y: Any, dx: Any, rises: Any, s: Any) -> Any:
     """The cubics with these slopes at the knots."""
     bend = (s[:-1] + s[1:] - 2.0 * rises) / dx
     third, second = bend / dx, (rises - s[:-1]) / dx - bend
@@ -90,7 +90,7 @@ def pchip(x: Any, y: Any, axis: Any = 0, extrapolate: Any = None) -> Any:
         raise ValueError("`x` must be strictly increasing sequence.")
     dx = np.diff(x)
     rises = np.diff(y) / dx
-    return _pieces(x, y, dx, rises, _monotone(dx, rises))
+    return cubic_pieces(x, y, dx, rises, _monotone(dx, rises))
 
 
 def _monotone(dx: Any, rises: Any) -> Any:
@@ -181,9 +181,11 @@ def _lines(x: Any, y: Any) -> Any:
 def regular_grid(
     points: Any, values: Any, method: Any = "linear", bounds_error: Any = True, fill_value: Any = np.nan, **rest: Any
 ) -> Any:
-    """A function of points along the last axis: linear between the nearest corners, or the nearest of them."""
+    """A function of points along the last axis: linear between the nearest corners, or the nearest of them. Axes of the
+    values behind those of the grids follow in the result.
+    """
     y, grids = np.asarray(values), [np.asarray(g) + 0.0 for g in points]
-    usual = known(method) in ("linear", "nearest") and len(rest) == 0 and y.ndim == len(grids)
+    usual = known(method) in ("linear", "nearest") and len(rest) == 0 and y.ndim >= len(grids)
     only_plain("scipy.interpolate.RegularGridInterpolator", usual and y.dtype.kind in "fc")
     for g in grids:
         if np.any(np.diff(g) <= 0):
@@ -192,6 +194,8 @@ def regular_grid(
     def interpolated(xi: Any, method: Any = method) -> Any:
         only_plain("scipy.interpolate.RegularGridInterpolator", known(method) in ("linear", "nearest"))
         at = np.stack(np.broadcast_arrays(*xi), axis=-1) if isinstance(xi, tuple) else np.asarray(xi)
+        at = np.reshape(at, (-1, len(grids))) if at.ndim == 1 else at
+        behind = (...,) + (None,) * (y.ndim - len(grids))
         places: list[Any] = []
         outside = np.zeros(at.shape[:-1], dtype=bool)
         for k, g in enumerate(grids):
@@ -205,13 +209,13 @@ def regular_grid(
                 places.append([(1.0, np.where(part <= 0.5, low, low + 1))])
         if known(bounds_error) and np.any(outside):
             raise ValueError("One of the requested xi is out of bounds")
-        total = np.zeros(at.shape[:-1], dtype=y.dtype)
+        total = np.zeros(at.shape[:-1] + y.shape[len(grids) :], dtype=y.dtype)
         for corner in tuple(np.ndindex(tuple([len(p) for p in places]))):
-            weight = 1.0
+            weight = np.ones(at.shape[:-1])
             for k, way in enumerate(corner):
                 weight = weight * places[k][way][0]
-            total = total + weight * y[tuple([places[k][way][1] for k, way in enumerate(corner)])]
-        return total if known(bounds_error) or fill_value is None else np.where(outside, fill_value, total)
+            total = total + weight[behind] * y[tuple([places[k][way][1] for k, way in enumerate(corner)])]
+        return total if known(bounds_error) or fill_value is None else np.where(outside[behind], fill_value, total)
 
     return interpolated
 

@@ -201,6 +201,12 @@ def polar(a: Any, side: Any = "right") -> Any:
     return u, (w * s) @ np.conj(w).T
 
 
+def hermitian_of(a: Any, lower: Any) -> Any:
+    """The Hermitian matrix of which one triangle is given."""
+    t = np.tril(a) if known(lower) else np.triu(a)
+    return np.where(np.eye(a.shape[0], dtype=bool), np.real(t), t + np.conj(t).T)
+
+
 def eigvalsh(
     a: Any,
     b: Any = None,
@@ -220,10 +226,8 @@ def eigvalsh(
     if b is None:
         return np.linalg.eigvalsh(a, "L" if known(lower) else "U")
     a, b = np.asarray(a), np.asarray(b)
-    t = np.tril(a) if known(lower) else np.triu(a)
-    whole = np.where(np.eye(a.shape[0], dtype=bool), np.real(t), t + np.conj(t).T)
     c = np.linalg.cholesky(np.tril(b) if known(lower) else np.conj(np.triu(b)).T)
-    half = solve_triangular(c, whole, 0, True)
+    half = solve_triangular(c, hermitian_of(a, lower), 0, True)
     return np.linalg.eigvalsh(solve_triangular(c, np.conj(half).T, 0, True))
 
 

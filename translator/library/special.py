@@ -25,7 +25,7 @@ from ..ops.special import erf, erfc, erfcinv, erfcx, erfinv
 from .bessel import iv, ive, jv, k0, k0e, k1, k1e, kn, kv, kve, yv
 from .incomplete import betainc, betaincc, doubles, gammainc, gammaincc
 from .integrals import ellipe, ellipk, ellipkm1, exp1, expi, hyp1f1, spence
-from .support import comb_of, factorial_of, float_of, known, perm_of, real_float_of
+from .support import comb_of, factorial_of, float_of, is_known, is_whole, known, perm_of, real_float_of
 
 
 def _floats(x: Any) -> Any:
@@ -297,15 +297,22 @@ def zeta(x: Any, q: Any = None) -> Any:
 
     By the formula of Euler and Maclaurin after ten terms: Abramowitz and Stegun 23.1.30.
     """
+    whole = int(x) if q is not None and is_known(x) and is_whole(x) and x > 1 else None
     x = _reals(x)
     if q is not None:
-        return _hurwitz(x, _reals(q))[()]
+        return _hurwitz(x, _reals(q))[()] if whole is None else _of_polygamma(whole - 1, x, _reals(q))[()]
     low = x < 0.5
     s = np.where(low, 1.0 - x, x)
     value = _hurwitz(s, np.ones_like(s))
     turned = value * 2.0 * np.power(2.0 * np.pi, -s) * gamma(s) * np.cos(0.5 * np.pi * (s % 4.0))
     at_zero = np.absolute(x) < 1e-12
     return np.where(at_zero, -0.5, np.where(low & ~at_zero, turned, value)).astype(x.dtype)[()]
+
+
+def _of_polygamma(n: int, x: Any, q: Any) -> Any:
+    """zeta(n + 1, q), below 0 too, where it is real for whole n alone."""
+    value = polygamma(n, q) / gamma(n + 1.0)
+    return (value if n % 2 else -value).astype(np.result_type(x, q))
 
 
 def _hurwitz(s: Any, q: Any) -> Any:
@@ -325,7 +332,7 @@ def _hurwitz(s: Any, q: Any) -> Any:
         rest = rest + c * term
         term = term * (s_in + step) * (s_in + step + 1.0) / (w * w)
         step += 2.0
-    value = np.where(inside | riemann, total + rest, np.nan)
+    value = np.where(inside | riemann, total + rest, np.nan * q)  # no slope either
     value = np.where((s == 1.0) | ((s > 1.0) & (q <= 0.0) & (q == np.floor(q))), np.inf, value)
     value = np.where((s > 200.0) & (q == 1.0), 1.0, value)
     return np.where(np.isnan(s) | np.isnan(q), np.nan, value).astype(total.dtype)
@@ -342,12 +349,31 @@ def polygamma(n: Any, x: Any) -> Any:
     """The nth derivative of digamma at x; n may be an array. NaN where n is no whole number, as powers of -1 are.
     Arguments broadcast; the result is of their common dtype, float64 for integers.
     """
-    n, x = np.broadcast_arrays(np.asarray(n), _reals(x))
+    order_of_all, given = n, _reals(x)
+    n, x = np.broadcast_arrays(np.asarray(n), given)
     x = x.astype(np.result_type(real_float_of(n.dtype), x))
     order = np.maximum(n, 1).astype(x.dtype)
     sign = np.where(n % 2 == 0, -1.0, np.where(n % 2 == 1, 1.0, np.nan))
+    if is_whole(order_of_all) and int(order_of_all) > 0:
+        below = (x < 0.0) & (x != np.floor(x))
+        higher = sign * gamma(order + 1.0) * _hurwitz(order + 1.0, np.where(below, 1.0 - x, x))
+        turned = _cotangent_slope(int(order_of_all), np.where(below, x, 0.5))
+        return np.where(below, -sign * higher - turned, higher).astype(x.dtype)
     higher = sign * gamma(order + 1.0) * _hurwitz(order + 1.0, x)
     return np.where(n == 0, digamma(np.where(n == 0, x, 1.0)), higher).astype(x.dtype)
+
+
+def _cotangent_slope(n: int, x: Any) -> Any:
+    """The nth derivative of pi / tan(pi x), a polynomial in the cotangent c: dc/dx = -pi (1 + c^2)."""
+    powers = [0.0, 1.0]
+    for _ in tuple(range(n)):
+        slope = [k * powers[k] for k in tuple(range(1, len(powers)))]
+        powers = [-a - b for a, b in zip([*slope, 0.0, 0.0], [0.0, 0.0, *slope], strict=True)]
+    c = 1.0 / np.tan(np.pi * (x - np.rint(x)))
+    value = np.zeros_like(c)
+    for p in tuple(reversed(powers)):
+        value = value * c + p
+    return np.pi ** (n + 1) * value
 
 
 def factorial(n: Any, exact: Any = False) -> Any:

@@ -19,17 +19,21 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import replace
-from itertools import combinations, product
+from itertools import combinations, islice, product
+
+import numpy as np
 
 from .. import make, ops
 from ..builder import Builder
 from ..errors import Span, UntracedError
+from ..fits import exact_dtypes
 from ..ir import (
     Apply,
     Atom,
     Aval,
     Block,
     Const,
+    DType,
     For,
     Function,
     If,
@@ -41,7 +45,7 @@ from ..ir import (
     surely_runs,
     walk,
 )
-from ..ops.core import CastAttrs, Op
+from ..ops.core import CastAttrs, Elementwise, Op
 from ..thrown import OTHER_CLASS, OTHER_KIND, Thrown
 
 Kinds = frozenset[Aval]
@@ -175,18 +179,24 @@ class _Found:
 
     def variants(self, s: Apply) -> Iterator[tuple[frozenset[Var], Aval | None]]:
         """The sets of operands that may be of other kinds, with what the result is then; None for a failure."""
+        for tried, taken in enumerate(self.takings(s)):
+            yield frozenset(taken), _typed(s, taken) if tried < _MOST else None
+
+    def takings(self, s: Apply) -> Iterator[dict[Var, Aval]]:
+        """The kinds that operands may have instead of their own, in every combination; the first changes none."""
         open_ = [a for a in dict.fromkeys(s.args) if isinstance(a, Var) and self.others(a)]
-        tried = 0
         for count in range(len(open_) + 1):
             for chosen in combinations(open_, count):
                 for avals in product(*(sorted(self.others(v), key=str) for v in chosen)):
-                    tried += 1
-                    taken = dict(zip(chosen, avals, strict=True))
-                    yield frozenset(chosen), _typed(s, taken) if tried <= _MOST else None
+                    yield dict(zip(chosen, avals, strict=True))
 
     def matters(self, s: Apply) -> bool:
         """Whether the kinds of the operands decide more than what kind the result is of."""
-        if s.op in _CHOICES or _is_comparison(s.op) or not any(map(self.others, s.args)):
+        if not any(map(self.others, s.args)):
+            return False
+        if any(_rounds_otherwise(s, taken) for taken in islice(self.takings(s), _MOST)):
+            return True
+        if s.op in _CHOICES or _is_comparison(s.op):
             return False
         if s.op in _QUOTIENTS:  # Python's raise where NumPy's give inf or nan
             return not (isinstance(s.args[1], Const) and bool(s.args[1].value))
@@ -218,6 +228,33 @@ def _typed(s: Apply, taken: dict[Var, Aval]) -> Aval | None:
     except (UntracedError, TypeError, ValueError):
         return None
     return found
+
+
+def _rounds_otherwise(s: Apply, taken: dict[Var, Aval]) -> bool:
+    """Whether operands of these kinds give another number: np.uint8(200) + 100 is 44, np.uint8(200) + 100.0 is 300.0,
+    and 0.1 that was brought to float32 is not 0.1 any more beside a float64.
+    """
+    if not taken or _typed(s, taken) is None:
+        return False
+    own = _dtypes_of(s, {})
+    if any(a != b and (_is_narrow(a) or _is_narrow(b)) for a, b in zip(own, _dtypes_of(s, taken), strict=True)):
+        return True
+    return any(
+        isinstance(a, Var) and a in taken and d != a.aval.dtype and not np.can_cast(taken[a].dtype, a.aval.dtype)
+        for a, d in zip(s.args, own, strict=True)
+    )
+
+
+def _dtypes_of(s: Apply, taken: dict[Var, Aval]) -> tuple[DType, ...]:
+    """In which dtype each operand is taken, where these are of these kinds."""
+    avals = [taken.get(a, a.aval) if isinstance(a, Var) else a.aval for a in s.args]
+    if isinstance(s.op, Elementwise):
+        return exact_dtypes(s.op, [_BOOL if a == _PYTHONS else a for a in avals], s.args)
+    return (s.targets[0].aval.dtype,) * len(avals)
+
+
+def _is_narrow(dtype: DType) -> bool:
+    return dtype.kind in "iufc" and dtype.itemsize < (16 if dtype.kind == "c" else 8)
 
 
 def _is_pythons(x: Atom, aval: Aval) -> bool:
@@ -299,14 +336,14 @@ class _Writer:
 
     def apply(self, b: Builder, s: Apply) -> None:
         (t,) = s.targets
+        if self.found.matters(s):
+            self.check(b, [self.flag(a) for a in s.args], s.span)
         if is_mark(s):
             assert isinstance(s.attrs, CastAttrs)
             b.append(replace(s, attrs=replace(s.attrs, widens=False)))
             if self.is_open(t) and self.found.is_choice(s):
                 self.flags[t] = self.flag(s.args[0])
             return
-        if self.found.matters(s):
-            self.check(b, [self.flag(a) for a in s.args], s.span)
         b.append(s)
         if self.is_open(t):
             self.flags[t] = self.of_result(b, s)

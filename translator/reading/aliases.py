@@ -51,6 +51,11 @@ def reachable(
     return found
 
 
+def is_callers(ctx: Context, cell: Cell) -> bool:
+    """Whether it is an array that the caller passes, or that is found outside the function."""
+    return cell in ctx.callers.array_paths or any(c is cell for _, _, c in ctx.captures.params)
+
+
 def settle(ctx: Context, joined: Iterable[tuple[Cell, str]], extra: Value = None) -> None:
     """Mark those of the new cells (with the names they go by) that may share memory with something else in reach."""
     for cell, name in joined:

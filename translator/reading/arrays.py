@@ -14,13 +14,16 @@ from collections.abc import Callable
 import numpy as np
 
 from .. import surface
+from ..surface.arguments import static_dtype
 from .aliases import settle
 from .context import Context
 from .demand import static
+from .handlers import call_handler
 from .layout import model_of, modelled, note_fortran
+from .narrowing import check_numbers
 from .overlaps import check_overlap, check_parts
 from .values import Ref, Value
-from .views import Lying, take_for_granted
+from .views import Lying, strides_of, take_for_granted
 
 Implementation = Callable[..., Value]
 
@@ -40,6 +43,7 @@ def _array(
     copy = _copy_mode(static(ctx, copy, node, "copy"))
     if copy or type(object) is not Ref:
         _check_copy(copy, object, dtype)
+        _check_elements(ctx, object, dtype)
         return _ordered(_call(ctx, np.array, [object, dtype], {"ndmin": ndmin}, node), order)
     made = _as_array(ctx, node, object, dtype, copy=copy)
     missing = static(ctx, ndmin, node, "ndmin") - len(object.aval.shape)
@@ -61,6 +65,7 @@ def _as_array(
     _check_copy(copy, a, dtype)
     if copy:
         return _ordered(_call(ctx, np.array, [a, dtype], {}, node), order)
+    _check_elements(ctx, a, dtype)
     made = _call(ctx, np.asarray, [a, dtype], {}, node)
     return _contiguous(ctx, made, order) if order in ("C", "F") and type(a) is Ref else made
 
@@ -85,9 +90,14 @@ def _check_copy(copy: Value, x: Value, dtype: Value) -> None:
         raise ValueError("Unable to avoid copy while creating an array as requested.")
 
 
-def _call(ctx: Context, function: Value, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
-    from .handlers import call_handler
+def _check_elements(ctx: Context, items: Value, dtype: Value) -> None:
+    """Numbers on a list must fit the dtype; a single one is cast."""
+    target = static_dtype(dtype) if isinstance(items, list | tuple) else None
+    if target is not None and not (ctx.frame.fixed or ctx.is_printed):
+        check_numbers(ctx.b, target, items)
 
+
+def _call(ctx: Context, function: Value, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
     return call_handler(ctx, surface.handler_for(function), function, args, kwargs, node)
 
 
@@ -156,19 +166,6 @@ def _contiguous(ctx: Context, x: Value, order: str) -> Value:
     if order == "C" and x.aval.shape:
         take_for_granted(ctx, x.cell, Lying(x.path, in_line=True))
     return x
-
-
-def strides_of(ctx: Context, x: Value, node: ast.AST) -> tuple[int, ...]:
-    """`x.strides`, for arguments that lie in C order; others are refused when they come."""
-    if type(x) is not Ref:
-        return ()
-    array = modelled(x)
-    if array is None:
-        ctx.refuse(node, "the strides of this array are not known here", instead="take a .copy() before")
-    if x.cell.atom.aval.shape:
-        ctx.reshapes.relied_on.add(len(ctx.reshapes.taken))
-        ctx.reshapes.taken.append((x.cell, Lying((), in_line=True)))
-    return tuple(s * x.aval.dtype.itemsize for s in array.strides)
 
 
 def _as_strided(ctx: Context, node: ast.AST, x: Value, *args: Value, **options: Value) -> Value:

@@ -5,35 +5,34 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
-import sys
 import types
-import warnings
 from collections.abc import Callable, Hashable
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
 from .. import surface
-from ..ir import Var
 from ..library import mapping
 from ..purpose import purpose
 from . import comprehensions, draws, piled, recursion, streams
-from .constructing import PURE_MODULES, construct
+from .compiled import call_compiled, origin_of, refuse_names, spelled
+from .constructing import construct
 from .contents import call_of_known
 from .context import Context
-from .demand import demand, refuse_undefined, static
+from .demand import refuse_undefined
 from .functional import call_update
 from .generators import Pieces, of_call
 from .handlers import call_handler, leave_to_cpython
-from .hooks import accelerated_function, call_hook, is_hook
+from .hooks import call_hook, is_hook
 from .inlining import inline, inline_closure
-from .iteration import consumed, known_items
-from .known import constants_of_library, run_known
-from .libraries import is_library
+from .iterables import consumed
+from .iteration import known_items
+from .known import constants_of_library
+from .libraries import accelerated_function, is_library
 from .methods import call_method, scatter
 from .nodes import nodes_of
+from .protocols import special
 from .pythonic import builtin_for, vectorized
-from .standard import GETTERS, call_getter
 from .transformed import call_transformed
 from .values import (
     Bound,
@@ -47,8 +46,9 @@ from .values import (
     Value,
     class_name,
     describe,
+    has_array_method,
     has_runtime,
-    is_leaf,
+    is_object,
     is_runtime,
     leaves_in,
 )
@@ -108,39 +108,21 @@ def _takes_generators(f: Value) -> bool:
 
 def call_value(ctx: Context, f: Value, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
     """The value of f(*args, **kwargs)."""
-    kind = type(f)
-    if kind is Method:
-        return call_method(ctx, f, args, kwargs, node)
-    if kind is Closure:
-        return inline_closure(ctx, f, args, kwargs, node)
-    if kind is Update:
-        return call_update(ctx, f, args, kwargs, node)
-    if kind is Bound:
-        owner = f.owner.value if type(f.owner) is Foreign else f.owner
-        if type(f.function) is types.FunctionType and not is_runtime(owner):
-            method = types.MethodType(f.function, owner)
-            handler = _handler_for(ctx, method)
-            if handler is not None:
-                leave_to_cpython(ctx, method, args, kwargs, node)
-                return call_handler(ctx, handler, f.function, args, kwargs, node)
-        return call_value(ctx, f.function, [f.owner, *args], kwargs, node)
-    if kind is Partial:
-        value = call_value(ctx, f.function, [*f.args, *args], {**f.kwargs, **kwargs}, node)
-        return ctx.boxed(value) if f.function is mapping.vectorized and ctx.boxes else value
-    if kind is Foreign or kind is np.vectorize or not callable(f):
+    by_kind = _KINDS.get(type(f))
+    if by_kind is not None:
+        return by_kind(ctx, f, args, kwargs, node)
+    if not callable(f):
         return _call_object(ctx, f, args, kwargs, node)
     if hasattr(f, "__untraced_read__") or is_hook(f):
         return _call_own(ctx, f, args, kwargs, node)
     value = piled.call(ctx, f, args, kwargs, node)
     if value is not NotImplemented:
         return value
+    if ctx.transforms and _is_of_numpy(f):
+        args = [_as_array(ctx, a, node) for a in args]
     builtin = builtin_for(f) if isinstance(f, Hashable) else None
     if builtin is not None:
-        pieces = Pieces(ctx, ctx.frame)
-        value = builtin(ctx, node, *_handed(ctx, f, args, node), **kwargs)
-        if type(value) is list and _gives_iterators(f):
-            of_call(pieces, f, args, value)
-        return value
+        return _call_builtin(ctx, f, builtin, args, kwargs, node)
     args = _handed(ctx, f, args, node)
     known = call_of_known(ctx, f, args, kwargs)
     if known is not NotImplemented:
@@ -148,11 +130,43 @@ def call_value(ctx: Context, f: Value, args: list[Value], kwargs: dict[str, Valu
     handler = _handler_for(ctx, f)
     if handler is not None:
         return call_handler(ctx, handler, f, args, kwargs, node)
-    if kind is types.BuiltinMethodType and isinstance(f.__self__, np.ufunc) and f.__name__ == "at":
+    if type(f) is types.BuiltinMethodType and isinstance(f.__self__, np.ufunc) and f.__name__ == "at":
         return scatter(ctx, f.__self__, args, kwargs, node)
     constants = constants_of_library(ctx, f, args, kwargs, node)
     if constants is not NotImplemented:
         return constants
+    return _call_python(ctx, f, args, kwargs, node)
+
+
+def _call_bound(ctx: Context, f: Bound, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
+    owner = f.owner.value if type(f.owner) is Foreign else f.owner
+    if type(f.function) is types.FunctionType and not is_runtime(owner):
+        method = types.MethodType(f.function, owner)
+        handler = _handler_for(ctx, method)
+        if handler is not None:
+            leave_to_cpython(ctx, method, args, kwargs, node)
+            return call_handler(ctx, handler, f.function, args, kwargs, node)
+    return call_value(ctx, f.function, [f.owner, *args], kwargs, node)
+
+
+def _call_partial(ctx: Context, f: Partial, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
+    value = call_value(ctx, f.function, [*f.args, *args], {**f.kwargs, **kwargs}, node)
+    return ctx.boxed(value) if f.function is mapping.vectorized and ctx.boxes else value
+
+
+def _call_builtin(
+    ctx: Context, f: Any, builtin: Callable[..., Value], args: list[Value], kwargs: dict[str, Value], node: ast.AST
+) -> Value:
+    pieces = Pieces(ctx, ctx.frame)
+    value = builtin(ctx, node, *_handed(ctx, f, args, node), **kwargs)
+    if type(value) is list and _gives_iterators(f):
+        of_call(pieces, f, args, value)
+    return value
+
+
+def _call_python(ctx: Context, f: Any, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
+    """A callable that no handler knows: its source is read, if it has one."""
+    kind = type(f)
     if kind is types.FunctionType:
         return _call_read(ctx, f, args, kwargs, node)
     if kind is types.MethodType:
@@ -166,7 +180,7 @@ def call_value(ctx: Context, f: Value, args: list[Value], kwargs: dict[str, Valu
         return call_value(ctx, f.func, [*f.args, *args], {**f.keywords, **kwargs}, node)
     if isinstance(kind.__call__, types.FunctionType) or accelerated_function(kind.__call__) is not None:
         return call_value(ctx, ctx.captures.part(kind, "__call__"), [f, *args], kwargs, node)
-    return _call_known(ctx, f, args, kwargs, node)
+    return call_compiled(ctx, f, args, kwargs, node)
 
 
 def _call_read(
@@ -174,7 +188,7 @@ def _call_read(
 ) -> Value:
     """A function whose source is read; Python's generators draw as their compiled methods do."""
     if any(f is g for g in _FRAMES):
-        _refuse_names(ctx.refuse, _spelled(ctx, f, node), node)
+        refuse_names(ctx.refuse, spelled(ctx, f, node), node)
     if args and streams.of_python(f, args[0]):
         given = streams.drawn(ctx, f, args, kwargs, node)
         if given is not NotImplemented:
@@ -182,12 +196,25 @@ def _call_read(
     return inline(ctx, f.__dict__.get("__untraced_numpy__", f), args, kwargs, node)
 
 
+def _is_of_numpy(f: Any) -> bool:
+    return isinstance(f, np.ufunc) or str(getattr(f, "__module__", "")).partition(".")[0] == "numpy"
+
+
+def _as_array(ctx: Context, v: Value, node: ast.AST) -> Value:
+    """What NumPy makes of an object whose class says how by `__array__`, and leaves the rest to NumPy."""
+    own = is_object(v) and has_array_method(v)
+    if not own or hasattr(type(v), "__array_ufunc__") or hasattr(type(v), "__array_function__"):
+        return v
+    made = special(ctx, v, "__array__", [], node)
+    return v if made is NotImplemented else made
+
+
 def _handler_for(ctx: Context, f: Any) -> surface.Handler | None:
     return (surface.transformed_handler_for(f) if ctx.transforms else None) or surface.handler_for(f)
 
 
 def _gives_iterators(f: Any) -> bool:
-    return any(f is g for g in (iter, map, filter, reversed, zip)) or _origin(f) == "itertools"
+    return any(f is g for g in (iter, map, filter, reversed, zip)) or origin_of(f) == "itertools"
 
 
 def _handed(ctx: Context, f: Any, args: list[Value], node: ast.AST) -> list[Value]:
@@ -257,128 +284,18 @@ def _call_object(ctx: Context, f: Value, args: list[Value], kwargs: dict[str, Va
     method = ctx.captures.part(type(obj), "__call__")
     if isinstance(method, types.FunctionType) or accelerated_function(method) is not None:
         return call_value(ctx, method, [f, *args], kwargs, node)
-    return _call_known(ctx, obj, args, kwargs, node)
+    return call_compiled(ctx, obj, args, kwargs, node)
 
 
-
-
-_EFFECTS = frozenset(
-    {
-        "input", "open", "breakpoint", "help", "exit", "quit", "__import__", "delattr", "id", "iter", "next",
-        "memoryview",
-    }
-)  # fmt: skip
 _FRAMES = (inspect.currentframe, inspect.stack)
-_NAMES = frozenset({"eval", "exec", "compile", "globals", "locals", "vars", "dir", "_getframe"})
 
 
-# of these every call does something anew: CPython makes it, and what is around it is compiled
-_HOST_MODULES = ("time", "_warnings", "warnings", "logging", "_random", "random", "numpy.random", "sys", "datetime")
-
-
-def _is_of_scipy(f: Any) -> bool:
-    """Whether it is a ufunc of scipy.special, of which none knows its module."""
-    special = sys.modules.get("scipy.special")
-    return isinstance(f, np.ufunc) and special is not None and getattr(special, f.__name__, None) is f
-
-
-def _origin(f: Any) -> str:
-    """The module of a compiled function, that of its object's class for a method."""
-    owner = getattr(f, "__self__", None)
-    if owner is None or isinstance(owner, types.ModuleType):
-        return getattr(f, "__module__", None) or type(f).__module__
-    return (owner if isinstance(owner, type) else type(owner)).__module__
-
-
-def _spelled(ctx: Context, f: Any, node: ast.AST) -> str:
-    """The function as the user calls it, else its name: in generated source a name stands for what is called."""
-    called = node.func if isinstance(node, ast.Call) and not ctx.frame.fixed else None
-    source = ctx.frame.source
-    if isinstance(called, ast.Attribute) or (isinstance(called, ast.Name) and not source.file.startswith("<untraced")):
-        return source.span(called).text
-    return getattr(f, "__qualname__", None) or getattr(f, "__name__", None) or repr(f)
-
-
-def _warning(ctx: Context, args: list[Value], kwargs: dict[str, Value]) -> None:
-    """A derivative or a batch gives its warnings when it is made."""
-    message = args[0] if args else kwargs["message"]
-    kind = args[1] if len(args) > 1 else kwargs.get("category")
-    made = type(message) if isinstance(message, Warning) else kind or UserWarning
-    ctx.warnings.setdefault((str(message), made), ctx.span)
-
-
-def _refuse_names(refuse: Callable[..., NoReturn], label: str, node: ast.AST) -> NoReturn:
-    refuse(
-        node,
-        f"`{label}` is not in the language",
-        why="which names it reads or binds cannot be told from the source",
-        instead="write the code out, or pass the values as arguments",
-    )
-
-
-def _call_known(ctx: Context, f: Any, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
-    """A compiled function of known values, when it is known to be pure."""
-    if isinstance(f, GETTERS):
-        return call_getter(ctx, f, args, node)
-
-    module, label = _origin(f), _spelled(ctx, f, node)
-    if f is print:
-        ctx.cut(node, "`print` handed to another function cannot be compiled", instead="write a loop that prints")
-    if getattr(f, "__name__", "") in _NAMES:
-        of_object = f in (vars, dir) and bool(args)
-        _refuse_names(ctx.cut if of_object else ctx.refuse, label, node)
-    if any(module == m or module.startswith(m + ".") for m in _HOST_MODULES):
-        given = streams.drawn(ctx, f, args, kwargs, node)
-        if given is NotImplemented:
-            given = draws.drawn(ctx, f, args, kwargs, node)
-        if given is not NotImplemented:
-            return given
-        if f is warnings.warn and ctx.transforms and not any(map(is_leaf, leaves_in([*args, *kwargs.values()]))):
-            return _warning(ctx, args, kwargs)
-        ctx.cut(
-            node,
-            f"{label} cannot be compiled",
-            why="what it does, it would do once, when the function is translated, and never again",
-            instead="call it outside and pass what it gives",
-        )
-    of_number = isinstance(getattr(f, "__self__", None), np.generic | np.dtype)
-    if (module.partition(".")[0] in ("numpy", "scipy") and not of_number) or _is_of_scipy(f):
-        ctx.cut(
-            node,
-            f"{label} is not in the language",
-            why="no rule says how to compile or differentiate it",
-            instead="write it with the NumPy functions that the documentation lists",
-        )
-    if module.partition(".")[0] not in PURE_MODULES and not of_number:
-        ctx.cut(
-            node,
-            f"{label} cannot be read",
-            why="it is compiled code without Python source",
-            instead="use a NumPy function, or call it outside",
-        )
-    if getattr(f, "__name__", "") in _EFFECTS:
-        ctx.refuse(
-            node,
-            f"`{label}` is not in the language",
-            why="it would run once, when the function is translated, and never again",
-            instead="call it outside and pass what it gives",
-        )
-    if any(is_leaf(v) for v in leaves_in([*args, *kwargs.values()])):
-        needed = [v for v in leaves_in([*args, *kwargs.values()]) if type(v) is Var]
-        if not needed or any(type(v) is Ref for v in leaves_in([*args, *kwargs.values()])):
-            ctx.cut(node, f"{label} of run-time values is not in the language", instead="use the NumPy function")
-        demand(ctx, needed, node, f"an argument of {label}")
-    if isinstance(owner := getattr(f, "__self__", None), functools._lru_cache_wrapper):
-        ctx.refuse(
-            node,
-            f"`{label}` is not in the language",
-            why="what the function is called for by compiled code is not counted",
-            instead="count the calls in a variable",
-        )
-    if isinstance(owner, slice):
-        static(ctx, owner, node, "a slice")
-    return run_known(ctx, node, functools.partial(f, **kwargs), *args)
-
-
-Context.expressions[ast.Call] = call_node
-Context.calling = call_value
+_KINDS: dict[type, Callable[[Context, Any, list[Value], dict[str, Value], ast.AST], Value]] = {
+    Method: call_method,
+    Closure: inline_closure,
+    Update: call_update,
+    Bound: _call_bound,
+    Partial: _call_partial,
+    Foreign: _call_object,
+    np.vectorize: _call_object,
+}

@@ -1,5 +1,4 @@
-"""Changes of the caller's lists, dicts, sets and objects: their new contents are further results of the program. Also
-results that are arrays of the caller's which the function has written.
+"""Changes of the caller's lists, dicts, sets and objects: their new contents are further results of the program.
 
     def f(items, x):                f(items: [float64[3]], x: float64[3]) ->
         items.append(x * 2)             return result, [items[0], x * 2]
@@ -10,10 +9,8 @@ The runtime puts the contents into the caller's containers. Arrays written in pl
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
-
-import numpy as np
 
 from ..errors import CutError, Diagnostic
 from ..ir import Capture
@@ -64,63 +61,6 @@ class Change:
         else:
             for name, value in contents.items():
                 setattr(target, name, value)
-
-
-@dataclass(frozen=True, slots=True)
-class Returned:
-    """The result, or what these keys lead to in it, is an array or a container of the caller's, and where that is."""
-
-    keys: tuple[Any, ...]
-    origin: Path | Capture
-
-
-def returned_of(
-    ctx: Context, parameters: Mapping[str, Value], value: Value, written: set[Cell]
-) -> tuple[Returned, ...]:
-    """The results that are arguments which the function has stored into, or containers that it has changed. For other
-    arguments among the results it gives arrays and containers of their own.
-    """
-    found: dict[Any, Path | Capture] = {
-        p.cell: (("item", name),)
-        for name, p in parameters.items()
-        if type(p) is Ref and p.cell in written and not p.path
-    }
-    found.update((id(v), ctx.callers.paths[id(v)]) for v, _ in changed_containers(ctx) if type(v) in (list, dict, set))
-    return tuple(_found_in(value, found, ())) if found else ()
-
-
-def _found_in(value: Value, found: Mapping[Any, Path | Capture], keys: tuple[Any, ...]) -> Iterator[Returned]:
-    """The parts of a result that are found elsewhere: as a whole, or inside its tuples, lists and dicts."""
-    if type(value) is Ref:
-        if not value.path and value.cell in found:
-            yield Returned(keys, found[value.cell])
-    elif id(value) in found:
-        yield Returned(keys, found[id(value)])
-    elif type(value) is tuple or type(value) is list:
-        for i, x in enumerate(value):
-            yield from _found_in(x, found, (*keys, i))
-    elif type(value) is dict:
-        for k, x in value.items():
-            yield from _found_in(x, found, (*keys, k))
-
-
-def hand_back(returned: Sequence[Returned], arguments: dict[str, Any], result: Any) -> Any:
-    """The result with the caller's own arrays and containers for what the program has made of them."""
-    for r in returned:
-        result = _with(result, r.keys, _found(arguments, (), r.origin))
-    return result
-
-
-def _with(result: Any, keys: tuple[Any, ...], own: Any) -> Any:
-    if not keys:
-        is_own = isinstance(own, list | dict | set) or isinstance(result, np.ndarray)  # Arrays are values
-        return own if is_own else result
-    key, *rest = keys
-    inner = _with(result[key], tuple(rest), own)
-    if type(result) is tuple:
-        return (*result[:key], inner, *result[key + 1 :])
-    result[key] = inner
-    return result
 
 
 def apply_changes(changes: Sequence[Change], arguments: dict[str, Any], made: Sequence[Any]) -> None:

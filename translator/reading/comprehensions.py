@@ -8,15 +8,15 @@ from typing import TypeGuard
 
 from ..builder import Builder
 from ..records import dataclass
+from .assignment import assign
+from .conditions import truth
 from .context import Context
-from .control import truth
 from .demand import static
 from .generators import Pieces, of_expression
 from .growing import Pile, read_as_grown
 from .inlining import inline_closure
 from .iteration import end_of, known_items
-from .liveness import Liveness
-from .stores import assign
+from .liveness import Liveness, named_in
 from .values import Closure, Enumerate, Frame, Iterated, Masked, Places, Ref, Reversed, Value, Zip, leaves_in
 from .written import Written
 
@@ -55,8 +55,8 @@ def comprehension(ctx: Context, node: _Comprehension) -> Value:
         _comprehend(ctx, node, 0, items, around)
     finally:
         ctx.comprehended = before
-        named = {n.target.id for n in ast.walk(node) if isinstance(n, ast.NamedExpr)}
-        outer.env.update((k, v) for k, v in frame.env.items() if k in named)  # those are the function's own
+        named = named_in(node)
+        outer.env.update((k, v) for k, v in frame.env.items() if k in named)
         ctx.frame = outer
     if isinstance(node, ast.DictComp):
         return dict(items)
@@ -161,6 +161,3 @@ def _is_of_rows(v: Value) -> bool:
         case Enumerate(inner=inner) | Reversed(inner=inner) | Iterated(inner=inner):
             return _is_of_rows(inner)
     return type(v) is Ref
-
-
-Context.expressions.update(dict.fromkeys((ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp), comprehension))

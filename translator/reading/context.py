@@ -10,7 +10,7 @@ import ast
 from collections import ChainMap
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -54,10 +54,8 @@ from .values import (
     is_object,
 )
 
-if TYPE_CHECKING:
-    pass
-
-Evaluator = Callable[["Context", Any], Value]
+Expressions = dict[type[ast.AST], Callable[["Context", Any], Value]]
+Statements = dict[type[ast.AST], Callable[["Context", Any, Any], Any]]
 _MISSING = object()
 WITHIN = "_untraced_within"  # marks what was raised inside of a branch or a loop: the run may not come there
 MOST_EVALUATIONS = 50_000  # of expressions, where CPython can take over: a few seconds
@@ -82,11 +80,13 @@ class Snapshot:
 
 
 class Context(Telling):
-    """One reading. Modules of the reader are functions over it, registered in the first three attributes."""
+    """One reading. Modules of the reader are functions over it; `language` sets the first five attributes."""
 
-    expressions: ClassVar[dict[type[ast.AST], Evaluator]] = {}
-    statements: ClassVar[dict[type[ast.AST], Callable[[Context, Any, Any], Any]]] = {}
+    expressions: ClassVar[Expressions] = {}
+    statements: ClassVar[Statements] = {}
     calling: ClassVar[Callable[[Context, Value, list[Value], dict[str, Value], ast.AST], Value]]
+    operating: ClassVar[Callable[[Context, type[ast.operator], Value, Value, ast.AST], Value]]
+    comparing: ClassVar[Callable[[Context, ast.cmpop, Value, Value, ast.AST], Value]]
 
     def __init__(self, builder: Builder, captures: Any) -> None:
         self.b = builder
@@ -136,6 +136,14 @@ class Context(Telling):
     def call(self, f: Value, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
         """The value of a call of whatever can be called."""
         return Context.calling(self, f, args, kwargs, node)
+
+    def binary(self, kind: type[ast.operator], left: Value, right: Value, node: ast.AST) -> Value:
+        """The value of an operator between two values."""
+        return Context.operating(self, kind, left, right, node)
+
+    def compare(self, kind: ast.cmpop, left: Value, right: Value, node: ast.AST) -> Value:
+        """The value of a comparison, `in` and `is` included."""
+        return Context.comparing(self, kind, left, right, node)
 
     @property
     def is_printed(self) -> bool:

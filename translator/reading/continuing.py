@@ -14,11 +14,11 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ..errors import UntracedError
+from .assignment import assign
 from .context import Context
-from .control import END, Flow, Kont, sequence
 from .draws import forget
+from .flow import END, Flow, Kont, sequence
 from .reach import containers_of
-from .stores import assign
 from .values import Ref, Undefined, Value, leaves_in
 
 

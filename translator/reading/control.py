@@ -1,205 +1,27 @@
-"""Statements and branches: sequences, `if`, early returns, conditional expressions.
-
-A statement returns None when control goes on behind it, and a `Flow` otherwise. Where a run-time condition decides
-whether control leaves early, each branch is read to the end of the function: `Kont` says what "the end" is.
-"""
+"""Statements and branches: `if`, early returns, `with`, `del`, definitions and imports."""
 
 from __future__ import annotations
 
 import ast
 import importlib
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from .. import make
-from ..errors import UntracedError
-from ..ir import Atom, Var
-from ..records import dataclass
-from ..shortcut import runs_always
-from ..surface.python import truth_of_many
+from ..ir import Atom
+from .assignment import bind_name
 from .attributes import get_attribute
-from .booleans import is_python_bool, python_bool
+from .conditions import truth
 from .context import Context, Snapshot
-from .demand import ask, refuse_undefined
-from .growing import Pile
+from .demand import ask
+from .flow import BREAK, CONTINUE, END, Flow, Kont, sequence
 from .joins import Joiner
 from .known import run_known
 from .liveness import imported_names
-from .protocols import is_instance, truth_of_object
-from .raising import assert_not, ends_in_raise, keep_message, raise_, read_sides
-from .selection import concrete
-from .values import Closure, Detour, DictView, Masked, Ref, Undefined, Value, leaves_in
-
-
-@dataclass(frozen=True, slots=True)
-class Flow:
-    """How control left a block: "return" (with its value), "break", "continue", or "end" of a run-time loop's body."""
-
-    kind: str
-    value: Value = None
-
-
-BREAK = Flow("break")
-CONTINUE = Flow("continue")
-END = Flow("end")
-
-
-@dataclass(frozen=True, slots=True)
-class Kont:
-    """The code after a statement. `rest` reads all that follows; `on_break`, `on_continue` what those lead to.
-
-    In the body of a run-time loop, `loop_names` are the names whose values the end of the body must know.
-    """
-
-    rest: Callable[[], Flow]
-    on_break: Callable[[], Flow] | None = None
-    on_continue: Callable[[], Flow] | None = None
-    on_return: Callable[[Value, ast.AST], Flow] | None = None
-    loop_names: frozenset[str] | None = None
-
-    def finish(self, flow: Flow | None) -> Flow:
-        """Read on until the function returns or the body of the run-time loop ends."""
-        if flow is None:
-            return self.rest()
-        if flow.kind == "break" and self.on_break is not None:
-            return self.on_break()
-        if flow.kind == "continue" and self.on_continue is not None:
-            return self.on_continue()
-        return flow
-
-
-FUNCTION_END = Kont(rest=lambda: Flow("return", None))
-
-
-def sequence(ctx: Context, body: list[ast.stmt], kont: Kont, start: int = 0) -> Flow | None:
-    """Read statements in order until control leaves; errors gain the place in the user's source."""
-    raises = ends_in_raise(body)
-    for i in range(start, len(body)):
-        s = body[i]
-        after = kont
-        if type(s) in _COMPOUND:
-
-            def rest(i: int = i) -> Flow:
-                return kont.finish(sequence(ctx, body, kont, i + 1))
-
-            after = replace(kont, rest=rest)
-        try:
-            if raises and keep_message(ctx, body, s):
-                continue
-            flow = ctx.statements[type(s)](ctx, s, after)
-        except UntracedError as error:
-            raise ctx.located(error, s) from error.__cause__
-        except Detour:
-            raise
-        except Exception as error:
-            ctx.tell(error, s)
-            raise
-        if flow is not None:
-            return flow  # type: ignore[no-any-return]
-    return None
-
-
-_COMPOUND = frozenset({ast.If, ast.For, ast.While, ast.With, ast.Match, ast.Try})
-
-
-# ---- conditions ----------------------------------------------------------------------------------
-
-
-def truth(ctx: Context, v: Value, node: ast.AST) -> bool | Atom:
-    """bool(v) where it is known, else a bool scalar. Raises ShapeError for arrays, as NumPy does."""
-    if type(v) is bool:
-        return v
-    if type(v) is Var or type(v) is Ref:
-        aval = v.aval
-        if aval.size != 1:
-            error = truth_of_many(aval.shape, "use np.any(...), np.all(...), or np.where(condition, a, b)")
-            raise ctx.located(error, node)
-        ctx.at(node)
-        x = make.reshape(ctx.b, ctx.atom(v), ())
-        return x if aval.dtype.kind == "b" else make.not_equal(ctx.b, x, 0)
-    if type(v) is Undefined:
-        refuse_undefined(ctx, v, node)
-    if isinstance(v, Masked):
-        return truth(ctx, concrete(ctx, v, node, "the truth of x[mask]"), node)
-    if type(v) is DictView:
-        return bool(v.owner)
-    if type(v) is Pile:
-        return truth(ctx, v.count, node)
-    if is_instance(v):
-        decided = truth_of_object(ctx, v, node)
-        return decided if isinstance(decided, bool) else truth(ctx, decided, node)
-    return bool(v)
-
-
-def branch_values(
-    ctx: Context, condition: Atom, then: Callable[[], Value], orelse: Callable[[], Value], node: ast.AST
-) -> Value:
-    """The value of a conditional expression: only one side runs."""
-    shots = read_sides(ctx, condition, then, orelse)
-    if not isinstance(shots, tuple):
-        return shots()
-    joiner = Joiner(ctx, condition, *shots)
-    simple = _logical(ctx, condition, shots)
-    if simple is not None:
-        return simple
-    joiner.join_state(None)
-    value = joiner.join(shots[0].flow, shots[1].flow, "t")
-    check_defined(ctx, value, node)
-    ctx.at(node)
-    joiner.finish(value)
-    return value
-
-
-def _logical(ctx: Context, condition: Atom, shots: tuple[Snapshot, Snapshot]) -> Value | None:
-    """`c and x`, `c or x` of cheap bool scalars as one operation: a branch would cost more than both sides."""
-    values = [s.flow for s in shots]
-    is_bool = [type(v) is bool or (isinstance(v, Var | np.bool_) and _is_bool(v)) for v in values]
-    if not all(is_bool) or not all(_is_cheap(s) for s in shots) or _binds(*shots):
-        return None
-    then, orelse = values
-    pythons = [is_python_bool(ctx, v) for v in values]
-    if any(pythons) and not all(pythons) and condition is not then and condition is not orelse:
-        return None  # of Python's class or NumPy's, as the run decides
-    if orelse is condition or orelse is False:
-        _inline(ctx, shots)
-        found = ctx.wrap(make.logical_and(ctx.b, condition, ctx.atom(then)))
-    elif then is condition or then is True:
-        _inline(ctx, shots)
-        found = ctx.wrap(make.logical_or(ctx.b, condition, ctx.atom(orelse)))
-    else:
-        return None
-    return python_bool(ctx, found) if all(pythons) and not is_python_bool(ctx, found) else found
-
-
-def _is_bool(v: Any) -> bool:
-    return not isinstance(v, Var) or v.aval.dtype.kind == "b"
-
-
-def _is_cheap(shot: Snapshot) -> bool:
-    return not (shot.cells or shot.containers or shot.attributes) and runs_always(shot.builder.statements)
-
-
-def _binds(then: Snapshot, orelse: Snapshot) -> bool:
-    """Whether one of the sides binds a name (`:=`)."""
-    return any(then.env.get(name) is not orelse.env.get(name) for name in {**then.env, **orelse.env})
-
-
-def _inline(ctx: Context, shots: tuple[Snapshot, Snapshot]) -> None:
-    for shot in shots:
-        for s in shot.builder.statements:
-            ctx.b.append(s)
-
-
-def check_defined(ctx: Context, value: Value, node: ast.AST) -> None:
-    for v in leaves_in(value):
-        if isinstance(v, Undefined):
-            refuse_undefined(ctx, v, node, "the value")
-
-
-# ---- statements ----------------------------------------------------------------------------------
+from .raising import assert_not, ends_in_raise, raise_, read_sides
+from .stores import delete_item
+from .values import Undefined, leaves_in
 
 
 def if_(ctx: Context, node: ast.If, kont: Kont) -> Flow | None:
@@ -353,8 +175,6 @@ def _enter_unchanged(ctx: Context, what: Any, call: ast.Call) -> None:
 
 
 def delete(ctx: Context, node: ast.Delete, kont: Kont) -> None:
-    from .stores import delete_item
-
     for t in node.targets:
         if isinstance(t, ast.Name):
             ctx.frame.env.pop(t.id, None)
@@ -363,24 +183,16 @@ def delete(ctx: Context, node: ast.Delete, kont: Kont) -> None:
             delete_item(ctx, ctx.eval(t.value), ctx.eval(t.slice), t)
 
 
+def raise_statement(ctx: Context, node: ast.Raise, kont: Kont) -> None:
+    raise_(ctx, node)
+
+
 def assert_(ctx: Context, node: ast.Assert, kont: Kont) -> None:
     assert_not(ctx, node, truth(ctx, ctx.eval(node.test), node.test))
 
 
-def function_def(ctx: Context, node: ast.FunctionDef, kont: Kont) -> None:
-    from .expressions import function_defaults
-    from .stores import bind_name
-    decorators = [ctx.eval(d) for d in node.decorator_list]
-    value: Value = Closure(node, ctx.frame, function_defaults(ctx, node.args))
-    for decorate, written in zip(reversed(decorators), reversed(node.decorator_list), strict=True):
-        value = ctx.call(decorate, [value], {}, written)
-    bind_name(ctx, node.name, value)
-
-
 def import_(ctx: Context, node: ast.Import | ast.ImportFrom, kont: Kont) -> None:
     """Modules are imported when the function is translated; what is read from them is guarded like other globals."""
-    from .stores import bind_name
-
     for alias, name in zip(node.names, imported_names(node), strict=True):
         if isinstance(node, ast.Import):
             module = importlib.import_module(alias.name)
@@ -394,24 +206,3 @@ def import_(ctx: Context, node: ast.Import | ast.ImportFrom, kont: Kont) -> None
         except AttributeError:
             value = ctx.captures.known(importlib.import_module(f"{module.__name__}.{alias.name}"))
         bind_name(ctx, name, value)
-
-
-Context.statements.update(
-    {
-        ast.If: if_,
-        ast.Return: return_,
-        ast.Break: break_,
-        ast.Continue: continue_,
-        ast.Pass: pass_,
-        ast.Global: pass_,
-        ast.Nonlocal: pass_,
-        ast.Expr: expression,
-        ast.With: with_,
-        ast.Delete: delete,
-        ast.Raise: lambda ctx, node, kont: raise_(ctx, node),
-        ast.Assert: assert_,
-        ast.Import: import_,
-        ast.ImportFrom: import_,
-        ast.FunctionDef: function_def,
-    }
-)

@@ -392,3 +392,9 @@ def from_arguments(ctx: Context, v: Value) -> bool:
     """Whether a number depends on the values of arguments alone: on no loop, on no array."""
     walker = _Walker(ctx)
     return type(v) is not Var or (walker.visit(v) and not walker.loops)
+
+
+def check_defined(ctx: Context, value: Value, node: ast.AST) -> None:
+    for v in leaves_in(value):
+        if isinstance(v, Undefined):
+            refuse_undefined(ctx, v, node, "the value")

@@ -38,7 +38,7 @@ from .signature import aval_of, bind, is_array_without_axes
 from .values import Foreign, Ref, Value, is_leaf, leaves_in
 
 if TYPE_CHECKING:
-    from .iteration import Steps
+    from .iterables import Steps
 
 
     Generator = np.random.RandomState | np.random.Generator

@@ -16,32 +16,17 @@ import numpy as np
 from .. import make
 from ..library.gathering import GatherScatterMode
 from ..library.scattering import changed, scattered
+from .array_stores import store_selected
+from .attributes import UPDATES
 from .context import Context
-from .indexing import index_value, mask_of, parse_key
+from .indexing import mask_of, masked, parse_key
 from .inlining import inline
 from .moded import MODES, moded
-from .selection import masked, store_selected
 from .stores import store
+from .subscripts import index_value
 from .values import Ref, Update, UpdatePlace, Value
 
-UPDATES: dict[str, np.ufunc] = {
-    "add": np.add,
-    "subtract": np.subtract,
-    "multiply": np.multiply,
-    "mul": np.multiply,
-    "divide": np.divide,
-    "power": np.power,
-    "min": np.minimum,
-    "max": np.maximum,
-}
 _PROMISES = frozenset({"indices_are_sorted", "unique_indices", "mode", "fill_value", "wrap_negative_indices"})
-
-
-def update_of(ctx: Context, place: UpdatePlace, name: str, node: ast.AST) -> Update:
-    """Raises AttributeError for a name that x.at[i] does not have."""
-    if name in ("apply", "get", "set") or name in UPDATES:
-        return Update(place, name)
-    raise AttributeError(f"x.at[...] has no attribute {name!r}")
 
 
 def call_update(ctx: Context, update: Update, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:

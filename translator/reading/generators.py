@@ -19,7 +19,7 @@ from typing import Any
 from ..errors import CutError, Diagnostic
 from .aliases import memory_of
 from .context import Context
-from .iteration import Getter, known_items
+from .iterables import Getter
 from .liveness import Liveness, Names, reads
 from .nodes import nodes_of
 from .reach import containers_of, objects_of
@@ -30,22 +30,6 @@ Seen = Iterable[tuple[Frame, str]]
 _NONE: Names = frozenset()
 _WHY = "it would do so a piece at a time, between what its consumer does"
 _INSTEAD = "collect the values in a list"
-
-
-def yield_(ctx: Context, node: ast.Yield) -> Value:
-    _collect(ctx, [None if node.value is None else ctx.eval(node.value)])
-    return None
-
-
-def yield_from(ctx: Context, node: ast.YieldFrom) -> Value:
-    _collect(ctx, known_items(ctx, ctx.eval(node.value), node))
-    return None
-
-
-def _collect(ctx: Context, values: list[Value]) -> None:
-    held = ctx.frame.env[YIELDS]
-    ctx.touch(held)
-    held.extend(values)
 
 
 class Pieces:
@@ -126,7 +110,7 @@ def taken(ctx: Context, g: Generator, node: ast.AST) -> list[Value]:
     if g.used is not False:
         why = "its values are gone after the first time"
         ctx.cut(node, f"{g.name}, which is an iterator, is consumed again", why, "make a list of it first, list(...)")
-    _check_unchanged(ctx, g, node)
+    check_unchanged(ctx, g, node)
     ctx.set_attribute(g, "used", True)
     return list(g.items)
 
@@ -137,11 +121,12 @@ def getters(ctx: Context, g: Generator, node: ast.AST) -> list[Getter]:
 
 
 def _item(ctx: Context, g: Generator, item: Value, node: ast.AST) -> Value:
-    _check_unchanged(ctx, g, node)
+    check_unchanged(ctx, g, node)
     return item
 
 
-def _check_unchanged(ctx: Context, g: Generator, node: ast.AST) -> None:
+def check_unchanged(ctx: Context, g: Generator, node: ast.AST) -> None:
+    """Leave to CPython a generator whose variables have changed since it was made."""
     targets = [target for target, _, _ in ctx.journal[g.mark :]]
     outside = {id(cell) for _, _, cell in ctx.captures.params}  # which it may read in functions outside this one
     changed = not outside.union(map(id, (*g.cells, *g.containers))).isdisjoint(map(id, targets))
@@ -149,6 +134,3 @@ def _check_unchanged(ctx: Context, g: Generator, node: ast.AST) -> None:
     if changed or any(_meaning(frame, name) is not value for frame, name, value in g.names):
         why = "the values that are still to come would see it"
         ctx.cut(node, f"what {g.name} reads has changed before it is used up", why, _INSTEAD)
-
-
-Context.expressions.update({ast.Yield: yield_, ast.YieldFrom: yield_from})

@@ -6,6 +6,7 @@ import builtins
 import contextvars
 import enum
 import functools
+import inspect
 import types
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
@@ -341,7 +342,8 @@ class Captures:
         if type(value) in (set, frozenset):
             self.guard(capture, "equal", value.copy(), space)
             return value.copy()
-        if hasattr(type(value), "__untraced_value__"):  # immutable, equal by what it holds: a PyTreeDef
+        if hasattr(type(value), "__untraced_value__") or type(value) is inspect.Signature:
+            # immutable, equal by what it holds: a PyTreeDef
             self.guard(capture, "equal", value, space)
             return value
         bound = isinstance(value, types.MethodType | types.BuiltinMethodType)  # another object at every look

@@ -17,10 +17,10 @@ from ..purpose import purpose
 from ..surface.arguments import NeedStatic
 from .context import Context
 from .demand import demand, static
+from .generators import taken
 from .growing import Pile
 from .indexing import copy_of_line
 from .inlining import inline
-from .iteration import known_items
 from .layout import note_result
 from .marked import is_list_of_places, is_unique, list_of_places, unique
 from .output import signature_of, take_output, write_output
@@ -58,7 +58,7 @@ def call_handler(
     args = [_with_arrays(ctx, a, f, node) if type(a) is list or type(a) is tuple else a for a in args]
     args = [copy_of_line(ctx, a) if type(a) is Flat else a for a in args]
     if f is np.indices:
-        args = [tuple(known_items(ctx, a, node)) if type(a) is Generator else a for a in args]
+        args = [tuple(taken(ctx, a, node)) if type(a) is Generator else a for a in args]
     for v in (*args, *kwargs.values()):
         if type(v) is RunRange:
             static(ctx, v, node, "the range")

@@ -22,16 +22,11 @@ from ..tree import tree_map
 from .context import Context
 from .conversion import closure_converted
 from .inner import Inner
+from .iteration import known_items
 from .known import run_known
-from .libraries import is_library
+from .libraries import accelerated_function, is_library
 from .streams import read_back
 from .values import Bound, Closure, Foreign, Partial, Value, is_leaf, is_runtime
-
-
-def accelerated_function(f: Any) -> types.FunctionType | None:
-    """The Python function behind an accelerated one, which is read like any other; None for all else."""
-    function = getattr(f, "__untraced_function__", None)
-    return function if type(function) is types.FunctionType and not hasattr(function, "__untraced_read__") else None
 
 
 def is_hook(f: Any) -> bool:
@@ -57,8 +52,6 @@ def call_hook(ctx: Context, f: Any, args: list[Value], kwargs: dict[str, Value],
     given = [_readable(ctx, v, k, node) for v, k in itertools.zip_longest(args, places[: len(args)], fillvalue="")]
     named = {k: _readable(ctx, v, k, node) for k, v in kwargs.items()}
     if "leaves" in parameters:  # which may be the rows of an array
-        from .iteration import known_items
-
         place = parameters.index("leaves")
         given[place:] = [known_items(ctx, v, node) for v in given[place:]]
         named = {k: known_items(ctx, v, node) if k == "leaves" else v for k, v in named.items()}

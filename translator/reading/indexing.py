@@ -3,34 +3,26 @@
 from __future__ import annotations
 
 import ast
-import collections
 from typing import Any, NoReturn
 
 import numpy as np
 
-from .. import make, ops, surface
-from ..errors import CutError, DTypeError, OutOfBoundsError, ShapeError
+from .. import make, ops
+from ..errors import DTypeError, OutOfBoundsError, ShapeError
 from ..ir import Atom, Aval, Const, Shape, Var
 from ..ops.core import At, AxesAttrs, Dim, Dyn, Gather, Run, ShapeAttrs, read_by
 from ..records import dataclass
-from ..surface.python import as_python
 from .context import Context
-from .demand import LENGTH, demand, difference, from_arguments, interval, is_searched, static
-from .growing import Growing, Pile, item
-from .keyed import are_choices, element_at
-from .known import run_known
+from .demand import LENGTH, demand, difference, from_arguments, interval, static
 from .layout import note_gathered
 from .runs import width_of
-from .selection import LEAVES, gathered, gathered_at, index_selection, masked
-from .shifting import backwards, window_of
-from .signature import MOST_NUMBERS
+from .shifting import window_of
 from .sliding import slid
 from .steps import indexed_aval
 from .values import (
+    FULL,
     Bounds,
-    Filling,
     Flat,
-    Foreign,
     IndexStep,
     Masked,
     OpStep,
@@ -38,9 +30,6 @@ from .values import (
     Places,
     Ref,
     RunRange,
-    Undefined,
-    UpdatePlace,
-    Updater,
     Value,
     describe,
     is_runtime,
@@ -64,100 +53,6 @@ class Key:
         return indexed_aval(base, self.dims, self.atoms)
 
 
-def subscript(ctx: Context, node: ast.Subscript) -> Value:
-    return index_value(ctx, ctx.eval(node.value), ctx.eval(node.slice), node)
-
-
-def index_value(ctx: Context, base: Value, key: Value, node: ast.AST) -> Value:
-    """`base[key]` for arrays and containers."""
-    if type(base) is Ref:
-        return index_array(ctx, base, key, node)
-    if type(base) is Flat:
-        return index_array(ctx, copy_of_line(ctx, base), key, node)
-    if (type(base) is Var and not base.aval.weak and ctx.boxes) or isinstance(base, np.generic):
-        return index_array(ctx, ctx.boxed(base), key, node)
-    if type(base) is Var:
-        if (key == () or key is Ellipsis) and not ctx.boxes:
-            return base
-        error = DTypeError if base.aval.weak else OutOfBoundsError
-        raise ctx.error(error, node, f"{describe(base)} is not subscriptable", instead="index an array")
-    source = surface.subscript_source(type(base.value if isinstance(base, Foreign) else base))
-    if source is not None:
-        from .inlining import inline
-
-        return inline(ctx, source, [key], {}, node, fixed=True)
-    if isinstance(base, Foreign):
-        return _index_foreign(ctx, base, key, node)
-    if isinstance(base, Growing):
-        return item(ctx, base, key, node)
-    if type(base) is Pile:
-        from . import piled
-
-        return piled.item(ctx, base, key, node)
-    if type(base) is Filling:
-        from .listed import last
-
-        return last(ctx, base, node)
-    if isinstance(base, Updater):
-        return UpdatePlace(base.array, key)
-    if isinstance(base, Masked):
-        return index_selection(ctx, base, key, node)
-    if isinstance(base, RunRange):
-        base = static(ctx, base, node, "a range that is indexed")
-    if isinstance(base, Undefined):
-        ctx.refuse(node, f"indexing {describe(base)} is not in the language")
-    method = ctx.captures.part(type(base), "__getitem__")
-    if hasattr(method, "__code__") and not isinstance(base, dict | list | tuple):
-        return ctx.call(method, [base, key], {}, node)
-    return _element(ctx, base, key, node)
-
-
-def _element(ctx: Context, base: Value, key: Value, node: ast.AST) -> Value:
-    """An element of a list, tuple or dict. Where the run decides the place, one of numbers, or of what is alike."""
-    many = number_line(ctx, base)
-    if many is not None and len(many) > MANY_NUMBERS and _is_run_time_int(key):
-        return number_at(ctx, many, key, node)
-    if _is_run_time_int(key) and is_searched(ctx, key) and are_choices(ctx, base):
-        return element_at(ctx, list(base), key, node)
-    try:
-        known = static(ctx, key, node, "the index of a container")
-    except CutError:
-        if many is None or not _is_run_time_int(key):
-            raise
-        return number_at(ctx, many, key, node)
-    if isinstance(base, collections.defaultdict) and known not in base and base.default_factory is not None:
-        ctx.touch(base)
-        base[known] = ctx.call(base.default_factory, [], {}, node)
-    return run_known(ctx, node, lambda b, k: b[k], base, known)
-
-
-MANY_NUMBERS = 64
-"""Loops over fewer are written out: `for c in coefficients: y = y * x + c` then goes once over its arrays."""
-_DTYPES: dict[type, type[np.generic]] = {int: np.int64, float: np.float64}
-
-
-def number_line(ctx: Context, v: Value) -> np.ndarray[Any, Any] | None:
-    """The elements of a container of more than `MOST_NUMBERS` Python ints, or floats, as an array, of which the run may
-    choose one; None for any other value, and in the library, whose coefficients are written out.
-    """
-    if ctx.frame.fixed or type(v) not in (list, tuple, bytes, bytearray) or len(v) <= MOST_NUMBERS:
-        return None
-    kinds = set(map(type, v))
-    dtype = _DTYPES.get(kinds.pop()) if len(kinds) == 1 else None
-    if dtype is None or (dtype is np.int64 and not -(2**63) <= min(v) <= max(v) < 2**63):
-        return None
-    return np.array(list(v), dtype)
-
-
-def number_at(ctx: Context, numbers: np.ndarray[Any, Any], key: Value, node: ast.AST) -> Value:
-    """Python's number at a place that the run decides, of many known ones (a table of remainders, long weights)."""
-    return ctx.wrap(as_python(ctx.b, ctx.atom(index_array(ctx, Ref(ctx.cell(make.lift(numbers))), key, node))))
-
-
-def _is_run_time_int(key: Value) -> bool:
-    return type(key) is Var and not key.aval.shape and key.aval.dtype.kind in "iu"
-
-
 def flat_of(ctx: Context, x: Value) -> Flat:
     """`x.flat`. The elements in C order are x's own memory, wherever they lie: no reshape that might copy."""
     if type(x) is not Ref:
@@ -172,29 +67,12 @@ def copy_of_line(ctx: Context, flat: Flat) -> Ref:
     return Ref(ctx.cell(ctx.read(flat.line)))
 
 
-def _index_foreign(ctx: Context, base: Foreign, key: Value, node: ast.AST) -> Value:
-    method = ctx.captures.part(type(base.value), "__getitem__")
-    if hasattr(method, "__code__"):
-        return ctx.call(method, [base, key], {}, node)
-    what = f"indexing a {type(base.value).__name__} from outside the function"
-    raise ctx.error(CutError, node, what, instead="pass it as an argument")
-
-
-def index_array(ctx: Context, base: Ref, key: Value, node: ast.AST) -> Value:
-    if type(key) is tuple and len(key) == 1:
-        (key,) = key
-    key = mask_for(ctx, key, base.aval.shape)
-    if isinstance(key, Masked):
-        return gathered(ctx, base, key, node)
-    if type(key) is tuple and any(isinstance(e, Masked) for e in key) and all(map(_is_place, key)):
-        return gathered_at(ctx, base, key, node)
-    turned = backwards(ctx, key, base.aval.shape[0]) if base.aval.shape else None
-    if turned is not None:
-        return index_value(ctx, index_array(ctx, base, turned, node), slice(None, None, -1), node)
+def indexed(ctx: Context, base: Ref, key: Value, node: ast.AST) -> Value:
+    """`base[key]` for a key without selections: a view, what index arrays gather, or what a mask selects."""
     if type(key) is tuple and any(e is None for e in key) and any(map(_gathers, key)):
         # a new axis counts as a slice of what has that axis
         axes = tuple(e if e is None or e is Ellipsis else slice(None) for e in key for _ in range(_axes_taken(e)))
-        base = index_value(ctx, base, axes, node)
+        base = indexed(ctx, base, axes, node)
         key = tuple(slice(None) if e is None else e for e in key)
     mask = mask_of(ctx, base.aval.shape, key, node)
     if mask is not None:
@@ -211,10 +89,6 @@ def index_array(ctx: Context, base: Ref, key: Value, node: ast.AST) -> Value:
     view = extend_index(ctx, base, parsed)
     has_ellipsis = key is Ellipsis or (type(key) is tuple and any(e is Ellipsis for e in key))
     return view if view.aval.shape or (has_ellipsis and ctx.boxes) else ctx.number(view)
-
-
-def _is_place(e: Value) -> bool:
-    return isinstance(e, Masked | int | np.integer | Var | Ref)
 
 
 def selected_view(ctx: Context, base: Ref, parsed: Key, key: Value, node: ast.AST) -> Masked:
@@ -590,3 +464,11 @@ def same_mask(ctx: Context, a: Atom, b: Atom) -> bool:
 
 def _same_const(p: Atom, q: Atom) -> bool:
     return isinstance(p, Const) and isinstance(q, Const) and p.key == q.key
+
+
+LEAVES = "a slice leaves its axis, and is shorter there: keep its ends inside, x[max(lo, 0):min(hi, n)]"
+
+
+def masked(ctx: Context, whole: Ref, mask: Atom) -> Masked:
+    """`whole[mask]`: the mask stands for the leading axes."""
+    return Masked(whole, (Places(mask), *[FULL] * (whole.aval.ndim - mask.aval.ndim)))

@@ -11,9 +11,9 @@ from ..errors import CutError, SourcelessError, UntracedError
 from ..verdict import is_verdict
 from . import fence, recursion
 from .context import Context
-from .control import FUNCTION_END, sequence
+from .flow import FUNCTION_END, sequence
 from .generators import Pieces, of_function
-from .iteration import held
+from .iterables import held
 from .libraries import is_library
 from .liveness import Liveness, liveness
 from .signature import misfit

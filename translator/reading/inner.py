@@ -22,14 +22,16 @@ from ..ir import Atom, Block, Capture, Function, Param, Var, free_variables
 from ..rewrite import copy_block, prune
 from ..tree import Kind, TreeDef, close_node
 from .context import Context
+from .results import MadeHere, Reading, read_specialised, result_tree
 from .signature import Signature, static_value
+from .signatures import signature_of_closure
 from .source import Source
 from .values import Bound, Closure, Partial, Ref, Value
 
 FREE = "free variable"  # `Capture.name` of a hidden parameter whose `function` is the variable outside
 
 
-class Inner:
+class Inner(MadeHere):
     """A function defined while reading, with the reading that it belongs to. It is read anew for each signature."""
 
     __hash__ = None  # type: ignore[assignment]  # it lives no longer than the reading, so nothing may remember it
@@ -44,8 +46,6 @@ class Inner:
 
     def __untraced_read__(self, signature: Signature) -> Any:
         """Raises UnsupportedError where the function writes to an array outside it."""
-        from .reader import read_specialised
-
         known = {i for i, value in enumerate(signature.values) if value is not None}
         asked = frozenset(i for i in known if (self.node, i) in self.ctx.loops.unroll)
         left = [i if i in known else None for i in range(len(signature.avals)) if i not in asked]
@@ -53,8 +53,6 @@ class Inner:
 
     def _read(self, leaves: Sequence[int | None], signature: Signature) -> Any:
         """`leaves` numbers those of the signature whose value can be asked for."""
-        from .reader import Reading, result_tree
-
         variables: list[Var] = []
         results: list[Atom] = []
 
@@ -107,13 +105,6 @@ class Inner:
         )
 
 
-def is_made_here(f: Any) -> bool:
-    """Whether this is an inner function, or what transformations and `accelerate` have made of one."""
-    while hasattr(f, "__untraced_read__") and not isinstance(f, Inner) and hasattr(f, "fun"):
-        f = f.fun
-    return isinstance(f, Inner)
-
-
 class Argument(Inner):
     """An inner function among the arguments of a transformed one: part of the structure of that call, so hashable."""
 
@@ -134,17 +125,7 @@ def _signature_of(value: Closure | Bound | Partial) -> inspect.Signature:
     kind = inspect.Parameter
     if not isinstance(value, Closure):
         return inspect.Signature([kind("args", kind.VAR_POSITIONAL), kind("kwargs", kind.VAR_KEYWORD)])
-    spec = value.node.args
-
-    def parameter(a: ast.arg, how: Any) -> inspect.Parameter:
-        return kind(a.arg, how, default=value.defaults.get(a.arg, kind.empty))
-
-    found = [parameter(a, kind.POSITIONAL_ONLY) for a in spec.posonlyargs]
-    found += [parameter(a, kind.POSITIONAL_OR_KEYWORD) for a in spec.args]
-    found += [kind(spec.vararg.arg, kind.VAR_POSITIONAL)] if spec.vararg else []
-    found += [parameter(a, kind.KEYWORD_ONLY) for a in spec.kwonlyargs]
-    found += [kind(spec.kwarg.arg, kind.VAR_KEYWORD)] if spec.kwarg else []
-    return inspect.Signature(found)
+    return signature_of_closure(value)
 
 
 def _arguments(ctx: Context, signature: Signature, variables: list[Var]) -> dict[str, Value]:

@@ -13,18 +13,20 @@ import numpy as np
 from .. import make
 from ..errors import DTypeError
 from ..ir import Var
-from ..records import dataclass
 from ..surface.python import as_python
 from .contents import known_arrays
 from .context import Context
 from .demand import refuse_undefined, static
+from .generators import getters, taken
 from .growing import Growing, Pile, item, length
-from .indexing import MANY_NUMBERS, index_array, index_value, number_line
+from .iterables import UNROLL_LIMIT, Getter, Steps, consumed
 from .known import run_known
 from .marked import rows_at_true
+from .piled import all_items, element
 from .protocols import is_instance, refuse_loop, special
 from .runs import first, past
 from .selection import concrete
+from .subscripts import MANY_NUMBERS, index_array, index_value, number_line
 from .values import (
     Bounds,
     DictView,
@@ -45,25 +47,6 @@ from .values import (
     Zip,
     describe,
 )
-
-UNROLL_LIMIT = 2000
-
-
-@dataclass(frozen=True, slots=True)
-class Steps:
-    """Iteration by a counter: `range(start, stop, step)`, and the element at each value of the counter.
-
-    `length` is the number of steps where it is known. `last` is the value of the counter that one more iteration has,
-    which is read behind the loop.
-    """
-
-    start: Value
-    stop: Value
-    step: Value
-    length: int | None
-    element: Callable[[Value], Value]
-    reverse: bool = False
-    last: int | None = None
 
 
 def known_items(ctx: Context, v: Value, node: ast.AST) -> list[Value]:
@@ -86,16 +69,12 @@ def known_items(ctx: Context, v: Value, node: ast.AST) -> list[Value]:
         case Endless():
             _cut_endless(ctx, node)
         case Pile():
-            from .piled import all_items
-
             return all_items(ctx, v, node)
         case Iterated():
             return known_items(ctx, consumed(ctx, v, node), node)
         case DictView():
             return v.elements
         case Generator():
-            from .generators import taken
-
             return taken(ctx, v, node)
         case Grid(shape=shape):
             _check_length(ctx, math.prod(shape), node)
@@ -135,27 +114,6 @@ def _cut_endless(ctx: Context, node: ast.AST) -> NoReturn:
     ctx.cut(node, "a loop over an iterator without an end", instead="write `while True` and a counter")
 
 
-def held(ctx: Context, v: Value) -> Value:
-    """`v` as a name or a container holds it: of an iterator it is known when it has been consumed."""
-    if type(v) in (Zip, Enumerate, Reversed, Grid):
-        return Iterated(v)
-    return v if type(v) is not list else ctx.iterator(v) or v
-
-
-def consumed(ctx: Context, v: Value, node: ast.AST) -> Value:
-    """The elements an iterator runs over, which nobody may ask it for again; `v` itself if it is no held iterator."""
-    if type(v) is not Iterated:
-        return v
-    if v.used is not False:
-        why = "it is empty or half-empty after the first time"
-        ctx.cut(node, "an iterator is consumed again", why, "make a list of it first, list(...)")
-    ctx.set_attribute(v, "used", True)
-    return v.inner
-
-
-Getter = Callable[[], Value]
-
-
 def item_getters(ctx: Context, v: Value, node: ast.AST) -> list[Getter]:
     """One function an element, which reads it when its turn comes: the loop may have written the array by then."""
     match v:
@@ -178,8 +136,6 @@ def item_getters(ctx: Context, v: Value, node: ast.AST) -> list[Getter]:
         return [functools.partial(_among, ctx, v, item, list(v), node) for item in v]
     made = v if type(v) is Generator else ctx.iterator(v)
     if made is not None:
-        from .generators import getters
-
         return getters(ctx, made, node)
     if type(v) is list:
         return [functools.partial(_on_list, ctx, v, i, len(v), node) for i in range(len(v))]
@@ -313,8 +269,6 @@ def steps_of(ctx: Context, v: Value, node: ast.AST) -> Steps | None:
 
 
 def _steps_of_pile(ctx: Context, v: Pile, node: ast.AST, reverse: bool = False) -> Steps:
-    from .piled import element
-
     return Steps(0, v.count, 1, None, lambda i: element(ctx, v, i, node), reverse)
 
 
@@ -342,12 +296,10 @@ def length_of(ctx: Context, v: Value, node: ast.AST) -> int | None:
 
 def _place(ctx: Context, i: Value, shape: tuple[int, ...], node: ast.AST) -> Value:
     """The index of element number `i`."""
-    from .expressions import binary
-
     place: list[Value] = []
     for n in shape[:0:-1]:
-        place.append(binary(ctx, ast.Mod, i, n, node))
-        i = binary(ctx, ast.FloorDiv, i, n, node)
+        place.append(ctx.binary(ast.Mod, i, n, node))
+        i = ctx.binary(ast.FloorDiv, i, n, node)
     return (i, *reversed(place)) if shape else ()
 
 
@@ -371,24 +323,20 @@ def _from_zero(ctx: Context, v: Value, node: ast.AST) -> Steps | None:
         return steps
     if steps.length is None:
         return None
-    from .expressions import binary
-
     def element(i: Value) -> Value:
-        scaled = i if steps.step == 1 else binary(ctx, ast.Mult, i, steps.step, node)
-        return steps.element(scaled if steps.start == 0 else binary(ctx, ast.Add, scaled, steps.start, node))
+        scaled = i if steps.step == 1 else ctx.binary(ast.Mult, i, steps.step, node)
+        return steps.element(scaled if steps.start == 0 else ctx.binary(ast.Add, scaled, steps.start, node))
 
     return Steps(0, steps.length, 1, steps.length, element)
 
 
 def _enumerate(ctx: Context, inner: Value, start: Value, node: ast.AST) -> Steps | None:
-    from .expressions import binary
-
     steps = _from_zero(ctx, inner, node)
     if steps is None:
         return None
 
     def element(i: Value) -> Value:
-        count = i if type(start) is int and start == 0 else binary(ctx, ast.Add, i, start, node)
+        count = i if type(start) is int and start == 0 else ctx.binary(ast.Add, i, start, node)
         return (count, steps.element(i))
 
     return Steps(0, steps.stop, 1, steps.length, element)

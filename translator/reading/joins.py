@@ -15,7 +15,8 @@ from ..checked import may_fail
 from ..errors import CutError, Diagnostic
 from ..ir import Atom, Aval, Block, If, Var
 from ..ops.core import promote
-from .aliases import Union, settle
+from ..purpose import purpose
+from .aliases import Union, is_callers, settle
 from .context import Context, Snapshot
 from .demand import ask
 from .growing import grow
@@ -24,6 +25,7 @@ from .libraries import is_library
 from .reach import restore_container
 from .values import (
     Cell,
+    Choice,
     Closure,
     Foreign,
     Masked,
@@ -38,6 +40,18 @@ from .values import (
 
 Pair = tuple[Value, Value]
 _LADDER = "ifc"
+
+
+def _choice_of(ctx: Context, v: Ref) -> Choice:
+    """Which of the caller's arrays a view is of: one, or one of those that a branch before has left."""
+    known = v.cell.choice
+    numbers = {a for s in v.path for a in getattr(s, "dynamic", ()) if isinstance(a, Var)}
+    if not numbers <= ctx.callers.variables:  # they may be the branch's, which nobody knows after it
+        return Choice(make.lift(np.int64(0)), (None,))
+    if known is not None:
+        of = tuple(r if r is None or not v.path else Ref(r.cell, (*r.path, *v.path)) for r in known.of)
+        return Choice(known.number, of)
+    return Choice(make.lift(np.int64(0)), (v if is_callers(ctx, v.cell) else None,))
 
 
 class Joiner:
@@ -129,8 +143,17 @@ class Joiner:
             self.refs[key] = Ref(joined)
             joined.sources = (x.cell, y.cell)
             note_either(joined, x, y)
+            self._note_choice(joined, x, y)
             self.chosen.append((joined, name))
         return self.refs[key]
+
+    def _note_choice(self, joined: Cell, x: Ref, y: Ref) -> None:
+        """Which of the caller's arrays it is."""
+        sides = [_choice_of(self.ctx, v) for v in (x, y)] if purpose().hands_back else []
+        if any(found is not None for side in sides for found in side.of):
+            then, orelse = sides
+            number = make.add(self.shots[1].builder, orelse.number, len(then.of))
+            joined.choice = Choice(self.slot(then.number, number, "which"), (*then.of, *orelse.of))
 
     def _read(self, side: int, v: Ref) -> Atom:
         with self.ctx.inside(self.shots[side]):

@@ -16,16 +16,17 @@ from typing import Any
 from .. import make
 from ..ir import Const
 from ..records import dataclass
+from .assignment import assign
 from .carry import NeedsKept, NeedsValue, close_value, mismatch_error, open_value, zero
 from .context import Context
-from .control import END, Flow, Kont, join_ends, sequence
+from .control import join_ends
 from .demand import ask, refuse_undefined, sign_of
-from .expressions import binary, compare_pair, logic
-from .iteration import UNROLL_LIMIT, Steps
+from .flow import END, Flow, Kont, sequence
+from .iterables import UNROLL_LIMIT, Steps
 from .joins import Joiner
-from .loops import WhileLoop
+from .kept_loops import WhileLoop
+from .operators import binary, compare_pair, logic
 from .raising import ends_in_raise, read_sides
-from .stores import assign
 from .values import Ref, Restart, Undefined, Value, leaves_in
 
 

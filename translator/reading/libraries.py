@@ -40,3 +40,9 @@ def _is_standard(root: str) -> bool:
     """Whether a module with the name of a standard one, say `test` or `code`, is that one and not the user's."""
     file = getattr(sys.modules.get(root), "__file__", None)
     return root != "__main__" and (file is None or file.startswith(os.path.dirname(os.__file__) + os.sep))
+
+
+def accelerated_function(f: Any) -> types.FunctionType | None:
+    """The Python function behind an accelerated one, which is read like any other; None for all else."""
+    function = getattr(f, "__untraced_function__", None)
+    return function if type(function) is types.FunctionType and not hasattr(function, "__untraced_read__") else None

@@ -24,12 +24,12 @@ from ..ir import Apply, Atom, Aval, Block, Var, walk
 from ..ops.core import At, IndexAttrs
 from ..passes.kinds import are_of_one_kind
 from ..surface.python import as_python
+from .array_stores import store_array
 from .carry import Outcome
 from .context import Context
-from .indexing import index_array
-from .iteration import Steps
+from .indexing import indexed
+from .iterables import Steps
 from .reach import objects_of
-from .stores import store_array
 from .values import Detour, Filling, Ref, Restart, Value, is_runtime
 
 CROWD = 64  # elements that are used one by one
@@ -249,7 +249,7 @@ def last(ctx: Context, f: Filling, node: ast.AST) -> Value:
         return _element(ctx, f, _place(ctx, f, -1), node)
     f.aval = f.aval or _aval(ctx, f.before[-1])
     guess = Ref(ctx.cell(make.empty(ctx.b, (1, *f.aval.shape), f.aval.dtype)))
-    return _as_element(ctx, f, index_array(ctx, guess, 0, node))
+    return _as_element(ctx, f, indexed(ctx, guess, 0, node))
 
 
 def _place(ctx: Context, f: Filling, ahead: int) -> Value:
@@ -258,7 +258,7 @@ def _place(ctx: Context, f: Filling, ahead: int) -> Value:
 
 def _element(ctx: Context, f: Filling, place: Value, node: ast.AST) -> Value:
     assert f.rows is not None
-    return _as_element(ctx, f, index_array(ctx, f.rows, place, node))
+    return _as_element(ctx, f, indexed(ctx, f.rows, place, node))
 
 
 def _as_element(ctx: Context, f: Filling, v: Value) -> Value:

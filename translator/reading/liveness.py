@@ -317,7 +317,7 @@ def imported_names(node: ast.AST) -> list[str]:
 
 def stores(node: ast.AST, parts: Callable[[ast.AST], Iterable[ast.AST]] = children) -> Names:
     """Names that the node binds; with the parts that certainly run alone, those that it certainly binds. A
-    comprehension's names are its own.
+    comprehension's names are its own, but for those of `:=`.
     """
     names: set[str] = set()
     waiting: list[ast.AST] = [node]
@@ -327,11 +327,18 @@ def stores(node: ast.AST, parts: Callable[[ast.AST], Iterable[ast.AST]] = childr
             names.add(n.id)
         elif isinstance(n, ast.FunctionDef):
             names.add(n.name)
+        elif isinstance(n, _Comprehension) and parts is children:
+            names |= named_in(n)
         names.update(_pattern_names(n))
         names.update(imported_names(n))
         if not isinstance(n, _SCOPES):
             waiting += parts(n)
     return frozenset(names)
+
+
+def named_in(comprehension: _Comprehension) -> Names:
+    """The names that `:=` inside a comprehension binds around it."""
+    return frozenset(n.target.id for n in own_nodes(comprehension) if isinstance(n, ast.NamedExpr))
 
 
 def certain_parts(node: ast.AST) -> Iterable[ast.AST]:

@@ -1,5 +1,4 @@
-"""`for` and `while`: a loop stays a loop; it is unrolled over containers, and where its variable must be known.
-"""
+"""`for` and `while`: a loop stays a loop; it is unrolled over containers, and where its variable must be known."""
 
 from __future__ import annotations
 
@@ -7,44 +6,27 @@ import ast
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import NoReturn
 
-from .. import make
-from ..checked import may_fail
-from ..errors import AliasError, CutError, UnsupportedError
-from ..ir import Atom, Block, For, Range, Var, While, may_raise
-from .aliases import LoopMemory
-from .carry import (
-    NeedsFlags,
-    Outcome,
-    Plan,
-    bind_results,
-    enter,
-    initial_atoms,
-    initial_plan,
-    leave,
-    loop_memory,
-    mismatch_error,
-)
-from .context import Context, Snapshot
+from ..errors import AliasError, CutError
+from ..ir import Atom
+from .assignment import assign
+from .carry import NeedsFlags, Outcome, mismatch_error
+from .conditions import truth
+from .context import Context
 from .continuing import joined_iteration, only_continues
-from .control import BREAK, CONTINUE, END, Flow, Kont, sequence, truth
-from .counters import note_counters
-from .demand import LENGTH, ask, demand
-from .draws import enter_turns, forget
-from .growing import grow, lists_changed_in, read_again
-from .iteration import UNROLL_LIMIT, Getter, Steps, consumed, end_of, item_getters, steps_of
+from .demand import LENGTH, ask
+from .draws import forget
+from .flow import BREAK, CONTINUE, Flow, Kont, sequence
+from .growing import grow, lists_changed_in
+from .iterables import UNROLL_LIMIT, Getter, Steps, consumed
+from .iteration import end_of, item_getters, steps_of
+from .kept_loops import ForLoop, WhileLoop, loop_names
+from .leaving import for_with_flags, run_flags
 from .listed import Lists, Unfit, lists_filled
-from .reach import containers_of
-from .stores import assign
-from .values import Cell, Restart, Value
+from .values import Restart, Value
 from .written import Written
 
-if TYPE_CHECKING:
-    from .leaving import Flags
-
-_MAX_ATTEMPTS = 30
-MANY_ALIASES = 32  # iterations: a longer loop is not unrolled just because memory is shared differently between them
 _FEWEST = 3  # iterations from which on all but the last one are tried as a loop
 _FEW = 16  # iterations that are written out where names swap arrays
 _NESTED_LIMIT = 40  # nested branches, one for each iteration that may be the last
@@ -130,7 +112,7 @@ def _unrolled(
     ctx.drawing.anywhere = True
     written = written or Written(ctx, node)
     block, since = ctx.b, len(ctx.b.statements)
-    joins, names = only_continues(node), _loop_names(ctx, node)
+    joins, names = only_continues(node), loop_names(ctx, node)
     for k in range(start, len(items)):
         written.check(since, k, k == start and node in ctx.loops.unroll)
         item = items[k]()
@@ -168,12 +150,12 @@ def _for_lists(ctx: Context, node: ast.For, names: list[str], steps: Steps, kont
     try:
         with ctx.attempt():
             lists = Lists(ctx, node, names, steps)
-            _, outcome = _ForLoop(ctx, node, lists.steps, kont).read()
+            _, outcome = ForLoop(ctx, node, lists.steps, kont).read()
             if outcome.mismatch is not None:
                 raise Unfit(peels=True)
             forget(ctx, mark)
             lists.open()
-            loop = _ForLoop(ctx, node, lists.steps, kont)
+            loop = ForLoop(ctx, node, lists.steps, kont)
             shot, outcome = loop.read()
             if outcome.mismatch is not None:
                 raise Unfit
@@ -194,11 +176,9 @@ def _for_counter(ctx: Context, node: ast.For, steps: Steps, kont: Kont) -> Flow 
     mark = len(ctx.captures.params)
     try:
         with ctx.attempt():
-            loop = _ForLoop(ctx, node, steps, kont)
+            loop = ForLoop(ctx, node, steps, kont)
             shot, outcome = loop.read()
     except NeedsFlags:
-        from .leaving import for_with_flags
-
         if steps.last is not None:
             raise Restart(loops=frozenset({node})) from None
         forget(ctx, mark)
@@ -280,126 +260,6 @@ def _after_peel(ctx: Context, node: ast.For, steps: Steps, kont: Kont) -> Flow |
         ctx.loops.peeling.discard(key)
 
 
-def _loop_names(ctx: Context, node: ast.For | ast.While, extra: tuple[str, ...] = ()) -> frozenset[str]:
-    live = ctx.frame.live
-    return frozenset(live.entry[node] | live.after[node] | live.inner | set(extra))
-
-
-def _no_flags(*_: Any) -> Flow:
-    raise NeedsFlags
-
-
-def _attempts(
-    ctx: Context, plan: Plan, body: Callable[[], Outcome], node: ast.AST
-) -> tuple[Snapshot, Outcome]:
-    """Read the body until the plan holds all that it carries."""
-    for _ in range(_MAX_ATTEMPTS):
-        shot = ctx.read_block(body)
-        outcome: Outcome = shot.flow
-        if not plan.learn(outcome):
-            read_again(ctx, outcome)
-            return shot, outcome
-    raise ctx.error(
-        CutError,
-        node,
-        "the types that this loop carries do not settle",
-        why="every iteration gives a carried value another type",
-        instead="convert to one dtype in the body",
-    )
-
-
-class _ForLoop:
-    """One `for` over a counter, read and emitted."""
-
-    def __init__(self, ctx: Context, node: ast.For, steps: Steps, kont: Kont) -> None:
-        self.ctx, self.node, self.steps = ctx, node, steps
-        self.index: Var
-        self.span = ctx.b.span if ctx.frame.fixed else ctx.frame.source.header(node)
-        self.plan = initial_plan(ctx, node, ())
-        self.mark = len(ctx.captures.params)
-        self.kont = Kont(
-            rest=lambda: END,
-            on_break=_no_flags,
-            on_continue=lambda: END,
-            on_return=_no_flags,
-            loop_names=_loop_names(ctx, node),
-        )
-
-    def read(self) -> tuple[Snapshot, Outcome]:
-        return _attempts(self.ctx, self.plan, self._body, self.node)
-
-    def _body(self) -> Outcome:
-        ctx = self.ctx
-        forget(ctx, self.mark)
-        ctx.drawing.loops.add(ctx.b)
-        entered = enter(ctx, self.plan, self.node)
-        self.index = _index_var(self.node)
-        ctx.loops.of[self.index] = self.node
-        ctx.loops.counters[self.index] = (self.steps.start, self.steps.stop, self.steps.step)
-        ctx.at(self.node.iter)
-        enter_turns(ctx, self.steps, self.index)
-        assign(ctx, self.node.target, self.steps.element(self.index))
-        _flags_for(sequence(ctx, self.node.body, self.kont))
-        return leave(ctx, self.plan, entered)
-
-    def emit(self, shot: Snapshot, outcome: Outcome) -> None:
-        ctx, steps = self.ctx, self.steps
-        ctx.b.span = self.span
-        runs = bool(steps.length)
-        inits, unbound = initial_atoms(ctx, outcome.entered, runs)
-        if unbound and not runs:
-            _demand_trips(ctx, steps, self.node)
-        memory = self._memory(outcome)
-        bounds = Range(ctx.atom(steps.start), ctx.atom(steps.stop), ctx.atom(steps.step), steps.reverse)
-        targets = tuple(Var(p.hint, p.aval) for p in outcome.entered.params)
-        body = Block((self.index, *outcome.entered.params), tuple(shot.builder.statements), tuple(outcome.results))
-        if targets or any(map(may_fail, body.statements)):
-            ctx.append(For(targets, bounds, tuple(inits), body, False, self.span), self.node)
-        bind_results(ctx, outcome.entered, memory, list(targets), unbound, runs)
-
-    def _memory(self, outcome: Outcome) -> LoopMemory:
-        """Which arrays share memory after the loop. Where that differs between iterations, a short loop is unrolled."""
-        try:
-            return loop_memory(self.ctx, outcome.entered, self.node)
-        except AliasError:
-            if self.steps.length is None or self.steps.length > MANY_ALIASES:
-                raise
-            raise Restart(loops=frozenset({self.node})) from None
-
-
-def _demand_trips(ctx: Context, steps: Steps, node: ast.AST) -> None:
-    """Ask for the loop's bounds: names that only its body binds are bound after it only if it surely runs."""
-    bounds = [v for v in (steps.start, steps.stop, steps.step) if type(v) is Var]
-    try:
-        demand(ctx, bounds, node, "the number of iterations")
-    except UnsupportedError:
-        return  # the name stays unbound, which is an error where it is used
-
-
-def _index_var(node: ast.For) -> Var:
-    target = node.target
-    if isinstance(target, ast.Tuple) and target.elts and isinstance(target.elts[0], ast.Name):
-        first = target.elts[0].id
-        is_count = isinstance(node.iter, ast.Call) and getattr(node.iter.func, "id", "") == "enumerate"
-        return Var(first if is_count else "i", _INDEX)
-    return Var(target.id if isinstance(target, ast.Name) and _is_range(node.iter) else "i", _INDEX)
-
-
-def _is_range(node: ast.AST) -> bool:
-    """Whether it is range(...) or reversed(range(...))."""
-    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
-        return False
-    return node.func.id == "range" or (node.func.id == "reversed" and any(map(_is_range, node.args)))
-
-
-_INDEX = make.lift(0).aval
-
-
-def _flags_for(flow: Flow | None) -> None:
-    if flow is not None and flow.kind in ("break", "return"):
-        raise NeedsFlags
-
-
 # ---- while ---------------------------------------------------------------------------------------
 
 
@@ -421,8 +281,6 @@ def _while_kept(ctx: Context, node: ast.While, kont: Kont) -> Flow | None:
                 raise NeedsFlags
             shot, outcome = loop.read()
     except NeedsFlags:
-        from .leaving import run_flags
-
         return run_flags(ctx, node, kont, lambda: ctx.eval(node.test), None, known is True)
     if outcome.mismatch is not None:
         return _peel_while(ctx, node, outcome, kont, known)
@@ -463,7 +321,7 @@ def _unrolled_while(
 ) -> Flow | None:
     written = written or Written(ctx, node)
     block, since, first = ctx.b, len(ctx.b.statements), count
-    joins, names = only_continues(node), _loop_names(ctx, node)
+    joins, names = only_continues(node), loop_names(ctx, node)
     while True:
         written.check(since, count, count == first)
         known = truth(ctx, ctx.eval(node.test), node.test)
@@ -502,105 +360,3 @@ def _unrolled_while(
             return None
         if flow is not None and flow is not CONTINUE:
             return flow
-
-
-class WhileLoop:
-    """One `while`. `extra` are hidden names that it carries; `step` runs at the end of each iteration."""
-
-    def __init__(
-        self,
-        ctx: Context,
-        node: ast.For | ast.While,
-        body: list[ast.stmt],
-        test: Callable[[], Value],
-        extra: tuple[str, ...],
-        flags: Flags | None,
-    ) -> None:
-        self.ctx, self.node, self.body, self.test, self.flags = ctx, node, body, test, flags
-        self.span = ctx.b.span if ctx.frame.fixed else ctx.frame.source.header(node)
-        self.plan = initial_plan(ctx, node, extra)
-        names = _loop_names(ctx, node, extra)
-        if flags is None:
-            self.kont = Kont(lambda: END, _no_flags, lambda: END, _no_flags, names)
-        else:
-            self.kont = Kont(lambda: END, flags.on_break, lambda: END, flags.on_return, names)
-        self.condition: tuple[Snapshot, list[Var], Atom]
-
-    def read(self) -> tuple[Snapshot, Outcome]:
-        shot, outcome = _attempts(self.ctx, self.plan, self._body, self.node)
-        if outcome.mismatch is None:
-            self._read_condition(shot, outcome)
-        return shot, outcome
-
-    def _body(self) -> Outcome:
-        ctx = self.ctx
-        ctx.drawing.loops.add(ctx.b)
-        entered = enter(ctx, self.plan, self.node)
-        if isinstance(self.node, ast.While):
-            note_counters(ctx, self.node, entered)
-        flags = self.flags
-        if flags is None:
-            _flags_for(sequence(ctx, self.body, self.kont))
-        else:
-            flags.before(ctx)
-            flow = sequence(ctx, self.body, self.kont)
-            if flow is BREAK:
-                flags.on_break()
-            flags.after(ctx)
-        return leave(ctx, self.plan, entered)
-
-    def _read_condition(self, read: Snapshot, outcome: Outcome) -> None:
-        """Read the test, as a block with parameters of its own."""
-        ctx = self.ctx
-        plan = Plan(self.plan.places, [], self.plan.dropped, self.plan.types)
-        holder: list[Any] = []
-
-        def body() -> Atom:
-            ctx.drawing.loops.add(ctx.b)
-            entered = enter(ctx, plan, self.node)
-            holder.append(entered.params)
-            births, older = ctx.births, {id(v) for v in containers_of(ctx.frame, ctx.frame.env)}
-            known = truth(ctx, self.test(), self.node)
-            if any(
-                what == "atom" and target.birth <= births if isinstance(target, Cell) else id(target) in older
-                for target, what, _ in ctx.journal[entered.mark :]
-            ):
-                ctx.cut(
-                    self.node,
-                    "the condition of a `while` changes an array, a container or an object",
-                    instead="write `while True:` with `if not ...: break` as its first statement",
-                )
-            if isinstance(known, bool):
-                if known:
-                    raises = any(map(may_raise, read.builder.statements))
-                    (ctx.cut if raises else ctx.refuse)(
-                        self.node,
-                        "this loop never ends",
-                        why="nothing that its condition reads changes",
-                        instead="leave it with `break` or `return`",
-                    )
-                return make.lift(False)
-            return known
-
-        shot = ctx.read_block(body)
-        outs = [Var(p.hint, p.aval) for p in outcome.entered.params[len(holder[-1]) :]]
-        self.condition = (shot, [*holder[-1], *outs], shot.flow)
-
-    def emit(self, shot: Snapshot, outcome: Outcome, runs: bool, steps: Steps | None = None) -> None:
-        """`steps`: of the `for` that this was."""
-        ctx = self.ctx
-        ctx.b.span = self.span
-        inits, unbound = initial_atoms(ctx, outcome.entered, runs)
-        if unbound and not runs and steps is not None:
-            _demand_trips(ctx, steps, self.node)
-        memory = loop_memory(ctx, outcome.entered, self.node)
-        test_shot, params, result = self.condition
-        test = Block(tuple(params), tuple(test_shot.builder.statements), (result,))
-        body = Block(tuple(outcome.entered.params), tuple(shot.builder.statements), tuple(outcome.results))
-        targets = tuple(Var(p.hint, p.aval) for p in outcome.entered.params)
-        if targets or any(map(may_fail, (*test.statements, *body.statements))):
-            ctx.append(While(targets, tuple(inits), test, body, self.span), self.node)
-        bind_results(ctx, outcome.entered, memory, list(targets), unbound, runs)
-
-
-Context.statements.update({ast.For: for_, ast.While: while_})

@@ -18,8 +18,8 @@ from .. import make
 from ..ir import Atom
 from ..ops.core import Gather
 from .context import Context
-from .indexing import index_array
 from .runs import count, width_of
+from .subscripts import index_array
 from .values import FULL, Masked, Places, Ref, Value
 
 _LISTS = (np.nonzero, np.where, np.flatnonzero, np.argwhere, "nonzero")

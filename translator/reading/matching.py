@@ -7,12 +7,14 @@ from typing import Any
 
 from .. import make
 from ..ir import Atom
+from .assignment import bind_name
 from .attributes import get_attribute
+from .conditions import truth
 from .context import Context
-from .control import Flow, Kont, branches, sequence, truth
-from .expressions import compare_pair
+from .control import branches
+from .flow import Flow, Kont, sequence
+from .operators import compare_pair
 from .pythonic import BUILTINS
-from .stores import bind_name
 from .values import Ref, Value, is_object
 
 Verdict = bool | Atom
@@ -141,6 +143,3 @@ def _class(ctx: Context, pattern: ast.MatchClass, subject: Value) -> Verdict:
             return False
         pairs.append((p, get_attribute(ctx, subject, name, pattern)))
     return _all(ctx, pairs)
-
-
-Context.statements[ast.Match] = match_

@@ -14,6 +14,7 @@ from ..ir import Atom, Var
 from ..surface.arguments import static_dtype
 from ..surface.python import as_python
 from . import growing, listed, piled
+from .array_stores import changed, store_selected, store_view
 from .booleans import is_bool, python_bool
 from .context import Context
 from .demand import ask, static
@@ -24,9 +25,7 @@ from .iteration import known_items
 from .known import refuse_class, run_known
 from .layout import note_result
 from .selected import call
-from .selection import changed, store_selected
 from .standard import sorted_items
-from .stores import store_view
 from .values import DictView, Filling, Generator, Iterated, Masked, Method, Ref, Value, has_runtime, is_runtime
 
 _MUTATORS = frozenset(
@@ -47,6 +46,8 @@ def call_method(ctx: Context, method: Method, args: list[Value], kwargs: dict[st
         value = call_handler(ctx, handler, name, [owner, *args], kwargs, node)
         return python_bool(ctx, value) if name == "is_integer" else value
     if type(owner) is Pile:
+        if name == "extend":
+            args = [a if type(a) is Pile else known_items(ctx, a, node) for a in args]
         return piled.call_method(ctx, owner, name, args, kwargs, node)
     if isinstance(owner, Growing):
         return growing.call_method(ctx, owner, name, args, node)
@@ -183,7 +184,7 @@ def _view(ctx: Context, owner: Value, args: list[Value], kwargs: dict[str, Value
         elif a is not np.ndarray:
             refuse_class(ctx, a, node)
     if not given:
-        return owner
+        return Ref(owner.cell, owner.path) if type(owner) is Ref else owner  # another object
     return call_handler(ctx, _VIEW, "view", [owner, *given], {}, node)
 
 

@@ -16,9 +16,8 @@ from .. import make
 from ..errors import DTypeError, ShapeError
 from ..records import dataclass
 from ..surface import Handler
+from .array_stores import check_cast, store_selected, write_in_place
 from .context import Context
-from .selection import store_selected
-from .stores import check_cast, write_in_place
 from .values import Masked, Ref, Value, is_runtime
 
 # what these compute with is as wide as the array that they write into

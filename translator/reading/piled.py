@@ -27,12 +27,11 @@ from .. import make
 from ..ir import Atom, Aval
 from ..ops.core import promote
 from ..surface.python import as_python
+from .array_stores import store_array
 from .context import Context
 from .demand import refuse_undefined, static, static_int
 from .growing import Facts, Pile
-from .indexing import index_array
-from .iteration import known_items
-from .stores import store_array
+from .indexing import indexed
 from .values import (
     FULL,
     Bounds,
@@ -237,7 +236,7 @@ def element(ctx: Context, p: Pile, at: Value, node: ast.AST) -> Value:
     """What is at a place that is known to be on the list."""
 
     def read(aval: Aval, rows: Ref) -> Value:
-        v = index_array(ctx, rows, at, node)
+        v = indexed(ctx, rows, at, node)
         if aval.weak:
             return ctx.wrap(as_python(ctx.b, ctx.atom(v)))
         if type(v) is not Ref or not aval.shape:
@@ -266,12 +265,12 @@ def _sliced(ctx: Context, p: Pile, key: slice, node: ast.AST) -> Value:
             _refuse(ctx, node, "a slice from the end on that ends earlier, of a list whose length depends on the data,")
         start = make.maximum(b, make.add(b, count, first), 0)
         places = ctx.wrap(make.add(b, make.iota(b, -first), start))
-        rows = _rows(ctx, p, lambda x: _with_room(ctx, p, ctx.read(index_array(ctx, x, places, node))))
+        rows = _rows(ctx, p, lambda x: _with_room(ctx, p, ctx.read(indexed(ctx, x, places, node))))
         return Pile(Facts(p.site, p.kind, min(p.least, -first)), rows, ctx.wrap(make.subtract(b, count, start)))
     end = count if last is None else make.add(b, count, last) if last < 0 else make.minimum(b, count, last)
     least = p.least if last is None else p.least + last if last < 0 else min(p.least, last)
     part = slice(first, None)
-    rows = _rows(ctx, p, lambda x: _with_room(ctx, p, ctx.read(index_array(ctx, x, part, node))))
+    rows = _rows(ctx, p, lambda x: _with_room(ctx, p, ctx.read(indexed(ctx, x, part, node))))
     left = make.maximum(b, make.subtract(b, end, first), 0)
     return Pile(Facts(p.site, p.kind, max(least - first, 0)), rows, ctx.wrap(left))
 
@@ -291,8 +290,8 @@ def call_method(
         case "append", [v]:
             append(ctx, p, v, node)
             return None
-        case "extend", [vs] if type(vs) is not Pile:
-            for v in known_items(ctx, vs, node):
+        case "extend", [list() as vs]:
+            for v in vs:
                 append(ctx, p, v, node)
             return None
         case "pop", [] | [_]:
@@ -333,7 +332,7 @@ def _move(ctx: Context, p: Pile, places: Atom, node: ast.AST) -> None:
     """Each element becomes that of the place given for it; places behind the last row mean the last."""
     inside = ctx.wrap(make.minimum(ctx.b, places, _most(ctx, p) - 1))
     for rows in _all_rows(ctx, p):
-        store_array(ctx, rows, slice(None), index_array(ctx, rows, inside, node), node)
+        store_array(ctx, rows, slice(None), indexed(ctx, rows, inside, node), node)
 
 
 def _insert(ctx: Context, p: Pile, key: Value, v: Value, node: ast.AST) -> None:
@@ -461,7 +460,7 @@ def _one_behind_another(ctx: Context, p: Pile, node: ast.AST) -> Value:
 
 def _first(ctx: Context, rows: Atom, count: Value, node: ast.AST) -> Value:
     if type(count) is int:
-        return index_array(ctx, Ref(ctx.cell(rows)), slice(0, count), node)
+        return indexed(ctx, Ref(ctx.cell(rows)), slice(0, count), node)
     n, *others = rows.aval.shape
     b = ctx.b
     used = make.expand_dims(b, make.less(b, make.iota(b, n), ctx.atom(count)), tuple(range(1, 1 + len(others))))

@@ -42,14 +42,12 @@ def special(ctx: Context, v: Value, name: str, args: list[Value], node: ast.AST)
 
 def _of_dataclass(ctx: Context, v: Value, name: str, args: list[Value], node: ast.AST) -> Value:
     """The methods that the decorator wrote: comparisons of the fields."""
-    from .expressions import compare_pair
-
     kinds = {asked: kind for kind, (asked, _) in _COMPARISONS.items()}
     if name not in kinds or _class(v) is not _class(args[0]):
         return NotImplemented
     names = [f.name for f in dataclasses.fields(_class(v)) if f.compare]
     mine, others = (tuple(get_attribute(ctx, x, n, node) for n in names) for x in (v, args[0]))
-    return compare_pair(ctx, kinds[name](), mine, others, node)
+    return ctx.compare(kinds[name](), mine, others, node)
 
 
 def compared(ctx: Context, kind: ast.cmpop, left: Value, right: Value, node: ast.AST) -> Value:

@@ -21,15 +21,15 @@ from .arrays import ARRAYS
 from .attributes import get_attribute, set_attribute
 from .booleans import marked, python_bool
 from .classes import answer, class_of
+from .conditions import truth
 from .context import Context
-from .control import truth
 from .demand import follows_loops, sign_of, static
-from .expressions import as_number, binary, operand_of_one, operands_of_two
 from .growing import Growing, Pile, length
 from .handlers import call_handler
 from .iteration import known_items, length_of
 from .known import run_known
 from .listed import note_rows
+from .operators import as_number, binary, operand_of_one, operands_of_two
 from .protocols import is_instance, special
 from .runs import count
 from .standard import library_for

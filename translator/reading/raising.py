@@ -101,6 +101,11 @@ def ends_in_raise(body: Sequence[ast.stmt]) -> bool:
     return bool(body) and isinstance(body[-1], ast.Raise)
 
 
+def raise_where(ctx: Context, bad: Atom, error: Thrown) -> None:
+    """Let the program raise a known error under a condition."""
+    ctx.append(Raise(bad, Block((), (), ()), error, ctx.b.span))
+
+
 def _append(ctx: Context, bad: Atom, shot: Snapshot) -> None:
     raised = shot.flow
     assert isinstance(raised, Raised)
@@ -196,8 +201,10 @@ def _text_parts(ctx: Context, node: ast.expr, values: list[Atom]) -> list[str | 
         case ast.BinOp(left=ast.Constant(value=str(form)), op=ast.Mod(), right=right):
             given = right.elts if isinstance(right, ast.Tuple) else [right]
             return _percent(ctx, node, form, given, values) if _holds_data(ctx, right) else None
-        case ast.Call(func=ast.Attribute(value=ast.Constant(value=str(form)), attr="format"), args=args):
-            return list(_format(ctx, node, form, args, {k.arg: k.value for k in node.keywords}, values))
+        case ast.Call(func=ast.Attribute(value=ast.Constant() | ast.Name() as base, attr="format"), args=args):
+            form = ctx.eval(base)
+            positional, named = _given(ctx, args, node.keywords)
+            return list(_format(ctx, node, form, positional, named, values)) if type(form) is str else None
         case ast.Call(func=ast.Name(id="str" | "repr" as how), args=[x], keywords=[]) if _is_builtin(ctx, how):
             return [_hole(ctx, x, {"str": "s", "repr": "r"}[how], "", values)]
     return None
@@ -250,8 +257,26 @@ def _piece(ctx: Context, node: ast.expr, values: list[Atom]) -> list[str | Hole]
     return [_hole(ctx, node.value, "" if node.conversion == -1 else chr(node.conversion), spec, values)]
 
 
+def _given(
+    ctx: Context, args: Sequence[ast.expr], keywords: Sequence[ast.keyword]
+) -> tuple[list[Value], dict[str, Value]]:
+    """The arguments of a call, those of `*args` and `**kwargs` among them."""
+    places: list[Value] = []
+    for a in args:
+        places += ctx.eval(a.value) if isinstance(a, ast.Starred) else [ctx.eval(a)]
+    named: dict[str, Value] = {}
+    for k in keywords:
+        named.update(ctx.eval(k.value) if k.arg is None else {k.arg: ctx.eval(k.value)})
+    return places, named
+
+
 def _hole(ctx: Context, node: ast.expr, conversion: str, spec: str, values: list[Atom]) -> str | Hole:
-    v = ctx.eval(node)
+    return _hole_of(ctx, node, ctx.eval(node), conversion, spec, values)
+
+
+def _hole_of(
+    ctx: Context, node: ast.expr, v: Value, conversion: str, spec: str, values: list[Atom]
+) -> str | Hole:
     if type(v) is Var or type(v) is Ref:
         return Hole(_number(ctx, v, values), conversion, spec)
     if is_object(v) or any(not _is_plain(leaf) for leaf in leaves_in(v)):
@@ -302,8 +327,8 @@ def _format(
     ctx: Context,
     node: ast.expr,
     form: str,
-    args: Sequence[ast.expr],
-    named: dict[str | None, ast.expr],
+    args: Sequence[Value],
+    named: dict[str, Value],
     values: list[Atom],
 ) -> Iterator[str | Hole]:
     """`form.format(*args, **named)`."""
@@ -314,7 +339,8 @@ def _format(
             continue
         if field == "":
             field, count = str(count), count + 1
-        chosen = named.get(field) if not field.isdigit() else args[int(field)] if int(field) < len(args) else None
-        if chosen is None or "{" in (spec or ""):
+        known = int(field) < len(args) if field.isdigit() else field in named
+        if not known or "{" in (spec or ""):
             ctx.cut(node, f"the field {field!r} of a text", _WHY, "write an f-string")
-        yield _hole(ctx, chosen, conversion or "", spec or "", values)
+        chosen = args[int(field)] if field.isdigit() else named[field]
+        yield _hole_of(ctx, node, chosen, conversion or "", spec or "", values)

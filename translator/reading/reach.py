@@ -70,8 +70,9 @@ def objects_of(frame: Frame, env: dict[str, Value], extra: Value = None) -> Iter
 
 
 def containers_of(frame: Frame, env: dict[str, Value]) -> Iterator[Any]:
-    """Lists, dicts, sets and objects among them."""
-    return (v for v in objects_of(frame, env) if isinstance(v, list | dict | set) or is_object(v))
+    """Lists, dicts, sets and objects among them, and iterators, which know what they still have to give."""
+    changing = (list, dict, set, Iterated, Generator)
+    return (v for v in objects_of(frame, env) if isinstance(v, changing) or is_object(v))
 
 
 def restore_container(target: Any, old: Any) -> None:

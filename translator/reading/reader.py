@@ -12,7 +12,6 @@
 from __future__ import annotations
 
 import ast
-import enum
 import sys
 import types
 import warnings
@@ -22,92 +21,46 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, NoReturn
 
-import numpy as np
-
 from ..builder import Builder
 from ..errors import Diagnostic, Span, UnsupportedError
 from ..ir import Atom, Function, Param, Var, free_variables
 from ..purpose import purpose
-from ..records import dataclass
 from ..rewrite import prune, unique_names
-from ..tree import ARRAY, LEAF, NONE, Kind, TreeDef, close_node, open_node, rows_node, static
-from . import attributes, calls, comprehensions, control, expressions, loops, matching, stores, streams, trying
-from .booleans import returned
-from .changes import Change, Returned, changes_of, returned_of
+from ..tree import ARRAY, LEAF, Kind, TreeDef, close_node
+from . import streams
+from .changes import changes_of
 from .context import Context
-from .control import FUNCTION_END, check_defined, sequence
 from .draws import argument
 from .fence import check_entry
-from .guards import Captures, Guard, varying
-from .inlining import hold_shared, inline, prepare
-from .inner import child_name, close, is_made_here
-from .iteration import held
+from .flow import FUNCTION_END, sequence
+from .guards import Captures, varying
+from .handed import returned_of
+from .inlining import hold_shared, prepare
+from .inner import child_name, close
+from .language import new_context
 from .listed import check_crowd, rows_of
-from .recursion import Recursions, call_routine, described, mark, may_stay
-from .selection import concrete
+from .recursion import call_routine, described, mark, may_stay
+from .results import Layout, Reading, result_tree
 from .signature import Opaque, Signature, specialise, static_value
 from .source import Source, scope_of, source_of
+from .splicing import MAX_RESTARTS
 from .unread import unread
 from .values import (
     MIRRORS,
     Cell,
     Frame,
-    Masked,
     Outside,
     Ref,
     Restart,
     Undefined,
     Value,
-    describe,
-    is_leaf,
-    is_number,
     is_object,
-    is_runtime,
     leaves_in,
 )
 from .views import Lying
 
-# imported for their effect: they register the syntax that they read
-_MODULES = (attributes, calls, comprehensions, control, expressions, loops, matching, stores, trying)
 _RECURSION_LIMIT = 8_000  # ten frames an inlined call; beyond 10,000 recursion through C overflows a stack of 8 MB
-_MAX_RESTARTS = 100
 _ONE_BY_ONE = 4  # restarts, before all numbers of a list are asked for where one is
-
-
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """The memory layout that a reading assumed of the argument leaf `leaf`, where it matters.
-
-    It matters for reshapes: NumPy decides by an array's strides whether one is a view or a copy.
-    """
-
-    leaf: int
-    lying: Lying
-
-    def holds(self, x: Any) -> bool:
-        return not isinstance(x, np.ndarray) or x.flags.c_contiguous or self.lying.holds(x)
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """A function read for one signature.
-
-    `statics` are the leaves (positions in `Signature.avals`) whose values the program was specialised on; they are not
-    among its parameters, and `reasons` say what needs their values. `guards` are the facts about the outside that the
-    program relies on, `layouts` those about the memory layout of arguments. `ordered` are the leaves of the result
-    that lie in C's order, however the arguments do.
-    """
-
-    function: Function
-    statics: frozenset[int] = frozenset()
-    guards: tuple[Guard, ...] = ()
-    layouts: tuple[Layout, ...] = ()
-    reasons: tuple[tuple[int, str], ...] = ()
-    changes: tuple[Change, ...] = ()  # then the result is a tuple: what is returned, and the contents for each
-    returned: tuple[Returned, ...] = ()
-    python_bools: frozenset[Var] = frozenset()  # variables that are Python's own bools, which the types do not tell
-    ordered: frozenset[int] = frozenset()
-
 
 Finish = Callable[[Context, Mapping[str, Value], Value], Value]  # of the parameters and the result, before it is kept
 
@@ -137,8 +90,8 @@ def read(
     reasons: dict[int, str] = {}
     changing, known = varying.get(), frozenset[Outside]()
     with _deep_recursion():
-        for restarts in range(_MAX_RESTARTS):
-            ctx = _context(Builder(), partial(Captures, varying=changing, known=known))
+        for restarts in range(MAX_RESTARTS):
+            ctx = new_context(Builder(), partial(Captures, varying=changing, known=known))
             ctx.loops.unroll = unroll
             try:
                 reading = _read_once(ctx, function, owner, source, signature, leaves, finish, changes)
@@ -176,23 +129,6 @@ def _with_siblings(signature: Signature, leaves: frozenset[int]) -> frozenset[in
     return frozenset(found)
 
 
-def read_specialised(
-    read_with: Callable[[Signature], Reading], signature: Signature, forced: frozenset[int]
-) -> Reading:
-    """Read with the leaves `forced` specialised on their values; `statics` of the result count the leaves of
-    `signature`.
-    """
-    if not forced:
-        return read_with(signature)
-    kept = [i for i in range(len(signature.avals)) if i not in forced]
-    values = tuple(signature.values[i] for i in kept)
-    params = specialise(signature, forced)
-    narrow = replace(signature, params=params, avals=tuple(signature.avals[i] for i in kept), values=values)
-    reading = read_with(narrow)
-    reasons = tuple((kept[i], why) for i, why in reading.reasons)
-    return Reading(reading.function, forced | {kept[i] for i in reading.statics}, reading.guards, reasons=reasons)
-
-
 def _unwrap(fun: Callable[..., Any]) -> tuple[Any, types.FunctionType]:
     """The object and the function of a bound method or a callable object."""
     if isinstance(fun, types.MethodType):
@@ -228,15 +164,10 @@ def _read_once(
     finish: Finish | None,
     changes: Changes,
 ) -> Reading:
-    ctx.keeps_changes = changes == "kept"
-    ctx.transforms = changes == "dropped"
-    ctx.numbers.leaf_values = signature.values or (None,) * len(signature.avals)
-    frame = Frame(source, None, None, scope_of(function), prepare(source, ctx.transforms), False, function.__name__)
-    ctx.frame = frame
-    ctx.drawing.anywhere = purpose().draws and streams.is_in_loop(source.node)
-    ctx.captures.function(function)
+    frame = _begin(ctx, function, source, signature, changes)
     params, variables = _bind_parameters(ctx, frame, signature, leaves, shared=changes != "dropped")
     entered = dict(frame.env)
+    ctx.callers.variables = frozenset(variables)
     if owner is not _NO_OWNER:
         _refuse_method(function)
     value = _returned(ctx, frame, source)
@@ -248,9 +179,45 @@ def _read_once(
         value = finish(ctx, entered, value)
     results: list[Atom] = []
     contents, changed = changes_of(ctx, value)
-    out = result_tree(ctx, (value, *contents) if changed else value, results, source)
+    written = {c for i, c in ctx.callers.arrays if c.atom is not variables[i]}
+    is_one = partial(_leaves_as_rows, ctx)
+    returned, beside = returned_of(ctx, entered, value, written, is_one) if ctx.keeps_changes else ((), [])
+    out = result_tree(ctx, (value, *contents, *beside) if changed or beside else value, results, source)
     ordered = _ordered(ctx, value, results)
     streams.drop_unused(ctx)
+    program, mutated = _program(ctx, function.__name__, params, variables, results, out, source)
+    layouts = _layouts(ctx, mutated, [i for i in range(len(signature.avals)) if i not in leaves])
+    pythons = frozenset(ctx.numbers.python_bools)
+    guards = tuple(ctx.captures.guards.values())
+    return Reading(program, leaves, guards, layouts, (), changed, returned, len(beside), pythons, ordered)
+
+
+def _begin(
+    ctx: Context, function: types.FunctionType, source: Source, signature: Signature, changes: Changes
+) -> Frame:
+    """Set up the state of the reading, and the frame of the function, which has no names yet."""
+    ctx.keeps_changes = changes == "kept"
+    ctx.transforms = changes == "dropped"
+    ctx.numbers.leaf_values = signature.values or (None,) * len(signature.avals)
+    frame = Frame(source, None, None, scope_of(function), prepare(source, ctx.transforms), False, function.__name__)
+    ctx.frame = frame
+    ctx.drawing.anywhere = purpose().draws and streams.is_in_loop(source.node)
+    ctx.captures.function(function)
+    return frame
+
+
+def _program(
+    ctx: Context,
+    name: str,
+    params: Sequence[Param],
+    variables: list[Var],
+    results: list[Atom],
+    out: TreeDef,
+    source: Source,
+) -> tuple[Function, set[Cell]]:
+    """What was read, as a program: what it found outside is hidden parameters, the arrays that it writes are further
+    results. Also these arrays.
+    """
     hidden = ctx.captures.params
     variables += [v for _, v, _ in hidden]
     cells = [*ctx.callers.arrays, *((len(variables) - len(hidden) + i, c) for i, (_, _, c) in enumerate(hidden) if c)]
@@ -263,18 +230,18 @@ def _read_once(
     if free_variables(body):  # of the function that is being read further out, whose inner functions this one was given
         body, outside = close(body)
     program = Function(
-        function.__name__ if function.__name__ != "<lambda>" else "function",
+        name if name != "<lambda>" else "function",
         (*params, *_apart([*(p for p, _, _ in hidden), *outside], params)),
         body,
         out,
         tuple(i for i, _ in mutated),
         source.first_line(),
     )
-    layouts = _layouts(ctx, {c for _, c in mutated}, [i for i in range(len(signature.avals)) if i not in leaves])
-    pythons = frozenset(ctx.numbers.python_bools)
-    returned = returned_of(ctx, entered, value, {c for _, c in mutated}) if ctx.keeps_changes else ()
-    guards = tuple(ctx.captures.guards.values())
-    return Reading(program, leaves, guards, layouts, (), changed, returned, pythons, ordered)
+    return program, {c for _, c in mutated}
+
+
+def _leaves_as_rows(ctx: Context, v: Value) -> bool:
+    return rows_of(ctx, v) is not None
 
 
 def _apart(hidden: Sequence[Param], shown: Sequence[Param]) -> list[Param]:
@@ -360,13 +327,6 @@ def _operands(cells: set[Cell]) -> set[Cell]:
     return found
 
 
-def _context(builder: Builder, captures: Callable[[], Captures] = Captures) -> Context:
-    ctx = Context(builder, None)
-    ctx.recursions = Recursions()
-    ctx.captures = captures()
-    return ctx
-
-
 def _bind_parameters(
     ctx: Context, frame: Frame, signature: Signature, leaves: frozenset[int], shared: bool
 ) -> tuple[list[Param], list[Var]]:
@@ -414,108 +374,3 @@ def _open_parameter(
         for k, c in zip(labels, t.children, strict=True)
     ]
     return close_node(t, children)
-
-
-def result_tree(ctx: Context, value: Value, results: list[Atom], source: Source) -> TreeDef:
-    """The structure of what is returned; its leaves become results."""
-    check_defined(ctx, value, source.node)
-    if isinstance(value, Masked):
-        value = concrete(ctx, value, source.node, "the function returns a selection x[mask]")
-    if type(value) is int and not -(2**63) <= value < 2**63:
-        return static(value)
-    if type(value) is Ref and value.cell.stale:
-        ctx.cut(
-            source.node,
-            "the function returns an array that may have changed",
-            why=value.cell.stale,
-            instead="return a copy of it, taken before the store",
-        )
-    if is_runtime(value) or is_number(value) or isinstance(value, np.bool_):
-        results.append(returned(ctx, value))
-        return ARRAY if type(value) is Ref and not value.aval.shape else LEAF
-    if value is None:
-        return NONE
-    value = held(ctx, value)
-    rows = rows_of(ctx, value)
-    if rows is not None:
-        results.append(rows[0])
-        return rows_node(rows[1])
-    if is_leaf(value):
-        ctx.cut(
-            source.node,
-            f"the function returns {describe(value)}",
-            why="results are arrays, numbers and containers of them",
-            instead="return the arrays",
-        )
-    opened = open_node(value)
-    if opened is None:
-        return _static_result(ctx, value, source)
-    children, shell = opened
-    if not children:
-        return shell
-    parts = tuple(result_tree(ctx, c, results, source) for c in children)
-    return TreeDef(shell.kind, parts, shell.keys, shell.type, shell.aux)
-
-
-def _static_result(ctx: Context, value: Value, source: Source) -> TreeDef:
-    if is_made_here(value):
-        what = "what is made of a function that is defined inside leaves the function"
-        ctx.cut(source.node, what, why="it exists only while that is read", instead="make it outside, and pass it")
-    if is_object(value) and not isinstance(value, enum.Enum) and not hasattr(value, "__untraced_read__"):
-        what = f"the function returns {describe(value)}"
-        ctx.cut(source.node, what, instead="make it a dataclass, or return its arrays")
-    try:
-        hash(value)
-    except TypeError:
-        ctx.cut(
-            source.node,
-            f"the function returns {describe(value)}",
-            why="results are arrays, numbers and containers of them",
-            instead="return the arrays",
-        )
-    return static(value)
-
-
-# ---- rules ---------------------------------------------------------------------------------------
-
-
-def splice(b: Builder, fun: Callable[..., Any], args: Sequence[Atom]) -> Any:
-    """Append the statements of a rule, NumPy source, to `b`; an atom, None, or a tuple of those.
-
-    The statements take the span that `b` has now. Raises UnsupportedError for what is not in the language.
-    """
-    count, span = len(b.statements), b.span
-    unroll: frozenset[Any] = frozenset()
-    for _ in range(_MAX_RESTARTS):
-        ctx = _context(b)
-        ctx.loops.unroll = unroll
-        ctx.transforms = True
-        ctx.frame = _root_frame(fun)
-        source = ctx.frame.source
-        try:
-            values = [ctx.wrap(a) for a in args]
-            value = inline(ctx, fun, values, {}, source.node, fixed=True)  # type: ignore[arg-type]
-        except Restart as need:
-            if need.leaves or need.loops <= unroll:
-                what = f"the rule {fun.__name__} needs a value that is known only at run time"
-                raise UnsupportedError(what) from need
-            unroll |= need.loops | ctx.loops.unroll
-            del b.statements[count:]
-            b.span = span
-            continue
-        if ctx.captures.params:
-            raise UnsupportedError(f"the rule {fun.__name__} uses an array from outside it")
-        return _lowered(ctx, value)
-    raise UnsupportedError(f"the rule {fun.__name__} could not be read")
-
-
-def _root_frame(fun: Callable[..., Any]) -> Frame:
-    source = source_of(fun)
-    function: Any = fun
-    return Frame(source, None, None, scope_of(function), prepare(source, True), True, function.__name__)
-
-
-def _lowered(ctx: Context, value: Value) -> Any:
-    if isinstance(value, tuple | list):
-        return tuple(_lowered(ctx, v) for v in value)
-    return None if value is None else ctx.atom(value)

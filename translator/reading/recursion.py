@@ -33,6 +33,7 @@ from .aliases import settle
 from .context import Context
 from .demand import demand, from_arguments
 from .joins import common_scalar
+from .results import result_tree
 from .source import source_of
 from .values import MIRRORS, Frame, Masked, Raised, Ref, Restart, Site, Undefined, Value, describe, is_leaf, is_runtime
 
@@ -329,8 +330,6 @@ def _either(a: Aval, b: Aval) -> Aval | None:
 
 
 def _once(ctx: Context, given: _Given, frame: Frame, body: Body, call: ast.AST) -> tuple[TreeDef, Block]:
-    from .reader import result_tree
-
     params: list[Var] = []
     results: list[Atom] = []
 

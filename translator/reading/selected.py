@@ -16,21 +16,12 @@ from ..ir import Atom
 from ..library.statistics import COUNTS_ARE_INTS
 from ..library.support import mean_dtypes
 from ..surface.python import as_python
+from .array_stores import changed
 from .context import Context
 from .runs import axes_of, count, width_of
-from .selection import (
-    changed,
-    concrete,
-    condition,
-    elementwise,
-    filled,
-    index_selection,
-    may_be_empty,
-    reversed_,
-    same_part,
-    shape_of,
-)
+from .selection import concrete, condition, elementwise, filled, may_be_empty, same_part, shape_of
 from .shifting import shifted
+from .subscripts import index_selection, reversed_
 from .values import FULL, Bounds, Masked, Part, Places, Ref, Value, is_runtime
 
 # ---- reductions ----------------------------------------------------------------------------------
@@ -247,19 +238,15 @@ _SAME = frozenset({"copy", "asarray", "ascontiguousarray", "array", "ravel", "fl
 
 def _steps_of(ctx: Context, s: Masked, kind: type[ast.operator], node: ast.AST) -> Value:
     """s[1:] op s[:-1]."""
-    from .expressions import binary
-
     later, earlier = (index_selection(ctx, s, part, node) for part in (slice(1, None), slice(None, -1)))
-    return binary(ctx, kind, later, earlier, node)
+    return ctx.binary(kind, later, earlier, node)
 
 
 def _trapezoid(ctx: Context, y: Masked, x: Value, node: ast.AST) -> Value:
-    from .expressions import binary
-
     sums = _steps_of(ctx, y, ast.Add, node)
     if x is not None:
-        sums = binary(ctx, ast.Mult, sums, ctx.call(np.diff, [x], {}, node), node)
-    return binary(ctx, ast.Mult, reduced(ctx, "sum", sums, node), 0.5, node)
+        sums = ctx.binary(ast.Mult, sums, ctx.call(np.diff, [x], {}, node), node)
+    return ctx.binary(ast.Mult, reduced(ctx, "sum", sums, node), 0.5, node)
 
 
 def call(

@@ -9,6 +9,7 @@ import ast
 import copy
 import dataclasses
 import enum
+import inspect
 import itertools
 import operator
 import types
@@ -20,17 +21,19 @@ import numpy as np
 from .. import surface
 from ..library import ordering
 from .attributes import get_attribute
+from .conditions import truth
 from .context import Context
-from .control import truth
 from .demand import ask, static
-from .expressions import binary, compare_pair, contains, unary
 from .handlers import call_handler
-from .indexing import index_value
 from .inlining import inline
 from .iteration import known_items
+from .iterators import next_of
 from .keyed import Keyed, are_alike
 from .known import run_known
+from .operators import binary, compare_pair, contains, unary
+from .signatures import signature_of
 from .stores import augmented_value, store
+from .subscripts import index_value
 from .values import (
     Endless,
     Foreign,
@@ -431,14 +434,10 @@ def _iter(ctx: Context, node: ast.AST, items: Value) -> Value:
 
 
 def _next(ctx: Context, node: ast.AST, items: Value, *default: Value) -> Value:
-    """next() of an iterator made in this very call, which nobody asks again."""
-    fresh = isinstance(node, ast.Call) and bool(node.args) and isinstance(node.args[0], ast.GeneratorExp | ast.Call)
-    if not fresh:
-        ctx.cut(node, "`next` of an iterator that is kept", instead="loop over the container, or index it")
-    known = known_items(ctx, items, node)
-    if not known and not default:
+    found = next_of(ctx, items, node)
+    if not found and not default:
         raise StopIteration
-    return known[0] if known else default[0]
+    return found[0] if found else default[0]
 
 
 LIBRARY: dict[Any, Implementation] = {
@@ -478,6 +477,7 @@ LIBRARY: dict[Any, Implementation] = {
     dataclasses.asdict: _asdict,
     dataclasses.astuple: _astuple,
     **{python: _bisect(python, source) for python, source in ordering.PYTHON.items()},
+    inspect.signature: signature_of,
     copy.copy: _copy,
     copy.deepcopy: _deepcopy,
     **{getattr(operator, name): _binary_function(kind) for name, kind in _BINARY.items()},

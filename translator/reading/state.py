@@ -22,12 +22,14 @@ class Callers:
 
     containers   by id; held, so that ids stay theirs.
     arrays       those that are arguments or in them: number of the leaf, cell.
+    variables    of the program, that are its arguments.
     """
 
     containers: dict[int, Any] = field(default_factory=dict)
     paths: dict[int, Path | Capture] = field(default_factory=dict)
     arrays: list[tuple[int, Cell]] = field(default_factory=list)
     array_paths: dict[Cell, Path] = field(default_factory=dict)
+    variables: frozenset[Var] = frozenset()
 
     def adopt(self, v: Value, path: Path = ()) -> Value:
         """Mark the containers and arrays in `v`, which the caller passes at `path`, as the caller's."""

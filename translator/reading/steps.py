@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from .. import make, ops
 from ..builder import Builder
 from ..errors import CutError, Diagnostic
+from ..evaluate import numpy_index
 from ..ir import Atom, Aval
 from ..ops import bits
-from ..ops.core import Attrs, AxesAttrs, Dim, Gather, IndexAttrs, Op, ShapeAttrs, indexed_shape
+from ..ops.core import Attrs, AxesAttrs, Dim, Gather, IndexAttrs, Op, ShapeAttrs, gather_position, indexed_shape
+from ..progressions import Windows
 from .values import IndexStep, OpStep, Ref, Step
 
 
@@ -66,6 +69,53 @@ def unviewed(b: Builder, step: Step, base: Atom, new: Atom, transforms: bool = F
         return make.astype(b, make.add(b, re, make.multiply(b, im, 1j)), base.aval.dtype)
     what, why = f"a view made by {step.op.name} cannot be written", "the parts cannot be put together exactly"
     raise CutError(Diagnostic(what, why=why, instead="take a .copy() and write that"))
+
+
+def shown(x: np.ndarray[Any, Any], step: Step | Windows, numbers: Sequence[Any] = ()) -> np.ndarray[Any, Any]:
+    """What NumPy shows of an array by this step; `numbers` are the values of `dynamic`."""
+    if isinstance(step, Windows):
+        return _windows(x, step)
+    if isinstance(step, IndexStep):
+        if any(isinstance(d, Gather) for d in step.dims):
+            return _diagonal(x, step, numbers)
+        found: np.ndarray[Any, Any] = x[(*numpy_index(IndexAttrs(step.dims), numbers), ...)]
+        return found
+    match step.op, step.attrs:
+        case ops.BROADCAST_TO, ShapeAttrs(shape=shape):
+            return np.broadcast_to(x, shape)
+        case _, ShapeAttrs(shape=shape):
+            return np.reshape(x, shape)
+        case _, AxesAttrs(axes=axes):
+            turned: np.ndarray[Any, Any] = getattr(np, step.op.name)(x, axes)
+            return turned
+        case ops.REAL | ops.IMAG, _:
+            part: np.ndarray[Any, Any] = getattr(x, step.op.name)
+            return part
+    return x.view(step.aval.dtype)
+
+
+def _windows(x: np.ndarray[Any, Any], windows: Windows) -> np.ndarray[Any, Any]:
+    k, starts, within = windows.axis, windows.starts, windows.within
+    first = x[(slice(None),) * k + (slice(starts.start + within.start, None),)]
+    shape = (*x.shape[:k], len(starts), len(within), *x.shape[k + 1 :])
+    strides = (*x.strides[:k], x.strides[k] * starts.step, x.strides[k] * within.step, *x.strides[k + 1 :])
+    return np.lib.stride_tricks.as_strided(first, shape, strides, writeable=False)
+
+
+def is_shown(step: Step) -> bool:
+    """Whether `shown` knows the step: not the windows that slide along an axis."""
+    if isinstance(step, OpStep):
+        return True
+    gathers = [d for d in step.dims if isinstance(d, Gather)]
+    return not gathers or (len(gathers) == 2 and all(step.dynamic[d.arg].aval.ndim == 1 for d in gathers))
+
+
+def _diagonal(x: np.ndarray[Any, Any], step: IndexStep, numbers: Sequence[Any]) -> np.ndarray[Any, Any]:
+    """A diagonal, whose places go up by one along each of its axes."""
+    axes = [k for k, d in enumerate(step.dims) if isinstance(d, Gather)]
+    rest = tuple(slice(None) if isinstance(d, Gather) else numpy_index(IndexAttrs((d,)), numbers)[0] for d in step.dims)
+    first, second = (int(numbers[d.arg][0]) for d in step.dims if isinstance(d, Gather))
+    return np.moveaxis(np.diagonal(x[rest], second - first, *axes), -1, gather_position(step.dims))
 
 
 def is_read_only(step: Step) -> bool:

@@ -33,10 +33,10 @@ class Cell:
 
     `atom` is the content now. `birth` counts cells as they are made. `sources` are cells whose memory this one may be;
     `twins` are cells that certainly are the same memory. For `ambiguous`, `shadows` and `stale` see the module aliases,
-    for `origin` the module layout.
+    for `origin` the module layout. `choice`: which array of the caller's it is, where a number of the run says that.
     """
 
-    __slots__ = ("ambiguous", "atom", "birth", "name", "origin", "shadows", "sources", "stale", "twins")
+    __slots__ = ("ambiguous", "atom", "birth", "choice", "name", "origin", "shadows", "sources", "stale", "twins")
 
     def __init__(self, atom: Atom, birth: int = 0) -> None:
         self.atom = atom
@@ -48,6 +48,7 @@ class Cell:
         self.shadows: tuple[Cell, ...] = ()
         self.stale: str = ""
         self.origin: Origin | None = None
+        self.choice: Choice | None = None
 
     @property
     def group(self) -> tuple[Cell, ...]:
@@ -58,6 +59,14 @@ class Cell:
     def doubt(self) -> str:
         """Why nobody knows which memory this is, if so."""
         return next((c.ambiguous for c in self.group if c.ambiguous), "")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Choice:
+    """One of these arrays, which `number` counts; None stands for those that are not the caller's."""
+
+    number: Atom
+    of: tuple[Ref | None, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,9 +13,9 @@ from ..ir import Atom, Var
 from ..ops import bits
 from ..ops.core import Gather, IndexAttrs
 from ..records import dataclass
-from ..surface import elementwise, shape
+from ..surface import create, elementwise, shape
 from .context import Context
-from .layout import is_ordered, laid_out, model_of
+from .layout import is_ordered, laid_out, model_of, modelled
 from .steps import read_only, replayed
 from .values import (
     Cell,
@@ -55,6 +56,8 @@ def view_of(
         atom = made.args[0]
     in_line = function is shape.ravel and not ctx.frame.fixed
     if not steps and not in_line:  # the library's NumPy source asks for a shape, not for protection
+        if function in _ITSELF:
+            return base
         protected = function is shape.broadcast_to and not ctx.frame.fixed
         return read_only(base) if protected else Ref(base.cell, base.path)  # another object than `base`
     view = Ref(base.cell, (*base.path, *reversed(steps)))
@@ -89,6 +92,12 @@ def atom_of_copy(ctx: Context, base: Ref, steps: list[Step]) -> Atom:
 
 
 _VIEWS = frozenset({"reshape", "transpose", "broadcast_to", "expand_dims", "squeeze", "real", "imag"}) | bits.NAMES
+
+
+_ITSELF: frozenset[Callable[..., Any]] = frozenset(
+    {create.as_array, create.as_contiguous, shape.squeeze, elementwise.real}
+)
+"""Functions that give the very array where nothing is to be done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,3 +144,16 @@ def _takes_views(path: Sequence[Step], array: np.ndarray[Any, Any], in_line: boo
             return False
         ahead *= n
     return True
+
+
+def strides_of(ctx: Context, x: Value, node: ast.AST) -> tuple[int, ...]:
+    """`x.strides`, for arguments that lie in C order; others are refused when they come."""
+    if type(x) is not Ref:
+        return ()
+    array = modelled(x)
+    if array is None:
+        ctx.refuse(node, "the strides of this array are not known here", instead="take a .copy() before")
+    if x.cell.atom.aval.shape:
+        ctx.reshapes.relied_on.add(len(ctx.reshapes.taken))
+        ctx.reshapes.taken.append((x.cell, Lying((), in_line=True)))
+    return tuple(s * x.aval.dtype.itemsize for s in array.strides)

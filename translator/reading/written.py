@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from ..ir import Apply, For, Statement, While, blocks_of, walk
 from ..ops.core import ArgReduce, Contract, Cumulative, Fourier, Linalg, Reduce, Sort
 from .context import Context
-from .control import Flow
+from .flow import Flow
 
 WRITTEN_LIMIT = 1000  # operations: XLA takes a second or more for them, and for the kernels that they make
 PATHS_LIMIT = 1000  # ways to the end of the function that are read apart: 2**n of n branches

@@ -14,6 +14,7 @@ from ..ir import Atom
 from ..library.linalg import pinv_of_hermitian, svd_of_hermitian
 from ..library.support import require_square
 from ..ops.core import Linalg, Run
+from . import above
 from .arguments import MISSING, array, static, static_bool
 from .elementwise import conjugate
 
@@ -99,11 +100,8 @@ def svd(b: Builder, a: Any, full_matrices: Any = True, compute_uv: Any = True, h
 
 def _spliced(b: Builder, source: Callable[..., Any], *args: Atom) -> Any:
     """What NumPy source makes of a square matrix and others."""
-    from ..reading.reader import splice
-
     require_square(args[0].aval.shape)
-    return splice(b, source, args)
-
+    return above.splice(b, source, args)
 
 def svdvals(b: Builder, x: Any, /) -> Any:
     return svd(b, x, compute_uv=False)

@@ -14,6 +14,7 @@ from ..library import (
     distribution_inverses,
     distributions,
     distributions_of_vectors,
+    ranks,
     scipy_eigen,
     scipy_fft,
     scipy_filters,
@@ -32,7 +33,7 @@ from ..library import (
 )
 from ..library.distribution_forms import Form
 from ..offered import TRANSFORMED
-from . import Handler, Table, enter, functions
+from .tables import Handler, Table, enter, functions
 
 _NAMES: tuple[tuple[str, Mapping[str, Any]], ...] = (  # NumPy source, or that and what comes before the arguments
     ("scipy.linalg", scipy_linalg.NAMES),
@@ -67,7 +68,7 @@ def transformed_handler_for(function: Any) -> Handler | None:
         "scipy.linalg": {**scipy_matrices.TRANSFORMED, **scipy_eigen.TRANSFORMED},
         "scipy.ndimage": {**scipy_signal.TRANSFORMED, **scipy_images.TRANSFORMED},
         "scipy.signal": {**scipy_spectral.TRANSFORMED, **scipy_filters.TRANSFORMED},
-        "scipy.stats": scipy_splines.STATS,
+        "scipy.stats": {**scipy_splines.STATS, **ranks.TRANSFORMED},
         "scipy.special": {**scipy_special.TRANSFORMED, **special_transformed.TRANSFORMED},
     }
     for module in {**own, **TRANSFORMED}:

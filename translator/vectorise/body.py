@@ -39,6 +39,7 @@ class Effect:
 
 
 def cell_aval(cells: Cells, k: int) -> Aval:
+    """The type of cell `k`: the array without the axis of the trips and those at which it has one place."""
     shape, fixed = cells.chain.param.aval.shape, cells.cells[k].fixed
     sizes = []
     for axis, n in enumerate(shape):

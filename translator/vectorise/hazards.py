@@ -31,8 +31,6 @@ from ..ops.pythonic import error_of_infinity
 from ..records import dataclass
 from .stores import Dependence
 
-SMALL = Interval(-(2**31), 2**31)
-
 
 @dataclass(frozen=True, slots=True)
 class Guard:

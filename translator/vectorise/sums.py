@@ -140,6 +140,7 @@ def neutral(reduction: Reduce, aval: Aval) -> Any:
 
 
 def combined(b: Builder, reduction: Reduce, x: Atom, y: Atom) -> Atom:
+    """Two parts of a reduction put together: x + y for a sum, np.maximum(x, y) for a maximum."""
     return make.elementwise(b, _COMBINE[reduction.name], x, y)
 
 

@@ -1,4 +1,12 @@
-"""Trying to vectorise one loop: its carried values, the body of one trip, of all trips, and the results."""
+"""Trying to vectorise one loop: its carried values, the body of one trip, of all trips, and the results.
+
+    for i in range(n):            y: a cell for each trip; s: a sum; x: read only
+        y[i] = x[i] * 2           one trip    (x_i) -> x_i * 2, x_i
+        s += x[i]                 all trips   (x[:n]) -> x[:n] * 2, x[:n]
+                                  results     y[:n] = x[:n] * 2;  s += np.sum(x[:n])
+
+Where a carried value is none of these, `Dependence` says which, and the loop stays.
+"""
 
 from __future__ import annotations
 

@@ -31,7 +31,6 @@ def attention_t(
     k_down = tl.arange(0, BLOCK_K)[:, None]
     channel = tl.arange(0, BLOCK_C)[None, :]
     q = tl.load(q_ptr + i * depth + k_across, mask=(i < rows) & (k_across < depth), other=0)
-    query = q
     largest = tl.full([BLOCK_I, 1], float("-inf"), tl.float32)
     total = tl.zeros([BLOCK_I, 1], tl.float32)
     accumulator = tl.zeros([BLOCK_I, BLOCK_C], tl.float32)
@@ -39,7 +38,7 @@ def attention_t(
         j = start + tl.arange(0, BLOCK_J)[None, :]
         j_down = start + tl.arange(0, BLOCK_J)[:, None]
         k_1 = tl.load(k_1_ptr + k_down + j * k_1_stride, mask=(k_down < depth) & (j < columns), other=0)
-        score = tl.dot(query, k_1, input_precision="ieee", out_dtype=tl.float32)
+        score = tl.dot(q, k_1, input_precision="ieee", out_dtype=tl.float32)
         t = score.to(tl.float16)
         s = (t.to(tl.float32) * 0.125).to(tl.float16)
         inside = tl.where(j < columns, s.to(tl.float32), float("-inf"))

@@ -29,7 +29,6 @@ def causal_t(
         q_ptr + batch * rows * depth + i * depth + k_across,
         mask=(i < rows) & (k_across < depth), other=0
     )
-    query = q
     largest = tl.full([BLOCK_I, 1], float("-inf"), tl.float32)
     total = tl.zeros([BLOCK_I, 1], tl.float32)
     accumulator = tl.zeros([BLOCK_I, BLOCK_C], tl.float32)
@@ -40,10 +39,8 @@ def causal_t(
             k_1_ptr + batch * depth * columns + k_down + j * k_1_stride,
             mask=(k_down < depth) & (j < columns), other=0
         )
-        score = tl.dot(query, k_1, input_precision="ieee", out_dtype=tl.float32)
-        t = i.to(tl.int64)
-        t_1 = j.to(tl.int64)
-        t_2 = t >= t_1
+        score = tl.dot(q, k_1, input_precision="ieee", out_dtype=tl.float32)
+        t_2 = i >= j
         s = score * count
         s_1 = tl.where(t_2, s, float("-inf"))
         inside = tl.where(j < columns, s_1, float("-inf"))
@@ -61,7 +58,7 @@ def causal_t(
             mask=(j_down < columns) & (channel < channels), other=0
         )
         accumulator = tl.dot(
-            weight.to(tl.float32), v, accumulator * rescale,
+            weight, v, accumulator * rescale,
             input_precision="ieee", out_dtype=tl.float32
         )
     accumulator = tl.div_rn(accumulator, total)

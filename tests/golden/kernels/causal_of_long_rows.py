@@ -18,7 +18,6 @@ def causal_reach_parts(
         column = start + tl.arange(0, BLOCK)[None, :]
         column_mask = column < end
         mask = row_mask & column_mask
-        column_1 = column % columns_1
         column_0 = column // columns_1
         v = tl.load(v_ptr + row * columns + column, mask=mask)
         t = (v.to(tl.float32) - v.to(tl.float32)).to(tl.float16)
@@ -81,7 +80,8 @@ def causal_t(
     # The last rows first, which see most columns.
     top = (blocks_i - 1 - block) * BLOCK_I
     # What a row does not see has the weight 0, which leaves out all but a value that is no finite number.
-    seen = tl.minimum(columns, tl.maximum(top + BLOCK_I, tl.load(reach_ptr + batch)))
+    seen = tl.maximum(top + BLOCK_I, tl.load(reach_ptr + batch))
+    seen = tl.minimum(seen, columns)
     i = top + tl.arange(0, BLOCK_I)[:, None]
     k_across = tl.arange(0, BLOCK_K)[None, :]
     k_down = tl.arange(0, BLOCK_K)[:, None]
@@ -90,7 +90,6 @@ def causal_t(
         q_ptr + batch * rows * depth + i * depth + k_across,
         mask=(i < rows) & (k_across < depth), other=0
     )
-    query = q
     largest = tl.full([BLOCK_I, 1], float("-inf"), tl.float32)
     total = tl.zeros([BLOCK_I, 1], tl.float32)
     accumulator = tl.zeros([BLOCK_I, BLOCK_C], tl.float32)
@@ -101,10 +100,8 @@ def causal_t(
             k_1_ptr + batch * depth * columns + k_down + j * k_1_stride,
             mask=(k_down < depth) & (j < columns), other=0
         )
-        score = tl.dot(query, k_1, input_precision="ieee", out_dtype=tl.float32)
-        t = i.to(tl.int64)
-        t_1 = j.to(tl.int64)
-        t_2 = t >= t_1
+        score = tl.dot(q, k_1, input_precision="ieee", out_dtype=tl.float32)
+        t_2 = i >= j
         t_3 = score.to(tl.float16)
         s = (t_3.to(tl.float32) * 0.25).to(tl.float16)
         s_1 = (tl.where(t_2, s.to(tl.float32), float("-inf"))).to(tl.float16)

@@ -9,9 +9,7 @@ extern "C" __global__ void positions_t(
     for (index_t i = (index_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += step) {
         const index_t i_1 = i % n_1;
         const index_t i_0 = i / n_1;
-        const long long t = (long long)i_0;
-        const long long t_1 = (long long)i_1;
-        const bool t_2 = t >= t_1;
+        const bool t_2 = i_0 >= i_1;
         const float x = x_ptr[i];
         const float t_3 = t_2 ? x : 0.0f;
         t_3_ptr[i] = t_3;

@@ -10,9 +10,7 @@ def positions_t(x_ptr, t_3_ptr, n_1, n, BLOCK: tl.constexpr):
     mask = i < n
     i_1 = i % n_1
     i_0 = i // n_1
-    t = i_0.to(tl.int64)
-    t_1 = i_1.to(tl.int64)
-    t_2 = t >= t_1
+    t_2 = i_0 >= i_1
     x = tl.load(x_ptr + i, mask=mask)
     t_3 = tl.where(t_2, x, 0.0)
     tl.store(t_3_ptr + i, t_3, mask=mask)

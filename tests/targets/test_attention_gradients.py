@@ -1,0 +1,121 @@
+"""Gradients of attention that make the scores again instead of keeping their matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from attention_programs import CASES, SLOW_MEMORY, layer, softmax, three, tolerance
+
+from untraced import grad, value_and_grad
+from untraced.kernels import attention_gradient, recomputed
+from untraced.kernels.ahead import compile_program
+from untraced.kernels.executor import GpuExecutor, driver_of, kernels_of
+from untraced.kernels.facts import H200, Facts
+from untraced.kernels.resources import resources_of
+from untraced.translator.ir import Function
+from untraced.translator.pipeline import translate
+from untraced.translator.reading.signature import abstract_with_leaves
+
+pytest.importorskip("triton")
+from triton_interpreter import TritonInterpreter  # noqa: E402
+
+
+def translated(function: Callable[..., Any], args: list[Any]) -> Function:
+    return translate(function, abstract_with_leaves(function, tuple(args), {})[0], target="triton").function
+
+
+def kinds(function: Callable[..., Any], args: list[Any], facts: Facts = SLOW_MEMORY) -> list[str]:
+    return [k.kind for k in kernels_of(translated(function, args), "triton", facts)]
+
+
+@pytest.fixture(scope="module")
+def backend() -> Iterator[TritonInterpreter]:
+    found = TritonInterpreter()
+    yield found
+    found.close()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_gradients(name: str, backend: TritonInterpreter) -> None:
+    function, args = CASES[name]
+    derivative = grad(function, argnums=(0, 1, 2))
+    found = GpuExecutor(translated(derivative, args), backend, SLOW_MEMORY)(args)
+    wide = [a.astype("f8") if a.dtype.kind == "f" else a for a in args]
+    for got, want in zip(found, derivative(*wide), strict=True):
+        assert got.dtype == args[0].dtype and got.shape == want.shape
+        np.testing.assert_allclose(got.astype("f8"), want, rtol=0, atol=tolerance(args) * np.abs(want).max())
+    driver = driver_of(translated(derivative, args), "triton", SLOW_MEMORY).text
+    matrix = ", ".join(map(str, (2, 2, 70, 70) if "layer" in name else (len(args[0]), 45)))
+    assert f"empty(({matrix})" not in driver
+
+
+ODD = np.where(np.arange(70)[:, None, None] == 60, np.float32(np.inf), np.float32(1))
+"""What makes one row infinite that few others see."""
+
+
+@pytest.mark.parametrize("odd", ["", "q", "k", "v"])
+def test_what_is_behind_the_diagonal_is_left_out(
+    odd: str, backend: TritonInterpreter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In rows and in columns, but where an operand has a number that is not finite: NumPy makes NaNs of it."""
+    monkeypatch.setattr(attention_gradient, "WORTH", 0)
+    function, args = CASES["layer"]
+    args = [a[:1] * ODD if name == odd else a[:1] if a.ndim > 2 else a for name, a in zip("qkvw", args, strict=True)]
+    derivative = grad(function, argnums=(0, 1, 2))
+    sources = "".join(k.source for k in kernels_of(translated(derivative, args), "triton", SLOW_MEMORY))
+    assert sources.count("range(0, end, BLOCK_J)") == 3 and sources.count("range(begin, rows, BLOCK_I)") == 1
+    with np.errstate(all="ignore"):
+        found = GpuExecutor(translated(derivative, args), backend, SLOW_MEMORY)(args)
+        for got, want in zip(found, derivative(*args), strict=True):
+            np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-6)
+
+
+def test_the_value_is_of_a_kernel_of_its_own(backend: TritonInterpreter) -> None:
+    function, args = CASES["layer"]
+    both = value_and_grad(function, argnums=(0, 1, 2))
+    assert kinds(both, args).count("attention") == 5  # the value's, and four of the gradient's
+    value, *_ = GpuExecutor(translated(both, args), backend, SLOW_MEMORY)(args)
+    np.testing.assert_allclose(value, function(*args), rtol=1e-5)
+
+
+def test_scores_that_are_seen_are_kept() -> None:
+    def seen(q: Any, k: Any, v: Any) -> Any:
+        p = softmax(q @ k.T)
+        return np.sum((p @ v) ** 2), p
+
+    args = three((70, 16), (45, 16), (45, 24))
+    assert "attention" not in kinds(grad(seen, argnums=(0, 1, 2), has_aux=True), args)
+
+
+def test_what_goes_through_the_maximum_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its sums along rows are 0: with them there is a kernel more."""
+    function, args = CASES["plain"]
+    derivative = grad(function, argnums=(0, 1, 2))
+    names = [k.name.rpartition("_")[2] for k in kernels_of(translated(derivative, args), "triton", SLOW_MEMORY)]
+    assert names[-4:] == ["softmax", "sums", "rows", "columns"] and names.count("sums") == 1
+    monkeypatch.setattr(recomputed, "vanishing", lambda statements: [*statements])
+    names = [k.name.rpartition("_")[2] for k in kernels_of(translated(derivative, args), "triton", SLOW_MEMORY)]
+    assert names.count("sums") == 2
+
+
+def test_long_rows_of_half_precision_are_worth_it_on_a_large_card() -> None:
+    heads = [np.broadcast_to(np.zeros((), ml_dtypes.bfloat16), (2, 2048, 16, 128))] * 3
+    args = [*heads, np.zeros((128, 128), ml_dtypes.bfloat16)]
+    derivative = grad(layer, argnums=(0, 1, 2))
+    names = [k.name.rpartition("_")[2] for k in kernels_of(translated(derivative, args), "triton", H200)]
+    assert names[-4:] == ["softmax", "sums", "rows", "columns"]
+    single = [a.astype("f4") for a in (*(h[:1, :64] for h in heads), args[3])]
+    assert "attention" not in kinds(derivative, single, H200)
+
+
+@pytest.mark.parametrize("architecture", [80, 90, 100])
+def test_kernels_fit_the_devices(architecture: int) -> None:
+    args = [*([np.zeros((1, 4096, 2, 64), "f2")] * 3), np.zeros((64, 64), "f2")]
+    kernels = kernels_of(translated(grad(layer, argnums=(0, 1, 2)), args), "triton", SLOW_MEMORY)
+    for k in [k for k in kernels if k.kind == "attention"][1:]:
+        made = compile_program(k.program, architecture, k.program.regular)
+        assert made.shared <= 99 << 10 and resources_of(made.cubin, made.entry).stack <= 32
